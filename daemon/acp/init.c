@@ -1,0 +1,210 @@
+/* init.c - initialize, authenticate, and our own status call. */
+#include "acp/internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+
+struct init_args {
+	int64_t version;
+	struct slice capabilities;
+};
+
+static const struct jfield init_fields[] = {
+	JF_INT(struct init_args, version, "protocolVersion", JF_REQUIRED, 0, 65535),
+	JF_OBJ(struct init_args, capabilities, "clientCapabilities", JF_LENIENT),
+	JF_END,
+};
+
+static bool has_object(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type == J_OBJECT;
+}
+
+static unsigned client_caps(struct slice caps)
+{
+	struct slice session = jobj_get(caps, "session").raw;
+	const struct {
+		bool on;
+		unsigned bit;
+	} bits[] = {
+		{ has_object(jobj_get(caps, "_meta").raw, "acpd"), CLIENT_ACPD },
+		{ has_object(session, "notices"), CLIENT_NOTICES },
+		{ has_object(session, "compaction"), CLIENT_COMPACTION },
+		{ has_object(caps, "plan"), CLIENT_PLAN },
+		{ has_object(caps, "subagents"), CLIENT_SUBAGENTS },
+		{ has_object(jobj_get(session, "configOptions").raw, "boolean"), CLIENT_BOOLEAN },
+		{ has_object(jobj_get(caps, "elicitation").raw, "form"), CLIENT_ELICITATION },
+	};
+	unsigned r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		r |= bits[i].on ? bits[i].bit : 0;
+	return r;
+}
+
+static void put_flag_object(struct jw *w, const char *key, bool on)
+{
+	if (on)
+		jw_raw(w, key, SLICE("{}"));
+}
+
+void caps_put(struct jw *w, const struct harness_caps *caps)
+{
+	jw_obj(w, "promptCapabilities");
+	jw_bool(w, "image", caps->image);
+	jw_bool(w, "audio", caps->audio);
+	jw_bool(w, "embeddedContext", caps->embedded_context);
+	jw_end_obj(w);
+	jw_obj(w, "mcpCapabilities");
+	jw_bool(w, "http", caps->http);
+	jw_bool(w, "sse", caps->sse);
+	jw_end_obj(w);
+	jw_obj(w, "sessionCapabilities");
+	put_flag_object(w, "list", true);
+	put_flag_object(w, "resume", true);
+	put_flag_object(w, "close", true);
+	put_flag_object(w, "delete", true);
+	put_flag_object(w, "additionalDirectories", caps->additional_dirs);
+	jw_end_obj(w);
+}
+
+static void put_features(struct jw *w)
+{
+	static const char *const features[] = { "seq",	     "gap",	 "detached",	 "turnEnd",
+						"promptKey", "whenBusy", "whenDetached", "env",
+						"provider",  "status" };
+
+	jw_obj(w, "features");
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
+		jw_bool(w, features[i], true);
+	jw_end_obj(w);
+}
+
+static void put_acpd(struct jw *w, const struct acp_conn *c)
+{
+	const struct harness_table *t = c->srv->harnesses;
+
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_str(w, "version", ACPD_VERSION);
+	jw_str(w, "incarnation", c->srv->incarnation);
+	jw_str(w, "harness", c->harness->id);
+	jw_str(w, "workspaces", c->srv->workspaces);
+	jw_arr(w, "harnesses");
+	for (size_t i = 0; i < t->n; i++)
+		jw_str(w, NULL, t->defs[i].id);
+	jw_end_arr(w);
+	put_features(w);
+	jw_obj(w, "limits");
+	jw_uint(w, "messageBytes", MESSAGE_MAX);
+	jw_uint(w, "idChars", RPC_ID_MAX);
+	jw_uint(w, "backlogBytes", c->srv->backlog_max);
+	jw_uint(w, "queuedPrompts", SESSION_QUEUE_MAX);
+	jw_uint(w, "sessions", SESSION_MAX);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct init_args a = { 0 };
+	struct jw w = JW(&b);
+	int r = jdec_object(m->params, init_fields, NULL, &a, e);
+
+	if (r < 0)
+		return r;
+	if (!c->harness) {
+		harness_unknown(c, m, "harness");
+		return 0;
+	}
+	c->client = a.capabilities.n ? client_caps(a.capabilities) : 0;
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */
+	jw_obj(&w, "agentCapabilities");
+	jw_bool(&w, "loadSession", true);
+	caps_put(&w, &c->harness->caps);
+	put_acpd(&w, c);
+	jw_end_obj(&w);
+	jw_raw(&w, "authMethods",
+	       c->harness->auth_methods ? slice_of(c->harness->auth_methods) : SLICE("[]"));
+	jw_raw(&w, "agentInfo",
+	       SLICE("{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}"));
+	jw_end_obj(&w);
+	c->phase = CONN_READY;
+	conn_result(c, NULL, m->id, buf_slice(&b));
+	return 0;
+}
+
+int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct jiter it;
+	struct jval v;
+
+	if (!c->harness->auth_methods)
+		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			       "this harness needs no authentication");
+	if (jstr_decode(jobj_get(m->params, "methodId"), RPC_ID_MAX, &id) < 0)
+		return err_field(e, "methodId", "FIELD_INVALID", "methodId must be a string");
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(c->harness->auth_methods) });
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type != J_OBJECT || !jstr_is(jobj_get(v.raw, "id"), id))
+			continue;
+		xstrset(&c->auth_method, id);
+		conn_result(c, NULL, m->id, SLICE("{}"));
+		return 0;
+	}
+	return err_field(e, "methodId", "AUTH_METHOD_UNKNOWN", "no such authentication method");
+}
+
+static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
+{
+	struct session_info info;
+	struct jw *w = ctx;
+	char when[CLOCK_ISO_SIZE];
+
+	session_describe(s, &info);
+	jw_obj(w, NULL);
+	jw_str(w, "sessionId", info.id);
+	jw_str(w, "harness", info.harness);
+	jw_str(w, "state", info.state);
+	jw_uint(w, "seq", info.last_seq);
+	jw_uint(w, "turn", session_running(s));
+	jw_uint(w, "turns", info.turns);
+	jw_uint(w, "queued", info.queued);
+	jw_uint(w, "watchers", info.watchers);
+	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_end_obj(w);
+	return true;
+}
+
+int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *id = NULL;
+	struct jval want = jobj_get(m->params, "sessionId");
+	struct session *s = NULL;
+	struct jw w = JW(&b);
+
+	if (want.type != J_NONE && jstr_decode(want, RPC_ID_MAX, &id) < 0)
+		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
+	if (id && !(s = store_find(c->srv->store, id)))
+		return not_found(e, id);
+	jw_obj(&w, NULL);
+	jw_str(&w, "incarnation", c->srv->incarnation);
+	jw_arr(&w, "sessions");
+	if (s)
+		put_status(&w, s, 0);
+	else
+		store_each(c->srv->store, 0, put_status, &w);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	conn_result(c, NULL, m->id, buf_slice(&b));
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* internal.h - connection state shared by the files of acp/. */
+#pragma once
+
+#include "acp/server.h"
+#include "base/buf.h"
+#include "json/jenc.h"
+#include "rpc/rpc.h"
+
+struct acp_server {
+	struct loop *loop;
+	struct store *store;
+	const struct harness_table *harnesses;
+	char *default_harness, *incarnation, *workspaces;
+	uint64_t backlog_max;
+	struct list conns;
+	unsigned count;
+	uint64_t last_conn;
+	struct loop_timer
+		watch_timer; /* looks for readers that lag; armed only while there is output */
+};
+
+enum conn_phase { CONN_NEW = 1, CONN_READY = 2, CONN_CLOSING = 4 };
+
+/* A message waiting to go out, behind the events of a session up to barrier. */
+struct outgoing {
+	struct list link;
+	struct view *view; /* NULL: at once */
+	uint64_t barrier;
+	size_t n;
+	char text[];
+};
+
+struct acp_conn {
+	struct list link;
+	struct acp_server *srv;
+	struct acp_transport transport;
+	uint64_t no;
+	enum conn_phase phase;
+	const struct harness_def *harness; /* of the URL, or the default */
+	unsigned client;		   /* client_cap bits */
+	char *auth_method;
+	struct list out, views, calls;
+	size_t out_bytes;
+	unsigned ncalls;
+	struct rpc_calls requests; /* ours, to the client */
+	uint64_t sent_bytes, sent_seen, stalled_since;
+};
+
+/* A session as seen by a connection: "active" in the words of ACP. */
+struct view {
+	struct list link;
+	struct acp_conn *conn;
+	struct watcher w;
+	char *session_id;
+};
+
+/* A request of the client that is answered later; outlives its connection (conn NULL). */
+struct call {
+	struct list link;
+	struct acp_conn *conn;
+	char *id; /* raw */
+	struct view *view;
+	bool prompt;
+	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
+	bool load;     /* replay before the response */
+	bool foreign;  /* the client's numbers are of another incarnation */
+};
+
+/* conn.c */
+void conn_dirty(struct acp_conn *c);
+void conn_queue(struct acp_conn *c, struct view *view, struct slice text);
+void conn_notify(struct acp_conn *c, struct view *view, const char *method, struct slice params);
+void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result);
+void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
+		struct slice extra);
+void conn_close(struct acp_conn *c, int code, const char *reason);
+struct call *call_new(struct acp_conn *c, struct slice id);
+void call_free(struct call *k);
+/* Answers and frees; nothing is sent if the connection is gone or the call was answered before. */
+void call_result(struct call *k, struct slice result);
+void call_error(struct call *k, const struct err *e, struct slice extra);
+/* Answers every open call on that view with e; their completions find nobody. */
+void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
+
+/* view.c */
+struct view *view_find(struct acp_conn *c, const char *session_id);
+struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
+void view_free(struct view *v);
+/* The view of an active session, or RPC_NOT_FOUND with the session id. */
+struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
+int not_found(struct err *e, const char *session_id);
+
+/* methods.c */
+void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
+
+/* Handlers: 0: answered or will be; <0: e is the answer. */
+typedef int (*acp_handler)(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+
+/* init.c: the capability objects that depend on a harness. */
+void caps_put(struct jw *w, const struct harness_caps *caps);
+
+/* sessions.c: answers m with the known ids; field: where the unknown one stood. */
+void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
+
+/* config.c: boolean options are only for clients that announced them. */
+void config_put(struct jw *w, struct slice options, unsigned client);
+/* Rewrites a whole config_option_update frame. */
+void config_filter_frame(struct buf *b, struct slice frame);

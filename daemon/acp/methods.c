@@ -1,0 +1,99 @@
+/* methods.c - the table of methods: what exists, in which phase it is allowed, and who handles it. */
+#include "acp/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct method {
+	const char *name;
+	unsigned phases;
+	enum rpc_kind kind;
+	acp_handler fn;
+};
+
+static const struct method methods[] = {
+	{ "initialize", CONN_NEW, RPC_REQUEST, on_initialize },
+	{ "authenticate", CONN_READY, RPC_REQUEST, on_authenticate },
+	{ "session/new", CONN_READY, RPC_REQUEST, on_session_new },
+	{ "session/load", CONN_READY, RPC_REQUEST, on_session_load },
+	{ "session/resume", CONN_READY, RPC_REQUEST, on_session_resume },
+	{ "session/list", CONN_READY, RPC_REQUEST, on_session_list },
+	{ "session/close", CONN_READY, RPC_REQUEST, on_session_close },
+	{ "session/delete", CONN_READY, RPC_REQUEST, on_session_delete },
+	{ "session/prompt", CONN_READY, RPC_REQUEST, on_prompt },
+	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, on_cancel },
+	{ "session/set_mode", CONN_READY, RPC_REQUEST, on_set_mode },
+	{ "session/set_config_option", CONN_READY, RPC_REQUEST, on_set_config },
+	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
+	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
+};
+
+static const struct method *find_method(const struct rpc_msg *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (strcmp(methods[i].name, m->method) == 0 && methods[i].kind == m->kind)
+			return &methods[i];
+	return NULL;
+}
+
+/* Nothing but initialize is understood before initialize: refuse and close, as the SDK does. */
+static void refuse_first(struct acp_conn *c, const struct rpc_msg *m)
+{
+	bool initialize = strcmp(m->method, "initialize") == 0;
+	struct err e;
+
+	if (m->kind == RPC_REQUEST && !initialize) {
+		err_set(&e, -EPROTO, RPC_INVALID_REQUEST, "NOT_INITIALIZED",
+			"Invalid request: the first message must be initialize");
+		conn_error(c, NULL, m->id, &e, SLICE_NONE);
+	}
+	conn_close(c, 1002,
+		   initialize ? "Initialize request must include an ID" :
+				"First message must be initialize");
+}
+
+static bool first_is_wrong(const struct acp_conn *c, const struct rpc_msg *m)
+{
+	return c->phase == CONN_NEW &&
+	       (m->kind != RPC_REQUEST || strcmp(m->method, "initialize") != 0 ||
+		slice_is(m->id, "null"));
+}
+
+static int check_phase(const struct acp_conn *c, const struct method *row, struct err *e)
+{
+	if (row->phases & c->phase)
+		return 0;
+	return err_set(e, -EPROTO, RPC_INVALID_REQUEST, "ALREADY_INITIALIZED",
+		       "Initialize not allowed on existing connection");
+}
+
+static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	const struct method *row = find_method(m);
+	int r;
+
+	if (!row)
+		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			       "Method not found");
+	r = check_phase(c, row, e);
+	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)
+		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",
+			    "too many unanswered requests");
+	return r < 0 ? r : row->fn(c, m, e);
+}
+
+void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
+{
+	struct err e = { 0 };
+
+	if (m->kind == RPC_RESPONSE) {
+		rpc_calls_reply(&c->requests, m); /* an unknown id is dropped */
+		return;
+	}
+	if (first_is_wrong(c, m)) {
+		refuse_first(c, m);
+		return;
+	}
+	if (call_handler(c, m, &e) < 0 && m->kind == RPC_REQUEST)
+		conn_error(c, NULL, m->id, &e, SLICE_NONE);
+}

@@ -1,0 +1,31 @@
+/*
+ * params.h - what clients may say about a session: parameters of session/new, load and resume, decoded and checked in full
+ * before anything happens. Errors name the field; what we cannot do is refused, never dropped.
+ */
+#pragma once
+
+#include "acp/internal.h"
+#include "json/jdec.h"
+
+struct session_args {
+	char *session_id, *cwd;
+	struct jval mcp_servers, additional_dirs; /* raw; checked by session_args_check */
+	struct jval system_prompt;
+	struct slice meta;
+	/* from _meta.acpd */
+	char *harness, *when_detached, *incarnation;
+	struct slice env, provider;
+	int64_t from_seq;
+};
+
+enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME };
+
+/* Decodes; on error nothing needs freeing. */
+int session_args_decode(struct slice params, enum session_call call, struct session_args *ret,
+			struct err *e);
+void session_args_free(struct session_args *a);
+/* Checks servers and directories against what the harness can do, and fills p (borrowing from a). */
+int session_args_check(const struct session_args *a, const struct harness_caps *caps,
+		       struct session_params *p, struct err *e);
+/* Content blocks of a prompt against promptCapabilities. */
+int prompt_check(struct slice content, const struct harness_caps *caps, struct err *e);

@@ -1,0 +1,242 @@
+/* prompt.c - session/prompt, its two cancellations, modes and config options. */
+#include "acp/params.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct prompt_args {
+	char *session_id, *key, *when_busy;
+	struct slice prompt, meta;
+};
+
+static const struct jfield prompt_fields[] = {
+	JF_STR(struct prompt_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_ARR(struct prompt_args, prompt, "prompt", JF_REQUIRED),
+	JF_OBJ(struct prompt_args, meta, "_meta", JF_LENIENT),
+	JF_END,
+};
+
+static const struct jfield acpd_fields[] = {
+	JF_STR(struct prompt_args, key, "key", 0, SESSION_KEY_LEN),
+	JF_STR(struct prompt_args, when_busy, "whenBusy", 0, 16),
+	JF_END,
+};
+
+static void turn_error_put(struct buf *b, const struct turn_error *te)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, "turn");
+	jw_str(&w, "class", te->cls);
+	jw_str(&w, "provider", te->provider);
+	if (te->http_status)
+		jw_int(&w, "httpStatus", te->http_status);
+	jw_str(&w, "message", te->message);
+	jw_bool(&w, "retryable", te->retryable);
+	jw_end_obj(&w);
+}
+
+static void on_turn_done(void *ctx, const struct turn_result *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct call *k = ctx;
+	struct err e;
+
+	if (!r->failed) {
+		call_result(k, r->result);
+		return;
+	}
+	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "TURN_FAILED", "%s", r->error->message);
+	snprintf(e.session, sizeof(e.session), "%s", r->session);
+	turn_error_put(&b, r->error);
+	call_error(k, &e, buf_slice(&b));
+}
+
+/* The meta that goes on to the harness: everything but what is between the client and us. */
+static void meta_for_harness(struct buf *b, struct slice meta)
+{
+	struct jw w = JW(b);
+
+	if (!meta.n)
+		return;
+	jw_obj(&w, NULL);
+	jw_members(&w, meta, "acpd");
+	jw_end_obj(&w);
+	if (buf_len(b) == 2) /* "{}": nothing is left */
+		buf_reset(b);
+}
+
+static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct err *e)
+{
+	int r = jdec_object(m->params, prompt_fields, NULL, a, e);
+	struct jval acpd;
+
+	if (r < 0)
+		return r;
+	acpd = jobj_get(a->meta, "acpd");
+	if (acpd.type == J_OBJECT)
+		r = jdec_object(acpd.raw, acpd_fields, "_meta.acpd.", a, e);
+	if (r == 0 && a->key && !*a->key)
+		r = err_field(e, "_meta.acpd.key", "FIELD_INVALID", "key must not be empty");
+	if (r == 0 && a->when_busy && strcmp(a->when_busy, "queue") != 0 &&
+	    strcmp(a->when_busy, "reject") != 0)
+		r = err_field(e, "_meta.acpd.whenBusy", "FIELD_INVALID",
+			      "whenBusy must be queue or reject");
+	return r;
+}
+
+static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
+			struct err *e)
+{
+	_cleanup_(buf_done) struct buf meta = { 0 };
+	struct view *v = view_need(c, a->session_id, e);
+	struct prompt_params p = { .content = a->prompt, .key = a->key, .origin = c->no };
+	struct call *k;
+	int r;
+
+	if (!v)
+		return -ENOENT;
+	r = prompt_check(a->prompt, session_caps(v->w.session), e);
+	if (r < 0)
+		return r;
+	meta_for_harness(&meta, a->meta);
+	p.meta = buf_slice(&meta);
+	p.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0;
+	k = call_new(c, m->id);
+	k->view = v;
+	k->prompt = true;
+	r = session_prompt(v->w.session, &p, on_turn_done, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct prompt_args a = { 0 };
+	int r = decode_prompt(m, &a, e);
+
+	if (r == 0)
+		r = start_prompt(c, m, &a, e);
+	jdec_free(prompt_fields, &a);
+	jdec_free(acpd_fields, &a);
+	return r;
+}
+
+int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct view *v;
+
+	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return -EINVAL;
+	v = view_need(c, id, e);
+	if (v)
+		session_cancel(v->w.session);
+	return 0;
+}
+
+int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+{
+	struct slice id = jobj_get(m->params, "requestId").raw;
+
+	list_each(k, &c->calls, struct call, link)
+	{
+		if (!k->prompt || !k->view || !k->view->w.session || !slice_is(id, k->id))
+			continue;
+		session_cancel_prompt(k->view->w.session, k);
+		return 0;
+	}
+	return 0;
+}
+
+/* --- modes and options --------------------------------------------------------------------------------- */
+
+struct mode_args {
+	char *session_id, *mode;
+};
+
+static const struct jfield mode_fields[] = {
+	JF_STR(struct mode_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct mode_args, mode, "modeId", JF_REQUIRED, 256),
+	JF_END,
+};
+
+static void on_mode_set(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct call *k = ctx;
+
+	if (e)
+		call_error(k, e, SLICE_NONE);
+	else
+		call_result(k, SLICE("{}"));
+}
+
+int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct mode_args a = { 0 };
+	struct view *v = NULL;
+	struct call *k;
+	int r = jdec_object(m->params, mode_fields, NULL, &a, e);
+
+	if (r == 0 && !(v = view_need(c, a.session_id, e)))
+		r = -ENOENT;
+	if (r == 0) {
+		k = call_new(c, m->id);
+		k->view = v;
+		r = session_set_mode(v->w.session, a.mode, on_mode_set, k, e);
+		if (r < 0)
+			call_free(k);
+	}
+	jdec_free(mode_fields, &a);
+	return r;
+}
+
+static void on_config_set(void *ctx, struct slice result, const struct err *given)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct call *k = ctx;
+	struct jval options = jobj_get(result, "configOptions");
+	struct jw w = JW(&b);
+	struct err e;
+
+	if (!given && options.type != J_ARRAY) {
+		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+			"the harness returned no options");
+		given = &e;
+	}
+	if (given || !k->conn) {
+		if (given)
+			call_error(k, given, SLICE_NONE);
+		else
+			call_free(k);
+		return;
+	}
+	jw_obj(&w, NULL);
+	config_put(&w, options.raw, k->conn->client);
+	jw_end_obj(&w);
+	call_result(k, buf_slice(&b));
+}
+
+int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct view *v;
+	struct call *k;
+	int r;
+
+	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
+	v = view_need(c, id, e);
+	if (!v)
+		return -ENOENT;
+	k = call_new(c, m->id);
+	k->view = v;
+	r = session_set_config(v->w.session, m->params, on_config_set, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
+}

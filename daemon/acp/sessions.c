@@ -1,0 +1,354 @@
+/* sessions.c - session/new, load, resume, list, close and delete. */
+#include "acp/params.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- answers ------------------------------------------------------------------------------------------- */
+
+static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
+{
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_str(w, "harness", session_harness(s)->id);
+	jw_str(w, "incarnation", c->srv->incarnation);
+	jw_uint(w, "seq", session_last_seq(s));
+	if (session_running(s))
+		jw_uint(w, "turn", session_running(s));
+	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
+	jw_obj(w, "capabilities");
+	caps_put(w, session_caps(s));
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static void put_opened(struct buf *b, const struct acp_conn *c, struct session *s, bool with_id)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	if (with_id)
+		jw_str(&w, "sessionId", session_id(s));
+	jw_raw(&w, "modes", session_modes(s));
+	if (session_config(s).n)
+		config_put(&w, session_config(s), c->client);
+	put_acpd(&w, c, s);
+	jw_end_obj(&w);
+}
+
+/* --- new ------------------------------------------------------------------------------------------------- */
+
+static void on_removed(void *ctx _unused_, struct session *s _unused_, const struct err *e _unused_)
+{
+}
+
+static void on_created(void *ctx, struct session *s, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct call *k = ctx;
+	struct acp_conn *c = k->conn;
+
+	if (e) {
+		call_error(k, e, SLICE_NONE);
+		return;
+	}
+	if (!c) { /* nobody will ever learn its id */
+		session_close(s, true, on_removed, NULL);
+		call_free(k);
+		return;
+	}
+	put_opened(&b, c, s, true);
+	call_result(k, buf_slice(&b));
+	watcher_ready(
+		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
+}
+
+void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct err e;
+
+	err_field(&e, field, "HARNESS_UNKNOWN", "there is no such harness");
+	jw_arr(&w, "known");
+	for (size_t i = 0; i < c->srv->harnesses->n; i++)
+		jw_str(&w, NULL, c->srv->harnesses->defs[i].id);
+	jw_end_arr(&w);
+	conn_error(c, NULL, m->id, &e, buf_slice(&b));
+}
+
+static int create(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a,
+		  const struct harness_def *def, struct err *e)
+{
+	struct session_params p = { .harness = def,
+				    .auth_method = c->auth_method,
+				    .client = c->client };
+	struct call *k;
+	int r = session_args_check(a, &def->caps, &p, e);
+
+	if (r < 0)
+		return r;
+	k = call_new(c, m->id);
+	if (session_new(c->srv->store, &p, on_created, k, e))
+		return 0;
+	call_free(k);
+	return -EIO;
+}
+
+int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	const struct harness_def *def;
+	struct session_args a;
+	int r = session_args_decode(m->params, CALL_NEW, &a, e);
+
+	if (r < 0)
+		return r;
+	def = a.harness ? acp_server_harness(c->srv, a.harness) : c->harness;
+	if (def)
+		r = create(c, m, &a, def, e);
+	else
+		harness_unknown(c, m, "_meta.acpd.harness");
+	session_args_free(&a);
+	return r;
+}
+
+/* --- load and resume --------------------------------------------------------------------------------------- */
+
+static void tell_foreign(struct acp_conn *c, struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!(c->client & CLIENT_ACPD))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", session_id(s));
+	jw_uint(&w, "from", 1);
+	jw_uint(&w, "to", session_last_seq(s));
+	jw_str(&w, "reason", "incarnation");
+	jw_end_obj(&w);
+	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
+}
+
+static void on_reopened(void *ctx, struct session *s, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct call *k = ctx;
+	struct acp_conn *c = k->conn;
+	uint64_t from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
+	struct view *v;
+
+	if (e || !c) {
+		if (e)
+			call_error(k, e, SLICE_NONE);
+		else
+			call_free(k);
+		return;
+	}
+	put_opened(&b, c, s, false);
+	if (k->foreign)
+		tell_foreign(c, s);
+	v = view_open(c, s, from);
+	if (k->load)
+		k->view = v; /* the response waits behind the replay */
+	call_result(k, buf_slice(&b));
+	watcher_ready(&v->w);
+}
+
+static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
+			struct err *e)
+{
+	struct session *s = store_find(c->srv->store, a->session_id);
+
+	if (!s)
+		return not_found(e, a->session_id);
+	if (strcmp(session_cwd(s), a->cwd) != 0)
+		return err_field(e, "cwd", "CWD_MISMATCH",
+				 "cwd is not the one the session was created with");
+	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !a->incarnation)
+		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
+				 "the session has no such event yet");
+	*ret = s;
+	return 0;
+}
+
+static int reopen(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a,
+		  bool load, struct err *e)
+{
+	struct session_params p = { .client = c->client };
+	struct session *s = NULL;
+	struct call *k;
+	int r = check_reopen(c, a, &s, e);
+
+	if (r == 0)
+		r = session_args_check(a, session_caps(s), &p, e);
+	if (r < 0)
+		return r;
+	k = call_new(c, m->id);
+	k->load = load;
+	k->foreign = a->incarnation && strcmp(a->incarnation, c->srv->incarnation) != 0;
+	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	r = session_open(s, &p, on_reopened, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+static int load_or_resume(struct acp_conn *c, const struct rpc_msg *m, bool load, struct err *e)
+{
+	struct session_args a;
+	int r = session_args_decode(m->params, load ? CALL_LOAD : CALL_RESUME, &a, e);
+
+	if (r < 0)
+		return r;
+	r = reopen(c, m, &a, load, e);
+	session_args_free(&a);
+	return r;
+}
+
+int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return load_or_resume(c, m, true, e);
+}
+
+int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return load_or_resume(c, m, false, e);
+}
+
+/* --- list -------------------------------------------------------------------------------------------------- */
+
+struct list_args {
+	char *cwd, *cursor;
+};
+
+static const struct jfield list_fields[] = {
+	JF_STR(struct list_args, cwd, "cwd", 0, 4096),
+	JF_STR(struct list_args, cursor, "cursor", 0, 64),
+	JF_END,
+};
+
+struct listing {
+	struct jw w;
+	const char *cwd;
+	unsigned n;
+	uint64_t last; /* number of the last session listed */
+	bool more;
+};
+
+static bool list_one(void *ctx, struct session *s, uint64_t number)
+{
+	struct listing *l = ctx;
+	struct session_info info;
+	char when[CLOCK_ISO_SIZE];
+
+	if (l->cwd && strcmp(l->cwd, session_cwd(s)) != 0)
+		return true;
+	if (l->n == SESSION_LIST_PAGE) {
+		l->more = true;
+		return false;
+	}
+	session_describe(s, &info);
+	jw_obj(&l->w, NULL);
+	jw_str(&l->w, "sessionId", info.id);
+	jw_str(&l->w, "cwd", info.cwd);
+	jw_str(&l->w, "title", info.title);
+	jw_str(&l->w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_obj(&l->w, "_meta");
+	jw_obj(&l->w, "acpd");
+	jw_str(&l->w, "harness", info.harness);
+	jw_str(&l->w, "state", info.state);
+	jw_uint(&l->w, "seq", info.last_seq);
+	jw_end_obj(&l->w);
+	jw_end_obj(&l->w);
+	jw_end_obj(&l->w);
+	l->n++;
+	l->last = number;
+	return true;
+}
+
+/* Cursors are the creation number of the last session shown, behind a mark: "after-17". */
+static int parse_cursor(const char *cursor, uint64_t *ret, struct err *e)
+{
+	char rest;
+
+	*ret = 0;
+	if (!cursor)
+		return 0;
+	if (strncmp(cursor, "after-", 6) == 0 && cursor[6] >= '1' && cursor[6] <= '9' &&
+	    sscanf(cursor + 6, "%lu%c", ret, &rest) == 1)
+		return 0;
+	return err_field(e, "cursor", "CURSOR_INVALID",
+			 "cursor is not one that session/list returned");
+}
+
+int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct listing l = { .w = JW(&b) };
+	struct list_args a = { 0 };
+	char cursor[32];
+	uint64_t after;
+	int r = jdec_object(m->params, list_fields, NULL, &a, e);
+
+	if (r == 0)
+		r = parse_cursor(a.cursor, &after, e);
+	if (r == 0) {
+		l.cwd = a.cwd;
+		jw_obj(&l.w, NULL);
+		jw_arr(&l.w, "sessions");
+		store_each(c->srv->store, after, list_one, &l);
+		jw_end_arr(&l.w);
+		if (l.more) {
+			snprintf(cursor, sizeof(cursor), "after-%lu", l.last);
+			jw_str(&l.w, "nextCursor", cursor);
+		}
+		jw_end_obj(&l.w);
+		conn_result(c, NULL, m->id, buf_slice(&b));
+	}
+	jdec_free(list_fields, &a);
+	return r;
+}
+
+/* --- close and delete ------------------------------------------------------------------------------------------ */
+
+static void on_closed(void *ctx, struct session *s _unused_, const struct err *e)
+{
+	struct call *k = ctx;
+
+	if (e)
+		call_error(k, e, SLICE_NONE);
+	else
+		call_result(k, SLICE("{}"));
+}
+
+static int close_or_delete(struct acp_conn *c, const struct rpc_msg *m, bool remove, struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct session *s;
+
+	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
+	s = store_find(c->srv->store, id);
+	if (s)
+		session_close(s, remove, on_closed, call_new(c, m->id));
+	else
+		conn_result(c, NULL, m->id,
+			    SLICE("{}")); /* gone already: that is what was asked for */
+	return 0;
+}
+
+int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return close_or_delete(c, m, false, e);
+}
+
+int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return close_or_delete(c, m, true, e);
+}

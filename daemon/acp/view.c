@@ -1,0 +1,158 @@
+/* view.c - the sessions that are active on a connection, and the questions put to its client. */
+#include "acp/internal.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int not_found(struct err *e, const char *session_id)
+{
+	err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "Resource not found");
+	snprintf(e->session, sizeof(e->session), "%s", session_id);
+	return -ENOENT;
+}
+
+struct view *view_find(struct acp_conn *c, const char *session_id)
+{
+	list_each(v, &c->views, struct view,
+		  link) if (strcmp(v->session_id, session_id) == 0) return v;
+	return NULL;
+}
+
+struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e)
+{
+	struct view *v = view_find(c, session_id);
+
+	if (v && session_is_open(v->w.session))
+		return v;
+	not_found(e, session_id);
+	if (store_find(c->srv->store, session_id))
+		snprintf(e->reason, sizeof(e->reason), "SESSION_NOT_ACTIVE");
+	return NULL;
+}
+
+static void on_wake(void *ctx)
+{
+	struct view *v = ctx;
+
+	conn_dirty(v->conn);
+}
+
+/* --- questions ------------------------------------------------------------------------------------- */
+
+static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
+{
+	struct view *v = ctx;
+	struct ask *a = (struct ask *)(uintptr_t)tag;
+
+	if (!m || !v->w.session)
+		return; /* the question stays open and goes to the next driver */
+	session_answer(v->w.session, a, m->error.n ? SLICE_NONE : m->result);
+}
+
+static void on_ask(void *ctx, struct ask *a)
+{
+	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
+	struct view *v = ctx;
+	struct jw w = JW(&p);
+	uint32_t id = rpc_calls_add(&v->conn->requests, on_ask_reply, v, (uintptr_t)a);
+
+	if (!id) {
+		session_answer(v->w.session, a, SLICE_NONE);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", v->session_id);
+	jw_members(&w, ask_params(a), NULL);
+	jw_end_obj(&w);
+	rpc_put_request(&b, id,
+			ask_is_elicitation(a) ? "elicitation/create" : "session/request_permission",
+			buf_slice(&p));
+	conn_queue(v->conn, v, buf_slice(&b));
+}
+
+static void on_unask(void *ctx, struct ask *a)
+{
+	struct view *v = ctx;
+	uint32_t id = rpc_calls_find(&v->conn->requests, v, (uintptr_t)a);
+	char params[48];
+
+	if (!id)
+		return;
+	rpc_calls_drop(&v->conn->requests, id);
+	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
+	conn_notify(v->conn, v, "$/cancel_request", slice_of(params));
+}
+
+/* --- fencing --------------------------------------------------------------------------------------- */
+
+static void notify_detached(struct view *v, struct view *behind, const char *reason)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!(v->conn->client & CLIENT_ACPD))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", v->session_id);
+	jw_str(&w, "reason", reason);
+	jw_end_obj(&w);
+	conn_notify(v->conn, behind, "_acpd/detached", buf_slice(&b));
+}
+
+static void on_detached(void *ctx, const char *reason)
+{
+	struct view *v = ctx;
+	struct err e;
+
+	not_found(&e, v->session_id);
+	snprintf(e.reason, sizeof(e.reason), "DETACHED");
+	snprintf(e.msg, sizeof(e.msg), "The session is no longer active on this connection");
+	calls_drop_view(v->conn, v, &e);
+	notify_detached(v, NULL, reason);
+	view_free(v);
+}
+
+/* The view stays, so that what the session said last still goes out in order. */
+static void on_closed(void *ctx)
+{
+	struct view *v = ctx;
+
+	notify_detached(v, v, "closed");
+}
+
+static const struct watcher_ops watcher_ops = { on_wake, on_ask, on_unask, on_detached, on_closed };
+
+struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
+{
+	struct view *v = view_find(c, session_id(s));
+
+	if (!v) {
+		v = new0(struct view);
+		v->conn = c;
+		v->session_id = xstrdup(session_id(s));
+		v->w = (struct watcher){ .ops = &watcher_ops, .ctx = v, .origin = c->no };
+		list_init(&v->link);
+		list_add_tail(&c->views, &v->link);
+	}
+	v->w.client = c->client;
+	watcher_attach(&v->w, s, from);
+	return v;
+}
+
+static void forget_view(struct acp_conn *c, struct view *v)
+{
+	list_each(o, &c->out, struct outgoing, link) if (o->view == v) o->view = NULL;
+	list_each(k, &c->calls, struct call, link) if (k->view == v) k->view = NULL;
+	rpc_calls_drop_ctx(&c->requests, v);
+}
+
+void view_free(struct view *v)
+{
+	watcher_detach(&v->w);
+	forget_view(v->conn, v);
+	list_del(&v->link);
+	free(v->session_id);
+	free(v);
+}

@@ -1,0 +1,108 @@
+#include "base/buf.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void buf_done(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){ .max = b->max };
+}
+
+static void buf_compact(struct buf *b)
+{
+	if (!b->pos)
+		return;
+	memmove(b->data, b->data + b->pos, b->len - b->pos);
+	b->len -= b->pos;
+	b->pos = 0;
+}
+
+int buf_reserve(struct buf *b, size_t more)
+{
+	size_t max = b->max ? b->max : BUF_MAX_DEFAULT;
+	size_t need, cap;
+	char *p;
+
+	if (b->cap - b->len >= more)
+		return 0;
+	if (more > max || buf_len(b) > max - more) {
+		b->failed = true;
+		return -E2BIG;
+	}
+	if (b->pos >= b->cap / 2)
+		buf_compact(b);
+	need = b->len + more;
+	if (b->cap >= need)
+		return 0;
+	for (cap = b->cap ? b->cap : 256; cap < need;)
+		cap *= 2;
+	p = realloc(b->data, cap);
+	if (!p) {
+		b->failed = true;
+		return -ENOMEM;
+	}
+	b->data = p;
+	b->cap = cap;
+	return 0;
+}
+
+int buf_add(struct buf *b, const void *p, size_t n)
+{
+	int r;
+
+	if (!n)
+		return 0;
+	r = buf_reserve(b, n);
+	if (r < 0)
+		return r;
+	memcpy(b->data + b->len, p, n);
+	b->len += n;
+	return 0;
+}
+
+int buf_puts(struct buf *b, const char *s)
+{
+	return buf_add(b, s, strlen(s));
+}
+
+int buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap, again;
+	int n, r;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	r = n < 0 ? -EINVAL : buf_reserve(b, (size_t)n + 1);
+	if (r == 0) {
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
+	}
+	va_end(again);
+	return r;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+	b->pos += MIN(n, buf_len(b));
+	if (b->pos == b->len)
+		b->pos = b->len = 0;
+}
+
+void buf_reset(struct buf *b)
+{
+	b->pos = b->len = 0;
+	b->failed = false;
+}
+
+void buf_trim(struct buf *b, size_t keep)
+{
+	if (buf_len(b) == 0 && b->cap > keep)
+		buf_done(b);
+}

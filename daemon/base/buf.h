@@ -1,0 +1,50 @@
+/*
+ * buf.h - growing byte buffer with a hard maximum, for everything whose size a peer decides.
+ *
+ * Bytes live at data[pos..len); consuming moves pos and the space is reclaimed lazily. A buf that is all zeros is
+ * valid and has the default maximum. Append functions return 0 or -E2BIG / -ENOMEM and then set a sticky
+ * `failed` flag, so that an encoder may append freely and check once at the end.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf {
+	char *data;
+	size_t pos, len, cap;
+	size_t max; /* 0: BUF_MAX_DEFAULT */
+	bool failed;
+};
+
+void buf_done(struct buf *b);
+int buf_reserve(struct buf *b, size_t more);
+int buf_add(struct buf *b, const void *p, size_t n);
+int buf_puts(struct buf *b, const char *s);
+int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_consume(struct buf *b, size_t n);
+void buf_reset(struct buf *b);
+/* Gives memory beyond keep bytes back once the buffer is empty. */
+void buf_trim(struct buf *b, size_t keep);
+
+static inline int buf_add_slice(struct buf *b, struct slice s)
+{
+	return buf_add(b, s.p, s.n);
+}
+
+static inline int buf_putc(struct buf *b, char c)
+{
+	return buf_add(b, &c, 1);
+}
+
+static inline struct slice buf_slice(const struct buf *b)
+{
+	return (struct slice){ b->data + b->pos, b->len - b->pos };
+}
+
+static inline size_t buf_len(const struct buf *b)
+{
+	return b->len - b->pos;
+}

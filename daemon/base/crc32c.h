@@ -1,0 +1,8 @@
+/* crc32c.h - CRC-32C (Castagnoli), the checksum that ends each journal line. SSE4.2 where the CPU has it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Continues crc (0 to start) over n bytes. */
+uint32_t crc32c(uint32_t crc, const void *data, size_t n);

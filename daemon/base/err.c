@@ -1,0 +1,62 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Messages go to peers and logs: control bytes (a newline above all) become spaces. */
+static void err_flatten(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = ' ';
+}
+
+static void err_vset(struct err *e, int rpc, const char *reason, const char *fmt, va_list ap)
+{
+	if (!e)
+		return;
+	e->rpc = rpc;
+	snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	err_flatten(e->msg);
+}
+
+int err_set(struct err *e, int code, int rpc, const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e)
+		e->field[0] = '\0';
+	va_start(ap, fmt);
+	err_vset(e, rpc, reason, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_field(struct err *e, const char *field, const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e)
+		snprintf(e->field, sizeof(e->field), "%s", field);
+	va_start(ap, fmt);
+	err_vset(e, RPC_INVALID_PARAMS, reason, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+void err_wrap(struct err *e, const char *fmt, ...)
+{
+	char head[sizeof(e->msg)], old[sizeof(e->msg)];
+	va_list ap;
+
+	if (!e)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(head, sizeof(head), fmt, ap);
+	va_end(ap);
+	memcpy(old, e->msg, sizeof(old));
+	snprintf(e->msg, sizeof(e->msg), "%.120s: %.130s", head, old);
+	err_flatten(e->msg);
+}

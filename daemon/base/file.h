@@ -1,0 +1,21 @@
+/* file.h - small file system helpers; all return 0 / a descriptor, or a negative errno. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <sys/types.h>
+
+/* Appends the whole file to ret; -E2BIG beyond max bytes. */
+int file_read(const char *path, size_t max, struct buf *ret);
+/* write(2) until all is out; handles EINTR and short writes. */
+int file_write_all(int fd, const void *p, size_t n);
+/* Writes path.tmp and renames it over path. */
+int file_replace(const char *path, const void *p, size_t n, mode_t mode);
+/* mkdir -p; existing directories keep their mode. */
+int file_mkdirs(const char *path, mode_t mode);
+/* rm -r of what is below path and path itself, never following symbolic links. Missing is success. */
+int file_remove_tree(const char *path);
+/* Joins with '/'; the caller frees. */
+char *file_join(const char *dir, const char *name);
+/* 2*bytes lower-case hex digits from getrandom(2), NUL-terminated. */
+void random_hex(char *out, size_t bytes);

@@ -1,0 +1,29 @@
+/*
+ * log.h - JSON lines on stderr: time, level, module, message, then key/value pairs.
+ *
+ * Libraries (base, json, loop, proc) do not log; a fact is logged once, where it is handled. Text that
+ * came from a child or peer is escaped. Never pass a token or key here.
+ */
+#pragma once
+
+#include "base/util.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+/* "error", "warn", "info", "debug" -> level; -1 if unknown. */
+int log_level_parse(const char *s);
+
+/* Pairs: const char *key, const char *value, ..., NULL. */
+void log_write(enum log_level level, const char *mod, const char *msg, ...)
+	__attribute__((sentinel));
+
+#define log_error(mod, ...) log_write(LOG_ERROR, mod, __VA_ARGS__, NULL)
+#define log_warn(mod, ...) log_write(LOG_WARN, mod, __VA_ARGS__, NULL)
+#define log_info(mod, ...) log_write(LOG_INFO, mod, __VA_ARGS__, NULL)
+#define log_debug(mod, ...)                                                                        \
+	do {                                                                                       \
+		if (log_get_level() >= LOG_DEBUG)                                                  \
+			log_write(LOG_DEBUG, mod, __VA_ARGS__, NULL);                              \
+	} while (0)

@@ -1,0 +1,39 @@
+/*
+ * slice.h - a borrowed run of bytes. Never owns, never NUL-terminated by contract; valid as long as what it
+ * points into. SLICE("literal") makes one from a string literal.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+	const char *p;
+	size_t n;
+};
+
+#define SLICE(lit) ((struct slice){ "" lit, sizeof(lit) - 1 })
+#define SLICE_NONE ((struct slice){ NULL, 0 })
+
+static inline struct slice slice_of(const char *s)
+{
+	return (struct slice){ s, s ? strlen(s) : 0 };
+}
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool slice_is(struct slice a, const char *s)
+{
+	return slice_eq(a, slice_of(s));
+}
+
+static inline bool slice_starts(struct slice a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return a.n >= n && memcmp(a.p, prefix, n) == 0;
+}

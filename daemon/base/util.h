@@ -1,0 +1,81 @@
+/*
+ * util.h - the few macros everything else leans on.
+ *
+ * Ownership is visible in the text: a local that owns something is marked _cleanup_(...), and whoever hands
+ * it over writes TAKE_PTR / TAKE_FD. Small fixed allocations abort when memory is gone (x*alloc); sizes that a
+ * peer chooses go through base/buf.h, which has a maximum and returns an error instead.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
+#define _unused_ __attribute__((unused))
+#define _noreturn_ __attribute__((noreturn))
+
+#define TAKE_PTR(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) _taken = (p);                                                        \
+		(p) = NULL;                                                                        \
+		_taken;                                                                            \
+	})
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int _taken = (fd);                                                                 \
+		(fd) = -1;                                                                         \
+		_taken;                                                                            \
+	})
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void *xalloc(size_t n)
+{
+	void *p = calloc(1, n ? n : 1);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static inline char *xstrndup(const char *s, size_t n)
+{
+	char *p = xalloc(n + 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+static inline char *xstrdup(const char *s)
+{
+	return s ? xstrndup(s, strlen(s)) : NULL;
+}
+
+/* Replaces an owned string by a copy of s (which may be NULL). */
+static inline void xstrset(char **slot, const char *s)
+{
+	char *copy = xstrdup(s);
+
+	free(*slot);
+	*slot = copy;
+}
+
+#define new0(type) ((type *)xalloc(sizeof(type)))

@@ -1,0 +1,308 @@
+#include "cli/options.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+
+enum option_type { T_STR, T_INT, T_BOOL, T_WORD };
+
+struct option_row {
+	const char *name;
+	enum option_type type;
+	unsigned scope;
+	size_t offset;
+	int64_t min, max;
+	const char *def;   /* NULL: none, or computed (set_computed) */
+	const char *words; /* T_WORD: allowed values, separated by spaces */
+	const char *arg, *help;
+	char letter; /* short form or 0 */
+};
+
+#define OPT(name, type, scope, field, min, max, def, words, arg, help, letter)                     \
+	{                                                                                          \
+		name, type, scope, offsetof(struct config, field), min, max, def, words, arg,      \
+			help, letter                                                               \
+	}
+#define ALL (SCOPE_SERVE | SCOPE_CLIENT | SCOPE_RUN | SCOPE_LOCAL)
+#define REMOTE (SCOPE_CLIENT | SCOPE_RUN)
+
+/* clang-format off */
+static const struct option_row rows[] = {
+OPT("listen", T_STR, SCOPE_SERVE, listen, 0, 0, "127.0.0.1:2270", NULL, "HOST:PORT", "address of the WebSocket and HTTP listener; port 0 takes a free one", 0),
+OPT("state", T_STR, SCOPE_SERVE, state, 0, 0, NULL, NULL, "DIR", "journals and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
+OPT("workspaces", T_STR, SCOPE_SERVE, workspaces, 0, 0, NULL, NULL, "DIR", "where workspaces are kept; made at start, owned by the agent user, announced to clients", 0),
+OPT("run-dir", T_STR, ALL, run_dir, 0, 0, NULL, NULL, "DIR", "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)", 0),
+OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
+OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
+OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
+OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
+OPT("allow-host", T_STR, SCOPE_SERVE, allow_host, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
+OPT("allow-origin", T_STR, SCOPE_SERVE, allow_origin, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
+OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),
+OPT("log", T_WORD, SCOPE_SERVE, log, 0, 0, "info", "error warn info debug", "LEVEL", "least severe level that is logged", 0),
+OPT("journal", T_WORD, SCOPE_SERVE, journal, 0, 0, "on", "on off", "on|off", "keep session events on disk; off: only the newest stay readable", 0),
+OPT("journal-max", T_INT, SCOPE_SERVE, journal_max, 4096, INT64_MAX / 2, "1073741824", NULL, "BYTES", "largest journal of one session; beyond it turns fail", 0),
+OPT("backlog-max", T_INT, SCOPE_SERVE, backlog_max, 4096, INT64_MAX / 2, "67108864", NULL, "BYTES", "output a reader may lag behind before it is closed with 1008", 0),
+OPT("ping-interval", T_INT, SCOPE_SERVE, ping_interval, 1, 3600, "20", NULL, "SECONDS", "WebSocket ping after so much silence", 0),
+OPT("ping-timeout", T_INT, SCOPE_SERVE, ping_timeout, 1, 3600, "20", NULL, "SECONDS", "a client without a pong for so long is dropped", 0),
+OPT("permission-timeout", T_INT, SCOPE_SERVE, permission_timeout, 1, 604800, "600", NULL, "SECONDS", "a question with no client attached is rejected after so long", 0),
+OPT("max-connections", T_INT, SCOPE_SERVE, max_connections, 1, 16384, "512", NULL, "N", "WebSocket connections at a time", 0),
+OPT("check", T_BOOL, SCOPE_SERVE, check, 0, 0, "false", NULL, NULL, "check the configuration and exit", 0),
+OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, "false", NULL, NULL, "print the effective configuration and exit", 0),
+OPT("url", T_STR, REMOTE, url, 0, 0, NULL, NULL, "URL", "ws:// or wss:// address of a daemon", 0),
+OPT("socket", T_STR, REMOTE, socket, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
+OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
+OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
+OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
+OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
+OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL, json, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+OPT("help", T_BOOL, ALL, help, 0, 0, "false", NULL, NULL, "this text", 'h'),
+};
+/* clang-format on */
+
+#define N_ROWS ARRAY_SIZE(rows)
+
+static void *slot(const struct config *c, const struct option_row *r)
+{
+	return (char *)c + r->offset;
+}
+
+static int bad_value(const struct option_row *r, const char *value, struct err *e)
+{
+	if (r->type == T_INT)
+		return err_field(e, r->name, "OPTION_INVALID",
+				 "--%s: '%s' is not a number from %lld to %lld", r->name, value,
+				 (long long)r->min, (long long)r->max);
+	return err_field(e, r->name, "OPTION_INVALID", "--%s: '%s' is not one of: %s", r->name,
+			 value, r->type == T_BOOL ? "true false" : r->words);
+}
+
+static bool is_word(const char *words, const char *value)
+{
+	size_t n = strlen(value);
+
+	for (const char *p = words; p; p = strchr(p, ' '), p += p != NULL)
+		if (n && strncmp(p, value, n) == 0 && (p[n] == ' ' || !p[n]))
+			return true;
+	return false;
+}
+
+static int set_value(struct config *c, const struct option_row *r, const char *value, struct err *e)
+{
+	long long n;
+	char *end;
+
+	switch (r->type) {
+	case T_WORD:
+		if (!is_word(r->words, value))
+			return bad_value(r, value, e);
+		/* fall through */
+	case T_STR:
+		xstrset(slot(c, r), value);
+		return 0;
+	case T_BOOL:
+		if (!is_word("true false 1 0", value))
+			return bad_value(r, value, e);
+		*(bool *)slot(c, r) = value[0] == 't' || value[0] == '1';
+		return 0;
+	case T_INT:
+		errno = 0;
+		n = strtoll(value, &end, 10);
+		if (errno || *end || !*value || n < r->min || n > r->max)
+			return bad_value(r, value, e);
+		*(int64_t *)slot(c, r) = n;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const char *env_name(const struct option_row *r, char *out, size_t size)
+{
+	snprintf(out, size, "ACPD_%s", r->name);
+	for (char *p = out + 5; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	return out;
+}
+
+/* check, print-config, help are acts, not settings. */
+static bool has_env(const struct option_row *r)
+{
+	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
+}
+
+static void default_dir(char **field, const char *root_path, const char *xdg_env,
+			const char *home_sub)
+{
+	const char *xdg = getenv(xdg_env), *home = getenv("HOME");
+
+	if (*field)
+		return;
+	if (geteuid() == 0)
+		*field = xstrdup(root_path);
+	else if (xdg && *xdg)
+		*field = file_join(xdg, "acpd");
+	else if (home && *home && home_sub)
+		*field = file_join(home, home_sub);
+}
+
+/* Defaults that depend on who we are (run directory: /run/acpd, $XDG_RUNTIME_DIR/acpd, else <state>/run). */
+static void set_computed(struct config *c)
+{
+	char cwd[PATH_MAX];
+
+	default_dir(&c->state, "/var/lib/acpd", "XDG_STATE_HOME", ".local/state/acpd");
+	default_dir(&c->run_dir, "/run/acpd", "XDG_RUNTIME_DIR", NULL);
+	if (!c->run_dir && c->state)
+		c->run_dir = file_join(c->state, "run");
+	if (!c->socket && c->run_dir)
+		c->socket = file_join(c->run_dir, "acp.sock");
+	if (!c->cwd && getcwd(cwd, sizeof(cwd)))
+		c->cwd = xstrdup(cwd);
+}
+
+static int load_defaults(struct config *c, unsigned scope, struct err *e)
+{
+	char name[64];
+	int r = 0;
+
+	for (size_t i = 0; i < N_ROWS && r == 0; i++)
+		if (rows[i].def)
+			r = set_value(c, &rows[i], rows[i].def, e);
+	for (size_t i = 0; i < N_ROWS && r == 0; i++) {
+		const char *v = has_env(&rows[i]) && (rows[i].scope & scope) ?
+					getenv(env_name(&rows[i], name, sizeof(name))) :
+					NULL;
+
+		if (v && *v)
+			r = set_value(c, &rows[i], v, e);
+	}
+	return r;
+}
+
+static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
+{
+	struct option longs[N_ROWS + 1] = { { 0 } };
+	char shorts[2 * N_ROWS + 2] = ":", *s = shorts + 1;
+	size_t map[N_ROWS], n = 0;
+	int ch, r = 0, index;
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		if (!(rows[i].scope & scope))
+			continue;
+		longs[n] =
+			(struct option){ rows[i].name,
+					 rows[i].type == T_BOOL ? no_argument : required_argument,
+					 NULL, 256 + (int)n };
+		map[n++] = i;
+		if (rows[i].letter) {
+			*s++ = rows[i].letter;
+			if (rows[i].type != T_BOOL)
+				*s++ = ':';
+		}
+	}
+	optind = 0;
+	opterr = 0;
+	while (r == 0 && (ch = getopt_long(argc, argv, shorts, longs, &index)) != -1) {
+		const struct option_row *row = ch >= 256 ? &rows[map[ch - 256]] : NULL;
+
+		for (size_t i = 0; !row && i < N_ROWS; i++)
+			if (rows[i].letter == ch && (rows[i].scope & scope))
+				row = &rows[i];
+		if (!row || ch == '?' || ch == ':')
+			return err_field(e, argv[optind - 1], "OPTION_UNKNOWN", "%s: %s",
+					 argv[optind - 1],
+					 ch == ':' ? "needs a value" : "no such option");
+		r = set_value(c, row, row->type == T_BOOL ? "true" : optarg, e);
+	}
+	if (r == 0 && optind < argc)
+		r = err_field(e, argv[optind], "ARGUMENT_UNEXPECTED", "'%s': unexpected argument",
+			      argv[optind]);
+	return r;
+}
+
+int config_load(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
+{
+	int r;
+
+	memset(c, 0, sizeof(*c));
+	r = load_defaults(c, scope, e);
+	if (r == 0)
+		r = parse_argv(c, scope, argc, argv, e);
+	if (r == 0)
+		set_computed(c);
+	else
+		config_done(c);
+	return r;
+}
+
+void config_done(struct config *c)
+{
+	for (size_t i = 0; i < N_ROWS; i++)
+		if (rows[i].type == T_STR || rows[i].type == T_WORD) {
+			char **s = slot(c, &rows[i]);
+
+			free(*s);
+			*s = NULL;
+		}
+}
+
+void config_print(const struct config *c, unsigned scope)
+{
+	for (size_t i = 0; i < N_ROWS; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(r->scope & scope) || !has_env(r))
+			continue;
+		if (r->type == T_INT)
+			printf("%s = %lld\n", r->name, (long long)*(int64_t *)slot(c, r));
+		else if (r->type == T_BOOL)
+			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
+		else
+			printf("%s = %s\n", r->name,
+			       *(char **)slot(c, r) ? *(char **)slot(c, r) : "");
+	}
+}
+
+void config_usage(unsigned scope)
+{
+	char left[64], name[64];
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		const struct option_row *r = &rows[i];
+
+		if (!(r->scope & scope))
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", r->name, r->arg ? " " : "",
+			 r->arg ? r->arg : "");
+		printf("  %-28s %s", left, r->help);
+		if (r->def && r->type != T_BOOL)
+			printf(" (%s)", r->def);
+		if (has_env(r))
+			printf(" [%s]", env_name(r, name, sizeof(name)));
+		printf("\n");
+	}
+}
+
+int config_parse_listen(const char *listen, char **host, int *port, struct err *e)
+{
+	const char *colon = strrchr(listen, ':');
+	char *end;
+	long n = colon ? strtol(colon + 1, &end, 10) : -1;
+	size_t len = colon ? (size_t)(colon - listen) : 0;
+
+	if (!colon || !len || *end || end == colon + 1 || n < 0 || n > 65535)
+		return err_field(e, "listen", "OPTION_INVALID", "--listen: '%s' is not HOST:PORT",
+				 listen);
+	if (listen[0] == '[' && listen[len - 1] == ']')
+		*host = xstrndup(listen + 1, len - 2);
+	else
+		*host = xstrndup(listen, len);
+	*port = (int)n;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * options.h - the configuration, as one table: each row gives a flag, its ACPD_* environment variable, type, range, default
+ * and help. --help, --print-config and --check come from the same rows. A flag wins over the environment.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum option_scope { SCOPE_SERVE = 1, SCOPE_CLIENT = 2, SCOPE_RUN = 4, SCOPE_LOCAL = 8 };
+
+struct config {
+	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
+		*agent_user;
+	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
+		*permissions;
+	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
+		max_connections;
+	bool allow_query_token, check, print_config, json, help;
+};
+
+/* Defaults, environment, then argv[1..]; scope: which rows apply. -EINVAL with e naming the option. */
+int config_load(struct config *c, unsigned scope, int argc, char **argv, struct err *e);
+void config_done(struct config *c);
+void config_print(const struct config *c, unsigned scope);
+void config_usage(unsigned scope);
+/* "host:port" or "[v6]:port" into host (caller frees) and port. */
+int config_parse_listen(const char *listen, char **host, int *port, struct err *e);

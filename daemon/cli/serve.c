@@ -1,0 +1,285 @@
+/* serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
+#include "cli/commands.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/server.h"
+#include "net/uds.h"
+#include "proc/owner.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#define INCARNATION_BYTES 16
+
+struct daemon {
+	const struct config *cfg;
+	char incarnation[2 * INCARNATION_BYTES + 1];
+	struct owner_lock lock;
+	struct loop *loop;
+	struct proc_host *procs;
+	struct harness_table harnesses;
+	struct store *store;
+	struct acp_server *acp;
+	struct gate *gate;
+	struct http_context http;
+	struct uds_server *uds;
+	struct net_server *net;
+	struct loop_timer grace, linger;
+	bool stopping, stopped;
+};
+
+/* --- stopping ------------------------------------------------------------------------------------------ */
+
+static void on_linger_over(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	loop_quit(d->loop);
+}
+
+/* Children are gone; clients get a moment to read their last words. */
+static void on_stopped(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->stopped = true;
+	loop_timer_set(d->loop, &d->linger, acp_server_count(d->acp) ? 300 : 1, on_linger_over, d);
+}
+
+static void on_grace_over(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	log_warn("serve", "harnesses did not stop in time, killing them");
+	store_kill(d->store);
+}
+
+static void stop(struct daemon *d)
+{
+	if (d->stopping) { /* asked twice: now */
+		store_kill(d->store);
+		return;
+	}
+	d->stopping = true;
+	log_info("serve", "stopping");
+	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
+	store_stop(d->store, on_stopped, d);
+	acp_server_shutdown(d->acp);
+}
+
+static void reload_token(struct daemon *d)
+{
+	struct err e;
+
+	if (d->cfg->token_file && gate_load(d->gate, d->cfg->token_file, &e) < 0)
+		log_error("serve", "token file not read", "text", e.msg);
+	else
+		log_info("serve", "token file read", "claimed",
+			 gate_claimed(d->gate) ? "true" : "false");
+}
+
+static void on_signal(void *ctx, int signo)
+{
+	struct daemon *d = ctx;
+
+	switch (signo) {
+	case SIGCHLD:
+		proc_host_reap(d->procs);
+		break;
+	case SIGHUP:
+		reload_token(d);
+		break;
+	case SIGUSR2:
+		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
+		break;
+	default:
+		stop(d);
+	}
+}
+
+static int watch_signals(struct daemon *d, struct err *e)
+{
+	static const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
+		sigaddset(&set, caught[i]);
+	if (loop_signals(d->loop, &set, on_signal, d) < 0)
+		return err_set(e, -errno, 0, "SIGNALS", "cannot watch signals");
+	return 0;
+}
+
+/* --- starting ------------------------------------------------------------------------------------------ */
+
+/* Other processes of our uid may not read our memory or descriptors, and no core file holds a secret. */
+static void harden(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static const char *default_harness(const struct daemon *d)
+{
+	if (d->cfg->default_harness)
+		return d->cfg->default_harness;
+	if (d->harnesses.first_manifest < d->harnesses.n)
+		return d->harnesses.defs[d->harnesses.first_manifest].id;
+	return d->harnesses.defs[0].id;
+}
+
+static int load_harnesses(struct daemon *d, struct err *e)
+{
+	int r = harness_table_load(&d->harnesses, d->cfg->harness_config, e);
+
+	if (r == 0 && !harness_table_find(&d->harnesses, default_harness(d)))
+		r = err_field(e, "default-harness", "OPTION_INVALID",
+			      "--default-harness: no harness '%s'", default_harness(d));
+	return r;
+}
+
+static int make_workspaces(const struct config *c, struct err *e)
+{
+	struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
+	int r;
+
+	if (!c->workspaces)
+		return 0;
+	r = file_mkdirs(c->workspaces, 0755);
+	if (r == 0 && pw && geteuid() == 0 && chown(c->workspaces, pw->pw_uid, pw->pw_gid) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_field(e, "workspaces", "OPTION_INVALID", "--workspaces: %s: %s",
+				 c->workspaces, strerror(-r));
+	return 0;
+}
+
+static int check_config(const struct config *c, struct err *e)
+{
+	_cleanup_(freep) char *host = NULL;
+	int port;
+
+	if (!c->state)
+		return err_field(e, "state", "OPTION_INVALID",
+				 "--state is needed: there is no home directory");
+	return config_parse_listen(c->listen, &host, &port, e);
+}
+
+static int build_sessions(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct store_config sc = { .state = c->state,
+				   .incarnation = d->incarnation,
+				   .agent_user = c->agent_user,
+				   .journal = strcmp(c->journal, "on") == 0,
+				   .journal_max = (uint64_t)c->journal_max,
+				   .permission_timeout = (unsigned)c->permission_timeout };
+
+	d->loop = loop_new();
+	if (!d->loop)
+		return err_set(e, -errno, 0, "LOOP", "cannot make the event loop");
+	if (owner_acquire(&d->lock, c->state, e) < 0)
+		return -EBUSY;
+	d->procs = proc_host_new(d->loop, d->incarnation);
+	owner_write(&d->lock, d->incarnation, proc_host_cgroup(d->procs)->path);
+	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
+	return d->store ? watch_signals(d, e) : -EINVAL;
+}
+
+static int build_net(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct gate_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
+	struct acp_config ac = { default_harness(d), d->incarnation, (uint64_t)c->backlog_max,
+				 c->workspaces };
+	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
+				 .ping_timeout = (unsigned)c->ping_timeout,
+				 .max_connections = (unsigned)c->max_connections };
+	_cleanup_(freep) char *host = NULL;
+
+	d->gate = gate_new(&gc);
+	if (c->token_file && gate_load(d->gate, c->token_file, e) < 0)
+		return -EINVAL;
+	d->acp = acp_server_new(d->loop, d->store, &ac);
+	d->http = (struct http_context){ .store = d->store,
+					 .procs = d->procs,
+					 .incarnation = d->incarnation,
+					 .started_ms = clock_mono_ms() };
+	d->uds = uds_server_new(d->loop, c->run_dir, d->acp, d->gate, &d->http, e);
+	if (!d->uds || config_parse_listen(c->listen, &host, &nc.port, e) < 0)
+		return -EINVAL;
+	nc.host = host;
+	d->net = net_server_new(d->loop, d->acp, d->gate, &d->http, &nc, e);
+	if (!d->net)
+		return -EADDRINUSE;
+	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
+	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
+	fflush(stdout);
+	return 0;
+}
+
+/* Sockets first (they hold connections), then the server, the sessions, the processes. */
+static void teardown(struct daemon *d)
+{
+	d->net = net_server_free(d->net);
+	d->uds = uds_server_free(d->uds);
+	loop_timer_cancel(&d->grace);
+	loop_timer_cancel(&d->linger);
+	d->store = store_free(d->store);
+	d->acp = acp_server_free(d->acp);
+	d->gate = gate_free(d->gate);
+	d->procs = proc_host_free(d->procs);
+	owner_release(&d->lock);
+	harness_table_done(&d->harnesses);
+	d->loop = loop_free(d->loop);
+}
+
+static int start(struct daemon *d, struct err *e)
+{
+	int r = check_config(d->cfg, e);
+
+	if (r == 0)
+		r = load_harnesses(d, e);
+	if (r < 0 || d->cfg->check)
+		return r;
+	r = make_workspaces(d->cfg, e);
+	if (r == 0)
+		r = build_sessions(d, e);
+	if (r == 0)
+		r = build_net(d, e);
+	return r;
+}
+
+int cmd_serve(const struct config *c)
+{
+	struct daemon d = { .cfg = c, .lock = OWNER_LOCK_INIT };
+	struct err e = { 0 };
+	int r = EXIT_DONE;
+
+	if (c->print_config) {
+		config_print(c, SCOPE_SERVE);
+		return EXIT_DONE;
+	}
+	harden();
+	log_set_level((enum log_level)log_level_parse(c->log));
+	random_hex(d.incarnation, INCARNATION_BYTES);
+	if (start(&d, &e) < 0)
+		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
+			 "%s", e.msg);
+	else if (!c->check)
+		net_server_run(d.net);
+	teardown(&d);
+	return r;
+}

@@ -1,0 +1,86 @@
+#include "digest/digest.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+int sha256_of(struct slice data, struct sha256 *ret)
+{
+	unsigned int n = SHA256_BYTES;
+
+	return EVP_Digest(data.p, data.n, ret->bytes, &n, EVP_sha256(), NULL) == 1 ? 0 : -EIO;
+}
+
+bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
+{
+	return CRYPTO_memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;
+}
+
+void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
+		out[2 * i] = digits[d->bytes[i] >> 4];
+		out[2 * i + 1] = digits[d->bytes[i] & 15];
+	}
+	out[2 * SHA256_BYTES] = '\0';
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int sha256_from_hex(struct slice hex, struct sha256 *ret)
+{
+	if (hex.n != 2 * (size_t)SHA256_BYTES)
+		return -EINVAL;
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
+		int hi = hex_digit(hex.p[2 * i]), lo = hex_digit(hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return -EINVAL;
+		ret->bytes[i] = (unsigned char)(hi << 4 | lo);
+	}
+	return 0;
+}
+
+static int base64url_digit(char c)
+{
+	static const char set[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	const char *at = c ? strchr(set, c) : NULL;
+
+	return at ? (int)(at - set) : -1;
+}
+
+int base64url_decode(struct slice text, unsigned char *out)
+{
+	unsigned bits = 0, have = 0;
+	int n = 0;
+
+	if (text.n % 4 == 1)
+		return -EINVAL;
+	for (size_t i = 0; i < text.n; i++) {
+		int d = base64url_digit(text.p[i]);
+
+		if (d < 0)
+			return -EINVAL;
+		bits = bits << 6 | (unsigned)d;
+		have += 6;
+		if (have >= 8) {
+			have -= 8;
+			out[n++] = (unsigned char)(bits >> have);
+		}
+	}
+	return n;
+}
+
+void secret_wipe(void *p, size_t n)
+{
+	OPENSSL_cleanse(p, n);
+}

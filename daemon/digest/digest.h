@@ -1,0 +1,28 @@
+/*
+ * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway).
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHA256_BYTES 32
+#define SHA256_HEX (2 * SHA256_BYTES + 1)
+
+struct sha256 {
+	unsigned char bytes[SHA256_BYTES];
+};
+
+/* 0, or -EIO if libcrypto refuses. */
+int sha256_of(struct slice data, struct sha256 *ret);
+/* Compares all bytes in constant time. */
+bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
+void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
+/* Exactly 64 hex digits; -EINVAL otherwise. */
+int sha256_from_hex(struct slice hex, struct sha256 *ret);
+/* base64url without padding to bytes; returns length or -EINVAL. out has room for text.n bytes. */
+int base64url_decode(struct slice text, unsigned char *out);
+/* Overwrites memory that held a secret. */
+void secret_wipe(void *p, size_t n);

@@ -1,0 +1,120 @@
+#include "http/endpoints.h"
+
+#include "base/clock.h"
+#include "json/jenc.h"
+
+#include <stdio.h>
+
+typedef void (*route_fn)(const struct http_context *ctx, struct http_reply *ret);
+
+struct route {
+	const char *method, *path;
+	bool open;
+	route_fn fn;
+};
+
+static void get_health(const struct http_context *ctx _unused_, struct http_reply *ret)
+{
+	buf_puts(&ret->body, "{\"status\":\"ok\"}");
+}
+
+static void get_ready(const struct http_context *ctx, struct http_reply *ret)
+{
+	struct jw w = JW(&ret->body);
+
+	jw_obj(&w, NULL);
+	jw_bool(&w, "ready", true);
+	jw_str(&w, "version", ACPD_VERSION);
+	jw_str(&w, "incarnation", ctx->incarnation);
+	jw_uint(&w, "sessions", store_count(ctx->store));
+	jw_uint(&w, "connections", ctx->connections);
+	jw_uint(&w, "children", proc_host_count(ctx->procs));
+	jw_str(&w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->procs)->kind));
+	jw_end_obj(&w);
+}
+
+static void metric(struct buf *b, const char *name, const char *type, const char *help,
+		   uint64_t value)
+{
+	buf_printf(b, "# HELP acpd_%s %s\n# TYPE acpd_%s %s\nacpd_%s %llu\n", name, help, name,
+		   type, name, (unsigned long long)value);
+}
+
+static void get_metrics(const struct http_context *ctx, struct http_reply *ret)
+{
+	struct store_totals t;
+
+	store_totals(ctx->store, &t);
+	ret->content_type = "text/plain; version=0.0.4";
+	metric(&ret->body, "uptime_seconds", "gauge", "Seconds since the start.",
+	       (clock_mono_ms() - ctx->started_ms) / 1000);
+	metric(&ret->body, "connections", "gauge", "Open client connections.", ctx->connections);
+	metric(&ret->body, "sessions", "gauge", "Sessions in memory.", store_count(ctx->store));
+	metric(&ret->body, "children", "gauge", "Harness processes.", proc_host_count(ctx->procs));
+	metric(&ret->body, "turns_running", "gauge", "Turns running now.", t.running);
+	metric(&ret->body, "turns_total", "counter", "Prompts accepted.", t.turns);
+	metric(&ret->body, "turns_failed_total", "counter", "Turns that ended in an error.",
+	       t.failed);
+	metric(&ret->body, "events_total", "counter", "Session events numbered.", t.events);
+	metric(&ret->body, "updates_dropped_total", "counter",
+	       "Updates that a harness sent outside a turn or that clients may not see.",
+	       t.dropped);
+}
+
+static const struct route routes[] = {
+	{ "GET", "/health", true, get_health },
+	{ "GET", "/ready", false, get_ready },
+	{ "GET", "/metrics", false, get_metrics },
+};
+
+static const struct route *find_route(const char *method, const char *path, const char **allow)
+{
+	*allow = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		if (strcmp(routes[i].path, path) != 0)
+			continue;
+		if (strcmp(routes[i].method, method) == 0 ||
+		    (strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0))
+			return &routes[i];
+		*allow = routes[i].method;
+	}
+	return NULL;
+}
+
+bool http_route_open(const char *method, const char *path)
+{
+	const char *allow;
+	const struct route *r = find_route(method, path, &allow);
+
+	return r && r->open;
+}
+
+void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message)
+{
+	struct jw w = JW(&ret->body);
+
+	ret->status = status;
+	ret->content_type = "application/json";
+	jw_obj(&w, NULL);
+	jw_obj(&w, "error");
+	jw_str(&w, "reason", reason);
+	jw_str(&w, "message", message);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+void http_respond(const struct http_context *ctx, const char *method, const char *path,
+		  struct http_reply *ret)
+{
+	const struct route *r;
+
+	*ret = (struct http_reply){ .status = 200, .content_type = "application/json" };
+	r = find_route(method, path, &ret->allow);
+	if (r)
+		r->fn(ctx, ret);
+	else if (ret->allow)
+		http_reply_error(ret, 405, "METHOD_NOT_ALLOWED",
+				 "this resource has no such method");
+	else
+		http_reply_error(ret, 404, "NOT_FOUND", "there is no such resource");
+}

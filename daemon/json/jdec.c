@@ -1,0 +1,141 @@
+#include "json/jdec.h"
+
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const char *const type_names[] = {
+	[JF_T_STR] = "a string",  [JF_T_BOOL] = "a boolean", [JF_T_INT] = "an integer",
+	[JF_T_OBJ] = "an object", [JF_T_ARR] = "an array",   [JF_T_RAW] = "a value",
+};
+
+int jdec_int(struct jval v, int64_t *ret)
+{
+	char text[24];
+	char *end;
+
+	if (v.type != J_NUMBER)
+		return -EINVAL;
+	if (v.raw.n >= sizeof(text))
+		return -ERANGE;
+	memcpy(text, v.raw.p, v.raw.n);
+	text[v.raw.n] = '\0';
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	if (*end)
+		return -EINVAL;
+	return errno ? -ERANGE : 0;
+}
+
+static int decode_int(const struct jfield *f, struct jval v, int64_t *ret)
+{
+	int64_t n = 0;
+	int r = jdec_int(v, &n);
+
+	if (r == 0 && (n < f->min || n > f->max))
+		r = -ERANGE;
+	if (r == 0)
+		*ret = n;
+	return r;
+}
+
+static int decode_span(enum jtype want, struct jval v, struct slice *ret)
+{
+	if (v.type != want)
+		return -EINVAL;
+	*ret = v.raw;
+	return 0;
+}
+
+static int decode_field(const struct jfield *f, struct jval v, void *slot)
+{
+	switch (f->type) {
+	case JF_T_STR:
+		return jstr_decode(v, (size_t)f->max, slot);
+	case JF_T_BOOL:
+		if (v.type != J_TRUE && v.type != J_FALSE)
+			return -EINVAL;
+		*(bool *)slot = v.type == J_TRUE;
+		return 0;
+	case JF_T_INT:
+		return decode_int(f, v, slot);
+	case JF_T_OBJ:
+		return decode_span(J_OBJECT, v, slot);
+	case JF_T_ARR:
+		return decode_span(J_ARRAY, v, slot);
+	case JF_T_RAW:
+		*(struct jval *)slot = v;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int field_error(const struct jfield *f, const char *prefix, int r, struct err *e)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%s", prefix ? prefix : "", f->name);
+	if (r == -ENAMETOOLONG)
+		return err_field(e, path, "FIELD_TOO_LONG", "%s is longer than %lld bytes", path,
+				 (long long)f->max);
+	if (r == -ERANGE)
+		return err_field(e, path, "FIELD_OUT_OF_RANGE", "%s is out of range", path);
+	if (r == -ENOENT)
+		return err_field(e, path, "FIELD_MISSING", "%s is required", path);
+	return err_field(e, path, "FIELD_INVALID", "%s must be %s", path, type_names[f->type]);
+}
+
+static int decode_one(const struct jfield *f, struct jval v, void *ret, const char *prefix,
+		      struct err *e)
+{
+	int r;
+
+	if (v.type == J_NONE || (v.type == J_NULL && f->type != JF_T_RAW)) {
+		if (!(f->flags & JF_REQUIRED))
+			return 0;
+		if (v.type == J_NULL && (f->flags & JF_NULLABLE))
+			return 0;
+		return field_error(f, prefix, v.type == J_NONE ? -ENOENT : -EINVAL, e);
+	}
+	r = decode_field(f, v, (char *)ret + f->offset);
+	if (r == 0 || (f->flags & JF_LENIENT))
+		return 0;
+	return field_error(f, prefix, r, e);
+}
+
+int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
+		struct err *e)
+{
+	struct jslot slots[JDEC_FIELDS_MAX];
+	enum jscan_error scan;
+	size_t n = 0;
+	int r = 0;
+
+	for (; fields[n].name; n++) {
+		if (n >= JDEC_FIELDS_MAX)
+			abort(); /* a table too long is a bug, caught by the first test that uses it */
+		slots[n].key = fields[n].name;
+	}
+	scan = jscan_object(text, slots, n);
+	if (scan != JSCAN_OK)
+		return err_field(e, prefix ? prefix : "params", "PARAMS_INVALID", "parameters: %s",
+				 jscan_strerror(scan));
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = decode_one(&fields[i], slots[i].v, ret, prefix, e);
+	if (r < 0)
+		jdec_free(fields, ret);
+	return r;
+}
+
+void jdec_free(const struct jfield *fields, void *st)
+{
+	for (; fields->name; fields++) {
+		char **s = (char **)((char *)st + fields->offset);
+
+		if (fields->type != JF_T_STR)
+			continue;
+		free(*s);
+		*s = NULL;
+	}
+}

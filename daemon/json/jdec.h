@@ -1,0 +1,59 @@
+/*
+ * jdec.h - decodes an object's members into a plain struct by a static table, so that a handler never sees JSON.
+ *
+ *	struct load { char *session_id; struct slice meta; };
+ *	static const struct jfield load_fields[] = {
+ *		JF_STR(struct load, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+ *		JF_OBJ(struct load, meta, "_meta", JF_LENIENT),
+ *		JF_END,
+ *	};
+ *
+ * A mismatch is RPC_INVALID_PARAMS naming the field, and the struct holds nothing to free. Leniency follows the ACP
+ * schema: JF_LENIENT members that are malformed count as absent; null counts as absent for every optional member; for a
+ * required one null is an error unless JF_NULLABLE. Unknown members are ignored. Slices borrow from the input text.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "json/jscan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum jftype { JF_T_STR, JF_T_BOOL, JF_T_INT, JF_T_OBJ, JF_T_ARR, JF_T_RAW };
+
+enum jfflag {
+	JF_REQUIRED = 1,
+	JF_LENIENT = 2,
+	JF_NULLABLE = 4, /* required, but null is as good as empty */
+};
+
+struct jfield {
+	const char *name;
+	enum jftype type;
+	unsigned flags;
+	size_t offset;
+	int64_t min, max; /* JF_T_STR: longest length in max; JF_T_INT: range */
+};
+
+/* clang-format off */
+#define JF_STR(st, m, name, flags, max) { name, JF_T_STR, flags, offsetof(st, m), 0, max }
+#define JF_INT(st, m, name, flags, min, max) { name, JF_T_INT, flags, offsetof(st, m), min, max }
+#define JF_BOOL(st, m, name, flags) { name, JF_T_BOOL, flags, offsetof(st, m), 0, 0 }
+#define JF_OBJ(st, m, name, flags) { name, JF_T_OBJ, flags, offsetof(st, m), 0, 0 }
+#define JF_ARR(st, m, name, flags) { name, JF_T_ARR, flags, offsetof(st, m), 0, 0 }
+#define JF_RAW(st, m, name, flags) { name, JF_T_RAW, flags, offsetof(st, m), 0, 0 }
+#define JF_END { NULL, JF_T_RAW, 0, 0, 0, 0 }
+/* clang-format on */
+
+#define JDEC_FIELDS_MAX 24
+
+/* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW. prefix (may be NULL)
+ * is put before field names in errors, e.g. "mcpServers[0].". */
+int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
+		struct err *e);
+/* Frees the strings that jdec_object allocated. */
+void jdec_free(const struct jfield *fields, void *st);
+/* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */
+int jdec_int(struct jval v, int64_t *ret);

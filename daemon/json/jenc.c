@@ -1,0 +1,127 @@
+#include "json/jenc.h"
+
+#include "json/jstr.h"
+
+#include <inttypes.h>
+
+static void jw_lead(struct jw *w, const char *key)
+{
+	if (w->comma)
+		buf_putc(w->b, ',');
+	w->comma = true;
+	if (key) {
+		buf_putc(w->b, '"');
+		buf_puts(w->b, key);
+		buf_add(w->b, "\":", 2);
+	}
+}
+
+void jw_obj(struct jw *w, const char *key)
+{
+	jw_lead(w, key);
+	buf_putc(w->b, '{');
+	w->comma = false;
+}
+
+void jw_end_obj(struct jw *w)
+{
+	buf_putc(w->b, '}');
+	w->comma = true;
+}
+
+void jw_arr(struct jw *w, const char *key)
+{
+	jw_lead(w, key);
+	buf_putc(w->b, '[');
+	w->comma = false;
+}
+
+void jw_end_arr(struct jw *w)
+{
+	buf_putc(w->b, ']');
+	w->comma = true;
+}
+
+void jw_str(struct jw *w, const char *key, const char *s)
+{
+	if (s)
+		jw_slice(w, key, slice_of(s));
+}
+
+void jw_slice(struct jw *w, const char *key, struct slice s)
+{
+	jw_lead(w, key);
+	jstr_encode(w->b, s);
+}
+
+static void put_uint(struct buf *b, uint64_t v)
+{
+	char text[24], *p = text + sizeof(text);
+
+	do
+		*--p = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+void jw_uint(struct jw *w, const char *key, uint64_t v)
+{
+	jw_lead(w, key);
+	put_uint(w->b, v);
+}
+
+void jw_int(struct jw *w, const char *key, int64_t v)
+{
+	jw_lead(w, key);
+	if (v < 0)
+		buf_putc(w->b, '-');
+	put_uint(w->b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void jw_bool(struct jw *w, const char *key, bool v)
+{
+	jw_lead(w, key);
+	buf_puts(w->b, v ? "true" : "false");
+}
+
+void jw_null(struct jw *w, const char *key)
+{
+	jw_lead(w, key);
+	buf_puts(w->b, "null");
+}
+
+void jw_raw(struct jw *w, const char *key, struct slice json)
+{
+	if (!json.n)
+		return;
+	jw_lead(w, key);
+	buf_add_slice(w->b, json);
+}
+
+void jw_lead_key(struct jw *w, const char *key)
+{
+	if (w->comma)
+		buf_putc(w->b, ',');
+	jstr_encode(w->b, slice_of(key));
+	buf_putc(w->b, ':');
+	w->comma = false;
+}
+
+void jw_members(struct jw *w, struct slice object, const char *skip)
+{
+	struct jval v;
+	struct slice key;
+	struct jiter it;
+
+	if (jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		if (skip && jkey_is(key, skip))
+			continue;
+		jw_lead(w, NULL);
+		buf_putc(w->b, '"');
+		buf_add_slice(w->b, key);
+		buf_add(w->b, "\":", 2);
+		buf_add_slice(w->b, v.raw);
+	}
+}

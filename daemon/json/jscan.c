@@ -1,0 +1,404 @@
+#include "json/jscan.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jstr.h"
+
+#include <stdint.h>
+
+struct cur {
+	const unsigned char *p, *end;
+	unsigned depth;
+};
+
+const char *jscan_strerror(enum jscan_error e)
+{
+	static const char *const text[] = {
+		[JSCAN_OK] = "ok",
+		[JSCAN_E_SYNTAX] = "not valid JSON",
+		[JSCAN_E_UTF8] = "not valid UTF-8",
+		[JSCAN_E_DEPTH] = "nested too deeply",
+		[JSCAN_E_NOT_OBJECT] = "not an object",
+		[JSCAN_E_DUPLICATE] = "a member appears twice",
+	};
+
+	return (size_t)e < ARRAY_SIZE(text) ? text[e] : "unknown";
+}
+
+static void skip_space(struct cur *c)
+{
+	while (c->p < c->end && (*c->p == ' ' || *c->p == '\n' || *c->p == '\t' || *c->p == '\r'))
+		c->p++;
+}
+
+/* True if any of 8 bytes needs a look: a control byte, a quote, a backslash or a non-ASCII byte. */
+static bool word_special(uint64_t w)
+{
+	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
+	uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
+	uint64_t control = (w - ones * 0x20) & ~w;
+
+	quote = (quote - ones) & ~quote;
+	slash = (slash - ones) & ~slash;
+	return ((quote | slash | control | w) & high) != 0;
+}
+
+/* Length of the well-formed UTF-8 sequence at p (2..4), or 0. Table 3-7 of the Unicode standard. */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+	unsigned char lo = 0x80, hi = 0xbf;
+	size_t n;
+
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (left < n)
+		return 0;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	if (p[1] < lo || p[1] > hi)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+static bool is_hex(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static enum jscan_error scan_escape(struct cur *c)
+{
+	size_t left = (size_t)(c->end - c->p);
+
+	if (left < 2)
+		return JSCAN_E_SYNTAX;
+	if (c->p[1] == 'u') {
+		if (left < 6 || !is_hex(c->p[2]) || !is_hex(c->p[3]) || !is_hex(c->p[4]) ||
+		    !is_hex(c->p[5]))
+			return JSCAN_E_SYNTAX;
+		c->p += 6;
+		return JSCAN_OK;
+	}
+	if (!strchr("\"\\/bfnrt", c->p[1]) || !c->p[1])
+		return JSCAN_E_SYNTAX;
+	c->p += 2;
+	return JSCAN_OK;
+}
+
+/* At the opening quote; leaves p behind the closing one. */
+static enum jscan_error scan_string(struct cur *c)
+{
+	enum jscan_error e;
+
+	c->p++;
+	for (;;) {
+		while (c->end - c->p >= 8) {
+			uint64_t w;
+
+			memcpy(&w, c->p, 8);
+			if (word_special(w))
+				break;
+			c->p += 8;
+		}
+		if (c->p >= c->end || *c->p < 0x20)
+			return JSCAN_E_SYNTAX;
+		if (*c->p == '"') {
+			c->p++;
+			return JSCAN_OK;
+		}
+		if (*c->p == '\\') {
+			e = scan_escape(c);
+			if (e)
+				return e;
+		} else if (*c->p < 0x80) {
+			c->p++;
+		} else {
+			size_t n = utf8_sequence(c->p, (size_t)(c->end - c->p));
+
+			if (!n)
+				return JSCAN_E_UTF8;
+			c->p += n;
+		}
+	}
+}
+
+static bool scan_digits(struct cur *c)
+{
+	const unsigned char *start = c->p;
+
+	while (c->p < c->end && *c->p >= '0' && *c->p <= '9')
+		c->p++;
+	return c->p > start;
+}
+
+static enum jscan_error scan_number(struct cur *c)
+{
+	if (*c->p == '-')
+		c->p++;
+	if (c->p < c->end && *c->p == '0')
+		c->p++;
+	else if (!scan_digits(c))
+		return JSCAN_E_SYNTAX;
+	if (c->p < c->end && *c->p == '.') {
+		c->p++;
+		if (!scan_digits(c))
+			return JSCAN_E_SYNTAX;
+	}
+	if (c->p < c->end && (*c->p == 'e' || *c->p == 'E')) {
+		c->p++;
+		if (c->p < c->end && (*c->p == '+' || *c->p == '-'))
+			c->p++;
+		if (!scan_digits(c))
+			return JSCAN_E_SYNTAX;
+	}
+	return JSCAN_OK;
+}
+
+static enum jscan_error scan_word(struct cur *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0)
+		return JSCAN_E_SYNTAX;
+	c->p += n;
+	return JSCAN_OK;
+}
+
+static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t n);
+static enum jscan_error scan_elements(struct cur *c);
+
+static enum jscan_error scan_container(struct cur *c, bool object)
+{
+	enum jscan_error e;
+
+	if (c->depth >= JSON_DEPTH_MAX)
+		return JSCAN_E_DEPTH;
+	c->depth++;
+	e = object ? scan_members(c, NULL, 0) : scan_elements(c);
+	c->depth--;
+	return e;
+}
+
+static enum jscan_error scan_any(struct cur *c, enum jtype *type)
+{
+	if (c->p >= c->end)
+		return JSCAN_E_SYNTAX;
+	switch (*c->p) {
+	case '{':
+		*type = J_OBJECT;
+		return scan_container(c, true);
+	case '[':
+		*type = J_ARRAY;
+		return scan_container(c, false);
+	case '"':
+		*type = J_STRING;
+		return scan_string(c);
+	case 't':
+		*type = J_TRUE;
+		return scan_word(c, "true");
+	case 'f':
+		*type = J_FALSE;
+		return scan_word(c, "false");
+	case 'n':
+		*type = J_NULL;
+		return scan_word(c, "null");
+	default:
+		*type = J_NUMBER;
+		return scan_number(c);
+	}
+}
+
+/* After an element: ',' goes on (true in *more), the closing byte ends. */
+static enum jscan_error scan_separator(struct cur *c, unsigned char close, bool *more)
+{
+	skip_space(c);
+	if (c->p >= c->end || (*c->p != ',' && *c->p != close))
+		return JSCAN_E_SYNTAX;
+	*more = *c->p++ == ',';
+	if (*more)
+		skip_space(c);
+	return JSCAN_OK;
+}
+
+static enum jscan_error scan_elements(struct cur *c)
+{
+	bool more = true;
+
+	c->p++;
+	skip_space(c);
+	if (c->p < c->end && *c->p == ']') {
+		c->p++;
+		return JSCAN_OK;
+	}
+	while (more) {
+		enum jtype type;
+		enum jscan_error e = scan_any(c, &type);
+
+		if (!e)
+			e = scan_separator(c, ']', &more);
+		if (e)
+			return e;
+	}
+	return JSCAN_OK;
+}
+
+static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (jkey_is(key, slots[i].key))
+			return &slots[i];
+	return NULL;
+}
+
+static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n)
+{
+	const unsigned char *key, *value;
+	struct jslot *slot;
+	enum jscan_error e;
+	enum jtype type;
+
+	if (c->p >= c->end || *c->p != '"')
+		return JSCAN_E_SYNTAX;
+	key = c->p + 1;
+	e = scan_string(c);
+	if (e)
+		return e;
+	slot = n ? find_slot((struct slice){ (const char *)key, (size_t)(c->p - key) - 1 }, slots,
+			     n) :
+		   NULL;
+	skip_space(c);
+	if (c->p >= c->end || *c->p++ != ':')
+		return JSCAN_E_SYNTAX;
+	skip_space(c);
+	value = c->p;
+	e = scan_any(c, &type);
+	if (e || !slot)
+		return e;
+	if (slot->v.type != J_NONE)
+		return JSCAN_E_DUPLICATE;
+	slot->v = (struct jval){ type, { (const char *)value, (size_t)(c->p - value) } };
+	return JSCAN_OK;
+}
+
+static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t n)
+{
+	bool more = true;
+
+	c->p++;
+	skip_space(c);
+	if (c->p < c->end && *c->p == '}') {
+		c->p++;
+		return JSCAN_OK;
+	}
+	while (more) {
+		enum jscan_error e = scan_member(c, slots, n);
+
+		if (!e)
+			e = scan_separator(c, '}', &more);
+		if (e)
+			return e;
+	}
+	return JSCAN_OK;
+}
+
+static struct cur cur_of(struct slice text)
+{
+	struct cur c = { (const unsigned char *)text.p, (const unsigned char *)text.p + text.n, 0 };
+
+	skip_space(&c);
+	return c;
+}
+
+enum jscan_error jscan_value(struct slice text, struct jval *ret)
+{
+	struct cur c = cur_of(text);
+	const unsigned char *start = c.p;
+	enum jtype type = J_NONE;
+	enum jscan_error e = scan_any(&c, &type);
+
+	if (e)
+		return e;
+	if (ret)
+		*ret = (struct jval){ type, { (const char *)start, (size_t)(c.p - start) } };
+	skip_space(&c);
+	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
+}
+
+enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
+{
+	struct cur c = cur_of(text);
+	enum jscan_error e;
+
+	for (size_t i = 0; i < n; i++)
+		slots[i].v = (struct jval){ J_NONE, SLICE_NONE };
+	if (c.p >= c.end || *c.p != '{') {
+		e = jscan_value(text, NULL);
+		return e ? e : JSCAN_E_NOT_OBJECT;
+	}
+	c.depth = 1;
+	e = scan_members(&c, slots, n);
+	if (e)
+		return e;
+	skip_space(&c);
+	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
+}
+
+struct jval jobj_get(struct slice object, const char *key)
+{
+	struct jslot slot = { key, { J_NONE, SLICE_NONE } };
+
+	if (!object.p || jscan_object(object, &slot, 1) != JSCAN_OK)
+		return (struct jval){ J_NONE, SLICE_NONE };
+	return slot.v;
+}
+
+bool jiter_init(struct jiter *it, struct jval v)
+{
+	if (v.type != J_OBJECT && v.type != J_ARRAY)
+		return false;
+	*it = (struct jiter){ v.raw.p + 1, v.raw.p + v.raw.n - 1, v.type == J_OBJECT };
+	return true;
+}
+
+bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret)
+{
+	struct cur c = cur_of((struct slice){ it->p, (size_t)(it->end - it->p) });
+	const unsigned char *start;
+	bool more;
+
+	if (c.p >= c.end)
+		return false;
+	if (it->object) {
+		start = c.p + 1;
+		if (*c.p != '"' || scan_string(&c))
+			return false;
+		if (key)
+			*key = (struct slice){ (const char *)start, (size_t)(c.p - start) - 1 };
+		skip_space(&c);
+		if (c.p >= c.end || *c.p++ != ':')
+			return false;
+		skip_space(&c);
+	}
+	start = c.p;
+	if (scan_any(&c, &ret->type))
+		return false;
+	ret->raw = (struct slice){ (const char *)start, (size_t)(c.p - start) };
+	if (scan_separator(&c, 0, &more) && c.p < c.end)
+		return false;
+	it->p = (const char *)c.p;
+	return true;
+}

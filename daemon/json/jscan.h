@@ -1,0 +1,60 @@
+/*
+ * jscan.h - the one JSON parser of the wire: validates and finds spans, allocates nothing.
+ *
+ * Every byte from a client or a harness passes here first. One pass checks syntax (RFC 8259, no extensions),
+ * UTF-8 (no overlongs, no surrogates), depth (<= JSON_DEPTH_MAX) and trailing bytes, and records where the values
+ * of the asked-for members lie. Values stay raw text: an id never passes through a double, and rawInput, _meta and
+ * whole updates are spliced through byte for byte. What is later decoded (json/jdec.h) is decoded from the same
+ * spans, so there is no second parser to disagree with this one.
+ *
+ * A member that appears twice among the asked-for ones is JSCAN_E_DUPLICATE: two readers of such an object may see
+ * two different messages.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum jtype { J_NONE, J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_STRING, J_ARRAY, J_OBJECT };
+
+struct jval {
+	enum jtype type;  /* J_NONE: absent */
+	struct slice raw; /* the value's text, quotes and braces included */
+};
+
+/* One member to look for; the caller sets key, the scan sets v. */
+struct jslot {
+	const char *key;
+	struct jval v;
+};
+
+enum jscan_error {
+	JSCAN_OK = 0,
+	JSCAN_E_SYNTAX,
+	JSCAN_E_UTF8,
+	JSCAN_E_DEPTH,
+	JSCAN_E_NOT_OBJECT, /* valid JSON, but not an object (or not an array, for jarr) */
+	JSCAN_E_DUPLICATE,
+};
+
+const char *jscan_strerror(enum jscan_error e);
+
+/* Validates text as exactly one JSON value; its type and trimmed span go to ret (may be NULL). */
+enum jscan_error jscan_value(struct slice text, struct jval *ret);
+/* Validates text as one object and fills slots[0..n). */
+enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n);
+/* The member key of an object; .type J_NONE if absent or text is no object. */
+struct jval jobj_get(struct slice object, const char *key);
+
+/* Walks the members of a valid object or the elements of a valid array. */
+struct jiter {
+	const char *p, *end;
+	bool object;
+};
+
+/* False if v is neither object nor array. */
+bool jiter_init(struct jiter *it, struct jval v);
+/* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
+bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);

@@ -1,0 +1,180 @@
+#include "json/jstr.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+static int hex4(const char *p)
+{
+	int v = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char c = p[i];
+
+		v = v * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+	}
+	return v;
+}
+
+static char *put_utf8(char *o, unsigned u)
+{
+	if (u < 0x80) {
+		*o++ = (char)u;
+	} else if (u < 0x800) {
+		*o++ = (char)(0xc0 | u >> 6);
+		*o++ = (char)(0x80 | (u & 63));
+	} else if (u < 0x10000) {
+		*o++ = (char)(0xe0 | u >> 12);
+		*o++ = (char)(0x80 | (u >> 6 & 63));
+		*o++ = (char)(0x80 | (u & 63));
+	} else {
+		*o++ = (char)(0xf0 | u >> 18);
+		*o++ = (char)(0x80 | (u >> 12 & 63));
+		*o++ = (char)(0x80 | (u >> 6 & 63));
+		*o++ = (char)(0x80 | (u & 63));
+	}
+	return o;
+}
+
+/* One \uXXXX (or a surrogate pair) at p, which points at the 'u'. Returns bytes used, 0 if refused. */
+static size_t unescape_u(const char *p, const char *end, char **o)
+{
+	int u = hex4(p + 1), low;
+
+	if (u == 0 || (u >= 0xdc00 && u <= 0xdfff))
+		return 0;
+	if (u < 0xd800 || u > 0xdbff) {
+		*o = put_utf8(*o, (unsigned)u);
+		return 5;
+	}
+	if (end - p < 11 || p[5] != '\\' || p[6] != 'u')
+		return 0;
+	low = hex4(p + 7);
+	if (low < 0xdc00 || low > 0xdfff)
+		return 0;
+	*o = put_utf8(*o, 0x10000u + ((unsigned)(u - 0xd800) << 10) + (unsigned)(low - 0xdc00));
+	return 11;
+}
+
+static char unescape_short(char c)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	const char *at = strchr(from, c);
+
+	return at ? to[at - from] : c;
+}
+
+/* Text between quotes, already validated. out has room for raw.n bytes. Returns length or -EINVAL. */
+static ssize_t unescape(struct slice raw, char *out)
+{
+	const char *p = raw.p, *end = raw.p + raw.n;
+	char *o = out;
+
+	while (p < end) {
+		size_t n;
+
+		if (*p != '\\') {
+			*o++ = *p++;
+			continue;
+		}
+		p++;
+		if (*p != 'u') {
+			*o++ = unescape_short(*p++);
+			continue;
+		}
+		n = unescape_u(p, end, &o);
+		if (!n)
+			return -EINVAL;
+		p += n;
+	}
+	return o - out;
+}
+
+bool jkey_is(struct slice raw_key, const char *key)
+{
+	char plain[128];
+	ssize_t n;
+
+	if (!memchr(raw_key.p, '\\', raw_key.n))
+		return slice_is(raw_key, key);
+	if (raw_key.n > sizeof(plain))
+		return false;
+	n = unescape(raw_key, plain);
+	return n >= 0 && slice_is((struct slice){ plain, (size_t)n }, key);
+}
+
+bool jstr_is(struct jval v, const char *s)
+{
+	return v.type == J_STRING && jkey_is((struct slice){ v.raw.p + 1, v.raw.n - 2 }, s);
+}
+
+int jstr_decode(struct jval v, size_t max, char **ret)
+{
+	_cleanup_(freep) char *out = NULL;
+	ssize_t n;
+
+	if (v.type != J_STRING)
+		return -EINVAL;
+	out = malloc(v.raw.n);
+	if (!out)
+		return -ENOMEM;
+	n = unescape((struct slice){ v.raw.p + 1, v.raw.n - 2 }, out);
+	if (n < 0)
+		return -EINVAL;
+	if ((size_t)n > max)
+		return -ENAMETOOLONG;
+	out[n] = '\0';
+	*ret = TAKE_PTR(out);
+	return 0;
+}
+
+static int put_escaped(struct buf *b, unsigned char c)
+{
+	static const char from[] = "\b\f\n\r\t\"\\", to[] = "bfnrt\"\\";
+	const char *at = c ? strchr(from, c) : NULL;
+
+	if (at)
+		return buf_printf(b, "\\%c", to[at - from]);
+	return buf_printf(b, "\\u%04x", c);
+}
+
+/* Bytes of well-formed UTF-8 at p, judged by the scanner itself: a quoted copy must be valid. */
+static size_t utf8_length(const char *p, size_t left)
+{
+	char quoted[6] = { '"' };
+
+	for (size_t n = 2; n <= 4 && n <= left; n++) {
+		memcpy(quoted + 1, p, n);
+		quoted[n + 1] = '"';
+		if (jscan_value((struct slice){ quoted, n + 2 }, NULL) == JSCAN_OK)
+			return n;
+	}
+	return 0;
+}
+
+int jstr_encode(struct buf *b, struct slice s)
+{
+	size_t start = 0, i = 0;
+
+	buf_putc(b, '"');
+	while (i < s.n) {
+		unsigned char c = (unsigned char)s.p[i];
+		size_t n = 1;
+
+		if (c >= 0x80)
+			n = utf8_length(s.p + i, s.n - i);
+		if (n && c >= 0x20 && c != '"' && c != '\\') {
+			i += n;
+			continue;
+		}
+		buf_add(b, s.p + start, i - start);
+		if (n)
+			put_escaped(b, c);
+		else
+			buf_puts(b, "\xef\xbf\xbd");
+		start = ++i;
+	}
+	buf_add(b, s.p + start, s.n - start);
+	buf_putc(b, '"');
+	return b->failed ? -E2BIG : 0;
+}

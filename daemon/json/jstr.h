@@ -1,0 +1,22 @@
+/*
+ * jstr.h - JSON string text to bytes and back.
+ *
+ * Decoding is for what the daemon itself must understand (ids, paths, names); everything else stays raw. A decoded
+ * string is a C string, so "\u0000" is refused rather than cut off, and a lone surrogate is refused rather than
+ * replaced.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "json/jscan.h"
+
+/* Compares a raw (still escaped) member name with a plain ASCII key. */
+bool jkey_is(struct slice raw_key, const char *key);
+/* True if v is a string whose decoded text equals s. */
+bool jstr_is(struct jval v, const char *s);
+/* Decodes a string value; caller frees *ret. -EINVAL: not a string, holds NUL or a lone surrogate; -ENAMETOOLONG
+ * if longer than max bytes. */
+int jstr_decode(struct jval v, size_t max, char **ret);
+/* Appends s as a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD. */
+int jstr_encode(struct buf *b, struct slice s);

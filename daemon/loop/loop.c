@@ -1,0 +1,217 @@
+#include "loop/loop.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+
+struct loop {
+	int epfd;
+	bool quit;
+	struct list timers; /* sorted by due */
+	struct list tasks;
+	struct loop_io timer_io, signal_io;
+	uint64_t armed; /* due time the timerfd is set to; 0: disarmed */
+	void (*on_signal)(void *ctx, int signo);
+	void *signal_ctx;
+};
+
+static void on_timerfd(void *ctx, uint32_t events);
+
+struct loop *loop_new(void)
+{
+	struct loop *l = new0(struct loop);
+
+	list_init(&l->timers);
+	list_init(&l->tasks);
+	l->signal_io.fd = -1;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	l->timer_io =
+		(struct loop_io){ .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+				  .fn = on_timerfd,
+				  .ctx = l };
+	if (l->epfd < 0 || l->timer_io.fd < 0 || loop_io_set(l, &l->timer_io, EPOLLIN) < 0)
+		return loop_free(l);
+	return l;
+}
+
+struct loop *loop_free(struct loop *l)
+{
+	if (!l)
+		return NULL;
+	closep(&l->signal_io.fd);
+	closep(&l->timer_io.fd);
+	closep(&l->epfd);
+	free(l);
+	return NULL;
+}
+
+int loop_fd(const struct loop *l)
+{
+	return l->epfd;
+}
+
+void loop_quit(struct loop *l)
+{
+	l->quit = true;
+}
+
+bool loop_quitting(const struct loop *l)
+{
+	return l->quit;
+}
+
+int loop_io_set(struct loop *l, struct loop_io *io, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = io };
+	int op = !events ? EPOLL_CTL_DEL : io->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (events == io->events)
+		return 0;
+	io->loop = l;
+	if (epoll_ctl(l->epfd, op, io->fd, &ev) < 0)
+		return -errno;
+	io->events = events;
+	return 0;
+}
+
+static void timer_arm(struct loop *l)
+{
+	uint64_t due =
+		list_empty(&l->timers) ? 0 : list_first(&l->timers, struct loop_timer, link)->due;
+	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(due / 1000),
+						 .tv_nsec = (long)(due % 1000) * 1000000 } };
+
+	if (due == l->armed)
+		return;
+	timerfd_settime(l->timer_io.fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	l->armed = due;
+}
+
+void loop_timer_cancel(struct loop_timer *t)
+{
+	if (!t->due)
+		return;
+	t->due = 0;
+	list_del(&t->link); /* the timerfd may fire once in vain: cheaper than re-arming */
+}
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms, void (*fn)(void *ctx),
+		    void *ctx)
+{
+	struct list *at;
+
+	loop_timer_cancel(t);
+	*t = (struct loop_timer){
+		.due = clock_mono_ms() + MAX(ms, 1u), .fn = fn, .ctx = ctx, .loop = l
+	};
+	/* most timers are the latest: search from the end */
+	for (at = l->timers.prev; at != &l->timers; at = at->prev)
+		if (list_entry(at, struct loop_timer, link)->due <= t->due)
+			break;
+	list_init(&t->link);
+	list_add_tail(at->next, &t->link);
+	timer_arm(l);
+}
+
+static void on_timerfd(void *ctx, uint32_t events _unused_)
+{
+	struct loop *l = ctx;
+	uint64_t fired, now = clock_mono_ms();
+
+	if (read(l->timer_io.fd, &fired, sizeof(fired)) < 0 && errno != EAGAIN)
+		return;
+	l->armed = 0;
+	while (!list_empty(&l->timers)) {
+		struct loop_timer *t = list_first(&l->timers, struct loop_timer, link);
+
+		if (t->due > now)
+			break;
+		loop_timer_cancel(t);
+		t->fn(t->ctx);
+	}
+	timer_arm(l);
+}
+
+void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void *ctx)
+{
+	if (t->fn)
+		return;
+	t->fn = fn;
+	t->ctx = ctx;
+	list_init(&t->link);
+	list_add_tail(&l->tasks, &t->link);
+}
+
+void loop_task_cancel(struct loop_task *t)
+{
+	if (!t->fn)
+		return;
+	t->fn = NULL;
+	list_del(&t->link);
+}
+
+void loop_run_deferred(struct loop *l)
+{
+	/* a task may defer another; those run too, in order */
+	while (!list_empty(&l->tasks)) {
+		struct loop_task *t = list_first(&l->tasks, struct loop_task, link);
+		void (*fn)(void *ctx) = t->fn;
+
+		loop_task_cancel(t);
+		fn(t->ctx);
+	}
+}
+
+static void on_signalfd(void *ctx, uint32_t events _unused_)
+{
+	struct signalfd_siginfo si;
+	struct loop *l = ctx;
+
+	while (read(l->signal_io.fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		l->on_signal(l->signal_ctx, (int)si.ssi_signo);
+}
+
+int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int signo), void *ctx)
+{
+	if (sigprocmask(SIG_BLOCK, set, NULL) < 0)
+		return -errno;
+	l->on_signal = fn;
+	l->signal_ctx = ctx;
+	l->signal_io = (struct loop_io){ .fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK),
+					 .fn = on_signalfd,
+					 .ctx = l };
+	if (l->signal_io.fd < 0)
+		return -errno;
+	return loop_io_set(l, &l->signal_io, EPOLLIN);
+}
+
+static void dispatch(struct loop *l, int timeout)
+{
+	struct epoll_event ev[LOOP_EVENTS_PER_TURN];
+	int n = epoll_wait(l->epfd, ev, LOOP_EVENTS_PER_TURN, timeout);
+
+	for (int i = 0; i < n; i++) {
+		struct loop_io *io = ev[i].data.ptr;
+
+		/* an earlier callback of this turn may have removed it; owners are freed by loop_defer only */
+		if (io->events)
+			io->fn(io->ctx, ev[i].events);
+	}
+	loop_run_deferred(l);
+}
+
+void loop_dispatch(struct loop *l)
+{
+	dispatch(l, 0);
+}
+
+void loop_run(struct loop *l)
+{
+	loop_run_deferred(l);
+	while (!l->quit)
+		dispatch(l, -1);
+}

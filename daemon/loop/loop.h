@@ -1,0 +1,67 @@
+/*
+ * loop.h - our own epoll set with descriptors, timers, signals and deferred calls. Single-threaded; knows no
+ * libwebsockets: the server adopts loop_fd() into lws, a command-line client calls loop_run().
+ *
+ * Level-triggered. A source is paused by removing its interest altogether, never with an empty event mask (a
+ * hung-up pipe would keep reporting HUP and spin). loop_dispatch handles at most LOOP_EVENTS_PER_TURN events and
+ * returns, so nothing starves. Objects are never freed inside their own callback: loop_defer runs after the events
+ * of this turn. Timers are monotonic milliseconds behind one timerfd. Children: SIGCHLD arrives through the signalfd.
+ */
+#pragma once
+
+#include "base/list.h"
+
+#include <signal.h>
+#include <stdint.h>
+
+struct loop;
+
+struct loop *loop_new(void);
+struct loop *loop_free(struct loop *l);
+/* Readable when loop_dispatch has work. */
+int loop_fd(const struct loop *l);
+void loop_dispatch(struct loop *l);
+/* Runs until loop_quit. */
+void loop_run(struct loop *l);
+void loop_quit(struct loop *l);
+bool loop_quitting(const struct loop *l);
+
+/* A descriptor; embedded in its owner. events as in epoll (EPOLLIN, EPOLLOUT). */
+struct loop_io {
+	int fd;
+	uint32_t events; /* registered interest; 0: not in the set */
+	void (*fn)(void *ctx, uint32_t events);
+	void *ctx;
+	struct loop *loop;
+};
+
+/* Sets the interest (0 removes the descriptor from the set). io->fd, fn, ctx are set by the owner before. */
+int loop_io_set(struct loop *l, struct loop_io *io, uint32_t events);
+
+/* A one-shot timer; embedded. All zeros is a valid idle timer. */
+struct loop_timer {
+	struct list link;
+	uint64_t due; /* clock_mono_ms; 0: idle */
+	void (*fn)(void *ctx);
+	void *ctx;
+	struct loop *loop;
+};
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms, void (*fn)(void *ctx),
+		    void *ctx);
+void loop_timer_cancel(struct loop_timer *t);
+
+/* Calls fn once at the end of this turn. Embedded; adding an already queued one is a no-op. */
+struct loop_task {
+	struct list link;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void *ctx);
+void loop_task_cancel(struct loop_task *t);
+/* Runs what is deferred; called by loop_dispatch and by whoever feeds events from outside the loop. */
+void loop_run_deferred(struct loop *l);
+
+/* Blocks the signals of the set and delivers them here. */
+int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int signo), void *ctx);

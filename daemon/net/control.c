@@ -1,0 +1,143 @@
+#include "net/control.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "rpc/rpc.h"
+
+#include <errno.h>
+
+typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
+			  struct err *e);
+
+static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
+		    struct jw *w _unused_, struct err *e)
+{
+	_cleanup_(freep) char *digest = NULL;
+	int r;
+
+	if (jstr_decode(jobj_get(m->params, "digest"), 128, &digest) < 0)
+		return err_field(e, "digest", "FIELD_INVALID", "digest must be a string");
+	r = gate_claim(ctx->gate, slice_of(digest), e);
+	if (r == 0)
+		log_info("net", "claimed");
+	return r;
+}
+
+static bool put_session(void *ctx, struct session *s, uint64_t number _unused_)
+{
+	struct session_info info;
+	struct jw *w = ctx;
+	char when[CLOCK_ISO_SIZE];
+
+	session_describe(s, &info);
+	jw_obj(w, NULL);
+	jw_str(w, "sessionId", info.id);
+	jw_str(w, "harness", info.harness);
+	jw_str(w, "state", info.state);
+	jw_str(w, "cwd", info.cwd);
+	jw_str(w, "title", info.title);
+	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_uint(w, "seq", info.last_seq);
+	jw_uint(w, "turns", info.turns);
+	jw_uint(w, "queued", info.queued);
+	jw_uint(w, "watchers", info.watchers);
+	if (info.pid)
+		jw_int(w, "pid", info.pid);
+	jw_end_obj(w);
+	return true;
+}
+
+static int do_sessions(const struct control_context *ctx, const struct rpc_msg *m _unused_,
+		       struct jw *w, struct err *e _unused_)
+{
+	jw_arr(w, "sessions");
+	store_each(ctx->info->store, 0, put_session, w);
+	jw_end_arr(w);
+	return 0;
+}
+
+static void put_harnesses(struct jw *w, const struct harness_table *t)
+{
+	jw_arr(w, "harnesses");
+	for (size_t i = 0; i < t->n; i++) {
+		_cleanup_(freep) char *path = store_find_command(t->defs[i].command);
+
+		jw_obj(w, NULL);
+		jw_str(w, "id", t->defs[i].id);
+		jw_str(w, "command", t->defs[i].command);
+		jw_bool(w, "installed", path != NULL);
+		jw_str(w, "path", path);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m _unused_,
+		     struct jw *w, struct err *e _unused_)
+{
+	jw_str(w, "version", ACPD_VERSION);
+	jw_str(w, "incarnation", ctx->info->incarnation);
+	jw_bool(w, "claimed", gate_claimed(ctx->gate));
+	jw_uint(w, "sessions", store_count(ctx->info->store));
+	jw_uint(w, "children", proc_host_count(ctx->info->procs));
+	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));
+	jw_str(w, "agentUser", store_agent_user(ctx->info->store));
+	put_harnesses(w, store_harnesses(ctx->info->store));
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	control_fn fn;
+} methods[] = {
+	{ "claim", do_claim },
+	{ "sessions", do_sessions },
+	{ "doctor", do_doctor },
+};
+
+static int call(const struct control_context *ctx, const struct rpc_msg *m, struct buf *result,
+		struct err *e)
+{
+	struct jw w = JW(result);
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		int r;
+
+		if (strcmp(methods[i].name, m->method) != 0)
+			continue;
+		jw_obj(&w, NULL);
+		r = methods[i].fn(ctx, m, &w, e);
+		jw_end_obj(&w);
+		return r;
+	}
+	return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+}
+
+void control_answer(const struct control_context *ctx, struct slice line, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	struct rpc_msg m;
+	struct err e = { 0 };
+	enum rpc_parse_result parsed = rpc_parse(line, &m, &e);
+
+	if (parsed == RPC_E_ANSWER)
+		rpc_put_error(out, m.id, &e, SLICE_NONE);
+	else if (parsed != RPC_PARSED || m.kind != RPC_REQUEST)
+		return;
+	else if (call(ctx, &m, &result, &e) < 0)
+		rpc_put_error(out, m.id, &e, SLICE_NONE);
+	else
+		rpc_put_result(out, m.id, buf_slice(&result));
+	buf_putc(out, '\n');
+}
+
+void control_refuse_unclaimed(struct buf *out)
+{
+	struct err e;
+
+	err_set(&e, -EACCES, RPC_INVALID_REQUEST, "UNCLAIMED", "the daemon has no token yet");
+	rpc_put_error(out, SLICE("null"), &e, SLICE_NONE);
+	buf_putc(out, '\n');
+}

@@ -1,0 +1,21 @@
+/*
+ * control.h - what the control socket answers: JSON-RPC requests, one per line.
+ *
+ *	claim {digest: "sha256:<hex>"} -> {}      the token's digest; once per life, the same digest again is fine
+ *	sessions {} -> {sessions: [...]}
+ *	doctor {} -> {...}                        the state of the daemon and of what it found on this machine
+ */
+#pragma once
+
+#include "http/endpoints.h"
+#include "net/gate.h"
+
+struct control_context {
+	struct gate *gate;
+	struct http_context *info;
+};
+
+/* Appends the answer (and newline) to out. */
+void control_answer(const struct control_context *ctx, struct slice line, struct buf *out);
+/* What a local ACP client is told while the daemon has no token. */
+void control_refuse_unclaimed(struct buf *out);

@@ -1,0 +1,154 @@
+#include "net/ws.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define SUBPROTOCOL "acp.v1"
+
+static void on_http_closed(struct peer *p)
+{
+	buf_done(&p->reply);
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+		    size_t len)
+{
+	struct net_server *n = lws_context_user(lws_get_context(wsi));
+	struct peer *p = user;
+
+	switch (reason) {
+	case LWS_CALLBACK_RAW_RX_FILE:
+		loop_dispatch(n->loop);
+		return 0;
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		/* h2c would hide the handshake from the checks below */
+		if (strcasecmp(in, "websocket") != 0)
+			return http_refuse(wsi, 400, "UPGRADE_UNKNOWN",
+					   "the only upgrade is websocket", NULL, NULL);
+		return upgrade_check(n, wsi);
+	case LWS_CALLBACK_ADD_HEADERS:
+		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? upgrade_headers(wsi, in) : 0;
+	case LWS_CALLBACK_HTTP:
+		return http_serve(n, p, wsi);
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return http_write_body(p);
+	case LWS_CALLBACK_CLOSED_HTTP:
+		if (p)
+			on_http_closed(p);
+		return 0;
+	case LWS_CALLBACK_ESTABLISHED:
+		return ws_established(n, p, wsi);
+	case LWS_CALLBACK_RECEIVE:
+		return ws_receive(p, in, len);
+	case LWS_CALLBACK_SERVER_WRITEABLE:
+		return ws_writeable(p);
+	case LWS_CALLBACK_CLOSED:
+		ws_closed(p);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The first serves HTTP, our own epoll set and clients that offer no subprotocol; the second those that offer ours. */
+static const struct lws_protocols protocols[] = {
+	{ "http", on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
+	{ SUBPROTOCOL, on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
+	{ NULL, NULL, 0, 0, 0, NULL, 0 },
+};
+
+static void on_lws_log(int level, const char *line)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s", line);
+	text[strcspn(text, "\n")] = '\0';
+	log_write(level & LLL_ERR ? LOG_ERROR : LOG_DEBUG, "lws", text, NULL);
+}
+
+static int adopt_loop(struct net_server *n)
+{
+	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(n->loop)) };
+
+	if (fd.filefd < 0)
+		return -errno;
+	return lws_adopt_descriptor_vhost(n->vhost, LWS_ADOPT_RAW_FILE_DESC, fd, protocols[0].name,
+					  NULL) ?
+		       0 :
+		       -EIO;
+}
+
+static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
+{
+	struct lws_context_creation_info info = { 0 };
+
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	n->keepalive = (lws_retry_bo_t){ .secs_since_valid_ping = (uint16_t)cfg->ping_interval,
+					 .secs_since_valid_hangup = (uint16_t)(cfg->ping_interval +
+									       cfg->ping_timeout) };
+	info.port = cfg->port ? cfg->port : 0;
+	info.iface = cfg->host;
+	info.protocols = protocols;
+	info.gid = info.uid = (gid_t)-1;
+	info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
+		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
+		       LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND;
+	info.user = n;
+	info.fd_limit_per_thread = cfg->max_connections + 64;
+	info.pt_serv_buf_size = 64 * KIB;
+	info.max_http_header_data = HTTP_HEADERS_MAX;
+	info.timeout_secs = HANDSHAKE_SECS;
+	info.retry_and_idle_policy = &n->keepalive;
+	info.server_string = "acpd";
+	n->context = lws_create_context(&info);
+	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
+	if (!n->vhost || adopt_loop(n) < 0)
+		return err_set(e, -EADDRINUSE, 0, "LISTEN_FAILED", "cannot listen on %s:%d",
+			       cfg->host, cfg->port);
+	return 0;
+}
+
+struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, struct gate *gate,
+				  struct http_context *http, const struct net_config *cfg,
+				  struct err *e)
+{
+	struct net_server *n = new0(struct net_server);
+
+	n->loop = loop;
+	n->acp = acp;
+	n->gate = gate;
+	n->http = http;
+	n->max_connections = cfg->max_connections;
+	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
+	return open_context(n, cfg, e) < 0 ? net_server_free(n) : n;
+}
+
+struct net_server *net_server_free(struct net_server *n)
+{
+	if (!n)
+		return NULL;
+	if (n->context)
+		lws_context_destroy(n->context);
+	free(n->batch);
+	free(n);
+	return NULL;
+}
+
+int net_server_port(const struct net_server *n)
+{
+	return lws_get_vhost_listen_port(n->vhost);
+}
+
+void net_server_run(struct net_server *n)
+{
+	loop_run_deferred(n->loop);
+	while (!loop_quitting(n->loop)) {
+		if (lws_service(n->context, 0) < 0)
+			return;
+		/* what socket callbacks put off; what the loop put off ran inside it */
+		loop_run_deferred(n->loop);
+	}
+}

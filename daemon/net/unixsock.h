@@ -1,0 +1,11 @@
+/* unixsock.h - UNIX stream sockets: listen, connect, and who is on the other side. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Listens at path, mode 0600, replacing a stale socket. A descriptor, or -EADDRINUSE if somebody answers there. */
+int unixsock_listen(const char *path);
+/* A connected non-blocking descriptor, or -errno. */
+int unixsock_connect(const char *path);
+/* The peer's uid is 0 or ours. */
+bool unixsock_peer_trusted(int fd);

@@ -1,0 +1,119 @@
+/* upgrade.c - everything that is checked before the 101: route, method, version, key, Host, Origin, claim, token. */
+#include "net/ws.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+
+struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size)
+{
+	int n = lws_hdr_copy(wsi, buf, (int)size, token);
+
+	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
+}
+
+struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size)
+{
+	const char *v = lws_get_urlarg_by_name(wsi, name_eq, buf, (int)size);
+
+	return v && *v ? slice_of(v) : SLICE_NONE;
+}
+
+/* 16 bytes in base64: 22 digits and "==". */
+static bool key_ok(struct slice key)
+{
+	if (key.n != 24 || key.p[22] != '=' || key.p[23] != '=')
+		return false;
+	for (size_t i = 0; i < 22; i++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+			    key.p[i]))
+			return false;
+	return true;
+}
+
+static int check_handshake(struct lws *wsi)
+{
+	char buf[64];
+
+	if (!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
+		return http_refuse(wsi, 405, "METHOD_NOT_ALLOWED", "a WebSocket handshake is a GET",
+				   "Allow:", "GET");
+	if (!slice_is(header_get(wsi, WSI_TOKEN_HTTP, buf, sizeof(buf)), "HTTP/1.1"))
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
+				   "a WebSocket handshake needs HTTP/1.1", NULL, NULL);
+	if (!slice_is(header_get(wsi, WSI_TOKEN_VERSION, buf, sizeof(buf)), "13"))
+		return http_refuse(wsi, 426, "BAD_HANDSHAKE", "only WebSocket version 13 is spoken",
+				   "Sec-WebSocket-Version:", "13");
+	if (!key_ok(header_get(wsi, WSI_TOKEN_KEY, buf, sizeof(buf))))
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
+				   "Sec-WebSocket-Key is not 16 bytes in base64", NULL, NULL);
+	return 0;
+}
+
+int access_check(struct net_server *n, struct lws *wsi, bool open)
+{
+	char host[512], origin[1024], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
+		token[TOKEN_MAX];
+
+	if (!gate_host_ok(n->gate, header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host))))
+		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
+				   NULL, NULL);
+	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) >= (int)sizeof(origin) ||
+	    !gate_origin_ok(n->gate, header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin))))
+		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed",
+				   NULL, NULL);
+	if (open)
+		return 0;
+	if (!gate_claimed(n->gate))
+		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet", NULL,
+				   NULL);
+	if (!gate_token_ok(n->gate,
+			   header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
+			   header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
+			   query_get(wsi, "token=", token, sizeof(token))))
+		return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
+				   "WWW-Authenticate:", "Bearer");
+	return 0;
+}
+
+static int check_subprotocol(struct lws *wsi)
+{
+	char offered[2 * TOKEN_MAX];
+
+	if (gate_subprotocol(header_get(wsi, WSI_TOKEN_PROTOCOL, offered, sizeof(offered))))
+		return 0;
+	return http_refuse(wsi, 400, "SUBPROTOCOL_UNKNOWN", "the only subprotocol is acp.v1", NULL,
+			   NULL);
+}
+
+int upgrade_check(struct net_server *n, struct lws *wsi)
+{
+	char uri[256];
+	int r;
+
+	if (!slice_is(header_get(wsi, WSI_TOKEN_GET_URI, uri, sizeof(uri)), "/acp") &&
+	    lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
+		return http_refuse(wsi, 404, "NOT_FOUND", "WebSockets are served at /acp", NULL,
+				   NULL);
+	r = check_handshake(wsi);
+	if (r == 0)
+		r = access_check(n, wsi, false);
+	if (r == 0)
+		r = check_subprotocol(wsi);
+	if (r == 0 && n->connections >= n->max_connections)
+		r = http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS",
+				"the limit of connections is reached", NULL, NULL);
+	return r;
+}
+
+int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args)
+{
+	unsigned char *end = (unsigned char *)args->p + args->max_len;
+	char id[33];
+
+	/* a name for logs on both sides, not a credential */
+	random_hex(id, 16);
+	return lws_add_http_header_by_name(
+		wsi, (const unsigned char *)"Acp-Connection-Id:", (const unsigned char *)id, 32,
+		(unsigned char **)&args->p, end);
+}

@@ -1,0 +1,177 @@
+/*
+ * ws.c - one WebSocket: messages in, batches of frames out, closing.
+ *
+ * Out: frames of many messages are laid out in one buffer (server frames are unmasked, so the header is 2, 4 or 10
+ * bytes) and handed to lws in one raw write; it keeps their order with pongs and the close frame. One write per
+ * WRITEABLE callback, never outside it: what the socket refuses is queued by lws without bound.
+ */
+#include "net/ws.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+
+#define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
+
+static void ask_writeable(struct peer *p)
+{
+	if (p->asked)
+		return;
+	p->asked = true;
+	lws_callback_on_writable(p->wsi);
+}
+
+static void on_dirty(void *ctx)
+{
+	ask_writeable(ctx);
+}
+
+static void on_close(void *ctx, int code, const char *reason)
+{
+	struct peer *p = ctx;
+
+	if (p->close_code)
+		return;
+	p->close_code = code;
+	p->close_reason = reason;
+	log_info("net", "closing a connection", "reason", reason);
+	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, CLOSE_GRACE_SECS);
+	ask_writeable(p);
+}
+
+int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
+{
+	struct acp_transport t = { on_dirty, on_close, p };
+	char harness[80];
+	struct slice id = query_get(wsi, "harness=", harness, sizeof(harness));
+
+	p->wsi = wsi;
+	p->net = n;
+	p->in = (struct buf){ .max = MESSAGE_MAX };
+	n->connections++;
+	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
+	return 0;
+}
+
+void ws_closed(struct peer *p)
+{
+	if (!p->conn)
+		return;
+	p->conn = acp_conn_free(p->conn);
+	p->net->connections--;
+	buf_done(&p->in);
+}
+
+/* --- in ------------------------------------------------------------------------------------------------ */
+
+static int refuse(struct peer *p, enum lws_close_status code, const char *reason)
+{
+	lws_close_reason(p->wsi, code, (unsigned char *)reason, strlen(reason));
+	return -1;
+}
+
+int ws_receive(struct peer *p, const char *data, size_t n)
+{
+	bool last = lws_is_final_fragment(p->wsi) && !lws_remaining_packet_payload(p->wsi);
+
+	if (p->close_code)
+		return 0; /* we are leaving: nothing new is begun */
+	if (p->skip || (lws_frame_is_binary(p->wsi) && !buf_len(&p->in))) {
+		p->skip = !last; /* binary messages are ignored, by the transport's rules */
+		return 0;
+	}
+	if (last && !buf_len(&p->in) && n <= MESSAGE_MAX) {
+		acp_conn_feed(p->conn, (struct slice){ data, n });
+		return 0;
+	}
+	if (n + buf_len(&p->in) + lws_remaining_packet_payload(p->wsi) > MESSAGE_MAX ||
+	    buf_add(&p->in, data, n) < 0)
+		return refuse(p, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "Message too large");
+	if (last) {
+		acp_conn_feed(p->conn, buf_slice(&p->in));
+		buf_reset(&p->in);
+		buf_trim(&p->in, 64 * KIB);
+	}
+	return 0;
+}
+
+/* --- out ----------------------------------------------------------------------------------------------- */
+
+struct batch {
+	unsigned char *at; /* behind LWS_PRE */
+	size_t n, cap;
+	struct slice giant; /* a frame larger than the buffer, alone in its batch */
+};
+
+static size_t put_header(unsigned char *p, size_t n)
+{
+	p[0] = 0x81; /* FIN, text */
+	if (n < 126) {
+		p[1] = (unsigned char)n;
+		return 2;
+	}
+	if (n < 65536) {
+		p[1] = 126;
+		p[2] = (unsigned char)(n >> 8);
+		p[3] = (unsigned char)n;
+		return 4;
+	}
+	p[1] = 127;
+	for (int i = 0; i < 8; i++)
+		p[2 + i] = (unsigned char)((uint64_t)n >> (56 - 8 * i));
+	return 10;
+}
+
+static bool batch_add(void *ctx, struct slice text)
+{
+	struct batch *b = ctx;
+
+	if (b->giant.p)
+		return false;
+	if (b->n + text.n + 10 > b->cap) {
+		unsigned char *own;
+
+		if (b->n)
+			return false;
+		own = malloc(LWS_PRE + text.n + 10);
+		if (!own)
+			abort();
+		b->giant = (struct slice){ (char *)own, put_header(own + LWS_PRE, text.n) };
+		memcpy(own + LWS_PRE + b->giant.n, text.p, text.n);
+		b->giant.n += text.n;
+		return true;
+	}
+	b->n += put_header(b->at + b->n, text.n);
+	memcpy(b->at + b->n, text.p, text.n);
+	b->n += text.n;
+	return true;
+}
+
+static int batch_write(struct peer *p, struct batch *b)
+{
+	int r = 0;
+
+	if (b->n)
+		r = lws_write(p->wsi, b->at, b->n, LWS_WRITE_RAW);
+	if (b->giant.p && r >= 0)
+		r = lws_write(p->wsi, (unsigned char *)b->giant.p + LWS_PRE, b->giant.n,
+			      LWS_WRITE_RAW);
+	free((char *)b->giant.p);
+	return r < 0 ? -1 : 0;
+}
+
+int ws_writeable(struct peer *p)
+{
+	struct batch b = { .at = p->net->batch + LWS_PRE, .cap = CONN_BATCH_BYTES };
+	bool more = false;
+
+	p->asked = false;
+	if (p->close_code != 1008)
+		more = acp_conn_pump(p->conn, batch_add, &b);
+	if (batch_write(p, &b) < 0)
+		return -1;
+	if (more || (p->close_code && b.n + b.giant.n)) {
+		ask_writeable(p);
+		return 0;
+	}
+	return p->close_code ? refuse(p, (enum lws_close_status)p->close_code, p->close_reason) : 0;
+}

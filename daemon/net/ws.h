@@ -1,0 +1,53 @@
+/* ws.h - insides of the WebSocket and HTTP server, shared by net/server.c, net/upgrade.c and net/ws.c. */
+#pragma once
+
+#include "net/server.h"
+
+#include "base/buf.h"
+
+#include <libwebsockets.h>
+
+struct net_server {
+	struct loop *loop;
+	struct acp_server *acp;
+	struct gate *gate;
+	struct http_context *http;
+	struct lws_context *context;
+	struct lws_vhost *vhost;
+	lws_retry_bo_t keepalive;
+	unsigned connections, max_connections;
+	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
+};
+
+/* One client; lives in the per-session memory of its wsi, zeroed by lws. */
+struct peer {
+	struct lws *wsi;
+	struct net_server *net;
+	struct acp_conn *conn; /* WebSocket only */
+	struct buf in;	       /* a message that came in pieces */
+	bool skip;	       /* the rest of a binary message */
+	bool asked;	       /* a WRITEABLE callback is on its way */
+	int close_code;	       /* 0: open */
+	const char *close_reason;
+	struct buf reply; /* HTTP only: body on its way */
+};
+
+/* upgrade.c: 0: go on; >0: answered with an error. */
+int upgrade_check(struct net_server *n, struct lws *wsi);
+/* upgrade.c: Host, Origin, claim and token, for WebSocket and HTTP alike; open: the route needs no token. */
+int access_check(struct net_server *n, struct lws *wsi, bool open);
+/* upgrade.c: adds Acp-Connection-Id to the 101. */
+int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args);
+/* upgrade.c: value of a header; empty if absent or longer than the buffer. */
+struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size);
+struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size);
+/* http.c */
+int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
+int http_write_body(struct peer *p);
+int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
+		const char *extra_header, const char *extra_value);
+/* ws.c */
+int ws_established(struct net_server *n, struct peer *p, struct lws *wsi);
+int ws_receive(struct peer *p, const char *data, size_t n);
+int ws_writeable(struct peer *p);
+void ws_closed(struct peer *p);

@@ -1,0 +1,57 @@
+#include "proc/lines.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+void lines_init(struct lines *l, size_t max)
+{
+	*l = (struct lines){ .in = { .max = max + CHILD_READ_BYTES + KIB }, .max = max };
+}
+
+void lines_done(struct lines *l)
+{
+	buf_done(&l->in);
+	l->scanned = 0;
+}
+
+char *lines_space(struct lines *l, size_t want)
+{
+	if (buf_len(&l->in) == 0)
+		buf_trim(&l->in, 4 * CHILD_READ_BYTES);
+	if (buf_reserve(&l->in, want) < 0)
+		return NULL;
+	return l->in.data + l->in.len;
+}
+
+void lines_filled(struct lines *l, size_t n)
+{
+	l->in.len += n;
+}
+
+int lines_next(struct lines *l, struct slice *ret)
+{
+	struct slice have = buf_slice(&l->in);
+	const char *nl = NULL;
+	size_t n;
+
+	if (have.n > l->scanned)
+		nl = memchr(have.p + l->scanned, '\n', have.n - l->scanned);
+	if (!nl) {
+		l->scanned = have.n;
+		return have.n > l->max ? -E2BIG : 0;
+	}
+	n = (size_t)(nl - have.p);
+	l->scanned = 0;
+	if (n > l->max)
+		return -E2BIG;
+	*ret = (struct slice){ have.p, n && have.p[n - 1] == '\r' ? n - 1 : n };
+	buf_consume(&l->in, n + 1);
+	return 1;
+}
+
+struct slice lines_rest(const struct lines *l)
+{
+	return buf_slice(&l->in);
+}

@@ -1,0 +1,28 @@
+/*
+ * lines.h - splits a byte stream into lines on '\n' only; a '\r' before it is dropped, U+2028 is no line end.
+ *
+ * Reads go straight into the buffer (lines_space / lines_filled), lines are handed out in place. A line beyond max is
+ * LINES_E_TOO_LONG: a protocol fault, after which the stream is not usable. Memory beyond one read is given
+ * back when the buffer runs empty.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct lines {
+	struct buf in;
+	size_t scanned; /* bytes from in.pos already searched for '\n' */
+	size_t max;
+};
+
+enum { LINES_E_TOO_LONG = 1 };
+
+void lines_init(struct lines *l, size_t max);
+void lines_done(struct lines *l);
+/* Room for at least want bytes, or NULL if memory is gone. */
+char *lines_space(struct lines *l, size_t want);
+void lines_filled(struct lines *l, size_t n);
+/* 1: *ret is the next line, valid until the next lines_space; 0: none complete; -E2BIG: too long. */
+int lines_next(struct lines *l, struct slice *ret);
+/* What is left without a newline, at end of stream; empty if nothing. */
+struct slice lines_rest(const struct lines *l);

@@ -1,0 +1,26 @@
+/*
+ * owner.h - one daemon per state directory, and what an earlier one left behind.
+ *
+ * <state>/lock is held (flock) for the life of the daemon; <state>/owner names its incarnation and cgroup. Who gets the lock
+ * and finds an owner file knows that its writer is dead, however it died, and kills what still carries its marker or
+ * sits in its cgroup before anything new is started.
+ */
+#pragma once
+
+#include "base/err.h"
+
+struct owner_lock {
+	int fd;
+	char *path; /* of the owner file */
+};
+
+#define OWNER_LOCK_INIT                                                                            \
+	{                                                                                          \
+		-1, NULL                                                                           \
+	}
+
+/* -EBUSY: another daemon runs on this state. Sweeps what a dead one left. */
+int owner_acquire(struct owner_lock *l, const char *state, struct err *e);
+void owner_write(struct owner_lock *l, const char *incarnation, const char *cgroup);
+/* After a clean stop there is nothing to sweep: the owner file goes. */
+void owner_release(struct owner_lock *l);

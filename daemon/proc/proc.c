@@ -1,0 +1,412 @@
+#include "proc/proc.h"
+
+#include "base/limits.h"
+#include "proc/lines.h"
+#include "proc/spawn.h"
+#include "proc/tree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+struct proc_host {
+	struct loop *loop;
+	struct cgroup_root cgroup;
+	struct list procs;
+	unsigned count;
+};
+
+enum proc_state { PROC_RUNNING, PROC_STOPPING, PROC_TERMINATED, PROC_KILLED };
+
+struct proc {
+	struct list link;
+	struct proc_host *host;
+	const struct proc_events *ev;
+	void *ctx;
+	char *session, *cgroup;
+	pid_t pid;
+	int pidfd;
+	enum proc_state state;
+	bool reaped, swept, faulted, done;
+	int wait_status;
+	struct loop_io in, out, errout;
+	struct buf in_buf;
+	struct lines lines;
+	char tail[CHILD_STDERR_TAIL + 1];
+	size_t tail_len;
+	unsigned rounds;
+	struct loop_timer stop_timer, sweep_timer;
+	struct loop_task exit_task;
+};
+
+static struct proc_host *the_host; /* tree.c's is_own has no context */
+
+static bool is_own_child(pid_t pid)
+{
+	list_each(p, &the_host->procs, struct proc, link) if (p->pid == pid) return true;
+	return false;
+}
+
+struct proc_host *proc_host_new(struct loop *loop, const char *incarnation)
+{
+	struct proc_host *h = new0(struct proc_host);
+
+	h->loop = loop;
+	list_init(&h->procs);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	cgroup_root_open(&h->cgroup, incarnation);
+	the_host = h;
+	return h;
+}
+
+struct proc_host *proc_host_free(struct proc_host *h)
+{
+	if (!h)
+		return NULL;
+	cgroup_root_close(&h->cgroup);
+	the_host = NULL;
+	free(h);
+	return NULL;
+}
+
+unsigned proc_host_count(const struct proc_host *h)
+{
+	return h->count;
+}
+
+const struct cgroup_root *proc_host_cgroup(const struct proc_host *h)
+{
+	return &h->cgroup;
+}
+
+static void io_close(struct proc *p, struct loop_io *io)
+{
+	if (io->fd < 0)
+		return;
+	loop_io_set(p->host->loop, io, 0);
+	closep(&io->fd);
+	io->fd = -1;
+}
+
+static void proc_report(void *ctx)
+{
+	struct proc *p = ctx;
+	struct proc_status st = { .exited = WIFEXITED(p->wait_status), .stderr_tail = p->tail };
+
+	st.code = st.exited ? WEXITSTATUS(p->wait_status) : WTERMSIG(p->wait_status);
+	p->tail[p->tail_len] = '\0';
+	for (char *s = p->tail; *s; s++)
+		if ((unsigned char)*s < 0x20)
+			*s = ' ';
+	p->ev->on_exit(p->ctx, &st);
+}
+
+/* Leader reaped, no descendant left, pipes read to their end: now the owner may know. */
+static void proc_check_done(struct proc *p)
+{
+	if (!p->reaped || !p->swept || p->done || p->out.fd >= 0 || p->errout.fd >= 0)
+		return;
+	p->done = true;
+	loop_timer_cancel(&p->sweep_timer);
+	cgroup_remove(p->cgroup);
+	loop_defer(p->host->loop, &p->exit_task, proc_report, p);
+}
+
+/* Something we could not kill still holds a pipe: what has been read is all there is. */
+static void drain_over(void *ctx)
+{
+	struct proc *p = ctx;
+
+	io_close(p, &p->out);
+	io_close(p, &p->errout);
+	proc_check_done(p);
+}
+
+/* Kills the session's processes, round by round, until none is found. */
+static void sweep(void *ctx)
+{
+	struct proc *p = ctx;
+	bool alone = p->host->cgroup.kind == CGROUP_NONE && p->host->count == 1;
+	bool gone = cgroup_kill(p->cgroup);
+
+	if (tree_kill_session(p->session, p->pid, alone, is_own_child) > 0)
+		gone = false;
+	if (!gone && ++p->rounds < SWEEP_ROUNDS) {
+		loop_timer_set(p->host->loop, &p->sweep_timer, SWEEP_ROUND_MS, sweep, p);
+		return;
+	}
+	p->swept = true;
+	loop_timer_set(p->host->loop, &p->sweep_timer, STOP_DRAIN_MS, drain_over, p);
+	proc_check_done(p);
+}
+
+static void proc_reaped(struct proc *p, int status)
+{
+	p->reaped = true;
+	p->wait_status = status;
+	loop_timer_cancel(&p->stop_timer);
+	io_close(p, &p->in);
+	sweep(p);
+}
+
+void proc_host_reap(struct proc_host *h)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		list_each(p, &h->procs, struct proc, link)
+		{
+			if (p->pid != pid || p->reaped)
+				continue;
+			proc_reaped(p, status);
+			break;
+		}
+	}
+}
+
+static void proc_fault(struct proc *p, const char *why)
+{
+	if (p->faulted)
+		return;
+	p->faulted = true;
+	io_close(p, &p->out);
+	if (!p->reaped)
+		p->ev->on_closed(p->ctx, why);
+	proc_check_done(p);
+}
+
+static void deliver_lines(struct proc *p)
+{
+	struct slice line;
+	int r;
+
+	while ((r = lines_next(&p->lines, &line)) > 0 && !p->faulted)
+		if (p->ev->on_line(p->ctx, line) < 0)
+			p->faulted = true;
+	if (p->faulted) {
+		io_close(p, &p->out);
+		proc_check_done(p);
+	} else if (r < 0) {
+		proc_fault(p, "a line is longer than the limit");
+	}
+}
+
+static void stdout_eof(struct proc *p)
+{
+	struct slice rest = lines_rest(&p->lines);
+
+	if (rest.n && !p->faulted && p->ev->on_line(p->ctx, rest) < 0)
+		p->faulted = true;
+	io_close(p, &p->out);
+	if (!p->faulted && !p->reaped)
+		p->ev->on_closed(p->ctx, NULL);
+	proc_check_done(p);
+}
+
+static void on_stdout(void *ctx, uint32_t events _unused_)
+{
+	struct proc *p = ctx;
+	char *space = lines_space(&p->lines, CHILD_READ_BYTES);
+	ssize_t n;
+
+	if (!space) {
+		proc_fault(p, "a line is longer than the limit");
+		return;
+	}
+	n = read(p->out.fd, space, CHILD_READ_BYTES);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		stdout_eof(p);
+		return;
+	}
+	lines_filled(&p->lines, (size_t)n);
+	deliver_lines(p);
+}
+
+static void tail_add(struct proc *p, const char *s, size_t n)
+{
+	if (n >= CHILD_STDERR_TAIL) {
+		s += n - CHILD_STDERR_TAIL;
+		n = CHILD_STDERR_TAIL;
+		p->tail_len = 0;
+	}
+	if (p->tail_len + n > CHILD_STDERR_TAIL) {
+		size_t drop = p->tail_len + n - CHILD_STDERR_TAIL;
+
+		memmove(p->tail, p->tail + drop, p->tail_len - drop);
+		p->tail_len -= drop;
+	}
+	memcpy(p->tail + p->tail_len, s, n);
+	p->tail_len += n;
+}
+
+static void on_stderr(void *ctx, uint32_t events _unused_)
+{
+	static char chunk[CHILD_READ_BYTES];
+	struct proc *p = ctx;
+	ssize_t n = read(p->errout.fd, chunk, sizeof(chunk));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		tail_add(p, chunk, (size_t)n);
+		return;
+	}
+	io_close(p, &p->errout);
+	proc_check_done(p);
+}
+
+static void flush_stdin(struct proc *p)
+{
+	while (buf_len(&p->in_buf)) {
+		ssize_t n = write(p->in.fd, p->in_buf.data + p->in_buf.pos, buf_len(&p->in_buf));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) { /* the reader is gone; its exit tells the story */
+			io_close(p, &p->in);
+			return;
+		}
+		buf_consume(&p->in_buf, (size_t)n);
+	}
+	buf_trim(&p->in_buf, CHILD_READ_BYTES);
+	if (!buf_len(&p->in_buf) && p->state != PROC_RUNNING)
+		io_close(p, &p->in);
+	else
+		loop_io_set(p->host->loop, &p->in, buf_len(&p->in_buf) ? EPOLLOUT : 0);
+}
+
+static void on_stdin(void *ctx, uint32_t events _unused_)
+{
+	flush_stdin(ctx);
+}
+
+int proc_send(struct proc *p, struct slice line)
+{
+	bool idle = buf_len(&p->in_buf) == 0;
+	int r;
+
+	if (p->in.fd < 0 || p->state != PROC_RUNNING)
+		return -EPIPE;
+	r = buf_reserve(&p->in_buf, line.n + 1);
+	if (r < 0)
+		return r;
+	buf_add_slice(&p->in_buf, line);
+	buf_putc(&p->in_buf, '\n');
+	if (idle)
+		flush_stdin(p);
+	return 0;
+}
+
+struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
+			const struct proc_events *ev, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *cgroup = cgroup_create(&h->cgroup, spec->session);
+	_cleanup_(closep) int cgroup_fd = cgroup_open_procs(cgroup);
+	struct spawned s;
+	struct proc *p;
+
+	if (spawn_child(spec, cgroup_fd, &s, e) < 0) {
+		cgroup_remove(cgroup);
+		return NULL;
+	}
+	p = new0(struct proc);
+	p->host = h;
+	p->ev = ev;
+	p->ctx = ctx;
+	p->session = xstrdup(spec->session);
+	p->cgroup = TAKE_PTR(cgroup);
+	p->pid = s.pid;
+	p->pidfd = s.pidfd;
+	p->in_buf.max = CHILD_IN_MAX;
+	lines_init(&p->lines, LINE_MAX_BYTES);
+	p->in = (struct loop_io){ .fd = s.in, .fn = on_stdin, .ctx = p };
+	p->out = (struct loop_io){ .fd = s.out, .fn = on_stdout, .ctx = p };
+	p->errout = (struct loop_io){ .fd = s.errout, .fn = on_stderr, .ctx = p };
+	loop_io_set(h->loop, &p->out, EPOLLIN);
+	loop_io_set(h->loop, &p->errout, EPOLLIN);
+	list_add_tail(&h->procs, &p->link);
+	h->count++;
+	return p;
+}
+
+struct proc *proc_free(struct proc *p)
+{
+	if (!p)
+		return NULL;
+	list_del(&p->link);
+	p->host->count--;
+	loop_timer_cancel(&p->stop_timer);
+	loop_timer_cancel(&p->sweep_timer);
+	loop_task_cancel(&p->exit_task);
+	io_close(p, &p->in);
+	io_close(p, &p->out);
+	io_close(p, &p->errout);
+	closep(&p->pidfd);
+	buf_done(&p->in_buf);
+	lines_done(&p->lines);
+	free(p->session);
+	free(p->cgroup);
+	free(p);
+	return NULL;
+}
+
+pid_t proc_pid(const struct proc *p)
+{
+	return p->pid;
+}
+
+static void send_signal(struct proc *p, int signo)
+{
+	if (p->reaped)
+		return;
+	/* not reaped yet, so the pid is still ours even where no pidfd could be had */
+	if (p->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, p->pidfd, signo, NULL, 0);
+	else
+		kill(p->pid, signo);
+}
+
+static void stop_next(void *ctx)
+{
+	struct proc *p = ctx;
+
+	if (p->reaped)
+		return;
+	if (p->state == PROC_STOPPING) {
+		p->state = PROC_TERMINATED;
+		send_signal(p, SIGTERM);
+		loop_timer_set(p->host->loop, &p->stop_timer, STOP_TERM_MS, stop_next, p);
+	} else {
+		proc_kill(p);
+	}
+}
+
+void proc_stop(struct proc *p)
+{
+	if (p->state != PROC_RUNNING || p->reaped)
+		return;
+	p->state = PROC_STOPPING;
+	if (p->in.fd >= 0)
+		flush_stdin(p);
+	loop_timer_set(p->host->loop, &p->stop_timer, STOP_EOF_MS, stop_next, p);
+}
+
+void proc_kill(struct proc *p)
+{
+	if (p->reaped)
+		return;
+	p->state = PROC_KILLED;
+	loop_timer_cancel(&p->stop_timer);
+	send_signal(p, SIGKILL);
+	/* descendants may sit in uninterruptible sleep; the sweep after the reap goes on killing */
+	cgroup_kill(p->cgroup);
+}

@@ -1,0 +1,65 @@
+/*
+ * proc.h - a session's child process: spawn, line framing, the stop ladder, and the promise that nothing survives.
+ *
+ * A child gets its own kernel session, PDEATHSIG, default signals, closed descriptors, a built environment, rlimits,
+ * another uid if asked, and its own cgroup where one can be had. stdout is delivered line by line, the end of stderr
+ * is kept for the error message. The daemon is a subreaper: whatever the child leaves behind comes back to us.
+ *
+ * Life: SPAWNED -> (proc_stop: stdin EOF, SIGTERM, SIGKILL by time) -> leader reaped -> descendants killed until none is
+ * left and the pipes are at EOF -> on_exit, exactly once; the owner then calls proc_free. Until on_exit, proc_free is
+ * not allowed. Callbacks run from the loop, never from inside a proc_* call.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "loop/loop.h"
+#include "proc/cgroup.h"
+
+#include <sys/types.h>
+
+struct proc;
+struct proc_host; /* what all children share: loop, reaper, cgroup root */
+
+struct proc_spec {
+	char *const *argv; /* argv[0] is an absolute path */
+	char *const *env;
+	const char *cwd;
+	const char *session; /* names the cgroup and the markers */
+	bool switch_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct proc_status {
+	bool exited;		 /* else killed by signal */
+	int code;		 /* exit status or signal number */
+	const char *stderr_tail; /* NUL-terminated, control bytes as spaces; valid during on_exit */
+};
+
+struct proc_events {
+	/* A line without its newline, valid during the call; <0: protocol fault, no more lines are delivered. */
+	int (*on_line)(void *ctx, struct slice line);
+	/* No more lines will come although the leader lives: fault says why (NULL: stdout closed). */
+	void (*on_closed)(void *ctx, const char *fault);
+	void (*on_exit)(void *ctx, const struct proc_status *st);
+};
+
+struct proc_host *proc_host_new(struct loop *loop, const char *incarnation);
+/* All children must be gone. */
+struct proc_host *proc_host_free(struct proc_host *h);
+/* To be called on SIGCHLD: reaps our children and adopted orphans. */
+void proc_host_reap(struct proc_host *h);
+unsigned proc_host_count(const struct proc_host *h);
+const struct cgroup_root *proc_host_cgroup(const struct proc_host *h);
+
+struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
+			const struct proc_events *ev, void *ctx, struct err *e);
+struct proc *proc_free(struct proc *p);
+pid_t proc_pid(const struct proc *p);
+/* Queues a line for stdin and adds the newline. -EPIPE: stdin is closed; -E2BIG: the child does not read. */
+int proc_send(struct proc *p, struct slice line);
+/* Begins the stop ladder; harmless when repeated. */
+void proc_stop(struct proc *p);
+/* SIGKILL of everything now; on_exit follows. */
+void proc_kill(struct proc *p);

@@ -1,0 +1,178 @@
+#include "proc/spawn.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* What went wrong in the child, sent over the status pipe. */
+struct report {
+	int step, err;
+};
+
+enum step { STEP_PIPES, STEP_CGROUP, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
+
+static const char *const step_text[STEP_MAX] = {
+	[STEP_PIPES] = "setting up pipes",    [STEP_CGROUP] = "joining the cgroup",
+	[STEP_USER] = "switching user",	      [STEP_CWD] = "entering the working directory",
+	[STEP_EXEC] = "starting the program",
+};
+
+struct pipes {
+	int in[2], out[2], err[2], status[2];
+};
+
+static void pipes_close(struct pipes *p)
+{
+	int *all[] = { p->in, p->out, p->err, p->status };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		for (int k = 0; k < 2; k++)
+			closep(&all[i][k]);
+}
+
+_noreturn_ static void child_fail(int fd, enum step step)
+{
+	struct report r = { step, errno };
+
+	if (write(fd, &r, sizeof(r)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static void child_signals(void)
+{
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void child_limits(const struct proc_spec *spec)
+{
+	struct rlimit core = { 0, 0 }, files = { CHILD_NOFILE, CHILD_NOFILE },
+		      procs = { CHILD_NPROC, CHILD_NPROC }, now;
+	int fd;
+
+	setrlimit(RLIMIT_CORE, &core);
+	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_max < files.rlim_max)
+		files.rlim_cur = files.rlim_max = now.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (spec->switch_user) /* the count is per uid: with a shared uid it would count our neighbours */
+		setrlimit(RLIMIT_NPROC, &procs);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "500", 3) < 0)
+		errno = 0; /* a wish, not a condition */
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool child_user(const struct proc_spec *spec)
+{
+	if (!spec->switch_user)
+		return true;
+	return setgroups(0, NULL) == 0 && setresgid(spec->gid, spec->gid, spec->gid) == 0 &&
+	       setresuid(spec->uid, spec->uid, spec->uid) == 0;
+}
+
+_noreturn_ static void child_main(const struct proc_spec *spec, const struct pipes *p,
+				  int cgroup_fd, pid_t parent)
+{
+	int status = p->status[1];
+
+	setsid();
+	child_signals();
+	if (cgroup_fd >= 0 && write(cgroup_fd, "0", 1) < 0)
+		child_fail(status, STEP_CGROUP);
+	child_limits(spec);
+	if (dup2(p->in[0], 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0 ||
+	    (status != 3 && dup3(status, 3, O_CLOEXEC) < 0))
+		child_fail(status, STEP_PIPES);
+	status = 3;
+	syscall(SYS_close_range, 4, ~0u, 0);
+	if (!child_user(spec))
+		child_fail(status, STEP_USER);
+	/* after the uid change, which clears it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	if (chdir(spec->cwd) < 0)
+		child_fail(status, STEP_CWD);
+	execve(spec->argv[0], spec->argv, spec->env);
+	child_fail(status, STEP_EXEC);
+}
+
+static int pipes_open(struct pipes *p)
+{
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (pipe2(p->in, O_CLOEXEC) < 0 || pipe2(p->out, O_CLOEXEC) < 0 ||
+	    pipe2(p->err, O_CLOEXEC) < 0 || pipe2(p->status, O_CLOEXEC) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Waits until the child has called exec (EOF) or reported a failure. */
+static int await_exec(int fd, struct err *e, const char *program)
+{
+	struct report r;
+	ssize_t n;
+
+	do
+		n = read(fd, &r, sizeof(r));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 0;
+	if (n != (ssize_t)sizeof(r) || r.step < 0 || r.step >= STEP_MAX)
+		return err_set(e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
+			       "%s died before it was started", program);
+	return err_set(e, -r.err, RPC_INTERNAL_ERROR,
+		       r.step == STEP_CWD ? "CWD_NOT_ACCESSIBLE" : "HARNESS_SPAWN_FAILED",
+		       "%s failed for %s: %s", step_text[r.step], program, strerror(r.err));
+}
+
+static void own_ends(struct pipes *p, struct spawned *ret)
+{
+	ret->in = TAKE_FD(p->in[1]);
+	ret->out = TAKE_FD(p->out[0]);
+	ret->errout = TAKE_FD(p->err[0]);
+	fcntl(ret->in, F_SETFL, O_NONBLOCK);
+	fcntl(ret->out, F_SETFL, O_NONBLOCK);
+	fcntl(ret->errout, F_SETFL, O_NONBLOCK);
+	/* larger pipes mean fewer switches under a flood; refusal is harmless */
+	fcntl(ret->out, F_SETPIPE_SZ, 4 * CHILD_READ_BYTES);
+}
+
+int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret, struct err *e)
+{
+	_cleanup_(pipes_close) struct pipes p;
+	pid_t parent = getpid(), pid;
+	int r = pipes_open(&p);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "OUT_OF_DESCRIPTORS",
+			       "cannot open pipes: %s", strerror(-r));
+	pid = fork();
+	if (pid < 0)
+		return err_set(e, -errno, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED", "fork: %s",
+			       strerror(errno));
+	if (pid == 0)
+		child_main(spec, &p, cgroup_fd, parent);
+	closep(&p.status[1]);
+	p.status[1] = -1;
+	r = await_exec(p.status[0], e, spec->argv[0]);
+	if (r < 0)
+		return r; /* the reaper collects what is left of the child */
+	ret->pid = pid;
+	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	own_ends(&p, ret);
+	return 0;
+}

@@ -1,0 +1,262 @@
+#include "rpc/rpc.h"
+
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+
+struct rpc_call {
+	struct list link;
+	uint32_t id;
+	rpc_reply_fn fn;
+	void *ctx;
+	uint64_t tag;
+};
+
+enum { S_JSONRPC, S_ID, S_METHOD, S_PARAMS, S_RESULT, S_ERROR, S_MAX };
+
+static enum rpc_parse_result refuse(struct rpc_msg *m, struct err *e, int code, const char *reason,
+				    const char *text)
+{
+	m->id = SLICE("null");
+	err_set(e, -EINVAL, code, reason, "%s", text);
+	return RPC_E_ANSWER;
+}
+
+static enum rpc_parse_result refuse_scan(enum jscan_error scan, struct slice text,
+					 struct rpc_msg *m, struct err *e)
+{
+	struct jval v;
+
+	if (scan == JSCAN_E_DUPLICATE)
+		return refuse(m, e, RPC_INVALID_REQUEST, "DUPLICATE_MEMBER",
+			      "Invalid request: a member appears twice");
+	if (scan != JSCAN_E_NOT_OBJECT)
+		return refuse(m, e, RPC_PARSE_ERROR, "PARSE_ERROR", "Parse error");
+	jscan_value(text, &v);
+	if (v.type == J_ARRAY)
+		return refuse(m, e, RPC_INVALID_REQUEST, "BATCH_UNSUPPORTED",
+			      "Invalid request: JSON-RPC batches are not supported");
+	return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+		      "Invalid request: not an object");
+}
+
+static bool id_type_ok(enum jtype t)
+{
+	return t == J_NULL || t == J_NUMBER || t == J_STRING;
+}
+
+static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(freep) char *method = NULL;
+
+	m->kind = s[S_ID].v.type == J_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
+	if (jstr_decode(s[S_METHOD].v, METHOD_NAME_MAX, &method) < 0) {
+		if (s[S_METHOD].v.type == J_STRING) { /* too long to be one of ours */
+			method = xstrdup("?");
+		} else {
+			return m->kind == RPC_NOTIFICATION ?
+				       RPC_E_IGNORE :
+				       refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+					      "Invalid request: method must be a string");
+		}
+	}
+	memcpy(m->method, method, strlen(method) + 1);
+	m->params = SLICE("{}");
+	if (s[S_PARAMS].v.type == J_OBJECT) {
+		m->params = s[S_PARAMS].v.raw;
+	} else if (s[S_PARAMS].v.type != J_NONE && s[S_PARAMS].v.type != J_NULL) {
+		if (m->kind == RPC_NOTIFICATION)
+			return RPC_E_IGNORE;
+		err_field(e, "params", "PARAMS_INVALID", "params must be an object");
+		return RPC_E_ANSWER;
+	}
+	return RPC_PARSED;
+}
+
+static enum rpc_parse_result parse_response(struct jslot *s, struct rpc_msg *m)
+{
+	m->kind = RPC_RESPONSE;
+	if (s[S_ERROR].v.type == J_OBJECT)
+		m->error = s[S_ERROR].v.raw;
+	else if (s[S_RESULT].v.type != J_NONE)
+		m->result = s[S_RESULT].v.raw;
+	else
+		return RPC_E_IGNORE;
+	return RPC_PARSED;
+}
+
+enum rpc_parse_result rpc_parse(struct slice text, struct rpc_msg *m, struct err *e)
+{
+	struct jslot s[S_MAX] = {
+		[S_JSONRPC] = { .key = "jsonrpc" }, [S_ID] = { .key = "id" },
+		[S_METHOD] = { .key = "method" },   [S_PARAMS] = { .key = "params" },
+		[S_RESULT] = { .key = "result" },   [S_ERROR] = { .key = "error" },
+	};
+	enum jscan_error scan = jscan_object(text, s, S_MAX);
+
+	memset(m, 0, sizeof(*m));
+	if (scan != JSCAN_OK)
+		return refuse_scan(scan, text, m, e);
+	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2)
+		return RPC_E_ID_TOO_LONG;
+	m->id = s[S_ID].v.raw;
+	if (s[S_ID].v.type != J_NONE && !id_type_ok(s[S_ID].v.type))
+		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+			      "Invalid request: id must be a string, a number or null");
+	if (s[S_JSONRPC].v.type != J_NONE && !jstr_is(s[S_JSONRPC].v, "2.0"))
+		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+			      "Invalid request: jsonrpc must be \"2.0\"");
+	if (s[S_METHOD].v.type != J_NONE)
+		return parse_call(s, m, e);
+	if (s[S_RESULT].v.type == J_NONE && s[S_ERROR].v.type == J_NONE)
+		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+			      "Invalid request: no method, result or error");
+	return parse_response(s, m);
+}
+
+static void put_head(struct buf *b, struct slice id)
+{
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_add_slice(b, id);
+}
+
+void rpc_put_result(struct buf *b, struct slice id, struct slice result)
+{
+	put_head(b, id);
+	buf_puts(b, ",\"result\":");
+	buf_add_slice(b, result);
+	buf_putc(b, '}');
+}
+
+void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct slice extra)
+{
+	struct jw w = JW(b);
+
+	put_head(b, id);
+	buf_puts(b, ",\"error\":");
+	jw_obj(&w, NULL);
+	jw_int(&w, "code", e->rpc ? e->rpc : RPC_INTERNAL_ERROR);
+	jw_str(&w, "message", e->msg);
+	jw_obj(&w, "data");
+	jw_str(&w, "reason", e->reason[0] ? e->reason : "INTERNAL");
+	jw_str(&w, "field", e->field[0] ? e->field : NULL);
+	jw_str(&w, "sessionId", e->session[0] ? e->session : NULL);
+	jw_raw(&w, NULL, extra);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_putc(b, '}');
+}
+
+static void put_call(struct buf *b, const char *method, struct slice params)
+{
+	buf_puts(b, "\"method\":\"");
+	buf_puts(b, method);
+	buf_puts(b, "\",\"params\":");
+	buf_add_slice(b, params);
+	buf_putc(b, '}');
+}
+
+void rpc_put_notification(struct buf *b, const char *method, struct slice params)
+{
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",");
+	put_call(b, method, params);
+}
+
+void rpc_put_request(struct buf *b, uint32_t id, const char *method, struct slice params)
+{
+	buf_printf(b, "{\"jsonrpc\":\"2.0\",\"id\":%u,", id);
+	put_call(b, method, params);
+}
+
+void rpc_calls_init(struct rpc_calls *t)
+{
+	list_init(&t->open);
+	t->count = 0;
+	t->last_id = 0;
+}
+
+static void call_remove(struct rpc_calls *t, struct rpc_call *c)
+{
+	list_del(&c->link);
+	t->count--;
+}
+
+void rpc_calls_done(struct rpc_calls *t)
+{
+	while (!list_empty(&t->open)) {
+		struct rpc_call *c = list_first(&t->open, struct rpc_call, link);
+
+		call_remove(t, c);
+		c->fn(c->ctx, c->tag, NULL);
+		free(c);
+	}
+}
+
+static struct rpc_call *call_by_id(const struct rpc_calls *t, int64_t id)
+{
+	list_each(c, (struct list *)&t->open, struct rpc_call, link) if (c->id == id) return c;
+	return NULL;
+}
+
+uint32_t rpc_calls_add(struct rpc_calls *t, rpc_reply_fn fn, void *ctx, uint64_t tag)
+{
+	struct rpc_call *c;
+
+	if (t->count >= RPC_PENDING_MAX)
+		return 0;
+	c = new0(struct rpc_call);
+	do
+		t->last_id = t->last_id >= INT32_MAX - 1 ? 1 : t->last_id + 1;
+	while (call_by_id(t, t->last_id));
+	*c = (struct rpc_call){ .id = t->last_id, .fn = fn, .ctx = ctx, .tag = tag };
+	list_add_tail(&t->open, &c->link);
+	t->count++;
+	return c->id;
+}
+
+bool rpc_calls_reply(struct rpc_calls *t, const struct rpc_msg *reply)
+{
+	struct jval id = { J_NUMBER, reply->id };
+	struct rpc_call *c;
+	int64_t n;
+
+	if (!reply->id.n || reply->id.p[0] == '"' || jdec_int(id, &n) < 0)
+		return false;
+	c = call_by_id(t, n);
+	if (!c)
+		return false;
+	call_remove(t, c);
+	c->fn(c->ctx, c->tag, reply);
+	free(c);
+	return true;
+}
+
+void rpc_calls_drop(struct rpc_calls *t, uint32_t id)
+{
+	struct rpc_call *c = call_by_id(t, id);
+
+	if (!c)
+		return;
+	call_remove(t, c);
+	free(c);
+}
+
+void rpc_calls_drop_ctx(struct rpc_calls *t, const void *ctx)
+{
+	list_each(c, &t->open, struct rpc_call, link)
+	{
+		if (c->ctx != ctx)
+			continue;
+		call_remove(t, c);
+		free(c);
+	}
+}
+
+uint32_t rpc_calls_find(const struct rpc_calls *t, const void *ctx, uint64_t tag)
+{
+	list_each(c, (struct list *)&t->open, struct rpc_call,
+		  link) if (c->ctx == ctx && c->tag == tag) return c->id;
+	return 0;
+}

@@ -1,0 +1,223 @@
+/* ask.c - questions of the harness: shown to the driver, held while there is none, answered exactly once. */
+#include "session/internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#define CANCELLED_OUTCOME SLICE("{\"outcome\":{\"outcome\":\"cancelled\"}}")
+#define CANCELLED_ELICITATION SLICE("{\"action\":\"cancel\"}")
+
+bool ask_is_elicitation(const struct ask *a)
+{
+	return a->elicitation;
+}
+
+struct slice ask_params(const struct ask *a)
+{
+	return slice_of(a->params);
+}
+
+static void ask_free(struct ask *a)
+{
+	loop_timer_cancel(&a->timer);
+	list_del(&a->link);
+	a->session->nasks--;
+	free(a->params);
+	free(a);
+}
+
+/* a is gone after. */
+static void ask_settle(struct ask *a, struct slice result)
+{
+	struct session *s = a->session;
+
+	if (s->harness)
+		s->def->ops->answer(s->harness, a->harness_id, result);
+	ask_free(a);
+}
+
+static void ask_withdraw(struct ask *a)
+{
+	struct watcher *w = a->shown_to;
+
+	a->shown_to = NULL;
+	if (w)
+		w->ops->unask(w->ctx, a);
+}
+
+/* The offered option of that kind; empty if there is none. */
+static struct slice option_of_kind(const struct ask *a, const char *kind)
+{
+	struct jval options = jobj_get(slice_of(a->params), "options"), v;
+	struct jiter it;
+
+	if (!jiter_init(&it, options))
+		return SLICE_NONE;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "kind"), kind))
+			return jobj_get(v.raw, "optionId").raw;
+	return SLICE_NONE;
+}
+
+static bool option_offered(const struct ask *a, struct slice id)
+{
+	struct jval options = jobj_get(slice_of(a->params), "options"), v;
+	struct jiter it;
+
+	if (!jiter_init(&it, options))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && slice_eq(jobj_get(v.raw, "optionId").raw, id))
+			return true;
+	return false;
+}
+
+/* No valid answer is a no: the reject option if one is offered, else "cancelled". */
+static void ask_reject(struct ask *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice id = option_of_kind(a, "reject_once");
+	struct jw w = JW(&b);
+
+	if (a->elicitation) {
+		ask_settle(a, CANCELLED_ELICITATION);
+		return;
+	}
+	if (!id.n)
+		id = option_of_kind(a, "reject_always");
+	if (!id.n) {
+		ask_settle(a, CANCELLED_OUTCOME);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_obj(&w, "outcome");
+	jw_str(&w, "outcome", "selected");
+	jw_raw(&w, "optionId", id);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	ask_settle(a, buf_slice(&b));
+}
+
+static bool answer_ok(const struct ask *a, struct slice result)
+{
+	struct slice outcome = jobj_get(result, "outcome").raw;
+	struct jval kind = jobj_get(outcome, "outcome"), action;
+
+	if (a->elicitation) {
+		action = jobj_get(result, "action");
+		return jstr_is(action, "accept") || jstr_is(action, "decline") ||
+		       jstr_is(action, "cancel");
+	}
+	if (jstr_is(kind, "cancelled"))
+		return true;
+	return jstr_is(kind, "selected") && option_offered(a, jobj_get(outcome, "optionId").raw);
+}
+
+void session_answer(struct session *s _unused_, struct ask *a, struct slice result)
+{
+	a->shown_to = NULL;
+	if (result.n && answer_ok(a, result))
+		ask_settle(a, result);
+	else
+		ask_reject(a);
+}
+
+static void on_held_too_long(void *ctx)
+{
+	struct ask *a = ctx;
+
+	log_warn("session", "nobody answered a question in time: rejected", "session",
+		 a->session->id);
+	ask_reject(a);
+}
+
+static void ask_hold(struct ask *a)
+{
+	struct session *s = a->session;
+
+	a->shown_to = NULL;
+	if (s->when_detached != DETACHED_HOLD)
+		loop_timer_set(s->store->loop, &a->timer, s->store->permission_timeout * 1000ul,
+			       on_held_too_long, a);
+}
+
+static void ask_show(struct ask *a, struct watcher *w)
+{
+	loop_timer_cancel(&a->timer);
+	if (a->elicitation && !(w->client & CLIENT_ELICITATION)) {
+		ask_reject(a);
+		return;
+	}
+	a->shown_to = w;
+	w->ops->ask(w->ctx, a);
+}
+
+static char *params_without_session(struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_members(&w, params, "sessionId");
+	jw_end_obj(&w);
+	return xstrndup(b.data, b.len);
+}
+
+void session_ask(struct session *s, const struct harness_ask *in)
+{
+	bool running = s->current && s->current->state == TURN_RUNNING;
+	struct watcher *driver = session_driver(s);
+	struct ask *a = new0(struct ask);
+
+	a->session = s;
+	a->harness_id = in->id;
+	a->elicitation = in->elicitation;
+	a->params = params_without_session(in->params);
+	list_add_tail(&s->asks, &a->link);
+	s->nasks++;
+	if (!running || s->nasks > SESSION_ASKS_MAX) {
+		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+		return;
+	}
+	s->current->events++;
+	if (!a->elicitation)
+		session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw);
+	if (driver)
+		ask_show(a, driver);
+	else
+		ask_hold(a);
+}
+
+void session_unask(struct session *s, uint64_t harness_id)
+{
+	list_each(a, &s->asks, struct ask, link)
+	{
+		if (a->harness_id != harness_id)
+			continue;
+		ask_withdraw(a);
+		ask_free(a);
+		return;
+	}
+}
+
+void session_cancel_asks(struct session *s)
+{
+	while (!list_empty(&s->asks)) {
+		struct ask *a = list_first(&s->asks, struct ask, link);
+
+		ask_withdraw(a);
+		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+	}
+}
+
+void session_reissue_asks(struct session *s, struct watcher *w)
+{
+	list_each(a, &s->asks, struct ask, link) if (!a->shown_to) ask_show(a, w);
+}
+
+void session_hold_asks(struct session *s, struct watcher *gone)
+{
+	list_each(a, &s->asks, struct ask, link) if (a->shown_to == gone) ask_hold(a);
+}

@@ -1,0 +1,333 @@
+#include "session/evlog.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "session/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* Without a journal the tail is the whole history: keep more of it. */
+#define TAIL_MAX_UNJOURNALED (8 * MIB)
+#define FLUSH_AT (256 * KIB)
+#define READ_CHUNK (256 * KIB)
+
+struct item {
+	uint64_t seq, origin;
+	uint32_t len;
+	uint8_t kind;
+};
+
+struct block {
+	struct list link;
+	uint64_t first;
+	size_t used, cap;
+	char data[];
+};
+
+int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max)
+{
+	*l = (struct evlog){ .loop = loop,
+			     .fd = -1,
+			     .first = 1,
+			     .tail_first = 1,
+			     .tail_max = path ? LOG_TAIL_BYTES : TAIL_MAX_UNJOURNALED,
+			     .journal_max = (off_t)journal_max };
+	list_init(&l->blocks);
+	if (!path)
+		return 0;
+	l->path = xstrdup(path);
+	l->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return l->fd < 0 ? -errno : 0;
+}
+
+static void block_free(struct evlog *l, struct block *b)
+{
+	l->tail_bytes -= b->used;
+	list_del(&b->link);
+	free(b);
+}
+
+void evlog_close(struct evlog *l)
+{
+	evlog_flush(l);
+	loop_task_cancel(&l->flush_task);
+	while (!list_empty(&l->blocks))
+		block_free(l, list_first(&l->blocks, struct block, link));
+	closep(&l->fd);
+	l->fd = -1;
+	buf_done(&l->pending);
+	free(l->index);
+	free(l->path);
+	l->index = NULL;
+	l->path = NULL;
+}
+
+int evlog_flush(struct evlog *l)
+{
+	size_t n = buf_len(&l->pending);
+	int r;
+
+	if (!n || l->fd < 0)
+		return l->error;
+	r = file_write_all(l->fd, l->pending.data + l->pending.pos, n);
+	if (r < 0 && !l->error)
+		l->error = r;
+	if (r == 0)
+		l->written += (off_t)n;
+	buf_reset(&l->pending);
+	buf_trim(&l->pending, LOG_BLOCK_MAX);
+	return l->error;
+}
+
+static void flush_later(void *ctx)
+{
+	evlog_flush(ctx);
+}
+
+static void index_add(struct evlog *l, uint64_t seq, off_t offset)
+{
+	if (l->nindex && offset - l->index[l->nindex - 1].offset < (off_t)LOG_INDEX_STEP)
+		return;
+	if (l->nindex == l->cindex) {
+		l->cindex = l->cindex ? 2 * l->cindex : 4;
+		l->index = reallocarray(l->index, l->cindex, sizeof(*l->index));
+		if (!l->index)
+			abort();
+	}
+	l->index[l->nindex++] = (struct evlog_index){ seq, offset };
+}
+
+static void journal_add(struct evlog *l, uint64_t seq, uint64_t origin, const char *kind,
+			struct slice value)
+{
+	struct record rec = {
+		.seq = seq, .origin = origin, .time_ms = clock_real_ms(), .value = value
+	};
+	off_t at = l->written + (off_t)buf_len(&l->pending);
+
+	if (l->fd < 0 || l->error)
+		return;
+	if (at + (off_t)value.n > l->journal_max) {
+		l->error = -EFBIG;
+		return;
+	}
+	if (seq)
+		index_add(l, seq, at);
+	if (record_put(&l->pending, &rec, kind) < 0)
+		l->error = -ENOMEM;
+	if (buf_len(&l->pending) >= FLUSH_AT)
+		evlog_flush(l);
+	else
+		loop_defer(l->loop, &l->flush_task, flush_later, l);
+}
+
+void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
+{
+	journal_add(l, 0, 0, kind_name, value);
+}
+
+/* Drops the oldest blocks beyond the bound; the newest always stays. */
+static void tail_trim(struct evlog *l)
+{
+	while (l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {
+		if (l->fd >= 0)
+			evlog_flush(l); /* what leaves memory must be readable from the file */
+		block_free(l, list_first(&l->blocks, struct block, link));
+		l->tail_first = list_first(&l->blocks, struct block, link)->first;
+	}
+	if (l->fd < 0)
+		l->first = l->tail_first;
+}
+
+static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
+{
+	struct block *b = list_empty(&l->blocks) ? NULL :
+						   list_entry(l->blocks.prev, struct block, link);
+	size_t cap;
+
+	if (b && b->cap - b->used >= need)
+		return b;
+	cap = b ? MIN(2 * b->cap, LOG_BLOCK_MAX) : LOG_BLOCK_MIN;
+	cap = MAX(cap, need);
+	b = malloc(sizeof(*b) + cap);
+	if (!b)
+		abort();
+	*b = (struct block){ .first = seq, .cap = cap };
+	list_init(&b->link);
+	if (list_empty(&l->blocks))
+		l->tail_first = seq;
+	list_add_tail(&l->blocks, &b->link);
+	return b;
+}
+
+static size_t item_size(size_t len)
+{
+	return (sizeof(struct item) + len + 7) & ~(size_t)7;
+}
+
+void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
+{
+	struct item it = { e->seq, e->origin, (uint32_t)e->frame.n, e->kind };
+	size_t size = item_size(e->frame.n);
+	struct block *b = block_for(l, e->seq, size);
+
+	memcpy(b->data + b->used, &it, sizeof(it));
+	memcpy(b->data + b->used + sizeof(it), e->frame.p, e->frame.n);
+	b->used += size;
+	l->tail_bytes += size;
+	l->last = e->seq;
+	journal_add(l, e->seq, e->origin, kind_name, e->frame);
+	tail_trim(l);
+}
+
+void evlog_shrink(struct evlog *l)
+{
+	if (l->fd < 0 || evlog_flush(l) < 0)
+		return;
+	while (!list_empty(&l->blocks))
+		block_free(l, list_first(&l->blocks, struct block, link));
+	l->tail_first = l->last + 1;
+}
+
+static bool read_block(struct block *b, uint64_t from,
+		       bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
+{
+	size_t at = 0;
+
+	while (at < b->used) {
+		struct item it;
+		struct evlog_entry e;
+
+		memcpy(&it, b->data + at, sizeof(it));
+		if (it.seq >= from) {
+			e = (struct evlog_entry){
+				it.seq, it.origin, it.kind, { b->data + at + sizeof(it), it.len }
+			};
+			if (!fn(ctx, &e))
+				return false;
+		}
+		at += item_size(it.len);
+	}
+	return true;
+}
+
+static void read_tail(struct evlog *l, uint64_t from,
+		      bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
+{
+	struct list *at = l->blocks.prev;
+
+	/* readers are mostly near the end */
+	while (at != &l->blocks && at->prev != &l->blocks &&
+	       list_entry(at, struct block, link)->first > from)
+		at = at->prev;
+	for (; at != &l->blocks; at = at->next)
+		if (!read_block(list_entry(at, struct block, link), from, fn, ctx))
+			return;
+}
+
+static off_t index_find(const struct evlog *l, uint64_t seq)
+{
+	size_t lo = 0, hi = l->nindex;
+
+	while (lo + 1 < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (l->index[mid].seq <= seq)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return l->nindex ? l->index[lo].offset : 0;
+}
+
+/* Fills b with at least one whole line from offset on. 0 at the end of the file. */
+static int read_lines(struct evlog *l, off_t offset, struct buf *b)
+{
+	for (;;) {
+		ssize_t n;
+		int r = buf_reserve(b, READ_CHUNK);
+
+		if (r < 0)
+			return r;
+		n = pread(l->fd, b->data + b->len, READ_CHUNK, offset + (off_t)buf_len(b));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		b->len += (size_t)n;
+		if (memchr(b->data + b->len - n, '\n', (size_t)n))
+			return 1;
+	}
+}
+
+/* Hands out what the buffer holds; *done once fn stops or the tail begins. Returns bytes used or -EBADMSG. */
+static ssize_t read_records(struct evlog *l, struct slice text, uint64_t from,
+			    bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx,
+			    uint64_t *next, bool *done)
+{
+	const char *p = text.p, *nl;
+	struct record rec;
+
+	while (!*done && (nl = memchr(p, '\n', (size_t)(text.p + text.n - p)))) {
+		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0)
+			return -EBADMSG;
+		p = nl + 1;
+		if (!rec.seq || rec.seq < from)
+			continue;
+		if (rec.seq >= l->tail_first) {
+			*done = true;
+			break;
+		}
+		if (fn(ctx, &(struct evlog_entry){ rec.seq, rec.origin, rec.kind, rec.value }))
+			*next = rec.seq + 1;
+		else
+			*done = true;
+	}
+	return p - text.p;
+}
+
+int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
+	       void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint64_t next = from;
+	bool stopped = false;
+	off_t offset;
+	int r;
+
+	if (from >= l->tail_first || l->fd < 0) {
+		read_tail(l, from, fn, ctx);
+		return 0;
+	}
+	r = evlog_flush(l);
+	offset = index_find(l, from);
+	while (r >= 0 && !stopped && (r = read_lines(l, offset, &b)) > 0) {
+		ssize_t used = read_records(l, buf_slice(&b), from, fn, ctx, &next, &stopped);
+
+		if (used < 0)
+			return (int)used;
+		offset += used;
+		buf_consume(&b, (size_t)used);
+		if (next >= l->tail_first || next > l->last)
+			break;
+	}
+	if (r >= 0 && next >= l->tail_first && next <= l->last && next > from)
+		read_tail(l, next, fn, ctx);
+	return r < 0 ? r : 0;
+}
+
+uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
+{
+	uint64_t end = (uint64_t)l->written + buf_len(&l->pending);
+
+	if (seq > l->last)
+		return 0;
+	if (l->fd < 0)
+		return l->tail_bytes;
+	return end - (uint64_t)index_find(l, seq);
+}

@@ -1,0 +1,66 @@
+/*
+ * evlog.h - a session's event log: every event encoded once, numbered from 1, kept in memory at its newest end and in an
+ * append-only journal file in full. Subscribers are only cursors into it, so a slow or absent reader costs nothing.
+ *
+ * Memory: blocks of whole events, at most LOG_TAIL_BYTES (the journal has the rest); evlog_shrink gives even those
+ * back when a session falls idle. Without a journal (--journal off) the tail is all there is: what falls off its end is
+ * gone and readers are told so by evlog_first().
+ *
+ * Journal: one JSON object per line, as session/record.h has it; records that are no
+ * events (the session's own data) have number 0. Bytes are collected and written once
+ * per loop turn. A write error is sticky and reported by evlog_error: the turn must fail, nothing is lost silently.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "loop/loop.h"
+
+#include <sys/types.h>
+
+struct evlog_entry {
+	uint64_t seq;
+	uint64_t origin;    /* connection the event came from and need not go back to; 0: none */
+	uint8_t kind;	    /* enum event_kind */
+	struct slice frame; /* complete JSON-RPC message */
+};
+
+struct evlog_index {
+	uint64_t seq;
+	off_t offset;
+};
+
+struct evlog {
+	struct loop *loop;
+	struct list blocks;
+	size_t tail_bytes, tail_max;
+	uint64_t last;	     /* newest seq; 0: none */
+	uint64_t first;	     /* oldest seq that can still be read */
+	uint64_t tail_first; /* oldest seq in memory; last + 1 if none */
+	int fd;		     /* journal; -1: off */
+	char *path;
+	struct buf pending;
+	off_t written, journal_max;
+	struct evlog_index *index;
+	size_t nindex, cindex;
+	struct loop_task flush_task;
+	int error; /* sticky -errno of the journal; -EFBIG: journal_max reached */
+};
+
+/* path NULL: no journal. */
+int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max);
+void evlog_close(struct evlog *l);
+/* e->seq must be last + 1. kind_name goes to the journal. */
+void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);
+/* A journal record that is no event. */
+void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
+int evlog_flush(struct evlog *l);
+/* Drops the memory tail if the journal holds everything. */
+void evlog_shrink(struct evlog *l);
+
+/* Hands out events from seq on, in order, until fn refuses one (returns false) or the end. The entry is valid during fn only.
+ * Returns 0, or -errno if the journal could not be read back. */
+int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
+	       void *ctx);
+/* Bytes of output a reader at seq has before it, at most; exact in the tail, by the index below it. */
+uint64_t evlog_behind(const struct evlog *l, uint64_t seq);

@@ -1,0 +1,274 @@
+/* launch.c - starting and stopping the harness of a session: environment, process, handshake timeout, exit. */
+#include "session/internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "harnesses/plan.h"
+#include "json/jstr.h"
+#include "proc/tree.h"
+#include "session/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* What a child may know of our own environment; everything else is built. */
+static const char *const inherited[] = {
+	"PATH",
+	"LANG",
+	"LC_ALL",
+	"TZ",
+	"TMPDIR",
+	"HTTP_PROXY",
+	"HTTPS_PROXY",
+	"NO_PROXY",
+	"http_proxy",
+	"https_proxy",
+	"no_proxy",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"NODE_EXTRA_CA_CERTS",
+	"REQUESTS_CA_BUNDLE",
+};
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static void base_env(const struct session *s, struct harness_plan *plan)
+{
+	harness_plan_env(plan, "PATH", DEFAULT_PATH);
+	harness_plan_env(plan, "LANG", "C.UTF-8");
+	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
+		if (getenv(inherited[i]))
+			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
+	harness_plan_env(plan, "HOME", s->home);
+	if (s->store->user_name) {
+		harness_plan_env(plan, "USER", s->store->user_name);
+		harness_plan_env(plan, "LOGNAME", s->store->user_name);
+	}
+}
+
+/* Manifest, then session, then what nobody may change. */
+static void own_env(const struct session *s, struct harness_plan *plan)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	for (size_t i = 0; i < s->def->nenv; i++)
+		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
+	if (s->env && jscan_value(slice_of(s->env), &v) == JSCAN_OK && jiter_init(&it, v)) {
+		while (jiter_next(&it, &key, &v)) {
+			_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
+
+			if (jstr_decode(v, 1 * MIB, &value) == 0)
+				harness_plan_env(plan, name, value);
+		}
+	}
+	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
+}
+
+static void fill_req(const struct session *s, struct harness_req *req)
+{
+	*req = (struct harness_req){
+		.mode = s->native_id ? HARNESS_RESTORE : HARNESS_NEW,
+		.native_id = s->native_id,
+		.cwd = s->cwd,
+		.home = s->home,
+		.mcp_servers = slice_of(s->mcp_servers),
+		.additional_dirs = slice_of(s->additional_dirs),
+		.provider = slice_of(s->provider),
+		.boolean_config = s->client & CLIENT_BOOLEAN,
+		.elicitation = s->client & CLIENT_ELICITATION,
+		.auth_method = s->auth_method,
+	};
+}
+
+/* The process is no use any more: everything that waits for it learns why, and it is killed. */
+static void harness_broken(struct session *s, const char *cls, const struct err *why)
+{
+	if (s->hstate == H_STARTING)
+		session_opened(s, why);
+	else if (s->current)
+		turn_fail(s, cls, true, "%s", why->msg);
+	s->hstate = H_STOPPING;
+	if (s->proc)
+		proc_kill(s->proc);
+}
+
+static int on_line(void *ctx, struct slice line)
+{
+	struct session *s = ctx;
+	struct err e = { 0 };
+
+	if (!s->harness || s->hstate == H_STOPPING)
+		return 0;
+	if (s->def->ops->on_line(s->harness, line, &e) >= 0)
+		return 0;
+	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
+	harness_broken(s, "harness_protocol", &e);
+	return -EPROTO;
+}
+
+static void on_closed(void *ctx, const char *fault)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	if (s->hstate == H_STOPPING)
+		return;
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, fault ? "HARNESS_PROTOCOL" : "HARNESS_EXITED",
+		"the harness closed its output%s%s", fault ? ": " : "", fault ? fault : "");
+	if (!fault && s->hstate == H_READY) {
+		/* most often the exit follows at once and says more; a harness that lives on is stopped */
+		proc_kill(s->proc);
+		return;
+	}
+	harness_broken(s, fault ? "harness_protocol" : "harness_exit", &e);
+}
+
+static void log_exit(const struct session *s, const struct proc_status *st)
+{
+	char code[16], tail[CHILD_STDERR_TAIL + 1];
+
+	snprintf(code, sizeof(code), "%d", st->code);
+	snprintf(tail, sizeof(tail), "%s", st->stderr_tail);
+	place_redact(s, tail);
+	log_info("session", "harness ended", "session", s->id, st->exited ? "exit" : "signal", code,
+		 "stderr", tail);
+}
+
+static void on_gone(void *ctx, const struct proc_status *st)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	log_exit(s, st);
+	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED",
+		st->exited ? "the harness exited with code %d" :
+			     "the harness was killed by signal %d",
+		st->code);
+	s->proc = proc_free(s->proc);
+	if (s->harness)
+		s->harness = s->def->ops->free(s->harness);
+	loop_timer_cancel(&s->start_timer);
+	if (s->hstate == H_STARTING)
+		session_opened(s, &e);
+	s->hstate = H_NONE;
+	s->restart = false;
+	session_cancel_asks(s);
+	session_settings_fail(s, &e);
+	if (s->current && s->current->state == TURN_CANCELLING)
+		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	else if (s->current)
+		turn_fail(s, "harness_exit", true, "%s", e.msg);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+static const struct proc_events proc_events = { on_line, on_closed, on_gone };
+
+static void on_start_timeout(void *ctx)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_START_TIMEOUT",
+		"the harness did not open the session within %d s", HARNESS_START_MS / 1000);
+	harness_broken(s, "harness_start", &e);
+}
+
+static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
+{
+	_cleanup_(freep) char *program = NULL;
+	char **env;
+
+	program = place_find_command(plan->argv[0], harness_plan_getenv(plan, "PATH"));
+	if (!program)
+		return err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HARNESS_NOT_INSTALLED",
+			       "harness '%s': no executable '%s' in the sandbox", s->def->id,
+			       plan->argv[0]);
+	xstrset(&plan->argv[0], program);
+	env = harness_plan_environ(plan);
+	s->proc = proc_spawn(s->store->procs,
+			     &(struct proc_spec){ .argv = plan->argv,
+						  .env = env,
+						  .cwd = s->cwd,
+						  .session = s->id,
+						  .switch_user = s->store->switch_user,
+						  .uid = s->store->uid,
+						  .gid = s->store->gid },
+			     &proc_events, s, e);
+	harness_plan_free_environ(env);
+	return s->proc ? 0 : -EIO;
+}
+
+int harness_launch(struct session *s, struct err *e)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	struct harness_host host = { &session_host_ops, s };
+	struct harness_req req;
+	int r;
+
+	fill_req(s, &req);
+	base_env(s, &plan);
+	r = s->def->ops->plan(s->def, &req, &plan, e);
+	if (r < 0)
+		return r;
+	own_env(s, &plan);
+	r = spawn(s, &plan, e);
+	if (r < 0)
+		return r;
+	s->hstate = H_STARTING;
+	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
+	s->harness = s->def->ops->open(s->def, &req, &host);
+	if (s->def->ops->start(s->harness, e) < 0)
+		log_warn("session", "harness takes no input", "session",
+			 s->id); /* its exit will tell */
+	log_info("session", "harness started", "session", s->id, "harness", s->def->id);
+	return 0;
+}
+
+void harness_stop(struct session *s)
+{
+	if (s->hstate == H_NONE || !s->proc)
+		return;
+	if (s->hstate == H_READY && s->def->ops->close)
+		s->def->ops->close(s->harness);
+	s->hstate = H_STOPPING;
+	proc_stop(s->proc);
+}
+
+void session_opened(struct session *s, const struct err *e)
+{
+	bool opening = s->state == SESSION_OPENING;
+	struct list waiters;
+
+	loop_timer_cancel(&s->start_timer);
+	if (!e && opening)
+		s->state = SESSION_OPEN;
+	if (e) {
+		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+		if (s->current)
+			turn_fail(s, "harness_start", true, "%s", e->msg);
+	}
+	list_init(&waiters);
+	while (!list_empty(&s->open_waiters)) {
+		struct list *n = s->open_waiters.next;
+
+		list_del(n);
+		list_add_tail(&waiters, n);
+	}
+	while (!list_empty(&waiters)) {
+		struct waiter *w = list_first(&waiters, struct waiter, link);
+
+		list_del(&w->link);
+		w->done(w->ctx, s, e);
+		free(w);
+	}
+	if (e && opening) {
+		s->remove = true;
+		s->state = SESSION_CLOSING;
+	}
+	session_advance(s);
+}

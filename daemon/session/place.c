@@ -1,0 +1,154 @@
+#include "session/place.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+
+/* Enters the directory with the rights of the agent's user: setfsuid drops the capabilities that would lie. */
+static int enter_as_agent(const struct store *st, const char *path)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat sb;
+	int r = 0;
+
+	if (st->switch_user) {
+		setfsgid(st->gid);
+		setfsuid(st->uid);
+	}
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0)
+		r = -errno;
+	if (st->switch_user) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	return r;
+}
+
+int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
+{
+	int r;
+
+	if (cwd[0] != '/')
+		return err_field(e, "cwd", "CWD_NOT_ABSOLUTE", "cwd must be an absolute path");
+	r = enter_as_agent(st, cwd);
+	if (r == -ENOENT)
+		return err_field(e, "cwd", "CWD_NOT_FOUND", "cwd does not exist in the sandbox");
+	if (r == -ENOTDIR)
+		return err_field(e, "cwd", "CWD_NOT_DIRECTORY", "cwd is not a directory");
+	if (r < 0)
+		return err_field(e, "cwd", "CWD_NOT_ACCESSIBLE",
+				 "the user that runs the harness cannot enter cwd: %s",
+				 strerror(-r));
+	return 0;
+}
+
+int place_session_home(const struct store *st, const char *id, char **ret, struct err *e)
+{
+	_cleanup_(freep) char *homes = file_join(st->state_dir, "homes");
+	_cleanup_(freep) char *home = file_join(homes, id);
+
+	if (mkdir(home, 0700) < 0 || (st->switch_user && chown(home, st->uid, st->gid) < 0))
+		return err_set(e, -errno, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot make the session's home: %s", strerror(errno));
+	*ret = TAKE_PTR(home);
+	return 0;
+}
+
+static void note_head(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char now[CLOCK_ISO_SIZE];
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", s->id);
+	jw_str(&w, "incarnation", s->store->incarnation);
+	jw_str(&w, "harness", s->def->id);
+	jw_str(&w, "cwd", s->cwd);
+	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	jw_end_obj(&w);
+	evlog_note(&s->log, "session", buf_slice(&b));
+}
+
+int place_session_log(struct session *s, struct err *e)
+{
+	_cleanup_(freep) char *dir = file_join(s->store->state_dir, "sessions");
+	_cleanup_(freep) char *path = NULL;
+	char name[128];
+	int r;
+
+	snprintf(name, sizeof(name), "%s.jsonl", s->id);
+	path = file_join(dir, name);
+	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
+		       s->store->journal_max);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot open the journal: %s", strerror(-r));
+	note_head(s);
+	return 0;
+}
+
+static void redact_one(char *text, const char *secret)
+{
+	size_t n = strlen(secret);
+	char *at = text;
+
+	if (n < 8) /* too short to be a secret, too likely to be a word */
+		return;
+	while ((at = strstr(at, secret))) {
+		memcpy(at, "***", 3);
+		memmove(at + 3, at + n, strlen(at + n) + 1);
+		at += 3;
+	}
+}
+
+static void redact_values(char *text, const char *object)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!object || jscan_value(slice_of(object), &v) != JSCAN_OK || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *value = NULL;
+
+		if (jstr_decode(v, 64 * KIB, &value) == 0)
+			redact_one(text, value);
+	}
+}
+
+void place_redact(const struct session *s, char *text)
+{
+	_cleanup_(freep) char *key = NULL;
+
+	if (s->provider && jstr_decode(jobj_get(slice_of(s->provider), "key"), 64 * KIB, &key) == 0)
+		redact_one(text, key);
+	redact_values(text, s->env);
+}
+
+char *place_find_command(const char *command, const char *path)
+{
+	const char *p = path ? path : "";
+
+	if (strchr(command, '/'))
+		return access(command, X_OK) == 0 && command[0] == '/' ? xstrdup(command) : NULL;
+	while (*p) {
+		size_t n = strcspn(p, ":");
+		_cleanup_(freep) char *dir = xstrndup(p, n);
+		_cleanup_(freep) char *full = file_join(dir, command);
+
+		if (n && access(full, X_OK) == 0)
+			return TAKE_PTR(full);
+		p += n + (p[n] == ':');
+	}
+	return NULL;
+}

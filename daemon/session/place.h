@@ -1,0 +1,16 @@
+/* place.h - where a session's things live on disk, and whether the agent's user may go there. */
+#pragma once
+
+#include "session/internal.h"
+
+/* cwd must be an absolute path of a directory that the uid running the harness can enter: -EINVAL with
+ * CWD_NOT_ABSOLUTE, CWD_NOT_FOUND, CWD_NOT_DIRECTORY or CWD_NOT_ACCESSIBLE. Nothing is created or handed over. */
+int place_check_cwd(const struct store *st, const char *cwd, struct err *e);
+/* Makes <state>/homes/<id>, 0700, owned by the agent's user. */
+int place_session_home(const struct store *st, const char *id, char **ret, struct err *e);
+/* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
+int place_session_log(struct session *s, struct err *e);
+/* Replaces every secret the session was given (provider key, environment values) by "***"; in place. */
+void place_redact(const struct session *s, char *text);
+/* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
+char *place_find_command(const char *command, const char *path);

@@ -1,0 +1,113 @@
+#include "session/record.h"
+
+#include "base/crc32c.h"
+#include "base/util.h"
+#include "session/kinds.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define CRC_TAIL (sizeof(",\"crc\":\"00000000\"}") - 1)
+
+static void put_uint(struct buf *b, uint64_t v)
+{
+	char text[24], *p = text + sizeof(text);
+
+	do
+		*--p = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void put_crc(struct buf *b, uint32_t crc)
+{
+	static const char digits[] = "0123456789abcdef";
+	char tail[] = ",\"crc\":\"00000000\"}\n";
+
+	for (int i = 0; i < 8; i++)
+		tail[8 + i] = digits[crc >> (28 - 4 * i) & 15];
+	buf_add(b, tail, sizeof(tail) - 1);
+}
+
+int record_put(struct buf *b, const struct record *r, const char *kind)
+{
+	size_t start;
+
+	if (buf_reserve(b, r->value.n + 160) < 0)
+		return -E2BIG;
+	start = b->len;
+	buf_puts(b, "{\"n\":");
+	put_uint(b, r->seq);
+	buf_puts(b, ",\"o\":");
+	put_uint(b, r->origin);
+	buf_puts(b, ",\"k\":\"");
+	buf_puts(b, kind);
+	buf_puts(b, "\",\"t\":");
+	put_uint(b, r->time_ms);
+	buf_puts(b, ",\"m\":");
+	buf_add_slice(b, r->value);
+	put_crc(b, crc32c(0, b->data + start, b->len - start));
+	return b->failed ? -E2BIG : 0;
+}
+
+static bool take_text(struct slice *s, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (!slice_starts(*s, text))
+		return false;
+	s->p += n;
+	s->n -= n;
+	return true;
+}
+
+static bool take_uint(struct slice *s, uint64_t *ret)
+{
+	const char *start = s->p;
+
+	*ret = 0;
+	while (s->n && *s->p >= '0' && *s->p <= '9') {
+		*ret = *ret * 10 + (uint64_t)(*s->p - '0');
+		s->p++;
+		s->n--;
+	}
+	return s->p > start && s->p - start < 20;
+}
+
+static bool take_until(struct slice *s, char end, struct slice *ret)
+{
+	const char *at = memchr(s->p, end, s->n);
+
+	if (!at)
+		return false;
+	*ret = (struct slice){ s->p, (size_t)(at - s->p) };
+	s->n -= ret->n;
+	s->p = at;
+	return true;
+}
+
+static bool crc_matches(struct slice line)
+{
+	char want[9];
+	unsigned got;
+
+	memcpy(want, line.p + line.n - CRC_TAIL + 8, 8);
+	want[8] = '\0';
+	return sscanf(want, "%8x", &got) == 1 && got == crc32c(0, line.p, line.n - CRC_TAIL);
+}
+
+int record_parse(struct slice line, struct record *ret)
+{
+	struct slice s = line;
+
+	if (line.n < CRC_TAIL || !crc_matches(line))
+		return -EBADMSG;
+	if (!take_text(&s, "{\"n\":") || !take_uint(&s, &ret->seq) || !take_text(&s, ",\"o\":") ||
+	    !take_uint(&s, &ret->origin) || !take_text(&s, ",\"k\":\"") ||
+	    !take_until(&s, '"', &ret->kind_name) || !take_text(&s, "\",\"t\":") ||
+	    !take_uint(&s, &ret->time_ms) || !take_text(&s, ",\"m\":") || s.n < CRC_TAIL)
+		return -EBADMSG;
+	ret->value = (struct slice){ s.p, s.n - CRC_TAIL };
+	ret->kind = (uint8_t)event_kind_find(ret->kind_name);
+	return 0;
+}

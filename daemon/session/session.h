@@ -1,0 +1,206 @@
+/*
+ * session.h - sessions, their turns and their watchers; what the protocol side (acp/, cli) may do with them.
+ *
+ * A session lives in the daemon: sockets come and go. It owns at most one harness process at a time, a queue of turns, an
+ * event log and the open questions. A watcher (struct watcher) is one connection's view of one session: a cursor into
+ * the log, a set of capabilities, and whether it drives. There is one driver at a time; a newer one fences the older.
+ *
+ * States: OPENING -> OPEN -> CLOSING -> CLOSED (loadable, no process) -> OPEN ...; deleted sessions are gone from the store.
+ * The harness beneath: NONE -> STARTING -> READY -> STOPPING -> NONE; it is started when a turn or a load needs it.
+ * Every turn ends exactly once, through turn_finish(), whatever happens to harness, client or daemon.
+ *
+ * Everything here runs on the loop. Requests that take time get a completion callback, called exactly once: when the
+ * request failed at once it returns <0 instead and does not call back. Strings and slices given in are copied; those handed out are borrowed for the call.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "harnesses/registry.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+#include "session/evlog.h"
+#include "session/kinds.h"
+
+struct session;
+struct store;
+
+struct store_config {
+	const char *state;	 /* directory: sessions/, homes/ */
+	const char *incarnation; /* of this daemon run */
+	const char *agent_user;	 /* NULL or "": children keep our uid */
+	bool journal;
+	uint64_t journal_max;
+	unsigned permission_timeout; /* seconds a held question waits for a driver */
+};
+
+/* --- the store ------------------------------------------------------------------------------------ */
+
+struct store *store_new(struct loop *loop, struct proc_host *procs,
+			const struct harness_table *harnesses, const struct store_config *cfg,
+			struct err *e);
+/* All processes must be gone (store_stop). */
+struct store *store_free(struct store *st);
+/* Fails every open turn with class "shutdown", stops every harness; done(ctx) once none is left. */
+void store_stop(struct store *st, void (*done)(void *ctx), void *ctx);
+void store_kill(struct store *st);
+struct session *store_find(struct store *st, const char *id);
+const struct harness_table *store_harnesses(const struct store *st);
+unsigned store_count(const struct store *st);
+/* NULL: children keep the daemon's uid. */
+const char *store_agent_user(const struct store *st);
+/* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
+char *store_find_command(const char *command);
+
+/* Counts over the life of this daemon, deleted sessions included. */
+struct store_totals {
+	uint64_t running, turns, failed, events, dropped;
+};
+void store_totals(const struct store *st, struct store_totals *ret);
+
+struct session_info {
+	const char *id, *cwd, *title, *harness, *state;
+	uint64_t updated_ms; /* unix */
+	uint64_t last_seq, turns;
+	size_t watchers, queued;
+	pid_t pid;
+};
+
+void session_describe(const struct session *s, struct session_info *ret);
+/* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
+void store_each(struct store *st, uint64_t after,
+		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx);
+
+/* --- opening and closing -------------------------------------------------------------------------- */
+
+enum when_detached { DETACHED_CONTINUE, DETACHED_HOLD, DETACHED_CANCEL };
+
+struct session_params {
+	const char *cwd;
+	const struct harness_def *harness;
+	struct slice mcp_servers, additional_dirs; /* raw arrays, empty: [] */
+	struct slice env;			   /* raw object of strings, checked */
+	struct slice provider;			   /* raw object or empty */
+	const char *auth_method;
+	enum when_detached when_detached;
+	unsigned client; /* client_cap bits of the opener */
+};
+
+/* err NULL: the harness is ready. */
+typedef void (*session_done_fn)(void *ctx, struct session *s, const struct err *e);
+
+/* Returns the session, still opening; on failure of the harness done gets the error and the session is gone after. */
+struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
+			    void *ctx, struct err *e);
+/* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. */
+int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
+		 struct err *e);
+/* Cancels what runs, stops the harness; done when no process is left. remove: forget it altogether. */
+void session_close(struct session *s, bool remove, session_done_fn done, void *ctx);
+
+const char *session_id(const struct session *s);
+const char *session_cwd(const struct session *s);
+const struct harness_def *session_harness(const struct session *s);
+const struct harness_caps *session_caps(const struct session *s);
+/* Raw JSON, empty if the harness has none. */
+struct slice session_modes(const struct session *s);
+struct slice session_config(const struct session *s);
+/* The last open of the harness found its context again (always true for a first open). */
+bool session_restored(const struct session *s);
+uint64_t session_last_seq(const struct session *s);
+bool session_is_open(const struct session *s);
+/* The running turn's number, 0 if none. */
+uint64_t session_running(const struct session *s);
+
+/* --- watchers ------------------------------------------------------------------------------------- */
+
+struct ask;
+
+struct watcher_ops {
+	/* There are events beyond the cursor. */
+	void (*wake)(void *ctx);
+	/* Put this question to the client; answer with session_answer. */
+	void (*ask)(void *ctx, struct ask *a);
+	/* The question is void: withdraw it. */
+	void (*unask)(void *ctx, struct ask *a);
+	/* A newer driver took over, or the session is gone; the watcher is detached after this call. */
+	void (*detached)(void *ctx, const char *reason);
+	/* The session was closed; it stays readable, but takes no more requests until it is loaded again. */
+	void (*closed)(void *ctx);
+};
+
+struct watcher {
+	struct list link;
+	struct session *session; /* NULL: detached */
+	const struct watcher_ops *ops;
+	void *ctx;
+	uint64_t origin;    /* connection id: its own prompts are not echoed to it */
+	unsigned client;    /* client_cap bits */
+	uint64_t next;	    /* cursor: the next seq it has not been offered */
+	uint64_t live_from; /* events before it are replay */
+};
+
+/* Attaches as driver, fencing the previous one. from: first seq wanted; last+1 for none. */
+void watcher_attach(struct watcher *w, struct session *s, uint64_t from);
+/* The client knows it is attached: open questions are put to it. */
+void watcher_ready(struct watcher *w);
+/* The connection is gone or lets go. */
+void watcher_detach(struct watcher *w);
+/* Offers events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
+ * gap: called first if events before the log's start were asked for. -errno if the journal cannot be read. */
+struct watcher_sink {
+	bool (*event)(void *ctx, const struct evlog_entry *e);
+	void (*gap)(void *ctx, uint64_t from, uint64_t to);
+	void *ctx;
+};
+int watcher_pump(struct watcher *w, const struct watcher_sink *sink);
+/* Bytes of log the reader lags behind, at most. */
+uint64_t watcher_backlog(const struct watcher *w);
+/* Something is left to offer. */
+bool watcher_behind(const struct watcher *w);
+
+/* --- turns ---------------------------------------------------------------------------------------- */
+
+struct turn_result {
+	bool failed, cancelled;
+	uint64_t turn, seq;  /* seq: last event of the turn */
+	struct slice result; /* raw PromptResponse if not failed */
+	const struct turn_error *error;
+	const char *session;
+};
+
+typedef void (*turn_done_fn)(void *ctx, const struct turn_result *r);
+
+struct prompt_params {
+	struct slice content; /* raw, checked array of ContentBlock */
+	struct slice meta;    /* raw params._meta or empty; the acpd member is not passed on */
+	const char *key;      /* idempotency key or NULL */
+	bool reject_if_busy;
+	uint64_t origin;
+};
+
+/* Queues the prompt, or attaches to the turn of the same key; if that has ended, done is called at once. */
+int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
+		   struct err *e);
+/* The prompt that has this completion: cancels its turn wherever it stands. False: not found. */
+bool session_cancel_prompt(struct session *s, void *ctx);
+/* Cancels the running turn and all queued ones. */
+void session_cancel(struct session *s);
+
+/* --- questions ------------------------------------------------------------------------------------ */
+
+bool ask_is_elicitation(const struct ask *a);
+/* Raw members for params, without sessionId. */
+struct slice ask_params(const struct ask *a);
+/* result: the client's raw result, or empty for an error or no answer (counts as reject). a is gone after. */
+void session_answer(struct session *s, struct ask *a, struct slice result);
+
+/* --- settings ------------------------------------------------------------------------------------- */
+
+/* err NULL on success; result: raw (configOptions) or empty. */
+typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err *e);
+int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		     struct err *e);
+/* params: raw members configId, value, type?; checked against the known options. */
+int session_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+		       struct err *e);

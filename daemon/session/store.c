@@ -1,0 +1,453 @@
+#include "session/internal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "session/place.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+
+/* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
+static int make_dirs(struct store *st, struct err *e)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} dirs[] = { { "sessions", 0700 }, { "homes", 0711 } };
+	int r = file_mkdirs(st->state_dir, 0711);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++) {
+		_cleanup_(freep) char *path = file_join(st->state_dir, dirs[i].name);
+
+		r = file_mkdirs(path, dirs[i].mode);
+	}
+	if (r < 0)
+		return err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", st->state_dir,
+			       strerror(-r));
+	return 0;
+}
+
+static int find_agent_user(struct store *st, const char *name, struct err *e)
+{
+	struct passwd *pw;
+
+	if (!name || !*name)
+		return 0;
+	pw = getpwnam(name);
+	if (!pw)
+		return err_set(e, -ENOENT, 0, "AGENT_USER_UNKNOWN", "no user named '%s'", name);
+	if (pw->pw_uid == geteuid())
+		return 0;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, 0, "AGENT_USER_NEEDS_ROOT",
+			       "running children as '%s' needs root", name);
+	st->switch_user = true;
+	st->uid = pw->pw_uid;
+	st->gid = pw->pw_gid;
+	st->user_name = xstrdup(name);
+	return 0;
+}
+
+struct store *store_new(struct loop *loop, struct proc_host *procs,
+			const struct harness_table *harnesses, const struct store_config *cfg,
+			struct err *e)
+{
+	struct store *st = new0(struct store);
+
+	st->loop = loop;
+	st->procs = procs;
+	st->harnesses = harnesses;
+	st->state_dir = xstrdup(cfg->state);
+	st->incarnation = xstrdup(cfg->incarnation);
+	st->journal = cfg->journal;
+	st->journal_max = cfg->journal_max;
+	st->permission_timeout = cfg->permission_timeout;
+	list_init(&st->sessions);
+	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0)
+		return store_free(st);
+	return st;
+}
+
+struct store *store_free(struct store *st)
+{
+	if (!st)
+		return NULL;
+	list_each(s, &st->sessions, struct session, link) session_free(s);
+	buf_done(&st->scratch);
+	free(st->state_dir);
+	free(st->incarnation);
+	free(st->user_name);
+	free(st);
+	return NULL;
+}
+
+const struct harness_table *store_harnesses(const struct store *st)
+{
+	return st->harnesses;
+}
+
+unsigned store_count(const struct store *st)
+{
+	return st->count;
+}
+
+const char *store_agent_user(const struct store *st)
+{
+	return st->user_name;
+}
+
+char *store_find_command(const char *command)
+{
+	return place_find_command(command, getenv("PATH"));
+}
+
+void store_totals(const struct store *st, struct store_totals *ret)
+{
+	*ret = st->totals;
+	list_each(s, (struct list *)&st->sessions, struct session, link)
+		ret->running += s->current != NULL;
+}
+
+struct session *store_find(struct store *st, const char *id)
+{
+	list_each(s, &st->sessions, struct session, link) if (strcmp(s->id, id) == 0) return s;
+	return NULL;
+}
+
+void store_each(struct store *st, uint64_t after,
+		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
+{
+	list_each(s, &st->sessions, struct session,
+		  link) if (s->number > after && s->state != SESSION_OPENING &&
+			    !s->remove) if (!fn(ctx, s, s->number)) return;
+}
+
+void store_check_stopped(struct store *st)
+{
+	void (*done)(void *ctx) = st->stopped;
+
+	if (!st->stopping || proc_host_count(st->procs) > 0 || !done)
+		return;
+	st->stopped = NULL;
+	done(st->stopped_ctx);
+}
+
+void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
+{
+	st->stopping = true;
+	st->stopped = done;
+	st->stopped_ctx = ctx;
+	list_each(s, &st->sessions, struct session, link)
+	{
+		while (!list_empty(&s->turns)) {
+			if (!s->current)
+				s->current = list_first(&s->turns, struct turn, link);
+			turn_fail(s, "shutdown", true, "the daemon is shutting down");
+		}
+		harness_stop(s);
+	}
+	store_check_stopped(st);
+}
+
+void store_kill(struct store *st)
+{
+	list_each(s, &st->sessions, struct session, link) if (s->proc) proc_kill(s->proc);
+}
+
+/* --- one session ---------------------------------------------------------------------------------- */
+
+const char *session_id(const struct session *s)
+{
+	return s->id;
+}
+
+const char *session_cwd(const struct session *s)
+{
+	return s->cwd;
+}
+
+const struct harness_def *session_harness(const struct session *s)
+{
+	return s->def;
+}
+
+const struct harness_caps *session_caps(const struct session *s)
+{
+	return &s->caps;
+}
+
+struct slice session_modes(const struct session *s)
+{
+	return slice_of(s->modes);
+}
+
+struct slice session_config(const struct session *s)
+{
+	return slice_of(s->config);
+}
+
+bool session_restored(const struct session *s)
+{
+	return s->restored;
+}
+
+uint64_t session_last_seq(const struct session *s)
+{
+	return s->log.last;
+}
+
+bool session_is_open(const struct session *s)
+{
+	return s && s->state == SESSION_OPEN;
+}
+
+uint64_t session_running(const struct session *s)
+{
+	return s->current ? s->current->no : 0;
+}
+
+void session_touch(struct session *s)
+{
+	s->updated_ms = clock_real_ms();
+}
+
+void session_describe(const struct session *s, struct session_info *ret)
+{
+	static const char *const states[] = { "opening", "open", "closing", "closed" };
+	size_t watchers = 0;
+
+	list_each(w, (struct list *)&s->watchers, struct watcher, link) watchers++;
+	*ret = (struct session_info){ .id = s->id,
+				      .cwd = s->cwd,
+				      .title = s->title,
+				      .harness = s->def->id,
+				      .state = s->current ? "busy" : states[s->state],
+				      .updated_ms = s->updated_ms,
+				      .last_seq = s->log.last,
+				      .turns = s->turn_count,
+				      .watchers = watchers,
+				      .queued = s->queued,
+				      .pid = s->proc ? proc_pid(s->proc) : 0 };
+}
+
+static char *raw_dup(struct slice s)
+{
+	return s.n ? xstrndup(s.p, s.n) : NULL;
+}
+
+static void raw_set(char **slot, struct slice s)
+{
+	free(*slot);
+	*slot = raw_dup(s);
+}
+
+static bool raw_same(const char *have, struct slice want)
+{
+	bool none = !want.n || slice_is(want, "[]");
+
+	if (!have || strcmp(have, "[]") == 0)
+		return none;
+	return slice_is(want, have);
+}
+
+static struct session *session_make(struct store *st, const struct session_params *p)
+{
+	char id[5 + 32 + 1] = "sess_";
+	struct session *s = new0(struct session);
+
+	random_hex(id + 5, 16);
+	s->store = st;
+	s->id = xstrdup(id);
+	s->number = ++st->last_number;
+	s->cwd = xstrdup(p->cwd);
+	s->def = p->harness;
+	s->caps = p->harness->caps;
+	s->when_detached = p->when_detached;
+	s->client = p->client;
+	s->mcp_servers = raw_dup(p->mcp_servers);
+	s->additional_dirs = raw_dup(p->additional_dirs);
+	s->env = raw_dup(p->env);
+	s->provider = raw_dup(p->provider);
+	s->auth_method = xstrdup(p->auth_method);
+	s->log.fd = -1;
+	list_init(&s->log.blocks);
+	list_init(&s->open_waiters);
+	list_init(&s->close_waiters);
+	list_init(&s->settings);
+	list_init(&s->turns);
+	list_init(&s->keys);
+	list_init(&s->calls);
+	list_init(&s->asks);
+	list_init(&s->watchers);
+	session_touch(s);
+	list_add_tail(&st->sessions, &s->link);
+	st->count++;
+	return s;
+}
+
+static void wait_for(struct list *list, session_done_fn done, void *ctx)
+{
+	struct waiter *w = new0(struct waiter);
+
+	w->done = done;
+	w->ctx = ctx;
+	list_add_tail(list, &w->link);
+}
+
+static int session_prepare(struct session *s, struct err *e)
+{
+	int r = place_session_home(s->store, s->id, &s->home, e);
+
+	if (r < 0)
+		return r;
+	return place_session_log(s, e);
+}
+
+struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
+			    void *ctx, struct err *e)
+{
+	struct session *s;
+
+	if (st->stopping) {
+		err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			"the daemon is shutting down");
+		return NULL;
+	}
+	if (st->count >= SESSION_MAX) {
+		err_set(e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
+			"the limit of %d sessions is reached", SESSION_MAX);
+		return NULL;
+	}
+	if (place_check_cwd(st, p->cwd, e) < 0)
+		return NULL;
+	s = session_make(st, p);
+	if (session_prepare(s, e) < 0 || harness_launch(s, e) < 0) {
+		s->remove = true;
+		session_free(s);
+		return NULL;
+	}
+	wait_for(&s->open_waiters, done, ctx);
+	return s;
+}
+
+int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
+		 struct err *e)
+{
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			       "the session is being closed");
+	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
+		return -EACCES;
+	/* new servers or roots need a new harness process; a running turn is not disturbed for them */
+	if (!raw_same(s->mcp_servers, p->mcp_servers) ||
+	    !raw_same(s->additional_dirs, p->additional_dirs)) {
+		raw_set(&s->mcp_servers, p->mcp_servers);
+		raw_set(&s->additional_dirs, p->additional_dirs);
+		s->restart = s->hstate == H_READY && !s->current;
+	}
+	s->client = p->client;
+	if (p->env.n)
+		raw_set(&s->env, p->env);
+	if (p->provider.n)
+		raw_set(&s->provider, p->provider);
+	if (s->state == SESSION_CLOSED)
+		s->state = SESSION_OPEN;
+	wait_for(&s->open_waiters, done, ctx);
+	session_advance(s);
+	return 0;
+}
+
+void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
+{
+	s->remove |= remove;
+	wait_for(&s->close_waiters, done, ctx);
+	s->state = SESSION_CLOSING;
+	turns_cancel_all(s);
+	session_advance(s);
+}
+
+void session_closed(struct session *s)
+{
+	s->state = SESSION_CLOSED;
+	if (s->remove)
+		session_detach_all(s, "deleted");
+	list_each(w, &s->watchers, struct watcher, link) w->ops->closed(w->ctx);
+	while (!list_empty(&s->close_waiters)) {
+		struct waiter *c = list_first(&s->close_waiters, struct waiter, link);
+
+		list_del(&c->link);
+		c->done(c->ctx, s, NULL);
+		free(c);
+	}
+	log_info("session", "session closed", "session", s->id, "removed",
+		 s->remove ? "true" : "false");
+	if (s->remove)
+		session_free(s);
+	else
+		evlog_shrink(&s->log);
+}
+
+/* Whoever still waits is told that the session is gone. */
+static void waiters_fail(struct session *s, struct list *list)
+{
+	struct err e;
+
+	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
+	while (!list_empty(list)) {
+		struct waiter *w = list_first(list, struct waiter, link);
+
+		list_del(&w->link);
+		w->done(w->ctx, s, &e);
+		free(w);
+	}
+}
+
+static void session_cancel_timers(struct session *s)
+{
+	struct loop_timer *timers[] = { &s->start_timer, &s->setting_timer, &s->cancel_timer,
+					&s->detach_timer, &s->idle_timer };
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		loop_timer_cancel(timers[i]);
+	loop_task_cancel(&s->advance_task);
+}
+
+/* The process must be gone. */
+void session_free(struct session *s)
+{
+	session_cancel_timers(s);
+	session_detach_all(s, "deleted");
+	if (s->harness)
+		s->harness = s->def->ops->free(s->harness);
+	session_cancel_asks(s);
+	session_settings_fail(s, NULL);
+	turns_free(s);
+	session_close_calls(s);
+	waiters_fail(s, &s->open_waiters);
+	waiters_fail(s, &s->close_waiters);
+	if (s->remove) {
+		if (s->log.path)
+			unlink(s->log.path);
+		if (s->home)
+			file_remove_tree(s->home);
+	}
+	evlog_close(&s->log);
+	list_del(&s->link);
+	s->store->count--;
+	free(s->id);
+	free(s->cwd);
+	free(s->title);
+	free(s->home);
+	free(s->mcp_servers);
+	free(s->additional_dirs);
+	free(s->env);
+	free(s->provider);
+	free(s->auth_method);
+	free(s->native_id);
+	free(s->modes);
+	free(s->config);
+	free(s);
+}

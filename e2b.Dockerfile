@@ -1,0 +1,52 @@
+# An E2B template with acpd and OpenCode, built from this checkout:
+#
+#	e2b template create NAME -d e2b.Dockerfile --ready-cmd 'curl -sf http://localhost:2270/health'
+#
+# E2B reads this file itself. One stage; FROM, COPY and RUN mean what they mean to Docker, most else is ignored. There
+# is no CMD: systemd starts acpd, before the snapshot and again after a cold boot. No token belongs in here, every
+# sandbox made from the template would share it. See images/README.md.
+FROM debian:bookworm
+
+# OpenCode: one executable of one version, with the hash it has to have. npm only fetches it. ripgrep spares OpenCode a
+# download at run time; git and the certificates are for everything an agent does.
+RUN export DEBIAN_FRONTEND=noninteractive \
+    && apt-get update -qq \
+    && apt-get install -y -qq --no-install-recommends ca-certificates git ripgrep nodejs npm \
+    && mkdir -p /opt/acpd/harnesses/opencode/bin \
+    && cd /opt/acpd/harnesses/opencode \
+    && npm install --prefix . --cache ./npm-cache --ignore-scripts --no-save --no-audit --no-fund opencode-linux-x64@1.18.33 \
+    && echo 0abbb7c32ab0294c0a7bfa2705f9ff0df5dce5ab721d1f00cccfe393f2a11427 node_modules/opencode-linux-x64/bin/opencode | sha256sum -c - \
+    && ln -s ../node_modules/opencode-linux-x64/bin/opencode bin/opencode \
+    && apt-get purge -y -qq --auto-remove nodejs npm \
+    && rm -rf npm-cache /var/lib/apt/lists/*
+
+# The user that harnesses run as: no sudo, and not E2B's own "user", who has it.
+RUN useradd --uid 2270 --user-group --create-home --shell /bin/bash agent \
+    && chmod 0700 /home/agent \
+    && install -d -o agent -g agent -m 0755 /srv/workspaces \
+    && install -d -m 0700 /etc/acpd
+
+COPY Makefile /usr/src/acpd/Makefile
+COPY daemon /usr/src/acpd/daemon
+COPY harnesses /usr/src/acpd/harnesses
+COPY tools /usr/src/acpd/tools
+COPY images /usr/src/acpd/images
+COPY tests/install-deps.sh /usr/src/acpd/tests/install-deps.sh
+
+# Into /opt/acpd, because E2B makes /usr/local writable for everyone. The compiler leaves again in the same step; with
+# another base image, take what that image needs out of the purge. The unit is enabled by its symlink: systemd need not
+# run during a build.
+RUN export DEBIAN_FRONTEND=noninteractive \
+    && cd /usr/src/acpd \
+    && sh tests/install-deps.sh build runtime \
+    && make \
+    && make install PREFIX=/opt/acpd \
+    && install -D -m 0644 images/acpd.service /etc/systemd/system/acpd.service \
+    && mkdir -p /etc/systemd/system/multi-user.target.wants \
+    && ln -s /etc/systemd/system/acpd.service /etc/systemd/system/multi-user.target.wants/acpd.service \
+    && apt-get purge -y -qq --auto-remove $(sh tests/install-deps.sh --list build) \
+    && cd / \
+    && rm -rf /usr/src/acpd /var/lib/apt/lists/* \
+    && chown -R root:root /opt/acpd \
+    && chmod -R go-w /opt/acpd \
+    && /opt/acpd/bin/acpd --version

@@ -1,0 +1,418 @@
+/*
+ * acp.c - drives a stdio ACP agent: initialize, authenticate if chosen, session/new or session/resume (or load, whose
+ * replay is swallowed: the core keeps the history), then prompts. Requests of the agent become asks; fs/ and
+ * terminal/ are refused, since the client's files are not the sandbox's.
+ */
+#include "harnesses/acp/acp.h"
+
+#include "base/list.h"
+#include "harnesses/acp/turn.h"
+#include "harnesses/registry.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "rpc/rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "harnesses/acp/internal.h"
+
+int acp_send(struct harness *h, struct buf *b)
+{
+	if (b->failed)
+		return -E2BIG;
+	return h->host.ops->send(h->host.ctx, buf_slice(b));
+}
+
+static int call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
+		uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
+	int r;
+
+	if (!id)
+		return -EBUSY;
+	rpc_put_request(&b, id, method, params);
+	r = acp_send(h, &b);
+	if (r < 0)
+		rpc_calls_drop(&h->calls, id);
+	return r;
+}
+
+static void open_failed(struct harness *h, struct err *e)
+{
+	if (h->phase == PHASE_FAILED)
+		return;
+	h->phase = PHASE_FAILED;
+	h->host.ops->failed(h->host.ctx, e);
+}
+
+/* An error answer during the opening calls. */
+static void open_refused(struct harness *h, const char *what, struct slice error)
+{
+	struct err e;
+	struct turn_error te;
+
+	acp_error_classify(error, &te);
+	err_set(&e, -EIO, strcmp(te.cls, "auth") == 0 ? RPC_AUTH_REQUIRED : RPC_INTERNAL_ERROR,
+		strcmp(te.cls, "auth") == 0 ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED", "%s: %s",
+		what, te.message);
+	open_failed(h, &e);
+}
+
+static void put_session(struct harness *h, struct jw *w)
+{
+	jw_str(w, "sessionId", h->native_id);
+}
+
+static void send_open(struct harness *h);
+
+static void report_ready(struct harness *h, struct slice result, bool restored)
+{
+	struct jslot s[] = { { .key = "modes" }, { .key = "configOptions" } };
+	struct harness_ready ready = { .native_id = h->native_id,
+				       .caps = h->caps,
+				       .restored = restored };
+
+	if (jscan_object(result, s, ARRAY_SIZE(s)) == JSCAN_OK) {
+		if (s[0].v.type == J_OBJECT)
+			ready.modes = s[0].v.raw;
+		if (s[1].v.type == J_ARRAY)
+			ready.config_options = s[1].v.raw;
+	}
+	h->phase = PHASE_READY;
+	h->host.ops->ready(h->host.ctx, &ready);
+}
+
+static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct err e;
+
+	if (!m)
+		return;
+	h->replaying = false;
+	if (m->error.n && restoring) {
+		/* it no longer knows the session: a new one, and the core says so */
+		h->mode = HARNESS_NEW;
+		send_open(h);
+		return;
+	}
+	if (m->error.n) {
+		open_refused(h, "the harness refused the session", m->error);
+		return;
+	}
+	if (!restoring) {
+		free(h->native_id);
+		h->native_id = NULL;
+		if (jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &h->native_id) < 0) {
+			err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+				"the harness opened a session without a sessionId");
+			open_failed(h, &e);
+			return;
+		}
+	}
+	report_ready(h, m->result, restoring);
+}
+
+static void send_open(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	bool restore = h->mode == HARNESS_RESTORE && (h->can_resume || h->can_load);
+	const char *method = !restore	   ? "session/new" :
+			     h->can_resume ? "session/resume" :
+					     "session/load";
+	struct jw w = JW(&b);
+	struct err e;
+
+	jw_obj(&w, NULL);
+	if (restore)
+		put_session(h, &w);
+	jw_str(&w, "cwd", h->cwd);
+	jw_raw(&w, "mcpServers", slice_of(h->mcp_servers));
+	if (h->caps.additional_dirs && h->additional_dirs)
+		jw_raw(&w, "additionalDirectories", slice_of(h->additional_dirs));
+	jw_end_obj(&w);
+	h->phase = PHASE_OPEN;
+	h->replaying = restore && !h->can_resume;
+	if (call(h, method, buf_slice(&b), on_opened, restore) < 0) {
+		err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
+			"the harness does not read");
+		open_failed(h, &e);
+	}
+}
+
+static void on_authenticated(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	if (m->error.n)
+		open_refused(h, "authentication failed", m->error);
+	else
+		send_open(h);
+}
+
+static void send_authenticate(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "methodId", h->auth_method);
+	jw_end_obj(&w);
+	h->phase = PHASE_AUTHENTICATE;
+	call(h, "authenticate", buf_slice(&b), on_authenticated, 0);
+}
+
+static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct slice caps, session;
+	struct err e;
+
+	if (!m)
+		return;
+	if (m->error.n) {
+		open_refused(h, "the harness refused initialize", m->error);
+		return;
+	}
+	if (!slice_is(jobj_get(m->result, "protocolVersion").raw, "1")) {
+		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+			"the harness does not speak ACP version 1");
+		open_failed(h, &e);
+		return;
+	}
+	caps = jobj_get(m->result, "agentCapabilities").raw;
+	session = jobj_get(caps, "sessionCapabilities").raw;
+	harness_caps_parse(caps, &h->caps);
+	h->can_load = jobj_get(caps, "loadSession").type == J_TRUE;
+	h->can_resume = jobj_get(session, "resume").type == J_OBJECT;
+	if (h->auth_method)
+		send_authenticate(h);
+	else
+		send_open(h);
+}
+
+int harness_acp_start(struct harness *h, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1);
+	jw_obj(&w, "clientCapabilities");
+	jw_raw(&w, "fs", SLICE("{\"readTextFile\":false,\"writeTextFile\":false}"));
+	jw_bool(&w, "terminal", false);
+	if (h->boolean_config)
+		jw_raw(&w, "session", SLICE("{\"configOptions\":{\"boolean\":{}}}"));
+	if (h->elicitation)
+		jw_raw(&w, "elicitation", SLICE("{\"form\":{}}"));
+	jw_end_obj(&w);
+	jw_raw(&w, "clientInfo",
+	       SLICE("{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}"));
+	jw_end_obj(&w);
+	if (call(h, "initialize", buf_slice(&b), on_initialized, 0) < 0)
+		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
+			       "the harness closed its input at once");
+	return 0;
+}
+
+/* --- what the agent sends ------------------------------------------------------------------------- */
+
+static void on_update(struct harness *h, struct slice params)
+{
+	struct jslot s[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
+	struct harness_event ev = { 0 };
+
+	if (jscan_object(params, s, ARRAY_SIZE(s)) != JSCAN_OK || s[1].v.type != J_OBJECT)
+		return;
+	/* a child session of the agent's own is not ours to show; before the open is answered the id is unknown */
+	if (h->native_id && !jstr_is(s[0].v, h->native_id))
+		return;
+	if (harness_event_from_update(s[1].v.raw, &ev, NULL) < 0)
+		return;
+	if (h->replaying && ev.kind != UPDATE_COMMANDS && ev.kind != UPDATE_USAGE)
+		return;
+	if (s[2].v.type == J_OBJECT)
+		ev.meta = s[2].v.raw;
+	h->host.ops->event(h->host.ctx, &ev);
+}
+
+int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
+{
+	struct rpc_msg m;
+	struct err why;
+
+	if (!line.n)
+		return 0;
+	switch (rpc_parse(line, &m, &why)) {
+	case RPC_PARSED:
+		break;
+	case RPC_E_IGNORE:
+		return 0;
+	default:
+		if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
+		    h->banner_lines++ < BANNER_LINES_MAX)
+			return 0;
+		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+			       "the harness wrote a line that is not a JSON-RPC message: %s",
+			       why.msg);
+	}
+	if (m.kind == RPC_RESPONSE)
+		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */
+	else if (m.kind == RPC_REQUEST)
+		acp_on_request(h, &m);
+	else if (strcmp(m.method, "session/update") == 0)
+		on_update(h, m.params);
+	else if (strcmp(m.method, "$/cancel_request") == 0)
+		acp_on_cancel_request(h, m.params);
+	return 0;
+}
+
+/* --- what the core asks --------------------------------------------------------------------------- */
+
+static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct harness_turn_end end;
+
+	if (!m)
+		return;
+	acp_turn_end_from_reply(m, &end);
+	h->host.ops->turn_end(h->host.ctx, &end);
+}
+
+int harness_acp_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int r;
+
+	jw_obj(&w, NULL);
+	put_session(h, &w);
+	jw_raw(&w, "prompt", content);
+	jw_raw(&w, "_meta", meta);
+	jw_end_obj(&w);
+	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
+			       "the harness takes no input");
+	return 0;
+}
+
+void harness_acp_cancel(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
+	struct jw w = JW(&p);
+
+	jw_obj(&w, NULL);
+	put_session(h, &w);
+	jw_end_obj(&w);
+	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
+	acp_send(h, &b);
+}
+
+static void on_call_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct turn_error te;
+	struct err e;
+
+	if (!m)
+		return;
+	if (!m->error.n) {
+		h->host.ops->reply(h->host.ctx, token, m->result, NULL);
+		return;
+	}
+	acp_error_classify(m->error, &te);
+	err_set(&e, -EIO, acp_error_code(m->error), "HARNESS_REFUSED", "%s", te.message);
+	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+}
+
+static int call_on_session(struct harness *h, const char *method, struct slice members,
+			   uint64_t token, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int r;
+
+	jw_obj(&w, NULL);
+	put_session(h, &w);
+	jw_raw(&w, NULL, members);
+	jw_end_obj(&w);
+	r = call(h, method, buf_slice(&b), on_call_reply, token);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
+			       "the harness takes no input");
+	return 0;
+}
+
+int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "modeId", mode);
+	return call_on_session(h, "session/set_mode", buf_slice(&b), token, e);
+}
+
+int harness_acp_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
+{
+	return call_on_session(h, "session/set_config_option", params, token, e);
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+int harness_acp_plan(const struct harness_def *def, const struct harness_req *req _unused_,
+		     struct harness_plan *plan, struct err *e _unused_)
+{
+	harness_plan_arg(plan, def->command);
+	for (char **a = def->args; a && *a; a++)
+		harness_plan_arg(plan, *a);
+	return 0;
+}
+
+struct harness *harness_acp_open(const struct harness_def *def _unused_,
+				 const struct harness_req *req, const struct harness_host *host)
+{
+	struct harness *h = new0(struct harness);
+
+	h->host = *host;
+	h->mode = req->mode;
+	h->cwd = xstrdup(req->cwd);
+	h->native_id = xstrdup(req->native_id);
+	h->auth_method = xstrdup(req->auth_method);
+	h->mcp_servers = req->mcp_servers.n ? xstrndup(req->mcp_servers.p, req->mcp_servers.n) :
+					      xstrdup("[]");
+	if (req->additional_dirs.n)
+		h->additional_dirs = xstrndup(req->additional_dirs.p, req->additional_dirs.n);
+	h->boolean_config = req->boolean_config;
+	h->elicitation = req->elicitation;
+	rpc_calls_init(&h->calls);
+	list_init(&h->asks);
+	return h;
+}
+
+struct harness *harness_acp_free(struct harness *h)
+{
+	if (!h)
+		return NULL;
+	rpc_calls_done(&h->calls);
+	acp_asks_free(h);
+	free(h->cwd);
+	free(h->native_id);
+	free(h->auth_method);
+	free(h->mcp_servers);
+	free(h->additional_dirs);
+	free(h);
+	return NULL;
+}
+
+const struct harness_ops harness_acp = {
+	.name = "acp",
+	.plan = harness_acp_plan,
+	HARNESS_ACP_PROTOCOL,
+};

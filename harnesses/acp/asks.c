@@ -1,0 +1,91 @@
+/* asks.c - requests of the agent: permissions and elicitations become asks of the core, all else is refused. */
+#include "harnesses/acp/internal.h"
+
+#include "harnesses/acp/turn.h"
+
+#include <errno.h>
+
+static struct ask *find_ask(struct harness *h, uint64_t id)
+{
+	list_each(a, &h->asks, struct ask, link) if (a->id == id) return a;
+	return NULL;
+}
+
+static void ask_free(struct ask *a)
+{
+	list_del(&a->link);
+	free(a->rpc_id);
+	free(a);
+}
+
+static void refuse_request(struct harness *h, struct slice id, int code, const char *reason,
+			   const char *text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err e;
+
+	err_set(&e, -EINVAL, code, reason, "%s", text);
+	rpc_put_error(&b, id, &e, SLICE_NONE);
+	acp_send(h, &b);
+}
+
+void acp_on_request(struct harness *h, const struct rpc_msg *m)
+{
+	bool permission = strcmp(m->method, "session/request_permission") == 0;
+	bool elicitation = strcmp(m->method, "elicitation/create") == 0;
+	struct harness_ask out;
+	struct ask *a;
+
+	if (!permission && !(elicitation && h->elicitation)) {
+		refuse_request(h, m->id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			       "Method not found");
+		return;
+	}
+	if (permission && acp_permission_check(m->params) < 0) {
+		refuse_request(h, m->id, RPC_INVALID_PARAMS, "PARAMS_INVALID",
+			       "malformed permission request");
+		return;
+	}
+	a = new0(struct ask);
+	a->id = ++h->last_ask;
+	a->rpc_id = xstrndup(m->id.p, m->id.n);
+	list_add_tail(&h->asks, &a->link);
+	out = (struct harness_ask){ .id = a->id, .elicitation = elicitation, .params = m->params };
+	h->host.ops->ask(h->host.ctx, &out);
+}
+
+/* The agent withdraws a request of its own. */
+void acp_on_cancel_request(struct harness *h, struct slice params)
+{
+	struct slice id = jobj_get(params, "requestId").raw;
+
+	list_each(a, &h->asks, struct ask, link)
+	{
+		uint64_t ask = a->id;
+
+		if (!slice_is(id, a->rpc_id))
+			continue;
+		refuse_request(h, id, RPC_CANCELLED, "CANCELLED", "Request cancelled");
+		ask_free(a);
+		h->host.ops->unask(h->host.ctx, ask);
+		return;
+	}
+}
+
+void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct ask *a = find_ask(h, ask_id);
+
+	if (!a)
+		return;
+	rpc_put_result(&b, slice_of(a->rpc_id), result);
+	ask_free(a);
+	acp_send(h, &b);
+}
+
+void acp_asks_free(struct harness *h)
+{
+	while (!list_empty(&h->asks))
+		ask_free(list_first(&h->asks, struct ask, link));
+}

@@ -1,0 +1,26 @@
+/*
+ * registry.h - which harnesses can be chosen. The built-in rows stand in registry.c; a manifest (--harness-config)
+ * adds stdio ACP agents or overrides command, args and env of a built-in one:
+ *
+ *	{"harnesses":[{"id":"stub","command":"/opt/stub","args":["--acp"],"env":{"K":"v"},
+ *	  "title":"Stub","capabilities":{"promptCapabilities":{"image":true}},"authMethods":[{"id":"key","name":"Key"}]}]}
+ *
+ * capabilities (as in ACP's agentCapabilities) are what initialize may promise before a child exists; absent means the
+ * baseline. A fault in the manifest names the entry and the member, and the daemon does not start.
+ */
+#pragma once
+
+#include "harnesses/harness.h"
+
+struct harness_table {
+	struct harness_def *defs;
+	size_t n;
+	size_t first_manifest; /* index of the manifest's first entry; n if there is none */
+};
+
+/* path NULL: built-in rows only. */
+int harness_table_load(struct harness_table *t, const char *path, struct err *e);
+void harness_table_done(struct harness_table *t);
+const struct harness_def *harness_table_find(const struct harness_table *t, const char *id);
+/* Parses agentCapabilities; unknown or malformed members count as absent. */
+void harness_caps_parse(struct slice agent_capabilities, struct harness_caps *ret);

@@ -1,0 +1,69 @@
+#!/bin/sh
+# install-deps.sh LIST... - installs the Debian 12 packages of these lists that are missing, and says which.
+#	build     what make needs
+#	runtime   what the built acpd needs
+#	test      what make test needs besides build
+# install-deps.sh --list LIST... prints the packages and does nothing.
+set -eu
+
+packages() {
+	case $1 in
+	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev ;;
+	runtime) echo libwebsockets17 libcjson1 libssl3 ;;
+	# clang and its runtime are for libFuzzer, mandoc checks the man page.
+	test)
+		echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git
+		# Only to fetch the Node.js that the tests are pinned to; any version that is there will do.
+		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+			echo nodejs npm
+		fi
+		;;
+	*)
+		echo "install-deps.sh: unknown list '$1' (build, runtime, test)" >&2
+		exit 2
+		;;
+	esac
+}
+
+list_only=
+[ "${1:-}" != --list ] || { list_only=1; shift; }
+[ $# != 0 ] || set -- none
+wanted=
+for list; do
+	wanted="$wanted $(packages "$list")"
+done
+if [ -n "$list_only" ]; then
+	# shellcheck disable=SC2086 # a list of words
+	echo $wanted
+	exit
+fi
+missing=
+for package in $wanted; do
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=
+	[ "$state" = installed ] || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+	exit 0
+fi
+
+echo "installing Debian packages ($*):$missing"
+sudo=
+if [ "$(id -u)" != 0 ]; then
+	if ! command -v sudo >/dev/null; then
+		echo "install-deps.sh: not root and no sudo; as root, run: apt-get install$missing" >&2
+		exit 1
+	fi
+	sudo=sudo
+fi
+# Quiet unless it fails; apt-get's own last lines say why.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() {
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -qq "$@" >"$log" 2>&1 || {
+		tail -n 20 "$log" >&2
+		return 1
+	}
+}
+apt update
+# shellcheck disable=SC2086 # a list of words
+apt install -y --no-install-recommends $missing

@@ -1,0 +1,44 @@
+#!/bin/sh
+# layers.sh [TREE] - who may include whom. A relation that is not in these tables is a violation.
+. "$(dirname "$0")/files.sh"
+
+# Rank, layer, and where it is stricter than its rank: the only other layers it may include. A file may include its
+# own layer and every layer of a lower rank; layers of the same rank do not see each other. harnesses/ and tools/ are
+# top-level folders, unpack/ is an executable of its own, tests/ see everything.
+layers='
+0  base
+1  digest
+1  loop
+2  json
+3  rpc
+4  proc
+5  harnesses  rpc json base
+6  session
+7  tools
+8  acp
+8  http
+9  net
+10 cli
+10 unpack     digest base
+11 tests
+'
+# Headers of a library: only files that match may include them. The stub agent is a program of its own.
+libraries='
+libwebsockets\.h        ^daemon/net/[^/]*\.[ch]$
+(cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
+seccomp\.h              ^daemon/proc/confine[^/]*\.c$
+archive(_entry)?\.h     ^daemon/unpack/
+openssl/.*              ^daemon/digest/
+cmocka\.h               ^tests/
+sanitizer/.*            ^tests/
+'
+# Everything else in <...> has to be libc or the kernel.
+libc=' aio alloca arpa/inet assert byteswap ctype dirent dlfcn elf endian err errno execinfo fcntl features fnmatch
+float getopt glob grp immintrin inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb nmmintrin
+poll pthread pty pwd sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
+stdnoreturn string strings syscall sysexits syslog termios tgmath threads time ucontext unistd utime wchar wordexp
+x86intrin cpuid '
+prefixes='^(sys|linux|asm|asm-generic|bits|net|netinet|netpacket)/'
+
+export layers libraries libc prefixes
+lint_c_files | awk -f "$lint_dir/layers.awk"

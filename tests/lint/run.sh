@@ -1,0 +1,9 @@
+#!/bin/sh
+# run.sh - what make lint runs: first the proof that the lint scripts find what they should, then all of them, to the
+# end even when one fails.
+cd "$(dirname "$0")" || exit 2
+failed=0
+for script in selftest layers sizes format cppcheck words docs; do
+	sh ./$script.sh || failed=1
+done
+exit $failed

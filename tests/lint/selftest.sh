@@ -1,0 +1,100 @@
+#!/bin/sh
+# selftest.sh - every lint script passes on a clean tree and fails, naming file and line, on each planted violation.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failed=0 tests=0
+
+# put FILE: standard input becomes FILE of the tree.
+put() {
+	mkdir -p "$tree/$(dirname "$1")"
+	cat >"$tree/$1"
+}
+
+clean() {
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	cp "$here/../../.clang-format" "$tree/"
+	printf '#pragma once\n\n#include <stddef.h>\n\nint buf_len(const char *s);\n' | put daemon/base/buf.h
+	printf '#include "base/buf.h"\n\n#include <string.h>\n#include <sys/types.h>\n\n' | put daemon/base/buf.c
+	printf 'int buf_len(const char *s)\n{\n\treturn (int)strlen(s);\n}\n' >>"$tree/daemon/base/buf.c"
+	printf '#include "acp/server.h"\n#include "net/ws.h"\n\n#include <libwebsockets.h>\n' | put daemon/net/ws.c
+	printf '#include "harnesses/harness.h"\n#include "rpc/rpc.h"\n' | put harnesses/x/x.c
+	printf '#include <openssl/sha.h>\n' | put daemon/digest/sha.c
+	printf '#include <cjson/cJSON.h>\n' | put daemon/json/jdec.c
+	printf '#include "session/session.h"\n#include "unit.h"\n' | put tests/unit/test.c
+	printf 'static const struct opt rows[] = {\n\tOPT("listen", "x"),\n\tOPT("run-dir", "x"),\n};\n' |
+		put daemon/cli/options.c
+	printf '.Dd January 1, 2026\n.Dt ACPD 1\n.Os\n.Sh NAME\n.Nm acpd\n.Nd test\n.Sh DESCRIPTION\n' | put daemon/acpd.1
+	printf '.Fl Fl listen\n.Fl Fl run-dir ,\n' >>"$tree/daemon/acpd.1"
+	printf 'harnesses/registry.c\nsee ws/work/a\n' | put README.md
+}
+
+# expect SCRIPT PASS|FILE:LINE: runs it on the tree.
+expect() {
+	tests=$((tests + 1))
+	code=0
+	out=$(sh "$here/$1" "$tree" 2>&1) || code=$?
+	case $2 in
+	PASS) [ "$code" = 0 ] && return ;;
+	*) [ "$code" = 1 ] && printf '%s\n' "$out" | grep -q "^$2:" && return ;;
+	esac
+	failed=1
+	printf 'selftest: %s: expected %s, got exit %s:\n%s\n' "$1" "$2" "$code" "$out"
+}
+
+# include FILE LINE: the include must be refused by layers.sh.
+include() {
+	clean
+	printf '/* one */\n#include %s\n' "$2" | put "$1"
+	expect layers.sh "$1:2"
+}
+
+clean
+for script in layers sizes format cppcheck words docs; do
+	expect $script.sh PASS
+done
+
+while read -r file what; do
+	include "$file" "$what"
+done <"$here/selftest-includes.txt"
+
+clean; mkdir "$tree/daemon/other"; : >"$tree/daemon/other/a.c"; expect layers.sh daemon/other/a.c:0
+
+clean; yes '' | head -n 501 | put daemon/base/long.h; expect sizes.sh daemon/base/long.h:501
+clean; yes '' | head -n 501 | put tests/x.mjs; expect sizes.sh tests/x.mjs:501
+body() { printf 'int f(void) /* { */\n{\n'; yes '	g("{", 0x7b);' | head -n "$1"; printf '}\n'; }
+clean; body 98 | put daemon/base/f.c; expect sizes.sh PASS
+clean; body 99 | put daemon/base/f.c; expect sizes.sh daemon/base/f.c:2
+clean; for i in 1 2 3; do body 17 | put daemon/base/f$i.c; done; expect sizes.sh 'all functions:0'
+clean; printf 'int f(void)\n{\n' | put daemon/base/f.c; expect sizes.sh daemon/base/f.c:2
+
+clean; printf 'int f(void) {\n  return 1; }\n' | put daemon/base/f.c; expect format.sh daemon/base/f.c:1
+clean; rm "$tree/.clang-format"; expect format.sh .clang-format:0
+
+clean; printf 'int f(int *p);\nint f(int *p)\n{\n\tint a[2];\n\n\ta[2] = *p;\n\treturn a[0];\n}\n' | put daemon/net/f.c
+expect cppcheck.sh daemon/net/f.c:6
+
+r=registry
+clean; printf 'one\nhttps://%s.example.org/x\n' $r | put a.sh; expect words.sh a.sh:2
+clean; printf '%s.npmjs.org\n' $r | put a.md; expect words.sh a.md:1
+clean; printf '"resolved": "x"\n' | put tests/package-lock.json; expect words.sh tests/package-lock.json:1
+clean; printf 'see /%s/main\n' work | put daemon/a.c; expect words.sh daemon/a.c:1
+clean; printf 'a \n' | put daemon/a.c; expect words.sh daemon/a.c:1
+clean; printf 'a \n' | put tests/fixtures/a.json; expect words.sh PASS
+
+clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/options.c"; expect docs.sh daemon/cli/options.c:5
+clean; printf 'none\n' | put daemon/cli/options.c; expect docs.sh daemon/cli/options.c:0
+clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
+clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
+clean; rm "$tree/daemon/cli/options.c"; expect docs.sh PASS
+
+if command -v git >/dev/null; then # what git ignores is not looked at
+	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md
+	expect words.sh PASS
+	printf 'a \n' | put a.md; expect words.sh a.md:1
+fi
+
+[ $failed = 0 ] && echo "lint selftest: $tests checks"
+exit $failed
