@@ -75,3 +75,19 @@ harness: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
 check-san:
 	$(MAKE) MODE=san check
+# Units under valgrind, and the daemon itself through one file of each kind of life.
+check-valgrind: all $(BUILD)/stub-agent unit-valgrind
+	ACPD_WRAP="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" ACPD_TEST_SLOW=10 \
+		$(ENV) $(NODE) --test --test-concurrency=2 $(wildcard tests/integration/conformance/sdk-*.test.mjs)
+
+# What .ci/run runs. test-fast leaves out the sanitizers and the real harness.
+test: test-deps
+	$(MAKE) lint
+	$(MAKE) check
+	$(MAKE) check-san
+	$(MAKE) check-valgrind
+	$(MAKE) harness
+	@echo "make test: everything passed"
+test-fast: test-deps
+	$(MAKE) lint
+	$(MAKE) check

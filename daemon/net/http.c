@@ -51,6 +51,21 @@ static const char *method_name(struct lws *wsi, char **uri, int *len)
 	return m >= 0 && (size_t)m < ARRAY_SIZE(names) ? names[m] : "?";
 }
 
+/* A body we never asked for would be read as the next request: such a connection ends with its answer. */
+static bool has_body(struct lws *wsi)
+{
+	char length[24];
+	struct slice n = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof(length));
+
+	return (n.n && !slice_is(n, "0")) ||
+	       lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING);
+}
+
+static int transaction_over(struct peer *p, struct lws *wsi)
+{
+	return p->no_keepalive || lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 {
 	char path[256] = "", *uri = NULL;
@@ -58,15 +73,16 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	const char *method;
 	int len = 0;
 
+	p->no_keepalive = has_body(wsi);
 	method = method_name(wsi, &uri, &len);
 	if (uri)
 		snprintf(path, sizeof(path), "%.*s", len, uri);
 	if (access_check(n, wsi, http_route_open(method, path)))
-		return lws_http_transaction_completed(wsi) ? -1 : 0;
+		return transaction_over(p, wsi);
 	if (strcmp(path, "/acp") == 0) {
 		http_refuse(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
 			    "Upgrade:", "websocket");
-		return lws_http_transaction_completed(wsi) ? -1 : 0;
+		return transaction_over(p, wsi);
 	}
 	n->http->connections = acp_server_count(n->acp);
 	http_respond(n->http, method, path, &r);
@@ -76,7 +92,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	}
 	if (strcmp(method, "HEAD") == 0) {
 		buf_done(&r.body);
-		return lws_http_transaction_completed(wsi) ? -1 : 0;
+		return transaction_over(p, wsi);
 	}
 	p->wsi = wsi;
 	buf_done(&p->reply);
@@ -102,5 +118,5 @@ int http_write_body(struct peer *p)
 		return 0;
 	}
 	buf_done(&p->reply);
-	return lws_http_transaction_completed(p->wsi) ? -1 : 0;
+	return transaction_over(p, p->wsi);
 }

@@ -165,7 +165,8 @@ int ws_writeable(struct peer *p)
 	bool more = false;
 
 	p->asked = false;
-	if (p->close_code != 1008)
+	if (p->close_code != 1008 &&
+	    p->close_code != 1011) /* those leave at once, with what is queued */
 		more = acp_conn_pump(p->conn, batch_add, &b);
 	if (batch_write(p, &b) < 0)
 		return -1;

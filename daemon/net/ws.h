@@ -29,7 +29,8 @@ struct peer {
 	bool asked;	       /* a WRITEABLE callback is on its way */
 	int close_code;	       /* 0: open */
 	const char *close_reason;
-	struct buf reply; /* HTTP only: body on its way */
+	struct buf reply;  /* HTTP only: body on its way */
+	bool no_keepalive; /* HTTP only: the request had a body nobody reads */
 };
 
 /* upgrade.c: 0: go on; >0: answered with an error. */

@@ -109,7 +109,7 @@ struct session {
 	struct harness *harness;
 	char *native_id;
 	struct harness_caps caps;
-	bool restored;
+	bool restored, closed_output;
 	char *modes, *config;
 	struct err start_error;
 	struct list open_waiters, close_waiters, settings;

@@ -9,6 +9,7 @@
 #include "session/place.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 
 /* What a child may know of our own environment; everything else is built. */
@@ -119,7 +120,8 @@ static void on_closed(void *ctx, const char *fault)
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, fault ? "HARNESS_PROTOCOL" : "HARNESS_EXITED",
 		"the harness closed its output%s%s", fault ? ": " : "", fault ? fault : "");
 	if (!fault && s->hstate == H_READY) {
-		/* most often the exit follows at once and says more; a harness that lives on is stopped */
+		/* most often it is exiting, and its status, set before, will say more than our kill */
+		s->closed_output = true;
 		proc_kill(s->proc);
 		return;
 	}
@@ -238,6 +240,15 @@ void harness_stop(struct session *s)
 	proc_stop(s->proc);
 }
 
+/* The turn that wanted the harness does not get it. */
+static void fail_waiting_turn(struct session *s, const struct err *e)
+{
+	if (!s->current && !list_empty(&s->turns))
+		s->current = list_first(&s->turns, struct turn, link);
+	if (s->current)
+		turn_fail(s, "harness_start", true, "%s", e->msg);
+}
+
 void session_opened(struct session *s, const struct err *e)
 {
 	bool opening = s->state == SESSION_OPENING;
@@ -249,8 +260,7 @@ void session_opened(struct session *s, const struct err *e)
 	if (e) {
 		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
-		if (s->current)
-			turn_fail(s, "harness_start", true, "%s", e->msg);
+		fail_waiting_turn(s, e);
 	}
 	list_init(&waiters);
 	while (!list_empty(&s->open_waiters)) {

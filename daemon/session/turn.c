@@ -170,19 +170,12 @@ static void turn_begin(struct session *s)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 }
 
-/* Nobody is here to be surprised: a failing start ends the turn that wanted it. */
 static void launch_for(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (harness_launch(s, &e) >= 0)
-		return;
-	if (!s->current && !list_empty(&s->turns) && list_empty(&s->open_waiters)) {
-		s->current = list_first(&s->turns, struct turn, link);
-		turn_fail(s, "harness_start", true, "%s", e.msg);
-	} else {
+	if (harness_launch(s, &e) < 0)
 		session_opened(s, &e);
-	}
 }
 
 static void advance_open(struct session *s)
