@@ -68,6 +68,9 @@ struct harness_plan;
 void harness_plan_arg(struct harness_plan *p, const char *arg);
 /* A later value replaces an earlier one. */
 void harness_plan_env(struct harness_plan *p, const char *name, const char *value);
+/* A file (text NULL: a directory) below the private home, made before the first start and not again: from then on the
+ * home belongs to the harness. path is relative; its directories are made too. */
+void harness_plan_file(struct harness_plan *p, const char *path, const char *text);
 
 /* What kind of update an event carries; decides when it may be sent and to whom. The table is in events.c. */
 enum harness_update {

@@ -40,6 +40,12 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 	p->env[p->nenv++] = (struct harness_env){ xstrdup(name), xstrdup(value) };
 }
 
+void harness_plan_file(struct harness_plan *p, const char *path, const char *text)
+{
+	p->files = grow(p->files, p->nfiles + 1, sizeof(*p->files));
+	p->files[p->nfiles++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+}
+
 const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
 {
 	const struct harness_env *e = find_env(p, name);
@@ -72,7 +78,12 @@ void harness_plan_done(struct harness_plan *p)
 		free(p->env[i].name);
 		free(p->env[i].value);
 	}
+	for (size_t i = 0; i < p->nfiles; i++) {
+		free(p->files[i].name);
+		free(p->files[i].value);
+	}
 	free(p->argv);
 	free(p->env);
+	free(p->files);
 	*p = (struct harness_plan){ 0 };
 }

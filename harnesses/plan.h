@@ -8,6 +8,8 @@ struct harness_plan {
 	size_t nargs;
 	struct harness_env *env;
 	size_t nenv;
+	struct harness_env *files; /* name: path below the home; value: text, NULL for a directory */
+	size_t nfiles;
 };
 
 void harness_plan_done(struct harness_plan *p);

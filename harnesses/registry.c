@@ -5,6 +5,7 @@
 #include "harnesses/acp/acp.h"
 #include "harnesses/opencode/opencode.h"
 #include "json/jdec.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -186,6 +187,23 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 	return 0;
 }
 
+/* A "terminal" method has the client run the agent's program itself: there is none on its side of the socket. */
+static char *usable_auth_methods(struct slice methods)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval v = { J_ARRAY, methods };
+	struct jw w = JW(&b);
+	struct jiter it;
+
+	jw_arr(&w, NULL);
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && !jstr_is(jobj_get(v.raw, "type"), "terminal"))
+			jw_raw(&w, NULL, v.raw);
+	jw_end_arr(&w);
+	return b.len > 2 ? xstrndup(b.data, b.len) : NULL;
+}
+
 static int apply_entry(struct harness_def *d, struct entry *en, const char *prefix, struct err *e)
 {
 	int r = 0;
@@ -201,7 +219,7 @@ static int apply_entry(struct harness_def *d, struct entry *en, const char *pref
 	if (en->capabilities.n)
 		harness_caps_parse(en->capabilities, &d->caps);
 	if (en->auth_methods.n)
-		d->auth_methods = xstrndup(en->auth_methods.p, en->auth_methods.n);
+		d->auth_methods = usable_auth_methods(en->auth_methods);
 	if (en->args.n) {
 		for (char **a = d->args; a && *a; a++)
 			free(*a);

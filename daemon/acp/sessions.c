@@ -47,6 +47,18 @@ static void on_removed(void *ctx _unused_, struct session *s _unused_, const str
 {
 }
 
+/* To ask for a login is only right towards a client that was offered one. */
+static void create_failed(struct call *k, const struct err *e)
+{
+	struct err own = *e;
+
+	if (e->rpc == RPC_AUTH_REQUIRED && k->conn && !k->conn->harness->auth_methods) {
+		own.rpc = RPC_INTERNAL_ERROR;
+		snprintf(own.reason, sizeof(own.reason), "HARNESS_AUTH_REQUIRED");
+	}
+	call_error(k, &own, SLICE_NONE);
+}
+
 static void on_created(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -54,7 +66,7 @@ static void on_created(void *ctx, struct session *s, const struct err *e)
 	struct acp_conn *c = k->conn;
 
 	if (e) {
-		call_error(k, e, SLICE_NONE);
+		create_failed(k, e);
 		return;
 	}
 	if (!c) { /* nobody will ever learn its id */
@@ -273,15 +285,16 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 }
 
 /* Cursors are the creation number of the last session shown, behind a mark: "after-17". */
-static int parse_cursor(const char *cursor, uint64_t *ret, struct err *e)
+static int parse_cursor(const struct store *st, const char *cursor, uint64_t *ret, struct err *e)
 {
-	char rest;
+	char *end = NULL;
 
 	*ret = 0;
 	if (!cursor)
 		return 0;
-	if (strncmp(cursor, "after-", 6) == 0 && cursor[6] >= '1' && cursor[6] <= '9' &&
-	    sscanf(cursor + 6, "%lu%c", ret, &rest) == 1)
+	if (strncmp(cursor, "after-", 6) == 0 && cursor[6] >= '1' && cursor[6] <= '9')
+		*ret = strtoull(cursor + 6, &end, 10);
+	if (end && !*end && *ret <= store_last_number(st))
 		return 0;
 	return err_field(e, "cursor", "CURSOR_INVALID",
 			 "cursor is not one that session/list returned");
@@ -297,7 +310,7 @@ int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	int r = jdec_object(m->params, list_fields, NULL, &a, e);
 
 	if (r == 0)
-		r = parse_cursor(a.cursor, &after, e);
+		r = parse_cursor(c->srv->store, a.cursor, &after, e);
 	if (r == 0) {
 		l.cwd = a.cwd;
 		jw_obj(&l.w, NULL);

@@ -4,8 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Messages go to peers and logs: control bytes (a newline above all) become spaces. */
-static void err_flatten(char *s)
+void err_flatten(char *s)
 {
 	for (; *s; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)

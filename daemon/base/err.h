@@ -23,11 +23,11 @@ enum rpc_code {
 };
 
 struct err {
-	int rpc;	  /* JSON-RPC code for a peer; 0: not decided */
-	char reason[40];  /* UPPER_SNAKE word, stable, for programs */
-	char field[96];	  /* the offending field, as a path; may be empty */
-	char session[80]; /* session id the error is about; may be empty */
-	char msg[256];	  /* one sentence for humans, no newline, no secret */
+	int rpc;	    /* JSON-RPC code for a peer; 0: not decided */
+	char reason[40];    /* UPPER_SNAKE word, stable, for programs */
+	char field[96];	    /* the offending field, as a path; may be empty */
+	char session[1032]; /* session id the error is about; may be empty */
+	char msg[256];	    /* one sentence for humans, no newline, no secret */
 };
 
 /* Fills e (which may be NULL) and returns code, so that `return err_set(e, -EINVAL, ...)` reads well. */
@@ -36,5 +36,7 @@ int err_set(struct err *e, int code, int rpc, const char *reason, const char *fm
 /* Same with the field that is to blame; always -EINVAL and RPC_INVALID_PARAMS. */
 int err_field(struct err *e, const char *field, const char *reason, const char *fmt, ...)
 	_printf_(4, 5);
+/* Control bytes become spaces, in place: for text of others that goes into one-line messages. */
+void err_flatten(char *text);
 /* Puts "context: " before the message. */
 void err_wrap(struct err *e, const char *fmt, ...) _printf_(2, 3);

@@ -10,6 +10,7 @@
 #include "proc/owner.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -126,6 +127,8 @@ static void harden(void)
 	struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_CORE, &none);
+	/* large buffers come and go with large messages: give them back, and do not let the threshold creep up */
+	mallopt(M_MMAP_THRESHOLD, 128 * KIB);
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif

@@ -107,6 +107,15 @@ void jw_lead_key(struct jw *w, const char *key)
 	w->comma = false;
 }
 
+void jw_member_raw(struct jw *w, struct slice raw_key, struct slice value)
+{
+	jw_lead(w, NULL);
+	buf_putc(w->b, '"');
+	buf_add_slice(w->b, raw_key);
+	buf_add(w->b, "\":", 2);
+	buf_add_slice(w->b, value);
+}
+
 void jw_members(struct jw *w, struct slice object, const char *skip)
 {
 	struct jval v;
@@ -118,10 +127,6 @@ void jw_members(struct jw *w, struct slice object, const char *skip)
 	while (jiter_next(&it, &key, &v)) {
 		if (skip && jkey_is(key, skip))
 			continue;
-		jw_lead(w, NULL);
-		buf_putc(w->b, '"');
-		buf_add_slice(w->b, key);
-		buf_add(w->b, "\":", 2);
-		buf_add_slice(w->b, v.raw);
+		jw_member_raw(w, key, v.raw);
 	}
 }

@@ -31,5 +31,7 @@ void jw_null(struct jw *w, const char *key);
 void jw_raw(struct jw *w, const char *key, struct slice json); /* empty: member left out */
 /* A member key that is not a plain literal: escaped; the value follows with key NULL. */
 void jw_lead_key(struct jw *w, const char *key);
+/* A member as it was read: key still escaped, value raw. */
+void jw_member_raw(struct jw *w, struct slice raw_key, struct slice value);
 /* Copies the members of a valid object except the one named skip. */
 void jw_members(struct jw *w, struct slice object, const char *skip);

@@ -160,6 +160,7 @@ static void client_read(struct client *c)
 	while ((r = lines_next(&c->in, &line)) > 0 && !c->closing)
 		if (line.n)
 			take_line(c, line);
+	lines_trim(&c->in);
 	if (r < 0)
 		client_drop(c);
 	else

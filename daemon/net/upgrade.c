@@ -4,6 +4,7 @@
 #include "base/file.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size)
 {
@@ -31,6 +32,17 @@ static bool key_ok(struct slice key)
 	return true;
 }
 
+/* One of the words of a comma-separated header, whatever its case. */
+static bool header_has_token(struct slice header, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= header.n; i++)
+		if (strncasecmp(header.p + i, word, n) == 0)
+			return true;
+	return false;
+}
+
 static int check_handshake(struct lws *wsi)
 {
 	char buf[64];
@@ -44,6 +56,9 @@ static int check_handshake(struct lws *wsi)
 	if (!slice_is(header_get(wsi, WSI_TOKEN_VERSION, buf, sizeof(buf)), "13"))
 		return http_refuse(wsi, 426, "BAD_HANDSHAKE", "only WebSocket version 13 is spoken",
 				   "Sec-WebSocket-Version:", "13");
+	if (!header_has_token(header_get(wsi, WSI_TOKEN_CONNECTION, buf, sizeof(buf)), "upgrade"))
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "Connection: Upgrade is missing",
+				   NULL, NULL);
 	if (!key_ok(header_get(wsi, WSI_TOKEN_KEY, buf, sizeof(buf))))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
 				   "Sec-WebSocket-Key is not 16 bytes in base64", NULL, NULL);

@@ -18,8 +18,6 @@ void lines_done(struct lines *l)
 
 char *lines_space(struct lines *l, size_t want)
 {
-	if (buf_len(&l->in) == 0)
-		buf_trim(&l->in, 4 * CHILD_READ_BYTES);
 	if (buf_reserve(&l->in, want) < 0)
 		return NULL;
 	return l->in.data + l->in.len;
@@ -49,6 +47,11 @@ int lines_next(struct lines *l, struct slice *ret)
 	*ret = (struct slice){ have.p, n && have.p[n - 1] == '\r' ? n - 1 : n };
 	buf_consume(&l->in, n + 1);
 	return 1;
+}
+
+void lines_trim(struct lines *l)
+{
+	buf_trim(&l->in, 4 * CHILD_READ_BYTES);
 }
 
 struct slice lines_rest(const struct lines *l)

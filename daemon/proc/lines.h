@@ -24,5 +24,7 @@ char *lines_space(struct lines *l, size_t want);
 void lines_filled(struct lines *l, size_t n);
 /* 1: *ret is the next line, valid until the next lines_space; 0: none complete; -E2BIG: too long. */
 int lines_next(struct lines *l, struct slice *ret);
+/* Gives memory back if nothing is buffered. */
+void lines_trim(struct lines *l);
 /* What is left without a newline, at end of stream; empty if nothing. */
 struct slice lines_rest(const struct lines *l);

@@ -188,6 +188,7 @@ static void deliver_lines(struct proc *p)
 	while ((r = lines_next(&p->lines, &line)) > 0 && !p->faulted)
 		if (p->ev->on_line(p->ctx, line) < 0)
 			p->faulted = true;
+	lines_trim(&p->lines);
 	if (p->faulted) {
 		io_close(p, &p->out);
 		proc_check_done(p);
@@ -198,10 +199,7 @@ static void deliver_lines(struct proc *p)
 
 static void stdout_eof(struct proc *p)
 {
-	struct slice rest = lines_rest(&p->lines);
-
-	if (rest.n && !p->faulted && p->ev->on_line(p->ctx, rest) < 0)
-		p->faulted = true;
+	/* a line without its end was cut off by the exit, and says less than the exit does */
 	io_close(p, &p->out);
 	if (!p->faulted && !p->reaped)
 		p->ev->on_closed(p->ctx, NULL);

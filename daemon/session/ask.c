@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/paths.h"
 
 #define CANCELLED_OUTCOME SLICE("{\"outcome\":{\"outcome\":\"cancelled\"}}")
 #define CANCELLED_ELICITATION SLICE("{\"action\":\"cancel\"}")
@@ -154,13 +155,25 @@ static void ask_show(struct ask *a, struct watcher *w)
 	w->ops->ask(w->ctx, a);
 }
 
-static char *params_without_session(struct slice params)
+/* Params for the client: without the harness's session id, and with absolute paths in the tool call. */
+static char *client_params(const struct session *s, struct slice params)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 };
 	struct jw w = JW(&b);
+	struct slice key;
+	struct jiter it;
+	struct jval v = { J_OBJECT, params };
 
 	jw_obj(&w, NULL);
-	jw_members(&w, params, "sessionId");
+	jiter_init(&it, v);
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, "sessionId"))
+			continue;
+		if (jkey_is(key, "toolCall") && paths_make_absolute(v.raw, s->cwd, &call))
+			jw_member_raw(&w, key, buf_slice(&call));
+		else
+			jw_member_raw(&w, key, v.raw);
+	}
 	jw_end_obj(&w);
 	return xstrndup(b.data, b.len);
 }
@@ -174,14 +187,14 @@ void session_ask(struct session *s, const struct harness_ask *in)
 	a->session = s;
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
-	a->params = params_without_session(in->params);
+	a->params = client_params(s, in->params);
 	list_add_tail(&s->asks, &a->link);
 	s->nasks++;
 	if (!running || s->nasks > SESSION_ASKS_MAX) {
 		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 		return;
 	}
-	s->current->events++;
+	s->current->outputs++;
 	if (!a->elicitation)
 		session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw);
 	if (driver)

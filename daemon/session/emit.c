@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/paths.h"
 
 static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
 {
@@ -26,6 +27,7 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 	}
 	s->store->totals.events++;
 	evlog_append(&s->log, &e, event_kind_name(kind));
+	buf_reset(b);
 	buf_trim(b, LOG_BLOCK_MAX);
 	session_wake(s);
 }
@@ -189,6 +191,15 @@ static void track_call(struct session *s, const struct harness_event *ev)
 		c->open = !jstr_is(f[1].v, "completed") && !jstr_is(f[1].v, "failed");
 }
 
+static void emit_tool_call(struct session *s, const struct harness_event *ev)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	bool mended = paths_make_absolute(ev->update, s->cwd, &b);
+
+	track_call(s, ev);
+	session_emit(s, ev->kind, mended ? buf_slice(&b) : ev->update, ev->meta, 0);
+}
+
 /* --- events from the harness ----------------------------------------------------------------------------- */
 
 static void replace_raw(char **slot, struct slice s)
@@ -241,12 +252,13 @@ void session_harness_event(struct session *s, const struct harness_event *ev)
 		s->store->totals.dropped++;
 		return;
 	}
-	if (in_turn)
-		s->current->events++;
-	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		track_call(s, ev);
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		s->current->outputs++;
 	note_state(s, ev);
-	session_emit(s, ev->kind, ev->update, ev->meta, 0);
+	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		emit_tool_call(s, ev);
+	else
+		session_emit(s, ev->kind, ev->update, ev->meta, 0);
 	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", false, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));

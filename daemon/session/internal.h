@@ -58,7 +58,7 @@ struct turn {
 	enum turn_state state;
 	uint64_t no; /* 0 while queued */
 	char *key, *content, *meta;
-	uint64_t origin, events;
+	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
 };
 
@@ -95,7 +95,7 @@ struct session {
 	char *id, *cwd, *title, *home;
 	const struct harness_def *def;
 	enum session_state state;
-	bool remove, restart;
+	bool remove, restart, home_filled;
 	enum when_detached when_detached;
 	unsigned client;
 	uint64_t updated_ms;

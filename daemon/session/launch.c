@@ -18,7 +18,6 @@ static const char *const inherited[] = {
 	"LANG",
 	"LC_ALL",
 	"TZ",
-	"TMPDIR",
 	"HTTP_PROXY",
 	"HTTPS_PROXY",
 	"NO_PROXY",
@@ -35,12 +34,16 @@ static const char *const inherited[] = {
 
 static void base_env(const struct session *s, struct harness_plan *plan)
 {
+	char tmp[4096];
+
 	harness_plan_env(plan, "PATH", DEFAULT_PATH);
 	harness_plan_env(plan, "LANG", "C.UTF-8");
 	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
 		if (getenv(inherited[i]))
 			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
+	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
+	harness_plan_env(plan, "TMPDIR", tmp);
 	if (s->store->user_name) {
 		harness_plan_env(plan, "USER", s->store->user_name);
 		harness_plan_env(plan, "LOGNAME", s->store->user_name);
@@ -217,6 +220,9 @@ int harness_launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	own_env(s, &plan);
+	r = place_fill_home(s, &plan, e);
+	if (r < 0)
+		return r;
 	r = spawn(s, &plan, e);
 	if (r < 0)
 		return r;

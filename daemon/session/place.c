@@ -56,10 +56,70 @@ int place_session_home(const struct store *st, const char *id, char **ret, struc
 	_cleanup_(freep) char *homes = file_join(st->state_dir, "homes");
 	_cleanup_(freep) char *home = file_join(homes, id);
 
-	if (mkdir(home, 0700) < 0 || (st->switch_user && chown(home, st->uid, st->gid) < 0))
+	if (mkdir(home, 0700) < 0)
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot make the session's home: %s", strerror(errno));
 	*ret = TAKE_PTR(home);
+	return 0;
+}
+
+/* Gives what is there to the agent's user, link by link, following none. */
+static int hand_over(const struct store *st, const char *path)
+{
+	return st->switch_user && lchown(path, st->uid, st->gid) < 0 ? -errno : 0;
+}
+
+static int make_dirs_for(const struct session *s, const char *relative)
+{
+	_cleanup_(freep) char *path = file_join(s->home, relative);
+	int r = 0;
+
+	for (char *p = path + strlen(s->home) + 1; r == 0 && (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			r = -errno;
+		else
+			r = hand_over(s->store, path);
+		*p = '/';
+	}
+	return r;
+}
+
+static int make_file(const struct session *s, const struct harness_env *f)
+{
+	_cleanup_(freep) char *path = file_join(s->home, f->name);
+	int r = make_dirs_for(s, f->name);
+
+	if (r == 0 && f->value)
+		r = file_replace(path, f->value, strlen(f->value), 0600);
+	else if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	return r < 0 ? r : hand_over(s->store, path);
+}
+
+static int fresh_tmp(const struct session *s)
+{
+	_cleanup_(freep) char *tmp = file_join(s->home, "tmp");
+
+	if (unlink(tmp) < 0) /* it may have become a link; a directory is refused here */
+		file_remove_tree(tmp);
+	if (mkdir(tmp, 0700) < 0)
+		return -errno;
+	return hand_over(s->store, tmp);
+}
+
+int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
+{
+	int r = fresh_tmp(s);
+
+	for (size_t i = 0; r == 0 && !s->home_filled && i < plan->nfiles; i++)
+		r = make_file(s, &plan->files[i]);
+	if (r == 0 && !s->home_filled)
+		r = hand_over(s->store, s->home);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot prepare the session's home: %s", strerror(-r));
+	s->home_filled = true;
 	return 0;
 }
 

@@ -1,13 +1,17 @@
 /* place.h - where a session's things live on disk, and whether the agent's user may go there. */
 #pragma once
 
+#include "harnesses/plan.h"
 #include "session/internal.h"
 
 /* cwd must be an absolute path of a directory that the uid running the harness can enter: -EINVAL with
  * CWD_NOT_ABSOLUTE, CWD_NOT_FOUND, CWD_NOT_DIRECTORY or CWD_NOT_ACCESSIBLE. Nothing is created or handed over. */
 int place_check_cwd(const struct store *st, const char *cwd, struct err *e);
-/* Makes <state>/homes/<id>, 0700, owned by the agent's user. */
+/* Makes <state>/homes/<id>, 0700, ours until place_fill_home. */
 int place_session_home(const struct store *st, const char *id, char **ret, struct err *e);
+/* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
+ * agent's user, after which the daemon writes nothing into it but that directory. */
+int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
 int place_session_log(struct session *s, struct err *e);
 /* Replaces every secret the session was given (provider key, environment values) by "***"; in place. */

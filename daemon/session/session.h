@@ -47,6 +47,8 @@ void store_kill(struct store *st);
 struct session *store_find(struct store *st, const char *id);
 const struct harness_table *store_harnesses(const struct store *st);
 unsigned store_count(const struct store *st);
+/* Creation number of the newest session, living or not. */
+uint64_t store_last_number(const struct store *st);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */

@@ -94,6 +94,11 @@ unsigned store_count(const struct store *st)
 	return st->count;
 }
 
+uint64_t store_last_number(const struct store *st)
+{
+	return st->last_number;
+}
+
 const char *store_agent_user(const struct store *st)
 {
 	return st->user_name;

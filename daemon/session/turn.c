@@ -293,7 +293,7 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 /* A success without a single event is none: the harness swallowed an error. */
 static void refuse_empty(const struct turn *t, struct harness_turn_end *end)
 {
-	if (end->failed || t->events || strcmp(end->stop_reason, "end_turn") != 0)
+	if (end->failed || t->outputs || strcmp(end->stop_reason, "end_turn") != 0)
 		return;
 	end->failed = true;
 	end->error = (struct turn_error){ .cls = "empty_turn", .retryable = true };
@@ -317,6 +317,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	session_cancel_asks(s);
 	session_close_calls(s);
 	s->current = NULL;
+	err_flatten(end.error.message);
 	s->store->totals.failed += end.failed;
 	if (end.failed)
 		log_warn("session", "turn failed", "session", s->id, "class", end.error.cls, "text",

@@ -1,6 +1,7 @@
 #include "harnesses/opencode/opencode.h"
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "harnesses/acp/acp.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -12,9 +13,15 @@
 
 /* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.33). */
 static const char *const quiet_env[] = {
-	"OPENCODE_DISABLE_AUTOUPDATE",	    "OPENCODE_DISABLE_MODELS_FETCH",
-	"OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_LSP_DOWNLOAD",
-	"OPENCODE_DISABLE_SHARE",	    "OPENCODE_PURE",
+	"OPENCODE_DISABLE_AUTOUPDATE",
+	"OPENCODE_DISABLE_MODELS_FETCH",
+	"OPENCODE_DISABLE_DEFAULT_PLUGINS",
+	"OPENCODE_DISABLE_LSP_DOWNLOAD",
+	"OPENCODE_DISABLE_SHARE",
+	"OPENCODE_PURE",
+	"OPENCODE_DISABLE_CLAUDE_CODE",
+	/* a repository's own configuration could answer the questions that are ours to ask */
+	"OPENCODE_DISABLE_PROJECT_CONFIG",
 };
 
 static const struct {
@@ -59,8 +66,16 @@ static const char *api_npm(const char *api)
 }
 
 /* The default rule is to ask: what is allowed is the orchestrator's decision. */
-static void put_common(struct jw *w)
+static void put_common(struct jw *w, const struct harness_req *req)
 {
+	_cleanup_(freep) char *agents = file_join(req->cwd, "AGENTS.md");
+
+	/* dropped with the project's configuration, but wanted */
+	jw_arr(w, "instructions");
+	jw_str(w, NULL, agents);
+	jw_end_arr(w);
+	/* "ask" for edits would override what plan mode is for */
+	jw_raw(w, "agent", SLICE("{\"plan\":{\"permission\":{\"edit\":\"deny\"}}}"));
 	jw_bool(w, "autoupdate", false);
 	jw_str(w, "share", "disabled");
 	jw_raw(w, "permission", SLICE("{\"bash\":\"ask\",\"edit\":\"ask\",\"webfetch\":\"ask\"}"));
@@ -111,7 +126,7 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 	}
 	if (r == 0) {
 		jw_obj(&w, NULL);
-		put_common(&w);
+		put_common(&w, req);
 		if (npm) {
 			put_provider(&w, &p, npm);
 			harness_plan_env(plan, PROVIDER_KEY_ENV, p.key);
@@ -124,10 +139,20 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 	return r;
 }
 
+/* Else OpenCode installs that package from the network into its configuration directory, in the background. */
+static void plan_files(struct harness_plan *plan)
+{
+	harness_plan_file(plan, ".config/opencode/node_modules", NULL);
+	harness_plan_file(plan, ".config/opencode/package.json", "{}");
+	harness_plan_file(
+		plan, ".config/opencode/package-lock.json",
+		"{\"lockfileVersion\":3,\"packages\":{\"\":{\"dependencies\":{\"@opencode-ai/plugin\":\"*\"}}}}");
+}
+
 static int opencode_plan(const struct harness_def *def, const struct harness_req *req,
 			 struct harness_plan *plan, struct err *e)
 {
-	char path[4096];
+	char path[4096], password[33];
 
 	for (size_t i = 0; i < ARRAY_SIZE(quiet_env); i++)
 		harness_plan_env(plan, quiet_env[i], "1");
@@ -135,6 +160,10 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 		snprintf(path, sizeof(path), "%s/%s", req->home, xdg_dirs[i].below_home);
 		harness_plan_env(plan, xdg_dirs[i].var, path);
 	}
+	/* its own HTTP port would show the provider's key to whoever asks without one */
+	random_hex(password, 16);
+	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
+	plan_files(plan);
 	harness_acp_plan(def, req, plan, e);
 	return plan_config(req, plan, e);
 }

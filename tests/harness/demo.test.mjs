@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `make run` runs, as a user sees it: its output, its exit status, and that nothing of it stays.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { PROMPT } from '../demo/provider.mjs';
+import { ACPD } from '../lib/daemon.mjs';
+import * as procs from '../lib/procs.mjs';
+import { startModelServer } from './model-server.mjs';
+import { KEY, until } from './rig.mjs';
+
+const RUN = path.join(import.meta.dirname, '../demo/run.mjs');
+const PROVIDER = /^(OPENAI|ANTHROPIC|ACPD_PROVIDER)_/;
+
+// The demo in a temporary directory of its own; everything it starts inherits the mark.
+function startDemo(t, env = {}) {
+	const mark = crypto.randomUUID();
+	const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+	const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !PROVIDER.test(name)));
+	const child = spawn(process.execPath, [RUN], { env: { ...clean, ACPD, TMPDIR: tmp, DEMO_MARK: mark, ...env } });
+	const demo = { child, tmp, output: '', started: () => procs.withEnv((e) => e.DEMO_MARK === mark).filter(procs.alive) };
+
+	for (const stream of [child.stdout, child.stderr])
+		stream.on('data', (text) => { demo.output += text; });
+	demo.exited = new Promise((done) => child.on('close', (code) => done(code)));
+	t.after(() => {
+		demo.started().forEach((p) => process.kill(p.pid, 'SIGKILL'));
+		fs.rmSync(tmp, { recursive: true, force: true });
+	});
+	return demo;
+}
+
+async function assertNothingLeft(demo, harnesses) {
+	assert.deepEqual([...demo.started(), ...harnesses.filter(procs.alive)].map((p) => `${p.pid} ${p.comm}`), []);
+	assert.deepEqual(fs.readdirSync(demo.tmp), []);
+}
+
+const harnessesBelow = (demo) => procs.descendants(demo.child.pid).filter((p) => p.comm === 'opencode');
+
+test('without a key: a scripted model, the file is mended, nothing stays', async (t) => {
+	const demo = startDemo(t);
+	const harnesses = await until('OpenCode runs', () => {
+		const found = harnessesBelow(demo);
+		return found.length || demo.child.exitCode !== null ? found : null;
+	}, 30_000);
+
+	assert.equal(await demo.exited, 0, demo.output);
+	assert.match(demo.output.split('\n')[0], /scripted model/);
+	assert.match(demo.output, /^Question: may the agent edit .*cart\.mjs\?.*\nAnswer: Allow once$/m);
+	assert.match(demo.output, /^-\tfor \(let i = 1; .*\n\+\tfor \(let i = 0; /m);
+	assert.match(demo.output, /\nStop reason: end_turn\n$/);
+	assert.ok(!demo.output.includes('\x1b'), 'colour where no terminal is');
+	await assertNothingLeft(demo, harnesses);
+});
+
+test('with a provider in the environment that one is used; a file that stays as it was is a failure', async (t) => {
+	const model = await startModelServer({ key: KEY });
+	t.after(() => model.close());
+	model.scenarios.push({ when: PROMPT, lines: ['TEXT:I would rather not.'] });
+	const demo = startDemo(t, { ACPD_PROVIDER_API: 'openai-responses', ACPD_PROVIDER_BASE_URL: model.url + '/v1',
+		ACPD_PROVIDER_KEY: KEY, ACPD_PROVIDER_MODEL: 'gateway/model-1' });
+
+	assert.equal(await demo.exited, 1, demo.output);
+	assert.match(demo.output.split('\n')[0], /^Model: gateway\/model-1 at .* \(openai-responses\)/);
+	assert.match(demo.output, /I would rather not/);
+	assert.ok(model.turns.every((r) => r.api === 'openai-responses' && r.model === 'gateway/model-1' && r.keyMatches));
+	assert.ok(!demo.output.includes(KEY));
+	await assertNothingLeft(demo, []);
+});
+
+test('Ctrl-C in the middle: everything is stopped', async (t) => {
+	const demo = startDemo(t);
+	const harnesses = await until('OpenCode runs', () => {
+		const found = harnessesBelow(demo);
+		return found.length ? found : null;
+	}, 30_000);
+	demo.child.kill('SIGINT');
+
+	assert.equal(await demo.exited, 1, demo.output);
+	assert.match(demo.output, /stopped by SIGINT/);
+	await assertNothingLeft(demo, harnesses);
+});
