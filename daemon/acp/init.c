@@ -38,6 +38,7 @@ static unsigned client_caps(struct slice caps)
 		{ has_object(caps, "subagents"), CLIENT_SUBAGENTS },
 		{ has_object(jobj_get(session, "configOptions").raw, "boolean"), CLIENT_BOOLEAN },
 		{ has_object(jobj_get(caps, "elicitation").raw, "form"), CLIENT_ELICITATION },
+		{ has_object(jobj_get(caps, "elicitation").raw, "url"), CLIENT_ELICIT_URL },
 	};
 	unsigned r = 0;
 

@@ -4,11 +4,36 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Bytes of the last character that are there although not all of them are. */
+static size_t cut_off(const char *s, size_t n)
+{
+	size_t have = 1;
+
+	while (have <= n && have < 4 && ((unsigned char)s[n - have] & 0xc0) == 0x80)
+		have++;
+	if (have > n)
+		return 0;
+	switch ((unsigned char)s[n - have] >> 4) {
+	case 0xc:
+	case 0xd:
+		return have < 2 ? have : 0;
+	case 0xe:
+		return have < 3 ? have : 0;
+	case 0xf:
+		return have < 4 ? have : 0;
+	default:
+		return 0;
+	}
+}
+
 void err_flatten(char *s)
 {
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = ' ';
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+			s[i] = ' ';
+	s[n - cut_off(s, n)] = '\0';
 }
 
 static void err_vset(struct err *e, int rpc, const char *reason, const char *fmt, va_list ap)

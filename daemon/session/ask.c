@@ -144,10 +144,20 @@ static void ask_hold(struct ask *a)
 			       on_held_too_long, a);
 }
 
+/* Only in a mode that the client announced. */
+static bool may_elicit(const struct ask *a, const struct watcher *w)
+{
+	struct jval mode = jobj_get(slice_of(a->params), "mode");
+
+	if (jstr_is(mode, "form"))
+		return w->client & CLIENT_ELICITATION;
+	return jstr_is(mode, "url") && (w->client & CLIENT_ELICIT_URL);
+}
+
 static void ask_show(struct ask *a, struct watcher *w)
 {
 	loop_timer_cancel(&a->timer);
-	if (a->elicitation && !(w->client & CLIENT_ELICITATION)) {
+	if (a->elicitation && !may_elicit(a, w)) {
 		ask_reject(a);
 		return;
 	}

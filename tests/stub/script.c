@@ -231,8 +231,8 @@ int64_t script_deadline(const struct session *s)
 		return -1;
 	if (p->wait == WAIT_TIME)
 		return p->deadline;
-	/* a flood goes on at once, unless stdout is full: then its POLLOUT wakes us */
-	return p->wait == WAIT_FLOOD && !out_wants_write() && out_held_until() == 0 ? 0 : -1;
+	/* a flood, or a script that paused for a full stdout, goes on at once; while stdout is full its POLLOUT wakes us */
+	return (p->wait == WAIT_FLOOD || p->wait == WAIT_NONE) && !out_wants_write() && out_held_until() == 0 ? 0 : -1;
 }
 
 void ask(struct prompt *p, enum ask_kind kind, const char *method, const char *params_json)
