@@ -72,7 +72,7 @@ int err_field(struct err *e, const char *field, const char *reason, const char *
 
 void err_wrap(struct err *e, const char *fmt, ...)
 {
-	char head[sizeof(e->msg)], old[sizeof(e->msg)];
+	char head[ERR_MSG_SIZE], old[ERR_MSG_SIZE];
 	va_list ap;
 
 	if (!e)

@@ -22,6 +22,8 @@ enum rpc_code {
 	RPC_NOT_FOUND = -32002, /* ACP: resource not found */
 };
 
+#define ERR_MSG_SIZE 256
+
 struct err {
 	int rpc;	    /* JSON-RPC code for a peer; 0: not decided */
 	char reason[40];    /* UPPER_SNAKE word, stable, for programs */

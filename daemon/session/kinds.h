@@ -22,6 +22,7 @@ enum client_cap {
 	CLIENT_SUBAGENTS = 16,	 /* subagents */
 	CLIENT_BOOLEAN = 32,	 /* session.configOptions.boolean */
 	CLIENT_ELICITATION = 64, /* elicitation.form */
+	CLIENT_ELICIT_URL = 128, /* elicitation.url */
 };
 
 enum event_flag {
