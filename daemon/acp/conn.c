@@ -107,6 +107,10 @@ void conn_queue(struct acp_conn *c, struct view *view, struct slice text)
 
 	if (c->phase == CONN_CLOSING)
 		return;
+	if (c->out_bytes > CONN_QUEUE_MAX) {
+		conn_close(c, 1008, "Reader too slow");
+		return;
+	}
 	o = malloc(sizeof(*o) + text.n);
 	if (!o)
 		abort();
@@ -183,18 +187,18 @@ static bool pump_event(void *ctx, const struct evlog_entry *e)
 	return pump_frame(p, buf_slice(&b));
 }
 
-static void pump_gap(void *ctx, uint64_t from, uint64_t to)
+static bool pump_gap(void *ctx, uint64_t from, uint64_t to)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct pump *p = ctx;
 
 	if (!(p->conn->client & CLIENT_ACPD))
-		return;
+		return true;
 	buf_printf(&b,
 		   "{\"jsonrpc\":\"2.0\",\"method\":\"_acpd/gap\",\"params\":{\"sessionId\":\"%s\","
 		   "\"from\":%llu,\"to\":%llu}}",
 		   p->view->session_id, (unsigned long long)from, (unsigned long long)to);
-	pump_frame(p, buf_slice(&b));
+	return pump_frame(p, buf_slice(&b));
 }
 
 /* Events of one session up to limit. False: the transport is full. */
@@ -357,6 +361,9 @@ void conn_close(struct acp_conn *c, int code, const char *reason)
 	if (c->phase == CONN_CLOSING)
 		return;
 	c->phase = CONN_CLOSING;
+	if (code == 1008) /* it does not read: nothing is kept for it */
+		while (!list_empty(&c->out))
+			outgoing_free(c, list_first(&c->out, struct outgoing, link));
 	c->transport.close(c->transport.ctx, code, reason);
 }
 

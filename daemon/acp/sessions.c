@@ -182,7 +182,8 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 	if (strcmp(session_cwd(s), a->cwd) != 0)
 		return err_field(e, "cwd", "CWD_MISMATCH",
 				 "cwd is not the one the session was created with");
-	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !a->incarnation)
+	if (a->from_seq > (int64_t)session_last_seq(s) + 1 &&
+	    (!a->incarnation || strcmp(a->incarnation, c->srv->incarnation) == 0))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
 	*ret = s;

@@ -111,6 +111,7 @@ static int watch_signals(struct daemon *d, struct err *e)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is an error, not an end */
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
 		sigaddset(&set, caught[i]);

@@ -67,6 +67,9 @@ struct proc_host *proc_host_free(struct proc_host *h)
 {
 	if (!h)
 		return NULL;
+	/* all children of ours are gone: what is left below us was left by them */
+	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
+		usleep(SWEEP_ROUND_MS * 1000);
 	cgroup_root_close(&h->cgroup);
 	the_host = NULL;
 	free(h);
@@ -126,11 +129,19 @@ static void drain_over(void *ctx)
 	proc_check_done(p);
 }
 
+/* No other session has a living leader: whoever hangs below us without a mark can only be this one's. */
+static bool is_alone(const struct proc *self)
+{
+	list_each(p, &self->host->procs, struct proc,
+		  link) if (p != self && !p->reaped) return false;
+	return true;
+}
+
 /* Kills the session's processes, round by round, until none is found. */
 static void sweep(void *ctx)
 {
 	struct proc *p = ctx;
-	bool alone = p->host->cgroup.kind == CGROUP_NONE && p->host->count == 1;
+	bool alone = p->host->cgroup.kind == CGROUP_NONE && is_alone(p);
 	bool gone = cgroup_kill(p->cgroup);
 
 	if (tree_kill_session(p->session, p->pid, alone, is_own_child) > 0)

@@ -149,6 +149,20 @@ int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_
 	return found;
 }
 
+int tree_kill_descendants(void)
+{
+	_cleanup_(table_done) struct table t = { 0 };
+	int found = 0;
+
+	table_read(&t);
+	for (size_t i = 0; i < t.n; i++)
+		t.e[i].mine = t.e[i].ppid == getpid();
+	spread(&t);
+	for (size_t i = 0; i < t.n; i++)
+		found += t.e[i].mine && kill_by_pidfd(t.e[i].pid);
+	return found;
+}
+
 int tree_kill_owner(const char *incarnation)
 {
 	_cleanup_(table_done) struct table t = { 0 };

@@ -17,5 +17,7 @@
  * With strays, processes below us that carry no session marker at all and are none of our own children
  * (is_own tells) are counted in: a cleared environment without a cgroup leaves no better trace. */
 int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_own)(pid_t pid));
+/* Kills once everything that descends from us. */
+int tree_kill_descendants(void);
 /* Kills once every process that carries ACPD_OWNER=incarnation, wherever it hangs; returns how many. */
 int tree_kill_owner(const char *incarnation);

@@ -19,8 +19,10 @@ static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
 static void append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;
-	struct evlog_entry e = { s->log.last + 1, origin, (uint8_t)kind, buf_slice(b) };
+	struct evlog_entry e = { s->log.last + 1, origin, (uint8_t)kind, SLICE_NONE };
 
+	secrets_redact(&s->secrets, b);
+	e.frame = buf_slice(b);
 	if (b->failed) {
 		log_error("session", "event too large to encode", "session", s->id);
 		return;

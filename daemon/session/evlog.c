@@ -129,17 +129,25 @@ void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
 	journal_add(l, 0, 0, kind_name, value);
 }
 
-/* Drops the oldest blocks beyond the bound; the newest always stays. */
+static void drop_oldest(struct evlog *l)
+{
+	block_free(l, list_first(&l->blocks, struct block, link));
+	l->tail_first = list_first(&l->blocks, struct block, link)->first;
+}
+
+/* Drops the oldest blocks beyond the bound; the newest always stays. What leaves memory must be readable from the file; where
+ * it is not, memory holds on to more, and what goes in the end is gone. */
 static void tail_trim(struct evlog *l)
 {
 	while (l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {
-		if (l->fd >= 0)
-			evlog_flush(l); /* what leaves memory must be readable from the file */
-		block_free(l, list_first(&l->blocks, struct block, link));
-		l->tail_first = list_first(&l->blocks, struct block, link)->first;
+		bool kept = l->fd >= 0 && evlog_flush(l) == 0;
+
+		if (!kept && l->tail_bytes <= TAIL_MAX_UNJOURNALED)
+			return;
+		drop_oldest(l);
+		if (!kept)
+			l->first = l->tail_first;
 	}
-	if (l->fd < 0)
-		l->first = l->tail_first;
 }
 
 static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
@@ -298,15 +306,15 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	uint64_t next = from;
 	bool stopped = false;
 	off_t offset;
-	int r;
+	int r = 0;
 
 	if (from >= l->tail_first || l->fd < 0) {
 		read_tail(l, from, fn, ctx);
 		return 0;
 	}
-	r = evlog_flush(l);
+	evlog_flush(l); /* if that fails, what was pending is still in the tail */
 	offset = index_find(l, from);
-	while (r >= 0 && !stopped && (r = read_lines(l, offset, &b)) > 0) {
+	while (!stopped && (r = read_lines(l, offset, &b)) > 0) {
 		ssize_t used = read_records(l, buf_slice(&b), from, fn, ctx, &next, &stopped);
 
 		if (used < 0)
@@ -316,9 +324,13 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 		if (next >= l->tail_first || next > l->last)
 			break;
 	}
-	if (r >= 0 && next >= l->tail_first && next <= l->last && next > from)
+	if (r < 0)
+		return r;
+	if (next >= l->tail_first)
 		read_tail(l, next, fn, ctx);
-	return r < 0 ? r : 0;
+	else if (!stopped)
+		return -EBADMSG; /* the file ends before the memory begins */
+	return 0;
 }
 
 uint64_t evlog_behind(const struct evlog *l, uint64_t seq)

@@ -4,6 +4,7 @@
 #include "session/session.h"
 
 #include "base/buf.h"
+#include "session/secrets.h"
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
 enum harness_state { H_NONE, H_STARTING, H_READY, H_STOPPING };
@@ -102,6 +103,7 @@ struct session {
 
 	/* what the harness is started with */
 	char *mcp_servers, *additional_dirs, *env, *provider, *auth_method;
+	struct secrets secrets;
 
 	/* the harness and its process */
 	enum harness_state hstate;

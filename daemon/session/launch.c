@@ -133,13 +133,15 @@ static void on_closed(void *ctx, const char *fault)
 
 static void log_exit(const struct session *s, const struct proc_status *st)
 {
-	char code[16], tail[CHILD_STDERR_TAIL + 1];
+	_cleanup_(buf_done) struct buf tail = { 0 };
+	char code[16];
 
 	snprintf(code, sizeof(code), "%d", st->code);
-	snprintf(tail, sizeof(tail), "%s", st->stderr_tail);
-	place_redact(s, tail);
+	buf_puts(&tail, st->stderr_tail);
+	secrets_redact(&s->secrets, &tail);
+	buf_putc(&tail, '\0');
 	log_info("session", "harness ended", "session", s->id, st->exited ? "exit" : "signal", code,
-		 "stderr", tail);
+		 "stderr", tail.data);
 }
 
 static void on_gone(void *ctx, const struct proc_status *st)

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,44 +154,6 @@ int place_session_log(struct session *s, struct err *e)
 			       "cannot open the journal: %s", strerror(-r));
 	note_head(s);
 	return 0;
-}
-
-static void redact_one(char *text, const char *secret)
-{
-	size_t n = strlen(secret);
-	char *at = text;
-
-	if (n < 8) /* too short to be a secret, too likely to be a word */
-		return;
-	while ((at = strstr(at, secret))) {
-		memcpy(at, "***", 3);
-		memmove(at + 3, at + n, strlen(at + n) + 1);
-		at += 3;
-	}
-}
-
-static void redact_values(char *text, const char *object)
-{
-	struct jiter it;
-	struct jval v;
-
-	if (!object || jscan_value(slice_of(object), &v) != JSCAN_OK || !jiter_init(&it, v))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
-		_cleanup_(freep) char *value = NULL;
-
-		if (jstr_decode(v, 64 * KIB, &value) == 0)
-			redact_one(text, value);
-	}
-}
-
-void place_redact(const struct session *s, char *text)
-{
-	_cleanup_(freep) char *key = NULL;
-
-	if (s->provider && jstr_decode(jobj_get(slice_of(s->provider), "key"), 64 * KIB, &key) == 0)
-		redact_one(text, key);
-	redact_values(text, s->env);
 }
 
 char *place_find_command(const char *command, const char *path)

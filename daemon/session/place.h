@@ -14,7 +14,5 @@ int place_session_home(const struct store *st, const char *id, char **ret, struc
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
 int place_session_log(struct session *s, struct err *e);
-/* Replaces every secret the session was given (provider key, environment values) by "***"; in place. */
-void place_redact(const struct session *s, char *text);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
 char *place_find_command(const char *command, const char *path);

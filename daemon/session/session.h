@@ -149,10 +149,10 @@ void watcher_ready(struct watcher *w);
 /* The connection is gone or lets go. */
 void watcher_detach(struct watcher *w);
 /* Offers events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
- * gap: called first if events before the log's start were asked for. -errno if the journal cannot be read. */
+ * gap: called first if events before the log's start were asked for; may refuse likewise. -errno if the journal cannot be read. */
 struct watcher_sink {
 	bool (*event)(void *ctx, const struct evlog_entry *e);
-	void (*gap)(void *ctx, uint64_t from, uint64_t to);
+	bool (*gap)(void *ctx, uint64_t from, uint64_t to);
 	void *ctx;
 };
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink);

@@ -277,6 +277,7 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->env = raw_dup(p->env);
 	s->provider = raw_dup(p->provider);
 	s->auth_method = xstrdup(p->auth_method);
+	secrets_load(&s->secrets, s->provider, s->env);
 	s->log.fd = -1;
 	list_init(&s->log.blocks);
 	list_init(&s->open_waiters);
@@ -358,6 +359,7 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		raw_set(&s->env, p->env);
 	if (p->provider.n)
 		raw_set(&s->provider, p->provider);
+	secrets_load(&s->secrets, s->provider, s->env);
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
 	wait_for(&s->open_waiters, done, ctx);
@@ -450,6 +452,7 @@ void session_free(struct session *s)
 	free(s->additional_dirs);
 	free(s->env);
 	free(s->provider);
+	secrets_done(&s->secrets);
 	free(s->auth_method);
 	free(s->native_id);
 	free(s->modes);

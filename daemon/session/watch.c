@@ -13,6 +13,18 @@ void session_wake(struct session *s)
 	list_each(w, &s->watchers, struct watcher, link) w->ops->wake(w->ctx);
 }
 
+/* The client can no longer answer there: it is told so, and the questions stay open. */
+static void withdraw_asks(struct watcher *w)
+{
+	list_each(a, &w->session->asks, struct ask, link)
+	{
+		if (a->shown_to != w)
+			continue;
+		a->shown_to = NULL;
+		w->ops->unask(w->ctx, a);
+	}
+}
+
 static void unlink_watcher(struct watcher *w)
 {
 	struct session *s = w->session;
@@ -46,8 +58,10 @@ void session_detach_all(struct session *s, const char *reason)
 
 void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 {
-	if (w->session)
+	if (w->session) { /* the same connection again */
+		withdraw_asks(w);
 		watcher_detach(w);
+	}
 	session_detach_all(s, "taken_over");
 	loop_timer_cancel(&s->detach_timer);
 	w->session = s;
@@ -128,7 +142,8 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 		return 0;
 	l = &w->session->log;
 	if (w->next < l->first) {
-		sink->gap(sink->ctx, w->next, l->first - 1);
+		if (!sink->gap(sink->ctx, w->next, l->first - 1))
+			return 0;
 		w->next = l->first;
 	}
 	return evlog_read(l, w->next, offer, &o);

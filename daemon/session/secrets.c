@@ -1,0 +1,84 @@
+#include "session/secrets.h"
+
+#include "base/util.h"
+#include "digest/digest.h"
+#include "json/jscan.h"
+
+#include <strings.h>
+
+#define SECRET_MIN 8 /* shorter ones are likely to be words */
+#define MASK "***"
+
+static void add(struct secrets *x, struct jval v)
+{
+	if (v.type != J_STRING || v.raw.n < SECRET_MIN + 2)
+		return;
+	x->values = reallocarray(x->values, x->n + 1, sizeof(*x->values));
+	if (!x->values)
+		abort();
+	x->values[x->n++] = xstrndup(v.raw.p + 1, v.raw.n - 2);
+}
+
+static bool name_is_secret(struct slice name)
+{
+	static const char *const words[] = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (size_t at = 0; at + strlen(words[i]) <= name.n; at++)
+			if (strncasecmp(name.p + at, words[i], strlen(words[i])) == 0)
+				return true;
+	return false;
+}
+
+static void add_members(struct secrets *x, struct slice object, bool all)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (jscan_value(object, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v))
+		if (all || name_is_secret(key))
+			add(x, v);
+}
+
+void secrets_load(struct secrets *x, const char *provider, const char *env)
+{
+	secrets_done(x);
+	if (provider) {
+		add(x, jobj_get(slice_of(provider), "key"));
+		add_members(x, jobj_get(slice_of(provider), "headers").raw, true);
+	}
+	if (env)
+		add_members(x, slice_of(env), false);
+}
+
+void secrets_done(struct secrets *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		secret_wipe(x->values[i], strlen(x->values[i]));
+		free(x->values[i]);
+	}
+	free(x->values);
+	*x = (struct secrets){ 0 };
+}
+
+bool secrets_redact(const struct secrets *x, struct buf *b)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < x->n; i++) {
+		size_t n = strlen(x->values[i]);
+		char *at = b->data + b->pos;
+
+		while ((at = memmem(at, (size_t)(b->data + b->len - at), x->values[i], n))) {
+			memcpy(at, MASK, strlen(MASK));
+			memmove(at + strlen(MASK), at + n, (size_t)(b->data + b->len - (at + n)));
+			b->len -= n - strlen(MASK);
+			at += strlen(MASK);
+			found = true;
+		}
+	}
+	return found;
+}
