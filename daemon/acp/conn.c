@@ -52,7 +52,8 @@ static uint64_t conn_backlog(const struct acp_conn *c)
 {
 	uint64_t n = c->out_bytes;
 
-	list_each(v, (struct list *)&c->views, struct view, link) n += watcher_backlog(&v->w);
+	list_each(v, (struct list *)&c->views, struct view, link)
+		n += watcher_backlog(&v->w);
 	return n;
 }
 
@@ -74,8 +75,7 @@ static void watch_readers(void *ctx)
 	struct acp_server *srv = ctx;
 	bool again = false;
 
-	list_each(c, &srv->conns, struct acp_conn, link)
-	{
+	list_each(c, &srv->conns, struct acp_conn, link) {
 		uint64_t backlog = c->phase == CONN_CLOSING ? 0 : conn_backlog(c);
 
 		if (!backlog)
@@ -238,8 +238,7 @@ bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice tex
 
 	if (!pump_queue(&p))
 		return true;
-	list_each(v, &c->views, struct view, link)
-	{
+	list_each(v, &c->views, struct view, link) {
 		if (!watcher_behind(&v->w))
 			continue;
 		/* served last next time: nobody starves behind a flood */
@@ -255,8 +254,9 @@ bool acp_conn_drained(const struct acp_conn *c)
 {
 	if (!list_empty(&c->out))
 		return false;
-	list_each(v, (struct list *)&c->views, struct view,
-		  link) if (watcher_behind(&v->w)) return false;
+	list_each(v, (struct list *)&c->views, struct view, link)
+		if (watcher_behind(&v->w))
+			return false;
 	return true;
 }
 
@@ -308,8 +308,7 @@ void call_error(struct call *k, const struct err *e, struct slice extra)
 
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e)
 {
-	list_each(k, &c->calls, struct call, link)
-	{
+	list_each(k, &c->calls, struct call, link) {
 		if (k->view != v)
 			continue;
 		conn_error(c, NULL, slice_of(k->id), e, SLICE_NONE);
@@ -345,7 +344,8 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 	c->phase = CONN_CLOSING;
 	while (!list_empty(&c->views))
 		view_free(list_first(&c->views, struct view, link));
-	list_each(k, &c->calls, struct call, link) call_unhook(k);
+	list_each(k, &c->calls, struct call, link)
+		call_unhook(k);
 	rpc_calls_done(&c->requests);
 	while (!list_empty(&c->out))
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));
@@ -393,8 +393,7 @@ static void conn_shutdown(struct acp_conn *c)
 	struct err e;
 
 	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
-	list_each(k, &c->calls, struct call, link)
-	{
+	list_each(k, &c->calls, struct call, link) {
 		conn_error(c, k->view, slice_of(k->id), &e, SLICE_NONE);
 		call_unhook(k);
 	}
@@ -403,7 +402,8 @@ static void conn_shutdown(struct acp_conn *c)
 
 void acp_server_shutdown(struct acp_server *srv)
 {
-	list_each(c, &srv->conns, struct acp_conn, link) conn_shutdown(c);
+	list_each(c, &srv->conns, struct acp_conn, link)
+		conn_shutdown(c);
 }
 
 void acp_conn_feed(struct acp_conn *c, struct slice message)

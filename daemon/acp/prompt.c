@@ -143,8 +143,7 @@ int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
-	list_each(k, &c->calls, struct call, link)
-	{
+	list_each(k, &c->calls, struct call, link) {
 		if (!k->prompt || !k->view || !k->view->w.session || !slice_is(id, k->id))
 			continue;
 		session_cancel_prompt(k->view->w.session, k);

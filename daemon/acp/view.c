@@ -15,8 +15,9 @@ int not_found(struct err *e, const char *session_id)
 
 struct view *view_find(struct acp_conn *c, const char *session_id)
 {
-	list_each(v, &c->views, struct view,
-		  link) if (strcmp(v->session_id, session_id) == 0) return v;
+	list_each(v, &c->views, struct view, link)
+		if (strcmp(v->session_id, session_id) == 0)
+			return v;
 	return NULL;
 }
 
@@ -143,8 +144,12 @@ struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
 
 static void forget_view(struct acp_conn *c, struct view *v)
 {
-	list_each(o, &c->out, struct outgoing, link) if (o->view == v) o->view = NULL;
-	list_each(k, &c->calls, struct call, link) if (k->view == v) k->view = NULL;
+	list_each(o, &c->out, struct outgoing, link)
+		if (o->view == v)
+			o->view = NULL;
+	list_each(k, &c->calls, struct call, link)
+		if (k->view == v)
+			k->view = NULL;
 	rpc_calls_drop_ctx(&c->requests, v);
 }
 

@@ -4,69 +4,67 @@
  */
 #pragma once
 
+/* clang-format off */
 #define KIB (1024UL)
 #define MIB (1024UL * 1024UL)
 
-#define BUF_MAX_DEFAULT (96 * MIB) /* above: a bug or an attack, never a message */
+#define BUF_MAX_DEFAULT (96 * MIB)      /* above: a bug or an attack, never a message */
 
 /* JSON and JSON-RPC */
 #define JSON_DEPTH_MAX 64
-#define RPC_ID_MAX 1024	       /* bytes of a request id or session id, as the SDK has it */
-#define RPC_PENDING_MAX 1024   /* our open requests towards one peer */
-#define MESSAGE_MAX (32 * MIB) /* one message from a client; above: close 1009 */
+#define RPC_ID_MAX 1024                 /* bytes of a request id or session id, as the SDK has it */
+#define RPC_PENDING_MAX 1024            /* our open requests towards one peer */
+#define MESSAGE_MAX (32 * MIB)          /* one message from a client; above: close 1009 */
 #define METHOD_NAME_MAX 128
 
 /* Connections */
-#define CONN_MAX 512		     /* open client connections */
-#define CONN_CALLS_MAX 1024	     /* unanswered requests of one client */
-#define CONN_BATCH_BYTES (256 * KIB) /* frames laid out for one socket write */
-#define CONN_QUEUE_MAX                                                                             \
-	(40 * MIB) /* replies and requests waiting for one client; above: close 1008 */
-#define CONN_BACKLOG_MAX (64 * MIB) /* session output a reader may lag behind; above: close 1008 */
-#define CONN_STALL_MS                                                                              \
-	60000 /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
+#define CONN_MAX 512                    /* open client connections */
+#define CONN_CALLS_MAX 1024             /* unanswered requests of one client */
+#define CONN_BATCH_BYTES (256 * KIB)    /* frames laid out for one socket write */
+#define CONN_QUEUE_MAX (8 * MIB)        /* replies and requests waiting for one client; at the next: close 1008 */
+#define CONN_BACKLOG_MAX (64 * MIB)     /* session output a reader may lag behind; above: close 1008 */
+#define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
 #define HANDSHAKE_SECS 30
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define HTTP_HEADERS_MAX 16384
-#define SHUTDOWN_GRACE_MS 8000 /* all harness stops together; then SIGKILL and exit */
+#define SHUTDOWN_GRACE_MS 8000          /* all harness stops together; then SIGKILL and exit */
 
 /* Sessions */
 #define SESSION_MAX 4096
-#define SESSION_QUEUE_MAX 64  /* prompts waiting on one session */
-#define SESSION_KEYS_MAX 4096 /* remembered prompt keys */
+#define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
+#define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128
-#define SESSION_ASKS_MAX 64    /* open questions of one session */
-#define SESSION_CALLS_MAX 4096 /* tool calls open or announced in one turn */
+#define SESSION_ASKS_MAX 64             /* open questions of one session */
+#define SESSION_CALLS_MAX 4096          /* tool calls open or announced in one turn */
 #define SESSION_LIST_PAGE 100
 #define PERMISSION_TIMEOUT_SECS 600
-#define DETACH_CANCEL_MS 2000 /* whenDetached "cancel": grace before the turn is cancelled */
-#define CANCEL_GRACE_MS 1800  /* a harness that does not end a cancelled turn by then is killed */
-#define SESSION_IDLE_MS 5000  /* after the last turn: the log tail leaves memory */
-#define LOG_TAIL_BYTES (256 * KIB) /* newest events of a session kept in memory */
+#define DETACH_CANCEL_MS 2000           /* whenDetached "cancel": grace before the turn is cancelled */
+#define CANCEL_GRACE_MS 1800            /* a harness that does not end a cancelled turn by then is killed */
+#define SESSION_IDLE_MS 5000            /* after the last turn: the log tail leaves memory */
+#define LOG_TAIL_BYTES (256 * KIB)      /* newest events of a session kept in memory */
 #define LOG_BLOCK_MIN (4 * KIB)
 #define LOG_BLOCK_MAX (64 * KIB)
-#define LOG_INDEX_STEP (64 * KIB) /* one journal index entry per so many bytes */
-#define JOURNAL_MAX                                                                                \
-	(1024 *                                                                                    \
-	 MIB) /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
+#define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
+#define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
 #define EXTRA_ENV_MAX 256
 
 /* Harness processes */
-#define LINE_MAX_BYTES (48 * MIB)   /* one line from a harness; above: protocol fault */
-#define CHILD_READ_BYTES (64 * KIB) /* per readable pipe and loop turn */
-#define CHILD_IN_MAX (80 * MIB)	    /* bytes waiting for a harness that does not read */
+#define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
+#define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */
+#define CHILD_IN_MAX (80 * MIB)         /* bytes waiting for a harness that does not read */
 #define CHILD_STDERR_TAIL (8 * KIB)
-#define HARNESS_START_MS 60000 /* spawn until session/new is answered */
-#define HARNESS_CALL_MS 30000  /* set_mode, set_config_option, authenticate */
-#define STOP_EOF_MS 2500       /* stdin EOF until SIGTERM */
-#define STOP_TERM_MS 2000      /* SIGTERM until SIGKILL of everything */
-#define STOP_DRAIN_MS 300      /* after the last kill: pipes that something unkillable holds */
-#define SWEEP_ROUNDS 100       /* kill rounds until no descendant is left */
+#define HARNESS_START_MS 60000          /* spawn until session/new is answered */
+#define HARNESS_CALL_MS 30000           /* set_mode, set_config_option, authenticate */
+#define STOP_EOF_MS 2500                /* stdin EOF until SIGTERM */
+#define STOP_TERM_MS 2000               /* SIGTERM until SIGKILL of everything */
+#define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
+#define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
 #define CHILD_NOFILE 65536
 #define CHILD_NPROC 4096
 
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
+/* clang-format on */

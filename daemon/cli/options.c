@@ -17,16 +17,16 @@ struct option_row {
 	enum option_type type;
 	unsigned scope;
 	size_t offset;
-	int64_t min, max;
-	const char *def;   /* NULL: none, or computed (set_computed) */
-	const char *words; /* T_WORD: allowed values, separated by spaces */
+	int64_t min, max, num; /* T_INT: range and default */
+	const char *def;       /* NULL: none, or computed (set_computed) */
+	const char *words;     /* T_WORD: allowed values, separated by spaces */
 	const char *arg, *help;
 	char letter; /* short form or 0 */
 };
 
-#define OPT(name, type, scope, field, min, max, def, words, arg, help, letter)                     \
+#define OPT(name, type, scope, field, min, max, num, def, words, arg, help, letter)                \
 	{                                                                                          \
-		name, type, scope, offsetof(struct config, field), min, max, def, words, arg,      \
+		name, type, scope, offsetof(struct config, field), min, max, num, def, words, arg, \
 			help, letter                                                               \
 	}
 #define ALL (SCOPE_SERVE | SCOPE_CLIENT | SCOPE_RUN | SCOPE_LOCAL)
@@ -34,35 +34,35 @@ struct option_row {
 
 /* clang-format off */
 static const struct option_row rows[] = {
-OPT("listen", T_STR, SCOPE_SERVE, listen, 0, 0, "127.0.0.1:2270", NULL, "HOST:PORT", "address of the WebSocket and HTTP listener; port 0 takes a free one", 0),
-OPT("state", T_STR, SCOPE_SERVE, state, 0, 0, NULL, NULL, "DIR", "journals and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
-OPT("workspaces", T_STR, SCOPE_SERVE, workspaces, 0, 0, NULL, NULL, "DIR", "where workspaces are kept; made at start, owned by the agent user, announced to clients", 0),
-OPT("run-dir", T_STR, ALL, run_dir, 0, 0, NULL, NULL, "DIR", "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)", 0),
-OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
-OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
-OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
-OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
-OPT("allow-host", T_STR, SCOPE_SERVE, allow_host, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
-OPT("allow-origin", T_STR, SCOPE_SERVE, allow_origin, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
-OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),
-OPT("log", T_WORD, SCOPE_SERVE, log, 0, 0, "info", "error warn info debug", "LEVEL", "least severe level that is logged", 0),
-OPT("journal", T_WORD, SCOPE_SERVE, journal, 0, 0, "on", "on off", "on|off", "keep session events on disk; off: only the newest stay readable", 0),
-OPT("journal-max", T_INT, SCOPE_SERVE, journal_max, 4096, INT64_MAX / 2, "1073741824", NULL, "BYTES", "largest journal of one session; beyond it turns fail", 0),
-OPT("backlog-max", T_INT, SCOPE_SERVE, backlog_max, 4096, INT64_MAX / 2, "67108864", NULL, "BYTES", "output a reader may lag behind before it is closed with 1008", 0),
-OPT("ping-interval", T_INT, SCOPE_SERVE, ping_interval, 1, 3600, "20", NULL, "SECONDS", "WebSocket ping after so much silence", 0),
-OPT("ping-timeout", T_INT, SCOPE_SERVE, ping_timeout, 1, 3600, "20", NULL, "SECONDS", "a client without a pong for so long is dropped", 0),
-OPT("permission-timeout", T_INT, SCOPE_SERVE, permission_timeout, 1, 604800, "600", NULL, "SECONDS", "a question with no client attached is rejected after so long", 0),
-OPT("max-connections", T_INT, SCOPE_SERVE, max_connections, 1, 16384, "512", NULL, "N", "WebSocket connections at a time", 0),
-OPT("check", T_BOOL, SCOPE_SERVE, check, 0, 0, "false", NULL, NULL, "check the configuration and exit", 0),
-OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, "false", NULL, NULL, "print the effective configuration and exit", 0),
-OPT("url", T_STR, REMOTE, url, 0, 0, NULL, NULL, "URL", "ws:// or wss:// address of a daemon", 0),
-OPT("socket", T_STR, REMOTE, socket, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
-OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
-OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
-OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
-OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
-OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL, json, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-OPT("help", T_BOOL, ALL, help, 0, 0, "false", NULL, NULL, "this text", 'h'),
+OPT("listen", T_STR, SCOPE_SERVE, listen, 0, 0, 0, "127.0.0.1:2270", NULL, "HOST:PORT", "address of the WebSocket and HTTP listener; port 0 takes a free one", 0),
+OPT("state", T_STR, SCOPE_SERVE, state, 0, 0, 0, NULL, NULL, "DIR", "journals and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
+OPT("workspaces", T_STR, SCOPE_SERVE, workspaces, 0, 0, 0, NULL, NULL, "DIR", "where workspaces are kept; made at start, owned by the agent user, announced to clients", 0),
+OPT("run-dir", T_STR, ALL, run_dir, 0, 0, 0, NULL, NULL, "DIR", "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)", 0),
+OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
+OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
+OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
+OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
+OPT("allow-host", T_STR, SCOPE_SERVE, allow_host, 0, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
+OPT("allow-origin", T_STR, SCOPE_SERVE, allow_origin, 0, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
+OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),
+OPT("log", T_WORD, SCOPE_SERVE, log, 0, 0, 0, "info", "error warn info debug", "LEVEL", "least severe level that is logged", 0),
+OPT("journal", T_WORD, SCOPE_SERVE, journal, 0, 0, 0, "on", "on off", "on|off", "keep session events on disk; off: only the newest stay readable", 0),
+OPT("journal-max", T_INT, SCOPE_SERVE, journal_max, 4096, INT64_MAX / 2, JOURNAL_MAX, NULL, NULL, "BYTES", "largest journal of one session; beyond it turns fail", 0),
+OPT("backlog-max", T_INT, SCOPE_SERVE, backlog_max, 4096, INT64_MAX / 2, CONN_BACKLOG_MAX, NULL, NULL, "BYTES", "output a reader may lag behind before it is closed with 1008", 0),
+OPT("ping-interval", T_INT, SCOPE_SERVE, ping_interval, 1, 3600, PING_INTERVAL_SECS, NULL, NULL, "SECONDS", "WebSocket ping after so much silence", 0),
+OPT("ping-timeout", T_INT, SCOPE_SERVE, ping_timeout, 1, 3600, PING_TIMEOUT_SECS, NULL, NULL, "SECONDS", "a client without a pong for so long is dropped", 0),
+OPT("permission-timeout", T_INT, SCOPE_SERVE, permission_timeout, 1, 604800, PERMISSION_TIMEOUT_SECS, NULL, NULL, "SECONDS", "a question with no client attached is rejected after so long", 0),
+OPT("max-connections", T_INT, SCOPE_SERVE, max_connections, 1, 16384, CONN_MAX, NULL, NULL, "N", "WebSocket connections at a time", 0),
+OPT("check", T_BOOL, SCOPE_SERVE, check, 0, 0, 0, "false", NULL, NULL, "check the configuration and exit", 0),
+OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, 0, "false", NULL, NULL, "print the effective configuration and exit", 0),
+OPT("url", T_STR, REMOTE, url, 0, 0, 0, NULL, NULL, "URL", "ws:// or wss:// address of a daemon", 0),
+OPT("socket", T_STR, REMOTE, socket, 0, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
+OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
+OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
+OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
+OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
+OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+OPT("help", T_BOOL, ALL, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */
 
@@ -172,7 +172,9 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 	int r = 0;
 
 	for (size_t i = 0; i < N_ROWS && r == 0; i++)
-		if (rows[i].def)
+		if (rows[i].type == T_INT)
+			*(int64_t *)slot(c, &rows[i]) = rows[i].num;
+		else if (rows[i].def)
 			r = set_value(c, &rows[i], rows[i].def, e);
 	for (size_t i = 0; i < N_ROWS && r == 0; i++) {
 		const char *v = has_env(&rows[i]) && (rows[i].scope & scope) ?
@@ -281,7 +283,9 @@ void config_usage(unsigned scope)
 		snprintf(left, sizeof(left), "--%s%s%s", r->name, r->arg ? " " : "",
 			 r->arg ? r->arg : "");
 		printf("  %-28s %s", left, r->help);
-		if (r->def && r->type != T_BOOL)
+		if (r->type == T_INT)
+			printf(" (%lld)", (long long)r->num);
+		else if (r->def && r->type != T_BOOL)
 			printf(" (%s)", r->def);
 		if (has_env(r))
 			printf(" [%s]", env_name(r, name, sizeof(name)));

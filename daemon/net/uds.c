@@ -249,7 +249,8 @@ struct uds_server *uds_server_free(struct uds_server *u)
 {
 	if (!u)
 		return NULL;
-	list_each(c, &u->clients, struct client, link) client_free(c);
+	list_each(c, &u->clients, struct client, link)
+		client_free(c);
 	for (size_t i = 0; i < ARRAY_SIZE(u->listeners); i++) {
 		struct listener *l = &u->listeners[i];
 

@@ -47,7 +47,9 @@ static struct proc_host *the_host; /* tree.c's is_own has no context */
 
 static bool is_own_child(pid_t pid)
 {
-	list_each(p, &the_host->procs, struct proc, link) if (p->pid == pid) return true;
+	list_each(p, &the_host->procs, struct proc, link)
+		if (p->pid == pid)
+			return true;
 	return false;
 }
 
@@ -132,8 +134,9 @@ static void drain_over(void *ctx)
 /* No other session has a living leader: whoever hangs below us without a mark can only be this one's. */
 static bool is_alone(const struct proc *self)
 {
-	list_each(p, &self->host->procs, struct proc,
-		  link) if (p != self && !p->reaped) return false;
+	list_each(p, &self->host->procs, struct proc, link)
+		if (p != self && !p->reaped)
+			return false;
 	return true;
 }
 
@@ -170,8 +173,7 @@ void proc_host_reap(struct proc_host *h)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		list_each(p, &h->procs, struct proc, link)
-		{
+		list_each(p, &h->procs, struct proc, link) {
 			if (p->pid != pid || p->reaped)
 				continue;
 			proc_reaped(p, status);

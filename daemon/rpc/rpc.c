@@ -196,7 +196,9 @@ void rpc_calls_done(struct rpc_calls *t)
 
 static struct rpc_call *call_by_id(const struct rpc_calls *t, int64_t id)
 {
-	list_each(c, (struct list *)&t->open, struct rpc_call, link) if (c->id == id) return c;
+	list_each(c, (struct list *)&t->open, struct rpc_call, link)
+		if (c->id == id)
+			return c;
 	return NULL;
 }
 
@@ -245,8 +247,7 @@ void rpc_calls_drop(struct rpc_calls *t, uint32_t id)
 
 void rpc_calls_drop_ctx(struct rpc_calls *t, const void *ctx)
 {
-	list_each(c, &t->open, struct rpc_call, link)
-	{
+	list_each(c, &t->open, struct rpc_call, link) {
 		if (c->ctx != ctx)
 			continue;
 		call_remove(t, c);
@@ -256,7 +257,8 @@ void rpc_calls_drop_ctx(struct rpc_calls *t, const void *ctx)
 
 uint32_t rpc_calls_find(const struct rpc_calls *t, const void *ctx, uint64_t tag)
 {
-	list_each(c, (struct list *)&t->open, struct rpc_call,
-		  link) if (c->ctx == ctx && c->tag == tag) return c->id;
+	list_each(c, (struct list *)&t->open, struct rpc_call, link)
+		if (c->ctx == ctx && c->tag == tag)
+			return c->id;
 	return 0;
 }

@@ -215,8 +215,7 @@ void session_ask(struct session *s, const struct harness_ask *in)
 
 void session_unask(struct session *s, uint64_t harness_id)
 {
-	list_each(a, &s->asks, struct ask, link)
-	{
+	list_each(a, &s->asks, struct ask, link) {
 		if (a->harness_id != harness_id)
 			continue;
 		ask_withdraw(a);
@@ -237,10 +236,14 @@ void session_cancel_asks(struct session *s)
 
 void session_reissue_asks(struct session *s, struct watcher *w)
 {
-	list_each(a, &s->asks, struct ask, link) if (!a->shown_to) ask_show(a, w);
+	list_each(a, &s->asks, struct ask, link)
+		if (!a->shown_to)
+			ask_show(a, w);
 }
 
 void session_hold_asks(struct session *s, struct watcher *gone)
 {
-	list_each(a, &s->asks, struct ask, link) if (a->shown_to == gone) ask_hold(a);
+	list_each(a, &s->asks, struct ask, link)
+		if (a->shown_to == gone)
+			ask_hold(a);
 }

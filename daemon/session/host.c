@@ -134,8 +134,7 @@ static void host_reply(void *ctx, uint64_t token, struct slice result, const str
 	struct session *s = ctx;
 	struct jval options = jobj_get(result, "configOptions");
 
-	list_each(t, &s->settings, struct setting, link)
-	{
+	list_each(t, &s->settings, struct setting, link) {
 		if (t->token != token)
 			continue;
 		if (!e && t->mode)

@@ -75,7 +75,8 @@ struct store *store_free(struct store *st)
 {
 	if (!st)
 		return NULL;
-	list_each(s, &st->sessions, struct session, link) session_free(s);
+	list_each(s, &st->sessions, struct session, link)
+		session_free(s);
 	buf_done(&st->scratch);
 	free(st->state_dir);
 	free(st->incarnation);
@@ -118,16 +119,19 @@ void store_totals(const struct store *st, struct store_totals *ret)
 
 struct session *store_find(struct store *st, const char *id)
 {
-	list_each(s, &st->sessions, struct session, link) if (strcmp(s->id, id) == 0) return s;
+	list_each(s, &st->sessions, struct session, link)
+		if (strcmp(s->id, id) == 0)
+			return s;
 	return NULL;
 }
 
 void store_each(struct store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
 {
-	list_each(s, &st->sessions, struct session,
-		  link) if (s->number > after && s->state != SESSION_OPENING &&
-			    !s->remove) if (!fn(ctx, s, s->number)) return;
+	list_each(s, &st->sessions, struct session, link)
+		if (s->number > after && s->state != SESSION_OPENING && !s->remove)
+			if (!fn(ctx, s, s->number))
+				return;
 }
 
 void store_check_stopped(struct store *st)
@@ -145,8 +149,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 	st->stopping = true;
 	st->stopped = done;
 	st->stopped_ctx = ctx;
-	list_each(s, &st->sessions, struct session, link)
-	{
+	list_each(s, &st->sessions, struct session, link) {
 		while (!list_empty(&s->turns)) {
 			if (!s->current)
 				s->current = list_first(&s->turns, struct turn, link);
@@ -159,7 +162,9 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 
 void store_kill(struct store *st)
 {
-	list_each(s, &st->sessions, struct session, link) if (s->proc) proc_kill(s->proc);
+	list_each(s, &st->sessions, struct session, link)
+		if (s->proc)
+			proc_kill(s->proc);
 }
 
 /* --- one session ---------------------------------------------------------------------------------- */
@@ -224,7 +229,8 @@ void session_describe(const struct session *s, struct session_info *ret)
 	static const char *const states[] = { "opening", "open", "closing", "closed" };
 	size_t watchers = 0;
 
-	list_each(w, (struct list *)&s->watchers, struct watcher, link) watchers++;
+	list_each(w, (struct list *)&s->watchers, struct watcher, link)
+		watchers++;
 	*ret = (struct session_info){ .id = s->id,
 				      .cwd = s->cwd,
 				      .title = s->title,
@@ -381,7 +387,8 @@ void session_closed(struct session *s)
 	s->state = SESSION_CLOSED;
 	if (s->remove)
 		session_detach_all(s, "deleted");
-	list_each(w, &s->watchers, struct watcher, link) w->ops->closed(w->ctx);
+	list_each(w, &s->watchers, struct watcher, link)
+		w->ops->closed(w->ctx);
 	while (!list_empty(&s->close_waiters)) {
 		struct waiter *c = list_first(&s->close_waiters, struct waiter, link);
 

@@ -69,15 +69,13 @@ static void keyed_answer(const struct session *s, const struct keyed *k, turn_do
 /* True if the key is known: the caller is attached to its turn or has been answered. */
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
-	list_each(t, &s->turns, struct turn, link)
-	{
+	list_each(t, &s->turns, struct turn, link) {
 		if (!t->key || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
 		return true;
 	}
-	list_each(k, &s->keys, struct keyed, link)
-	{
+	list_each(k, &s->keys, struct keyed, link) {
 		if (strcmp(k->key, key) != 0)
 			continue;
 		keyed_answer(s, k, done, ctx);
@@ -284,7 +282,8 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 	evlog_flush(&s->log);
 	remember_key(s, t, &r);
 	list_del(&t->link);
-	list_each(w, &t->waiters, struct prompt_waiter, link) w->done(w->ctx, &r);
+	list_each(w, &t->waiters, struct prompt_waiter, link)
+		w->done(w->ctx, &r);
 	turn_free(t);
 	session_touch(s);
 	loop_timer_set(s->store->loop, &s->idle_timer, SESSION_IDLE_MS, idle_shrink, s);
@@ -373,7 +372,9 @@ static void cancel_queued(struct session *s, struct turn *t)
 
 void turns_cancel_all(struct session *s)
 {
-	list_each(t, &s->turns, struct turn, link) if (t->state == TURN_QUEUED) cancel_queued(s, t);
+	list_each(t, &s->turns, struct turn, link)
+		if (t->state == TURN_QUEUED)
+			cancel_queued(s, t);
 	cancel_running(s);
 }
 
@@ -384,15 +385,15 @@ void session_cancel(struct session *s)
 
 static bool turn_has(const struct turn *t, const void *ctx)
 {
-	list_each(w, (struct list *)&t->waiters, struct prompt_waiter,
-		  link) if (w->ctx == ctx) return true;
+	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)
+		if (w->ctx == ctx)
+			return true;
 	return false;
 }
 
 bool session_cancel_prompt(struct session *s, void *ctx)
 {
-	list_each(t, &s->turns, struct turn, link)
-	{
+	list_each(t, &s->turns, struct turn, link) {
 		if (!turn_has(t, ctx))
 			continue;
 		if (t->state == TURN_QUEUED)

@@ -10,14 +10,14 @@ struct watcher *session_driver(struct session *s)
 
 void session_wake(struct session *s)
 {
-	list_each(w, &s->watchers, struct watcher, link) w->ops->wake(w->ctx);
+	list_each(w, &s->watchers, struct watcher, link)
+		w->ops->wake(w->ctx);
 }
 
 /* The client can no longer answer there: it is told so, and the questions stay open. */
 static void withdraw_asks(struct watcher *w)
 {
-	list_each(a, &w->session->asks, struct ask, link)
-	{
+	list_each(a, &w->session->asks, struct ask, link) {
 		if (a->shown_to != w)
 			continue;
 		a->shown_to = NULL;
@@ -36,16 +36,7 @@ static void unlink_watcher(struct watcher *w)
 
 static void fence(struct watcher *w, const char *reason)
 {
-	struct session *s = w->session;
-
-	/* withdraw before the watcher is told: its answer would come from the wrong side of the fence */
-	list_each(a, &s->asks, struct ask, link)
-	{
-		if (a->shown_to != w)
-			continue;
-		a->shown_to = NULL;
-		w->ops->unask(w->ctx, a);
-	}
+	withdraw_asks(w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
 }
