@@ -7,7 +7,9 @@
 
 static struct ask *find_ask(struct harness *h, uint64_t id)
 {
-	list_each(a, &h->asks, struct ask, link) if (a->id == id) return a;
+	list_each(a, &h->asks, struct ask, link)
+		if (a->id == id)
+			return a;
 	return NULL;
 }
 
@@ -59,8 +61,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 {
 	struct slice id = jobj_get(params, "requestId").raw;
 
-	list_each(a, &h->asks, struct ask, link)
-	{
+	list_each(a, &h->asks, struct ask, link) {
 		uint64_t ask = a->id;
 
 		if (!slice_is(id, a->rpc_id))

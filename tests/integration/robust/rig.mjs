@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the robustness tests share: a checker over what a session said, a neighbour that must not be
+// disturbed, and looks at the process table.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Daemon } from '../../lib/daemon.mjs';
+import { RpcError, SLOW, deadline, sleep } from '../../lib/rawws.mjs';
+import * as procs from '../../lib/procs.mjs';
+
+// All that a session said to us, over any number of connections; faults are what broke the promise
+// "once, in order". Numbered texts are those of the stub's floods, which count from 1 to `flood`.
+export class Tape {
+  last = 0; // newest seq
+  events = 0;
+  holes = []; // {from, to} of numbers that were skipped
+  gaps = []; // {from, to} that the daemon admitted
+  ends = []; // params of the turn_end events
+  texts = new Map(); // seq -> text of what is no flood
+  kinds = new Map(); // seq -> kind, where it is no agent_message_chunk
+  numbered = 0; // flood texts seen
+  faults = [];
+
+  #number = 0;
+  #waiting = [];
+
+  constructor(sessionId, { flood = Infinity } = {}) {
+    Object.assign(this, { sessionId, flood });
+  }
+
+  // Opens a session and hears it from its first event on.
+  static async open(client, { flood, ...session } = {}) {
+    const early = [];
+    const listen = (m) => early.push(m);
+
+    client.on('any', listen);
+    const { sessionId } = await client.newSession(session);
+    client.off('any', listen);
+    const tape = new Tape(sessionId, { flood });
+    for (const m of early)
+      tape.take(m);
+    tape.attach(client);
+    return tape;
+  }
+
+  // Listens to an AcpClient. A cut connection says nothing more, so nothing has to be taken back.
+  attach(client) {
+    client.on('any', (m) => this.take(m));
+    return client;
+  }
+
+  take(m) {
+    if (m.params?.sessionId !== this.sessionId)
+      return;
+    if (m.method === 'session/update')
+      this.#event(m.params._meta.acpd.seq, m.params.update);
+    else if (m.method === '_acpd/turn_end')
+      this.#end(m.params);
+    else if (m.method === '_acpd/gap')
+      this.#gap(m.params);
+  }
+
+  #seq(seq) {
+    if (seq <= this.last)
+      this.fault(`seq ${seq} after ${this.last}`);
+    else if (seq !== this.last + 1)
+      this.holes.push({ from: this.last + 1, to: seq - 1 });
+    this.last = Math.max(this.last, seq);
+    this.events++;
+  }
+
+  #event(seq, update) {
+    const text = update.content?.text;
+
+    this.#seq(seq);
+    if (update.sessionUpdate !== 'agent_message_chunk')
+      this.kinds.set(seq, update.sessionUpdate);
+    if (update.sessionUpdate === 'agent_message_chunk' && text?.length > 10 && text[10] === ' ' && text[0] === '0')
+      this.#flooded(seq, Number(text.slice(0, 10)));
+    else
+      this.texts.set(seq, text);
+    this.#wake();
+  }
+
+  #flooded(seq, number) {
+    const want = this.#number === this.flood ? 1 : this.#number + 1;
+
+    if (number !== want && this.#number !== undefined)
+      this.fault(`text ${number} after ${this.#number} at seq ${seq}`);
+    this.#number = number;
+    this.numbered++;
+  }
+
+  #end(params) {
+    this.#seq(params.seq);
+    this.ends.push(params);
+    this.#wake();
+  }
+
+  // An admitted loss: the numbers go on behind it.
+  #gap({ from, to }) {
+    this.gaps.push({ from, to });
+    if (from > this.last + 1)
+      this.fault(`gap ${from}-${to} announced after ${this.last}`);
+    this.last = Math.max(this.last, to);
+    this.#number = undefined; // whatever comes next
+    this.#wake();
+  }
+
+  fault(text) {
+    if (this.faults.length < 20)
+      this.faults.push(text);
+  }
+
+  #wake() {
+    for (const w of this.#waiting.splice(0))
+      w();
+  }
+
+  // Until pred(tape) holds; gives up after ms.
+  async until(pred, ms = 30000, what = 'the session') {
+    const end = Date.now() + ms * SLOW;
+
+    while (!pred(this)) {
+      if (Date.now() > end)
+        throw new Error(`timeout: ${what}; at seq ${this.last}, ${this.ends.length} turns ended, ${this.faults}`);
+      await Promise.race([new Promise((resolve) => this.#waiting.push(resolve)), sleep(50)]);
+    }
+  }
+
+  assertWhole(what = '') {
+    assert.deepEqual(this.faults, [], `once and in order ${what}`);
+    assert.deepEqual(this.gaps, [], `nothing was lost ${what}`);
+  }
+
+  // Those of the prompts (told to everybody but their sender).
+  get prompts() {
+    return [...this.kinds].filter(([, kind]) => kind === 'user_message_chunk').map(([seq]) => seq);
+  }
+
+  // The numbers that were skipped, one by one.
+  get missing() {
+    return this.holes.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i));
+  }
+}
+
+// Reproducible chance: the seed is in the message of whoever fails.
+export function chance(seed) {
+  let a = seed >>> 0;
+
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+// Another session that goes on working, prompt after prompt, whatever happens beside it.
+export class Neighbour {
+  latencies = [];
+  error;
+  #stop = false;
+
+  static async start(client, { every = 10 } = {}) {
+    const n = new Neighbour();
+    const { sessionId } = await client.newSession();
+
+    Object.assign(n, { client, sessionId, every });
+    n.done = n.#run().catch((e) => { n.error = e; });
+    return n;
+  }
+
+  async #run() {
+    for (let i = 1; !this.#stop; i++) {
+      const from = this.client.updates.length;
+      const t = performance.now();
+      const { stopReason } = await this.client.prompt(this.sessionId, `echo neighbour ${i}`);
+
+      assert.equal(stopReason, 'end_turn');
+      assert.deepEqual(this.client.chunks(this.sessionId, from), [`neighbour ${i}`]);
+      this.latencies.push(performance.now() - t);
+      await sleep(this.every);
+    }
+  }
+
+  // It worked while fn ran: at least one of its prompts was asked and answered since.
+  async during(fn, { slowest = 5000 } = {}) {
+    const before = this.latencies.length;
+    const result = await fn();
+    const end = Date.now() + 10000 * SLOW;
+
+    while (this.latencies.length < before + 2 && !this.error && Date.now() < end)
+      await sleep(5);
+    assert.ifError(this.error);
+    assert.ok(this.latencies.length >= before + 2, 'the neighbour stands still');
+    assert.ok(Math.max(...this.latencies.slice(before)) < slowest * SLOW,
+      `the neighbour waited ${Math.round(Math.max(...this.latencies.slice(before)))} ms`);
+    return result;
+  }
+
+  async stop() {
+    this.#stop = true;
+    await deadline(this.done, 10000, 'the neighbour to stop');
+    assert.ifError(this.error);
+  }
+}
+
+export function quantile(values, q) {
+  const sorted = [...values].sort((a, b) => a - b);
+
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
+}
+
+export const mib = (bytes) => Math.round(bytes / 1048576 * 10) / 10;
+
+// The error of a prompt that must fail, and how long it took.
+export async function failing(client, sessionId, prompt, opts) {
+  const t = performance.now();
+
+  try {
+    const result = await client.prompt(sessionId, prompt, opts);
+
+    assert.fail(`the turn should have failed, but gave ${JSON.stringify(result)}`);
+  } catch (e) {
+    if (!(e instanceof RpcError))
+      throw e;
+    return { error: e, ms: performance.now() - t };
+  }
+}
+
+export const turnEnds = (client, sessionId) => client.notifications
+  .filter((m) => m.method === '_acpd/turn_end' && m.params.sessionId === sessionId)
+  .map((m) => m.params);
+
+export const privateOnes = (client) => client.messages.filter((m) => m.method?.startsWith('_acpd/'));
+
+// Processes that carry the marker of a session.
+export const ofSession = (sessionId) => procs.withEnv((env) => env.ACPD_SESSION === sessionId)
+  .filter((p) => procs.alive(p));
+
+export async function sessionGone(daemon, sessionId, more = []) {
+  await daemon.gone([...more, ...ofSession(sessionId)]);
+  assert.deepEqual(ofSession(sessionId), [], 'a process carries the marker of the session');
+}
+
+// The highest RSS of the daemon while fn runs.
+export async function peakRss(daemon, fn) {
+  let peak = daemon.rss();
+  const timer = setInterval(() => { peak = Math.max(peak, daemon.rss() ?? 0); }, 4);
+
+  try {
+    return { result: await fn(), peak };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+// A daemon under a sanitizer or valgrind has another idea of memory: there it is only printed.
+const instrumented = (daemon) => /lib(asan|ubsan)|valgrind/.test(fs.readFileSync(`/proc/${daemon.pid}/maps`, 'latin1'));
+
+export function assertGrown(daemon, from, to, most, what = '') {
+  if (!instrumented(daemon))
+    assert.ok(to - from < most * 1048576, `RSS grew by ${mib(to - from)} MiB, more than ${most} ${what}`);
+}
+
+export async function calmAgain(daemon, base, most, ms = 15000) {
+  if (!instrumented(daemon))
+    await eventually(() => daemon.rss() < base + most * 1048576, `RSS back to normal, is ${mib(daemon.rss())} MiB`, ms);
+}
+
+export async function eventually(pred, what, ms = 10000) {
+  const end = Date.now() + ms * SLOW;
+  let value;
+
+  while (!(value = await pred())) {
+    assert.ok(Date.now() < end, `never happened: ${what}`);
+    await sleep(20);
+  }
+  return value;
+}
+
+// Which kind of cgroup the daemon uses for its children: v1, v2 or none.
+export async function cgroupKind(daemon) {
+  const { json } = await daemon.http('/ready', { token: daemon.token });
+
+  return json.cgroup;
+}
+
+// A number of /metrics, e.g. acpd_children.
+export async function metric(daemon, name) {
+  const { body } = await daemon.http('/metrics', { token: daemon.token });
+
+  return Number(body.match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1]);
+}
+
+// A daemon without privileges (so that no cgroup can be made): its own uid if we are root.
+export async function startPlain(opts = {}) {
+  if (process.getuid() !== 0)
+    return Daemon.start(opts);
+  const nobody = 65534;
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-plain-'));
+
+  for (const name of ['token', 'harnesses.json']) {
+    fs.writeFileSync(path.join(dir, name), '', { mode: 0o600 });
+    fs.chownSync(path.join(dir, name), nobody, nobody);
+  }
+  fs.chownSync(dir, nobody, nobody);
+  const d = await Daemon.start({ ...opts, dir, uid: nobody });
+  d.temporary = dir;
+  return d;
+}
+
+export function dropPlain(daemon) {
+  if (daemon.temporary && !process.env.ACPD_TEST_KEEP)
+    fs.rmSync(daemon.temporary, { recursive: true, force: true });
+}
