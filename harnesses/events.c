@@ -56,24 +56,35 @@ static int find_kind(struct jval name)
 	return -1;
 }
 
+/* Almost always the first member; then the rest need not be read for it. That it is the only one is checked below. */
+static struct jval update_name(struct slice update)
+{
+	struct jval v = { J_OBJECT, update };
+	struct slice key;
+	struct jiter it;
+
+	if (jiter_init(&it, v) && jiter_next(&it, &key, &v) && jkey_is(key, "sessionUpdate"))
+		return v;
+	return jobj_get(update, "sessionUpdate");
+}
+
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e)
 {
-	struct jslot slots[4] = { { .key = "sessionUpdate" } };
+	struct jslot slots[ARRAY_SIZE(rows[0].need) + 1] = { { .key = "sessionUpdate" } };
+	int kind = find_kind(update_name(update));
 	const struct update_row *row;
-	size_t n = 0;
-	int kind;
+	size_t n = 1;
 
-	kind = find_kind(jobj_get(update, "sessionUpdate"));
 	if (kind < 0)
 		return err_field(e, "update.sessionUpdate", "UPDATE_UNKNOWN",
 				 "unknown kind of update");
 	row = &rows[kind];
-	for (; n < ARRAY_SIZE(row->need) && row->need[n].key; n++)
-		slots[n] = (struct jslot){ .key = row->need[n].key };
+	for (; n <= ARRAY_SIZE(row->need) && row->need[n - 1].key; n++)
+		slots[n] = (struct jslot){ .key = row->need[n - 1].key };
 	if (jscan_object(update, slots, n) != JSCAN_OK)
 		return err_field(e, "update", "UPDATE_INVALID", "malformed %s", row->name);
-	for (size_t i = 0; i < n; i++)
-		if (slots[i].v.type != row->need[i].type)
+	for (size_t i = 1; i < n; i++)
+		if (slots[i].v.type != row->need[i - 1].type)
 			return err_field(e, slots[i].key, "UPDATE_INVALID", "%s without a valid %s",
 					 row->name, slots[i].key);
 	ret->kind = (enum harness_update)kind;

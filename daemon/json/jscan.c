@@ -181,29 +181,29 @@ static enum jscan_error scan_word(struct cur *c, const char *word)
 static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t n);
 static enum jscan_error scan_elements(struct cur *c);
 
-static enum jscan_error scan_container(struct cur *c, bool object)
+static enum jscan_error scan_container(struct cur *c, bool object, struct jslot *slots, size_t n)
 {
 	enum jscan_error e;
 
 	if (c->depth >= JSON_DEPTH_MAX)
 		return JSCAN_E_DEPTH;
 	c->depth++;
-	e = object ? scan_members(c, NULL, 0) : scan_elements(c);
+	e = object ? scan_members(c, slots, n) : scan_elements(c);
 	c->depth--;
 	return e;
 }
 
-static enum jscan_error scan_any(struct cur *c, enum jtype *type)
+static enum jscan_error scan_any(struct cur *c, enum jtype *type, struct jslot *in)
 {
 	if (c->p >= c->end)
 		return JSCAN_E_SYNTAX;
 	switch (*c->p) {
 	case '{':
 		*type = J_OBJECT;
-		return scan_container(c, true);
+		return scan_container(c, true, in ? in->sub : NULL, in ? in->nsub : 0);
 	case '[':
 		*type = J_ARRAY;
-		return scan_container(c, false);
+		return scan_container(c, false, NULL, 0);
 	case '"':
 		*type = J_STRING;
 		return scan_string(c);
@@ -246,7 +246,7 @@ static enum jscan_error scan_elements(struct cur *c)
 	}
 	while (more) {
 		enum jtype type;
-		enum jscan_error e = scan_any(c, &type);
+		enum jscan_error e = scan_any(c, &type, NULL);
 
 		if (!e)
 			e = scan_separator(c, ']', &more);
@@ -285,7 +285,7 @@ static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n
 		return JSCAN_E_SYNTAX;
 	skip_space(c);
 	value = c->p;
-	e = scan_any(c, &type);
+	e = scan_any(c, &type, slot);
 	if (e || !slot)
 		return e;
 	if (slot->v.type != J_NONE)
@@ -328,7 +328,7 @@ enum jscan_error jscan_value(struct slice text, struct jval *ret)
 	struct cur c = cur_of(text);
 	const unsigned char *start = c.p;
 	enum jtype type = J_NONE;
-	enum jscan_error e = scan_any(&c, &type);
+	enum jscan_error e = scan_any(&c, &type, NULL);
 
 	if (e)
 		return e;
@@ -338,13 +338,21 @@ enum jscan_error jscan_value(struct slice text, struct jval *ret)
 	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
 }
 
+static void clear_slots(struct jslot *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		slots[i].v = (struct jval){ J_NONE, SLICE_NONE };
+		if (slots[i].sub)
+			clear_slots(slots[i].sub, slots[i].nsub);
+	}
+}
+
 enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 {
 	struct cur c = cur_of(text);
 	enum jscan_error e;
 
-	for (size_t i = 0; i < n; i++)
-		slots[i].v = (struct jval){ J_NONE, SLICE_NONE };
+	clear_slots(slots, n);
 	if (c.p >= c.end || *c.p != '{') {
 		e = jscan_value(text, NULL);
 		return e ? e : JSCAN_E_NOT_OBJECT;
@@ -359,7 +367,7 @@ enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 
 struct jval jobj_get(struct slice object, const char *key)
 {
-	struct jslot slot = { key, { J_NONE, SLICE_NONE } };
+	struct jslot slot = { .key = key };
 
 	if (!object.p || jscan_object(object, &slot, 1) != JSCAN_OK)
 		return (struct jval){ J_NONE, SLICE_NONE };
@@ -394,7 +402,7 @@ bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret)
 		skip_space(&c);
 	}
 	start = c.p;
-	if (scan_any(&c, &ret->type))
+	if (scan_any(&c, &ret->type, NULL))
 		return false;
 	ret->raw = (struct slice){ (const char *)start, (size_t)(c.p - start) };
 	if (scan_separator(&c, 0, &more) && c.p < c.end)

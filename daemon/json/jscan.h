@@ -24,10 +24,13 @@ struct jval {
 	struct slice raw; /* the value's text, quotes and braces included */
 };
 
-/* One member to look for; the caller sets key, the scan sets v. */
+/* One member to look for; the caller sets key, the scan sets v. With sub, the members of an object there are looked for in
+ * the same pass. */
 struct jslot {
 	const char *key;
 	struct jval v;
+	struct jslot *sub;
+	size_t nsub;
 };
 
 enum jscan_error {

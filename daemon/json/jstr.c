@@ -95,8 +95,12 @@ bool jkey_is(struct slice raw_key, const char *key)
 	char plain[128];
 	ssize_t n;
 
-	if (!memchr(raw_key.p, '\\', raw_key.n))
-		return slice_is(raw_key, key);
+	size_t len = strlen(key);
+
+	if (raw_key.n == len && memcmp(raw_key.p, key, len) == 0)
+		return !memchr(key, '\\', len);
+	if (raw_key.n < len || !memchr(raw_key.p, '\\', raw_key.n))
+		return false;
 	if (raw_key.n > sizeof(plain))
 		return false;
 	n = unescape(raw_key, plain);

@@ -85,7 +85,8 @@ static void timer_arm(struct loop *l)
 	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(due / 1000),
 						 .tv_nsec = (long)(due % 1000) * 1000000 } };
 
-	if (due == l->armed)
+	/* too early is fine: it fires once in vain and is set right then; most timers are put off again and again */
+	if (due == l->armed || (l->armed && due > l->armed) || !due)
 		return;
 	timerfd_settime(l->timer_io.fd, TFD_TIMER_ABSTIME, &spec, NULL);
 	l->armed = due;

@@ -121,6 +121,7 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, str
 	n->acp = acp;
 	n->gate = gate;
 	n->http = http;
+	list_init(&n->dirty);
 	n->max_connections = cfg->max_connections;
 	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
 	return open_context(n, cfg, e) < 0 ? net_server_free(n) : n;
@@ -150,5 +151,6 @@ void net_server_run(struct net_server *n)
 			return;
 		/* what socket callbacks put off; what the loop put off ran inside it */
 		loop_run_deferred(n->loop);
+		ws_flush_dirty(n);
 	}
 }

@@ -12,12 +12,30 @@
 
 #define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
 
+static int ws_write(struct peer *p);
+
 static void ask_writeable(struct peer *p)
 {
 	if (p->asked)
 		return;
 	p->asked = true;
-	lws_callback_on_writable(p->wsi);
+	list_init(&p->dirty);
+	list_add_tail(&p->net->dirty, &p->dirty);
+}
+
+/* Called after every turn of the loop. What fits is written at once, which saves a round through poll; when lws still holds an
+ * earlier batch, or the connection is ending, the WRITEABLE callback does it. */
+void ws_flush_dirty(struct net_server *n)
+{
+	while (!list_empty(&n->dirty)) {
+		struct peer *p = list_first(&n->dirty, struct peer, dirty);
+
+		list_del(&p->dirty);
+		if (p->close_code || p->choked)
+			lws_callback_on_writable(p->wsi);
+		else if (ws_write(p) < 0)
+			lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+	}
 }
 
 static void on_dirty(void *ctx)
@@ -46,6 +64,7 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 
 	p->wsi = wsi;
 	p->net = n;
+	list_init(&p->dirty);
 	p->in = (struct buf){ .max = MESSAGE_MAX };
 	n->connections++;
 	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
@@ -56,6 +75,7 @@ void ws_closed(struct peer *p)
 {
 	if (!p->conn)
 		return;
+	list_del(&p->dirty);
 	p->conn = acp_conn_free(p->conn);
 	p->net->connections--;
 	buf_done(&p->in);
@@ -159,7 +179,8 @@ static int batch_write(struct peer *p, struct batch *b)
 	return r < 0 ? -1 : 0;
 }
 
-int ws_writeable(struct peer *p)
+/* One batch. -1: the connection is to be closed now. */
+static int ws_write(struct peer *p)
 {
 	struct batch b = { .at = p->net->batch + LWS_PRE, .cap = CONN_BATCH_BYTES };
 	bool more = false;
@@ -170,9 +191,20 @@ int ws_writeable(struct peer *p)
 		more = acp_conn_pump(p->conn, batch_add, &b);
 	if (batch_write(p, &b) < 0)
 		return -1;
+	/* lws refuses another write until its own callback has come round */
+	p->choked = lws_partial_buffered(p->wsi);
+	more |= p->choked;
 	if (more || (p->close_code && b.n + b.giant.n)) {
-		ask_writeable(p);
+		p->asked = true;
+		lws_callback_on_writable(p->wsi);
 		return 0;
 	}
 	return p->close_code ? refuse(p, (enum lws_close_status)p->close_code, p->close_reason) : 0;
+}
+
+int ws_writeable(struct peer *p)
+{
+	list_del(&p->dirty);
+	p->choked = false;
+	return ws_write(p);
 }

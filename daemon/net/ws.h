@@ -16,6 +16,7 @@ struct net_server {
 	struct lws_vhost *vhost;
 	lws_retry_bo_t keepalive;
 	unsigned connections, max_connections;
+	struct list dirty;    /* peers with output not yet offered to their sockets */
 	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
@@ -26,7 +27,9 @@ struct peer {
 	struct acp_conn *conn; /* WebSocket only */
 	struct buf in;	       /* a message that came in pieces */
 	bool skip;	       /* the rest of a binary message */
-	bool asked;	       /* a WRITEABLE callback is on its way */
+	struct list dirty;     /* in net->dirty */
+	bool choked;	       /* lws holds a part of our last batch */
+	bool asked;	       /* in that list, or a WRITEABLE callback is on its way */
 	int close_code;	       /* 0: open */
 	const char *close_reason;
 	struct buf reply;  /* HTTP only: body on its way */
@@ -52,3 +55,4 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi);
 int ws_receive(struct peer *p, const char *data, size_t n);
 int ws_writeable(struct peer *p);
 void ws_closed(struct peer *p);
+void ws_flush_dirty(struct net_server *n);

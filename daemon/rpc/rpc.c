@@ -89,10 +89,19 @@ static enum rpc_parse_result parse_response(struct jslot *s, struct rpc_msg *m)
 
 enum rpc_parse_result rpc_parse(struct slice text, struct rpc_msg *m, struct err *e)
 {
+	return rpc_parse_params(text, m, NULL, 0, e);
+}
+
+enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, struct jslot *params,
+				       size_t n, struct err *e)
+{
 	struct jslot s[S_MAX] = {
-		[S_JSONRPC] = { .key = "jsonrpc" }, [S_ID] = { .key = "id" },
-		[S_METHOD] = { .key = "method" },   [S_PARAMS] = { .key = "params" },
-		[S_RESULT] = { .key = "result" },   [S_ERROR] = { .key = "error" },
+		[S_JSONRPC] = { .key = "jsonrpc" },
+		[S_ID] = { .key = "id" },
+		[S_METHOD] = { .key = "method" },
+		[S_PARAMS] = { .key = "params", .sub = params, .nsub = n },
+		[S_RESULT] = { .key = "result" },
+		[S_ERROR] = { .key = "error" },
 	};
 	enum jscan_error scan = jscan_object(text, s, S_MAX);
 

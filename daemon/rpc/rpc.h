@@ -33,6 +33,9 @@ enum rpc_parse_result {
 };
 
 enum rpc_parse_result rpc_parse(struct slice text, struct rpc_msg *m, struct err *e);
+/* The same, and in the same pass looks for members of params. */
+enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, struct jslot *params,
+				       size_t n, struct err *e);
 
 void rpc_put_result(struct buf *b, struct slice id, struct slice result);
 /* data = {reason, field?, sessionId?, <extra members>}; extra is "" or raw members such as "\"known\":[]". */

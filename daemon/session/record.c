@@ -5,7 +5,6 @@
 #include "session/kinds.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #define CRC_TAIL (sizeof(",\"crc\":\"00000000\"}") - 1)
 
@@ -19,14 +18,22 @@ static void put_uint(struct buf *b, uint64_t v)
 	buf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
-static void put_crc(struct buf *b, uint32_t crc)
+/* The end of a line with its newline, CRC_TAIL + 1 bytes and NUL. */
+static void crc_text(char out[CRC_TAIL + 2], uint32_t crc)
 {
 	static const char digits[] = "0123456789abcdef";
-	char tail[] = ",\"crc\":\"00000000\"}\n";
 
+	memcpy(out, ",\"crc\":\"00000000\"}\n", CRC_TAIL + 2);
 	for (int i = 0; i < 8; i++)
-		tail[8 + i] = digits[crc >> (28 - 4 * i) & 15];
-	buf_add(b, tail, sizeof(tail) - 1);
+		out[8 + i] = digits[crc >> (28 - 4 * i) & 15];
+}
+
+static void put_crc(struct buf *b, uint32_t crc)
+{
+	char tail[CRC_TAIL + 2];
+
+	crc_text(tail, crc);
+	buf_add(b, tail, CRC_TAIL + 1);
 }
 
 int record_put(struct buf *b, const struct record *r, const char *kind)
@@ -88,12 +95,10 @@ static bool take_until(struct slice *s, char end, struct slice *ret)
 
 static bool crc_matches(struct slice line)
 {
-	char want[9];
-	unsigned got;
+	char want[CRC_TAIL + 2];
 
-	memcpy(want, line.p + line.n - CRC_TAIL + 8, 8);
-	want[8] = '\0';
-	return sscanf(want, "%8x", &got) == 1 && got == crc32c(0, line.p, line.n - CRC_TAIL);
+	crc_text(want, crc32c(0, line.p, line.n - CRC_TAIL));
+	return memcmp(want, line.p + line.n - CRC_TAIL, CRC_TAIL) == 0;
 }
 
 int record_parse(struct slice line, struct record *ret)

@@ -222,12 +222,12 @@ int harness_acp_start(struct harness *h, struct err *e)
 
 /* --- what the agent sends ------------------------------------------------------------------------- */
 
-static void on_update(struct harness *h, struct slice params)
+/* s: sessionId, update, _meta of the params, found while the line was parsed. */
+static void on_update(struct harness *h, const struct jslot *s)
 {
-	struct jslot s[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
 	struct harness_event ev = { 0 };
 
-	if (jscan_object(params, s, ARRAY_SIZE(s)) != JSCAN_OK || s[1].v.type != J_OBJECT)
+	if (s[1].v.type != J_OBJECT)
 		return;
 	/* a child session of the agent's own is not ours to show; before the open is answered the id is unknown */
 	if (h->native_id && !jstr_is(s[0].v, h->native_id))
@@ -243,12 +243,13 @@ static void on_update(struct harness *h, struct slice params)
 
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
+	struct jslot update[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
 	struct rpc_msg m;
 	struct err why;
 
 	if (!line.n)
 		return 0;
-	switch (rpc_parse(line, &m, &why)) {
+	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), &why)) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:
@@ -266,7 +267,7 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	else if (m.kind == RPC_REQUEST)
 		acp_on_request(h, &m);
 	else if (strcmp(m.method, "session/update") == 0)
-		on_update(h, m.params);
+		on_update(h, update);
 	else if (strcmp(m.method, "$/cancel_request") == 0)
 		acp_on_cancel_request(h, m.params);
 	return 0;
