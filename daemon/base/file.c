@@ -9,14 +9,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-int file_read(const char *path, size_t max, struct buf *ret)
+int file_read_fd(int fd, size_t max, struct buf *ret)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t start = buf_len(ret);
 	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		int r = buf_reserve(ret, 4096);
 
@@ -33,6 +30,13 @@ int file_read(const char *path, size_t max, struct buf *ret)
 		if (buf_len(ret) - start > max)
 			return -E2BIG;
 	}
+}
+
+int file_read(const char *path, size_t max, struct buf *ret)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : file_read_fd(fd, max, ret);
 }
 
 int file_write_all(int fd, const void *p, size_t n)

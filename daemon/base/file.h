@@ -7,6 +7,8 @@
 
 /* Appends the whole file to ret; -E2BIG beyond max bytes. */
 int file_read(const char *path, size_t max, struct buf *ret);
+/* The same from a descriptor, to its end. */
+int file_read_fd(int fd, size_t max, struct buf *ret);
 /* write(2) until all is out; handles EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n);
 /* Writes path.tmp and renames it over path. */

@@ -25,7 +25,7 @@
 #define CONN_BACKLOG_MAX (64 * MIB)     /* session output a reader may lag behind; above: close 1008 */
 #define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
-#define HANDSHAKE_SECS 30
+#define HANDSHAKE_SECS 15
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define HTTP_HEADERS_MAX 16384

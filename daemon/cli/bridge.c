@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "proc/lines.h"
+#include "json/jstr.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ struct bridge {
 	struct lines lines;
 	struct loop_timer grace;
 	int64_t open; /* requests of the client without an answer */
-	bool eof;
+	bool eof, unclaimed;
 	int code;
 };
 
@@ -54,8 +55,16 @@ static void take_line(struct bridge *b, struct slice line)
 
 	if (!line.n)
 		return;
-	if (rpc_parse(line, &m, &e) == RPC_PARSED && m.kind == RPC_REQUEST)
+	switch (rpc_parse(line, &m, &e)) {
+	case RPC_PARSED:
+		b->open += m.kind == RPC_REQUEST;
+		break;
+	case RPC_E_ANSWER: /* no request, but the daemon will say so */
 		b->open++;
+		break;
+	default:
+		break;
+	}
 	link_send(b->link, line);
 }
 
@@ -103,8 +112,11 @@ static void on_message(void *ctx, struct slice text)
 		finish(b, EXIT_FAILED); /* our client is gone */
 		return;
 	}
-	if (rpc_parse(text, &m, &e) == RPC_PARSED && m.kind == RPC_RESPONSE)
+	if (rpc_parse(text, &m, &e) == RPC_PARSED && m.kind == RPC_RESPONSE) {
 		b->open--;
+		b->unclaimed |=
+			jstr_is(jobj_get(jobj_get(m.error, "data").raw, "reason"), "UNCLAIMED");
+	}
 	maybe_close(b);
 }
 
@@ -112,8 +124,9 @@ static void on_closed(void *ctx, bool opened, const char *why)
 {
 	struct bridge *b = ctx;
 
-	if (!opened)
-		finish(b, fail(EXIT_UNREACHABLE, "%s", why));
+	if (!opened || b->unclaimed)
+		finish(b, fail(EXIT_UNREACHABLE, "%s",
+			       b->unclaimed ? "the daemon is not claimed" : why));
 	else if (b->eof)
 		finish(b, EXIT_DONE);
 	else

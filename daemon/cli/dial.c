@@ -14,7 +14,8 @@
 
 int read_token(const char *path, struct buf *ret, struct err *e)
 {
-	int r = file_read(path ? path : "/dev/stdin", TOKEN_MAX + 16, ret);
+	int r = path ? file_read(path, TOKEN_MAX + 16, ret) :
+		       file_read_fd(STDIN_FILENO, TOKEN_MAX + 16, ret);
 
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "%s: %s",

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum option_type { T_STR, T_INT, T_BOOL, T_WORD };
+enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST };
 
 struct option_row {
 	const char *name;
@@ -42,8 +42,8 @@ OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, 0
 OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
 OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
 OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
-OPT("allow-host", T_STR, SCOPE_SERVE, allow_host, 0, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
-OPT("allow-origin", T_STR, SCOPE_SERVE, allow_origin, 0, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
+OPT("allow-host", T_LIST, SCOPE_SERVE, allow_host, 0, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
+OPT("allow-origin", T_LIST, SCOPE_SERVE, allow_origin, 0, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
 OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),
 OPT("log", T_WORD, SCOPE_SERVE, log, 0, 0, 0, "info", "error warn info debug", "LEVEL", "least severe level that is logged", 0),
 OPT("journal", T_WORD, SCOPE_SERVE, journal, 0, 0, 0, "on", "on off", "on|off", "keep session events on disk; off: only the newest stay readable", 0),
@@ -87,6 +87,8 @@ static bool is_word(const char *words, const char *value)
 {
 	size_t n = strlen(value);
 
+	if (strchr(value, ' '))
+		return false;
 	for (const char *p = words; p; p = strchr(p, ' '), p += p != NULL)
 		if (n && strncmp(p, value, n) == 0 && (p[n] == ' ' || !p[n]))
 			return true;
@@ -104,6 +106,7 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 			return bad_value(r, value, e);
 		/* fall through */
 	case T_STR:
+	case T_LIST:
 		xstrset(slot(c, r), value);
 		return 0;
 	case T_BOOL:
@@ -187,11 +190,46 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 	return r;
 }
 
+/* getopt_long would take any unambiguous beginning: "--token SECRET" must not become --token-file. */
+static int check_names(unsigned scope, int argc, char **argv, struct err *e)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		size_t n = strcspn(argv[i], "="), k = 0;
+
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		while (k < N_ROWS && !((rows[k].scope & scope) && strlen(rows[k].name) == n - 2 &&
+				       strncmp(rows[k].name, argv[i] + 2, n - 2) == 0))
+			k++;
+		if (k == N_ROWS)
+			return err_field(e, argv[i], "OPTION_UNKNOWN", "%.*s: no such option",
+					 (int)n, argv[i]);
+		if (!argv[i][n] && rows[k].type != T_BOOL)
+			i++; /* its value */
+	}
+	return 0;
+}
+
+/* A list option may be repeated: the values are joined. */
+static int add_value(struct config *c, const struct option_row *row, bool again, const char *value,
+		     struct err *e)
+{
+	_cleanup_(freep) char *joined = NULL;
+	char **have = slot(c, row);
+
+	if (row->type != T_LIST || !again)
+		return set_value(c, row, row->type == T_BOOL ? "true" : value, e);
+	if (asprintf(&joined, "%s,%s", *have, value) < 0)
+		abort();
+	return set_value(c, row, joined, e);
+}
+
 static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
 {
 	struct option longs[N_ROWS + 1] = { { 0 } };
 	char shorts[2 * N_ROWS + 2] = ":", *s = shorts + 1;
 	size_t map[N_ROWS], n = 0;
+	bool seen[N_ROWS] = { false };
 	int ch, r = 0, index;
 
 	for (size_t i = 0; i < N_ROWS; i++) {
@@ -220,7 +258,8 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 			return err_field(e, argv[optind - 1], "OPTION_UNKNOWN", "%s: %s",
 					 argv[optind - 1],
 					 ch == ':' ? "needs a value" : "no such option");
-		r = set_value(c, row, row->type == T_BOOL ? "true" : optarg, e);
+		r = add_value(c, row, seen[row - rows], optarg, e);
+		seen[row - rows] = true;
 	}
 	if (r == 0 && optind < argc)
 		r = err_field(e, argv[optind], "ARGUMENT_UNEXPECTED", "'%s': unexpected argument",
@@ -235,6 +274,8 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 	memset(c, 0, sizeof(*c));
 	r = load_defaults(c, scope, e);
 	if (r == 0)
+		r = check_names(scope, argc, argv, e);
+	if (r == 0)
 		r = parse_argv(c, scope, argc, argv, e);
 	if (r == 0)
 		set_computed(c);
@@ -246,7 +287,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 void config_done(struct config *c)
 {
 	for (size_t i = 0; i < N_ROWS; i++)
-		if (rows[i].type == T_STR || rows[i].type == T_WORD) {
+		if (rows[i].type != T_INT && rows[i].type != T_BOOL) {
 			char **s = slot(c, &rows[i]);
 
 			free(*s);

@@ -61,17 +61,6 @@ static int code_of_stop(const char *reason)
 	return EXIT_FAILED;
 }
 
-static void failed(struct run *r, struct slice error)
-{
-	_cleanup_(freep) char *text = NULL;
-
-	jstr_decode(jobj_get(error, "message"), 4096, &text);
-	buf_add_slice(&r->error, error);
-	if (!r->cfg->json)
-		fail(EXIT_FAILED, "%s", text ? text : "the daemon reported an error");
-	finish(r, EXIT_FAILED);
-}
-
 static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct run *r = ctx;
@@ -80,11 +69,37 @@ static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 		finish(r, r->code);
 }
 
-static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+/* The session is of no use to anybody after us. */
+static void close_session(struct run *r, int code)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct run *r = ctx;
 	struct jw w = JW(&b);
+
+	r->code = code;
+	if (!r->session_id) {
+		finish(r, code);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->session_id);
+	jw_end_obj(&w);
+	call(r, "session/close", buf_slice(&b), on_closed_reply);
+}
+
+static void failed(struct run *r, struct slice error)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	jstr_decode(jobj_get(error, "message"), 4096, &text);
+	buf_add_slice(&r->error, error);
+	if (!r->cfg->json)
+		fail(EXIT_FAILED, "%s", text ? text : "the daemon reported an error");
+	close_session(r, EXIT_FAILED);
+}
+
+static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct run *r = ctx;
 
 	if (!m)
 		return;
@@ -94,11 +109,7 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	}
 	jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->stop_reason);
 	buf_add_slice(&r->usage, jobj_get(m->result, "usage").raw);
-	r->code = r->stop_reason ? code_of_stop(r->stop_reason) : EXIT_FAILED;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->session_id);
-	jw_end_obj(&w);
-	call(r, "session/close", buf_slice(&b), on_closed_reply);
+	close_session(r, r->stop_reason ? code_of_stop(r->stop_reason) : EXIT_FAILED);
 }
 
 static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -294,7 +305,7 @@ static int load_prompt(struct run *r, struct err *e)
 		r->prompt = xstrdup(r->cfg->prompt);
 		return 0;
 	}
-	if (file_read("/dev/stdin", MESSAGE_MAX, &b) < 0)
+	if (file_read_fd(STDIN_FILENO, MESSAGE_MAX, &b) < 0)
 		return err_field(e, "prompt", "OPTION_INVALID", "the prompt could not be read");
 	r->prompt = xstrndup(b.data ? b.data : "", b.len);
 	return 0;

@@ -170,11 +170,27 @@ static int make_workspaces(const struct config *c, struct err *e)
 	return 0;
 }
 
+static int check_token(const struct config *c, struct err *e)
+{
+	struct gate *g = gate_new(&(struct gate_config){ NULL, NULL, false });
+	int r = c->token_file ? gate_load(g, c->token_file, e) : 0;
+
+	gate_free(g);
+	if (r < 0)
+		err_wrap(e, "--token-file %s", c->token_file);
+	return r;
+}
+
 static int check_config(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
-	int port;
+	int port, r = check_token(c, e);
 
+	if (r < 0)
+		return r;
+	if (c->agent_user && !getpwnam(c->agent_user))
+		return err_field(e, "agent-user", "OPTION_INVALID",
+				 "--agent-user: no user named '%s'", c->agent_user);
 	if (!c->state)
 		return err_field(e, "state", "OPTION_INVALID",
 				 "--state is needed: there is no home directory");

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define BEARER_ITEM "acpd.bearer."
 #define SUBPROTOCOL "acp.v1"
@@ -75,10 +76,15 @@ static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
 int gate_load(struct gate *g, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = file_read(path, TOKEN_MAX + 16, &b);
+	struct stat sb;
+	int r = stat(path, &sb) < 0 ? -errno : 0;
 
 	if (r == -ENOENT)
 		return 0;
+	if (r == 0 && S_ISREG(sb.st_mode) && (sb.st_mode & 077))
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
+	if (r == 0)
+		r = file_read(path, TOKEN_MAX + 16, &b);
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
 	r = digest_of(trim(buf_slice(&b)), &g->token, e);

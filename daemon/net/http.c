@@ -36,6 +36,7 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 	n = MIN(buf_len(&r.body), sizeof(body) - LWS_PRE);
 	memcpy(body + LWS_PRE, r.body.data, n);
 	if (write_head(wsi, &r, extra_header, extra_value) == 0 &&
+	    !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) &&
 	    lws_write(wsi, body + LWS_PRE, n, LWS_WRITE_HTTP_FINAL) < 0)
 		n = 0;
 	buf_done(&r.body);

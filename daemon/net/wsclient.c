@@ -121,8 +121,8 @@ static int connect_url(struct wsclient *w, struct err *e)
 	const char *scheme, *address, *rest;
 	int port;
 
-	if (lws_parse_uri(copy, &scheme, &address, &port, &rest) ||
-	    (strcmp(scheme, "ws") != 0 && strcmp(scheme, "wss") != 0))
+	if (lws_parse_uri(copy, &scheme, &address, &port, &rest) || !*address || port < 1 ||
+	    port > 65535 || (strcmp(scheme, "ws") != 0 && strcmp(scheme, "wss") != 0))
 		return err_field(e, "url", "OPTION_INVALID",
 				 "--url: '%s' is not a ws:// or wss:// URL", w->url);
 	if (asprintf(&path, "/%s", rest) < 0 || asprintf(&host, "%s:%d", address, port) < 0)
