@@ -28,12 +28,12 @@ int buf_reserve(struct buf *b, size_t more)
 	size_t need, cap;
 	char *p;
 
-	if (b->cap - b->len >= more)
-		return 0;
 	if (more > max || buf_len(b) > max - more) {
 		b->failed = true;
 		return -E2BIG;
 	}
+	if (b->cap - b->len >= more)
+		return 0;
 	if (b->pos >= b->cap / 2)
 		buf_compact(b);
 	need = b->len + more;

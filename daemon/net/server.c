@@ -23,6 +23,10 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_RAW_RX_FILE:
 		loop_dispatch(n->loop);
 		return 0;
+	case LWS_CALLBACK_RAW_ADOPT:
+	case LWS_CALLBACK_RAW_CONNECTED:
+	case LWS_CALLBACK_RAW_RX:
+		return -1; /* lws turns CONNECT into a raw socket without asking, and would keep it for ever */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		/* h2c would hide the handshake from the checks below */
 		if (strcasecmp(in, "websocket") != 0)

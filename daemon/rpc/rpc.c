@@ -78,7 +78,7 @@ static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, stru
 static enum rpc_parse_result parse_response(struct jslot *s, struct rpc_msg *m)
 {
 	m->kind = RPC_RESPONSE;
-	if (s[S_ERROR].v.type == J_OBJECT)
+	if (s[S_ERROR].v.type != J_NONE && s[S_ERROR].v.type != J_NULL)
 		m->error = s[S_ERROR].v.raw;
 	else if (s[S_RESULT].v.type != J_NONE)
 		m->result = s[S_RESULT].v.raw;
@@ -108,8 +108,11 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	memset(m, 0, sizeof(*m));
 	if (scan != JSCAN_OK)
 		return refuse_scan(scan, text, m, e);
-	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2)
+	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2) {
+		err_set(e, -EINVAL, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+			"the request id is too long");
 		return RPC_E_ID_TOO_LONG;
+	}
 	m->id = s[S_ID].v.raw;
 	if (s[S_ID].v.type != J_NONE && !id_type_ok(s[S_ID].v.type))
 		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",

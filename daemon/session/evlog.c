@@ -333,13 +333,35 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	return 0;
 }
 
+static uint64_t tail_behind(const struct evlog *l, uint64_t seq)
+{
+	uint64_t n = 0;
+
+	list_each(b, (struct list *)&l->blocks, struct block, link) {
+		size_t at = 0;
+
+		if (b->first >= seq) {
+			n += b->used;
+			continue;
+		}
+		while (at < b->used) {
+			struct item it;
+
+			memcpy(&it, b->data + at, sizeof(it));
+			n += it.seq >= seq ? item_size(it.len) : 0;
+			at += item_size(it.len);
+		}
+	}
+	return n;
+}
+
 uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
 {
 	uint64_t end = (uint64_t)l->written + buf_len(&l->pending);
 
 	if (seq > l->last)
 		return 0;
-	if (l->fd < 0)
-		return l->tail_bytes;
+	if (seq >= l->tail_first || l->fd < 0)
+		return tail_behind(l, seq);
 	return end - (uint64_t)index_find(l, seq);
 }

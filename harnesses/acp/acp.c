@@ -48,6 +48,14 @@ static void open_failed(struct harness *h, struct err *e)
 	h->host.ops->failed(h->host.ctx, e);
 }
 
+static void open_unread(struct harness *h)
+{
+	struct err e;
+
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "the harness does not read");
+	open_failed(h, &e);
+}
+
 /* An error answer during the opening calls. */
 static void open_refused(struct harness *h, const char *what, struct slice error)
 {
@@ -67,6 +75,12 @@ static void put_session(struct harness *h, struct jw *w)
 }
 
 static void send_open(struct harness *h);
+
+static void forget_native_id(struct harness *h)
+{
+	free(h->native_id);
+	h->native_id = NULL;
+}
 
 static void report_ready(struct harness *h, struct slice result, bool restored)
 {
@@ -104,8 +118,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 		return;
 	}
 	if (!restoring) {
-		free(h->native_id);
-		h->native_id = NULL;
+		forget_native_id(h);
 		if (jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &h->native_id) < 0) {
 			err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 				"the harness opened a session without a sessionId");
@@ -124,7 +137,6 @@ static void send_open(struct harness *h)
 			     h->can_resume ? "session/resume" :
 					     "session/load";
 	struct jw w = JW(&b);
-	struct err e;
 
 	jw_obj(&w, NULL);
 	if (restore)
@@ -134,13 +146,12 @@ static void send_open(struct harness *h)
 	if (h->caps.additional_dirs && h->additional_dirs)
 		jw_raw(&w, "additionalDirectories", slice_of(h->additional_dirs));
 	jw_end_obj(&w);
+	if (!restore)
+		forget_native_id(h); /* what comes from now on is of the new session */
 	h->phase = PHASE_OPEN;
 	h->replaying = restore && !h->can_resume;
-	if (call(h, method, buf_slice(&b), on_opened, restore) < 0) {
-		err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
-			"the harness does not read");
-		open_failed(h, &e);
-	}
+	if (call(h, method, buf_slice(&b), on_opened, restore) < 0)
+		open_unread(h);
 }
 
 static void on_authenticated(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -164,7 +175,8 @@ static void send_authenticate(struct harness *h)
 	jw_str(&w, "methodId", h->auth_method);
 	jw_end_obj(&w);
 	h->phase = PHASE_AUTHENTICATE;
-	call(h, "authenticate", buf_slice(&b), on_authenticated, 0);
+	if (call(h, "authenticate", buf_slice(&b), on_authenticated, 0) < 0)
+		open_unread(h);
 }
 
 static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -241,26 +253,44 @@ static void on_update(struct harness *h, const struct jslot *s)
 	h->host.ops->event(h->host.ctx, &ev);
 }
 
+static bool is_blank(struct slice line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if (line.p[i] != ' ' && line.p[i] != '\t')
+			return false;
+	return true;
+}
+
+/* A banner before the handshake is forgiven, a protocol fault after it is not. */
+static int not_a_message(struct harness *h, struct slice line, const struct err *why, struct err *e)
+{
+	if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
+	    h->banner_lines++ < BANNER_LINES_MAX)
+		return 0;
+	return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+		       "the harness wrote a line that is not a JSON-RPC message: %s", why->msg);
+}
+
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
 	struct jslot update[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
 	struct rpc_msg m;
 	struct err why;
 
-	if (!line.n)
+	if (is_blank(line))
 		return 0;
 	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), &why)) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:
 		return 0;
+	case RPC_E_ANSWER:
+		if (slice_is(m.id, "null"))
+			return not_a_message(h, line, &why, e);
+		acp_refuse(h, m.id, why.rpc, why.reason, why.msg);
+		return 0;
 	default:
-		if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
-		    h->banner_lines++ < BANNER_LINES_MAX)
-			return 0;
-		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-			       "the harness wrote a line that is not a JSON-RPC message: %s",
-			       why.msg);
+		return not_a_message(h, line, &why, e);
 	}
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */

@@ -20,8 +20,7 @@ static void ask_free(struct ask *a)
 	free(a);
 }
 
-static void refuse_request(struct harness *h, struct slice id, int code, const char *reason,
-			   const char *text)
+void acp_refuse(struct harness *h, struct slice id, int code, const char *reason, const char *text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
@@ -39,13 +38,12 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 	struct ask *a;
 
 	if (!permission && !(elicitation && h->elicitation)) {
-		refuse_request(h, m->id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
-			       "Method not found");
+		acp_refuse(h, m->id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 		return;
 	}
 	if (permission && acp_permission_check(m->params) < 0) {
-		refuse_request(h, m->id, RPC_INVALID_PARAMS, "PARAMS_INVALID",
-			       "malformed permission request");
+		acp_refuse(h, m->id, RPC_INVALID_PARAMS, "PARAMS_INVALID",
+			   "malformed permission request");
 		return;
 	}
 	a = new0(struct ask);
@@ -66,7 +64,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 
 		if (!slice_is(id, a->rpc_id))
 			continue;
-		refuse_request(h, id, RPC_CANCELLED, "CANCELLED", "Request cancelled");
+		acp_refuse(h, id, RPC_CANCELLED, "CANCELLED", "Request cancelled");
 		ask_free(a);
 		h->host.ops->unask(h->host.ctx, ask);
 		return;

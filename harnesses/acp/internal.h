@@ -34,6 +34,7 @@ struct harness {
 /* acp.c: one message to the child. */
 int acp_send(struct harness *h, struct buf *b);
 /* asks.c */
+void acp_refuse(struct harness *h, struct slice id, int code, const char *reason, const char *text);
 void acp_on_request(struct harness *h, const struct rpc_msg *m);
 void acp_on_cancel_request(struct harness *h, struct slice params);
 void acp_asks_free(struct harness *h);

@@ -43,6 +43,7 @@ static void error_message(struct slice error, struct turn_error *ret)
 	if (jstr_decode(jobj_get(error, "message"), 64 * KIB, &text) < 0 || !*text)
 		text = xstrdup("the harness reported an error without a message");
 	snprintf(ret->message, sizeof(ret->message), "%s", text);
+	err_flatten(ret->message);
 }
 
 void acp_error_classify(struct slice error, struct turn_error *ret)
