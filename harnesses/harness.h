@@ -46,6 +46,7 @@ struct harness_def {
 	size_t nenv;
 	struct harness_caps caps;
 	char *auth_methods; /* raw JSON array for initialize; NULL: none */
+	bool configured;    /* added or changed by the manifest */
 };
 
 enum harness_mode { HARNESS_NEW, HARNESS_RESTORE };

@@ -229,7 +229,7 @@ static int apply_entry(struct harness_def *d, struct entry *en, const char *pref
 	}
 	if (r == 0 && en->env.n)
 		r = parse_env(en->env, prefix, d, e);
-	if (r == 0 && !d->command)
+	if (r == 0 && (!d->command || !*d->command))
 		r = err_field(e, "command", "FIELD_MISSING", "%scommand is required", prefix);
 	return r;
 }
@@ -248,7 +248,9 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 	if (r < 0)
 		return r;
 	d = (struct harness_def *)harness_table_find(t, en.id);
-	if (d && (size_t)(d - t->defs) >= t->first_manifest && index > 0) {
+	if (!*en.id) {
+		r = err_field(e, "id", "FIELD_INVALID", "%sid must not be empty", prefix);
+	} else if (d && d->configured) {
 		r = err_field(e, "id", "DUPLICATE", "%sid '%s' appears twice", prefix, en.id);
 	} else {
 		if (!d) {
@@ -256,6 +258,9 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 			d->id = xstrdup(en.id);
 			d->ops = &harness_acp;
 		}
+		d->configured = true;
+		if (index == 0)
+			t->first_manifest = (size_t)(d - t->defs);
 		r = apply_entry(d, &en, prefix, e);
 	}
 	jdec_free(entry_fields, &en);
@@ -286,6 +291,15 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 	return r;
 }
 
+/* Raw parts of it end up in messages that are lines; line breaks can only be white space between tokens. */
+static struct slice one_line(struct buf *b)
+{
+	for (size_t i = b->pos; i < b->len; i++)
+		if (b->data[i] == '\n' || b->data[i] == '\r')
+			b->data[i] = ' ';
+	return buf_slice(b);
+}
+
 int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -293,17 +307,21 @@ int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 
 	*t = (struct harness_table){ 0 };
 	add_builtins(t);
-	t->first_manifest = t->n;
-	if (!path)
+	t->first_manifest = SIZE_MAX;
+	if (!path) {
+		t->first_manifest = t->n;
 		return 0;
+	}
 	r = file_read(path, MANIFEST_MAX, &b);
 	if (r < 0)
 		r = err_set(e, r, 0, "MANIFEST_UNREADABLE", "%s", strerror(-r));
 	else
-		r = load_manifest(t, buf_slice(&b), e);
+		r = load_manifest(t, one_line(&b), e);
 	if (r < 0) {
 		err_wrap(e, "%s", path);
 		harness_table_done(t);
+	} else if (t->first_manifest == SIZE_MAX) {
+		t->first_manifest = t->n;
 	}
 	return r;
 }

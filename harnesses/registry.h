@@ -15,7 +15,7 @@
 struct harness_table {
 	struct harness_def *defs;
 	size_t n;
-	size_t first_manifest; /* index of the manifest's first entry; n if there is none */
+	size_t first_manifest; /* index of the harness that the manifest names first; n if there is none */
 };
 
 /* path NULL: built-in rows only. */

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define LOG_STRING_MAX 8192 /* of one value; the rest is cut off */
+
 static enum log_level current = LOG_INFO;
 static const char *const names[] = { "error", "warn", "info", "debug" };
 
@@ -30,8 +32,10 @@ int log_level_parse(const char *s)
 /* Own escaper: base/ may not use json/. Bytes outside printable ASCII are shown as \u00XX. */
 static void log_string(struct buf *b, const char *s)
 {
+	const char *end = s + strnlen(s, LOG_STRING_MAX);
+
 	buf_putc(b, '"');
-	for (; *s; s++) {
+	for (; s < end; s++) {
 		unsigned char c = (unsigned char)*s;
 
 		if (c == '"' || c == '\\')
@@ -46,7 +50,7 @@ static void log_string(struct buf *b, const char *s)
 
 void log_write(enum log_level level, const char *mod, const char *msg, ...)
 {
-	_cleanup_(buf_done) struct buf b = { .max = 64 * 1024 };
+	_cleanup_(buf_done) struct buf b = { .max = 1024 * 1024 };
 	char now[CLOCK_ISO_SIZE];
 	const char *key;
 	va_list ap;

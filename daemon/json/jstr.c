@@ -92,7 +92,7 @@ static ssize_t unescape(struct slice raw, char *out)
 
 bool jkey_is(struct slice raw_key, const char *key)
 {
-	char plain[128];
+	_cleanup_(freep) char *plain = NULL;
 	ssize_t n;
 
 	size_t len = strlen(key);
@@ -101,7 +101,8 @@ bool jkey_is(struct slice raw_key, const char *key)
 		return !memchr(key, '\\', len);
 	if (raw_key.n < len || !memchr(raw_key.p, '\\', raw_key.n))
 		return false;
-	if (raw_key.n > sizeof(plain))
+	plain = malloc(raw_key.n);
+	if (!plain)
 		return false;
 	n = unescape(raw_key, plain);
 	return n >= 0 && slice_is((struct slice){ plain, (size_t)n }, key);

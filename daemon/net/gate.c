@@ -116,7 +116,9 @@ static bool in_list(const char *list, struct slice item)
 	while (list && *list) {
 		size_t n = strcspn(list, ",");
 
-		if (n == item.n && strncasecmp(list, item.p, n) == 0)
+		struct slice own = trim((struct slice){ list, n });
+
+		if (own.n == item.n && strncasecmp(own.p, item.p, own.n) == 0)
 			return true;
 		list += n + (list[n] == ',');
 	}
@@ -128,12 +130,14 @@ static struct slice host_name(struct slice host)
 {
 	const char *end = host.p + host.n, *colon;
 
-	if (host.n && host.p[0] == '[')
-		colon = memchr(host.p, ']', host.n) ?
-				(const char *)memchr(host.p, ']', host.n) + 1 :
-				end;
-	else
+	if (host.n && host.p[0] == '[') {
+		colon = memchr(host.p, ']', host.n);
+		colon = colon ? colon + 1 : end;
+		if (colon < end && *colon != ':')
+			return SLICE_NONE; /* something else follows the literal */
+	} else {
 		colon = memchr(host.p, ':', host.n);
+	}
 	return colon ? (struct slice){ host.p, (size_t)(colon - host.p) } : host;
 }
 
@@ -214,7 +218,7 @@ static bool protocol_matches(const struct gate *g, struct slice protocols)
 	struct slice item;
 
 	while (next_item(&protocols, &item)) {
-		unsigned char token[TOKEN_MAX];
+		unsigned char token[2 * TOKEN_MAX];
 		bool ok;
 		int n;
 

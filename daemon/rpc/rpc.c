@@ -77,13 +77,13 @@ static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, stru
 
 static enum rpc_parse_result parse_response(struct jslot *s, struct rpc_msg *m)
 {
+	bool no_error = s[S_ERROR].v.type == J_NONE || s[S_ERROR].v.type == J_NULL;
+
 	m->kind = RPC_RESPONSE;
-	if (s[S_ERROR].v.type != J_NONE && s[S_ERROR].v.type != J_NULL)
-		m->error = s[S_ERROR].v.raw;
-	else if (s[S_RESULT].v.type != J_NONE)
+	if (s[S_RESULT].v.type != J_NONE && no_error)
 		m->result = s[S_RESULT].v.raw;
-	else
-		return RPC_E_IGNORE;
+	else /* an odd error still answers the call that waits for it */
+		m->error = s[S_ERROR].v.type == J_OBJECT ? s[S_ERROR].v.raw : SLICE("{}");
 	return RPC_PARSED;
 }
 

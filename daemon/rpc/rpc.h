@@ -22,7 +22,7 @@ struct rpc_msg {
 	char method[METHOD_NAME_MAX + 1];
 	struct slice params; /* raw object; "{}" if absent or null */
 	struct slice result; /* responses: raw value, or empty */
-	struct slice error;  /* responses: raw value, by the rules an object; or empty */
+	struct slice error;  /* responses: raw object, "{}" for an error that is none; or empty */
 };
 
 enum rpc_parse_result {

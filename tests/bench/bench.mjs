@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// make bench: what the daemon costs, each figure beside a bare reference of the same run. It prints and never fails on
+// a figure. BENCH_QUICK=1 makes a short run of it, to see that it works.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import * as procs from '../lib/procs.mjs';
+import {
+  ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, figures, harnessFile, pipe, placements, printMachine,
+  program, rounds, scratch, sleep,
+} from './rig.mjs';
+
+const quick = process.env.BENCH_QUICK === '1';
+const N = quick
+  ? { starts: 5, rounds: 1, turns: 500, updates: 100_000, conns: 50, sessions: 20, stalled: 200_000 }
+  : { starts: 40, rounds: 5, turns: 3000, updates: 1_000_000, conns: 200, sessions: 100, stalled: 1_500_000 };
+const SIZE = 200;
+
+const counted = { lost: 0, doubled: 0, gaps: 0, updates: 0 };
+
+// The journal is on, so whatever is missing is a fault.
+function tally(results) {
+  for (const r of results) {
+    counted.lost += r.lost;
+    counted.doubled += r.doubled;
+    counted.gaps += r.gaps;
+    counted.updates += r.got;
+  }
+}
+
+async function exec(table) {
+  const token = path.join(scratch, 'token');
+  const dir = path.join(scratch, 'start');
+
+  fs.writeFileSync(token, 'a-token-for-the-benchmark\n', { mode: 0o600 });
+  const serve = [ACPD, 'serve', '--listen', '127.0.0.1:@PORT@', '--state', path.join(dir, 'state'), '--run-dir',
+    path.join(dir, 'run'), '--workspaces', path.join(dir, 'ws'), '--token-file', token, '--harness-config', harnessFile()];
+  const start = (until, ...argv) => figures(program('start'), [N.starts, until, ...argv]);
+  const run = await start('/health', ...serve);
+  const relay = await start('/health', program('bare'), '@PORT@');
+  const nothing = await start('exit', 'true');
+  const version = await start('exit', ACPD, '--version');
+
+  table.add({
+    what: `exec to healthy, median of ${N.starts}`, unit: 'ms', value: run.median, bar: 10,
+    refs: [{ name: 'bare relay', value: relay.median }, { name: 'exec true', value: nothing.median },
+      { name: 'acpd --version', value: version.median }],
+    note: `${run.min.toFixed(1)} to ${run.max.toFixed(1)}`,
+  });
+}
+
+async function idle(table) {
+  const targets = [await acpd(), await bare()];
+
+  await sleep(3000);
+  const [us, ref] = targets.map(({ pid }) => ({
+    rss: procs.rss(pid), pss: procs.pss(pid), dirty: procs.privateDirty(pid),
+  }));
+  const row = (what, key, bar) => table.add({
+    what, unit: 'mib', value: us[key], bar, refs: [{ name: 'bare relay', value: ref[key] }],
+  });
+
+  row('idle RSS, 3 s after start', 'rss', 6 * MIB);
+  row('idle PSS', 'pss', 3.5 * MIB);
+  row('idle private dirty', 'dirty', 1.5 * MIB);
+  for (const target of targets)
+    await target.stop();
+}
+
+async function units(table) {
+  const daemon = await acpd({ maxConnections: N.conns + 10 });
+  const relay = await bare();
+  const conns = await client(daemon, 'conns', { n: N.conns });
+  const plain = await client(relay, 'conns', { n: N.conns, transport: 'tcp' });
+
+  await daemon.stop();
+  table.add({
+    what: `RSS per idle connection, of ${N.conns}`, unit: 'kib', value: conns.rss, bar: 8 * KIB,
+    refs: [{ name: 'bare relay', value: plain.rss }], note: `private dirty ${(conns.dirty / KIB).toFixed(1)} KiB`,
+  });
+  const other = await acpd();
+  // A session falls idle 5 s after its last turn.
+  const sessions = await client(other, 'sessions', { n: N.sessions, settle: 6500 });
+
+  table.add({
+    what: `RSS per idle session, of ${N.sessions}, after a turn each`, unit: 'kib', value: sessions.rss, bar: 32 * KIB,
+    refs: [{ name: 'PSS of its agent', value: procs.pss(procs.descendants(relay.pid)[0].pid) }],
+    note: `private dirty ${(sessions.dirty / KIB).toFixed(1)} KiB`,
+  });
+  await other.stop();
+  await relay.stop();
+}
+
+async function roundTrips(table) {
+  for (const { name, cores } of placements()) {
+    const [plain, relay, us, off] = await rounds(
+      N.rounds, [pipe, bare, acpd, () => acpd({ journal: 'off' })], 'rtt', { n: N.turns, cores },
+    );
+    const row = (what, key, bar, refs) => table.add({
+      what, unit: 'us', value: best(us, key), bar,
+      refs: refs.map(([label, r]) => ({ name: label, value: best(r, key) })),
+    });
+
+    tally(us);
+    table.section(`round trip of a prompt turn, ${name}`);
+    row('p50', 'p50_us', 1.5 * best(plain, 'p50_us'), [['bare pipe', plain], ['bare relay', relay], ['journal off', off]]);
+    row('p50, the bar taken against the bare relay', 'p50_us', 1.5 * best(relay, 'p50_us'), [['bare relay', relay]]);
+    row('p99', 'p99_us', undefined, [['bare pipe', plain], ['bare relay', relay], ['journal off', off]]);
+    row('CPU of the daemon', 'cpu_us', 15, [['bare relay', relay], ['journal off', off]]);
+  }
+}
+
+async function updates(table, work, name, cores) {
+  const n = work === 'flood' ? N.updates : N.updates / 2;
+  const [plain, relay, on, off] = await rounds(
+    N.rounds, [pipe, bare, acpd, () => acpd({ journal: 'off' })], work, { n, size: SIZE, cores },
+  );
+  const rates = (r) => best(r, 'per_s', Math.max);
+  const refs = [{ name: 'bare pipe', value: rates(plain) }, { name: 'bare relay', value: rates(relay) }];
+  const cpu = { name: 'bare relay', value: best(relay, 'cpu_us') };
+  const gaps = off.reduce((sum, r) => sum + r.gaps, 0);
+
+  tally(on);
+  table.section(`updates of ${SIZE} B, written ${work === 'flood' ? 'in blocks of 64 KiB' : 'line by line'}, ${name}`);
+  table.add({ what: 'journal on', unit: 'rate', value: rates(on), bar: 300_000, atLeast: true, refs });
+  table.add({ what: 'journal on, CPU each', unit: 'us2', value: best(on, 'cpu_us'), bar: 3, refs: [cpu] });
+  table.add({
+    what: 'journal off', unit: 'rate', value: rates(off), bar: 300_000, atLeast: true, refs,
+    note: `${gaps} gaps announced, ${off.reduce((sum, r) => sum + r.lost, 0)} updates in them`,
+  });
+  table.add({ what: 'journal off, CPU each', unit: 'us2', value: best(off, 'cpu_us'), bar: 3, refs: [cpu] });
+  table.add({ what: 'journal on, peak RSS meanwhile', unit: 'mib', value: best(on, 'peak_rss', Math.max) });
+}
+
+async function stalled(table) {
+  const mb = Math.round(N.stalled * SIZE / 1e6);
+  const run = async (flags, params) => {
+    const target = await acpd(flags);
+
+    try {
+      return await client(target, 'stall', { n: N.stalled, size: SIZE, ...params });
+    } finally {
+      await target.stop();
+    }
+  };
+  const closed = await run();
+  const waits = await run({ backlogMax: 4 * 1024 * MIB }, { read: 1 });
+  const off = await run({ journal: 'off' });
+  const row = (what, r, note) => table.add({
+    what, unit: 'mib', value: r.grown, bar: 64 * MIB, note: `${note}; ${(r.written / 1e6).toFixed(0)} MB produced`,
+  });
+
+  tally([waits]);
+  table.section(`a reader that stalls while ${mb} MB are produced: growth of the daemon`);
+  row('closed past the default --backlog-max', closed, `close code ${closed.close}`);
+  row('never closed, reads it all afterwards', waits,
+    `then ${waits.got} read, ${waits.lost} lost, ${waits.doubled} doubled, peak ${(waits.peak_read / MIB).toFixed(1)} MiB`);
+  row('journal off', off, `close code ${off.close}, ${off.gaps} gaps announced`);
+}
+
+// Loading a session again reads all of its journal: what a client that lost its history has to wait for.
+async function replay(table) {
+  const [[us]] = await rounds(1, [acpd], 'load', { n: N.updates, size: SIZE });
+
+  table.section(`a second connection loads a session of ${N.updates} updates`);
+  table.add({
+    what: 'replay from the journal', unit: 'rate', value: us.per_s,
+    note: us.close ? `CLOSED with ${us.close} after ${us.got}` : `${us.got} came, ${us.lost} lost, ${us.doubled} doubled`,
+  });
+  table.add({ what: 'replay, CPU each', unit: 'us2', value: us.cpu_us });
+}
+
+function strippedSize(file) {
+  const copy = path.join(scratch, 'stripped');
+
+  execFileSync('strip', ['-o', copy, file]);
+  return fs.statSync(copy).size;
+}
+
+printMachine();
+const table = new Table('acpd beside bare references');
+
+await exec(table);
+await idle(table);
+await units(table);
+await roundTrips(table);
+for (const { name, cores } of placements()) {
+  await updates(table, 'flood', name, cores);
+  await updates(table, 'lineflood', name, cores);
+}
+await stalled(table);
+await replay(table);
+table.section('the rest');
+table.add({
+  what: 'binary, stripped', unit: 'kib', value: strippedSize(ACPD), bar: 1024 * KIB,
+  refs: [{ name: 'bare relay', value: strippedSize(program('bare')) }, { name: 'stub agent', value: strippedSize(STUB) }],
+});
+table.add({
+  what: 'updates lost or doubled, journal on', unit: 'count', value: counted.lost + counted.doubled + counted.gaps, bar: 0,
+  note: `of ${counted.updates}`,
+});
+table.end();

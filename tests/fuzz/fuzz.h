@@ -1,0 +1,78 @@
+/*
+ * fuzz.h - what the fuzz targets share. Each target is one entry point with invariants that hold for every input; the
+ * same object runs its corpus as an ordinary program (main.c) and hunts under libFuzzer (make fuzz).
+ *
+ * FUZZ_CHECK is an assert that is never compiled out. exact() gives the bytes without anything behind them, so that the
+ * sanitizers see a read too far.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/util.h"
+#include "json/jscan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FUZZ_CHECK(condition)                                                                      \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__,          \
+				#condition);                                                       \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static inline struct slice exact(const void *p, size_t n)
+{
+	char *copy = malloc(n ? n : 1);
+
+	FUZZ_CHECK(copy);
+	if (n)
+		memcpy(copy, p, n);
+	return (struct slice){ copy, n };
+}
+
+static inline void exact_free(struct slice *s)
+{
+	free((void *)(uintptr_t)s->p);
+}
+
+/* A part of the text of a line: inside it, or empty. */
+static inline bool slice_inside(struct slice part, struct slice whole)
+{
+	return !part.n || (part.p >= whole.p && part.p + part.n <= whole.p + whole.n);
+}
+
+/* The error is fit to be shown: one line, terminated, with a reason. */
+static inline void check_err(const struct err *e)
+{
+	FUZZ_CHECK(memchr(e->msg, 0, sizeof(e->msg)) && memchr(e->field, 0, sizeof(e->field)));
+	FUZZ_CHECK(memchr(e->reason, 0, sizeof(e->reason)) && e->reason[0] && e->msg[0]);
+	for (const char *p = e->msg; *p; p++)
+		FUZZ_CHECK((unsigned char)*p >= 0x20 && *p != 0x7f);
+}
+
+static inline bool is_json(struct slice text, enum jtype type)
+{
+	struct jval v;
+
+	return jscan_value(text, &v) == JSCAN_OK && (type == J_NONE || v.type == type);
+}
+
+/* Takes the next piece up to the separator byte; false at the end. */
+static inline bool next_piece(struct slice *rest, char separator, struct slice *piece)
+{
+	const char *at;
+
+	if (!rest->p)
+		return false;
+	at = rest->n ? memchr(rest->p, separator, rest->n) : NULL;
+	*piece = (struct slice){ rest->p, at ? (size_t)(at - rest->p) : rest->n };
+	*rest = at ? (struct slice){ at + 1, rest->n - piece->n - 1 } : SLICE_NONE;
+	return true;
+}

@@ -1,0 +1,43 @@
+#include "unit.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char dir[64];
+
+const char *scratch_dir(void)
+{
+	return dir;
+}
+
+const char *scratch_path(const char *name)
+{
+	static char paths[2][4096];
+	static unsigned turn;
+	char *p = paths[turn++ % 2];
+
+	snprintf(p, sizeof(paths[0]), "%s/%s", dir, name);
+	return p;
+}
+
+void scratch_write(const char *name, const void *p, size_t n)
+{
+	int fd = open(scratch_path(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(file_write_all(fd, p, n), 0);
+	close(fd);
+}
+
+int scratch_setup(void **state _unused_)
+{
+	snprintf(dir, sizeof(dir), "/tmp/acpd-unit-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+int scratch_done(void **state _unused_)
+{
+	return file_remove_tree(dir);
+}

@@ -1,0 +1,146 @@
+/* SHA-256, its text form, and base64url as browsers send it. */
+#include "unit.h"
+
+#include "digest/digest.h"
+
+static void test_sha256_vectors(void **state _unused_)
+{
+	static const struct {
+		const char *text, *hex;
+	} rows[] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char hex[SHA256_HEX];
+		struct sha256 d, back;
+
+		assert_int_equal(sha256_of(slice_of(rows[i].text), &d), 0);
+		sha256_hex(&d, hex);
+		assert_string_equal(hex, rows[i].hex);
+		assert_int_equal(sha256_from_hex(slice_of(hex), &back), 0);
+		assert_true(sha256_equal(&d, &back));
+	}
+}
+
+static void test_million_a(void **state _unused_)
+{
+	_cleanup_(freep) char *a = xalloc(1000000);
+	char hex[SHA256_HEX];
+	struct sha256 d;
+
+	memset(a, 'a', 1000000);
+	assert_int_equal(sha256_of((struct slice){ a, 1000000 }, &d), 0);
+	sha256_hex(&d, hex);
+	assert_string_equal(hex,
+			    "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+static void test_equal(void **state _unused_)
+{
+	struct sha256 a, b;
+
+	sha256_of(SLICE("x"), &a);
+	for (int bit = 0; bit < 8 * SHA256_BYTES; bit++) {
+		b = a;
+		b.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		assert_false(sha256_equal(&a, &b));
+	}
+}
+
+static void test_from_hex(void **state _unused_)
+{
+	char hex[] = "BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+	struct sha256 d;
+
+	assert_int_equal(sha256_from_hex(slice_of(hex), &d), 0);
+	assert_int_equal(d.bytes[0], 0xba);
+	assert_int_equal(sha256_from_hex((struct slice){ hex, 63 }, &d), -EINVAL);
+	assert_int_equal(sha256_from_hex(SLICE_NONE, &d), -EINVAL);
+	for (size_t at = 0; at < 64; at += 9) {
+		for (int c = 0; c < 256; c++) {
+			char keep = hex[at];
+			bool digit = c && strchr("0123456789abcdefABCDEF", c);
+
+			hex[at] = (char)c;
+			assert_int_equal(sha256_from_hex((struct slice){ hex, 64 }, &d),
+					 digit ? 0 : -EINVAL);
+			hex[at] = keep;
+		}
+	}
+}
+
+static int decode(const char *text, char *out)
+{
+	_cleanup_(slice_freep) struct slice in = exact_copy(slice_of(text));
+	_cleanup_(freep) unsigned char *exact = malloc(in.n ? in.n : 1);
+	int n = base64url_decode(in, exact);
+
+	if (n > 0)
+		memcpy(out, exact, (size_t)n);
+	return n;
+}
+
+static void test_base64url(void **state _unused_)
+{
+	static const struct {
+		const char *text, *bytes;
+	} rows[] = {
+		{ "", "" },
+		{ "Zg", "f" },
+		{ "Zm8", "fo" },
+		{ "Zm9v", "foo" },
+		{ "Zm9vYg", "foob" },
+		{ "Zm9vYmE", "fooba" },
+		{ "Zm9vYmFy", "foobar" },
+		{ "_-A", "\xff\xe0" },
+		{ "-_-_", "\xfb\xff\xbf" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char out[16];
+
+		assert_int_equal(decode(rows[i].text, out), strlen(rows[i].bytes));
+		assert_memory_equal(out, rows[i].bytes, strlen(rows[i].bytes));
+	}
+}
+
+static void test_base64url_refused(void **state _unused_)
+{
+	static const char *const rows[] = { "Z",      "Zm9vY", "Zg==", "Zg=",	"Zm8=",
+					    "Zm+v",   "Zm/v",  "Zm 9", "Zm9\n", "\xc3\xa9",
+					    "Zm9v\n", ".",     "Zm9*" };
+	static const char nul[] = { 'Z', 'm', 0, 'v' };
+	unsigned char out[8];
+	char room[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (decode(rows[i], room) != -EINVAL)
+			fail_row(i, rows[i]);
+	assert_int_equal(base64url_decode((struct slice){ nul, 4 }, out), -EINVAL);
+}
+
+static void test_wipe(void **state _unused_)
+{
+	char secret[] = "a secret";
+
+	secret_wipe(secret, sizeof(secret));
+	for (size_t i = 0; i < sizeof(secret); i++)
+		assert_int_equal(secret[i], 0);
+	secret_wipe(NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_million_a),
+		cmocka_unit_test(test_equal),	       cmocka_unit_test(test_from_hex),
+		cmocka_unit_test(test_base64url),      cmocka_unit_test(test_base64url_refused),
+		cmocka_unit_test(test_wipe),
+	};
+
+	return RUN(tests, NULL, NULL);
+}

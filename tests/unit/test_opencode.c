@@ -1,0 +1,212 @@
+/* OpenCode's plan: a private, quiet environment and a configuration that speaks to the given provider and no other. */
+#include "unit.h"
+
+#include "harnesses/opencode/opencode.h"
+#include "harnesses/plan.h"
+#include "json/jstr.h"
+
+static struct harness_plan plan;
+static struct err e;
+
+static int teardown(void **state _unused_)
+{
+	harness_plan_done(&plan);
+	return 0;
+}
+
+static int make(const char *provider)
+{
+	char *args[] = { "acp", "--flag", NULL };
+	struct harness_def def = { .id = "opencode", .command = "/opt/opencode", .args = args };
+	struct harness_req req = { .cwd = "/ws",
+				   .home = "/state/homes/s1",
+				   .provider = slice_of(provider) };
+
+	harness_plan_done(&plan);
+	memset(&e, 0, sizeof(e));
+	return harness_opencode.plan(&def, &req, &plan, &e);
+}
+
+static struct slice config(void)
+{
+	const char *text = harness_plan_getenv(&plan, "OPENCODE_CONFIG_CONTENT");
+
+	assert_non_null(text);
+	assert_int_equal(jscan_object(slice_of(text), NULL, 0), JSCAN_OK);
+	return slice_of(text);
+}
+
+/* The value at a path of member names, separated by '>'. */
+static struct jval at(const char *path)
+{
+	struct jval v = { J_OBJECT, config() };
+	char name[300];
+
+	while (*path) {
+		size_t n = strcspn(path, ">");
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, path);
+		v = jobj_get(v.raw, name);
+		path += n + (path[n] == '>');
+	}
+	return v;
+}
+
+static void test_without_provider(void **state _unused_)
+{
+	assert_int_equal(make(NULL), 0);
+	assert_string_equal(plan.argv[0], "/opt/opencode");
+	assert_string_equal(plan.argv[1], "acp");
+	assert_string_equal(plan.argv[2], "--flag");
+	assert_null(plan.argv[3]);
+	assert_int_equal(at("provider").type, J_NONE);
+	assert_int_equal(at("model").type, J_NONE);
+	assert_int_equal(at("autoupdate").type, J_FALSE);
+	assert_text(at("share").raw, "\"disabled\"");
+	assert_text(at("permission>bash").raw, "\"ask\"");
+	assert_text(at("permission>edit").raw, "\"ask\"");
+	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
+}
+
+static void test_environment_is_private_and_quiet(void **state _unused_)
+{
+	static const struct {
+		const char *name, *value;
+	} rows[] = {
+		{ "XDG_CONFIG_HOME", "/state/homes/s1/.config" },
+		{ "XDG_DATA_HOME", "/state/homes/s1/.local/share" },
+		{ "XDG_STATE_HOME", "/state/homes/s1/.local/state" },
+		{ "XDG_CACHE_HOME", "/state/homes/s1/.cache" },
+		{ "OPENCODE_DISABLE_AUTOUPDATE", "1" },
+		{ "OPENCODE_DISABLE_MODELS_FETCH", "1" },
+		{ "OPENCODE_DISABLE_SHARE", "1" },
+	};
+
+	assert_int_equal(make(NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *value = harness_plan_getenv(&plan, rows[i].name);
+
+		assert_non_null(value);
+		assert_string_equal(value, rows[i].value);
+	}
+}
+
+static void test_provider_apis(void **state _unused_)
+{
+	static const struct {
+		const char *api, *npm;
+	} rows[] = {
+		{ "openai-chat", "\"@ai-sdk/openai-compatible\"" },
+		{ "openai-responses", "\"@ai-sdk/openai\"" },
+		{ "anthropic", "\"@ai-sdk/anthropic\"" },
+		{ "google", "\"@ai-sdk/google\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char provider[200];
+
+		snprintf(
+			provider, sizeof(provider),
+			"{\"api\":\"%s\",\"baseUrl\":\"http://127.0.0.1:1/v1\",\"key\":\"sk-secret\",\"model\":\"m-1\"}",
+			rows[i].api);
+		assert_int_equal(make(provider), 0);
+		assert_text(at("provider>acpd>npm").raw, rows[i].npm);
+		assert_text(at("provider>acpd>options>baseURL").raw, "\"http://127.0.0.1:1/v1\"");
+		assert_text(at("provider>acpd>options>apiKey").raw, "\"{env:ACPD_PROVIDER_KEY}\"");
+		assert_int_equal(at("provider>acpd>models>m-1").type, J_OBJECT);
+		assert_text(at("model").raw, "\"acpd/m-1\"");
+		assert_text(at("small_model").raw, "\"acpd/m-1\"");
+		assert_text(at("enabled_providers").raw, "[\"acpd\"]");
+		assert_string_equal(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"), "sk-secret");
+	}
+}
+
+/* The key is in one variable only: not in the configuration, not in the arguments. */
+static void test_key_stays_in_its_variable(void **state _unused_)
+{
+	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"sk-secret\",\"model\":\"m\"}"), 0);
+	for (size_t i = 0; i < plan.nargs; i++)
+		assert_null(strstr(plan.argv[i], "sk-secret"));
+	for (size_t i = 0; i < plan.nenv; i++)
+		assert_true(!strstr(plan.env[i].value, "sk-secret") ||
+			    strcmp(plan.env[i].name, "ACPD_PROVIDER_KEY") == 0);
+	for (size_t i = 0; i < plan.nfiles; i++)
+		assert_true(!plan.files[i].value || !strstr(plan.files[i].value, "sk-secret"));
+	assert_int_equal(at("provider>acpd>options>baseURL").type, J_NONE);
+}
+
+static void test_headers_and_odd_names(void **state _unused_)
+{
+	assert_int_equal(
+		make("{\"api\":\"openai-chat\",\"key\":\"k\\\"ey\",\"model\":\"vendor/m \\\"x\\\"\","
+		     "\"headers\":{\"X-A\": \"1\"},\"unknown\":[1]}"),
+		0);
+	assert_text(at("provider>acpd>options>headers").raw, "{\"X-A\": \"1\"}");
+	assert_int_equal(at("provider>acpd>models>vendor/m \"x\"").type, J_OBJECT);
+	assert_true(jstr_is(at("model"), "acpd/vendor/m \"x\""));
+	assert_string_equal(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"), "k\"ey");
+}
+
+static void test_longest_model(void **state _unused_)
+{
+	char provider[400], path[300] = "provider>acpd>models>", want[300] = "acpd/";
+	size_t n = strlen(path);
+
+	memset(path + n, 'm', 256);
+	memset(want + 5, 'm', 256);
+	snprintf(provider, sizeof(provider), "{\"api\":\"google\",\"key\":\"k\",\"model\":\"%s\"}",
+		 path + n);
+	assert_int_equal(make(provider), 0);
+	assert_int_equal(at(path).type, J_OBJECT);
+	assert_true(jstr_is(at("model"), want));
+}
+
+static void test_refused_providers(void **state _unused_)
+{
+	static const struct {
+		const char *provider, *field, *reason;
+	} rows[] = {
+		{ "{\"api\":\"cohere\",\"key\":\"k\",\"model\":\"m\"}", "api",
+		  "PROVIDER_API_UNSUPPORTED" },
+		{ "{\"api\":\"\",\"key\":\"k\",\"model\":\"m\"}", "api",
+		  "PROVIDER_API_UNSUPPORTED" },
+		{ "{\"api\":\"Anthropic\",\"key\":\"k\",\"model\":\"m\"}", "api",
+		  "PROVIDER_API_UNSUPPORTED" },
+		{ "{\"key\":\"k\",\"model\":\"m\"}", "api", "FIELD_MISSING" },
+		{ "{\"api\":7,\"key\":\"k\",\"model\":\"m\"}", "api", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"model\":\"m\"}", "key", "FIELD_MISSING" },
+		{ "{\"api\":\"google\",\"key\":\"k\"}", "model", "FIELD_MISSING" },
+		{ "{\"api\":\"google\",\"key\":\"a\\u0000b\",\"model\":\"m\"}", "key",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"model\":\"m\",\"headers\":[]}", "headers",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"model\":\"m\",\"baseUrl\":{}}", "baseUrl",
+		  "FIELD_INVALID" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char field[80];
+
+		if (make(rows[i].provider) != -EINVAL)
+			fail_row(i, rows[i].provider);
+		snprintf(field, sizeof(field), "_meta.acpd.provider.%s", rows[i].field);
+		assert_string_equal(e.field, field);
+		assert_string_equal(e.reason, rows[i].reason);
+		assert_int_equal(e.rpc, RPC_INVALID_PARAMS);
+		assert_null(strstr(e.msg, "k\"")); /* no key in a message */
+	}
+}
+
+#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_without_provider),      T(test_environment_is_private_and_quiet),
+		T(test_provider_apis),	       T(test_key_stays_in_its_variable),
+		T(test_headers_and_odd_names), T(test_longest_model),
+		T(test_refused_providers),
+	};
+
+	return RUN(tests, NULL, NULL);
+}

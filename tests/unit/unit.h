@@ -1,0 +1,60 @@
+/*
+ * unit.h - what all unit tests share: cmocka behind the headers it needs, text as expectation, a scratch directory.
+ *
+ * Input under test is handed over as an exact heap copy (exact_copy), so that the sanitizers and valgrind see a read of
+ * even one byte too many. Tables of cases name the failing row by its index and text.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define RUN(tests, setup, teardown) cmocka_run_group_tests(tests, setup, teardown)
+
+/* A copy with no byte behind it; the caller frees .p. */
+static inline struct slice exact_copy(struct slice s)
+{
+	char *p = malloc(s.n ? s.n : 1);
+
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	return (struct slice){ p, s.n };
+}
+
+static inline void slice_freep(struct slice *s)
+{
+	free((void *)(uintptr_t)s->p);
+}
+
+static inline void check_text(struct slice got, const char *want, const char *file, int line)
+{
+	if (slice_is(got, want))
+		return;
+	print_error("%s:%d:\n  want: %s\n  got:  %.*s\n", file, line, want, (int)got.n, got.p);
+	_fail(file, line);
+}
+
+/* The bytes of a slice are exactly this text. */
+#define assert_text(slice, want) check_text(slice, want, __FILE__, __LINE__)
+#define assert_buf(buffer, want) check_text(buf_slice(buffer), want, __FILE__, __LINE__)
+/* A row of a table of cases is wrong. */
+#define fail_row(i, text) fail_msg("row %zu: %s", (size_t)(i), text)
+
+/* A directory of this test, empty; scratch_done removes it. */
+const char *scratch_dir(void);
+/* A path in it, overwritten by the second call after. */
+const char *scratch_path(const char *name);
+void scratch_write(const char *name, const void *p, size_t n);
+int scratch_setup(void **state);
+int scratch_done(void **state);
