@@ -232,7 +232,10 @@ int64_t script_deadline(const struct session *s)
 	if (p->wait == WAIT_TIME)
 		return p->deadline;
 	/* a flood, or a script that paused for a full stdout, goes on at once; while stdout is full its POLLOUT wakes us */
-	return (p->wait == WAIT_FLOOD || p->wait == WAIT_NONE) && !out_wants_write() && out_held_until() == 0 ? 0 : -1;
+	return (p->wait == WAIT_FLOOD || p->wait == WAIT_NONE) && !out_wants_write() &&
+			       out_held_until() == 0 ?
+		       0 :
+		       -1;
 }
 
 void ask(struct prompt *p, enum ask_kind kind, const char *method, const char *params_json)

@@ -103,10 +103,11 @@ static void test_odd_errors_keep_their_id(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (parse(rows[i]) != RPC_E_IGNORE)
+		if (parse(rows[i]) != RPC_PARSED)
 			fail_row(i, rows[i]);
 		assert_int_equal(m.kind, RPC_RESPONSE);
 		assert_text(m.id, "3");
+		assert_text(m.error, "{}");
 	}
 }
 

@@ -66,7 +66,7 @@ test('57 a harness that does not hear the cancel is bounded: the turn ends, the 
 
 test('57 a cancelled turn is "cancelled" even when the harness answers it with an error or dies of it', async () => {
   for (const end of ['error -32603 interrupted', 'crash exit 1', 'stop end_turn']) {
-    const { c, sessionId, turn } = await running(`echo begun\nsleep 300 nocancel\nnocancel\n${end}`);
+    const { c, sessionId, turn } = await running(`echo begun\nnocancel\nsleep 300\n${end}`);
 
     c.cancel(sessionId);
     const { result } = await deadline(turn.answer, 5000, `the cancelled turn with ${end}`);
@@ -149,10 +149,23 @@ test('59 a client that refuses the withdrawn request with -32800 is as good', as
 
   c.cancel(sessionId);
   await c.waitFor((m) => m.method === '$/cancel_request');
-  await silent(c, () => c.respondError(asked.id, -32800, 'Request cancelled'));
+  c.respondError(asked.id, -32800, 'Request cancelled');
   assert.equal((await turn.answer).result.stopReason, 'cancelled');
+  await silent(c, () => c.respondError(asked.id, -32800, 'Request cancelled'));
   c.onPermission('allow');
   assert.equal((await say(c, sessionId, 'perm t2')).text, 'permission:allow');
+});
+
+test('59 a harness that does not hear the cancel still has its question answered "cancelled", and lives', async () => {
+  const { c, sessionId } = await rig.session();
+  const pid = (await say(c, sessionId, 'self')).text;
+  const turn = c.startPrompt(sessionId, 'nocancel\nperm t1\necho after');
+
+  await c.waitRequest('session/request_permission');
+  c.cancel(sessionId);
+  await c.waitFor((m) => m.method === '$/cancel_request');
+  assert.equal((await turn.answer).result.stopReason, 'cancelled');
+  assert.equal((await say(c, sessionId, 'self')).text, pid, 'there was no need to kill it');
 });
 
 test('60 $/cancel_request for a running prompt: one response, "cancelled"', async () => {
@@ -193,6 +206,17 @@ test('60 unknown ids, and ids of our own requests, match nothing', async () => {
   c.respond(asked.id, { outcome: { outcome: 'selected', optionId: 'allow' } });
   assert.equal((await turn.answer).result.stopReason, 'end_turn');
   assert.deepEqual(c.chunks(sessionId), ['permission:allow']);
+});
+
+test('60 a number that only begins like the id of a prompt is another id', async () => {
+  const { c, sessionId } = await rig.session();
+  const turn = c.request('session/prompt', c.promptParams(sessionId, 'echo a\nsleep 300\necho b'), { id: 41 });
+
+  await c.waitUpdate('agent_message_chunk');
+  for (const requestId of [412, 4, -41, 41.5, '41', [41], { id: 41 }])
+    c.notify('$/cancel_request', { requestId });
+  assert.equal((await turn.answer).result.stopReason, 'end_turn');
+  assert.deepEqual(c.chunks(sessionId), ['a', 'b']);
 });
 
 test('60 $/cancel_request as a request is unknown', async () => {

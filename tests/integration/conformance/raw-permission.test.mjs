@@ -60,6 +60,18 @@ test('61 an error answer counts as a rejection, "method not found" too', async (
   }
 });
 
+test('61 a response with neither a sound result nor a sound error counts as a rejection', async () => {
+  const { c, sessionId } = await rig.session();
+
+  for (const [i, odd] of [{ error: 'not an object' }, { error: 5 }, { error: null, result: 'x' }].entries()) {
+    c.onRequest('session/request_permission', (params, msg) => {
+      c.send({ jsonrpc: '2.0', id: msg.id, ...odd });
+      return new Promise(() => {});
+    });
+    assert.equal((await say(c, sessionId, `perm o${i}`)).text, 'permission:reject', JSON.stringify(odd));
+  }
+});
+
 test('62 the request carries options with unique ids and a tool call with its id', async () => {
   const { c, sessionId } = await rig.session();
   const turn = c.startPrompt(sessionId, 'perm call-1');

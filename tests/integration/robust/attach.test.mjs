@@ -31,7 +31,8 @@ const errorOf = async (request) => {
   return msg.error;
 };
 const idle = () => eventually(async () => await metric(d, 'acpd_turns_running') === 0, 'the turns to end');
-const userTexts = (client, sessionId) => client.updatesOf(sessionId, 'user_message_chunk').map((u) => u.update.content.text);
+const userTexts = (client, sessionId) => client.updatesOf(sessionId, 'user_message_chunk')
+  .map((u) => u.update.content.text);
 
 async function pair(opts = {}) {
   const a = await d.client(opts.a);
@@ -359,7 +360,8 @@ describe('a prompt with a key', () => {
     for (let k = 0; k < 12; k++)
       assert.equal((await last.prompt(sessionId, `echo ${k}; sleep 20`, keyed(`key ${k}`))).stopReason, 'end_turn');
     await last.prompt(sessionId, 'RECALL');
-    assert.deepEqual(JSON.parse(last.chunks(sessionId).at(-1)), Array.from({ length: 12 }, (_, k) => `echo ${k}; sleep 20`));
+    const each = Array.from({ length: 12 }, (_, k) => `echo ${k}; sleep 20`);
+    assert.deepEqual(JSON.parse(last.chunks(sessionId).at(-1)), each);
     await end(sessionId, last);
   });
 
@@ -383,20 +385,24 @@ describe('a prompt with a key', () => {
 });
 
 describe('a busy session', () => {
+  const busy = (whenBusy) => ({ meta: { acpd: { whenBusy } } });
+
   test('queues in order; whenBusy reject is refused with SESSION_BUSY', async () => {
     const { a, b, sessionId } = await pair();
     const order = [];
     const requests = [1, 2, 3, 4].map((i) => a.startPrompt(sessionId, `echo ${i}; sleep 30`));
 
-    requests.forEach((r, i) => r.answer.then((m) => order.push([i + 1, m.result.stopReason, m.result._meta.acpd.turn])));
-    const { error } = await failing(a, sessionId, 'echo no', { meta: { acpd: { whenBusy: 'reject' } } });
+    requests.forEach((r, i) => r.answer.then(({ result }) => {
+      order.push([i + 1, result.stopReason, result._meta.acpd.turn]);
+    }));
+    const { error } = await failing(a, sessionId, 'echo no', busy('reject'));
     assert.equal(error.data.reason, 'SESSION_BUSY');
-    assert.equal((await failing(a, sessionId, 'echo no', { meta: { acpd: { whenBusy: 'maybe' } } })).error.code, -32602);
-    await a.prompt(sessionId, 'echo 5', { meta: { acpd: { whenBusy: 'queue' } } });
+    assert.equal((await failing(a, sessionId, 'echo no', busy('maybe'))).error.code, -32602);
+    await a.prompt(sessionId, 'echo 5', busy('queue'));
     assert.deepEqual(order, [1, 2, 3, 4].map((i) => [i, 'end_turn', i]));
     assert.deepEqual(a.chunks(sessionId), ['1', '2', '3', '4', '5']);
     assert.deepEqual(turnEnds(a, sessionId).map((e) => e.turn), [1, 2, 3, 4, 5]);
-    assert.equal((await a.prompt(sessionId, 'echo 6', { meta: { acpd: { whenBusy: 'reject' } } })).stopReason, 'end_turn');
+    assert.equal((await a.prompt(sessionId, 'echo 6', busy('reject'))).stopReason, 'end_turn');
     await end(sessionId, b, a);
   });
 

@@ -7,7 +7,9 @@ import { test, describe, before, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { Neighbour, Tape, assertGrown, calmAgain, failing, mib, ofSession, peakRss, sessionGone, turnEnds } from './rig.mjs';
+import {
+  Neighbour, Tape, assertGrown, calmAgain, failing, mib, ofSession, peakRss, sessionGone, turnEnds,
+} from './rig.mjs';
 
 const MIB = 1048576;
 let d, c, neighbour;
@@ -270,7 +272,9 @@ describe('a harness that writes huge or torn lines', () => {
 });
 
 describe('a harness that answers wrongly or not at all', () => {
-  for (const [what, script] of [['twice', 'dup'], ['with ids nobody used', 'wrongid'], ['and speaks on after it', 'late']]) {
+  for (const [what, script] of [
+    ['twice', 'dup'], ['with ids nobody used', 'wrongid'], ['and speaks on after it', 'late'],
+  ]) {
     test(`answers ${what}: the turn ends once, the process stays`, async () => {
       const { sessionId } = await c.newSession();
       const old = leader(sessionId);

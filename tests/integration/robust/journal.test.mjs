@@ -86,7 +86,8 @@ describe('what is in it', () => {
     const { sessionId } = await c.newSession();
 
     c.onPermission('allow');
-    await c.prompt(sessionId, 'echo one; think two; tool t1 edit A title; perm t2; plan; usage; title Named; mode code');
+    await c.prompt(sessionId, 'echo one; think two; tool t1 edit A title; perm t2; plan; usage; title Named');
+    await c.prompt(sessionId, 'mode code; echo mode');
     await c.prompt(sessionId, 'echo "quotes" \\\\ back \\n newline é 😀; flood 500 300');
     await failing(c, sessionId, 'echo bad; crash exit 3');
     const request = c.startPrompt(sessionId, 'echo long; sleep 60000');
@@ -108,7 +109,7 @@ describe('what is in it', () => {
       assert.deepEqual(m, sent.get(n), `event ${n}`);
       assert.equal(k, m.method === '_acpd/turn_end' ? 'turn_end' : m.params.update.sessionUpdate);
     }
-    assert.equal(own, 4);
+    assert.equal(own, 5);
     assert.ok([...sent.keys()].every((n) => n <= events.length), 'nothing was sent that is not in it');
     const head = records[0];
     assert.equal(head.n, 0);
@@ -166,7 +167,9 @@ describe('what is in it', () => {
 
 describe('what must not be in it', () => {
   const secret = (name) => `SECRET-${name}-${'0123456789abcdef'.repeat(2)}`;
-  const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: secret('key'), headers: { 'X-Auth': secret('header') } };
+  const provider = {
+    api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: secret('key'), headers: { 'X-Auth': secret('header') },
+  };
   const env = { STUB_SECRET: secret('env'), OTHER_SECRET: secret('other') };
   const secrets = [provider.key, provider.headers['X-Auth'], ...Object.values(env)];
 
@@ -192,7 +195,8 @@ describe('what must not be in it', () => {
     await a.prompt(sessionId, 'echo hello; meta; getparams; clientcaps');
     nowhere(own, 'while it runs');
     // What the harness itself says on stderr before it dies is logged, without them.
-    await failing(a, sessionId, `stderr the key is ${env.STUB_SECRET} and ${provider.key} indeed; sleep 50; crash exit 3`);
+    const leak = `stderr the key is ${env.STUB_SECRET} and ${provider.key} indeed`;
+    await failing(a, sessionId, `${leak}; sleep 50; crash exit 3`);
     await own.waitLog((l) => l.msg === 'harness ended');
     assert.deepEqual(findIn(own.stderr), [], 'stderr of a harness in the log');
     await a.load(sessionId, { meta });

@@ -90,9 +90,13 @@ function suite(name, { start, cgroup }) {
         c = await d.client();
       });
       after(async () => {
-        await d.stop();
-        killed(families.flat());
-        dropPlain(d);
+        try {
+          await d.stop();
+        } finally {
+          await d.discard();
+          killed(families.flat());
+          dropPlain(d);
+        }
       });
 
       for (const [what, end] of [
@@ -268,7 +272,8 @@ function suite(name, { start, cgroup }) {
 
         if (!usable)
           return;
-        const family = await born(c, (await c.newSession()).sessionId, ['setsid', 'double', 'ignoreterm'], '; ignoreterm');
+        const { sessionId } = await c.newSession();
+        const family = await born(c, sessionId, ['setsid', 'double', 'ignoreterm'], '; ignoreterm');
         d.child.kill('SIGTERM');
         await sleep(300);
         await d.kill9();

@@ -307,9 +307,15 @@ export async function startPlain(opts = {}) {
     fs.chownSync(path.join(dir, name), nobody, nobody);
   }
   fs.chownSync(dir, nobody, nobody);
-  const d = await Daemon.start({ ...opts, dir, uid: nobody });
-  d.temporary = dir;
-  return d;
+  try {
+    const d = await Daemon.start({ ...opts, dir, uid: nobody });
+
+    d.temporary = dir;
+    return d;
+  } catch (e) {
+    fs.rmSync(dir, { recursive: true, force: true });
+    throw e;
+  }
 }
 
 export function dropPlain(daemon) {
