@@ -76,8 +76,10 @@ int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 
 int file_mkdirs(const char *path, mode_t mode)
 {
-	_cleanup_(freep) char *p = xstrdup(path);
+	_cleanup_(freep) char *p = xstrndup(path, strlen(path));
 
+	if (!*p)
+		return -ENOENT;
 	for (char *s = p + 1; *s; s++) {
 		if (*s != '/')
 			continue;

@@ -115,7 +115,7 @@ int jdec_object(struct slice text, const struct jfield *fields, const char *pref
 	for (; fields[n].name; n++) {
 		if (n >= JDEC_FIELDS_MAX)
 			abort(); /* a table too long is a bug, caught by the first test that uses it */
-		slots[n].key = fields[n].name;
+		slots[n] = (struct jslot){ .key = fields[n].name };
 	}
 	scan = jscan_object(text, slots, n);
 	if (scan != JSCAN_OK)

@@ -41,7 +41,7 @@ static void error_message(struct slice error, struct turn_error *ret)
 	_cleanup_(freep) char *text = NULL;
 
 	if (jstr_decode(jobj_get(error, "message"), 64 * KIB, &text) < 0 || !*text)
-		text = xstrdup("the harness reported an error without a message");
+		xstrset(&text, "the harness reported an error without a message");
 	snprintf(ret->message, sizeof(ret->message), "%s", text);
 	err_flatten(ret->message);
 }
