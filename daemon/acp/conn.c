@@ -60,14 +60,16 @@ static uint64_t conn_backlog(const struct acp_conn *c)
 /* True if the reader is to be given up. */
 static bool conn_too_slow(struct acp_conn *c, uint64_t backlog)
 {
-	uint64_t now = clock_mono_ms();
+	uint64_t now = clock_mono_ms(), still;
 
-	if (c->sent_bytes != c->sent_seen || backlog < CONN_BACKLOG_SOFT) {
+	/* a reader that takes something is not too slow, however much it asked for */
+	if (!c->stalled_since || c->sent_bytes != c->sent_seen || backlog < CONN_BACKLOG_SOFT) {
 		c->sent_seen = c->sent_bytes;
 		c->stalled_since = now;
 	}
-	return backlog > c->srv->backlog_max || c->out_bytes > CONN_QUEUE_MAX ||
-	       now - c->stalled_since > CONN_STALL_MS;
+	still = now - c->stalled_since;
+	return (backlog > c->srv->backlog_max && still > CONN_LAG_MS) ||
+	       c->out_bytes > CONN_QUEUE_MAX || still > CONN_STALL_MS;
 }
 
 static void watch_readers(void *ctx)
@@ -78,8 +80,10 @@ static void watch_readers(void *ctx)
 	list_each(c, &srv->conns, struct acp_conn, link) {
 		uint64_t backlog = c->phase == CONN_CLOSING ? 0 : conn_backlog(c);
 
-		if (!backlog)
+		if (!backlog) {
+			c->stalled_since = 0;
 			continue;
+		}
 		again = true;
 		if (conn_too_slow(c, backlog))
 			conn_close(c, 1008, "Reader too slow");
@@ -92,10 +96,8 @@ void conn_dirty(struct acp_conn *c)
 {
 	if (c->phase == CONN_CLOSING)
 		return;
-	if (!c->srv->watch_timer.due) {
-		c->stalled_since = clock_mono_ms();
+	if (!c->srv->watch_timer.due)
 		loop_timer_set(c->srv->loop, &c->srv->watch_timer, WATCH_MS, watch_readers, c->srv);
-	}
 	c->transport.dirty(c->transport.ctx);
 }
 

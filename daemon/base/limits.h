@@ -23,6 +23,7 @@
 #define CONN_BATCH_BYTES (256 * KIB)    /* frames laid out for one socket write */
 #define CONN_QUEUE_MAX (8 * MIB)        /* replies and requests waiting for one client; at the next: close 1008 */
 #define CONN_BACKLOG_MAX (64 * MIB)     /* session output a reader may lag behind; above: close 1008 */
+#define CONN_LAG_MS 2500 /* beyond CONN_BACKLOG_MAX and nothing taken for so long: close 1008 */
 #define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
 #define HANDSHAKE_SECS 15

@@ -130,7 +130,9 @@ static struct slice host_name(struct slice host)
 {
 	const char *end = host.p + host.n, *colon;
 
-	if (host.n && host.p[0] == '[') {
+	if (!host.n)
+		return SLICE_NONE;
+	if (host.p[0] == '[') {
 		colon = memchr(host.p, ']', host.n);
 		colon = colon ? colon + 1 : end;
 		if (colon < end && *colon != ':')

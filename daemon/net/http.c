@@ -8,37 +8,49 @@
 
 #define HEAD_BYTES 2048
 
-/* Without a body of ours lws would send its own page. */
-static int write_head(struct lws *wsi, const struct http_reply *r, const char *extra_header,
-		      const char *extra_value)
+/* Lays the head out at p (behind LWS_PRE). -1: it does not fit. */
+static int put_head(struct lws *wsi, const struct http_reply *r, const char *extra_header,
+		    const char *extra_value, unsigned char **p, unsigned char *end)
 {
-	unsigned char head[LWS_PRE + HEAD_BYTES], *p = head + LWS_PRE, *start = p,
-						  *end = head + sizeof(head) - 1;
-
 	if (lws_add_http_common_headers(wsi, (unsigned)r->status, r->content_type,
-					buf_len(&r->body), &p, end))
+					buf_len(&r->body), p, end))
 		return -1;
 	if (extra_header && lws_add_http_header_by_name(wsi, (const unsigned char *)extra_header,
 							(const unsigned char *)extra_value,
-							(int)strlen(extra_value), &p, end))
+							(int)strlen(extra_value), p, end))
 		return -1;
-	return lws_finalize_write_http_header(wsi, start, &p, end) ? -1 : 0;
+	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
 }
 
+static int write_head(struct lws *wsi, const struct http_reply *r, const char *extra_header,
+		      const char *extra_value)
+{
+	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start;
+
+	if (put_head(wsi, r, extra_header, extra_value, &p, head + sizeof(head) - 1) < 0)
+		return -1;
+	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
+}
+
+/* Head and body in one write: the connection may be closed right behind it. */
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value)
 {
+	unsigned char out[LWS_PRE + HEAD_BYTES], *start = out + LWS_PRE, *p = start;
+	bool head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI);
 	struct http_reply r = { 0 };
-	unsigned char body[LWS_PRE + 512];
-	size_t n;
 
 	http_reply_error(&r, status, reason, message);
-	n = MIN(buf_len(&r.body), sizeof(body) - LWS_PRE);
-	memcpy(body + LWS_PRE, r.body.data, n);
-	if (write_head(wsi, &r, extra_header, extra_value) == 0 &&
-	    !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) &&
-	    lws_write(wsi, body + LWS_PRE, n, LWS_WRITE_HTTP_FINAL) < 0)
-		n = 0;
+	if (put_head(wsi, &r, extra_header, extra_value, &p, out + sizeof(out) - 1) == 0) {
+		size_t room = (size_t)(out + sizeof(out) - p), n = head_only ? 0 : buf_len(&r.body);
+
+		if (n <= room) {
+			memcpy(p, r.body.data, n);
+			if (lws_write(wsi, start, (size_t)(p - start) + n, LWS_WRITE_HTTP_HEADERS) <
+			    0)
+				n = 0; /* the caller ends the connection either way */
+		}
+	}
 	buf_done(&r.body);
 	return 1;
 }

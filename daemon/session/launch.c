@@ -122,7 +122,7 @@ static void on_closed(void *ctx, const char *fault)
 		return;
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, fault ? "HARNESS_PROTOCOL" : "HARNESS_EXITED",
 		"the harness closed its output%s%s", fault ? ": " : "", fault ? fault : "");
-	if (!fault && s->hstate == H_READY) {
+	if (!fault) {
 		/* most often it is exiting, and its status, set before, will say more than our kill */
 		s->closed_output = true;
 		proc_kill(s->proc);

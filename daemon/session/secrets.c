@@ -68,7 +68,7 @@ bool secrets_redact(const struct secrets *x, struct buf *b)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < x->n; i++) {
+	for (size_t i = 0; buf_len(b) && i < x->n; i++) {
 		size_t n = strlen(x->values[i]);
 		char *at = b->data + b->pos;
 

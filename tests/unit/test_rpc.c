@@ -92,8 +92,8 @@ static void test_responses(void **state _unused_)
 	assert_text(m.result, "1");
 }
 
-/* Not to be answered; but whoever waits can still be told which call it was meant for. */
-static void test_odd_errors_keep_their_id(void **state _unused_)
+/* A call must not wait for ever because the error that answers it is no object. */
+static void test_odd_errors_still_answer(void **state _unused_)
 {
 	static const char *const rows[] = {
 		"{\"id\":3,\"error\":\"boom\"}",
@@ -295,7 +295,7 @@ int main(void)
 		cmocka_unit_test(test_notifications),
 		cmocka_unit_test(test_long_method),
 		cmocka_unit_test(test_responses),
-		cmocka_unit_test(test_odd_errors_keep_their_id),
+		cmocka_unit_test(test_odd_errors_still_answer),
 		cmocka_unit_test(test_ids_are_echoed),
 		cmocka_unit_test(test_long_ids),
 		cmocka_unit_test(test_malformed_is_answered),
