@@ -41,7 +41,7 @@ static inline int buf_putc(struct buf *b, char c)
 
 static inline struct slice buf_slice(const struct buf *b)
 {
-	return (struct slice){ b->data + b->pos, b->len - b->pos };
+	return (struct slice){ b->data ? b->data + b->pos : NULL, b->len - b->pos };
 }
 
 static inline size_t buf_len(const struct buf *b)

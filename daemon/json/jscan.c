@@ -317,7 +317,8 @@ static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t 
 
 static struct cur cur_of(struct slice text)
 {
-	struct cur c = { (const unsigned char *)text.p, (const unsigned char *)text.p + text.n, 0 };
+	const unsigned char *start = (const unsigned char *)text.p;
+	struct cur c = { start, text.n ? start + text.n : start, 0 };
 
 	skip_space(&c);
 	return c;

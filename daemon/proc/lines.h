@@ -2,7 +2,7 @@
  * lines.h - splits a byte stream into lines on '\n' only; a '\r' before it is dropped, U+2028 is no line end.
  *
  * Reads go straight into the buffer (lines_space / lines_filled), lines are handed out in place. A line beyond max is
- * LINES_E_TOO_LONG: a protocol fault, after which the stream is not usable. Memory beyond one read is given
+ * -E2BIG: a protocol fault, after which the stream is not usable. Memory beyond one read is given
  * back when the buffer runs empty.
  */
 #pragma once
@@ -14,8 +14,6 @@ struct lines {
 	size_t scanned; /* bytes from in.pos already searched for '\n' */
 	size_t max;
 };
-
-enum { LINES_E_TOO_LONG = 1 };
 
 void lines_init(struct lines *l, size_t max);
 void lines_done(struct lines *l);
