@@ -144,7 +144,7 @@ async function stalled(table) {
       await target.stop();
     }
   };
-  const closed = await run();
+  const closed = await run({}, { hold: 5000 }); // a reader is given some seconds to come back
   const waits = await run({ backlogMax: 4 * 1024 * MIB }, { read: 1 });
   const off = await run({ journal: 'off' });
   const row = (what, r, note) => table.add({

@@ -14,7 +14,7 @@
  *	load      n updates, then a second connection loads the session and gets them all again
  *
  * transport=ws|pipe|sse|tcp port= path= token=FILE agent=NAME cwd=DIR daemon=PID n= size= settle=MS seconds=
- * cores=CLIENT,AGENT,DAEMON read=1 (stall: read it all afterwards)
+ * cores=CLIENT,AGENT,DAEMON; stall: hold=MS (stall for so long after all is written) read=1 (read it all afterwards)
  */
 #include "acp.h"
 #include "probe.h"
@@ -271,6 +271,7 @@ static void work_stall(void)
 	snprintf(script, sizeof(script), "flood %ld %ld", set.n, set.size);
 	id = acp_ask_prompt(a, script);
 	written = wait_written(agent, written + set.n * set.size) - written;
+	poll(NULL, 0, (int)set.hold);
 	settle();
 	printf("{\"written\":%ld,\"rss\":%ld,\"peak\":%ld,\"grown\":%ld", written, base,
 	       peak_rss((pid_t)set.daemon), peak_rss((pid_t)set.daemon) - base);
@@ -338,6 +339,7 @@ static const struct {
 	{ "settle", NULL, &set.settle },
 	{ "seconds", NULL, &set.seconds },
 	{ "read", NULL, &set.read },
+	{ "hold", NULL, &set.hold },
 };
 
 static void parse_key(char *arg)
