@@ -25,24 +25,11 @@ static const struct jfield acpd_fields[] = {
 	JF_END,
 };
 
-static void turn_error_put(struct buf *b, const struct turn_error *te)
-{
-	struct jw w = JW(b);
-
-	jw_obj(&w, "turn");
-	jw_str(&w, "class", te->cls);
-	jw_str(&w, "provider", te->provider);
-	if (te->http_status)
-		jw_int(&w, "httpStatus", te->http_status);
-	jw_str(&w, "message", te->message);
-	jw_bool(&w, "retryable", te->retryable);
-	jw_end_obj(&w);
-}
-
 static void on_turn_done(void *ctx, const struct turn_result *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct call *k = ctx;
+	struct jw w = JW(&b);
 	struct err e;
 
 	if (!r->failed) {
@@ -51,7 +38,7 @@ static void on_turn_done(void *ctx, const struct turn_result *r)
 	}
 	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "TURN_FAILED", "%s", r->error->message);
 	snprintf(e.session, sizeof(e.session), "%s", r->session);
-	turn_error_put(&b, r->error);
+	turn_error_put(&w, "turn", r->error);
 	call_error(k, &e, buf_slice(&b));
 }
 

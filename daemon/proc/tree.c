@@ -124,15 +124,28 @@ static void spread(struct table *t)
 	}
 }
 
+static void table_read_descendants(struct table *t)
+{
+	table_read(t);
+	for (size_t i = 0; i < t->n; i++)
+		t->e[i].mine = t->e[i].ppid == getpid();
+	spread(t);
+}
+
+static int kill_wanted(const struct table *t)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		found += t->e[i].wanted && kill_by_pidfd(t->e[i].pid);
+	return found;
+}
+
 int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_own)(pid_t pid))
 {
 	_cleanup_(table_done) struct table t = { 0 };
-	int found = 0;
 
-	table_read(&t);
-	for (size_t i = 0; i < t.n; i++)
-		t.e[i].mine = t.e[i].ppid == getpid();
-	spread(&t);
+	table_read_descendants(&t);
 	for (size_t i = 0; i < t.n; i++) {
 		struct entry *e = &t.e[i];
 
@@ -144,36 +157,27 @@ int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_
 			    (strays && !e->marked && e->ppid == getpid() && !is_own(e->pid));
 	}
 	spread(&t);
-	for (size_t i = 0; i < t.n; i++)
-		found += t.e[i].wanted && kill_by_pidfd(t.e[i].pid);
-	return found;
+	return kill_wanted(&t);
 }
 
 int tree_kill_descendants(void)
 {
 	_cleanup_(table_done) struct table t = { 0 };
-	int found = 0;
 
-	table_read(&t);
+	table_read_descendants(&t);
 	for (size_t i = 0; i < t.n; i++)
-		t.e[i].mine = t.e[i].ppid == getpid();
-	spread(&t);
-	for (size_t i = 0; i < t.n; i++)
-		found += t.e[i].mine && kill_by_pidfd(t.e[i].pid);
-	return found;
+		t.e[i].wanted = t.e[i].mine;
+	return kill_wanted(&t);
 }
 
 int tree_kill_owner(const char *incarnation)
 {
 	_cleanup_(table_done) struct table t = { 0 };
-	int found = 0;
 
 	table_read(&t);
 	for (size_t i = 0; i < t.n; i++)
 		t.e[i].wanted = t.e[i].pid != getpid() &&
 				env_has(t.e[i].pid, TREE_OWNER_ENV, incarnation);
 	spread(&t);
-	for (size_t i = 0; i < t.n; i++)
-		found += t.e[i].wanted && kill_by_pidfd(t.e[i].pid);
-	return found;
+	return kill_wanted(&t);
 }

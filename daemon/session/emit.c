@@ -61,9 +61,9 @@ void session_emit(struct session *s, enum harness_update kind, struct slice upda
 	append(s, kind, origin);
 }
 
-static void put_turn_error(struct jw *w, const struct turn_error *te)
+void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 {
-	jw_obj(w, "error");
+	jw_obj(w, key);
 	jw_str(w, "class", te->cls);
 	jw_str(w, "provider", te->provider);
 	if (te->http_status)
@@ -81,7 +81,7 @@ void session_emit_turn_end(struct session *s, const struct turn *t, const struct
 	jw_uint(&w, "turn", t->no);
 	jw_str(&w, "key", t->key);
 	if (r->failed) {
-		put_turn_error(&w, r->error);
+		turn_error_put(&w, "error", r->error);
 	} else {
 		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
 		jw_raw(&w, "usage", jobj_get(r->result, "usage").raw);
@@ -210,7 +210,7 @@ static void replace_raw(char **slot, struct slice s)
 	*slot = xstrndup(s.p, s.n);
 }
 
-static void note_mode(struct session *s, struct slice mode)
+void session_store_mode(struct session *s, struct slice mode)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -232,7 +232,7 @@ static void note_state(struct session *s, const struct harness_event *ev)
 	if (ev->kind == UPDATE_CONFIG) {
 		replace_raw(&s->config, jobj_get(ev->update, "configOptions").raw);
 	} else if (ev->kind == UPDATE_MODE) {
-		note_mode(s, jobj_get(ev->update, "currentModeId").raw);
+		session_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
 	} else if (ev->kind == UPDATE_INFO) {
 		v = jobj_get(ev->update, "title");
 		if (v.type == J_NULL)

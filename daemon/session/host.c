@@ -113,20 +113,12 @@ void session_settings_fail(struct session *s, const struct err *e)
 	loop_timer_cancel(&s->setting_timer);
 }
 
-/* currentModeId inside the stored SessionModeState. */
-static void store_mode(struct session *s, const char *mode)
+static void mode_was_set(struct session *s, const char *mode)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 
-	if (!s->modes)
-		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "currentModeId", mode);
-	jw_members(&w, slice_of(s->modes), "currentModeId");
-	jw_end_obj(&w);
-	free(s->modes);
-	s->modes = xstrndup(b.data, b.len);
+	jstr_encode(&b, slice_of(mode));
+	session_store_mode(s, buf_slice(&b));
 }
 
 static void host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
@@ -138,7 +130,7 @@ static void host_reply(void *ctx, uint64_t token, struct slice result, const str
 		if (t->token != token)
 			continue;
 		if (!e && t->mode)
-			store_mode(s, t->mode);
+			mode_was_set(s, t->mode);
 		if (!e && options.type == J_ARRAY)
 			set_raw(&s->config, options.raw);
 		setting_end(t, result, e);

@@ -167,6 +167,8 @@ void session_emit(struct session *s, enum harness_update kind, struct slice upda
 		  struct slice meta, uint64_t origin);
 void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r);
 void session_harness_event(struct session *s, const struct harness_event *ev);
+/* Puts mode, a raw JSON string, into the stored SessionModeState. */
+void session_store_mode(struct session *s, struct slice mode);
 /* Ends every open tool call as failed and forgets all. */
 void session_close_calls(struct session *s);
 void session_announce_call(struct session *s, struct slice tool_call);

@@ -120,15 +120,15 @@ static void on_closed(void *ctx, const char *fault)
 
 	if (s->hstate == H_STOPPING)
 		return;
-	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, fault ? "HARNESS_PROTOCOL" : "HARNESS_EXITED",
-		"the harness closed its output%s%s", fault ? ": " : "", fault ? fault : "");
 	if (!fault) {
 		/* most often it is exiting, and its status, set before, will say more than our kill */
 		s->closed_output = true;
 		proc_kill(s->proc);
 		return;
 	}
-	harness_broken(s, fault ? "harness_protocol" : "harness_exit", &e);
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+		"the harness closed its output: %s", fault);
+	harness_broken(s, "harness_protocol", &e);
 }
 
 static void log_exit(const struct session *s, const struct proc_status *st)

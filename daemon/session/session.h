@@ -171,6 +171,10 @@ struct turn_result {
 	const char *session;
 };
 
+/* As it stands in an error's data.turn and in _acpd/turn_end. */
+struct jw;
+void turn_error_put(struct jw *w, const char *key, const struct turn_error *te);
+
 typedef void (*turn_done_fn)(void *ctx, const struct turn_result *r);
 
 struct prompt_params {
