@@ -25,8 +25,12 @@
 struct harness_caps {
 	bool image, audio, embedded_context; /* promptCapabilities */
 	bool http, sse;			     /* mcpCapabilities */
+	bool no_stdio;			     /* takes no MCP server of type stdio */
 	bool additional_dirs;
-	bool restore; /* can take up an earlier session by its native id */
+	bool restore;	      /* can take up an earlier session by its native id */
+	bool steer;	      /* a running turn takes more input */
+	bool system_append;   /* session/new systemPrompt, mode append */
+	bool system_override; /* the same, mode override */
 };
 
 struct harness_ops;
@@ -49,18 +53,51 @@ struct harness_def {
 	bool configured;    /* added or changed by the manifest */
 };
 
+/*
+ * Where the model is and how to reach it, as the client gave it; each adapter renders it in its program's own words. The key goes
+ * into the child's environment and nowhere else. harnesses/provider.c
+ */
+struct harness_provider {
+	char *api;	/* "openai-responses", "openai-chat", "anthropic", "google" */
+	char *base_url; /* NULL: the API's public one */
+	char *key;
+	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
+	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
+	struct slice headers; /* raw object of strings, or empty */
+};
+
+/* raw: the object as it stands in _meta.acpd.provider. Slices of ret borrow from raw; free with harness_provider_done. */
+int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e);
+void harness_provider_done(struct harness_provider *p);
+/* Every model that may be chosen, each once, the wanted one first; until fn returns false. */
+void harness_provider_each_model(const struct harness_provider *p,
+				 bool (*fn)(void *ctx, const char *model), void *ctx);
+
+/* What the harness may do without asking. Plan modes and the like are the harness's own (config option "mode"). */
+enum harness_approval {
+	APPROVAL_ASK,	       /* every command, edit and fetch is asked */
+	APPROVAL_ACCEPT_EDITS, /* edits inside cwd and additional directories are not */
+	APPROVAL_NEVER, /* nothing is asked, everything allowed: for sandboxes that are the boundary */
+};
+
 enum harness_mode { HARNESS_NEW, HARNESS_RESTORE };
 
 struct harness_req {
 	enum harness_mode mode;
-	const char *native_id; /* HARNESS_RESTORE: the id reported by ready */
+	const char *session_id; /* ours; a harness that lets its ids be chosen may use it */
+	const char *native_id;	/* HARNESS_RESTORE: the id reported by ready */
 	const char *cwd;
 	const char *home;	  /* private directory of the session, for HOME and configuration */
 	struct slice mcp_servers; /* raw JSON array of ACP McpServer */
-	struct slice additional_dirs; /* raw JSON array */
-	struct slice provider; /* raw JSON object {api, baseUrl, key, headers?, model?}, or empty */
-	bool boolean_config;   /* the client renders boolean config options */
-	bool elicitation;      /* the client answers form elicitations */
+	struct slice additional_dirs;		 /* raw JSON array */
+	const struct harness_provider *provider; /* or NULL: what environment and home say */
+	const char *
+		model; /* wanted for the session, or NULL; the core checks that it is in force when ready */
+	const char *system_prompt; /* or NULL; only given to a harness with the capability */
+	bool system_override;	   /* it replaces the harness's own, else it is added */
+	enum harness_approval approval;
+	bool boolean_config;	 /* the client renders boolean config options */
+	bool elicitation;	 /* the client answers form elicitations */
 	const char *auth_method; /* chosen by authenticate, or NULL */
 };
 
@@ -109,6 +146,7 @@ const char *harness_update_name(enum harness_update kind);
 
 struct harness_ready {
 	const char *native_id;
+	const char *version; /* of the program, as it says itself; NULL: unknown */
 	struct harness_caps caps;
 	struct slice modes;	     /* raw SessionModeState or empty */
 	struct slice config_options; /* raw array or empty */
@@ -134,9 +172,42 @@ struct turn_error {
 struct harness_turn_end {
 	bool failed;
 	const char *stop_reason; /* ACP StopReason if not failed */
-	struct slice usage;	 /* raw object or empty */
 	struct turn_error error;
 };
+
+/*
+ * Tokens and cost as the harness reported them, brought to one meaning: INPUT includes what was read from or written to a cache,
+ * OUTPUT includes REASONING, TOTAL is the harness's own word. What was not reported is absent (its bit in has is 0), never 0.
+ */
+enum harness_count {
+	COUNT_INPUT,
+	COUNT_OUTPUT,
+	COUNT_CACHE_READ,
+	COUNT_CACHE_WRITE,
+	COUNT_REASONING,
+	COUNT_TOTAL,
+	COUNT_MAX,
+};
+
+#define COST_UNIT                                                                                  \
+	1000000000000LL /* costs are integers of 10^-12 of the currency: sums stay exact */
+
+struct harness_usage {
+	bool whole_turn; /* false: one model call, to be added up; true: the turn's own sum, in place of what was added up */
+	unsigned has; /* bit per enum harness_count */
+	uint64_t count[COUNT_MAX];
+	bool has_cost;
+	int64_t cost;						    /* in 1/COST_UNIT */
+	const char *currency;					    /* NULL: USD */
+	const char *model, *provider, *response_id, *finish_reason; /* as used, each may be NULL */
+	const char *
+		source; /* where in the native protocol the numbers stood, e.g. "turn_end.message.usage"; static */
+};
+
+/* A JSON number of currency units as a cost; false if it is none or out of range. harnesses/usage.c */
+bool harness_cost_parse(struct slice number, int64_t *ret);
+/* Sets a count from a JSON value; anything but an integer >= 0 leaves it absent. */
+void harness_usage_set(struct harness_usage *u, enum harness_count what, struct jval v);
 
 struct harness_host_ops {
 	/* One line to the child's stdin; 0 or -errno. */
@@ -147,9 +218,13 @@ struct harness_host_ops {
 	void (*event)(void *ctx, const struct harness_event *ev);
 	void (*ask)(void *ctx, const struct harness_ask *ask);
 	void (*unask)(void *ctx, uint64_t ask_id);
+	/* As often as the harness tells; before the turn_end it belongs to. */
+	void (*usage)(void *ctx, const struct harness_usage *u);
 	void (*turn_end)(void *ctx, const struct harness_turn_end *end);
 	/* Answer to set_mode/set_config: err NULL on success; result may hold configOptions. */
 	void (*reply)(void *ctx, uint64_t token, struct slice result, const struct err *e);
+	/* Calls on_timer once after so many ms; a later call replaces an earlier one, 0 cancels. */
+	void (*timer)(void *ctx, unsigned ms);
 };
 
 struct harness_host {
@@ -174,9 +249,15 @@ struct harness_ops {
 	void (*cancel)(struct harness *h);
 	/* result: raw RequestPermissionResponse or elicitation result. Unknown ids are ignored. */
 	void (*answer)(struct harness *h, uint64_t ask_id, struct slice result);
+	/* Optional: without it (or without modes) the core sets the config option of category "mode". */
 	int (*set_mode)(struct harness *h, uint64_t token, const char *mode, struct err *e);
 	/* params: raw members configId, value, type as in session/set_config_option. */
+	/* The reply's result holds all configOptions. Models, reasoning effort and modes are options of category "model",
+	 * "thought_level" and "mode". */
 	int (*set_config)(struct harness *h, uint64_t token, struct slice params, struct err *e);
+	/* Optional (caps.steer): more input for the running turn. result of the reply: {"outcome":"injected"|"failed"}. */
+	int (*steer)(struct harness *h, uint64_t token, struct slice content, struct err *e);
+	void (*on_timer)(struct harness *h); /* optional */
 	/* Optional: a last native message before stdin is closed. */
 	void (*close)(struct harness *h);
 	struct harness *(*free)(struct harness *h);

@@ -13,9 +13,14 @@ struct session_args {
 	struct jval system_prompt;
 	struct slice meta;
 	/* from _meta.acpd */
-	char *harness, *when_detached, *incarnation;
-	struct slice env, provider;
+	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
+	struct slice env, provider, policy, budgets;
+	struct jval meta_prompt;
 	int64_t from_seq;
+	/* found by session_args_check */
+	char *system_text;
+	bool system_override;
+	struct budgets limits;
 };
 
 enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME };
@@ -25,7 +30,12 @@ int session_args_decode(struct slice params, enum session_call call, struct sess
 			struct err *e);
 void session_args_free(struct session_args *a);
 /* Checks servers and directories against what the harness can do, and fills p (borrowing from a). */
-int session_args_check(const struct session_args *a, const struct harness_caps *caps,
+int session_args_check(struct session_args *a, const struct harness_caps *caps,
 		       struct session_params *p, struct err *e);
+/* The parts of the above that are _meta.acpd's (meta.c). */
+int meta_args_decode(struct session_args *a, bool creating, struct err *e);
+int meta_args_check(struct session_args *a, const struct harness_caps *caps,
+		    struct session_params *p, struct err *e);
+void meta_args_free(struct session_args *a);
 /* Content blocks of a prompt against promptCapabilities. */
 int prompt_check(struct slice content, const struct harness_caps *caps, struct err *e);

@@ -94,11 +94,11 @@ void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *fi
 	conn_error(c, NULL, m->id, &e, buf_slice(&b));
 }
 
-static int create(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a,
+static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
 		  const struct harness_def *def, struct err *e)
 {
 	struct session_params p = { .harness = def,
-				    .auth_method = c->auth_method,
+				    .setup.auth_method = c->auth_method,
 				    .client = c->client };
 	struct call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
@@ -190,8 +190,8 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 	return 0;
 }
 
-static int reopen(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a,
-		  bool load, struct err *e)
+static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
+		  struct err *e)
 {
 	struct session_params p = { .client = c->client };
 	struct session *s = NULL;

@@ -50,6 +50,8 @@
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
 #define EXTRA_ENV_MAX 256
+#define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
+#define SYSTEM_PROMPT_MAX (1 * MIB)
 
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */

@@ -77,6 +77,14 @@ static void host_unask(void *ctx, uint64_t id)
 	session_unask(ctx, id);
 }
 
+static void host_usage(void *ctx, const struct harness_usage *u)
+{
+	struct session *s = ctx;
+
+	if (s->current && s->current->state != TURN_QUEUED)
+		account_usage(&s->current->account, u);
+}
+
 static void host_turn_end(void *ctx, const struct harness_turn_end *end)
 {
 	struct session *s = ctx;
@@ -138,9 +146,27 @@ static void host_reply(void *ctx, uint64_t token, struct slice result, const str
 	}
 }
 
+static void on_adapter_timer(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->harness && s->def->ops->on_timer)
+		s->def->ops->on_timer(s->harness);
+}
+
+static void host_timer(void *ctx, unsigned ms)
+{
+	struct session *s = ctx;
+
+	if (ms)
+		loop_timer_set(s->store->loop, &s->adapter_timer, ms, on_adapter_timer, s);
+	else
+		loop_timer_cancel(&s->adapter_timer);
+}
+
 const struct harness_host_ops session_host_ops = {
-	host_send, host_ready, host_failed,   host_event,
-	host_ask,  host_unask, host_turn_end, host_reply
+	host_send,  host_ready, host_failed,   host_event, host_ask,
+	host_unask, host_usage, host_turn_end, host_reply, host_timer,
 };
 
 static void on_setting_timeout(void *ctx)

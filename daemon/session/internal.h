@@ -4,6 +4,7 @@
 #include "session/session.h"
 
 #include "base/buf.h"
+#include "session/account.h"
 #include "session/secrets.h"
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
@@ -61,6 +62,7 @@ struct turn {
 	char *key, *content, *meta;
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
+	struct account account;
 };
 
 /* The stored result of a turn that had a key. */
@@ -102,7 +104,7 @@ struct session {
 	uint64_t updated_ms;
 
 	/* what the harness is started with */
-	char *mcp_servers, *additional_dirs, *env, *provider, *auth_method;
+	struct setup setup;
 	struct secrets secrets;
 
 	/* the harness and its process */
@@ -116,7 +118,7 @@ struct session {
 	struct err start_error;
 	struct list open_waiters, close_waiters, settings;
 	uint64_t last_token;
-	struct loop_timer start_timer, setting_timer;
+	struct loop_timer start_timer, setting_timer, adapter_timer;
 
 	/* turns */
 	struct list turns; /* the first may be running */

@@ -59,7 +59,8 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
-	if (s->env && jscan_value(slice_of(s->env), &v) == JSCAN_OK && jiter_init(&it, v)) {
+	if (s->setup.env && jscan_value(slice_of(s->setup.env), &v) == JSCAN_OK &&
+	    jiter_init(&it, v)) {
 		while (jiter_next(&it, &key, &v)) {
 			_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
 
@@ -75,15 +76,20 @@ static void fill_req(const struct session *s, struct harness_req *req)
 {
 	*req = (struct harness_req){
 		.mode = s->native_id ? HARNESS_RESTORE : HARNESS_NEW,
+		.session_id = s->id,
 		.native_id = s->native_id,
 		.cwd = s->cwd,
 		.home = s->home,
-		.mcp_servers = slice_of(s->mcp_servers),
-		.additional_dirs = slice_of(s->additional_dirs),
-		.provider = slice_of(s->provider),
+		.mcp_servers = slice_of(s->setup.mcp_servers),
+		.additional_dirs = slice_of(s->setup.additional_dirs),
+		.provider = s->setup.provider ? &s->setup.gateway : NULL,
+		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
+		.system_prompt = s->setup.system_prompt,
+		.system_override = s->setup.system_override,
+		.approval = s->setup.approval,
 		.boolean_config = s->client & CLIENT_BOOLEAN,
 		.elicitation = s->client & CLIENT_ELICITATION,
-		.auth_method = s->auth_method,
+		.auth_method = s->setup.auth_method,
 	};
 }
 
@@ -158,6 +164,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
 	loop_timer_cancel(&s->start_timer);
+	loop_timer_cancel(&s->adapter_timer);
 	if (s->hstate == H_STARTING)
 		session_opened(s, &e);
 	s->hstate = H_NONE;

@@ -21,6 +21,7 @@
 #include "proc/proc.h"
 #include "session/evlog.h"
 #include "session/kinds.h"
+#include "session/setup.h"
 
 struct session;
 struct store;
@@ -80,10 +81,7 @@ enum when_detached { DETACHED_CONTINUE, DETACHED_HOLD, DETACHED_CANCEL };
 struct session_params {
 	const char *cwd;
 	const struct harness_def *harness;
-	struct slice mcp_servers, additional_dirs; /* raw arrays, empty: [] */
-	struct slice env;			   /* raw object of strings, checked */
-	struct slice provider;			   /* raw object or empty */
-	const char *auth_method;
+	struct setup_params setup;
 	enum when_detached when_detached;
 	unsigned client; /* client_cap bits of the opener */
 };

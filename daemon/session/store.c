@@ -244,26 +244,6 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .pid = s->proc ? proc_pid(s->proc) : 0 };
 }
 
-static char *raw_dup(struct slice s)
-{
-	return s.n ? xstrndup(s.p, s.n) : NULL;
-}
-
-static void raw_set(char **slot, struct slice s)
-{
-	free(*slot);
-	*slot = raw_dup(s);
-}
-
-static bool raw_same(const char *have, struct slice want)
-{
-	bool none = !want.n || slice_is(want, "[]");
-
-	if (!have || strcmp(have, "[]") == 0)
-		return none;
-	return slice_is(want, have);
-}
-
 static struct session *session_make(struct store *st, const struct session_params *p)
 {
 	char id[5 + 32 + 1] = "sess_";
@@ -278,12 +258,8 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->caps = p->harness->caps;
 	s->when_detached = p->when_detached;
 	s->client = p->client;
-	s->mcp_servers = raw_dup(p->mcp_servers);
-	s->additional_dirs = raw_dup(p->additional_dirs);
-	s->env = raw_dup(p->env);
-	s->provider = raw_dup(p->provider);
-	s->auth_method = xstrdup(p->auth_method);
-	secrets_load(&s->secrets, s->provider, s->env);
+	setup_apply(&s->setup, &p->setup);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
 	s->log.fd = -1;
 	list_init(&s->log.blocks);
 	list_init(&s->open_waiters);
@@ -353,19 +329,11 @@ int session_open(struct session *s, const struct session_params *p, session_done
 			       "the session is being closed");
 	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
 		return -EACCES;
-	/* new servers or roots need a new harness process; a running turn is not disturbed for them */
-	if (!raw_same(s->mcp_servers, p->mcp_servers) ||
-	    !raw_same(s->additional_dirs, p->additional_dirs)) {
-		raw_set(&s->mcp_servers, p->mcp_servers);
-		raw_set(&s->additional_dirs, p->additional_dirs);
+	/* a running turn is not disturbed for new parameters */
+	if (setup_apply(&s->setup, &p->setup))
 		s->restart = s->hstate == H_READY && !s->current;
-	}
 	s->client = p->client;
-	if (p->env.n)
-		raw_set(&s->env, p->env);
-	if (p->provider.n)
-		raw_set(&s->provider, p->provider);
-	secrets_load(&s->secrets, s->provider, s->env);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
 	wait_for(&s->open_waiters, done, ctx);
@@ -421,8 +389,8 @@ static void waiters_fail(struct session *s, struct list *list)
 
 static void session_cancel_timers(struct session *s)
 {
-	struct loop_timer *timers[] = { &s->start_timer, &s->setting_timer, &s->cancel_timer,
-					&s->detach_timer, &s->idle_timer };
+	struct loop_timer *timers[] = { &s->start_timer,  &s->setting_timer, &s->adapter_timer,
+					&s->cancel_timer, &s->detach_timer,  &s->idle_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
@@ -455,12 +423,8 @@ void session_free(struct session *s)
 	free(s->cwd);
 	free(s->title);
 	free(s->home);
-	free(s->mcp_servers);
-	free(s->additional_dirs);
-	free(s->env);
-	free(s->provider);
+	setup_done(&s->setup);
 	secrets_done(&s->secrets);
-	free(s->auth_method);
 	free(s->native_id);
 	free(s->modes);
 	free(s->config);

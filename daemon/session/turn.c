@@ -19,6 +19,7 @@ static void turn_free(struct turn *t)
 		list_del(&w->link);
 		free(w);
 	}
+	account_done(&t->account);
 	free(t->key);
 	free(t->content);
 	free(t->meta);
@@ -229,7 +230,7 @@ static void put_result(struct buf *b, const struct turn *t, const struct harness
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "stopReason", end->stop_reason);
-	jw_raw(&w, "usage", end->usage);
+	account_put_acp(&t->account, &w, "usage");
 	jw_obj(&w, "_meta");
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", seq);
@@ -306,8 +307,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	struct turn *t = s->current;
 
 	if (t->state == TURN_CANCELLING)
-		end = (struct harness_turn_end){ .stop_reason = "cancelled",
-						 .usage = given->usage };
+		end = (struct harness_turn_end){ .stop_reason = "cancelled" };
 	else if (t->state == TURN_RUNNING)
 		refuse_empty(t, &end);
 	if (t->state == TURN_QUEUED)

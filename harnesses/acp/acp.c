@@ -309,9 +309,12 @@ static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 {
 	struct harness *h = ctx;
 	struct harness_turn_end end;
+	struct harness_usage usage;
 
 	if (!m)
 		return;
+	if (acp_usage_from_reply(m, &usage))
+		h->host.ops->usage(h->host.ctx, &usage);
 	acp_turn_end_from_reply(m, &end);
 	h->host.ops->turn_end(h->host.ctx, &end);
 }

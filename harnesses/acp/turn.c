@@ -75,7 +75,7 @@ int acp_error_code(struct slice error)
 
 void acp_turn_end_from_reply(const struct rpc_msg *m, struct harness_turn_end *ret)
 {
-	struct jslot s[] = { { .key = "stopReason" }, { .key = "usage" } };
+	struct jval reason;
 
 	memset(ret, 0, sizeof(*ret));
 	if (m->error.n) {
@@ -83,16 +83,38 @@ void acp_turn_end_from_reply(const struct rpc_msg *m, struct harness_turn_end *r
 		acp_error_classify(m->error, &ret->error);
 		return;
 	}
-	if (jscan_object(m->result, s, ARRAY_SIZE(s)) == JSCAN_OK)
-		ret->stop_reason = known_stop_reason(s[0].v);
-	if (s[1].v.type == J_OBJECT)
-		ret->usage = s[1].v.raw;
+	reason = jobj_get(m->result, "stopReason");
+	ret->stop_reason = known_stop_reason(reason);
 	if (ret->stop_reason)
 		return;
 	ret->failed = true;
 	ret->error.cls = "harness_protocol";
 	snprintf(ret->error.message, sizeof(ret->error.message),
 		 "the harness ended the turn without a known stop reason");
+}
+
+/* ACP's Usage (unstable), taken at its word: the turn's own numbers, input with what was cached, output with reasoning. */
+bool acp_usage_from_reply(const struct rpc_msg *m, struct harness_usage *ret)
+{
+	static const struct {
+		const char *key;
+		enum harness_count what;
+	} fields[] = {
+		{ "inputTokens", COUNT_INPUT },
+		{ "outputTokens", COUNT_OUTPUT },
+		{ "cachedReadTokens", COUNT_CACHE_READ },
+		{ "cachedWriteTokens", COUNT_CACHE_WRITE },
+		{ "thoughtTokens", COUNT_REASONING },
+		{ "totalTokens", COUNT_TOTAL },
+	};
+	struct jval usage = jobj_get(m->result, "usage");
+
+	*ret = (struct harness_usage){ .whole_turn = true, .source = "session/prompt.usage" };
+	if (m->error.n || usage.type != J_OBJECT)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		harness_usage_set(ret, fields[i].what, jobj_get(usage.raw, fields[i].key));
+	return ret->has;
 }
 
 static bool option_ok(struct jval v, struct slice *ret_id)

@@ -43,20 +43,6 @@ static const struct {
 	{ "google", "@ai-sdk/google" },
 };
 
-struct provider {
-	char *api, *base_url, *key, *model;
-	struct slice headers;
-};
-
-static const struct jfield provider_fields[] = {
-	JF_STR(struct provider, api, "api", JF_REQUIRED, 64),
-	JF_STR(struct provider, base_url, "baseUrl", 0, 4096),
-	JF_STR(struct provider, key, "key", JF_REQUIRED, 16384),
-	JF_STR(struct provider, model, "model", JF_REQUIRED, 256),
-	JF_OBJ(struct provider, headers, "headers", 0),
-	JF_END,
-};
-
 static const char *api_npm(const char *api)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(apis); i++)
@@ -81,7 +67,7 @@ static void put_common(struct jw *w, const struct harness_req *req)
 	jw_raw(w, "permission", SLICE("{\"bash\":\"ask\",\"edit\":\"ask\",\"webfetch\":\"ask\"}"));
 }
 
-static void put_provider(struct jw *w, const struct provider *p, const char *npm)
+static void put_provider(struct jw *w, const struct harness_provider *p, const char *npm)
 {
 	char model[300];
 
@@ -109,34 +95,27 @@ static void put_provider(struct jw *w, const struct provider *p, const char *npm
 
 static int plan_config(const struct harness_req *req, struct harness_plan *plan, struct err *e)
 {
+	const struct harness_provider *p = req->provider;
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct provider p = { 0 };
 	struct jw w = JW(&b);
-	const char *npm = NULL;
-	int r = 0;
+	const char *npm = p ? api_npm(p->api) : NULL;
 
-	if (req->provider.n) {
-		r = jdec_object(req->provider, provider_fields, "_meta.acpd.provider.", &p, e);
-		if (r < 0)
-			return r;
-		npm = api_npm(p.api);
-		if (!npm)
-			r = err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
-				      "OpenCode has no client for this provider API");
+	if (p && !npm)
+		return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
+				 "OpenCode has no client for this provider API");
+	if (p && !p->model)
+		return err_field(e, "_meta.acpd.provider.model", "FIELD_MISSING",
+				 "OpenCode needs to be told which model the provider has");
+	jw_obj(&w, NULL);
+	put_common(&w, req);
+	if (p) {
+		put_provider(&w, p, npm);
+		harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
 	}
-	if (r == 0) {
-		jw_obj(&w, NULL);
-		put_common(&w, req);
-		if (npm) {
-			put_provider(&w, &p, npm);
-			harness_plan_env(plan, PROVIDER_KEY_ENV, p.key);
-		}
-		jw_end_obj(&w);
-		buf_putc(&b, '\0');
-		harness_plan_env(plan, "OPENCODE_CONFIG_CONTENT", b.data);
-	}
-	jdec_free(provider_fields, &p);
-	return r;
+	jw_end_obj(&w);
+	buf_putc(&b, '\0');
+	harness_plan_env(plan, "OPENCODE_CONFIG_CONTENT", b.data);
+	return 0;
 }
 
 /* Else OpenCode installs that package from the network into its configuration directory, in the background. */

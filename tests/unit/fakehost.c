@@ -104,9 +104,31 @@ static void on_turn_end(void *ctx, const struct harness_turn_end *end)
 			   end->error.http_status, end->error.retryable, end->error.message);
 		return;
 	}
-	buf_printf(&f->log, "end %s", end->stop_reason);
-	put_slice(&f->log, " usage=", end->usage);
+	buf_printf(&f->log, "end %s\n", end->stop_reason);
+}
+
+static void on_usage(void *ctx, const struct harness_usage *u)
+{
+	static const char *const names[COUNT_MAX] = { "input",	     "output",	  "cache_read",
+						      "cache_write", "reasoning", "total" };
+	struct fake *f = ctx;
+
+	buf_printf(&f->log, "usage %s", u->whole_turn ? "turn" : "call");
+	for (size_t i = 0; i < COUNT_MAX; i++)
+		if (u->has & (1u << i))
+			buf_printf(&f->log, " %s=%llu", names[i], (unsigned long long)u->count[i]);
+	if (u->has_cost)
+		buf_printf(&f->log, " cost=%lld", (long long)u->cost);
+	if (u->model)
+		buf_printf(&f->log, " model=%s", u->model);
 	buf_putc(&f->log, '\n');
+}
+
+static void on_timer(void *ctx, unsigned ms)
+{
+	struct fake *f = ctx;
+
+	buf_printf(&f->log, "timer %u\n", ms);
 }
 
 static void on_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
@@ -120,8 +142,9 @@ static void on_reply(void *ctx, uint64_t token, struct slice result, const struc
 	buf_putc(&f->log, '\n');
 }
 
-static const struct harness_host_ops fake_ops = { on_send, on_ready, on_failed,	  on_event,
-						  on_ask,  on_unask, on_turn_end, on_reply };
+static const struct harness_host_ops fake_ops = { on_send,  on_ready, on_failed, on_event,
+						  on_ask,   on_unask, on_usage,	 on_turn_end,
+						  on_reply, on_timer };
 
 struct harness_req fake_request(void)
 {

@@ -8,7 +8,8 @@
  *	event KIND {update} meta={...}
  *	ask N permission|elicitation {params}
  *	unask N
- *	end REASON usage={...}        end failed CLASS HTTP retryable=0 message
+ *	usage call|turn input=N ...   timer MS
+ *	end REASON                    end failed CLASS HTTP retryable=0 message
  *	reply TOKEN {result}          reply TOKEN error CODE message
  *
  * Lines go to the adapter as exact heap copies that are freed after the call: what it keeps must be its own.

@@ -41,7 +41,7 @@ static void test_prompt(void **state _unused_)
 	expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
 	       "\"prompt\":" TEXT ",\"_meta\":{\"traceparent\":\"00-1\"}}}\n");
 	line("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"inputTokens\":1}}}");
-	expect("end end_turn usage={\"inputTokens\":1}\n");
+	expect("usage turn input=1\nend end_turn\n");
 	assert_int_equal(fake_prompt(&f, TEXT, NULL), 0);
 	expect("send {\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
 	       "\"prompt\":" TEXT "}}\n");

@@ -18,13 +18,21 @@ static int make(const char *provider)
 {
 	char *args[] = { "acp", "--flag", NULL };
 	struct harness_def def = { .id = "opencode", .command = "/opt/opencode", .args = args };
-	struct harness_req req = { .cwd = "/ws",
-				   .home = "/state/homes/s1",
-				   .provider = slice_of(provider) };
+	struct harness_req req = { .cwd = "/ws", .home = "/state/homes/s1" };
+	struct harness_provider p;
+	int r;
 
 	harness_plan_done(&plan);
 	memset(&e, 0, sizeof(e));
-	return harness_opencode.plan(&def, &req, &plan, &e);
+	if (!provider)
+		return harness_opencode.plan(&def, &req, &plan, &e);
+	r = harness_provider_parse(slice_of(provider), &p, &e);
+	if (r < 0)
+		return r;
+	req.provider = &p;
+	r = harness_opencode.plan(&def, &req, &plan, &e);
+	harness_provider_done(&p);
+	return r;
 }
 
 static struct slice config(void)

@@ -262,39 +262,40 @@ static void replay(const char *name, const char *want)
 
 static void test_text(void **state _unused_)
 {
-	replay("text", OPEN "agent_thought_chunk*3 agent_message_chunk*5 usage_update end_turn ");
+	replay("text",
+	       OPEN "agent_thought_chunk*3 agent_message_chunk*5 usage_update usage end_turn ");
 }
 
 static void test_tool(void **state _unused_)
 {
 	replay("tool", OPEN "agent_message_chunk*4 tool_call tool_call_update ask answer refuse "
-			    "tool_call_update*2 agent_message_chunk usage_update end_turn ");
+			    "tool_call_update*2 agent_message_chunk usage_update usage end_turn ");
 }
 
 static void test_tool_relative(void **state _unused_)
 {
 	replay("tool-relative",
 	       OPEN "tool_call tool_call_update*2 tool_call tool_call_update ask answer "
-		    "tool_call_update*3 agent_message_chunk usage_update end_turn ");
+		    "tool_call_update*3 agent_message_chunk usage_update usage end_turn ");
 }
 
 static void test_reject(void **state _unused_)
 {
 	replay("reject", OPEN
-	       "tool_call tool_call_update ask answer tool_call_update usage_update end_turn ");
+	       "tool_call tool_call_update ask answer tool_call_update usage_update usage end_turn ");
 }
 
 static void test_cancel(void **state _unused_)
 {
 	replay("cancel",
 	       OPEN "tool_call tool_call_update ask answer tool_call_update session/cancel "
-		    "tool_call_update usage_update cancelled ");
+		    "tool_call_update usage_update usage cancelled ");
 }
 
 static void test_cancel_question(void **state _unused_)
 {
 	replay("cancel-question", OPEN
-	       "tool_call tool_call_update ask session/cancel tool_call_update usage_update cancelled ");
+	       "tool_call tool_call_update ask session/cancel tool_call_update usage_update usage cancelled ");
 }
 
 static void test_error(void **state _unused_)
@@ -303,8 +304,8 @@ static void test_error(void **state _unused_)
 			     "session/prompt usage_update failed:provider "
 			     "session/prompt usage_update failed:provider "
 			     "session/prompt usage_update failed:provider "
-			     "session/prompt usage_update end_turn "
-			     "session/prompt session/cancel usage_update end_turn ");
+			     "session/prompt usage_update usage end_turn "
+			     "session/prompt session/cancel usage_update usage end_turn ");
 }
 
 /* The replay of session/load is swallowed; the core keeps the history itself. */
@@ -312,10 +313,10 @@ static void test_load(void **state _unused_)
 {
 	replay("load", OPEN
 	       "agent_thought_chunk agent_message_chunk*4 tool_call tool_call_update ask answer refuse "
-	       "tool_call_update*2 agent_message_chunk usage_update end_turn "
+	       "tool_call_update*2 agent_message_chunk usage_update usage end_turn "
 	       "session/set_config_option reply session/set_mode reply "
 	       "session/load ready available_commands_update "
-	       "session/prompt agent_message_chunk*6 usage_update end_turn ");
+	       "session/prompt agent_message_chunk*6 usage_update usage end_turn ");
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

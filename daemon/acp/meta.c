@@ -1,0 +1,279 @@
+/* meta.c - _meta.acpd of session/new, load and resume, and ACP's systemPrompt: decoded, checked, handed on as setup parameters. */
+#include "acp/params.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define REF_LEN_MAX 256
+
+static const struct jfield new_fields[] = {
+	JF_STR(struct session_args, harness, "harness", 0, 64),
+	JF_OBJ(struct session_args, env, "env", 0),
+	JF_OBJ(struct session_args, provider, "provider", 0),
+	JF_STR(struct session_args, model, "model", 0, 256),
+	JF_STR(struct session_args, mode, "mode", 0, 256),
+	JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),
+	JF_OBJ(struct session_args, policy, "policy", 0),
+	JF_OBJ(struct session_args, budgets, "budgets", 0),
+	JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),
+	JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX),
+	JF_STR(struct session_args, when_detached, "whenDetached", 0, 16),
+	JF_END,
+};
+
+static const struct jfield load_fields[] = {
+	JF_OBJ(struct session_args, env, "env", 0),
+	JF_OBJ(struct session_args, provider, "provider", 0),
+	JF_STR(struct session_args, model, "model", 0, 256),
+	JF_STR(struct session_args, mode, "mode", 0, 256),
+	JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),
+	JF_OBJ(struct session_args, policy, "policy", 0),
+	JF_OBJ(struct session_args, budgets, "budgets", 0),
+	JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),
+	JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX),
+	JF_STR(struct session_args, incarnation, "incarnation", 0, 64),
+	JF_INT(struct session_args, from_seq, "fromSeq", 0, 1, INT64_MAX),
+	JF_END,
+};
+
+struct policy_args {
+	char *approval;
+};
+
+static const struct jfield policy_fields[] = {
+	JF_STR(struct policy_args, approval, "approval", 0, 32),
+	JF_END,
+};
+
+void meta_args_free(struct session_args *a)
+{
+	jdec_free(new_fields, a);
+	jdec_free(load_fields, a);
+	free(a->system_text);
+	a->system_text = NULL;
+}
+
+/* Our own members are few and known: a misspelt or not yet supported one must not be lost silently. */
+static int refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
+			  struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[80];
+
+	jiter_init(&it, (struct jval){ J_OBJECT, object });
+	while (jiter_next(&it, &key, &v)) {
+		const struct jfield *f = fields;
+
+		while (f->name && !jkey_is(key, f->name))
+			f++;
+		if (f->name)
+			continue;
+		snprintf(path, sizeof(path), "%s%.*s", prefix, (int)MIN(key.n, 40u), key.p);
+		return err_field(e, path, "PARAM_UNSUPPORTED", "this daemon has no such parameter");
+	}
+	return 0;
+}
+
+int meta_args_decode(struct session_args *a, bool creating, struct err *e)
+{
+	const struct jfield *fields = creating ? new_fields : load_fields;
+	struct jval acpd = jobj_get(a->meta, "acpd");
+	int r;
+
+	if (acpd.type == J_NONE || acpd.type == J_NULL)
+		return 0;
+	if (acpd.type != J_OBJECT)
+		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
+	r = refuse_unknown(acpd.raw, fields, "_meta.acpd.", e);
+	return r < 0 ? r : jdec_object(acpd.raw, fields, "_meta.acpd.", a, e);
+}
+
+static bool env_name_ok(struct slice key)
+{
+	if (!key.n || key.n > 256 || slice_starts(key, "ACPD_"))
+		return false;
+	for (size_t i = 0; i < key.n; i++) {
+		char c = key.p[i];
+
+		if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+		      (i && c >= '0' && c <= '9')))
+			return false;
+	}
+	return true;
+}
+
+static int check_env(struct slice env, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[96];
+	size_t n = 0;
+
+	if (!env.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, env });
+	for (; jiter_next(&it, &key, &v); n++) {
+		_cleanup_(freep) char *value = NULL;
+
+		snprintf(path, sizeof(path), "_meta.acpd.env.%.*s", (int)MIN(key.n, 64u), key.p);
+		if (n >= EXTRA_ENV_MAX)
+			return err_field(e, "_meta.acpd.env", "TOO_MANY", "more than %d variables",
+					 EXTRA_ENV_MAX);
+		if (!env_name_ok(key))
+			return err_field(e, path, "ENV_NAME_INVALID",
+					 "not a variable name, or one that belongs to the daemon");
+		if (jstr_decode(v, 128 * KIB, &value) < 0)
+			return err_field(e, path, "FIELD_INVALID",
+					 "the value must be a string without NUL");
+	}
+	return 0;
+}
+
+static int check_when_detached(const char *word, enum when_detached *ret, struct err *e)
+{
+	static const char *const words[] = { "continue", "hold", "cancel" };
+
+	*ret = DETACHED_CONTINUE;
+	if (!word)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(word, words[i]) != 0)
+			continue;
+		*ret = (enum when_detached)i;
+		return 0;
+	}
+	return err_field(e, "_meta.acpd.whenDetached", "FIELD_INVALID",
+			 "whenDetached must be continue, hold or cancel");
+}
+
+static int check_policy(struct slice policy, int *ret, struct err *e)
+{
+	struct policy_args a = { 0 };
+	int r;
+
+	*ret = APPROVAL_UNCHANGED;
+	if (!policy.n)
+		return 0;
+	r = refuse_unknown(policy, policy_fields, "_meta.acpd.policy.", e);
+	if (r == 0)
+		r = jdec_object(policy, policy_fields, "_meta.acpd.policy.", &a, e);
+	if (r == 0 && a.approval) {
+		*ret = setup_find_approval(a.approval);
+		if (*ret == APPROVAL_UNCHANGED)
+			r = err_field(e, "_meta.acpd.policy.approval", "FIELD_INVALID",
+				      "approval must be ask, accept-edits or never");
+	}
+	jdec_free(policy_fields, &a);
+	return r;
+}
+
+static int check_provider(struct slice raw, struct err *e)
+{
+	struct harness_provider p;
+	int r;
+
+	if (!raw.n)
+		return 0;
+	r = harness_provider_parse(raw, &p, e);
+	if (r == 0)
+		harness_provider_done(&p);
+	return r;
+}
+
+/* --- the system prompt ------------------------------------------------------------------------------------- */
+
+/* ACP has an array of text blocks; they are paragraphs of one prompt. */
+static int join_blocks(struct slice array, const char *field, struct buf *ret, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *text = NULL;
+
+		if (v.type != J_OBJECT || !jstr_is(jobj_get(v.raw, "type"), "text") ||
+		    jstr_decode(jobj_get(v.raw, "text"), SYSTEM_PROMPT_MAX, &text) < 0)
+			return err_field(e, field, "FIELD_INVALID",
+					 "%s: content must be blocks of text", field);
+		if (buf_len(ret))
+			buf_puts(ret, "\n\n");
+		buf_puts(ret, text);
+	}
+	return 0;
+}
+
+/* {mode, content} as ACP has it, or plain text, which is appended. */
+static int read_prompt(struct session_args *a, struct jval v, const char *field, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval mode = jobj_get(v.raw, "mode"), content = jobj_get(v.raw, "content");
+	int r;
+
+	if (jstr_decode(v, SYSTEM_PROMPT_MAX, &a->system_text) == 0)
+		return 0;
+	a->system_override = jstr_is(mode, "override");
+	if (v.type != J_OBJECT || content.type != J_ARRAY ||
+	    (!a->system_override && !jstr_is(mode, "append")))
+		return err_field(e, field, "FIELD_INVALID",
+				 "%s must be {mode: append or override, content: [text blocks]}",
+				 field);
+	r = join_blocks(content.raw, field, &b, e);
+	if (r == 0)
+		a->system_text = xstrndup(b.data ? b.data : "", b.len);
+	return r;
+}
+
+static int check_prompt(struct session_args *a, const struct harness_caps *caps, struct err *e)
+{
+	const char *field = "systemPrompt";
+	struct jval v = a->system_prompt;
+	int r;
+
+	if (v.type == J_NONE || v.type == J_NULL) {
+		field = "_meta.acpd.systemPrompt";
+		v = a->meta_prompt;
+	}
+	if (v.type == J_NONE || v.type == J_NULL)
+		return 0;
+	r = read_prompt(a, v, field, e);
+	if (r == 0 && !(a->system_override ? caps->system_override : caps->system_append))
+		r = err_field(e, field, "CAPABILITY_MISSING",
+			      "this harness cannot have its system prompt %s",
+			      a->system_override ? "replaced" : "added to");
+	return r;
+}
+
+int meta_args_check(struct session_args *a, const struct harness_caps *caps,
+		    struct session_params *p, struct err *e)
+{
+	int r = check_env(a->env, e);
+
+	if (r == 0)
+		r = check_when_detached(a->when_detached, &p->when_detached, e);
+	if (r == 0)
+		r = check_provider(a->provider, e);
+	if (r == 0)
+		r = check_policy(a->policy, &p->setup.approval, e);
+	if (r == 0)
+		r = check_prompt(a, caps, e);
+	if (r == 0 && a->budgets.n)
+		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->limits, e);
+	if (r < 0)
+		return r;
+	p->setup.env = a->env;
+	p->setup.provider = a->provider;
+	p->setup.model = a->model;
+	p->setup.mode = a->mode;
+	p->setup.system_prompt = a->system_text;
+	p->setup.system_override = a->system_override;
+	p->setup.budgets = a->budgets.n ? &a->limits : NULL;
+	p->setup.billing_ref = a->billing_ref;
+	p->setup.config_version = a->config_version;
+	return 0;
+}

@@ -1,0 +1,140 @@
+#include "session/budget.h"
+
+#include "base/limits.h"
+#include "harnesses/harness.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* scale: units inside per unit on the wire */
+static const struct {
+	const char *name;
+	int64_t scale;
+} kinds[BUDGET_MAX] = {
+	[BUDGET_STEPS] = { "steps", 1 },	[BUDGET_TOOL_CALLS] = { "toolCalls", 1 },
+	[BUDGET_SECONDS] = { "seconds", 1000 }, [BUDGET_TOKENS] = { "tokens", 1 },
+	[BUDGET_COST] = { "cost", COST_UNIT },
+};
+
+const char *budget_name(enum budget_kind kind)
+{
+	return kinds[kind].name;
+}
+
+static int find_kind(struct slice key)
+{
+	for (int i = 0; i < BUDGET_MAX; i++)
+		if (jkey_is(key, kinds[i].name))
+			return i;
+	return -1;
+}
+
+static bool read_limit(int kind, struct jval v, uint64_t *ret)
+{
+	int64_t cost, n;
+
+	if (kind == BUDGET_COST) {
+		if (v.type != J_NUMBER || !harness_cost_parse(v.raw, &cost) || cost <= 0)
+			return false;
+		*ret = (uint64_t)cost;
+		return true;
+	}
+	if (jdec_int(v, &n) < 0 || n < 1 || n > BUDGET_LIMIT_MAX)
+		return false;
+	*ret = (uint64_t)(n * kinds[kind].scale);
+	return true;
+}
+
+static int parse_one(struct slice raw, const char *prefix, struct budget *ret, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[96];
+
+	jiter_init(&it, (struct jval){ J_OBJECT, raw });
+	while (jiter_next(&it, &key, &v)) {
+		int kind = find_kind(key);
+
+		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
+		if (kind < 0)
+			return err_field(e, path, "PARAM_UNSUPPORTED",
+					 "there is no such budget; known are steps, toolCalls, "
+					 "seconds, tokens and cost");
+		if (!read_limit(kind, v, &ret->limit[kind]))
+			return err_field(e, path, "FIELD_INVALID", "%s must be a positive %s", path,
+					 kind == BUDGET_COST ? "amount" : "integer");
+		ret->has |= 1u << kind;
+	}
+	return 0;
+}
+
+int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[64];
+	int r = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	jiter_init(&it, (struct jval){ J_OBJECT, raw });
+	while (r == 0 && jiter_next(&it, &key, &v)) {
+		bool turn = jkey_is(key, "turn");
+
+		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 24u), key.p);
+		if (!turn && !jkey_is(key, "session"))
+			r = err_field(e, path, "PARAM_UNSUPPORTED",
+				      "budgets are for \"turn\" and \"session\"");
+		else if (v.type != J_OBJECT)
+			r = err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
+		else
+			r = parse_one(v.raw, path, turn ? &ret->turn : &ret->session, e);
+	}
+	return r;
+}
+
+void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uint64_t amount)
+{
+	char text[40];
+	uint64_t scale = (uint64_t)kinds[kind].scale, rest = amount % scale;
+	size_t n = (size_t)snprintf(text, sizeof(text), "%" PRIu64, amount / scale);
+
+	if (rest) {
+		int digits = kind == BUDGET_COST ? 12 : 3;
+
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ".%0*" PRIu64, digits, rest);
+		while (text[n - 1] == '0')
+			n--;
+	}
+	jw_raw(w, key, (struct slice){ text, n });
+}
+
+static void put_one(const struct budget *b, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	for (int i = 0; i < BUDGET_MAX; i++)
+		if (b->has & (1u << i))
+			budget_put_amount(w, kinds[i].name, i, b->limit[i]);
+	jw_end_obj(w);
+}
+
+void budgets_put(const struct budgets *b, struct jw *w, const char *key)
+{
+	if (!b->turn.has && !b->session.has)
+		return;
+	jw_obj(w, key);
+	put_one(&b->turn, w, "turn");
+	put_one(&b->session, w, "session");
+	jw_end_obj(w);
+}
+
+int budget_reached(const struct budget *b, const struct spending *used)
+{
+	for (int i = 0; i < BUDGET_MAX; i++)
+		if ((b->has & (1u << i)) && used->used[i] >= b->limit[i])
+			return i;
+	return -1;
+}

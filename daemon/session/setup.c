@@ -1,0 +1,133 @@
+#include "session/setup.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+static const char *const approvals[] = {
+	[APPROVAL_ASK] = "ask", [APPROVAL_ACCEPT_EDITS] = "accept-edits", [APPROVAL_NEVER] = "never"
+};
+
+static bool same(const char *have, struct slice want)
+{
+	bool none = !want.n || slice_is(want, "[]");
+
+	if (!have || strcmp(have, "[]") == 0)
+		return none;
+	return slice_is(want, have);
+}
+
+/* True if it changed. */
+static bool replace(char **slot, struct slice s)
+{
+	if (same(*slot, s))
+		return false;
+	free(*slot);
+	*slot = s.n ? xstrndup(s.p, s.n) : NULL;
+	return true;
+}
+
+static bool replace_given(char **slot, struct slice s)
+{
+	return s.n && replace(slot, s);
+}
+
+/* The parsed view borrows from the text, which has been checked before. */
+static void parse_gateway(struct setup *s)
+{
+	harness_provider_done(&s->gateway);
+	if (!s->provider)
+		return;
+	harness_provider_parse(slice_of(s->provider), &s->gateway, NULL);
+	if (s->model)
+		xstrset(&s->gateway.model, s->model);
+	s->needs_provider = false;
+}
+
+bool setup_apply(struct setup *s, const struct setup_params *p)
+{
+	bool changed = false;
+
+	changed |= replace(&s->mcp_servers, p->mcp_servers);
+	changed |= replace(&s->additional_dirs, p->additional_dirs);
+	changed |= replace_given(&s->env, p->env);
+	changed |= replace_given(&s->provider, p->provider);
+	changed |= replace_given(&s->model, slice_of(p->model));
+	changed |= replace_given(&s->system_prompt, slice_of(p->system_prompt));
+	if (p->system_prompt) {
+		changed |= s->system_override != p->system_override;
+		s->system_override = p->system_override;
+	}
+	if (p->approval != APPROVAL_UNCHANGED) {
+		changed |= s->approval != (enum harness_approval)p->approval;
+		s->approval = (enum harness_approval)p->approval;
+	}
+	replace_given(&s->mode, slice_of(p->mode)); /* set in the running harness */
+	replace_given(&s->auth_method, slice_of(p->auth_method));
+	replace_given(&s->billing_ref, slice_of(p->billing_ref));
+	replace_given(&s->config_version, slice_of(p->config_version));
+	if (p->budgets)
+		s->budgets = *p->budgets;
+	parse_gateway(s);
+	return changed;
+}
+
+void setup_done(struct setup *s)
+{
+	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,  s->provider,
+			  s->auth_method, s->model,	      s->mode, s->system_prompt,
+			  s->billing_ref, s->config_version };
+
+	harness_provider_done(&s->gateway);
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		free(owned[i]);
+	memset(s, 0, sizeof(*s));
+}
+
+void setup_put(const struct setup *s, struct jw *w)
+{
+	jw_str(w, "model", s->model);
+	jw_str(w, "mode", s->mode);
+	jw_str(w, "approval", approvals[s->approval]);
+	jw_str(w, "systemPrompt", s->system_prompt);
+	if (s->system_prompt)
+		jw_bool(w, "systemOverride", s->system_override);
+	jw_str(w, "authMethod", s->auth_method);
+	jw_str(w, "billingRef", s->billing_ref);
+	jw_str(w, "configVersion", s->config_version);
+	jw_bool(w, "provider", s->provider || s->needs_provider);
+	budgets_put(&s->budgets, w, "budgets");
+}
+
+static void load_str(struct slice record, const char *key, char **slot)
+{
+	free(*slot);
+	*slot = NULL;
+	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
+}
+
+void setup_load(struct setup *s, struct slice record)
+{
+	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
+
+	load_str(record, "model", &s->model);
+	load_str(record, "mode", &s->mode);
+	load_str(record, "systemPrompt", &s->system_prompt);
+	load_str(record, "authMethod", &s->auth_method);
+	load_str(record, "billingRef", &s->billing_ref);
+	load_str(record, "configVersion", &s->config_version);
+	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
+	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
+	for (size_t i = 0; i < ARRAY_SIZE(approvals); i++)
+		if (jstr_is(v, approvals[i]))
+			s->approval = (enum harness_approval)i;
+	if (budgets.type == J_OBJECT)
+		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
+}
+
+int setup_find_approval(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(approvals); i++)
+		if (strcmp(approvals[i], name) == 0)
+			return (int)i;
+	return APPROVAL_UNCHANGED;
+}

@@ -1,0 +1,47 @@
+/*
+ * setup.h - what a session's harness is started with: the parameters of session/new, changed by load and resume. Owned by the
+ * session; everything but secrets (provider key and headers, env) is written into the journal, so that a restarted daemon can
+ * start the harness again once the client has given those anew.
+ */
+#pragma once
+
+#include "harnesses/harness.h"
+#include "json/jenc.h"
+#include "session/budget.h"
+
+enum approval_choice { APPROVAL_UNCHANGED = -1 };
+
+/* As it comes from the protocol side; strings and slices are borrowed. Absent members leave what was set before. */
+struct setup_params {
+	struct slice mcp_servers, additional_dirs; /* raw arrays; always replaced, empty: none */
+	struct slice env;			   /* raw object of strings, checked */
+	struct slice provider;			   /* raw object, checked */
+	const char *auth_method;
+	const char *model;
+	const char *mode; /* id of a mode to start in */
+	const char *system_prompt;
+	bool system_override;
+	int approval; /* enum harness_approval or APPROVAL_UNCHANGED */
+	const struct budgets *budgets;
+	const char *billing_ref, *config_version;
+};
+
+struct setup {
+	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
+	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
+	bool system_override;
+	enum harness_approval approval;
+	struct budgets budgets;
+	struct harness_provider gateway; /* provider, parsed; borrows from it */
+	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
+};
+
+/* True if the harness process must be started anew for it to take effect. */
+bool setup_apply(struct setup *s, const struct setup_params *p);
+void setup_done(struct setup *s);
+/* Members of the journal's "session" record. */
+void setup_put(const struct setup *s, struct jw *w);
+/* From such a record; what is malformed counts as absent. */
+void setup_load(struct setup *s, struct slice record);
+/* APPROVAL_UNCHANGED if there is no such policy. */
+int setup_find_approval(const char *name);

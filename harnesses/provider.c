@@ -1,0 +1,130 @@
+/* provider.c - the one input that says where the model is; adapters render it. */
+#include "harnesses/harness.h"
+
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define MODEL_LEN_MAX 256
+#define MODELS_MAX 256
+
+static const struct jfield fields[] = {
+	JF_STR(struct harness_provider, api, "api", JF_REQUIRED, 64),
+	JF_STR(struct harness_provider, base_url, "baseUrl", 0, 4096),
+	JF_STR(struct harness_provider, key, "key", JF_REQUIRED, 16384),
+	JF_STR(struct harness_provider, model, "model", 0, MODEL_LEN_MAX),
+	JF_ARR(struct harness_provider, models, "models", 0),
+	JF_OBJ(struct harness_provider, headers, "headers", 0),
+	JF_END,
+};
+
+static const char *const apis[] = { "openai-responses", "openai-chat", "anthropic", "google" };
+
+static int check_api(const char *api, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(apis); i++)
+		if (strcmp(apis[i], api) == 0)
+			return 0;
+	return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
+			 "api must be openai-responses, openai-chat, anthropic or google");
+}
+
+static int check_models(struct slice models, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char path[64];
+
+	if (!models.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, models });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *text = NULL;
+
+		snprintf(path, sizeof(path), "_meta.acpd.provider.models[%zu]", i);
+		if (i >= MODELS_MAX)
+			return err_field(e, path, "TOO_MANY", "more than %d models", MODELS_MAX);
+		if (jstr_decode(v, MODEL_LEN_MAX, &text) < 0 || !*text)
+			return err_field(e, path, "FIELD_INVALID", "%s must be a model's id", path);
+	}
+	return 0;
+}
+
+/* They end up in header lines of requests that the harness makes. */
+static int check_headers(struct slice headers, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[96];
+
+	if (!headers.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, headers });
+	while (jiter_next(&it, &key, &v)) {
+		if (key.n && v.type == J_STRING)
+			continue;
+		snprintf(path, sizeof(path), "_meta.acpd.provider.headers.%.*s",
+			 (int)MIN(key.n, 40u), key.p);
+		return err_field(e, path, "FIELD_INVALID", "a header is a name and a string");
+	}
+	return 0;
+}
+
+int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e)
+{
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = jdec_object(raw, fields, "_meta.acpd.provider.", ret, e);
+	if (r == 0)
+		r = check_api(ret->api, e);
+	if (r == 0)
+		r = check_models(ret->models, e);
+	if (r == 0)
+		r = check_headers(ret->headers, e);
+	if (r < 0)
+		harness_provider_done(ret);
+	return r;
+}
+
+void harness_provider_done(struct harness_provider *p)
+{
+	jdec_free(fields, p);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Whether an earlier element of the array, or the wanted model, says the same. */
+static bool seen_before(const struct harness_provider *p, struct slice element)
+{
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
+	while (jiter_next(&it, NULL, &v) && v.raw.p != element.p)
+		if (slice_eq(v.raw, element))
+			return true;
+	return p->model && jstr_is((struct jval){ J_STRING, element }, p->model);
+}
+
+void harness_provider_each_model(const struct harness_provider *p,
+				 bool (*fn)(void *ctx, const char *model), void *ctx)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (p->model && !fn(ctx, p->model))
+		return;
+	if (!p->models.n)
+		return;
+	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *id = NULL;
+
+		if (seen_before(p, v.raw) || jstr_decode(v, MODEL_LEN_MAX, &id) < 0)
+			continue;
+		if (!fn(ctx, id))
+			return;
+	}
+}
