@@ -49,6 +49,8 @@
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
+#define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
+#define LEDGER_TAIL_MAX (4 * MIB)       /* damaged bytes at a ledger's end that are cut off without asking */
 #define EXTRA_ENV_MAX 256
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define SYSTEM_PROMPT_MAX (1 * MIB)

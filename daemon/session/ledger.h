@@ -3,52 +3,58 @@
  * harness told of. Format and fields: daemon/PROTOCOL.md.
  *
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives; prevDigest is the SHA-256
- * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. A torn last
- * line is cut off when the file is opened. A write error is sticky: ledger_append returns 0 from then on and turns fail with
- * class "resource", because an unrecorded turn must not look like a recorded one.
+ * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. What a
+ * stopped machine left torn at the end is cut off when the file is opened; a file that is no ledger of this version is refused and left
+ * alone. A write or sync error is sticky: ledger_append returns 0 from then on and turns fail with class "resource", because an
+ * unrecorded turn must not look like a recorded one. A line that was written in part is taken back, so the file stays whole.
  *
  * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the machine) in a worker
- * thread, many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a thread.
+ * thread (session/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
+ * thread. Nothing is scanned at the start: opening reads the last lines, reading finds its place by halving (session/ledgerfile.h).
  */
 #pragma once
 
 #include "base/err.h"
-#include "base/list.h"
 #include "base/slice.h"
 #include "loop/loop.h"
+#include "session/syncer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct ledger;
 
-/* NULL with e filled if the file cannot be opened or read. */
+/* NULL with e filled if the file cannot be opened or read, or is no ledger. incarnation: printable ASCII, at most 64. */
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e);
-/* Waits for a running sync; waiters are called with -ECANCELED. */
+/* Waits for a running sync, makes the rest durable; waiters are called with -ECANCELED and may not wait again. */
 struct ledger *ledger_free(struct ledger *l);
-/* record: a raw JSON object, redacted, whose members follow ours. Returns its n, or 0 if it could not be written. */
+/* record: a raw JSON object, redacted, whose members follow ours. Returns its n, or 0 if it could not be written (ledger_error says
+ * why) or is no record: not one line of JSON, above LEDGER_LINE_MAX, or with members of our names (ledger_error stays 0). */
 uint64_t ledger_append(struct ledger *l, struct slice record);
 /* Number of the last record, 0: none. */
 uint64_t ledger_last(const struct ledger *l);
+/* Sticky -errno of writing or syncing. */
 int ledger_error(const struct ledger *l);
 
 struct ledger_wait {
-	struct list link;
-	void (*done)(void *ctx, int error);
-	void *ctx;
+	struct syncer_wait sync;
 };
 
-/* w is the caller's and must live until done or ledger_wait_cancel. */
+/* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0, the sticky error of
+ * syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx);
+/* At any moment, also of one that is all zeros or was answered. */
 void ledger_wait_cancel(struct ledger_wait *w);
 
-/* Lines with n > since, in order, without newline, until fn returns false. 0 or -errno. Works while the daemon appends. */
+/* Lines with n > since, in order, without newline, until fn returns false. 0 or -errno. fn may append; what comes after the call began is not
+ * handed out. Damaged lines are left out: n shows the gap. Every line handed out is valid JSON. */
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
 
-/* Checks a ledger file as it lies on disk; for "acpd usage verify". */
+/* Checks a ledger file as it lies on disk, also while a daemon appends; for "acpd usage verify". 0: see the report; -errno with e: the file
+ * could not be read. */
 struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
 	char reason[96];

@@ -1,0 +1,271 @@
+#include "session/syncer.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/vfs.h>
+
+#define STACK_BYTES (64 * KIB)
+
+enum sync_state { SYNC_IDLE, SYNC_RUNNING };
+enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_QUIT };
+
+struct syncer {
+	struct loop *loop;
+	int fd, dirfd;
+	bool in_memory, dirty;
+	int error; /* sticky */
+	enum sync_state state;
+	struct list waiting, running; /* syncer_wait.link */
+	struct loop_task task;
+	struct loop_io io; /* eventfd: the worker is done */
+	bool threaded;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	/* under the mutex */
+	enum worker_order order;
+	int result;
+};
+
+static void advance(void *ctx);
+static void on_worker_done(void *ctx, uint32_t events);
+
+static bool fs_in_memory(int fd)
+{
+	struct statfs sb;
+
+	return fstatfs(fd, &sb) == 0 && (sb.f_type == TMPFS_MAGIC || sb.f_type == RAMFS_MAGIC);
+}
+
+struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
+{
+	struct syncer *s = new0(struct syncer);
+
+	s->loop = loop;
+	s->fd = fd;
+	s->dirfd = dirfd;
+	s->in_memory = fs_in_memory(fd);
+	s->io = (struct loop_io){ .fd = -1, .fn = on_worker_done, .ctx = s };
+	list_init(&s->waiting);
+	list_init(&s->running);
+	return s;
+}
+
+/* --- the work, in either thread --------------------------------------------------------------------------- */
+
+static int sync_files(int fd, int dirfd)
+{
+	if (fdatasync(fd) < 0)
+		return -errno;
+	/* file systems that cannot sync a directory say EINVAL */
+	if (dirfd >= 0 && fsync(dirfd) < 0 && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+static void *work(void *ctx)
+{
+	struct syncer *s = ctx;
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&s->mutex);
+	for (;;) {
+		int dirfd, r;
+
+		while (s->order == ORDER_NONE)
+			pthread_cond_wait(&s->cond, &s->mutex);
+		if (s->order == ORDER_QUIT)
+			break;
+		dirfd = s->dirfd;
+		pthread_mutex_unlock(&s->mutex);
+		r = sync_files(s->fd, dirfd);
+		pthread_mutex_lock(&s->mutex);
+		s->result = r;
+		if (s->order == ORDER_SYNC)
+			s->order = ORDER_NONE;
+		while (write(s->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	return NULL;
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------- */
+
+/* Signals are the loop's: one that this thread took would end the process. */
+static int create_thread(struct syncer *s)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&s->thread, &attr, work, s);
+	if (r == EINVAL) /* a sanitizer's thread-local data need more stack */
+		r = pthread_create(&s->thread, NULL, work, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -r;
+}
+
+static bool thread_ready(struct syncer *s)
+{
+	if (s->threaded)
+		return true;
+	s->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->io.fd < 0)
+		return false;
+	pthread_mutex_init(&s->mutex, NULL);
+	pthread_cond_init(&s->cond, NULL);
+	if (loop_io_set(s->loop, &s->io, EPOLLIN) == 0 && create_thread(s) == 0) {
+		s->threaded = true;
+		return true;
+	}
+	loop_io_set(s->loop, &s->io, 0);
+	pthread_cond_destroy(&s->cond);
+	pthread_mutex_destroy(&s->mutex);
+	closep(&s->io.fd);
+	s->io.fd = -1;
+	return false;
+}
+
+static void give_order(struct syncer *s, enum worker_order order)
+{
+	pthread_mutex_lock(&s->mutex);
+	s->order = order;
+	pthread_cond_signal(&s->cond);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* --- the loop's side -------------------------------------------------------------------------------------- */
+
+static void move_all(struct list *from, struct list *to)
+{
+	while (!list_empty(from)) {
+		struct list *first = from->next;
+
+		list_del(first);
+		list_add_tail(to, first);
+	}
+}
+
+/* A waiter may be freed in its callback, and others with it: one at a time, from the head. */
+static void answer_all(struct list *waiters, int error)
+{
+	while (!list_empty(waiters)) {
+		struct syncer_wait *w = list_first(waiters, struct syncer_wait, link);
+
+		list_del(&w->link);
+		w->done(w->ctx, error);
+	}
+}
+
+static void finish(struct syncer *s, int result)
+{
+	s->state = SYNC_IDLE;
+	if (result < 0 && !s->error)
+		s->error = result;
+	if (result == 0) {
+		closep(&s->dirfd);
+		s->dirfd = -1;
+	}
+	answer_all(&s->running, s->error);
+	if (!list_empty(&s->waiting))
+		loop_defer(s->loop, &s->task, advance, s);
+}
+
+static void on_worker_done(void *ctx, uint32_t events _unused_)
+{
+	struct syncer *s = ctx;
+	uint64_t n;
+	int result;
+
+	if (read(s->io.fd, &n, sizeof(n)) < 0)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	result = s->result;
+	pthread_mutex_unlock(&s->mutex);
+	finish(s, result);
+}
+
+static void advance(void *ctx)
+{
+	struct syncer *s = ctx;
+
+	if (s->state == SYNC_RUNNING || list_empty(&s->waiting))
+		return;
+	move_all(&s->waiting, &s->running);
+	if (s->in_memory || s->error || !s->dirty) {
+		finish(s, s->error);
+		return;
+	}
+	s->dirty = false;
+	s->state = SYNC_RUNNING;
+	if (thread_ready(s))
+		give_order(s, ORDER_SYNC);
+	else
+		finish(s, sync_files(s->fd, s->dirfd));
+}
+
+void syncer_dirty(struct syncer *s)
+{
+	s->dirty = true;
+}
+
+/* Deferred, so that all who ask in one turn of the loop share a sync. */
+void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx, int error),
+		 void *ctx)
+{
+	*w = (struct syncer_wait){ .done = done, .ctx = ctx };
+	list_init(&w->link);
+	list_add_tail(&s->waiting, &w->link);
+	loop_defer(s->loop, &s->task, advance, s);
+}
+
+/* Also of one that never waited (all zeros) or was answered. */
+void syncer_cancel(struct syncer_wait *w)
+{
+	if (w->link.next)
+		list_del(&w->link);
+}
+
+int syncer_error(const struct syncer *s)
+{
+	return s->error;
+}
+
+static void stop_thread(struct syncer *s)
+{
+	give_order(s, ORDER_QUIT);
+	pthread_join(s->thread, NULL);
+	loop_io_set(s->loop, &s->io, 0);
+	pthread_cond_destroy(&s->cond);
+	pthread_mutex_destroy(&s->mutex);
+	closep(&s->io.fd);
+}
+
+struct syncer *syncer_free(struct syncer *s)
+{
+	if (!s)
+		return NULL;
+	loop_task_cancel(&s->task);
+	if (s->threaded)
+		stop_thread(s);
+	/* the order may have come too late for the worker to take it */
+	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error)
+		sync_files(s->fd, s->dirfd);
+	move_all(&s->waiting, &s->running);
+	answer_all(&s->running, -ECANCELED);
+	closep(&s->dirfd);
+	free(s);
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/*
+ * syncer.h - fdatasync of one file without holding up the loop: a worker thread makes durable what was written, many waiters to one call.
+ *
+ * Whoever waits when a sync starts is answered by it; later ones by the next. The thread is started by the first sync that needs it, never on file
+ * systems in memory (nothing to do there) nor when nothing was written since the last sync; such waiters are answered from a deferred
+ * task. The thread runs with all signals blocked, a small stack and no allocation, and touches nothing but the descriptor and the
+ * state under the mutex; all else belongs to the loop's thread. If no thread can be had, the loop's thread syncs.
+ *
+ * An error is sticky: after a failed fdatasync the kernel may have dropped the pages, so a later success would prove nothing.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "loop/loop.h"
+
+struct syncer;
+
+struct syncer_wait {
+	struct list link;
+	void (*done)(void *ctx, int error);
+	void *ctx;
+};
+
+/* fd is the caller's and outlives the syncer; dirfd (-1: none) is taken, and synced once, with the first sync: a new file's name. */
+struct syncer *syncer_new(struct loop *loop, int fd, int dirfd);
+/* Waits for a running sync, syncs what is not yet durable; waiters are called with -ECANCELED. */
+struct syncer *syncer_free(struct syncer *s);
+/* The file was written to. */
+void syncer_dirty(struct syncer *s);
+/* w is the caller's and must live until done or syncer_cancel. done is never called from within. */
+void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx, int error),
+		 void *ctx);
+void syncer_cancel(struct syncer_wait *w);
+int syncer_error(const struct syncer *s);
