@@ -70,6 +70,11 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	put_flag_object(w, "close", true);
 	put_flag_object(w, "delete", true);
 	put_flag_object(w, "additionalDirectories", caps->additional_dirs);
+	put_flag_object(w, "fork", caps->restore);
+	if (caps->system_override)
+		jw_raw(w, "systemPrompt", SLICE("{\"mode\":{\"override\":{}}}"));
+	else
+		put_flag_object(w, "systemPrompt", caps->system_append);
 	jw_end_obj(w);
 }
 
@@ -77,7 +82,8 @@ static void put_features(struct jw *w)
 {
 	static const char *const features[] = { "seq",	     "gap",	 "detached",	 "turnEnd",
 						"promptKey", "whenBusy", "whenDetached", "env",
-						"provider",  "status" };
+						"provider",  "status",	 "model",	 "mode",
+						"policy",    "budgets",	 "usage",	 "fork" };
 
 	jw_obj(w, "features");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
@@ -136,6 +142,8 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	       c->harness->auth_methods ? slice_of(c->harness->auth_methods) : SLICE("[]"));
 	jw_raw(&w, "agentInfo",
 	       SLICE("{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}"));
+	if (c->harness->caps.steer) /* where its inventors put it */
+		jw_raw(&w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
 	jw_end_obj(&w);
 	c->phase = CONN_READY;
 	conn_result(c, NULL, m->id, buf_slice(&b));

@@ -100,19 +100,25 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_steer(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 
 /* init.c: the capability objects that depend on a harness. */
 void caps_put(struct jw *w, const struct harness_caps *caps);
 
+/* sessions.c: completion of session/new and fork; ctx is the call. */
+void on_session_created(void *ctx, struct session *s, const struct err *e);
 /* sessions.c: answers m with the known ids; field: where the unknown one stood. */
 void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
 

@@ -8,33 +8,35 @@
 
 #define REF_LEN_MAX 256
 
+/* What every call that opens a session may say. */
+#define COMMON_FIELDS                                                                              \
+	JF_OBJ(struct session_args, env, "env", 0),                                                \
+		JF_OBJ(struct session_args, provider, "provider", 0),                              \
+		JF_STR(struct session_args, model, "model", 0, 256),                               \
+		JF_STR(struct session_args, mode, "mode", 0, 256),                                 \
+		JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),                       \
+		JF_OBJ(struct session_args, policy, "policy", 0),                                  \
+		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
+		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
+		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
+
 static const struct jfield new_fields[] = {
+	COMMON_FIELDS,
 	JF_STR(struct session_args, harness, "harness", 0, 64),
-	JF_OBJ(struct session_args, env, "env", 0),
-	JF_OBJ(struct session_args, provider, "provider", 0),
-	JF_STR(struct session_args, model, "model", 0, 256),
-	JF_STR(struct session_args, mode, "mode", 0, 256),
-	JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),
-	JF_OBJ(struct session_args, policy, "policy", 0),
-	JF_OBJ(struct session_args, budgets, "budgets", 0),
-	JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),
-	JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX),
 	JF_STR(struct session_args, when_detached, "whenDetached", 0, 16),
 	JF_END,
 };
 
 static const struct jfield load_fields[] = {
-	JF_OBJ(struct session_args, env, "env", 0),
-	JF_OBJ(struct session_args, provider, "provider", 0),
-	JF_STR(struct session_args, model, "model", 0, 256),
-	JF_STR(struct session_args, mode, "mode", 0, 256),
-	JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),
-	JF_OBJ(struct session_args, policy, "policy", 0),
-	JF_OBJ(struct session_args, budgets, "budgets", 0),
-	JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),
-	JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX),
+	COMMON_FIELDS,
 	JF_STR(struct session_args, incarnation, "incarnation", 0, 64),
 	JF_INT(struct session_args, from_seq, "fromSeq", 0, 1, INT64_MAX),
+	JF_END,
+};
+
+static const struct jfield fork_fields[] = {
+	COMMON_FIELDS,
+	JF_STR(struct session_args, when_detached, "whenDetached", 0, 16),
 	JF_END,
 };
 
@@ -78,9 +80,11 @@ static int refuse_unknown(struct slice object, const struct jfield *fields, cons
 	return 0;
 }
 
-int meta_args_decode(struct session_args *a, bool creating, struct err *e)
+int meta_args_decode(struct session_args *a, enum session_call call, struct err *e)
 {
-	const struct jfield *fields = creating ? new_fields : load_fields;
+	const struct jfield *fields = call == CALL_NEW	? new_fields :
+				      call == CALL_FORK ? fork_fields :
+							  load_fields;
 	struct jval acpd = jobj_get(a->meta, "acpd");
 	int r;
 

@@ -17,14 +17,18 @@ static const struct method methods[] = {
 	{ "session/new", CONN_READY, RPC_REQUEST, on_session_new },
 	{ "session/load", CONN_READY, RPC_REQUEST, on_session_load },
 	{ "session/resume", CONN_READY, RPC_REQUEST, on_session_resume },
+	{ "session/fork", CONN_READY, RPC_REQUEST, on_session_fork },
 	{ "session/list", CONN_READY, RPC_REQUEST, on_session_list },
 	{ "session/close", CONN_READY, RPC_REQUEST, on_session_close },
 	{ "session/delete", CONN_READY, RPC_REQUEST, on_session_delete },
 	{ "session/prompt", CONN_READY, RPC_REQUEST, on_prompt },
+	{ "_session/steering", CONN_READY, RPC_REQUEST, on_steer },
 	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, on_cancel },
 	{ "session/set_mode", CONN_READY, RPC_REQUEST, on_set_mode },
+	{ "session/set_model", CONN_READY, RPC_REQUEST, on_set_model },
 	{ "session/set_config_option", CONN_READY, RPC_REQUEST, on_set_config },
 	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
+	{ "_acpd/usage", CONN_READY, RPC_REQUEST, on_usage },
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
 };
 

@@ -40,9 +40,10 @@ static const struct jfield resume_fields[] = {
 	JF_END,
 };
 
-static const struct jfield *const call_fields[] = {
-	[CALL_NEW] = new_fields, [CALL_LOAD] = load_fields, [CALL_RESUME] = resume_fields
-};
+static const struct jfield *const call_fields[] = { [CALL_NEW] = new_fields,
+						    [CALL_LOAD] = load_fields,
+						    [CALL_RESUME] = resume_fields,
+						    [CALL_FORK] = resume_fields };
 
 void session_args_free(struct session_args *a)
 {
@@ -58,7 +59,7 @@ int session_args_decode(struct slice params, enum session_call call, struct sess
 	memset(a, 0, sizeof(*a));
 	r = jdec_object(params, call_fields[call], NULL, a, e);
 	if (r == 0)
-		r = meta_args_decode(a, call == CALL_NEW, e);
+		r = meta_args_decode(a, call, e);
 	if (r < 0)
 		session_args_free(a);
 	return r;

@@ -23,7 +23,7 @@ struct session_args {
 	struct budgets limits;
 };
 
-enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME };
+enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME, CALL_FORK };
 
 /* Decodes; on error nothing needs freeing. */
 int session_args_decode(struct slice params, enum session_call call, struct session_args *ret,
@@ -33,7 +33,7 @@ void session_args_free(struct session_args *a);
 int session_args_check(struct session_args *a, const struct harness_caps *caps,
 		       struct session_params *p, struct err *e);
 /* The parts of the above that are _meta.acpd's (meta.c). */
-int meta_args_decode(struct session_args *a, bool creating, struct err *e);
+int meta_args_decode(struct session_args *a, enum session_call call, struct err *e);
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e);
 void meta_args_free(struct session_args *a);

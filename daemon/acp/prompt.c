@@ -1,4 +1,4 @@
-/* prompt.c - session/prompt, its two cancellations, modes and config options. */
+/* prompt.c - session/prompt and its two cancellations. */
 #include "acp/params.h"
 
 #include "base/limits.h"
@@ -113,6 +113,51 @@ int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	return r;
 }
 
+/* --- steering ------------------------------------------------------------------------------------------ */
+
+static void on_steered(void *ctx, struct slice result, const struct err *e)
+{
+	struct call *k = ctx;
+
+	if (e)
+		call_error(k, e, SLICE_NONE);
+	else
+		call_result(k, result.n ? result : SLICE("{\"outcome\":\"injected\"}"));
+}
+
+static int steer(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
+		 struct err *e)
+{
+	struct view *v = view_need(c, a->session_id, e);
+	struct call *k;
+	int r;
+
+	if (!v)
+		return -ENOENT;
+	r = prompt_check(a->prompt, session_caps(v->w.session), e);
+	if (r < 0)
+		return r;
+	k = call_new(c, m->id);
+	k->view = v;
+	r = session_steer(v->w.session, a->prompt, c->no, on_steered, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+int on_steer(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct prompt_args a = { 0 };
+	int r = jdec_object(m->params, prompt_fields, NULL, &a, e);
+
+	if (r == 0)
+		r = steer(c, m, &a, e);
+	jdec_free(prompt_fields, &a);
+	return r;
+}
+
+/* --- cancelling ---------------------------------------------------------------------------------------- */
+
 int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(freep) char *id = NULL;
@@ -137,92 +182,4 @@ int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 		return 0;
 	}
 	return 0;
-}
-
-/* --- modes and options --------------------------------------------------------------------------------- */
-
-struct mode_args {
-	char *session_id, *mode;
-};
-
-static const struct jfield mode_fields[] = {
-	JF_STR(struct mode_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_STR(struct mode_args, mode, "modeId", JF_REQUIRED, 256),
-	JF_END,
-};
-
-static void on_mode_set(void *ctx, struct slice result _unused_, const struct err *e)
-{
-	struct call *k = ctx;
-
-	if (e)
-		call_error(k, e, SLICE_NONE);
-	else
-		call_result(k, SLICE("{}"));
-}
-
-int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct mode_args a = { 0 };
-	struct view *v = NULL;
-	struct call *k;
-	int r = jdec_object(m->params, mode_fields, NULL, &a, e);
-
-	if (r == 0 && !(v = view_need(c, a.session_id, e)))
-		r = -ENOENT;
-	if (r == 0) {
-		k = call_new(c, m->id);
-		k->view = v;
-		r = session_set_mode(v->w.session, a.mode, on_mode_set, k, e);
-		if (r < 0)
-			call_free(k);
-	}
-	jdec_free(mode_fields, &a);
-	return r;
-}
-
-static void on_config_set(void *ctx, struct slice result, const struct err *given)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct call *k = ctx;
-	struct jval options = jobj_get(result, "configOptions");
-	struct jw w = JW(&b);
-	struct err e;
-
-	if (!given && options.type != J_ARRAY) {
-		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-			"the harness returned no options");
-		given = &e;
-	}
-	if (given || !k->conn) {
-		if (given)
-			call_error(k, given, SLICE_NONE);
-		else
-			call_free(k);
-		return;
-	}
-	jw_obj(&w, NULL);
-	config_put(&w, options.raw, k->conn->client);
-	jw_end_obj(&w);
-	call_result(k, buf_slice(&b));
-}
-
-int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	_cleanup_(freep) char *id = NULL;
-	struct view *v;
-	struct call *k;
-	int r;
-
-	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	v = view_need(c, id, e);
-	if (!v)
-		return -ENOENT;
-	k = call_new(c, m->id);
-	k->view = v;
-	r = session_set_config(v->w.session, m->params, on_config_set, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
 }

@@ -47,8 +47,23 @@ static void on_removed(void *ctx _unused_, struct session *s _unused_, const str
 {
 }
 
+/* What could have been asked for instead. */
+static void call_open_error(struct call *k, const struct session *s, const struct err *e)
+{
+	static const struct {
+		const char *reason, *category;
+	} rows[] = { { "MODEL_UNKNOWN", "model" }, { "MODE_UNKNOWN", "mode" } };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(e->reason, rows[i].reason) == 0)
+			session_known_values(s, rows[i].category, &w, "known");
+	call_error(k, e, buf_slice(&b));
+}
+
 /* To ask for a login is only right towards a client that was offered one. */
-static void create_failed(struct call *k, const struct err *e)
+static void create_failed(struct call *k, const struct session *s, const struct err *e)
 {
 	struct err own = *e;
 
@@ -56,17 +71,17 @@ static void create_failed(struct call *k, const struct err *e)
 		own.rpc = RPC_INTERNAL_ERROR;
 		snprintf(own.reason, sizeof(own.reason), "HARNESS_AUTH_REQUIRED");
 	}
-	call_error(k, &own, SLICE_NONE);
+	call_open_error(k, s, &own);
 }
 
-static void on_created(void *ctx, struct session *s, const struct err *e)
+void on_session_created(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct call *k = ctx;
 	struct acp_conn *c = k->conn;
 
 	if (e) {
-		create_failed(k, e);
+		create_failed(k, s, e);
 		return;
 	}
 	if (!c) { /* nobody will ever learn its id */
@@ -106,7 +121,7 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	if (r < 0)
 		return r;
 	k = call_new(c, m->id);
-	if (session_new(c->srv->store, &p, on_created, k, e))
+	if (session_new(c->srv->store, &p, on_session_created, k, e))
 		return 0;
 	call_free(k);
 	return -EIO;
@@ -157,7 +172,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 
 	if (e || !c) {
 		if (e)
-			call_error(k, e, SLICE_NONE);
+			call_open_error(k, s, e);
 		else
 			call_free(k);
 		return;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -33,6 +34,7 @@ struct proc {
 	enum proc_state state;
 	bool reaped, swept, faulted, done;
 	int wait_status;
+	struct rusage used; /* once reaped */
 	struct loop_io in, out, errout;
 	struct buf in_buf;
 	struct lines lines;
@@ -158,9 +160,10 @@ static void sweep(void *ctx)
 	proc_check_done(p);
 }
 
-static void proc_reaped(struct proc *p, int status)
+static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 {
 	p->reaped = true;
+	p->used = *used;
 	p->wait_status = status;
 	loop_timer_cancel(&p->stop_timer);
 	io_close(p, &p->in);
@@ -169,14 +172,15 @@ static void proc_reaped(struct proc *p, int status)
 
 void proc_host_reap(struct proc_host *h)
 {
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		list_each(p, &h->procs, struct proc, link) {
 			if (p->pid != pid || p->reaped)
 				continue;
-			proc_reaped(p, status);
+			proc_reaped(p, status, &used);
 			break;
 		}
 	}
@@ -420,4 +424,22 @@ void proc_kill(struct proc *p)
 	send_signal(p, SIGKILL);
 	/* descendants may sit in uninterruptible sleep; the sweep after the reap goes on killing */
 	cgroup_kill(p->cgroup);
+}
+
+static uint64_t micros(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
+void proc_measure(const struct proc *p, struct proc_usage *ret)
+{
+	bool v2 = p->host->cgroup.kind == CGROUP_V2;
+
+	if (!p->reaped) {
+		measure_tree(v2 ? p->cgroup : NULL, p->pid, ret);
+		return;
+	}
+	*ret = (struct proc_usage){ .cpu_us = micros(p->used.ru_utime) + micros(p->used.ru_stime),
+				    .peak_rss = (uint64_t)p->used.ru_maxrss * 1024,
+				    .source = "rusage" };
 }

@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/cgroup.h"
+#include "proc/measure.h"
 
 #include <sys/types.h>
 
@@ -63,3 +64,5 @@ int proc_send(struct proc *p, struct slice line);
 void proc_stop(struct proc *p);
 /* SIGKILL of everything now; on_exit follows. */
 void proc_kill(struct proc *p);
+/* What it and its descendants have used so far; after the exit, what the child and those it waited for did. */
+void proc_measure(const struct proc *p, struct proc_usage *ret);

@@ -1,17 +1,30 @@
 #include "session/account.h"
 
+#include "session/budget.h"
+
 #include <stdio.h>
 
-static void note(char **slot, const char *text)
+/* In records, and in ACP's Usage. */
+static const struct {
+	const char *record, *acp;
+} names[COUNT_MAX] = {
+	[COUNT_INPUT] = { "inputTokens", "inputTokens" },
+	[COUNT_OUTPUT] = { "outputTokens", "outputTokens" },
+	[COUNT_CACHE_READ] = { "cacheReadTokens", "cachedReadTokens" },
+	[COUNT_CACHE_WRITE] = { "cacheWriteTokens", "cachedWriteTokens" },
+	[COUNT_REASONING] = { "reasoningTokens", "thoughtTokens" },
+	[COUNT_TOTAL] = { "totalTokens", "totalTokens" },
+};
+
+static bool has(const struct harness_usage *u, int what)
 {
-	if (text)
-		xstrset(slot, text);
+	return u->has & (1u << what);
 }
 
 static void add(struct harness_usage *to, const struct harness_usage *u)
 {
 	for (int i = 0; i < COUNT_MAX; i++)
-		to->count[i] += u->has & (1u << i) ? u->count[i] : 0;
+		to->count[i] += has(u, i) ? u->count[i] : 0;
 	to->has |= u->has;
 	to->has_cost |= u->has_cost;
 	to->cost += u->has_cost ? u->cost : 0;
@@ -27,43 +40,67 @@ void account_usage(struct account *a, const struct harness_usage *u)
 		a->calls++;
 	add(to, u);
 	to->source = u->source;
-	note(&a->model, u->model);
-	note(&a->provider, u->provider);
-	note(&a->response_id, u->response_id);
-	note(&a->finish_reason, u->finish_reason);
+	if (u->model)
+		xstrset(&a->model, u->model);
+	if (u->provider)
+		xstrset(&a->provider, u->provider);
 	if (u->has_cost)
 		snprintf(a->currency, sizeof(a->currency), "%s", u->currency ? u->currency : "USD");
 }
 
-void account_done(struct account *a)
+static struct tool_count *tool_find(struct account *a, const char *name)
 {
-	free(a->model);
-	free(a->provider);
-	free(a->response_id);
-	free(a->finish_reason);
-	memset(a, 0, sizeof(*a));
+	for (size_t i = 0; i < a->ntools; i++)
+		if (strcmp(a->tools[i].name, name) == 0)
+			return &a->tools[i];
+	if (a->ntools == ACCOUNT_TOOLS_MAX)
+		return &a->tools[a->ntools - 1];
+	if (a->ntools == ACCOUNT_TOOLS_MAX - 1)
+		name = "other";
+	a->tools = reallocarray(a->tools, a->ntools + 1, sizeof(*a->tools));
+	if (!a->tools)
+		abort();
+	a->tools[a->ntools] = (struct tool_count){ .name = xstrdup(name) };
+	return &a->tools[a->ntools++];
 }
 
-static const struct harness_usage *holder(const struct account *a, enum harness_count what)
+void account_tool(struct account *a, const char *name, bool ok, uint64_t ms)
 {
-	return a->turn.has & (1u << what) ? &a->turn : &a->sum;
+	struct tool_count *t = tool_find(a, name);
+
+	t->ok += ok;
+	t->failed += !ok;
+	t->ms += ms;
+}
+
+void account_done(struct account *a)
+{
+	for (size_t i = 0; i < a->ntools; i++)
+		free(a->tools[i].name);
+	free(a->tools);
+	free(a->model);
+	free(a->provider);
+	memset(a, 0, sizeof(*a));
 }
 
 bool account_count(const struct account *a, enum harness_count what, uint64_t *ret)
 {
-	const struct harness_usage *u = holder(a, what);
+	const struct harness_usage *u = has(&a->turn, (int)what) ? &a->turn : &a->sum;
 
 	*ret = u->count[what];
-	return u->has & (1u << what);
+	return has(u, (int)what);
+}
+
+bool account_cost(const struct account *a, int64_t *ret)
+{
+	const struct harness_usage *u = a->turn.has_cost ? &a->turn : &a->sum;
+
+	*ret = u->cost;
+	return u->has_cost;
 }
 
 void account_put_acp(const struct account *a, struct jw *w, const char *key)
 {
-	static const char *const keys[COUNT_MAX] = {
-		[COUNT_TOTAL] = "totalTokens",		 [COUNT_INPUT] = "inputTokens",
-		[COUNT_OUTPUT] = "outputTokens",	 [COUNT_REASONING] = "thoughtTokens",
-		[COUNT_CACHE_READ] = "cachedReadTokens", [COUNT_CACHE_WRITE] = "cachedWriteTokens",
-	};
 	uint64_t n, in, out;
 
 	/* the schema wants these three together */
@@ -72,8 +109,92 @@ void account_put_acp(const struct account *a, struct jw *w, const char *key)
 	jw_obj(w, key);
 	for (int i = 0; i < COUNT_MAX; i++)
 		if (account_count(a, i, &n))
-			jw_uint(w, keys[i], n);
+			jw_uint(w, names[i].acp, n);
 		else if (i == COUNT_TOTAL)
-			jw_uint(w, keys[i], in + out);
+			jw_uint(w, names[i].acp, in + out);
 	jw_end_obj(w);
+}
+
+static const char *source_of(const struct account *a, bool from_turn)
+{
+	if (from_turn)
+		return a->turn.source;
+	return a->calls == 1 ? a->sum.source : "sum";
+}
+
+static void put_sources(const struct account *a, struct jw *w)
+{
+	jw_obj(w, "sources");
+	for (int i = 0; i < COUNT_MAX; i++)
+		if (has(&a->turn, i) || has(&a->sum, i))
+			jw_str(w, names[i].record, source_of(a, has(&a->turn, i)));
+	jw_end_obj(w);
+}
+
+static void put_cost(struct jw *w, int64_t cost, const char *currency, const char *source)
+{
+	jw_obj(w, "cost");
+	budget_put_amount(w, "amount", BUDGET_COST, (uint64_t)cost);
+	jw_str(w, "currency", currency);
+	jw_str(w, "source", source);
+	jw_end_obj(w);
+}
+
+static void put_tools(const struct account *a, struct jw *w)
+{
+	jw_obj(w, "toolCalls");
+	for (size_t i = 0; i < a->ntools; i++) {
+		const struct tool_count *t = &a->tools[i];
+
+		jw_lead_key(w, t->name);
+		jw_obj(w, NULL);
+		jw_uint(w, "ok", t->ok);
+		jw_uint(w, "err", t->failed);
+		jw_uint(w, "ms", t->ms);
+		jw_end_obj(w);
+	}
+	jw_end_obj(w);
+}
+
+void account_put_record(const struct account *a, struct jw *w)
+{
+	uint64_t n;
+	int64_t cost;
+
+	if (a->turn.has | a->sum.has) {
+		jw_obj(w, "usage");
+		for (int i = 0; i < COUNT_MAX; i++)
+			if (account_count(a, i, &n))
+				jw_uint(w, names[i].record, n);
+		jw_end_obj(w);
+		put_sources(a, w);
+	}
+	if (account_cost(a, &cost))
+		put_cost(w, cost, a->currency, source_of(a, a->turn.has_cost));
+	if (a->calls)
+		jw_uint(w, "modelCalls", a->calls);
+	put_tools(a, w);
+}
+
+void account_put_call(const struct harness_usage *u, struct jw *w)
+{
+	jw_obj(w, "usage");
+	for (int i = 0; i < COUNT_MAX; i++)
+		if (has(u, i))
+			jw_uint(w, names[i].record, u->count[i]);
+	jw_end_obj(w);
+	if (u->has_cost)
+		put_cost(w, u->cost, u->currency ? u->currency : "USD", u->source);
+	jw_str(w, "source", u->source);
+}
+
+void account_load_call(struct slice record, struct harness_usage *ret)
+{
+	struct slice usage = jobj_get(record, "usage").raw;
+	struct jval amount = jobj_get(jobj_get(record, "cost").raw, "amount");
+
+	*ret = (struct harness_usage){ .source = "model_call records" };
+	for (int i = 0; usage.n && i < COUNT_MAX; i++)
+		harness_usage_set(ret, (enum harness_count)i, jobj_get(usage, names[i].record));
+	ret->has_cost = amount.type == J_NUMBER && harness_cost_parse(amount.raw, &ret->cost);
 }

@@ -1,24 +1,45 @@
 /*
- * account.h - what one turn used: tokens and cost as the harness told, tool calls, times. Fed while the turn runs, read when it ends.
+ * account.h - what one turn used: tokens and cost as the harness told, model calls, tool calls. Fed while the turn runs, read when it
+ * ends.
  *
  * Counts of model calls are added up; a count that the harness gave for the whole turn replaces its sum. What nobody reported stays
- * absent. The source names where a number came from.
+ * absent. The source names where a number came from: a word of the harness's protocol, or "sum" of its model calls.
  */
 #pragma once
 
 #include "harnesses/harness.h"
 #include "json/jenc.h"
 
+#define ACCOUNT_TOOLS_MAX                                                                          \
+	64 /* different tool names counted in one turn; what is beyond counts as "other" */
+
+struct tool_count {
+	char *name;
+	uint64_t ok, failed, ms;
+};
+
 struct account {
 	struct harness_usage sum, turn; /* of model calls; of the turn */
-	unsigned calls;			/* model calls reported */
-	char *model, *provider, *response_id, *finish_reason;
+	uint64_t calls, tool_calls;	/* model calls reported; tool calls announced */
+	char *model, *provider;		/* of the last report */
 	char currency[8];
+	struct tool_count *tools;
+	size_t ntools;
 };
 
 void account_usage(struct account *a, const struct harness_usage *u);
+/* A tool call has ended after so many milliseconds. */
+void account_tool(struct account *a, const char *name, bool ok, uint64_t ms);
 void account_done(struct account *a);
 /* The turn's count; false: unknown. */
 bool account_count(const struct account *a, enum harness_count what, uint64_t *ret);
+/* The turn's cost in 1/COST_UNIT; false: unknown. */
+bool account_cost(const struct account *a, int64_t *ret);
 /* ACP's PromptResponse.usage; left out unless input and output are known. */
 void account_put_acp(const struct account *a, struct jw *w, const char *key);
+/* Members usage, sources, cost, modelCalls and toolCalls of a ledger record. */
+void account_put_record(const struct account *a, struct jw *w);
+/* Members usage and cost of one model call's record. */
+void account_put_call(const struct harness_usage *u, struct jw *w);
+/* The other way round: counts and cost of a record's members, for turns whose daemon died. */
+void account_load_call(struct slice record, struct harness_usage *ret);

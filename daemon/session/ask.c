@@ -29,10 +29,44 @@ static void ask_free(struct ask *a)
 	free(a);
 }
 
+static void put_question(struct jw *w, const struct ask *a)
+{
+	jw_str(w, "kind", "ask_approval");
+	jw_uint(w, "ask", a->no);
+	jw_bool(w, "elicitation", a->elicitation);
+}
+
+static void note_question(struct ask *a)
+{
+	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_question(&w, a);
+	jw_raw(&w, "toolCallId", jobj_get(call, "toolCallId").raw);
+	jw_raw(&w, "title", jobj_get(call, "title").raw);
+	jw_raw(&w, "message", jobj_get(slice_of(a->params), "message").raw);
+	jw_raw(&w, "options", jobj_get(slice_of(a->params), "options").raw);
+	session_note(a->session, EVENT_ASK, buf_slice(&b));
+}
+
+static void note_answer(struct ask *a, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_question(&w, a);
+	jw_raw(&w, "answer", result);
+	session_note(a->session, EVENT_ANSWER, buf_slice(&b));
+}
+
 /* a is gone after. */
 static void ask_settle(struct ask *a, struct slice result)
 {
 	struct session *s = a->session;
+
+	if (s->current)
+		note_answer(a, result);
 
 	if (s->harness)
 		s->def->ops->answer(s->harness, a->harness_id, result);
@@ -195,6 +229,7 @@ void session_ask(struct session *s, const struct harness_ask *in)
 	struct ask *a = new0(struct ask);
 
 	a->session = s;
+	a->no = ++s->last_ask;
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
 	a->params = client_params(s, in->params);
@@ -204,9 +239,10 @@ void session_ask(struct session *s, const struct harness_ask *in)
 		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 		return;
 	}
-	s->current->outputs++;
+	turn_output(s->current);
 	if (!a->elicitation)
 		session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw);
+	note_question(a);
 	if (driver)
 		ask_show(a, driver);
 	else

@@ -1,11 +1,14 @@
-/* emit.c - from a typed event to a numbered, encoded entry of the log; and which tool calls of a turn are open. */
+/* emit.c - from a typed event to a numbered, encoded entry of the log. */
 #include "session/internal.h"
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/paths.h"
+
+#include <stdio.h>
 
 static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
 {
@@ -56,9 +59,27 @@ void session_emit(struct session *s, enum harness_update kind, struct slice upda
 	jw_obj(&w, "_meta");
 	if (meta.n)
 		jw_members(&w, meta, "acpd"); /* that member is ours alone */
+	if (s->current && *s->current->traceparent)
+		jw_str(&w, "traceparent", s->current->traceparent);
 	put_acpd(&w, s->log.last + 1, session_running(s));
 	buf_puts(w.b, "}}}");
 	append(s, kind, origin);
+}
+
+/* kind: one of ours; data: raw members of the event. */
+void session_note(struct session *s, enum event_kind kind, struct slice data)
+{
+	struct jw w = begin(s, "_acpd/event");
+
+	jw_obj(&w, "event");
+	jw_raw(&w, NULL, data);
+	jw_end_obj(&w);
+	jw_obj(&w, "_meta");
+	if (s->current && *s->current->traceparent)
+		jw_str(&w, "traceparent", s->current->traceparent);
+	put_acpd(&w, s->log.last + 1, session_running(s));
+	buf_puts(w.b, "}}}");
+	append(s, kind, 0);
 }
 
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
@@ -71,6 +92,39 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 	jw_str(w, "message", te->message);
 	jw_bool(w, "retryable", te->retryable);
 	jw_end_obj(w);
+}
+
+/* The closed list of classes, for what is read back. daemon/PROTOCOL.md */
+static const char *const error_classes[] = {
+	"harness_exit",
+	"harness_protocol",
+	"harness_start",
+	"harness_error",
+	"auth",
+	"rate_limit",
+	"quota",
+	"provider",
+	"context_overflow",
+	"empty_turn",
+	"resource",
+	"shutdown",
+};
+
+void turn_error_load(struct slice raw, struct turn_error *ret)
+{
+	_cleanup_(freep) char *message = NULL;
+	struct jval cls = jobj_get(raw, "class");
+	int64_t status = 0;
+
+	*ret = (struct turn_error){ .cls = "harness_error" };
+	for (size_t i = 0; i < ARRAY_SIZE(error_classes); i++)
+		if (jstr_is(cls, error_classes[i]))
+			ret->cls = error_classes[i];
+	if (jdec_int(jobj_get(raw, "httpStatus"), &status) == 0)
+		ret->http_status = (int)status;
+	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
+	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
+		snprintf(ret->message, sizeof(ret->message), "%s", message);
 }
 
 void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r)
@@ -86,142 +140,28 @@ void session_emit_turn_end(struct session *s, const struct turn *t, const struct
 		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
 		jw_raw(&w, "usage", jobj_get(r->result, "usage").raw);
 	}
+	jw_obj(&w, "_meta");
+	if (*t->traceparent)
+		jw_str(&w, "traceparent", t->traceparent);
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", s->log.last + 1);
+	jw_uint(&w, "turn", t->no);
+	trip_put(&t->trip, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
 	buf_puts(w.b, "}}");
 	append(s, EVENT_TURN_END, 0);
 }
 
-/* --- tool calls ---------------------------------------------------------------------------------------- */
-
-static struct tool_call *call_find(struct session *s, struct slice id)
-{
-	/* the newest are the likeliest */
-	for (struct list *at = s->calls.prev; at != &s->calls; at = at->prev) {
-		struct tool_call *c = list_entry(at, struct tool_call, link);
-
-		if (slice_is(id, c->id))
-			return c;
-	}
-	return NULL;
-}
-
-static void call_free(struct session *s, struct tool_call *c)
-{
-	list_del(&c->link);
-	s->ncalls--;
-	free(c->id);
-	free(c);
-}
-
-static struct tool_call *call_add(struct session *s, struct slice id)
-{
-	struct tool_call *c;
-
-	if (s->ncalls >= SESSION_CALLS_MAX)
-		call_free(s, list_first(&s->calls, struct tool_call, link));
-	c = new0(struct tool_call);
-	c->id = xstrndup(id.p, id.n);
-	c->open = true;
-	list_add_tail(&s->calls, &c->link);
-	s->ncalls++;
-	return c;
-}
-
-static void emit_call_failed(struct session *s, const struct tool_call *c)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "tool_call_update");
-	jw_raw(&w, "toolCallId", slice_of(c->id));
-	jw_str(&w, "status", "failed");
-	jw_end_obj(&w);
-	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
-}
-
-void session_close_calls(struct session *s)
-{
-	while (!list_empty(&s->calls)) {
-		struct tool_call *c = list_first(&s->calls, struct tool_call, link);
-
-		if (c->open && s->current)
-			emit_call_failed(s, c);
-		call_free(s, c);
-	}
-}
-
-/* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
-static void emit_announcement(struct session *s, struct slice call, struct slice id)
-{
-	struct jslot f[] = { { .key = "title" }, { .key = "kind" } };
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jscan_object(call, f, ARRAY_SIZE(f));
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "tool_call");
-	jw_raw(&w, "toolCallId", id);
-	jw_raw(&w, "title", f[0].v.type == J_STRING ? f[0].v.raw : id);
-	jw_raw(&w, "kind", f[1].v.type == J_STRING ? f[1].v.raw : SLICE_NONE);
-	jw_str(&w, "status", "pending");
-	jw_end_obj(&w);
-	session_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
-}
-
-void session_announce_call(struct session *s, struct slice call)
-{
-	struct slice id = jobj_get(call, "toolCallId").raw;
-
-	if (call_find(s, id))
-		return;
-	call_add(s, id);
-	emit_announcement(s, call, id);
-}
-
-static void track_call(struct session *s, const struct harness_event *ev)
-{
-	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
-	struct tool_call *c;
-
-	jscan_object(ev->update, f, ARRAY_SIZE(f));
-	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		session_announce_call(s, ev->update);
-	c = call_find(s, f[0].v.raw);
-	if (!c)
-		c = call_add(s, f[0].v.raw);
-	if (f[1].v.type == J_STRING)
-		c->open = !jstr_is(f[1].v, "completed") && !jstr_is(f[1].v, "failed");
-}
+/* --- events from the harness ----------------------------------------------------------------------------- */
 
 static void emit_tool_call(struct session *s, const struct harness_event *ev)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	bool mended = paths_make_absolute(ev->update, s->cwd, &b);
 
-	track_call(s, ev);
+	session_track_call(s, ev);
 	session_emit(s, ev->kind, mended ? buf_slice(&b) : ev->update, ev->meta, 0);
-}
-
-/* --- events from the harness ----------------------------------------------------------------------------- */
-
-static void replace_raw(char **slot, struct slice s)
-{
-	free(*slot);
-	*slot = xstrndup(s.p, s.n);
-}
-
-void session_store_mode(struct session *s, struct slice mode)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	if (!s->modes)
-		return;
-	jw_obj(&w, NULL);
-	jw_raw(&w, "currentModeId", mode);
-	jw_members(&w, slice_of(s->modes), "currentModeId");
-	jw_end_obj(&w);
-	replace_raw(&s->modes, buf_slice(&b));
 }
 
 /* Updates that change what a later load reports. */
@@ -230,7 +170,7 @@ static void note_state(struct session *s, const struct harness_event *ev)
 	struct jval v;
 
 	if (ev->kind == UPDATE_CONFIG) {
-		replace_raw(&s->config, jobj_get(ev->update, "configOptions").raw);
+		session_config_changed(s, jobj_get(ev->update, "configOptions").raw);
 	} else if (ev->kind == UPDATE_MODE) {
 		session_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
 	} else if (ev->kind == UPDATE_INFO) {
@@ -255,12 +195,14 @@ void session_harness_event(struct session *s, const struct harness_event *ev)
 		return;
 	}
 	if (in_turn && (row->flags & EVENT_F_TURN))
-		s->current->outputs++;
+		turn_output(s->current);
 	note_state(s, ev);
 	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
 		emit_tool_call(s, ev);
 	else
 		session_emit(s, ev->kind, ev->update, ev->meta, 0);
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		spend_check(s);
 	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", false, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Without a journal the tail is the whole history: keep more of it. */
 #define TAIL_MAX_UNJOURNALED (8 * MIB)
@@ -27,7 +28,8 @@ struct block {
 	char data[];
 };
 
-int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max)
+static int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
+		      int flags)
 {
 	*l = (struct evlog){ .loop = loop,
 			     .fd = -1,
@@ -39,8 +41,14 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
 	if (!path)
 		return 0;
 	l->path = xstrdup(path);
-	l->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	l->fd = open(path, flags, 0600);
 	return l->fd < 0 ? -errno : 0;
+}
+
+int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max)
+{
+	return evlog_init(l, loop, path, journal_max,
+			  O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static void block_free(struct evlog *l, struct block *b)
@@ -364,4 +372,61 @@ uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
 	if (seq >= l->tail_first || l->fd < 0)
 		return tail_behind(l, seq);
 	return end - (uint64_t)index_find(l, seq);
+}
+
+/* --- taking up a journal of an earlier life ---------------------------------------------------------------- */
+
+/* Hands out whole records; *used: bytes up to the first that is none. */
+static void scan_records(struct evlog *l, struct slice text, off_t offset, size_t *used,
+			 void (*fn)(void *ctx, const struct record *rec), void *ctx)
+{
+	const char *p = text.p, *nl;
+	struct record rec;
+
+	while ((nl = memchr(p, '\n', (size_t)(text.p + text.n - p)))) {
+		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0)
+			break;
+		if (rec.seq) {
+			index_add(l, rec.seq, offset + (p - text.p));
+			l->last = rec.seq;
+		}
+		fn(ctx, &rec);
+		p = nl + 1;
+	}
+	*used = (size_t)(p - text.p);
+}
+
+/* What a write was cut off in is the end of the file; a bad record before others is damage, and left as it is. */
+static int cut_torn_tail(struct evlog *l, struct slice rest)
+{
+	const char *nl = memchr(rest.p, '\n', rest.n);
+	struct stat sb;
+
+	if (fstat(l->fd, &sb) < 0)
+		return -errno;
+	if (nl && l->written + (nl + 1 - rest.p) < sb.st_size)
+		return -EBADMSG;
+	return ftruncate(l->fd, l->written) < 0 ? -errno : 0;
+}
+
+int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
+		 void (*fn)(void *ctx, const struct record *rec), void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = evlog_init(l, loop, path, journal_max, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+
+	while (r == 0 && (r = read_lines(l, l->written, &b)) > 0) {
+		size_t used;
+
+		scan_records(l, buf_slice(&b), l->written, &used, fn, ctx);
+		l->written += (off_t)used;
+		buf_consume(&b, used);
+		if (!used)
+			break;
+		r = 0;
+	}
+	if (r >= 0)
+		r = buf_len(&b) ? cut_torn_tail(l, buf_slice(&b)) : 0;
+	l->tail_first = l->last + 1;
+	return r;
 }

@@ -18,6 +18,8 @@
 
 #include <sys/types.h>
 
+struct record;
+
 struct evlog_entry {
 	uint64_t seq;
 	uint64_t origin;    /* connection the event came from and need not go back to; 0: none */
@@ -49,6 +51,10 @@ struct evlog {
 
 /* path NULL: no journal. */
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max);
+/* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. -EBADMSG: it is damaged
+ * before its end; nothing was changed. */
+int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
+		 void (*fn)(void *ctx, const struct record *rec), void *ctx);
 void evlog_close(struct evlog *l);
 /* e->seq must be last + 1. kind_name goes to the journal. */
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);

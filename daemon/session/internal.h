@@ -5,10 +5,15 @@
 
 #include "base/buf.h"
 #include "session/account.h"
+#include "session/ledger.h"
+#include "session/totals.h"
 #include "session/secrets.h"
 
+#define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
+
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
-enum harness_state { H_NONE, H_STARTING, H_READY, H_STOPPING };
+/* H_SETTLING: it is open, and what the session asked for (model, mode) is being set. */
+enum harness_state { H_NONE, H_STARTING, H_SETTLING, H_READY, H_STOPPING };
 
 struct store {
 	struct loop *loop;
@@ -28,6 +33,9 @@ struct store {
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */
 	struct buf scratch;	    /* for encoding one event */
+	struct ledger *ledger;
+	struct list dormant; /* journals of earlier daemons, not yet read */
+	struct loop_timer recover_timer;
 };
 
 /* Somebody who waits for the harness to be ready, or for the session to be closed. */
@@ -53,7 +61,15 @@ struct prompt_waiter {
 	void *ctx;
 };
 
-enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING };
+/* The budget that stopped a turn. */
+struct trip {
+	bool tripped, of_session;
+	enum budget_kind kind;
+	uint64_t limit, used;
+};
+
+/* TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
+enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING, TURN_ENDING };
 
 struct turn {
 	struct list link;
@@ -62,7 +78,18 @@ struct turn {
 	char *key, *content, *meta;
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
+	struct session *session;
+	char traceparent[TRACEPARENT_SIZE]; /* "": none */
+	char failed_provider[64];
+
 	struct account account;
+	struct proc_usage before, used;
+	uint64_t started_ms, ended_ms; /* unix; 0: never began */
+	uint64_t started_mono, first_output_mono, ended_mono;
+
+	struct harness_turn_end end; /* from TURN_ENDING on */
+	struct ledger_wait recorded;
+	struct trip trip;
 };
 
 /* The stored result of a turn that had a key. */
@@ -78,11 +105,14 @@ struct keyed {
 struct tool_call {
 	struct list link;
 	char *id; /* raw JSON string */
+	char *name;
+	uint64_t since; /* monotonic ms */
 	bool open;
 };
 
 struct ask {
 	struct list link;
+	uint64_t no; /* in the event log */
 	struct session *session;
 	uint64_t harness_id;
 	bool elicitation;
@@ -112,33 +142,43 @@ struct session {
 	struct proc *proc;
 	struct harness *harness;
 	char *native_id;
+	char *forked_from; /* id of the session whose context it began with */
+	unsigned copying;  /* forks that read the home: no harness may be started */
 	struct harness_caps caps;
-	bool restored, closed_output;
-	char *modes, *config;
+	char *version; /* as the program says itself */
+	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
+	char *modes, *config; /* modes: the harness's own, or derived from config */
 	struct err start_error;
 	struct list open_waiters, close_waiters, settings;
 	uint64_t last_token;
 	struct loop_timer start_timer, setting_timer, adapter_timer;
 
 	/* turns */
-	struct list turns; /* the first may be running */
+	struct list turns; /* the first may be running or ending */
 	struct turn *current;
-	unsigned queued;
+	unsigned queued, ending;
+	struct totals totals;
 	uint64_t turn_count;
 	struct list keys;
 	unsigned nkeys;
 	struct list calls;
 	unsigned ncalls;
-	struct loop_timer cancel_timer, detach_timer, idle_timer;
+	struct loop_timer cancel_timer, detach_timer, idle_timer, budget_timer;
 	struct loop_task advance_task;
 
 	struct list asks;
 	unsigned nasks;
+	uint64_t last_ask;
 	struct list watchers;
 	struct evlog log;
 };
 
 /* store.c */
+/* With home and journal, not started; NULL with e. */
+struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e);
+void session_wait_open(struct session *s, session_done_fn done, void *ctx);
+/* In the store's list, with nothing in it but its id. */
+struct session *session_blank(struct store *st, const char *id);
 void session_touch(struct session *s);
 void session_free(struct session *s);
 void store_check_stopped(struct store *st);
@@ -146,34 +186,81 @@ void store_check_stopped(struct store *st);
 /* launch.c */
 /* Starts the harness; hstate must be H_NONE. On success STARTING, the rest comes through the waiters. */
 int harness_launch(struct session *s, struct err *e);
+void harness_arm_start(struct session *s);
 void harness_stop(struct session *s);
+/* fork.c: the harness is gone; who waits for that copies the home. */
+void session_quiet(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void session_opened(struct session *s, const struct err *e);
 void session_closed(struct session *s);
 
 /* host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops session_host_ops;
+
+/* settings.c */
+void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
 void session_settings_fail(struct session *s, const struct err *e);
+/* As the harness reported them; empty: unchanged. */
+void session_store_options(struct session *s, struct slice modes, struct slice config);
+/* Puts mode, a raw JSON string, into the stored SessionModeState. */
+void session_store_mode(struct session *s, struct slice mode);
+/* The harness changed its options by itself: what is derived from them changes too. */
+void session_config_changed(struct session *s, struct slice config);
+/* The harness is open: sets what the session asked for, then reports it ready. */
+void session_settle(struct session *s);
+/* The same for a running harness whose session has been given another mode. */
+void session_resettle(struct session *s);
+void session_open_failed(struct session *s, const struct err *e);
 
 /* turn.c */
 /* The one place that decides what happens next: start the harness, begin a turn, close. Deferred. */
 void session_advance(struct session *s);
+void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
+struct turn *turn_first_queued(struct session *s);
+void turn_free(struct turn *t);
+void turns_free(struct session *s);
+/* The harness has shown something of the turn. */
+void turn_output(struct turn *t);
+
+/* ending.c */
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+void turn_cancel_running(struct session *s);
 void turns_cancel_all(struct session *s);
-void turns_free(struct session *s);
+/* At the end of the daemon: every turn is answered now. */
+void turns_end_all(struct session *s);
+
+/* spend.c: budgets */
+/* Arms the clock; false: the session's budget is used up and the turn has been ended. */
+bool spend_begin(struct session *s);
+/* After each output: cancels the turn if a budget has been reached. */
+void spend_check(struct session *s);
+void spend_end(struct session *s, struct turn *t);
+void trip_put(const struct trip *t, struct jw *w);
+
+/* bill.c: records of the ledger */
+void bill_call(struct session *s, const struct harness_usage *u);
+/* <0: the record could not be written. */
+int bill_turn(struct session *s, struct turn *t);
+
+/* lost.c */
+/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. */
+void turn_end_lost(struct session *s, uint64_t no);
+
+/* calls.c */
+/* Ends every open tool call as failed and forgets all. */
+void session_close_calls(struct session *s);
+void session_announce_call(struct session *s, struct slice tool_call);
+void session_track_call(struct session *s, const struct harness_event *ev);
 
 /* emit.c */
 void session_emit(struct session *s, enum harness_update kind, struct slice update,
 		  struct slice meta, uint64_t origin);
 void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r);
 void session_harness_event(struct session *s, const struct harness_event *ev);
-/* Puts mode, a raw JSON string, into the stored SessionModeState. */
-void session_store_mode(struct session *s, struct slice mode);
-/* Ends every open tool call as failed and forgets all. */
-void session_close_calls(struct session *s);
-void session_announce_call(struct session *s, struct slice tool_call);
+/* kind: one of ours, for the log alone; data: raw members of the event. */
+void session_note(struct session *s, enum event_kind kind, struct slice data);
 
 /* ask.c */
 void session_ask(struct session *s, const struct harness_ask *a);

@@ -17,6 +17,10 @@ static const struct event_kind_row rows[EVENT_KIND_MAX] = {
 	[UPDATE_SESSION_MESSAGE] = { 0, CLIENT_SUBAGENTS },
 	[UPDATE_SESSION_MESSAGE_CHUNK] = { 0, CLIENT_SUBAGENTS },
 	[EVENT_TURN_END] = { 0, CLIENT_ACPD },
+	[EVENT_ASK] = { EVENT_F_LOG, 0 },
+	[EVENT_ANSWER] = { EVENT_F_LOG, 0 },
+	[EVENT_USAGE] = { EVENT_F_LOG, 0 },
+	[EVENT_LIFECYCLE] = { EVENT_F_LOG, 0 },
 };
 
 const struct event_kind_row *event_kind_row(unsigned kind)
@@ -28,7 +32,10 @@ const struct event_kind_row *event_kind_row(unsigned kind)
 
 const char *event_kind_name(unsigned kind)
 {
-	return kind == EVENT_TURN_END ? "turn_end" : harness_update_name((enum harness_update)kind);
+	static const char *const ours[] = { "turn_end", "ask", "answer", "usage", "lifecycle" };
+
+	return kind < UPDATE_MAX ? harness_update_name((enum harness_update)kind) :
+				   ours[kind - UPDATE_MAX];
 }
 
 unsigned event_kind_find(struct slice name)

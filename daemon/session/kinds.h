@@ -10,6 +10,10 @@
 enum event_kind {
 	/* 0 .. UPDATE_MAX-1: enum harness_update */
 	EVENT_TURN_END = UPDATE_MAX, /* _acpd/turn_end */
+	EVENT_ASK,		     /* _acpd/event: a question was put */
+	EVENT_ANSWER,		     /* _acpd/event: and answered */
+	EVENT_USAGE,		     /* _acpd/event: a model call was reported */
+	EVENT_LIFECYCLE, /* _acpd/event: harness ended, session closed or taken up again */
 	EVENT_KIND_MAX,
 };
 
@@ -29,6 +33,7 @@ enum event_flag {
 	EVENT_F_TURN = 1,  /* belongs to a turn: dropped when none is open */
 	EVENT_F_LIVE = 2,  /* not shown on replay */
 	EVENT_F_NEVER = 4, /* never passed on from a harness */
+	EVENT_F_LOG = 8,   /* for the log's readers, not for ACP clients */
 };
 
 struct event_kind_row {

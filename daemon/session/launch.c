@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "harnesses/plan.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/tree.h"
 #include "session/place.h"
@@ -93,10 +94,15 @@ static void fill_req(const struct session *s, struct harness_req *req)
 	};
 }
 
+static bool harness_opening(const struct session *s)
+{
+	return s->hstate == H_STARTING || s->hstate == H_SETTLING;
+}
+
 /* The process is no use any more: everything that waits for it learns why, and it is killed. */
 static void harness_broken(struct session *s, const char *cls, const struct err *why)
 {
-	if (s->hstate == H_STARTING)
+	if (harness_opening(s))
 		session_opened(s, why);
 	else if (s->current)
 		turn_fail(s, cls, true, "%s", why->msg);
@@ -150,22 +156,39 @@ static void log_exit(const struct session *s, const struct proc_status *st)
 		 "stderr", tail.data);
 }
 
+/* Only what nobody asked for is worth an entry. */
+static void note_exit(struct session *s, const struct proc_status *st)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (s->hstate == H_STOPPING || harness_opening(s))
+		return;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "harness_exited");
+	jw_int(&w, st->exited ? "exitCode" : "signal", st->code);
+	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
 static void on_gone(void *ctx, const struct proc_status *st)
 {
 	struct session *s = ctx;
 	struct err e;
 
 	log_exit(s, st);
+	note_exit(s, st);
 	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED",
 		st->exited ? "the harness exited with code %d" :
 			     "the harness was killed by signal %d",
 		st->code);
+	if (s->current)
+		proc_measure(s->proc, &s->current->used);
 	s->proc = proc_free(s->proc);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
 	loop_timer_cancel(&s->start_timer);
 	loop_timer_cancel(&s->adapter_timer);
-	if (s->hstate == H_STARTING)
+	if (harness_opening(s))
 		session_opened(s, &e);
 	s->hstate = H_NONE;
 	s->restart = false;
@@ -176,6 +199,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	else if (s->current)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 	store_check_stopped(s->store);
+	session_quiet(s);
 	session_advance(s);
 }
 
@@ -216,6 +240,11 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 	return s->proc ? 0 : -EIO;
 }
 
+void harness_arm_start(struct session *s)
+{
+	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
+}
+
 int harness_launch(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
@@ -236,7 +265,8 @@ int harness_launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->hstate = H_STARTING;
-	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
+	s->model_tried = s->mode_tried = false;
+	harness_arm_start(s);
 	s->harness = s->def->ops->open(s->def, &req, &host);
 	if (s->def->ops->start(s->harness, e) < 0)
 		log_warn("session", "harness takes no input", "session",
@@ -258,8 +288,8 @@ void harness_stop(struct session *s)
 /* The turn that wanted the harness does not get it. */
 static void fail_waiting_turn(struct session *s, const struct err *e)
 {
-	if (!s->current && !list_empty(&s->turns))
-		s->current = list_first(&s->turns, struct turn, link);
+	if (!s->current && s->queued)
+		s->current = turn_first_queued(s);
 	if (s->current)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }

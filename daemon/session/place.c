@@ -50,10 +50,26 @@ int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
 	return 0;
 }
 
-int place_session_home(const struct store *st, const char *id, char **ret, struct err *e)
+static char *home_path(const struct store *st, const char *id)
 {
 	_cleanup_(freep) char *homes = file_join(st->state_dir, "homes");
-	_cleanup_(freep) char *home = file_join(homes, id);
+
+	return file_join(homes, id);
+}
+
+int place_find_home(struct session *s)
+{
+	struct stat sb;
+
+	s->home = home_path(s->store, s->id);
+	if (lstat(s->home, &sb) == 0 && S_ISDIR(sb.st_mode))
+		return 0;
+	return mkdir(s->home, 0700) < 0 ? -errno : -ENOENT;
+}
+
+int place_session_home(const struct store *st, const char *id, char **ret, struct err *e)
+{
+	_cleanup_(freep) char *home = home_path(st, id);
 
 	if (mkdir(home, 0700) < 0)
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
@@ -107,6 +123,16 @@ static int fresh_tmp(const struct session *s)
 	return hand_over(s->store, tmp);
 }
 
+int place_give_home(struct session *s, struct err *e)
+{
+	int r = hand_over(s->store, s->home);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot hand over the session's home: %s", strerror(-r));
+	return 0;
+}
+
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
 {
 	int r = fresh_tmp(s);
@@ -122,7 +148,7 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
-static void note_head(struct session *s)
+void place_note_head(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char now[CLOCK_ISO_SIZE];
@@ -134,25 +160,31 @@ static void note_head(struct session *s)
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
 	evlog_note(&s->log, "session", buf_slice(&b));
 }
 
+char *place_journal_path(const struct store *st, const char *id)
+{
+	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s.jsonl", id);
+	return file_join(dir, name);
+}
+
 int place_session_log(struct session *s, struct err *e)
 {
-	_cleanup_(freep) char *dir = file_join(s->store->state_dir, "sessions");
-	_cleanup_(freep) char *path = NULL;
-	char name[128];
+	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
 	int r;
 
-	snprintf(name, sizeof(name), "%s.jsonl", s->id);
-	path = file_join(dir, name);
 	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
 		       s->store->journal_max);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot open the journal: %s", strerror(-r));
-	note_head(s);
+	place_note_head(s);
 	return 0;
 }
 

@@ -9,10 +9,17 @@
 int place_check_cwd(const struct store *st, const char *cwd, struct err *e);
 /* Makes <state>/homes/<id>, 0700, ours until place_fill_home. */
 int place_session_home(const struct store *st, const char *id, char **ret, struct err *e);
+/* Of a session of an earlier daemon. -ENOENT: it was gone, and is empty now. */
+int place_find_home(struct session *s);
 /* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
  * agent's user, after which the daemon writes nothing into it but that directory. */
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
+/* An empty home goes to the agent's user at once: somebody else fills it. */
+int place_give_home(struct session *s, struct err *e);
 /* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
 int place_session_log(struct session *s, struct err *e);
+char *place_journal_path(const struct store *st, const char *id);
+/* Writes the session's own data into the journal; the last such record holds. */
+void place_note_head(struct session *s);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
 char *place_find_command(const char *command, const char *path);

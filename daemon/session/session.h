@@ -21,6 +21,7 @@
 #include "proc/proc.h"
 #include "session/evlog.h"
 #include "session/kinds.h"
+#include "session/ledger.h"
 #include "session/setup.h"
 
 struct session;
@@ -50,6 +51,7 @@ const struct harness_table *store_harnesses(const struct store *st);
 unsigned store_count(const struct store *st);
 /* Creation number of the newest session, living or not. */
 uint64_t store_last_number(const struct store *st);
+struct ledger *store_ledger(const struct store *st);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
@@ -92,6 +94,9 @@ typedef void (*session_done_fn)(void *ctx, struct session *s, const struct err *
 /* Returns the session, still opening; on failure of the harness done gets the error and the session is gone after. */
 struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
 			    void *ctx, struct err *e);
+/* A new session with the context and history of an idle one; what p leaves out is taken from there. */
+struct session *session_fork(struct session *from, const struct session_params *p,
+			     session_done_fn done, void *ctx, struct err *e);
 /* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. */
 int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
 		 struct err *e);
@@ -105,6 +110,11 @@ const struct harness_caps *session_caps(const struct session *s);
 /* Raw JSON, empty if the harness has none. */
 struct slice session_modes(const struct session *s);
 struct slice session_config(const struct session *s);
+/* Array of the values that the option of a category has ("model", "mode"). */
+void session_known_values(const struct session *s, const char *category, struct jw *w,
+			  const char *key);
+/* The model in force, as the harness names it; NULL if it does not say. Caller frees. */
+char *session_model(const struct session *s);
 /* The last open of the harness found its context again (always true for a first open). */
 bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
@@ -172,8 +182,13 @@ struct turn_result {
 /* As it stands in an error's data.turn and in _acpd/turn_end. */
 struct jw;
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te);
+/* Back from there; provider stays NULL. */
+void turn_error_load(struct slice raw, struct turn_error *ret);
 
 typedef void (*turn_done_fn)(void *ctx, const struct turn_result *r);
+
+/* err NULL on success; result: raw (configOptions) or empty. */
+typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err *e);
 
 struct prompt_params {
 	struct slice content; /* raw, checked array of ContentBlock */
@@ -186,6 +201,10 @@ struct prompt_params {
 /* Queues the prompt, or attaches to the turn of the same key; if that has ended, done is called at once. */
 int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
 		   struct err *e);
+/* More input for the running turn, or a turn of its own if none runs. done's result: {"outcome": "injected", "startedNewTurn" or
+ * "failed"}. */
+int session_steer(struct session *s, struct slice content, uint64_t origin, session_set_fn done,
+		  void *ctx, struct err *e);
 /* The prompt that has this completion: cancels its turn wherever it stands. False: not found. */
 bool session_cancel_prompt(struct session *s, void *ctx);
 /* Cancels the running turn and all queued ones. */
@@ -201,10 +220,11 @@ void session_answer(struct session *s, struct ask *a, struct slice result);
 
 /* --- settings ------------------------------------------------------------------------------------- */
 
-/* err NULL on success; result: raw (configOptions) or empty. */
-typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err *e);
 int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
 		     struct err *e);
+/* session/set_model, the older way to say it. */
+int session_set_model(struct session *s, const char *model, session_set_fn done, void *ctx,
+		      struct err *e);
 /* params: raw members configId, value, type?; checked against the known options. */
 int session_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
 		       struct err *e);

@@ -37,7 +37,8 @@ static void parse_gateway(struct setup *s)
 	harness_provider_done(&s->gateway);
 	if (!s->provider)
 		return;
-	harness_provider_parse(slice_of(s->provider), &s->gateway, NULL);
+	if (harness_provider_parse(slice_of(s->provider), &s->gateway, NULL) < 0)
+		return;
 	if (s->model)
 		xstrset(&s->gateway.model, s->model);
 	s->needs_provider = false;
@@ -69,6 +70,41 @@ bool setup_apply(struct setup *s, const struct setup_params *p)
 		s->budgets = *p->budgets;
 	parse_gateway(s);
 	return changed;
+}
+
+void setup_inherit(struct setup *s, const struct setup *from)
+{
+	const struct {
+		char **to;
+		const char *from;
+	} rows[] = {
+		{ &s->env, from->env },
+		{ &s->provider, from->provider },
+		{ &s->auth_method, from->auth_method },
+		{ &s->model, from->model },
+		{ &s->mode, from->mode },
+		{ &s->billing_ref, from->billing_ref },
+		{ &s->config_version, from->config_version },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!*rows[i].to)
+			xstrset(rows[i].to, rows[i].from);
+	if (!s->system_prompt && from->system_prompt) {
+		xstrset(&s->system_prompt, from->system_prompt);
+		s->system_override = from->system_override;
+	}
+	if (!s->budgets.turn.has && !s->budgets.session.has)
+		s->budgets = from->budgets;
+	parse_gateway(s);
+	s->needs_provider = from->needs_provider && !s->provider;
+}
+
+void setup_forget_choice(struct setup *s)
+{
+	xstrset(&s->model, NULL);
+	xstrset(&s->mode, NULL);
+	parse_gateway(s);
 }
 
 void setup_done(struct setup *s)

@@ -38,6 +38,10 @@ struct setup {
 
 /* True if the harness process must be started anew for it to take effect. */
 bool setup_apply(struct setup *s, const struct setup_params *p);
+/* What was not given to a fork is as it was for the original. */
+void setup_inherit(struct setup *s, const struct setup *from);
+/* Model and mode of the session go back to what the harness begins with. */
+void setup_forget_choice(struct setup *s);
 void setup_done(struct setup *s);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/place.h"
+#include "session/recover.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -51,6 +52,14 @@ static int find_agent_user(struct store *st, const char *name, struct err *e)
 	return 0;
 }
 
+static int open_ledger(struct store *st, struct err *e)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
+
+	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
+	return st->ledger ? 0 : -EIO;
+}
+
 struct store *store_new(struct loop *loop, struct proc_host *procs,
 			const struct harness_table *harnesses, const struct store_config *cfg,
 			struct err *e)
@@ -66,8 +75,11 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
 	list_init(&st->sessions);
-	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0)
+	list_init(&st->dormant);
+	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
+	    open_ledger(st, e) < 0)
 		return store_free(st);
+	recover_begin(st);
 	return st;
 }
 
@@ -75,8 +87,10 @@ struct store *store_free(struct store *st)
 {
 	if (!st)
 		return NULL;
+	recover_done(st);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
+	st->ledger = ledger_free(st->ledger);
 	buf_done(&st->scratch);
 	free(st->state_dir);
 	free(st->incarnation);
@@ -98,6 +112,11 @@ unsigned store_count(const struct store *st)
 uint64_t store_last_number(const struct store *st)
 {
 	return st->last_number;
+}
+
+struct ledger *store_ledger(const struct store *st)
+{
+	return st->ledger;
 }
 
 const char *store_agent_user(const struct store *st)
@@ -122,12 +141,13 @@ struct session *store_find(struct store *st, const char *id)
 	list_each(s, &st->sessions, struct session, link)
 		if (strcmp(s->id, id) == 0)
 			return s;
-	return NULL;
+	return recover_one(st, id);
 }
 
 void store_each(struct store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
 {
+	recover_all(st);
 	list_each(s, &st->sessions, struct session, link)
 		if (s->number > after && s->state != SESSION_OPENING && !s->remove)
 			if (!fn(ctx, s, s->number))
@@ -150,11 +170,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 	st->stopped = done;
 	st->stopped_ctx = ctx;
 	list_each(s, &st->sessions, struct session, link) {
-		while (!list_empty(&s->turns)) {
-			if (!s->current)
-				s->current = list_first(&s->turns, struct turn, link);
-			turn_fail(s, "shutdown", true, "the daemon is shutting down");
-		}
+		turns_end_all(s);
 		harness_stop(s);
 	}
 	store_check_stopped(st);
@@ -244,22 +260,13 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .pid = s->proc ? proc_pid(s->proc) : 0 };
 }
 
-static struct session *session_make(struct store *st, const struct session_params *p)
+struct session *session_blank(struct store *st, const char *id)
 {
-	char id[5 + 32 + 1] = "sess_";
 	struct session *s = new0(struct session);
 
-	random_hex(id + 5, 16);
 	s->store = st;
 	s->id = xstrdup(id);
 	s->number = ++st->last_number;
-	s->cwd = xstrdup(p->cwd);
-	s->def = p->harness;
-	s->caps = p->harness->caps;
-	s->when_detached = p->when_detached;
-	s->client = p->client;
-	setup_apply(&s->setup, &p->setup);
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
 	s->log.fd = -1;
 	list_init(&s->log.blocks);
 	list_init(&s->open_waiters);
@@ -270,9 +277,26 @@ static struct session *session_make(struct store *st, const struct session_param
 	list_init(&s->calls);
 	list_init(&s->asks);
 	list_init(&s->watchers);
-	session_touch(s);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
+	return s;
+}
+
+static struct session *session_make(struct store *st, const struct session_params *p)
+{
+	char id[5 + 32 + 1] = "sess_";
+	struct session *s;
+
+	random_hex(id + 5, 16);
+	s = session_blank(st, id);
+	s->cwd = xstrdup(p->cwd);
+	s->def = p->harness;
+	s->caps = p->harness->caps;
+	s->when_detached = p->when_detached;
+	s->client = p->client;
+	setup_apply(&s->setup, &p->setup);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	session_touch(s);
 	return s;
 }
 
@@ -285,6 +309,11 @@ static void wait_for(struct list *list, session_done_fn done, void *ctx)
 	list_add_tail(list, &w->link);
 }
 
+void session_wait_open(struct session *s, session_done_fn done, void *ctx)
+{
+	wait_for(&s->open_waiters, done, ctx);
+}
+
 static int session_prepare(struct session *s, struct err *e)
 {
 	int r = place_session_home(s->store, s->id, &s->home, e);
@@ -294,8 +323,7 @@ static int session_prepare(struct session *s, struct err *e)
 	return place_session_log(s, e);
 }
 
-struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
-			    void *ctx, struct err *e)
+struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e)
 {
 	struct session *s;
 
@@ -312,12 +340,26 @@ struct session *session_new(struct store *st, const struct session_params *p, se
 	if (place_check_cwd(st, p->cwd, e) < 0)
 		return NULL;
 	s = session_make(st, p);
-	if (session_prepare(s, e) < 0 || harness_launch(s, e) < 0) {
+	if (session_prepare(s, e) == 0)
+		return s;
+	s->remove = true;
+	session_free(s);
+	return NULL;
+}
+
+struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
+			    void *ctx, struct err *e)
+{
+	struct session *s = session_prepared(st, p, e);
+
+	if (!s)
+		return NULL;
+	if (harness_launch(s, e) < 0) {
 		s->remove = true;
 		session_free(s);
 		return NULL;
 	}
-	wait_for(&s->open_waiters, done, ctx);
+	session_wait_open(s, done, ctx);
 	return s;
 }
 
@@ -327,11 +369,18 @@ int session_open(struct session *s, const struct session_params *p, session_done
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
+	if (s->setup.needs_provider && !p->setup.provider.n)
+		return err_field(
+			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
+			"the provider's key was not written down: give the provider again");
 	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
 		return -EACCES;
 	/* a running turn is not disturbed for new parameters */
-	if (setup_apply(&s->setup, &p->setup))
+	if (setup_apply(&s->setup, &p->setup)) {
 		s->restart = s->hstate == H_READY && !s->current;
+		place_note_head(s);
+	}
+	s->resettle = p->setup.mode && s->hstate == H_READY;
 	s->client = p->client;
 	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
 	if (s->state == SESSION_CLOSED)
@@ -353,6 +402,7 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 void session_closed(struct session *s)
 {
 	s->state = SESSION_CLOSED;
+	session_note(s, EVENT_LIFECYCLE, SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	if (s->remove)
 		session_detach_all(s, "deleted");
 	list_each(w, &s->watchers, struct watcher, link)
@@ -390,7 +440,8 @@ static void waiters_fail(struct session *s, struct list *list)
 static void session_cancel_timers(struct session *s)
 {
 	struct loop_timer *timers[] = { &s->start_timer,  &s->setting_timer, &s->adapter_timer,
-					&s->cancel_timer, &s->detach_timer,  &s->idle_timer };
+					&s->cancel_timer, &s->detach_timer,  &s->idle_timer,
+					&s->budget_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
@@ -426,6 +477,8 @@ void session_free(struct session *s)
 	setup_done(&s->setup);
 	secrets_done(&s->secrets);
 	free(s->native_id);
+	free(s->forked_from);
+	free(s->version);
 	free(s->modes);
 	free(s->config);
 	free(s);

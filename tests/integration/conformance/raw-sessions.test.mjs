@@ -100,7 +100,7 @@ test('32 a parameter of ours that we do not have is refused, not dropped', async
     isError(await c.fails('session/new', params), -32602, 'PARAM_UNSUPPORTED', { field: `_meta.acpd.${name}` });
   }
   const params = { cwd: rig.d.workDir, mcpServers: [], systemPrompt: { mode: 'append', content: [] } };
-  isError(await c.fails('session/new', params), -32602, 'PARAM_UNSUPPORTED', { field: 'systemPrompt' });
+  isError(await c.fails('session/new', params), -32602, 'CAPABILITY_MISSING', { field: 'systemPrompt' });
 });
 
 test('33 an MCP transport that is not advertised is -32602 in new, load and resume', async () => {

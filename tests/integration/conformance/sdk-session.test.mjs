@@ -88,7 +88,7 @@ test('08 the client offers permessage-deflate and gets on without', async () => 
 test('14 unknown requests are RequestError -32601', async () => {
   const c = await client();
 
-  for (const method of ['no/such', '_x/y', 'session/fork', 'logout'])
+  for (const method of ['no/such', '_x/y', 'session/archive', 'logout'])
     await refused(c.request(method, {}), -32601, 'METHOD_NOT_FOUND');
 });
 

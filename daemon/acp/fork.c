@@ -1,0 +1,40 @@
+/* fork.c - session/fork (unstable ACP): a new session with the context of another. */
+#include "acp/params.h"
+
+#include <errno.h>
+
+static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
+		     struct err *e)
+{
+	struct session *from = store_find(c->srv->store, a->session_id);
+	struct session_params p = { .client = c->client, .setup.auth_method = c->auth_method };
+	struct call *k;
+	int r;
+
+	if (!from)
+		return not_found(e, a->session_id);
+	if (strcmp(session_cwd(from), a->cwd) != 0)
+		return err_field(e, "cwd", "CWD_MISMATCH",
+				 "cwd is not the one the session was created with");
+	p.harness = session_harness(from);
+	r = session_args_check(a, session_caps(from), &p, e);
+	if (r < 0)
+		return r;
+	k = call_new(c, m->id);
+	if (session_fork(from, &p, on_session_created, k, e))
+		return 0;
+	call_free(k);
+	return -EIO;
+}
+
+int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct session_args a;
+	int r = session_args_decode(m->params, CALL_FORK, &a, e);
+
+	if (r < 0)
+		return r;
+	r = fork_from(c, m, &a, e);
+	session_args_free(&a);
+	return r;
+}

@@ -1,0 +1,258 @@
+/* ending.c - the one way a turn ends: decided once, recorded, made durable, then told to everybody; and how it is cancelled. */
+#include "session/internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- telling everybody -------------------------------------------------------------------------------- */
+
+static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "stopReason", t->end.stop_reason);
+	account_put_acp(&t->account, &w, "usage");
+	jw_obj(&w, "_meta");
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", seq);
+	jw_uint(&w, "turn", t->no);
+	trip_put(&t->trip, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static void remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct keyed *k;
+
+	if (!t->key)
+		return;
+	k = new0(struct keyed);
+	k->key = xstrdup(t->key);
+	k->turn = r->turn;
+	k->seq = r->seq;
+	if (r->failed)
+		k->error = *r->error;
+	else
+		k->result = xstrndup(r->result.p, r->result.n);
+	list_add_tail(&s->keys, &k->link);
+	s->nkeys++;
+}
+
+static void idle_shrink(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->current)
+		evlog_shrink(&s->log);
+}
+
+/* The turn's record is durable, or there is none to wait for. t is gone after. */
+static void turn_settle(struct session *s, struct turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r = {
+		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
+	};
+
+	r.cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
+	r.seq = s->log.last + 1;
+	if (!t->end.failed)
+		put_result(&b, t, r.seq);
+	r.result = buf_slice(&b);
+	session_emit_turn_end(s, t, &r);
+	evlog_flush(&s->log);
+	remember_key(s, t, &r);
+	s->ending--;
+	list_each(w, &t->waiters, struct prompt_waiter, link)
+		w->done(w->ctx, &r);
+	turn_free(t);
+	session_touch(s);
+	loop_timer_set(s->store->loop, &s->idle_timer, SESSION_IDLE_MS, idle_shrink, s);
+	session_advance(s);
+}
+
+static void on_recorded(void *ctx, int error)
+{
+	struct turn *t = ctx;
+
+	if (error < 0)
+		log_error("session", "the usage ledger could not be made durable", "session",
+			  t->session->id, "text", strerror(-error));
+	turn_settle(t->session, t);
+}
+
+/* --- the end of a turn ------------------------------------------------------------------------------------ */
+
+static void fail_with(struct harness_turn_end *end, const char *cls, bool retryable,
+		      const char *text)
+{
+	*end = (struct harness_turn_end){ .failed = true,
+					  .error = { .cls = cls, .retryable = retryable } };
+	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
+}
+
+/* Names given by an adapter are borrowed: what is kept is our own. */
+static void keep_end(struct turn *t, const struct harness_turn_end *end)
+{
+	t->end = *end;
+	if (!end->error.provider)
+		return;
+	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
+	t->end.error.provider = t->failed_provider;
+}
+
+/* Ends t for everybody, as soon as its record is durable. */
+static void turn_end(struct session *s, struct turn *t, const struct harness_turn_end *end)
+{
+	t->ended_ms = clock_real_ms();
+	t->ended_mono = clock_mono_ms();
+	keep_end(t, end);
+	t->state = TURN_ENDING;
+	s->ending++;
+	if (bill_turn(s, t) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	if (s->store->ledger && !s->store->stopping)
+		ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
+	else
+		turn_settle(s, t);
+}
+
+/* A success without a single event is none: the harness swallowed an error. */
+static void refuse_empty(const struct turn *t, struct harness_turn_end *end)
+{
+	if (!end->failed && !t->outputs && strcmp(end->stop_reason, "end_turn") == 0)
+		fail_with(end, "empty_turn", true, "the harness ended the turn without any output");
+}
+
+static const char *tripped_reason(const struct trip *t)
+{
+	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
+}
+
+void turn_finish(struct session *s, const struct harness_turn_end *given)
+{
+	struct harness_turn_end end = *given;
+	struct turn *t = s->current;
+
+	if (t->trip.tripped)
+		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
+	else if (t->state == TURN_CANCELLING)
+		end = (struct harness_turn_end){ .stop_reason = "cancelled" };
+	else if (t->state == TURN_RUNNING)
+		refuse_empty(t, &end);
+	if (t->state == TURN_QUEUED)
+		s->queued--;
+	loop_timer_cancel(&s->cancel_timer);
+	session_cancel_asks(s);
+	session_close_calls(s);
+	spend_end(s, t);
+	s->current = NULL;
+	err_flatten(end.error.message);
+	s->store->totals.failed += end.failed;
+	if (end.failed)
+		log_warn("session", "turn failed", "session", s->id, "class", end.error.cls, "text",
+			 end.error.message);
+	turn_end(s, t, &end);
+	session_advance(s);
+}
+
+void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
+{
+	struct harness_turn_end end = { .failed = true,
+					.error = { .cls = cls, .retryable = retryable } };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(end.error.message, sizeof(end.error.message), fmt, ap);
+	va_end(ap);
+	turn_finish(s, &end);
+}
+
+void turns_end_all(struct session *s)
+{
+	list_each(t, &s->turns, struct turn, link) {
+		if (t->state == TURN_ENDING) {
+			ledger_wait_cancel(&t->recorded);
+			turn_settle(s, t);
+			continue;
+		}
+		s->current = t;
+		turn_fail(s, "shutdown", true, "the daemon is shutting down");
+	}
+}
+
+/* --- cancelling ---------------------------------------------------------------------------------------- */
+
+static void on_cancel_overdue(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->current)
+		return;
+	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
+	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	if (s->proc && s->hstate == H_READY) {
+		s->hstate = H_STOPPING;
+		proc_kill(s->proc);
+	}
+}
+
+void turn_cancel_running(struct session *s)
+{
+	if (!s->current || s->current->state != TURN_RUNNING)
+		return;
+	s->current->state = TURN_CANCELLING;
+	loop_timer_set(s->store->loop, &s->cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue, s);
+	if (s->harness)
+		s->def->ops->cancel(s->harness);
+	session_cancel_asks(s);
+}
+
+static void cancel_queued(struct session *s, struct turn *t)
+{
+	s->queued--;
+	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+}
+
+void turns_cancel_all(struct session *s)
+{
+	list_each(t, &s->turns, struct turn, link)
+		if (t->state == TURN_QUEUED)
+			cancel_queued(s, t);
+	turn_cancel_running(s);
+}
+
+void session_cancel(struct session *s)
+{
+	turns_cancel_all(s);
+}
+
+static bool turn_has(const struct turn *t, const void *ctx)
+{
+	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)
+		if (w->ctx == ctx)
+			return true;
+	return false;
+}
+
+bool session_cancel_prompt(struct session *s, void *ctx)
+{
+	list_each(t, &s->turns, struct turn, link) {
+		if (!turn_has(t, ctx))
+			continue;
+		if (t->state == TURN_QUEUED)
+			cancel_queued(s, t);
+		else
+			turn_cancel_running(s);
+		return true;
+	}
+	return false;
+}

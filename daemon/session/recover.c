@@ -1,0 +1,281 @@
+#include "session/recover.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/place.h"
+#include "session/record.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".jsonl"
+
+/* A journal not yet read. */
+struct dormant {
+	struct list link;
+	char *id;
+	struct timespec changed;
+};
+
+/* What reading one journal has shown. */
+struct reading {
+	struct session *s;
+	char *harness;
+	uint64_t turn;	/* newest turn with an event */
+	uint64_t ended; /* newest turn with an end */
+};
+
+/* --- records ------------------------------------------------------------------------------------------ */
+
+static void take_string(struct slice object, const char *key, char **slot)
+{
+	char *text = NULL;
+
+	if (jstr_decode(jobj_get(object, key), 64 * KIB, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+static uint64_t take_uint(struct slice object, const char *key)
+{
+	int64_t n = 0;
+
+	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
+static void on_head(struct reading *r, const struct record *rec)
+{
+	take_string(rec->value, "cwd", &r->s->cwd);
+	take_string(rec->value, "harness", &r->harness);
+	setup_load(&r->s->setup, rec->value);
+}
+
+static void on_native(struct reading *r, const struct record *rec)
+{
+	take_string(rec->value, "nativeId", &r->s->native_id);
+}
+
+static void on_totals(struct reading *r, const struct record *rec)
+{
+	totals_load(&r->s->totals, rec->value);
+}
+
+static const struct {
+	const char *kind;
+	void (*fn)(struct reading *r, const struct record *rec);
+} notes[] = {
+	{ "session", on_head },
+	{ "native", on_native },
+	{ "totals", on_totals },
+};
+
+/* The stored result of a prompt that had a key, as it was sent. */
+static void keep_key(struct session *s, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval reason = jobj_get(params, "stopReason");
+	struct keyed *k = new0(struct keyed);
+	struct jw w = JW(&b);
+
+	list_init(&k->link);
+	take_string(params, "key", &k->key);
+	k->turn = take_uint(params, "turn");
+	k->seq = take_uint(params, "seq");
+	if (reason.type == J_STRING) {
+		jw_obj(&w, NULL);
+		jw_raw(&w, "stopReason", reason.raw);
+		jw_raw(&w, "usage", jobj_get(params, "usage").raw);
+		jw_raw(&w, "_meta", jobj_get(params, "_meta").raw);
+		jw_end_obj(&w);
+		k->result = xstrndup(b.data, b.len);
+	} else {
+		turn_error_load(jobj_get(params, "error").raw, &k->error);
+	}
+	list_add_tail(&s->keys, &k->link);
+	s->nkeys++;
+}
+
+static void on_turn_end(struct reading *r, struct slice params)
+{
+	r->ended = MAX(r->ended, take_uint(params, "turn"));
+	if (jobj_get(params, "key").type == J_STRING)
+		keep_key(r->s, params);
+}
+
+static void on_event(struct reading *r, const struct record *rec)
+{
+	struct slice params = jobj_get(rec->value, "params").raw;
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+	struct slice update = jobj_get(params, "update").raw;
+
+	r->turn = MAX(r->turn, take_uint(acpd, "turn"));
+	r->s->updated_ms = rec->time_ms;
+	if (rec->kind == EVENT_TURN_END)
+		on_turn_end(r, params);
+	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
+		xstrset(&r->s->title, NULL);
+	else if (rec->kind == UPDATE_INFO)
+		take_string(update, "title", &r->s->title);
+}
+
+static void on_record(void *ctx, const struct record *rec)
+{
+	struct reading *r = ctx;
+
+	if (rec->seq) {
+		on_event(r, rec);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		if (slice_is(rec->kind_name, notes[i].kind))
+			notes[i].fn(r, rec);
+}
+
+/* --- one session ---------------------------------------------------------------------------------------- */
+
+static int read_journal(struct session *s, struct reading *r)
+{
+	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
+	int e = evlog_reopen(&s->log, s->store->loop, path, s->store->journal_max, on_record, r);
+
+	if (e == 0 && (!s->cwd || !r->harness))
+		e = -EBADMSG;
+	return e;
+}
+
+static bool usable(struct session *s, struct reading *r)
+{
+	int e = read_journal(s, r);
+
+	if (e == 0)
+		s->def = harness_table_find(s->store->harnesses, r->harness);
+	if (e == 0 && s->def)
+		return true;
+	log_warn("session",
+		 e < 0 ? "journal not readable, session left alone" :
+			 "harness no longer configured, session left alone",
+		 "session", s->id, "text", e < 0 ? strerror(-e) : r->harness);
+	return false;
+}
+
+static struct session *recover(struct store *st, const char *id)
+{
+	struct session *s = session_blank(st, id);
+	struct reading r = { .s = s };
+	bool ok = usable(s, &r);
+
+	free(r.harness);
+	if (!ok) {
+		session_free(s);
+		return NULL;
+	}
+	s->state = SESSION_CLOSED;
+	s->caps = s->def->caps;
+	s->turn_count = r.turn;
+	if (place_find_home(s) < 0)
+		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
+	s->home_filled = true;
+	if (r.turn > r.ended)
+		turn_end_lost(s, r.turn);
+	evlog_shrink(&s->log);
+	return s;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static void dormant_free(struct dormant *d)
+{
+	list_del(&d->link);
+	free(d->id);
+	free(d);
+}
+
+static struct session *wake(struct store *st, struct dormant *d)
+{
+	_cleanup_(freep) char *id = TAKE_PTR(d->id);
+
+	dormant_free(d);
+	return recover(st, id);
+}
+
+struct session *recover_one(struct store *st, const char *id)
+{
+	list_each(d, &st->dormant, struct dormant, link)
+		if (strcmp(d->id, id) == 0)
+			return wake(st, d);
+	return NULL;
+}
+
+void recover_all(struct store *st)
+{
+	while (!list_empty(&st->dormant))
+		wake(st, list_first(&st->dormant, struct dormant, link));
+}
+
+void recover_done(struct store *st)
+{
+	loop_timer_cancel(&st->recover_timer);
+	while (!list_empty(&st->dormant))
+		dormant_free(list_first(&st->dormant, struct dormant, link));
+}
+
+static void next(void *ctx)
+{
+	struct store *st = ctx;
+
+	if (list_empty(&st->dormant) || st->stopping)
+		return;
+	wake(st, list_first(&st->dormant, struct dormant, link));
+	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+}
+
+static bool older(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* Oldest change first: that is the order of session/list. */
+static void insert(struct store *st, struct dormant *d)
+{
+	struct list *at = st->dormant.prev;
+
+	while (at != &st->dormant &&
+	       older(&d->changed, &list_entry(at, struct dormant, link)->changed))
+		at = at->prev;
+	list_add_tail(at->next, &d->link);
+}
+
+static void note(struct store *st, int dir, const char *name)
+{
+	size_t n = strlen(name), suffix = strlen(SUFFIX);
+	struct dormant *d;
+	struct stat sb;
+
+	if (n <= suffix || strcmp(name + n - suffix, SUFFIX) != 0 || name[0] == '.' ||
+	    fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
+		return;
+	d = new0(struct dormant);
+	d->id = xstrndup(name, n - suffix);
+	d->changed = sb.st_mtim;
+	insert(st, d);
+}
+
+void recover_begin(struct store *st)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
+	DIR *dir = st->journal ? opendir(path) : NULL;
+	struct dirent *de;
+
+	while (dir && (de = readdir(dir)))
+		note(st, dirfd(dir), de->d_name);
+	if (dir)
+		closedir(dir);
+	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+}

@@ -1,0 +1,19 @@
+/*
+ * recover.h - sessions of an earlier daemon, read back from their journals.
+ *
+ * At start only the names are read; each journal is read when somebody asks for that session, or in the background, one per loop
+ * turn, so that starting takes the same time whatever lies in the state directory. A recovered session is closed: it can be listed,
+ * loaded and deleted. A turn that the earlier daemon did not end is ended now, once, as failed with class "shutdown", or as the usage ledger
+ * says it ended. A journal that is damaged before its end, or whose harness is no longer configured, is left alone and reported in the log.
+ */
+#pragma once
+
+#include "session/internal.h"
+
+/* Notes which journals there are and begins to read them in the background. */
+void recover_begin(struct store *st);
+/* Reads that one now, if there is such a journal. */
+struct session *recover_one(struct store *st, const char *id);
+/* Reads all that are left. */
+void recover_all(struct store *st);
+void recover_done(struct store *st);

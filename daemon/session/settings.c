@@ -1,0 +1,406 @@
+/* settings.c - modes, models and options: what the session asked for is put in force when the harness is ready, and changed later. */
+#include "session/internal.h"
+
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/options.h"
+
+#include <errno.h>
+
+/* --- what the harness has ---------------------------------------------------------------------------- */
+
+static void set_raw(char **slot, struct slice s)
+{
+	free(*slot);
+	*slot = xstrndup(s.p, s.n);
+}
+
+/* A harness that has its modes as an option only gets ACP's older form of them derived. True if the mode is another now. */
+static bool derive_modes(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice was = jobj_get(slice_of(s->modes), "currentModeId").raw;
+	struct jw w = JW(&b);
+	bool changed;
+
+	if (s->own_modes || !options_put_modes(slice_of(s->config), &w))
+		return false;
+	changed = s->modes && !slice_eq(was, jobj_get(buf_slice(&b), "currentModeId").raw);
+	set_raw(&s->modes, buf_slice(&b));
+	return changed;
+}
+
+void session_store_options(struct session *s, struct slice modes, struct slice config)
+{
+	if (modes.n)
+		set_raw(&s->modes, modes);
+	s->own_modes |= modes.n != 0;
+	if (config.n)
+		set_raw(&s->config, config);
+	derive_modes(s);
+}
+
+void session_store_mode(struct session *s, struct slice mode)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!s->modes)
+		return;
+	jw_obj(&w, NULL);
+	jw_raw(&w, "currentModeId", mode);
+	jw_members(&w, slice_of(s->modes), "currentModeId");
+	jw_end_obj(&w);
+	set_raw(&s->modes, buf_slice(&b));
+}
+
+void session_config_changed(struct session *s, struct slice config)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	set_raw(&s->config, config);
+	if (!derive_modes(s))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "current_mode_update");
+	jw_raw(&w, "currentModeId", jobj_get(slice_of(s->modes), "currentModeId").raw);
+	jw_end_obj(&w);
+	session_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
+}
+
+void session_known_values(const struct session *s, const char *category, struct jw *w,
+			  const char *key)
+{
+	option_put_values(option_of_category(slice_of(s->config), category), w, key);
+}
+
+char *session_model(const struct session *s)
+{
+	struct slice current = option_current(option_of_category(slice_of(s->config), "model"));
+	char *model = NULL;
+
+	if (current.n)
+		jstr_decode((struct jval){ J_STRING, current }, 4096, &model);
+	return model;
+}
+
+/* --- calls that wait for the harness ---------------------------------------------------------------------- */
+
+static void setting_end(struct setting *t, struct slice result, const struct err *e)
+{
+	list_del(&t->link);
+	if (t->done)
+		t->done(t->ctx, result, e);
+	free(t->mode);
+	free(t);
+}
+
+void session_settings_fail(struct session *s, const struct err *e)
+{
+	struct err gone;
+
+	if (!e) {
+		err_set(&gone, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED",
+			"the harness is gone");
+		e = &gone;
+	}
+	while (!list_empty(&s->settings)) {
+		struct setting *t = list_first(&s->settings, struct setting, link);
+
+		setting_end(t, SLICE_NONE, e);
+	}
+	loop_timer_cancel(&s->setting_timer);
+}
+
+static void mode_was_set(struct session *s, const char *mode)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	jstr_encode(&b, slice_of(mode));
+	session_store_mode(s, buf_slice(&b));
+}
+
+void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
+{
+	struct session *s = ctx;
+	struct jval options = jobj_get(result, "configOptions");
+
+	list_each(t, &s->settings, struct setting, link) {
+		if (t->token != token)
+			continue;
+		if (!e && t->mode)
+			mode_was_set(s, t->mode);
+		if (!e && options.type == J_ARRAY)
+			session_store_options(s, SLICE_NONE, options.raw);
+		setting_end(t, result, e);
+		return;
+	}
+}
+
+static void on_setting_timeout(void *ctx)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_TIMEOUT",
+		"the harness did not answer in time");
+	session_settings_fail(s, &e);
+}
+
+static struct setting *setting_add(struct session *s, const char *mode, session_set_fn done,
+				   void *ctx)
+{
+	struct setting *t = new0(struct setting);
+
+	t->token = ++s->last_token;
+	t->mode = xstrdup(mode);
+	t->done = done;
+	t->ctx = ctx;
+	list_add_tail(&s->settings, &t->link);
+	loop_timer_set(s->store->loop, &s->setting_timer, HARNESS_CALL_MS, on_setting_timeout, s);
+	return t;
+}
+
+/* What began a call has failed at once: the caller hears of it by the return value. */
+static int setting_begun(struct setting *t, int r, const struct err *e)
+{
+	if (r < 0) {
+		t->done = NULL;
+		setting_end(t, SLICE_NONE, e);
+	}
+	return r;
+}
+
+static int need_ready(const struct session *s, struct err *e)
+{
+	if (s->hstate == H_READY)
+		return 0;
+	return err_set(e, -ENOTCONN, RPC_INTERNAL_ERROR, "HARNESS_NOT_RUNNING",
+		       "the harness is not running; load the session again");
+}
+
+static int set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+		      struct err *e)
+{
+	struct setting *t = setting_add(s, NULL, done, ctx);
+
+	return setting_begun(t, s->def->ops->set_config(s->harness, t->token, params, e), e);
+}
+
+int session_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+		       struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int r = need_ready(s, e);
+
+	if (r == 0 && !s->config)
+		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
+			    "the harness of this session has no options");
+	if (r == 0)
+		r = options_check(slice_of(s->config), params, NULL, e);
+	if (r < 0)
+		return r;
+	jw_members(&w, params, "sessionId");
+	return set_config(s, buf_slice(&b), done, ctx, e);
+}
+
+/* The option of that category gets the value that name means. */
+static int choose(struct session *s, const char *category, const char *name, session_set_fn done,
+		  void *ctx, struct err *e)
+{
+	struct slice option = option_of_category(slice_of(s->config), category);
+	_cleanup_(freep) char *value = option_find_value(option, name);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!value)
+		return -ENOENT;
+	jw_raw(&w, "configId", jobj_get(option, "id").raw);
+	jw_str(&w, "value", value);
+	return set_config(s, buf_slice(&b), done, ctx, e);
+}
+
+static bool has_mode(const struct session *s, const char *mode)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(slice_of(s->modes), "availableModes")))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "id"), mode))
+			return true;
+	return false;
+}
+
+static int set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		    struct err *e)
+{
+	struct setting *t;
+
+	if (!s->own_modes)
+		return choose(s, "mode", mode, done, ctx, e);
+	t = setting_add(s, mode, done, ctx);
+	return setting_begun(t, s->def->ops->set_mode(s->harness, t->token, mode, e), e);
+}
+
+int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		     struct err *e)
+{
+	int r = need_ready(s, e);
+
+	if (r == 0 && !s->modes)
+		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
+			    "the harness of this session has no modes");
+	if (r == 0 && !has_mode(s, mode))
+		r = err_field(e, "modeId", "MODE_UNKNOWN", "the session has no such mode");
+	return r < 0 ? r : set_mode(s, mode, done, ctx, e);
+}
+
+int session_set_model(struct session *s, const char *model, session_set_fn done, void *ctx,
+		      struct err *e)
+{
+	int r = need_ready(s, e);
+
+	if (r == 0 && !option_of_category(slice_of(s->config), "model").n)
+		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
+			    "the harness of this session lets no model be chosen");
+	if (r == 0)
+		r = choose(s, "model", model, done, ctx, e);
+	if (r == -ENOENT)
+		r = err_field(e, "modelId", "MODEL_UNKNOWN", "the session has no such model");
+	return r;
+}
+
+/* --- steering ---------------------------------------------------------------------------------------- */
+
+static void on_turn_alone(void *ctx _unused_, const struct turn_result *r _unused_)
+{
+}
+
+static int steer_by_prompt(struct session *s, struct slice content, uint64_t origin,
+			   session_set_fn done, void *ctx, struct err *e)
+{
+	struct prompt_params p = { .content = content, .origin = origin };
+	int r = session_prompt(s, &p, on_turn_alone, NULL, e);
+
+	if (r == 0)
+		done(ctx, SLICE("{\"outcome\":\"startedNewTurn\"}"), NULL);
+	return r;
+}
+
+int session_steer(struct session *s, struct slice content, uint64_t origin, session_set_fn done,
+		  void *ctx, struct err *e)
+{
+	struct setting *t;
+	int r;
+
+	if (!s->caps.steer || !s->def->ops->steer)
+		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "STEERING_UNSUPPORTED",
+			       "the harness of this session takes no input while a turn runs");
+	if (!s->current || s->current->state != TURN_RUNNING)
+		return steer_by_prompt(s, content, origin, done, ctx, e);
+	t = setting_add(s, NULL, done, ctx);
+	r = setting_begun(t, s->def->ops->steer(s->harness, t->token, content, e), e);
+	if (r == 0)
+		session_emit_prompt(s, content, origin);
+	return r;
+}
+
+/* --- what the session asked for ------------------------------------------------------------------------------ */
+
+void session_open_failed(struct session *s, const struct err *e)
+{
+	s->hstate = H_STOPPING;
+	session_opened(s, e);
+	proc_stop(s->proc);
+}
+
+static void on_settled(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+
+	if (s->hstate != H_SETTLING)
+		return;
+	if (e)
+		session_open_failed(s, e);
+	else
+		session_settle(s);
+}
+
+static bool in_force(struct slice current, const char *value)
+{
+	return current.n && jstr_is((struct jval){ J_STRING, current }, value);
+}
+
+/* 0: in force; 1: being set; <0: cannot be had, e says why. */
+static int settle_model(struct session *s, struct err *e)
+{
+	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
+	struct slice option = option_of_category(slice_of(s->config), "model");
+	_cleanup_(freep) char *value = NULL;
+	int r;
+
+	if (!want || s->model_tried)
+		return 0;
+	/* a model named with the provider has reached a harness that offers no choice by its configuration */
+	if (!option.n && !s->setup.model)
+		return 0;
+	if (!option.n && !s->setup.provider)
+		return err_field(e, "_meta.acpd.model", "CONFIG_UNSUPPORTED",
+				 "this harness lets no model be chosen");
+	if (!option.n)
+		return 0;
+	value = option_find_value(option, want);
+	if (!value)
+		return err_field(e,
+				 s->setup.model ? "_meta.acpd.model" : "_meta.acpd.provider.model",
+				 "MODEL_UNKNOWN", "the harness has no such model");
+	if (in_force(option_current(option), value))
+		return 0;
+	s->model_tried = true;
+	r = choose(s, "model", want, on_settled, s, e);
+	return r < 0 ? r : 1;
+}
+
+static int settle_mode(struct session *s, struct err *e)
+{
+	const char *want = s->setup.mode;
+	int r;
+
+	if (!want || s->mode_tried ||
+	    in_force(jobj_get(slice_of(s->modes), "currentModeId").raw, want))
+		return 0;
+	if (!has_mode(s, want))
+		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
+				 "the harness has no such mode");
+	s->mode_tried = true;
+	r = set_mode(s, want, on_settled, s, e);
+	return r < 0 ? r : 1;
+}
+
+void session_settle(struct session *s)
+{
+	struct err e = { 0 };
+	int r = settle_model(s, &e);
+
+	if (r == 0)
+		r = settle_mode(s, &e);
+	if (r < 0) {
+		setup_forget_choice(&s->setup); /* else no later start could succeed */
+		session_open_failed(s, &e);
+	} else if (r == 0) {
+		s->hstate = H_READY;
+		session_opened(s, NULL);
+	}
+}
+
+void session_resettle(struct session *s)
+{
+	s->resettle = s->mode_tried = false;
+	s->hstate = H_SETTLING;
+	session_settle(s);
+}

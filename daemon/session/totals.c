@@ -1,0 +1,96 @@
+#include "session/totals.h"
+
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+void totals_add(struct totals *t, const struct account *a)
+{
+	uint64_t n;
+	int64_t cost;
+
+	t->turns++;
+	for (int i = 0; i < COUNT_MAX; i++)
+		if (account_count(a, (enum harness_count)i, &n)) {
+			t->usage.count[i] += n;
+			t->usage.has |= 1u << i;
+		}
+	if (account_cost(a, &cost)) {
+		t->usage.cost += cost;
+		t->usage.has_cost = true;
+		snprintf(t->currency, sizeof(t->currency), "%s", a->currency);
+	}
+}
+
+void totals_put(const struct totals *t, struct jw *w, const char *key)
+{
+	struct harness_usage u = t->usage;
+
+	u.currency = t->currency;
+	jw_obj(w, key);
+	jw_uint(w, "turns", t->turns);
+	account_put_call(&u, w);
+	jw_end_obj(w);
+}
+
+static void put_numbers(struct jw *w, const char *key, const uint64_t *numbers, size_t n)
+{
+	jw_arr(w, key);
+	for (size_t i = 0; i < n; i++)
+		jw_uint(w, NULL, numbers[i]);
+	jw_end_arr(w);
+}
+
+/* Bare integers in the order of the enums: this record is nobody's but ours. */
+void totals_note(const struct totals *t, struct evlog *log)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turns", t->turns);
+	put_numbers(&w, "spent", t->spent.used, BUDGET_MAX);
+	put_numbers(&w, "count", t->usage.count, COUNT_MAX);
+	jw_uint(&w, "has", t->usage.has);
+	if (t->usage.has_cost) {
+		jw_int(&w, "cost", t->usage.cost);
+		jw_str(&w, "currency", t->currency);
+	}
+	jw_end_obj(&w);
+	evlog_note(log, "totals", buf_slice(&b));
+}
+
+static uint64_t number(struct jval v)
+{
+	int64_t n = 0;
+
+	return jdec_int(v, &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
+static void load_numbers(struct jval array, uint64_t *numbers, size_t n)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, array))
+		return;
+	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
+		numbers[i] = number(v);
+}
+
+void totals_load(struct totals *t, struct slice record)
+{
+	_cleanup_(freep) char *currency = NULL;
+	struct jval cost = jobj_get(record, "cost");
+
+	memset(t, 0, sizeof(*t));
+	t->turns = number(jobj_get(record, "turns"));
+	load_numbers(jobj_get(record, "spent"), t->spent.used, BUDGET_MAX);
+	load_numbers(jobj_get(record, "count"), t->usage.count, COUNT_MAX);
+	t->usage.has = (unsigned)number(jobj_get(record, "has")) & ((1u << COUNT_MAX) - 1);
+	t->usage.has_cost = cost.type == J_NUMBER;
+	t->usage.cost = (int64_t)number(cost);
+	if (jstr_decode(jobj_get(record, "currency"), sizeof(t->currency), &currency) == 0)
+		snprintf(t->currency, sizeof(t->currency), "%s", currency);
+}

@@ -1,0 +1,20 @@
+/* totals.h - what a session has used in all its turns; kept in its journal, so that it outlives the daemon. */
+#pragma once
+
+#include "session/account.h"
+#include "session/budget.h"
+#include "session/evlog.h"
+
+struct totals {
+	struct spending spent;
+	struct harness_usage usage;
+	char currency[8];
+	uint64_t turns;
+};
+
+void totals_add(struct totals *t, const struct account *a);
+/* Member of a ledger record. */
+void totals_put(const struct totals *t, struct jw *w, const char *key);
+/* The journal's "totals" record, the last of which holds. */
+void totals_note(const struct totals *t, struct evlog *log);
+void totals_load(struct totals *t, struct slice record);
