@@ -83,12 +83,25 @@ void account_done(struct account *a)
 	memset(a, 0, sizeof(*a));
 }
 
-bool account_count(const struct account *a, enum harness_count what, uint64_t *ret)
+static bool reported(const struct account *a, int what, uint64_t *ret)
 {
-	const struct harness_usage *u = has(&a->turn, (int)what) ? &a->turn : &a->sum;
+	const struct harness_usage *u = has(&a->turn, what) ? &a->turn : &a->sum;
 
 	*ret = u->count[what];
-	return has(u, (int)what);
+	return has(u, what);
+}
+
+bool account_count(const struct account *a, enum harness_count what, uint64_t *ret)
+{
+	uint64_t in, out;
+
+	if (reported(a, (int)what, ret))
+		return true;
+	if (what != COUNT_TOTAL || !reported(a, COUNT_INPUT, &in) ||
+	    !reported(a, COUNT_OUTPUT, &out))
+		return false;
+	*ret = in + out;
+	return true;
 }
 
 bool account_cost(const struct account *a, int64_t *ret)
@@ -101,33 +114,35 @@ bool account_cost(const struct account *a, int64_t *ret)
 
 void account_put_acp(const struct account *a, struct jw *w, const char *key)
 {
-	uint64_t n, in, out;
+	uint64_t n;
 
 	/* the schema wants these three together */
-	if (!account_count(a, COUNT_INPUT, &in) || !account_count(a, COUNT_OUTPUT, &out))
+	if (!account_count(a, COUNT_INPUT, &n) || !account_count(a, COUNT_OUTPUT, &n))
 		return;
 	jw_obj(w, key);
 	for (int i = 0; i < COUNT_MAX; i++)
 		if (account_count(a, i, &n))
 			jw_uint(w, names[i].acp, n);
-		else if (i == COUNT_TOTAL)
-			jw_uint(w, names[i].acp, in + out);
 	jw_end_obj(w);
 }
 
-static const char *source_of(const struct account *a, bool from_turn)
+static const char *source_of(const struct account *a, bool from_turn, bool from_calls)
 {
 	if (from_turn)
 		return a->turn.source;
-	return a->calls == 1 ? a->sum.source : "sum";
+	return from_calls && a->calls == 1 ? a->sum.source : "sum";
 }
 
 static void put_sources(const struct account *a, struct jw *w)
 {
+	uint64_t n;
+
 	jw_obj(w, "sources");
 	for (int i = 0; i < COUNT_MAX; i++)
-		if (has(&a->turn, i) || has(&a->sum, i))
-			jw_str(w, names[i].record, source_of(a, has(&a->turn, i)));
+		if (account_count(a, (enum harness_count)i, &n))
+			jw_str(w, names[i].record, source_of(a, has(&a->turn, i), has(&a->sum, i)));
+	if (a->turn.has_cost || a->sum.has_cost)
+		jw_str(w, "cost", source_of(a, a->turn.has_cost, true));
 	jw_end_obj(w);
 }
 
@@ -167,24 +182,32 @@ void account_put_record(const struct account *a, struct jw *w)
 			if (account_count(a, i, &n))
 				jw_uint(w, names[i].record, n);
 		jw_end_obj(w);
-		put_sources(a, w);
 	}
+	if (a->turn.has | a->sum.has | a->turn.has_cost | a->sum.has_cost)
+		put_sources(a, w);
 	if (account_cost(a, &cost))
-		put_cost(w, cost, a->currency, source_of(a, a->turn.has_cost));
+		put_cost(w, cost, a->currency, "harness");
 	if (a->calls)
 		jw_uint(w, "modelCalls", a->calls);
 	put_tools(a, w);
 }
 
-void account_put_call(const struct harness_usage *u, struct jw *w)
+void account_put_usage(const struct harness_usage *u, struct jw *w)
 {
-	jw_obj(w, "usage");
-	for (int i = 0; i < COUNT_MAX; i++)
-		if (has(u, i))
-			jw_uint(w, names[i].record, u->count[i]);
-	jw_end_obj(w);
+	const unsigned both = 1u << COUNT_INPUT | 1u << COUNT_OUTPUT;
+
+	if (u->has) {
+		jw_obj(w, "usage");
+		for (int i = 0; i < COUNT_MAX; i++)
+			if (has(u, i))
+				jw_uint(w, names[i].record, u->count[i]);
+			else if (i == COUNT_TOTAL && (u->has & both) == both)
+				jw_uint(w, names[i].record,
+					u->count[COUNT_INPUT] + u->count[COUNT_OUTPUT]);
+		jw_end_obj(w);
+	}
 	if (u->has_cost)
-		put_cost(w, u->cost, u->currency ? u->currency : "USD", u->source);
+		put_cost(w, u->cost, u->currency ? u->currency : "USD", "harness");
 	jw_str(w, "source", u->source);
 }
 

@@ -39,7 +39,7 @@ bool account_cost(const struct account *a, int64_t *ret);
 void account_put_acp(const struct account *a, struct jw *w, const char *key);
 /* Members usage, sources, cost, modelCalls and toolCalls of a ledger record. */
 void account_put_record(const struct account *a, struct jw *w);
-/* Members usage and cost of one model call's record. */
-void account_put_call(const struct harness_usage *u, struct jw *w);
+/* Members usage, cost and source of one report. */
+void account_put_usage(const struct harness_usage *u, struct jw *w);
 /* The other way round: counts and cost of a record's members, for turns whose daemon died. */
 void account_load_call(struct slice record, struct harness_usage *ret);

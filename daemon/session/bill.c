@@ -72,7 +72,7 @@ void bill_call(struct session *s, const struct harness_usage *u)
 	struct jw w = JW(&b), ew = JW(&event);
 
 	jw_str(&ew, "kind", "usage");
-	account_put_call(u, &ew);
+	account_put_usage(u, &ew);
 	session_note(s, EVENT_USAGE, buf_slice(&event));
 	if (!s->store->ledger)
 		return;
@@ -83,7 +83,7 @@ void bill_call(struct session *s, const struct harness_usage *u)
 	put_time(&w, "ts", clock_real_ms());
 	jw_str(&w, "responseId", u->response_id);
 	jw_str(&w, "finishReason", u->finish_reason);
-	account_put_call(u, &w);
+	account_put_usage(u, &w);
 	put_trace(&w, t);
 	jw_end_obj(&w);
 	append(s, &b); /* an error is sticky: the turn's own record tells */

@@ -5,6 +5,15 @@
 
 #include <stdio.h>
 
+static void add_cost(struct totals *t, int64_t cost, const char *currency)
+{
+	bool first = !*t->currency, same = first || strcmp(t->currency, currency) == 0;
+
+	snprintf(t->currency, sizeof(t->currency), "%s", same ? currency : "mixed");
+	t->usage.cost += cost;
+	t->usage.has_cost = same;
+}
+
 void totals_add(struct totals *t, const struct account *a)
 {
 	uint64_t n;
@@ -16,11 +25,8 @@ void totals_add(struct totals *t, const struct account *a)
 			t->usage.count[i] += n;
 			t->usage.has |= 1u << i;
 		}
-	if (account_cost(a, &cost)) {
-		t->usage.cost += cost;
-		t->usage.has_cost = true;
-		snprintf(t->currency, sizeof(t->currency), "%s", a->currency);
-	}
+	if (account_cost(a, &cost))
+		add_cost(t, cost, a->currency);
 }
 
 void totals_put(const struct totals *t, struct jw *w, const char *key)
@@ -30,7 +36,8 @@ void totals_put(const struct totals *t, struct jw *w, const char *key)
 	u.currency = t->currency;
 	jw_obj(w, key);
 	jw_uint(w, "turns", t->turns);
-	account_put_call(&u, w);
+	jw_uint(w, "modelCalls", t->spent.used[BUDGET_STEPS]);
+	account_put_usage(&u, w);
 	jw_end_obj(w);
 }
 
@@ -53,7 +60,7 @@ void totals_note(const struct totals *t, struct evlog *log)
 	put_numbers(&w, "spent", t->spent.used, BUDGET_MAX);
 	put_numbers(&w, "count", t->usage.count, COUNT_MAX);
 	jw_uint(&w, "has", t->usage.has);
-	if (t->usage.has_cost) {
+	if (*t->currency) {
 		jw_int(&w, "cost", t->usage.cost);
 		jw_str(&w, "currency", t->currency);
 	}
@@ -89,8 +96,8 @@ void totals_load(struct totals *t, struct slice record)
 	load_numbers(jobj_get(record, "spent"), t->spent.used, BUDGET_MAX);
 	load_numbers(jobj_get(record, "count"), t->usage.count, COUNT_MAX);
 	t->usage.has = (unsigned)number(jobj_get(record, "has")) & ((1u << COUNT_MAX) - 1);
-	t->usage.has_cost = cost.type == J_NUMBER;
 	t->usage.cost = (int64_t)number(cost);
 	if (jstr_decode(jobj_get(record, "currency"), sizeof(t->currency), &currency) == 0)
 		snprintf(t->currency, sizeof(t->currency), "%s", currency);
+	t->usage.has_cost = *t->currency && strcmp(t->currency, "mixed") != 0;
 }

@@ -8,7 +8,7 @@
 struct totals {
 	struct spending spent;
 	struct harness_usage usage;
-	char currency[8];
+	char currency[8]; /* of the cost; "mixed": of several, so there is no sum */
 	uint64_t turns;
 };
 
