@@ -259,7 +259,7 @@ void session_emit(struct session *s, enum harness_update kind, struct slice upda
 		  struct slice meta, uint64_t origin);
 void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r);
 void session_harness_event(struct session *s, const struct harness_event *ev);
-/* kind: one of ours, for the log alone; data: raw members of the event. */
+/* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void session_note(struct session *s, enum event_kind kind, struct slice data);
 
 /* ask.c */

@@ -17,10 +17,10 @@ static const struct event_kind_row rows[EVENT_KIND_MAX] = {
 	[UPDATE_SESSION_MESSAGE] = { 0, CLIENT_SUBAGENTS },
 	[UPDATE_SESSION_MESSAGE_CHUNK] = { 0, CLIENT_SUBAGENTS },
 	[EVENT_TURN_END] = { 0, CLIENT_ACPD },
-	[EVENT_ASK] = { EVENT_F_LOG, 0 },
-	[EVENT_ANSWER] = { EVENT_F_LOG, 0 },
-	[EVENT_USAGE] = { EVENT_F_LOG, 0 },
-	[EVENT_LIFECYCLE] = { EVENT_F_LOG, 0 },
+	[EVENT_ASK] = { 0, CLIENT_ACPD },
+	[EVENT_ANSWER] = { 0, CLIENT_ACPD },
+	[EVENT_USAGE] = { 0, CLIENT_ACPD },
+	[EVENT_LIFECYCLE] = { 0, CLIENT_ACPD },
 };
 
 const struct event_kind_row *event_kind_row(unsigned kind)

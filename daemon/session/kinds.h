@@ -33,7 +33,6 @@ enum event_flag {
 	EVENT_F_TURN = 1,  /* belongs to a turn: dropped when none is open */
 	EVENT_F_LIVE = 2,  /* not shown on replay */
 	EVENT_F_NEVER = 4, /* never passed on from a harness */
-	EVENT_F_LOG = 8,   /* for the log's readers, not for ACP clients */
 };
 
 struct event_kind_row {

@@ -133,7 +133,7 @@ void store_totals(const struct store *st, struct store_totals *ret)
 {
 	*ret = st->totals;
 	list_each(s, (struct list *)&st->sessions, struct session, link)
-		ret->running += s->current != NULL;
+		ret->running += s->current || s->ending;
 }
 
 struct session *store_find(struct store *st, const char *id)
@@ -251,7 +251,7 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .cwd = s->cwd,
 				      .title = s->title,
 				      .harness = s->def->id,
-				      .state = s->current ? "busy" : states[s->state],
+				      .state = s->current || s->ending ? "busy" : states[s->state],
 				      .updated_ms = s->updated_ms,
 				      .last_seq = s->log.last,
 				      .turns = s->turn_count,

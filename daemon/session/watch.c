@@ -107,7 +107,7 @@ static bool meant_for(const struct watcher *w, const struct evlog_entry *e)
 {
 	const struct event_kind_row *row = event_kind_row(e->kind);
 
-	if ((row->flags & EVENT_F_LOG) || (row->needs & w->client) != row->needs)
+	if ((row->needs & w->client) != row->needs)
 		return false;
 	if (e->seq < w->live_from) /* replay: everything but what is only news */
 		return !(row->flags & EVENT_F_LIVE);
