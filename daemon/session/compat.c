@@ -1,0 +1,149 @@
+#include "session/compat.h"
+
+#include "base/file.h"
+#include "base/util.h"
+#include "json/jenc.h"
+#include "session/cost.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+
+/* One name will do: the daemon writes one view at a time, and what a killed one left is replaced. */
+#define TEMP_NAME ".acpd-usage.tmp"
+
+struct place {
+	int dirfd;
+	const char *name; /* in path */
+};
+
+static void become(const struct usage_compat_owner *o)
+{
+	if (!o->switch_user)
+		return;
+	setfsgid(o->gid);
+	setfsuid(o->uid);
+}
+
+static void unbecome(const struct usage_compat_owner *o)
+{
+	if (!o->switch_user)
+		return;
+	setfsuid(geteuid());
+	setfsgid(getegid());
+}
+
+static mode_t file_mode(const struct usage_compat_owner *o)
+{
+	return o->mode ? o->mode & 0666 : 0600;
+}
+
+static int open_place(const char *path, const struct usage_compat_owner *o, bool make,
+		      struct place *ret)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_(freep) char *dir = NULL;
+	mode_t mode = file_mode(o) | 0300;
+	int r = 0;
+
+	if (path[0] != '/' || !slash[1] || strcmp(slash + 1, ".") == 0 ||
+	    strcmp(slash + 1, "..") == 0 || strcmp(slash + 1, TEMP_NAME) == 0)
+		return -EINVAL;
+	dir = xstrndup(path, MAX((size_t)(slash - path), 1u));
+	if (make)
+		r = file_mkdirs(dir, mode | (mode & 0444) >> 2);
+	if (r < 0 && r != -EEXIST)
+		return r;
+	ret->name = slash + 1;
+	ret->dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return ret->dirfd < 0 ? -errno : 0;
+}
+
+static int remove_in(const struct place *p)
+{
+	return unlinkat(p->dirfd, p->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int replace_in(const struct place *p, struct slice text, mode_t mode)
+{
+	_cleanup_(closep) int fd = -1;
+	int r;
+
+	unlinkat(p->dirfd, TEMP_NAME, 0);
+	fd = openat(p->dirfd, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, text.p, text.n);
+	if (r == 0 && fchmod(fd, mode) < 0)
+		r = -errno;
+	if (r == 0 && renameat(p->dirfd, TEMP_NAME, p->dirfd, p->name) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(p->dirfd, TEMP_NAME, 0);
+	return r;
+}
+
+static bool put_total(const struct usage_compat *u, struct jw *w)
+{
+	uint64_t total = u->total;
+
+	if (!u->has_total && (!u->has_input || !u->has_output ||
+			      __builtin_add_overflow(u->input, u->output, &total)))
+		return false;
+	jw_uint(w, "total", total);
+	return total > 0;
+}
+
+static bool lay_out(const struct usage_compat *u, struct buf *b)
+{
+	struct jw w = JW(b);
+	char cost[COST_TEXT_SIZE];
+	bool known;
+
+	jw_obj(&w, NULL);
+	if (u->has_input)
+		jw_uint(&w, "input", u->input);
+	if (u->has_output)
+		jw_uint(&w, "output", u->output);
+	known = put_total(u, &w);
+	if (u->has_cost)
+		jw_raw(&w, "cost", slice_of(cost_text(u->cost, cost)));
+	jw_end_obj(&w);
+	return known;
+}
+
+int usage_compat_write(const char *path, const struct usage_compat *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct place p = { -1, NULL };
+	int r;
+
+	if (!lay_out(u, &b))
+		return usage_compat_remove(path, &u->owner);
+	if (b.failed)
+		return -ENOMEM;
+	become(&u->owner);
+	r = open_place(path, &u->owner, true, &p);
+	if (r == 0)
+		r = replace_in(&p, buf_slice(&b), file_mode(&u->owner));
+	unbecome(&u->owner);
+	closep(&p.dirfd);
+	return r;
+}
+
+int usage_compat_remove(const char *path, const struct usage_compat_owner *owner)
+{
+	struct place p = { -1, NULL };
+	int r;
+
+	become(owner);
+	r = open_place(path, owner, false, &p);
+	if (r == 0)
+		r = remove_in(&p);
+	unbecome(owner);
+	closep(&p.dirfd);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}

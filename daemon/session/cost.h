@@ -1,0 +1,9 @@
+/* cost.h - costs are integers of 10^-12 of a currency unit (COST_UNIT): how they are written. */
+#pragma once
+
+#include <stdint.h>
+
+#define COST_TEXT_SIZE 32
+
+/* A JSON number without exponent and without needless zeros: 12300000000 is "0.0123". Returns out. */
+char *cost_text(int64_t cost, char out[COST_TEXT_SIZE]);
