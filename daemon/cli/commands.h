@@ -19,6 +19,8 @@ int cmd_run(const struct config *c);
 int cmd_claim(const struct config *c);
 int cmd_sessions(const struct config *c);
 int cmd_doctor(const struct config *c);
+int cmd_usage(const struct config *c);
+int cmd_usage_verify(const struct config *c);
 
 /* "acpd: text" on standard error; returns code. */
 int fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 struct command {
-	const char *name;
+	const char *name; /* one word or two; "a b" stands before "a" */
 	unsigned scope;
 	int (*fn)(const struct config *c);
 	const char *help;
@@ -17,6 +17,9 @@ static const struct command commands[] = {
 	{ "claim", SCOPE_LOCAL, cmd_claim,
 	  "give the daemon its token (read from standard input or --token-file)" },
 	{ "sessions", SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
+	{ "usage verify", SCOPE_VERIFY, cmd_usage_verify,
+	  "check the usage ledger: every line, and that none is missing" },
+	{ "usage", SCOPE_USAGE, cmd_usage, "print usage records, straight from the ledger file" },
 	{ "doctor", SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 
@@ -37,7 +40,7 @@ static int usage(void)
 	printf("acpd %s - agent runtime and ACP daemon for sandboxes\n\nusage: acpd COMMAND [OPTION...]\n\n",
 	       ACPD_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].help);
+		printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	printf("\nacpd COMMAND --help lists a command's options; acpd --version prints the version.\n"
 	       "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable or "
 	       "not claimed.\n");
@@ -63,6 +66,17 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	return r;
 }
 
+/* How many of the arguments are the command's name; 0: it is another. */
+static int name_words(const char *name, int argc, char **argv)
+{
+	size_t n = strcspn(name, " ");
+	int more = name[n] ? 1 : 0;
+
+	if (argc < 2 + more || strlen(argv[1]) != n || strncmp(name, argv[1], n) != 0)
+		return 0;
+	return !more ? 1 : strcmp(name + n + 1, argv[2]) == 0 ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -74,8 +88,11 @@ int main(int argc, char **argv)
 		printf("acpd %s\n", ACPD_VERSION);
 		return EXIT_DONE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(commands[i].name, argv[1]) == 0)
-			return run_command(&commands[i], argc - 1, argv + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int words = name_words(commands[i].name, argc, argv);
+
+		if (words)
+			return run_command(&commands[i], argc - words, argv + words);
+	}
 	return fail(EXIT_USAGE, "no such command: %s (see acpd --help)", argv[1]);
 }

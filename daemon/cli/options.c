@@ -29,13 +29,14 @@ struct option_row {
 		name, type, scope, offsetof(struct config, field), min, max, num, def, words, arg, \
 			help, letter                                                               \
 	}
+#define LEDGER (SCOPE_USAGE | SCOPE_VERIFY)
 #define ALL (SCOPE_SERVE | SCOPE_CLIENT | SCOPE_RUN | SCOPE_LOCAL)
 #define REMOTE (SCOPE_CLIENT | SCOPE_RUN)
 
 /* clang-format off */
 static const struct option_row rows[] = {
 OPT("listen", T_STR, SCOPE_SERVE, listen, 0, 0, 0, "127.0.0.1:2270", NULL, "HOST:PORT", "address of the WebSocket and HTTP listener; port 0 takes a free one", 0),
-OPT("state", T_STR, SCOPE_SERVE, state, 0, 0, 0, NULL, NULL, "DIR", "journals and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
+OPT("state", T_STR, SCOPE_SERVE | LEDGER, state, 0, 0, 0, NULL, NULL, "DIR", "journals, usage ledger and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
 OPT("workspaces", T_STR, SCOPE_SERVE, workspaces, 0, 0, 0, NULL, NULL, "DIR", "where workspaces are kept; made at start, owned by the agent user, announced to clients", 0),
 OPT("run-dir", T_STR, ALL, run_dir, 0, 0, 0, NULL, NULL, "DIR", "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)", 0),
 OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
@@ -62,7 +63,13 @@ OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
 OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-OPT("help", T_BOOL, ALL, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
+OPT("file", T_STR, LEDGER, file, 0, 0, 0, NULL, NULL, "FILE", "the usage ledger (default: usage.jsonl in the state directory)", 0),
+OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only records with a greater number", 0),
+OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only records of this session", 0),
+OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
+OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
+OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+OPT("help", T_BOOL, ALL | LEDGER, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */
 
@@ -133,9 +140,11 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 	return out;
 }
 
-/* check, print-config, help are acts, not settings. */
+/* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something else). */
 static bool has_env(const struct option_row *r)
 {
+	if (!(r->scope & ~LEDGER))
+		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }
 

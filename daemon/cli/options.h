@@ -9,16 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum option_scope { SCOPE_SERVE = 1, SCOPE_CLIENT = 2, SCOPE_RUN = 4, SCOPE_LOCAL = 8 };
+enum option_scope {
+	SCOPE_SERVE = 1,
+	SCOPE_CLIENT = 2,
+	SCOPE_RUN = 4,
+	SCOPE_LOCAL = 8,
+	SCOPE_USAGE = 16,
+	SCOPE_VERIFY = 32,
+};
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
 		*agent_user;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
-		*permissions;
+		*permissions, *file, *session;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
-		max_connections;
-	bool allow_query_token, check, print_config, json, help;
+		max_connections, since;
+	bool allow_query_token, check, print_config, json, table, help;
 };
 
 /* Defaults, environment, then argv[1..]; scope: which rows apply. -EINVAL with e naming the option. */

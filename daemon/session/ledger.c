@@ -237,7 +237,7 @@ void ledger_wait_cancel(struct ledger_wait *w)
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
 {
-	return since >= l->last ? 0 : ledgerfile_read(l->fd, l->size, since, fn, ctx);
+	return since >= l->last ? 0 : ledgerfile_read(l->fd, l->size, since, fn, ctx, NULL);
 }
 
 int ledger_verify(const char *path, struct ledger_report *ret, struct err *e)

@@ -235,14 +235,18 @@ static off_t seek_number(struct ledger_lines *l, int fd, off_t end, uint64_t sin
 }
 
 int ledgerfile_read(int fd, off_t end, uint64_t since,
-		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
+		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
+		    uint64_t *skipped)
 {
 	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
 	struct ledger_head h;
 	struct slice line;
 	off_t size = size_of(fd), at;
+	uint64_t none = 0;
 	int r = 0;
 
+	skipped = skipped ? skipped : &none;
+	*skipped = 0;
 	if (size < 0)
 		return (int)size;
 	end = end ? MIN(end, size) : size;
@@ -250,10 +254,14 @@ int ledgerfile_read(int fd, off_t end, uint64_t since,
 	if (at < 0)
 		return (int)at;
 	ledger_lines_init(&l, fd, at, READ_CHUNK);
-	while (l.at < end && (r = ledger_lines_next(&l, &line)) > 0)
-		if (r == 1 && ledger_head_parse(line, &h) && h.n > since &&
-		    ledger_line_check(line, &h, NULL) == LEDGER_LINE_OK && !fn(ctx, h.n, line))
+	while (l.at < end && (r = ledger_lines_next(&l, &line)) > 0) {
+		if (r == 1 && ledger_head_parse(line, &h) && h.n <= since)
+			continue; /* not even looked at */
+		if (r == 2 || ledger_line_check(line, &h, NULL) != LEDGER_LINE_OK)
+			++*skipped;
+		else if (!fn(ctx, h.n, line))
 			break;
+	}
 	return MIN(r, 0);
 }
 

@@ -47,9 +47,10 @@ void ledger_lines_done(struct ledger_lines *l);
 /* 1: a line, without newline, valid until the next call; 2: the same, but it is too long and empty; 0: no whole line is left; -errno. */
 int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 
-/* See ledger_read. end: where to stop looking, 0: the end of the file. */
+/* See ledger_read. end: where to stop looking, 0: the end of the file. skipped (may be NULL): how many lines met on the way were no records. */
 int ledgerfile_read(int fd, off_t end, uint64_t since,
-		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
+		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
+		    uint64_t *skipped);
 /* See ledger_verify. */
 int ledgerfile_verify(int fd, struct ledger_report *ret);
 /* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is torn. 1: found; 0: the

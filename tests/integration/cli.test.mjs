@@ -9,7 +9,7 @@ import { assertNoViolations } from '../lib/acp.mjs';
 import { Daemon, ROOT } from '../lib/daemon.mjs';
 import { acpd } from './run.mjs';
 
-const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'doctor'];
+const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'usage', 'usage verify', 'doctor'];
 let d;
 
 before(async () => {
@@ -22,7 +22,7 @@ after(async () => {
 
 // Options as `acpd COMMAND --help` lists them: {name, value, env}.
 async function optionsOf(command) {
-  const { stdout } = await acpd([command, '--help']);
+  const { stdout } = await acpd([...command.split(' '), '--help']);
 
   return [...stdout.matchAll(/^ +--([a-z-]+)( \S+)? .*?(?:\[(ACPD_\w+)\])?$/gm)]
     .map(([, name, value, env]) => ({ name, value: value?.trim(), env }));
@@ -49,7 +49,7 @@ test('--help names the commands and exit codes; --version is one line', async ()
 
 test('every command has --help, on standard output, whatever the environment says', async () => {
   for (const name of COMMANDS) {
-    const { code, stdout, stderr } = await acpd([name, '--help'], { clean: true });
+    const { code, stdout, stderr } = await acpd([...name.split(' '), '--help'], { clean: true });
 
     assert.deepEqual([code, stderr], [0, ''], name);
     assert.ok(stdout.startsWith(`acpd ${name} - `), name);
