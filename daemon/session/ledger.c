@@ -14,6 +14,7 @@
 
 /* The longest head: names and punctuation, n, incarnation, digest. */
 #define HEAD_MAX 256
+#define VERIFY_PATIENCE_MS 50
 
 struct ledger {
 	int fd;
@@ -243,7 +244,7 @@ int ledger_read(struct ledger *l, uint64_t since,
 int ledger_verify(const char *path, struct ledger_report *ret, struct err *e)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int r = fd < 0 ? -errno : ledgerfile_verify(fd, ret);
+	int r = fd < 0 ? -errno : ledgerfile_verify(fd, VERIFY_PATIENCE_MS, ret);
 
 	return r < 0 ? err_set(e, r, 0, "LEDGER", "%s: %s", path, strerror(-r)) : 0;
 }

@@ -5,10 +5,10 @@
 #include "json/jscan.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define READ_CHUNK (64 * KIB)
 #define PROBE_CHUNK (4 * KIB)
@@ -128,7 +128,7 @@ void ledger_lines_init(struct ledger_lines *l, int fd, off_t at, size_t chunk)
 	l->used = 0;
 	if (keep)
 		buf_reset(&l->b);
-	l->b.max = LEDGER_LINE_MAX + 2 * READ_CHUNK;
+	l->b.max = LEDGER_LINE_MAX + 2 * chunk;
 }
 
 void ledger_lines_done(struct ledger_lines *l)
@@ -323,19 +323,17 @@ static bool check_line(struct check *c, struct slice line)
 	return true;
 }
 
-/* A daemon may be in the middle of a write: a line without its end gets a moment to be finished. */
-static int next_patiently(struct ledger_lines *l, struct slice *line)
+static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct slice *line)
 {
-	static const struct timespec moment = { 0, 50 * 1000000 };
 	int r = ledger_lines_next(l, line);
 
-	if (r != 0 || size_of(l->fd) == l->at)
+	if (r != 0 || !patience_ms || size_of(l->fd) == l->at)
 		return r;
-	nanosleep(&moment, NULL);
+	poll(NULL, 0, (int)patience_ms);
 	return ledger_lines_next(l, line);
 }
 
-int ledgerfile_verify(int fd, struct ledger_report *ret)
+int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret)
 {
 	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
 	struct check c = { .report = ret };
@@ -344,7 +342,7 @@ int ledgerfile_verify(int fd, struct ledger_report *ret)
 
 	*ret = (struct ledger_report){ 0 };
 	ledger_lines_init(&l, fd, 0, READ_CHUNK);
-	while ((r = next_patiently(&l, &line)) > 0) {
+	while ((r = next_patiently(&l, patience_ms, &line)) > 0) {
 		c.line++;
 		if (r == 2) {
 			bad(&c, "longer than %lu bytes", LEDGER_LINE_MAX);

@@ -51,8 +51,8 @@ int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 int ledgerfile_read(int fd, off_t end, uint64_t since,
 		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		    uint64_t *skipped);
-/* See ledger_verify. */
-int ledgerfile_verify(int fd, struct ledger_report *ret);
+/* See ledger_verify. A daemon may be in the middle of a write: a last line without its end gets so many milliseconds to be finished. */
+int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret);
 /* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is torn. 1: found; 0: the
  * file is empty, or nothing but the beginning of a torn record; -EBADMSG with what: this is no ledger of ours; -errno. */
 int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what);

@@ -1,0 +1,132 @@
+/*
+ * Usage ledgers: any file is read, checked and taken up without harm. What is handed out is a record; what verify calls whole is read whole, from
+ * any number; a file that is refused is left as it is; one that is taken up is whole again, if all before the torn end was.
+ */
+#include "fuzz.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "session/ledgerfile.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct reading {
+	uint64_t since, last, lines;
+	bool whole;
+};
+
+static bool on_line(void *ctx, uint64_t n, struct slice line)
+{
+	struct reading *r = ctx;
+	struct ledger_head h;
+
+	FUZZ_CHECK(n > r->since);
+	FUZZ_CHECK(ledger_line_check(line, &h, NULL) == LEDGER_LINE_OK && h.n == n);
+	FUZZ_CHECK(is_json(line, J_OBJECT) && !memchr(line.p, '\n', line.n));
+	FUZZ_CHECK(!r->whole || n == r->last + 1);
+	r->last = n;
+	r->lines++;
+	return true;
+}
+
+static void check_reading(int fd, const struct ledger_report *rep, uint64_t since)
+{
+	struct reading r = { .since = since, .last = since, .whole = !rep->first_bad };
+	uint64_t skipped;
+
+	FUZZ_CHECK(ledgerfile_read(fd, 0, since, on_line, &r, &skipped) == 0);
+	if (rep->first_bad)
+		return;
+	FUZZ_CHECK(skipped == 0);
+	FUZZ_CHECK(r.lines == (since < rep->records ? rep->records - since : 0));
+}
+
+static void check_end(int fd)
+{
+	_cleanup_(buf_done) struct buf line = { 0 }, again = { 0 };
+	const char *what = NULL;
+	struct ledger_head h;
+	struct stat sb;
+	off_t end;
+	int r = ledgerfile_last(fd, &line, &end, &what);
+
+	fstat(fd, &sb);
+	FUZZ_CHECK(r == 0 || r == 1 || (r == -EBADMSG && what));
+	if (r < 0)
+		return;
+	FUZZ_CHECK(end >= 0 && end <= sb.st_size && (r == 1) == (end > 0));
+	FUZZ_CHECK(ftruncate(fd, end) == 0);
+	FUZZ_CHECK(ledgerfile_last(fd, &again, &sb.st_size, &what) == r && sb.st_size == end);
+	FUZZ_CHECK(slice_eq(buf_slice(&line), buf_slice(&again)));
+	FUZZ_CHECK(!r || ledger_line_check(buf_slice(&line), &h, NULL) == LEDGER_LINE_OK);
+}
+
+/* A daemon's life on this file. cut: what is whole of it, as far as verify knows. */
+static void check_life(const char *file, struct slice input, const struct ledger_report *cut)
+{
+	_cleanup_(buf_done) struct buf after = { 0 };
+	struct loop *loop = loop_new();
+	struct ledger_report rep;
+	struct err e = { 0 };
+	struct ledger *l = ledger_open(loop, file, "aa", &e);
+
+	if (l) {
+		uint64_t last = ledger_last(l);
+
+		FUZZ_CHECK(ledger_append(l, SLICE("{\"type\":\"turn\"}")) == last + 1);
+		FUZZ_CHECK(ledger_append(l, SLICE("{}")) == last + 2);
+		ledger_free(l);
+		FUZZ_CHECK(ledger_verify(file, &rep, &e) == 0);
+		if (!cut->first_bad)
+			FUZZ_CHECK(!rep.first_bad && rep.records == cut->records + 2);
+		else
+			FUZZ_CHECK(rep.first_bad == cut->first_bad);
+	} else {
+		check_err(&e);
+		FUZZ_CHECK(file_read(file, input.n + 1, &after) == 0);
+		FUZZ_CHECK(slice_eq(buf_slice(&after), input));
+	}
+	loop_free(loop);
+}
+
+static char dir[] = "/dev/shm/acpd-fuzz-XXXXXX", path[64];
+
+static void remove_scratch(void)
+{
+	file_remove_tree(dir);
+}
+
+static void make_scratch(void)
+{
+	if (path[0])
+		return;
+	if (!mkdtemp(dir)) { /* it is much faster in memory, but any place will do */
+		snprintf(dir, sizeof(dir), "/tmp/acpd-fuzz-XXXXXX");
+		FUZZ_CHECK(mkdtemp(dir));
+	}
+	snprintf(path, sizeof(path), "%s/usage.jsonl", dir);
+	atexit(remove_scratch);
+	log_set_level(LOG_ERROR);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(closep) int fd = memfd_create("ledger", MFD_CLOEXEC);
+	struct ledger_report rep;
+
+	make_scratch();
+	FUZZ_CHECK(fd >= 0 && file_write_all(fd, data, size) == 0);
+	FUZZ_CHECK(file_replace(path, data, size, 0600) == 0);
+	FUZZ_CHECK(ledgerfile_verify(fd, 0, &rep) == 0);
+	FUZZ_CHECK(memchr(rep.reason, 0, sizeof(rep.reason)) && !rep.first_bad == !rep.reason[0]);
+	check_reading(fd, &rep, 0);
+	check_reading(fd, &rep, 1);
+	check_reading(fd, &rep, rep.records);
+	check_reading(fd, &rep, UINT64_MAX);
+	check_end(fd);
+	FUZZ_CHECK(ledgerfile_verify(fd, 0, &rep) == 0);
+	check_life(path, (struct slice){ (const char *)data, size }, &rep);
+	return 0;
+}
