@@ -2,6 +2,9 @@
 #include "session/internal.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "json/jstr.h"
+#include "session/compat.h"
 
 #include <errno.h>
 
@@ -139,10 +142,64 @@ static void put_turn(struct jw *w, const struct session *s, const struct turn *t
 	jw_end_obj(w);
 }
 
+/* --- the view for Agenta's runner ------------------------------------------------------------------------- */
+
+static char *compat_path(const struct session *s)
+{
+	struct jval v = s->setup.env ? jobj_get(slice_of(s->setup.env), USAGE_COMPAT_ENV) :
+				       (struct jval){ 0 };
+	char *path = NULL;
+
+	if (v.type == J_STRING)
+		jstr_decode(v, 4096, &path);
+	return path;
+}
+
+static struct usage_compat_owner compat_owner(const struct session *s)
+{
+	return (struct usage_compat_owner){ .switch_user = s->store->switch_user,
+					    .uid = s->store->uid,
+					    .gid = s->store->gid };
+}
+
+/* That view is a courtesy: what goes wrong with it is told in the log and ends no turn. */
+static void compat_failed(const struct session *s, int r)
+{
+	if (r < 0)
+		log_warn("session", USAGE_COMPAT_ENV " cannot be written", "session", s->id, "text",
+			 strerror(-r));
+}
+
+static void compat_write(const struct session *s, const struct account *a)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat u = { .owner = compat_owner(s) };
+
+	if (!path)
+		return;
+	u.has_input = account_count(a, COUNT_INPUT, &u.input);
+	u.has_output = account_count(a, COUNT_OUTPUT, &u.output);
+	u.has_total = account_count(a, COUNT_TOTAL, &u.total);
+	u.has_cost = account_cost(a, &u.cost);
+	compat_failed(s, usage_compat_write(path, &u));
+}
+
+void bill_begin(struct session *s)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat_owner owner = compat_owner(s);
+
+	if (path)
+		compat_failed(s, usage_compat_remove(path, &owner));
+}
+
 int bill_turn(struct session *s, struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
+
+	if (t->started_ms)
+		compat_write(s, &t->account);
 
 	if (s->proc && t->started_ms)
 		proc_measure(s->proc, &t->used);

@@ -241,6 +241,8 @@ void trip_put(const struct trip *t, struct jw *w);
 
 /* bill.c: records of the ledger */
 void bill_call(struct session *s, const struct harness_usage *u);
+/* A turn begins: no file may go on telling an earlier one's numbers. */
+void bill_begin(struct session *s);
 /* <0: the record could not be written. */
 int bill_turn(struct session *s, struct turn *t);
 

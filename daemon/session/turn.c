@@ -191,6 +191,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	proc_measure(s->proc, &t->before);
+	bill_begin(s);
 	session_emit_prompt(s, slice_of(t->content), t->origin);
 	if (!spend_begin(s))
 		return;
