@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
+#include "harnesses/codex/codex.h"
 #include "harnesses/opencode/opencode.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -23,6 +24,7 @@ struct builtin {
 };
 
 static const char *const opencode_args[] = { "acp", NULL };
+static const char *const codex_args[] = { "app-server", NULL };
 
 /* caps: measured on the pinned release (tests/harness checks them against the real program). */
 static const struct builtin builtins[] = {
@@ -32,6 +34,19 @@ static const struct builtin builtins[] = {
 	  opencode_args,
 	  &harness_opencode,
 	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true } },
+	{ "codex",
+	  "Codex",
+	  "codex",
+	  codex_args,
+	  &harness_codex,
+	  { .image = true,
+	    .embedded_context = true,
+	    .http = true,
+	    .additional_dirs = true,
+	    .restore = true,
+	    .steer = true,
+	    .system_append = true,
+	    .system_override = true } },
 };
 
 struct entry {

@@ -1,0 +1,403 @@
+/*
+ * asks.c - Codex's requests. An approval becomes a permission request whose options each have their answer ready; what the
+ * session's approval allows is answered here; what nobody can answer is refused at once, since Codex waits for ever.
+ * Reject is "decline", with which the turn goes on; only a cancelled question is "cancel", which ends it.
+ */
+#include "harnesses/codex/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const struct {
+	const char *kind, *name;
+} kinds[] = {
+	{ "allow_once", "Allow" },
+	{ "allow_always", "Allow from now on" },
+	{ "reject_once", "Reject" },
+	{ "reject_always", "Reject from now on" },
+};
+
+/* The words of an approval's answer, raw. */
+struct words {
+	const char *accept, *session, *decline, *cancel;
+};
+
+static const struct words words = { "\"accept\"", "\"acceptForSession\"", "\"decline\"",
+				    "\"cancel\"" };
+static const struct words old_words = { "\"approved\"", "\"approved_for_session\"",
+					"{\"denied\":{\"rejection\":\"rejected by user\"}}",
+					"\"abort\"" };
+
+/* --- the table of open questions -------------------------------------------------------------------------- */
+
+struct ask *codex_ask_new(struct harness *h, struct slice rpc_id)
+{
+	struct ask *a = new0(struct ask);
+
+	a->id = ++h->last_ask;
+	a->rpc_id = xstrndup(rpc_id.p, rpc_id.n);
+	list_add_tail(&h->asks, &a->link);
+	return a;
+}
+
+void codex_ask_free(struct ask *a)
+{
+	list_del(&a->link);
+	for (size_t i = 0; i < a->nchoices; i++)
+		free(a->choices[i].result);
+	free(a->rpc_id);
+	free(a->item_id);
+	free(a->remember);
+	free(a->on_cancel);
+	free(a->questions);
+	free(a);
+}
+
+void codex_asks_drop(struct harness *h, bool tell)
+{
+	while (!list_empty(&h->asks)) {
+		struct ask *a = list_first(&h->asks, struct ask, link);
+		uint64_t id = a->id;
+
+		codex_ask_free(a);
+		if (tell)
+			h->host.ops->unask(h->host.ctx, id);
+	}
+}
+
+void codex_on_resolved(struct harness *h, struct slice params)
+{
+	struct slice id = jobj_get(params, "requestId").raw;
+
+	list_each(a, &h->asks, struct ask, link) {
+		uint64_t ask = a->id;
+
+		if (!slice_is(id, a->rpc_id))
+			continue;
+		codex_ask_free(a);
+		h->host.ops->unask(h->host.ctx, ask);
+		return;
+	}
+}
+
+void codex_respond(struct harness *h, struct slice rpc_id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_result(&b, rpc_id, result);
+	codex_send(h, &b);
+}
+
+/* At most one answer of each kind. */
+static void add_choice(struct ask *a, const char *kind, char *result)
+{
+	for (size_t i = 0; i < a->nchoices; i++) {
+		if (strcmp(a->choices[i].kind, kind) == 0 || a->nchoices >= ASK_CHOICES_MAX) {
+			free(result);
+			return;
+		}
+	}
+	a->choices[a->nchoices++] = (struct choice){ kind, result };
+}
+
+static const char *find_choice(const struct ask *a, const char *kind)
+{
+	for (size_t i = 0; i < a->nchoices; i++)
+		if (strcmp(a->choices[i].kind, kind) == 0)
+			return a->choices[i].result;
+	return NULL;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static void settle(struct harness *h, struct ask *a, const char *kind)
+{
+	const char *result = kind ? find_choice(a, kind) : NULL;
+	struct item *it = codex_item_find(h, a->item_id);
+	bool allowed = result && slice_starts(slice_of(kind), "allow");
+	struct name *n;
+
+	if (allowed && a->remember && strcmp(kind, "allow_always") == 0) {
+		n = new0(struct name);
+		n->text = TAKE_PTR(a->remember);
+		list_add_tail(&h->allowed, &n->link);
+	}
+	codex_respond(h, slice_of(a->rpc_id), slice_of(result ? result : a->on_cancel));
+	codex_ask_free(a);
+	if (allowed && it)
+		codex_item_goes_on(h, it);
+}
+
+void codex_answer(struct harness *h, uint64_t ask_id, struct slice result)
+{
+	struct slice outcome = jobj_get(result, "outcome").raw;
+	_cleanup_(freep) char *option = NULL;
+
+	list_each(a, &h->asks, struct ask, link) {
+		if (a->id != ask_id)
+			continue;
+		if (!a->on_cancel) {
+			codex_elicit_answer(h, a, result);
+			codex_ask_free(a);
+			return;
+		}
+		if (jstr_is(jobj_get(outcome, "outcome"), "selected"))
+			option = codex_str(outcome, "optionId");
+		settle(h, a, option);
+		return;
+	}
+}
+
+/* --- approvals ---------------------------------------------------------------------------------------------- */
+
+static char *decision(struct slice raw)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_puts(&b, "{\"decision\":");
+	buf_add_slice(&b, raw);
+	buf_puts(&b, "}");
+	return b.failed ? NULL : xstrndup(b.data, b.len);
+}
+
+/* An amendment to the rules: from now on commands that begin so, or hosts, are allowed or refused. */
+static const char *kind_of_decision(struct jval v)
+{
+	struct slice network = jobj_get(v.raw, "applyNetworkPolicyAmendment").raw;
+	struct slice rule = jobj_get(network, "network_policy_amendment").raw;
+
+	if (jstr_is(v, "acceptForSession"))
+		return "allow_always";
+	if (v.type != J_OBJECT)
+		return NULL;
+	if (network.n)
+		return jstr_is(jobj_get(rule, "action"), "deny") ? "reject_always" : "allow_always";
+	return jobj_get(v.raw, "acceptWithExecpolicyAmendment").type == J_OBJECT ? "allow_always" :
+										   NULL;
+}
+
+static void put_decisions(struct ask *a, const struct words *say, struct jval offered)
+{
+	struct jiter it;
+	struct jval v;
+
+	add_choice(a, "allow_once", decision(slice_of(say->accept)));
+	if (offered.type == J_ARRAY && jiter_init(&it, offered)) {
+		while (jiter_next(&it, NULL, &v))
+			if (kind_of_decision(v))
+				add_choice(a, kind_of_decision(v), decision(v.raw));
+	} else {
+		add_choice(a, "allow_always", decision(slice_of(say->session)));
+	}
+	add_choice(a, "reject_once", decision(slice_of(say->decline)));
+	a->on_cancel = decision(slice_of(say->cancel));
+}
+
+static void put_call(struct harness *h, struct jw *w, const struct ask *a, struct slice params,
+		     const char *title)
+{
+	struct item *it = codex_item_find(h, a->item_id);
+	struct jval reason = jobj_get(params, "reason");
+	char id[40];
+
+	snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)a->id);
+	jw_obj(w, "toolCall");
+	jw_str(w, "toolCallId", a->item_id ? a->item_id : id);
+	jw_str(w, "status", "pending");
+	if (it && codex_item_body(it).n) {
+		jw_raw(w, NULL, codex_item_body(it));
+	} else {
+		jw_str(w, "title", title);
+		jw_raw(w, "rawInput", params);
+	}
+	if (reason.type == J_STRING) {
+		jw_obj(w, "_meta");
+		jw_raw(w, "reason", reason.raw);
+		jw_end_obj(w);
+	}
+	jw_end_obj(w);
+}
+
+static void put_options(struct jw *w, const struct ask *a)
+{
+	jw_arr(w, "options");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!find_choice(a, kinds[i].kind))
+			continue;
+		jw_obj(w, NULL);
+		jw_str(w, "optionId", kinds[i].kind);
+		jw_str(w, "name", kinds[i].name);
+		jw_str(w, "kind", kinds[i].kind);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+/* Asks the client, unless the session's approval says it already or nobody waits for the answer. */
+static void ask_client(struct harness *h, struct ask *a, struct slice params, const char *title,
+		       bool allowed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_ask out = { .id = a->id };
+	struct jw w = JW(&b);
+
+	if (h->cancelled || h->turn == TURN_NONE) {
+		settle(h, a, h->cancelled ? NULL : "reject_once");
+		return;
+	}
+	if (allowed || h->now.approval == APPROVAL_NEVER) {
+		settle(h, a, "allow_once");
+		return;
+	}
+	jw_obj(&w, NULL);
+	put_call(h, &w, a, params, title);
+	put_options(&w, a);
+	jw_end_obj(&w);
+	out.params = buf_slice(&b);
+	h->host.ops->ask(h->host.ctx, &out);
+}
+
+static void on_command(struct harness *h, const struct rpc_msg *m)
+{
+	_cleanup_(freep) char *command = codex_str(m->params, "command");
+	_cleanup_(freep) char *title = codex_command_text(command ? command : "a command");
+	struct ask *a = codex_ask_new(h, m->id);
+
+	a->item_id = codex_str(m->params, "itemId");
+	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"));
+	ask_client(h, a, m->params, title, false);
+}
+
+static void on_patch(struct harness *h, const struct rpc_msg *m)
+{
+	struct ask *a = codex_ask_new(h, m->id);
+	struct item *it;
+
+	a->item_id = codex_str(m->params, "itemId");
+	it = codex_item_find(h, a->item_id);
+	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"));
+	ask_client(h, a, m->params, "Edit files",
+		   h->now.approval == APPROVAL_ACCEPT_EDITS && it &&
+			   jobj_get(m->params, "grantRoot").type != J_STRING &&
+			   codex_item_in_workspace(h, it));
+}
+
+static void on_old_approval(struct harness *h, const struct rpc_msg *m)
+{
+	struct ask *a = codex_ask_new(h, m->id);
+
+	a->item_id = codex_str(m->params, "callId");
+	put_decisions(a, &old_words, (struct jval){ 0 });
+	ask_client(h, a, m->params,
+		   strcmp(m->method, "applyPatchApproval") == 0 ? "Edit files" : "Run a command",
+		   false);
+}
+
+static char *grant(struct slice permissions, const char *scope)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "permissions");
+	if (permissions.n && jiter_init(&it, (struct jval){ J_OBJECT, permissions }))
+		while (jiter_next(&it, &key, &v))
+			if (v.type != J_NULL) /* asked for as null, granted by absence */
+				jw_member_raw(&w, key, v.raw);
+	jw_end_obj(&w);
+	jw_str(&w, "scope", scope);
+	jw_end_obj(&w);
+	return b.failed ? NULL : xstrndup(b.data, b.len);
+}
+
+static void on_permissions(struct harness *h, const struct rpc_msg *m)
+{
+	struct jval asked = jobj_get(m->params, "permissions");
+	struct slice wanted = asked.type == J_OBJECT ? asked.raw : SLICE_NONE;
+	struct ask *a = codex_ask_new(h, m->id);
+
+	a->item_id = codex_str(m->params, "itemId");
+	add_choice(a, "allow_once", grant(wanted, "turn"));
+	add_choice(a, "allow_always", grant(wanted, "session"));
+	add_choice(a, "reject_once", grant(SLICE_NONE, "turn"));
+	a->on_cancel = grant(SLICE_NONE, "turn");
+	ask_client(h, a, m->params, "Wider permissions", false);
+}
+
+/* --- MCP ---------------------------------------------------------------------------------------------------- */
+
+static bool is_allowed(const struct harness *h, const char *tool)
+{
+	list_each(n, (struct list *)&h->allowed, struct name, link)
+		if (strcmp(n->text, tool) == 0)
+			return true;
+	return false;
+}
+
+/* Codex has no "always" for a tool that is asked every time, so it is remembered here. */
+static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct slice meta)
+{
+	_cleanup_(freep) char *server = codex_str(m->params, "serverName");
+	_cleanup_(freep) char *tool = codex_str(meta, "tool_name"), *text = NULL;
+	_cleanup_(buf_done) struct buf name = { 0 };
+	struct ask *a = codex_ask_new(h, m->id);
+	struct item *it;
+
+	buf_printf(&name, "%s/%s", server ? server : "?", tool ? tool : "?");
+	a->remember = xstrndup(name.data, name.len);
+	it = codex_item_find_mcp(h, a->remember);
+	a->item_id = it ? xstrdup(codex_item_id(it)) : NULL;
+	text = codex_str(m->params, "message");
+	add_choice(a, "allow_once",
+		   xstrdup("{\"action\":\"accept\",\"content\":null,\"_meta\":null}"));
+	add_choice(a, "allow_always",
+		   xstrdup("{\"action\":\"accept\",\"content\":null,\"_meta\":null}"));
+	add_choice(a, "reject_once",
+		   xstrdup("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
+	a->on_cancel = xstrdup("{\"action\":\"cancel\",\"content\":null,\"_meta\":null}");
+	ask_client(h, a, m->params, text ? text : name.data, is_allowed(h, a->remember));
+}
+
+static void on_elicitation(struct harness *h, const struct rpc_msg *m)
+{
+	struct slice meta = jobj_get(m->params, "_meta").raw;
+
+	if (jstr_is(jobj_get(meta, "codex_approval_kind"), "mcp_tool_call"))
+		on_mcp_approval(h, m, meta);
+	else
+		codex_elicitation(h, m);
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *method;
+	void (*fn)(struct harness *h, const struct rpc_msg *m);
+} requests[] = {
+	{ "item/commandExecution/requestApproval", on_command },
+	{ "item/fileChange/requestApproval", on_patch },
+	{ "item/permissions/requestApproval", on_permissions },
+	{ "mcpServer/elicitation/request", on_elicitation },
+	{ "item/tool/requestUserInput", codex_user_input },
+	{ "execCommandApproval", on_old_approval },
+	{ "applyPatchApproval", on_old_approval },
+};
+
+void codex_on_request(struct harness *h, const struct rpc_msg *m)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		if (strcmp(m->method, requests[i].method) == 0) {
+			requests[i].fn(h, m);
+			return;
+		}
+	}
+	err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+	rpc_put_error(&b, m->id, &e, SLICE_NONE);
+	codex_send(h, &b);
+}

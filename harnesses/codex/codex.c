@@ -1,0 +1,209 @@
+/* codex.c - lines in and out, and the object's life. */
+#include "harnesses/codex/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int codex_send(struct harness *h, struct buf *b)
+{
+	if (b->failed)
+		return -E2BIG;
+	return h->host.ops->send(h->host.ctx, buf_slice(b));
+}
+
+int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
+	       uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
+	int r;
+
+	if (!id)
+		return -EBUSY;
+	rpc_put_request(&b, id, method, params);
+	r = codex_send(h, &b);
+	if (r < 0)
+		rpc_calls_drop(&h->calls, id);
+	return r;
+}
+
+void codex_event(struct harness *h, const struct buf *b)
+{
+	struct harness_event ev = { 0 };
+
+	if (!b->failed && harness_event_from_update(buf_slice(b), &ev, NULL) == 0)
+		h->host.ops->event(h->host.ctx, &ev);
+}
+
+char *codex_str(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), TEXT_MAX, &s) == 0 ? s : NULL;
+}
+
+void codex_error_text(struct slice error, char *ret, size_t n)
+{
+	_cleanup_(freep) char *text = codex_str(error, "message");
+
+	snprintf(ret, n, "%s", text && *text ? text : "Codex reported an error without a message");
+	err_flatten(ret);
+}
+
+/* --- in --------------------------------------------------------------------------------------------- */
+
+#define F_ANY_THREAD 1 /* also for threads that are not ours: those of subagents */
+
+/* What is not here is dropped; README.md says why. */
+static const struct {
+	const char *method;
+	notify_fn fn;
+	unsigned flags;
+} notifications[] = {
+	{ "item/agentMessage/delta", codex_on_message_delta, 0 },
+	{ "item/plan/delta", codex_on_message_delta, 0 },
+	{ "item/reasoning/summaryTextDelta", codex_on_thought_delta, 0 },
+	{ "item/reasoning/textDelta", codex_on_thought_delta, 0 },
+	{ "item/reasoning/summaryPartAdded", codex_on_thought_part, 0 },
+	{ "item/commandExecution/outputDelta", codex_on_output_delta, 0 },
+	{ "item/fileChange/patchUpdated", codex_on_patch_updated, 0 },
+	{ "item/mcpToolCall/progress", codex_on_mcp_progress, 0 },
+	{ "item/started", codex_on_item_started, 0 },
+	{ "item/completed", codex_on_item_completed, 0 },
+	{ "turn/started", codex_on_turn_started, 0 },
+	{ "turn/completed", codex_on_turn_completed, 0 },
+	{ "turn/plan/updated", codex_on_plan, 0 },
+	{ "thread/tokenUsage/updated", codex_on_usage, F_ANY_THREAD },
+	{ "thread/settings/updated", codex_on_settings, 0 },
+	{ "thread/name/updated", codex_on_renamed, 0 },
+	{ "serverRequest/resolved", codex_on_resolved, F_ANY_THREAD },
+	{ "mcpServer/startupStatus/updated", codex_on_mcp_status, 0 },
+	{ "error", codex_on_error, 0 },
+	{ "warning", codex_on_warning, 0 },
+	{ "guardianWarning", codex_on_warning, 0 },
+	{ "configWarning", codex_on_warning, 0 },
+	{ "deprecationNotice", codex_on_deprecation, 0 },
+	{ "model/rerouted", codex_on_rerouted, 0 },
+};
+
+static void on_notification(struct harness *h, const struct rpc_msg *m)
+{
+	struct jval thread = jobj_get(m->params, "threadId");
+
+	for (size_t i = 0; i < ARRAY_SIZE(notifications); i++) {
+		if (strcmp(m->method, notifications[i].method) != 0)
+			continue;
+		if (notifications[i].flags & F_ANY_THREAD || thread.type != J_STRING ||
+		    (h->thread_id && jstr_is(thread, h->thread_id)))
+			notifications[i].fn(h, m->params);
+		return;
+	}
+}
+
+static int on_line(struct harness *h, struct slice line, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct rpc_msg m;
+	struct err why;
+
+	if (!line.n)
+		return 0;
+	switch (rpc_parse(line, &m, &why)) {
+	case RPC_PARSED:
+		break;
+	case RPC_E_IGNORE:
+		return 0;
+	case RPC_E_ANSWER:
+		if (!slice_is(m.id, "null")) {
+			rpc_put_error(&b, m.id, &why, SLICE_NONE);
+			codex_send(h, &b);
+			return 0;
+		}
+		__attribute__((fallthrough));
+	default:
+		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+			       "Codex wrote a line that is not a JSON-RPC message: %s", why.msg);
+	}
+	if (m.kind == RPC_RESPONSE)
+		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */
+	else if (m.kind == RPC_REQUEST)
+		codex_on_request(h, &m);
+	else
+		on_notification(h, &m);
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+static struct harness *codex_open(const struct harness_def *def, const struct harness_req *req,
+				  const struct harness_host *host)
+{
+	struct harness *h = new0(struct harness);
+
+	h->host = *host;
+	h->caps = def->caps;
+	h->restoring = req->mode == HARNESS_RESTORE && req->native_id;
+	h->cwd = xstrdup(req->cwd);
+	h->thread_id = h->restoring ? xstrdup(req->native_id) : NULL;
+	h->elicitation = req->elicitation;
+	h->has_provider = req->provider != NULL;
+	h->wanted_model = xstrdup(req->model	? req->model :
+				  req->provider ? req->provider->model :
+						  NULL);
+	h->system_prompt = xstrdup(req->system_prompt);
+	h->system_override = req->system_override;
+	h->now.approval = req->approval;
+	if (req->mcp_servers.n)
+		h->mcp_servers = xstrndup(req->mcp_servers.p, req->mcp_servers.n);
+	if (req->additional_dirs.n)
+		h->additional_dirs = xstrndup(req->additional_dirs.p, req->additional_dirs.n);
+	if (req->provider)
+		codex_models_from_provider(h, req->provider);
+	rpc_calls_init(&h->calls);
+	list_init(&h->asks);
+	list_init(&h->items);
+	list_init(&h->meters);
+	list_init(&h->allowed);
+	list_init(&h->warned);
+	return h;
+}
+
+static struct harness *codex_free(struct harness *h)
+{
+	if (!h)
+		return NULL;
+	rpc_calls_done(&h->calls);
+	codex_asks_drop(h, false);
+	codex_items_free(h);
+	codex_names_free(&h->meters);
+	codex_names_free(&h->allowed);
+	codex_names_free(&h->warned);
+	codex_models_free(h);
+	codex_settings_done(&h->now);
+	codex_settings_done(&h->wanted);
+	free(h->cwd);
+	free(h->thread_id);
+	free(h->wanted_model);
+	free(h->system_prompt);
+	free(h->version);
+	free(h->mcp_servers);
+	free(h->additional_dirs);
+	free(h->turn_id);
+	free(h->used_model);
+	free(h);
+	return NULL;
+}
+
+const struct harness_ops harness_codex = {
+	.name = "codex",
+	.plan = codex_plan,
+	.open = codex_open,
+	.start = codex_thread_open,
+	.on_line = on_line,
+	.prompt = codex_prompt,
+	.cancel = codex_cancel,
+	.answer = codex_answer,
+	.set_config = codex_set_config,
+	.steer = codex_steer,
+	.free = codex_free,
+};

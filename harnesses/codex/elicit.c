@@ -1,0 +1,169 @@
+/*
+ * elicit.c - questions that want words: an MCP server's elicitation, and the model's own (item/tool/requestUserInput). Both
+ * become a form; without a client that fills forms they are declined at once.
+ */
+#include "harnesses/codex/internal.h"
+
+static bool can_ask(const struct harness *h)
+{
+	return h->elicitation && h->turn != TURN_NONE && !h->cancelled;
+}
+
+static void ask_form(struct harness *h, const struct ask *a, const struct buf *params)
+{
+	struct harness_ask out = { .id = a->id, .elicitation = true, .params = buf_slice(params) };
+
+	h->host.ops->ask(h->host.ctx, &out);
+}
+
+void codex_elicitation(struct harness *h, const struct rpc_msg *m)
+{
+	struct jval schema = jobj_get(m->params, "requestedSchema");
+	struct jval message = jobj_get(m->params, "message");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	/* a page to open (url) and Codex's own kinds of form are not what clients can do */
+	if (!can_ask(h) || !jstr_is(jobj_get(m->params, "mode"), "form") ||
+	    schema.type != J_OBJECT || message.type != J_STRING) {
+		codex_respond(h, m->id,
+			      SLICE("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "mode", "form");
+	jw_raw(&w, "message", message.raw);
+	jw_raw(&w, "requestedSchema", schema.raw);
+	jw_end_obj(&w);
+	ask_form(h, codex_ask_new(h, m->id), &b);
+}
+
+/* --- the model's questions ---------------------------------------------------------------------------------- */
+
+static void put_enum(struct jw *w, struct jval options)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_arr(w, "oneOf");
+	jiter_init(&it, options);
+	while (jiter_next(&it, NULL, &v)) {
+		struct jval label = jobj_get(v.raw, "label");
+
+		if (label.type != J_STRING)
+			continue;
+		jw_obj(w, NULL);
+		jw_raw(w, "const", label.raw);
+		jw_raw(w, "title", label.raw);
+		jw_raw(w, "description", jobj_get(v.raw, "description").raw);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+/* Where another answer may be given the choices are only told. */
+static void put_question(struct jw *w, struct slice q)
+{
+	struct jval options = jobj_get(q, "options"), v;
+	bool other = jobj_get(q, "isOther").type == J_TRUE;
+	_cleanup_(freep) char *id = codex_str(q, "id"), *text = codex_str(q, "question");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jiter it;
+
+	if (!id)
+		return;
+	buf_puts(&b, text ? text : "");
+	if (other && options.type == J_ARRAY && jiter_init(&it, options)) {
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *label = codex_str(v.raw, "label");
+
+			buf_puts(&b, "\n- ");
+			buf_puts(&b, label ? label : "");
+		}
+	}
+	jw_lead_key(w, id);
+	jw_obj(w, NULL);
+	jw_str(w, "type", "string");
+	jw_raw(w, "title", jobj_get(q, "header").raw);
+	jw_slice(w, "description", b.data ? buf_slice(&b) : SLICE(""));
+	if (!other && options.type == J_ARRAY)
+		put_enum(w, options);
+	jw_end_obj(w);
+}
+
+void codex_user_input(struct harness *h, const struct rpc_msg *m)
+{
+	struct jval questions = jobj_get(m->params, "questions"), v;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct jiter it;
+	struct ask *a;
+
+	if (!can_ask(h) || questions.type != J_ARRAY || !jiter_init(&it, questions)) {
+		codex_respond(h, m->id, SLICE("{\"answers\":{}}"));
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "mode", "form");
+	jw_str(&w, "message", "Codex asks");
+	jw_obj(&w, "requestedSchema");
+	jw_str(&w, "type", "object");
+	jw_obj(&w, "properties");
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			put_question(&w, v.raw);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	a = codex_ask_new(h, m->id);
+	a->questions = xstrndup(questions.raw.p, questions.raw.n);
+	ask_form(h, a, &b);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static void put_answers(struct jw *w, const char *questions, struct slice content)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, "answers");
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(questions) });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *id = codex_str(v.raw, "id");
+		struct jval answer = id ? jobj_get(content, id) : (struct jval){ 0 };
+
+		if (answer.type != J_STRING)
+			continue;
+		jw_lead_key(w, id);
+		jw_obj(w, NULL);
+		jw_arr(w, "answers");
+		jw_raw(w, NULL, answer.raw);
+		jw_end_arr(w);
+		jw_end_obj(w);
+	}
+	jw_end_obj(w);
+}
+
+void codex_elicit_answer(struct harness *h, const struct ask *a, struct slice result)
+{
+	struct jval action = jobj_get(result, "action"), content = jobj_get(result, "content");
+	bool accept = jstr_is(action, "accept");
+	struct slice given = accept && content.type == J_OBJECT ? content.raw : SLICE_NONE;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	if (a->questions) {
+		put_answers(&w, a->questions, given.n ? given : SLICE("{}"));
+	} else {
+		jw_str(&w, "action",
+		       accept			  ? "accept" :
+		       jstr_is(action, "decline") ? "decline" :
+						    "cancel");
+		jw_raw(&w, "content", given.n ? given : accept ? SLICE("{}") : SLICE("null"));
+		jw_null(&w, "_meta");
+	}
+	jw_end_obj(&w);
+	codex_respond(h, slice_of(a->rpc_id), buf_slice(&b));
+}

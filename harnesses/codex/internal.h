@@ -1,0 +1,204 @@
+/*
+ * internal.h - the adapter's insides.
+ *
+ * codex.c reads lines and sends them on by a table; thread.c opens the thread, options.c holds its settings, turn.c
+ * drives turns, items.c keeps the table of what Codex shows in one (render.c draws the tool calls of it, diff.c their
+ * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see.
+ *
+ * Everything here is owned by struct harness and freed with it. An item lives from item/started to the end of its turn:
+ * what comes for an item that is not in the table is of an older turn and is dropped.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "harnesses/codex/codex.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "rpc/rpc.h"
+
+#define PROVIDER_ID "acpd"
+#define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"
+#define PROVIDER_HEADER_ENV "ACPD_PROVIDER_HEADER_%u"
+#define TEXT_MAX (32 * MIB)
+#define PATH_LEN_MAX 4096
+#define OUTPUT_SHOWN_MAX (256 * KIB) /* of a running command; its end brings all that Codex kept */
+
+enum phase { PHASE_OPENING, PHASE_READY, PHASE_FAILED };
+
+enum turn_phase {
+	TURN_NONE,
+	TURN_STARTING, /* turn/start is sent, the turn's id unknown */
+	TURN_RUNNING,
+	TURN_CLEANING, /* over for Codex; its commands are being stopped */
+};
+
+enum mode { MODE_BUILD, MODE_PLAN };
+
+/* What may be chosen, by set_config or by Codex itself. */
+struct settings {
+	char *model;
+	char *effort; /* NULL: the model's default */
+	enum mode mode;
+	enum harness_approval approval;
+};
+
+struct model {
+	char *id, *name, *description;
+	char *efforts; /* raw array of {reasoningEffort, description}; NULL: unknown to Codex */
+};
+
+/* A question of Codex that waits for the client; each way to answer it is a result made ready. */
+#define ASK_CHOICES_MAX 8
+struct choice {
+	const char *kind; /* ACP PermissionOptionKind */
+	char *result;	  /* raw */
+};
+
+struct ask {
+	struct list link;
+	uint64_t id;
+	char *rpc_id;	/* raw, as it came: it begins at 0 */
+	char *item_id;	/* tool call that goes on when it is allowed, or NULL */
+	char *remember; /* MCP tool that allow_always is for, or NULL */
+	struct choice choices[ASK_CHOICES_MAX];
+	size_t nchoices;
+	char *on_cancel; /* raw result; NULL: the answer is that of an elicitation */
+	char *questions; /* item/tool/requestUserInput: raw array; its answers are built from it */
+};
+
+struct name {
+	struct list link;
+	char *text;
+	uint64_t number;
+};
+
+struct harness {
+	struct harness_host host;
+	struct harness_caps caps;
+	enum phase phase;
+	bool restoring, restored, elicitation, has_provider;
+	char *cwd, *thread_id, *wanted_model, *system_prompt, *version;
+	bool system_override;
+	char *mcp_servers, *additional_dirs; /* raw */
+	struct settings now, wanted;
+	unsigned setting; /* changes that wait for their answer; wanted is what the last of them makes */
+	struct model *models;
+	size_t nmodels;
+	struct rpc_calls calls;
+	struct list asks;
+	uint64_t last_ask;
+	/* the turn */
+	enum turn_phase turn;
+	char *turn_id;
+	bool cancelled, interrupt_sent;
+	struct harness_turn_end end; /* TURN_CLEANING: what will be reported */
+	char *used_model;	     /* NULL: as set */
+	struct list items;
+	struct list meters;	     /* tokens of each thread as last reported */
+	struct list allowed, warned; /* MCP tools always allowed; warnings shown */
+};
+
+typedef void (*notify_fn)(struct harness *h, struct slice params);
+
+/* codex.c */
+int codex_send(struct harness *h, struct buf *b);
+int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
+	       uint64_t tag);
+/* Sends on an update built in b; one that is not valid ACP is dropped. */
+void codex_event(struct harness *h, const struct buf *b);
+/* The text of an error answer. */
+void codex_error_text(struct slice error, char *ret, size_t n);
+char *codex_str(struct slice object, const char *key);
+/* plan.c */
+int codex_plan(const struct harness_def *def, const struct harness_req *req,
+	       struct harness_plan *plan, struct err *e);
+/* thread.c */
+int codex_thread_open(struct harness *h, struct err *e);
+/* options.c */
+void codex_options_put(const struct harness *h, struct jw *w, const char *key);
+void codex_options_changed(struct harness *h);
+void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w);
+void codex_settings_done(struct settings *s);
+void codex_models_load(struct harness *h, struct slice result);
+void codex_models_from_provider(struct harness *h, const struct harness_provider *p);
+void codex_models_free(struct harness *h);
+int codex_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
+void codex_on_settings(struct harness *h, struct slice params);
+/* turn.c */
+int codex_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
+int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
+void codex_cancel(struct harness *h);
+void codex_on_turn_started(struct harness *h, struct slice params);
+void codex_on_turn_completed(struct harness *h, struct slice params);
+/* usage.c */
+void codex_on_usage(struct harness *h, struct slice params);
+/* input.c: ACP content blocks as Codex's input. */
+void codex_input_put(struct jw *w, const char *key, struct slice content);
+/* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */
+void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
+/* items.c */
+struct item;
+void codex_on_item_started(struct harness *h, struct slice params);
+void codex_on_item_completed(struct harness *h, struct slice params);
+void codex_on_message_delta(struct harness *h, struct slice params);
+void codex_on_thought_delta(struct harness *h, struct slice params);
+void codex_on_thought_part(struct harness *h, struct slice params);
+void codex_on_output_delta(struct harness *h, struct slice params);
+void codex_on_patch_updated(struct harness *h, struct slice params);
+void codex_on_mcp_progress(struct harness *h, struct slice params);
+struct item *codex_item_find(struct harness *h, const char *id);
+/* The open call of that tool of an MCP server. */
+struct item *codex_item_find_mcp(struct harness *h, const char *tool);
+const char *codex_item_id(const struct item *it);
+/* Raw members of its tool call without id and status; "" if it is none. */
+struct slice codex_item_body(const struct item *it);
+/* Whether all that a patch changes lies in the workspace. */
+bool codex_item_in_workspace(const struct harness *h, const struct item *it);
+void codex_item_goes_on(struct harness *h, struct item *it);
+void codex_items_free(struct harness *h);
+/* render.c: one row for each type of item that is a tool call. */
+struct tool_row {
+	const char *type;
+	const char *name, *label; /* of those whose items do not name a tool or say what they do */
+	const char *kind;
+	/* title, kind, name, locations, rawInput: what is known from the start */
+	void (*head)(struct jw *w, struct slice item, const struct tool_row *row);
+	/* elements of content; NULL: none */
+	void (*content)(struct jw *w, struct slice item);
+	bool (*failed)(struct slice item); /* beyond its status; NULL: never */
+};
+const struct tool_row *codex_tool_row(struct jval type);
+/* ACP status of an item as it stands. */
+/* What an item tells at its end. */
+void codex_output_put(struct jw *w, const char *key, struct slice item);
+const char *codex_tool_status(const struct tool_row *row, struct slice item, bool completed);
+/* words.c: the shell's quoting taken off `bash -lc '...'`; the caller frees. */
+char *codex_command_text(const char *command);
+/* diff.c: one ACP diff for each hunk. */
+void codex_diff_put(struct jw *w, struct slice changes);
+bool codex_path_in(const char *path, const char *dir);
+/* asks.c */
+void codex_on_request(struct harness *h, const struct rpc_msg *m);
+void codex_on_resolved(struct harness *h, struct slice params);
+void codex_answer(struct harness *h, uint64_t ask_id, struct slice result);
+struct ask *codex_ask_new(struct harness *h, struct slice rpc_id);
+void codex_ask_free(struct ask *a);
+void codex_respond(struct harness *h, struct slice rpc_id, struct slice result);
+/* At the end of a turn Codex waits for none of them any more. */
+void codex_asks_drop(struct harness *h, bool tell);
+/* elicit.c */
+void codex_elicitation(struct harness *h, const struct rpc_msg *m);
+void codex_user_input(struct harness *h, const struct rpc_msg *m);
+void codex_elicit_answer(struct harness *h, const struct ask *a, struct slice result);
+/* notices.c */
+void codex_notice(struct harness *h, const char *severity, const char *title, const char *more);
+void codex_on_error(struct harness *h, struct slice params);
+void codex_on_warning(struct harness *h, struct slice params);
+void codex_on_deprecation(struct harness *h, struct slice params);
+void codex_on_rerouted(struct harness *h, struct slice params);
+void codex_on_renamed(struct harness *h, struct slice params);
+void codex_on_plan(struct harness *h, struct slice params);
+void codex_on_mcp_status(struct harness *h, struct slice params);
+void codex_names_free(struct list *l);
+/* mcp.c: config.mcp_servers from ACP's McpServer[]. */
+void codex_mcp_put(struct jw *w, const char *key, struct slice servers);

@@ -1,0 +1,399 @@
+/*
+ * items.c - the items of the running turn. Messages and thoughts are sent as they come; what is a tool call is kept until
+ * the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
+ */
+#include "harnesses/codex/internal.h"
+
+struct item {
+	struct list link;
+	char *id;
+	const struct tool_row *row; /* NULL: a message, a thought or a compaction */
+	bool streamed;		    /* some of its text has been sent */
+	bool done;
+	char *tool;	   /* MCP: its name */
+	struct buf body;   /* members of the tool call without id and status */
+	struct buf output; /* of a command so far, or an MCP tool's progress */
+	char *paths;	   /* fileChange: raw changes */
+};
+
+struct item *codex_item_find(struct harness *h, const char *id)
+{
+	list_each(it, &h->items, struct item, link)
+		if (id && strcmp(it->id, id) == 0)
+			return it;
+	return NULL;
+}
+
+struct item *codex_item_find_mcp(struct harness *h, const char *tool)
+{
+	list_each(it, &h->items, struct item, link)
+		if (tool && it->tool && !it->done && strcmp(it->tool, tool) == 0)
+			return it;
+	return NULL;
+}
+
+const char *codex_item_id(const struct item *it)
+{
+	return it->id;
+}
+
+struct slice codex_item_body(const struct item *it)
+{
+	return buf_slice(&it->body);
+}
+
+static void item_free(struct item *it)
+{
+	list_del(&it->link);
+	buf_done(&it->body);
+	buf_done(&it->output);
+	free(it->id);
+	free(it->tool);
+	free(it->paths);
+	free(it);
+}
+
+void codex_items_free(struct harness *h)
+{
+	while (!list_empty(&h->items))
+		item_free(list_first(&h->items, struct item, link));
+}
+
+/* Only of the running turn: an older one's command may end long after it. */
+static bool of_this_turn(const struct harness *h, struct slice params)
+{
+	struct jval turn = jobj_get(params, "turnId");
+
+	return h->turn != TURN_NONE && (!h->turn_id || jstr_is(turn, h->turn_id));
+}
+
+static struct item *item_add(struct harness *h, const char *id)
+{
+	struct item *it = new0(struct item);
+
+	it->id = xstrdup(id);
+	list_add_tail(&h->items, &it->link);
+	return it;
+}
+
+/* --- messages and thoughts ---------------------------------------------------------------------------- */
+
+static void send_chunk(struct harness *h, const char *kind, struct jval id, struct slice text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (text.n <= 2)
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", kind);
+	jw_raw(&w, "messageId", id.raw);
+	jw_obj(&w, "content");
+	jw_str(&w, "type", "text");
+	jw_raw(&w, "text", text);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+static void send_delta(struct harness *h, const char *kind, struct slice params)
+{
+	_cleanup_(freep) char *id = codex_str(params, "itemId");
+	struct jval delta = jobj_get(params, "delta");
+	struct item *it;
+
+	if (!id || delta.type != J_STRING || !of_this_turn(h, params))
+		return;
+	it = codex_item_find(h, id);
+	if (!it)
+		it = item_add(h, id);
+	it->streamed = true;
+	send_chunk(h, kind, jobj_get(params, "itemId"), delta.raw);
+}
+
+void codex_on_message_delta(struct harness *h, struct slice params)
+{
+	send_delta(h, "agent_message_chunk", params);
+}
+
+void codex_on_thought_delta(struct harness *h, struct slice params)
+{
+	send_delta(h, "agent_thought_chunk", params);
+}
+
+/* A new paragraph, but for the first. */
+void codex_on_thought_part(struct harness *h, struct slice params)
+{
+	struct jval index = jobj_get(params, "summaryIndex");
+
+	if (index.type == J_NUMBER && !slice_is(index.raw, "0") && of_this_turn(h, params))
+		send_chunk(h, "agent_thought_chunk", jobj_get(params, "itemId"),
+			   SLICE("\"\\n\\n\""));
+}
+
+/* What was not streamed comes whole with the end of its item. */
+static void send_rest(struct harness *h, struct item *it, struct slice item)
+{
+	struct jval type = jobj_get(item, "type"), id = jobj_get(item, "id"), v;
+	struct jiter part;
+
+	if (it->streamed || it->done)
+		return;
+	if (!jstr_is(type, "reasoning")) {
+		v = jobj_get(item, "text");
+		if (v.type == J_STRING)
+			send_chunk(h, "agent_message_chunk", id, v.raw);
+		return;
+	}
+	v = jobj_get(item, "summary");
+	if (v.type != J_ARRAY || !jiter_init(&part, v))
+		return;
+	for (bool first = true; jiter_next(&part, NULL, &v); first = false) {
+		if (!first)
+			send_chunk(h, "agent_thought_chunk", id, SLICE("\"\\n\\n\""));
+		if (v.type == J_STRING)
+			send_chunk(h, "agent_thought_chunk", id, v.raw);
+	}
+}
+
+static void send_compaction(struct harness *h, const char *id, const char *status)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "compaction_update");
+	jw_str(&w, "compactionId", id);
+	jw_str(&w, "status", status);
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+/* --- tool calls ---------------------------------------------------------------------------------------- */
+
+static void begin_update(struct jw *w, const struct item *it, const char *kind, const char *status)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "sessionUpdate", kind);
+	jw_str(w, "toolCallId", it->id);
+	jw_str(w, "status", status);
+}
+
+/* Members of the call, and what of its content is known already. */
+static void render_body(struct item *it, struct slice item)
+{
+	struct jw w = JW(&it->body);
+
+	buf_reset(&it->body);
+	it->row->head(&w, item, it->row);
+	if (it->row->content) {
+		jw_arr(&w, "content");
+		it->row->content(&w, item);
+		jw_end_arr(&w);
+	}
+}
+
+static void start_call(struct harness *h, struct item *it, struct slice item)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *tool = codex_str(item, "tool"), *server = codex_str(item, "server");
+	struct jval changes = jobj_get(item, "changes");
+	struct jw w = JW(&b);
+
+	if (tool && server) {
+		_cleanup_(buf_done) struct buf name = { 0 };
+
+		buf_printf(&name, "%s/%s", server, tool);
+		free(it->tool);
+		it->tool = xstrndup(name.data, name.len);
+	}
+	free(it->paths);
+	it->paths = changes.type == J_ARRAY ? xstrndup(changes.raw.p, changes.raw.n) : NULL;
+	render_body(it, item);
+	begin_update(&w, it, "tool_call", codex_tool_status(it->row, item, false));
+	jw_raw(&w, NULL, buf_slice(&it->body));
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+static void send_output(struct harness *h, const struct item *it, const char *status)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	begin_update(&w, it, "tool_call_update", status);
+	if (buf_len(&it->output)) {
+		jw_arr(&w, "content");
+		jw_obj(&w, NULL);
+		jw_str(&w, "type", "content");
+		jw_obj(&w, "content");
+		jw_str(&w, "type", "text");
+		jw_slice(&w, "text", buf_slice(&it->output));
+		jw_end_obj(&w);
+		jw_end_obj(&w);
+		jw_end_arr(&w);
+	}
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+/* Updates replace content, so each carries all of it; a command that writes much is cut to its end meanwhile. */
+static void add_output(struct harness *h, struct slice params, const char *key, bool replace)
+{
+	_cleanup_(freep) char *id = codex_str(params, "itemId"), *text = codex_str(params, key);
+	struct item *it = codex_item_find(h, id);
+
+	if (!it || !it->row || it->done || !text || !*text)
+		return;
+	if (replace)
+		buf_reset(&it->output);
+	buf_puts(&it->output, text);
+	if (buf_len(&it->output) > OUTPUT_SHOWN_MAX)
+		buf_consume(&it->output, buf_len(&it->output) - OUTPUT_SHOWN_MAX);
+	send_output(h, it, "in_progress");
+}
+
+void codex_on_output_delta(struct harness *h, struct slice params)
+{
+	add_output(h, params, "delta", false);
+}
+
+void codex_on_mcp_progress(struct harness *h, struct slice params)
+{
+	add_output(h, params, "message", true);
+}
+
+void codex_item_goes_on(struct harness *h, struct item *it)
+{
+	if (it->row && !it->done)
+		send_output(h, it, "in_progress");
+}
+
+void codex_on_patch_updated(struct harness *h, struct slice params)
+{
+	_cleanup_(freep) char *id = codex_str(params, "itemId");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval changes = jobj_get(params, "changes");
+	struct item *it = codex_item_find(h, id);
+	struct jw w = JW(&b);
+
+	if (!it || !it->row || it->done || changes.type != J_ARRAY)
+		return;
+	free(it->paths);
+	it->paths = xstrndup(changes.raw.p, changes.raw.n);
+	render_body(it, params);
+	begin_update(&w, it, "tool_call_update", "in_progress");
+	jw_raw(&w, NULL, buf_slice(&it->body));
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+static void end_call(struct harness *h, struct item *it, struct slice item)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, content = { 0 };
+	struct jw w = JW(&b), c = JW(&content);
+
+	begin_update(&w, it, "tool_call_update", codex_tool_status(it->row, item, true));
+	if (it->row->content)
+		it->row->content(&c, item);
+	if (buf_len(&content)) { /* else what was streamed stands */
+		jw_arr(&w, "content");
+		jw_raw(&w, NULL, buf_slice(&content));
+		jw_end_arr(&w);
+	}
+	codex_output_put(&w, "rawOutput", item);
+	jw_end_obj(&w);
+	codex_event(h, &b);
+	it->done = true;
+	buf_done(&it->output);
+}
+
+/* --- start and end ------------------------------------------------------------------------------------- */
+
+static struct item *item_of(struct harness *h, struct slice params, struct slice *ret)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct item *it;
+
+	*ret = jobj_get(params, "item").raw;
+	id = codex_str(*ret, "id");
+	if (!id || !of_this_turn(h, params))
+		return NULL;
+	it = codex_item_find(h, id);
+	return it ? it : item_add(h, id);
+}
+
+void codex_on_item_started(struct harness *h, struct slice params)
+{
+	struct slice item;
+	struct item *it = item_of(h, params, &item);
+	struct jval type = jobj_get(item, "type");
+
+	if (!it || it->done || it->row)
+		return;
+	it->row = codex_tool_row(type);
+	if (it->row)
+		start_call(h, it, item);
+	else if (jstr_is(type, "contextCompaction"))
+		send_compaction(h, it->id, "in_progress");
+}
+
+void codex_on_item_completed(struct harness *h, struct slice params)
+{
+	struct slice item;
+	struct item *it = item_of(h, params, &item);
+	struct jval type = jobj_get(item, "type");
+
+	if (!it || it->done)
+		return;
+	if (!it->row && codex_tool_row(type)) /* its start was never told */
+		codex_on_item_started(h, params);
+	if (it->row)
+		end_call(h, it, item);
+	else if (jstr_is(type, "contextCompaction"))
+		send_compaction(h, it->id, "completed");
+	else if (jstr_is(type, "agentMessage") || jstr_is(type, "plan") ||
+		 jstr_is(type, "reasoning"))
+		send_rest(h, it, item);
+	it->done = true;
+}
+
+/* --- what a patch touches -------------------------------------------------------------------------------- */
+
+static bool in_workspace(const struct harness *h, const char *path)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!path || codex_path_in(path, h->cwd))
+		return path != NULL;
+	if (!h->additional_dirs ||
+	    !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->additional_dirs) }))
+		return false;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *dir = NULL;
+
+		if (jstr_decode(v, PATH_LEN_MAX, &dir) == 0 && codex_path_in(path, dir))
+			return true;
+	}
+	return false;
+}
+
+bool codex_item_in_workspace(const struct harness *h, const struct item *it)
+{
+	struct jiter iter;
+	struct jval v;
+	size_t n = 0;
+
+	if (!it->paths || !jiter_init(&iter, (struct jval){ J_ARRAY, slice_of(it->paths) }))
+		return false;
+	for (; jiter_next(&iter, NULL, &v); n++) {
+		_cleanup_(freep) char *path = codex_str(v.raw, "path");
+		struct jval to = jobj_get(jobj_get(v.raw, "kind").raw, "move_path");
+		_cleanup_(freep) char *moved = codex_str(jobj_get(v.raw, "kind").raw, "move_path");
+
+		if (!in_workspace(h, path) || (to.type == J_STRING && !in_workspace(h, moved)))
+			return false;
+	}
+	return n > 0;
+}

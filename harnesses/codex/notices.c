@@ -1,0 +1,176 @@
+/* notices.c - what Codex tells about itself: retries, warnings, a title, the plan. Never as text of the agent. */
+#include "harnesses/codex/internal.h"
+
+#define WARNINGS_MAX 64 /* kept to be shown once only */
+
+void codex_names_free(struct list *l)
+{
+	while (!list_empty(l)) {
+		struct name *n = list_first(l, struct name, link);
+
+		list_del(&n->link);
+		free(n->text);
+		free(n);
+	}
+}
+
+void codex_notice(struct harness *h, const char *severity, const char *title, const char *more)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, text = { 0 };
+	struct jw w = JW(&b);
+
+	if (!title || !*title)
+		return;
+	buf_puts(&text, title);
+	if (more && *more) {
+		buf_puts(&text, ": ");
+		buf_puts(&text, more);
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "notice");
+	jw_str(&w, "severity", severity);
+	jw_slice(&w, "title", buf_slice(&text));
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+/* One that is not tried again is the end of the turn, which says it. */
+void codex_on_error(struct harness *h, struct slice params)
+{
+	struct slice error = jobj_get(params, "error").raw;
+	_cleanup_(freep) char *text = codex_str(error, "message");
+	_cleanup_(freep) char *more = codex_str(error, "additionalDetails");
+
+	if (jobj_get(params, "willRetry").type == J_TRUE)
+		codex_notice(h, "warning", text, more);
+}
+
+/* Its own sandbox is not used: the one around us is the boundary. */
+static const char *const not_told[] = { "bubblewrap" };
+
+static bool seen(struct harness *h, const char *text)
+{
+	struct name *n;
+	size_t count = 0;
+
+	list_each(known, &h->warned, struct name, link) {
+		if (strcmp(known->text, text) == 0)
+			return true;
+		count++;
+	}
+	if (count >= WARNINGS_MAX)
+		return false;
+	n = new0(struct name);
+	n->text = xstrdup(text);
+	list_add_tail(&h->warned, &n->link);
+	return false;
+}
+
+/* Codex says some of them again at every turn. */
+static void warn(struct harness *h, const char *severity, struct slice params, const char *key)
+{
+	_cleanup_(freep) char *text = codex_str(params, key), *more = codex_str(params, "details");
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(not_told); i++)
+		if (strstr(text, not_told[i]))
+			return;
+	if (text && !seen(h, text))
+		codex_notice(h, severity, text, more);
+}
+
+void codex_on_warning(struct harness *h, struct slice params)
+{
+	warn(h, "warning", params,
+	     jobj_get(params, "message").type == J_STRING ? "message" : "summary");
+}
+
+void codex_on_deprecation(struct harness *h, struct slice params)
+{
+	warn(h, "info", params, "summary");
+}
+
+void codex_on_rerouted(struct harness *h, struct slice params)
+{
+	_cleanup_(freep) char *to = codex_str(params, "toModel");
+
+	if (!to)
+		return;
+	codex_notice(h, "warning", "The provider answers with another model", to);
+	xstrset(&h->used_model, to);
+}
+
+void codex_on_renamed(struct harness *h, struct slice params)
+{
+	struct jval name = jobj_get(params, "threadName");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "session_info_update");
+	if (name.type == J_STRING)
+		jw_raw(&w, "title", name.raw);
+	else
+		jw_null(&w, "title");
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+void codex_on_mcp_status(struct harness *h, struct slice params)
+{
+	_cleanup_(freep) char *name = codex_str(params, "name"),
+			      *error = codex_str(params, "error");
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (!name || !jstr_is(jobj_get(params, "status"), "failed"))
+		return;
+	buf_printf(&b, "MCP server %s did not start", name);
+	buf_putc(&b, '\0');
+	codex_notice(h, "warning", b.data, error);
+}
+
+static const struct {
+	const char *native, *acp;
+} steps[] = { { "pending", "pending" },
+	      { "inProgress", "in_progress" },
+	      { "completed", "completed" } };
+
+static const char *step_status(struct jval native)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (jstr_is(native, steps[i].native))
+			return steps[i].acp;
+	return "pending";
+}
+
+static void put_step(struct jw *w, struct slice step)
+{
+	struct jval text = jobj_get(step, "step"), status = jobj_get(step, "status");
+
+	if (text.type != J_STRING)
+		return;
+	jw_obj(w, NULL);
+	jw_raw(w, "content", text.raw);
+	jw_str(w, "priority", "medium"); /* Codex knows no priorities */
+	jw_str(w, "status", step_status(status));
+	jw_end_obj(w);
+}
+
+void codex_on_plan(struct harness *h, struct slice params)
+{
+	struct jval plan = jobj_get(params, "plan"), v;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct jiter it;
+
+	if (plan.type != J_ARRAY || !jiter_init(&it, plan))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "plan");
+	jw_arr(&w, "entries");
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			put_step(&w, v.raw);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}

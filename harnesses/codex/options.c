@@ -1,0 +1,351 @@
+/*
+ * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update says all of them:
+ * in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
+ */
+#include "harnesses/codex/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define DEFAULT_EFFORT "default"
+
+static const char *const modes[] = { [MODE_BUILD] = "build", [MODE_PLAN] = "plan" };
+static const char *const native_modes[] = { [MODE_BUILD] = "default", [MODE_PLAN] = "plan" };
+static const char *const approvals[] = {
+	[APPROVAL_ASK] = "ask", [APPROVAL_ACCEPT_EDITS] = "accept-edits", [APPROVAL_NEVER] = "never"
+};
+
+/* For models that Codex does not know: what the Responses API has. */
+static const char common_efforts[] =
+	"[{\"reasoningEffort\":\"minimal\"},{\"reasoningEffort\":\"low\"},"
+	"{\"reasoningEffort\":\"medium\"},{\"reasoningEffort\":\"high\"}]";
+
+void codex_settings_done(struct settings *s)
+{
+	free(s->model);
+	free(s->effort);
+	*s = (struct settings){ 0 };
+}
+
+static void settings_copy(struct settings *to, const struct settings *from)
+{
+	codex_settings_done(to);
+	*to = *from;
+	to->model = xstrdup(from->model);
+	to->effort = xstrdup(from->effort);
+}
+
+/* --- models ------------------------------------------------------------------------------------------ */
+
+static struct model *find_model(const struct harness *h, const char *id)
+{
+	for (size_t i = 0; id && i < h->nmodels; i++)
+		if (strcmp(h->models[i].id, id) == 0)
+			return &h->models[i];
+	return NULL;
+}
+
+static struct model *add_model(struct harness *h, const char *id)
+{
+	struct model *m = find_model(h, id);
+
+	if (m)
+		return m;
+	h->models = reallocarray(h->models, h->nmodels + 1, sizeof(*h->models));
+	if (!h->models)
+		abort();
+	m = &h->models[h->nmodels++];
+	*m = (struct model){ .id = xstrdup(id) };
+	return m;
+}
+
+static bool add_provider_model(void *ctx, const char *id)
+{
+	add_model(ctx, id);
+	return true;
+}
+
+void codex_models_from_provider(struct harness *h, const struct harness_provider *p)
+{
+	harness_provider_each_model(p, add_provider_model, h);
+}
+
+/* model/list is Codex's own catalogue whatever the provider: then it only tells more of the provider's models. */
+static void load_model(struct harness *h, struct slice entry)
+{
+	_cleanup_(freep) char *id = codex_str(entry, "model");
+	struct jval efforts = jobj_get(entry, "supportedReasoningEfforts");
+	struct model *m;
+
+	if (!id || (!h->has_provider && jobj_get(entry, "hidden").type == J_TRUE))
+		return;
+	m = h->has_provider ? find_model(h, id) : add_model(h, id);
+	if (!m || m->efforts)
+		return;
+	m->name = codex_str(entry, "displayName");
+	m->description = codex_str(entry, "description");
+	if (efforts.type == J_ARRAY)
+		m->efforts = xstrndup(efforts.raw.p, efforts.raw.n);
+}
+
+void codex_models_load(struct harness *h, struct slice result)
+{
+	struct jval data = jobj_get(result, "data"), v;
+	struct jiter it;
+
+	if (data.type != J_ARRAY || !jiter_init(&it, data))
+		return;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			load_model(h, v.raw);
+}
+
+void codex_models_free(struct harness *h)
+{
+	for (size_t i = 0; i < h->nmodels; i++) {
+		free(h->models[i].id);
+		free(h->models[i].name);
+		free(h->models[i].description);
+		free(h->models[i].efforts);
+	}
+	free(h->models);
+}
+
+/* --- out --------------------------------------------------------------------------------------------- */
+
+static void begin_option(struct jw *w, const char *id, const char *name, const char *category,
+			 const char *value)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "id", id);
+	jw_str(w, "name", name);
+	jw_str(w, "category", category);
+	jw_str(w, "type", "select");
+	jw_str(w, "currentValue", value);
+	jw_arr(w, "options");
+}
+
+static void put_value(struct jw *w, const char *value, const char *name, const char *description)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "value", value);
+	jw_str(w, "name", name ? name : value);
+	jw_str(w, "description", description);
+	jw_end_obj(w);
+}
+
+static void end_option(struct jw *w)
+{
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static void put_models(const struct harness *h, struct jw *w)
+{
+	begin_option(w, "model", "Model", "model", h->now.model);
+	if (!find_model(h, h->now.model))
+		put_value(w, h->now.model, NULL, NULL);
+	for (size_t i = 0; i < h->nmodels; i++)
+		put_value(w, h->models[i].id, h->models[i].name, h->models[i].description);
+	end_option(w);
+}
+
+static struct slice efforts_of(const struct harness *h)
+{
+	const struct model *m = find_model(h, h->now.model);
+
+	return slice_of(m && m->efforts ? m->efforts : common_efforts);
+}
+
+static void put_efforts(const struct harness *h, struct jw *w)
+{
+	const char *current = h->now.effort ? h->now.effort : DEFAULT_EFFORT;
+	bool listed = !h->now.effort;
+	struct jiter it;
+	struct jval v;
+
+	begin_option(w, "thought_level", "Reasoning effort", "thought_level", current);
+	put_value(w, DEFAULT_EFFORT, "Default", "What the model does by itself");
+	jiter_init(&it, (struct jval){ J_ARRAY, efforts_of(h) });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *effort = codex_str(v.raw, "reasoningEffort");
+		_cleanup_(freep) char *description = codex_str(v.raw, "description");
+
+		if (!effort || strcmp(effort, DEFAULT_EFFORT) == 0)
+			continue;
+		put_value(w, effort, NULL, description);
+		listed |= strcmp(effort, current) == 0;
+	}
+	if (!listed)
+		put_value(w, current, NULL, NULL);
+	end_option(w);
+}
+
+void codex_options_put(const struct harness *h, struct jw *w, const char *key)
+{
+	jw_arr(w, key);
+	put_models(h, w);
+	put_efforts(h, w);
+	begin_option(w, "mode", "Mode", "mode", modes[h->now.mode]);
+	put_value(w, "build", "Build", "Works on the task");
+	put_value(w, "plan", "Plan", "Makes a plan first and asks about it");
+	end_option(w);
+	begin_option(w, "approval", "Approval", "_approval", approvals[h->now.approval]);
+	put_value(w, "ask", "Ask", "Every command, edit and tool call is asked");
+	put_value(w, "accept-edits", "Accept edits", "Edits in the workspace are not asked");
+	put_value(w, "never", "Never ask", "Everything is allowed");
+	end_option(w);
+	jw_end_arr(w);
+}
+
+void codex_options_changed(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (h->phase != PHASE_READY)
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "config_option_update");
+	codex_options_put(h, &w, "configOptions");
+	jw_end_obj(&w);
+	codex_event(h, &b);
+}
+
+/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. */
+void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "threadId", h->thread_id);
+	jw_str(w, "approvalPolicy", s->approval == APPROVAL_NEVER ? "never" : "untrusted");
+	jw_raw(w, "sandboxPolicy", SLICE("{\"type\":\"dangerFullAccess\"}"));
+	jw_obj(w, "collaborationMode");
+	jw_str(w, "mode", native_modes[s->mode]);
+	jw_obj(w, "settings");
+	jw_str(w, "model", s->model);
+	if (s->effort)
+		jw_str(w, "reasoning_effort", s->effort);
+	else
+		jw_null(w, "reasoning_effort");
+	jw_null(w, "developer_instructions");
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+/* --- in ---------------------------------------------------------------------------------------------- */
+
+static int index_of(const char *const *list, size_t n, const char *value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i], value) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int set_enum(int found, int *ret)
+{
+	if (found < 0)
+		return -EINVAL;
+	*ret = found;
+	return 0;
+}
+
+static int apply(struct settings *s, const char *id, const char *value)
+{
+	int found, r;
+
+	if (strcmp(id, "model") == 0) {
+		xstrset(&s->model, value);
+		return 0;
+	}
+	if (strcmp(id, "thought_level") == 0) {
+		xstrset(&s->effort, strcmp(value, DEFAULT_EFFORT) == 0 ? NULL : value);
+		return 0;
+	}
+	if (strcmp(id, "mode") == 0) {
+		r = set_enum(index_of(modes, ARRAY_SIZE(modes), value), &found);
+		if (r == 0)
+			s->mode = (enum mode)found;
+		return r;
+	}
+	if (strcmp(id, "approval") != 0)
+		return -EINVAL;
+	r = set_enum(index_of(approvals, ARRAY_SIZE(approvals), value), &found);
+	if (r == 0)
+		s->approval = (enum harness_approval)found;
+	return r;
+}
+
+static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	char text[ERR_MSG_SIZE];
+	struct err e;
+
+	h->setting--;
+	if (!m)
+		return;
+	if (m->error.n) {
+		settings_copy(&h->wanted, &h->now);
+		codex_error_text(m->error, text, sizeof(text));
+		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_REFUSED", "%s", text);
+		h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+		return;
+	}
+	settings_copy(&h->now, &h->wanted);
+	jw_obj(&w, NULL);
+	codex_options_put(h, &w, "configOptions");
+	jw_end_obj(&w);
+	h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
+}
+
+/* params: members without braces. */
+int codex_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
+{
+	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
+	_cleanup_(freep) char *id = NULL, *value = NULL;
+	struct jw w = JW(&b);
+	int r;
+
+	buf_printf(&p, "{%.*s}", (int)params.n, params.p);
+	id = codex_str(buf_slice(&p), "configId");
+	value = codex_str(buf_slice(&p), "value");
+	/* changes that are still under way are built on */
+	if (!h->setting)
+		settings_copy(&h->wanted, &h->now);
+	if (!id || !value || apply(&h->wanted, id, value) < 0)
+		return err_field(e, "value", "CONFIG_VALUE_UNKNOWN",
+				 "the option has no such value");
+	codex_settings_put(h, &h->wanted, &w);
+	r = codex_call(h, "thread/settings/update", buf_slice(&b), on_set, token);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
+	h->setting++;
+	return 0;
+}
+
+static bool differs(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+/* Also comes after our own change, and then tells nothing new. */
+void codex_on_settings(struct harness *h, struct slice params)
+{
+	struct slice s = jobj_get(params, "threadSettings").raw;
+	_cleanup_(freep) char *model = codex_str(s, "model"), *effort = codex_str(s, "effort");
+	bool plan = jstr_is(jobj_get(jobj_get(s, "collaborationMode").raw, "mode"), "plan");
+	enum mode mode = plan ? MODE_PLAN : MODE_BUILD;
+
+	if (h->phase != PHASE_READY || h->setting || !model)
+		return;
+	if (!differs(model, h->now.model) && !differs(effort, h->now.effort) && mode == h->now.mode)
+		return;
+	xstrset(&h->now.model, model);
+	xstrset(&h->now.effort, effort);
+	h->now.mode = mode;
+	codex_options_changed(h);
+}

@@ -1,0 +1,116 @@
+/*
+ * plan.c - command line and environment. What may change between two starts goes by -c, which Codex reads as TOML; a JSON
+ * string is a TOML string. Secrets stand in the environment only, under names that Codex is told to keep from commands.
+ */
+#include "harnesses/codex/internal.h"
+
+#include <stdio.h>
+
+#define OPENAI_URL "https://api.openai.com/v1"
+
+/*
+ * Quiet: nothing is fetched, updated or reported. Retries are few: whoever runs a gateway retries there, and a turn should
+ * fail while somebody still waits for it. The shell does not see the provider's secrets, but all else of the session.
+ */
+static const char *const settings[] = {
+	"check_for_update_on_startup=false",
+	"analytics.enabled=false",
+	"feedback.enabled=false",
+	"otel.exporter=\"none\"",
+	"otel.metrics_exporter=\"none\"",
+	"features.plugins=false",
+	"features.remote_plugin=false",
+	"features.apps=false",
+	"history.persistence=\"none\"",
+	"shell_environment_policy.inherit=\"all\"",
+	"shell_environment_policy.exclude=[\"ACPD_PROVIDER_*\"]",
+};
+
+static const char *const provider_settings[] = {
+	"model_provider=\"" PROVIDER_ID "\"",
+	"model_providers." PROVIDER_ID ".name=\"" PROVIDER_ID "\"",
+	"model_providers." PROVIDER_ID ".wire_api=\"responses\"",
+	"model_providers." PROVIDER_ID ".env_key=\"" PROVIDER_KEY_ENV "\"",
+	"model_providers." PROVIDER_ID ".request_max_retries=1",
+	"model_providers." PROVIDER_ID ".stream_max_retries=1",
+};
+
+static void add_setting(struct harness_plan *plan, const char *text)
+{
+	harness_plan_arg(plan, "-c");
+	harness_plan_arg(plan, text);
+}
+
+static void add_string(struct harness_plan *plan, const char *key, const char *value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_printf(&b, "%s=", key);
+	jstr_encode(&b, slice_of(value));
+	buf_putc(&b, '\0');
+	add_setting(plan, b.data);
+}
+
+/* Headers may be credentials too: the command line names the variables that hold them. */
+static void add_headers(struct harness_plan *plan, struct slice headers)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char var[64];
+	unsigned n = 0;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
+		return;
+	buf_puts(&b, "model_providers." PROVIDER_ID ".env_http_headers={");
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(freep) char *value = NULL;
+
+		if (jstr_decode(v, 64 * KIB, &value) < 0)
+			continue;
+		snprintf(var, sizeof(var), PROVIDER_HEADER_ENV, n);
+		harness_plan_env(plan, var, value);
+		buf_printf(&b, "%s\"%.*s\"=\"%s\"", n++ ? "," : "", (int)key.n, key.p, var);
+	}
+	buf_puts(&b, "}");
+	buf_putc(&b, '\0');
+	if (n)
+		add_setting(plan, b.data);
+}
+
+static int plan_provider(struct harness_plan *plan, const struct harness_provider *p, struct err *e)
+{
+	if (strcmp(p->api, "openai-responses") != 0)
+		return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
+				 "Codex speaks openai-responses only");
+	for (size_t i = 0; i < ARRAY_SIZE(provider_settings); i++)
+		add_setting(plan, provider_settings[i]);
+	add_string(plan, "model_providers." PROVIDER_ID ".base_url",
+		   p->base_url ? p->base_url : OPENAI_URL);
+	if (p->headers.n)
+		add_headers(plan, p->headers);
+	harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
+	return 0;
+}
+
+int codex_plan(const struct harness_def *def, const struct harness_req *req,
+	       struct harness_plan *plan, struct err *e)
+{
+	char home[PATH_LEN_MAX];
+
+	harness_plan_arg(plan, def->command);
+	if (!def->args || !def->args[0])
+		harness_plan_arg(plan, "app-server");
+	for (char **a = def->args; a && *a; a++)
+		harness_plan_arg(plan, *a);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+		add_setting(plan, settings[i]);
+	if (req->model)
+		add_string(plan, "model", req->model);
+	snprintf(home, sizeof(home), "%s/.codex", req->home);
+	harness_plan_env(plan, "CODEX_HOME", home);
+	/* it does not make the directory itself */
+	harness_plan_file(plan, ".codex", NULL);
+	return req->provider ? plan_provider(plan, req->provider, e) : 0;
+}

@@ -1,0 +1,205 @@
+/*
+ * turn.c - one turn at a time: turn/start, and its end by turn/completed. A second turn/start would steer the first.
+ *
+ * turn/interrupt ends the turn at once but leaves its commands running in the background, so a cancelled turn is
+ * reported only when thread/backgroundTerminals/clean has been answered.
+ */
+#include "harnesses/codex/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void report_end(struct harness *h)
+{
+	h->turn = TURN_NONE;
+	xstrset(&h->turn_id, NULL);
+	xstrset(&h->used_model, NULL);
+	codex_items_free(h);
+	h->host.ops->turn_end(h->host.ctx, &h->end);
+}
+
+static void on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (m && h->turn == TURN_CLEANING)
+		report_end(h);
+}
+
+static void put_thread(const struct harness *h, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "threadId", h->thread_id);
+}
+
+static void end_turn(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	codex_asks_drop(h, true);
+	if (h->cancelled) {
+		put_thread(h, &w);
+		jw_end_obj(&w);
+		h->turn = TURN_CLEANING;
+		if (codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b), on_cleaned,
+			       0) >= 0)
+			return;
+	}
+	report_end(h);
+}
+
+static void fail_turn(struct harness *h, const char *cls, const char *text)
+{
+	h->end = (struct harness_turn_end){ .failed = true, .error = { .cls = cls } };
+	snprintf(h->end.error.message, sizeof(h->end.error.message), "%s", text);
+	end_turn(h);
+}
+
+static void on_interrupted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	char text[ERR_MSG_SIZE];
+
+	/* refused: then the turn is over already, or its end would never come */
+	if (!m || !m->error.n || h->turn != TURN_RUNNING)
+		return;
+	codex_error_text(m->error, text, sizeof(text));
+	fail_turn(h, "harness_error", text);
+}
+
+static void send_interrupt(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (h->interrupt_sent || !h->turn_id)
+		return;
+	h->interrupt_sent = true;
+	put_thread(h, &w);
+	jw_str(&w, "turnId", h->turn_id);
+	jw_end_obj(&w);
+	codex_call(h, "turn/interrupt", buf_slice(&b), on_interrupted, 0);
+}
+
+static void turn_runs(struct harness *h, struct slice turn)
+{
+	char *id = codex_str(turn, "id");
+
+	if (!id || h->turn != TURN_STARTING) {
+		free(id);
+		return;
+	}
+	free(h->turn_id);
+	h->turn_id = id;
+	h->turn = TURN_RUNNING;
+	if (h->cancelled)
+		send_interrupt(h);
+}
+
+static void on_started(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	char text[ERR_MSG_SIZE];
+
+	if (!m || h->turn != TURN_STARTING)
+		return;
+	if (!m->error.n && jobj_get(jobj_get(m->result, "turn").raw, "id").type == J_STRING) {
+		turn_runs(h, jobj_get(m->result, "turn").raw);
+		return;
+	}
+	if (m->error.n)
+		codex_error_text(m->error, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "Codex started a turn without an id");
+	fail_turn(h, m->error.n ? "harness_error" : "harness_protocol", text);
+}
+
+void codex_on_turn_started(struct harness *h, struct slice params)
+{
+	turn_runs(h, jobj_get(params, "turn").raw);
+}
+
+int codex_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int r;
+
+	h->cancelled = h->interrupt_sent = false;
+	memset(&h->end, 0, sizeof(h->end));
+	put_thread(h, &w);
+	codex_input_put(&w, "input", content);
+	jw_end_obj(&w);
+	h->turn = TURN_STARTING;
+	r = codex_call(h, "turn/start", buf_slice(&b), on_started, 0);
+	if (r >= 0)
+		return 0;
+	h->turn = TURN_NONE;
+	return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
+}
+
+void codex_cancel(struct harness *h)
+{
+	if (h->turn == TURN_NONE || h->turn == TURN_CLEANING)
+		return;
+	h->cancelled = true;
+	if (h->turn == TURN_RUNNING)
+		send_interrupt(h);
+}
+
+void codex_on_turn_completed(struct harness *h, struct slice params)
+{
+	struct slice turn = jobj_get(params, "turn").raw;
+	struct jval status = jobj_get(turn, "status");
+	const char *stop = NULL;
+
+	if (h->turn != TURN_RUNNING || !jstr_is(jobj_get(turn, "id"), h->turn_id))
+		return;
+	memset(&h->end, 0, sizeof(h->end));
+	if (jstr_is(status, "completed")) {
+		stop = "end_turn";
+	} else if (jstr_is(status, "interrupted")) {
+		stop = "cancelled";
+		h->cancelled =
+			true; /* a question answered by cancel: its commands are to end as well */
+	} else {
+		codex_error_classify(jobj_get(turn, "error").raw, &h->end.error, &stop);
+	}
+	h->end.failed = !stop;
+	h->end.stop_reason = stop;
+	end_turn(h);
+}
+
+/* --- steering ---------------------------------------------------------------------------------------- */
+
+static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	h->host.ops->reply(h->host.ctx, token,
+			   m->error.n ? SLICE("{\"outcome\":\"failed\"}") :
+					SLICE("{\"outcome\":\"injected\"}"),
+			   NULL);
+}
+
+int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int r;
+
+	if (h->turn != TURN_RUNNING)
+		return err_set(e, -EAGAIN, RPC_INVALID_REQUEST, "NO_TURN",
+			       "no turn runs that could be steered");
+	put_thread(h, &w);
+	jw_str(&w, "expectedTurnId", h->turn_id);
+	codex_input_put(&w, "input", content);
+	jw_end_obj(&w);
+	r = codex_call(h, "turn/steer", buf_slice(&b), on_steered, token);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
+	return 0;
+}
