@@ -175,7 +175,7 @@ static struct harness *codex_free(struct harness *h)
 	rpc_calls_done(&h->calls);
 	codex_asks_drop(h, false);
 	codex_items_free(h);
-	codex_names_free(&h->meters);
+	codex_meters_free(h);
 	codex_names_free(&h->allowed);
 	codex_names_free(&h->warned);
 	codex_models_free(h);

@@ -22,7 +22,7 @@ static const struct {
 	{ "flexUnavailable", "rate_limit", F_RETRYABLE, 429 },
 	{ "serverOverloaded", "provider", F_RETRYABLE, 0 },
 	{ "policyCapacityUnavailable", "provider", F_RETRYABLE, 0 },
-	{ "internalServerError", "provider", F_RETRYABLE, 0 },
+	{ "internalServerError", "provider", F_RETRYABLE, 500 },
 	{ "httpConnectionFailed", "provider", F_RETRYABLE, 0 },
 	{ "responseStreamConnectionFailed", "provider", F_RETRYABLE, 0 },
 	{ "responseStreamDisconnected", "provider", F_RETRYABLE, 0 },
@@ -56,7 +56,6 @@ static const struct {
 	{ "timeout", "provider", F_RETRYABLE },
 	{ "timed out", "provider", F_RETRYABLE },
 	{ "Missing environment variable", "auth", 0 },
-	{ "{\"error\":", "provider", 0 }, /* the provider's answer to a bad request, as it came */
 };
 
 /* The word, and the object beside it if there is one. */
@@ -98,6 +97,26 @@ static void by_text(struct turn_error *te, const char *message)
 	}
 }
 
+/* The provider's answer to a request it calls bad is the message, whole. */
+static bool by_body(struct turn_error *te, char **message)
+{
+	struct jval body;
+	char *said;
+
+	if (jscan_value(slice_of(*message), &body) != JSCAN_OK || body.type != J_OBJECT)
+		return false;
+	te->cls = "provider";
+	te->http_status = 400;
+	said = codex_str(jobj_get(body.raw, "error").raw, "message");
+	if (said && *said) {
+		free(*message);
+		*message = said;
+	} else {
+		free(said);
+	}
+	return true;
+}
+
 static void by_word(struct turn_error *te, const char *word, const char *message)
 {
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++) {
@@ -131,7 +150,8 @@ void codex_error_classify(struct slice error, struct turn_error *ret, const char
 	if (!message || !*message)
 		xstrset(&message, "Codex ended the turn with an error without a message");
 	*ret_stop = stop_of(word, message);
-	by_word(ret, word, message);
+	if (!by_body(ret, &message))
+		by_word(ret, word, message);
 	if (jdec_int(jobj_get(more, "httpStatusCode"), &status) == 0 && status >= 100 &&
 	    status <= 599)
 		ret->http_status = (int)status;

@@ -69,7 +69,6 @@ struct ask {
 struct name {
 	struct list link;
 	char *text;
-	uint64_t number;
 };
 
 struct harness {
@@ -132,6 +131,7 @@ void codex_on_turn_started(struct harness *h, struct slice params);
 void codex_on_turn_completed(struct harness *h, struct slice params);
 /* usage.c */
 void codex_on_usage(struct harness *h, struct slice params);
+void codex_meters_free(struct harness *h);
 /* input.c: ACP content blocks as Codex's input. */
 void codex_input_put(struct jw *w, const char *key, struct slice content);
 /* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */

@@ -64,7 +64,7 @@ static bool of_this_turn(const struct harness *h, struct slice params)
 {
 	struct jval turn = jobj_get(params, "turnId");
 
-	return h->turn != TURN_NONE && (!h->turn_id || jstr_is(turn, h->turn_id));
+	return h->turn_id && jstr_is(turn, h->turn_id);
 }
 
 static struct item *item_add(struct harness *h, const char *id)

@@ -1,6 +1,7 @@
 /*
  * usage.c - thread/tokenUsage/updated: `last` is one model call, `total` the thread. It is sent after every call, but also
- * when a thread is resumed and when its context ran over, with no call behind it: only a total that has grown counts.
+ * when a thread is resumed, a call failed or the context ran over, with no call behind it: only a total that has grown
+ * counts. After a call that met the token limit `last` is zero, and what it took is how far the total has grown.
  * The threads of subagents have totals of their own, and their calls belong to the turn that runs.
  */
 #include "harnesses/codex/internal.h"
@@ -26,43 +27,73 @@ static uint64_t number(struct slice object, const char *key)
 	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
 }
 
-static struct name *meter_of(struct harness *h, const char *thread)
-{
-	struct name *m;
+struct meter {
+	struct list link;
+	char *thread;
+	bool known;
+	uint64_t total[ARRAY_SIZE(counts)];
+};
 
-	list_each(known, &h->meters, struct name, link)
-		if (strcmp(known->text, thread) == 0)
+void codex_meters_free(struct harness *h)
+{
+	while (!list_empty(&h->meters)) {
+		struct meter *m = list_first(&h->meters, struct meter, link);
+
+		list_del(&m->link);
+		free(m->thread);
+		free(m);
+	}
+}
+
+/* Only a thread of our own making is known to begin at nothing. */
+static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
+{
+	struct meter *m;
+
+	list_each(known, &h->meters, struct meter, link)
+		if (strcmp(known->thread, thread) == 0)
 			return known;
-	m = new0(struct name);
-	m->text = xstrdup(thread);
+	m = new0(struct meter);
+	m->thread = xstrdup(thread);
+	m->known = fresh;
 	list_add_tail(&h->meters, &m->link);
 	return m;
 }
 
-static void report_call(struct harness *h, struct slice last)
+/* False: no call stands behind it. */
+static bool take(struct meter *m, struct slice total, struct slice last, struct harness_usage *ret)
 {
-	struct harness_usage u = { .model = h->used_model ? h->used_model : h->now.model,
-				   .source = "thread/tokenUsage/updated.last" };
+	bool told = number(last, "inputTokens") || number(last, "outputTokens"), grown = false;
+	uint64_t now;
 
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
-		harness_usage_set(&u, counts[i].what, jobj_get(last, counts[i].key));
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct jval v = jobj_get(told ? last : total, counts[i].key);
+
+		now = number(total, counts[i].key);
+		if (counts[i].what == COUNT_INPUT || counts[i].what == COUNT_OUTPUT)
+			grown |= now > m->total[i];
+		harness_usage_set(ret, counts[i].what, v);
+		if (!told && (ret->has & 1u << counts[i].what))
+			ret->count[counts[i].what] = now > m->total[i] ? now - m->total[i] : 0;
+		m->total[i] = now;
+	}
 	/* the Responses API does not tell of cache writes: Codex's 0 says nothing */
-	if (!u.count[COUNT_CACHE_WRITE])
-		u.has &= ~(1u << COUNT_CACHE_WRITE);
-	h->host.ops->usage(h->host.ctx, &u);
+	if (!ret->count[COUNT_CACHE_WRITE])
+		ret->has &= ~(1u << COUNT_CACHE_WRITE);
+	return grown && (told || m->known);
 }
 
 static void put_gauge(struct harness *h, struct slice usage, struct slice last)
 {
-	uint64_t size = number(usage, "modelContextWindow");
+	uint64_t size = number(usage, "modelContextWindow"), used = number(last, "totalTokens");
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (!size)
+	if (!size || !used)
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", "usage_update");
-	jw_uint(&w, "used", number(last, "totalTokens"));
+	jw_uint(&w, "used", used);
 	jw_uint(&w, "size", size);
 	jw_end_obj(&w);
 	codex_event(h, &b);
@@ -73,21 +104,22 @@ void codex_on_usage(struct harness *h, struct slice params)
 	struct slice usage = jobj_get(params, "tokenUsage").raw;
 	struct slice total = jobj_get(usage, "total").raw, last = jobj_get(usage, "last").raw;
 	_cleanup_(freep) char *thread = codex_str(params, "threadId");
-	uint64_t sum = number(total, "inputTokens") + number(total, "outputTokens");
-	struct name *meter;
-	bool grown, ours;
+	struct harness_usage u = { .model = h->used_model ? h->used_model : h->now.model,
+				   .source = "thread/tokenUsage/updated" };
+	struct meter *meter;
+	bool ours, call;
 
 	if (!thread || !last.n)
 		return;
-	meter = meter_of(h, thread);
-	grown = sum > meter->number;
-	meter->number = sum;
 	ours = h->thread_id && strcmp(thread, h->thread_id) == 0;
+	meter = meter_of(h, thread, ours && !h->restored);
+	call = take(meter, total, last, &u);
+	meter->known = true;
 	/* an older turn's number is what a resumed thread begins with */
 	if (ours && !(h->turn_id && jstr_is(jobj_get(params, "turnId"), h->turn_id)))
 		return;
-	if (grown && h->turn != TURN_NONE)
-		report_call(h, last);
+	if (call && h->turn != TURN_NONE)
+		h->host.ops->usage(h->host.ctx, &u);
 	if (ours && h->turn != TURN_NONE)
 		put_gauge(h, usage, last);
 }
