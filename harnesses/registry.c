@@ -5,6 +5,7 @@
 #include "harnesses/acp/acp.h"
 #include "harnesses/codex/codex.h"
 #include "harnesses/opencode/opencode.h"
+#include "harnesses/pi/pi.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -25,6 +26,7 @@ struct builtin {
 
 static const char *const opencode_args[] = { "acp", NULL };
 static const char *const codex_args[] = { "app-server", NULL };
+static const char *const no_args[] = { NULL };
 
 /* caps: measured on the pinned release (tests/harness checks them against the real program). */
 static const struct builtin builtins[] = {
@@ -39,6 +41,19 @@ static const struct builtin builtins[] = {
 	  "codex",
 	  codex_args,
 	  &harness_codex,
+	  { .image = true,
+	    .embedded_context = true,
+	    .http = true,
+	    .additional_dirs = true,
+	    .restore = true,
+	    .steer = true,
+	    .system_append = true,
+	    .system_override = true } },
+	{ "pi",
+	  "Pi",
+	  "pi",
+	  no_args,
+	  &harness_pi,
 	  { .image = true,
 	    .embedded_context = true,
 	    .http = true,

@@ -1,0 +1,286 @@
+/*
+ * asks.c - dialogs of extensions. The bridge's permission questions become permission requests, every other dialog an
+ * elicitation if the client answers those, else it is dismissed at once. Dialogs that want no answer are notes: what the bridge
+ * tells of itself, and notices.
+ */
+#include "harnesses/pi/internal.h"
+
+#include "json/jstr.h"
+
+static void send_response(struct harness *h, struct slice native_id, const char *key,
+			  struct slice value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "type", "extension_ui_response");
+	jw_raw(&w, "id", native_id);
+	jw_raw(&w, key, value);
+	jw_end_obj(&w);
+	if (!b.failed)
+		h->host.ops->send(h->host.ctx, buf_slice(&b));
+}
+
+static void dismiss(struct harness *h, struct slice native_id)
+{
+	send_response(h, native_id, "cancelled", SLICE("true"));
+}
+
+static void ask_free(struct harness *h, struct pi_ask *a)
+{
+	h->nasks--;
+	list_del(&a->link);
+	free(a->native_id);
+	free(a);
+}
+
+void pi_asks_drop(struct harness *h, bool withdraw)
+{
+	while (!list_empty(&h->asks)) {
+		struct pi_ask *a = list_first(&h->asks, struct pi_ask, link);
+		uint64_t id = a->id;
+
+		ask_free(h, a);
+		if (withdraw)
+			h->host.ops->unask(h->host.ctx, id);
+	}
+}
+
+static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog,
+		const struct buf *params)
+{
+	struct harness_ask out = { .elicitation = dialog != PI_PERMISSION,
+				   .params = buf_slice(params) };
+	struct pi_ask *a;
+
+	if (params->failed || h->nasks >= PI_CALLS_MAX) {
+		dismiss(h, native_id);
+		return;
+	}
+	a = new0(struct pi_ask);
+	a->id = out.id = ++h->last_ask;
+	a->dialog = dialog;
+	a->native_id = xstrndup(native_id.p, native_id.n);
+	h->nasks++;
+	list_add_tail(&h->asks, &a->link);
+	h->host.ops->ask(h->host.ctx, &out);
+}
+
+/* --- permissions ------------------------------------------------------------------------------------------ */
+
+static void put_option(struct jw *w, const char *id, struct slice name)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "optionId", id);
+	jw_raw(w, "name", name);
+	jw_str(w, "kind", id);
+	jw_end_obj(w);
+}
+
+static void put_options(struct jw *w, struct jval always)
+{
+	jw_arr(w, "options");
+	put_option(w, "allow_once", SLICE("\"Allow once\""));
+	put_option(w, "allow_always",
+		   always.type == J_STRING ? always.raw : SLICE("\"Always allow\""));
+	put_option(w, "reject_once", SLICE("\"Reject\""));
+	jw_end_arr(w);
+}
+
+static void ask_permission(struct harness *h, struct slice native_id, struct slice title)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval diff = jobj_get(title, "diff");
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "toolCall");
+	jw_raw(&w, "toolCallId", jobj_get(title, "toolCallId").raw);
+	jw_str(&w, "status", "pending");
+	pi_tool_describe(h, &w, jobj_get(title, "toolName"), jobj_get(title, "input"));
+	if (diff.type == J_OBJECT) {
+		jw_arr(&w, "content");
+		pi_put_diff(&w, diff.raw);
+		jw_end_arr(&w);
+	}
+	jw_end_obj(&w);
+	put_options(&w, jobj_get(title, "always"));
+	jw_end_obj(&w);
+	ask(h, native_id, PI_PERMISSION, &b);
+}
+
+/* --- elicitations ----------------------------------------------------------------------------------------- */
+
+static void put_answer(struct jw *w, struct slice line, enum pi_dialog dialog)
+{
+	struct jval options = jobj_get(line, "options"), prefill = jobj_get(line, "prefill");
+
+	jw_obj(w, "answer");
+	jw_str(w, "type", dialog == PI_CONFIRM ? "boolean" : "string");
+	jw_str(w, "title", "Answer");
+	if (options.type == J_ARRAY)
+		jw_raw(w, "enum", options.raw);
+	if (prefill.type == J_STRING)
+		jw_raw(w, "default", prefill.raw);
+	jw_end_obj(w);
+}
+
+/* text: the question, raw; call: toolCallId, or nothing. */
+static void elicit(struct harness *h, const struct pi_record *r, enum pi_dialog dialog,
+		   struct jval text, struct jval call)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice native_id = r->m[M_ID].v.raw;
+	struct jw w = JW(&b);
+
+	if (!h->elicitation || !h->turn.running) {
+		dismiss(h, native_id);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "mode", "form");
+	jw_raw(&w, "message", text.type == J_STRING ? text.raw : SLICE("\"\""));
+	if (call.type == J_STRING)
+		jw_raw(&w, "toolCallId", call.raw);
+	jw_obj(&w, "requestedSchema");
+	jw_str(&w, "type", "object");
+	jw_obj(&w, "properties");
+	put_answer(&w, r->line, dialog);
+	jw_end_obj(&w);
+	jw_raw(&w, "required", SLICE("[\"answer\"]"));
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	ask(h, native_id, dialog, &b);
+}
+
+/* Select, input, editor: the bridge's have a title that is JSON. */
+static void on_question(struct harness *h, const struct pi_record *r)
+{
+	struct jval title = jobj_get(r->line, "title");
+	_cleanup_(freep) char *text = NULL;
+	struct slice json = SLICE_NONE;
+	struct jval v;
+
+	if (jstr_decode(title, PI_TEXT_MAX, &text) == 0 && *text == '{' &&
+	    jscan_value(slice_of(text), &v) == JSCAN_OK && v.type == J_OBJECT)
+		json = v.raw;
+	if (jstr_is(jobj_get(json, "type"), "question"))
+		elicit(h, r, PI_QUESTION, jobj_get(json, "question"), jobj_get(json, "toolCallId"));
+	else if (!jstr_is(jobj_get(json, "type"), "permission"))
+		elicit(h, r, PI_QUESTION, title, (struct jval){ 0 });
+	else if (h->turn.running && jobj_get(json, "toolCallId").type == J_STRING)
+		ask_permission(h, r->m[M_ID].v.raw, json);
+	else
+		dismiss(h, r->m[M_ID].v.raw);
+}
+
+static void on_confirm(struct harness *h, const struct pi_record *r)
+{
+	elicit(h, r, PI_CONFIRM, jobj_get(r->line, "title"), (struct jval){ 0 });
+}
+
+/* --- what wants no answer ----------------------------------------------------------------------------------- */
+
+static void take_text(char **slot, struct slice object, const char *key)
+{
+	char *text = NULL;
+
+	if (jstr_decode(jobj_get(object, key), 256, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+static void on_bridge(struct harness *h, struct slice told)
+{
+	struct jval type = jobj_get(told, "type");
+
+	if (jstr_is(type, "diff")) {
+		pi_tool_diff(h, told);
+		return;
+	}
+	take_text(&h->version, told, "version");
+	take_text(&h->now_mode, told, "mode");
+	take_text(&h->now_approval, told, "approval");
+	if (jstr_is(type, "hello"))
+		h->lost = jobj_get(told, "prompted").type == J_TRUE;
+}
+
+static void on_status(struct harness *h, const struct pi_record *r)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct jval v;
+
+	if (!jstr_is(jobj_get(r->line, "statusKey"), "acpd") ||
+	    jstr_decode(jobj_get(r->line, "statusText"), PI_TEXT_MAX, &text) < 0)
+		return;
+	if (jscan_value(slice_of(text), &v) == JSCAN_OK && v.type == J_OBJECT)
+		on_bridge(h, v.raw);
+}
+
+static void on_notify(struct harness *h, const struct pi_record *r)
+{
+	struct jval type = jobj_get(r->line, "notifyType");
+
+	pi_notice(h,
+		  jstr_is(type, "error")   ? "error" :
+		  jstr_is(type, "warning") ? "warning" :
+					     "info",
+		  "Pi", r->m[M_MESSAGE].v);
+}
+
+static const struct {
+	const char *method;
+	void (*fn)(struct harness *h, const struct pi_record *r);
+} methods[] = {
+	{ "select", on_question }, { "input", on_question },   { "editor", on_question },
+	{ "confirm", on_confirm }, { "setStatus", on_status }, { "notify", on_notify },
+};
+
+void pi_on_dialog(struct harness *h, const struct pi_record *r)
+{
+	struct jval method = jobj_get(r->line, "method");
+
+	if (r->m[M_ID].v.type != J_STRING)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (jstr_is(method, methods[i].method))
+			methods[i].fn(h, r);
+}
+
+/* --- answers -------------------------------------------------------------------------------------------------- */
+
+static struct jval chosen(const struct pi_ask *a, struct slice result)
+{
+	struct slice outcome = jobj_get(result, "outcome").raw;
+
+	if (a->dialog == PI_PERMISSION)
+		return jobj_get(outcome, "optionId");
+	if (!jstr_is(jobj_get(result, "action"), "accept"))
+		return (struct jval){ 0 };
+	return jobj_get(jobj_get(result, "content").raw, "answer");
+}
+
+static void respond(struct harness *h, const struct pi_ask *a, struct jval answer)
+{
+	struct slice id = slice_of(a->native_id);
+
+	if (a->dialog == PI_CONFIRM && (answer.type == J_TRUE || answer.type == J_FALSE))
+		send_response(h, id, "confirmed", answer.raw);
+	else if (a->dialog != PI_CONFIRM && answer.type == J_STRING)
+		send_response(h, id, "value", answer.raw);
+	else
+		dismiss(h, id);
+}
+
+void pi_answer(struct harness *h, uint64_t ask_id, struct slice result)
+{
+	list_each(a, &h->asks, struct pi_ask, link) {
+		if (a->id != ask_id)
+			continue;
+		respond(h, a, chosen(a, result));
+		ask_free(h, a);
+		return;
+	}
+}

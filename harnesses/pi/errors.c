@@ -1,0 +1,96 @@
+/* errors.c - Pi reports a failed model call as one text ("401: {json}", "acpd API error (401): {json}", "terminated: …");
+ * status and class are read from it. */
+#include "harnesses/pi/internal.h"
+
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+static const char *const overflow_words[] = { "context_length_exceeded", "maximum context length",
+					      "prompt is too long",	 "context window",
+					      "input token count",	 "too many tokens" };
+static const char *const quota_words[] = { "insufficient_quota", "usage limit", "usage_limit",
+					   "billing", "exceeded your current quota" };
+static const char *const auth_words[] = { "No API key", "no API key", "Authentication failed",
+					  "invalid_api_key" };
+
+#define HAS(text, words) has_word(text, words, ARRAY_SIZE(words))
+
+static bool has_word(const char *text, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Three digits that stand alone. */
+static int status_at(const char *p)
+{
+	if (!isdigit((unsigned char)p[0]) || !isdigit((unsigned char)p[1]) ||
+	    !isdigit((unsigned char)p[2]) || isalnum((unsigned char)p[3]))
+		return 0;
+	int n = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
+
+	return n >= 400 && n <= 599 ? n : 0;
+}
+
+static int find_status(const char *text)
+{
+	static const char *const before[] = { "API error (",
+					      "\"code\":", "\"status\":", "status code " };
+	int n = status_at(text);
+
+	for (size_t i = 0; !n && i < ARRAY_SIZE(before); i++) {
+		const char *at = strstr(text, before[i]);
+
+		if (at)
+			n = status_at(at + strlen(before[i]));
+	}
+	return n;
+}
+
+/* The provider's own sentence, if the text carries its JSON. */
+static bool find_sentence(const char *text, char **ret)
+{
+	const char *brace = strchr(text, '{');
+	struct slice object = slice_of(brace);
+	struct jval message;
+
+	if (!brace || jscan_value(object, NULL) != JSCAN_OK)
+		return false;
+	message = jobj_get(object, "message");
+	if (message.type != J_STRING)
+		message = jobj_get(jobj_get(object, "error").raw, "message");
+	return jstr_decode(message, 64 * KIB, ret) == 0 && **ret;
+}
+
+static const char *classify(const char *text, int status)
+{
+	if (status == 401 || status == 403 || (!status && HAS(text, auth_words)))
+		return "auth";
+	if (status == 402 || HAS(text, quota_words))
+		return "quota";
+	if (HAS(text, overflow_words))
+		return "context_overflow";
+	return status == 429 ? "rate_limit" : "provider";
+}
+
+void pi_error_classify(const char *text, struct turn_error *ret)
+{
+	_cleanup_(freep) char *sentence = NULL;
+	int status = find_status(text);
+
+	*ret = (struct turn_error){ .cls = classify(text, status), .http_status = status };
+	if (strcmp(ret->cls, "rate_limit") == 0)
+		ret->retryable = true;
+	else if (strcmp(ret->cls, "provider") == 0)
+		ret->retryable = !status || status == 408 || status >= 500;
+	snprintf(ret->message, sizeof(ret->message), "%s",
+		 find_sentence(text, &sentence) ? sentence :
+		 *text				? text :
+						  "the model call failed without a message");
+	err_flatten(ret->message);
+}

@@ -1,0 +1,177 @@
+/*
+ * internal.h - the adapter's insides. Who does what:
+ *
+ *	plan.c     argv, environment, files of the home; bridge.c holds the extension that is loaded into Pi
+ *	pi.c       life: opening, the table of records, answers to our commands
+ *	options.c  models, thinking levels, modes, approval as config options; slash commands
+ *	turn.c     prompts, cancel, steering, the end of a turn
+ *	message.c  what the model says: chunks, tool calls as they stream in, usage
+ *	tools.c    tool executions as tool calls
+ *	asks.c     dialogs of extensions: permission questions and elicitations, what the bridge tells
+ *	notes.c    retries, compaction, queue and title
+ *	errors.c   the class of an error from its text, which is all that Pi gives
+ *
+ * Our commands carry string ids of digits; answers are matched by rpc_calls, to which a failed one looks like an error.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "harnesses/pi/pi.h"
+#include "json/jenc.h"
+#include "rpc/rpc.h"
+
+#define PI_PROVIDER "acpd"
+#define PI_KEY_ENV "ACPD_PROVIDER_KEY"
+#define PI_SET_COMMAND "/acpd:set"
+
+#define PI_TEXT_MAX (32 * MIB) /* of a string that a record may carry within one line */
+#define PI_CALLS_MAX 1024      /* open tool calls and dialogs that are kept track of */
+#define PI_BANNER_LINES_MAX 64
+
+enum pi_phase { PI_OPENING, PI_READY, PI_FAILED };
+
+/* A tool call between its first sign and its end. */
+struct pi_call {
+	struct list link;
+	char *id;
+	char *diff; /* raw {path, oldText, newText}, once the bridge has told */
+};
+
+enum pi_dialog { PI_PERMISSION, PI_QUESTION, PI_CONFIRM };
+
+struct pi_ask {
+	struct list link;
+	enum pi_dialog dialog;
+	uint64_t id;
+	char *native_id; /* raw */
+};
+
+struct pi_turn {
+	bool running, cancelled, settled, aborted;
+	const char *stop; /* stop reason by the last message; NULL: failed with error */
+	struct turn_error error;
+	char message_id[40];
+	bool block_seen; /* the current block has had a delta */
+};
+
+struct harness {
+	struct harness_host host;
+	struct harness_caps caps;
+	enum pi_phase phase;
+	enum harness_mode opened;
+	bool own_provider, elicitation;
+	bool lost; /* this session was prompted, but Pi has nothing of it */
+	char *session_id, *cwd, *model, *mcp_servers, *version;
+	char *now_model, *now_provider, *now_level, *now_mode, *now_approval;
+	char *models, *levels; /* raw arrays */
+	unsigned settings;     /* set_config calls that wait */
+	bool stats_open, stats_stale;
+	unsigned banner_lines;
+	struct rpc_calls calls;
+	struct list tool_calls, asks;
+	unsigned ntool_calls, nasks;
+	uint64_t last_ask;
+	char compaction[24];
+	struct pi_turn turn;
+};
+
+/* One record of Pi: the members that decide what becomes of it, found in one pass. */
+enum pi_member {
+	M_TYPE,
+	M_ID,
+	M_EVENT,
+	M_MESSAGE,
+	M_CALL,
+	M_TOOL,
+	M_ARGS,
+	M_PARENT,
+	M_RESULT,
+	M_PARTIAL,
+	M_IS_ERROR,
+	M_COUNT,
+};
+enum pi_delta { D_TYPE, D_INDEX, D_DELTA, D_CONTENT, D_ID, D_TOOL, D_CALL, D_COUNT };
+
+struct pi_record {
+	struct slice line;
+	struct jslot m[M_COUNT];
+	struct jslot delta[D_COUNT]; /* of assistantMessageEvent */
+};
+
+/* bridge.c */
+extern const char pi_bridge[];
+
+/* plan.c */
+int pi_plan(const struct harness_def *def, const struct harness_req *req, struct harness_plan *plan,
+	    struct err *e);
+
+/* pi.c: members: raw, without braces. Sends {"id","type",members}; 0 or -errno. */
+int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply_fn fn,
+	    uint64_t tag);
+void pi_emit(struct harness *h, enum harness_update kind, const struct buf *update);
+/* Text of an answer's error, for a message. */
+void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size);
+
+/* options.c: model and level anew; then the core's call `token` is answered, or the list is sent as an update. */
+int pi_refresh(struct harness *h, uint64_t token);
+void pi_options_put(struct harness *h, struct jw *w, const char *key);
+void pi_options_done(struct harness *h, uint64_t token);
+void pi_on_state(struct harness *h, struct slice data);
+void pi_commands_emit(struct harness *h, struct slice commands);
+int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
+int pi_send_model(struct harness *h, const char *provider, const char *id, rpc_reply_fn fn,
+		  uint64_t tag);
+void pi_on_level(struct harness *h, const struct pi_record *r);
+/* The last step of opening is done. */
+void pi_opened(struct harness *h);
+void pi_open_failed(struct harness *h, const char *what);
+
+/* turn.c */
+int pi_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
+int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
+void pi_cancel(struct harness *h);
+void pi_on_timer(struct harness *h);
+void pi_on_agent_start(struct harness *h, const struct pi_record *r);
+void pi_on_settled(struct harness *h, const struct pi_record *r);
+/* Asks how full the context is. */
+void pi_ask_stats(struct harness *h);
+
+/* message.c */
+void pi_on_message_start(struct harness *h, const struct pi_record *r);
+void pi_on_message_update(struct harness *h, const struct pi_record *r);
+void pi_on_message_end(struct harness *h, const struct pi_record *r);
+/* usage: raw object of Pi's; numbers that are all 0 were not reported. */
+void pi_usage(struct harness *h, struct slice usage, struct slice message, const char *source);
+
+/* tools.c */
+void pi_on_tool_start(struct harness *h, const struct pi_record *r);
+void pi_on_tool_update(struct harness *h, const struct pi_record *r);
+void pi_on_tool_end(struct harness *h, const struct pi_record *r);
+/* The model begins to write a call; and its arguments are complete. */
+void pi_tool_announce(struct harness *h, struct jval id, struct jval name);
+void pi_tool_arguments(struct harness *h, struct slice tool_call);
+/* name, title, kind, locations, rawInput as members of an object that is open. */
+void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, struct jval args);
+void pi_tool_diff(struct harness *h, struct slice message);
+/* diff: raw {path, oldText, newText}, as a content element. */
+void pi_put_diff(struct jw *w, struct slice diff);
+void pi_calls_free(struct harness *h);
+
+/* asks.c */
+void pi_on_dialog(struct harness *h, const struct pi_record *r);
+void pi_answer(struct harness *h, uint64_t ask_id, struct slice result);
+/* withdraw: the core is told; not when the adapter is freed. */
+void pi_asks_drop(struct harness *h, bool withdraw);
+
+/* notes.c */
+void pi_notice(struct harness *h, const char *severity, const char *title, struct jval text);
+void pi_on_retry(struct harness *h, const struct pi_record *r);
+void pi_on_compaction_start(struct harness *h, const struct pi_record *r);
+void pi_on_compaction_end(struct harness *h, const struct pi_record *r);
+void pi_on_queue(struct harness *h, const struct pi_record *r);
+void pi_on_title(struct harness *h, const struct pi_record *r);
+void pi_on_extension_error(struct harness *h, const struct pi_record *r);
+
+/* errors.c */
+void pi_error_classify(const char *text, struct turn_error *ret);

@@ -1,0 +1,226 @@
+/* message.c - what the model says, as it streams in, and what each call of it used. */
+#include "harnesses/pi/internal.h"
+
+#include "base/file.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* --- chunks ------------------------------------------------------------------------------------------- */
+
+/* Messages have no id in Pi; their time in milliseconds is one that a resumed session does not repeat. */
+void pi_on_message_start(struct harness *h, const struct pi_record *r)
+{
+	struct jval time = jobj_get(r->m[M_MESSAGE].v.raw, "timestamp");
+	char random[17];
+
+	if (!jstr_is(jobj_get(r->m[M_MESSAGE].v.raw, "role"), "assistant"))
+		return;
+	if (time.type == J_NUMBER && time.raw.n < 24) {
+		snprintf(h->turn.message_id, sizeof(h->turn.message_id), "m%.*s", (int)time.raw.n,
+			 time.raw.p);
+		return;
+	}
+	random_hex(random, 8);
+	snprintf(h->turn.message_id, sizeof(h->turn.message_id), "m%s", random);
+}
+
+static void emit_chunk(struct harness *h, enum harness_update kind, struct jval text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	char id[48];
+
+	if (text.type != J_STRING || text.raw.n <= 2)
+		return;
+	/* a thought and the answer of one model message are two messages to a client */
+	snprintf(id, sizeof(id), "%s%s", h->turn.message_id,
+		 kind == UPDATE_THOUGHT_CHUNK ? ".thought" : "");
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", harness_update_name(kind));
+	jw_str(&w, "messageId", id);
+	jw_obj(&w, "content");
+	jw_str(&w, "type", "text");
+	jw_raw(&w, "text", text.raw);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	pi_emit(h, kind, &b);
+}
+
+static void block_start(struct harness *h, const struct pi_record *r _unused_,
+			enum harness_update kind _unused_)
+{
+	h->turn.block_seen = false;
+}
+
+static void block_delta(struct harness *h, const struct pi_record *r, enum harness_update kind)
+{
+	h->turn.block_seen = true;
+	emit_chunk(h, kind, r->delta[D_DELTA].v);
+}
+
+/* Its content is what the deltas said, unless there were none. */
+static void block_end(struct harness *h, const struct pi_record *r, enum harness_update kind)
+{
+	if (!h->turn.block_seen)
+		emit_chunk(h, kind, r->delta[D_CONTENT].v);
+	h->turn.block_seen = true;
+}
+
+static void call_start(struct harness *h, const struct pi_record *r,
+		       enum harness_update kind _unused_)
+{
+	pi_tool_announce(h, r->delta[D_ID].v, r->delta[D_TOOL].v);
+}
+
+static void call_end(struct harness *h, const struct pi_record *r,
+		     enum harness_update kind _unused_)
+{
+	pi_tool_arguments(h, r->delta[D_CALL].v.raw);
+}
+
+static const struct {
+	const char *type;
+	void (*fn)(struct harness *h, const struct pi_record *r, enum harness_update kind);
+	enum harness_update kind;
+} deltas[] = {
+	{ "text_delta", block_delta, UPDATE_AGENT_CHUNK },
+	{ "thinking_delta", block_delta, UPDATE_THOUGHT_CHUNK },
+	{ "text_start", block_start, UPDATE_AGENT_CHUNK },
+	{ "thinking_start", block_start, UPDATE_THOUGHT_CHUNK },
+	{ "text_end", block_end, UPDATE_AGENT_CHUNK },
+	{ "thinking_end", block_end, UPDATE_THOUGHT_CHUNK },
+	{ "toolcall_start", call_start, UPDATE_TOOL_CALL },
+	{ "toolcall_end", call_end, UPDATE_TOOL_CALL_UPDATE },
+};
+
+void pi_on_message_update(struct harness *h, const struct pi_record *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(deltas); i++) {
+		if (!jstr_is(r->delta[D_TYPE].v, deltas[i].type))
+			continue;
+		deltas[i].fn(h, r, deltas[i].kind);
+		return;
+	}
+}
+
+/* --- usage -------------------------------------------------------------------------------------------- */
+
+static char *text_of(struct slice object, const char *key)
+{
+	char *text = NULL;
+
+	return jstr_decode(jobj_get(object, key), 1024, &text) == 0 ? text : NULL;
+}
+
+/* Pi counts what was read from or written to a cache beside the input. */
+static void set_counts(struct harness_usage *u, struct slice usage, bool writes_cache)
+{
+	static const struct {
+		const char *key;
+		enum harness_count what;
+	} fields[] = {
+		{ "input", COUNT_INPUT },	   { "output", COUNT_OUTPUT },
+		{ "cacheRead", COUNT_CACHE_READ }, { "cacheWrite", COUNT_CACHE_WRITE },
+		{ "reasoning", COUNT_REASONING },  { "totalTokens", COUNT_TOTAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		harness_usage_set(u, fields[i].what, jobj_get(usage, fields[i].key));
+	if (u->has & (1u << COUNT_INPUT))
+		u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
+	/* the 0 of an API that does not tell */
+	if (!u->count[COUNT_CACHE_WRITE] && !writes_cache)
+		u->has &= ~(1u << COUNT_CACHE_WRITE);
+}
+
+void pi_usage(struct harness *h, struct slice usage, struct slice message, const char *source)
+{
+	struct slice cost = jobj_get(usage, "cost").raw;
+	struct harness_usage u = { .source = source };
+	_cleanup_(freep) char *model = text_of(message, "responseModel");
+	_cleanup_(freep) char *provider = text_of(message, "provider");
+	_cleanup_(freep) char *response = text_of(message, "responseId");
+	_cleanup_(freep) char *finish = text_of(message, "rawStopReason");
+
+	set_counts(&u, usage, jstr_is(jobj_get(message, "api"), "anthropic-messages"));
+	if (!u.count[COUNT_INPUT] && !u.count[COUNT_OUTPUT])
+		return;
+	/* 0 is what a model without prices costs */
+	u.has_cost = harness_cost_parse(jobj_get(cost, "total").raw, &u.cost) && u.cost > 0;
+	if (!model)
+		model = text_of(message, "model");
+	if (!model && h->now_model)
+		model = xstrdup(h->now_model);
+	u.model = model;
+	u.provider = provider && strcmp(provider, PI_PROVIDER) != 0 ? provider : NULL;
+	u.response_id = response;
+	u.finish_reason = finish;
+	h->host.ops->usage(h->host.ctx, &u);
+}
+
+/* --- the end of a message --------------------------------------------------------------------------- */
+
+/* What providers call it when they stop for what is being said; Pi makes errors of them. */
+static bool is_refusal(struct slice message)
+{
+	static const char *const words[] = { "refusal", "content_filter", "SAFETY",
+					     "PROHIBITED_CONTENT", "BLOCKLIST" };
+	_cleanup_(freep) char *raw = text_of(message, "rawStopReason");
+
+	for (size_t i = 0; raw && i < ARRAY_SIZE(words); i++)
+		if (strstr(raw, words[i]))
+			return true;
+	return false;
+}
+
+static void note_failure(struct harness *h, struct slice message)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(jobj_get(message, "errorMessage"), 64 * KIB, &text) < 0)
+		xstrset(&text, "");
+	pi_error_classify(text, &h->turn.error);
+	if (h->now_provider && strcmp(h->now_provider, PI_PROVIDER) != 0)
+		h->turn.error.provider = h->now_provider;
+	h->turn.stop = NULL;
+}
+
+static void note_stop(struct harness *h, struct slice message)
+{
+	static const struct {
+		const char *pi, *acp;
+	} reasons[] = {
+		{ "stop", "end_turn" },	    { "toolUse", "end_turn" },	{ "length", "max_tokens" },
+		{ "aborted", "cancelled" }, { "deferred", "end_turn" },
+	};
+	struct jval reason = jobj_get(message, "stopReason");
+
+	if (is_refusal(message)) {
+		h->turn.stop = "refusal";
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		if (!jstr_is(reason, reasons[i].pi))
+			continue;
+		h->turn.stop = reasons[i].acp;
+		return;
+	}
+	note_failure(h, message);
+}
+
+void pi_on_message_end(struct harness *h, const struct pi_record *r)
+{
+	struct slice message = r->m[M_MESSAGE].v.raw;
+	struct slice usage = jobj_get(message, "usage").raw;
+	struct jval role = jobj_get(message, "role");
+
+	if (jstr_is(role, "toolResult") && usage.n)
+		pi_usage(h, usage, SLICE("{}"), "message_end.toolResult.usage");
+	if (!jstr_is(role, "assistant"))
+		return;
+	pi_usage(h, usage, message, "message_end.message.usage");
+	note_stop(h, message);
+	if (h->turn.stop)
+		pi_ask_stats(h);
+}

@@ -1,0 +1,384 @@
+/* options.c - what can be chosen: model, thinking level, mode and approval as config options, and the slash commands. */
+#include "harnesses/pi/internal.h"
+
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define NAME_MAX_LEN 512
+
+struct choice {
+	const char *value, *name;
+};
+
+static const struct choice modes[] = { { "build", "Build" }, { "plan", "Plan" } };
+static const struct choice approvals[] = { { "ask", "Ask" },
+					   { "accept-edits", "Accept edits" },
+					   { "never", "Never ask" } };
+
+static void set_text(char **slot, struct jval v)
+{
+	char *text = NULL;
+
+	if (jstr_decode(v, NAME_MAX_LEN, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+/* --- the list ---------------------------------------------------------------------------------------- */
+
+static void begin_option(struct jw *w, const char *id, const char *name, const char *category,
+			 const char *current)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "id", id);
+	jw_str(w, "name", name);
+	jw_str(w, "category", category);
+	jw_str(w, "type", "select");
+	jw_str(w, "currentValue", current);
+	jw_arr(w, "options");
+}
+
+static void end_option(struct jw *w)
+{
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static void put_choice(struct jw *w, const char *value, const char *name)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "value", value);
+	jw_str(w, "name", name);
+	jw_end_obj(w);
+}
+
+static void put_choices(struct jw *w, const struct choice *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put_choice(w, c[i].value, c[i].name);
+}
+
+/* With a provider of ours the model's id alone, as the client named it; else Pi's "provider/id". */
+static char *model_value(const struct harness *h, const char *provider, const char *id)
+{
+	char *value;
+
+	if (h->own_provider && strcmp(provider, PI_PROVIDER) == 0)
+		return xstrdup(id);
+	if (asprintf(&value, "%s/%s", provider, id) < 0)
+		abort();
+	return value;
+}
+
+static void put_model(const struct harness *h, struct jw *w, struct slice model)
+{
+	_cleanup_(freep) char *id = NULL, *provider = NULL, *name = NULL, *value = NULL;
+
+	if (jstr_decode(jobj_get(model, "id"), NAME_MAX_LEN, &id) < 0 ||
+	    jstr_decode(jobj_get(model, "provider"), NAME_MAX_LEN, &provider) < 0)
+		return;
+	if (h->own_provider && strcmp(provider, PI_PROVIDER) != 0)
+		return;
+	if (jstr_decode(jobj_get(model, "name"), NAME_MAX_LEN, &name) < 0)
+		xstrset(&name, id);
+	value = model_value(h, provider, id);
+	put_choice(w, value, name);
+}
+
+static void put_models(const struct harness *h, struct jw *w)
+{
+	_cleanup_(freep) char *current = NULL;
+	struct jiter it;
+	struct jval v;
+
+	if (!h->now_model || !h->now_provider || !h->models)
+		return;
+	current = model_value(h, h->now_provider, h->now_model);
+	begin_option(w, "model", "Model", "model", current);
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->models) });
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			put_model(h, w, v.raw);
+	end_option(w);
+}
+
+static void put_levels(const struct harness *h, struct jw *w)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!h->now_level || !h->levels)
+		return;
+	begin_option(w, "thought_level", "Thinking", "thought_level", h->now_level);
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->levels) });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *level = NULL;
+
+		if (jstr_decode(v, 64, &level) == 0)
+			put_choice(w, level, level);
+	}
+	end_option(w);
+}
+
+void pi_options_put(struct harness *h, struct jw *w, const char *key)
+{
+	jw_arr(w, key);
+	put_models(h, w);
+	put_levels(h, w);
+	begin_option(w, "mode", "Mode", "mode", h->now_mode ? h->now_mode : modes[0].value);
+	put_choices(w, modes, ARRAY_SIZE(modes));
+	end_option(w);
+	begin_option(w, "approval", "Approval", "_approval",
+		     h->now_approval ? h->now_approval : approvals[0].value);
+	put_choices(w, approvals, ARRAY_SIZE(approvals));
+	end_option(w);
+	jw_end_arr(w);
+}
+
+/* The answer to the core's call, or an update when nobody asked. */
+void pi_options_done(struct harness *h, uint64_t token)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	if (!token)
+		jw_str(&w, "sessionUpdate", "config_option_update");
+	pi_options_put(h, &w, "configOptions");
+	jw_end_obj(&w);
+	if (token)
+		h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
+	else
+		pi_emit(h, UPDATE_CONFIG, &b);
+}
+
+/* --- what Pi says of itself --------------------------------------------------------------------------- */
+
+void pi_on_state(struct harness *h, struct slice data)
+{
+	struct slice model = jobj_get(data, "model").raw;
+
+	set_text(&h->now_level, jobj_get(data, "thinkingLevel"));
+	/* it has one of that name when it has none */
+	if (!model.n || jstr_is(jobj_get(model, "provider"), "unknown")) {
+		xstrset(&h->now_model, NULL);
+		return;
+	}
+	set_text(&h->now_model, jobj_get(model, "id"));
+	set_text(&h->now_provider, jobj_get(model, "provider"));
+}
+
+static void setting_failed(struct harness *h, uint64_t token, const struct rpc_msg *m)
+{
+	struct err e;
+	char text[200];
+
+	if (!token) {
+		pi_open_failed(h, "Pi did not tell its state");
+		return;
+	}
+	h->settings--;
+	pi_reply_error(m, text, sizeof(text));
+	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_REFUSED", "%s", text);
+	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+}
+
+static void setting_done(struct harness *h, uint64_t token)
+{
+	if (token)
+		h->settings--;
+	if (!token && h->phase == PI_OPENING)
+		pi_opened(h);
+	else
+		pi_options_done(h, token);
+}
+
+static void on_levels(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct jval levels;
+
+	if (!m)
+		return;
+	if (m->error.n) {
+		setting_failed(h, token, m);
+		return;
+	}
+	levels = jobj_get(m->result, "levels");
+	free(h->levels);
+	h->levels = levels.type == J_ARRAY ? xstrndup(levels.raw.p, levels.raw.n) : NULL;
+	setting_done(h, token);
+}
+
+static void on_state(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	if (m->error.n) {
+		setting_failed(h, token, m);
+		return;
+	}
+	pi_on_state(h, m->result);
+	if (pi_call(h, "get_available_thinking_levels", SLICE_NONE, on_levels, token) < 0)
+		setting_failed(h, token, m);
+}
+
+int pi_refresh(struct harness *h, uint64_t token)
+{
+	return pi_call(h, "get_state", SLICE_NONE, on_state, token);
+}
+
+void pi_on_level(struct harness *h, const struct pi_record *r)
+{
+	set_text(&h->now_level, jobj_get(r->line, "level"));
+	if (h->phase == PI_READY && !h->settings)
+		pi_options_done(h, 0);
+}
+
+/* --- set_config ---------------------------------------------------------------------------------------- */
+
+int pi_send_model(struct harness *h, const char *provider, const char *id, rpc_reply_fn fn,
+		  uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "provider", provider);
+	jw_str(&w, "modelId", id);
+	return pi_call(h, "set_model", buf_slice(&b), fn, tag);
+}
+
+static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	if (m->error.n || pi_refresh(h, token) < 0)
+		setting_failed(h, token, m);
+}
+
+/* The bridge has told what holds now before its command was answered. */
+static void on_bridge_set(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	if (m->error.n)
+		setting_failed(h, token, m);
+	else
+		setting_done(h, token);
+}
+
+static int set_model(struct harness *h, const char *id _unused_, const char *value, uint64_t token)
+{
+	_cleanup_(freep) char *provider = xstrdup(PI_PROVIDER);
+	const char *slash = strchr(value, '/');
+
+	if (!h->own_provider) {
+		if (!slash)
+			return -EINVAL;
+		free(provider);
+		provider = xstrndup(value, (size_t)(slash - value));
+		value = slash + 1;
+	}
+	return pi_send_model(h, provider, value, on_set, token);
+}
+
+static int set_level(struct harness *h, const char *id _unused_, const char *value, uint64_t token)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "level", value);
+	return pi_call(h, "set_thinking_level", buf_slice(&b), on_set, token);
+}
+
+static int set_in_bridge(struct harness *h, const char *id, const char *value, uint64_t token)
+{
+	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };
+	struct jw c = JW(&command), w = JW(&b);
+
+	buf_puts(&command, PI_SET_COMMAND " ");
+	jw_obj(&c, NULL);
+	jw_str(&c, id, value);
+	jw_end_obj(&c);
+	jw_slice(&w, "message", buf_slice(&command));
+	return pi_call(h, "prompt", buf_slice(&b), on_bridge_set, token);
+}
+
+static const struct {
+	const char *id;
+	int (*set)(struct harness *h, const char *id, const char *value, uint64_t token);
+} settable[] = {
+	{ "model", set_model },
+	{ "thought_level", set_level },
+	{ "mode", set_in_bridge },
+	{ "approval", set_in_bridge },
+};
+
+int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *value = NULL;
+	struct jw w = JW(&b);
+	struct jval id;
+	int r = -EINVAL;
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, NULL, params);
+	jw_end_obj(&w);
+	id = jobj_get(buf_slice(&b), "configId");
+	if (jstr_decode(jobj_get(buf_slice(&b), "value"), NAME_MAX_LEN, &value) < 0)
+		return err_field(e, "value", "FIELD_INVALID", "value must be a string");
+	for (size_t i = 0; i < ARRAY_SIZE(settable); i++)
+		if (jstr_is(id, settable[i].id))
+			r = settable[i].set(h, settable[i].id, value, token);
+	if (r == -EINVAL)
+		return err_field(e, "configId", "CONFIG_UNKNOWN", "Pi has no such option or value");
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
+	h->settings++;
+	return 0;
+}
+
+/* --- slash commands ------------------------------------------------------------------------------------- */
+
+static void put_command(struct jw *w, struct slice command)
+{
+	struct jval name = jobj_get(command, "name"), text = jobj_get(command, "description");
+	_cleanup_(freep) char *plain = NULL;
+
+	if (jstr_decode(name, NAME_MAX_LEN, &plain) < 0 || strcmp(plain, PI_SET_COMMAND + 1) == 0)
+		return;
+	jw_obj(w, NULL);
+	jw_raw(w, "name", name.raw);
+	jw_raw(w, "description", text.type == J_STRING ? text.raw : SLICE("\"\""));
+	jw_raw(w, "input", SLICE("{\"hint\":\"arguments\"}"));
+	jw_end_obj(w);
+}
+
+void pi_commands_emit(struct harness *h, struct slice commands)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "available_commands_update");
+	jw_arr(&w, "availableCommands");
+	if (jscan_value(commands, &v) == JSCAN_OK && jiter_init(&it, v))
+		while (jiter_next(&it, NULL, &v))
+			if (v.type == J_OBJECT)
+				put_command(&w, v.raw);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	pi_emit(h, UPDATE_COMMANDS, &b);
+}

@@ -1,0 +1,314 @@
+/*
+ * pi.c - drives `pi --mode rpc`: JSON lines both ways. Pi has no handshake; the answers to the opening commands are one. Records that
+ * are not in the table are data of no concern to us: Pi adds some every week.
+ */
+#include "harnesses/pi/internal.h"
+
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply_fn fn,
+	    uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
+	struct jw w = JW(&b);
+	char text[16];
+	int r;
+
+	if (!id)
+		return -EBUSY;
+	snprintf(text, sizeof(text), "%u", id);
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", text);
+	jw_str(&w, "type", type);
+	jw_raw(&w, NULL, members);
+	jw_end_obj(&w);
+	r = b.failed ? -E2BIG : h->host.ops->send(h->host.ctx, buf_slice(&b));
+	if (r < 0)
+		rpc_calls_drop(&h->calls, id);
+	return r;
+}
+
+void pi_emit(struct harness *h, enum harness_update kind, const struct buf *update)
+{
+	const struct harness_event ev = { .kind = kind, .update = buf_slice(update) };
+
+	if (!update->failed)
+		h->host.ops->event(h->host.ctx, &ev);
+}
+
+void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct jval v;
+
+	if (jscan_value(m->error, &v) != JSCAN_OK || jstr_decode(v, 64 * KIB, &text) < 0 || !*text)
+		xstrset(&text, "Pi refused without saying why");
+	snprintf(ret, size, "%s", text);
+	err_flatten(ret);
+}
+
+/* --- opening -------------------------------------------------------------------------------------- */
+
+void pi_open_failed(struct harness *h, const char *what)
+{
+	struct err e;
+
+	if (h->phase != PI_OPENING)
+		return;
+	h->phase = PI_FAILED;
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "%s", what);
+	h->host.ops->failed(h->host.ctx, &e);
+}
+
+static void on_commands(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	if (m && !m->error.n)
+		pi_commands_emit(ctx, jobj_get(m->result, "commands").raw);
+}
+
+void pi_opened(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_ready ready = { .native_id = h->session_id,
+				       .version = h->version,
+				       .caps = h->caps };
+	struct jw w = JW(&b);
+
+	if (h->phase != PI_OPENING)
+		return;
+	pi_options_put(h, &w, NULL);
+	ready.config_options = buf_slice(&b);
+	/* a session that was never prompted has nothing that could be lost */
+	ready.restored = h->opened == HARNESS_RESTORE && !h->lost;
+	h->phase = PI_READY;
+	h->host.ops->ready(h->host.ctx, &ready);
+	pi_call(h, "get_commands", SLICE_NONE, on_commands, 0);
+}
+
+static void on_opening_model(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	/* refused: the list of options then says what there is */
+	if (m && pi_refresh(ctx, 0) < 0)
+		pi_open_failed(ctx, "Pi does not read");
+}
+
+/* A taken up session keeps the model that it was last switched to. */
+static bool want_other_model(const struct harness *h)
+{
+	if (!h->own_provider || !h->model)
+		return false;
+	if (!h->now_provider || strcmp(h->now_provider, PI_PROVIDER) != 0)
+		return true;
+	return h->opened == HARNESS_NEW && strcmp(h->now_model, h->model) != 0;
+}
+
+static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct jval models;
+	int r;
+
+	if (!m)
+		return;
+	models = jobj_get(m->result, "models");
+	free(h->models);
+	h->models = models.type == J_ARRAY ? xstrndup(models.raw.p, models.raw.n) : NULL;
+	r = want_other_model(h) ? pi_send_model(h, PI_PROVIDER, h->model, on_opening_model, 0) :
+				  pi_refresh(h, 0);
+	if (r < 0)
+		pi_open_failed(h, "Pi does not read");
+}
+
+static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	char text[200];
+
+	if (!m)
+		return;
+	if (m->error.n) {
+		pi_reply_error(m, text, sizeof(text));
+		pi_open_failed(h, text);
+		return;
+	}
+	pi_on_state(h, m->result);
+	if (!slice_is(jobj_get(m->result, "messageCount").raw, "0"))
+		h->lost = false;
+	if (!h->version)
+		pi_open_failed(h, "Pi did not load the bridge extension");
+	else if (pi_call(h, "get_available_models", SLICE_NONE, on_models, 0) < 0)
+		pi_open_failed(h, "Pi does not read");
+}
+
+static int pi_start(struct harness *h, struct err *e)
+{
+	if (pi_call(h, "get_state", SLICE_NONE, on_first_state, 0) < 0)
+		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
+			       "Pi closed its input at once");
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------------------------------- */
+
+static void on_response(struct harness *h, const struct pi_record *r)
+{
+	struct jslot s[] = { { .key = "success" }, { .key = "data" }, { .key = "error" } };
+	struct rpc_msg m = { .kind = RPC_RESPONSE, .id = r->m[M_ID].v.raw };
+
+	if (r->m[M_ID].v.type != J_STRING || jscan_object(r->line, s, ARRAY_SIZE(s)) != JSCAN_OK)
+		return;
+	m.id = (struct slice){ m.id.p + 1, m.id.n - 2 };
+	m.result = s[1].v.raw;
+	if (s[0].v.type != J_TRUE)
+		m.error = s[2].v.type == J_STRING ? s[2].v.raw : SLICE("\"\"");
+	rpc_calls_reply(&h->calls, &m);
+}
+
+static const struct {
+	const char *type;
+	void (*fn)(struct harness *h, const struct pi_record *r);
+	bool in_turn; /* of no concern to a client when no prompt of its runs */
+} records[] = {
+	{ "message_update", pi_on_message_update, true },
+	{ "response", on_response, false },
+	{ "tool_execution_update", pi_on_tool_update, true },
+	{ "tool_execution_start", pi_on_tool_start, true },
+	{ "tool_execution_end", pi_on_tool_end, true },
+	{ "message_start", pi_on_message_start, true },
+	{ "message_end", pi_on_message_end, true },
+	{ "extension_ui_request", pi_on_dialog, false },
+	{ "agent_start", pi_on_agent_start, true },
+	{ "agent_settled", pi_on_settled, true },
+	{ "auto_retry_start", pi_on_retry, true },
+	{ "summarization_retry_scheduled", pi_on_retry, false },
+	{ "compaction_start", pi_on_compaction_start, false },
+	{ "compaction_end", pi_on_compaction_end, false },
+	{ "queue_update", pi_on_queue, false },
+	{ "session_info_changed", pi_on_title, false },
+	{ "thinking_level_changed", pi_on_level, false },
+	{ "extension_error", pi_on_extension_error, false },
+};
+
+static void dispatch(struct harness *h, const struct pi_record *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		if (!jstr_is(r->m[M_TYPE].v, records[i].type))
+			continue;
+		if (!records[i].in_turn || h->turn.running)
+			records[i].fn(h, r);
+		return;
+	}
+}
+
+/* Something may print before Pi has taken hold of its output. */
+static int not_a_record(struct harness *h, struct slice line, enum jscan_error why, struct err *e)
+{
+	if (h->phase == PI_OPENING && line.p[0] != '{' && h->banner_lines++ < PI_BANNER_LINES_MAX)
+		return 0;
+	return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+		       "Pi wrote a line that is not a record: %s", jscan_strerror(why));
+}
+
+static int pi_on_line(struct harness *h, struct slice line, struct err *e)
+{
+	struct pi_record r = {
+		.m = { [M_TYPE] = { .key = "type" },
+		       [M_ID] = { .key = "id" },
+		       [M_EVENT] = { .key = "assistantMessageEvent" },
+		       [M_MESSAGE] = { .key = "message" },
+		       [M_CALL] = { .key = "toolCallId" },
+		       [M_TOOL] = { .key = "toolName" },
+		       [M_ARGS] = { .key = "args" },
+		       [M_PARENT] = { .key = "parentToolCallId" },
+		       [M_RESULT] = { .key = "result" },
+		       [M_PARTIAL] = { .key = "partialResult" },
+		       [M_IS_ERROR] = { .key = "isError" } },
+		.delta = { [D_TYPE] = { .key = "type" },
+			   [D_INDEX] = { .key = "contentIndex" },
+			   [D_DELTA] = { .key = "delta" },
+			   [D_CONTENT] = { .key = "content" },
+			   [D_ID] = { .key = "id" },
+			   [D_TOOL] = { .key = "toolName" },
+			   [D_CALL] = { .key = "toolCall" } },
+	};
+	enum jscan_error why;
+
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (!line.n)
+		return 0;
+	r.line = line;
+	r.m[M_EVENT].sub = r.delta;
+	r.m[M_EVENT].nsub = D_COUNT;
+	why = jscan_object(line, r.m, M_COUNT);
+	if (why != JSCAN_OK)
+		return not_a_record(h, line, why, e);
+	dispatch(h, &r);
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+static struct harness *pi_open(const struct harness_def *def, const struct harness_req *req,
+			       const struct harness_host *host)
+{
+	struct harness *h = new0(struct harness);
+
+	h->host = *host;
+	h->caps = def->caps;
+	h->opened = req->mode;
+	h->own_provider = req->provider;
+	h->elicitation = req->elicitation;
+	h->session_id = xstrdup(req->native_id ? req->native_id : req->session_id);
+	h->cwd = xstrdup(req->cwd);
+	h->model = xstrdup(req->model);
+	if (req->mcp_servers.n)
+		h->mcp_servers = xstrndup(req->mcp_servers.p, req->mcp_servers.n);
+	rpc_calls_init(&h->calls);
+	list_init(&h->tool_calls);
+	list_init(&h->asks);
+	return h;
+}
+
+static struct harness *pi_free(struct harness *h)
+{
+	if (!h)
+		return NULL;
+	h->phase = PI_FAILED;
+	rpc_calls_done(&h->calls);
+	pi_asks_drop(h, false);
+	pi_calls_free(h);
+	free(h->session_id);
+	free(h->cwd);
+	free(h->model);
+	free(h->mcp_servers);
+	free(h->version);
+	free(h->now_model);
+	free(h->now_provider);
+	free(h->now_level);
+	free(h->now_mode);
+	free(h->now_approval);
+	free(h->models);
+	free(h->levels);
+	free(h);
+	return NULL;
+}
+
+const struct harness_ops harness_pi = {
+	.name = "pi",
+	.plan = pi_plan,
+	.open = pi_open,
+	.start = pi_start,
+	.on_line = pi_on_line,
+	.prompt = pi_prompt,
+	.cancel = pi_cancel,
+	.answer = pi_answer,
+	.set_config = pi_set_config,
+	.steer = pi_steer,
+	.on_timer = pi_on_timer,
+	.free = pi_free,
+};

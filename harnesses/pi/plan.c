@@ -1,0 +1,120 @@
+/* plan.c - how Pi is started: nothing fetched or reported, the project's own extensions off, the session's parameters in the
+ * environment, from where the bridge takes (and removes) them. */
+#include "harnesses/pi/internal.h"
+
+#include "base/file.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define AGENT_DIR ".pi/agent"
+#define BRIDGE_FILE ".acpd/bridge.mjs"
+#define ENV_CHUNK (96u * KIB) /* one variable may have 128 KiB */
+
+/* An error that lasts is told after 1.5 s; the provider's own clients do not retry beneath. */
+static const char settings[] =
+	"{\"retry\":{\"enabled\":true,\"maxRetries\":2,\"baseDelayMs\":500,\"maxAgentDelayMs\":4000,"
+	"\"provider\":{\"maxRetries\":0}},\"enableInstallTelemetry\":false,\"enableAnalytics\":false,"
+	"\"cacheWarming\":\"off\",\"defaultProjectTrust\":\"never\",\"extensions\":[\"-builtin:llama.cpp\"]}";
+
+static const struct {
+	const char *name, *value;
+} quiet_env[] = {
+	{ "PI_OFFLINE", "1" },
+	{ "PI_TELEMETRY", "0" },
+	{ "PI_SKIP_VERSION_CHECK", "1" },
+};
+
+static const char *const approvals[] = {
+	[APPROVAL_ASK] = "ask",
+	[APPROVAL_ACCEPT_EDITS] = "accept-edits",
+	[APPROVAL_NEVER] = "never",
+};
+
+static bool put_model(void *ctx, const char *model)
+{
+	jw_str(ctx, NULL, model);
+	return true;
+}
+
+static void put_provider(struct jw *w, const struct harness_provider *p)
+{
+	jw_obj(w, "provider");
+	jw_str(w, "api", p->api);
+	jw_str(w, "baseUrl", p->base_url);
+	jw_raw(w, "headers", p->headers);
+	jw_arr(w, "models");
+	harness_provider_each_model(p, put_model, w);
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+/* The value in pieces, cut between characters: each variable is decoded by itself. */
+static void put_chunks(struct harness_plan *plan, struct slice text)
+{
+	for (unsigned i = 0; text.n; i++) {
+		_cleanup_(freep) char *part = NULL;
+		char name[24];
+		size_t n = MIN(text.n, (size_t)ENV_CHUNK);
+
+		while (n < text.n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
+			n--;
+		part = xstrndup(text.p, n);
+		snprintf(name, sizeof(name), "ACPD_PI_%u", i);
+		harness_plan_env(plan, name, part);
+		text = (struct slice){ text.p + n, text.n - n };
+	}
+}
+
+static void plan_session(const struct harness_req *req, struct harness_plan *plan)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "approval", approvals[req->approval]);
+	jw_raw(&w, "dirs", req->additional_dirs);
+	jw_raw(&w, "mcp", req->mcp_servers);
+	jw_bool(&w, "elicitation", req->elicitation);
+	jw_str(&w, "system", req->system_prompt);
+	jw_bool(&w, "override", req->system_override);
+	if (req->provider)
+		put_provider(&w, req->provider);
+	jw_end_obj(&w);
+	put_chunks(plan, buf_slice(&b));
+	if (req->provider)
+		harness_plan_env(plan, PI_KEY_ENV, req->provider->key);
+}
+
+static int check_provider(const struct harness_provider *p, struct err *e)
+{
+	if (!p || p->model || p->models.n > 2)
+		return 0;
+	return err_field(e, "_meta.acpd.provider.model", "FIELD_MISSING",
+			 "Pi needs to be told which model the provider has");
+}
+
+int pi_plan(const struct harness_def *def, const struct harness_req *req, struct harness_plan *plan,
+	    struct err *e)
+{
+	_cleanup_(freep) char *bridge = file_join(req->home, BRIDGE_FILE);
+	_cleanup_(freep) char *dir = file_join(req->home, AGENT_DIR);
+	const char *const args[] = { "--mode",	     "rpc", "--session-id", req->session_id,
+				     "--no-approve", "-e",  bridge };
+	int r = check_provider(req->provider, e);
+
+	if (r < 0)
+		return r;
+	harness_plan_arg(plan, def->command);
+	for (char **a = def->args; a && *a; a++)
+		harness_plan_arg(plan, *a);
+	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
+		harness_plan_arg(plan, args[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(quiet_env); i++)
+		harness_plan_env(plan, quiet_env[i].name, quiet_env[i].value);
+	harness_plan_env(plan, "PI_CODING_AGENT_DIR", dir);
+	plan_session(req, plan);
+	harness_plan_file(plan, AGENT_DIR "/settings.json", settings);
+	harness_plan_file(plan, BRIDGE_FILE, pi_bridge);
+	return 0;
+}

@@ -1,0 +1,350 @@
+/* tools.c - tool executions as tool calls. What a tool is to a client stands in one table; MCP tools are named by their server. */
+#include "harnesses/pi/internal.h"
+
+#include "base/file.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#define TITLE_MAX 160
+
+struct tool {
+	const char *name, *kind;
+	const char *verb; /* put before the argument in the title */
+	const char *title_arg, *path_arg;
+};
+
+static const struct tool tools[] = {
+	{ "bash", "execute", "", "command", NULL },
+	{ "powershell", "execute", "", "command", NULL },
+	{ "read", "read", "Read ", "path", "path" },
+	{ "edit", "edit", "Edit ", "path", "path" },
+	{ "write", "edit", "Write ", "path", "path" },
+	{ "grep", "search", "Search ", "pattern", "path" },
+	{ "find", "search", "Find ", "pattern", "path" },
+	{ "ls", "search", "List ", "path", "path" },
+	{ "tool_search", "search", "Search tools ", "query", NULL },
+	{ "codemode", "execute", "Run script", NULL, NULL },
+	{ "ask_user", "other", "Ask: ", "question", NULL },
+};
+
+static const struct tool other_tool = { NULL, "other", "", NULL, NULL };
+
+static const struct tool *find_tool(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+		if (strcmp(tools[i].name, name) == 0)
+			return &tools[i];
+	return &other_tool;
+}
+
+/* --- names of MCP tools: mcp__<server>__<tool>, odd characters replaced ------------------------------------ */
+
+static bool same_but_odd(const char *name, const char *plain, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char c = isalnum((unsigned char)name[i]) ? name[i] : '_';
+
+		if (c != plain[i])
+			return false;
+	}
+	return true;
+}
+
+/* The server of this session whose name the tool's name holds; NULL: none. ret_tool: what follows. */
+static char *mcp_server(const struct harness *h, const char *name, const char **ret_tool)
+{
+	const char *rest = strncmp(name, "mcp__", 5) == 0 ? name + 5 : NULL;
+	struct jiter it;
+	struct jval v;
+
+	if (!rest || !h->mcp_servers ||
+	    !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->mcp_servers) }))
+		return NULL;
+	while (jiter_next(&it, NULL, &v)) {
+		char *server = NULL;
+		size_t n;
+
+		if (jstr_decode(jobj_get(v.raw, "name"), 1024, &server) < 0)
+			continue;
+		n = strlen(server);
+		if (strlen(rest) > n + 2 && same_but_odd(server, rest, n) &&
+		    strncmp(rest + n, "__", 2) == 0) {
+			*ret_tool = rest + n + 2;
+			return server;
+		}
+		free(server);
+	}
+	return NULL;
+}
+
+static bool describe_mcp(const struct harness *h, struct jw *w, const char *name)
+{
+	const char *tool = NULL;
+	_cleanup_(freep) char *server = mcp_server(h, name, &tool);
+	char text[TITLE_MAX];
+
+	if (!server)
+		return false;
+	snprintf(text, sizeof(text), "%s/%s", server, tool);
+	jw_str(w, "name", text);
+	snprintf(text, sizeof(text), "%s.%s", server, tool);
+	jw_str(w, "title", text);
+	return true;
+}
+
+/* --- members ------------------------------------------------------------------------------------------------ */
+
+static void put_title(struct jw *w, const struct tool *tool, const char *name, struct slice args)
+{
+	_cleanup_(freep) char *arg = NULL;
+	char title[TITLE_MAX];
+
+	if (!tool->title_arg || jstr_decode(jobj_get(args, tool->title_arg), PI_TEXT_MAX, &arg) < 0)
+		xstrset(&arg, "");
+	snprintf(title, sizeof(title), "%s%s", tool->verb, arg);
+	err_flatten(title);
+	jw_str(w, "title", *title ? title : name);
+}
+
+static void put_locations(const struct harness *h, struct jw *w, const struct tool *tool,
+			  struct slice args)
+{
+	_cleanup_(freep) char *path = NULL, *full = NULL;
+	struct jval line = jobj_get(args, "offset");
+	int64_t n;
+
+	if (!tool->path_arg || jstr_decode(jobj_get(args, tool->path_arg), 64 * KIB, &path) < 0)
+		return;
+	full = *path == '/' ? xstrdup(path) : file_join(h->cwd, path);
+	jw_arr(w, "locations");
+	jw_obj(w, NULL);
+	jw_str(w, "path", full);
+	if (jdec_int(line, &n) == 0 && n > 0 && n < UINT32_MAX)
+		jw_int(w, "line", n);
+	jw_end_obj(w);
+	jw_end_arr(w);
+}
+
+void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, struct jval args)
+{
+	_cleanup_(freep) char *text = NULL;
+	const struct tool *tool;
+
+	if (jstr_decode(name, 1024, &text) < 0 || !*text)
+		xstrset(&text, "tool");
+	tool = find_tool(text);
+	if (!describe_mcp(h, w, text)) {
+		jw_str(w, "name", text);
+		put_title(w, tool, text, args.raw);
+	}
+	jw_str(w, "kind", tool->kind);
+	if (args.type != J_OBJECT)
+		return;
+	put_locations(h, w, tool, args.raw);
+	jw_raw(w, "rawInput", args.raw);
+}
+
+static void put_parent(struct jw *w, struct jval parent)
+{
+	if (parent.type != J_STRING)
+		return;
+	jw_obj(w, "_meta");
+	jw_obj(w, "pi");
+	jw_raw(w, "parentToolCallId", parent.raw);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+void pi_put_diff(struct jw *w, struct slice diff)
+{
+	struct jslot s[] = { { .key = "path" }, { .key = "oldText" }, { .key = "newText" } };
+
+	if (jscan_object(diff, s, ARRAY_SIZE(s)) != JSCAN_OK || s[0].v.type != J_STRING ||
+	    s[2].v.type != J_STRING)
+		return;
+	jw_obj(w, NULL);
+	jw_str(w, "type", "diff");
+	jw_raw(w, "path", s[0].v.raw);
+	jw_raw(w, "oldText", s[1].v.type == J_STRING ? s[1].v.raw : SLICE("null"));
+	jw_raw(w, "newText", s[2].v.raw);
+	jw_end_obj(w);
+}
+
+/* Blocks that are ACP's as they stand: text and image. */
+static bool block_ok(struct slice block)
+{
+	if (jstr_is(jobj_get(block, "type"), "text"))
+		return jobj_get(block, "text").type == J_STRING;
+	return jstr_is(jobj_get(block, "type"), "image") &&
+	       jobj_get(block, "data").type == J_STRING &&
+	       jobj_get(block, "mimeType").type == J_STRING;
+}
+
+static void put_content(struct jw *w, const struct pi_call *call, struct slice result)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_arr(w, "content");
+	if (call && call->diff)
+		pi_put_diff(w, slice_of(call->diff));
+	if (jiter_init(&it, jobj_get(result, "content"))) {
+		while (jiter_next(&it, NULL, &v)) {
+			if (v.type != J_OBJECT || !block_ok(v.raw))
+				continue;
+			jw_obj(w, NULL);
+			jw_str(w, "type", "content");
+			jw_raw(w, "content", v.raw);
+			jw_end_obj(w);
+		}
+	}
+	jw_end_arr(w);
+}
+
+/* --- open calls ------------------------------------------------------------------------------------------- */
+
+static struct pi_call *find_call(struct harness *h, struct jval id)
+{
+	list_each(c, &h->tool_calls, struct pi_call, link)
+		if (jstr_is(id, c->id))
+			return c;
+	return NULL;
+}
+
+static struct pi_call *add_call(struct harness *h, struct jval id)
+{
+	struct pi_call *c = new0(struct pi_call);
+
+	if (jstr_decode(id, 4096, &c->id) < 0 || h->ntool_calls >= PI_CALLS_MAX) {
+		free(c->id);
+		free(c);
+		return NULL;
+	}
+	h->ntool_calls++;
+	list_add_tail(&h->tool_calls, &c->link);
+	return c;
+}
+
+static void call_free(struct harness *h, struct pi_call *c)
+{
+	h->ntool_calls--;
+	list_del(&c->link);
+	free(c->id);
+	free(c->diff);
+	free(c);
+}
+
+void pi_calls_free(struct harness *h)
+{
+	while (!list_empty(&h->tool_calls))
+		call_free(h, list_first(&h->tool_calls, struct pi_call, link));
+}
+
+static void begin_update(struct jw *w, enum harness_update kind, const char *id)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "sessionUpdate", harness_update_name(kind));
+	jw_str(w, "toolCallId", id);
+}
+
+/* --- events ----------------------------------------------------------------------------------------------- */
+
+static void emit_call(struct harness *h, struct jval id, struct jval name, struct jval args,
+		      struct jval parent, const char *status)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct pi_call *c = find_call(h, id);
+	enum harness_update kind = c ? UPDATE_TOOL_CALL_UPDATE : UPDATE_TOOL_CALL;
+	struct jw w = JW(&b);
+
+	if (!c)
+		c = add_call(h, id);
+	if (!c)
+		return;
+	begin_update(&w, kind, c->id);
+	jw_str(&w, "status", status);
+	pi_tool_describe(h, &w, name, args);
+	put_parent(&w, parent);
+	jw_end_obj(&w);
+	pi_emit(h, kind, &b);
+}
+
+void pi_tool_announce(struct harness *h, struct jval id, struct jval name)
+{
+	emit_call(h, id, name, (struct jval){ 0 }, (struct jval){ 0 }, "pending");
+}
+
+void pi_tool_arguments(struct harness *h, struct slice tool_call)
+{
+	emit_call(h, jobj_get(tool_call, "id"), jobj_get(tool_call, "name"),
+		  jobj_get(tool_call, "arguments"), (struct jval){ 0 }, "pending");
+}
+
+void pi_on_tool_start(struct harness *h, const struct pi_record *r)
+{
+	emit_call(h, r->m[M_CALL].v, r->m[M_TOOL].v, r->m[M_ARGS].v, r->m[M_PARENT].v,
+		  "in_progress");
+}
+
+/* partialResult is the output so far, so it replaces what was shown. */
+void pi_on_tool_update(struct harness *h, const struct pi_record *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct pi_call *c = find_call(h, r->m[M_CALL].v);
+	struct slice partial = r->m[M_PARTIAL].v.raw;
+	struct jw w = JW(&b);
+
+	if (!c || jobj_get(partial, "content").raw.n <= 2)
+		return;
+	begin_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
+	jw_str(&w, "status", "in_progress");
+	put_content(&w, c, partial);
+	jw_end_obj(&w);
+	pi_emit(h, UPDATE_TOOL_CALL_UPDATE, &b);
+}
+
+static bool has_failed(const struct pi_record *r)
+{
+	struct slice structured = jobj_get(r->m[M_RESULT].v.raw, "structuredContent").raw;
+	struct jval code = jobj_get(structured, "exit_code");
+
+	return r->m[M_IS_ERROR].v.type == J_TRUE ||
+	       (code.type == J_NUMBER && !slice_is(code.raw, "0"));
+}
+
+void pi_on_tool_end(struct harness *h, const struct pi_record *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct pi_call *c = find_call(h, r->m[M_CALL].v);
+	struct slice result = r->m[M_RESULT].v.raw;
+	struct jw w = JW(&b);
+
+	if (!c)
+		return;
+	begin_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
+	jw_str(&w, "status", has_failed(r) ? "failed" : "completed");
+	put_content(&w, c, result);
+	if (r->m[M_RESULT].v.type == J_OBJECT) {
+		/* its content is ours above */
+		jw_obj(&w, "rawOutput");
+		jw_members(&w, result, "content");
+		jw_end_obj(&w);
+	}
+	put_parent(&w, r->m[M_PARENT].v);
+	jw_end_obj(&w);
+	pi_emit(h, UPDATE_TOOL_CALL_UPDATE, &b);
+	call_free(h, c);
+}
+
+void pi_tool_diff(struct harness *h, struct slice message)
+{
+	struct pi_call *c = find_call(h, jobj_get(message, "toolCallId"));
+
+	if (!c)
+		return;
+	free(c->diff);
+	c->diff = xstrndup(message.p, message.n);
+}

@@ -1,0 +1,282 @@
+/*
+ * turn.c - a prompt from its sending to its end. The end is agent_settled: agent_end can be followed by a retry, a compaction or queued
+ * messages. A prompt that an extension's command handled has no run and ends with its answer. The numbers of the last call's context come
+ * in an answer of their own, which the end waits for, but not long.
+ */
+#include "harnesses/pi/internal.h"
+
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define STATS_WAIT_MS 500
+
+/* --- the end ---------------------------------------------------------------------------------------- */
+
+static void finish(struct harness *h, const struct harness_turn_end *end)
+{
+	h->turn.running = false;
+	pi_asks_drop(h, true);
+	pi_calls_free(h);
+	h->host.ops->timer(h->host.ctx, 0);
+	h->host.ops->turn_end(h->host.ctx, end);
+}
+
+static void finish_settled(struct harness *h)
+{
+	const struct pi_turn *t = &h->turn;
+	struct harness_turn_end end = { .stop_reason = t->stop };
+
+	if (t->cancelled || t->aborted)
+		end.stop_reason = "cancelled";
+	end.failed = !end.stop_reason;
+	if (end.failed)
+		end.error = t->error;
+	finish(h, &end);
+}
+
+void pi_on_settled(struct harness *h, const struct pi_record *r)
+{
+	h->turn.settled = true;
+	h->turn.aborted = jobj_get(r->line, "aborted").type == J_TRUE;
+	if (h->stats_open && !h->turn.aborted && !h->turn.cancelled)
+		h->host.ops->timer(h->host.ctx, STATS_WAIT_MS);
+	else
+		finish_settled(h);
+}
+
+void pi_on_timer(struct harness *h)
+{
+	if (h->turn.running && h->turn.settled)
+		finish_settled(h);
+}
+
+/* --- context gauge ------------------------------------------------------------------------------------ */
+
+static void emit_stats(struct harness *h, struct slice data)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice context = jobj_get(data, "contextUsage").raw;
+	struct jval cost = jobj_get(data, "cost");
+	int64_t used, size, amount;
+	struct jw w = JW(&b);
+
+	if (jdec_int(jobj_get(context, "tokens"), &used) < 0 || used < 0 ||
+	    jdec_int(jobj_get(context, "contextWindow"), &size) < 0 || size <= 0)
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "usage_update");
+	jw_int(&w, "used", used);
+	jw_int(&w, "size", size);
+	/* 0 is what a model without prices costs */
+	if (cost.type == J_NUMBER && harness_cost_parse(cost.raw, &amount) && amount > 0) {
+		jw_obj(&w, "cost");
+		jw_raw(&w, "amount", cost.raw);
+		jw_str(&w, "currency", "USD");
+		jw_end_obj(&w);
+	}
+	jw_end_obj(&w);
+	pi_emit(h, UPDATE_USAGE, &b);
+}
+
+static void on_stats(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	h->stats_open = false;
+	if (!m)
+		return;
+	if (!m->error.n)
+		emit_stats(h, m->result);
+	if (h->stats_stale)
+		pi_ask_stats(h);
+	if (!h->stats_open && h->turn.running && h->turn.settled)
+		finish_settled(h);
+}
+
+void pi_ask_stats(struct harness *h)
+{
+	h->stats_stale = h->stats_open;
+	if (!h->stats_open)
+		h->stats_open = pi_call(h, "get_session_stats", SLICE_NONE, on_stats, 0) >= 0;
+}
+
+/* --- what the client says ------------------------------------------------------------------------------- */
+
+static void add_text(struct buf *b, struct jval v)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(v, PI_TEXT_MAX, &text) == 0)
+		buf_puts(b, text);
+}
+
+static void add_resource(struct buf *b, struct slice block)
+{
+	struct slice resource = jobj_get(block, "resource").raw;
+
+	if (jobj_get(resource, "text").type != J_STRING)
+		return;
+	buf_puts(b, "<resource uri=\"");
+	add_text(b, jobj_get(resource, "uri"));
+	buf_puts(b, "\">\n");
+	add_text(b, jobj_get(resource, "text"));
+	buf_puts(b, "\n</resource>");
+}
+
+static void add_link(struct buf *b, struct slice block)
+{
+	buf_putc(b, '[');
+	add_text(b, jobj_get(block, "name"));
+	buf_puts(b, "](");
+	add_text(b, jobj_get(block, "uri"));
+	buf_putc(b, ')');
+}
+
+static void add_block(struct buf *text, struct jw *images, struct slice block)
+{
+	struct jval type = jobj_get(block, "type");
+
+	if (jstr_is(type, "image")) {
+		jw_obj(images, NULL);
+		jw_str(images, "type", "image");
+		jw_raw(images, "data", jobj_get(block, "data").raw);
+		jw_raw(images, "mimeType", jobj_get(block, "mimeType").raw);
+		jw_end_obj(images);
+		return;
+	}
+	if (buf_len(text))
+		buf_putc(text, '\n');
+	if (jstr_is(type, "text"))
+		add_text(text, jobj_get(block, "text"));
+	else if (jstr_is(type, "resource"))
+		add_resource(text, block);
+	else if (jstr_is(type, "resource_link"))
+		add_link(text, block);
+}
+
+/* The bridge's command is the adapter's alone: behind a space it is text for the model. */
+static void keep_from_bridge(struct buf *text)
+{
+	_cleanup_(buf_done) struct buf spaced = { 0 };
+
+	if (!slice_starts(buf_slice(text), PI_SET_COMMAND))
+		return;
+	buf_putc(&spaced, ' ');
+	buf_add_slice(&spaced, buf_slice(text));
+	buf_reset(text);
+	buf_add_slice(text, buf_slice(&spaced));
+}
+
+/* message and images as members of a command. */
+static int put_content(struct buf *members, struct slice content)
+{
+	_cleanup_(buf_done) struct buf text = { 0 }, images = { 0 };
+	struct jw w = JW(members), list = JW(&images);
+	struct jval v = { J_ARRAY, content };
+	struct jiter it;
+
+	jw_arr(&list, NULL);
+	if (jiter_init(&it, v))
+		while (jiter_next(&it, NULL, &v))
+			if (v.type == J_OBJECT)
+				add_block(&text, &list, v.raw);
+	jw_end_arr(&list);
+	keep_from_bridge(&text);
+	jw_slice(&w, "message", buf_slice(&text));
+	if (images.len > 2)
+		jw_raw(&w, "images", buf_slice(&images));
+	return text.failed || images.failed ? -E2BIG : 0;
+}
+
+static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+	struct harness_turn_end end = { .stop_reason = "end_turn" };
+	char text[256];
+
+	if (!m || !h->turn.running)
+		return;
+	if (m->error.n) {
+		pi_reply_error(m, text, sizeof(text));
+		end.failed = true;
+		pi_error_classify(text, &end.error);
+		/* it never reached a provider */
+		if (strcmp(end.error.cls, "provider") == 0)
+			end.error = (struct turn_error){ .cls = "harness_error" };
+		snprintf(end.error.message, sizeof(end.error.message), "%s", text);
+		finish(h, &end);
+	} else if (jstr_is(jobj_get(m->result, "disposition"), "handled")) {
+		finish(h, &end);
+	}
+}
+
+int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = put_content(&b, content);
+
+	h->turn = (struct pi_turn){ .running = true };
+	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
+	h->turn.error.cls = "harness_error";
+	if (r == 0)
+		r = pi_call(h, "prompt", buf_slice(&b), on_prompted, 0);
+	if (r == 0)
+		return 0;
+	h->turn.running = false;
+	return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
+}
+
+/* --- steering and cancel ---------------------------------------------------------------------------------- */
+
+static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (m)
+		h->host.ops->reply(h->host.ctx, token,
+				   m->error.n ? SLICE("{\"outcome\":\"failed\"}") :
+						SLICE("{\"outcome\":\"injected\"}"),
+				   NULL);
+}
+
+int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = put_content(&b, content);
+
+	if (r == 0)
+		r = pi_call(h, "steer", buf_slice(&b), on_steered, token);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
+	return 0;
+}
+
+static void on_aborted(void *ctx _unused_, uint64_t tag _unused_, const struct rpc_msg *m _unused_)
+{
+	/* agent_settled tells */
+}
+
+static void send_abort(struct harness *h)
+{
+	/* an abort alone would go on with what is queued */
+	pi_call(h, "clear_queue", SLICE_NONE, on_aborted, 0);
+	pi_call(h, "abort", SLICE_NONE, on_aborted, 0);
+}
+
+void pi_cancel(struct harness *h)
+{
+	if (!h->turn.running || h->turn.cancelled)
+		return;
+	h->turn.cancelled = true;
+	send_abort(h);
+}
+
+/* An abort that came before the run began has aborted nothing. */
+void pi_on_agent_start(struct harness *h, const struct pi_record *r _unused_)
+{
+	if (h->turn.cancelled)
+		send_abort(h);
+}
