@@ -49,7 +49,7 @@ const literal = (value) => value.replaceAll("$", "$$$$").replace(/^!/, "$!");
 // --- provider and MCP servers ------------------------------------------------------------------
 
 const builtin = (id, catalog) => getBuiltinModel(catalog, id.slice(id.lastIndexOf("/") + 1));
-const inCatalog = ({ api, models }) => builtin(models[0], APIS[api].catalog) !== undefined;
+const inCatalog = ({ api, models }) => builtin(models[0] ?? "", APIS[api].catalog) !== undefined;
 
 // Prices are left out: what a gateway charges is not in Pi's catalog. A model that is not in it may think, if told to.
 function modelOf(id, catalog) {

@@ -53,6 +53,7 @@ struct pi_turn {
 	struct turn_error error;
 	char message_id[40];
 	bool block_seen; /* the current block has had a delta */
+	bool gap;	 /* a paragraph's end is held back, more may follow */
 };
 
 struct harness {

@@ -50,13 +50,20 @@ static void emit_chunk(struct harness *h, enum harness_update kind, struct jval 
 static void block_start(struct harness *h, const struct pi_record *r _unused_,
 			enum harness_update kind _unused_)
 {
-	h->turn.block_seen = false;
+	h->turn.block_seen = h->turn.gap = false;
 }
 
 static void block_delta(struct harness *h, const struct pi_record *r, enum harness_update kind)
 {
+	struct jval gap = { J_STRING, SLICE("\"\\n\\n\"") };
+
 	h->turn.block_seen = true;
-	emit_chunk(h, kind, r->delta[D_DELTA].v);
+	/* what Pi puts between two thoughts comes behind the last one too, and the block's end takes it back */
+	if (h->turn.gap)
+		emit_chunk(h, kind, gap);
+	h->turn.gap = kind == UPDATE_THOUGHT_CHUNK && slice_eq(r->delta[D_DELTA].v.raw, gap.raw);
+	if (!h->turn.gap)
+		emit_chunk(h, kind, r->delta[D_DELTA].v);
 }
 
 /* Its content is what the deltas said, unless there were none. */
