@@ -67,7 +67,7 @@ struct harness {
 	char *now_model, *now_provider, *now_level, *now_mode, *now_approval;
 	char *models, *levels; /* raw arrays */
 	unsigned settings;     /* set_config calls that wait */
-	bool stats_open, stats_stale;
+	bool stats_open, stats_stale, queued;
 	unsigned banner_lines;
 	struct rpc_calls calls;
 	struct list tool_calls, asks;

@@ -113,14 +113,19 @@ static void put_raw_or(struct jw *w, const char *key, struct jval v, enum jtype 
 void pi_on_queue(struct harness *h, const struct pi_record *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval steering = jobj_get(r->line, "steering"), later = jobj_get(r->line, "followUp");
+	bool queued = steering.raw.n > 2 || later.raw.n > 2, before = h->queued;
 	struct jw w = JW(&b);
 
+	h->queued = queued;
+	if (!queued && !before)
+		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", "session_info_update");
 	jw_obj(&w, "_meta");
 	jw_obj(&w, "pi");
-	put_raw_or(&w, "steering", jobj_get(r->line, "steering"), J_ARRAY, SLICE("[]"));
-	put_raw_or(&w, "followUp", jobj_get(r->line, "followUp"), J_ARRAY, SLICE("[]"));
+	put_raw_or(&w, "steering", steering, J_ARRAY, SLICE("[]"));
+	put_raw_or(&w, "followUp", later, J_ARRAY, SLICE("[]"));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);

@@ -88,7 +88,8 @@ static void on_stats(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 	h->stats_open = false;
 	if (!m)
 		return;
-	if (!m->error.n)
+	/* a cancelled turn does not wait for it */
+	if (!m->error.n && h->turn.running)
 		emit_stats(h, m->result);
 	if (h->stats_stale)
 		pi_ask_stats(h);
