@@ -258,6 +258,25 @@ function registerAskUser(pi) {
 	});
 }
 
+// --- what was switched at run time -------------------------------------------------------------------
+
+// A restart does not loosen what the client has tightened. The file lies where commands of the model could write, so what it says
+// more freely than the session does is not believed.
+const STRICT = ["never", "accept-edits", "ask"];
+
+function restoreState(file, state) {
+	try {
+		const { mode, approval } = JSON.parse(fs.readFileSync(file, "utf8"));
+
+		if (mode === "plan")
+			state.mode = mode;
+		if (STRICT.indexOf(approval) > STRICT.indexOf(state.approval))
+			state.approval = approval;
+	} catch {
+		// never switched
+	}
+}
+
 // --- the extension ---------------------------------------------------------------------------------
 
 function addSystemPrompt(options, { system, override, dirs }, mode) {
@@ -279,7 +298,9 @@ export default function (pi) {
 	const tell = (ctx, message) => ctx.ui.setStatus("acpd", JSON.stringify(message));
 	// Pi writes a session file with the first answer: without this note a session that has lost it looks like a new one
 	const note = path.join(process.env.PI_CODING_AGENT_DIR, "acpd-prompted");
+	const switched = path.join(process.env.PI_CODING_AGENT_DIR, "acpd-state.json");
 
+	restoreState(switched, state);
 	if (provider)
 		registerProvider(pi, provider, key);
 	registerMcp(pi, mcp, failures);
@@ -313,6 +334,7 @@ export default function (pi) {
 			const { mode = state.mode, approval = state.approval } = JSON.parse(args);
 
 			Object.assign(state, { mode, approval });
+			fs.writeFileSync(switched, JSON.stringify({ mode, approval }));
 			tell(ctx, { type: "set", mode, approval });
 		},
 	});
