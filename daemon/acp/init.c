@@ -1,7 +1,6 @@
 /* init.c - initialize, authenticate, and our own status call. */
 #include "acp/internal.h"
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -83,7 +82,8 @@ static void put_features(struct jw *w)
 	static const char *const features[] = { "seq",	     "gap",	 "detached",	 "turnEnd",
 						"promptKey", "whenBusy", "whenDetached", "env",
 						"provider",  "status",	 "model",	 "mode",
-						"policy",    "budgets",	 "usage",	 "fork" };
+						"policy",    "budgets",	 "usage",	 "fork",
+						"events" };
 
 	jw_obj(w, "features");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
@@ -174,22 +174,7 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 
 static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
 {
-	struct session_info info;
-	struct jw *w = ctx;
-	char when[CLOCK_ISO_SIZE];
-
-	session_describe(s, &info);
-	jw_obj(w, NULL);
-	jw_str(w, "sessionId", info.id);
-	jw_str(w, "harness", info.harness);
-	jw_str(w, "state", info.state);
-	jw_uint(w, "seq", info.last_seq);
-	jw_uint(w, "turn", session_running(s));
-	jw_uint(w, "turns", info.turns);
-	jw_uint(w, "queued", info.queued);
-	jw_uint(w, "watchers", info.watchers);
-	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
-	jw_end_obj(w);
+	session_put_status(ctx, NULL, s);
 	return true;
 }
 
@@ -209,7 +194,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jw_str(&w, "incarnation", c->srv->incarnation);
 	jw_arr(&w, "sessions");
 	if (s)
-		put_status(&w, s, 0);
+		session_put_status(&w, NULL, s);
 	else
 		store_each(c->srv->store, 0, put_status, &w);
 	jw_end_arr(&w);

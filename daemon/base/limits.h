@@ -30,6 +30,8 @@
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define HTTP_HEADERS_MAX 16384
+#define HTTP_PATH_MAX 2048
+#define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define SHUTDOWN_GRACE_MS 8000          /* all harness stops together; then SIGKILL and exit */
 
 /* Sessions */

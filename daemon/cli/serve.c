@@ -51,7 +51,9 @@ static void on_stopped(void *ctx)
 	struct daemon *d = ctx;
 
 	d->stopped = true;
-	loop_timer_set(d->loop, &d->linger, acp_server_count(d->acp) ? 300 : 1, on_linger_over, d);
+	loop_timer_set(d->loop, &d->linger,
+		       acp_server_count(d->acp) || net_server_busy(d->net) ? 300 : 1,
+		       on_linger_over, d);
 }
 
 static void on_grace_over(void *ctx)
@@ -233,7 +235,8 @@ static int build_net(struct daemon *d, struct err *e)
 	if (c->token_file && gate_load(d->gate, c->token_file, e) < 0)
 		return -EINVAL;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
-	d->http = (struct http_context){ .store = d->store,
+	d->http = (struct http_context){ .loop = d->loop,
+					 .store = d->store,
 					 .procs = d->procs,
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };

@@ -1,25 +1,27 @@
 #include "http/endpoints.h"
 
 #include "base/clock.h"
+#include "http/handlers.h"
 #include "json/jenc.h"
 
 #include <stdio.h>
 
-typedef void (*route_fn)(const struct http_context *ctx, struct http_reply *ret);
+typedef void (*route_fn)(const struct http_call *c, struct http_reply *ret);
 
 struct route {
-	const char *method, *path;
+	const char *method, *path; /* path: a pattern of http/route.h */
 	bool open;
 	route_fn fn;
 };
 
-static void get_health(const struct http_context *ctx _unused_, struct http_reply *ret)
+static void get_health(const struct http_call *c _unused_, struct http_reply *ret)
 {
 	buf_puts(&ret->body, "{\"status\":\"ok\"}");
 }
 
-static void get_ready(const struct http_context *ctx, struct http_reply *ret)
+static void get_ready(const struct http_call *c, struct http_reply *ret)
 {
+	const struct http_context *ctx = c->ctx;
 	struct jw w = JW(&ret->body);
 
 	jw_obj(&w, NULL);
@@ -40,8 +42,9 @@ static void metric(struct buf *b, const char *name, const char *type, const char
 		   type, name, (unsigned long long)value);
 }
 
-static void get_metrics(const struct http_context *ctx, struct http_reply *ret)
+static void get_metrics(const struct http_call *c, struct http_reply *ret)
 {
+	const struct http_context *ctx = c->ctx;
 	struct store_totals t;
 
 	store_totals(ctx->store, &t);
@@ -65,13 +68,18 @@ static const struct route routes[] = {
 	{ "GET", "/health", true, get_health },
 	{ "GET", "/ready", false, get_ready },
 	{ "GET", "/metrics", false, get_metrics },
+	{ "GET", "/v1/sessions", false, http_get_sessions },
+	{ "GET", "/v1/sessions/{}", false, http_get_session },
+	{ "GET", "/v1/sessions/{}/events", false, http_get_events },
+	{ "GET", "/v1/usage", false, http_get_usage },
 };
 
-static const struct route *find_route(const char *method, const char *path, const char **allow)
+static const struct route *find_route(const char *method, const char *path, struct slice *params,
+				      const char **allow)
 {
 	*allow = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		if (strcmp(routes[i].path, path) != 0)
+		if (!route_match(routes[i].path, path, params))
 			continue;
 		if (strcmp(routes[i].method, method) == 0 ||
 		    (strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0))
@@ -83,10 +91,19 @@ static const struct route *find_route(const char *method, const char *path, cons
 
 bool http_route_open(const char *method, const char *path)
 {
+	struct slice params[ROUTE_PARAMS_MAX];
 	const char *allow;
-	const struct route *r = find_route(method, path, &allow);
+	const struct route *r = find_route(method, path, params, &allow);
 
 	return r && r->open;
+}
+
+void http_reply_header(struct http_reply *ret, const char *name, const char *value)
+{
+	if (ret->nheaders == HTTP_REPLY_HEADERS)
+		return;
+	ret->headers[ret->nheaders].name = name;
+	snprintf(ret->headers[ret->nheaders++].value, sizeof(ret->headers[0].value), "%s", value);
 }
 
 void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message)
@@ -103,18 +120,33 @@ void http_reply_error(struct http_reply *ret, int status, const char *reason, co
 	jw_end_obj(&w);
 }
 
-void http_respond(const struct http_context *ctx, const char *method, const char *path,
+bool http_query(const struct http_call *c, const struct query_field *fields, void *ret,
+		struct http_reply *reply)
+{
+	struct err e = { 0 };
+
+	if (query_decode(c->rq->query, c->rq->nquery, fields, ret, &e) == 0)
+		return true;
+	http_reply_error(reply, 400, e.reason, e.msg);
+	return false;
+}
+
+void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret)
 {
+	struct http_call c = { .ctx = ctx, .rq = rq };
 	const struct route *r;
+	const char *allow;
 
 	*ret = (struct http_reply){ .status = 200, .content_type = "application/json" };
-	r = find_route(method, path, &ret->allow);
-	if (r)
-		r->fn(ctx, ret);
-	else if (ret->allow)
+	r = find_route(rq->method, rq->path, c.params, &allow);
+	if (r) {
+		r->fn(&c, ret);
+	} else if (allow) {
 		http_reply_error(ret, 405, "METHOD_NOT_ALLOWED",
 				 "this resource has no such method");
-	else
+		http_reply_header(ret, "Allow:", allow);
+	} else {
 		http_reply_error(ret, 404, "NOT_FOUND", "there is no such resource");
+	}
 }

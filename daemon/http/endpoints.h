@@ -1,18 +1,20 @@
 /*
  * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token before it
- * calls http_respond, and writes the reply.
+ * calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream gives it.
  *
  * GET /health is open and free of state: it answers while the daemon is unclaimed and says only that it lives. Everything
- * else needs the token.
+ * else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
  */
 #pragma once
 
 #include "base/buf.h"
+#include "http/stream.h"
 #include "session/session.h"
 
 #include <stdbool.h>
 
 struct http_context {
+	struct loop *loop;
 	struct store *store;
 	struct proc_host *procs;
 	const char *incarnation;
@@ -20,17 +22,32 @@ struct http_context {
 	uint64_t started_ms; /* monotonic */
 };
 
+struct http_request {
+	const char *method, *path; /* decoded */
+	const struct slice *query; /* items of the query, see http/query.h */
+	size_t nquery;
+	struct slice accept, last_event_id; /* headers; empty if absent */
+};
+
+#define HTTP_REPLY_HEADERS 3
+
 struct http_reply {
 	int status;
 	const char *content_type;
-	const char *allow; /* 405: the methods that exist, else NULL */
+	struct {
+		const char *name; /* as "Allow:" */
+		char value[64];
+	} headers[HTTP_REPLY_HEADERS];
+	unsigned nheaders;
 	struct buf body;
+	struct http_stream *stream; /* owned by whoever has the reply; NULL: body is all */
 };
 
 /* True if the route may be asked without a token. */
 bool http_route_open(const char *method, const char *path);
-/* Fills ret whatever is asked; the caller frees body. */
-void http_respond(const struct http_context *ctx, const char *method, const char *path,
+/* Fills ret whatever is asked; the caller frees body and stream. */
+void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret);
 /* {"error":{"reason","message"}} */
 void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message);
+void http_reply_header(struct http_reply *ret, const char *name, const char *value);

@@ -1,6 +1,5 @@
 #include "net/control.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -27,25 +26,7 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 
 static bool put_session(void *ctx, struct session *s, uint64_t number _unused_)
 {
-	struct session_info info;
-	struct jw *w = ctx;
-	char when[CLOCK_ISO_SIZE];
-
-	session_describe(s, &info);
-	jw_obj(w, NULL);
-	jw_str(w, "sessionId", info.id);
-	jw_str(w, "harness", info.harness);
-	jw_str(w, "state", info.state);
-	jw_str(w, "cwd", info.cwd);
-	jw_str(w, "title", info.title);
-	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
-	jw_uint(w, "seq", info.last_seq);
-	jw_uint(w, "turns", info.turns);
-	jw_uint(w, "queued", info.queued);
-	jw_uint(w, "watchers", info.watchers);
-	if (info.pid)
-		jw_int(w, "pid", info.pid);
-	jw_end_obj(w);
+	session_put_status(ctx, NULL, s);
 	return true;
 }
 

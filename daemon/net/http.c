@@ -3,31 +3,54 @@
 
 #include "base/limits.h"
 #include "base/util.h"
+#include "http/query.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
 #define HEAD_BYTES 2048
+#define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
+
+static int put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
+		      unsigned char *end)
+{
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+					   (const unsigned char *)value, (int)strlen(value), p,
+					   end);
+}
+
+/* What every reply begins with. lws says "Connection: close" where the length is unknown, and closes; chunks need neither. */
+static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
+		      unsigned char *end)
+{
+	if (!chunked)
+		return lws_add_http_common_headers(
+			wsi, (unsigned)r->status, r->content_type,
+			r->stream ? LWS_ILLEGAL_HTTP_CONTENT_LEN : buf_len(&r->body), p, end);
+	return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
+	       put_header(wsi, "content-type:", r->content_type, p, end) ||
+	       put_header(wsi, "transfer-encoding:", "chunked", p, end);
+}
 
 /* Lays the head out at p (behind LWS_PRE). -1: it does not fit. */
-static int put_head(struct lws *wsi, const struct http_reply *r, const char *extra_header,
-		    const char *extra_value, unsigned char **p, unsigned char *end)
+static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
+		    unsigned char *end)
 {
-	if (lws_add_http_common_headers(wsi, (unsigned)r->status, r->content_type,
-					buf_len(&r->body), p, end))
+	if (put_status(wsi, r, chunked, p, end))
 		return -1;
-	if (extra_header && lws_add_http_header_by_name(wsi, (const unsigned char *)extra_header,
-							(const unsigned char *)extra_value,
-							(int)strlen(extra_value), p, end))
-		return -1;
+	for (unsigned i = 0; i < r->nheaders; i++)
+		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
+			return -1;
 	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
 }
 
-static int write_head(struct lws *wsi, const struct http_reply *r, const char *extra_header,
-		      const char *extra_value)
+static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 {
 	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start;
 
-	if (put_head(wsi, r, extra_header, extra_value, &p, head + sizeof(head) - 1) < 0)
+	if (put_head(wsi, r, chunked, &p, head + sizeof(head) - 1) < 0)
 		return -1;
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
@@ -41,7 +64,9 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 	struct http_reply r = { 0 };
 
 	http_reply_error(&r, status, reason, message);
-	if (put_head(wsi, &r, extra_header, extra_value, &p, out + sizeof(out) - 1) == 0) {
+	if (extra_header)
+		http_reply_header(&r, extra_header, extra_value);
+	if (put_head(wsi, &r, false, &p, out + sizeof(out) - 1) == 0) {
 		size_t room = (size_t)(out + sizeof(out) - p), n = head_only ? 0 : buf_len(&r.body);
 
 		if (n <= room) {
@@ -79,57 +104,235 @@ static int transaction_over(struct peer *p, struct lws *wsi)
 	return p->no_keepalive || lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
-int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
+/* --- the request ------------------------------------------------------------------------------------- */
+
+/* The text of a request's query and headers, as lws decoded it. */
+struct request_text {
+	char path[HTTP_PATH_MAX], accept[512], last_id[64];
+	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
+	struct slice items[QUERY_ITEMS_MAX];
+};
+
+/* More items than fit are no loss: no route knows so many names, and none may come twice. */
+static size_t take_query(struct net_server *n, struct lws *wsi, struct request_text *t)
 {
-	char path[256] = "", *uri = NULL;
-	struct http_reply r;
-	const char *method;
+	size_t count = 0, used = 0;
+	int len;
+
+	for (int i = 0; count < QUERY_ITEMS_MAX; i++) {
+		len = lws_hdr_copy_fragment(wsi, t->query + used, (int)(sizeof(t->query) - used),
+					    WSI_TOKEN_HTTP_URI_ARGS, i);
+		if (len < 0)
+			break;
+		t->items[count] = (struct slice){ t->query + used, (size_t)len };
+		used += (size_t)len + 1;
+		if (!gate_query_token(n->gate) || !slice_starts(t->items[count], "token="))
+			count++;
+	}
+	return count;
+}
+
+static struct slice custom_header(struct lws *wsi, const char *name_colon, char *buf, size_t size)
+{
+	int n = lws_hdr_custom_copy(wsi, buf, (int)size, name_colon, (int)strlen(name_colon));
+
+	/* one too long for us is not the same as none */
+	if (n < 0 && lws_hdr_custom_length(wsi, name_colon, (int)strlen(name_colon)) > 0)
+		return SLICE("?");
+	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
+}
+
+static struct http_request take_request(struct net_server *n, struct lws *wsi,
+					struct request_text *t)
+{
+	struct http_request rq = { .path = t->path, .query = t->items };
+	char *uri = NULL;
 	int len = 0;
 
+	rq.method = method_name(wsi, &uri, &len);
+	if (uri && (size_t)len < sizeof(t->path)) /* longer ones are no route of ours */
+		snprintf(t->path, sizeof(t->path), "%.*s", len, uri);
+	rq.nquery = take_query(n, wsi, t);
+	rq.accept = header_get(wsi, WSI_TOKEN_HTTP_ACCEPT, t->accept, sizeof(t->accept));
+	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
+	return rq;
+}
+
+/* --- the reply ----------------------------------------------------------------------------------------- */
+
+static void ask_writeable(void *ctx)
+{
+	struct peer *p = ctx;
+
+	if (p->asked)
+		return;
+	p->asked = true;
+	lws_callback_on_writable(p->wsi);
+}
+
+/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
+ * make it spin, and never be noticed. So while a stream lasts our own set reads. What was said is lost, and the connection
+ * ends with the answer. */
+static void on_input(void *ctx, uint32_t events _unused_)
+{
+	struct peer *p = ctx;
+	char trash[4096];
+	ssize_t n = recv(p->input.fd, trash, sizeof(trash), MSG_DONTWAIT);
+
+	p->no_keepalive = true;
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	loop_io_set(p->net->loop, &p->input, 0);
+	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+static void begin_stream(struct peer *p, struct http_stream *stream)
+{
+	p->stream = stream;
+	p->stream->wake = ask_writeable;
+	p->stream->ctx = p;
+	p->net->connections++;
+	p->input = (struct loop_io){ .fd = lws_get_socket_fd(p->wsi), .fn = on_input, .ctx = p };
+	loop_io_set(p->net->loop, &p->input, EPOLLIN);
+	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
+}
+
+static void drop_stream(struct peer *p)
+{
+	if (!p->stream)
+		return;
+	loop_io_set(p->net->loop, &p->input, 0);
+	p->stream = http_stream_free(p->stream);
+	p->net->connections--;
+}
+
+void http_closed(struct peer *p)
+{
+	drop_stream(p);
+	buf_done(&p->reply);
+	p->body = BODY_NONE;
+}
+
+static void take_reply(struct net_server *n, struct peer *p, struct http_reply *r)
+{
+	p->net = n;
+	p->asked = false;
+	buf_done(&p->reply);
+	p->reply = r->body;
+	p->body = r->stream ? BODY_MORE : BODY_LAST;
+	if (r->stream)
+		begin_stream(p, r->stream);
+	ask_writeable(p);
+}
+
+static bool speaks_chunks(struct lws *wsi)
+{
+	char version[16];
+
+	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
+}
+
+static int send_reply(struct net_server *n, struct peer *p, struct http_reply *r, bool head_only)
+{
+	p->chunked = r->stream && speaks_chunks(p->wsi);
+	p->no_keepalive |= r->stream && !p->chunked;
+	if (write_head(p->wsi, r, p->chunked) < 0 || head_only) {
+		buf_done(&r->body);
+		http_stream_free(r->stream);
+		return head_only ? transaction_over(p, p->wsi) : -1;
+	}
+	take_reply(n, p, r);
+	return 0;
+}
+
+int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
+{
+	struct request_text text = { .path = "" };
+	struct http_request rq = take_request(n, wsi, &text);
+	struct http_reply r;
+
+	if (p->stream) /* a request behind one whose answer is not over */
+		return -1;
+	p->wsi = wsi;
 	p->no_keepalive = has_body(wsi);
-	method = method_name(wsi, &uri, &len);
-	if (uri)
-		snprintf(path, sizeof(path), "%.*s", len, uri);
-	if (access_check(n, wsi, http_route_open(method, path)))
+	if (access_check(n, wsi, http_route_open(rq.method, rq.path)))
 		return transaction_over(p, wsi);
-	if (strcmp(path, "/acp") == 0) {
+	if (strcmp(rq.path, "/acp") == 0) {
 		http_refuse(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
 			    "Upgrade:", "websocket");
 		return transaction_over(p, wsi);
 	}
 	n->http->connections = acp_server_count(n->acp);
-	http_respond(n->http, method, path, &r);
-	if (write_head(wsi, &r, r.allow ? "Allow:" : NULL, r.allow) < 0) {
-		buf_done(&r.body);
-		return -1;
-	}
-	if (strcmp(method, "HEAD") == 0) {
-		buf_done(&r.body);
+	http_respond(n->http, &rq, &r);
+	if (r.stream && n->connections >= n->max_connections) {
+		http_stream_free(r.stream);
+		http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS", "the limit of connections is reached",
+			    NULL, NULL);
 		return transaction_over(p, wsi);
 	}
-	p->wsi = wsi;
-	buf_done(&p->reply);
-	p->reply = r.body;
-	lws_callback_on_writable(wsi);
+	return send_reply(n, p, &r, strcmp(rq.method, "HEAD") == 0);
+}
+
+/* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what the socket
+ * refuses, so it is copied. */
+static int write_piece(struct peer *p)
+{
+	unsigned char *out = p->net->batch + LWS_PRE;
+	size_t n = MIN(buf_len(&p->reply), BODY_PIECE), used = 0;
+	bool last = p->body == BODY_LAST && n == buf_len(&p->reply);
+
+	if (p->chunked && n)
+		used = (size_t)sprintf((char *)out, "%zx\r\n", n);
+	if (n)
+		memcpy(out + used, p->reply.data + p->reply.pos, n);
+	used += n;
+	buf_consume(&p->reply, n);
+	if (p->chunked && n)
+		used += (size_t)sprintf((char *)out + used, "\r\n");
+	if (p->chunked && last)
+		used += (size_t)sprintf((char *)out + used, "0\r\n\r\n");
+	if (used &&
+	    lws_write(p->wsi, out, used, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)used)
+		return -1;
+	return last;
+}
+
+static int fill_reply(struct peer *p)
+{
+	static const enum http_body after[] = {
+		[HTTP_FILL_MORE] = BODY_MORE, [HTTP_FILL_WAIT] = BODY_WAIT, [HTTP_FILL_END] = BODY_LAST
+	};
+	enum http_fill r;
+
+	buf_reset(&p->reply);
+	r = p->stream->ops->fill(p->stream, &p->reply, BODY_PIECE);
+	if (r == HTTP_FILL_ERROR)
+		return -1;
+	p->body = after[r];
 	return 0;
 }
 
-/* lws scribbles before the pointer it is given, so each piece is copied out. */
-int http_write_body(struct peer *p)
+/* Called when the socket takes more, and only then does the stream make more. */
+int http_writeable(struct peer *p)
 {
-	unsigned char chunk[LWS_PRE + 4096];
-	size_t n = MIN(buf_len(&p->reply), sizeof(chunk) - LWS_PRE);
-	bool last = n == buf_len(&p->reply);
+	int r = 0;
 
-	memcpy(chunk + LWS_PRE, p->reply.data + p->reply.pos, n);
-	buf_consume(&p->reply, n);
-	if (lws_write(p->wsi, chunk + LWS_PRE, n, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) <
-	    (int)n)
-		return -1;
-	if (!last) {
-		lws_callback_on_writable(p->wsi);
+	p->asked = false;
+	if (p->body == BODY_NONE)
 		return 0;
+	if (p->stream && p->body != BODY_LAST && !buf_len(&p->reply))
+		r = fill_reply(p);
+	if (r == 0)
+		r = write_piece(p);
+	if (r < 0)
+		return -1;
+	if (r > 0) {
+		http_closed(p);
+		return transaction_over(p, p->wsi);
 	}
-	buf_done(&p->reply);
-	return transaction_over(p, p->wsi);
+	if (buf_len(&p->reply) || p->body == BODY_MORE)
+		ask_writeable(p);
+	else
+		buf_trim(&p->reply, 0);
+	return 0;
 }

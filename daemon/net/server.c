@@ -8,11 +8,6 @@
 
 #define SUBPROTOCOL "acp.v1"
 
-static void on_http_closed(struct peer *p)
-{
-	buf_done(&p->reply);
-}
-
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
 		    size_t len)
 {
@@ -38,10 +33,10 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_HTTP:
 		return http_serve(n, p, wsi);
 	case LWS_CALLBACK_HTTP_WRITEABLE:
-		return http_write_body(p);
+		return http_writeable(p);
 	case LWS_CALLBACK_CLOSED_HTTP:
 		if (p)
-			on_http_closed(p);
+			http_closed(p);
 		return 0;
 	case LWS_CALLBACK_ESTABLISHED:
 		return ws_established(n, p, wsi);
@@ -145,6 +140,11 @@ struct net_server *net_server_free(struct net_server *n)
 int net_server_port(const struct net_server *n)
 {
 	return lws_get_vhost_listen_port(n->vhost);
+}
+
+bool net_server_busy(const struct net_server *n)
+{
+	return n->connections > 0;
 }
 
 void net_server_run(struct net_server *n)

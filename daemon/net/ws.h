@@ -20,6 +20,9 @@ struct net_server {
 	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
+/* How far the body of an HTTP reply is. WAIT: its stream will say when there is more; LAST: the rest is in the buffer. */
+enum http_body { BODY_NONE, BODY_MORE, BODY_WAIT, BODY_LAST };
+
 /* One client; lives in the per-session memory of its wsi, zeroed by lws. */
 struct peer {
 	struct lws *wsi;
@@ -29,11 +32,16 @@ struct peer {
 	bool skip;	       /* the rest of a binary message */
 	struct list dirty;     /* in net->dirty */
 	bool choked;	       /* lws holds a part of our last batch */
-	bool asked;	       /* in that list, or a WRITEABLE callback is on its way */
+	bool asked;	       /* in that list (WebSocket), or a WRITEABLE callback is on its way */
 	int close_code;	       /* 0: open */
 	const char *close_reason;
-	struct buf reply;  /* HTTP only: body on its way */
-	bool no_keepalive; /* HTTP only: the request had a body nobody reads */
+	/* HTTP only */
+	struct buf reply;	    /* body on its way */
+	struct http_stream *stream; /* makes the body; counts as a connection */
+	enum http_body body;
+	struct loop_io input; /* what the client of a stream says, or that it is gone */
+	bool chunked;
+	bool no_keepalive; /* the request had a body nobody reads, or the end of ours cannot be told otherwise */
 };
 
 /* upgrade.c: 0: go on; >0: answered with an error. */
@@ -47,7 +55,8 @@ struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf
 struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size);
 /* http.c */
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
-int http_write_body(struct peer *p);
+int http_writeable(struct peer *p);
+void http_closed(struct peer *p);
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value);
 /* ws.c */

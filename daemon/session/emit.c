@@ -22,7 +22,7 @@ static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
 static void append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;
-	struct evlog_entry e = { s->log.last + 1, origin, (uint8_t)kind, SLICE_NONE };
+	struct evlog_entry e = { .seq = s->log.last + 1, .origin = origin, .kind = (uint8_t)kind };
 
 	secrets_redact(&s->secrets, b);
 	e.frame = buf_slice(b);

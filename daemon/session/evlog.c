@@ -16,7 +16,7 @@
 #define READ_CHUNK (256 * KIB)
 
 struct item {
-	uint64_t seq, origin;
+	uint64_t seq, origin, time_ms;
 	uint32_t len;
 	uint8_t kind;
 };
@@ -108,23 +108,19 @@ static void index_add(struct evlog *l, uint64_t seq, off_t offset)
 	l->index[l->nindex++] = (struct evlog_index){ seq, offset };
 }
 
-static void journal_add(struct evlog *l, uint64_t seq, uint64_t origin, const char *kind,
-			struct slice value)
+static void journal_add(struct evlog *l, const struct record *rec, const char *kind)
 {
-	struct record rec = {
-		.seq = seq, .origin = origin, .time_ms = clock_real_ms(), .value = value
-	};
 	off_t at = l->written + (off_t)buf_len(&l->pending);
 
 	if (l->fd < 0 || l->error)
 		return;
-	if (at + (off_t)value.n > l->journal_max) {
+	if (at + (off_t)rec->value.n > l->journal_max) {
 		l->error = -EFBIG;
 		return;
 	}
-	if (seq)
-		index_add(l, seq, at);
-	if (record_put(&l->pending, &rec, kind) < 0)
+	if (rec->seq)
+		index_add(l, rec->seq, at);
+	if (record_put(&l->pending, rec, kind) < 0)
 		l->error = -ENOMEM;
 	if (buf_len(&l->pending) >= FLUSH_AT)
 		evlog_flush(l);
@@ -134,7 +130,7 @@ static void journal_add(struct evlog *l, uint64_t seq, uint64_t origin, const ch
 
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
 {
-	journal_add(l, 0, 0, kind_name, value);
+	journal_add(l, &(struct record){ .time_ms = clock_real_ms(), .value = value }, kind_name);
 }
 
 static void drop_oldest(struct evlog *l)
@@ -186,7 +182,11 @@ static size_t item_size(size_t len)
 
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
 {
-	struct item it = { e->seq, e->origin, (uint32_t)e->frame.n, e->kind };
+	uint64_t now = e->time_ms ? e->time_ms : clock_real_ms();
+	struct item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
+	struct record rec = {
+		.seq = e->seq, .origin = e->origin, .time_ms = now, .value = e->frame
+	};
 	size_t size = item_size(e->frame.n);
 	struct block *b = block_for(l, e->seq, size);
 
@@ -195,7 +195,7 @@ void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind
 	b->used += size;
 	l->tail_bytes += size;
 	l->last = e->seq;
-	journal_add(l, e->seq, e->origin, kind_name, e->frame);
+	journal_add(l, &rec, kind_name);
 	tail_trim(l);
 }
 
@@ -219,9 +219,11 @@ static bool read_block(struct block *b, uint64_t from,
 
 		memcpy(&it, b->data + at, sizeof(it));
 		if (it.seq >= from) {
-			e = (struct evlog_entry){
-				it.seq, it.origin, it.kind, { b->data + at + sizeof(it), it.len }
-			};
+			e = (struct evlog_entry){ it.seq,
+						  it.origin,
+						  it.kind,
+						  { b->data + at + sizeof(it), it.len },
+						  it.time_ms };
 			if (!fn(ctx, &e))
 				return false;
 		}
@@ -299,7 +301,8 @@ static ssize_t read_records(struct evlog *l, struct slice text, uint64_t from,
 			*done = true;
 			break;
 		}
-		if (fn(ctx, &(struct evlog_entry){ rec.seq, rec.origin, rec.kind, rec.value }))
+		if (fn(ctx, &(struct evlog_entry){ rec.seq, rec.origin, rec.kind, rec.value,
+						   rec.time_ms }))
 			*next = rec.seq + 1;
 		else
 			*done = true;

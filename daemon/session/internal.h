@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "session/account.h"
 #include "session/ledger.h"
+#include "session/reader.h"
 #include "session/totals.h"
 #include "session/secrets.h"
 
@@ -170,6 +171,7 @@ struct session {
 	unsigned nasks;
 	uint64_t last_ask;
 	struct list watchers;
+	struct list readers; /* struct reader */
 	struct evlog log;
 };
 
@@ -272,6 +274,13 @@ void session_cancel_asks(struct session *s);
 /* Puts what is open to the new driver. */
 void session_reissue_asks(struct session *s, struct watcher *w);
 void session_hold_asks(struct session *s, struct watcher *gone);
+
+/* reader.c */
+void session_wake_readers(struct session *s);
+/* No event follows: what is left is read, then the readers end. */
+void session_finish_readers(struct session *s);
+/* The session goes: readers hold nothing of it any more. */
+void session_drop_readers(struct session *s);
 
 /* watch.c */
 void session_wake(struct session *s);

@@ -72,6 +72,9 @@ struct session_info {
 };
 
 void session_describe(const struct session *s, struct session_info *ret);
+/* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
+struct jw;
+void session_put_status(struct jw *w, const char *key, const struct session *s);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
 void store_each(struct store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx);
@@ -180,7 +183,6 @@ struct turn_result {
 };
 
 /* As it stands in an error's data.turn and in _acpd/turn_end. */
-struct jw;
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te);
 /* Back from there; provider stays NULL. */
 void turn_error_load(struct slice raw, struct turn_error *ret);

@@ -160,6 +160,8 @@ void store_check_stopped(struct store *st)
 
 	if (!st->stopping || proc_host_count(st->procs) > 0 || !done)
 		return;
+	list_each(s, &st->sessions, struct session, link)
+		session_finish_readers(s);
 	st->stopped = NULL;
 	done(st->stopped_ctx);
 }
@@ -277,6 +279,7 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->calls);
 	list_init(&s->asks);
 	list_init(&s->watchers);
+	list_init(&s->readers);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
@@ -453,6 +456,7 @@ void session_free(struct session *s)
 {
 	session_cancel_timers(s);
 	session_detach_all(s, "deleted");
+	session_drop_readers(s);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
 	session_cancel_asks(s);

@@ -1,0 +1,26 @@
+/* handlers.h - what the table of routes calls, for the files of http/ alone. */
+#pragma once
+
+#include "http/endpoints.h"
+#include "http/query.h"
+#include "http/route.h"
+
+struct http_call {
+	const struct http_context *ctx;
+	const struct http_request *rq;
+	struct slice params[ROUTE_PARAMS_MAX]; /* of the path */
+};
+
+/* Decodes the query; false: answered with 400. */
+bool http_query(const struct http_call *c, const struct query_field *fields, void *ret,
+		struct http_reply *reply);
+/* The session that the path names; NULL: answered with 404. */
+struct session *http_session(const struct http_call *c, struct http_reply *reply);
+
+/* sessions.c */
+void http_get_sessions(const struct http_call *c, struct http_reply *ret);
+void http_get_session(const struct http_call *c, struct http_reply *ret);
+/* events.c */
+void http_get_events(const struct http_call *c, struct http_reply *ret);
+/* usage.c */
+void http_get_usage(const struct http_call *c, struct http_reply *ret);

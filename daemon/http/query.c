@@ -1,0 +1,103 @@
+#include "http/query.h"
+
+#include <errno.h>
+
+bool query_uint(struct slice text, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!text.n)
+		return false;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' ||
+		    __builtin_mul_overflow(v, (uint64_t)10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(text.p[i] - '0'), &v))
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+static bool take_bool(struct slice value, enum query_flag *ret)
+{
+	*ret = slice_is(value, "true") ? QUERY_YES : QUERY_NO;
+	return *ret == QUERY_YES || slice_is(value, "false");
+}
+
+static bool take_word(struct slice value, const char *const *words, unsigned *ret)
+{
+	for (unsigned i = 0; words[i]; i++) {
+		if (!slice_is(value, words[i]))
+			continue;
+		*ret = i + 1;
+		return true;
+	}
+	return false;
+}
+
+static bool take_text(struct slice value, struct slice *ret)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] < 0x21 || value.p[i] > 0x7e)
+			return false;
+	*ret = value;
+	return value.n && value.n <= QUERY_TEXT_MAX;
+}
+
+static bool take_value(const struct query_field *f, struct slice value, void *ret)
+{
+	void *at = (char *)ret + f->offset;
+
+	switch (f->type) {
+	case QUERY_UINT:
+		return query_uint(value, at);
+	case QUERY_BOOL:
+		return take_bool(value, at);
+	case QUERY_WORD:
+		return take_word(value, f->words, at);
+	case QUERY_TEXT:
+		return take_text(value, at);
+	}
+	return false;
+}
+
+/* The name comes from outside: it is shown cut and on one line. */
+static int refuse(struct err *e, const char *reason, struct slice name, const char *what)
+{
+	int r = err_set(e, -EINVAL, 0, reason, "query parameter '%.*s' %s",
+			(int)MIN(name.n, (size_t)64), name.p ? name.p : "", what);
+
+	if (e)
+		err_flatten(e->msg);
+	return r;
+}
+
+static int find_field(const struct query_field *fields, struct slice name)
+{
+	for (int i = 0; fields[i].name; i++)
+		if (slice_is(name, fields[i].name))
+			return i;
+	return -1;
+}
+
+int query_decode(const struct slice *items, size_t n, const struct query_field *fields, void *ret,
+		 struct err *e)
+{
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *eq = items[i].n ? memchr(items[i].p, '=', items[i].n) : NULL;
+		struct slice name = { items[i].p, eq ? (size_t)(eq - items[i].p) : items[i].n };
+		int at = find_field(fields, name);
+
+		if (at < 0)
+			return refuse(e, "QUERY_UNKNOWN", name, "is not known here");
+		if (seen >> at & 1)
+			return refuse(e, "QUERY_DUPLICATE", name, "is given twice");
+		seen |= 1ull << at;
+		if (!eq || !take_value(&fields[at],
+				       (struct slice){ eq + 1, items[i].n - name.n - 1 }, ret))
+			return refuse(e, "QUERY_INVALID", name, "has no valid value");
+	}
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* status.c - one session as an object, wherever sessions are listed. */
+#include "session/session.h"
+
+#include "base/clock.h"
+#include "json/jenc.h"
+
+void session_put_status(struct jw *w, const char *key, const struct session *s)
+{
+	struct session_info info;
+	char when[CLOCK_ISO_SIZE];
+
+	session_describe(s, &info);
+	jw_obj(w, key);
+	jw_str(w, "sessionId", info.id);
+	jw_str(w, "harness", info.harness);
+	jw_str(w, "state", info.state);
+	jw_str(w, "cwd", info.cwd);
+	jw_str(w, "title", info.title);
+	jw_uint(w, "seq", info.last_seq);
+	jw_uint(w, "turn", session_running(s));
+	jw_uint(w, "turns", info.turns);
+	jw_uint(w, "queued", info.queued);
+	jw_uint(w, "watchers", info.watchers);
+	if (info.pid)
+		jw_int(w, "pid", info.pid);
+	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_end_obj(w);
+}
