@@ -55,8 +55,10 @@ static void append(uint64_t n)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	for (uint64_t end = l.last + n; l.last < end;) {
-		struct evlog_entry e = { l.last + 1, l.last % 3, (uint8_t)(l.last % EVENT_KIND_MAX),
-					 SLICE_NONE };
+		struct evlog_entry e = { .seq = l.last + 1,
+					 .origin = l.last % 3,
+					 .kind = (uint8_t)(l.last % EVENT_KIND_MAX),
+					 .time_ms = 1795248000000 + l.last };
 
 		put_event(&b, e.seq);
 		e.frame = buf_slice(&b);
@@ -83,6 +85,7 @@ static bool on_event(void *ctx, const struct evlog_entry *e)
 	put_event(&r->want, e->seq);
 	assert_true(slice_eq(e->frame, buf_slice(&r->want)));
 	assert_int_equal(e->origin, (e->seq - 1) % 3);
+	assert_true(e->time_ms == 1795248000000 + e->seq - 1);
 	assert_int_equal(e->kind, (e->seq - 1) % EVENT_KIND_MAX);
 	r->next++;
 	return true;
