@@ -219,6 +219,8 @@ static int read_prompt(struct session_args *a, struct jval v, const char *field,
 	struct jval mode = jobj_get(v.raw, "mode"), content = jobj_get(v.raw, "content");
 	int r;
 
+	xstrset(&a->system_text, NULL);
+	a->system_override = false;
 	if (jstr_decode(v, SYSTEM_PROMPT_MAX, &a->system_text) == 0)
 		return 0;
 	a->system_override = jstr_is(mode, "override");

@@ -1,6 +1,6 @@
 /*
- * The field decoder with the tables of session/new, load and resume, the checks behind them, and the provider table of
- * an adapter: an error names its field and leaves nothing behind, a success holds only what the rules allow.
+ * The field decoder with the tables of session/new, load and resume, the checks behind them, what a session keeps of it,
+ * and the rendering of an adapter: an error names its field and leaves nothing behind, a success holds only what the rules allow.
  */
 #include "fuzz.h"
 
@@ -31,21 +31,27 @@ static void check_args(const struct session_args *a, enum session_call call)
 	FUZZ_CHECK((a->session_id != NULL) == (call != CALL_NEW));
 	FUZZ_CHECK(!a->session_id ||
 		   (is_text(a->session_id) && strlen(a->session_id) <= RPC_ID_MAX));
-	FUZZ_CHECK(call == CALL_RESUME || a->mcp_servers.type != J_NONE);
+	FUZZ_CHECK(call == CALL_RESUME || call == CALL_FORK || a->mcp_servers.type != J_NONE);
 	FUZZ_CHECK(!a->meta.n || is_json(a->meta, J_OBJECT));
 	FUZZ_CHECK(!a->env.n || is_json(a->env, J_OBJECT));
 	FUZZ_CHECK(!a->provider.n || is_json(a->provider, J_OBJECT));
 	FUZZ_CHECK(a->from_seq >= 0);
 }
 
+/* provider has passed the session's own check. */
 static void check_plan(struct slice provider)
 {
 	struct harness_def def = { .id = "x", .command = "x" };
-	struct harness_req req = { .cwd = "/ws", .home = "/h", .provider = provider };
+	struct harness_provider p;
+	struct harness_req req = { .cwd = "/ws", .home = "/h", .provider = &p };
 	struct harness_plan plan = { 0 };
 	struct err e = { 0 };
 	const char *config;
 
+	if (harness_provider_parse(provider, &p, &e) < 0) {
+		check_refusal(&e);
+		return;
+	}
 	if (harness_opencode.plan(&def, &req, &plan, &e) < 0) {
 		check_refusal(&e);
 	} else {
@@ -53,9 +59,30 @@ static void check_plan(struct slice provider)
 		FUZZ_CHECK(config && is_json(slice_of(config), J_OBJECT));
 	}
 	harness_plan_done(&plan);
+	harness_provider_done(&p);
 }
 
-static void check_session(const struct session_args *a, const struct harness_caps *caps)
+/* What is applied can be written down and read back, and the key is not in it. */
+static void check_setup(const struct setup_params *p)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct setup s = { 0 }, again = { 0 };
+	struct jw w = JW(&b);
+
+	setup_apply(&s, p);
+	FUZZ_CHECK(!setup_apply(&s, p));
+	jw_obj(&w, NULL);
+	setup_put(&s, &w);
+	jw_end_obj(&w);
+	FUZZ_CHECK(is_json(buf_slice(&b), J_OBJECT));
+	setup_load(&again, buf_slice(&b));
+	FUZZ_CHECK(again.approval == s.approval && again.needs_provider == (s.provider != NULL));
+	FUZZ_CHECK(!again.env && !again.provider);
+	setup_done(&s);
+	setup_done(&again);
+}
+
+static void check_session(struct session_args *a, const struct harness_caps *caps)
 {
 	struct session_params p = { 0 };
 	struct err e = { 0 };
@@ -65,15 +92,23 @@ static void check_session(const struct session_args *a, const struct harness_cap
 		return;
 	}
 	FUZZ_CHECK(p.cwd[0] == '/');
-	FUZZ_CHECK(!p.mcp_servers.n || is_json(p.mcp_servers, J_ARRAY));
-	FUZZ_CHECK(!p.additional_dirs.n || is_json(p.additional_dirs, J_ARRAY));
-	FUZZ_CHECK(caps->additional_dirs || p.additional_dirs.n == 0 ||
-		   !memchr(p.additional_dirs.p, '"', p.additional_dirs.n));
+	FUZZ_CHECK(!p.setup.mcp_servers.n || is_json(p.setup.mcp_servers, J_ARRAY));
+	FUZZ_CHECK(!p.setup.additional_dirs.n || is_json(p.setup.additional_dirs, J_ARRAY));
+	FUZZ_CHECK(caps->additional_dirs || p.setup.additional_dirs.n == 0 ||
+		   !memchr(p.setup.additional_dirs.p, '"', p.setup.additional_dirs.n));
+	check_setup(&p.setup);
 }
 
 static void check_call(struct slice text, enum session_call call)
 {
-	static const struct harness_caps none, all = { true, true, true, true, true, true, true };
+	static const struct harness_caps none, all = { .image = true,
+						       .audio = true,
+						       .embedded_context = true,
+						       .http = true,
+						       .sse = true,
+						       .additional_dirs = true,
+						       .system_append = true,
+						       .system_override = true };
 	struct session_args a;
 	struct err e = { 0 };
 
@@ -93,7 +128,14 @@ static void check_call(struct slice text, enum session_call call)
 
 static void check_prompt(struct slice content)
 {
-	static const struct harness_caps none, all = { true, true, true, true, true, true, true };
+	static const struct harness_caps none, all = { .image = true,
+						       .audio = true,
+						       .embedded_context = true,
+						       .http = true,
+						       .sse = true,
+						       .additional_dirs = true,
+						       .system_append = true,
+						       .system_override = true };
 	struct err e = { 0 };
 	int some, every;
 
@@ -112,6 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_call(text, CALL_NEW);
 	check_call(text, CALL_LOAD);
 	check_call(text, CALL_RESUME);
+	check_call(text, CALL_FORK);
 	prompt = jobj_get(text, "prompt");
 	if (prompt.type == J_ARRAY)
 		check_prompt(prompt.raw);
