@@ -178,6 +178,22 @@ static void test_lives(void **state _unused_)
 	check_report(LEDGER, 7, 3);
 }
 
+/* Only the digest shows this one. */
+static void test_changed_record(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct ledger_report r;
+
+	reopen("aa");
+	append(3);
+	slurp(&b);
+	*((char *)memmem(b.data, b.len, "\"turn\":2", 8) + 7) = '9';
+	scratch_write(LEDGER, b.data, b.len);
+	assert_int_equal(ledger_verify(scratch_path(LEDGER), &r, NULL), 0);
+	assert_true(r.first_bad == 3 && r.records == 2);
+	assert_string_equal(r.reason, "prevDigest is not the digest of the line before");
+}
+
 static void test_every_torn_end(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -289,6 +305,7 @@ static void test_open_refusals(void **state _unused_)
 					     "\xc3\xa9",
 					     "0123456789012345678901234567890123456789"
 					     "0123456789012345678901234" };
+	struct stat sb;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (ledger_open(loop, scratch_path(LEDGER), names[i], NULL))
@@ -304,6 +321,8 @@ static void test_open_refusals(void **state _unused_)
 	scratch_write(LEDGER, "", 0);
 	chmod(scratch_path(LEDGER), 0644);
 	reopen("aa");
+	stat(scratch_path(LEDGER), &sb);
+	assert_int_equal(sb.st_mode & 07777, 0600);
 	append(1);
 	check_report(LEDGER, 1, 1);
 }
@@ -453,6 +472,7 @@ int main(void)
 		T(test_what_is_no_record),
 		T(test_longest_record),
 		T(test_lives),
+		T(test_changed_record),
 		T(test_every_torn_end),
 		T(test_torn_with_zeros),
 		T(test_foreign_files),

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
+#include <time.h>
 #include <sys/syscall.h>
 
 #define LEDGER "usage.jsonl"
@@ -145,11 +146,17 @@ static void run_until(const int *calls, int want)
 /* Until the worker stands in its nth fdatasync. */
 static void run_until_syncing(int n)
 {
+	struct timespec end;
+	int r = 0;
+
 	loop_dispatch(loop);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 10;
 	pthread_mutex_lock(&gate.mutex);
-	while (gate.calls < n)
-		pthread_cond_wait(&gate.cond, &gate.mutex);
+	while (gate.calls < n && r == 0)
+		r = pthread_cond_timedwait(&gate.cond, &gate.mutex, &end);
 	pthread_mutex_unlock(&gate.mutex);
+	assert_int_equal(r, 0);
 }
 
 static void append(void)

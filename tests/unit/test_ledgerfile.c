@@ -138,6 +138,8 @@ static void test_lines_too_long(void **state _unused_)
 	put_many(&b, 'x', 5 * MIB);
 	buf_puts(&b, "\n" HEAD "}\n");
 	put_many(&b, 'y', LEDGER_LINE_MAX - 1);
+	buf_puts(&b, "\n");
+	put_many(&b, 'z', LEDGER_LINE_MAX);
 	buf_puts(&b, "\n" HEAD "}\n");
 	fd = open_scratch(b.data, b.len);
 	for (size_t chunk = 1000; chunk < 200000; chunk *= 13) {
@@ -150,6 +152,7 @@ static void test_lines_too_long(void **state _unused_)
 		assert_text(line, HEAD "}");
 		assert_int_equal(ledger_lines_next(&l, &line), 1);
 		assert_int_equal(line.n, LEDGER_LINE_MAX - 1);
+		assert_int_equal(ledger_lines_next(&l, &line), 2);
 		assert_int_equal(ledger_lines_next(&l, &line), 1);
 		assert_int_equal(ledger_lines_next(&l, &line), 0);
 	}
