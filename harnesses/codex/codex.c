@@ -205,5 +205,6 @@ const struct harness_ops harness_codex = {
 	.answer = codex_answer,
 	.set_config = codex_set_config,
 	.steer = codex_steer,
+	.on_timer = codex_on_timer,
 	.free = codex_free,
 };

@@ -21,7 +21,9 @@
 #define PROVIDER_HEADER_ENV "ACPD_PROVIDER_HEADER_%u"
 #define TEXT_MAX (32 * MIB)
 #define PATH_LEN_MAX 4096
-#define OUTPUT_SHOWN_MAX (256 * KIB) /* of a running command; its end brings all that Codex kept */
+#define OUTPUT_SHOWN_MAX (64 * KIB) /* of a running command; its end brings all that Codex kept */
+#define OUTPUT_GROWTH 8		    /* shown at once if an eighth of it is new */
+#define OUTPUT_DELAY_MS 200
 
 enum phase { PHASE_OPENING, PHASE_READY, PHASE_FAILED };
 
@@ -93,6 +95,7 @@ struct harness {
 	struct harness_turn_end end; /* TURN_CLEANING: what will be reported */
 	char *used_model;	     /* NULL: as set */
 	struct list items;
+	bool output_waits;	     /* the timer runs */
 	struct list meters;	     /* tokens of each thread as last reported */
 	struct list allowed, warned; /* MCP tools always allowed; warnings shown */
 };
@@ -154,6 +157,7 @@ const char *codex_item_id(const struct item *it);
 struct slice codex_item_body(const struct item *it);
 /* Whether all that a patch changes lies in the workspace. */
 bool codex_item_in_workspace(const struct harness *h, const struct item *it);
+void codex_on_timer(struct harness *h);
 void codex_item_goes_on(struct harness *h, struct item *it);
 void codex_items_free(struct harness *h);
 /* render.c: one row for each type of item that is a tool call. */

@@ -13,6 +13,7 @@ struct item {
 	char *tool;	   /* MCP: its name */
 	struct buf body;   /* members of the tool call without id and status */
 	struct buf output; /* of a command so far, or an MCP tool's progress */
+	size_t unsent;	   /* bytes of output not shown yet */
 	char *paths;	   /* fileChange: raw changes */
 };
 
@@ -237,7 +238,31 @@ static void send_output(struct harness *h, const struct item *it, const char *st
 	codex_event(h, &b);
 }
 
-/* Updates replace content, so each carries all of it; a command that writes much is cut to its end meanwhile. */
+/* Updates replace content, so each carries all of it: what adds little to much waits for more. */
+static void show_output(struct harness *h, struct item *it)
+{
+	if (it->unsent < buf_len(&it->output) / OUTPUT_GROWTH) {
+		if (!h->output_waits)
+			h->host.ops->timer(h->host.ctx, OUTPUT_DELAY_MS);
+		h->output_waits = true;
+		return;
+	}
+	it->unsent = 0;
+	send_output(h, it, "in_progress");
+}
+
+void codex_on_timer(struct harness *h)
+{
+	h->output_waits = false;
+	list_each(it, &h->items, struct item, link) {
+		if (it->done || !it->unsent)
+			continue;
+		it->unsent = 0;
+		send_output(h, it, "in_progress");
+	}
+}
+
+/* A command that writes much is cut to its end meanwhile. */
 static void add_output(struct harness *h, struct slice params, const char *key, bool replace)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId"), *text = codex_str(params, key);
@@ -248,9 +273,10 @@ static void add_output(struct harness *h, struct slice params, const char *key, 
 	if (replace)
 		buf_reset(&it->output);
 	buf_puts(&it->output, text);
+	it->unsent += strlen(text);
 	if (buf_len(&it->output) > OUTPUT_SHOWN_MAX)
 		buf_consume(&it->output, buf_len(&it->output) - OUTPUT_SHOWN_MAX);
-	send_output(h, it, "in_progress");
+	show_output(h, it);
 }
 
 void codex_on_output_delta(struct harness *h, struct slice params)

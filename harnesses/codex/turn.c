@@ -15,6 +15,9 @@ static void report_end(struct harness *h)
 	xstrset(&h->turn_id, NULL);
 	xstrset(&h->used_model, NULL);
 	codex_items_free(h);
+	if (h->output_waits)
+		h->host.ops->timer(h->host.ctx, 0);
+	h->output_waits = false;
 	h->host.ops->turn_end(h->host.ctx, &h->end);
 }
 
@@ -56,16 +59,10 @@ static void fail_turn(struct harness *h, const char *cls, const char *text)
 	end_turn(h);
 }
 
-static void on_interrupted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+/* Refused: the turn is over already, or it goes on, and then the core ends it with the process. */
+static void on_interrupted(void *ctx _unused_, uint64_t tag _unused_,
+			   const struct rpc_msg *m _unused_)
 {
-	struct harness *h = ctx;
-	char text[ERR_MSG_SIZE];
-
-	/* refused: then the turn is over already, or its end would never come */
-	if (!m || !m->error.n || h->turn != TURN_RUNNING)
-		return;
-	codex_error_text(m->error, text, sizeof(text));
-	fail_turn(h, "harness_error", text);
 }
 
 static void send_interrupt(struct harness *h)

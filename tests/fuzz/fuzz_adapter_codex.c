@@ -1,6 +1,6 @@
 /*
  * The Codex adapter between a hostile app-server and the core. The input is a list of lines, most of them the program's; one
- * that starts with '!' is the core's turn: p prompt, c cancel, s setting, t steer, a and b answer the newest and the oldest
+ * that starts with '!' is the core's turn: p prompt, c cancel, s setting, t steer, o timer, a and b answer the newest and the oldest
  * question, d closes the child's input. First byte: how the session is opened.
  *
  * Whatever is written: everything sent is one JSON-RPC message on one line, every update is valid ACP, every question is
@@ -93,6 +93,8 @@ static void core_turn(char what)
 		settings += f.ops->set_config(f.h, 2,
 					      SLICE("\"configId\":\"model\",\"value\":\"n\""),
 					      &f.err) == 0;
+	else if (what == 'o')
+		f.ops->on_timer(f.h);
 	else if (what == 't')
 		settings += f.ops->steer(f.h, 3, SLICE("[]"), &f.err) == 0;
 }

@@ -150,6 +150,30 @@ static void test_first_piece_of_output_was_lost(void **state _unused_)
 		"\"aggregatedOutput\":\"hi\\nthere\\n\",\"exitCode\":2}");
 }
 
+static void delta(size_t n)
+{
+	char text[2000];
+
+	memset(text, 'x', n);
+	text[n] = '\0';
+	line("{\"method\":\"item/commandExecution/outputDelta\",\"params\":{" IDS
+	     ",\"itemId\":\"c1\",\"delta\":\"%s\"}}",
+	     text);
+}
+
+static void test_little_that_adds_to_much_waits(void **state _unused_)
+{
+	in_turn(NULL);
+	line("{\"method\":\"item/started\",\"params\":{" IDS ",\"item\":" COMMAND "}}}");
+	delta(1000);
+	buf_reset(&f.log);
+	delta(10);
+	delta(10);
+	assert_text(buf_slice(&f.log), "timer 200\n");
+	f.ops->on_timer(f.h);
+	assert_log_has("event tool_call_update ");
+}
+
 static void test_an_end_without_a_start(void **state _unused_)
 {
 	in_turn(NULL);
@@ -456,6 +480,7 @@ int main(void)
 		T(test_unknown_thread_is_opened_anew),
 		T(test_refusals_and_faults),
 		T(test_first_piece_of_output_was_lost),
+		T(test_little_that_adds_to_much_waits),
 		T(test_an_end_without_a_start),
 		T(test_what_was_not_streamed_comes_whole),
 		T(test_command_decisions),
