@@ -65,11 +65,11 @@ static const struct {
 	{ "item/reasoning/summaryTextDelta", codex_on_thought_delta, 0 },
 	{ "item/reasoning/textDelta", codex_on_thought_delta, 0 },
 	{ "item/reasoning/summaryPartAdded", codex_on_thought_part, 0 },
-	{ "item/commandExecution/outputDelta", codex_on_output_delta, 0 },
-	{ "item/fileChange/patchUpdated", codex_on_patch_updated, 0 },
-	{ "item/mcpToolCall/progress", codex_on_mcp_progress, 0 },
-	{ "item/started", codex_on_item_started, 0 },
-	{ "item/completed", codex_on_item_completed, 0 },
+	{ "item/commandExecution/outputDelta", codex_on_output_delta, F_ANY_THREAD },
+	{ "item/fileChange/patchUpdated", codex_on_patch_updated, F_ANY_THREAD },
+	{ "item/mcpToolCall/progress", codex_on_mcp_progress, F_ANY_THREAD },
+	{ "item/started", codex_on_item_started, F_ANY_THREAD },
+	{ "item/completed", codex_on_item_completed, F_ANY_THREAD },
 	{ "turn/started", codex_on_turn_started, 0 },
 	{ "turn/completed", codex_on_turn_completed, 0 },
 	{ "turn/plan/updated", codex_on_plan, 0 },
@@ -89,12 +89,14 @@ static const struct {
 static void on_notification(struct harness *h, const struct rpc_msg *m)
 {
 	struct jval thread = jobj_get(m->params, "threadId");
+	bool other = thread.type == J_STRING && !(h->thread_id && jstr_is(thread, h->thread_id));
 
+	if (other && h->phase == PHASE_READY)
+		codex_child_note(h, m->method, m->params);
 	for (size_t i = 0; i < ARRAY_SIZE(notifications); i++) {
 		if (strcmp(m->method, notifications[i].method) != 0)
 			continue;
-		if (notifications[i].flags & F_ANY_THREAD || thread.type != J_STRING ||
-		    (h->thread_id && jstr_is(thread, h->thread_id)))
+		if (notifications[i].flags & F_ANY_THREAD || !other)
 			notifications[i].fn(h, m->params);
 		return;
 	}
@@ -163,6 +165,7 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	list_init(&h->asks);
 	list_init(&h->items);
 	list_init(&h->meters);
+	list_init(&h->children);
 	list_init(&h->allowed);
 	list_init(&h->warned);
 	return h;
@@ -176,6 +179,7 @@ static struct harness *codex_free(struct harness *h)
 	codex_asks_drop(h, false);
 	codex_items_free(h);
 	codex_meters_free(h);
+	codex_children_free(h);
 	codex_names_free(&h->allowed);
 	codex_names_free(&h->warned);
 	codex_models_free(h);

@@ -94,6 +94,9 @@ struct harness {
 	bool cancelled, interrupt_sent;
 	struct harness_turn_end end; /* TURN_CLEANING: what will be reported */
 	char *used_model;	     /* NULL: as set */
+	unsigned cleaning;	     /* TURN_CLEANING: answers that are waited for */
+	struct list children;	     /* threads of subagents */
+	uint64_t last_child;
 	struct list items;
 	bool output_waits;	     /* the timer runs */
 	struct list meters;	     /* tokens of each thread as last reported */
@@ -132,6 +135,12 @@ int codex_steer(struct harness *h, uint64_t token, struct slice content, struct 
 void codex_cancel(struct harness *h);
 void codex_on_turn_started(struct harness *h, struct slice params);
 void codex_on_turn_completed(struct harness *h, struct slice params);
+void codex_on_cleaned(void *ctx, uint64_t tag, const struct rpc_msg *m);
+/* children.c */
+void codex_child_note(struct harness *h, const char *method, struct slice params);
+/* How many answers by codex_on_cleaned will come. */
+unsigned codex_children_stop(struct harness *h);
+void codex_children_free(struct harness *h);
 /* usage.c */
 void codex_on_usage(struct harness *h, struct slice params);
 void codex_meters_free(struct harness *h);

@@ -336,6 +336,16 @@ static void end_call(struct harness *h, struct item *it, struct slice item)
 
 /* --- start and end ------------------------------------------------------------------------------------- */
 
+/* Of a subagent only what it does is shown, not what it says to its parent. */
+static bool is_shown(const struct harness *h, struct slice params, struct slice item)
+{
+	struct jval thread = jobj_get(params, "threadId");
+
+	if (thread.type == J_STRING && !jstr_is(thread, h->thread_id))
+		return h->turn_id && codex_tool_row(jobj_get(item, "type"));
+	return of_this_turn(h, params);
+}
+
 static struct item *item_of(struct harness *h, struct slice params, struct slice *ret)
 {
 	_cleanup_(freep) char *id = NULL;
@@ -343,7 +353,7 @@ static struct item *item_of(struct harness *h, struct slice params, struct slice
 
 	*ret = jobj_get(params, "item").raw;
 	id = codex_str(*ret, "id");
-	if (!id || !of_this_turn(h, params))
+	if (!id || !h->thread_id || !is_shown(h, params, *ret))
 		return NULL;
 	it = codex_item_find(h, id);
 	return it ? it : item_add(h, id);

@@ -21,11 +21,11 @@ static void report_end(struct harness *h)
 	h->host.ops->turn_end(h->host.ctx, &h->end);
 }
 
-static void on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+void codex_on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (m && h->turn == TURN_CLEANING)
+	if (m && h->turn == TURN_CLEANING && --h->cleaning == 0)
 		report_end(h);
 }
 
@@ -45,8 +45,11 @@ static void end_turn(struct harness *h)
 		put_thread(h, &w);
 		jw_end_obj(&w);
 		h->turn = TURN_CLEANING;
-		if (codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b), on_cleaned,
-			       0) >= 0)
+		h->cleaning = codex_children_stop(h);
+		if (codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b),
+			       codex_on_cleaned, 0) >= 0)
+			h->cleaning++;
+		if (h->cleaning)
 			return;
 	}
 	report_end(h);

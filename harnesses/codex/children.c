@@ -1,0 +1,113 @@
+/*
+ * children.c - the threads of subagents. Interrupting a turn does not stop them: a cancelled one interrupts each that has a
+ * turn, and then has the commands of all of them killed.
+ */
+#include "harnesses/codex/internal.h"
+
+struct child {
+	struct list link;
+	uint64_t number;
+	char *thread, *turn; /* turn NULL: none runs */
+};
+
+static void child_free(struct child *c)
+{
+	list_del(&c->link);
+	free(c->thread);
+	free(c->turn);
+	free(c);
+}
+
+void codex_children_free(struct harness *h)
+{
+	while (!list_empty(&h->children))
+		child_free(list_first(&h->children, struct child, link));
+}
+
+static struct child *child_of(struct harness *h, char *thread)
+{
+	struct child *c;
+
+	list_each(known, &h->children, struct child, link) {
+		if (strcmp(known->thread, thread) == 0) {
+			free(thread);
+			return known;
+		}
+	}
+	c = new0(struct child);
+	c->number = ++h->last_child;
+	c->thread = thread;
+	list_add_tail(&h->children, &c->link);
+	return c;
+}
+
+void codex_child_note(struct harness *h, const char *method, struct slice params)
+{
+	char *thread = codex_str(params, "threadId"), *turn = codex_str(params, "turnId");
+	struct child *c;
+
+	if (!thread) {
+		free(turn);
+		return;
+	}
+	c = child_of(h, thread);
+	if (strcmp(method, "turn/started") == 0) {
+		free(turn);
+		turn = codex_str(jobj_get(params, "turn").raw, "id");
+	}
+	if (strcmp(method, "turn/completed") == 0)
+		xstrset(&c->turn, NULL);
+	else if (strcmp(method, "turn/started") == 0 || strcmp(method, "item/started") == 0)
+		xstrset(&c->turn, turn);
+	free(turn);
+}
+
+static int send_clean(struct harness *h, const struct child *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "threadId", c->thread);
+	jw_end_obj(&w);
+	return codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b), codex_on_cleaned,
+			  0);
+}
+
+static void on_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	list_each(c, &h->children, struct child, link) {
+		if (c->number != number)
+			continue;
+		xstrset(&c->turn, NULL);
+		if (send_clean(h, c) >= 0)
+			return;
+	}
+	codex_on_cleaned(h, 0, m);
+}
+
+static int send_interrupt(struct harness *h, const struct child *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "threadId", c->thread);
+	jw_str(&w, "turnId", c->turn);
+	jw_end_obj(&w);
+	return codex_call(h, "turn/interrupt", buf_slice(&b), on_interrupted, c->number);
+}
+
+unsigned codex_children_stop(struct harness *h)
+{
+	unsigned n = 0;
+
+	list_each(c, &h->children, struct child, link)
+		if ((c->turn ? send_interrupt(h, c) : send_clean(h, c)) >= 0)
+			n++;
+	return n;
+}
