@@ -34,6 +34,7 @@ struct harness_caps {
 };
 
 struct harness_ops;
+struct acp_quirks;
 
 struct harness_env {
 	char *name, *value;
@@ -49,8 +50,9 @@ struct harness_def {
 	struct harness_env *env;
 	size_t nenv;
 	struct harness_caps caps;
-	char *auth_methods; /* raw JSON array for initialize; NULL: none */
-	bool configured;    /* added or changed by the manifest */
+	char *auth_methods;		 /* raw JSON array for initialize; NULL: none */
+	const struct acp_quirks *quirks; /* how a stdio ACP agent differs (acp/quirks.h), or NULL */
+	bool configured;		 /* added or changed by the manifest */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
+#include "harnesses/acp/quirks.h"
 #include "harnesses/codex/codex.h"
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/pi/pi.h"
@@ -22,10 +23,13 @@ struct builtin {
 	const char *const *args;
 	const struct harness_ops *ops;
 	struct harness_caps caps;
+	const char *quirks;
 };
 
 static const char *const opencode_args[] = { "acp", NULL };
 static const char *const codex_args[] = { "app-server", NULL };
+static const char *const copilot_args[] = { "--acp", "--no-auto-update", NULL };
+static const char *const gemini_args[] = { "--acp", NULL };
 static const char *const no_args[] = { NULL };
 
 /* caps: measured on the pinned release (tests/harness checks them against the real program). */
@@ -35,7 +39,15 @@ static const struct builtin builtins[] = {
 	  "opencode",
 	  opencode_args,
 	  &harness_opencode,
-	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true } },
+	  { .image = true,
+	    .embedded_context = true,
+	    .http = true,
+	    .sse = true,
+	    .additional_dirs = true,
+	    .restore = true,
+	    .system_append = true,
+	    .system_override = true },
+	  NULL },
 	{ "codex",
 	  "Codex",
 	  "codex",
@@ -48,7 +60,8 @@ static const struct builtin builtins[] = {
 	    .restore = true,
 	    .steer = true,
 	    .system_append = true,
-	    .system_override = true } },
+	    .system_override = true },
+	  NULL },
 	{ "pi",
 	  "Pi",
 	  "pi",
@@ -61,11 +74,46 @@ static const struct builtin builtins[] = {
 	    .restore = true,
 	    .steer = true,
 	    .system_append = true,
-	    .system_override = true } },
+	    .system_override = true },
+	  NULL },
+	{ "copilot",
+	  "GitHub Copilot CLI",
+	  "copilot",
+	  copilot_args,
+	  &harness_acp,
+	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true },
+	  "copilot" },
+	{ "claude",
+	  "Claude Agent",
+	  "claude-agent-acp",
+	  no_args,
+	  &harness_acp,
+	  { .image = true,
+	    .embedded_context = true,
+	    .http = true,
+	    .sse = true,
+	    .additional_dirs = true,
+	    .restore = true,
+	    .steer = true,
+	    .system_append = true,
+	    .system_override = true },
+	  "claude" },
+	{ "gemini",
+	  "Gemini CLI",
+	  "gemini",
+	  gemini_args,
+	  &harness_acp,
+	  { .image = true,
+	    .audio = true,
+	    .embedded_context = true,
+	    .http = true,
+	    .sse = true,
+	    .restore = true },
+	  "gemini" },
 };
 
 struct entry {
-	char *id, *command, *title;
+	char *id, *command, *title, *quirks;
 	struct slice args, env, capabilities, auth_methods;
 };
 
@@ -73,6 +121,7 @@ static const struct jfield entry_fields[] = {
 	JF_STR(struct entry, id, "id", JF_REQUIRED, 64),
 	JF_STR(struct entry, command, "command", 0, 4096),
 	JF_STR(struct entry, title, "title", 0, 128),
+	JF_STR(struct entry, quirks, "quirks", 0, 64),
 	JF_ARR(struct entry, args, "args", 0),
 	JF_OBJ(struct entry, env, "env", 0),
 	JF_OBJ(struct entry, capabilities, "capabilities", 0),
@@ -162,7 +211,9 @@ static void add_builtins(struct harness_table *t)
 					   .title = xstrdup(b->title),
 					   .ops = b->ops,
 					   .command = xstrdup(b->command),
-					   .caps = b->caps };
+					   .caps = b->caps,
+					   .quirks = b->quirks ? acp_quirks_find(b->quirks) :
+								 NULL };
 		d->args = xalloc((n + 1) * sizeof(*d->args));
 		for (size_t k = 0; k < n; k++)
 			d->args[k] = xstrdup(b->args[k]);
@@ -234,6 +285,18 @@ static char *usable_auth_methods(struct slice methods)
 	return b.len > 2 ? xstrndup(b.data, b.len) : NULL;
 }
 
+/* An adapter of its own has its own row. */
+static int set_quirks(struct harness_def *d, const char *name, const char *prefix, struct err *e)
+{
+	if (d->ops != &harness_acp)
+		return err_field(e, "quirks", "FIELD_INVALID",
+				 "%squirks: '%s' has an adapter of its own", prefix, d->id);
+	d->quirks = acp_quirks_find(name);
+	return d->quirks ? 0 :
+			   err_field(e, "quirks", "QUIRKS_UNKNOWN",
+				     "%squirks: no row is called '%s'", prefix, name);
+}
+
 static int apply_entry(struct harness_def *d, struct entry *en, const char *prefix, struct err *e)
 {
 	int r = 0;
@@ -259,6 +322,8 @@ static int apply_entry(struct harness_def *d, struct entry *en, const char *pref
 	}
 	if (r == 0 && en->env.n)
 		r = parse_env(en->env, prefix, d, e);
+	if (r == 0 && en->quirks)
+		r = set_quirks(d, en->quirks, prefix, e);
 	if (r == 0 && (!d->command || !*d->command))
 		r = err_field(e, "command", "FIELD_MISSING", "%scommand is required", prefix);
 	return r;

@@ -13,6 +13,7 @@
 #include "rpc/rpc.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "harnesses/acp/internal.h"
@@ -82,23 +83,6 @@ static void forget_native_id(struct harness *h)
 	h->native_id = NULL;
 }
 
-static void report_ready(struct harness *h, struct slice result, bool restored)
-{
-	struct jslot s[] = { { .key = "modes" }, { .key = "configOptions" } };
-	struct harness_ready ready = { .native_id = h->native_id,
-				       .caps = h->caps,
-				       .restored = restored };
-
-	if (jscan_object(result, s, ARRAY_SIZE(s)) == JSCAN_OK) {
-		if (s[0].v.type == J_OBJECT)
-			ready.modes = s[0].v.raw;
-		if (s[1].v.type == J_ARRAY)
-			ready.config_options = s[1].v.raw;
-	}
-	h->phase = PHASE_READY;
-	h->host.ops->ready(h->host.ctx, &ready);
-}
-
 static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
@@ -126,7 +110,41 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 			return;
 		}
 	}
-	report_ready(h, m->result, restoring);
+	h->restoring = restoring;
+	acp_opened(h, m->result);
+}
+
+/* Servers of a type that the agent refuses stand in its own configuration (render.c). */
+static void put_mcp_servers(const struct harness *h, struct jw *w)
+{
+	struct jval v = { J_ARRAY, slice_of(h->mcp_servers) };
+	struct jiter it;
+
+	if (!h->quirks->no_stdio_mcp) {
+		jw_raw(w, "mcpServers", v.raw);
+		return;
+	}
+	jw_arr(w, "mcpServers");
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v))
+		if (jobj_get(v.raw, "type").type == J_STRING)
+			jw_raw(w, NULL, v.raw);
+	jw_end_arr(w);
+}
+
+static void put_system_prompt(const struct harness *h, struct jw *w)
+{
+	if (!h->system_prompt || h->quirks->system_prompt != ACP_SYSTEM_META)
+		return;
+	jw_obj(w, "_meta");
+	if (h->system_override) {
+		jw_str(w, "systemPrompt", h->system_prompt);
+	} else {
+		jw_obj(w, "systemPrompt");
+		jw_str(w, "append", h->system_prompt);
+		jw_end_obj(w);
+	}
+	jw_end_obj(w);
 }
 
 static void send_open(struct harness *h)
@@ -142,9 +160,10 @@ static void send_open(struct harness *h)
 	if (restore)
 		put_session(h, &w);
 	jw_str(&w, "cwd", h->cwd);
-	jw_raw(&w, "mcpServers", slice_of(h->mcp_servers));
+	put_mcp_servers(h, &w);
 	if (h->caps.additional_dirs && h->additional_dirs)
 		jw_raw(&w, "additionalDirectories", slice_of(h->additional_dirs));
+	put_system_prompt(h, &w);
 	jw_end_obj(&w);
 	if (!restore)
 		forget_native_id(h); /* what comes from now on is of the new session */
@@ -200,6 +219,11 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	caps = jobj_get(m->result, "agentCapabilities").raw;
 	session = jobj_get(caps, "sessionCapabilities").raw;
 	harness_caps_parse(caps, &h->caps);
+	h->caps.steer =
+		jobj_get(jobj_get(jobj_get(m->result, "_meta").raw, "steering").raw, "supported")
+			.type == J_TRUE;
+	h->caps.system_append = h->caps.system_override = h->quirks->system_prompt;
+	jstr_decode(jobj_get(jobj_get(m->result, "agentInfo").raw, "version"), 64, &h->version);
 	h->can_load = jobj_get(caps, "loadSession").type == J_TRUE;
 	h->can_resume = jobj_get(session, "resume").type == J_OBJECT;
 	if (h->auth_method)
@@ -237,6 +261,8 @@ int harness_acp_start(struct harness *h, struct err *e)
 /* s: sessionId, update, _meta of the params, found while the line was parsed. */
 static void on_update(struct harness *h, const struct jslot *s)
 {
+	_cleanup_(buf_done) struct buf scratch = { 0 };
+	const struct acp_hooks *hooks = h->quirks->hooks;
 	struct harness_event ev = { 0 };
 
 	if (s[1].v.type != J_OBJECT)
@@ -250,6 +276,15 @@ static void on_update(struct harness *h, const struct jslot *s)
 		return;
 	if (s[2].v.type == J_OBJECT)
 		ev.meta = s[2].v.raw;
+	if (ev.kind == UPDATE_USAGE)
+		acp_meter_note(h, ev.update);
+	if (ev.kind == UPDATE_CONFIG)
+		acp_options_rewrite(h, &ev, &scratch);
+	if (!acp_text_filter(h, &ev, &scratch))
+		return;
+	acp_exit_code(h, &ev, &scratch);
+	if (hooks && hooks->on_update && !hooks->on_update(h, &ev, &scratch))
+		return;
 	h->host.ops->event(h->host.ctx, &ev);
 }
 
@@ -300,6 +335,8 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 		on_update(h, update);
 	else if (strcmp(m.method, "$/cancel_request") == 0)
 		acp_on_cancel_request(h, m.params);
+	else if (h->quirks->hooks && h->quirks->hooks->on_notification)
+		h->quirks->hooks->on_notification(h, m.method, m.params);
 	return 0;
 }
 
@@ -308,14 +345,17 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
+	const struct acp_hooks *hooks = h->quirks->hooks;
 	struct harness_turn_end end;
-	struct harness_usage usage;
+	bool counted = false;
 
 	if (!m)
 		return;
-	if (acp_usage_from_reply(m, &usage))
-		h->host.ops->usage(h->host.ctx, &usage);
 	acp_turn_end_from_reply(m, &end);
+	acp_text_end(h, m, &end);
+	if (hooks && hooks->on_turn_end)
+		counted = hooks->on_turn_end(h, &end);
+	acp_meter_report(h, m, counted);
 	h->host.ops->turn_end(h->host.ctx, &end);
 }
 
@@ -330,6 +370,10 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	jw_raw(&w, "prompt", content);
 	jw_raw(&w, "_meta", meta);
 	jw_end_obj(&w);
+	acp_meter_turn_start(h);
+	buf_reset(&h->held);
+	if (h->quirks->hooks && h->quirks->hooks->on_turn_start)
+		h->quirks->hooks->on_turn_start(h);
 	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
@@ -349,73 +393,58 @@ void harness_acp_cancel(struct harness *h)
 	acp_send(h, &b);
 }
 
-static void on_call_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
-{
-	struct harness *h = ctx;
-	struct turn_error te;
-	struct err e;
-
-	if (!m)
-		return;
-	if (!m->error.n) {
-		h->host.ops->reply(h->host.ctx, token, m->result, NULL);
-		return;
-	}
-	acp_error_classify(m->error, &te);
-	err_set(&e, -EIO, acp_error_code(m->error), "HARNESS_REFUSED", "%s", te.message);
-	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
-}
-
-static int call_on_session(struct harness *h, const char *method, struct slice members,
-			   uint64_t token, struct err *e)
+int acp_call(struct harness *h, const char *method, struct slice members, rpc_reply_fn fn,
+	     uint64_t tag)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	int r;
 
 	jw_obj(&w, NULL);
 	put_session(h, &w);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
-	r = call(h, method, buf_slice(&b), on_call_reply, token);
-	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
-			       "the harness takes no input");
-	return 0;
+	return call(h, method, buf_slice(&b), fn, tag);
 }
 
-int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
+int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_str(&w, "modeId", mode);
-	return call_on_session(h, "session/set_mode", buf_slice(&b), token, e);
-}
-
-int harness_acp_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
-{
-	return call_on_session(h, "session/set_config_option", params, token, e);
+	jw_raw(&w, "prompt", content);
+	return acp_call_for(h, "_session/steering", buf_slice(&b), token, e);
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */
 
-int harness_acp_plan(const struct harness_def *def, const struct harness_req *req _unused_,
-		     struct harness_plan *plan, struct err *e _unused_)
+static const size_t owned[] = {
+	offsetof(struct harness, cwd),		 offsetof(struct harness, native_id),
+	offsetof(struct harness, auth_method),	 offsetof(struct harness, version),
+	offsetof(struct harness, system_prompt), offsetof(struct harness, model),
+	offsetof(struct harness, mcp_servers),	 offsetof(struct harness, additional_dirs),
+	offsetof(struct harness, options),	 offsetof(struct harness, modes),
+	offsetof(struct harness, models),	 offsetof(struct harness, chosen),
+	offsetof(struct harness, wanted),
+};
+
+int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
+		     struct harness_plan *plan, struct err *e)
 {
 	harness_plan_arg(plan, def->command);
 	for (char **a = def->args; a && *a; a++)
 		harness_plan_arg(plan, *a);
-	return 0;
+	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
 }
 
-struct harness *harness_acp_open(const struct harness_def *def _unused_,
-				 const struct harness_req *req, const struct harness_host *host)
+struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,
+			      const struct harness_host *host)
 {
 	struct harness *h = new0(struct harness);
 
 	h->host = *host;
+	h->quirks = q;
 	h->mode = req->mode;
+	h->approval = req->approval;
 	h->cwd = xstrdup(req->cwd);
 	h->native_id = xstrdup(req->native_id);
 	h->auth_method = xstrdup(req->auth_method);
@@ -423,24 +452,39 @@ struct harness *harness_acp_open(const struct harness_def *def _unused_,
 					      xstrdup("[]");
 	if (req->additional_dirs.n)
 		h->additional_dirs = xstrndup(req->additional_dirs.p, req->additional_dirs.n);
+	h->model = xstrdup(req->model);
+	h->with_provider = req->provider;
+	h->system_prompt = xstrdup(req->system_prompt);
+	h->system_override = req->system_override;
 	h->boolean_config = req->boolean_config;
 	h->elicitation = req->elicitation;
 	rpc_calls_init(&h->calls);
 	list_init(&h->asks);
+	if (q->hooks && q->hooks->state_size)
+		h->hook_state = xalloc(q->hooks->state_size);
+	if (q->hooks && q->hooks->open)
+		q->hooks->open(h, req);
 	return h;
+}
+
+struct harness *harness_acp_open(const struct harness_def *def, const struct harness_req *req,
+				 const struct harness_host *host)
+{
+	return acp_open_with(def && def->quirks ? def->quirks : &acp_no_quirks, req, host);
 }
 
 struct harness *harness_acp_free(struct harness *h)
 {
 	if (!h)
 		return NULL;
+	if (h->quirks->hooks && h->quirks->hooks->free)
+		h->quirks->hooks->free(h);
 	rpc_calls_done(&h->calls);
 	acp_asks_free(h);
-	free(h->cwd);
-	free(h->native_id);
-	free(h->auth_method);
-	free(h->mcp_servers);
-	free(h->additional_dirs);
+	buf_done(&h->held);
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		free(*(char **)((char *)h + owned[i]));
+	free(h->hook_state);
 	free(h);
 	return NULL;
 }
@@ -448,5 +492,6 @@ struct harness *harness_acp_free(struct harness *h)
 const struct harness_ops harness_acp = {
 	.name = "acp",
 	.plan = harness_acp_plan,
+	.open = harness_acp_open,
 	HARNESS_ACP_PROTOCOL,
 };

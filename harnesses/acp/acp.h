@@ -14,13 +14,14 @@ void harness_acp_cancel(struct harness *h);
 void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result);
 int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e);
 int harness_acp_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
+int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
 struct harness *harness_acp_free(struct harness *h);
 
 /* For the tables of adapters whose program speaks ACP and only starts differently. */
 #define HARNESS_ACP_PROTOCOL                                                                       \
-	.open = harness_acp_open, .start = harness_acp_start, .on_line = harness_acp_on_line,      \
-	.prompt = harness_acp_prompt, .cancel = harness_acp_cancel, .answer = harness_acp_answer,  \
+	.start = harness_acp_start, .on_line = harness_acp_on_line, .prompt = harness_acp_prompt,  \
+	.cancel = harness_acp_cancel, .answer = harness_acp_answer,                                \
 	.set_mode = harness_acp_set_mode, .set_config = harness_acp_set_config,                    \
-	.free = harness_acp_free
+	.steer = harness_acp_steer, .free = harness_acp_free
 
 extern const struct harness_ops harness_acp;

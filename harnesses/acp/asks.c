@@ -2,6 +2,8 @@
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/acp/turn.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 
@@ -30,6 +32,45 @@ void acp_refuse(struct harness *h, struct slice id, int code, const char *reason
 	acp_send(h, &b);
 }
 
+/* The option that allows, for good if there is one. Empty: none. */
+static struct slice allowing_option(struct slice params)
+{
+	struct jval options = jobj_get(params, "options"), v;
+	struct slice found = SLICE_NONE;
+	struct jiter it;
+
+	jiter_init(&it, options);
+	while (jiter_next(&it, NULL, &v)) {
+		struct jval kind = jobj_get(v.raw, "kind");
+
+		if (jstr_is(kind, "allow_always"))
+			return jobj_get(v.raw, "optionId").raw;
+		if (jstr_is(kind, "allow_once") && !found.n)
+			found = jobj_get(v.raw, "optionId").raw;
+	}
+	return found;
+}
+
+/* Where nothing is to be asked, an agent that asks all the same is answered here. */
+static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
+{
+	struct slice option = allowing_option(m->params);
+	_cleanup_(buf_done) struct buf result = { 0 }, b = { 0 };
+	struct jw w = JW(&result);
+
+	if (h->approval != APPROVAL_NEVER || !option.n)
+		return false;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "outcome");
+	jw_str(&w, "outcome", "selected");
+	jw_raw(&w, "optionId", option);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	rpc_put_result(&b, m->id, buf_slice(&result));
+	acp_send(h, &b);
+	return true;
+}
+
 void acp_on_request(struct harness *h, const struct rpc_msg *m)
 {
 	bool permission = strcmp(m->method, "session/request_permission") == 0;
@@ -46,6 +87,8 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 			   "malformed permission request");
 		return;
 	}
+	if (permission && allow_at_once(h, m))
+		return;
 	a = new0(struct ask);
 	a->id = ++h->last_ask;
 	a->rpc_id = xstrndup(m->id.p, m->id.n);

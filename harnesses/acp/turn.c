@@ -46,23 +46,125 @@ static void error_message(struct slice error, struct turn_error *ret)
 	err_flatten(ret->message);
 }
 
+/* What a status of the provider means. */
+static const struct {
+	int status;
+	const char *cls;
+} statuses[] = {
+	{ 401, "auth" },
+	{ 403, "auth" },
+	{ 402, "quota" },
+	{ 429, "rate_limit" },
+};
+
+/* What an agent calls it in data.errorKind or data.errorName. */
+static const struct {
+	const char *name, *cls;
+	bool retryable;
+} kinds[] = {
+	{ "rate_limit", "rate_limit", true },
+	{ "server_error", "provider", true },
+	{ "overloaded", "provider", true },
+	{ "authentication_failed", "auth", false },
+	{ "billing_error", "quota", false },
+	{ "ProviderAuthError", "auth", false },
+	{ "ContextOverflowError", "context_overflow", false },
+};
+
+/* How providers say that a conversation is too long; there is no status for it. */
+static const char *const overflow_texts[] = {
+	"context_length_exceeded", "maximum context length", "context window",
+	"prompt is too long",	   "exceeds the context",    "input is too long",
+};
+
+static bool is_overflow(const char *message)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(overflow_texts); i++)
+		if (strcasestr(message, overflow_texts[i]))
+			return true;
+	return false;
+}
+
+void acp_error_by_status(struct turn_error *te, int status)
+{
+	te->http_status = status;
+	te->cls = "provider";
+	te->retryable = status == 429 || status >= 500;
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+		if (statuses[i].status == status)
+			te->cls = statuses[i].cls;
+	if ((status == 400 || status == 413) && is_overflow(te->message))
+		te->cls = "context_overflow";
+}
+
+static bool by_kind(struct slice data, struct turn_error *te)
+{
+	struct jval name = jobj_get(data, "errorKind");
+
+	if (name.type != J_STRING)
+		name = jobj_get(data, "errorName");
+	if (name.type != J_STRING)
+		return false;
+	te->cls = is_overflow(te->message) ? "context_overflow" : "provider";
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (jstr_is(name, kinds[i].name)) {
+			te->cls = kinds[i].cls;
+			te->retryable = kinds[i].retryable;
+		}
+	return true;
+}
+
 void acp_error_classify(struct slice error, struct turn_error *ret)
 {
 	struct slice data = jobj_get(error, "data").raw;
-	int64_t code = error_number(error);
+	int status = http_status(data);
 
 	memset(ret, 0, sizeof(*ret));
 	error_message(error, ret);
-	ret->http_status = http_status(data);
-	ret->retryable = ret->http_status == 429 || ret->http_status >= 500;
-	if (code == RPC_AUTH_REQUIRED || ret->http_status == 401 || ret->http_status == 403)
+	if (status)
+		acp_error_by_status(ret, status);
+	else if (error_number(error) == RPC_AUTH_REQUIRED)
 		ret->cls = "auth";
-	else if (ret->http_status == 429)
-		ret->cls = "rate_limit";
-	else if (ret->http_status || jobj_get(data, "errorName").type == J_STRING)
-		ret->cls = "provider";
-	else
+	else if (!by_kind(data, ret))
 		ret->cls = "harness_error";
+}
+
+/* The first number in it that can be a status: "(HTTP 401)", "429 Too many", "rejected (429)". */
+static int status_in(const char *text)
+{
+	for (const char *p = text; *p;) {
+		char *end;
+		long n;
+
+		if (*p < '0' || *p > '9') {
+			p++;
+			continue;
+		}
+		n = strtol(p, &end, 10);
+		if (end - p == 3 && n >= 400 && n <= 599 &&
+		    (p == text || p[-1] == ' ' || p[-1] == '('))
+			return (int)n;
+		p = end;
+	}
+	return 0;
+}
+
+void acp_error_from_text(const char *text, struct harness_turn_end *end)
+{
+	struct turn_error *te = &end->error;
+	int status = status_in(text);
+
+	if (!end->failed) {
+		const char *said = strncmp(text, "Error: ", 7) == 0 ? text + 7 : text;
+
+		*end = (struct harness_turn_end){ .failed = true };
+		snprintf(te->message, sizeof(te->message), "%s", said);
+		err_flatten(te->message);
+		te->cls = is_overflow(te->message) ? "context_overflow" : "provider";
+		te->retryable = strstr(te->message, "retried") != NULL;
+	}
+	if (status && !te->http_status)
+		acp_error_by_status(te, status);
 }
 
 int acp_error_code(struct slice error)
@@ -91,30 +193,6 @@ void acp_turn_end_from_reply(const struct rpc_msg *m, struct harness_turn_end *r
 	ret->error.cls = "harness_protocol";
 	snprintf(ret->error.message, sizeof(ret->error.message),
 		 "the harness ended the turn without a known stop reason");
-}
-
-/* ACP's Usage (unstable), taken at its word: the turn's own numbers, input with what was cached, output with reasoning. */
-bool acp_usage_from_reply(const struct rpc_msg *m, struct harness_usage *ret)
-{
-	static const struct {
-		const char *key;
-		enum harness_count what;
-	} fields[] = {
-		{ "inputTokens", COUNT_INPUT },
-		{ "outputTokens", COUNT_OUTPUT },
-		{ "cachedReadTokens", COUNT_CACHE_READ },
-		{ "cachedWriteTokens", COUNT_CACHE_WRITE },
-		{ "thoughtTokens", COUNT_REASONING },
-		{ "totalTokens", COUNT_TOTAL },
-	};
-	struct jval usage = jobj_get(m->result, "usage");
-
-	*ret = (struct harness_usage){ .whole_turn = true, .source = "session/prompt.usage" };
-	if (m->error.n || usage.type != J_OBJECT)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		harness_usage_set(ret, fields[i].what, jobj_get(usage.raw, fields[i].key));
-	return ret->has;
 }
 
 static bool option_ok(struct jval v, struct slice *ret_id)

@@ -2,13 +2,15 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "harnesses/acp/acp.h"
+#include "harnesses/acp/internal.h"
+#include "harnesses/opencode/normalise.h"
+#include "harnesses/opencode/plugin.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 
 #include <stdio.h>
 
-#define PROVIDER_ID "acpd"
 #define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"
 
 /* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.33). */
@@ -18,7 +20,6 @@ static const char *const quiet_env[] = {
 	"OPENCODE_DISABLE_DEFAULT_PLUGINS",
 	"OPENCODE_DISABLE_LSP_DOWNLOAD",
 	"OPENCODE_DISABLE_SHARE",
-	"OPENCODE_PURE",
 	"OPENCODE_DISABLE_CLAUDE_CODE",
 	/* a repository's own configuration could answer the questions that are ours to ask */
 	"OPENCODE_DISABLE_PROJECT_CONFIG",
@@ -51,32 +52,120 @@ static const char *api_npm(const char *api)
 	return NULL;
 }
 
-/* The default rule is to ask: what is allowed is the orchestrator's decision. */
+/* Reading is never asked, a secrets file is; the last rule that fits wins. */
+#define READING                                                                                           \
+	"\"read\":{\"*\":\"allow\",\"*.env\":\"ask\",\"*.env.*\":\"ask\",\"*.env.example\":\"allow\"},"   \
+	"\"glob\":\"allow\",\"grep\":\"allow\",\"list\":\"allow\",\"lsp\":\"allow\",\"skill\":\"allow\"," \
+	"\"todoread\":\"allow\",\"todowrite\":\"allow\",\"task\":\"allow\",\"question\":\"deny\""
+
+static const char *const rules[] = {
+	[APPROVAL_ASK] = "\"*\":\"ask\"," READING,
+	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING ",\"edit\":\"allow\"",
+	[APPROVAL_NEVER] = "\"*\":\"allow\",\"question\":\"deny\"",
+};
+
+static void put_outside(struct jw *w, const struct harness_req *req)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, "external_directory");
+	jw_str(w, "*", "ask");
+	if (req->additional_dirs.n &&
+	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *dir = NULL, *below = NULL;
+
+			if (jstr_decode(v, 4096, &dir) < 0)
+				continue;
+			below = file_join(dir, "*");
+			jw_lead_key(w, dir);
+			jw_raw(w, NULL, SLICE("\"allow\""));
+			jw_lead_key(w, below);
+			jw_raw(w, NULL, SLICE("\"allow\""));
+		}
+	jw_end_obj(w);
+}
+
+static void put_permission(struct jw *w, const struct harness_req *req)
+{
+	jw_obj(w, "permission");
+	jw_raw(w, NULL, slice_of(rules[req->approval]));
+	if (req->approval != APPROVAL_NEVER)
+		put_outside(w, req);
+	jw_end_obj(w);
+}
+
+static void put_agents(struct jw *w, const struct harness_req *req)
+{
+	const char *prompt = req->system_override ? req->system_prompt : NULL;
+
+	jw_obj(w, "agent");
+	jw_obj(w, "build");
+	jw_str(w, "prompt", prompt);
+	jw_end_obj(w);
+	jw_obj(w, "plan");
+	jw_str(w, "prompt", prompt);
+	/* a rule for edits would override what plan mode is for */
+	jw_raw(w, "permission", SLICE("{\"edit\":\"deny\"}"));
+	jw_end_obj(w);
+	/* a model call that no usage report tells of, for a title that ACP does not show */
+	jw_raw(w, "title", SLICE("{\"disable\":true}"));
+	jw_end_obj(w);
+}
+
+/* What is allowed is the orchestrator's decision. */
 static void put_common(struct jw *w, const struct harness_req *req)
 {
 	_cleanup_(freep) char *agents = file_join(req->cwd, "AGENTS.md");
+	_cleanup_(freep) char *plugin = file_join(req->home, OPENCODE_PLUGIN_FILE);
+	char url[4200];
 
 	/* dropped with the project's configuration, but wanted */
 	jw_arr(w, "instructions");
 	jw_str(w, NULL, agents);
 	jw_end_arr(w);
-	/* "ask" for edits would override what plan mode is for */
-	jw_raw(w, "agent", SLICE("{\"plan\":{\"permission\":{\"edit\":\"deny\"}}}"));
+	snprintf(url, sizeof(url), "file://%s", plugin);
+	jw_arr(w, "plugin");
+	jw_str(w, NULL, url);
+	jw_end_arr(w);
+	put_agents(w, req);
 	jw_bool(w, "autoupdate", false);
 	jw_str(w, "share", "disabled");
-	jw_raw(w, "permission", SLICE("{\"bash\":\"ask\",\"edit\":\"ask\",\"webfetch\":\"ask\"}"));
+	/* a rejected call is an answer for the model, not the end of the turn */
+	jw_raw(w, "experimental", SLICE("{\"continue_loop_on_deny\":true}"));
+	put_permission(w, req);
 }
 
-static void put_provider(struct jw *w, const struct harness_provider *p, const char *npm)
+static bool put_model(void *ctx, const char *model)
+{
+	struct jw *w = ctx;
+
+	jw_lead_key(w, model);
+	jw_raw(w, NULL,
+	       SLICE("{\"tool_call\":true,\"reasoning\":true,"
+		     "\"limit\":{\"context\":200000,\"output\":32000}}"));
+	return true;
+}
+
+static bool first_model(void *ctx, const char *model)
+{
+	xstrset(ctx, model);
+	return false;
+}
+
+static void put_provider(struct jw *w, const struct harness_provider *p, const char *wanted,
+			 const char *npm)
 {
 	char model[300];
 
-	snprintf(model, sizeof(model), PROVIDER_ID "/%s", p->model);
-	jw_raw(w, "enabled_providers", SLICE("[\"" PROVIDER_ID "\"]"));
+	snprintf(model, sizeof(model), OPENCODE_PROVIDER_ID "/%s", wanted);
+	jw_raw(w, "enabled_providers", SLICE("[\"" OPENCODE_PROVIDER_ID "\"]"));
 	jw_str(w, "model", model);
-	jw_str(w, "small_model", model); /* else titles go to a guessed model of another provider */
+	jw_str(w, "small_model",
+	       model); /* else side calls go to a guessed model of another provider */
 	jw_obj(w, "provider");
-	jw_obj(w, PROVIDER_ID);
+	jw_obj(w, OPENCODE_PROVIDER_ID);
 	jw_str(w, "npm", npm);
 	jw_str(w, "name", "acpd");
 	jw_obj(w, "options");
@@ -85,9 +174,10 @@ static void put_provider(struct jw *w, const struct harness_provider *p, const c
 	jw_raw(w, "headers", p->headers);
 	jw_end_obj(w);
 	jw_obj(w, "models");
-	jw_lead_key(w, p->model);
-	jw_raw(w, NULL,
-	       SLICE("{\"tool_call\":true,\"limit\":{\"context\":200000,\"output\":32000}}"));
+	if (p->model || p->models.n)
+		harness_provider_each_model(p, put_model, w);
+	else
+		put_model(w, wanted);
 	jw_end_obj(w);
 	jw_end_obj(w);
 	jw_end_obj(w);
@@ -97,30 +187,38 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 {
 	const struct harness_provider *p = req->provider;
 	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *model = NULL;
 	struct jw w = JW(&b);
 	const char *npm = p ? api_npm(p->api) : NULL;
 
 	if (p && !npm)
 		return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
 				 "OpenCode has no client for this provider API");
-	if (p && !p->model)
+	if (p)
+		harness_provider_each_model(p, first_model, &model);
+	if (p && !model)
+		model = xstrdup(req->model);
+	if (p && !model)
 		return err_field(e, "_meta.acpd.provider.model", "FIELD_MISSING",
 				 "OpenCode needs to be told which model the provider has");
 	jw_obj(&w, NULL);
 	put_common(&w, req);
 	if (p) {
-		put_provider(&w, p, npm);
+		put_provider(&w, p, model, npm);
 		harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
 	}
 	jw_end_obj(&w);
 	buf_putc(&b, '\0');
 	harness_plan_env(plan, "OPENCODE_CONFIG_CONTENT", b.data);
+	if (req->system_prompt && !req->system_override)
+		harness_plan_env(plan, "ACPD_SYSTEM_APPEND", req->system_prompt);
 	return 0;
 }
 
 /* Else OpenCode installs that package from the network into its configuration directory, in the background. */
 static void plan_files(struct harness_plan *plan)
 {
+	harness_plan_file(plan, OPENCODE_PLUGIN_FILE, opencode_plugin);
 	harness_plan_file(plan, ".config/opencode/node_modules", NULL);
 	harness_plan_file(plan, ".config/opencode/package.json", "{}");
 	harness_plan_file(
@@ -147,8 +245,15 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 	return plan_config(req, plan, e);
 }
 
+static struct harness *opencode_open(const struct harness_def *def _unused_,
+				     const struct harness_req *req, const struct harness_host *host)
+{
+	return acp_open_with(&opencode_quirks, req, host);
+}
+
 const struct harness_ops harness_opencode = {
 	.name = "opencode",
 	.plan = opencode_plan,
+	.open = opencode_open,
 	HARNESS_ACP_PROTOCOL,
 };

@@ -1,0 +1,235 @@
+/*
+ * options.c - config options as the core wants them. Model values lose the prefix of our own provider; an agent that still
+ * offers its models by session/set_model, or takes the one model from its environment, gets an option "model" made
+ * for it. What the agent said last is kept raw, and the list is made anew each time.
+ */
+#include "harnesses/acp/internal.h"
+
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+static void keep(char **slot, struct jval v, enum jtype type)
+{
+	if (v.type != type)
+		return;
+	free(*slot);
+	*slot = xstrndup(v.raw.p, v.raw.n);
+}
+
+void acp_options_note(struct harness *h, struct slice result)
+{
+	struct jval current;
+
+	keep(&h->options, jobj_get(result, "configOptions"), J_ARRAY);
+	keep(&h->modes, jobj_get(result, "modes"), J_OBJECT);
+	keep(&h->models, jobj_get(result, "models"), J_OBJECT);
+	current = jobj_get(jobj_get(result, "models").raw, "currentModelId");
+	if (current.type == J_STRING) {
+		free(h->chosen);
+		h->chosen = NULL;
+		jstr_decode(current, 256, &h->chosen);
+	}
+}
+
+const char *acp_model_prefix(const struct harness *h)
+{
+	return h->with_provider ? h->quirks->model_prefix : NULL;
+}
+
+static bool is_model(struct jval option)
+{
+	return option.type == J_OBJECT && jstr_is(jobj_get(option.raw, "category"), "model");
+}
+
+static bool has_model_option(const struct harness *h)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!h->options || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) }))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (is_model(v))
+			return true;
+	return false;
+}
+
+bool acp_model_is_legacy(const struct harness *h)
+{
+	return !has_model_option(h) && h->models;
+}
+
+bool acp_is_model_option(const struct harness *h, struct jval config_id)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!has_model_option(h))
+		return jstr_is(config_id, "model");
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) });
+	while (jiter_next(&it, NULL, &v))
+		if (is_model(v) && slice_eq(jobj_get(v.raw, "id").raw, config_id.raw))
+			return true;
+	return false;
+}
+
+static void put_unprefixed(struct jw *w, const char *key, struct jval v, const char *prefix)
+{
+	_cleanup_(freep) char *text = NULL;
+	size_t n = strlen(prefix);
+
+	if (jstr_decode(v, 4096, &text) == 0 && strncmp(text, prefix, n) == 0)
+		jw_str(w, key, text + n);
+	else
+		jw_raw(w, key, v.raw);
+}
+
+/* One value of a select, or a group of them. */
+static void put_choice(struct jw *w, struct jval v, const char *prefix)
+{
+	struct slice key;
+	struct jiter it;
+
+	jiter_init(&it, v);
+	jw_obj(w, NULL);
+	while (jiter_next(&it, &key, &v)) {
+		struct jiter group;
+		struct jval choice;
+
+		if (jkey_is(key, "value") || jkey_is(key, "name")) {
+			put_unprefixed(w, jkey_is(key, "value") ? "value" : "name", v, prefix);
+		} else if (jkey_is(key, "options") && jiter_init(&group, v)) {
+			jw_arr(w, "options");
+			while (jiter_next(&group, NULL, &choice))
+				if (choice.type == J_OBJECT)
+					put_choice(w, choice, prefix);
+			jw_end_arr(w);
+		} else {
+			jw_member_raw(w, key, v.raw);
+		}
+	}
+	jw_end_obj(w);
+}
+
+static void put_model_option(struct jw *w, struct jval option, const char *prefix)
+{
+	struct slice key;
+	struct jiter it, choices;
+	struct jval v, choice;
+
+	jiter_init(&it, option);
+	jw_obj(w, NULL);
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, "currentValue")) {
+			put_unprefixed(w, "currentValue", v, prefix);
+		} else if (jkey_is(key, "options") && jiter_init(&choices, v)) {
+			jw_arr(w, "options");
+			while (jiter_next(&choices, NULL, &choice))
+				if (choice.type == J_OBJECT)
+					put_choice(w, choice, prefix);
+			jw_end_arr(w);
+		} else {
+			jw_member_raw(w, key, v.raw);
+		}
+	}
+	jw_end_obj(w);
+}
+
+static void put_pair(struct jw *w, struct slice value, struct slice name)
+{
+	jw_obj(w, NULL);
+	jw_raw(w, "value", value);
+	jw_raw(w, "name", name.n ? name : value);
+	jw_end_obj(w);
+}
+
+/* The model in force need not be one of those the agent offers. */
+static void put_legacy_choices(const struct harness *h, struct jw *w, struct slice current)
+{
+	struct jval list = jobj_get(slice_of(h->models), "availableModels"), v;
+	struct jiter it;
+	bool listed = false;
+
+	if (h->models && list.type == J_ARRAY && jiter_init(&it, list))
+		while (jiter_next(&it, NULL, &v)) {
+			struct jval id = jobj_get(v.raw, "modelId");
+			struct jval name = jobj_get(v.raw, "name");
+
+			if (v.type != J_OBJECT || id.type != J_STRING)
+				continue;
+			listed |= slice_eq(id.raw, current);
+			put_pair(w, id.raw, name.type == J_STRING ? name.raw : SLICE_NONE);
+		}
+	if (!listed)
+		put_pair(w, current, SLICE_NONE);
+}
+
+static void put_made_option(const struct harness *h, struct jw *w, const char *current)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	jstr_encode(&text, slice_of(current));
+	jw_obj(w, NULL);
+	jw_str(w, "id", "model");
+	jw_str(w, "name", "Model");
+	jw_str(w, "category", "model");
+	jw_str(w, "type", "select");
+	jw_raw(w, "currentValue", buf_slice(&text));
+	jw_arr(w, "options");
+	put_legacy_choices(h, w, buf_slice(&text));
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static const char *made_model(const struct harness *h)
+{
+	if (has_model_option(h))
+		return NULL;
+	if (h->models)
+		return h->chosen;
+	return h->quirks->model_from_start ? h->model : NULL;
+}
+
+bool acp_options_are_ours(const struct harness *h)
+{
+	return acp_model_prefix(h) || made_model(h);
+}
+
+/* Nothing if there is no option at all. */
+void acp_options_put(const struct harness *h, struct buf *b)
+{
+	const char *prefix = acp_model_prefix(h), *made = made_model(h);
+	struct jw w = JW(b);
+	struct jiter it;
+	struct jval v;
+
+	if (!h->options && !made)
+		return;
+	jw_arr(&w, NULL);
+	if (h->options && jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) }))
+		while (jiter_next(&it, NULL, &v)) {
+			if (prefix && is_model(v))
+				put_model_option(&w, v, prefix);
+			else
+				jw_raw(&w, NULL, v.raw);
+		}
+	if (made)
+		put_made_option(h, &w, made);
+	jw_end_arr(&w);
+}
+
+void acp_options_rewrite(struct harness *h, struct harness_event *ev, struct buf *scratch)
+{
+	_cleanup_(buf_done) struct buf options = { 0 };
+	struct jw w = JW(scratch);
+
+	acp_options_note(h, ev->update);
+	if (!acp_options_are_ours(h))
+		return;
+	acp_options_put(h, &options);
+	jw_obj(&w, NULL);
+	jw_members(&w, ev->update, "configOptions");
+	jw_raw(&w, "configOptions", buf_slice(&options));
+	jw_end_obj(&w);
+	ev->update = buf_slice(scratch);
+}

@@ -1,0 +1,122 @@
+#include "harnesses/acp/quirks.h"
+
+const struct acp_quirks acp_no_quirks = { .name = "" };
+
+/* --- GitHub Copilot CLI 1.0.102 ---------------------------------------------------------------------- */
+
+static const struct acp_env copilot_env[] = {
+	{ NULL, "COPILOT_HOME", "{home}/.copilot" },
+	{ NULL, "COPILOT_AUTO_UPDATE", "false" },
+	{ NULL, "COPILOT_MODEL", "{model}" },
+	{ "openai-chat", "COPILOT_PROVIDER_TYPE", "openai" },
+	{ "openai-chat", "COPILOT_PROVIDER_WIRE_API", "completions" },
+	{ "openai-chat", "COPILOT_PROVIDER_BASE_URL", "{baseUrl}" },
+	{ "openai-chat", "COPILOT_PROVIDER_API_KEY", "{key}" },
+	{ "openai-chat", "COPILOT_PROVIDER_HEADERS", "{headers}" },
+	{ "openai-chat", "COPILOT_OFFLINE", "true" },
+	{ "openai-responses", "COPILOT_PROVIDER_TYPE", "openai" },
+	{ "openai-responses", "COPILOT_PROVIDER_WIRE_API", "responses" },
+	{ "openai-responses", "COPILOT_PROVIDER_BASE_URL", "{baseUrl}" },
+	{ "openai-responses", "COPILOT_PROVIDER_API_KEY", "{key}" },
+	{ "openai-responses", "COPILOT_PROVIDER_HEADERS", "{headers}" },
+	{ "openai-responses", "COPILOT_OFFLINE", "true" },
+	{ "anthropic", "COPILOT_PROVIDER_TYPE", "anthropic" },
+	{ "anthropic", "COPILOT_PROVIDER_BASE_URL", "{root}" },
+	{ "anthropic", "COPILOT_PROVIDER_API_KEY", "{key}" },
+	{ "anthropic", "COPILOT_PROVIDER_HEADERS", "{headers}" },
+	{ "anthropic", "COPILOT_OFFLINE", "true" },
+	{ NULL, NULL, NULL },
+};
+
+static const struct acp_text copilot_errors[] = { { "Error: ", NULL }, { NULL, NULL } };
+static const struct acp_text copilot_notices[] = { { "Info: ", " Retrying..." }, { NULL, NULL } };
+
+/* --- Claude Agent ACP 0.100.0 -------------------------------------------------------------------------- */
+
+static const struct acp_env claude_env[] = {
+	{ NULL, "CLAUDE_CONFIG_DIR", "{home}/.claude" },
+	{ NULL, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1" },
+	{ NULL, "DISABLE_AUTOUPDATER", "1" },
+	{ NULL, "DISABLE_TELEMETRY", "1" },
+	{ NULL, "DISABLE_ERROR_REPORTING", "1" },
+	/* ten silent tries by itself: half a minute for a wrong key */
+	{ NULL, "CLAUDE_CODE_MAX_RETRIES", "3" },
+	/* else tools of MCP servers hide behind a search tool */
+	{ NULL, "ENABLE_TOOL_SEARCH", "false" },
+	{ NULL, "ANTHROPIC_MODEL", "{model}" },
+	{ "anthropic", "ANTHROPIC_BASE_URL", "{root}" },
+	{ "anthropic", "ANTHROPIC_AUTH_TOKEN", "{key}" },
+	{ "anthropic", "ANTHROPIC_CUSTOM_HEADERS", "{headers}" },
+	/* side calls (titles, summaries) go to the same model: the provider may have no other */
+	{ "anthropic", "ANTHROPIC_SMALL_FAST_MODEL", "{model}" },
+	{ NULL, NULL, NULL },
+};
+
+static const struct acp_text claude_errors[] = {
+	{ "API Error: ", NULL },
+	{ "Failed to authenticate. API Error: ", NULL },
+	{ NULL, NULL },
+};
+
+/* --- Gemini CLI 0.61.0 --------------------------------------------------------------------------------- */
+
+static const struct acp_env gemini_env[] = {
+	{ NULL, "GEMINI_CLI_NO_RELAUNCH", "true" },
+	/* without it servers of session/new are not used */
+	{ NULL, "GEMINI_CLI_TRUST_WORKSPACE", "true" },
+	{ NULL, "GEMINI_MODEL", "{model}" },
+	{ "google", "GOOGLE_GEMINI_BASE_URL", "{root}" },
+	{ "google", "GEMINI_API_KEY", "{key}" },
+	{ NULL, NULL, NULL },
+};
+
+static const struct acp_file gemini_files[] = {
+	{ ".gemini/settings.json",
+	  "{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},"
+	  "\"general\":{\"enableAutoUpdate\":false,\"enableAutoUpdateNotification\":false},"
+	  "\"privacy\":{\"usageStatisticsEnabled\":false},\"telemetry\":{\"enabled\":false}}" },
+	{ NULL, NULL },
+};
+
+static const struct acp_quirks rows[] = {
+	{
+		.name = "copilot",
+		.usage = ACP_USAGE_SESSION,
+		.error_texts = copilot_errors,
+		.notice_texts = copilot_notices,
+		.no_stdio_mcp = true,
+		.mcp_file = ".copilot/mcp-config.json",
+		.approval_option = "allow_all",
+		.approval_values = { [APPROVAL_NEVER] = "on" },
+		.model_from_start = true,
+		.env = copilot_env,
+	},
+	{
+		.name = "claude",
+		.usage = ACP_USAGE_TURN,
+		.input_excludes_cache = true,
+		.error_texts = claude_errors,
+		.approval_modes = { [APPROVAL_ACCEPT_EDITS] = "acceptEdits",
+				    [APPROVAL_NEVER] = "bypassPermissions" },
+		.system_prompt = ACP_SYSTEM_META,
+		.env = claude_env,
+	},
+	{
+		.name = "gemini",
+		.usage = ACP_USAGE_TURN,
+		.usage_place = ACP_USAGE_IN_QUOTA,
+		.output_excludes_reasoning = true,
+		.echo_text = "[MODE_UPDATE] ",
+		.approval_modes = { [APPROVAL_ACCEPT_EDITS] = "autoEdit", [APPROVAL_NEVER] = "yolo" },
+		.env = gemini_env,
+		.files = gemini_files,
+	},
+};
+
+const struct acp_quirks *acp_quirks_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}

@@ -1,0 +1,204 @@
+/* render.c - a row's environment and files: the provider input in the agent's own words. */
+#include "harnesses/acp/quirks.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* What a template may name. NULL: not given. */
+struct words {
+	const char *key, *base_url, *model, *home;
+	char *root, *headers;
+};
+
+/* The address without the version that its clients add themselves. */
+static char *root_of(const char *url)
+{
+	static const char *const versions[] = { "/v1", "/v1beta" };
+	size_t n = url ? strlen(url) : 0;
+
+	if (!url)
+		return NULL;
+	while (n && url[n - 1] == '/')
+		n--;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		size_t m = strlen(versions[i]);
+
+		if (n > m && memcmp(url + n - m, versions[i], m) == 0)
+			return xstrndup(url, n - m);
+	}
+	return xstrndup(url, n);
+}
+
+/* No line break of a value may make a header of its own. */
+static char *header_lines(struct slice headers)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	if (!headers.n)
+		return NULL;
+	jiter_init(&it, (struct jval){ J_OBJECT, headers });
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(freep) char *value = NULL;
+
+		if (jstr_decode(v, 16 * KIB, &value) < 0 || strpbrk(value, "\r\n") ||
+		    memchr(key.p, '\\', key.n))
+			continue;
+		buf_printf(&b, "%s%.*s: %s", b.len ? "\n" : "", (int)key.n, key.p, value);
+	}
+	return b.len ? xstrndup(b.data, b.len) : NULL;
+}
+
+static void words_done(struct words *w)
+{
+	free(w->root);
+	free(w->headers);
+}
+
+static const char *word(const struct words *w, const char *name, size_t n)
+{
+	const struct {
+		const char *name, *value;
+	} rows[] = {
+		{ "key", w->key },     { "baseUrl", w->base_url }, { "root", w->root },
+		{ "model", w->model }, { "headers", w->headers },  { "home", w->home },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strlen(rows[i].name) == n && memcmp(rows[i].name, name, n) == 0)
+			return rows[i].value;
+	return NULL;
+}
+
+/* NULL: it names what was not given. */
+static char *expand(const char *text, const struct words *w)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	while (*text) {
+		const char *end = *text == '{' ? strchr(text, '}') : NULL;
+		const char *value;
+
+		if (!end) {
+			buf_putc(&b, *text++);
+			continue;
+		}
+		value = word(w, text + 1, (size_t)(end - text - 1));
+		if (!value)
+			return NULL;
+		buf_puts(&b, value);
+		text = end + 1;
+	}
+	return xstrndup(b.data ? b.data : "", b.len);
+}
+
+static bool row_applies(const struct acp_env *row, const struct harness_provider *p)
+{
+	return !row->api || (p && strcmp(row->api, p->api) == 0);
+}
+
+static int check_api(const struct acp_quirks *q, const struct harness_provider *p, struct err *e)
+{
+	if (!p || !q->env)
+		return 0;
+	for (const struct acp_env *row = q->env; row->name; row++)
+		if (row->api && strcmp(row->api, p->api) == 0)
+			return 0;
+	return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
+			 "this harness has no client for the provider's API");
+}
+
+static void put_strings(struct jw *w, const char *key, struct jval array)
+{
+	jw_raw(w, key, array.type == J_ARRAY ? array.raw : SLICE("[]"));
+}
+
+static void put_env(struct jw *w, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, "env");
+	if (jiter_init(&it, list))
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *name = NULL;
+
+			if (jstr_decode(jobj_get(v.raw, "name"), 4 * KIB, &name) == 0)
+				jw_raw(w, name, jobj_get(v.raw, "value").raw);
+		}
+	jw_end_obj(w);
+}
+
+/* Servers that session/new would refuse, in the agent's own configuration file. */
+static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *req,
+			  struct harness_plan *plan)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct jiter it;
+	struct jval v;
+	size_t n = 0;
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "mcpServers");
+	if (req->mcp_servers.n && jiter_init(&it, (struct jval){ J_ARRAY, req->mcp_servers }))
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *name = NULL;
+
+			if (jobj_get(v.raw, "type").type == J_STRING ||
+			    jstr_decode(jobj_get(v.raw, "name"), 256, &name) < 0)
+				continue;
+			jw_obj(&w, name);
+			jw_str(&w, "type", "local");
+			jw_raw(&w, "command", jobj_get(v.raw, "command").raw);
+			put_strings(&w, "args", jobj_get(v.raw, "args"));
+			put_env(&w, jobj_get(v.raw, "env"));
+			jw_raw(&w, "tools", SLICE("[\"*\"]"));
+			jw_end_obj(&w);
+			n++;
+		}
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_putc(&b, '\0');
+	if (n)
+		harness_plan_file(plan, q->mcp_file, b.data);
+}
+
+int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
+		    struct harness_plan *plan, struct err *e)
+{
+	const struct harness_provider *p = req->provider;
+	_cleanup_(words_done) struct words w = {
+		.key = p ? p->key : NULL,
+		.base_url = p ? p->base_url : NULL,
+		.model = req->model ? req->model :
+			 p	    ? p->model :
+				      NULL,
+		.home = req->home,
+		.root = p ? root_of(p->base_url) : NULL,
+		.headers = p ? header_lines(p->headers) : NULL,
+	};
+	int r = check_api(q, p, e);
+
+	if (r < 0)
+		return r;
+	for (const struct acp_env *row = q->env; row && row->name; row++) {
+		_cleanup_(freep) char *value = NULL;
+
+		if (row_applies(row, p))
+			value = expand(row->value, &w);
+		if (value)
+			harness_plan_env(plan, row->name, value);
+	}
+	for (const struct acp_file *f = q->files; f && f->path; f++)
+		harness_plan_file(plan, f->path, f->text);
+	if (q->mcp_file)
+		plan_mcp_file(q, req, plan);
+	return 0;
+}

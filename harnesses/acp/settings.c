@@ -1,0 +1,217 @@
+/* settings.c - approval before the session is ready; modes, models and options while it lives. */
+#include "harnesses/acp/internal.h"
+
+#include "harnesses/acp/turn.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+
+/* --- ready ------------------------------------------------------------------------------------------- */
+
+static void report_ready(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf options = { 0 };
+	struct harness_ready ready = { .native_id = h->native_id,
+				       .version = h->version,
+				       .caps = h->caps,
+				       .modes = slice_of(h->modes),
+				       .restored = h->restoring };
+
+	ready.caps.additional_dirs |= h->quirks->dirs_by_plan;
+	acp_options_put(h, &options);
+	ready.config_options = buf_slice(&options);
+	h->phase = PHASE_READY;
+	h->host.ops->ready(h->host.ctx, &ready);
+}
+
+static void set_current_mode(struct harness *h, const char *mode)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!h->modes)
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "currentModeId", mode);
+	jw_members(&w, slice_of(h->modes), "currentModeId");
+	jw_end_obj(&w);
+	free(h->modes);
+	h->modes = xstrndup(b.data, b.len);
+}
+
+/* Refused: the agent asks more than it was told to, and is answered where nothing is to be asked (asks.c). */
+static void on_approval(void *ctx, uint64_t by_mode, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (!m)
+		return;
+	if (!m->error.n && by_mode)
+		set_current_mode(h, h->quirks->approval_modes[h->approval]);
+	else if (!m->error.n)
+		acp_options_note(h, m->result);
+	report_ready(h);
+}
+
+void acp_opened(struct harness *h, struct slice result)
+{
+	const char *mode = h->quirks->approval_modes[h->approval];
+	const char *value = h->quirks->approval_values[h->approval];
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	acp_options_note(h, result);
+	if (mode) {
+		jw_str(&w, "modeId", mode);
+	} else if (value) {
+		jw_str(&w, "configId", h->quirks->approval_option);
+		jw_str(&w, "value", value);
+	}
+	if (!b.len || acp_call(h, mode ? "session/set_mode" : "session/set_config_option",
+			       buf_slice(&b), on_approval, mode != NULL) < 0)
+		report_ready(h);
+}
+
+/* --- calls of the core ------------------------------------------------------------------------------ */
+
+static void reply_error(struct harness *h, uint64_t token, struct slice error)
+{
+	struct turn_error te;
+	struct err e;
+
+	acp_error_classify(error, &te);
+	err_set(&e, -EIO, acp_error_code(error), "HARNESS_REFUSED", "%s", te.message);
+	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+}
+
+static void on_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (m && m->error.n)
+		reply_error(h, token, m->error);
+	else if (m)
+		h->host.ops->reply(h->host.ctx, token, m->result, NULL);
+}
+
+static void reply_options(struct harness *h, uint64_t token)
+{
+	_cleanup_(buf_done) struct buf options = { 0 }, b = { 0 };
+	struct jw w = JW(&b);
+
+	acp_options_put(h, &options);
+	jw_obj(&w, NULL);
+	jw_raw(&w, "configOptions", buf_slice(&options));
+	jw_end_obj(&w);
+	h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
+}
+
+static void on_config(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (m && m->error.n) {
+		reply_error(h, token, m->error);
+	} else if (m) {
+		acp_options_note(h, m->result);
+		if (acp_options_are_ours(h))
+			reply_options(h, token);
+		else
+			h->host.ops->reply(h->host.ctx, token, m->result, NULL);
+	}
+}
+
+static int gone(int r, struct err *e)
+{
+	return r < 0 ? err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
+			       "the harness takes no input") :
+		       0;
+}
+
+int acp_call_for(struct harness *h, const char *method, struct slice members, uint64_t token,
+		 struct err *e)
+{
+	return gone(acp_call(h, method, members, on_reply, token), e);
+}
+
+int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "modeId", mode);
+	return acp_call_for(h, "session/set_mode", buf_slice(&b), token, e);
+}
+
+static void on_model(void *ctx, uint64_t token, const struct rpc_msg *m)
+{
+	struct harness *h = ctx;
+
+	if (m && m->error.n) {
+		reply_error(h, token, m->error);
+	} else if (m) {
+		if (h->wanted) {
+			free(h->chosen);
+			h->chosen = TAKE_PTR(h->wanted);
+		}
+		reply_options(h, token);
+	}
+}
+
+static int set_legacy_model(struct harness *h, uint64_t token, struct jval model, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	free(h->wanted);
+	h->wanted = NULL;
+	jstr_decode(model, 4096, &h->wanted);
+	jw_raw(&w, "modelId", model.raw);
+	return gone(acp_call(h, "session/set_model", buf_slice(&b), on_model, token), e);
+}
+
+/* The value as the agent knows it. */
+static void put_prefixed(struct jw *w, const char *prefix, struct jval value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(value, 4096, &text) < 0) {
+		jw_raw(w, "value", value.raw);
+		return;
+	}
+	buf_puts(&b, prefix);
+	buf_puts(&b, text);
+	jw_slice(w, "value", buf_slice(&b));
+}
+
+/* The model came with the environment and is the only one: to set it again is no change. */
+static bool model_is_fixed(const struct harness *h)
+{
+	return h->quirks->model_from_start && !acp_model_is_legacy(h);
+}
+
+int harness_acp_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
+{
+	_cleanup_(buf_done) struct buf whole = { 0 }, b = { 0 };
+	struct jslot s[] = { { .key = "configId" }, { .key = "value" } };
+	struct jw w = JW(&b);
+
+	buf_printf(&whole, "{%.*s}", (int)params.n, params.p);
+	jscan_object(buf_slice(&whole), s, ARRAY_SIZE(s));
+	if (!acp_is_model_option(h, s[0].v)) {
+		buf_add_slice(&b, params);
+	} else if (acp_model_is_legacy(h)) {
+		return set_legacy_model(h, token, s[1].v, e);
+	} else if (model_is_fixed(h)) {
+		reply_options(h, token);
+		return 0;
+	} else if (acp_model_prefix(h)) {
+		jw_members(&w, buf_slice(&whole), "value");
+		put_prefixed(&w, acp_model_prefix(h), s[1].v);
+	} else {
+		buf_add_slice(&b, params);
+	}
+	return gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_config, token), e);
+}

@@ -1,0 +1,17 @@
+/*
+ * plugin.h - a plugin for OpenCode, planted in the session's private home. It runs inside OpenCode and writes what its ACP leaves out as
+ * notifications "_acpd/…" onto the same stdout, whole lines in the order of events and so before the prompt's answer:
+ *
+ *	_acpd/call   {sessionId, model, provider, reason, tokens, cost, child}   a model call is over, subagents' too
+ *	_acpd/retry  {sessionId, attempt, message}     it waits to try a failed request again
+ *	_acpd/error  {sessionId, name, message, status, retryable}   why the turn fails
+ *	_acpd/compaction {sessionId, id, status}
+ *
+ * It also adds the session's system prompt, keeps our variables from the commands, and rejects what subagents ask: ACP shows
+ * their questions to nobody, and the turn would hang.
+ */
+#pragma once
+
+#define OPENCODE_PLUGIN_FILE "acpd-report.js"
+
+extern const char opencode_plugin[];
