@@ -8,9 +8,16 @@
 
 #include <stdio.h>
 
+/* ACP shows a summary as if it were an answer, and after the compaction has ended. */
+struct summary {
+	char message[64], compaction[64];
+};
+
 struct state {
 	bool in_turn, counted, truncated, failed;
 	struct turn_error error;
+	struct summary summaries[4]; /* the latest */
+	unsigned nsummaries;
 };
 
 static struct state *state_of(struct harness *h)
@@ -101,6 +108,24 @@ static void on_compaction(struct harness *h, struct slice params)
 	send_event(h, UPDATE_COMPACTION, &b);
 }
 
+static void copy_id(char to[64], struct jval v)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(v, 63, &text) == 0)
+		snprintf(to, 64, "%s", text);
+}
+
+static void on_summary(struct harness *h, struct slice params)
+{
+	struct state *s = state_of(h);
+	struct summary *to = &s->summaries[s->nsummaries++ % ARRAY_SIZE(s->summaries)];
+
+	memset(to, 0, sizeof(*to));
+	copy_id(to->message, jobj_get(params, "messageId"));
+	copy_id(to->compaction, jobj_get(params, "id"));
+}
+
 static void on_error(struct harness *h, struct slice params)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -138,10 +163,9 @@ static void on_notification(struct harness *h, const char *method, struct slice 
 		const char *method;
 		void (*fn)(struct harness *h, struct slice params);
 	} rows[] = {
-		{ "_acpd/call", on_call },
-		{ "_acpd/retry", on_retry },
-		{ "_acpd/error", on_error },
-		{ "_acpd/compaction", on_compaction },
+		{ "_acpd/call", on_call },	 { "_acpd/retry", on_retry },
+		{ "_acpd/error", on_error },	 { "_acpd/compaction", on_compaction },
+		{ "_acpd/summary", on_summary },
 	};
 
 	if (!state_of(h)->in_turn || !h->native_id ||
@@ -233,11 +257,43 @@ static void name_call(struct harness *h, struct harness_event *ev, struct buf *s
 	ev->update = buf_slice(scratch);
 }
 
+static const struct summary *summary_of(struct harness *h, struct slice update)
+{
+	struct state *s = state_of(h);
+	struct jval id = jobj_get(update, "messageId");
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->summaries); i++)
+		if (s->summaries[i].message[0] && jstr_is(id, s->summaries[i].message))
+			return &s->summaries[i];
+	return NULL;
+}
+
+/* False: there is nothing it could be shown with. */
+static bool to_summary(struct harness_event *ev, const struct summary *s, struct buf *scratch)
+{
+	struct jw w = JW(scratch);
+
+	if (ev->kind != UPDATE_AGENT_CHUNK || !s->compaction[0])
+		return false;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "compaction_summary_chunk");
+	jw_str(&w, "compactionId", s->compaction);
+	jw_raw(&w, "content", jobj_get(ev->update, "content").raw);
+	jw_end_obj(&w);
+	ev->kind = UPDATE_COMPACTION_CHUNK;
+	ev->update = buf_slice(scratch);
+	return true;
+}
+
 static bool on_update(struct harness *h, struct harness_event *ev, struct buf *scratch)
 {
+	const struct summary *summary = NULL;
+
 	if (ev->kind == UPDATE_TOOL_CALL)
 		name_call(h, ev, scratch);
-	return true;
+	if (ev->kind == UPDATE_AGENT_CHUNK || ev->kind == UPDATE_THOUGHT_CHUNK)
+		summary = summary_of(h, ev->update);
+	return !summary || to_summary(ev, summary, scratch);
 }
 
 static const struct acp_hooks hooks = {

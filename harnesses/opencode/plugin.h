@@ -6,6 +6,7 @@
  *	_acpd/retry  {sessionId, attempt, message}     it waits to try a failed request again
  *	_acpd/error  {sessionId, name, message, status, retryable}   why the turn fails
  *	_acpd/compaction {sessionId, id, status}
+ *	_acpd/summary {sessionId, messageId, id}       that message is a compaction's summary, not an answer
  *
  * It also adds the session's system prompt, keeps our variables from the commands, and rejects what subagents ask: ACP shows
  * their questions to nobody, and the turn would hang.

@@ -148,13 +148,74 @@ test('a rejected tool does nothing and the session goes on', async (t) => {
 	const { o, id, cwd } = await rig.session(t);
 	fs.writeFileSync(path.join(cwd, 'a.txt'), 'one\ntwo\n');
 	o.answer = () => 'reject_once';
-	const answer = await o.prompt(id, edit('a.txt', 'two', '2'), 'TEXT:not reached');
+	const answer = await o.prompt(id, edit('a.txt', 'two', '2'), 'TEXT:then not');
 
 	assert.equal(answer.stopReason, 'end_turn');
 	assert.equal(fs.readFileSync(path.join(cwd, 'a.txt'), 'utf8'), 'one\ntwo\n');
 	assert.equal(toolCalls(o.updates(id))[0].status, 'failed');
+	assert.equal(textOf(o.updates(id)), 'then not'); // the model was told, and went on
 	assert.equal((await o.prompt(id, 'TEXT:still here')).stopReason, 'end_turn');
 	assert.match(textOf(o.updates(id)), /still here$/);
+});
+
+test('usage is that of all model calls of the turn; a failing command has failed', async (t) => {
+	const { o, id } = await rig.session(t);
+	const at = model.requests.length;
+	const answer = await o.prompt(id, bash('exit 3'), bash('true'), 'TEXT:done');
+
+	assert.equal(model.requests.length - at, 3); // no side calls that nobody would count
+	assert.deepEqual(answer.usage, { inputTokens: 3600, outputTokens: 120, thoughtTokens: 24, cachedReadTokens: 600,
+		cachedWriteTokens: 0, totalTokens: 3720 });
+	assert.deepEqual(toolCalls(o.updates(id)).map((call) => [call.name, call.status]),
+		[['bash', 'failed'], ['bash', 'completed']]);
+	const next = await o.prompt(id, 'TEXT:cut', 'STOP:length');
+	assert.equal(next.stopReason, 'max_tokens');
+	assert.equal(next.usage.inputTokens, 1200);
+});
+
+test('a subagent counts, and what it asks does not hang the turn', async (t) => {
+	const { o, id } = await rig.session(t);
+	const answer = await o.prompt(id, `TOOL:task ${JSON.stringify({ description: 'sub', subagent_type: 'general',
+		prompt: bash('touch made') + '\nTEXT:child done' })}`, 'TEXT:parent done');
+
+	assert.equal(answer.stopReason, 'end_turn');
+	assert.equal(o.asked.length, 0);
+	assert.match(textOf(o.updates(id)), /parent done$/);
+	assert.equal(answer.usage.inputTokens, 4800); // two calls of each
+});
+
+test('retries are notices, and the error has its class and status', async (t) => {
+	const { o, id } = await rig.session(t, { on: await rig.connect(t, { caps: { session: { notices: {} } } }) });
+
+	await o.prompt(id, 'ERR:500x1 retry-after=0', 'TEXT:ok');
+	const notices = o.updates(id).filter((u) => u.sessionUpdate === 'notice');
+	assert.equal(notices.length, 1);
+	assert.match(notices[0].description, /server had an error/);
+	for (const [line, cls, httpStatus, retryable] of [['ERR:401', 'auth', 401, false], ['ERR:402', 'quota', 402, false],
+		['ERR:429 retry-after=0', 'rate_limit', 429, true], ['ERR:500 retry-after=0', 'provider', 500, true]])
+		await assertTurnError(o.prompt(id, line), ({ data }) => assert.deepEqual(
+			{ ...data.turn, message: undefined, provider: undefined },
+			{ class: cls, httpStatus, retryable, message: undefined, provider: undefined }));
+});
+
+test('models, approval and system prompt of the session', async (t) => {
+	const cwd = fs.mkdtempSync(path.join(rig.daemon.workDir, 's-'));
+	const o = await rig.connect(t);
+	const open = (acpd) => o.request('session/new', { cwd, mcpServers: [], _meta: { acpd: { ...acpd, provider: {
+		api: 'openai-chat', baseUrl: model.url + '/v1', key: KEY, models: ['a/one', 'two'] } } } });
+	const { sessionId: id, configOptions } = await open({ policy: { approval: 'never' },
+		systemPrompt: { mode: 'append', content: [{ type: 'text', text: 'MARK-IN-SYSTEM' }] } });
+	o.sessions.push(id);
+
+	const option = configOptions.find((c) => c.category === 'model');
+	assert.equal(option.currentValue, 'a/one');
+	assert.deepEqual(option.options.map((v) => v.value), ['a/one', 'two']);
+	await o.request('session/set_config_option', { sessionId: id, configId: 'model', value: 'two' });
+	await o.prompt(id, bash('echo key=$ACPD_PROVIDER_KEY.'), 'TEXT:done');
+	assert.equal(o.asked.length, 0);
+	assert.equal(model.requests.at(-1).model, 'two');
+	assert.match(model.turns.at(-1).system, /MARK-IN-SYSTEM/);
+	assert.match(model.turns.at(-1).results.at(-1), /key=\./); // the key is not for commands
 });
 
 test('files of the project cannot switch the questions off', async (t) => {

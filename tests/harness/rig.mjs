@@ -39,13 +39,13 @@ export class Orchestrator {
 	#sdk; #asked = new Map(); // id of a request of ours -> method
 
 	// answer(params): the kind of option to choose; anything else: outcome cancelled; undefined: leave it open
-	static async connect(daemon, { answer = () => 'allow_once', acpd = false } = {}) {
+	static async connect(daemon, { answer = () => 'allow_once', acpd = false, caps = {} } = {}) {
 		const o = new Orchestrator();
 
 		o.answer = answer;
 		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal) });
 		o.#tap(o.#sdk.seen.socket);
-		await o.#sdk.initialize({ acpd });
+		await o.#sdk.initialize({ acpd, caps });
 		return o;
 	}
 

@@ -192,7 +192,7 @@ static void keep_line(struct slice line)
 		return;
 	}
 	if (slice_starts(line, "reply 1 ")) {
-		buf_printf(&seen, "reply %.*s\n", 100, line.p + 8);
+		buf_printf(&seen, "reply %.*s\n", 103, line.p + 8);
 		return;
 	}
 
