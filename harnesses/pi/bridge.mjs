@@ -5,10 +5,10 @@
 //   setStatus "acpd"  one JSON object, nothing is awaited: {type: "hello" | "diff" | "set", …}
 //   select            a permission question; the title is JSON {type: "permission", …}, the options are option ids
 //   input, select     a question of the tool ask_user; the title is JSON {type: "question", …}
-// Towards Pi acpd speaks through the command /acpd:set {"mode": …, "approval": …}.
+// Towards Pi acpd speaks through the commands /acpd:set {"mode": …, "approval": …} and /acpd:key {"key": …}.
 //
-// What the session is comes in the environment (ACPD_PI_0… joined are one JSON object, the key stands in ACPD_PROVIDER_KEY).
-// Both are taken out of the environment at once: the commands that the model runs inherit what is left.
+// What the session is comes in the environment (ACPD_PI_0… joined are one JSON object), which is taken out of it at once: the commands
+// that the model runs inherit what is left. The provider's key comes by its command: /proc shows a process's first environment for ever.
 import { VERSION } from "@earendil-works/pi-coding-agent";
 import { getBuiltinModel } from "@earendil-works/pi-ai/providers/all";
 import { Type } from "typebox";
@@ -32,15 +32,13 @@ const PLAN_NOTE = "You are in plan mode. Read and search to work out a plan and 
 	+ "blocked, and commands must only read. Changes are made when the user has left plan mode.";
 
 function takeEnv() {
-	const { ACPD_PROVIDER_KEY: key } = process.env;
 	let text = "";
 
 	for (let i = 0; process.env[`ACPD_PI_${i}`] !== undefined; i++) {
 		text += process.env[`ACPD_PI_${i}`];
 		delete process.env[`ACPD_PI_${i}`];
 	}
-	delete process.env.ACPD_PROVIDER_KEY;
-	return { ...JSON.parse(text || "{}"), key };
+	return JSON.parse(text || "{}");
 }
 
 // Pi would expand $NAME and run !command in these values.
@@ -123,6 +121,9 @@ function isBelow(file, dirs) {
 	});
 }
 
+// Where processes show their memory and environment, Pi's own among them.
+const showsProcesses = (file) => isBelow(file, ["/proc"]) || realPath(file) === "/";
+
 // What an edit would make of the text; undefined if that cannot be told.
 function edited(toolName, input, old) {
 	if (toolName === "write")
@@ -195,7 +196,7 @@ class Gate {
 		const tool = this.#pi.getAllTools().find((t) => t.name === event.toolName);
 		const harmless = READ_ONLY.has(event.toolName) && (event.toolName === "ask_user" || tool?.sourceInfo?.source === "builtin");
 
-		if (harmless)
+		if (harmless && (approval === "never" || !showsProcesses(absolute(ctx, event.input.path))))
 			return "allow";
 		if (mode === "plan" && EDITS.has(event.toolName))
 			return "block";
@@ -290,7 +291,7 @@ function addSystemPrompt(options, { system, override, dirs }, mode) {
 }
 
 export default function (pi) {
-	const { key, provider, mcp = [], elicitation, ...config } = takeEnv();
+	const { provider, mcp = [], elicitation, ...config } = takeEnv();
 	const state = { mode: "build", approval: "ask", dirs: [], ...config };
 	const failures = [];
 	const edits = new Edits();
@@ -302,7 +303,7 @@ export default function (pi) {
 
 	restoreState(switched, state);
 	if (provider)
-		registerProvider(pi, provider, key);
+		registerProvider(pi, provider, "not told yet");
 	registerMcp(pi, mcp, failures);
 	if (elicitation)
 		registerAskUser(pi);
@@ -328,6 +329,10 @@ export default function (pi) {
 			tell(ctx, { type: "diff", toolCallId: event.toolCallId, ...diff });
 	});
 	pi.on("cache_warming_decision", () => ({ action: "stop" }));
+	pi.registerCommand("acpd:key", {
+		description: "Used by acpd",
+		handler: async (args) => registerProvider(pi, provider, JSON.parse(args).key),
+	});
 	pi.registerCommand("acpd:set", {
 		description: "Used by acpd",
 		handler: async (args, ctx) => {

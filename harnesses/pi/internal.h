@@ -22,8 +22,7 @@
 #include "rpc/rpc.h"
 
 #define PI_PROVIDER "acpd"
-#define PI_KEY_ENV "ACPD_PROVIDER_KEY"
-#define PI_SET_COMMAND "/acpd:set"
+#define PI_BRIDGE_COMMANDS "/acpd:"
 
 #define PI_TEXT_MAX (32 * MIB) /* of a string that a record may carry within one line */
 #define PI_CALLS_MAX 1024      /* open tool calls and dialogs that are kept track of */
@@ -66,6 +65,7 @@ struct harness {
 	char *session_id, *cwd, *model, *mcp_servers, *version;
 	char *now_model, *now_provider, *now_level, *now_mode, *now_approval;
 	char *models, *levels; /* raw arrays */
+	char *key;	       /* until the bridge has been told */
 	unsigned settings;     /* set_config calls that wait */
 	bool stats_open, stats_stale, queued;
 	unsigned banner_lines;

@@ -305,7 +305,7 @@ static int set_in_bridge(struct harness *h, const char *id, const char *value, u
 	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };
 	struct jw c = JW(&command), w = JW(&b);
 
-	buf_puts(&command, PI_SET_COMMAND " ");
+	buf_puts(&command, PI_BRIDGE_COMMANDS "set ");
 	jw_obj(&c, NULL);
 	jw_str(&c, id, value);
 	jw_end_obj(&c);
@@ -355,7 +355,8 @@ static void put_command(struct jw *w, struct slice command)
 	struct jval name = jobj_get(command, "name"), text = jobj_get(command, "description");
 	_cleanup_(freep) char *plain = NULL;
 
-	if (jstr_decode(name, NAME_MAX_LEN, &plain) < 0 || strcmp(plain, PI_SET_COMMAND + 1) == 0)
+	if (jstr_decode(name, NAME_MAX_LEN, &plain) < 0 ||
+	    slice_starts(slice_of(plain), PI_BRIDGE_COMMANDS + 1))
 		return;
 	jw_obj(w, NULL);
 	jw_raw(w, "name", name.raw);

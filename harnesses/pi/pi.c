@@ -123,6 +123,37 @@ static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 		pi_open_failed(h, "Pi does not read");
 }
 
+static void forget_key(struct harness *h)
+{
+	if (h->key)
+		explicit_bzero(h->key, strlen(h->key));
+	free(h->key);
+	h->key = NULL;
+}
+
+/* Only to a bridge that is there: without it the command would be a prompt. Not in the environment, which commands of the model could
+ * read in /proc. Pi answers a command without id without one, and we do not wait. */
+static void tell_key(struct harness *h)
+{
+	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };
+	struct jw c = JW(&command), w = JW(&b);
+
+	if (!h->key)
+		return;
+	buf_puts(&command, PI_BRIDGE_COMMANDS "key ");
+	jw_obj(&c, NULL);
+	jw_str(&c, "key", h->key);
+	jw_end_obj(&c);
+	jw_obj(&w, NULL);
+	jw_str(&w, "type", "prompt");
+	jw_slice(&w, "message", buf_slice(&command));
+	jw_end_obj(&w);
+	h->host.ops->send(h->host.ctx, buf_slice(&b));
+	explicit_bzero(command.data, command.len);
+	explicit_bzero(b.data, b.len);
+	forget_key(h);
+}
+
 static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
@@ -138,9 +169,12 @@ static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	pi_on_state(h, m->result);
 	if (!slice_is(jobj_get(m->result, "messageCount").raw, "0"))
 		h->lost = false;
-	if (!h->version)
+	if (!h->version) {
 		pi_open_failed(h, "Pi did not load the bridge extension");
-	else if (pi_call(h, "get_available_models", SLICE_NONE, on_models, 0) < 0)
+		return;
+	}
+	tell_key(h);
+	if (pi_call(h, "get_available_models", SLICE_NONE, on_models, 0) < 0)
 		pi_open_failed(h, "Pi does not read");
 }
 
@@ -262,6 +296,7 @@ static struct harness *pi_open(const struct harness_def *def, const struct harne
 	h->caps = def->caps;
 	h->opened = req->mode;
 	h->own_provider = req->provider;
+	h->key = req->provider ? xstrdup(req->provider->key) : NULL;
 	h->elicitation = req->elicitation;
 	h->session_id = xstrdup(req->native_id ? req->native_id : req->session_id);
 	h->cwd = xstrdup(req->cwd);
@@ -282,6 +317,7 @@ static struct harness *pi_free(struct harness *h)
 	rpc_calls_done(&h->calls);
 	pi_asks_drop(h, false);
 	pi_calls_free(h);
+	forget_key(h);
 	free(h->session_id);
 	free(h->cwd);
 	free(h->model);

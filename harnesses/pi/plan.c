@@ -82,8 +82,6 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 		put_provider(&w, req->provider);
 	jw_end_obj(&w);
 	put_chunks(plan, buf_slice(&b));
-	if (req->provider)
-		harness_plan_env(plan, PI_KEY_ENV, req->provider->key);
 }
 
 static int check_provider(const struct harness_provider *p, struct err *e)

@@ -158,12 +158,12 @@ static void add_block(struct buf *text, struct jw *images, struct slice block)
 		add_link(text, block);
 }
 
-/* The bridge's command is the adapter's alone: behind a space it is text for the model. */
+/* The bridge's commands are the adapter's alone: behind a space they are text for the model. */
 static void keep_from_bridge(struct buf *text)
 {
 	_cleanup_(buf_done) struct buf spaced = { 0 };
 
-	if (!slice_starts(buf_slice(text), PI_SET_COMMAND))
+	if (!slice_starts(buf_slice(text), PI_BRIDGE_COMMANDS))
 		return;
 	buf_putc(&spaced, ' ');
 	buf_add_slice(&spaced, buf_slice(text));

@@ -32,7 +32,9 @@ static void test_plan(void **state _unused_)
 	assert_string_equal(plan.argv[6], "--no-approve");
 	assert_string_equal(plan.argv[8], "/home/agent/.acpd/bridge.mjs");
 	assert_null(plan.argv[9]);
-	assert_string_equal(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"), "sk-1");
+	/* commands of the model could read it there */
+	for (size_t i = 0; i < plan.nenv; i++)
+		assert_null(strstr(plan.env[i].value, "sk-1"));
 	assert_string_equal(harness_plan_getenv(&plan, "PI_OFFLINE"), "1");
 	assert_string_equal(harness_plan_getenv(&plan, "PI_CODING_AGENT_DIR"),
 			    "/home/agent/.pi/agent");
@@ -57,7 +59,6 @@ static void test_plan_files(void **state _unused_)
 	assert_string_equal(plan.files[1].name, ".acpd/bridge.mjs");
 	assert_true(slice_starts(slice_of(plan.files[1].value), "// bridge.mjs"));
 	assert_string_equal(plan.files[1].value + strlen(plan.files[1].value) - 3, "\n}\n");
-	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
 }
 
 /* One variable holds 128 KiB; a character is never cut in two. */
@@ -156,6 +157,7 @@ static void test_open(void **state _unused_)
 		"{\"commands\":[{\"name\":\"acpd:set\",\"description\":\"x\"},{\"name\":\"skill:a\"}]}"));
 	assert_log(
 		"send {\"id\":\"1\",\"type\":\"get_state\"}\n"
+		"send {\"type\":\"prompt\",\"message\":\"/acpd:key {\\\"key\\\":\\\"sk-1\\\"}\"}\n"
 		"send {\"id\":\"2\",\"type\":\"get_available_models\"}\n"
 		"send {\"id\":\"3\",\"type\":\"get_state\"}\n"
 		"send {\"id\":\"4\",\"type\":\"get_available_thinking_levels\"}\n"
@@ -223,12 +225,16 @@ static void test_restored(void **state _unused_)
 
 static void test_open_without_bridge(void **state _unused_)
 {
-	fake_open(&f, &harness_pi, NULL);
+	struct harness_req req = request();
+
+	req.provider = &provider;
+	fake_open(&f, &harness_pi, &req);
 	feed("Warning: something prints here");
 	feed(STATE("1", M1, "0"));
 	assert_int_equal(f.failures, 1);
 	assert_true(
 		logged("failed -32603 HARNESS_OPEN_FAILED Pi did not load the bridge extension"));
+	assert_false(logged("sk-1"));
 }
 
 static void test_garbage(void **state _unused_)
