@@ -186,7 +186,7 @@ static int put_content(struct buf *members, struct slice content)
 				add_block(&text, &list, v.raw);
 	jw_end_arr(&list);
 	keep_from_bridge(&text);
-	jw_slice(&w, "message", buf_slice(&text));
+	jw_slice(&w, "message", buf_len(&text) ? buf_slice(&text) : SLICE(""));
 	if (images.len > 2)
 		jw_raw(&w, "images", buf_slice(&images));
 	return text.failed || images.failed ? -E2BIG : 0;
