@@ -179,7 +179,8 @@ int jstr_encode(struct buf *b, struct slice s)
 			buf_puts(b, "\xef\xbf\xbd");
 		start = ++i;
 	}
-	buf_add(b, s.p + start, s.n - start);
+	if (s.n > start) /* s may be all zeros */
+		buf_add(b, s.p + start, s.n - start);
 	buf_putc(b, '"');
 	return b->failed ? -E2BIG : 0;
 }

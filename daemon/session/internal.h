@@ -50,7 +50,8 @@ struct waiter {
 struct setting {
 	struct list link;
 	uint64_t token;
-	char *mode; /* set_mode: the new mode */
+	char *mode;   /* set_mode: the new mode */
+	char *chosen; /* set_config by a client: configId and value, raw object */
 	session_set_fn done;
 	void *ctx;
 	uint64_t due;
@@ -148,6 +149,7 @@ struct session {
 	struct harness_caps caps;
 	char *version; /* as the program says itself */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
+	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
 	struct err start_error;
 	struct list open_waiters, close_waiters, settings;
@@ -208,6 +210,16 @@ void session_store_options(struct session *s, struct slice modes, struct slice c
 void session_store_mode(struct session *s, struct slice mode);
 /* The harness changed its options by itself: what is derived from them changes too. */
 void session_config_changed(struct session *s, struct slice config);
+/* Calls to the harness; params: members configId and value. -ENOENT: the option of that category has no such value. */
+int settings_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+			struct err *e);
+int settings_choose(struct session *s, const char *category, const char *name, session_set_fn done,
+		    void *ctx, struct err *e);
+int settings_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		      struct err *e);
+bool settings_has_mode(const struct session *s, const char *mode);
+
+/* settle.c */
 /* The harness is open: sets what the session asked for, then reports it ready. */
 void session_settle(struct session *s);
 /* The same for a running harness whose session has been given another mode. */

@@ -266,6 +266,7 @@ int harness_launch(struct session *s, struct err *e)
 		return r;
 	s->hstate = H_STARTING;
 	s->model_tried = s->mode_tried = false;
+	s->choices_tried = 0;
 	harness_arm_start(s);
 	s->harness = s->def->ops->open(s->def, &req, &host);
 	if (s->def->ops->start(s->harness, e) < 0)

@@ -1,10 +1,11 @@
-/* settings.c - modes, models and options: what the session asked for is put in force when the harness is ready, and changed later. */
+/* settings.c - modes, models and options of a running harness, and steering: the calls that wait for its reply. */
 #include "session/internal.h"
 
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/options.h"
+#include "session/place.h"
 
 #include <errno.h>
 
@@ -94,6 +95,7 @@ static void setting_end(struct setting *t, struct slice result, const struct err
 	if (t->done)
 		t->done(t->ctx, result, e);
 	free(t->mode);
+	free(t->chosen);
 	free(t);
 }
 
@@ -120,6 +122,21 @@ static void mode_was_set(struct session *s, const char *mode)
 
 	jstr_encode(&b, slice_of(mode));
 	session_store_mode(s, buf_slice(&b));
+	xstrset(&s->setup.mode, mode); /* also for the next start */
+	place_note_head(s);
+}
+
+/* params: configId and value, as the client gave them. */
+static void remember_choice(struct session *s, const char *params)
+{
+	struct jslot p[] = { { .key = "configId" }, { .key = "value" } };
+	struct slice option = SLICE_NONE;
+
+	if (jscan_object(slice_of(params), p, ARRAY_SIZE(p)) != JSCAN_OK)
+		return;
+	options_check(slice_of(s->config), slice_of(params), &option, NULL);
+	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
+	place_note_head(s);
 }
 
 void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
@@ -134,6 +151,8 @@ void session_host_reply(void *ctx, uint64_t token, struct slice result, const st
 			mode_was_set(s, t->mode);
 		if (!e && options.type == J_ARRAY)
 			session_store_options(s, SLICE_NONE, options.raw);
+		if (!e && t->chosen)
+			remember_choice(s, t->chosen);
 		setting_end(t, result, e);
 		return;
 	}
@@ -181,11 +200,20 @@ static int need_ready(const struct session *s, struct err *e)
 		       "the harness is not running; load the session again");
 }
 
-static int set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
-		      struct err *e)
+int settings_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+			struct err *e)
 {
 	struct setting *t = setting_add(s, NULL, done, ctx);
 
+	if (s->hstate == H_READY) { /* the choice of a client, not of ours */
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jw w = JW(&b);
+
+		jw_obj(&w, NULL);
+		jw_raw(&w, NULL, params);
+		jw_end_obj(&w);
+		t->chosen = xstrndup(b.data, b.len);
+	}
 	return setting_begun(t, s->def->ops->set_config(s->harness, t->token, params, e), e);
 }
 
@@ -204,12 +232,12 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 	if (r < 0)
 		return r;
 	jw_members(&w, params, "sessionId");
-	return set_config(s, buf_slice(&b), done, ctx, e);
+	return settings_set_config(s, buf_slice(&b), done, ctx, e);
 }
 
 /* The option of that category gets the value that name means. */
-static int choose(struct session *s, const char *category, const char *name, session_set_fn done,
-		  void *ctx, struct err *e)
+int settings_choose(struct session *s, const char *category, const char *name, session_set_fn done,
+		    void *ctx, struct err *e)
 {
 	struct slice option = option_of_category(slice_of(s->config), category);
 	_cleanup_(freep) char *value = option_find_value(option, name);
@@ -220,10 +248,10 @@ static int choose(struct session *s, const char *category, const char *name, ses
 		return -ENOENT;
 	jw_raw(&w, "configId", jobj_get(option, "id").raw);
 	jw_str(&w, "value", value);
-	return set_config(s, buf_slice(&b), done, ctx, e);
+	return settings_set_config(s, buf_slice(&b), done, ctx, e);
 }
 
-static bool has_mode(const struct session *s, const char *mode)
+bool settings_has_mode(const struct session *s, const char *mode)
 {
 	struct jiter it;
 	struct jval v;
@@ -236,13 +264,13 @@ static bool has_mode(const struct session *s, const char *mode)
 	return false;
 }
 
-static int set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
-		    struct err *e)
+int settings_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		      struct err *e)
 {
 	struct setting *t;
 
 	if (!s->own_modes)
-		return choose(s, "mode", mode, done, ctx, e);
+		return settings_choose(s, "mode", mode, done, ctx, e);
 	t = setting_add(s, mode, done, ctx);
 	return setting_begun(t, s->def->ops->set_mode(s->harness, t->token, mode, e), e);
 }
@@ -255,9 +283,9 @@ int session_set_mode(struct session *s, const char *mode, session_set_fn done, v
 	if (r == 0 && !s->modes)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
 			    "the harness of this session has no modes");
-	if (r == 0 && !has_mode(s, mode))
+	if (r == 0 && !settings_has_mode(s, mode))
 		r = err_field(e, "modeId", "MODE_UNKNOWN", "the session has no such mode");
-	return r < 0 ? r : set_mode(s, mode, done, ctx, e);
+	return r < 0 ? r : settings_set_mode(s, mode, done, ctx, e);
 }
 
 int session_set_model(struct session *s, const char *model, session_set_fn done, void *ctx,
@@ -269,7 +297,7 @@ int session_set_model(struct session *s, const char *model, session_set_fn done,
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
 			    "the harness of this session lets no model be chosen");
 	if (r == 0)
-		r = choose(s, "model", model, done, ctx, e);
+		r = settings_choose(s, "model", model, done, ctx, e);
 	if (r == -ENOENT)
 		r = err_field(e, "modelId", "MODEL_UNKNOWN", "the session has no such model");
 	return r;
@@ -308,99 +336,4 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 	if (r == 0)
 		session_emit_prompt(s, content, origin);
 	return r;
-}
-
-/* --- what the session asked for ------------------------------------------------------------------------------ */
-
-void session_open_failed(struct session *s, const struct err *e)
-{
-	s->hstate = H_STOPPING;
-	session_opened(s, e);
-	proc_stop(s->proc);
-}
-
-static void on_settled(void *ctx, struct slice result _unused_, const struct err *e)
-{
-	struct session *s = ctx;
-
-	if (s->hstate != H_SETTLING)
-		return;
-	if (e)
-		session_open_failed(s, e);
-	else
-		session_settle(s);
-}
-
-static bool in_force(struct slice current, const char *value)
-{
-	return current.n && jstr_is((struct jval){ J_STRING, current }, value);
-}
-
-/* 0: in force; 1: being set; <0: cannot be had, e says why. */
-static int settle_model(struct session *s, struct err *e)
-{
-	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
-	struct slice option = option_of_category(slice_of(s->config), "model");
-	_cleanup_(freep) char *value = NULL;
-	int r;
-
-	if (!want || s->model_tried)
-		return 0;
-	/* a model named with the provider has reached a harness that offers no choice by its configuration */
-	if (!option.n && !s->setup.model)
-		return 0;
-	if (!option.n && !s->setup.provider)
-		return err_field(e, "_meta.acpd.model", "CONFIG_UNSUPPORTED",
-				 "this harness lets no model be chosen");
-	if (!option.n)
-		return 0;
-	value = option_find_value(option, want);
-	if (!value)
-		return err_field(e,
-				 s->setup.model ? "_meta.acpd.model" : "_meta.acpd.provider.model",
-				 "MODEL_UNKNOWN", "the harness has no such model");
-	if (in_force(option_current(option), value))
-		return 0;
-	s->model_tried = true;
-	r = choose(s, "model", want, on_settled, s, e);
-	return r < 0 ? r : 1;
-}
-
-static int settle_mode(struct session *s, struct err *e)
-{
-	const char *want = s->setup.mode;
-	int r;
-
-	if (!want || s->mode_tried ||
-	    in_force(jobj_get(slice_of(s->modes), "currentModeId").raw, want))
-		return 0;
-	if (!has_mode(s, want))
-		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
-				 "the harness has no such mode");
-	s->mode_tried = true;
-	r = set_mode(s, want, on_settled, s, e);
-	return r < 0 ? r : 1;
-}
-
-void session_settle(struct session *s)
-{
-	struct err e = { 0 };
-	int r = settle_model(s, &e);
-
-	if (r == 0)
-		r = settle_mode(s, &e);
-	if (r < 0) {
-		setup_forget_choice(&s->setup); /* else no later start could succeed */
-		session_open_failed(s, &e);
-	} else if (r == 0) {
-		s->hstate = H_READY;
-		session_opened(s, NULL);
-	}
-}
-
-void session_resettle(struct session *s)
-{
-	s->resettle = s->mode_tried = false;
-	s->hstate = H_SETTLING;
-	session_settle(s);
 }

@@ -3,6 +3,9 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 
+#define CHOICE_MAX 4096	       /* bytes of an option's id or value */
+#define CHOICES_MAX (64 * KIB) /* of all that a client chose */
+
 static const char *const approvals[] = {
 	[APPROVAL_ASK] = "ask", [APPROVAL_ACCEPT_EDITS] = "accept-edits", [APPROVAL_NEVER] = "never"
 };
@@ -31,6 +34,21 @@ static bool replace_given(char **slot, struct slice s)
 	return s.n && replace(slot, s);
 }
 
+/* A provider that lists its models has no others. */
+static bool model_listed(const struct harness_provider *p, const char *model)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!p->models.n)
+		return true;
+	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(v, model))
+			return true;
+	return false;
+}
+
 /* The parsed view borrows from the text, which has been checked before. */
 static void parse_gateway(struct setup *s)
 {
@@ -39,7 +57,7 @@ static void parse_gateway(struct setup *s)
 		return;
 	if (harness_provider_parse(slice_of(s->provider), &s->gateway, NULL) < 0)
 		return;
-	if (s->model)
+	if (s->model && model_listed(&s->gateway, s->model))
 		xstrset(&s->gateway.model, s->model);
 	s->needs_provider = false;
 }
@@ -85,6 +103,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		{ &s->mode, from->mode },
 		{ &s->billing_ref, from->billing_ref },
 		{ &s->config_version, from->config_version },
+		{ &s->chosen, from->chosen },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -100,6 +119,46 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	s->needs_provider = from->needs_provider && !s->provider;
 }
 
+static void take_choice(char **slot, struct slice value)
+{
+	char *text = NULL;
+
+	if (jstr_decode((struct jval){ J_STRING, value }, CHOICE_MAX, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+void setup_choose(struct setup *s, struct slice category, struct slice id, struct slice value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *key = NULL;
+	struct jw w = JW(&b);
+
+	if (slice_is(category, "\"model\"")) {
+		take_choice(&s->model, value);
+		parse_gateway(s);
+		return;
+	}
+	if (slice_is(category, "\"mode\"")) {
+		take_choice(&s->mode, value);
+		return;
+	}
+	if (jstr_decode((struct jval){ J_STRING, id }, CHOICE_MAX, &key) < 0)
+		return;
+	jw_obj(&w, NULL);
+	if (s->chosen)
+		jw_members(&w, slice_of(s->chosen), key);
+	jw_raw(&w, NULL, id);
+	buf_putc(&b, ':');
+	jw_raw(&(struct jw){ &b, false }, NULL, value);
+	jw_end_obj(&w);
+	if (b.failed || buf_len(&b) > CHOICES_MAX)
+		return;
+	free(s->chosen);
+	s->chosen = xstrndup(b.data, b.len);
+}
+
 void setup_forget_choice(struct setup *s)
 {
 	xstrset(&s->model, NULL);
@@ -109,9 +168,9 @@ void setup_forget_choice(struct setup *s)
 
 void setup_done(struct setup *s)
 {
-	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,  s->provider,
-			  s->auth_method, s->model,	      s->mode, s->system_prompt,
-			  s->billing_ref, s->config_version };
+	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,	s->provider,
+			  s->auth_method, s->model,	      s->mode,	s->system_prompt,
+			  s->billing_ref, s->config_version,  s->chosen };
 
 	harness_provider_done(&s->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
@@ -131,6 +190,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_str(w, "billingRef", s->billing_ref);
 	jw_str(w, "configVersion", s->config_version);
 	jw_bool(w, "provider", s->provider || s->needs_provider);
+	jw_raw(w, "chosen", slice_of(s->chosen));
 	budgets_put(&s->budgets, w, "budgets");
 }
 
@@ -143,7 +203,8 @@ static void load_str(struct slice record, const char *key, char **slot)
 
 void setup_load(struct setup *s, struct slice record)
 {
-	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
+	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval"),
+		    chosen = jobj_get(record, "chosen");
 
 	load_str(record, "model", &s->model);
 	load_str(record, "mode", &s->mode);
@@ -153,6 +214,8 @@ void setup_load(struct setup *s, struct slice record)
 	load_str(record, "configVersion", &s->config_version);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
+	free(s->chosen);
+	s->chosen = chosen.type == J_OBJECT ? xstrndup(chosen.raw.p, chosen.raw.n) : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(approvals); i++)
 		if (jstr_is(v, approvals[i]))
 			s->approval = (enum harness_approval)i;

@@ -28,6 +28,7 @@ struct setup_params {
 
 struct setup {
 	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
+	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	bool system_override;
 	enum harness_approval approval;
@@ -40,6 +41,8 @@ struct setup {
 bool setup_apply(struct setup *s, const struct setup_params *p);
 /* What was not given to a fork is as it was for the original. */
 void setup_inherit(struct setup *s, const struct setup *from);
+/* A client has chosen a value of an option: it is chosen again whenever the harness starts anew. value: raw. */
+void setup_choose(struct setup *s, struct slice category, struct slice id, struct slice value);
 /* Model and mode of the session go back to what the harness begins with. */
 void setup_forget_choice(struct setup *s);
 void setup_done(struct setup *s);
