@@ -171,7 +171,7 @@ static void ask_writeable(void *ctx)
 }
 
 /* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
- * make it spin, and never be noticed. So while a stream lasts our own set reads. What was said is lost, and the connection
+ * make it spin, and never be noticed. So while a long body lasts our own set reads. What was said is lost, and the connection
  * ends with the answer. */
 static void on_input(void *ctx, uint32_t events _unused_)
 {
@@ -186,29 +186,35 @@ static void on_input(void *ctx, uint32_t events _unused_)
 	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
+static void watch_input(struct peer *p)
+{
+	p->input = (struct loop_io){ .fd = lws_get_socket_fd(p->wsi), .fn = on_input, .ctx = p };
+	loop_io_set(p->net->loop, &p->input, EPOLLIN);
+}
+
 static void begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
 	p->stream->wake = ask_writeable;
 	p->stream->ctx = p;
 	p->net->connections++;
-	p->input = (struct loop_io){ .fd = lws_get_socket_fd(p->wsi), .fn = on_input, .ctx = p };
-	loop_io_set(p->net->loop, &p->input, EPOLLIN);
 	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
 }
 
-static void drop_stream(struct peer *p)
+static void end_body(struct peer *p)
 {
+	if (p->input.fn)
+		loop_io_set(p->net->loop, &p->input, 0);
+	p->input.fn = NULL;
 	if (!p->stream)
 		return;
-	loop_io_set(p->net->loop, &p->input, 0);
 	p->stream = http_stream_free(p->stream);
 	p->net->connections--;
 }
 
 void http_closed(struct peer *p)
 {
-	drop_stream(p);
+	end_body(p);
 	buf_done(&p->reply);
 	p->body = BODY_NONE;
 }
@@ -222,6 +228,8 @@ static void take_reply(struct net_server *n, struct peer *p, struct http_reply *
 	p->body = r->stream ? BODY_MORE : BODY_LAST;
 	if (r->stream)
 		begin_stream(p, r->stream);
+	if (r->stream || buf_len(&p->reply) > BODY_PIECE) /* what goes out in one piece is over at once */
+		watch_input(p);
 	ask_writeable(p);
 }
 
