@@ -14,7 +14,7 @@
 
 /* The longest head: names and punctuation, n, incarnation, digest. */
 #define HEAD_MAX 256
-#define VERIFY_PATIENCE_MS 50
+#define VERIFY_PATIENCE_MS 1000
 
 struct ledger {
 	int fd;

@@ -323,14 +323,19 @@ static bool check_line(struct check *c, struct slice line)
 	return true;
 }
 
+#define PATIENCE_STEP_MS 10
+
 static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct slice *line)
 {
 	int r = ledger_lines_next(l, line);
 
-	if (r != 0 || !patience_ms || size_of(l->fd) == l->at)
-		return r;
-	poll(NULL, 0, (int)patience_ms);
-	return ledger_lines_next(l, line);
+	/* a writer may be held up in the middle of a line for as long as the machine is busy */
+	for (unsigned waited = 0; r == 0 && waited < patience_ms && size_of(l->fd) != l->at;
+	     waited += PATIENCE_STEP_MS) {
+		poll(NULL, 0, PATIENCE_STEP_MS);
+		r = ledger_lines_next(l, line);
+	}
+	return r;
 }
 
 int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret)
