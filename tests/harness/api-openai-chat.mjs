@@ -6,7 +6,7 @@ import { pieces } from './model-script.mjs';
 export const name = 'openai-chat';
 export const path = /\/chat\/completions$/;
 
-const FINISH = { end: 'stop', tool: 'tool_calls', length: 'length', refusal: 'content_filter' };
+const FINISH = { end: 'stop', tool: 'tool_calls', length: 'length', refusal: 'content_filter', refused: 'stop' };
 
 function textOf(content) {
 	if (typeof content === 'string')
@@ -25,7 +25,8 @@ export function read(body) {
 		system: system.map((m) => textOf(m.content)).join('\n'),
 		messages: messages.filter((m) => !system.includes(m))
 			.map((m) => ({ role: m.role, text: textOf(m.content) })),
-		tools: (body.tools ?? []).map((t) => ({ name: t.function?.name, custom: false })),
+		tools: (body.tools ?? []).map((t) => ({ name: t.function?.name, custom: false,
+			properties: Object.keys(t.function?.parameters?.properties ?? {}) })),
 		effort: body.reasoning_effort,
 	};
 }
@@ -40,7 +41,7 @@ function usageOf(u) {
 		prompt_tokens: u.input,
 		completion_tokens: u.output,
 		total_tokens: u.input + u.output,
-		prompt_tokens_details: { cached_tokens: u.cached },
+		prompt_tokens_details: { cached_tokens: u.cached, ...(u.written && { cache_write_tokens: u.written }) },
 		completion_tokens_details: { reasoning_tokens: u.reasoning },
 	};
 }
@@ -70,6 +71,8 @@ export class Encoder {
 			return pieces(part.text).map((p) => this.#chunk({ reasoning_content: p }));
 		if (part.type === 'text')
 			return pieces(part.text).map((p) => this.#chunk({ content: p }));
+		if (part.type === 'refusal')
+			return pieces(part.text).map((p) => this.#chunk({ refusal: p }));
 		const index = this.#tools++;
 		const call = (fn, more = {}) => this.#chunk({ tool_calls: [{ index, ...more, function: fn }] });
 		const args = argsOf(part);
@@ -95,7 +98,7 @@ export class Encoder {
 
 		return { id: this.#id, object: 'chat.completion', created: 1700000000, model: this.#call.model,
 			choices: [{ index: 0, finish_reason: FINISH[reply.stop] ?? reply.stop,
-				message: { role: 'assistant', content: join('text'), reasoning_content: join('think'),
+				message: { role: 'assistant', content: join('text'), reasoning_content: join('think'), refusal: join('refusal'),
 					...(calls.length ? { tool_calls: calls } : {}) } }],
 			usage: usageOf(reply.usage) };
 	}
@@ -120,5 +123,5 @@ export function errorBody(error) {
 			"This model's maximum context length is 100000 tokens. However, your messages resulted in 250000 tokens."]
 		: ERRORS[error.status] ?? ['server_error', null, 'Error ' + error.status];
 
-	return { error: { message, type, param: null, code } };
+	return { error: { message, type: error.code ?? type, param: null, code: error.code ?? code } };
 }

@@ -38,6 +38,12 @@ function messagesOf(input) {
 	return out;
 }
 
+// A namespace (how MCP servers are offered) holds tools of its own.
+function toolsOf(tools, namespace) {
+	return tools.flatMap((t) => t.type === 'namespace' ? toolsOf(t.tools, t.name) : [{ name: t.name ?? t.type, namespace,
+		custom: t.type === 'custom', properties: Object.keys(t.parameters?.properties ?? {}) }]);
+}
+
 export function read(body) {
 	const messages = messagesOf(body.input);
 	const system = messages.filter((m) => m.role === 'system' || m.role === 'developer');
@@ -47,7 +53,7 @@ export function read(body) {
 		stream: body.stream === true,
 		system: [body.instructions ?? '', ...system.map((m) => m.text)].join('\n'),
 		messages: messages.filter((m) => !system.includes(m)),
-		tools: (body.tools ?? []).map((t) => ({ name: t.name ?? t.type, custom: t.type === 'custom' })),
+		tools: toolsOf(body.tools ?? []),
 		effort: body.reasoning?.effort,
 	};
 }
@@ -55,7 +61,7 @@ export function read(body) {
 function usageOf(u) {
 	return {
 		input_tokens: u.input,
-		input_tokens_details: { cached_tokens: u.cached },
+		input_tokens_details: { cached_tokens: u.cached, ...(u.written && { cache_write_tokens: u.written }) },
 		output_tokens: u.output,
 		output_tokens_details: { reasoning_tokens: u.reasoning },
 		total_tokens: u.input + u.output,
@@ -108,11 +114,15 @@ export class Encoder {
 		if (part.type === 'text')
 			return { id: 'msg' + id, type: 'message', role: 'assistant', status: 'completed',
 				content: [{ type: 'output_text', text: part.text, annotations: [], logprobs: [] }] };
-		if (this.#call.tools.find((t) => t.name === part.name)?.custom)
+		if (part.type === 'refusal')
+			return { id: 'msg' + id, type: 'message', role: 'assistant', status: 'completed',
+				content: [{ type: 'refusal', refusal: part.text }] };
+		if (this.#call.tools.find((t) => t.name === part.name && !t.namespace)?.custom)
 			return { id: 'ctc' + id, type: 'custom_tool_call', call_id: part.id, name: part.name,
 				input: typeof part.args === 'string' ? part.args : part.args.input ?? '',
 				status: 'completed' };
 		return { id: 'fc' + id, type: 'function_call', call_id: part.id, name: part.name,
+			...(part.namespace && { namespace: part.namespace }),
 			arguments: typeof part.args === 'string' ? part.args : JSON.stringify(part.args),
 			status: 'completed' };
 	}
@@ -132,6 +142,13 @@ export class Encoder {
 			return [ev('response.content_part.added', { ...c, part: { ...item.content[0], text: '' } }),
 				...pieces(part.text).map((delta) => ev('response.output_text.delta', { ...c, delta, logprobs: [] })),
 				ev('response.output_text.done', { ...c, text: part.text, logprobs: [] }),
+				ev('response.content_part.done', { ...c, part: item.content[0] })];
+		}
+		if (part.type === 'refusal') {
+			const c = { content_index: 0 };
+			return [ev('response.content_part.added', { ...c, part: { type: 'refusal', refusal: '' } }),
+				...pieces(part.text).map((delta) => ev('response.refusal.delta', { ...c, delta })),
+				ev('response.refusal.done', { ...c, refusal: part.text }),
 				ev('response.content_part.done', { ...c, part: item.content[0] })];
 		}
 		if (item.type === 'custom_tool_call')

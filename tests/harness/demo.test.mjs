@@ -13,6 +13,7 @@ import { PROMPT } from '../demo/provider.mjs';
 import { ACPD } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
 import { startModelServer } from './model-server.mjs';
+import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, until } from './rig.mjs';
 
 const RUN = path.join(import.meta.dirname, '../demo/run.mjs');
@@ -41,30 +42,39 @@ async function assertNothingLeft(demo, harnesses) {
 	assert.deepEqual(fs.readdirSync(demo.tmp), []);
 }
 
-const harnessesBelow = (demo) => procs.descendants(demo.child.pid).filter((p) => p.comm === 'opencode');
+// What acpd itself started.
+function harnessesBelow(demo) {
+	const below = procs.descendants(demo.child.pid);
+	const daemon = below.find((p) => p.comm === 'acpd');
 
-test('without a key: a scripted model, the file is mended, nothing stays', async (t) => {
-	const demo = startDemo(t);
-	const harnesses = await until('OpenCode runs', () => {
-		const found = harnessesBelow(demo);
-		return found.length || demo.child.exitCode !== null ? found : null;
-	}, 30_000);
+	return below.filter((p) => p.ppid === daemon?.pid);
+}
 
-	assert.equal(await demo.exited, 0, demo.output);
-	assert.match(demo.output.split('\n')[0], /scripted model/);
-	assert.match(demo.output, /^Question: may the agent edit .*cart\.mjs\?.*\nAnswer: Allow once$/m);
-	assert.match(demo.output, /^-\tfor \(let i = 1; .*\n\+\tfor \(let i = 0; /m);
-	assert.match(demo.output, /\nStop reason: end_turn\n$/);
-	assert.ok(!demo.output.includes('\x1b'), 'colour where no terminal is');
-	await assertNothingLeft(demo, harnesses);
-});
+for (const harness of chosen()) {
+	test(`${HARNESSES[harness].title} without a key: a scripted model, the file is mended, nothing stays`, async (t) => {
+		const demo = startDemo(t, { HARNESS: harness });
+		const harnesses = await until('the harness runs', () => {
+			const found = harnessesBelow(demo);
+			return found.length || demo.child.exitCode !== null ? found : null;
+		}, 30_000);
+
+		assert.equal(await demo.exited, 0, demo.output);
+		assert.match(demo.output.split('\n')[0], /scripted model/);
+		assert.match(demo.output, new RegExp(`^Session .* with ${HARNESSES[harness].title} in `, 'm'));
+		assert.match(demo.output, /^Question: may the agent edit .*cart\.mjs.*\?.*\nAnswer: /m);
+		assert.match(demo.output, /^-\tfor \(let i = 1; .*\n\+\tfor \(let i = 0; /m);
+		assert.match(demo.output, /\nStop reason: end_turn\n$/);
+		assert.ok(!demo.output.includes('\x1b'), 'colour where no terminal is');
+		await assertNothingLeft(demo, harnesses);
+	});
+}
 
 test('with a provider in the environment that one is used; a file that stays as it was is a failure', async (t) => {
 	const model = await startModelServer({ key: KEY });
 	t.after(() => model.close());
 	model.scenarios.push({ when: PROMPT, lines: ['TEXT:I would rather not.'] });
 	const demo = startDemo(t, { ACPD_PROVIDER_API: 'openai-responses', ACPD_PROVIDER_BASE_URL: model.url + '/v1',
-		ACPD_PROVIDER_KEY: KEY, ACPD_PROVIDER_MODEL: 'gateway/model-1' });
+		ACPD_PROVIDER_KEY: KEY, ACPD_PROVIDER_MODEL: 'gateway/model-1', HARNESS: chosen()[0] });
 
 	assert.equal(await demo.exited, 1, demo.output);
 	assert.match(demo.output.split('\n')[0], /^Model: gateway\/model-1 at .* \(openai-responses\)/);
@@ -75,8 +85,8 @@ test('with a provider in the environment that one is used; a file that stays as 
 });
 
 test('Ctrl-C in the middle: everything is stopped', async (t) => {
-	const demo = startDemo(t);
-	const harnesses = await until('OpenCode runs', () => {
+	const demo = startDemo(t, { HARNESS: chosen()[0] });
+	const harnesses = await until('the harness runs', () => {
 		const found = harnessesBelow(demo);
 		return found.length ? found : null;
 	}, 30_000);

@@ -8,13 +8,17 @@
 //   THINK:text           reasoning before the answer
 //   TEXT:text            answer text; \n in it is a line break
 //   TOOL:name {json}     call a tool (a text that is not JSON is passed on as it is)
-//   +TOOL:name {json}    one more tool in the same call, before the next TOOL
+//   RUN: READ: EDIT: WRITE: MCP:   the same, whatever the asking harness calls its tool: model-tools.mjs
+//   +TOOL:name {json}    one more tool in the same call, before the next TOOL; also +RUN and so on
 //   RECALL               answer with all user messages that this request carried
-//   USAGE:{json}         numbers of this call: {input, cached, written, output, reasoning}
-//   STOP:length          end as if the token limit was met; also STOP:refusal
+//   USAGE:{json}         numbers of this call: {input, cached, written, output, reasoning}; cached, written and
+//                        reasoning are parts of input and output
+//   STOP:length          end as if the token limit was met; STOP:refusal: as if a filter of the provider ended it
+//   REFUSE:text          the model itself refuses, in the API's own form of that
 //   SLOW:ms              wait so long before each piece that follows
 //   ERR:status           fail instead; ERR:500x2 fails twice, then goes on with the next line;
-//                        ERR:429 retry-after=3 sets the header (default 1 for 429 and 503)
+//                        ERR:429 retry-after=3 sets the header (default 1 for 429, 503 and 529; retry-after=none: no header);
+//                        ERR:429 code=insufficient_quota sets the body's code
 //   OVERFLOW             fail as if the context window was too small
 //   CUT                  drop the connection here, in the middle of the stream
 //   MALFORMED            send a broken event here and end
@@ -23,13 +27,16 @@
 //
 // A text without any such line gets a plain text answer.
 
+import { toolFor, WISHES } from './model-tools.mjs';
+
 export const DEFAULT_USAGE = { input: 1200, cached: 200, written: 0, output: 40, reasoning: 8 };
 
-const LINE = /^\s*(\+?TOOL|THINK|TEXT|USAGE|STOP|SLOW|ERR):(.*)$/;
+const CALLS = ['TOOL', ...WISHES];
+const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|ERR):(.*)$`);
 const WORD = /^\s*(RECALL|OVERFLOW|CUT|MALFORMED|HANG|EMPTY)\s*$/;
 
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
-const NOTE = /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS)>[\s\S]*?<\/\1>/g;
+const NOTE = /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|turn_aborted)>[\s\S]*?<\/\1>/g;
 
 export function parseScript(text) {
 	const lines = [];
@@ -37,7 +44,7 @@ export function parseScript(text) {
 	for (const raw of String(text).replace(NOTE, '').split('\n')) {
 		const line = LINE.exec(raw);
 		if (line) {
-			lines.push({ op: line[1], arg: /T(EXT|HINK)/.test(line[1]) ? line[2] : line[2].trim() });
+			lines.push({ op: line[1], arg: /^(TEXT|THINK|REFUSE)$/.test(line[1]) ? line[2] : line[2].trim() });
 			continue;
 		}
 		const word = WORD.exec(raw);
@@ -47,16 +54,18 @@ export function parseScript(text) {
 	return lines;
 }
 
-// The last thing the user said, and how many answers the model has given to it already.
+// The last thing the user said, and how many answers of the model have led to results since. An answer that led to none does
+// not count: a harness that tries a broken stream again may show the model what had arrived of it.
 export function currentTurn(messages) {
 	let at = messages.length - 1;
 
 	while (at >= 0 && !(messages[at].role === 'user' && messages[at].text.replace(NOTE, '').trim()))
 		at--;
+	const since = messages.slice(at + 1).filter((m) => m.role === 'assistant' || m.role === 'tool');
 	return {
 		prompt: at < 0 ? '' : messages[at].text.replace(NOTE, '').trim(),
-		calls: messages.slice(at + 1).filter((m) => m.role === 'assistant').length,
-		results: messages.slice(at + 1).filter((m) => m.role === 'tool').map((m) => m.text),
+		calls: since.filter((m, i) => m.role === 'tool' && since[i - 1]?.role !== 'tool').length,
+		results: since.filter((m) => m.role === 'tool').map((m) => m.text),
 	};
 }
 
@@ -71,7 +80,17 @@ export function sideCall(call) {
 	return null;
 }
 
-function tool(arg, id) {
+// A part for a line that calls a tool; null if the harness offers none that would do.
+function toolPart(op, arg, { tools = [], id }) {
+	const wish = op.replace('+', '');
+
+	if (wish === 'TOOL')
+		return namedTool(arg, id());
+	const call = toolFor(wish, arg, tools);
+	return call && { type: 'tool', id: id(), ...call };
+}
+
+function namedTool(arg, id) {
 	const [, name, rest] = /^(\S+)\s*([\s\S]*)$/.exec(arg) ?? [null, arg, ''];
 	let args = rest;
 
@@ -84,24 +103,27 @@ function tool(arg, id) {
 }
 
 function errorOf(arg) {
-	const [, status, times, after] =
-		/^(\d{3})(?:x(\d+))?(?:\s+retry-after=(\d+))?/.exec(arg) ?? [null, '500'];
+	const [, status, times, rest] = /^(\d{3})(?:x(\d+))?(.*)$/.exec(arg) ?? [null, '500', undefined, ''];
+	const option = (name) => new RegExp(`\\b${name}=(\\S+)`).exec(rest)?.[1];
+	const after = option('retry-after');
 
-	return { status: Number(status), times: times ? Number(times) : Infinity,
-		retryAfter: after === undefined ? undefined : Number(after) };
+	return { status: Number(status), times: times ? Number(times) : Infinity, code: option('code'),
+		retryAfter: after === undefined || after === 'none' ? after : Number(after) };
 }
+
+const endsCall = (line) => CALLS.includes(line.op);
 
 // The lines of call number `n` of a turn.
 function linesOfCall(lines, n) {
 	let start = 0;
 
 	for (; n > 0; n--) {
-		const end = lines.findIndex((line, i) => i >= start && line.op === 'TOOL');
+		const end = lines.findIndex((line, i) => i >= start && endsCall(line));
 		if (end < 0)
 			return null;
 		start = end + 1;
 	}
-	const end = lines.findIndex((line, i) => i >= start && line.op === 'TOOL');
+	const end = lines.findIndex((line, i) => i >= start && endsCall(line));
 	return lines.slice(start, end < 0 ? lines.length : end + 1);
 }
 
@@ -121,8 +143,8 @@ export function textReply(text) {
 }
 
 // A reply {parts, stop, usage, ending, error}. `failed(times)` says whether a limited error is due
-// once more; `id()` makes a tool call id.
-export function planReply(lines, turn, messages, { failed, id }) {
+// once more; `id()` makes a tool call id; `tools` are those the request offers.
+export function planReply(lines, turn, messages, { failed, id, tools }) {
 	const mine = linesOfCall(lines, turn.calls);
 	const reply = empty();
 	let delay = 0;
@@ -131,19 +153,25 @@ export function planReply(lines, turn, messages, { failed, id }) {
 	if (!mine || mine.length === 0)
 		return textReply(plainAnswer(turn));
 	for (const { op, arg } of mine) {
+		if (CALLS.includes(op.replace('+', ''))) {
+			add(toolPart(op, arg, { tools, id }) ?? { type: 'text', text: `No tool is offered for ${op}:${arg}` });
+			continue;
+		}
 		const text = arg.replaceAll('\\n', '\n');
 
 		switch (op) {
 		case 'THINK': add({ type: 'think', text }); break;
 		case 'TEXT': add({ type: 'text', text }); break;
-		case 'TOOL':
-		case '+TOOL': add(tool(arg, id())); break;
+		case 'REFUSE':
+			add({ type: 'refusal', text });
+			reply.stop = 'refused';
+			break;
 		case 'SLOW': delay = Number(arg) || 0; break;
 		case 'STOP': reply.stop = arg; break;
 		case 'USAGE': Object.assign(reply.usage, JSON.parse(arg)); break;
 		case 'RECALL':
 			add({ type: 'text', text: 'Recalled: ' + JSON.stringify(messages
-				.filter((m) => m.role === 'user').map((m) => m.text.replace(NOTE, '').trim())) });
+				.filter((m) => m.role === 'user').map((m) => m.text.replace(NOTE, '').trim()).filter(Boolean)) });
 			break;
 		case 'ERR': {
 			const error = errorOf(arg);

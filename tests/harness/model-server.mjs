@@ -7,7 +7,8 @@
 //   server.url         http://127.0.0.1:PORT  (append /v1 where the client wants it)
 //   server.requests    one record per request, oldest first
 //   server.scenarios   [{ when: RegExp | string, lines: string[] | (call) => string[] }, …]: the first
-//                      whose `when` fits the last user message replaces the script in that message
+//                      whose `when` fits the last user message replaces the script in that message; with `model`,
+//                      only in requests for that model
 //   await server.close()
 //
 // By hand: `node model-server.mjs [--port N] [--key K]`; a scenario may then be sent with
@@ -48,10 +49,9 @@ function sendJson(res, status, body, headers = {}) {
 }
 
 function sendError(res, api, error) {
-	const after = error.retryAfter ?? ([429, 503, 529].includes(error.status) ? 1 : undefined);
+	const after = error.retryAfter ?? ([429, 503, 529].includes(error.status) ? 1 : 'none');
 
-	sendJson(res, error.status, api.errorBody(error),
-		after === undefined ? {} : { 'retry-after': String(after) });
+	sendJson(res, error.status, api.errorBody(error), after === 'none' ? {} : { 'retry-after': String(after) });
 }
 
 class ModelServer {
@@ -109,14 +109,17 @@ class ModelServer {
 	}
 
 	async #answer(req, res, api) {
-		const call = api.read(await readBody(req));
+		const body = await readBody(req);
+		const call = api.read(body);
 		const key = api.credential(req.headers);
 		const turn = currentTurn(call.messages);
 		const { key: wanted, models } = this.#options;
 		const record = { n: this.requests.length, api: api.name, model: call.model, auth: Boolean(key),
 			keyMatches: wanted === undefined ? null : key === wanted, side: sideCall(call),
-			messages: call.messages.length, system: call.system, tools: call.tools.map((t) => t.name), prompt: turn.prompt,
+			messages: call.messages.length, system: call.system, prompt: turn.prompt,
+			tools: call.tools.map((t) => t.namespace ? `${t.namespace}.${t.name}` : t.name),
 			results: turn.results, effort: call.effort, stream: call.stream, headers: { ...req.headers },
+			body: JSON.stringify(body),
 			status: 200, aborted: false, at: Date.now() };
 
 		delete record.headers.authorization;
@@ -142,14 +145,15 @@ class ModelServer {
 		if (record.side === 'summary')
 			return textReply('Summary: ' + turn.prompt.slice(0, 200));
 		return planReply(this.#script(call, turn), turn, call.messages, {
+			tools: call.tools,
 			id: () => `call_${String(++this.#ids).padStart(6, '0')}`,
-			failed: (times) => this.#failed(`${call.messages.length} ${turn.prompt}`, times),
+			failed: (times) => this.#failed(`${call.model} ${call.messages.length} ${turn.prompt}`, times),
 		});
 	}
 
 	#script(call, turn) {
-		const scenario = this.scenarios.find(({ when }) => when === undefined
-			|| (when instanceof RegExp ? when.test(turn.prompt) : turn.prompt.includes(when)));
+		const scenario = this.scenarios.find(({ when, model = call.model }) => model === call.model && (when === undefined
+			|| (when instanceof RegExp ? when.test(turn.prompt) : turn.prompt.includes(when))));
 
 		if (!scenario)
 			return parseScript(turn.prompt);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { startModelServer } from './model-server.mjs';
+import { toolFor } from './model-tools.mjs';
 
 const KEY = 'sk-model-server-test';
 let server;
@@ -38,7 +39,9 @@ const FORMATS = {
 		},
 		usage: { prompt_tokens: 1200, completion_tokens: 40, total_tokens: 1240,
 			prompt_tokens_details: { cached_tokens: 200 }, completion_tokens_details: { reasoning_tokens: 8 } },
-		stops: { end: 'stop', tool: 'tool_calls', length: 'length' },
+		stops: { end: 'stop', tool: 'tool_calls', length: 'length', refusal: 'content_filter', refused: 'stop' },
+		refusal: (events) => events.flatMap((e) => e.choices ?? []).map((c) => c.delta.refusal ?? '').join(''),
+		written: (usage) => usage.prompt_tokens_details.cache_write_tokens,
 		code: (body) => body.error.code,
 		codes: { 401: 'invalid_api_key', 429: 'rate_limit_exceeded', 404: 'model_not_found' },
 	},
@@ -63,7 +66,9 @@ const FORMATS = {
 		},
 		usage: { input_tokens: 1200, input_tokens_details: { cached_tokens: 200 }, output_tokens: 40,
 			output_tokens_details: { reasoning_tokens: 8 }, total_tokens: 1240 },
-		stops: { end: 'completed', tool: 'completed', length: 'max_output_tokens' },
+		stops: { end: 'completed', tool: 'completed', length: 'max_output_tokens', refusal: 'content_filter', refused: 'completed' },
+		refusal: (events) => events.filter((e) => e.type === 'response.refusal.delta').map((e) => e.delta).join(''),
+		written: (usage) => usage.input_tokens_details.cache_write_tokens,
 		code: (body) => body.error.code,
 		codes: { 401: 'invalid_api_key', 429: 'rate_limit_exceeded', 404: 'model_not_found' },
 	},
@@ -86,7 +91,9 @@ const FORMATS = {
 				usage: events.find((e) => e.type === 'message_delta')?.usage };
 		},
 		usage: { input_tokens: 1000, cache_read_input_tokens: 200, cache_creation_input_tokens: 0, output_tokens: 40 },
-		stops: { end: 'end_turn', tool: 'tool_use', length: 'max_tokens' },
+		stops: { end: 'end_turn', tool: 'tool_use', length: 'max_tokens', refusal: 'refusal', refused: 'refusal' },
+		refusal: (events) => events.map((e) => e.delta?.text ?? '').join(''),
+		written: (usage) => usage.cache_creation_input_tokens,
 		code: (body) => body.error.type,
 		codes: { 401: 'authentication_error', 429: 'rate_limit_error', 404: 'not_found_error' },
 	},
@@ -140,6 +147,22 @@ for (const [name, format] of Object.entries(FORMATS)) {
 		assert.match((await ask(format, user('TOOL:bash {}'), ...result)).text, /answered: file/);
 	});
 
+	test(`${name}: scripted numbers, refusals`, async () => {
+		const { usage } = await ask(format, user('USAGE:{"input":500,"cached":100,"written":300,"output":9,"reasoning":0}', 'TEXT:hi'));
+		assert.equal(format.written(usage), 300);
+		assert.equal(Math.max(...Object.values(usage).filter((n) => typeof n === 'number')), format.path.endsWith('messages') ? 300 : 509);
+		assert.equal((await ask(format, user('STOP:refusal', 'TEXT:no'))).stop, format.stops.refusal);
+		const events = eventsOf(await (await post(format, [user('REFUSE:I will not.')])).text());
+		assert.equal(format.refusal(events), 'I will not.');
+		assert.equal(format.answer(events).stop, format.stops.refused);
+	});
+
+	test(`${name}: an answer that led to no result is given again`, async () => {
+		const script = user('TEXT:whole', 'TOOL:bash {}', 'TEXT:last');
+
+		assert.equal((await ask(format, script, { role: 'assistant', text: 'wh' })).text, 'whole');
+	});
+
 	test(`${name}: fails as the provider does`, async () => {
 		for (const [line, status] of [['ERR:401', 401], ['ERR:429', 429], ['ERR:500', 500], ['OVERFLOW', 400]]) {
 			const response = await post(format, [user(line)]);
@@ -150,6 +173,9 @@ for (const [name, format] of Object.entries(FORMATS)) {
 			if (format.codes[status])
 				assert.equal(format.code(body), format.codes[status]);
 		}
+		const bare = await post(format, [user('ERR:429 retry-after=none code=insufficient_quota')]);
+		assert.deepEqual([bare.status, bare.headers.get('retry-after'), format.code(await bare.json())], [429, null, 'insufficient_quota']);
+		assert.equal((await post(format, [user('ERR:503 retry-after=7')])).headers.get('retry-after'), '7');
 		assert.equal((await post(format, [user('hi')], { key: 'sk-other' })).status, 401);
 		assert.equal((await post(format, [user('hi')], { model: 'm2' })).status, 404);
 		const flaky = () => post(format, [user(`ERR:500x2 retry-after=0`, 'TEXT:recovered')]);
@@ -188,3 +214,36 @@ for (const [name, format] of Object.entries(FORMATS)) {
 		server.scenarios.length = 0;
 	});
 }
+
+// --- wishes ----------------------------------------------------------------------------------
+
+const tools = (...list) => list.map(([name, ...properties]) => ({ name, properties, custom: false }));
+const OFFERED = {
+	opencode: tools(['bash', 'command', 'description'], ['read', 'filePath'], ['edit', 'filePath', 'oldString', 'newString'],
+		['write', 'filePath', 'content'], ['files_search', 'query']),
+	pi: tools(['bash', 'command', 'timeout'], ['read', 'path'], ['edit', 'path', 'edits'], ['write', 'path', 'content'],
+		['mcp__files__search', 'query']),
+	codex: [...tools(['exec_command', 'cmd']), { name: 'search', namespace: 'mcp__files', properties: ['query'], custom: false }],
+};
+const EDIT = JSON.stringify({ file: 'a.txt', from: 'one\ntwo', to: '1' });
+const PATCH = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n-two\n+1\n*** End Patch\nEOF";
+
+test('a wish becomes the tool that the harness offers', () => {
+	const asked = (wish, arg) => Object.fromEntries(Object.entries(OFFERED).map(([id, list]) => [id, toolFor(wish, arg, list)]));
+
+	assert.deepEqual(asked('RUN', 'ls -l'), {
+		opencode: { name: 'bash', args: { command: 'ls -l', description: 'a scripted command' } },
+		pi: { name: 'bash', args: { command: 'ls -l' } },
+		codex: { name: 'exec_command', args: { cmd: 'ls -l', yield_time_ms: 30_000 } },
+	});
+	assert.deepEqual(asked('EDIT', EDIT), {
+		opencode: { name: 'edit', args: { filePath: 'a.txt', oldString: 'one\ntwo', newString: '1' } },
+		pi: { name: 'edit', args: { path: 'a.txt', edits: [{ oldText: 'one\ntwo', newText: '1' }] } },
+		codex: { name: 'exec_command', args: { cmd: PATCH, yield_time_ms: 30_000 } },
+	});
+	assert.deepEqual(asked('READ', "it's").codex.args.cmd, "cat 'it'\\''s'");
+	assert.deepEqual(Object.values(asked('MCP', 'files search {"query":"x"}')).map(({ name, namespace }) => [namespace, name]),
+		[[undefined, 'files_search'], [undefined, 'mcp__files__search'], ['mcp__files', 'search']]);
+	assert.equal(toolFor('MCP', 'files delete {}', OFFERED.pi), null);
+	assert.equal(toolFor('EDIT', EDIT, []), null);
+});

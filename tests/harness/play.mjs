@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scenario has in its hands: sessions of one harness, turns with all that came during them, and the checks that
+// several scenarios share.
+//
+//   const s = await x.session();              of the harness under test; one that an earlier scenario left idle may do
+//   const turn = await s.turn('TEXT:hi');     {answer, text, thoughts, calls, asked, updates, requests}
+//   const error = await s.fails('ERR:401');   the turn's error, checked for its shape
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { SLOW } from '../lib/rawws.mjs';
+import { commands, KEY, Orchestrator, textOf, toolCalls, until } from './rig.mjs';
+import { HARNESSES } from './programs.mjs';
+
+let counter = 0;
+// For names that must be like no other: models, files, commands in the process table.
+export const fresh = (stem) => `${stem}-${process.pid}-${counter++}`;
+export const nap = () => `sleep 90.${process.pid}${counter++}`;
+
+// What the scripted model counted, as acpd should tell it.
+export function usageOf(...calls) {
+	const sum = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0, totalTokens: 0 };
+
+	for (const call of calls) {
+		const { input, cached, output, reasoning } = { input: 1200, cached: 200, output: 40, reasoning: 8, ...call };
+		sum.inputTokens += input;
+		sum.outputTokens += output;
+		sum.cachedReadTokens += cached;
+		sum.thoughtTokens += reasoning;
+		sum.totalTokens += input + output;
+	}
+	return sum;
+}
+
+class Turn {
+	constructor(session, answer, messages) {
+		const mine = messages.filter((m) => m.params?.sessionId === session.id);
+
+		this.answer = answer;
+		this.updates = mine.filter((m) => m.method === 'session/update')
+			.map((m) => ({ ...m.params.update, acpd: m.params._meta?.acpd }));
+		this.asked = mine.filter((m) => m.method === 'session/request_permission').map((m) => m.params);
+		this.ends = mine.filter((m) => m.method === '_acpd/turn_end').map((m) => m.params);
+	}
+
+	get stop() {
+		return this.answer?.stopReason;
+	}
+
+	get text() {
+		return textOf(this.updates);
+	}
+
+	get thoughts() {
+		return textOf(this.updates, 'agent_thought_chunk');
+	}
+
+	get calls() {
+		return toolCalls(this.updates);
+	}
+
+	of(kind) {
+		return this.updates.filter((u) => u.sessionUpdate === kind);
+	}
+}
+
+export class Session {
+	constructor(x, { o, id, cwd, opened }, model) {
+		Object.assign(this, { x, o, id, cwd, opened, model });
+		this.options = opened.configOptions ?? [];
+	}
+
+	// The requests of this session's turns to the model, oldest first.
+	get requests() {
+		return this.x.model.turns.filter((r) => r.model === this.model || r.headers['x-session'] === `of-${this.model}`);
+	}
+
+	get results() {
+		return this.requests.flatMap((r) => r.results);
+	}
+
+	file(name, text) {
+		const file = path.join(this.cwd, name);
+
+		if (text !== undefined)
+			fs.writeFileSync(file, text);
+		return file;
+	}
+
+	read(name) {
+		return fs.readFileSync(path.join(this.cwd, name), 'utf8');
+	}
+
+	has(name) {
+		return fs.existsSync(path.join(this.cwd, name));
+	}
+
+	request(method, params) {
+		return this.o.request(method, { sessionId: this.id, ...params });
+	}
+
+	// A turn that runs while the scenario does something: {done: Promise<Turn>, so far: now()}.
+	begin(...lines) {
+		const from = this.o.messages.length;
+		const now = () => this.o.messages.slice(from);
+
+		return { done: this.o.prompt(this.id, ...lines).then((answer) => new Turn(this, answer, now())),
+			now: () => new Turn(this, undefined, now()) };
+	}
+
+	turn(...lines) {
+		return this.begin(...lines).done;
+	}
+
+	// A turn that must end in a typed error: {class, httpStatus?, message, retryable}, with the Turn itself as `turn`.
+	async fails(...lines) {
+		const from = this.o.messages.length;
+		const error = await this.o.prompt(this.id, ...lines)
+			.then((answer) => assert.fail(`answered ${JSON.stringify(answer)}`), (e) => e);
+
+		assert.equal(error.code, -32603, error.message);
+		assert.equal(error.data?.reason, 'TURN_FAILED', JSON.stringify(error.data));
+		const { turn } = error.data;
+		assert.equal(typeof turn?.class, 'string', JSON.stringify(error.data));
+		assert.equal(typeof turn.retryable, 'boolean', JSON.stringify(turn));
+		assert.ok(turn.message, 'no message');
+		assert.doesNotMatch(turn.message, /\n/);
+		assert.ok(!JSON.stringify(error.data).includes(KEY), 'the key is in the error');
+		return { ...turn, turn: new Turn(this, undefined, this.o.messages.slice(from)) };
+	}
+
+	// The next prompt works.
+	async goesOn() {
+		const turn = await this.turn('TEXT:still here');
+
+		assert.equal(turn.stop, 'end_turn');
+		assert.equal(turn.text, 'still here');
+	}
+
+	option(category) {
+		return this.options.find((option) => option.category === category);
+	}
+
+	async set(configId, value) {
+		const { configOptions } = await this.request('session/set_config_option', { configId, value });
+
+		this.options = configOptions;
+		return configOptions.find((option) => option.id === configId).currentValue;
+	}
+
+	// Cancels a running turn: it must end within two seconds, as cancelled.
+	async cancel(running) {
+		const at = Date.now();
+
+		await this.o.cancel(this.id);
+		const turn = await running.done;
+		assert.equal(turn.stop, 'cancelled');
+		assert.ok(Date.now() - at < 2000 * SLOW, `cancelled after ${Date.now() - at} ms`);
+		return turn;
+	}
+}
+
+// The values of a select option, groups opened.
+export const valuesOf = (option) => option.options.flatMap((o) => o.options ?? [o]).map((o) => o.value);
+
+export class Play {
+	#idle = [];
+
+	constructor(rig, harness) {
+		Object.assign(this, { rig, harness, model: rig.model, h: HARNESSES[harness] });
+	}
+
+	async connect() {
+		return Orchestrator.connect(this.rig.daemon, { acpd: true, caps: { session: { notices: {}, compaction: {} } } });
+	}
+
+	// Without settings an idle session of an earlier scenario is taken: opening one costs OpenCode seconds.
+	async session(t, settings) {
+		const s = settings ? await this.open(settings) : this.#idle.pop() ?? await this.open({});
+		const from = s.o.messages.length;
+
+		s.o.answer = () => 'allow_once';
+		t.after(async () => {
+			assert.deepEqual(s.o.violations.splice(0), []);
+			assert.deepEqual(s.o.uninvited, []);
+			assertRising(s, s.o.messages.slice(from));
+			if (settings || !t.passed)
+				await s.o.close();
+			else
+				this.#idle.push(s);
+		});
+		return s;
+	}
+
+	// The same session on a connection of its own, where it is yet to be loaded.
+	async take(t, s) {
+		const o = await this.connect();
+		const session = new Session(this, { o, id: s.id, cwd: s.cwd, opened: {} }, s.model);
+
+		o.sessions.push(s.id);
+		t.after(async () => {
+			await o.close();
+			assert.deepEqual(o.violations, []);
+			assertRising(session, o.messages);
+		});
+		return session;
+	}
+
+	async open({ provider, on, ...settings }) {
+		const model = provider?.model ?? fresh('scripted');
+		const headers = { 'x-session': `of-${model}`, ...provider?.headers };
+		const o = on ?? await this.connect();
+
+		try {
+			const opened = await this.rig.session(null, { harness: this.harness, on: o, ...settings,
+				provider: { model, ...provider, headers } });
+			return new Session(this, opened, model);
+		} catch (e) {
+			await o.close();
+			throw e;
+		}
+	}
+
+	// session/new that must be refused with one of these reasons.
+	async refuses(settings, reasons) {
+		const error = await this.open(settings).then((s) => {
+			s.o.close();
+			assert.fail('the session was opened');
+		}, (e) => e);
+
+		assertRefused(error, reasons);
+		return error;
+	}
+
+	async close() {
+		for (const s of this.#idle)
+			await s.o.close();
+	}
+}
+
+export function assertRefused(error, reasons) {
+	assert.ok([-32601, -32602].includes(error.code), `${error.code} ${error.message}`);
+	assert.ok([reasons].flat().includes(error.data?.reason), `${error.message} ${JSON.stringify(error.data)}`);
+}
+
+// Numbers of events rise, and so does nothing come twice.
+function assertRising(s, messages) {
+	const sequence = messages.filter((m) => m.params?.sessionId === s.id)
+		.map((m) => m.params._meta?.acpd?.seq ?? m.params.seq).filter((seq) => seq !== undefined);
+
+	assert.ok(sequence.every((seq, i) => i === 0 || seq > sequence[i - 1]), `seq ${sequence}`);
+}
+
+export function assertCall(call, { status = 'completed', kind }) {
+	assert.ok(call, 'no tool call');
+	assert.equal(call.status, status, JSON.stringify(call));
+	if (kind)
+		assert.equal(call.kind, kind, JSON.stringify(call));
+	assert.ok(call.title, 'no title');
+	for (const { path: file } of [...call.locations ?? [], ...diffs(call)])
+		assert.ok(path.isAbsolute(file), `relative path ${file}`);
+}
+
+export const diffs = (call) => (call.content ?? []).filter((c) => c.type === 'diff');
+export const shown = (call) => (call.content ?? []).filter((c) => c.type === 'content').map((c) => c.content.text ?? '').join('');
+
+// The exit code of a command, wherever in rawOutput the harness has it.
+export function exitCode(value) {
+	for (const [name, inner] of Object.entries(value ?? {})) {
+		if (/^exit(_?code)?$/i.test(name) && typeof inner === 'number')
+			return inner;
+		const found = inner && typeof inner === 'object' ? exitCode(inner) : undefined;
+		if (found !== undefined)
+			return found;
+	}
+	return undefined;
+}
+
+export const gone = (command, ms = 2000) => until(`${command} is gone`, () => commands(command).length === 0, ms);
+export const runs = (command) => until(`${command} runs`, () => commands(command).length > 0);
+
+// --- usage records ---------------------------------------------------------------------------
+
+// Usage records of a session: over the method, and the same over HTTP and in the file.
+export async function usageRecords(s, type = 'turn') {
+	const { records } = await s.o.request('_acpd/usage', { sessionId: s.id });
+	const { daemon } = s.x.rig;
+	const lines = (text) => text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+		.filter((record) => record.sessionId === s.id);
+	const { status, body } = await daemon.http('/v1/usage?since=0', { token: daemon.token });
+
+	assert.equal(status, 200, body);
+	assert.deepEqual(lines(body), records);
+	assert.deepEqual(lines(fs.readFileSync(path.join(daemon.stateDir, 'usage.jsonl'), 'utf8')), records);
+	return records.filter((record) => record.type === type);
+}
+
+// Without reasoning the provider may say nothing of it, and then nothing is known: absent, not 0.
+export function assertUsage(got, want, what) {
+	const clean = (u) => Object.fromEntries(Object.entries(u).map(([name, n]) => [name, n ?? 0]));
+
+	assert.deepEqual(clean(got), clean(want), what);
+	assert.ok(got.inputTokens > 0 && got.totalTokens > 0, `${what}: ${JSON.stringify(got)}`);
+}
+
+// What PromptResponse.usage says and what the record of a turn says, in one form.
+export function ofResponse(usage) {
+	const { inputTokens, outputTokens, cachedReadTokens, thoughtTokens, totalTokens } = usage ?? {};
+
+	return { inputTokens, outputTokens, cachedReadTokens, thoughtTokens, totalTokens };
+}
+
+export function ofRecord(usage) {
+	const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens, totalTokens } = usage ?? {};
+
+	return { inputTokens, outputTokens, cachedReadTokens: cacheReadTokens, thoughtTokens: reasoningTokens, totalTokens };
+}

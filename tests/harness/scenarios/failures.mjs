@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures of the provider and of the harness, and budgets: each turn ends once, as what it was, and the next one works.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+
+import { assertCall, gone, nap, runs } from '../play.mjs';
+import { commands, KEY, ofSession, until } from '../rig.mjs';
+
+// What the provider does -> the turn's class, status (where the harness tells it) and whether trying again may help;
+// at last: whether a harness takes its time over it.
+const FAILURES = [
+	['401', ['ERR:401'], { class: 'auth', httpStatus: 401, retryable: false }],
+	['403', ['ERR:403'], { class: 'auth', httpStatus: 403, retryable: false }],
+	['402', ['ERR:402'], { class: 'quota', httpStatus: 402, retryable: false }],
+	['429 with retry-after', ['ERR:429 retry-after=1'], { class: 'rate_limit', httpStatus: 429, retryable: true }],
+	['429 without retry-after', ['ERR:429 retry-after=none'], { class: 'rate_limit', httpStatus: 429, retryable: true }, true],
+	['500', ['ERR:500 retry-after=0'], { class: 'provider', httpStatus: 500, retryable: true }],
+	['404', ['ERR:404'], { class: 'provider', httpStatus: 404, retryable: false }],
+	['a stream that is cut', ['TEXT:begun', 'CUT'], { class: 'provider', retryable: true }, true],
+	['a stream that is malformed', ['TEXT:begun', 'MALFORMED'], { class: 'provider', retryable: true }],
+	['a context that is too long', ['OVERFLOW'], { class: 'context_overflow', httpStatus: 400, retryable: false, always: true }],
+];
+
+const failure = ([name, lines, want, patient]) => [`the provider fails: ${name}`, async (x, t) => {
+	const s = await x.session(t);
+	if (want.always) // also when the harness asks again with less
+		x.model.scenarios.push({ model: s.model, lines });
+	const error = await s.fails(...lines);
+	x.model.scenarios = x.model.scenarios.filter(({ model }) => model !== s.model);
+
+	assert.equal(error.class, want.class, JSON.stringify(error));
+	assert.equal(error.retryable, want.retryable, JSON.stringify(error));
+	assert.equal(error.httpStatus, x.h.noStatus.includes(want.httpStatus) ? undefined : want.httpStatus);
+	assert.equal(error.turn.ends.length, 1);
+	assert.equal(error.turn.ends[0].error?.class ?? error.turn.ends[0].error?.turn?.class, want.class);
+	if (want.httpStatus)
+		assert.equal(error.turn.text, '', 'the error is told as text of the agent');
+	await s.goesOn();
+}, patient];
+
+async function wrongKey(x, t) {
+	const s = await x.session(t, { provider: { key: 'sk-wrong-key-0002' } });
+	const error = await s.fails('TEXT:hi');
+
+	assert.equal(error.class, 'auth');
+	assert.ok(!JSON.stringify(error.message).includes('sk-wrong-key-0002'));
+}
+
+async function unreachable(x, t) {
+	const server = net.createServer();
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	const { port } = server.address();
+	await new Promise((done) => server.close(done));
+	const s = await x.session(t, { provider: { baseUrl: `http://127.0.0.1:${port}/v1` } });
+	const error = await s.fails('TEXT:hi');
+
+	assert.deepEqual([error.class, error.retryable], ['provider', true], JSON.stringify(error));
+}
+
+async function emptyAnswer(x, t) {
+	const s = await x.session(t);
+
+	assert.match((await s.fails('EMPTY')).class, /^(empty_turn|provider)$/);
+	await s.goesOn();
+}
+
+async function silentProvider(x, t) {
+	const s = await x.session(t);
+	const running = s.begin('TEXT:begun', 'HANG');
+	await until('the turn has begun', () => running.now().text.includes('begun'));
+	await s.cancel(running);
+	await s.goesOn();
+}
+
+async function harnessKilled(x, t) {
+	const s = await x.session(t, {});
+	const command = nap();
+	await s.turn('TEXT:noted', 'the secret word is marzipan');
+	const failed = s.fails(`RUN:${command}`, 'TEXT:not reached');
+	await runs(command);
+	process.kill(x.rig.harnessOf(s.id).pid, 'SIGKILL');
+	const error = await failed;
+
+	assert.equal(error.class, 'harness_exit');
+	assertCall(error.turn.calls[0], { status: 'failed' });
+	await gone(command, 8000);
+	assert.match((await s.turn('RECALL')).text, /the secret word is marzipan/);
+}
+
+// --- budgets ---------------------------------------------------------------------------------
+
+function assertStopped(turn, stopReason, { budget, scope, limit }) {
+	const detail = turn.answer?._meta?.acpd?.stopDetail;
+
+	assert.equal(turn.stop, stopReason, JSON.stringify(turn.answer));
+	assert.deepEqual({ budget: detail?.budget, scope: detail?.scope, limit: detail?.limit }, { budget, scope, limit });
+	assert.ok(detail.used >= limit, JSON.stringify(detail));
+}
+
+const budgets = (x, t, of) => x.session(t, { acpd: { budgets: of } });
+const tenSteps = Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`);
+
+async function budgetToolCalls(x, t) {
+	const s = await budgets(x, t, { turn: { toolCalls: 2 } });
+	const turn = await s.turn(...tenSteps, 'TEXT:not reached');
+
+	assertStopped(turn, 'max_turn_requests', { budget: 'toolCalls', scope: 'turn', limit: 2 });
+	assert.ok(turn.calls.length <= 3, `${turn.calls.length} calls`);
+	await s.goesOn();
+}
+
+async function budgetTokens(x, t) {
+	const s = await budgets(x, t, { turn: { tokens: 3000 } });
+	const turn = await s.turn(...tenSteps, 'TEXT:not reached');
+
+	assertStopped(turn, 'max_tokens', { budget: 'tokens', scope: 'turn', limit: 3000 });
+	assert.ok(s.requests.length <= 5, `${s.requests.length} requests`);
+	await s.goesOn();
+}
+
+async function budgetSeconds(x, t) {
+	const s = await budgets(x, t, { turn: { seconds: 2 } });
+	const command = nap();
+	const turn = await s.turn(`RUN:${command}`, 'TEXT:not reached');
+
+	assertStopped(turn, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 2 });
+	await gone(command);
+	await s.goesOn();
+}
+
+async function budgetSteps(x, t) {
+	const s = await budgets(x, t, { turn: { steps: 3 } });
+
+	assertStopped(await s.turn(...tenSteps, 'TEXT:not reached'), 'max_turn_requests', { budget: 'steps', scope: 'turn', limit: 3 });
+	assert.ok(s.requests.length <= 5, `${s.requests.length} requests`);
+	await s.goesOn();
+}
+
+async function budgetOfSession(x, t) {
+	const s = await budgets(x, t, { session: { tokens: 2000 } });
+
+	assert.equal((await s.turn('TEXT:one')).stop, 'end_turn');
+	const second = await s.turn('TEXT:two');
+	const third = await s.turn('TEXT:three');
+	assertStopped(third, 'max_tokens', { budget: 'tokens', scope: 'session', limit: 2000 });
+	assert.ok(['end_turn', 'max_tokens'].includes(second.stop));
+	assert.ok(s.requests.length <= 2, 'a turn beyond the session\'s budget went to the provider');
+}
+
+// --- what stays ------------------------------------------------------------------------------
+
+// Not even what detached itself.
+async function nothingIsLeft(x, t) {
+	const s = await x.session(t, {});
+	const [detached, running] = [nap(), nap()];
+	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
+	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
+	await until('the commands run', () => commands(detached).length === 1 && commands(running).length === 1);
+	await s.request('session/close', {});
+
+	await until('all of it is gone', () => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 10_000);
+}
+
+async function privateHome(x, t) {
+	const s = await x.session(t, {});
+	const home = x.rig.homes().find((dir) => dir.endsWith(s.id));
+	await s.turn('RUN:echo home is $HOME', 'TEXT:done');
+
+	assert.ok(home, 'no private home');
+	const files = fs.readdirSync(home, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
+	for (const file of files.filter((f) => !/\.(db|sqlite)/.test(f.name))) {
+		const text = fs.readFileSync(`${file.parentPath}/${file.name}`, 'latin1');
+		assert.ok(!text.includes(KEY), `the key is in ${file.parentPath}/${file.name}`);
+	}
+	await s.request('session/close', {});
+	assert.ok(fs.existsSync(home), 'gone at close');
+	await s.request('session/delete', {});
+	await until('the home is removed', () => !fs.existsSync(home), 8000);
+}
+
+export default [
+	...FAILURES.map(failure),
+	['the provider\'s key is wrong', wrongKey],
+	['the provider cannot be reached', unreachable, true],
+	['the provider falls silent: the turn can be cancelled', silentProvider],
+	['an answer without anything in it is no success', emptyAnswer],
+	['the harness is killed in a turn', harnessKilled],
+	['budget: tool calls of a turn', budgetToolCalls],
+	['budget: tokens of a turn', budgetTokens],
+	['budget: seconds of a turn', budgetSeconds],
+	['budget: model calls of a turn', budgetSteps],
+	['budget: tokens of a session', budgetOfSession],
+	['nothing is left after session/close', nothingIsLeft],
+	['the private home: no key in it, kept at close, removed with the session', privateHome],
+];

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions and answers, the approval policy, and every moment at which a turn can be cancelled.
+
+import assert from 'node:assert/strict';
+
+import { assertCall, fresh, gone, nap, runs } from '../play.mjs';
+import { commands, sleep, until } from '../rig.mjs';
+
+const edit = (file) => `EDIT:${JSON.stringify({ file, from: 'two', to: 'TWO' })}`;
+
+async function allowOnce(x, t) {
+	const s = await x.session(t);
+	const name = fresh('made');
+	const turns = [await s.turn(`RUN:touch ${name}`, 'TEXT:one'), await s.turn(`RUN:touch ${name}`, 'TEXT:two')];
+
+	for (const turn of turns) {
+		assert.equal(turn.asked.length, 1);
+		const kinds = turn.asked[0].options.map((option) => option.kind);
+		for (const kind of ['allow_once', 'allow_always', 'reject_once'])
+			assert.ok(kinds.includes(kind), `kinds ${kinds}`);
+		assert.ok(turn.asked[0].toolCall.title);
+		assert.equal(turn.calls[0].toolCallId, turn.asked[0].toolCall.toolCallId);
+		assertCall(turn.calls[0], {});
+	}
+	assert.ok(s.has(name));
+}
+
+async function allowAlways(x, t) {
+	const s = await x.session(t, {});
+	const name = fresh('made');
+
+	s.o.answer = () => 'allow_always';
+	const first = await s.turn(`RUN:touch ${name}`, 'TEXT:one');
+	const second = await s.turn(`RUN:touch ${name}`, 'TEXT:two');
+	assert.equal(first.asked.length, 1);
+	assert.equal(second.asked.length, 0, 'asked again');
+	assert.deepEqual([second.stop, second.text], ['end_turn', 'two']);
+	assertCall(second.calls[0], {});
+}
+
+async function reject(x, t) {
+	const s = await x.session(t);
+	const name = fresh('made');
+
+	s.o.answer = () => 'reject_once';
+	const turn = await s.turn(`RUN:touch ${name}`, 'TEXT:after the reject');
+	assert.equal(turn.stop, 'end_turn');
+	assert.equal(turn.asked.length, 1);
+	assertCall(turn.calls[0], { status: 'failed' });
+	assert.ok(!s.has(name));
+	assert.equal(turn.text, 'after the reject');
+	s.o.answer = () => 'allow_once';
+	await s.goesOn();
+}
+
+async function never(x, t) {
+	const s = await x.session(t, { acpd: { policy: { approval: 'never' } } });
+	const name = `${fresh('a')}.txt`;
+	s.file(name, 'one\ntwo\n');
+	const turn = await s.turn('RUN:touch made', edit(name), 'TEXT:done');
+
+	assert.deepEqual([turn.stop, turn.text, turn.asked.length], ['end_turn', 'done', 0]);
+	assert.ok(s.has('made'));
+	assert.equal(s.read(name), 'one\nTWO\n');
+}
+
+async function acceptEdits(x, t) {
+	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' } } });
+	const name = `${fresh('a')}.txt`;
+	s.file(name, 'one\ntwo\n');
+	const turn = await s.turn(edit(name), 'RUN:touch made', 'TEXT:done');
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assert.equal(s.read(name), 'one\nTWO\n');
+	assert.equal(turn.asked.length, 1, 'the command is asked, the edit is not');
+	assert.notEqual(turn.asked[0].toolCall.kind, 'edit');
+}
+
+// --- cancel ----------------------------------------------------------------------------------
+
+async function cancelText(x, t) {
+	const s = await x.session(t);
+	const running = s.begin('SLOW:60', `TEXT:${Array.from({ length: 200 }, (_, i) => `w${i}`).join(' ')}`);
+	await until('the turn streams', () => running.now().text.includes('w3'));
+	const turn = await s.cancel(running);
+
+	assert.ok(!turn.text.includes('w199'));
+	await until('the request to the provider is given up', () => s.requests.at(-1).aborted);
+	await s.goesOn();
+}
+
+async function cancelCommand(x, t) {
+	const s = await x.session(t);
+	const command = nap();
+	const running = s.begin(`RUN:${command}`, 'TEXT:not reached');
+	await runs(command);
+	const turn = await s.cancel(running);
+
+	await gone(command);
+	assertCall(turn.calls[0], { status: 'failed' });
+	const at = s.o.messages.length;
+	await sleep(300);
+	assert.deepEqual(s.o.messages.slice(at).filter((m) => m.params?.update), [], 'updates after the end of the turn');
+	await s.goesOn();
+}
+
+async function cancelQuestion(x, t) {
+	const s = await x.session(t);
+	const name = fresh('made');
+
+	s.o.answer = () => undefined;
+	const running = s.begin(`RUN:touch ${name}`, 'TEXT:not reached');
+	await until('the question', () => running.now().asked.length === 1);
+	await s.cancel(running);
+	assert.ok(!s.has(name));
+	s.o.answer = () => 'allow_once';
+	await s.goesOn();
+}
+
+async function cancelRetry(x, t) {
+	const s = await x.session(t);
+	const at = s.requests.length;
+	const from = s.o.messages.length;
+	const answer = s.o.prompt(s.id, 'ERR:503 retry-after=60').then((a) => a.stopReason, (e) => e.data?.turn?.class ?? e.message);
+	await until('the failed request', () => s.requests.length > at);
+	await sleep(300);
+	const cancelled = Date.now();
+	await s.o.cancel(s.id);
+
+	assert.equal(await answer, 'cancelled');
+	assert.ok(Date.now() - cancelled < 2500);
+	assert.ok(s.o.messages.length > from);
+	await s.goesOn();
+}
+
+async function cancelQueue(x, t) {
+	const s = await x.session(t);
+	const command = nap();
+	const first = s.begin(`RUN:${command}`, 'TEXT:not reached');
+	await runs(command);
+	const second = s.begin('TEXT:never said');
+	const asked = s.requests.length;
+	await s.cancel(first);
+
+	assert.equal((await second.done).stop, 'cancelled');
+	assert.equal(s.requests.length, asked, 'the waiting prompt went to the model');
+	assert.equal(commands(command).length, 0);
+	await s.goesOn();
+}
+
+export default [
+	['allow once: asked again the next time', allowOnce],
+	['allow always: not asked again', allowAlways],
+	['reject: nothing is done, the session goes on', reject],
+	['approval never: nothing is asked', never],
+	['approval accept-edits: commands are asked, edits are not', acceptEdits],
+	['cancel in the middle of the text', cancelText],
+	['cancel in the middle of a command: it is gone', cancelCommand],
+	['cancel while a question is open', cancelQuestion],
+	['cancel while the harness tries the provider again', cancelRetry],
+	['cancel ends the waiting prompts too', cancelQueue],
+];

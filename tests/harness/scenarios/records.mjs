@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Usage as the model server scripted it, and sessions that outlive their harness, their socket and their daemon.
+
+import assert from 'node:assert/strict';
+
+import { assertUsage, ofRecord, ofResponse, Play, usageOf, usageRecords } from '../play.mjs';
+import { ofSession, startRig, until } from '../rig.mjs';
+
+const usage = (numbers) => `USAGE:${JSON.stringify(numbers)}`;
+const A = { input: 5000, cached: 4000, output: 300, reasoning: 120 };
+const B = { input: 6100, cached: 5000, output: 77, reasoning: 0 };
+const C = { input: 7000, cached: 0, output: 41, reasoning: 9 };
+const totals = (record) => ofRecord(record.usage);
+
+async function perTurn(x, t) {
+	const s = await x.session(t, {});
+	const first = await s.turn(usage(A), 'RUN:echo one', usage(B), 'RUN:echo two', usage(C), 'TEXT:three calls');
+	const second = await s.turn(usage(B), 'TEXT:one call');
+
+	assertUsage(ofResponse(first.answer.usage), usageOf(A, B, C), 'the sum of three calls');
+	assertUsage(ofResponse(second.answer.usage), usageOf(B), 'the second turn by itself');
+}
+
+async function records(x, t) {
+	const s = await x.session(t, {});
+	const first = await s.turn(usage(A), 'RUN:echo one', usage(B), 'RUN:exit 1', usage(C), 'TEXT:three calls');
+	await s.turn(usage(B), 'TEXT:one call');
+	const [one, two, ...more] = await usageRecords(s);
+
+	assert.deepEqual(more, []);
+	assertUsage(totals(one), usageOf(A, B, C), 'record of the first turn');
+	assertUsage(totals(two), usageOf(B), 'record of the second turn');
+	assertUsage(totals(one), ofResponse(first.answer.usage), 'record and answer');
+	assert.deepEqual([one.turn, one.harness, one.stopReason, two.turn], [1, x.harness, 'end_turn', 2]);
+	assert.ok(one.model === s.model || one.model.endsWith('/' + s.model), one.model);
+	const tools = Object.values(one.toolCalls);
+	assert.equal(tools.reduce((n, tool) => n + tool.ok, 0), 1, JSON.stringify(one.toolCalls));
+	assert.equal(tools.reduce((n, tool) => n + tool.err, 0), 1, JSON.stringify(one.toolCalls));
+	assert.ok(Date.parse(one.tsEnd) >= Date.parse(one.tsStart), `${one.tsStart} ${one.tsEnd}`);
+	assert.ok(one.ttftMs >= 0);
+	const calls = (await usageRecords(s, 'model_call')).filter((record) => record.turn === 1).map(totals);
+	assert.equal(calls.length, 3);
+	[A, B, C].forEach((call, i) => assertUsage(calls[i], usageOf(call), `call ${i}`));
+}
+
+async function everyApi(x, t) {
+	for (const api of x.h.apis) {
+		const s = await x.session(t, { provider: { api } });
+		const turn = await s.turn(usage(A), 'RUN:echo one', usage(C), 'TEXT:two calls');
+		const want = usageOf(A, C);
+		if (api === 'anthropic') // has no count of its own for reasoning
+			delete want.thoughtTokens;
+		const got = ofResponse(turn.answer.usage);
+		if (api === 'anthropic')
+			delete got.thoughtTokens;
+		assertUsage(got, want, api);
+	}
+}
+
+async function cacheWrites(x, t) {
+	const s = await x.session(t, { provider: { api: x.h.cacheWriteApi ?? x.h.api } });
+	const turn = await s.turn(usage({ input: 5000, cached: 1000, written: 3000, output: 100, reasoning: 0 }), 'TEXT:hi');
+
+	assert.equal(turn.answer.usage.inputTokens, 5000);
+	assert.equal(turn.answer.usage.cachedReadTokens, 1000);
+	assert.equal(turn.answer.usage.cachedWriteTokens, 3000);
+}
+
+async function failedTurns(x, t) {
+	const s = await x.session(t, {});
+	await s.turn(usage(A), 'RUN:echo one', usage(B), 'TEXT:fine');
+	await s.fails('ERR:401');
+	const running = s.begin('SLOW:60', `TEXT:${'word '.repeat(200)}`);
+	await until('the turn streams', () => running.now().text.includes('word'));
+	await s.cancel(running);
+	const [fine, failed, cancelled, ...more] = await usageRecords(s);
+
+	assert.deepEqual(more, []);
+	assertUsage(totals(fine), usageOf(A, B), 'the turn that went well');
+	assert.equal(failed.error.class, 'auth');
+	assert.equal(failed.stopReason, undefined);
+	assert.equal(cancelled.stopReason, 'cancelled');
+	assert.notEqual(totals(cancelled).inputTokens, usageOf(A, B).inputTokens, 'cumulative');
+}
+
+async function contextGauge(x, t) {
+	const s = await x.session(t);
+	const turn = await s.turn(usage(A), 'TEXT:hi');
+	const gauge = turn.of('usage_update').at(-1);
+
+	assert.ok(gauge, 'no usage_update');
+	assert.ok(gauge.used >= 5000 && gauge.used <= 5300, `used ${gauge.used}`);
+	assert.ok(gauge.size > gauge.used);
+}
+
+// --- sessions --------------------------------------------------------------------------------
+
+const closeAndTake = (method) => async (x, t) => {
+	const s = await x.session(t, {});
+	await s.turn('TEXT:noted', 'the secret word is xylophone');
+	await s.request('session/close', {});
+	await until('the harness has ended', () => ofSession(s.id).length === 0, 10_000);
+	await assert.rejects(s.turn('TEXT:no'), { code: -32002 });
+
+	const again = await x.take(t, s);
+	const taken = await again.request(method, { cwd: s.cwd, mcpServers: [] });
+	assert.notEqual(taken._meta.acpd.context, 'lost');
+	const turn = await again.turn('RECALL');
+	assert.equal(turn.stop, 'end_turn');
+	assert.match(turn.text, /Recalled: .*the secret word is xylophone.*RECALL/s);
+};
+
+async function daemonRestarts(x, t) {
+	const rig = await startRig(x.model, { harness: x.harness });
+	t.after(() => rig.stop());
+	const own = new Play(rig, x.harness);
+	const before = await own.session({ after() {} }, {});
+	await before.turn('RUN:echo an old tool', 'TEXT:noted', 'the secret word is accordion');
+	const listed = await before.o.request('session/list', {});
+	assert.ok(listed.sessions.some((entry) => entry.sessionId === before.id));
+	await rig.daemon.kill9();
+	await rig.daemon.restart();
+
+	const o = await own.connect();
+	t.after(() => o.close());
+	const { id, cwd, model } = before;
+	await o.request('session/load', { sessionId: id, cwd, mcpServers: [], _meta: { acpd: {
+		provider: rig.provider(x.harness, { model, headers: { 'x-session': `of-${model}` } }) } } });
+	const replayed = o.updates(id);
+	assert.ok(replayed.some((u) => u.sessionUpdate === 'agent_message_chunk' && u.content.text.includes('noted')));
+	assert.ok(replayed.some((u) => u.sessionUpdate === 'user_message_chunk' && u.content.text.includes('accordion')));
+	assert.ok(replayed.some((u) => u.sessionUpdate === 'tool_call'));
+	const answer = await o.prompt(id, 'RECALL');
+	assert.equal(answer.stopReason, 'end_turn');
+	const said = o.updates(id).filter((u) => u.sessionUpdate === 'agent_message_chunk').map((u) => u.content.text).join('');
+	assert.match(said, /Recalled: .*the secret word is accordion.*RECALL/s);
+	assert.deepEqual(o.violations, []);
+	await o.request('session/close', { sessionId: id });
+}
+
+async function fork(x, t) {
+	const s = await x.session(t, {});
+	await s.turn('TEXT:noted', 'the secret word is bassoon');
+	const { sessionId: id } = await s.request('session/fork', { cwd: s.cwd, mcpServers: [] });
+	assert.notEqual(id, s.id);
+	s.o.sessions.push(id);
+	const from = s.o.messages.length;
+	assert.equal((await s.o.prompt(id, 'RECALL')).stopReason, 'end_turn');
+	assert.match(JSON.stringify(s.o.messages.slice(from)), /bassoon/);
+	await s.goesOn();
+}
+
+export default [
+	['usage in the answer: the sum of the turn\'s calls, per turn', perTurn],
+	['usage records: file, method and HTTP say the same, and what was scripted', records],
+	['usage with each API', everyApi],
+	['tokens written to a cache', cacheWrites],
+	['failed and cancelled turns have their records', failedTurns],
+	['the context gauge', contextGauge],
+	['session/load after session/close: the model has the context', closeAndTake('session/load')],
+	['session/resume after session/close: the model has the context', closeAndTake('session/resume')],
+	['the daemon is killed and started again: the model has the context', daemonRestarts],
+	['fork', fork],
+];

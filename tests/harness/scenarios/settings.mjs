@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session is given, and that it arrives: model, thought level, mode, system prompt, provider, environment,
+// directories, MCP servers.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { startMcpServer } from '../mcp-server.mjs';
+import { assertCall, assertRefused, fresh, shown, valuesOf } from '../play.mjs';
+import { NODE } from '../programs.mjs';
+import { KEY } from '../rig.mjs';
+
+const isModel = (value, id) => value === id || value.endsWith('/' + id);
+
+async function exactModel(x, t) {
+	const model = `vendor/${fresh('model-7.x')}`;
+	const s = await x.session(t, { provider: { model } });
+	await s.turn('RUN:echo hi', 'TEXT:done');
+
+	assert.ok(s.requests.length >= 2);
+	assert.ok(s.requests.every((r) => r.model === model));
+	assert.ok(isModel(s.option('model').currentValue, model), s.option('model').currentValue);
+}
+
+async function unknownModel(x, t) {
+	const [one, two] = [fresh('m'), fresh('m')];
+	const error = await x.refuses({ provider: { model: one, models: [one, two] }, acpd: { model: 'no-such-model' } }, 'MODEL_UNKNOWN');
+	for (const id of [one, two])
+		assert.ok(error.data.known.some((value) => isModel(value, id)), JSON.stringify(error.data));
+
+	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	const refused = await s.request('session/set_model', { modelId: 'no-such-model' }).then(() => assert.fail('set'), (e) => e);
+	assertRefused(refused, 'MODEL_UNKNOWN');
+	await assert.rejects(s.set('model', 'no-such-model'), { code: -32602 });
+	assert.equal((await s.turn('TEXT:hi')).stop, 'end_turn');
+	assert.equal(s.requests.at(-1).model, one);
+}
+
+async function switchModel(x, t) {
+	const [one, two] = [fresh('m'), fresh('m')];
+	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	const values = valuesOf(s.option('model'));
+	const value = (id) => values.find((v) => isModel(v, id)) ?? assert.fail(`${id} is not in ${values}`);
+	const used = async () => {
+		assert.equal((await s.turn('TEXT:hi')).stop, 'end_turn');
+		return s.requests.at(-1).model;
+	};
+
+	assert.equal(await used(), one);
+	assert.equal(await s.set(s.option('model').id, value(two)), value(two));
+	assert.equal(await used(), two);
+	await s.request('session/set_model', { modelId: value(one) });
+	assert.equal(await used(), one);
+}
+
+async function thoughtLevel(x, t) {
+	const s = await x.session(t, {});
+	const option = s.option('thought_level');
+
+	assert.ok(valuesOf(option).includes('high'), `levels ${valuesOf(option)}`);
+	for (const level of ['high', 'low']) {
+		assert.equal(await s.set(option.id, level), level);
+		await s.turn('TEXT:hi');
+		assert.equal(s.requests.at(-1).effort, level);
+	}
+}
+
+const change = `EDIT:${JSON.stringify({ file: 'a.txt', from: 'one', to: 'two' })}`;
+
+// Where plan mode is but a word to the model, the word must have reached it.
+async function assertPlans(x, s) {
+	assert.equal((await s.turn(change, 'TEXT:planned')).stop, 'end_turn');
+	if (x.h.planForbids)
+		assert.equal(s.read('a.txt'), 'one\n', 'edited in plan mode');
+	else
+		assert.match(s.requests.at(-1).body, /Plan Mode/);
+	s.file('a.txt', 'one\n');
+}
+
+async function modes(x, t) {
+	const s = await x.session(t, {});
+	const option = s.option('mode');
+	s.file('a.txt', 'one\n');
+
+	assert.equal(option.currentValue, 'build');
+	for (const mode of ['build', 'plan'])
+		assert.ok(valuesOf(option).includes(mode));
+	assert.equal(await s.set(option.id, 'plan'), 'plan');
+	await assertPlans(x, s);
+	await assert.rejects(s.set(option.id, 'nonsense'), { code: -32602 });
+	await s.request('session/set_mode', { modeId: 'build' });
+	assert.equal((await s.turn(change, 'TEXT:built')).stop, 'end_turn');
+	assert.equal(s.read('a.txt'), 'two\n');
+	await assert.rejects(s.request('session/set_mode', { modeId: 'nonsense' }), { code: -32602 });
+}
+
+async function startsInPlan(x, t) {
+	const s = await x.session(t, { acpd: { mode: 'plan' } });
+
+	assert.equal(s.option('mode').currentValue, 'plan');
+	s.file('a.txt', 'one\n');
+	await assertPlans(x, s);
+}
+
+async function systemPromptAppended(x, t) {
+	const s = await x.session(t, { acpd: { systemPrompt: 'Always say MARK-APPENDED.' } });
+	await s.turn('TEXT:hi');
+	const { body } = s.requests.at(-1);
+
+	assert.ok(body.includes('MARK-APPENDED'));
+	assert.ok(body.includes(x.h.ownPrompt), 'its own prompt is gone');
+}
+
+async function systemPromptReplaced(x, t) {
+	const acpd = { systemPrompt: { mode: 'override', content: [{ type: 'text', text: 'You are MARK-REPLACED.' }] } };
+
+	const s = await x.session(t, { acpd });
+	await s.turn('TEXT:hi');
+	const { body } = s.requests.at(-1);
+	assert.ok(body.includes('MARK-REPLACED'));
+	assert.ok(!body.includes(x.h.ownPrompt), 'its own prompt is still there');
+}
+
+async function keyHeadersEnvironment(x, t) {
+	const s = await x.session(t, { provider: { headers: { 'x-tenant': 'blue' } }, env: { MARK: 'green' } });
+	const turn = await s.turn('RUN:echo mark is $MARK; env', 'TEXT:done');
+
+	assert.equal(turn.stop, 'end_turn');
+	for (const request of s.requests) {
+		assert.equal(request.keyMatches, true);
+		assert.equal(request.headers['x-tenant'], 'blue');
+		assert.ok(!request.body.includes(KEY), 'a command sees the key');
+	}
+	assert.match(s.results.at(-1), /mark is green/);
+	for (const secret of [KEY, 'blue'])
+		assert.ok(!x.rig.daemon.stderr.includes(secret), 'a secret is in the log');
+	const journal = fs.readFileSync(path.join(x.rig.daemon.stateDir, 'sessions', `${s.id}.jsonl`), 'utf8');
+	assert.ok(!journal.includes(KEY), 'the key is in the journal');
+}
+
+async function everyApi(x, t) {
+	for (const api of ['openai-chat', 'openai-responses', 'anthropic']) {
+		if (!x.h.apis.includes(api)) {
+			await x.refuses({ provider: { api } }, 'PROVIDER_API_UNSUPPORTED');
+			continue;
+		}
+		const s = await x.session(t, { provider: { api } });
+		const turn = await s.turn('THINK:pondering', 'TEXT:a tool first', 'RUN:echo from the tool', 'TEXT:, then text');
+		assert.deepEqual([turn.stop, turn.thoughts, turn.text], ['end_turn', 'pondering', 'a tool first, then text'], api);
+		assert.match(s.results.at(-1), /from the tool/);
+		assert.ok(s.requests.every((r) => r.api === api && r.keyMatches));
+	}
+}
+
+async function additionalDirectories(x, t) {
+	const dir = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'more-'));
+	const s = await x.session(t, { params: { additionalDirectories: [dir] }, acpd: { policy: { approval: 'accept-edits' } } });
+	fs.writeFileSync(path.join(dir, 'a.txt'), 'one\n');
+	const turn = await s.turn(`EDIT:${JSON.stringify({ file: path.join(dir, 'a.txt'), from: 'one', to: 'two' })}`, 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.equal(fs.readFileSync(path.join(dir, 'a.txt'), 'utf8'), 'two\n');
+	assert.equal(turn.asked.length, 0, 'an edit there is asked');
+}
+
+// --- MCP -------------------------------------------------------------------------------------
+
+async function mcpCalls(x, s, who) {
+	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'MCP:tools whoami {}', 'MCP:tools fail {}', 'TEXT:done');
+	const [add, whoami, fail] = turn.calls;
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assertCall(add, { kind: 'other' });
+	assert.deepEqual([add.name, add.title], ['tools/add', 'tools.add']);
+	assert.match(shown(add), /42/);
+	assert.match(JSON.stringify(add.rawInput), /"a":\s*40/);
+	assertCall(whoami, {});
+	assert.match(shown(whoami), new RegExp(`called as ${who}`));
+	assertCall(fail, { status: 'failed' });
+	assert.match(shown(fail), /it failed as it was told to/);
+	assert.ok(turn.asked.length > 0, 'MCP calls are not asked');
+	for (const text of ['42', `called as ${who}`])
+		assert.ok(s.results.some((result) => result.includes(text)), `${text} did not reach the model`);
+}
+
+async function mcpStdio(x, t) {
+	const s = await x.session(t, { params: { mcpServers: [{ name: 'tools', command: NODE,
+		args: [path.join(import.meta.dirname, '../mcp-server.mjs')], env: [{ name: 'MCP_WHO', value: 'stdio-user' }] }] } });
+	await mcpCalls(x, s, 'stdio-user');
+}
+
+async function mcpHttp(x, t) {
+	const server = await startMcpServer();
+	t.after(() => server.close());
+	const s = await x.session(t, { params: { mcpServers: [{ type: 'http', name: 'tools', url: server.url,
+		headers: [{ name: 'x-who', value: 'http-user' }] }] } });
+	await mcpCalls(x, s, 'http-user');
+	assert.ok(server.requests.filter((r) => r.method === 'tools/call').length >= 3);
+}
+
+async function mcpUnasked(x, t) {
+	const s = await x.session(t, { acpd: { policy: { approval: 'never' } }, params: { mcpServers: [{ name: 'tools', command: NODE,
+		args: [path.join(import.meta.dirname, '../mcp-server.mjs')], env: [] }] } });
+	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'TEXT:done');
+
+	assert.equal(turn.asked.length, 0);
+	assertCall(turn.calls[0], {});
+	assert.match(shown(turn.calls[0]), /42/);
+}
+
+export default [
+	['the exact model id reaches the provider', exactModel],
+	['an unknown model is refused with the list', unknownModel],
+	['the model is switched, by option and by the old method', switchModel],
+	['the thought level reaches the provider', thoughtLevel],
+	['plan mode and back to build mode', modes],
+	['a session starts in the mode it was given', startsInPlan],
+	['the system prompt is added to', systemPromptAppended],
+	['the system prompt is replaced', systemPromptReplaced],
+	['key, headers and environment go where they should and nowhere else', keyHeadersEnvironment],
+	['each API of a provider', everyApi],
+	['additional directories', additionalDirectories],
+	['MCP server over stdio', mcpStdio],
+	['MCP server over HTTP', mcpHttp],
+	['MCP calls under approval never', mcpUnasked],
+];
