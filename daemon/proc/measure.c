@@ -4,7 +4,7 @@
 #include "base/util.h"
 
 #include <dirent.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,18 +17,44 @@ static const char *read_text(struct buf *b, const char *path)
 	return file_read(path, 64 * 1024, b) < 0 || buf_putc(b, '\0') < 0 ? NULL : b->data + b->pos;
 }
 
-static bool from_cgroup(const char *dir, struct proc_usage *ret)
+static int open_in(const char *dir, const char *name)
 {
-	_cleanup_(freep) char *cpu = file_join(dir, "cpu.stat"),
-			      *memory = file_join(dir, "memory.peak");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	const char *text = read_text(&b, cpu);
+	_cleanup_(freep) char *path = dir ? file_join(dir, name) : NULL;
 
-	if (!text || sscanf(text, "usage_usec %" SCNu64, &ret->cpu_us) != 1)
+	return path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+void measure_open(struct measure *m, const char *cgroup)
+{
+	m->cpu = open_in(cgroup, "cpu.stat");
+	m->memory = m->cpu < 0 ? -1 : open_in(cgroup, "memory.peak");
+}
+
+void measure_close(struct measure *m)
+{
+	closep(&m->cpu);
+	closep(&m->memory);
+}
+
+/* The number that stands behind name at the file's beginning. */
+static bool read_number(int fd, const char *name, uint64_t *ret)
+{
+	char text[64], *end;
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	size_t skip = strlen(name);
+
+	if (n < (ssize_t)skip || memcmp(text, name, skip) != 0)
 		return false;
-	text = read_text(&b, memory);
-	if (text)
-		ret->peak_rss = strtoull(text, NULL, 10);
+	text[n] = '\0';
+	*ret = strtoull(text + skip, &end, 10);
+	return end > text + skip;
+}
+
+static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
+{
+	if (!read_number(m->cpu, "usage_usec ", &ret->cpu_us))
+		return false;
+	read_number(m->memory, "", &ret->peak_rss);
 	ret->source = "cgroup";
 	return true;
 }
@@ -91,7 +117,7 @@ static size_t add_children(pid_t pid, struct buf *b, pid_t *list, size_t n)
 	return n;
 }
 
-void measure_tree(const char *cgroup, pid_t leader, struct proc_usage *ret)
+void measure_tree(const struct measure *m, pid_t leader, struct proc_usage *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	uint64_t ticks = 0, peak = 0;
@@ -99,7 +125,7 @@ void measure_tree(const char *cgroup, pid_t leader, struct proc_usage *ret)
 	size_t n = 1;
 
 	*ret = (struct proc_usage){ 0 };
-	if (cgroup && from_cgroup(cgroup, ret))
+	if (from_cgroup(m, ret))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		add_process(list[i], &b, &ticks, &peak);

@@ -4,6 +4,9 @@
  * From the session's cgroup where the kernel keeps it there (v2: cpu.stat, memory.peak); else from the process table: the child and its
  * living descendants, each with what its waited-for children used. The second way misses what was orphaned, and its peak is the sum
  * of each living process's own peak. source says which it was.
+ *
+ * A turn is measured twice, and to open a file of a cgroup costs six times as much as to read it: both files stay open. Once the
+ * cgroup has been removed reading fails, and the process table is asked.
  */
 #pragma once
 
@@ -16,5 +19,11 @@ struct proc_usage {
 	const char *source; /* "cgroup", "procfs", "rusage"; NULL: nothing known */
 };
 
+struct measure {
+	int cpu, memory; /* -1: there is no such file */
+};
+
 /* cgroup: the session's v2 directory or NULL. */
-void measure_tree(const char *cgroup, pid_t leader, struct proc_usage *ret);
+void measure_open(struct measure *m, const char *cgroup);
+void measure_close(struct measure *m);
+void measure_tree(const struct measure *m, pid_t leader, struct proc_usage *ret);

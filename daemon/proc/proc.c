@@ -29,6 +29,7 @@ struct proc {
 	const struct proc_events *ev;
 	void *ctx;
 	char *session, *cgroup;
+	struct measure measure;
 	pid_t pid;
 	int pidfd;
 	enum proc_state state;
@@ -339,6 +340,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->ctx = ctx;
 	p->session = xstrdup(spec->session);
 	p->cgroup = TAKE_PTR(cgroup);
+	measure_open(&p->measure, h->cgroup.kind == CGROUP_V2 ? p->cgroup : NULL);
 	p->pid = s.pid;
 	p->pidfd = s.pidfd;
 	p->in_buf.max = CHILD_IN_MAX;
@@ -366,6 +368,7 @@ struct proc *proc_free(struct proc *p)
 	io_close(p, &p->out);
 	io_close(p, &p->errout);
 	closep(&p->pidfd);
+	measure_close(&p->measure);
 	buf_done(&p->in_buf);
 	lines_done(&p->lines);
 	free(p->session);
@@ -433,10 +436,8 @@ static uint64_t micros(struct timeval tv)
 
 void proc_measure(const struct proc *p, struct proc_usage *ret)
 {
-	bool v2 = p->host->cgroup.kind == CGROUP_V2;
-
 	if (!p->reaped) {
-		measure_tree(v2 ? p->cgroup : NULL, p->pid, ret);
+		measure_tree(&p->measure, p->pid, ret);
 		return;
 	}
 	*ret = (struct proc_usage){ .cpu_us = micros(p->used.ru_utime) + micros(p->used.ru_stime),
