@@ -54,6 +54,8 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
 static void block_free(struct evlog *l, struct block *b)
 {
 	l->tail_bytes -= b->used;
+	if (l->read_next.block == b)
+		l->read_next.block = NULL;
 	list_del(&b->link);
 	free(b);
 }
@@ -208,14 +210,13 @@ void evlog_shrink(struct evlog *l)
 	l->tail_first = l->last + 1;
 }
 
-static bool read_block(struct block *b, uint64_t from,
+/* False: fn has refused one. */
+static bool read_block(struct evlog *l, struct block *b, size_t at, uint64_t from,
 		       bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
 {
-	size_t at = 0;
-
 	while (at < b->used) {
-		struct item it;
 		struct evlog_entry e;
+		struct item it;
 
 		memcpy(&it, b->data + at, sizeof(it));
 		if (it.seq >= from) {
@@ -228,21 +229,35 @@ static bool read_block(struct block *b, uint64_t from,
 				return false;
 		}
 		at += item_size(it.len);
+		l->read_next.seq = it.seq + 1;
+		l->read_next.block = b;
+		l->read_next.at = at;
 	}
 	return true;
+}
+
+/* The block that holds seq, or the first one. Readers are mostly near the end. */
+static struct list *block_of(struct evlog *l, uint64_t seq)
+{
+	struct list *at = l->blocks.prev;
+
+	while (at != &l->blocks && at->prev != &l->blocks &&
+	       list_entry(at, struct block, link)->first > seq)
+		at = at->prev;
+	return at;
 }
 
 static void read_tail(struct evlog *l, uint64_t from,
 		      bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
 {
-	struct list *at = l->blocks.prev;
+	struct list *at = block_of(l, from);
+	size_t skip = 0;
 
-	/* readers are mostly near the end */
-	while (at != &l->blocks && at->prev != &l->blocks &&
-	       list_entry(at, struct block, link)->first > from)
-		at = at->prev;
-	for (; at != &l->blocks; at = at->next)
-		if (!read_block(list_entry(at, struct block, link), from, fn, ctx))
+	if (l->read_next.block && l->read_next.seq == from &&
+	    list_entry(at, struct block, link) == l->read_next.block)
+		skip = l->read_next.at;
+	for (; at != &l->blocks; at = at->next, skip = 0)
+		if (!read_block(l, list_entry(at, struct block, link), skip, from, fn, ctx))
 			return;
 }
 

@@ -40,7 +40,12 @@ struct evlog {
 	uint64_t last;	     /* newest seq; 0: none */
 	uint64_t first;	     /* oldest seq that can still be read */
 	uint64_t tail_first; /* oldest seq in memory; last + 1 if none */
-	int fd;		     /* journal; -1: off */
+	struct {
+		uint64_t seq;
+		const void *block; /* NULL: not known */
+		size_t at;
+	} read_next; /* where reading the tail stopped: the next read mostly goes on there */
+	int fd;	     /* journal; -1: off */
 	char *path;
 	struct buf pending;
 	off_t written, journal_max;
