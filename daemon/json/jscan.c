@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
+#include <endian.h>
 #include <stdint.h>
 
 struct cur {
@@ -31,8 +32,9 @@ static void skip_space(struct cur *c)
 		c->p++;
 }
 
-/* True if any of 8 bytes needs a look: a control byte, a quote, a backslash or a non-ASCII byte. */
-static bool word_special(uint64_t w)
+/* The high bit of each of 8 bytes that needs a look: a control byte, a quote, a backslash or a non-ASCII byte. A carry may set it in
+ * bytes behind the first such byte too, which is thus the only one that is sure. */
+static uint64_t word_special(uint64_t w)
 {
 	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
 	uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
@@ -40,7 +42,22 @@ static bool word_special(uint64_t w)
 
 	quote = (quote - ones) & ~quote;
 	slash = (slash - ones) & ~slash;
-	return ((quote | slash | control | w) & high) != 0;
+	return (quote | slash | control | w) & high;
+}
+
+/* Where the first byte that needs a look is: exactly if 8 bytes are left, else at most there. */
+static const unsigned char *skip_plain(const unsigned char *p, const unsigned char *end)
+{
+	while (end - p >= 8) {
+		uint64_t w, special;
+
+		memcpy(&w, p, 8);
+		special = word_special(le64toh(w));
+		if (special)
+			return p + __builtin_ctzll(special) / 8;
+		p += 8;
+	}
+	return p;
 }
 
 /* Length of the well-formed UTF-8 sequence at p (2..4), or 0. Table 3-7 of the Unicode standard. */
@@ -106,14 +123,7 @@ static enum jscan_error scan_string(struct cur *c)
 
 	c->p++;
 	for (;;) {
-		while (c->end - c->p >= 8) {
-			uint64_t w;
-
-			memcpy(&w, c->p, 8);
-			if (word_special(w))
-				break;
-			c->p += 8;
-		}
+		c->p = skip_plain(c->p, c->end);
 		if (c->p >= c->end || *c->p < 0x20)
 			return JSCAN_E_SYNTAX;
 		if (*c->p == '"') {
@@ -258,8 +268,11 @@ static enum jscan_error scan_elements(struct cur *c)
 
 static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
 {
+	char first = key.n ? key.p[0] : '\0';
+
+	/* a key that begins as it is written can be no other */
 	for (size_t i = 0; i < n; i++)
-		if (jkey_is(key, slots[i].key))
+		if ((first == slots[i].key[0] || first == '\\') && jkey_is(key, slots[i].key))
 			return &slots[i];
 	return NULL;
 }
