@@ -51,25 +51,6 @@ int buf_reserve(struct buf *b, size_t more)
 	return 0;
 }
 
-int buf_add(struct buf *b, const void *p, size_t n)
-{
-	int r;
-
-	if (!n)
-		return 0;
-	r = buf_reserve(b, n);
-	if (r < 0)
-		return r;
-	memcpy(b->data + b->len, p, n);
-	b->len += n;
-	return 0;
-}
-
-int buf_puts(struct buf *b, const char *s)
-{
-	return buf_add(b, s, strlen(s));
-}
-
 int buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap, again;

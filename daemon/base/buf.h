@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
 	char *data;
@@ -21,13 +22,31 @@ struct buf {
 
 void buf_done(struct buf *b);
 int buf_reserve(struct buf *b, size_t more);
-int buf_add(struct buf *b, const void *p, size_t n);
-int buf_puts(struct buf *b, const char *s);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
 void buf_reset(struct buf *b);
 /* Gives memory beyond keep bytes back once the buffer is empty. */
 void buf_trim(struct buf *b, size_t keep);
+
+/* In line: an encoder adds a dozen pieces per message, most of them of a length the compiler knows. */
+static inline int buf_add(struct buf *b, const void *p, size_t n)
+{
+	int r;
+
+	if (!n)
+		return 0;
+	r = buf_reserve(b, n);
+	if (r < 0)
+		return r;
+	memcpy(b->data + b->len, p, n);
+	b->len += n;
+	return 0;
+}
+
+static inline int buf_puts(struct buf *b, const char *s)
+{
+	return buf_add(b, s, strlen(s));
+}
 
 static inline int buf_add_slice(struct buf *b, struct slice s)
 {
