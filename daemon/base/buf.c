@@ -51,18 +51,21 @@ int buf_reserve(struct buf *b, size_t more)
 	return 0;
 }
 
+/* Into the room there is; only what does not fit is made twice. */
 int buf_printf(struct buf *b, const char *fmt, ...)
 {
+	size_t room = b->cap - b->len;
 	va_list ap, again;
 	int n, r;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
 	va_end(ap);
 	r = n < 0 ? -EINVAL : buf_reserve(b, (size_t)n + 1);
 	if (r == 0) {
-		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+		if ((size_t)n >= room)
+			vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
 		b->len += (size_t)n;
 	}
 	va_end(again);
