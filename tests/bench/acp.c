@@ -105,6 +105,25 @@ char *acp_answer(struct acp *a, uint64_t id, size_t *ret_n)
 	return NULL;
 }
 
+uint64_t acp_next_answer(struct acp *a)
+{
+	const char *at;
+	char *text;
+	size_t n;
+
+	while (wire_recv(a->wire, &text, &n, -1)) {
+		at = memmem(text, n < 64 ? n : 64, "\"id\":", 5);
+		if (!at || is_call(text, n)) {
+			acp_count(a, text, n);
+			continue;
+		}
+		if (memmem(text, n, "\"error\":", 8))
+			die("refused: %.*s", (int)n, text);
+		return strtoull(at + 5, NULL, 10);
+	}
+	die("the connection is closed (%d)", a->wire->close_code);
+}
+
 static char *call(struct acp *a, const char *method, const char *params, size_t *n)
 {
 	char *text = acp_answer(a, acp_ask(a, method, params), n);
@@ -124,14 +143,23 @@ void acp_initialize(struct acp *a)
 	     &n);
 }
 
+uint64_t acp_ask_session(struct acp *a)
+{
+	char params[512];
+
+	snprintf(params, sizeof(params), "{\"cwd\":\"%s\",\"mcpServers\":[]}", set.cwd);
+	return acp_ask(a, "session/new", params);
+}
+
 void acp_new_session(struct acp *a)
 {
 	static const char key[] = "\"sessionId\":\"";
-	char params[512], *text, *at;
+	char *text, *at;
 	size_t n;
 
-	snprintf(params, sizeof(params), "{\"cwd\":\"%s\",\"mcpServers\":[]}", set.cwd);
-	text = call(a, "session/new", params, &n);
+	text = acp_answer(a, acp_ask_session(a), &n);
+	if (!text)
+		die("session/new: the connection is closed (%d)", a->wire->close_code);
 	at = memmem(text, n, key, sizeof(key) - 1);
 	if (!at || sscanf(at + sizeof(key) - 1, "%255[^\"]", a->session) != 1)
 		die("no session id");

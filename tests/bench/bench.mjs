@@ -6,15 +6,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
+import { harnessTurns } from './harness.mjs';
 import {
-  ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, figures, harnessFile, pipe, placements, printMachine,
-  program, rounds, scratch, sleep,
+  ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, disk, figures, harnessFile, memory, pipe, placements,
+  printMachine, program, rounds, scratch, sleep,
 } from './rig.mjs';
 
 const quick = process.env.BENCH_QUICK === '1';
 const N = quick
-  ? { starts: 5, rounds: 1, turns: 500, updates: 100_000, conns: 50, sessions: 20, stalled: 200_000 }
-  : { starts: 40, rounds: 5, turns: 3000, updates: 1_000_000, conns: 200, sessions: 100, stalled: 1_500_000 };
+  ? { starts: 5, rounds: 1, turns: 500, updates: 100_000, conns: 50, sessions: 20, stalled: 200_000,
+    opens: 20, records: 500, harness: 2 }
+  : { starts: 40, rounds: 5, turns: 3000, updates: 1_000_000, conns: 200, sessions: 100, stalled: 1_500_000,
+    opens: 100, records: 3000, harness: 15 };
 const SIZE = 200;
 
 const counted = { lost: 0, doubled: 0, gaps: 0, updates: 0 };
@@ -92,10 +95,13 @@ async function units(table) {
   await relay.stop();
 }
 
+// Where the usage ledger waits for a disk, the disk is all that a round trip shows: see records().
+const inMemory = (flags) => acpd({ on: memory, ...flags });
+
 async function roundTrips(table) {
   for (const { name, cores } of placements()) {
     const [plain, relay, us, off] = await rounds(
-      N.rounds, [pipe, bare, acpd, () => acpd({ journal: 'off' })], 'rtt', { n: N.turns, cores },
+      N.rounds, [pipe, bare, inMemory, () => inMemory({ journal: 'off' })], 'rtt', { n: N.turns, cores },
     );
     const row = (what, key, bar, refs) => table.add({
       what, unit: 'us', value: best(us, key), bar,
@@ -171,6 +177,42 @@ async function replay(table) {
   table.add({ what: 'replay, CPU each', unit: 'us2', value: us.cpu_us });
 }
 
+async function opens(table) {
+  const [[one]] = await rounds(1, [acpd], 'opens', { n: N.opens });
+  const [[many]] = await rounds(1, [acpd], 'opens', { n: N.opens, width: 16 });
+  const relay = await bare();
+
+  table.section(`${N.opens} sessions opened, each with a process of its own (stub)`);
+  table.add({ what: 'one after the other', unit: 'each', value: one.per_s });
+  table.add({ what: '16 asked for at a time', unit: 'each', value: many.per_s, refs: [{ name: 'one by one', value: one.per_s }] });
+  table.add({ what: 'CPU of the daemon each', unit: 'us', value: one.cpu_us, refs: [{ name: '16 at a time', value: many.cpu_us }] });
+  table.add({
+    what: 'RSS of the daemon per open session, no turn yet', unit: 'kib', value: one.rss,
+    refs: [{ name: 'PSS of its process', value: procs.pss(procs.descendants(relay.pid)[0].pid) }],
+    note: `private dirty ${(one.dirty / KIB).toFixed(1)} KiB`,
+  });
+  await relay.stop();
+}
+
+// A turn is answered when its record is durable: waiting sessions share a sync.
+async function records(table) {
+  table.section('turns with the usage ledger in memory, and on the disk whose sync each of them waits for');
+  if (!memory || !disk) {
+    console.log(`left out: there is no ${memory ? 'disk' : 'file system in memory'} to write to`);
+    return;
+  }
+  for (const width of [1, 4, 16]) {
+    const [ram, real] = await rounds(Math.min(N.rounds, 3), [inMemory, () => acpd({ on: disk })], 'turns', { n: N.records, width });
+    const rate = (r) => best(r, 'per_s', Math.max);
+    const who = width === 1 ? 'one session' : `${width} sessions at once`;
+
+    table.add({ what: `on the disk, ${who}`, unit: 'each', value: rate(real), refs: [{ name: 'in memory', value: rate(ram) }] });
+    table.add({ what: '  a turn takes longer by', unit: 'us', value: width * (1e6 / rate(real) - 1e6 / rate(ram)) });
+    table.add({ what: '  CPU of the daemon each, its syncs included', unit: 'us', value: best(real, 'cpu_us'),
+      refs: [{ name: 'in memory', value: best(ram, 'cpu_us') }] });
+  }
+}
+
 function strippedSize(file) {
   const copy = path.join(scratch, 'stripped');
 
@@ -191,6 +233,9 @@ for (const { name, cores } of placements()) {
 }
 await stalled(table);
 await replay(table);
+await opens(table);
+await records(table);
+await harnessTurns(table, N.harness);
 table.section('the rest');
 table.add({
   what: 'binary, stripped', unit: 'kib', value: strippedSize(ACPD), bar: 1024 * KIB,

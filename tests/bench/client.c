@@ -12,8 +12,10 @@
  *	sessions  n sessions that have had one turn and then do nothing
  *	stall     a flood whose reader does not read until it is all written
  *	load      n updates, then a second connection loads the session and gets them all again
+ *	opens     n sessions opened, width of them asked for at a time
+ *	turns     n prompts as in rtt, one at a time on each of width sessions
  *
- * transport=ws|pipe|sse|tcp port= path= token=FILE agent=NAME cwd=DIR daemon=PID n= size= settle=MS seconds=
+ * transport=ws|pipe|sse|tcp port= path= token=FILE agent=NAME cwd=DIR daemon=PID n= size= settle=MS seconds= width=
  * cores=CLIENT,AGENT,DAEMON; stall: hold=MS (stall for so long after all is written) read=1 (read it all afterwards)
  */
 #include "acp.h"
@@ -38,7 +40,8 @@ struct settings set = { .transport = "ws",
 			.n = 1000,
 			.size = 200,
 			.settle = 500,
-			.seconds = 120 };
+			.seconds = 120,
+			.width = 1 };
 
 /* --- cores --------------------------------------------------------------------------------------------- */
 
@@ -152,7 +155,7 @@ static void run_flood(struct acp *a, const char *kind, long n)
 		die("the connection is closed (%d)", a->wire->close_code);
 }
 
-static void work_flood(const char *kind)
+static void flood(const char *kind)
 {
 	struct acp *a = open_session();
 	uint64_t start, end, cpu;
@@ -175,6 +178,16 @@ static void work_flood(const char *kind)
 	print_tally(a);
 	puts("}");
 	acp_close(a);
+}
+
+static void work_flood(void)
+{
+	flood("flood");
+}
+
+static void work_lineflood(void)
+{
+	flood("lineflood");
 }
 
 static void settle(void)
@@ -203,7 +216,7 @@ static void print_slope(struct level a, struct level b)
 }
 
 /* What one unit costs, made by add(i), which keeps it open. */
-static void work_units(void (*add)(unsigned i))
+static void add_units(void (*add)(unsigned i))
 {
 	struct level base = { 0 };
 
@@ -237,6 +250,16 @@ static void add_session(unsigned i)
 	}
 	acp_new_session(one);
 	turn(one, 1);
+}
+
+static void work_conns(void)
+{
+	add_units(add_conn);
+}
+
+static void work_sessions(void)
+{
+	add_units(add_session);
 }
 
 /* Waits until the agent has written everything, or is held up for 3 s. Returns what it wrote. */
@@ -319,6 +342,73 @@ static void work_load(void)
 	acp_close(a);
 }
 
+/* Ids of requests are consecutive: the answer to one says which session is free again. */
+static void work_turns(void)
+{
+	char(*names)[sizeof(((struct acp *)0)->session)] =
+		need(calloc((size_t)set.width, sizeof(*names)));
+	uint64_t *owner = need(calloc((size_t)set.n, sizeof(*owner))), first, start, cpu;
+	struct acp *a = open_session();
+	long asked = 0, done = 0;
+	double secs;
+
+	for (long i = 0; i < set.width; i++) {
+		acp_new_session(a);
+		turn(a, 1);
+		memcpy(names[i], a->session, sizeof(*names));
+	}
+	first = a->last_id + 1;
+	cpu = daemon_cpu();
+	start = now_ns();
+	while (done < set.n) {
+		uint64_t free = asked < set.width ? (uint64_t)asked :
+						    owner[acp_next_answer(a) - first];
+
+		done += asked >= set.width;
+		if (asked >= set.n)
+			continue;
+		memcpy(a->session, names[free], sizeof(*names));
+		owner[asked++] = free;
+		acp_ask_prompt(a, "echo 0000000001 done");
+	}
+	secs = (double)(now_ns() - start) / 1e9;
+	cpu = daemon_cpu() - cpu;
+	printf("{\"secs\":%.3f,\"per_s\":%.1f,\"cpu_us\":%.3f}\n", secs, (double)set.n / secs,
+	       (double)cpu / 1e3 / (double)set.n);
+	free(owner);
+	free(names);
+	acp_close(a);
+}
+
+static void work_opens(void)
+{
+	struct acp *a = acp_open(0);
+	struct level base, full;
+	long asked = 0, done = 0;
+	uint64_t start, cpu;
+	double secs;
+
+	acp_initialize(a);
+	for (int i = 0; i < BASE_UNITS; i++)
+		acp_new_session(a);
+	base = level_now();
+	cpu = daemon_cpu();
+	start = now_ns();
+	for (; done < set.n; done++) {
+		for (; asked < set.n && asked - done < set.width; asked++)
+			acp_ask_session(a);
+		acp_next_answer(a);
+	}
+	secs = (double)(now_ns() - start) / 1e9;
+	cpu = daemon_cpu() - cpu;
+	full = level_now();
+	printf("{\"secs\":%.3f,\"per_s\":%.1f,\"cpu_us\":%.3f,\"rss\":%.0f,\"dirty\":%.0f}\n", secs,
+	       (double)set.n / secs, (double)cpu / 1e3 / (double)set.n,
+	       (double)(full.rss - base.rss) / (double)set.n,
+	       (double)(full.dirty - base.dirty) / (double)set.n);
+	acp_close(a);
+}
+
 /* --- command line ---------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -340,6 +430,7 @@ static const struct {
 	{ "seconds", NULL, &set.seconds },
 	{ "read", NULL, &set.read },
 	{ "hold", NULL, &set.hold },
+	{ "width", NULL, &set.width },
 };
 
 static void parse_key(char *arg)
@@ -368,6 +459,15 @@ static void read_token(void)
 	fclose(f);
 }
 
+static const struct {
+	const char *name;
+	void (*run)(void);
+} works[] = {
+	{ "rtt", work_rtt },	 { "flood", work_flood },	{ "lineflood", work_lineflood },
+	{ "conns", work_conns }, { "sessions", work_sessions }, { "stall", work_stall },
+	{ "load", work_load },	 { "opens", work_opens },	{ "turns", work_turns },
+};
+
 int main(int argc, char **argv)
 {
 	const char *work = argc > 1 ? argv[1] : "";
@@ -382,19 +482,11 @@ int main(int argc, char **argv)
 		read_token();
 	signal(SIGPIPE, SIG_IGN);
 	alarm((unsigned)set.seconds);
-	if (strcmp(work, "rtt") == 0)
-		work_rtt();
-	else if (strcmp(work, "flood") == 0 || strcmp(work, "lineflood") == 0)
-		work_flood(work);
-	else if (strcmp(work, "conns") == 0)
-		work_units(add_conn);
-	else if (strcmp(work, "sessions") == 0)
-		work_units(add_session);
-	else if (strcmp(work, "stall") == 0)
-		work_stall();
-	else if (strcmp(work, "load") == 0)
-		work_load();
-	else
-		die("client: rtt, flood, lineflood, conns, sessions, stall or load");
-	return 0;
+	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {
+		if (strcmp(work, works[i].name) != 0)
+			continue;
+		works[i].run();
+		return 0;
+	}
+	die("client: no such work: %s", work);
 }

@@ -93,13 +93,35 @@ export function harnessFile() {
   return file;
 }
 
-export async function acpd(flags = {}) {
+// Where a record of the usage ledger is durable at once, and where the daemon waits for the disk. Undefined: there is none.
+const MEMORY_FS = [0x01021994, 0x858458f6]; // tmpfs, ramfs
+const inMemory = (dir) => fs.existsSync(dir) && MEMORY_FS.includes(fs.statfsSync(dir).type);
+export const memory = ['/dev/shm', '/run', os.tmpdir()].find((dir) => inMemory(dir) && writable(dir));
+export const disk = [os.tmpdir(), path.join(ROOT, 'build'), '/var/tmp'].find((dir) => !inMemory(dir) && writable(dir));
+
+function writable(dir) {
+  try {
+    fs.accessSync(dir, fs.constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// on: a directory below which the daemon's state is kept, for this run only
+export async function acpd({ on, ...flags } = {}) {
+  const state = on && fs.mkdtempSync(path.join(on, 'acpd-bench-'));
   const d = await Daemon.start({
-    flags: { harnessConfig: harnessFile(), defaultHarness: 'bench', log: 'warn', ...flags },
+    flags: { harnessConfig: harnessFile(), defaultHarness: 'bench', log: 'warn', ...(state && { state }), ...flags },
   });
+  const end = async () => {
+    await d.stop();
+    if (state)
+      fs.rmSync(state, { recursive: true, force: true });
+  };
 
   return {
-    name: 'acpd', pid: d.pid, daemon: d, stop: () => d.stop(),
+    name: 'acpd', pid: d.pid, daemon: d, stop: end,
     args: [`port=${d.port}`, `daemon=${d.pid}`, `token=${d.tokenFile}`, `cwd=${d.workDir}`],
   };
 }
@@ -162,6 +184,7 @@ export const show = {
   mib: (v) => `${(v / MIB).toFixed(2)} MiB`,
   kib: (v) => `${(v / KIB).toFixed(1)} KiB`,
   rate: (v) => `${(v / 1000).toFixed(0)} k/s`,
+  each: (v) => `${v.toFixed(0)} /s`,
   count: (v) => String(v),
 };
 
