@@ -4,16 +4,26 @@
 
 #include <inttypes.h>
 
+/* What stands before a value, in one piece: it is the most frequent thing an encoder does. */
 static void jw_lead(struct jw *w, const char *key)
 {
-	if (w->comma)
-		buf_putc(w->b, ',');
-	w->comma = true;
-	if (key) {
-		buf_putc(w->b, '"');
-		buf_puts(w->b, key);
-		buf_add(w->b, "\":", 2);
+	size_t n = key ? strlen(key) : 0, more = (key ? n + 3 : 0) + w->comma;
+	char *p;
+
+	if (!more || buf_reserve(w->b, more) < 0) {
+		w->comma = true;
+		return;
 	}
+	p = w->b->data + w->b->len;
+	w->b->len += more;
+	if (w->comma)
+		*p++ = ',';
+	w->comma = true;
+	if (!key)
+		return;
+	*p++ = '"';
+	memcpy(p, key, n);
+	memcpy(p + n, "\":", 2);
 }
 
 void jw_obj(struct jw *w, const char *key)
