@@ -16,6 +16,7 @@ const KEY = 'sk-bench-0001';
 const MODEL = 'scripted-1';
 const TEXT = 'TEXT:hello';
 const PATIENCE = 30_000;
+const WARM = 5; // turns that do not count: titles are made, caches filled, scripts compiled
 // BENCH_NODE_MODULES: a further folder with the packages of harnesses
 const folders = [process.env.BENCH_NODE_MODULES, path.join(ROOT, 'tests', 'node_modules')].filter(Boolean);
 const quiet = ['AUTOUPDATE', 'MODELS_FETCH', 'DEFAULT_PLUGINS', 'LSP_DOWNLOAD', 'SHARE', 'CLAUDE_CODE'];
@@ -326,7 +327,7 @@ async function one(table, program, model, n) {
   try {
     await them.open();
     await us.open();
-    for (let i = -2; i < n; i++) { // the first two make titles and fill caches
+    for (let i = -WARM; i < n; i++) {
       await measured(us, i < 0 ? [] : ours);
       await measured(them, i < 0 ? [] : theirs);
     }
