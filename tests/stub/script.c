@@ -116,7 +116,9 @@ static void answer(const struct session *s, const struct prompt *p)
 		return;
 	}
 	buf_printf(&b, "{\"stopReason\":\"%s\"", p->stop ? p->stop : "end_turn");
-	if (set.usage)
+	if (p->usage)
+		buf_printf(&b, ",\"usage\":%s", p->usage);
+	else if (set.usage)
 		buf_printf(&b,
 			   ",\"usage\":{\"totalTokens\":%lld,\"inputTokens\":%lld,"
 			   "\"outputTokens\":%lld}",

@@ -65,6 +65,7 @@ void prompt_free(struct prompt *p)
 	free(p->ask_tool);
 	free(p->error_text);
 	free(p->stop);
+	free(p->usage);
 	free(p->flood.block);
 	free(p);
 }
@@ -130,11 +131,15 @@ void session_config_json(const struct session *s, struct buf *b)
 
 void session_state_json(const struct session *s, struct buf *b)
 {
-	buf_printf(b, "\"modes\":{\"currentModeId\":\"%s\",\"availableModes\":[", s->mode);
-	for (size_t i = 0; i < COUNT(modes); i++)
-		buf_printf(b, "%s{\"id\":\"%s\",\"name\":\"%s\"}", i ? "," : "", modes[i][0],
-			   modes[i][1]);
-	buf_str(b, "]},\"configOptions\":");
+	if (!set.option_modes) {
+		buf_printf(b, "\"modes\":{\"currentModeId\":\"%s\",\"availableModes\":[",
+			   s->mode);
+		for (size_t i = 0; i < COUNT(modes); i++)
+			buf_printf(b, "%s{\"id\":\"%s\",\"name\":\"%s\"}", i ? "," : "",
+				   modes[i][0], modes[i][1]);
+		buf_str(b, "]},");
+	}
+	buf_str(b, "\"configOptions\":");
 	session_config_json(s, b);
 }
 
@@ -206,6 +211,8 @@ void emit_mode(struct session *s)
 {
 	struct buf b = { 0 };
 
+	if (set.option_modes)
+		return;
 	buf_printf(&b, "{\"sessionUpdate\":\"current_mode_update\",\"currentModeId\":\"%s\"}",
 		   s->mode);
 	emit_buf(s, false, &b);

@@ -40,6 +40,7 @@ static const struct flag flags[] = {
 	{ "--auth", &set.auth, NULL, NULL, "demand authenticate {methodId:\"stub-login\"}" },
 	{ "--elicit", &set.elicit_always, NULL, NULL, "elicit even when the client cannot" },
 	{ "--usage", &set.usage, NULL, NULL, "usage in the prompt's answer" },
+	{ "--option-modes", &set.option_modes, NULL, NULL, "modes as a config option only" },
 	{ "--no-store", &set.no_store, NULL, NULL, "remember nothing on disk" },
 	{ "--store", NULL, NULL, &set.store, "folder of the memory (default $HOME/.stub-agent)" },
 	{ "--banner", NULL, NULL, &set.banner, "print this line before initialize is answered" },

@@ -66,7 +66,7 @@ int64_t now_ms(void);
 
 struct settings {
 	bool image, audio, embedded, no_load, no_close, resume, list, del, fork, dirs, auth;
-	bool mcp_http, mcp_sse, elicit_always, no_store, early_update, usage;
+	bool mcp_http, mcp_sse, elicit_always, no_store, early_update, usage, option_modes;
 	bool init_silent, new_silent;
 	int init_delay, new_delay, init_exit, new_error, protocol;
 	const char *banner, *store, *init_stderr;
@@ -118,6 +118,7 @@ struct prompt {
 	bool fixed_cancel; /* this wait ignores cancel */
 	int error;
 	char *error_text, *stop;
+	char *usage; /* what the answer says of it, as JSON */
 };
 
 struct session {

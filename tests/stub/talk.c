@@ -290,6 +290,13 @@ static void do_recall(struct session *s, struct prompt *p, char *arg)
 	buf_free(&b);
 }
 
+static void do_tokens(struct session *s, struct prompt *p, char *arg)
+{
+	(void)s;
+	free(p->usage);
+	p->usage = xstrdup(arg);
+}
+
 const struct directive talk_directives[] = {
 	{ "echo", true, do_echo },
 	{ "think", true, do_think },
@@ -303,6 +310,7 @@ const struct directive talk_directives[] = {
 	{ "ask", true, do_ask },
 	{ "plan", false, do_plan },
 	{ "usage", false, do_usage },
+	{ "tokens", true, do_tokens },
 	{ "mode", true, do_mode },
 	{ "title", true, do_title },
 	{ "image", false, do_image },
