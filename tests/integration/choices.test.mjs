@@ -51,6 +51,17 @@ async function leavesNothing(fn) {
   }).catch(async () => assert.deepEqual(await look(), was));
 }
 
+// On a connection of its own: what the harness says while it is changed would come before the replay.
+async function reload(sessionId, meta) {
+  const own = await d.client();
+
+  try {
+    return await own.load(sessionId, { meta });
+  } finally {
+    await own.close();
+  }
+}
+
 describe('model', () => {
   test('is in force when the session is answered, and in its records', async () => {
     const s = await c.newSession({ meta: { model: 'stub-large' } });
@@ -68,7 +79,7 @@ describe('model', () => {
 
   test('an unknown one: refused with what is known, nothing left behind', async () => {
     await leavesNothing(async () => {
-      for (const model of ['stub-huge', 'stub', 'STUB-LARGE', '']) {
+      for (const model of ['stub-huge', 'stub', 'STUB-LARGE']) {
         const error = await refuses({ model });
 
         assert.equal(error.code, -32602, model);
@@ -77,6 +88,14 @@ describe('model', () => {
         assert.deepEqual(error.data.known, ['stub-small', 'stub-large']);
       }
     });
+  });
+
+  test('an empty name is none', async () => {
+    for (const name of ['model', 'mode']) {
+      const { data } = await refuses({ [name]: '' });
+
+      assert.deepEqual([data.reason, data.field], ['FIELD_INVALID', `_meta.acpd.${name}`]);
+    }
   });
 
   test('of the provider: the same', async () => {
@@ -91,16 +110,20 @@ describe('model', () => {
 
   test('on load: another one; an unknown one changes nothing', async () => {
     const { sessionId } = await c.newSession();
-    const loaded = await c.load(sessionId, { meta: { model: 'stub-large' } });
+    const loaded = await reload(sessionId, { model: 'stub-large' });
 
     assert.equal(valueOf(loaded.configOptions, 'model'), 'stub-large');
-    const error = await c.fails('session/load', { sessionId, cwd: d.workDir, mcpServers: [], _meta: { acpd: { model: 'nope' } } });
+    const other = await d.client();
+    const error = await other.fails('session/load', { sessionId, cwd: d.workDir, mcpServers: [], _meta: { acpd: { model: 'nope' } } });
     assert.equal(error.code, -32602);
     assert.equal(error.data.reason, 'MODEL_UNKNOWN');
     assert.deepEqual(error.data.known, ['stub-small', 'stub-large']);
-    const again = await c.load(sessionId);
+    await other.close();
+    const own = await d.client();
+    const again = await own.load(sessionId);
     assert.equal(valueOf(again.configOptions, 'model'), 'stub-large', 'as it was before the refusal');
-    assert.equal((await c.prompt(sessionId, 'echo works')).stopReason, 'end_turn');
+    assert.equal((await own.prompt(sessionId, 'echo works')).stopReason, 'end_turn');
+    await own.close();
   });
 
   test('session/set_model sets the option', async () => {
@@ -127,11 +150,12 @@ for (const harness of ['stub', 'options']) {
 
       assert.equal(s.modes.currentModeId, 'code');
       assert.deepEqual(s.modes.availableModes, [{ id: 'ask', name: 'Ask' }, { id: 'code', name: 'Code' }]);
-      assert.equal(valueOf(s.configOptions, 'mode'), 'code');
-      const loaded = await c.load(s.sessionId, { meta: { mode: 'ask' } });
+      const own = await d.client();
+      const loaded = await own.load(s.sessionId, { meta: { mode: 'ask' } });
       assert.equal(loaded.modes.currentModeId, 'ask');
-      assert.equal(valueOf(loaded.configOptions, 'mode'), 'ask');
-      assert.equal((await c.prompt(s.sessionId, 'echo x')).stopReason, 'end_turn');
+      assert.equal((await own.prompt(s.sessionId, 'echo x')).stopReason, 'end_turn');
+      assert.equal(valueOf((await own.load(s.sessionId)).configOptions, 'mode'), 'ask');
+      await own.close();
     });
 
     test('an unknown one: refused with what is known, nothing left behind', async () => {

@@ -44,7 +44,6 @@ describe('one record for each turn', () => {
     assert.equal(r.turn, 1);
     assert.equal(r.key, 'job-7');
     assert.equal(r.harness, 'stub');
-    assert.equal(r.harnessVersion, '1');
     assert.equal(r.model, 'stub-small');
     assert.equal(r.stopReason, 'end_turn');
     assert.ok(!('error' in r) && !('stopDetail' in r) && !('cost' in r) && !('modelCalls' in r) && !('provider' in r));
@@ -55,8 +54,8 @@ describe('one record for each turn', () => {
     assert.deepEqual(Object.keys(r.toolCalls).sort(), ['execute', 'read']);
     assert.deepEqual([r.toolCalls.read.ok, r.toolCalls.read.err], [2, 0]);
     assert.deepEqual([r.toolCalls.execute.ok, r.toolCalls.execute.err], [0, 1], 'left open: failed');
-    assert.ok(r.toolCalls.execute.ms >= 50 && r.toolCalls.execute.ms <= r.durationMs + 1, JSON.stringify(r.toolCalls));
-    assert.ok(r.durationMs >= 60 && r.ttftMs >= 0 && r.ttftMs <= r.durationMs);
+    assert.ok(r.toolCalls.execute.ms >= 20 && r.toolCalls.execute.ms <= r.durationMs + 1, JSON.stringify(r.toolCalls));
+    assert.ok(r.durationMs >= 40 && r.ttftMs >= 0 && r.ttftMs <= r.durationMs);
     for (const at of [r.tsStart, r.tsEnd])
       assert.match(at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.ok(Math.abs(Date.parse(r.tsEnd) - Date.parse(r.tsStart) - r.durationMs) < 1000);

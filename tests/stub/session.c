@@ -132,8 +132,7 @@ void session_config_json(const struct session *s, struct buf *b)
 void session_state_json(const struct session *s, struct buf *b)
 {
 	if (!set.option_modes) {
-		buf_printf(b, "\"modes\":{\"currentModeId\":\"%s\",\"availableModes\":[",
-			   s->mode);
+		buf_printf(b, "\"modes\":{\"currentModeId\":\"%s\",\"availableModes\":[", s->mode);
 		for (size_t i = 0; i < COUNT(modes); i++)
 			buf_printf(b, "%s{\"id\":\"%s\",\"name\":\"%s\"}", i ? "," : "",
 				   modes[i][0], modes[i][1]);
