@@ -27,8 +27,8 @@ struct dormant {
 struct reading {
 	struct session *s;
 	char *harness;
-	uint64_t turn;	/* newest turn with an event */
-	uint64_t ended; /* newest turn with an end */
+	uint64_t turn; /* newest turn with an event or an end */
+	uint64_t open; /* the turn that has begun and not ended; those that waited may end before it */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -104,7 +104,8 @@ static void keep_key(struct session *s, struct slice params)
 
 static void on_turn_end(struct reading *r, struct slice params)
 {
-	r->ended = MAX(r->ended, take_uint(params, "turn"));
+	if (r->open == take_uint(params, "turn"))
+		r->open = 0;
 	if (jobj_get(params, "key").type == J_STRING)
 		keep_key(r->s, params);
 }
@@ -115,8 +116,12 @@ static void on_event(struct reading *r, const struct record *rec)
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
 	struct slice update = jobj_get(params, "update").raw;
 
-	r->turn = MAX(r->turn, take_uint(acpd, "turn"));
+	uint64_t turn = take_uint(acpd, "turn");
+
+	r->turn = MAX(r->turn, turn);
 	r->s->updated_ms = rec->time_ms;
+	if (turn && rec->kind != EVENT_TURN_END)
+		r->open = turn;
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, params);
 	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
@@ -182,8 +187,8 @@ static struct session *recover(struct store *st, const char *id)
 	if (place_find_home(s) < 0)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
 	s->home_filled = true;
-	if (r.turn > r.ended)
-		turn_end_lost(s, r.turn);
+	if (r.open)
+		turn_end_lost(s, r.open);
 	evlog_shrink(&s->log);
 	return s;
 }
