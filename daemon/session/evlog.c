@@ -402,7 +402,8 @@ static void scan_records(struct evlog *l, struct slice text, off_t offset, size_
 	struct record rec;
 
 	while ((nl = memchr(p, '\n', (size_t)(text.p + text.n - p)))) {
-		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0)
+		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0 ||
+		    (rec.seq && rec.seq != l->last + 1))
 			break;
 		if (rec.seq) {
 			index_add(l, rec.seq, offset + (p - text.p));
