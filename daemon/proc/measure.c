@@ -117,21 +117,23 @@ static size_t add_children(pid_t pid, struct buf *b, pid_t *list, size_t n)
 	return n;
 }
 
-void measure_tree(const struct measure *m, pid_t leader, struct proc_usage *ret)
+void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	uint64_t ticks = 0, peak = 0;
+	uint64_t ticks = 0, peak_kib = 0;
 	pid_t list[TREE_MAX] = { leader };
 	size_t n = 1;
 
 	*ret = (struct proc_usage){ 0 };
-	if (from_cgroup(m, ret))
+	if (from_cgroup(m, ret) && (ret->peak_rss || !peak))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		add_process(list[i], &b, &ticks, &peak);
+		add_process(list[i], &b, &ticks, &peak_kib);
 		n = add_children(list[i], &b, list, n);
 	}
+	ret->peak_rss = peak_kib * 1024;
+	if (ret->source)
+		return; /* a cgroup that does not keep its memory's peak */
 	ret->cpu_us = ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-	ret->peak_rss = peak * 1024;
-	ret->source = peak ? "procfs" : NULL;
+	ret->source = peak_kib ? "procfs" : NULL;
 }

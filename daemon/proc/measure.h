@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,4 +27,5 @@ struct measure {
 /* cgroup: the session's v2 directory or NULL. */
 void measure_open(struct measure *m, const char *cgroup);
 void measure_close(struct measure *m);
-void measure_tree(const struct measure *m, pid_t leader, struct proc_usage *ret);
+/* peak: the memory is wanted too, also where the cgroup does not keep it and the process table must be read for it. */
+void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret);

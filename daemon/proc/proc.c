@@ -434,10 +434,10 @@ static uint64_t micros(struct timeval tv)
 	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
 }
 
-void proc_measure(const struct proc *p, struct proc_usage *ret)
+void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret)
 {
 	if (!p->reaped) {
-		measure_tree(&p->measure, p->pid, ret);
+		measure_tree(&p->measure, p->pid, peak, ret);
 		return;
 	}
 	*ret = (struct proc_usage){ .cpu_us = micros(p->used.ru_utime) + micros(p->used.ru_stime),

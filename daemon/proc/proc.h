@@ -65,4 +65,4 @@ void proc_stop(struct proc *p);
 /* SIGKILL of everything now; on_exit follows. */
 void proc_kill(struct proc *p);
 /* What it and its descendants have used so far; after the exit, what the child and those it waited for did. */
-void proc_measure(const struct proc *p, struct proc_usage *ret);
+void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret);

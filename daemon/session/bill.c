@@ -202,7 +202,7 @@ int bill_turn(struct session *s, struct turn *t)
 		compat_write(s, &t->account);
 
 	if (s->proc && t->started_ms)
-		proc_measure(s->proc, &t->used);
+		proc_measure(s->proc, true, &t->used);
 	totals_add(&s->totals, &t->account);
 	totals_note(&s->totals, &s->log);
 	if (!s->store->ledger)

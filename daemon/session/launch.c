@@ -182,7 +182,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 			     "the harness was killed by signal %d",
 		st->code);
 	if (s->current)
-		proc_measure(s->proc, &s->current->used);
+		proc_measure(s->proc, true, &s->current->used);
 	s->proc = proc_free(s->proc);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);

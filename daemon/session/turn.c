@@ -190,7 +190,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->state = TURN_RUNNING;
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
-	proc_measure(s->proc, &t->before);
+	proc_measure(s->proc, false, &t->before);
 	bill_begin(s);
 	session_emit_prompt(s, slice_of(t->content), t->origin);
 	if (!spend_begin(s))
