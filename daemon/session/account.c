@@ -1,6 +1,7 @@
 #include "session/account.h"
 
 #include "session/budget.h"
+#include "session/cost.h"
 
 #include <stdio.h>
 
@@ -27,7 +28,7 @@ static void add(struct harness_usage *to, const struct harness_usage *u)
 		to->count[i] += has(u, i) ? u->count[i] : 0;
 	to->has |= u->has;
 	to->has_cost |= u->has_cost;
-	to->cost += u->has_cost ? u->cost : 0;
+	to->cost = cost_sum(to->cost, u->has_cost ? u->cost : 0);
 }
 
 void account_usage(struct account *a, const struct harness_usage *u)
@@ -55,8 +56,8 @@ static struct tool_count *tool_find(struct account *a, const char *name)
 			return &a->tools[i];
 	if (a->ntools == ACCOUNT_TOOLS_MAX)
 		return &a->tools[a->ntools - 1];
-	if (a->ntools == ACCOUNT_TOOLS_MAX - 1)
-		name = "other";
+	if (a->ntools == ACCOUNT_TOOLS_MAX - 1 && strcmp(name, "other") != 0)
+		return tool_find(a, "other");
 	a->tools = reallocarray(a->tools, a->ntools + 1, sizeof(*a->tools));
 	if (!a->tools)
 		abort();

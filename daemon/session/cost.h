@@ -3,6 +3,14 @@
 
 #include <stdint.h>
 
+/* What a harness reports is not to be trusted: a sum stops at the largest number. */
+static inline int64_t cost_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 #define COST_TEXT_SIZE 32
 
 /* A JSON number without exponent and without needless zeros: 12300000000 is "0.0123". Returns out. */

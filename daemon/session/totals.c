@@ -2,6 +2,7 @@
 
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/cost.h"
 
 #include <stdio.h>
 
@@ -10,7 +11,7 @@ static void add_cost(struct totals *t, int64_t cost, const char *currency)
 	bool first = !*t->currency, same = first || strcmp(t->currency, currency) == 0;
 
 	snprintf(t->currency, sizeof(t->currency), "%s", same ? currency : "mixed");
-	t->usage.cost += cost;
+	t->usage.cost = cost_sum(t->usage.cost, cost);
 	t->usage.has_cost = same;
 }
 
