@@ -136,8 +136,12 @@ void session_quiet(struct session *from)
 
 /* --- the new session -------------------------------------------------------------------------------------- */
 
-static int may_fork(const struct session *from, struct err *e)
+static int may_fork(const struct session *from, const struct session_params *p, struct err *e)
 {
+	if (from->setup.needs_provider && !p->setup.provider.n)
+		return err_field(
+			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
+			"the provider's key was not written down: give the provider again");
 	if (!from->caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
@@ -158,7 +162,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 {
 	struct session *s;
 
-	if (may_fork(from, e) < 0)
+	if (may_fork(from, p, e) < 0)
 		return NULL;
 	s = session_prepared(from->store, p, e);
 	if (!s)
