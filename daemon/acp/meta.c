@@ -255,11 +255,23 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	return r;
 }
 
+/* Empty is no name: to be ignored is not what the client meant. */
+static int check_names(const struct session_args *a, struct err *e)
+{
+	if (a->model && !*a->model)
+		return err_field(e, "_meta.acpd.model", "FIELD_INVALID", "model must not be empty");
+	if (a->mode && !*a->mode)
+		return err_field(e, "_meta.acpd.mode", "FIELD_INVALID", "mode must not be empty");
+	return 0;
+}
+
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e)
 {
 	int r = check_env(a->env, e);
 
+	if (r == 0)
+		r = check_names(a, e);
 	if (r == 0)
 		r = check_when_detached(a->when_detached, &p->when_detached, e);
 	if (r == 0)
