@@ -136,6 +136,7 @@ static void remember_choice(struct session *s, const char *params)
 		return;
 	options_check(slice_of(s->config), slice_of(params), &option, NULL);
 	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
+	setup_keep_choice(&s->setup);
 	place_note_head(s);
 }
 

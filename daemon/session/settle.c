@@ -4,6 +4,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/options.h"
+#include "session/place.h"
 
 #include <errno.h>
 
@@ -140,9 +141,11 @@ void session_settle(struct session *s)
 		r = settle_choices(s, &e);
 	if (r < 0) {
 		setup_forget_choice(&s->setup); /* else no later start could succeed */
+		place_note_head(s);
 		session_open_failed(s, &e);
 	} else if (r == 0) {
 		s->hstate = H_READY;
+		setup_keep_choice(&s->setup);
 		session_opened(s, NULL);
 	}
 }

@@ -62,9 +62,9 @@ static void parse_gateway(struct setup *s)
 	s->needs_provider = false;
 }
 
-bool setup_apply(struct setup *s, const struct setup_params *p)
+unsigned setup_apply(struct setup *s, const struct setup_params *p)
 {
-	bool changed = false;
+	bool changed = false, noted = false;
 
 	changed |= replace(&s->mcp_servers, p->mcp_servers);
 	changed |= replace(&s->additional_dirs, p->additional_dirs);
@@ -80,14 +80,16 @@ bool setup_apply(struct setup *s, const struct setup_params *p)
 		changed |= s->approval != (enum harness_approval)p->approval;
 		s->approval = (enum harness_approval)p->approval;
 	}
-	replace_given(&s->mode, slice_of(p->mode)); /* set in the running harness */
-	replace_given(&s->auth_method, slice_of(p->auth_method));
-	replace_given(&s->billing_ref, slice_of(p->billing_ref));
-	replace_given(&s->config_version, slice_of(p->config_version));
-	if (p->budgets)
+	noted |= replace_given(&s->mode, slice_of(p->mode)); /* set in the running harness */
+	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
+	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
+	noted |= replace_given(&s->config_version, slice_of(p->config_version));
+	if (p->budgets) {
+		noted = true;
 		s->budgets = *p->budgets;
+	}
 	parse_gateway(s);
-	return changed;
+	return (changed ? SETUP_CHANGED | SETUP_RESTART : 0) | (noted ? SETUP_CHANGED : 0);
 }
 
 void setup_inherit(struct setup *s, const struct setup *from)
@@ -159,18 +161,33 @@ void setup_choose(struct setup *s, struct slice category, struct slice id, struc
 	s->chosen = xstrndup(b.data, b.len);
 }
 
+void setup_keep_choice(struct setup *s)
+{
+	xstrset(&s->sure_model, s->model);
+	xstrset(&s->sure_mode, s->mode);
+}
+
+static bool equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* If what was in force cannot be had any more either, nothing of it is wanted. */
 void setup_forget_choice(struct setup *s)
 {
-	xstrset(&s->model, NULL);
-	xstrset(&s->mode, NULL);
+	bool back = !equal(s->model, s->sure_model) || !equal(s->mode, s->sure_mode);
+
+	xstrset(&s->model, back ? s->sure_model : NULL);
+	xstrset(&s->mode, back ? s->sure_mode : NULL);
 	parse_gateway(s);
 }
 
 void setup_done(struct setup *s)
 {
-	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,	s->provider,
-			  s->auth_method, s->model,	      s->mode,	s->system_prompt,
-			  s->billing_ref, s->config_version,  s->chosen };
+	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,	     s->provider,
+			  s->auth_method, s->model,	      s->mode,	     s->system_prompt,
+			  s->billing_ref, s->config_version,  s->sure_model, s->sure_mode,
+			  s->chosen };
 
 	harness_provider_done(&s->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)

@@ -30,6 +30,7 @@ struct setup {
 	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
+	char *sure_model, *sure_mode; /* the last that were in force */
 	bool system_override;
 	enum harness_approval approval;
 	struct budgets budgets;
@@ -37,13 +38,20 @@ struct setup {
 	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
 };
 
-/* True if the harness process must be started anew for it to take effect. */
-bool setup_apply(struct setup *s, const struct setup_params *p);
+enum setup_change {
+	SETUP_CHANGED = 1, /* the journal's record is no longer true */
+	SETUP_RESTART = 2, /* the harness process must be started anew for it to take effect */
+};
+
+/* Returns enum setup_change bits. */
+unsigned setup_apply(struct setup *s, const struct setup_params *p);
 /* What was not given to a fork is as it was for the original. */
 void setup_inherit(struct setup *s, const struct setup *from);
 /* A client has chosen a value of an option: it is chosen again whenever the harness starts anew. value: raw. */
 void setup_choose(struct setup *s, struct slice category, struct slice id, struct slice value);
-/* Model and mode of the session go back to what the harness begins with. */
+/* Model and mode are in force. */
+void setup_keep_choice(struct setup *s);
+/* They cannot be had: back to those that last were in force, else to what the harness begins with. */
 void setup_forget_choice(struct setup *s);
 void setup_done(struct setup *s);
 /* Members of the journal's "session" record. */

@@ -369,6 +369,8 @@ struct session *session_new(struct store *st, const struct session_params *p, se
 int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
 		 struct err *e)
 {
+	unsigned changed;
+
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
@@ -379,10 +381,11 @@ int session_open(struct session *s, const struct session_params *p, session_done
 	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
 		return -EACCES;
 	/* a running turn is not disturbed for new parameters */
-	if (setup_apply(&s->setup, &p->setup)) {
+	changed = setup_apply(&s->setup, &p->setup);
+	if (changed & SETUP_RESTART)
 		s->restart = s->hstate == H_READY && !s->current;
+	if (changed)
 		place_note_head(s);
-	}
 	s->resettle = p->setup.mode && s->hstate == H_READY;
 	s->client = p->client;
 	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
