@@ -1,0 +1,202 @@
+/* The provider object of a session and the numbers of usage reports: what is taken, and what is refused by which name. */
+#include "unit.h"
+
+#include "harnesses/harness.h"
+
+static void test_refused(void **state _unused_)
+{
+	static const struct {
+		const char *raw, *field, *reason;
+	} rows[] = {
+		{ "{}", "api", "FIELD_MISSING" },
+		{ "{\"api\":\"openai-chat\"}", "key", "FIELD_MISSING" },
+		{ "{\"api\":7,\"key\":\"k\"}", "api", "FIELD_INVALID" },
+		{ "{\"api\":\"\",\"key\":\"k\"}", "api", "PROVIDER_API_UNSUPPORTED" },
+		{ "{\"api\":\"OpenAI-chat\",\"key\":\"k\"}", "api", "PROVIDER_API_UNSUPPORTED" },
+		{ "{\"api\":\"google\",\"key\":null}", "key", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"a\\u0000b\"}", "key", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"baseUrl\":[]}", "baseUrl", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"base_url\":\"x\"}", "base_url",
+		  "PARAM_UNSUPPORTED" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"model\":{}}", "model", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"models\":{}}", "models", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"models\":[\"a\",null]}", "models[1]",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"models\":[\"\"]}", "models[0]",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":[]}", "headers", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":{\"\":\"x\"}}", "headers.",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":{\"A\":\"x\",\"B\":1}}",
+		  "headers.B", "FIELD_INVALID" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(slice_freep) struct slice raw = exact_copy(slice_of(rows[i].raw));
+		struct harness_provider p;
+		struct err e = { 0 };
+		char field[96];
+
+		snprintf(field, sizeof(field), "_meta.acpd.provider.%s", rows[i].field);
+		if (harness_provider_parse(raw, &p, &e) >= 0 ||
+		    strcmp(e.reason, rows[i].reason) != 0 || strcmp(e.field, field) != 0)
+			fail_msg("row %zu: %s: %s %s", i, rows[i].raw, e.field, e.reason);
+		assert_null(p.key); /* nothing is left to free */
+	}
+}
+
+static bool collect(void *ctx, const char *model)
+{
+	buf_puts(ctx, model);
+	buf_putc(ctx, ' ');
+	return true;
+}
+
+static bool collect_one(void *ctx, const char *model)
+{
+	collect(ctx, model);
+	return false;
+}
+
+static void check_models(const char *members, const char *want)
+{
+	_cleanup_(buf_done) struct buf raw = { 0 }, b = { 0 };
+	struct harness_provider p;
+
+	buf_printf(&raw, "{\"api\":\"anthropic\",\"key\":\"k\"%s}", members);
+	assert_int_equal(harness_provider_parse(buf_slice(&raw), &p, NULL), 0);
+	harness_provider_each_model(&p, collect, &b);
+	assert_text(buf_slice(&b), want);
+	harness_provider_done(&p);
+}
+
+static void test_models(void **state _unused_)
+{
+	check_models("", "");
+	check_models(",\"model\":\"a\"", "a ");
+	check_models(",\"models\":[]", "");
+	check_models(",\"models\":[\"b\",\"a\"]", "b a ");
+	check_models(",\"model\":\"a\",\"models\":[\"b\",\"a\",\"b\",\"c\",\"a\"]", "a b c ");
+	check_models(",\"model\":\"\\u0061\",\"models\":[\"a\",\"b\"]", "a b ");
+}
+
+static void test_each_model_stops(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_provider p;
+
+	assert_int_equal(
+		harness_provider_parse(
+			SLICE("{\"api\":\"google\",\"key\":\"k\",\"models\":[\"x\",\"y\"]}"), &p,
+			NULL),
+		0);
+	harness_provider_each_model(&p, collect_one, &b);
+	assert_buf(&b, "x ");
+	harness_provider_done(&p);
+	harness_provider_done(&p); /* twice is nothing */
+}
+
+static void test_whole(void **state _unused_)
+{
+	struct harness_provider p;
+
+	assert_int_equal(harness_provider_parse(
+				 SLICE("{\"api\":\"openai-responses\",\"baseUrl\":\"http://h/v1\","
+				       "\"key\":\"s\\u00e9\",\"model\":\"m\",\"models\":[\"n\"],"
+				       "\"headers\":{\"X\":\"y\"}}"),
+				 &p, NULL),
+			 0);
+	assert_string_equal(p.api, "openai-responses");
+	assert_string_equal(p.base_url, "http://h/v1");
+	assert_string_equal(p.key, "s\xc3\xa9");
+	assert_string_equal(p.model, "m");
+	assert_text(p.models, "[\"n\"]");
+	assert_text(p.headers, "{\"X\":\"y\"}");
+	harness_provider_done(&p);
+}
+
+static void test_cost(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		int64_t cost;
+	} rows[] = {
+		{ "0", true, 0 },
+		{ "-0", true, 0 },
+		{ "0.0123", true, 12300000000 },
+		{ "1e-12", true, 1 },
+		{ "4e-13", true, 0 },
+		{ "6e-13", true, 1 },
+		{ "1", true, COST_UNIT },
+		{ "8999999", true, 8999999 * COST_UNIT },
+		{ "0.1", true, 100000000000 },
+		{ "-1e-12", false, 0 },
+		{ "9000000", false, 0 },
+		{ "1e300", false, 0 },
+		{ "1e999", false, 0 },
+		{ "", false, 0 },
+		{ "x", false, 0 },
+		{ "1 ", false, 0 },
+		{ "nan", false, 0 },
+		{ "inf", false, 0 },
+		{ "0.00000000000000000000000000000000000001", false, 0 }, /* 40 characters */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(slice_freep) struct slice s = exact_copy(slice_of(rows[i].text));
+		int64_t cost = -7;
+
+		if (harness_cost_parse(s, &cost) != rows[i].ok ||
+		    (rows[i].ok && cost != rows[i].cost))
+			fail_msg("row %zu: %s: %lld", i, rows[i].text, (long long)cost);
+	}
+}
+
+static void test_counts(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		bool has;
+		uint64_t count;
+	} rows[] = {
+		{ "0", true, 0 },
+		{ "7", true, 7 },
+		{ "999999999999999999", true, 999999999999999999 },
+		{ "1000000000000000000", false, 0 },
+		{ "-1", false, 0 },
+		{ "-0", false, 0 },
+		{ "1.0", false, 0 },
+		{ "1e3", false, 0 },
+		{ "\"7\"", false, 0 },
+		{ "null", false, 0 },
+		{ "[7]", false, 0 },
+		{ "true", false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(slice_freep) struct slice s = exact_copy(slice_of(rows[i].text));
+		struct harness_usage u = { 0 };
+		struct jval v;
+
+		assert_int_equal(jscan_value(s, &v), JSCAN_OK);
+		harness_usage_set(&u, COUNT_OUTPUT, v);
+		if (u.has != (rows[i].has ? 1u << COUNT_OUTPUT : 0) ||
+		    u.count[COUNT_OUTPUT] != rows[i].count)
+			fail_row(i, rows[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_each_model_stops),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_counts),
+	};
+
+	return RUN(tests, NULL, NULL);
+}
