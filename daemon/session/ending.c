@@ -28,7 +28,7 @@ static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
 	jw_end_obj(&w);
 }
 
-static void remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
+void turn_remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
 {
 	struct keyed *k;
 
@@ -69,7 +69,7 @@ static void turn_settle(struct session *s, struct turn *t)
 	r.result = buf_slice(&b);
 	session_emit_turn_end(s, t, &r);
 	evlog_flush(&s->log);
-	remember_key(s, t, &r);
+	turn_remember_key(s, t, &r);
 	s->ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
 		w->done(w->ctx, &r);

@@ -231,6 +231,7 @@ void session_open_failed(struct session *s, const struct err *e);
 void session_advance(struct session *s);
 void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
 struct turn *turn_first_queued(struct session *s);
+void turn_remember_key(struct session *s, const struct turn *t, const struct turn_result *r);
 void turn_free(struct turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */
@@ -262,7 +263,8 @@ int bill_turn(struct session *s, struct turn *t);
 
 /* lost.c */
 /* Ends a turn that an earlier daemon left open, as its ledger says or as failed. */
-void turn_end_lost(struct session *s, uint64_t no);
+/* begun: the last "turn" record of the journal, raw, or empty. */
+void turn_end_lost(struct session *s, uint64_t no, struct slice begun);
 
 /* calls.c */
 /* Ends every open tool call as failed and forgets all. */

@@ -2,6 +2,7 @@
 #include "session/internal.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -63,14 +64,31 @@ static void emit_end(struct session *s, struct turn *t)
 	account_put_acp(&t->account, &w, "usage");
 	jw_end_obj(&w);
 	r.result = buf_slice(&b);
+	r.seq = s->log.last + 1;
 	session_emit_turn_end(s, t, &r);
 	evlog_flush(&s->log);
+	turn_remember_key(s, t, &r);
 }
 
-void turn_end_lost(struct session *s, uint64_t no)
+/* Key and trace of the turn, if that record is its. */
+static void load_begun(struct turn *t, struct slice begun)
+{
+	_cleanup_(freep) char *trace = NULL;
+	int64_t turn = 0;
+
+	if (!begun.n || jdec_int(jobj_get(begun, "turn"), &turn) < 0 || (uint64_t)turn != t->no)
+		return;
+	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
+	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)
+		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
+}
+
+void turn_end_lost(struct session *s, uint64_t no, struct slice begun)
 {
 	struct turn t = { .no = no, .session = s };
 	struct search x = { .s = s, .t = &t };
+
+	load_begun(&t, begun);
 
 	t.end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
 	t.end.failed = true;
@@ -86,5 +104,6 @@ void turn_end_lost(struct session *s, uint64_t no)
 		log_error("session", "the usage ledger cannot be written", "session", s->id);
 	emit_end(s, &t);
 	free(x.stop_reason);
+	free(t.key);
 	account_done(&t.account);
 }

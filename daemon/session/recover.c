@@ -29,6 +29,7 @@ struct reading {
 	char *harness;
 	uint64_t turn; /* newest turn with an event or an end */
 	uint64_t open; /* the turn that has begun and not ended; those that waited may end before it */
+	char *begun; /* the last "turn" record, raw */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -67,6 +68,12 @@ static void on_totals(struct reading *r, const struct record *rec)
 	totals_load(&r->s->totals, rec->value);
 }
 
+static void on_begun(struct reading *r, const struct record *rec)
+{
+	free(r->begun);
+	r->begun = xstrndup(rec->value.p, rec->value.n);
+}
+
 static const struct {
 	const char *kind;
 	void (*fn)(struct reading *r, const struct record *rec);
@@ -74,6 +81,7 @@ static const struct {
 	{ "session", on_head },
 	{ "native", on_native },
 	{ "totals", on_totals },
+	{ "turn", on_begun },
 };
 
 /* The stored result of a prompt that had a key, as it was sent. */
@@ -174,9 +182,11 @@ static struct session *recover(struct store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
 	struct reading r = { .s = s };
+	_cleanup_(freep) char *begun = NULL;
 	bool ok = usable(s, &r);
 
 	free(r.harness);
+	begun = r.begun;
 	if (!ok) {
 		session_free(s);
 		return NULL;
@@ -188,7 +198,7 @@ static struct session *recover(struct store *st, const char *id)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
 	s->home_filled = true;
 	if (r.open)
-		turn_end_lost(s, r.open);
+		turn_end_lost(s, r.open, slice_of(begun));
 	evlog_shrink(&s->log);
 	return s;
 }

@@ -181,6 +181,23 @@ struct turn *turn_first_queued(struct session *s)
 	return NULL;
 }
 
+/* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
+static void note_begin(struct session *s, const struct turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!t->key && !*t->traceparent)
+		return;
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turn", t->no);
+	jw_str(&w, "key", t->key);
+	if (*t->traceparent)
+		jw_str(&w, "traceparent", t->traceparent);
+	jw_end_obj(&w);
+	evlog_note(&s->log, "turn", buf_slice(&b));
+}
+
 static void turn_begin(struct session *s, struct turn *t)
 {
 	struct err e;
@@ -192,6 +209,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->started_mono = clock_mono_ms();
 	proc_measure(s->proc, false, &t->before);
 	bill_begin(s);
+	note_begin(s, t);
 	session_emit_prompt(s, slice_of(t->content), t->origin);
 	if (!spend_begin(s))
 		return;

@@ -169,6 +169,29 @@ describe('turns that the end caught', () => {
     await d.stop();
   });
 
+  test('kill -9: the key and the trace of the turn it caught are known; the same prompt is not run again', async (t) => {
+    const d = await start(t);
+    const a = await d.client();
+    const { sessionId } = await a.newSession();
+    const trace = '0af7651916cd43dd8448eb211c80319c';
+    const params = { sessionId, prompt: [{ type: 'text', text: 'echo begun; sleep 60000' }],
+      _meta: { acpd: { key: 'job' }, traceparent: `00-${trace}-b7ad6b7169203331-01` } };
+
+    a.call('session/prompt', params).catch(() => {});
+    await a.waitUpdate((u) => u.update.content?.text === 'begun');
+    await d.kill9();
+    await d.restart();
+    const c = await d.client();
+    await c.load(sessionId);
+    const error = await c.fails('session/prompt', params);
+    assert.equal(error.data.turn.class, 'shutdown');
+    const turns = turnsOf(d, sessionId);
+    assert.deepEqual(turns.map((r) => [r.turn, r.key, r.traceId]), [[1, 'job', trace]]);
+    verify(d);
+    await c.close();
+    await d.stop();
+  });
+
   test('kill -9: ended once by the next daemon, in ledger, journal and replay', async (t) => {
     const d = await start(t);
     const { sessionId } = await busy(d);
