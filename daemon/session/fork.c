@@ -75,21 +75,22 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 static void on_copied(void *ctx, const struct proc_status *st)
 {
 	struct session *s = ctx;
-	bool wanted = s->hstate == H_STARTING;
+	bool wanted = s->hstate == H_STARTING, copied = st->exited && st->code == 0;
 	struct err e = { 0 };
 
-	s->proc = proc_free(s->proc);
+	if (wanted && !copied)
+		log_warn("session", "copy of a home failed", "session", s->id, "text",
+			 st->stderr_tail);
+	s->proc = proc_free(s->proc); /* and st with it */
 	loop_timer_cancel(&s->start_timer);
 	s->hstate = H_NONE;
 	release(s);
 	if (!wanted) {
 		store_check_stopped(s->store);
 		session_advance(s);
-	} else if (!st->exited || st->code != 0) {
+	} else if (!copied) {
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
-		log_warn("session", "copy of a home failed", "session", s->id, "text",
-			 st->stderr_tail);
 		fail(s, &e);
 	} else if (harness_launch(s, &e) < 0) {
 		fail(s, &e);
