@@ -6,8 +6,8 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/cost.h"
-#include "session/ledgerfile.h"
+#include "usage/cost.h"
+#include "usage/ledgerfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

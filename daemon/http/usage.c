@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include <stdio.h>
 

@@ -228,7 +228,8 @@ static void take_reply(struct net_server *n, struct peer *p, struct http_reply *
 	p->body = r->stream ? BODY_MORE : BODY_LAST;
 	if (r->stream)
 		begin_stream(p, r->stream);
-	if (r->stream || buf_len(&p->reply) > BODY_PIECE) /* what goes out in one piece is over at once */
+	if (r->stream ||
+	    buf_len(&p->reply) > BODY_PIECE) /* what goes out in one piece is over at once */
 		watch_input(p);
 	ask_writeable(p);
 }

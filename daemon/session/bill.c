@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
-#include "session/compat.h"
+#include "usage/compat.h"
 
 #include <errno.h>
 
@@ -47,9 +47,7 @@ static void put_who(struct jw *w, const struct session *s, const struct turn *t,
 
 static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)
 {
-	_cleanup_(freep) char *chosen = used ? NULL : session_model(s);
-
-	jw_str(w, "model", used ? used : chosen ? chosen : s->setup.gateway.model);
+	jw_str(w, "model", used ? used : s->model ? s->model : s->setup.gateway.model);
 	jw_str(w, "provider", provider_name(s, provider));
 }
 
@@ -193,6 +191,15 @@ void bill_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
+static void note_totals(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	totals_put_note(&s->totals, &w);
+	evlog_note(&s->log, "totals", buf_slice(&b));
+}
+
 int bill_turn(struct session *s, struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -204,7 +211,7 @@ int bill_turn(struct session *s, struct turn *t)
 	if (s->proc && t->started_ms)
 		proc_measure(s->proc, true, &t->used);
 	totals_add(&s->totals, &t->account);
-	totals_note(&s->totals, &s->log);
+	note_totals(s);
 	if (!s->store->ledger)
 		return 0;
 	put_turn(&w, s, t);

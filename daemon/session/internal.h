@@ -4,10 +4,10 @@
 #include "session/session.h"
 
 #include "base/buf.h"
-#include "session/account.h"
-#include "session/ledger.h"
+#include "usage/account.h"
+#include "usage/ledger.h"
 #include "session/reader.h"
-#include "session/totals.h"
+#include "usage/totals.h"
 #include "session/secrets.h"
 
 #define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
@@ -151,6 +151,7 @@ struct session {
 	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
+	char *model;	      /* in force, as the harness names it; NULL: it does not say */
 	struct err start_error;
 	struct list open_waiters, close_waiters, settings;
 	uint64_t last_token;

@@ -21,7 +21,7 @@
 #include "proc/proc.h"
 #include "session/evlog.h"
 #include "session/kinds.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 #include "session/setup.h"
 
 struct session;
@@ -116,8 +116,6 @@ struct slice session_config(const struct session *s);
 /* Array of the values that the option of a category has ("model", "mode"). */
 void session_known_values(const struct session *s, const char *category, struct jw *w,
 			  const char *key);
-/* The model in force, as the harness names it; NULL if it does not say. Caller frees. */
-char *session_model(const struct session *s);
 /* The last open of the harness found its context again (always true for a first open). */
 bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);

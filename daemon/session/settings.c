@@ -17,6 +17,18 @@ static void set_raw(char **slot, struct slice s)
 	*slot = xstrndup(s.p, s.n);
 }
 
+/* The model in force is asked for by every usage record, and changes seldom. */
+static void set_config_raw(struct session *s, struct slice config)
+{
+	struct slice current = option_current(option_of_category(config, "model"));
+
+	set_raw(&s->config, config);
+	free(s->model);
+	s->model = NULL;
+	if (current.n)
+		jstr_decode((struct jval){ J_STRING, current }, 4096, &s->model);
+}
+
 /* A harness that has its modes as an option only gets ACP's older form of them derived. True if the mode is another now. */
 static bool derive_modes(struct session *s)
 {
@@ -38,7 +50,7 @@ void session_store_options(struct session *s, struct slice modes, struct slice c
 		set_raw(&s->modes, modes);
 	s->own_modes |= modes.n != 0;
 	if (config.n)
-		set_raw(&s->config, config);
+		set_config_raw(s, config);
 	derive_modes(s);
 }
 
@@ -61,7 +73,7 @@ void session_config_changed(struct session *s, struct slice config)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	set_raw(&s->config, config);
+	set_config_raw(s, config);
 	if (!derive_modes(s))
 		return;
 	jw_obj(&w, NULL);
@@ -75,16 +87,6 @@ void session_known_values(const struct session *s, const char *category, struct 
 			  const char *key)
 {
 	option_put_values(option_of_category(slice_of(s->config), category), w, key);
-}
-
-char *session_model(const struct session *s)
-{
-	struct slice current = option_current(option_of_category(slice_of(s->config), "model"));
-	char *model = NULL;
-
-	if (current.n)
-		jstr_decode((struct jval){ J_STRING, current }, 4096, &model);
-	return model;
 }
 
 /* --- calls that wait for the harness ---------------------------------------------------------------------- */

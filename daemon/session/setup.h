@@ -7,7 +7,7 @@
 
 #include "harnesses/harness.h"
 #include "json/jenc.h"
-#include "session/budget.h"
+#include "usage/budget.h"
 
 enum approval_choice { APPROVAL_UNCHANGED = -1 };
 

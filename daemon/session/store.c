@@ -488,5 +488,6 @@ void session_free(struct session *s)
 	free(s->version);
 	free(s->modes);
 	free(s->config);
+	free(s->model);
 	free(s);
 }

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "session/ledgerfile.h"
+#include "usage/ledgerfile.h"
 
 #include <errno.h>
 #include <sys/mman.h>

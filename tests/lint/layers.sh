@@ -13,14 +13,15 @@ layers='
 3  rpc
 4  proc
 5  harnesses  rpc json base
-6  session
-7  tools
-8  acp
-8  http
-9  net
-10 cli
-10 unpack     digest base
-11 tests
+6  usage
+7  session
+8  tools
+9  acp
+9  http
+10 net
+11 cli
+11 unpack     digest base
+12 tests
 '
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='

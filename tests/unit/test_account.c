@@ -1,10 +1,10 @@
 /* What a turn and a session used, budgets over it, and the choices a harness offers: small pure parts, vector by vector. */
 #include "unit.h"
 
-#include "session/account.h"
-#include "session/budget.h"
+#include "usage/account.h"
+#include "usage/budget.h"
 #include "session/options.h"
-#include "session/totals.h"
+#include "usage/totals.h"
 
 static struct harness_usage calls(uint64_t in, uint64_t out)
 {

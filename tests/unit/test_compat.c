@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "base/file.h"
-#include "session/compat.h"
-#include "session/cost.h"
+#include "usage/compat.h"
+#include "usage/cost.h"
 
 #include <fcntl.h>
 #include <sys/fsuid.h>

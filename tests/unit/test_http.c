@@ -3,7 +3,7 @@
 
 #include "http/endpoints.h"
 #include "session/internal.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 static struct loop *loop;
 static struct store store;

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jscan.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include <sys/stat.h>
 

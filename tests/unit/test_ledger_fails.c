@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include <dirent.h>
 #include <fcntl.h>

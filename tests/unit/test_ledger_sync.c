@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "session/ledgerfile.h"
+#include "usage/ledgerfile.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-#include "session/account.h"
+#include "usage/account.h"
 
-#include "session/budget.h"
-#include "session/cost.h"
+#include "usage/budget.h"
+#include "usage/cost.h"
 
 #include <stdio.h>
 

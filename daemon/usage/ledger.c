@@ -1,11 +1,11 @@
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "digest/digest.h"
 #include "json/jscan.h"
-#include "session/ledgerfile.h"
+#include "usage/ledgerfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

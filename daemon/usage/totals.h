@@ -1,9 +1,8 @@
 /* totals.h - what a session has used in all its turns; kept in its journal, so that it outlives the daemon. */
 #pragma once
 
-#include "session/account.h"
-#include "session/budget.h"
-#include "session/evlog.h"
+#include "usage/account.h"
+#include "usage/budget.h"
 
 struct totals {
 	struct spending spent;
@@ -15,6 +14,6 @@ struct totals {
 void totals_add(struct totals *t, const struct account *a);
 /* Member of a ledger record. */
 void totals_put(const struct totals *t, struct jw *w, const char *key);
-/* The journal's "totals" record, the last of which holds. */
-void totals_note(const struct totals *t, struct evlog *log);
+/* What the session's journal keeps of it; totals_load reads it back. */
+void totals_put_note(const struct totals *t, struct jw *w);
 void totals_load(struct totals *t, struct slice record);

@@ -1,4 +1,4 @@
-#include "session/cost.h"
+#include "usage/cost.h"
 
 #include "harnesses/harness.h"
 

@@ -1,4 +1,4 @@
-#include "session/budget.h"
+#include "usage/budget.h"
 
 #include "base/limits.h"
 #include "harnesses/harness.h"

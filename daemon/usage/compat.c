@@ -1,9 +1,9 @@
-#include "session/compat.h"
+#include "usage/compat.h"
 
 #include "base/file.h"
 #include "base/util.h"
 #include "json/jenc.h"
-#include "session/cost.h"
+#include "usage/cost.h"
 
 #include <errno.h>
 #include <fcntl.h>

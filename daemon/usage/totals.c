@@ -1,8 +1,8 @@
-#include "session/totals.h"
+#include "usage/totals.h"
 
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/cost.h"
+#include "usage/cost.h"
 
 #include <stdio.h>
 
@@ -51,22 +51,18 @@ static void put_numbers(struct jw *w, const char *key, const uint64_t *numbers, 
 }
 
 /* Bare integers in the order of the enums: this record is nobody's but ours. */
-void totals_note(const struct totals *t, struct evlog *log)
+void totals_put_note(const struct totals *t, struct jw *w)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_uint(&w, "turns", t->turns);
-	put_numbers(&w, "spent", t->spent.used, BUDGET_MAX);
-	put_numbers(&w, "count", t->usage.count, COUNT_MAX);
-	jw_uint(&w, "has", t->usage.has);
+	jw_obj(w, NULL);
+	jw_uint(w, "turns", t->turns);
+	put_numbers(w, "spent", t->spent.used, BUDGET_MAX);
+	put_numbers(w, "count", t->usage.count, COUNT_MAX);
+	jw_uint(w, "has", t->usage.has);
 	if (*t->currency) {
-		jw_int(&w, "cost", t->usage.cost);
-		jw_str(&w, "currency", t->currency);
+		jw_int(w, "cost", t->usage.cost);
+		jw_str(w, "currency", t->currency);
 	}
-	jw_end_obj(&w);
-	evlog_note(log, "totals", buf_slice(&b));
+	jw_end_obj(w);
 }
 
 static uint64_t number(struct jval v)

@@ -1,4 +1,4 @@
-#include "session/syncer.h"
+#include "usage/syncer.h"
 
 #include "base/limits.h"
 

@@ -1,5 +1,5 @@
 /*
- * budget.h - bounds on what a turn or a session may use, and which of them was reached. Enforced by session/budget.c: the harness is
+ * budget.h - bounds on what a turn or a session may use, and which of them was reached. Enforced by usage/budget.c: the harness is
  * cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
  * _meta.acpd.stopDetail {budget, scope, limit, used}.
  */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "session/ledger.h"
+#include "usage/ledger.h"
 
 #include <sys/types.h>
 

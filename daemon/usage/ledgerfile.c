@@ -1,4 +1,4 @@
-#include "session/ledgerfile.h"
+#include "usage/ledgerfile.h"
 
 #include "base/limits.h"
 #include "digest/digest.h"

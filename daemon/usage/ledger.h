@@ -9,15 +9,15 @@
  * unrecorded turn must not look like a recorded one. A line that was written in part is taken back, so the file stays whole.
  *
  * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the machine) in a worker
- * thread (session/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
- * thread. Nothing is scanned at the start: opening reads the last lines, reading finds its place by halving (session/ledgerfile.h).
+ * thread (usage/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
+ * thread. Nothing is scanned at the start: opening reads the last lines, reading finds its place by halving (usage/ledgerfile.h).
  */
 #pragma once
 
 #include "base/err.h"
 #include "base/slice.h"
 #include "loop/loop.h"
-#include "session/syncer.h"
+#include "usage/syncer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
