@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
 import { assertNoViolations } from '../lib/rawws.mjs';
@@ -44,6 +45,7 @@ describe('one record for each turn', () => {
     assert.equal(r.turn, 1);
     assert.equal(r.key, 'job-7');
     assert.equal(r.harness, 'stub');
+    assert.equal(r.harnessVersion, '1');
     assert.equal(r.model, 'stub-small');
     assert.equal(r.stopReason, 'end_turn');
     assert.ok(!('error' in r) && !('stopDetail' in r) && !('cost' in r) && !('modelCalls' in r) && !('provider' in r));
@@ -271,5 +273,24 @@ describe('_acpd/usage', () => {
     assert.deepEqual((await c.call('_acpd/usage', { sessionId: 'nobody' })).records, []);
     for (const [params, field] of [[{ since: -1 }, 'since'], [{ since: 'x' }, 'since'], [{ sessionId: 7 }, 'sessionId']])
       assert.equal((await c.fails('_acpd/usage', params)).data.field, field);
+  });
+});
+
+describe("the file that Agenta's runner reads", () => {
+  test('the last turn whole, gone while the next one runs, none without a total', async () => {
+    const file = path.join(d.workDir, 'relay', '.agenta-usage.json');
+    const { sessionId } = await c.newSession({ meta: { env: { AGENTA_AGENT_USAGE_CAPTURE_PATH: file } } });
+    const read = () => JSON.parse(fs.readFileSync(file, 'utf8'));
+
+    await c.prompt(sessionId, `echo a; ${tokens(WHOLE)}`);
+    assert.deepEqual(read(), { input: 100, output: 20, total: 120 });
+    const next = c.startPrompt(sessionId, `echo begun; sleep 200; ${tokens({ inputTokens: 1, outputTokens: 2, totalTokens: 3 })}`);
+    await c.waitUpdate((u) => u.sessionId === sessionId && u.update.content?.text === 'begun');
+    assert.ok(!fs.existsSync(file), 'an earlier turn is not told again');
+    await next.answer;
+    assert.deepEqual(read(), { input: 1, output: 2, total: 3 }, 'of this turn, not of the session');
+    await c.prompt(sessionId, 'echo unknown');
+    assert.ok(!fs.existsSync(file));
+    assert.deepEqual(fs.readdirSync(path.dirname(file)), []);
   });
 });
