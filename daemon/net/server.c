@@ -102,6 +102,10 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	info.timeout_secs = HANDSHAKE_SECS;
 	info.retry_and_idle_policy = &n->keepalive;
 	info.server_string = "acpd";
+	/* an idle stream of events says nothing that would show its reader to be gone */
+	info.ka_time = TCP_KEEPALIVE_SECS;
+	info.ka_interval = TCP_KEEPALIVE_SECS / 3;
+	info.ka_probes = 3;
 	n->context = lws_create_context(&info);
 	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
 	if (!n->vhost || adopt_loop(n) < 0)
