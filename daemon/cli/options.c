@@ -43,6 +43,7 @@ OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, 0
 OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
 OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
 OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
+OPT("pass-env", T_LIST, SCOPE_SERVE, pass_env, 0, 0, 0, NULL, NULL, "LIST", "further variables of ours that harnesses may see, comma-separated; NAME* for a prefix", 0),
 OPT("allow-host", T_LIST, SCOPE_SERVE, allow_host, 0, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
 OPT("allow-origin", T_LIST, SCOPE_SERVE, allow_origin, 0, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
 OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),

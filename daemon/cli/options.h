@@ -20,7 +20,7 @@ enum option_scope {
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
-		*agent_user;
+		*agent_user, *pass_env;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *file, *session;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,

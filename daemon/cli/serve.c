@@ -205,6 +205,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	struct store_config sc = { .state = c->state,
 				   .incarnation = d->incarnation,
 				   .agent_user = c->agent_user,
+				   .pass_env = c->pass_env,
 				   .journal = strcmp(c->journal, "on") == 0,
 				   .journal_max = (uint64_t)c->journal_max,
 				   .permission_timeout = (unsigned)c->permission_timeout };

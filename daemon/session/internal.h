@@ -27,7 +27,7 @@ struct store {
 	bool switch_user, journal, stopping;
 	uid_t uid;
 	gid_t gid;
-	char *user_name;
+	char *user_name, *pass_env;
 	uint64_t journal_max;
 	unsigned permission_timeout;
 	void (*stopped)(void *ctx);

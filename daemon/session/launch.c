@@ -33,6 +33,34 @@ static const char *const inherited[] = {
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+/* item of the list: a name, or the beginning of names. */
+static bool listed(const char *list, const char *name, size_t n)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		bool prefix = len && list[len - 1] == '*';
+
+		if (prefix ? n >= len - 1 && memcmp(list, name, len - 1) == 0 :
+			     n == len && memcmp(list, name, n) == 0)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
+/* What the operator lets through; never what is ours. */
+static void passed_env(const struct session *s, struct harness_plan *plan)
+{
+	for (char **e = environ; s->store->pass_env && *e; e++) {
+		size_t n = strcspn(*e, "=");
+		_cleanup_(freep) char *name = xstrndup(*e, n);
+
+		if ((*e)[n] && strncmp(name, "ACPD_", 5) != 0 &&
+		    listed(s->store->pass_env, name, n))
+			harness_plan_env(plan, name, *e + n + 1);
+	}
+}
+
 static void base_env(const struct session *s, struct harness_plan *plan)
 {
 	char tmp[4096];
@@ -42,6 +70,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
 		if (getenv(inherited[i]))
 			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
+	passed_env(s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);

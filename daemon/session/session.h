@@ -31,6 +31,8 @@ struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
 	const char *incarnation; /* of this daemon run */
 	const char *agent_user;	 /* NULL or "": children keep our uid */
+	const char *
+		pass_env; /* names or NAME*, comma-separated, that children see of our environment; or NULL */
 	bool journal;
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */

@@ -71,6 +71,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->harnesses = harnesses;
 	st->state_dir = xstrdup(cfg->state);
 	st->incarnation = xstrdup(cfg->incarnation);
+	st->pass_env = xstrdup(cfg->pass_env);
 	st->journal = cfg->journal;
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
@@ -95,6 +96,7 @@ struct store *store_free(struct store *st)
 	free(st->state_dir);
 	free(st->incarnation);
 	free(st->user_name);
+	free(st->pass_env);
 	free(st);
 	return NULL;
 }

@@ -310,3 +310,26 @@ test('steering a harness that takes no input while it runs: refused, the turn go
   assert.equal(turnsOf(d, sessionId).length, 1);
   assert.ok(!fs.readFileSync(journalOf(d, sessionId), 'utf8').includes('also this'));
 });
+
+test('what harnesses see of the daemon\'s environment: the short list, what --pass-env names, never ACPD_*', async () => {
+  const env = { JAVA_HOME: '/opt/java', GIT_AUTHOR_NAME: 'an author', GITHUB_TOKEN: 'not listed', SECRET_OF_THE_DAEMON: 'x', TZ: 'UTC' };
+  const d = await Daemon.start({ env, args: ['--pass-env', 'JAVA_HOME,GIT_*,ACPD_*,HOME'] });
+  const c = await d.client();
+
+  try {
+    const { sessionId } = await c.newSession({ meta: { env: { OF_SESSION: 'yes' } } });
+    await c.prompt(sessionId, 'environ');
+    const seen = JSON.parse(c.chunks(sessionId).join(''));
+    assert.equal(seen.JAVA_HOME, '/opt/java');
+    assert.equal(seen.GIT_AUTHOR_NAME, 'an author');
+    assert.equal(seen.TZ, 'UTC');
+    assert.equal(seen.OF_SESSION, 'yes');
+    assert.ok(!('GITHUB_TOKEN' in seen) && !('SECRET_OF_THE_DAEMON' in seen));
+    assert.ok(!('ACPD_TEST_DAEMON' in seen) && 'ACPD_OWNER' in seen, 'our own are not passed on');
+    assert.match(seen.HOME, new RegExp(`homes/${sessionId}$`), 'the private home is not to be replaced');
+    await c.close();
+    await d.stop();
+  } finally {
+    await d.discard();
+  }
+});
