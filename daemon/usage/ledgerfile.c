@@ -330,7 +330,7 @@ static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct s
 	int r = ledger_lines_next(l, line);
 
 	/* a writer may be held up in the middle of a line for as long as the machine is busy */
-	for (unsigned waited = 0; r == 0 && waited < patience_ms && size_of(l->fd) != l->at;
+	for (unsigned waited = 0; r == 0 && waited < patience_ms && buf_len(&l->b);
 	     waited += PATIENCE_STEP_MS) {
 		poll(NULL, 0, PATIENCE_STEP_MS);
 		r = ledger_lines_next(l, line);
@@ -356,7 +356,7 @@ int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret)
 		if (!check_line(&c, line))
 			return 0;
 	}
-	if (r == 0 && size_of(fd) > l.at) {
+	if (r == 0 && buf_len(&l.b)) {
 		c.line++;
 		bad(&c, "the last line is not complete");
 	}
