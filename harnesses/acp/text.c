@@ -104,7 +104,8 @@ static bool has_failed(struct jval where, const char *code)
 
 	if (where.type == J_OBJECT) {
 		n = jobj_get(where.raw, code);
-		return n.type == J_NUMBER && !slice_is(n.raw, "0");
+		/* null: it was stopped before it could end */
+		return n.type == J_NULL || (n.type == J_NUMBER && !slice_is(n.raw, "0"));
 	}
 	if (where.type != J_ARRAY || !jiter_init(&it, where))
 		return false;
