@@ -13,11 +13,18 @@ struct summary {
 	char message[64], compaction[64];
 };
 
+/* What a call did to files. ACP shows only what the edit tool was told. */
+struct change {
+	char *call, *diffs; /* diffs: raw array */
+};
+
 struct state {
-	bool in_turn, counted, truncated, failed;
+	bool in_turn, counted, truncated, failed, stopped;
 	struct turn_error error;
 	struct summary summaries[4]; /* the latest */
 	unsigned nsummaries;
+	struct change changes[8]; /* the latest: more are not on their way at once */
+	unsigned nchanges;
 };
 
 static struct state *state_of(struct harness *h)
@@ -126,6 +133,27 @@ static void on_summary(struct harness *h, struct slice params)
 	copy_id(to->compaction, jobj_get(params, "id"));
 }
 
+static void on_change(struct harness *h, struct slice params)
+{
+	struct jval call = jobj_get(params, "callId"), diffs = jobj_get(params, "diffs");
+	struct state *s = state_of(h);
+	struct change *to;
+
+	if (call.type != J_STRING || diffs.type != J_ARRAY)
+		return;
+	to = &s->changes[s->nchanges++ % ARRAY_SIZE(s->changes)];
+	free(to->call);
+	free(to->diffs);
+	to->call = xstrndup(call.raw.p, call.raw.n);
+	to->diffs = xstrndup(diffs.raw.p, diffs.raw.n);
+}
+
+/* What has no status was no answer of the provider at all, or one that broke off. */
+static bool is_broken_answer(struct jval name, const char *message)
+{
+	return jstr_is(name, "UnknownError") && strcasestr(message, "JSON pars");
+}
+
 static void on_error(struct harness *h, struct slice params)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -142,13 +170,15 @@ static void on_error(struct harness *h, struct slice params)
 	}
 	memset(te, 0, sizeof(*te));
 	s->failed = true;
+	s->stopped |= jobj_get(params, "final").type == J_TRUE;
 	if (jstr_decode(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
 		xstrset(&text, "OpenCode reported an error without a message");
 	snprintf(te->message, sizeof(te->message), "%s", text);
 	err_flatten(te->message);
 	jdec_int(jobj_get(params, "status"), &status);
 	acp_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
-	te->retryable |= jobj_get(params, "retryable").type == J_TRUE;
+	te->retryable |= jobj_get(params, "retryable").type == J_TRUE ||
+			 is_broken_answer(name, te->message);
 	if (jstr_is(name, "ContextOverflowError"))
 		te->cls = "context_overflow";
 	else if (jstr_is(name, "ProviderAuthError"))
@@ -165,7 +195,7 @@ static void on_notification(struct harness *h, const char *method, struct slice 
 	} rows[] = {
 		{ "_acpd/call", on_call },	 { "_acpd/retry", on_retry },
 		{ "_acpd/error", on_error },	 { "_acpd/compaction", on_compaction },
-		{ "_acpd/summary", on_summary },
+		{ "_acpd/summary", on_summary }, { "_acpd/change", on_change },
 	};
 
 	if (!state_of(h)->in_turn || !h->native_id ||
@@ -178,8 +208,19 @@ static void on_notification(struct harness *h, const char *method, struct slice 
 
 /* --- the turn ------------------------------------------------------------------------------------------ */
 
+static void forget_changes(struct harness *h)
+{
+	struct state *s = state_of(h);
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++) {
+		free(s->changes[i].call);
+		free(s->changes[i].diffs);
+	}
+}
+
 static void on_turn_start(struct harness *h)
 {
+	forget_changes(h);
 	*state_of(h) = (struct state){ .in_turn = true };
 }
 
@@ -189,7 +230,7 @@ static bool on_turn_end(struct harness *h, struct harness_turn_end *end)
 	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
 
 	s->in_turn = false;
-	if (s->failed && (end->failed || ended))
+	if (s->failed && (end->failed || ended || s->stopped))
 		*end = (struct harness_turn_end){ .failed = true, .error = s->error };
 	else if (ended && s->truncated)
 		end->stop_reason = "max_tokens";
@@ -229,32 +270,128 @@ static char *server_of(const struct harness *h, const char *tool)
 	return NULL;
 }
 
-/* The first word of a call: its title is the tool's name. */
-static void name_call(struct harness *h, struct harness_event *ev, struct buf *scratch)
+/* Instead of "server_tool". False: it is no tool of a server. */
+static bool put_server_tool(struct harness *h, struct slice update, const char *tool,
+			    struct buf *to)
 {
-	_cleanup_(freep) char *tool = NULL, *server = NULL;
-	struct jw w = JW(scratch);
+	_cleanup_(freep) char *server = server_of(h, tool);
+	struct jw w = JW(to);
+	const char *own;
 	char name[600];
 
-	if (jobj_get(ev->update, "name").type != J_NONE ||
-	    jstr_decode(jobj_get(ev->update, "title"), 256, &tool) < 0 || !*tool)
-		return;
-	server = server_of(h, tool);
+	if (!server)
+		return false;
+	own = tool + strlen(server) + 1;
 	jw_obj(&w, NULL);
-	if (server) {
-		const char *own = tool + strlen(server) + 1;
-
-		jw_members(&w, ev->update, "title");
+	jw_members(&w, update, "title");
+	if (jstr_is(jobj_get(update, "sessionUpdate"), "tool_call")) {
 		snprintf(name, sizeof(name), "%s/%s", server, own);
 		jw_str(&w, "name", name);
-		snprintf(name, sizeof(name), "%s.%s", server, own);
-		jw_str(&w, "title", name);
-	} else {
-		jw_members(&w, ev->update, NULL);
-		jw_str(&w, "name", tool);
 	}
+	snprintf(name, sizeof(name), "%s.%s", server, own);
+	jw_str(&w, "title", name);
 	jw_end_obj(&w);
-	ev->update = buf_slice(scratch);
+	return true;
+}
+
+/* The first word of a call: its title is the tool's name. */
+static bool put_name(struct harness *h, struct slice update, struct buf *to)
+{
+	_cleanup_(freep) char *tool = NULL;
+	struct jw w = JW(to);
+
+	if (jstr_decode(jobj_get(update, "title"), 256, &tool) < 0 || !*tool)
+		return false;
+	if (put_server_tool(h, update, tool, to))
+		return true;
+	if (!jstr_is(jobj_get(update, "sessionUpdate"), "tool_call") ||
+	    jobj_get(update, "name").type != J_NONE)
+		return false;
+	jw_obj(&w, NULL);
+	jw_members(&w, update, NULL);
+	jw_str(&w, "name", tool);
+	jw_end_obj(&w);
+	return true;
+}
+
+static const char *diffs_of(struct harness *h, struct slice update)
+{
+	struct slice call = jobj_get(update, "toolCallId").raw;
+	struct state *s = state_of(h);
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++)
+		if (s->changes[i].call && slice_is(call, s->changes[i].call))
+			return s->changes[i].diffs;
+	return NULL;
+}
+
+static void put_all(struct jw *w, struct jval array)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (array.type == J_ARRAY && jiter_init(&it, array))
+		while (jiter_next(&it, NULL, &v))
+			jw_raw(w, NULL, v.raw);
+}
+
+static bool put_diffs(struct harness *h, struct slice update, struct buf *to)
+{
+	const char *diffs = diffs_of(h, update);
+	struct jw w = JW(to);
+
+	if (!diffs || !jstr_is(jobj_get(update, "status"), "completed"))
+		return false;
+	jw_obj(&w, NULL);
+	jw_members(&w, update, "content");
+	jw_arr(&w, "content");
+	put_all(&w, jobj_get(update, "content"));
+	put_all(&w, (struct jval){ J_ARRAY, slice_of(diffs) });
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	return true;
+}
+
+/* The cost of models without prices is 0 in its books: it is not known. */
+static bool put_gauge(struct harness *h _unused_, struct slice update, struct buf *to)
+{
+	int64_t cost;
+	struct jw w = JW(to);
+
+	if (!harness_cost_parse(jobj_get(jobj_get(update, "cost").raw, "amount").raw, &cost) ||
+	    cost > 0)
+		return false;
+	jw_obj(&w, NULL);
+	jw_members(&w, update, "cost");
+	jw_end_obj(&w);
+	return true;
+}
+
+/* What is wrong with an update of a kind. One of these at most applies to any. */
+static const struct {
+	enum harness_update kind;
+	bool (*put)(struct harness *h, struct slice update, struct buf *to);
+} mends[] = {
+	{ UPDATE_TOOL_CALL, put_name },
+	{ UPDATE_TOOL_CALL_UPDATE, put_diffs },
+	{ UPDATE_TOOL_CALL_UPDATE, put_name },
+	{ UPDATE_USAGE, put_gauge },
+};
+
+static void mend(struct harness *h, struct harness_event *ev, struct buf *scratch)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(mends); i++) {
+		_cleanup_(buf_done) struct buf to = { 0 };
+
+		if (mends[i].kind != ev->kind || !mends[i].put(h, ev->update, &to))
+			continue;
+		/* what stood in scratch may be the update that has just been read */
+		buf_done(scratch);
+		*scratch = to;
+		to = (struct buf){ 0 };
+		ev->update = buf_slice(scratch);
+		return;
+	}
 }
 
 static const struct summary *summary_of(struct harness *h, struct slice update)
@@ -289,8 +426,7 @@ static bool on_update(struct harness *h, struct harness_event *ev, struct buf *s
 {
 	const struct summary *summary = NULL;
 
-	if (ev->kind == UPDATE_TOOL_CALL)
-		name_call(h, ev, scratch);
+	mend(h, ev, scratch);
 	if (ev->kind == UPDATE_AGENT_CHUNK || ev->kind == UPDATE_THOUGHT_CHUNK)
 		summary = summary_of(h, ev->update);
 	return !summary || to_summary(ev, summary, scratch);
@@ -298,6 +434,7 @@ static bool on_update(struct harness *h, struct harness_event *ev, struct buf *s
 
 static const struct acp_hooks hooks = {
 	.state_size = sizeof(struct state),
+	.free = forget_changes,
 	.on_update = on_update,
 	.on_notification = on_notification,
 	.on_turn_start = on_turn_start,

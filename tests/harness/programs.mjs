@@ -17,14 +17,14 @@ export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundl
 //   ownPrompt         words of its own system prompt
 //   steer             it takes more input for a running turn
 //   tellsRetries      it says when it asks the provider once more
-//   noStatus          HTTP statuses that its errors do not carry
+//   noStatus          HTTP statuses that its errors do not carry; 400: of a context that is too long
 //   cacheWriteApi     the API with which it tells how much was written to a cache, if not with every one
 //   planForbids       plan mode forbids edits; else it only tells the model not to
 export const HARNESSES = {
 	opencode: {
 		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
-		steer: false, tellsRetries: true, noStatus: [], planForbids: true,
+		steer: false, tellsRetries: true, noStatus: [400], planForbids: true,
 	},
 	codex: {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',

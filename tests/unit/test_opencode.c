@@ -1,16 +1,19 @@
 /* OpenCode's plan: a private, quiet environment and a configuration that speaks to the given provider and no other. */
 #include "unit.h"
 
+#include "fakehost.h"
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/plan.h"
 #include "json/jstr.h"
 
 static struct harness_plan plan;
 static struct err e;
+static struct fake f;
 
 static int teardown(void **state _unused_)
 {
 	harness_plan_done(&plan);
+	fake_close(&f);
 	return 0;
 }
 
@@ -209,15 +212,121 @@ static void test_refused_providers(void **state _unused_)
 	}
 }
 
+/* --- what the adapter mends --------------------------------------------------------------------------------- */
+
+static void line(const char *method, const char *params)
+{
+	char text[2000];
+
+	snprintf(text, sizeof(text),
+		 "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"sessionId\":\"n1\",%s}}",
+		 method, params);
+	assert_int_equal(fake_line(&f, slice_of(text)), 0);
+}
+
+static void update(const char *members)
+{
+	char text[1600];
+
+	snprintf(text, sizeof(text), "\"update\":{\"sessionUpdate\":%s}", members);
+	line("session/update", text);
+}
+
+static void expect(const char *want)
+{
+	assert_text(buf_slice(&f.log), want);
+	buf_reset(&f.log);
+}
+
+static void begin(void)
+{
+	struct harness_req req = fake_request();
+
+	req.mcp_servers = SLICE("[{\"name\":\"my tools\"}]");
+	assert_true(fake_ready(&f, &harness_opencode, &req));
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	buf_reset(&f.log);
+}
+
+#define DIFF(file, was, is)                                                                        \
+	"{\"type\":\"diff\",\"path\":\"" file "\",\"oldText\":" was ",\"newText\":\"" is "\"}"
+
+/* The plugin knows what a call wrote; the update that ends the call is shown with it, and no other. */
+static void test_changes_of_files(void **state _unused_)
+{
+	begin();
+	line("_acpd/change", "\"callId\":\"c1\",\"diffs\":[" DIFF("/ws/a", "null", "new") "," DIFF(
+				     "/ws/b", "\"old\"", "") "]");
+	update("\"tool_call_update\",\"toolCallId\":\"c2\",\"status\":\"completed\"");
+	expect("event tool_call_update {\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"c2\","
+	       "\"status\":\"completed\"}\n");
+	update("\"tool_call_update\",\"toolCallId\":\"c1\",\"status\":\"completed\",\"content\":[{\"type\":\"x\"}]");
+	expect("event tool_call_update {\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"c1\","
+	       "\"status\":\"completed\",\"content\":[{\"type\":\"x\"}," DIFF(
+		       "/ws/a", "null", "new") "," DIFF("/ws/b", "\"old\"", "") "]}\n");
+}
+
+static void test_tools_of_servers_and_unknown_costs(void **state _unused_)
+{
+	begin();
+	update("\"tool_call\",\"toolCallId\":\"c1\",\"title\":\"my_tools_add\"");
+	expect("event tool_call {\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c1\","
+	       "\"name\":\"my tools/add\",\"title\":\"my tools.add\"}\n");
+	update("\"tool_call_update\",\"toolCallId\":\"c1\",\"title\":\"my_tools_add\"");
+	expect("event tool_call_update {\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"c1\","
+	       "\"title\":\"my tools.add\"}\n");
+	update("\"usage_update\",\"used\":5,\"size\":9,\"cost\":{\"amount\":0,\"currency\":\"USD\"}");
+	expect("event usage_update {\"sessionUpdate\":\"usage_update\",\"used\":5,\"size\":9}\n");
+	update("\"usage_update\",\"used\":5,\"size\":9,\"cost\":{\"amount\":0.5,\"currency\":\"USD\"}");
+	expect("event usage_update {\"sessionUpdate\":\"usage_update\",\"used\":5,\"size\":9,"
+	       "\"cost\":{\"amount\":0.5,\"currency\":\"USD\"}}\n");
+}
+
+/* Stopped by the plugin after the third overflow in a row, the turn is not cancelled but failed. */
+static void test_errors(void **state _unused_)
+{
+	static const struct {
+		const char *error, *reply, *want;
+	} rows[] = {
+		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400,\"final\":true",
+		  "cancelled", "end failed context_overflow 400 retryable=0 too long\n" },
+		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400,\"final\":false",
+		  "cancelled", "end cancelled\n" },
+		{ "\"name\":\"UnknownError\",\"message\":\"JSON parsing failed: Text: {\"",
+		  "end_turn", "end failed provider 0 retryable=1 JSON parsing failed: Text: {\n" },
+		{ "\"name\":\"UnknownError\",\"message\":\"Agent not found\"", "end_turn",
+		  "end failed provider 0 retryable=0 Agent not found\n" },
+	};
+
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char reply[100];
+
+		line("_acpd/error", rows[i].error);
+		snprintf(reply, sizeof(reply), "{\"id\":%zu,\"result\":{\"stopReason\":\"%s\"}}",
+			 i + 3, rows[i].reply);
+		assert_int_equal(fake_line(&f, slice_of(reply)), 0);
+		expect(rows[i].want);
+		assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+		buf_reset(&f.log);
+	}
+}
+
 #define T(fn) cmocka_unit_test_teardown(fn, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_without_provider),      T(test_environment_is_private_and_quiet),
-		T(test_provider_apis),	       T(test_key_stays_in_its_variable),
-		T(test_headers_and_odd_names), T(test_longest_model),
+		T(test_without_provider),
+		T(test_environment_is_private_and_quiet),
+		T(test_provider_apis),
+		T(test_key_stays_in_its_variable),
+		T(test_headers_and_odd_names),
+		T(test_longest_model),
 		T(test_refused_providers),
+		T(test_changes_of_files),
+		T(test_errors),
+		T(test_tools_of_servers_and_unknown_costs),
 	};
 
 	return RUN(tests, NULL, NULL);
