@@ -19,7 +19,7 @@ struct change {
 };
 
 struct state {
-	bool in_turn, counted, truncated, failed, stopped;
+	bool in_turn, counted, truncated, failed;
 	struct turn_error error;
 	struct summary summaries[4]; /* the latest */
 	unsigned nsummaries;
@@ -170,7 +170,6 @@ static void on_error(struct harness *h, struct slice params)
 	}
 	memset(te, 0, sizeof(*te));
 	s->failed = true;
-	s->stopped |= jobj_get(params, "final").type == J_TRUE;
 	if (jstr_decode(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
 		xstrset(&text, "OpenCode reported an error without a message");
 	snprintf(te->message, sizeof(te->message), "%s", text);
@@ -230,7 +229,7 @@ static bool on_turn_end(struct harness *h, struct harness_turn_end *end)
 	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
 
 	s->in_turn = false;
-	if (s->failed && (end->failed || ended || s->stopped))
+	if (s->failed && (end->failed || ended))
 		*end = (struct harness_turn_end){ .failed = true, .error = s->error };
 	else if (ended && s->truncated)
 		end->stop_reason = "max_tokens";

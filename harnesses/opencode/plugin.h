@@ -4,12 +4,13 @@
  *
  *	_acpd/call   {sessionId, model, provider, summary, reason, tokens, cost, child}   a model call is over, subagents' too
  *	_acpd/retry  {sessionId, attempt, message}     it waits to try a failed request again
- *	_acpd/error  {sessionId, name, message, status, retryable, final}   why the turn fails; final: it is stopped
+ *	_acpd/error  {sessionId, name, message, status, retryable}   why the turn fails
  *	_acpd/compaction {sessionId, id, status}
  *	_acpd/summary {sessionId, messageId, id}       that message is a compaction's summary, not an answer
  *	_acpd/change {sessionId, callId, diffs}        what a call wrote, for the tools whose diffs ACP leaves out
  *
- * It stops a session whose context is too long for the third time with no answer in between: OpenCode would compact for ever.
+ * It switches compaction off for the rest of a turn in which the context was too long twice with no answer in between: OpenCode would
+ * compact for ever.
  * It also adds the session's system prompt, keeps our variables from the commands, and rejects what subagents ask: ACP shows
  * their questions to nobody, and the turn would hang.
  */

@@ -282,15 +282,14 @@ static void test_tools_of_servers_and_unknown_costs(void **state _unused_)
 	       "\"cost\":{\"amount\":0.5,\"currency\":\"USD\"}}\n");
 }
 
-/* Stopped by the plugin after the third overflow in a row, the turn is not cancelled but failed. */
 static void test_errors(void **state _unused_)
 {
 	static const struct {
 		const char *error, *reply, *want;
 	} rows[] = {
-		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400,\"final\":true",
-		  "cancelled", "end failed context_overflow 400 retryable=0 too long\n" },
-		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400,\"final\":false",
+		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400",
+		  "end_turn", "end failed context_overflow 400 retryable=0 too long\n" },
+		{ "\"name\":\"ContextOverflowError\",\"message\":\"too long\",\"status\":400",
 		  "cancelled", "end cancelled\n" },
 		{ "\"name\":\"UnknownError\",\"message\":\"JSON parsing failed: Text: {\"",
 		  "end_turn", "end failed provider 0 retryable=1 JSON parsing failed: Text: {\n" },
