@@ -172,8 +172,8 @@ export class Play {
 		Object.assign(this, { rig, harness, model: rig.model, h: HARNESSES[harness] });
 	}
 
-	async connect() {
-		return Orchestrator.connect(this.rig.daemon, { acpd: true, caps: { session: { notices: {}, compaction: {} } } });
+	async connect(options) {
+		return Orchestrator.connect(this.rig.daemon, { ...options, acpd: true, caps: { session: { notices: {}, compaction: {} } } });
 	}
 
 	// Without settings an idle session of an earlier scenario is taken: opening one costs OpenCode seconds.

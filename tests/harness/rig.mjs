@@ -39,16 +39,18 @@ export class Orchestrator {
 	messages = [];
 	violations = [];
 	sessions = [];
-	#sdk; #asked = new Map(); // id of a request of ours -> method
+	#sdk; #forms; #asked = new Map(); // id of a request of ours -> method
 
 	// answer(params): the kind of option to choose; anything else: outcome cancelled; undefined: leave it open
-	static async connect(daemon, { answer = () => 'allow_once', acpd = false, caps = {} } = {}) {
+	// form(params): the response to an elicitation; without it none is announced
+	static async connect(daemon, { answer = () => 'allow_once', form, acpd = false, caps = {} } = {}) {
 		const o = new Orchestrator();
 
 		o.answer = answer;
-		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal) });
+		o.#forms = Boolean(form);
+		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal), onElicit: form });
 		o.#tap(o.#sdk.seen.socket);
-		await o.#sdk.initialize({ acpd, caps });
+		await o.#sdk.initialize({ acpd, caps: form ? { ...caps, elicitation: { form: {} } } : caps });
 		return o;
 	}
 
@@ -88,7 +90,9 @@ export class Orchestrator {
 
 	// Requests of the daemon that no client capability allows.
 	get uninvited() {
-		return this.messages.filter((m) => m.method && m.id !== undefined && m.method !== 'session/request_permission');
+		const invited = ['session/request_permission', ...this.#forms ? ['elicitation/create'] : []];
+
+		return this.messages.filter((m) => m.method && m.id !== undefined && !invited.includes(m.method));
 	}
 
 	request(method, params) {

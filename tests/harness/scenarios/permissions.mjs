@@ -76,6 +76,33 @@ async function acceptEdits(x, t) {
 	assert.notEqual(turn.asked[0].toolCall.kind, 'edit');
 }
 
+// A question of the model that wants words goes to a client that takes forms. OpenCode has no way to ask one over ACP: its
+// model must not be offered a tool for it, the turn would hang.
+async function asksInWords(x, t) {
+	const forms = [];
+	const form = (params) => {
+		forms.push(params);
+		return { action: 'accept', content: Object.fromEntries(
+			Object.keys(params.requestedSchema.properties).map((name) => [name, 'blue'])) };
+	};
+	const { mode, tool, args } = x.h.question ?? {};
+	const s = await x.session(t, { on: await x.connect({ form }), acpd: { mode } });
+
+	if (!tool) {
+		await s.turn('TEXT:no question');
+		const { tools } = s.requests.at(-1);
+		assert.ok(tools.includes('bash') && !tools.some((name) => /question|^ask/.test(name)), `${tools}`);
+		return;
+	}
+	const turn = await s.turn(`TOOL:${tool} ${JSON.stringify(args)}`, 'TEXT:done');
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assert.equal(forms.length, 1);
+	assert.equal(forms[0].mode, 'form');
+	assert.equal(forms[0].sessionId, s.id);
+	assert.match(JSON.stringify(forms[0]), /Which color\?.*red|red.*Which color\?/);
+	assert.match(s.results.at(-1), /blue/);
+}
+
 // --- cancel ----------------------------------------------------------------------------------
 
 async function cancelText(x, t) {
@@ -154,6 +181,7 @@ export default [
 	['reject: nothing is done, the session goes on', reject],
 	['approval never: nothing is asked', never],
 	['approval accept-edits: commands are asked, edits are not', acceptEdits],
+	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],
 	['cancel in the middle of a command: it is gone', cancelCommand],
 	['cancel while a question is open', cancelQuestion],
