@@ -261,7 +261,7 @@ export class NetworkWatch {
 	#seen = new Set(); #timer;
 
 	constructor(daemon) {
-		this.#timer = setInterval(() => this.#look(daemon), 100);
+		this.#timer = setInterval(() => this.#look(daemon), 250);
 	}
 
 	#look(daemon) {

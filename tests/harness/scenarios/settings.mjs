@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { startMcpServer } from '../mcp-server.mjs';
-import { assertCall, assertRefused, fresh, shown, valuesOf } from '../play.mjs';
+import { assertCall, assertRefused, assertUsage, fresh, ofResponse, shown, usageOf, valuesOf } from '../play.mjs';
 import { NODE } from '../programs.mjs';
 import { KEY } from '../rig.mjs';
 
@@ -55,7 +55,7 @@ async function switchModel(x, t) {
 }
 
 async function thoughtLevel(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
 	const option = s.option('thought_level');
 
 	assert.ok(valuesOf(option).includes('high'), `levels ${valuesOf(option)}`);
@@ -64,6 +64,7 @@ async function thoughtLevel(x, t) {
 		await s.turn('TEXT:hi');
 		assert.equal(s.requests.at(-1).effort, level);
 	}
+	await s.set(option.id, option.currentValue);
 }
 
 const change = `EDIT:${JSON.stringify({ file: 'a.txt', from: 'one', to: 'two' })}`;
@@ -79,7 +80,7 @@ async function assertPlans(x, s) {
 }
 
 async function modes(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
 	const option = s.option('mode');
 	s.file('a.txt', 'one\n');
 
@@ -146,10 +147,16 @@ async function everyApi(x, t) {
 			continue;
 		}
 		const s = await x.session(t, { provider: { api } });
-		const turn = await s.turn('THINK:pondering', 'TEXT:a tool first', 'RUN:echo from the tool', 'TEXT:, then text');
+		const [first, second] = [{ input: 5000, cached: 4000, output: 300, reasoning: 120 }, { input: 7000, cached: 0, output: 41, reasoning: 9 }];
+		const turn = await s.turn(`USAGE:${JSON.stringify(first)}`, 'THINK:pondering', 'TEXT:a tool first', 'RUN:echo from the tool',
+			`USAGE:${JSON.stringify(second)}`, 'TEXT:, then text');
 		assert.deepEqual([turn.stop, turn.thoughts, turn.text], ['end_turn', 'pondering', 'a tool first, then text'], api);
 		assert.match(s.results.at(-1), /from the tool/);
 		assert.ok(s.requests.every((r) => r.api === api && r.keyMatches));
+		const [got, want] = [ofResponse(turn.answer.usage), usageOf(first, second)];
+		if (api === 'anthropic') // has no count of its own for reasoning
+			got.thoughtTokens = want.thoughtTokens = 0;
+		assertUsage(got, want, api);
 	}
 }
 
@@ -218,7 +225,7 @@ export default [
 	['the system prompt is added to', systemPromptAppended],
 	['the system prompt is replaced', systemPromptReplaced],
 	['key, headers and environment go where they should and nowhere else', keyHeadersEnvironment],
-	['each API of a provider', everyApi],
+	['each API of a provider: tools, thoughts, usage', everyApi],
 	['additional directories', additionalDirectories],
 	['MCP server over stdio', mcpStdio],
 	['MCP server over HTTP', mcpHttp],
