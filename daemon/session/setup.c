@@ -34,6 +34,14 @@ static bool replace_given(char **slot, struct slice s)
 	return s.n && replace(slot, s);
 }
 
+static bool replace_budget(struct budget *slot, const struct budget *b)
+{
+	if (slot->has == b->has && !memcmp(slot->limit, b->limit, sizeof(b->limit)))
+		return false;
+	*slot = *b;
+	return true;
+}
+
 /* A provider that lists its models has no others. */
 static bool model_listed(const struct harness_provider *p, const char *model)
 {
@@ -85,8 +93,8 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
 	if (p->budgets) {
-		noted = true;
-		s->budgets = *p->budgets;
+		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
+		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
 	}
 	parse_gateway(s);
 	return (changed ? SETUP_CHANGED | SETUP_RESTART : 0) | (noted ? SETUP_CHANGED : 0);
