@@ -119,8 +119,10 @@ static void on_usage(void *ctx, const struct harness_usage *u)
 			buf_printf(&f->log, " %s=%llu", names[i], (unsigned long long)u->count[i]);
 	if (u->has_cost)
 		buf_printf(&f->log, " cost=%lld", (long long)u->cost);
-	if (u->model)
-		buf_printf(&f->log, " model=%s", u->model);
+	if (u->model) {
+		buf_puts(&f->log, " model=");
+		put_name(&f->log, u->model);
+	}
 	buf_putc(&f->log, '\n');
 }
 
@@ -153,7 +155,8 @@ struct harness_req fake_request(void)
 
 int fake_open(struct fake *f, const struct harness_ops *ops, const struct harness_req *req)
 {
-	static const struct harness_def def = { .id = "test", .command = "agent" };
+	static char id[] = "test", command[] = "agent";
+	const struct harness_def def = { .id = id, .command = command, .quirks = f->quirks };
 	const struct harness_host host = { &fake_ops, f };
 	struct harness_req fresh = fake_request();
 

@@ -23,9 +23,10 @@ struct fake {
 	const struct harness_ops *ops;
 	struct harness *h;
 	struct buf log;
-	int send_result;	    /* of every send; <0: the child does not read */
-	const char *answer_at_once; /* given from within ask */
-	struct err err;		    /* of the last call that failed */
+	int send_result;		 /* of every send; <0: the child does not read */
+	const char *answer_at_once;	 /* given from within ask */
+	const struct acp_quirks *quirks; /* of the definition */
+	struct err err;			 /* of the last call that failed */
 	unsigned readies, failures, ends, asks;
 };
 

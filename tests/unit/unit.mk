@@ -10,7 +10,7 @@ UNIT_TESTS := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
 UNIT_BINS := $(UNIT_TESTS:%=$(BUILD)/tests/unit/%)
 UNIT_LIB := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.o,\
 	$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
-FUZZ_LIB := $(BUILD)/tests/unit/fakehost.o
+FUZZ_LIB := $(BUILD)/tests/unit/fakehost.o $(BUILD)/tests/fuzz/adapter.o
 FUZZ ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BINS := $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
 # cli/ leans on main.o
