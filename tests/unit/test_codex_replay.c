@@ -2,97 +2,32 @@
  * Replays recorded conversations with the real Codex through the adapter. They were recorded between the two, so every line
  * that the adapter sends must be the recorded one, byte for byte; what comes out to the core is stated as a trace.
  */
-#include "unit.h"
+#include "replay.h"
 
-#include "base/file.h"
-#include "fakehost.h"
 #include "harnesses/codex/codex.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#define FIXTURES "tests/fixtures/codex/"
 #define PROVIDER                                                                                   \
 	"{\"api\":\"openai-responses\",\"baseUrl\":\"http://127.0.0.1:8080/v1\",\"key\":\"sk\",\"model\":\"m\""
 
-static struct fake f;
 static struct harness_provider provider;
 static struct harness_req req;
-static struct buf transcript, trace, sent;
-static char last[64]; /* word that the trace ends with, and how often */
-static unsigned times;
-static uint64_t asked; /* the newest question */
 
-static int setup(void **state _unused_)
+static int setup(void **state)
 {
 	struct err e;
 
 	req = fake_request();
 	assert_int_equal(harness_provider_parse(SLICE(PROVIDER "}"), &provider, &e), 0);
 	req.provider = &provider;
-	last[0] = '\0';
-	times = 0;
-	return 0;
+	return replay_setup(state);
 }
 
-static int teardown(void **state _unused_)
+static int teardown(void **state)
 {
-	fake_close(&f);
 	harness_provider_done(&provider);
-	buf_done(&transcript);
-	buf_done(&trace);
-	buf_done(&sent);
-	return 0;
-}
-
-/* --- the trace ------------------------------------------------------------------------------------------- */
-
-static void flush_word(void)
-{
-	if (times)
-		buf_printf(&trace, times > 1 ? "%s*%u " : "%s ", last, times);
-	times = 0;
-}
-
-static void put_word(const char *word)
-{
-	if (strcmp(word, last) != 0)
-		flush_word();
-	snprintf(last, sizeof(last), "%s", word);
-	times++;
-}
-
-static void put_log_line(struct slice line)
-{
-	char word[64] = "";
-	const char *p = line.p;
-
-	if (slice_starts(line, "send ")) {
-		buf_add(&sent, p + 5, line.n - 5);
-		buf_putc(&sent, '\n');
-		return;
-	}
-	if (slice_starts(line, "ask "))
-		asked = strtoull(p + 4, NULL, 10);
-	if (slice_starts(line, "event "))
-		p += 6;
-	else if (slice_starts(line, "end "))
-		p += slice_starts(line, "end failed ") ? 11 : 4;
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " \n"), p);
-	put_word(word);
-}
-
-static void take_log(void)
-{
-	struct slice log = buf_slice(&f.log);
-
-	while (log.n) {
-		const char *nl = memchr(log.p, '\n', log.n);
-		size_t n = (size_t)(nl - log.p);
-
-		put_log_line((struct slice){ log.p, n });
-		log = (struct slice){ nl + 1, log.n - n - 1 };
-	}
-	buf_reset(&f.log);
+	return replay_teardown(state);
 }
 
 /* --- what the adapter sent, and what makes it do so --------------------------------------------------------- */
@@ -156,8 +91,7 @@ static void client_side(struct slice m)
 {
 	struct jval method = jobj_get(m, "method"), result = jobj_get(m, "result");
 	struct slice params = jobj_get(m, "params").raw;
-	struct slice got;
-	const char *nl;
+	struct slice got, all;
 
 	take_log();
 	if (!buf_len(&sent)) {
@@ -173,9 +107,8 @@ static void client_side(struct slice m)
 			do_answer(result.raw);
 		take_log();
 	}
-	assert_true(buf_len(&sent) > 0);
-	nl = memchr(sent.data + sent.pos, '\n', buf_len(&sent));
-	got = (struct slice){ sent.data + sent.pos, (size_t)(nl - sent.data) - sent.pos };
+	all = buf_slice(&sent);
+	assert_true(next_line(&all, &got));
 	if (!jstr_is(method, "initialize") && !slice_eq(got, m)) {
 		print_error("want: %.*s\ngot:  %.*s\n", (int)m.n, m.p, (int)got.n, got.p);
 		fail();
@@ -185,27 +118,10 @@ static void client_side(struct slice m)
 
 static void replay(const char *name, const char *want)
 {
-	struct slice rest;
-	char path[100];
+	static const struct replay_side side = { .dir = "tests/fixtures/codex/",
+						 .client = client_side };
 
-	snprintf(path, sizeof(path), FIXTURES "%s.jsonl", name);
-	assert_int_equal(file_read(path, 1 << 20, &transcript), 0);
-	rest = buf_slice(&transcript);
-	while (rest.n) {
-		const char *nl = memchr(rest.p, '\n', rest.n);
-		size_t n = nl ? (size_t)(nl - rest.p) : rest.n;
-		struct slice line = { rest.p, n }, m = jobj_get(line, "m").raw;
-
-		if (jstr_is(jobj_get(line, "dir"), ">"))
-			client_side(m);
-		else
-			assert_int_equal(fake_line(&f, m), 0);
-		rest = (struct slice){ rest.p + n + (nl != NULL), rest.n - n - (nl != NULL) };
-	}
-	take_log();
-	flush_word();
-	assert_int_equal(buf_len(&sent), 0);
-	assert_buf(&trace, want);
+	replay_trace(&side, name, want);
 }
 
 static void test_text(void **state _unused_)
@@ -251,7 +167,7 @@ static void test_mcp(void **state _unused_)
 static void test_error(void **state _unused_)
 {
 	replay("error",
-	       "ready PROMPT notice*2 auth PROMPT notice rate_limit PROMPT notice provider PROMPT agent_thought_chunk usage max_tokens PROMPT agent_thought_chunk notice agent_thought_chunk refusal PROMPT agent_thought_chunk notice agent_thought_chunk provider PROMPT usage_update context_overflow ");
+	       "ready PROMPT notice*2 failed:auth PROMPT notice failed:rate_limit PROMPT notice failed:provider PROMPT agent_thought_chunk usage max_tokens PROMPT agent_thought_chunk notice agent_thought_chunk refusal PROMPT agent_thought_chunk notice agent_thought_chunk failed:provider PROMPT usage_update failed:context_overflow ");
 }
 
 static void test_options(void **state _unused_)

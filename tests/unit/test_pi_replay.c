@@ -3,98 +3,24 @@
  * whatever the adapter sends must be what it sent then, byte for byte. What it does not send by itself the client caused: the call of
  * the contract is made that leads to that line.
  */
-#include "unit.h"
+#include "replay.h"
 
-#include "base/file.h"
-#include "fakehost.h"
 #include "harnesses/pi/pi.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#define FIXTURES "tests/fixtures/pi/"
-
-static struct fake f;
-static struct buf transcript, trace, sent, full;
-static char last[64]; /* word that the trace ends with, and how often */
-static unsigned times;
 static struct harness_req req;
 static char key[] = "sk-recorded";
 static const struct harness_provider provider = { .key = key };
 
-static int setup(void **state _unused_)
+static int setup(void **state)
 {
 	req = fake_request();
 	req.session_id = "sess_recorded";
 	req.model = "scripted-1";
 	req.elicitation = true;
 	req.provider = &provider;
-	last[0] = '\0';
-	times = 0;
-	return 0;
-}
-
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	buf_done(&transcript);
-	buf_done(&trace);
-	buf_done(&sent);
-	buf_done(&full);
-	return 0;
-}
-
-static void flush_word(void)
-{
-	if (times)
-		buf_printf(&trace, times > 1 ? "%s*%u " : "%s ", last, times);
-	times = 0;
-}
-
-static void put_word(const char *word)
-{
-	if (strcmp(word, last) != 0)
-		flush_word();
-	snprintf(last, sizeof(last), "%s", word);
-	times++;
-}
-
-static void put_log_line(struct slice line)
-{
-	char word[64] = "";
-
-	buf_add_slice(&full, line);
-	buf_putc(&full, '\n');
-	if (slice_starts(line, "send ")) {
-		buf_add(&sent, line.p + 5, line.n - 5);
-		buf_putc(&sent, '\n');
-		return;
-	}
-	if (slice_starts(line, "timer "))
-		return;
-	if (slice_starts(line, "event "))
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p + 6, " "), line.p + 6);
-	else if (slice_starts(line, "end failed "))
-		snprintf(word, sizeof(word), "failed:%.*s", (int)strcspn(line.p + 11, " "),
-			 line.p + 11);
-	else if (slice_starts(line, "end "))
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p + 4, " \n"), line.p + 4);
-	else
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p, " "), line.p);
-	put_word(word);
-}
-
-static void take_log(void)
-{
-	struct slice log = buf_slice(&f.log);
-
-	while (log.n) {
-		const char *nl = memchr(log.p, '\n', log.n);
-		size_t n = (size_t)(nl - log.p);
-
-		put_log_line((struct slice){ log.p, n });
-		log = (struct slice){ nl + 1, log.n - n - 1 };
-	}
-	buf_reset(&f.log);
+	return replay_setup(state);
 }
 
 /* --- the client's side -------------------------------------------------------------------------------------- */
@@ -183,18 +109,14 @@ static void client_acts(struct slice m)
 static bool take_sent(struct slice m)
 {
 	_cleanup_(buf_done) struct buf rest = { 0 };
-	struct slice all = buf_slice(&sent);
+	struct slice all = buf_slice(&sent), line;
 	bool found = false;
 
-	while (all.n) {
-		const char *nl = memchr(all.p, '\n', all.n);
-		struct slice line = { all.p, (size_t)(nl - all.p) };
-
+	while (next_line(&all, &line)) {
 		if (!found && slice_eq(line, m))
 			found = true;
 		else
 			buf_add(&rest, line.p, line.n + 1);
-		all = (struct slice){ nl + 1, all.n - line.n - 1 };
 	}
 	buf_reset(&sent);
 	buf_add_slice(&sent, buf_slice(&rest));
@@ -211,47 +133,12 @@ static void client_side(struct slice m)
 		fail_msg("sent   %.*swanted %.*s", (int)buf_len(&sent), sent.data, (int)m.n, m.p);
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------ */
-
-static void replay_line(struct slice line)
-{
-	struct jval dir = jobj_get(line, "dir"), m = jobj_get(line, "m");
-
-	assert_int_equal(m.type, J_OBJECT);
-	if (jstr_is(dir, ">")) {
-		client_side(m.raw);
-		return;
-	}
-	assert_int_equal(fake_line(&f, m.raw), 0);
-	take_log();
-}
-
 static void replay(const char *name, const char *want)
 {
-	struct slice rest;
-	char path[100];
+	static const struct replay_side side = { .dir = "tests/fixtures/pi/",
+						 .client = client_side };
 
-	snprintf(path, sizeof(path), FIXTURES "%s.jsonl", name);
-	assert_int_equal(file_read(path, 1 << 20, &transcript), 0);
-	rest = buf_slice(&transcript);
-	while (rest.n) {
-		const char *nl = memchr(rest.p, '\n', rest.n);
-		size_t n = nl ? (size_t)(nl - rest.p) : rest.n;
-
-		replay_line((struct slice){ rest.p, n });
-		rest.p += n + (nl != NULL);
-		rest.n -= n + (nl != NULL);
-	}
-	flush_word();
-	assert_int_equal(buf_len(&sent), 0);
-	assert_buf(&trace, want);
-}
-
-/* The text stands somewhere in what the adapter said. */
-static void assert_said(const char *text)
-{
-	if (!memmem(full.data, full.len, text, strlen(text)))
-		fail_msg("not said: %s", text);
+	replay_trace(&side, name, want);
 }
 
 #define OPEN "ready available_commands_update "
@@ -351,7 +238,7 @@ static void test_anthropic(void **state _unused_)
 	assert_said("usage call input=1200 output=40 cache_read=200 cache_write=50 total=1240");
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, replay_teardown)
 
 int main(void)
 {

@@ -1,28 +1,21 @@
 /* The quirk table: what a row renders, and recorded conversations with the real agents that it was measured on. */
-#include "unit.h"
+#include "replay.h"
 
-#include "base/file.h"
-#include "fakehost.h"
-#include "harnesses/acp/internal.h"
+#include "harnesses/acp/acp.h"
+#include "harnesses/acp/quirks.h"
 #include "harnesses/plan.h"
 #include "json/jstr.h"
 
-#define FIXTURES "tests/fixtures/agents/"
-
-static struct fake f;
 static struct harness_plan plan;
 static struct harness_provider provider;
-static struct buf transcript, seen;
-static const struct acp_quirks *row;
+static struct buf seen;
 
-static int teardown(void **state _unused_)
+static int teardown(void **state)
 {
-	fake_close(&f);
 	harness_plan_done(&plan);
 	harness_provider_done(&provider);
-	buf_done(&transcript);
 	buf_done(&seen);
-	return 0;
+	return replay_teardown(state);
 }
 
 /* --- what a row renders ------------------------------------------------------------------------------------- */
@@ -121,18 +114,10 @@ static void test_servers_that_the_agent_refuses(void **state _unused_)
 			    "\"args\":[\"a\"],\"env\":{\"N\":\"V\"},\"tools\":[\"*\"]}}}");
 }
 
-static struct harness *open_row(const struct harness_def *def _unused_,
-				const struct harness_req *req, const struct harness_host *host)
-{
-	return acp_open_with(row, req, host);
-}
-
-static const struct harness_ops ops = { .name = "row", .open = open_row, HARNESS_ACP_PROTOCOL };
-
 static const char *start(const char *name, const struct harness_req *req)
 {
-	row = acp_quirks_find(name);
-	assert_int_equal(fake_open(&f, &ops, req), 0);
+	f.quirks = acp_quirks_find(name);
+	assert_int_equal(fake_open(&f, &harness_acp, req), 0);
 	buf_reset(&f.log);
 	assert_int_equal(fake_line(&f, SLICE("{\"id\":1,\"result\":{\"protocolVersion\":1}}")), 0);
 	buf_putc(&f.log, '\0');
@@ -195,7 +180,6 @@ static void keep_line(struct slice line)
 		buf_printf(&seen, "reply %.*s\n", 103, line.p + 8);
 		return;
 	}
-
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		if (slice_starts(line, wanted[i])) {
 			buf_printf(&seen, "%.*s\n", (int)MIN(line.n, 120u), line.p);
@@ -203,29 +187,12 @@ static void keep_line(struct slice line)
 		}
 }
 
-static void keep_log(void)
-{
-	struct slice log = buf_slice(&f.log);
-
-	while (log.n) {
-		const char *nl = memchr(log.p, '\n', log.n);
-		size_t n = (size_t)(nl - log.p);
-
-		keep_line((struct slice){ log.p, n });
-		log = (struct slice){ nl + 1, log.n - n - 1 };
-	}
-	buf_reset(&f.log);
-}
-
 /* The adapter counts its requests as the recording client did: the ids fit. */
-static void replay_line(struct slice line)
+static void client_side(struct slice m)
 {
-	struct slice m = jobj_get(line, "m").raw;
 	struct jval method = jobj_get(m, "method"), result = jobj_get(m, "result");
 
-	if (jstr_is(jobj_get(line, "dir"), "<"))
-		assert_int_equal(fake_line(&f, m), 0);
-	else if (jstr_is(method, "session/prompt"))
+	if (jstr_is(method, "session/prompt"))
 		assert_int_equal(f.ops->prompt(f.h,
 					       jobj_get(jobj_get(m, "params").raw, "prompt").raw,
 					       SLICE_NONE, &f.err),
@@ -238,28 +205,22 @@ static void replay_line(struct slice line)
 	else if (jstr_is(method, "session/set_mode"))
 		assert_int_equal(f.ops->set_mode(f.h, 2, "autoEdit", &f.err), 0);
 	else if (result.type == J_OBJECT)
-		f.ops->answer(f.h, f.asks, result.raw);
+		f.ops->answer(f.h, asked, result.raw);
+	take_log();
 }
 
 static void replay(const char *quirks, const char *name, const char *want)
 {
-	struct slice rest;
-	char path[100];
+	static const struct replay_side side = { .dir = "tests/fixtures/agents/",
+						 .client = client_side };
+	struct slice rest, line;
 
-	row = acp_quirks_find(quirks);
-	assert_int_equal(fake_open(&f, &ops, NULL), 0);
-	snprintf(path, sizeof(path), FIXTURES "%s.jsonl", name);
-	assert_int_equal(file_read(path, 1 << 20, &transcript), 0);
-	rest = buf_slice(&transcript);
-	while (rest.n) {
-		const char *nl = memchr(rest.p, '\n', rest.n);
-		size_t n = nl ? (size_t)(nl - rest.p) : rest.n;
-
-		replay_line((struct slice){ rest.p, n });
-		keep_log();
-		rest.p += n + (nl != NULL);
-		rest.n -= n + (nl != NULL);
-	}
+	f.quirks = acp_quirks_find(quirks);
+	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
+	replay_file(&side, name);
+	rest = buf_slice(&said);
+	while (next_line(&rest, &line))
+		keep_line(line);
 	assert_buf(&seen, want);
 }
 
@@ -309,7 +270,7 @@ static void test_gemini_models(void **state _unused_)
 	       "end end_turn\n");
 }
 
-#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, replay_setup, teardown)
 
 int main(void)
 {

@@ -2,54 +2,19 @@
  * Replays recorded conversations with the real OpenCode through the adapter: what the client did there is done here by
  * the calls of the contract, what the program wrote is fed back line by line, and every update comes out as it stood.
  */
-#include "unit.h"
+#include "replay.h"
 
-#include "base/file.h"
-#include "fakehost.h"
 #include "harnesses/opencode/opencode.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#define FIXTURES "tests/fixtures/opencode/"
-
-static struct fake f;
-static struct buf transcript, trace;
 static uint32_t our_id[64]; /* of the request that has this id in the recording */
-static char last[64];	    /* word that the trace ends with, and how often */
-static unsigned times;
 
-static int setup(void **state _unused_)
+static int setup(void **state)
 {
 	memset(our_id, 0, sizeof(our_id));
-	last[0] = '\0';
-	times = 0;
-	return 0;
-}
-
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	buf_done(&transcript);
-	buf_done(&trace);
-	return 0;
-}
-
-/* --- the trace: one word for each thing the adapter did, repeats counted ------------------------------------ */
-
-static void flush_word(void)
-{
-	if (times)
-		buf_printf(&trace, times > 1 ? "%s*%u " : "%s ", last, times);
-	times = 0;
-}
-
-static void put_word(const char *word)
-{
-	if (strcmp(word, last) != 0)
-		flush_word();
-	snprintf(last, sizeof(last), "%s", word);
-	times++;
+	return replay_setup(state);
 }
 
 static void put_sent(struct slice message)
@@ -62,40 +27,6 @@ static void put_sent(struct slice message)
 		put_word("answer");
 	else if (jstr_decode(jobj_get(message, "method"), 60, &method) == 0)
 		put_word(method);
-}
-
-static void put_log_line(struct slice line)
-{
-	char word[64] = "";
-
-	if (slice_starts(line, "send ")) {
-		put_sent((struct slice){ line.p + 5, line.n - 5 });
-		return;
-	}
-	if (slice_starts(line, "event "))
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p + 6, " "), line.p + 6);
-	else if (slice_starts(line, "end failed "))
-		snprintf(word, sizeof(word), "failed:%.*s", (int)strcspn(line.p + 11, " "),
-			 line.p + 11);
-	else if (slice_starts(line, "end "))
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p + 4, " \n"), line.p + 4);
-	else
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(line.p, " "), line.p);
-	put_word(word);
-}
-
-static void take_log(void)
-{
-	struct slice log = buf_slice(&f.log);
-
-	while (log.n) {
-		const char *nl = memchr(log.p, '\n', log.n);
-		size_t n = (size_t)(nl - log.p);
-
-		put_log_line((struct slice){ log.p, n });
-		log = (struct slice){ nl + 1, log.n - n - 1 };
-	}
-	buf_reset(&f.log);
 }
 
 /* --- the client's side -------------------------------------------------------------------------------------- */
@@ -249,36 +180,12 @@ static void program_side(struct slice m)
 	feed_response(m, id);
 }
 
-static void replay_line(struct slice line)
-{
-	struct jval dir = jobj_get(line, "dir"), m = jobj_get(line, "m");
-
-	assert_int_equal(m.type, J_OBJECT);
-	if (jstr_is(dir, ">"))
-		client_side(m.raw);
-	else if (jstr_is(dir, "<"))
-		program_side(m.raw);
-}
-
 static void replay(const char *name, const char *want)
 {
-	struct slice rest;
-	char path[100];
+	static const struct replay_side side = { "tests/fixtures/opencode/", client_side,
+						 program_side, put_sent };
 
-	snprintf(path, sizeof(path), FIXTURES "%s.jsonl", name);
-	assert_int_equal(file_read(path, 1 << 20, &transcript), 0);
-	rest = buf_slice(&transcript);
-	while (rest.n) {
-		const char *nl = memchr(rest.p, '\n', rest.n);
-		size_t n = nl ? (size_t)(nl - rest.p) : rest.n;
-
-		replay_line((struct slice){ rest.p, n });
-		rest.p += n + (nl != NULL);
-		rest.n -= n + (nl != NULL);
-	}
-	take_log();
-	flush_word();
-	assert_buf(&trace, want);
+	replay_trace(&side, name, want);
 }
 
 #define OPEN "initialize session/new ready session/prompt available_commands_update "
@@ -355,7 +262,7 @@ static void test_report(void **state _unused_)
 	       "compaction_update usage compaction_summary_chunk*28 agent_message_chunk*38 usage_update end_turn ");
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, replay_teardown)
 
 int main(void)
 {
