@@ -3,12 +3,9 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "adapter_session.h"
 
-#include "fakehost.h"
 #include "harnesses/pi/internal.h"
-
-static struct fake f;
 
 static char command[] = "node", first_arg[] = "/opt/pi/cli.js", api[] = "anthropic", key[] = "sk-1",
 	    model[] = "m-1", url[] = "http://gw/v1";
@@ -45,22 +42,6 @@ static inline struct harness_req request(void)
 #define M1 "{\"id\":\"m-1\",\"name\":\"One\",\"provider\":\"acpd\"}"
 #define OTHER "{\"id\":\"gpt\",\"name\":\"GPT\",\"provider\":\"openai\"}"
 #define LEVELS(id) ANSWER(id, "get_available_thinking_levels", "{\"levels\":[\"off\",\"high\"]}")
-
-static inline void feed(const char *line)
-{
-	assert_int_equal(fake_line(&f, slice_of(line)), 0);
-}
-
-static inline void assert_log(const char *want)
-{
-	assert_buf(&f.log, want);
-	buf_reset(&f.log);
-}
-
-static inline bool logged(const char *text)
-{
-	return f.log.len && memmem(f.log.data, f.log.len, text, strlen(text));
-}
 
 static inline void open_session(const struct harness_req *req, const char *state,
 				const char *prompted)

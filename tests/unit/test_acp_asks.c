@@ -1,10 +1,7 @@
 /* Requests of an ACP agent: permissions and elicitations become asks that are answered once, all else is refused. */
-#include "unit.h"
+#include "adapter_session.h"
 
-#include "fakehost.h"
 #include "harnesses/acp/acp.h"
-
-static struct fake f;
 
 static int setup(void **state _unused_)
 {
@@ -19,19 +16,6 @@ static int setup_without_elicitation(void **state _unused_)
 	return fake_ready(&f, &harness_acp, NULL) ? 0 : -1;
 }
 
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	return 0;
-}
-
-static void check_log(const char *want, const char *file, int line)
-{
-	check_text(buf_slice(&f.log), want, file, line);
-	buf_reset(&f.log);
-}
-#define expect(want) check_log(want, __FILE__, __LINE__)
-#define line(text) assert_int_equal(fake_line(&f, slice_of(text)), 0)
 #define answer(id, text) harness_acp_answer(f.h, id, SLICE(text))
 
 #define OPTION(id) "{\"optionId\":\"" id "\",\"name\":\"N\",\"kind\":\"allow_once\"}"
@@ -44,43 +28,43 @@ static void check_log(const char *want, const char *file, int line)
 
 static void test_permission(void **state _unused_)
 {
-	line(PERMISSION("0", PARAMS));
-	expect("ask 1 permission " PARAMS "\n");
+	feed(PERMISSION("0", PARAMS));
+	assert_log("ask 1 permission " PARAMS "\n");
 	answer(1, SELECTED);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":" SELECTED "}\n");
+	assert_log("send {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":" SELECTED "}\n");
 	answer(1, SELECTED);
 	answer(2, SELECTED);
 	answer(0, SELECTED);
-	expect("");
+	assert_log("");
 }
 
 /* Several at once, under every kind of id, answered in any order. */
 static void test_ids_are_echoed(void **state _unused_)
 {
-	line(PERMISSION("\"caf\\u00e9\"", PARAMS));
-	line(PERMISSION("1e400", PARAMS));
-	line(PERMISSION("null", PARAMS));
-	line(PERMISSION("-0", PARAMS));
+	feed(PERMISSION("\"caf\\u00e9\"", PARAMS));
+	feed(PERMISSION("1e400", PARAMS));
+	feed(PERMISSION("null", PARAMS));
+	feed(PERMISSION("-0", PARAMS));
 	buf_reset(&f.log);
 	answer(3, "{}");
 	answer(1, "{}");
 	answer(4, "{}");
 	answer(2, "{}");
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}\n"
-	       "send {\"jsonrpc\":\"2.0\",\"id\":\"caf\\u00e9\",\"result\":{}}\n"
-	       "send {\"jsonrpc\":\"2.0\",\"id\":-0,\"result\":{}}\n"
-	       "send {\"jsonrpc\":\"2.0\",\"id\":1e400,\"result\":{}}\n");
+	assert_log("send {\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}\n"
+		   "send {\"jsonrpc\":\"2.0\",\"id\":\"caf\\u00e9\",\"result\":{}}\n"
+		   "send {\"jsonrpc\":\"2.0\",\"id\":-0,\"result\":{}}\n"
+		   "send {\"jsonrpc\":\"2.0\",\"id\":1e400,\"result\":{}}\n");
 }
 
 static void test_answered_from_within_the_ask(void **state _unused_)
 {
 	f.answer_at_once = SELECTED;
-	line(PERMISSION("5", PARAMS));
-	expect("ask 1 permission " PARAMS "\n"
-	       "send {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":" SELECTED "}\n");
+	feed(PERMISSION("5", PARAMS));
+	assert_log("ask 1 permission " PARAMS "\n"
+		   "send {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":" SELECTED "}\n");
 	f.answer_at_once = NULL;
 	answer(1, SELECTED);
-	expect("");
+	assert_log("");
 }
 
 static void test_malformed_permissions(void **state _unused_)
@@ -109,11 +93,12 @@ static void test_malformed_permissions(void **state _unused_)
 		char text[400];
 
 		snprintf(text, sizeof(text), PERMISSION("9", "%s"), rows[i]);
-		line(text);
+		feed(text);
 		if (f.asks)
 			fail_row(i, rows[i]);
-		expect("send {\"jsonrpc\":\"2.0\",\"id\":9,\"error\":{\"code\":-32602,"
-		       "\"message\":\"malformed permission request\",\"data\":{\"reason\":\"PARAMS_INVALID\"}}}\n");
+		assert_log(
+			"send {\"jsonrpc\":\"2.0\",\"id\":9,\"error\":{\"code\":-32602,"
+			"\"message\":\"malformed permission request\",\"data\":{\"reason\":\"PARAMS_INVALID\"}}}\n");
 	}
 }
 
@@ -133,20 +118,21 @@ static void test_other_requests_are_refused(void **state _unused_)
 
 		snprintf(text, sizeof(text), "{\"id\":\"r\",\"method\":\"%s\",\"params\":{}}",
 			 methods[i]);
-		line(text);
-		expect("send {\"jsonrpc\":\"2.0\",\"id\":\"r\",\"error\":{\"code\":-32601,"
-		       "\"message\":\"Method not found\",\"data\":{\"reason\":\"METHOD_NOT_FOUND\"}}}\n");
+		feed(text);
+		assert_log(
+			"send {\"jsonrpc\":\"2.0\",\"id\":\"r\",\"error\":{\"code\":-32601,"
+			"\"message\":\"Method not found\",\"data\":{\"reason\":\"METHOD_NOT_FOUND\"}}}\n");
 	}
 }
 
 /* Parameters by position are JSON-RPC all the same: the request is refused, the agent lives. */
 static void test_positional_parameters(void **state _unused_)
 {
-	line("{\"id\":6,\"method\":\"_vendor/x\",\"params\":[1]}");
+	feed("{\"id\":6,\"method\":\"_vendor/x\",\"params\":[1]}");
 	assert_non_null(strstr(f.log.data, "\"id\":6,\"error\""));
 	buf_reset(&f.log);
-	line("{\"method\":\"_vendor/x\",\"params\":[1]}");
-	expect("");
+	feed("{\"method\":\"_vendor/x\",\"params\":[1]}");
+	assert_log("");
 }
 
 #define ELICITATION                                                                                \
@@ -154,54 +140,56 @@ static void test_positional_parameters(void **state _unused_)
 
 static void test_elicitation(void **state _unused_)
 {
-	line("{\"id\":1,\"method\":\"elicitation/create\",\"params\":" ELICITATION "}");
-	expect("ask 1 elicitation " ELICITATION "\n");
+	feed("{\"id\":1,\"method\":\"elicitation/create\",\"params\":" ELICITATION "}");
+	assert_log("ask 1 elicitation " ELICITATION "\n");
 	answer(1, "{\"action\":\"accept\",\"content\":{}}");
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"action\":\"accept\",\"content\":{}}}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"action\":\"accept\",\"content\":{}}}\n");
 }
 
 static void test_elicitation_not_offered(void **state _unused_)
 {
-	line("{\"id\":1,\"method\":\"elicitation/create\",\"params\":" ELICITATION "}");
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,"
-	       "\"message\":\"Method not found\",\"data\":{\"reason\":\"METHOD_NOT_FOUND\"}}}\n");
+	feed("{\"id\":1,\"method\":\"elicitation/create\",\"params\":" ELICITATION "}");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,"
+		"\"message\":\"Method not found\",\"data\":{\"reason\":\"METHOD_NOT_FOUND\"}}}\n");
 }
 
 #define WITHDRAW(id) "{\"method\":\"$/cancel_request\",\"params\":{\"requestId\":" id "}}"
 
 static void test_withdrawn(void **state _unused_)
 {
-	line(PERMISSION("7", PARAMS));
-	line(PERMISSION("\"7\"", PARAMS));
+	feed(PERMISSION("7", PARAMS));
+	feed(PERMISSION("\"7\"", PARAMS));
 	buf_reset(&f.log);
-	line(WITHDRAW("8"));
-	line(WITHDRAW("null"));
-	line("{\"method\":\"$/cancel_request\",\"params\":{}}");
-	line("{\"method\":\"$/cancel_request\"}");
-	expect("");
-	line(WITHDRAW("\"7\""));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":\"7\",\"error\":{\"code\":-32800,"
-	       "\"message\":\"Request cancelled\",\"data\":{\"reason\":\"CANCELLED\"}}}\n"
-	       "unask 2\n");
-	line(WITHDRAW("\"7\""));
+	feed(WITHDRAW("8"));
+	feed(WITHDRAW("null"));
+	feed("{\"method\":\"$/cancel_request\",\"params\":{}}");
+	feed("{\"method\":\"$/cancel_request\"}");
+	assert_log("");
+	feed(WITHDRAW("\"7\""));
+	assert_log("send {\"jsonrpc\":\"2.0\",\"id\":\"7\",\"error\":{\"code\":-32800,"
+		   "\"message\":\"Request cancelled\",\"data\":{\"reason\":\"CANCELLED\"}}}\n"
+		   "unask 2\n");
+	feed(WITHDRAW("\"7\""));
 	answer(2, SELECTED);
-	expect("");
+	assert_log("");
 	answer(1, SELECTED);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":" SELECTED "}\n");
+	assert_log("send {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":" SELECTED "}\n");
 }
 
 static void test_child_does_not_read(void **state _unused_)
 {
-	line(PERMISSION("7", PARAMS));
+	feed(PERMISSION("7", PARAMS));
 	f.send_result = -EPIPE;
 	answer(1, SELECTED);
-	line(PERMISSION("8", "{}"));
+	feed(PERMISSION("8", "{}"));
 	f.send_result = 0;
 	answer(1, SELECTED);
-	expect("ask 1 permission " PARAMS "\n");
+	assert_log("ask 1 permission " PARAMS "\n");
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, session_teardown)
 
 int main(void)
 {
@@ -214,7 +202,7 @@ int main(void)
 		T(test_positional_parameters),
 		T(test_elicitation),
 		cmocka_unit_test_setup_teardown(test_elicitation_not_offered,
-						setup_without_elicitation, teardown),
+						setup_without_elicitation, session_teardown),
 		T(test_withdrawn),
 		T(test_child_does_not_read),
 	};

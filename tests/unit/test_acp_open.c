@@ -1,25 +1,7 @@
 /* The generic ACP adapter until it is ready: handshake, authentication, new, resume, load, and all that can go wrong. */
-#include "unit.h"
+#include "adapter_session.h"
 
-#include "fakehost.h"
 #include "harnesses/acp/acp.h"
-
-static struct fake f;
-
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	return 0;
-}
-
-/* The log so far is exactly this; it is empty after. */
-static void check_log(const char *want, const char *file, int line)
-{
-	check_text(buf_slice(&f.log), want, file, line);
-	buf_reset(&f.log);
-}
-#define expect(want) check_log(want, __FILE__, __LINE__)
-#define line(text) assert_int_equal(fake_line(&f, slice_of(text)), 0)
 
 #define INITIALIZE(extra)                                                                                 \
 	"send {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1," \
@@ -33,18 +15,19 @@ static void start(const struct harness_req *req, const char *initialize_result)
 {
 	assert_int_equal(fake_open(&f, &harness_acp, req), 0);
 	buf_reset(&f.log);
-	line(initialize_result);
+	feed(initialize_result);
 }
 
 static void test_new_session(void **state _unused_)
 {
 	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
-	expect(INITIALIZE(""));
-	line(INIT_RESULT(""));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
-	       "\"mcpServers\":[]}}\n");
-	line("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\\u00e9\"}}");
-	expect("ready s\xc3\xa9 restored=0 caps=\n");
+	assert_log(INITIALIZE(""));
+	feed(INIT_RESULT(""));
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
+		"\"mcpServers\":[]}}\n");
+	feed("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\\u00e9\"}}");
+	assert_log("ready s\xc3\xa9 restored=0 caps=\n");
 }
 
 static void test_everything_announced(void **state _unused_)
@@ -56,17 +39,19 @@ static void test_everything_announced(void **state _unused_)
 	req.mcp_servers = SLICE("[{\"name\":\"x\",\"command\":\"/x\",\"args\":[],\"env\":[]}]");
 	req.additional_dirs = SLICE("[\"/more\"]");
 	assert_int_equal(fake_open(&f, &harness_acp, &req), 0);
-	expect(INITIALIZE(
+	assert_log(INITIALIZE(
 		",\"session\":{\"configOptions\":{\"boolean\":{}}},\"elicitation\":{\"form\":{}}"));
-	line(INIT_RESULT(
+	feed(INIT_RESULT(
 		",\"agentCapabilities\":{\"loadSession\":true,\"promptCapabilities\":{\"image\":true,"
 		"\"embeddedContext\":true},\"mcpCapabilities\":{\"sse\":true},"
 		"\"sessionCapabilities\":{\"additionalDirectories\":{}}},\"authMethods\":[]"));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/a \\\"b\\\"\","
-	       "\"mcpServers\":[{\"name\":\"x\",\"command\":\"/x\",\"args\":[],\"env\":[]}],"
-	       "\"additionalDirectories\":[\"/more\"]}}\n");
-	line("{\"id\":2,\"result\":{\"sessionId\":\"n\",\"modes\":{\"currentModeId\":\"a\"},\"configOptions\":[{}]}}");
-	expect("ready n restored=0 caps=image,context,sse,dirs,restore, modes={\"currentModeId\":\"a\"} options=[{}]\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/a \\\"b\\\"\","
+		"\"mcpServers\":[{\"name\":\"x\",\"command\":\"/x\",\"args\":[],\"env\":[]}],"
+		"\"additionalDirectories\":[\"/more\"]}}\n");
+	feed("{\"id\":2,\"result\":{\"sessionId\":\"n\",\"modes\":{\"currentModeId\":\"a\"},\"configOptions\":[{}]}}");
+	assert_log(
+		"ready n restored=0 caps=image,context,sse,dirs,restore, modes={\"currentModeId\":\"a\"} options=[{}]\n");
 }
 
 /* Directories that the agent cannot take are not sent. */
@@ -76,16 +61,17 @@ static void test_no_directories(void **state _unused_)
 
 	req.additional_dirs = SLICE("[\"/more\"]");
 	start(&req, INIT_RESULT(""));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
-	       "\"mcpServers\":[]}}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
+		"\"mcpServers\":[]}}\n");
 }
 
 static void test_wrong_types_in_the_result_are_left_out(void **state _unused_)
 {
 	start(NULL, INIT_RESULT(",\"agentCapabilities\":[]"));
 	buf_reset(&f.log);
-	line("{\"id\":2,\"result\":{\"sessionId\":\"n\",\"modes\":null,\"configOptions\":{}}}");
-	expect("ready n restored=0 caps=\n");
+	feed("{\"id\":2,\"result\":{\"sessionId\":\"n\",\"modes\":null,\"configOptions\":{}}}");
+	assert_log("ready n restored=0 caps=\n");
 }
 
 /* --- what goes wrong ----------------------------------------------------------------------------------- */
@@ -102,7 +88,8 @@ static void test_wrong_version(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		start(NULL, results[i]);
-		expect("failed -32603 HARNESS_PROTOCOL the harness does not speak ACP version 1\n");
+		assert_log(
+			"failed -32603 HARNESS_PROTOCOL the harness does not speak ACP version 1\n");
 		fake_close(&f);
 	}
 }
@@ -110,11 +97,11 @@ static void test_wrong_version(void **state _unused_)
 static void test_initialize_refused(void **state _unused_)
 {
 	start(NULL, "{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no\\nway\"}}");
-	expect("failed -32603 HARNESS_OPEN_FAILED the harness refused initialize: no way\n");
+	assert_log("failed -32603 HARNESS_OPEN_FAILED the harness refused initialize: no way\n");
 	/* late lines change nothing */
-	line("{\"id\":1,\"result\":{\"protocolVersion\":1}}");
-	line("{\"id\":2,\"result\":{\"sessionId\":\"n\"}}");
-	expect("");
+	feed("{\"id\":1,\"result\":{\"protocolVersion\":1}}");
+	feed("{\"id\":2,\"result\":{\"sessionId\":\"n\"}}");
+	assert_log("");
 }
 
 static void test_session_refused(void **state _unused_)
@@ -140,8 +127,8 @@ static void test_session_refused(void **state _unused_)
 		start(NULL, INIT_RESULT(""));
 		buf_reset(&f.log);
 		snprintf(text, sizeof(text), "{\"id\":2,\"error\":%s}", rows[i].error);
-		line(text);
-		expect(rows[i].log);
+		feed(text);
+		assert_log(rows[i].log);
 		assert_int_equal(f.readies, 0);
 		fake_close(&f);
 	}
@@ -162,8 +149,9 @@ static void test_session_without_id(void **state _unused_)
 		start(NULL, INIT_RESULT(""));
 		buf_reset(&f.log);
 		snprintf(text, sizeof(text), "{\"id\":2,\"result\":%s}", results[i]);
-		line(text);
-		expect("failed -32603 HARNESS_PROTOCOL the harness opened a session without a sessionId\n");
+		feed(text);
+		assert_log(
+			"failed -32603 HARNESS_PROTOCOL the harness opened a session without a sessionId\n");
 		fake_close(&f);
 	}
 }
@@ -180,14 +168,14 @@ static void test_child_does_not_read(void **state _unused_)
 
 	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
 	f.send_result = -EPIPE;
-	line(INIT_RESULT(""));
+	feed(INIT_RESULT(""));
 	assert_int_equal(f.failures, 1);
 	fake_close(&f);
 
 	req.auth_method = "key";
 	assert_int_equal(fake_open(&f, &harness_acp, &req), 0);
 	f.send_result = -EPIPE;
-	line(INIT_RESULT(""));
+	feed(INIT_RESULT(""));
 	assert_int_equal(f.failures, 1);
 }
 
@@ -199,12 +187,14 @@ static void test_authenticate(void **state _unused_)
 
 	req.auth_method = "api-key";
 	start(&req, INIT_RESULT(",\"authMethods\":[{\"id\":\"api-key\",\"name\":\"Key\"}]"));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"authenticate\",\"params\":{\"methodId\":\"api-key\"}}\n");
-	line("{\"id\":2,\"result\":{}}");
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
-	       "\"mcpServers\":[]}}\n");
-	line("{\"id\":3,\"result\":{\"sessionId\":\"n\"}}");
-	expect("ready n restored=0 caps=\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"authenticate\",\"params\":{\"methodId\":\"api-key\"}}\n");
+	feed("{\"id\":2,\"result\":{}}");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
+		"\"mcpServers\":[]}}\n");
+	feed("{\"id\":3,\"result\":{\"sessionId\":\"n\"}}");
+	assert_log("ready n restored=0 caps=\n");
 }
 
 static void test_authentication_fails(void **state _unused_)
@@ -214,8 +204,8 @@ static void test_authentication_fails(void **state _unused_)
 	req.auth_method = "api-key";
 	start(&req, INIT_RESULT(""));
 	buf_reset(&f.log);
-	line("{\"id\":2,\"error\":{\"code\":-32000,\"message\":\"bad key\"}}");
-	expect("failed -32000 AUTH_REQUIRED authentication failed: bad key\n");
+	feed("{\"id\":2,\"error\":{\"code\":-32000,\"message\":\"bad key\"}}");
+	assert_log("failed -32000 AUTH_REQUIRED authentication failed: bad key\n");
 }
 
 /* --- taking a session up again ----------------------------------------------------------------------------- */
@@ -244,10 +234,11 @@ static void test_resume(void **state _unused_)
 	struct harness_req req = restore();
 
 	start(&req, INIT_RESULT(CAN_RESUME));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/resume\",\"params\":{\"sessionId\":\"old\","
-	       "\"cwd\":\"/ws\",\"mcpServers\":[]}}\n");
-	line("{\"id\":2,\"result\":{\"modes\":{}}}");
-	expect("ready old restored=1 caps=restore, modes={}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/resume\",\"params\":{\"sessionId\":\"old\","
+		"\"cwd\":\"/ws\",\"mcpServers\":[]}}\n");
+	feed("{\"id\":2,\"result\":{\"modes\":{}}}");
+	assert_log("ready old restored=1 caps=restore, modes={}\n");
 }
 
 /* The replay is swallowed: the history is ours. What describes the present is kept. */
@@ -256,16 +247,17 @@ static void test_load(void **state _unused_)
 	struct harness_req req = restore();
 
 	start(&req, INIT_RESULT(CAN_LOAD));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/load\",\"params\":{\"sessionId\":\"old\","
-	       "\"cwd\":\"/ws\",\"mcpServers\":[]}}\n");
-	line(UPDATE("old", CHUNK));
-	line(UPDATE("old", COMMANDS));
-	line(UPDATE("old", CHUNK));
-	line("{\"id\":2,\"result\":null}");
-	line(UPDATE("old", CHUNK));
-	expect("event available_commands_update " COMMANDS "\n"
-	       "ready old restored=1 caps=restore,\n"
-	       "event agent_message_chunk " CHUNK "\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/load\",\"params\":{\"sessionId\":\"old\","
+		"\"cwd\":\"/ws\",\"mcpServers\":[]}}\n");
+	feed(UPDATE("old", CHUNK));
+	feed(UPDATE("old", COMMANDS));
+	feed(UPDATE("old", CHUNK));
+	feed("{\"id\":2,\"result\":null}");
+	feed(UPDATE("old", CHUNK));
+	assert_log("event available_commands_update " COMMANDS "\n"
+		   "ready old restored=1 caps=restore,\n"
+		   "event agent_message_chunk " CHUNK "\n");
 }
 
 static void test_falls_back_to_new(void **state _unused_)
@@ -279,20 +271,21 @@ static void test_falls_back_to_new(void **state _unused_)
 		snprintf(text, sizeof(text), INIT_RESULT("%s"), caps[i]);
 		start(&req, text);
 		buf_reset(&f.log);
-		line(UPDATE("old", CHUNK));
+		feed(UPDATE("old", CHUNK));
 		buf_reset(&f.log);
-		line("{\"id\":2,\"error\":{\"code\":-32002,\"message\":\"unknown\"}}");
-		expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
-		       "\"mcpServers\":[]}}\n");
+		feed("{\"id\":2,\"error\":{\"code\":-32002,\"message\":\"unknown\"}}");
+		assert_log(
+			"send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
+			"\"mcpServers\":[]}}\n");
 		/* updates of the new session may come before its answer */
-		line(UPDATE("new", COMMANDS));
-		line("{\"id\":3,\"result\":{\"sessionId\":\"new\"}}");
-		expect("event available_commands_update " COMMANDS
-		       "\nready new restored=0 caps=restore,\n");
-		line(UPDATE("old", CHUNK));
-		expect("");
-		line(UPDATE("new", CHUNK));
-		expect("event agent_message_chunk " CHUNK "\n");
+		feed(UPDATE("new", COMMANDS));
+		feed("{\"id\":3,\"result\":{\"sessionId\":\"new\"}}");
+		assert_log("event available_commands_update " COMMANDS
+			   "\nready new restored=0 caps=restore,\n");
+		feed(UPDATE("old", CHUNK));
+		assert_log("");
+		feed(UPDATE("new", CHUNK));
+		assert_log("event agent_message_chunk " CHUNK "\n");
 		fake_close(&f);
 	}
 }
@@ -302,11 +295,12 @@ static void test_cannot_restore(void **state _unused_)
 	struct harness_req req = restore();
 
 	start(&req, INIT_RESULT(""));
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
-	       "\"mcpServers\":[]}}\n");
-	line(UPDATE("new", COMMANDS));
-	line("{\"id\":2,\"result\":{\"sessionId\":\"new\"}}");
-	expect("event available_commands_update " COMMANDS "\nready new restored=0 caps=\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/ws\","
+		"\"mcpServers\":[]}}\n");
+	feed(UPDATE("new", COMMANDS));
+	feed("{\"id\":2,\"result\":{\"sessionId\":\"new\"}}");
+	assert_log("event available_commands_update " COMMANDS "\nready new restored=0 caps=\n");
 }
 
 /* --- banners ------------------------------------------------------------------------------------------------ */
@@ -315,13 +309,13 @@ static void test_banner_before_initialize_only(void **state _unused_)
 {
 	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
 	buf_reset(&f.log);
-	line("Welcome to Agent 3.1");
-	line("");
-	line("  indented, and 123");
-	line("[info] starting");
-	line("\x1b[1mbold\x1b[0m");
-	line("\xff\xfe");
-	line(INIT_RESULT(""));
+	feed("Welcome to Agent 3.1");
+	feed("");
+	feed("  indented, and 123");
+	feed("[info] starting");
+	feed("\x1b[1mbold\x1b[0m");
+	feed("\xff\xfe");
+	feed(INIT_RESULT(""));
 	assert_int_equal(fake_line(&f, SLICE("late banner")), -EPROTO);
 	assert_string_equal(f.err.reason, "HARNESS_PROTOCOL");
 }
@@ -330,11 +324,11 @@ static void test_endless_banner(void **state _unused_)
 {
 	assert_int_equal(fake_open(&f, &harness_acp, NULL), 0);
 	for (int i = 0; i < 64; i++)
-		line("banner");
+		feed("banner");
 	assert_int_equal(fake_line(&f, SLICE("one too many")), -EPROTO);
 }
 
-#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+#define T(fn) cmocka_unit_test_teardown(fn, session_teardown)
 
 int main(void)
 {

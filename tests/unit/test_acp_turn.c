@@ -1,29 +1,12 @@
 /* The generic ACP adapter at work: prompts, updates, how turns end, cancel, settings, and what is no message. */
-#include "unit.h"
+#include "adapter_session.h"
 
-#include "fakehost.h"
 #include "harnesses/acp/acp.h"
-
-static struct fake f;
 
 static int setup(void **state _unused_)
 {
 	return fake_ready(&f, &harness_acp, NULL) ? 0 : -1;
 }
-
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	return 0;
-}
-
-static void check_log(const char *want, const char *file, int line)
-{
-	check_text(buf_slice(&f.log), want, file, line);
-	buf_reset(&f.log);
-}
-#define expect(want) check_log(want, __FILE__, __LINE__)
-#define line(text) assert_int_equal(fake_line(&f, slice_of(text)), 0)
 
 #define TEXT "[{\"type\":\"text\",\"text\":\"hi\"}]"
 #define CHUNK                                                                                      \
@@ -38,13 +21,15 @@ static void prompt(void)
 static void test_prompt(void **state _unused_)
 {
 	assert_int_equal(fake_prompt(&f, TEXT, "{\"traceparent\":\"00-1\"}"), 0);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
-	       "\"prompt\":" TEXT ",\"_meta\":{\"traceparent\":\"00-1\"}}}\n");
-	line("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"inputTokens\":1}}}");
-	expect("usage turn input=1\nend end_turn\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
+		"\"prompt\":" TEXT ",\"_meta\":{\"traceparent\":\"00-1\"}}}\n");
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"inputTokens\":1}}}");
+	assert_log("usage turn input=1\nend end_turn\n");
 	assert_int_equal(fake_prompt(&f, TEXT, NULL), 0);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
-	       "\"prompt\":" TEXT "}}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"n1\","
+		"\"prompt\":" TEXT "}}\n");
 }
 
 static void test_stop_reasons(void **state _unused_)
@@ -58,9 +43,9 @@ static void test_stop_reasons(void **state _unused_)
 		prompt();
 		snprintf(text, sizeof(text), "{\"id\":%zu,\"result\":{\"stopReason\":\"%s\"}}",
 			 i + 3, reasons[i]);
-		line(text);
+		feed(text);
 		snprintf(want, sizeof(want), "end %s\n", reasons[i]);
-		expect(want);
+		assert_log(want);
 	}
 }
 
@@ -83,9 +68,9 @@ static void test_no_stop_reason(void **state _unused_)
 
 		prompt();
 		snprintf(text, sizeof(text), "{\"id\":%zu,\"result\":%s}", i + 3, results[i]);
-		line(text);
-		expect("end failed harness_protocol 0 retryable=0 "
-		       "the harness ended the turn without a known stop reason\n");
+		feed(text);
+		assert_log("end failed harness_protocol 0 retryable=0 "
+			   "the harness ended the turn without a known stop reason\n");
 	}
 }
 
@@ -134,9 +119,9 @@ static void test_error_classes(void **state _unused_)
 
 		prompt();
 		snprintf(text, sizeof(text), "{\"id\":%zu,\"error\":%s}", i + 3, rows[i].error);
-		line(text);
+		feed(text);
 		snprintf(want, sizeof(want), "end failed %s\n", rows[i].end);
-		expect(want);
+		assert_log(want);
 	}
 }
 
@@ -160,18 +145,18 @@ static void test_error_message_is_one_line(void **state _unused_)
 static void test_answered_once(void **state _unused_)
 {
 	prompt();
-	line("{\"id\":4,\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"id\":\"3\",\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"id\":null,\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"id\":3.0,\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"result\":{\"stopReason\":\"end_turn\"}}");
-	expect("");
-	line("{\"id\":3,\"result\":{\"stopReason\":\"refusal\"}}");
-	line("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"id\":3,\"error\":{\"code\":1,\"message\":\"late\"}}");
-	line("{\"id\":2,\"result\":{\"sessionId\":\"other\"}}");
-	line("{\"id\":1,\"result\":{\"protocolVersion\":1}}");
-	expect("end refusal\n");
+	feed("{\"id\":4,\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"id\":\"3\",\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"id\":null,\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"id\":3.0,\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"result\":{\"stopReason\":\"end_turn\"}}");
+	assert_log("");
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"refusal\"}}");
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"id\":3,\"error\":{\"code\":1,\"message\":\"late\"}}");
+	feed("{\"id\":2,\"result\":{\"sessionId\":\"other\"}}");
+	feed("{\"id\":1,\"result\":{\"protocolVersion\":1}}");
+	assert_log("end refusal\n");
 }
 
 /* --- updates ----------------------------------------------------------------------------------------------- */
@@ -181,15 +166,15 @@ static void test_answered_once(void **state _unused_)
 static void test_updates(void **state _unused_)
 {
 	prompt();
-	line(UPDATE("{\"sessionId\":\"n1\",\"update\":" CHUNK "}"));
-	line(UPDATE("{\"_meta\":{\"a\":1e400},\"update\":" CHUNK
+	feed(UPDATE("{\"sessionId\":\"n1\",\"update\":" CHUNK "}"));
+	feed(UPDATE("{\"_meta\":{\"a\":1e400},\"update\":" CHUNK
 		    ",\"sess\\u0069onId\":\"n\\u0031\",\"x\":0}"));
-	expect("event agent_message_chunk " CHUNK "\n"
-	       "event agent_message_chunk " CHUNK " meta={\"a\":1e400}\n");
+	assert_log("event agent_message_chunk " CHUNK "\n"
+		   "event agent_message_chunk " CHUNK " meta={\"a\":1e400}\n");
 	/* byte for byte, spaces, escapes and unknown members included */
-	line(UPDATE(
+	feed(UPDATE(
 		"{\"sessionId\":\"n1\",\"update\": { \"sessionUpdate\" : \"plan\", \"entries\":[ ],\"\\u0078\":-0} }"));
-	expect("event plan { \"sessionUpdate\" : \"plan\", \"entries\":[ ],\"\\u0078\":-0}\n");
+	assert_log("event plan { \"sessionUpdate\" : \"plan\", \"entries\":[ ],\"\\u0078\":-0}\n");
 }
 
 static void test_updates_that_are_not_passed_on(void **state _unused_)
@@ -213,15 +198,15 @@ static void test_updates_that_are_not_passed_on(void **state _unused_)
 		char text[400];
 
 		snprintf(text, sizeof(text), UPDATE("%s"), params[i]);
-		line(text);
+		feed(text);
 		if (buf_len(&f.log))
 			fail_row(i, params[i]);
 	}
-	line("{\"method\":\"session/updates\",\"params\":{\"sessionId\":\"n1\",\"update\":" CHUNK
+	feed("{\"method\":\"session/updates\",\"params\":{\"sessionId\":\"n1\",\"update\":" CHUNK
 	     "}}");
-	line("{\"method\":\"_vendor/thing\"}");
-	line("{\"method\":\"$/progress\",\"params\":{}}");
-	expect("");
+	feed("{\"method\":\"_vendor/thing\"}");
+	feed("{\"method\":\"$/progress\",\"params\":{}}");
+	assert_log("");
 }
 
 /* Two readers could see two updates: none of them is passed on. */
@@ -251,10 +236,11 @@ static void test_cancel(void **state _unused_)
 {
 	prompt();
 	harness_acp_cancel(f.h);
-	expect("send {\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"n1\"}}\n");
-	line(UPDATE("{\"sessionId\":\"n1\",\"update\":" CHUNK "}"));
-	line("{\"id\":3,\"result\":{\"stopReason\":\"cancelled\"}}");
-	expect("event agent_message_chunk " CHUNK "\nend cancelled\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"n1\"}}\n");
+	feed(UPDATE("{\"sessionId\":\"n1\",\"update\":" CHUNK "}"));
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"cancelled\"}}");
+	assert_log("event agent_message_chunk " CHUNK "\nend cancelled\n");
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
@@ -262,10 +248,11 @@ static void test_cancel(void **state _unused_)
 static void test_set_mode(void **state _unused_)
 {
 	assert_int_equal(harness_acp_set_mode(f.h, 70, "a\"b", &f.err), 0);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/set_mode\",\"params\":{\"sessionId\":\"n1\","
-	       "\"modeId\":\"a\\\"b\"}}\n");
-	line("{\"id\":3,\"result\":{}}");
-	expect("reply 70 {}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/set_mode\",\"params\":{\"sessionId\":\"n1\","
+		"\"modeId\":\"a\\\"b\"}}\n");
+	feed("{\"id\":3,\"result\":{}}");
+	assert_log("reply 70 {}\n");
 }
 
 static void test_set_config(void **state _unused_)
@@ -273,10 +260,11 @@ static void test_set_config(void **state _unused_)
 	assert_int_equal(harness_acp_set_config(f.h, UINT64_MAX,
 						SLICE("\"configId\":\"m\",\"value\":true"), &f.err),
 			 0);
-	expect("send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/set_config_option\",\"params\":"
-	       "{\"sessionId\":\"n1\",\"configId\":\"m\",\"value\":true}}\n");
-	line("{\"id\":3,\"result\":{\"configOptions\":[]}}");
-	expect("reply 18446744073709551615 {\"configOptions\":[]}\n");
+	assert_log(
+		"send {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/set_config_option\",\"params\":"
+		"{\"sessionId\":\"n1\",\"configId\":\"m\",\"value\":true}}\n");
+	feed("{\"id\":3,\"result\":{\"configOptions\":[]}}");
+	assert_log("reply 18446744073709551615 {\"configOptions\":[]}\n");
 }
 
 static void test_setting_refused(void **state _unused_)
@@ -298,9 +286,9 @@ static void test_setting_refused(void **state _unused_)
 		assert_int_equal(harness_acp_set_mode(f.h, 9, "m", &f.err), 0);
 		buf_reset(&f.log);
 		snprintf(text, sizeof(text), "{\"id\":%zu,\"error\":%s}", i + 3, rows[i].error);
-		line(text);
+		feed(text);
 		snprintf(want, sizeof(want), "reply 9 %s\n", rows[i].reply);
-		expect(want);
+		assert_log(want);
 	}
 }
 
@@ -311,10 +299,10 @@ static void test_answers_out_of_order(void **state _unused_)
 	harness_acp_set_mode(f.h, 1, "a", &f.err);
 	harness_acp_set_mode(f.h, 2, "b", &f.err);
 	buf_reset(&f.log);
-	line("{\"id\":5,\"result\":{}}");
-	line("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
-	line("{\"id\":4,\"result\":{}}");
-	expect("reply 2 {}\nend end_turn\nreply 1 {}\n");
+	feed("{\"id\":5,\"result\":{}}");
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
+	feed("{\"id\":4,\"result\":{}}");
+	assert_log("reply 2 {}\nend end_turn\nreply 1 {}\n");
 }
 
 static void test_child_does_not_read(void **state _unused_)
@@ -328,8 +316,8 @@ static void test_child_does_not_read(void **state _unused_)
 	harness_acp_cancel(f.h);
 	f.send_result = 0;
 	/* what was not sent is not waited for */
-	line("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
-	expect("");
+	feed("{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}");
+	assert_log("");
 }
 
 /* The core ends what is open when the child dies: freeing says nothing more. */
@@ -337,11 +325,11 @@ static void test_free_is_silent(void **state _unused_)
 {
 	prompt();
 	harness_acp_set_mode(f.h, 1, "m", &f.err);
-	line("{\"id\":\"q\",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"n1\","
+	feed("{\"id\":\"q\",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"n1\","
 	     "\"toolCall\":{\"toolCallId\":\"c\"},\"options\":[{\"optionId\":\"a\",\"name\":\"A\",\"kind\":\"allow_once\"}]}}");
 	buf_reset(&f.log);
 	f.h = harness_acp_free(f.h);
-	expect("");
+	assert_log("");
 	assert_null(harness_acp_free(NULL));
 }
 
@@ -373,7 +361,7 @@ static void test_protocol_faults(void **state _unused_)
 			fail_row(i, rows[i]);
 		assert_string_equal(f.err.reason, "HARNESS_PROTOCOL");
 		assert_int_equal(f.err.rpc, RPC_INTERNAL_ERROR);
-		expect("");
+		assert_log("");
 	}
 }
 
@@ -393,13 +381,13 @@ static void test_id_too_long(void **state _unused_)
 
 static void test_blank_lines(void **state _unused_)
 {
-	line("");
-	line(" ");
-	line("\t \t");
-	expect("");
+	feed("");
+	feed(" ");
+	feed("\t \t");
+	assert_log("");
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, session_teardown)
 
 int main(void)
 {

@@ -1,10 +1,7 @@
 /* What the recordings do not show: pieces out of order or missing, questions of every kind, failures of every class. */
-#include "unit.h"
+#include "adapter_session.h"
 
-#include "fakehost.h"
 #include "harnesses/codex/internal.h"
-
-static struct fake f;
 
 #define IDS "\"threadId\":\"t1\",\"turnId\":\"u1\""
 
@@ -38,15 +35,9 @@ static void in_turn(const struct harness_req *req)
 	buf_reset(&f.log);
 }
 
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	return 0;
-}
-
 static void assert_log_has(const char *text)
 {
-	if (!memmem(f.log.data ? f.log.data : "", f.log.len, text, strlen(text)))
+	if (!logged(text))
 		fail_msg("not in the log: %s\n%.*s", text, (int)f.log.len, f.log.data);
 }
 
@@ -471,7 +462,7 @@ static void test_input(void **state _unused_)
 		"{\"type\":\"text\",\"text\":\"[@file:///c](file:///c)\",\"text_elements\":[]}]");
 }
 
-#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+#define T(fn) cmocka_unit_test_teardown(fn, session_teardown)
 
 int main(void)
 {

@@ -1,43 +1,19 @@
 /* The usage ledger: what was appended is there, in order and whole, over lives, torn ends and full disks; who waits is told once. */
-#include "unit.h"
+#include "ledger_rig.h"
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jscan.h"
-#include "usage/ledger.h"
 
 #include <sys/stat.h>
 
-#define LEDGER "usage.jsonl"
 #define HEAD_1 "{\"v\":1,\"n\":1,\"incarnation\":\"aa\",\"prevDigest\":null"
-
-static struct loop *loop;
-static struct ledger *l;
-
-static int setup(void **state _unused_)
-{
-	loop = loop_new();
-	l = NULL;
-	unlink(scratch_path(LEDGER));
-	return loop ? 0 : -1;
-}
-
-static int teardown(void **state _unused_)
-{
-	l = ledger_free(l);
-	loop = loop_free(loop);
-	return 0;
-}
 
 static void reopen(const char *incarnation)
 {
-	struct err e = { 0 };
-
 	l = ledger_free(l);
-	l = ledger_open(loop, scratch_path(LEDGER), incarnation, &e);
-	if (!l)
-		fail_msg("%s", e.msg);
+	open_at(scratch_path(LEDGER), incarnation);
 }
 
 static uint64_t append_text(const char *text)
@@ -462,7 +438,7 @@ static void test_damaged_lines_are_left_out(void **state _unused_)
 	assert_buf(&got, "1 4 6 ");
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
 
 int main(void)
 {

@@ -1,14 +1,10 @@
 /* The usage ledger where the machine says no: full disks, no threads; and what a thread must not disturb. */
-#include "unit.h"
+#include "ledger_rig.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "usage/ledger.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -16,85 +12,22 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define LEDGER "usage.jsonl"
-
-static struct loop *loop;
-static struct ledger *l;
-
-static void open_at(const char *path)
+static int setup(void **state)
 {
-	struct err e = { 0 };
+	int r = rig_setup(state);
 
-	l = ledger_open(loop, path, "aa", &e);
-	if (!l)
-		fail_msg("%s", e.msg);
-}
-
-static int setup(void **state _unused_)
-{
-	loop = loop_new();
-	unlink(scratch_path(LEDGER));
-	open_at(scratch_path(LEDGER));
-	return loop ? 0 : -1;
-}
-
-static int teardown(void **state _unused_)
-{
-	l = ledger_free(l);
-	loop = loop_free(loop);
-	return 0;
-}
-
-struct waiter {
-	struct ledger_wait wait;
-	int calls, error;
-};
-
-static void on_done(void *ctx, int error)
-{
-	struct waiter *w = ctx;
-
-	w->calls++;
-	w->error = error;
-}
-
-static void append(void)
-{
-	assert_true(ledger_append(l, SLICE("{\"type\":\"turn\"}")) > 0);
+	open_at(scratch_path(LEDGER), "aa");
+	return r;
 }
 
 static void append_durably(void)
 {
-	uint64_t end = clock_mono_ms() + 10000;
 	struct waiter w = { 0 };
 
-	append();
-	ledger_sync(l, &w.wait, on_done, &w);
-	while (!w.calls && clock_mono_ms() < end) {
-		struct pollfd p = { loop_fd(loop), POLLIN, 0 };
-
-		loop_dispatch(loop);
-		poll(&p, 1, 20);
-	}
-	assert_int_equal(w.calls, 1);
+	append_turn();
+	wait_for(&w);
+	run_until(&w.calls, 1);
 	assert_int_equal(w.error, 0);
-}
-
-static unsigned count_dir(const char *path)
-{
-	DIR *d = opendir(path);
-	unsigned n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2;
-}
-
-static unsigned threads(void)
-{
-	return count_dir("/proc/self/task");
 }
 
 static void check_whole(const char *path, uint64_t records)
@@ -120,7 +53,7 @@ static void test_file_size_limit(void **state _unused_)
 	struct stat sb;
 
 	for (int i = 0; i < 5; i++)
-		append();
+		append_turn();
 	stat(scratch_path(LEDGER), &sb);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
@@ -135,8 +68,8 @@ static void test_file_size_limit(void **state _unused_)
 	assert_int_equal(ledger_read(l, 0, count_line, &lines), 0);
 	assert_int_equal(lines, 5);
 	l = ledger_free(l);
-	open_at(scratch_path(LEDGER));
-	append();
+	open_at(scratch_path(LEDGER), "aa");
+	append_turn();
 	check_whole(scratch_path(LEDGER), 6);
 }
 
@@ -152,7 +85,7 @@ static int fill_disk(const char *dir)
 	    mount("none", dir, "tmpfs", 0, "size=64k") < 0)
 		return 77;
 	l = ledger_free(l);
-	open_at(path);
+	open_at(path, "aa");
 	snprintf(pad, sizeof(pad), "{\"pad\":\"%01900d\"}", 0);
 	while (ledger_append(l, slice_of(pad)))
 		;
@@ -171,7 +104,7 @@ static int run_child(int (*fn)(const char *dir))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		status = fn(scratch_dir());
-		teardown(NULL);
+		rig_teardown(NULL);
 		_exit(status);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -197,7 +130,7 @@ static int sync_without_thread(const char *dir _unused_)
 	if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
 		return 77;
 	setrlimit(RLIMIT_NPROC, &none);
-	append();
+	append_turn();
 	ledger_sync(l, &w.wait, on_done, &w);
 	loop_dispatch(loop);
 	return threads() == 1 && w.calls == 1 && w.error == 0 ? 0 : 1;
@@ -250,7 +183,7 @@ static void test_no_descriptor_for_children(void **state _unused_)
 
 	l = ledger_free(l);
 	before = count_dir("/proc/self/fd");
-	open_at(scratch_path(LEDGER));
+	open_at(scratch_path(LEDGER), "aa");
 	append_durably();
 	assert_true(count_dir("/proc/self/fd") > before);
 	for (int fd = 3; fd < 64; fd++) {
@@ -265,7 +198,7 @@ static void test_no_descriptor_for_children(void **state _unused_)
 	assert_int_equal(count_dir("/proc/self/fd"), before);
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, rig_teardown)
 
 int main(void)
 {

@@ -2,18 +2,11 @@
  * The usage ledger's durability: who waits is told once and truly, many to one fdatasync, on a thread that appears only when it is needed.
  * fdatasync is ours here: it counts, waits at a gate and fails on demand, and then does the real thing.
  */
-#include "unit.h"
+#include "ledger_rig.h"
 
-#include "base/clock.h"
-#include "usage/ledger.h"
-
-#include <dirent.h>
-#include <poll.h>
 #include <pthread.h>
 #include <time.h>
 #include <sys/syscall.h>
-
-#define LEDGER "usage.jsonl"
 
 static struct {
 	pthread_mutex_t mutex;
@@ -72,75 +65,20 @@ static int sync_calls(void)
 	return n;
 }
 
-static struct loop *loop;
-static struct ledger *l;
-
-static void open_at(const char *path)
+static int setup(void **state)
 {
-	struct err e = { 0 };
+	int r = rig_setup(state);
 
-	l = ledger_open(loop, path, "aa", &e);
-	if (!l)
-		fail_msg("%s", e.msg);
-}
-
-static int setup(void **state _unused_)
-{
-	loop = loop_new();
-	unlink(scratch_path(LEDGER));
-	open_at(scratch_path(LEDGER));
+	open_at(scratch_path(LEDGER), "aa");
 	gate_set(false, 0, 0);
 	gate.calls = 0;
-	return loop ? 0 : -1;
+	return r;
 }
 
-static int teardown(void **state _unused_)
+static int teardown(void **state)
 {
 	gate_set(false, 0, 0);
-	l = ledger_free(l);
-	loop = loop_free(loop);
-	return 0;
-}
-
-struct waiter {
-	struct ledger_wait wait;
-	int calls, error;
-	struct waiter *cancel, *again; /* what its callback does */
-};
-
-static void on_done(void *ctx, int error)
-{
-	struct waiter *w = ctx;
-
-	w->calls++;
-	w->error = error;
-	if (w->cancel)
-		ledger_wait_cancel(&w->cancel->wait);
-	if (w->again)
-		ledger_sync(l, &w->again->wait, on_done, w->again);
-}
-
-static void wait_for(struct waiter *w)
-{
-	ledger_sync(l, &w->wait, on_done, w);
-	assert_int_equal(w->calls, 0); /* never from within */
-}
-
-static void turn(int ms)
-{
-	struct pollfd p = { loop_fd(loop), POLLIN, 0 };
-
-	poll(&p, 1, ms);
-	loop_dispatch(loop);
-}
-
-static void run_until(const int *calls, int want)
-{
-	uint64_t end = clock_mono_ms() + 10000;
-
-	while (*calls < want && clock_mono_ms() < end)
-		turn(20);
-	assert_int_equal(*calls, want);
+	return rig_teardown(state);
 }
 
 /* Until the worker stands in its nth fdatasync. */
@@ -159,28 +97,6 @@ static void run_until_syncing(int n)
 	assert_int_equal(r, 0);
 }
 
-static void append(void)
-{
-	assert_true(ledger_append(l, SLICE("{\"type\":\"turn\"}")) > 0);
-}
-
-static unsigned count_dir(const char *path)
-{
-	DIR *d = opendir(path);
-	unsigned n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2;
-}
-
-static unsigned threads(void)
-{
-	return count_dir("/proc/self/task");
-}
-
 /* --- syncs ------------------------------------------------------------------------------------------------ */
 
 static void test_thread_only_when_needed(void **state _unused_)
@@ -191,7 +107,7 @@ static void test_thread_only_when_needed(void **state _unused_)
 	wait_for(&w[0]); /* nothing was written */
 	run_until(&w[0].calls, 1);
 	assert_int_equal(w[0].error, 0);
-	append();
+	append_turn();
 	loop_dispatch(loop);
 	assert_int_equal(sync_calls(), 0);
 	assert_int_equal(threads(), before);
@@ -211,12 +127,12 @@ static void test_many_to_one(void **state _unused_)
 {
 	struct waiter first[50] = { 0 }, second[50] = { 0 };
 
-	append();
+	append_turn();
 	for (size_t i = 0; i < 50; i++)
 		wait_for(&first[i]);
 	gate_set(true, 0, 0);
 	run_until_syncing(1);
-	append();
+	append_turn();
 	for (size_t i = 0; i < 50; i++)
 		wait_for(&second[i]);
 	turn(0);
@@ -237,11 +153,11 @@ static void test_later_ones_by_the_next(void **state _unused_)
 {
 	struct waiter a = { 0 }, b = { 0 };
 
-	append();
+	append_turn();
 	wait_for(&a);
 	gate_set(true, 0, 0);
 	run_until_syncing(1);
-	append();
+	append_turn();
 	wait_for(&b);
 	turn(0);
 	gate_pass(); /* one may go, the next stands again */
@@ -259,7 +175,7 @@ static void test_cancel_at_any_moment(void **state _unused_)
 	struct waiter never = { 0 }, before = { 0 }, during = { 0 }, after = { 0 }, stays = { 0 };
 
 	ledger_wait_cancel(&never.wait);
-	append();
+	append_turn();
 	wait_for(&before);
 	wait_for(&during);
 	wait_for(&stays);
@@ -267,7 +183,7 @@ static void test_cancel_at_any_moment(void **state _unused_)
 	ledger_wait_cancel(&before.wait);
 	gate_set(true, 0, 0);
 	run_until_syncing(1);
-	append();
+	append_turn();
 	wait_for(&after);
 	ledger_wait_cancel(&during.wait);
 	ledger_wait_cancel(&after.wait);
@@ -283,12 +199,12 @@ static void test_all_cancelled_while_it_runs(void **state _unused_)
 {
 	struct waiter a = { 0 }, b = { 0 };
 
-	append();
+	append_turn();
 	wait_for(&a);
 	gate_set(true, 0, 0);
 	run_until_syncing(1);
 	ledger_wait_cancel(&a.wait);
-	append();
+	append_turn();
 	gate_set(false, 0, 0);
 	turn(100);
 	wait_for(&b);
@@ -303,7 +219,7 @@ static void test_callbacks_that_meddle(void **state _unused_)
 
 	a.cancel = &b;
 	a.again = &c;
-	append();
+	append_turn();
 	wait_for(&a);
 	wait_for(&b);
 	run_until(&a.calls, 1);
@@ -321,8 +237,8 @@ static void test_in_memory_without_thread(void **state _unused_)
 
 	snprintf(path, sizeof(path), "/dev/shm/acpd-unit-%d", getpid());
 	l = ledger_free(l);
-	open_at(path);
-	append();
+	open_at(path, "aa");
+	append_turn();
 	wait_for(&w);
 	loop_dispatch(loop);
 	assert_int_equal(w.calls, 1);
@@ -339,11 +255,11 @@ static void test_free_while_it_runs(void **state _unused_)
 {
 	struct waiter a = { 0 }, b = { 0 }, c = { 0 };
 
-	append();
+	append_turn();
 	wait_for(&a);
 	gate_set(true, 0, 0);
 	run_until_syncing(1);
-	append();
+	append_turn();
 	wait_for(&b);
 	wait_for(&c);
 	ledger_wait_cancel(&c.wait);
@@ -361,22 +277,22 @@ static void test_free_at_once(void **state _unused_)
 	for (int i = 0; i < 200; i++) {
 		struct waiter a = { 0 };
 
-		append();
+		append_turn();
 		wait_for(&a);
 		loop_dispatch(loop);
 		l = ledger_free(l);
 		assert_int_equal(a.calls, 1);
 		assert_true(sync_calls() > i);
-		open_at(scratch_path(LEDGER));
+		open_at(scratch_path(LEDGER), "aa");
 	}
 }
 
 static void test_free_makes_durable(void **state _unused_)
 {
-	append();
+	append_turn();
 	l = ledger_free(l);
 	assert_int_equal(sync_calls(), 1);
-	open_at(scratch_path(LEDGER));
+	open_at(scratch_path(LEDGER), "aa");
 	l = ledger_free(l); /* nothing was written */
 	assert_int_equal(sync_calls(), 1);
 }
@@ -387,7 +303,7 @@ static void test_sync_error_is_sticky(void **state _unused_)
 {
 	struct waiter a = { 0 }, b = { 0 };
 
-	append();
+	append_turn();
 	gate_set(false, EIO, 0);
 	wait_for(&a);
 	run_until(&a.calls, 1);

@@ -5,11 +5,10 @@
 
 static struct harness_plan plan;
 
-static int teardown(void **state _unused_)
+static int teardown(void **state)
 {
-	fake_close(&f);
 	harness_plan_done(&plan);
-	return 0;
+	return session_teardown(state);
 }
 
 /* --- plan --------------------------------------------------------------------------------------------------- */

@@ -1,12 +1,6 @@
 /* The Pi adapter: what happens in a turn that the recorded conversations (test_pi_replay.c) do not hold. */
 #include "pi_session.h"
 
-static int teardown(void **state _unused_)
-{
-	fake_close(&f);
-	return 0;
-}
-
 /* --- turns --------------------------------------------------------------------------------------------------- */
 
 #define ASSISTANT(stop, more)                                                                           \
@@ -284,7 +278,7 @@ static void test_setting_refused(void **state _unused_)
 				      &f.err) < 0);
 }
 
-#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+#define T(fn) cmocka_unit_test_teardown(fn, session_teardown)
 
 int main(void)
 {
