@@ -370,14 +370,14 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	jw_raw(&w, "prompt", content);
 	jw_raw(&w, "_meta", meta);
 	jw_end_obj(&w);
-	acp_meter_turn_start(h);
-	buf_reset(&h->held);
-	if (h->quirks->hooks && h->quirks->hooks->on_turn_start)
-		h->quirks->hooks->on_turn_start(h);
 	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
 			       "the harness takes no input");
+	acp_meter_turn_start(h);
+	buf_reset(&h->held);
+	if (h->quirks->hooks && h->quirks->hooks->on_turn_start)
+		h->quirks->hooks->on_turn_start(h);
 	return 0;
 }
 
