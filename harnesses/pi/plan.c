@@ -97,7 +97,9 @@ int pi_plan(const struct harness_def *def, const struct harness_req *req, struct
 {
 	_cleanup_(freep) char *bridge = file_join(req->home, BRIDGE_FILE);
 	_cleanup_(freep) char *dir = file_join(req->home, AGENT_DIR);
-	const char *const args[] = { "--mode",	     "rpc", "--session-id", req->session_id,
+	/* a fork's context has the id of the session that it was copied from */
+	const char *id = req->native_id ? req->native_id : req->session_id;
+	const char *const args[] = { "--mode",	     "rpc", "--session-id", id,
 				     "--no-approve", "-e",  bridge };
 	int r = check_provider(req->provider, e);
 

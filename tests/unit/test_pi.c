@@ -45,6 +45,22 @@ static void test_plan(void **state _unused_)
 	assert_null(harness_plan_getenv(&plan, "ACPD_PI_1"));
 }
 
+/* A fork has a home with the context of the session that it was copied from, under that one's id; at its every start. */
+static void test_plan_fork(void **state _unused_)
+{
+	struct harness_req req = request();
+
+	req.mode = HARNESS_RESTORE;
+	req.native_id = "sess_0";
+	assert_int_equal(harness_pi.plan(&def, &req, &plan, NULL), 0);
+	assert_string_equal(plan.argv[4], "--session-id");
+	assert_string_equal(plan.argv[5], "sess_0");
+	open_session(&req, STATE("1", OTHER, "3"), "true");
+	feed(STATE("3", OTHER, "3"));
+	feed(LEVELS("4"));
+	assert_true(logged("ready sess_0 restored=1"));
+}
+
 static void test_plan_files(void **state _unused_)
 {
 	struct harness_req req = request();
@@ -252,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_plan),
+		T(test_plan_fork),
 		T(test_plan_files),
 		T(test_plan_long),
 		T(test_plan_without_model),
