@@ -106,6 +106,9 @@ static void put_title(struct jw *w, const struct tool *tool, const char *name, s
 		xstrset(&arg, "");
 	snprintf(title, sizeof(title), "%s%s", tool->verb, arg);
 	err_flatten(title);
+	/* not known yet, or not given: the bare verb */
+	for (size_t n = strlen(title); !*arg && n && strchr(": ", title[n - 1]);)
+		title[--n] = '\0';
 	jw_str(w, "title", *title ? title : name);
 }
 

@@ -169,6 +169,33 @@ static void test_nested_call(void **state _unused_)
 		"\"rawOutput\":{\"structuredContent\":{\"exit_code\":1}},\"_meta\":{\"pi\":{\"parentToolCallId\":\"c\"}}}\n");
 }
 
+/* Arguments are not known when a call begins. */
+static void test_first_title(void **state _unused_)
+{
+	static const struct {
+		const char *name, *title;
+	} rows[] = { { "edit", "Edit" },
+		     { "tool_search", "Search tools" },
+		     { "ask_user", "Ask" },
+		     { "bash", "bash" } };
+
+	begin_turn();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char line[300], want[100];
+
+		snprintf(
+			line, sizeof(line),
+			"{\"type\":\"message_update\",\"assistantMessageEvent\":{\"type\":\"toolcall_start\","
+			"\"contentIndex\":0,\"id\":\"c%zu\",\"toolName\":\"%s\"}}",
+			i, rows[i].name);
+		snprintf(want, sizeof(want), "\"title\":\"%s\"", rows[i].title);
+		feed(line);
+		if (!logged(want))
+			fail_row(i, rows[i].name);
+		buf_reset(&f.log);
+	}
+}
+
 static void test_block_without_deltas(void **state _unused_)
 {
 	begin_turn();
@@ -292,6 +319,7 @@ int main(void)
 		T(test_cancel_before_start),
 		T(test_steer),
 		T(test_nested_call),
+		T(test_first_title),
 		T(test_block_without_deltas),
 		T(test_dialog_dismissed),
 		T(test_permission_cancelled),
