@@ -149,9 +149,7 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	h->thread_id = h->restoring ? xstrdup(req->native_id) : NULL;
 	h->elicitation = req->elicitation;
 	h->has_provider = req->provider != NULL;
-	h->wanted_model = xstrdup(req->model	? req->model :
-				  req->provider ? req->provider->model :
-						  NULL);
+	h->wanted_model = codex_model_wanted(req);
 	h->system_prompt = xstrdup(req->system_prompt);
 	h->system_override = req->system_override;
 	h->now.approval = req->approval;

@@ -117,6 +117,9 @@ char *codex_str(struct slice object, const char *key);
 /* plan.c */
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);
+/* The model to begin with, NULL: Codex's own choice. One that the provider does not list is not begun with: the core finds
+ * it missing among the options and says so. The caller frees. */
+char *codex_model_wanted(const struct harness_req *req);
 /* thread.c */
 int codex_thread_open(struct harness *h, struct err *e);
 /* options.c */

@@ -94,9 +94,38 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 	return 0;
 }
 
+struct wish {
+	const char *model;
+	char *first;
+	bool listed;
+};
+
+static bool compare_model(void *ctx, const char *model)
+{
+	struct wish *w = ctx;
+
+	if (!w->first)
+		w->first = xstrdup(model);
+	w->listed = w->model && strcmp(w->model, model) == 0;
+	return !w->listed;
+}
+
+char *codex_model_wanted(const struct harness_req *req)
+{
+	struct wish w = { .model = req->model };
+
+	if (req->provider)
+		harness_provider_each_model(req->provider, compare_model, &w);
+	if (w.first && !w.listed)
+		return w.first;
+	free(w.first);
+	return xstrdup(req->model);
+}
+
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e)
 {
+	_cleanup_(freep) char *model = codex_model_wanted(req);
 	char home[PATH_LEN_MAX];
 
 	harness_plan_arg(plan, def->command);
@@ -106,8 +135,8 @@ int codex_plan(const struct harness_def *def, const struct harness_req *req,
 		harness_plan_arg(plan, *a);
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		add_setting(plan, settings[i]);
-	if (req->model)
-		add_string(plan, "model", req->model);
+	if (model)
+		add_string(plan, "model", model);
 	snprintf(home, sizeof(home), "%s/.codex", req->home);
 	harness_plan_env(plan, "CODEX_HOME", home);
 	/* it does not make the directory itself */

@@ -102,6 +102,28 @@ static void test_provider(void **state _unused_)
 	assert_string_equal(harness_plan_getenv(&plan, "ACPD_PROVIDER_HEADER_1"), "secret-b");
 }
 
+/* The first one is begun with when the wanted one is not listed: the core then misses that among the options. */
+static void test_model(void **state _unused_)
+{
+	static const struct {
+		const char *provider, *setting;
+	} rows[] = {
+		{ "{\"api\":\"openai-responses\",\"key\":\"k\",\"model\":\"a\",\"models\":[\"a\",\"b\"]}",
+		  "model=\"a\"" },
+		{ "{\"api\":\"openai-responses\",\"key\":\"k\",\"models\":[\"b\"]}",
+		  "model=\"b\"" },
+		{ "{\"api\":\"openai-responses\",\"key\":\"k\",\"model\":\"a\",\"models\":[\"m \\\"1\\\"\"]}",
+		  "model=\"m \\\"1\\\"\"" },
+		{ "{\"api\":\"openai-responses\",\"key\":\"k\"}", "model=\"m \\\"1\\\"\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(make(rows[i].provider, NULL), 0);
+		if (!has_setting(rows[i].setting))
+			fail_row(i, rows[i].provider);
+	}
+}
+
 static void test_public_address_is_the_default(void **state _unused_)
 {
 	assert_int_equal(make("{\"api\":\"openai-responses\",\"key\":\"k\"}", NULL), 0);
@@ -129,6 +151,7 @@ int main(void)
 		T(test_command_line),
 		T(test_quiet_and_private),
 		T(test_provider),
+		T(test_model),
 		T(test_public_address_is_the_default),
 		T(test_other_apis_are_refused),
 	};
