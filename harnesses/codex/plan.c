@@ -21,6 +21,7 @@ static const char *const settings[] = {
 	"features.plugins=false",
 	"features.remote_plugin=false",
 	"features.apps=false",
+	"features.unbounded_connection_retries=false", /* else it waits for ever for a provider that is down */
 	"history.persistence=\"none\"",
 	"shell_environment_policy.inherit=\"all\"",
 	"shell_environment_policy.exclude=[\"ACPD_PROVIDER_*\"]",
