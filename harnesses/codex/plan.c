@@ -123,6 +123,17 @@ char *codex_model_wanted(const struct harness_req *req)
 	return xstrdup(req->model);
 }
 
+/* Codex notes there, by its full path, in which file a thread is. A fork has a copy of its original's home and would write
+ * into the original's file; so each session has a place of its own, which Codex fills from the files of the home. */
+static void add_state(struct harness_plan *plan, const char *home, const char *session_id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_printf(&b, "%s/state-%s", home, session_id);
+	buf_putc(&b, '\0');
+	add_string(plan, "sqlite_home", b.data);
+}
+
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e)
 {
@@ -139,6 +150,7 @@ int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	if (model)
 		add_string(plan, "model", model);
 	snprintf(home, sizeof(home), "%s/.codex", req->home);
+	add_state(plan, home, req->session_id);
 	harness_plan_env(plan, "CODEX_HOME", home);
 	/* it does not make the directory itself */
 	harness_plan_file(plan, ".codex", NULL);

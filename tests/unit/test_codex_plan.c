@@ -16,7 +16,9 @@ static int teardown(void **state _unused_)
 static int make(const char *provider, char **args)
 {
 	struct harness_def def = { .id = "codex", .command = "/opt/codex", .args = args };
-	struct harness_req req = { .cwd = "/ws", .home = "/state/homes/s1", .model = "m \"1\"" };
+	struct harness_req req = {
+		.session_id = "s1", .cwd = "/ws", .home = "/state/homes/s1", .model = "m \"1\""
+	};
 	struct harness_provider p;
 	int r;
 
@@ -60,8 +62,10 @@ static void test_quiet_and_private(void **state _unused_)
 		"analytics.enabled=false",
 		"features.plugins=false",
 		"features.apps=false",
+		"features.unbounded_connection_retries=false",
 		"shell_environment_policy.exclude=[\"ACPD_PROVIDER_*\"]",
 		"model=\"m \\\"1\\\"\"",
+		"sqlite_home=\"/state/homes/s1/.codex/state-s1\"",
 	};
 
 	assert_int_equal(make(NULL, NULL), 0);
