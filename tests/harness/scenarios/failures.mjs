@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import net from 'node:net';
 
-import { assertCall, gone, nap, runs } from '../play.mjs';
+import { assertCall, gone, nap, runs, usageRecords } from '../play.mjs';
 import { commands, KEY, ofSession, until } from '../rig.mjs';
 
 // What the provider does -> the turn's class, status (where the harness tells it) and whether trying again may help;
@@ -48,12 +47,9 @@ async function wrongKey(x, t) {
 	assert.ok(!JSON.stringify(error.message).includes('sk-wrong-key-0002'));
 }
 
+// Port 2 is nobody's, and no program is given it by chance.
 async function unreachable(x, t) {
-	const server = net.createServer();
-	await new Promise((done) => server.listen(0, '127.0.0.1', done));
-	const { port } = server.address();
-	await new Promise((done) => server.close(done));
-	const s = await x.session(t, { provider: { baseUrl: `http://127.0.0.1:${port}/v1` } });
+	const s = await x.session(t, { provider: { baseUrl: 'http://127.0.0.1:2/v1' } });
 	const error = await s.fails('TEXT:hi');
 
 	assert.deepEqual([error.class, error.retryable], ['provider', true], JSON.stringify(error));
@@ -149,6 +145,17 @@ async function budgetOfSession(x, t) {
 	assert.ok(s.requests.length <= 2, 'a turn beyond the session\'s budget went to the provider');
 }
 
+// None of these harnesses knows what a private provider charges (Pi's and OpenCode's own prices are left out): nothing is
+// made up, so a budget of money stops no turn, which the records show by having no cost.
+async function budgetCost(x, t) {
+	const s = await budgets(x, t, { turn: { cost: 0.000001 }, session: { cost: 0.000001 } });
+
+	assert.equal((await s.turn('RUN:echo one', 'TEXT:two calls')).stop, 'end_turn');
+	await s.goesOn();
+	const turns = await usageRecords(s);
+	assert.deepEqual(turns.map(({ cost, cumulative }) => [cost, cumulative.cost]), [[undefined, undefined], [undefined, undefined]]);
+}
+
 // --- what stays ------------------------------------------------------------------------------
 
 // Not even what detached itself.
@@ -192,6 +199,7 @@ export default [
 	['budget: seconds of a turn', budgetSeconds],
 	['budget: model calls of a turn', budgetSteps],
 	['budget: tokens of a session', budgetOfSession],
+	['budget: cost, of which no harness tells: nothing is made up', budgetCost],
 	['nothing is left after session/close', nothingIsLeft],
 	['the private home: no key in it, kept at close, removed with the session', privateHome],
 ];

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 
-import { assertUsage, ofRecord, ofResponse, Play, usageOf, usageRecords } from '../play.mjs';
-import { ofSession, startRig, until } from '../rig.mjs';
+import { assertUsage, fresh, ofRecord, ofResponse, Play, usageOf, usageRecords, valuesOf } from '../play.mjs';
+import { ofSession, startRig, textOf, until } from '../rig.mjs';
 
 const usage = (numbers) => `USAGE:${JSON.stringify(numbers)}`;
 const A = { input: 5000, cached: 4000, output: 300, reasoning: 120 };
@@ -98,22 +98,79 @@ async function closeAndTake(x, t) {
 	}
 }
 
+// Between two turns; done when the daemon has noticed.
+async function killHarness(x, s, id = s.id) {
+	const from = s.o.messages.length;
+	process.kill(x.rig.harnessOf(id).pid, 'SIGKILL');
+	await until('the end of the harness is told', () => s.o.messages.slice(from)
+		.some((m) => m.params?.sessionId === id && m.params.event?.event === 'harness_exited'), 10_000);
+}
+
+// What a client chose: {category: value}; a category that the harness has not is left out.
+const CHOICES = { thought_level: 'high', mode: 'plan', _approval: 'never' };
+
+async function choose(s, model) {
+	const values = valuesOf(s.option('model'));
+	await s.set(s.option('model').id, values.find((value) => value === model || value.endsWith('/' + model)));
+	for (const [category, value] of Object.entries(CHOICES)) {
+		if (s.option(category))
+			assert.equal(await s.set(s.option(category).id, value), value);
+	}
+}
+
+function assertChosen(s, options, model) {
+	const current = (category) => options.find((option) => option.category === category)?.currentValue;
+
+	assert.ok(current('model').endsWith(model), current('model'));
+	for (const [category, value] of Object.entries(CHOICES)) {
+		if (s.option(category))
+			assert.equal(current(category), value);
+	}
+}
+
+function assertUsed(s, model) {
+	const { model: asked, effort } = s.requests.at(-1);
+	assert.deepEqual([asked, effort], [model, CHOICES.thought_level]);
+}
+
+async function choicesHold(x, t) {
+	const [one, two] = [fresh('m'), fresh('m')];
+	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	await choose(s, two);
+	await s.turn('TEXT:as chosen');
+	assertUsed(s, two);
+
+	await killHarness(x, s);
+	await s.turn('TEXT:after its death');
+	assertUsed(s, two);
+
+	await s.request('session/close', {});
+	const again = await x.take(t, s);
+	const { configOptions } = await again.request('session/load', { cwd: s.cwd, mcpServers: [] });
+	assertChosen(s, configOptions, two);
+	await again.turn('TEXT:after session/load');
+	assertUsed(s, two);
+}
+
 async function daemonRestarts(x, t) {
 	const rig = await startRig(x.model, { harness: x.harness });
 	t.after(() => rig.stop());
 	const own = new Play(rig, x.harness);
-	const before = await own.session({ after() {} }, {});
+	const [one, two] = [fresh('m'), fresh('m')];
+	const before = await own.session({ after() {} }, { provider: { model: one, models: [one, two] } });
 	await before.turn('RUN:echo an old tool', 'TEXT:noted', 'the secret word is accordion');
 	const listed = await before.o.request('session/list', {});
 	assert.ok(listed.sessions.some((entry) => entry.sessionId === before.id));
+	await choose(before, two);
 	await rig.daemon.kill9();
 	await rig.daemon.restart();
 
 	const o = await own.connect();
 	t.after(() => o.close());
-	const { id, cwd, model } = before;
-	await o.request('session/load', { sessionId: id, cwd, mcpServers: [], _meta: { acpd: {
-		provider: rig.provider(x.harness, { model, headers: { 'x-session': `of-${model}` } }) } } });
+	const { id, cwd } = before;
+	const { configOptions } = await o.request('session/load', { sessionId: id, cwd, mcpServers: [], _meta: { acpd: {
+		provider: rig.provider(x.harness, { model: one, models: [one, two], headers: { 'x-session': `of-${one}` } }) } } });
+	assertChosen(before, configOptions, two);
 	const replayed = o.updates(id);
 	assert.ok(replayed.some((u) => u.sessionUpdate === 'agent_message_chunk' && u.content.text.includes('noted')));
 	assert.ok(replayed.some((u) => u.sessionUpdate === 'user_message_chunk' && u.content.text.includes('accordion')));
@@ -122,6 +179,7 @@ async function daemonRestarts(x, t) {
 	assert.equal(answer.stopReason, 'end_turn');
 	const said = o.updates(id).filter((u) => u.sessionUpdate === 'agent_message_chunk').map((u) => u.content.text).join('');
 	assert.match(said, /Recalled: .*the secret word is accordion.*RECALL/s);
+	assertUsed(before, two);
 	assert.deepEqual(o.violations, []);
 	await o.request('session/close', { sessionId: id });
 }
@@ -135,7 +193,13 @@ async function fork(x, t) {
 	const from = s.o.messages.length;
 	assert.equal((await s.o.prompt(id, 'RECALL')).stopReason, 'end_turn');
 	assert.match(JSON.stringify(s.o.messages.slice(from)), /bassoon/);
-	await s.goesOn();
+
+	await killHarness(x, s, id); // it takes the context up again, with what the fork was told
+	const at = s.o.messages.length;
+	assert.equal((await s.o.prompt(id, 'RECALL', 'after a restart')).stopReason, 'end_turn');
+	const said = textOf(s.o.messages.slice(at).flatMap((m) => m.params?.update && m.params.sessionId === id ? [m.params.update] : []));
+	assert.match(said, /Recalled: .*bassoon.*RECALL.*RECALL.*after a restart/);
+	assert.ok(!(await s.turn('RECALL')).text.includes('after a restart'), 'the original has what the fork was told');
 }
 
 export default [
@@ -145,6 +209,7 @@ export default [
 	['failed and cancelled turns have their records', failedTurns],
 	['the context gauge', contextGauge],
 	['session/close, then session/load, then session/resume: the model has the context', closeAndTake],
-	['the daemon is killed and started again: the model has the context', daemonRestarts],
+	['what was chosen holds when the harness is started again', choicesHold],
+	['the daemon is killed and started again: the model has the context, what was chosen holds', daemonRestarts],
 	['fork', fork],
 ];

@@ -35,6 +35,13 @@ async function unknownModel(x, t) {
 	await assert.rejects(s.set('model', 'no-such-model'), { code: -32602 });
 	assert.equal((await s.turn('TEXT:hi')).stop, 'end_turn');
 	assert.equal(s.requests.at(-1).model, one);
+
+	await s.request('session/close', {});
+	const again = await x.take(t, s);
+	const loaded = await again.request('session/load', { cwd: s.cwd, mcpServers: [], _meta: { acpd: { model: 'no-such-model' } } })
+		.then(() => assert.fail('loaded'), (e) => e);
+	assertRefused(loaded, 'MODEL_UNKNOWN');
+	assert.ok(loaded.data.known.some((value) => isModel(value, two)), JSON.stringify(loaded.data));
 }
 
 async function switchModel(x, t) {
