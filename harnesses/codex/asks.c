@@ -276,6 +276,10 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 	a->item_id = codex_str(m->params, "itemId");
 	it = codex_item_find(h, a->item_id);
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"));
+	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is but a word to the model */
+		settle(h, a, h->cancelled ? NULL : "reject_once");
+		return;
+	}
 	ask_client(h, a, m->params, "Edit files",
 		   h->now.approval == APPROVAL_ACCEPT_EDITS && it &&
 			   jobj_get(m->params, "grantRoot").type != J_STRING &&

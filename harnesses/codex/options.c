@@ -212,12 +212,15 @@ void codex_options_changed(struct harness *h)
 	codex_event(h, &b);
 }
 
-/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. */
+/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. In plan mode
+ * edits are to be refused, so they must be asked. */
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w)
 {
+	bool asks = s->approval != APPROVAL_NEVER || s->mode == MODE_PLAN;
+
 	jw_obj(w, NULL);
 	jw_str(w, "threadId", h->thread_id);
-	jw_str(w, "approvalPolicy", s->approval == APPROVAL_NEVER ? "never" : "untrusted");
+	jw_str(w, "approvalPolicy", asks ? "untrusted" : "never");
 	jw_raw(w, "sandboxPolicy", SLICE("{\"type\":\"dangerFullAccess\"}"));
 	jw_obj(w, "collaborationMode");
 	jw_str(w, "mode", native_modes[s->mode]);

@@ -20,24 +20,23 @@ export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundl
 //   noStatus          HTTP statuses that its errors do not carry; 400: of a context that is too long
 //   cacheWriteApi     the API with which it tells how much was written to a cache, if not with every one
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
-//   planForbids       plan mode forbids edits; else it only tells the model not to
 export const HARNESSES = {
 	opencode: {
 		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
-		steer: false, tellsRetries: true, noStatus: [400], planForbids: true,
+		steer: false, tellsRetries: true, noStatus: [400],
 	},
 	codex: {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
-		steer: true, tellsRetries: false, noStatus: [400], planForbids: false,
+		steer: true, tellsRetries: false, noStatus: [400],
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },
 	},
 	pi: {
 		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
-		steer: true, tellsRetries: true, noStatus: [], planForbids: true,
+		steer: true, tellsRetries: true, noStatus: [],
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },
 	},
 };

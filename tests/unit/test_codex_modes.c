@@ -1,0 +1,101 @@
+/* Codex's plan mode: it is asked about every patch, also when nothing else is, and refuses it without asking the client. */
+#include "unit.h"
+
+#include "fakehost.h"
+#include "harnesses/codex/internal.h"
+
+static struct fake f;
+
+#define PATCH                                                                                        \
+	"{\"method\":\"item/fileChange/requestApproval\",\"id\":40,\"params\":{\"threadId\":\"t1\"," \
+	"\"turnId\":\"u1\",\"itemId\":\"p\"}}"
+#define COMMAND                                                                                            \
+	"{\"method\":\"item/commandExecution/requestApproval\",\"id\":41,\"params\":{\"threadId\":\"t1\"," \
+	"\"turnId\":\"u1\",\"itemId\":\"c\",\"command\":\"ls\"}}"
+
+static int teardown(void **state _unused_)
+{
+	fake_close(&f);
+	return 0;
+}
+
+static void line(const char *text)
+{
+	assert_int_equal(fake_line(&f, slice_of(text)), 0);
+}
+
+static bool logged(const char *text)
+{
+	return f.log.len && memmem(f.log.data, f.log.len, text, strlen(text));
+}
+
+static void set_mode(const char *mode, const char *answer)
+{
+	char params[80];
+
+	snprintf(params, sizeof(params), "\"configId\":\"mode\",\"value\":\"%s\"", mode);
+	buf_reset(&f.log);
+	assert_int_equal(f.ops->set_config(f.h, 7, slice_of(params), NULL), 0);
+	line(answer);
+}
+
+static void begin_turn(const char *answer)
+{
+	assert_int_equal(fake_prompt(&f, "[{\"type\":\"text\",\"text\":\"go\"}]", NULL), 0);
+	line(answer);
+	buf_reset(&f.log);
+}
+
+static void ready(enum harness_approval approval)
+{
+	struct harness_req req = fake_request();
+
+	req.approval = approval;
+	assert_int_equal(fake_open(&f, &harness_codex, &req), 0);
+	line("{\"id\":1,\"result\":{\"userAgent\":\"acpd/0.169.0 (x)\"}}");
+	line("{\"id\":2,\"result\":{\"data\":[]}}");
+	line("{\"id\":3,\"result\":{\"thread\":{\"id\":\"t1\"},\"model\":\"m\",\"modelProvider\":\"openai\"}}");
+	line("{\"id\":4,\"result\":{}}");
+	assert_int_equal(f.readies, 1);
+}
+
+static void test_policy(void **state _unused_)
+{
+	ready(APPROVAL_NEVER);
+	assert_true(logged("\"approvalPolicy\":\"never\""));
+	set_mode("plan", "{\"id\":5,\"result\":{}}");
+	assert_true(logged("\"approvalPolicy\":\"untrusted\""));
+	set_mode("build", "{\"id\":6,\"result\":{}}");
+	assert_true(logged("\"approvalPolicy\":\"never\""));
+}
+
+static void test_patches(void **state _unused_)
+{
+	static const enum harness_approval rows[] = { APPROVAL_ASK, APPROVAL_ACCEPT_EDITS,
+						      APPROVAL_NEVER };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ready(rows[i]);
+		set_mode("plan", "{\"id\":5,\"result\":{}}");
+		begin_turn("{\"id\":6,\"result\":{\"turn\":{\"id\":\"u1\"}}}");
+		line(PATCH);
+		if (logged("ask ") || !logged("\"id\":40,\"result\":{\"decision\":\"decline\"}"))
+			fail_msg("row %zu: %.*s", i, (int)f.log.len, f.log.data);
+		buf_reset(&f.log);
+		line(COMMAND);
+		assert_int_equal(logged("ask "), rows[i] != APPROVAL_NEVER);
+		fake_close(&f);
+	}
+}
+
+#define T(fn) cmocka_unit_test_teardown(fn, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_policy),
+		T(test_patches),
+	};
+
+	return RUN(tests, NULL, NULL);
+}
