@@ -39,7 +39,9 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 -include $(OBJ:.o=.d)
 # The assembler reads it, so the compiler's own list of dependencies does not name it.
+# files that harnesses/embed.h puts in
 $(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
+$(BUILD)/obj/harnesses/opencode/plugin.o: harnesses/opencode/plugin.mjs
 
 # The stub agent of the tests: a program of its own, never instrumented.
 $(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)

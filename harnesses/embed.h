@@ -1,0 +1,13 @@
+/*
+ * embed.h - a file of this tree as a C string, put in by the assembler: what an adapter plants in its program stays a file that
+ * editors and linters know. The path is relative to the top of the tree, where make runs; the Makefile knows the dependency.
+ */
+#pragma once
+
+#define EMBED(symbol, path)                                                                        \
+	__asm__(".pushsection .rodata\n"                                                           \
+		".global " #symbol "\n"                                                            \
+		".hidden " #symbol "\n" #symbol ":\n"                                              \
+		".incbin \"" path "\"\n"                                                           \
+		".byte 0\n"                                                                        \
+		".popsection\n")

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs inside OpenCode; what it does and why: plugin.h.
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+const append = process.env.ACPD_SYSTEM_APPEND;
+delete process.env.ACPD_SYSTEM_APPEND;
+const say = (what, params) => process.stdout.write(
+  JSON.stringify({ jsonrpc: '2.0', method: '_acpd/' + what, params }) + '\n');
+const textOf = async (file) => {
+  try {
+    const { size } = await stat(file);
+    return size <= 1 << 20 ? await readFile(file, 'utf8') : undefined;
+  } catch (e) {
+    return e.code === 'ENOENT' ? null : undefined;
+  }
+};
+const PATCHED = /^[*]{3} (?:(?:Add|Update|Delete) File|Move to): (.+)$/gm;
+const written = {
+  write: ({ filePath }) => [filePath],
+  apply_patch: ({ patchText }) => [...String(patchText).matchAll(PATCHED)].map((m) => m[1].trim()),
+};
+export const AcpdReport = async ({ client, directory }) => {
+  const parents = new Map(), models = new Map(), told = new Set(), compactions = new Map();
+  const before = new Map(), overflows = new Map();
+  let config = {}, compaction;
+  const root = (id) => { while (parents.has(id)) id = parents.get(id); return id; };
+  const on = {
+    'session.created': ({ info }) => { if (info.parentID) parents.set(info.id, info.parentID); },
+    'session.idle': ({ sessionID }) => {
+      if (parents.has(sessionID)) return;
+      [models, told, before, overflows].forEach((all) => all.clear());
+      config.compaction = compaction;
+    },
+    'message.updated': ({ info }) => {
+      if (info.role !== 'assistant') return;
+      models.set(info.id, { model: info.modelID, provider: info.providerID, summary: info.summary });
+      if (info.summary && !told.has(info.id)) {
+        told.add(info.id);
+        say('summary', { sessionId: info.sessionID, messageId: info.id, id: compactions.get(info.sessionID) });
+      }
+    },
+    'message.part.updated': ({ part }) => {
+      if (part.type === 'step-finish' && !told.has(part.id)) {
+        told.add(part.id);
+        if (!models.get(part.messageID)?.summary)
+          overflows.delete(part.sessionID);
+        say('call', { sessionId: root(part.sessionID), ...models.get(part.messageID), reason: part.reason,
+          tokens: part.tokens, cost: part.cost, child: parents.has(part.sessionID) });
+      } else if (part.type === 'compaction' && !compactions.has(part.sessionID)) {
+        compactions.set(part.sessionID, part.id);
+        say('compaction', { sessionId: part.sessionID, id: part.id, status: 'in_progress' });
+      }
+    },
+    'session.compacted': ({ sessionID }) => {
+      say('compaction', { sessionId: sessionID, id: compactions.get(sessionID), status: 'completed' });
+      compactions.delete(sessionID);
+    },
+    'session.status': ({ sessionID, status }) => {
+      if (status.type === 'retry')
+        say('retry', { sessionId: root(sessionID), attempt: status.attempt, message: status.message });
+    },
+    'session.error': ({ sessionID, error }) => {
+      const nth = error?.name === 'ContextOverflowError' ? (overflows.get(sessionID) ?? 0) + 1 : 0;
+      overflows.set(sessionID, nth);
+      if (error && !parents.has(sessionID))
+        say('error', { sessionId: sessionID, name: error.name, message: error.data?.message,
+          status: error.data?.statusCode, retryable: error.data?.isRetryable });
+      if (nth === 2)
+        config.compaction = { ...compaction, auto: false };
+    },
+    'permission.asked': async ({ id, sessionID }) => {
+      if (parents.has(sessionID))
+        await client.postSessionIdPermissionsPermissionId({
+          path: { id: sessionID, permissionID: id }, body: { response: 'reject' } });
+    },
+  };
+  return {
+    'tool.execute.before': async ({ tool, callID }, { args }) => {
+      const files = (written[tool]?.(args) ?? []).filter((file) => typeof file === 'string');
+      const old = async (file) => ({ type: 'diff', path: file, oldText: await textOf(file) });
+      if (files.length)
+        before.set(callID, await Promise.all(files.map((file) => old(resolve(directory, file)))));
+    },
+    'tool.execute.after': async ({ sessionID, callID }) => {
+      const diffs = [];
+      for (const diff of before.get(callID) ?? []) {
+        const newText = await textOf(diff.path);
+        if (newText !== undefined && diff.oldText !== undefined)
+          diffs.push({ ...diff, newText: newText ?? '' });
+      }
+      before.delete(callID);
+      if (diffs.length)
+        say('change', { sessionId: sessionID, callId: callID, diffs });
+    },
+    config: async (given) => { config = given; compaction = given.compaction; },
+    event: async ({ event }) => { await on[event.type]?.(event.properties); },
+    'experimental.chat.system.transform': async (input, output) => {
+      if (append) output.system.push(append);
+    },
+    'shell.env': async (input, output) => {
+      for (const name of ['ACPD_PROVIDER_KEY', 'OPENCODE_SERVER_PASSWORD', 'OPENCODE_CONFIG_CONTENT'])
+        output.env[name] = '';
+    },
+  };
+};
