@@ -101,7 +101,7 @@ static bool want_other_model(const struct harness *h)
 {
 	if (!h->own_provider || !h->model)
 		return false;
-	if (!h->now_provider || strcmp(h->now_provider, PI_PROVIDER) != 0)
+	if (!h->now_provider || !h->now_model || strcmp(h->now_provider, PI_PROVIDER) != 0)
 		return true;
 	return h->opened == HARNESS_NEW && strcmp(h->now_model, h->model) != 0;
 }
