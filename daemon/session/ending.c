@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -79,18 +80,6 @@ static void turn_settle(struct session *s, struct turn *t)
 	session_advance(s);
 }
 
-static void on_recorded(void *ctx, int error)
-{
-	struct turn *t = ctx;
-
-	if (error < 0)
-		log_error("session", "the usage ledger could not be made durable", "session",
-			  t->session->id, "text", strerror(-error));
-	turn_settle(t->session, t);
-}
-
-/* --- the end of a turn ------------------------------------------------------------------------------------ */
-
 static void fail_with(struct harness_turn_end *end, const char *cls, bool retryable,
 		      const char *text)
 {
@@ -98,6 +87,21 @@ static void fail_with(struct harness_turn_end *end, const char *cls, bool retrya
 					  .error = { .cls = cls, .retryable = retryable } };
 	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
 }
+
+/* A turn whose record may be lost must not look like one that is on record. */
+static void on_recorded(void *ctx, int error)
+{
+	struct turn *t = ctx;
+
+	if (error < 0)
+		log_error("session", "the usage ledger could not be made durable", "session",
+			  t->session->id, "text", strerror(-error));
+	if (error < 0 && error != -ECANCELED && !t->end.failed)
+		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	turn_settle(t->session, t);
+}
+
+/* --- the end of a turn ------------------------------------------------------------------------------------ */
 
 /* Names given by an adapter are borrowed: what is kept is our own. */
 static void keep_end(struct turn *t, const struct harness_turn_end *end)
