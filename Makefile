@@ -75,7 +75,9 @@ REAL := $(wildcard tests/harness/*.test.mjs)
 lint:
 	sh tests/lint/run.sh
 check: unit fuzz-corpora integration
-.PHONY: integration harness
+.PHONY: integration harness programs
+JOBS := $(shell nproc)
+programs: all $(BUILD)/stub-agent $(UNIT_BINS) $(FUZZ_BINS)
 integration: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) --test --test-concurrency=2 $(INTEGRATION)
 harness: all $(BUILD)/stub-agent
@@ -90,7 +92,9 @@ check-valgrind: all $(BUILD)/stub-agent unit-valgrind
 # What .ci/run runs. test-fast leaves out the sanitizers and the real harness.
 test: test-deps
 	$(MAKE) lint
+	$(MAKE) -j$(JOBS) programs
 	$(MAKE) check
+	$(MAKE) -j$(JOBS) MODE=san programs
 	$(MAKE) check-san
 	$(MAKE) check-valgrind
 	$(MAKE) harness

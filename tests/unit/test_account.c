@@ -69,7 +69,7 @@ static void test_many_tools(void **state _unused_)
 {
 	struct account a = { 0 };
 	uint64_t n = 0;
-	char name[16];
+	char name[24];
 
 	account_tool(&a, "other", true, 1);
 	for (int i = 0; i < 200; i++) {

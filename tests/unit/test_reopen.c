@@ -24,7 +24,7 @@ static int close_log(void **state _unused_)
 static void append(uint64_t seq)
 {
 	char frame[64];
-	struct evlog_entry e = { seq, 0, UPDATE_AGENT_CHUNK, SLICE_NONE };
+	struct evlog_entry e = { .seq = seq, .kind = UPDATE_AGENT_CHUNK };
 
 	snprintf(frame, sizeof(frame), "{\"event\":%llu}", (unsigned long long)seq);
 	e.frame = slice_of(frame);
