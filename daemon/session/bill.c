@@ -69,7 +69,7 @@ static int append(struct session *s, struct buf *b)
 void bill_call(struct session *s, const struct harness_usage *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
-	const struct turn *t = s->current;
+	struct turn *t = s->current;
 	struct jw w = JW(&b), ew = JW(&event);
 
 	jw_str(&ew, "kind", "usage");
@@ -87,7 +87,7 @@ void bill_call(struct session *s, const struct harness_usage *u)
 	account_put_usage(u, &w);
 	put_trace(&w, t);
 	jw_end_obj(&w);
-	append(s, &b); /* an error is sticky: the turn's own record tells */
+	t->unbilled |= append(s, &b) < 0;
 }
 
 static void put_outcome(struct jw *w, const struct turn *t)
@@ -215,5 +215,5 @@ int bill_turn(struct session *s, struct turn *t)
 	if (!s->store->ledger)
 		return 0;
 	put_turn(&w, s, t);
-	return append(s, &b);
+	return append(s, &b) < 0 || t->unbilled ? -EIO : 0;
 }

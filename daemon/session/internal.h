@@ -91,6 +91,7 @@ struct turn {
 
 	struct harness_turn_end end; /* from TURN_ENDING on */
 	struct ledger_wait recorded;
+	bool unbilled; /* a record of one of its model calls is missing */
 	struct trip trip;
 };
 

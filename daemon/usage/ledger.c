@@ -20,7 +20,8 @@ struct ledger {
 	int fd;
 	off_t size; /* bytes of whole lines */
 	uint64_t last;
-	int error; /* sticky, of writing */
+	int error;  /* of the last append, 0 if it was written */
+	bool stuck; /* a part of a line could not be taken back: nothing may follow it */
 	char *incarnation;
 	char digest[SHA256_HEX]; /* of the last line of this incarnation; empty: there is none */
 	struct buf line;
@@ -182,8 +183,10 @@ static int put_line(struct ledger *l, struct slice line)
 	if (n == (ssize_t)line.n)
 		return 0;
 	r = n < 0 ? -errno : -ENOSPC;
-	if (n > 0 && ftruncate(l->fd, l->size) < 0)
+	if (n > 0 && ftruncate(l->fd, l->size) < 0) {
 		log_error("ledger", "a part of a line stays", "text", strerror(errno));
+		l->stuck = true;
+	}
 	return r;
 }
 
@@ -192,7 +195,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 	struct slice line;
 	struct sha256 d;
 
-	if (ledger_error(l) || !record_fits(record))
+	if (l->stuck || syncer_error(l->syncer) || !record_fits(record))
 		return 0;
 	l->error = lay_out(l, record);
 	line = buf_slice(&l->line);

@@ -5,8 +5,9 @@
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives; prevDigest is the SHA-256
  * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. What a
  * stopped machine left torn at the end is cut off when the file is opened; a file that is no ledger of this version is refused and left
- * alone. A write or sync error is sticky: ledger_append returns 0 from then on and turns fail with class "resource", because an
- * unrecorded turn must not look like a recorded one. A line that was written in part is taken back, so the file stays whole.
+ * alone. A record that cannot be written fails its turn with class "resource", because an unrecorded turn must not look like a recorded
+ * one; a line that was written in part is taken back, so the file stays whole and goes on when there is room again. An error of syncing
+ * is sticky: what the kernel has dropped nobody knows, so no later record is taken.
  *
  * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the machine) in a worker
  * thread (usage/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
@@ -34,7 +35,7 @@ struct ledger *ledger_free(struct ledger *l);
 uint64_t ledger_append(struct ledger *l, struct slice record);
 /* Number of the last record, 0: none. */
 uint64_t ledger_last(const struct ledger *l);
-/* Sticky -errno of writing or syncing. */
+/* -errno of syncing, which is sticky, or of the last append. */
 int ledger_error(const struct ledger *l);
 
 struct ledger_wait {
