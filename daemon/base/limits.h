@@ -55,6 +55,7 @@
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
 #define LEDGER_TAIL_MAX (4 * MIB)       /* damaged bytes at a ledger's end that are cut off without asking */
 #define EXTRA_ENV_MAX 256
+#define PEAK_INTERVAL_MS 100            /* between two looks at the memory of a session's processes */
 #define RECOVER_PAUSE_MS 5              /* between two journals of earlier daemons */
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage; the next asks with its last */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */

@@ -2,6 +2,7 @@
 #include "session/internal.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
 #include "usage/compat.h"
@@ -200,6 +201,20 @@ static void note_totals(struct session *s)
 	evlog_note(&s->log, "totals", buf_slice(&b));
 }
 
+/* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
+static void measure_end(struct session *s, struct turn *t)
+{
+	bool peak = !s->peak_rss || clock_mono_ms() - s->peak_at_ms >= PEAK_INTERVAL_MS;
+
+	proc_measure(s->proc, peak, &t->used);
+	if (t->used.peak_rss) {
+		s->peak_rss = t->used.peak_rss;
+		s->peak_at_ms = clock_mono_ms();
+	} else {
+		t->used.peak_rss = s->peak_rss;
+	}
+}
+
 int bill_turn(struct session *s, struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -209,7 +224,7 @@ int bill_turn(struct session *s, struct turn *t)
 		compat_write(s, &t->account);
 
 	if (s->proc && t->started_ms)
-		proc_measure(s->proc, true, &t->used);
+		measure_end(s, t);
 	totals_add(&s->totals, &t->account);
 	note_totals(s);
 	if (!s->store->ledger)

@@ -163,6 +163,7 @@ struct session {
 	struct turn *current;
 	unsigned queued, ending;
 	struct totals totals;
+	uint64_t peak_rss, peak_at_ms; /* bytes, as last measured; 0: not yet, of this process */
 	uint64_t turn_count;
 	struct list keys;
 	unsigned nkeys;

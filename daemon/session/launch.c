@@ -295,6 +295,7 @@ int harness_launch(struct session *s, struct err *e)
 		return r;
 	s->hstate = H_STARTING;
 	s->model_tried = s->mode_tried = false;
+	s->peak_rss = 0;
 	s->choices_tried = 0;
 	harness_arm_start(s);
 	s->harness = s->def->ops->open(s->def, &req, &host);
