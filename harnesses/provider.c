@@ -72,35 +72,14 @@ static int check_headers(struct slice headers, struct err *e)
 	return 0;
 }
 
-/* A misspelt baseUrl must not send the key to the public API. */
-static int check_members(struct slice raw, struct err *e)
-{
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	char path[96];
-
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (jiter_next(&it, &key, &v)) {
-		const struct jfield *f = fields;
-
-		while (f->name && !jkey_is(key, f->name))
-			f++;
-		if (f->name)
-			continue;
-		snprintf(path, sizeof(path), "_meta.acpd.provider.%.*s", (int)MIN(key.n, 40u),
-			 key.p);
-		return err_field(e, path, "PARAM_UNSUPPORTED", "a provider has no such member");
-	}
-	return 0;
-}
-
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e)
 {
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	r = check_members(raw, e);
+	/* a misspelt baseUrl must not send the key to the public API */
+	r = jdec_refuse_unknown(raw, fields, "_meta.acpd.provider.",
+				"a provider has no such member", e);
 	if (r == 0)
 		r = jdec_object(raw, fields, "_meta.acpd.provider.", ret, e);
 	if (r == 0)

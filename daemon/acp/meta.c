@@ -57,28 +57,7 @@ void meta_args_free(struct session_args *a)
 	a->system_text = NULL;
 }
 
-/* Our own members are few and known: a misspelt or not yet supported one must not be lost silently. */
-static int refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
-			  struct err *e)
-{
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	char path[80];
-
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (jiter_next(&it, &key, &v)) {
-		const struct jfield *f = fields;
-
-		while (f->name && !jkey_is(key, f->name))
-			f++;
-		if (f->name)
-			continue;
-		snprintf(path, sizeof(path), "%s%.*s", prefix, (int)MIN(key.n, 40u), key.p);
-		return err_field(e, path, "PARAM_UNSUPPORTED", "this daemon has no such parameter");
-	}
-	return 0;
-}
+#define NO_PARAMETER "this daemon has no such parameter"
 
 int meta_args_decode(struct session_args *a, enum session_call call, struct err *e)
 {
@@ -92,7 +71,7 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 		return 0;
 	if (acpd.type != J_OBJECT)
 		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
-	r = refuse_unknown(acpd.raw, fields, "_meta.acpd.", e);
+	r = jdec_refuse_unknown(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, e);
 	return r < 0 ? r : jdec_object(acpd.raw, fields, "_meta.acpd.", a, e);
 }
 
@@ -163,7 +142,7 @@ static int check_policy(struct slice policy, int *ret, struct err *e)
 	*ret = APPROVAL_UNCHANGED;
 	if (!policy.n)
 		return 0;
-	r = refuse_unknown(policy, policy_fields, "_meta.acpd.policy.", e);
+	r = jdec_refuse_unknown(policy, policy_fields, "_meta.acpd.policy.", NO_PARAMETER, e);
 	if (r == 0)
 		r = jdec_object(policy, policy_fields, "_meta.acpd.policy.", &a, e);
 	if (r == 0 && a.approval) {

@@ -128,6 +128,28 @@ int jdec_object(struct slice text, const struct jfield *fields, const char *pref
 	return r;
 }
 
+int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
+			const char *refusal, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[96];
+
+	jiter_init(&it, (struct jval){ J_OBJECT, object });
+	while (jiter_next(&it, &key, &v)) {
+		const struct jfield *f = fields;
+
+		while (f->name && !jkey_is(key, f->name))
+			f++;
+		if (f->name)
+			continue;
+		snprintf(path, sizeof(path), "%s%.*s", prefix, (int)MIN(key.n, 40u), key.p);
+		return err_field(e, path, "PARAM_UNSUPPORTED", "%s", refusal);
+	}
+	return 0;
+}
+
 void jdec_free(const struct jfield *fields, void *st)
 {
 	for (; fields->name; fields++) {

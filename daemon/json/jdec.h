@@ -53,6 +53,10 @@ struct jfield {
  * is put before field names in errors, e.g. "mcpServers[0].". */
 int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
 		struct err *e);
+/* refusal: what to say of a member that the table does not have; PARAM_UNSUPPORTED with its path. For objects of our own, whose
+ * members are few and known: a misspelt one must not be lost silently. */
+int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
+			const char *refusal, struct err *e);
 /* Frees the strings that jdec_object allocated. */
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */
