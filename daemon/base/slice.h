@@ -37,3 +37,15 @@ static inline bool slice_starts(struct slice a, const char *prefix)
 
 	return a.n >= n && memcmp(a.p, prefix, n) == 0;
 }
+
+/* True if it starts so, and then begins behind it. */
+static inline bool slice_skip(struct slice *s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (!slice_starts(*s, prefix))
+		return false;
+	s->p += n;
+	s->n -= n;
+	return true;
+}

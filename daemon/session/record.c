@@ -57,17 +57,6 @@ int record_put(struct buf *b, const struct record *r, const char *kind)
 	return b->failed ? -E2BIG : 0;
 }
 
-static bool take_text(struct slice *s, const char *text)
-{
-	size_t n = strlen(text);
-
-	if (!slice_starts(*s, text))
-		return false;
-	s->p += n;
-	s->n -= n;
-	return true;
-}
-
 static bool take_uint(struct slice *s, uint64_t *ret)
 {
 	const char *start = s->p;
@@ -107,10 +96,10 @@ int record_parse(struct slice line, struct record *ret)
 
 	if (line.n < CRC_TAIL || !crc_matches(line))
 		return -EBADMSG;
-	if (!take_text(&s, "{\"n\":") || !take_uint(&s, &ret->seq) || !take_text(&s, ",\"o\":") ||
-	    !take_uint(&s, &ret->origin) || !take_text(&s, ",\"k\":\"") ||
-	    !take_until(&s, '"', &ret->kind_name) || !take_text(&s, "\",\"t\":") ||
-	    !take_uint(&s, &ret->time_ms) || !take_text(&s, ",\"m\":") || s.n < CRC_TAIL)
+	if (!slice_skip(&s, "{\"n\":") || !take_uint(&s, &ret->seq) || !slice_skip(&s, ",\"o\":") ||
+	    !take_uint(&s, &ret->origin) || !slice_skip(&s, ",\"k\":\"") ||
+	    !take_until(&s, '"', &ret->kind_name) || !slice_skip(&s, "\",\"t\":") ||
+	    !take_uint(&s, &ret->time_ms) || !slice_skip(&s, ",\"m\":") || s.n < CRC_TAIL)
 		return -EBADMSG;
 	ret->value = (struct slice){ s.p, s.n - CRC_TAIL };
 	ret->kind = (uint8_t)event_kind_find(ret->kind_name);

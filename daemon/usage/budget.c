@@ -4,18 +4,21 @@
 #include "harnesses/harness.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "usage/cost.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
-/* scale: units inside per unit on the wire */
+/* scale: units inside per unit on the wire; digits: its decimal places there */
 static const struct {
 	const char *name;
 	int64_t scale;
+	unsigned digits;
 } kinds[BUDGET_MAX] = {
-	[BUDGET_STEPS] = { "steps", 1 },	[BUDGET_TOOL_CALLS] = { "toolCalls", 1 },
-	[BUDGET_SECONDS] = { "seconds", 1000 }, [BUDGET_TOKENS] = { "tokens", 1 },
-	[BUDGET_COST] = { "cost", COST_UNIT },
+	[BUDGET_STEPS] = { "steps", 1, 0 },
+	[BUDGET_TOOL_CALLS] = { "toolCalls", 1, 0 },
+	[BUDGET_SECONDS] = { "seconds", 1000, 3 },
+	[BUDGET_TOKENS] = { "tokens", 1, 0 },
+	[BUDGET_COST] = { "cost", COST_UNIT, COST_DIGITS },
 };
 
 const char *budget_name(enum budget_kind kind)
@@ -98,18 +101,9 @@ int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, str
 
 void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uint64_t amount)
 {
-	char text[40];
-	uint64_t scale = (uint64_t)kinds[kind].scale, rest = amount % scale;
-	size_t n = (size_t)snprintf(text, sizeof(text), "%" PRIu64, amount / scale);
+	char text[COST_TEXT_SIZE];
 
-	if (rest) {
-		int digits = kind == BUDGET_COST ? 12 : 3;
-
-		n += (size_t)snprintf(text + n, sizeof(text) - n, ".%0*" PRIu64, digits, rest);
-		while (text[n - 1] == '0')
-			n--;
-	}
-	jw_raw(w, key, (struct slice){ text, n });
+	jw_raw(w, key, slice_of(decimal_text(amount, kinds[kind].digits, text)));
 }
 
 static void put_one(const struct budget *b, struct jw *w, const char *key)

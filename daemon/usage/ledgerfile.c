@@ -18,17 +18,6 @@
 
 /* --- a line ----------------------------------------------------------------------------------------------- */
 
-static bool take_text(struct slice *s, const char *text)
-{
-	size_t n = strlen(text);
-
-	if (!slice_starts(*s, text))
-		return false;
-	s->p += n;
-	s->n -= n;
-	return true;
-}
-
 /* Canonical: no leading zero, so that a number is written in one way only. */
 static bool take_number(struct slice *s, uint64_t *ret)
 {
@@ -67,7 +56,7 @@ static bool take_quoted(struct slice *s, struct slice *ret)
 static bool take_digest(struct slice *s, struct slice *ret)
 {
 	*ret = SLICE_NONE;
-	if (take_text(s, "null"))
+	if (slice_skip(s, "null"))
 		return true;
 	if (!take_quoted(s, ret) || ret->n != SHA256_HEX - 1)
 		return false;
@@ -81,9 +70,9 @@ bool ledger_head_parse(struct slice line, struct ledger_head *ret)
 {
 	struct slice s = line;
 
-	if (!take_text(&s, "{\"v\":1,\"n\":") || !take_number(&s, &ret->n) ||
-	    !take_text(&s, ",\"incarnation\":") || !take_quoted(&s, &ret->incarnation) ||
-	    !ledger_incarnation_valid(ret->incarnation) || !take_text(&s, ",\"prevDigest\":") ||
+	if (!slice_skip(&s, "{\"v\":1,\"n\":") || !take_number(&s, &ret->n) ||
+	    !slice_skip(&s, ",\"incarnation\":") || !take_quoted(&s, &ret->incarnation) ||
+	    !ledger_incarnation_valid(ret->incarnation) || !slice_skip(&s, ",\"prevDigest\":") ||
 	    !take_digest(&s, &ret->prev_digest))
 		return false;
 	ret->size = line.n - s.n;
