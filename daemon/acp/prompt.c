@@ -75,20 +75,25 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 	return r;
 }
 
+/* The active session that takes such content; NULL with e. */
+static struct view *view_for(struct acp_conn *c, const struct prompt_args *a, struct err *e)
+{
+	struct view *v = view_need(c, a->session_id, e);
+
+	return v && prompt_check(a->prompt, session_caps(v->w.session), e) == 0 ? v : NULL;
+}
+
 static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
 			struct err *e)
 {
 	_cleanup_(buf_done) struct buf meta = { 0 };
-	struct view *v = view_need(c, a->session_id, e);
+	struct view *v = view_for(c, a, e);
 	struct prompt_params p = { .content = a->prompt, .key = a->key, .origin = c->no };
 	struct call *k;
 	int r;
 
 	if (!v)
-		return -ENOENT;
-	r = prompt_check(a->prompt, session_caps(v->w.session), e);
-	if (r < 0)
-		return r;
+		return -EINVAL;
 	meta_for_harness(&meta, a->meta);
 	p.meta = buf_slice(&meta);
 	p.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0;
@@ -128,15 +133,12 @@ static void on_steered(void *ctx, struct slice result, const struct err *e)
 static int steer(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
 		 struct err *e)
 {
-	struct view *v = view_need(c, a->session_id, e);
+	struct view *v = view_for(c, a, e);
 	struct call *k;
 	int r;
 
 	if (!v)
-		return -ENOENT;
-	r = prompt_check(a->prompt, session_caps(v->w.session), e);
-	if (r < 0)
-		return r;
+		return -EINVAL;
 	k = call_new(c, m->id);
 	k->view = v;
 	r = session_steer(v->w.session, a->prompt, c->no, on_steered, k, e);

@@ -70,14 +70,12 @@ static int append(struct session *s, struct buf *b)
 void bill_call(struct session *s, const struct harness_usage *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
-	struct turn *t = s->current;
 	struct jw w = JW(&b), ew = JW(&event);
+	struct turn *t = s->current;
 
 	jw_str(&ew, "kind", "usage");
 	account_put_usage(u, &ew);
 	session_note(s, EVENT_USAGE, buf_slice(&event));
-	if (!s->store->ledger)
-		return;
 	jw_obj(&w, NULL);
 	put_who(&w, s, t, "model_call");
 	jw_uint(&w, "call", t->account.calls);
@@ -222,13 +220,10 @@ int bill_turn(struct session *s, struct turn *t)
 
 	if (t->started_ms)
 		compat_write(s, &t->account);
-
 	if (s->proc && t->started_ms)
 		measure_end(s, t);
 	totals_add(&s->totals, &t->account);
 	note_totals(s);
-	if (!s->store->ledger)
-		return 0;
 	put_turn(&w, s, t);
 	return append(s, &b) < 0 || t->unbilled ? -EIO : 0;
 }

@@ -29,7 +29,7 @@ static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
 	jw_end_obj(&w);
 }
 
-void turn_remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
+static void remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
 {
 	struct keyed *k;
 
@@ -55,22 +55,28 @@ static void idle_shrink(void *ctx)
 		evlog_shrink(&s->log);
 }
 
-/* The turn's record is durable, or there is none to wait for. t is gone after. */
+void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret)
+{
+	*ret = (struct turn_result){
+		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
+	};
+	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
+	ret->seq = s->log.last + 1;
+	if (!t->end.failed)
+		put_result(b, t, ret->seq);
+	ret->result = buf_slice(b);
+	session_emit_turn_end(s, t, ret);
+	evlog_flush(&s->log);
+	remember_key(s, t, ret);
+}
+
+/* The turn's record is durable, or there is no time to wait for that. t is gone after. */
 static void turn_settle(struct session *s, struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct turn_result r = {
-		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
-	};
+	struct turn_result r;
 
-	r.cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
-	r.seq = s->log.last + 1;
-	if (!t->end.failed)
-		put_result(&b, t, r.seq);
-	r.result = buf_slice(&b);
-	session_emit_turn_end(s, t, &r);
-	evlog_flush(&s->log);
-	turn_remember_key(s, t, &r);
+	turn_tell(s, t, &b, &r);
 	s->ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
 		w->done(w->ctx, &r);
@@ -123,10 +129,10 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 	s->ending++;
 	if (bill_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
-	if (s->store->ledger && !s->store->stopping)
-		ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
-	else
+	if (s->store->stopping)
 		turn_settle(s, t);
+	else
+		ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
 }
 
 /* A success without a single event is none: the harness swallowed an error. */

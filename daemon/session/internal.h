@@ -234,13 +234,14 @@ void session_open_failed(struct session *s, const struct err *e);
 void session_advance(struct session *s);
 void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
 struct turn *turn_first_queued(struct session *s);
-void turn_remember_key(struct session *s, const struct turn *t, const struct turn_result *r);
 void turn_free(struct turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */
 void turn_output(struct turn *t);
 
 /* ending.c */
+/* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
+void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret);
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

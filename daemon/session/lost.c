@@ -51,25 +51,6 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	return false;
 }
 
-static void emit_end(struct session *s, struct turn *t)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct turn_result r = {
-		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
-	};
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "stopReason", t->end.stop_reason);
-	account_put_acp(&t->account, &w, "usage");
-	jw_end_obj(&w);
-	r.result = buf_slice(&b);
-	r.seq = s->log.last + 1;
-	session_emit_turn_end(s, t, &r);
-	evlog_flush(&s->log);
-	turn_remember_key(s, t, &r);
-}
-
 /* Key and trace of the turn, if that record is its. */
 static void load_begun(struct turn *t, struct slice begun)
 {
@@ -87,9 +68,10 @@ void turn_end_lost(struct session *s, uint64_t no, struct slice begun)
 {
 	struct turn t = { .no = no, .session = s };
 	struct search x = { .s = s, .t = &t };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r;
 
 	load_begun(&t, begun);
-
 	t.end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
 	t.end.failed = true;
 	snprintf(t.end.error.message, sizeof(t.end.error.message),
@@ -102,7 +84,7 @@ void turn_end_lost(struct session *s, uint64_t no, struct slice begun)
 	}
 	if (!x.recorded && bill_turn(s, &t) < 0)
 		log_error("session", "the usage ledger cannot be written", "session", s->id);
-	emit_end(s, &t);
+	turn_tell(s, &t, &b, &r);
 	free(x.stop_reason);
 	free(t.key);
 	account_done(&t.account);

@@ -84,6 +84,24 @@ static void put_unprefixed(struct jw *w, const char *key, struct jval v, const c
 		jw_raw(w, key, v.raw);
 }
 
+static void put_choice(struct jw *w, struct jval v, const char *prefix);
+
+/* False if list holds nothing to go through. */
+static bool put_choices(struct jw *w, struct jval list, const char *prefix)
+{
+	struct jiter it;
+	struct jval choice;
+
+	if (!jiter_init(&it, list))
+		return false;
+	jw_arr(w, "options");
+	while (jiter_next(&it, NULL, &choice))
+		if (choice.type == J_OBJECT)
+			put_choice(w, choice, prefix);
+	jw_end_arr(w);
+	return true;
+}
+
 /* One value of a select, or a group of them. */
 static void put_choice(struct jw *w, struct jval v, const char *prefix)
 {
@@ -93,18 +111,9 @@ static void put_choice(struct jw *w, struct jval v, const char *prefix)
 	jiter_init(&it, v);
 	jw_obj(w, NULL);
 	while (jiter_next(&it, &key, &v)) {
-		struct jiter group;
-		struct jval choice;
-
 		if (jkey_is(key, "value") || jkey_is(key, "name")) {
 			put_unprefixed(w, jkey_is(key, "value") ? "value" : "name", v, prefix);
-		} else if (jkey_is(key, "options") && jiter_init(&group, v)) {
-			jw_arr(w, "options");
-			while (jiter_next(&group, NULL, &choice))
-				if (choice.type == J_OBJECT)
-					put_choice(w, choice, prefix);
-			jw_end_arr(w);
-		} else {
+		} else if (!jkey_is(key, "options") || !put_choices(w, v, prefix)) {
 			jw_member_raw(w, key, v.raw);
 		}
 	}
@@ -114,21 +123,15 @@ static void put_choice(struct jw *w, struct jval v, const char *prefix)
 static void put_model_option(struct jw *w, struct jval option, const char *prefix)
 {
 	struct slice key;
-	struct jiter it, choices;
-	struct jval v, choice;
+	struct jiter it;
+	struct jval v;
 
 	jiter_init(&it, option);
 	jw_obj(w, NULL);
 	while (jiter_next(&it, &key, &v)) {
 		if (jkey_is(key, "currentValue")) {
 			put_unprefixed(w, "currentValue", v, prefix);
-		} else if (jkey_is(key, "options") && jiter_init(&choices, v)) {
-			jw_arr(w, "options");
-			while (jiter_next(&choices, NULL, &choice))
-				if (choice.type == J_OBJECT)
-					put_choice(w, choice, prefix);
-			jw_end_arr(w);
-		} else {
+		} else if (!jkey_is(key, "options") || !put_choices(w, v, prefix)) {
 			jw_member_raw(w, key, v.raw);
 		}
 	}
