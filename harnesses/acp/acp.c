@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "harnesses/acp/turn.h"
 #include "harnesses/registry.h"
+#include "harnesses/talk.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
@@ -20,25 +21,13 @@
 
 int acp_send(struct harness *h, struct buf *b)
 {
-	if (b->failed)
-		return -E2BIG;
-	return h->host.ops->send(h->host.ctx, buf_slice(b));
+	return harness_send(&h->host, b);
 }
 
 static int call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 		uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
-	int r;
-
-	if (!id)
-		return -EBUSY;
-	rpc_put_request(&b, id, method, params);
-	r = acp_send(h, &b);
-	if (r < 0)
-		rpc_calls_drop(&h->calls, id);
-	return r;
+	return harness_call(&h->host, &h->calls, method, params, fn, h, tag);
 }
 
 static void open_failed(struct harness *h, struct err *e)

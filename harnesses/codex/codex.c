@@ -1,30 +1,19 @@
 /* codex.c - lines in and out, and the object's life. */
 #include "harnesses/codex/internal.h"
+#include "harnesses/talk.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 int codex_send(struct harness *h, struct buf *b)
 {
-	if (b->failed)
-		return -E2BIG;
-	return h->host.ops->send(h->host.ctx, buf_slice(b));
+	return harness_send(&h->host, b);
 }
 
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
-	int r;
-
-	if (!id)
-		return -EBUSY;
-	rpc_put_request(&b, id, method, params);
-	r = codex_send(h, &b);
-	if (r < 0)
-		rpc_calls_drop(&h->calls, id);
-	return r;
+	return harness_call(&h->host, &h->calls, method, params, fn, h, tag);
 }
 
 void codex_event(struct harness *h, const struct buf *b)

@@ -3,6 +3,7 @@
  * are not in the table are data of no concern to us: Pi adds some every week.
  */
 #include "harnesses/pi/internal.h"
+#include "harnesses/talk.h"
 
 #include "json/jstr.h"
 
@@ -26,7 +27,7 @@ int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply
 	jw_str(&w, "type", type);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
-	r = b.failed ? -E2BIG : h->host.ops->send(h->host.ctx, buf_slice(&b));
+	r = harness_send(&h->host, &b);
 	if (r < 0)
 		rpc_calls_drop(&h->calls, id);
 	return r;

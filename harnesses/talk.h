@@ -1,0 +1,12 @@
+/* talk.h - what every adapter of a JSON-RPC program does with a message: hand it to the host, and keep a call open until it is answered. */
+#pragma once
+
+#include "base/buf.h"
+#include "harnesses/harness.h"
+#include "rpc/rpc.h"
+
+/* One line to the child; -E2BIG if it could not be laid out, else what the host says. */
+int harness_send(const struct harness_host *host, const struct buf *b);
+/* fn gets ctx, tag and the answer. <0: it was not sent, and fn is not called. */
+int harness_call(const struct harness_host *host, struct rpc_calls *calls, const char *method,
+		 struct slice params, rpc_reply_fn fn, void *ctx, uint64_t tag);
