@@ -80,6 +80,7 @@ enum harness_approval {
 	APPROVAL_ASK,	       /* every command, edit and fetch is asked */
 	APPROVAL_ACCEPT_EDITS, /* edits inside cwd and additional directories are not */
 	APPROVAL_NEVER, /* nothing is asked, everything allowed: for sandboxes that are the boundary */
+	APPROVAL_MAX,
 };
 
 enum harness_mode { HARNESS_NEW, HARNESS_RESTORE };

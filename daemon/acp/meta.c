@@ -2,6 +2,7 @@
 #include "acp/params.h"
 
 #include "base/limits.h"
+#include "harnesses/choices.h"
 #include "json/jstr.h"
 
 #include <stdio.h>
@@ -146,8 +147,8 @@ static int check_policy(struct slice policy, int *ret, struct err *e)
 	if (r == 0)
 		r = jdec_object(policy, policy_fields, "_meta.acpd.policy.", &a, e);
 	if (r == 0 && a.approval) {
-		*ret = setup_find_approval(a.approval);
-		if (*ret == APPROVAL_UNCHANGED)
+		*ret = harness_approval_find(a.approval);
+		if (*ret < 0)
 			r = err_field(e, "_meta.acpd.policy.approval", "FIELD_INVALID",
 				      "approval must be ask, accept-edits or never");
 	}

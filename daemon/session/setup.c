@@ -1,14 +1,11 @@
 #include "session/setup.h"
 
 #include "base/limits.h"
+#include "harnesses/choices.h"
 #include "json/jstr.h"
 
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */
-
-static const char *const approvals[] = {
-	[APPROVAL_ASK] = "ask", [APPROVAL_ACCEPT_EDITS] = "accept-edits", [APPROVAL_NEVER] = "never"
-};
 
 static bool same(const char *have, struct slice want)
 {
@@ -207,7 +204,7 @@ void setup_put(const struct setup *s, struct jw *w)
 {
 	jw_str(w, "model", s->model);
 	jw_str(w, "mode", s->mode);
-	jw_str(w, "approval", approvals[s->approval]);
+	jw_str(w, "approval", harness_approvals[s->approval]);
 	jw_str(w, "systemPrompt", s->system_prompt);
 	if (s->system_prompt)
 		jw_bool(w, "systemOverride", s->system_override);
@@ -241,17 +238,9 @@ void setup_load(struct setup *s, struct slice record)
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
 	free(s->chosen);
 	s->chosen = chosen.type == J_OBJECT ? xstrndup(chosen.raw.p, chosen.raw.n) : NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(approvals); i++)
-		if (jstr_is(v, approvals[i]))
+	for (int i = 0; i < APPROVAL_MAX; i++)
+		if (jstr_is(v, harness_approvals[i]))
 			s->approval = (enum harness_approval)i;
 	if (budgets.type == J_OBJECT)
 		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
-}
-
-int setup_find_approval(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(approvals); i++)
-		if (strcmp(approvals[i], name) == 0)
-			return (int)i;
-	return APPROVAL_UNCHANGED;
 }

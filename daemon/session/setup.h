@@ -58,5 +58,3 @@ void setup_done(struct setup *s);
 void setup_put(const struct setup *s, struct jw *w);
 /* From such a record; what is malformed counts as absent. */
 void setup_load(struct setup *s, struct slice record);
-/* APPROVAL_UNCHANGED if there is no such policy. */
-int setup_find_approval(const char *name);

@@ -2,6 +2,7 @@
  * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update says all of them:
  * in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
  */
+#include "harnesses/choices.h"
 #include "harnesses/codex/internal.h"
 
 #include <errno.h>
@@ -11,10 +12,6 @@
 
 static const char *const modes[] = { [MODE_BUILD] = "build", [MODE_PLAN] = "plan" };
 static const char *const native_modes[] = { [MODE_BUILD] = "default", [MODE_PLAN] = "plan" };
-static const char *const approvals[] = {
-	[APPROVAL_ASK] = "ask", [APPROVAL_ACCEPT_EDITS] = "accept-edits", [APPROVAL_NEVER] = "never"
-};
-
 /* For models that Codex does not know: what the Responses API has. */
 static const char common_efforts[] =
 	"[{\"reasoningEffort\":\"minimal\"},{\"reasoningEffort\":\"low\"},"
@@ -113,41 +110,14 @@ void codex_models_free(struct harness *h)
 
 /* --- out --------------------------------------------------------------------------------------------- */
 
-static void begin_option(struct jw *w, const char *id, const char *name, const char *category,
-			 const char *value)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "id", id);
-	jw_str(w, "name", name);
-	jw_str(w, "category", category);
-	jw_str(w, "type", "select");
-	jw_str(w, "currentValue", value);
-	jw_arr(w, "options");
-}
-
-static void put_value(struct jw *w, const char *value, const char *name, const char *description)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "value", value);
-	jw_str(w, "name", name ? name : value);
-	jw_str(w, "description", description);
-	jw_end_obj(w);
-}
-
-static void end_option(struct jw *w)
-{
-	jw_end_arr(w);
-	jw_end_obj(w);
-}
-
 static void put_models(const struct harness *h, struct jw *w)
 {
-	begin_option(w, "model", "Model", "model", h->now.model);
+	option_begin(w, "model", "Model", "model", h->now.model);
 	if (!find_model(h, h->now.model))
-		put_value(w, h->now.model, NULL, NULL);
+		option_value(w, h->now.model, NULL, NULL);
 	for (size_t i = 0; i < h->nmodels; i++)
-		put_value(w, h->models[i].id, h->models[i].name, h->models[i].description);
-	end_option(w);
+		option_value(w, h->models[i].id, h->models[i].name, h->models[i].description);
+	option_end(w);
 }
 
 static struct slice efforts_of(const struct harness *h)
@@ -164,8 +134,8 @@ static void put_efforts(const struct harness *h, struct jw *w)
 	struct jiter it;
 	struct jval v;
 
-	begin_option(w, "thought_level", "Reasoning effort", "thought_level", current);
-	put_value(w, DEFAULT_EFFORT, "Default", "What the model does by itself");
+	option_begin(w, "thought_level", "Reasoning effort", "thought_level", current);
+	option_value(w, DEFAULT_EFFORT, "Default", "What the model does by itself");
 	jiter_init(&it, (struct jval){ J_ARRAY, efforts_of(h) });
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(freep) char *effort = codex_str(v.raw, "reasoningEffort");
@@ -173,12 +143,12 @@ static void put_efforts(const struct harness *h, struct jw *w)
 
 		if (!effort || strcmp(effort, DEFAULT_EFFORT) == 0)
 			continue;
-		put_value(w, effort, NULL, description);
+		option_value(w, effort, NULL, description);
 		listed |= strcmp(effort, current) == 0;
 	}
 	if (!listed)
-		put_value(w, current, NULL, NULL);
-	end_option(w);
+		option_value(w, current, NULL, NULL);
+	option_end(w);
 }
 
 void codex_options_put(const struct harness *h, struct jw *w, const char *key)
@@ -186,15 +156,15 @@ void codex_options_put(const struct harness *h, struct jw *w, const char *key)
 	jw_arr(w, key);
 	put_models(h, w);
 	put_efforts(h, w);
-	begin_option(w, "mode", "Mode", "mode", modes[h->now.mode]);
-	put_value(w, "build", "Build", "Works on the task");
-	put_value(w, "plan", "Plan", "Makes a plan first and asks about it");
-	end_option(w);
-	begin_option(w, "approval", "Approval", "_approval", approvals[h->now.approval]);
-	put_value(w, "ask", "Ask", "Every command, edit and tool call is asked");
-	put_value(w, "accept-edits", "Accept edits", "Edits in the workspace are not asked");
-	put_value(w, "never", "Never ask", "Everything is allowed");
-	end_option(w);
+	option_begin(w, "mode", "Mode", "mode", modes[h->now.mode]);
+	option_value(w, "build", "Build", "Works on the task");
+	option_value(w, "plan", "Plan", "Makes a plan first and asks about it");
+	option_end(w);
+	option_begin(w, "approval", "Approval", "_approval", harness_approvals[h->now.approval]);
+	option_value(w, "ask", "Ask", "Every command, edit and tool call is asked");
+	option_value(w, "accept-edits", "Accept edits", "Edits in the workspace are not asked");
+	option_value(w, "never", "Never ask", "Everything is allowed");
+	option_end(w);
 	jw_end_arr(w);
 }
 
@@ -274,7 +244,7 @@ static int apply(struct settings *s, const char *id, const char *value)
 	}
 	if (strcmp(id, "approval") != 0)
 		return -EINVAL;
-	r = set_enum(index_of(approvals, ARRAY_SIZE(approvals), value), &found);
+	r = set_enum(harness_approval_find(value), &found);
 	if (r == 0)
 		s->approval = (enum harness_approval)found;
 	return r;

@@ -1,4 +1,5 @@
 /* options.c - what can be chosen: model, thinking level, mode and approval as config options, and the slash commands. */
+#include "harnesses/choices.h"
 #include "harnesses/pi/internal.h"
 
 #include "json/jstr.h"
@@ -29,36 +30,10 @@ static void set_text(char **slot, struct jval v)
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
-static void begin_option(struct jw *w, const char *id, const char *name, const char *category,
-			 const char *current)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "id", id);
-	jw_str(w, "name", name);
-	jw_str(w, "category", category);
-	jw_str(w, "type", "select");
-	jw_str(w, "currentValue", current);
-	jw_arr(w, "options");
-}
-
-static void end_option(struct jw *w)
-{
-	jw_end_arr(w);
-	jw_end_obj(w);
-}
-
-static void put_choice(struct jw *w, const char *value, const char *name)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "value", value);
-	jw_str(w, "name", name);
-	jw_end_obj(w);
-}
-
 static void put_choices(struct jw *w, const struct choice *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		put_choice(w, c[i].value, c[i].name);
+		option_value(w, c[i].value, c[i].name, NULL);
 }
 
 /* With a provider of ours the model's id alone, as the client named it; else Pi's "provider/id". */
@@ -85,7 +60,7 @@ static void put_model(const struct harness *h, struct jw *w, struct slice model)
 	if (jstr_decode(jobj_get(model, "name"), NAME_MAX_LEN, &name) < 0)
 		xstrset(&name, id);
 	value = model_value(h, provider, id);
-	put_choice(w, value, name);
+	option_value(w, value, name, NULL);
 }
 
 static void put_models(const struct harness *h, struct jw *w)
@@ -97,12 +72,12 @@ static void put_models(const struct harness *h, struct jw *w)
 	if (!h->now_model || !h->now_provider || !h->models)
 		return;
 	current = model_value(h, h->now_provider, h->now_model);
-	begin_option(w, "model", "Model", "model", current);
+	option_begin(w, "model", "Model", "model", current);
 	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->models) });
 	while (jiter_next(&it, NULL, &v))
 		if (v.type == J_OBJECT)
 			put_model(h, w, v.raw);
-	end_option(w);
+	option_end(w);
 }
 
 static void put_levels(const struct harness *h, struct jw *w)
@@ -112,15 +87,15 @@ static void put_levels(const struct harness *h, struct jw *w)
 
 	if (!h->now_level || !h->levels)
 		return;
-	begin_option(w, "thought_level", "Thinking", "thought_level", h->now_level);
+	option_begin(w, "thought_level", "Thinking", "thought_level", h->now_level);
 	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->levels) });
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(freep) char *level = NULL;
 
 		if (jstr_decode(v, 64, &level) == 0)
-			put_choice(w, level, level);
+			option_value(w, level, NULL, NULL);
 	}
-	end_option(w);
+	option_end(w);
 }
 
 void pi_options_put(struct harness *h, struct jw *w, const char *key)
@@ -128,13 +103,13 @@ void pi_options_put(struct harness *h, struct jw *w, const char *key)
 	jw_arr(w, key);
 	put_models(h, w);
 	put_levels(h, w);
-	begin_option(w, "mode", "Mode", "mode", h->now_mode ? h->now_mode : modes[0].value);
+	option_begin(w, "mode", "Mode", "mode", h->now_mode ? h->now_mode : modes[0].value);
 	put_choices(w, modes, ARRAY_SIZE(modes));
-	end_option(w);
-	begin_option(w, "approval", "Approval", "_approval",
+	option_end(w);
+	option_begin(w, "approval", "Approval", "_approval",
 		     h->now_approval ? h->now_approval : approvals[0].value);
 	put_choices(w, approvals, ARRAY_SIZE(approvals));
-	end_option(w);
+	option_end(w);
 	jw_end_arr(w);
 }
 

@@ -1,5 +1,6 @@
 /* plan.c - how Pi is started: nothing fetched or reported, the project's own extensions off, the session's parameters in the
  * environment, from where the bridge takes (and removes) them. */
+#include "harnesses/choices.h"
 #include "harnesses/pi/internal.h"
 
 #include "base/file.h"
@@ -23,12 +24,6 @@ static const struct {
 	{ "PI_OFFLINE", "1" },
 	{ "PI_TELEMETRY", "0" },
 	{ "PI_SKIP_VERSION_CHECK", "1" },
-};
-
-static const char *const approvals[] = {
-	[APPROVAL_ASK] = "ask",
-	[APPROVAL_ACCEPT_EDITS] = "accept-edits",
-	[APPROVAL_NEVER] = "never",
 };
 
 static bool put_model(void *ctx, const char *model)
@@ -72,7 +67,7 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "approval", approvals[req->approval]);
+	jw_str(&w, "approval", harness_approvals[req->approval]);
 	jw_raw(&w, "dirs", req->additional_dirs);
 	jw_raw(&w, "mcp", req->mcp_servers);
 	jw_bool(&w, "elicitation", req->elicitation);
