@@ -23,21 +23,32 @@ CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisi
 LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 
-SRC := $(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c)
+# acpd-unpack: the only program that links the libraries that read archives, and these folders.
+HELPER_LIBS := libarchive zlib libzstd yaml-0.1 libseccomp libcrypto
+HELPER_SRC := $(wildcard daemon/unpack/*.c daemon/tree/*.c daemon/diff/*.c daemon/skill/*.c)
+HELPER_SHARED := $(wildcard daemon/base/*.c daemon/digest/*.c) $(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+HELPER_MAIN := daemon/unpack/main.c
+HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
+HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
+
+SRC := $(filter-out $(HELPER_SRC),$(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c))
 MAIN := daemon/cli/main.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
-OBJS := $(filter-out $(MAIN:%.c=$(BUILD)/obj/%.o),$(OBJ))
+# What tests link: everything but the two main functions.
+OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN)),$(OBJ) $(HELPER_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast
-all: $(BUILD)/acpd
+all: $(BUILD)/acpd $(BUILD)/acpd-unpack
 
 $(BUILD)/acpd: $(OBJ)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
+$(BUILD)/acpd-unpack: $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HELPER_LDLIBS)
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
--include $(OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d)
 # The assembler reads it, so the compiler's own list of dependencies does not name it.
 # files that harnesses/embed.h puts in
 $(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
@@ -61,7 +72,7 @@ run:
 	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 -s $(BUILD)/acpd $(DESTDIR)$(PREFIX)/bin/acpd
+	install -m 755 -s $(BUILD)/acpd $(BUILD)/acpd-unpack $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
 clean:
 	rm -rf build

@@ -76,6 +76,17 @@
 #define CHILD_NOFILE 65536
 #define CHILD_NPROC 4096
 
+/* Archives and file trees (their defaults; a job may say others) */
+#define PATH_BYTES_MAX 4096
+#define PATH_DEPTH_MAX 128              /* directories above each other */
+#define UNPACK_ENTRIES_MAX 200000
+#define UNPACK_BYTES_MAX (4096 * MIB)   /* of all files of an archive, unpacked */
+#define UNPACK_FILE_MAX (2048 * MIB)
+#define UNPACK_RATIO_MAX 200            /* unpacked to packed, once UNPACK_RATIO_FROM bytes are out */
+#define UNPACK_RATIO_FROM (64 * MIB)
+#define UNPACK_SECS_MAX 120
+#define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */

@@ -18,6 +18,24 @@ int sha256_of(struct slice data, struct sha256 *ret)
 	return 0;
 }
 
+/* What libcrypto's low-level functions refuse is a NULL context, and only that. */
+_Static_assert(sizeof(struct sha256_stream) >= sizeof(SHA256_CTX), "room for the state");
+
+void sha256_begin(struct sha256_stream *s)
+{
+	SHA256_Init((SHA256_CTX *)s);
+}
+
+void sha256_add(struct sha256_stream *s, const void *p, size_t n)
+{
+	SHA256_Update((SHA256_CTX *)s, p, n);
+}
+
+void sha256_end(struct sha256_stream *s, struct sha256 *ret)
+{
+	SHA256_Final(ret->bytes, (SHA256_CTX *)s);
+}
+
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
 {
 	return CRYPTO_memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;

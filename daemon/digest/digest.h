@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SHA256_BYTES 32
 #define SHA256_HEX (2 * SHA256_BYTES + 1)
@@ -17,6 +18,16 @@ struct sha256 {
 
 /* 0, or -EIO if libcrypto refuses. */
 int sha256_of(struct slice data, struct sha256 *ret);
+
+/* Of bytes that come in pieces: begin, add any number of times, end. Nothing to free. */
+struct sha256_stream {
+	uint64_t state[16]; /* libcrypto's own */
+};
+
+void sha256_begin(struct sha256_stream *s);
+void sha256_add(struct sha256_stream *s, const void *p, size_t n);
+void sha256_end(struct sha256_stream *s, struct sha256 *ret);
+
 /* Compares all bytes in constant time. */
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
 void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);

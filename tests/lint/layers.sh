@@ -10,6 +10,9 @@ layers='
 1  digest
 1  loop
 2  json
+2  diff       digest base
+2  skill      base
+3  tree       digest base
 3  rpc
 4  proc
 5  harnesses  rpc json base
@@ -20,15 +23,17 @@ layers='
 9  http
 10 net
 11 cli
-11 unpack     digest base
+11 unpack     tree diff skill json digest base
 12 tests
 '
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='
 libwebsockets\.h        ^daemon/net/[^/]*\.[ch]$
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
-seccomp\.h              ^daemon/proc/confine[^/]*\.c$
+seccomp\.h              ^daemon/(proc|unpack)/confine[^/]*\.c$
 archive(_entry)?\.h     ^daemon/unpack/
+z(lib|std)\.h            ^daemon/(unpack|diff)/
+yaml\.h                 ^daemon/skill/
 openssl/.*              ^daemon/digest/
 cmocka\.h               ^tests/
 sanitizer/.*            ^tests/

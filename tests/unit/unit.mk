@@ -21,9 +21,9 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 $(UNIT_BINS): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(LDLIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(LDLIBS) $(HELPER_LDLIBS) -lcmocka
 $(FUZZ_BINS): %: %.o $(BUILD)/tests/fuzz/main.o $(FUZZ_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(HELPER_LDLIBS)
 .SECONDARY: $(UNIT_BINS:%=%.o) $(FUZZ_BINS:%=%.o)
 -include $(wildcard $(BUILD)/tests/unit/*.d $(BUILD)/tests/fuzz/*.d)
 
@@ -48,7 +48,7 @@ $(FUZZ_DIR)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CLANG) $(CPPFLAGS) -Itests/unit $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
 $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS)
-	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(LDLIBS)
+	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(LDLIBS) $(HELPER_LDLIBS)
 .SECONDARY: $(FUZZ_OBJS) $(FUZZ:%=$(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o)
 -include $(wildcard $(FUZZ_OBJS:.o=.d) $(FUZZ_DIR)/obj/tests/fuzz/*.d)
 fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
