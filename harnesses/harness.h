@@ -66,6 +66,7 @@ struct harness_provider {
 	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
 	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
 	struct slice headers; /* raw object of strings, or empty */
+	int64_t idle_timeout_ms; /* silence after which a model call has failed; 0: the harness's own */
 };
 
 /* raw: the object as it stands in _meta.acpd.provider. Slices of ret borrow from raw; free with harness_provider_done. */

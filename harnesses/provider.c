@@ -1,6 +1,7 @@
 /* provider.c - the one input that says where the model is; adapters render it. */
 #include "harnesses/harness.h"
 
+#include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -16,6 +17,8 @@ static const struct jfield fields[] = {
 	JF_STR(struct harness_provider, model, "model", 0, MODEL_LEN_MAX),
 	JF_ARR(struct harness_provider, models, "models", 0),
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
+	JF_INT(struct harness_provider, idle_timeout_ms, "idleTimeoutMs", 0, PROVIDER_IDLE_MIN_MS,
+	       PROVIDER_IDLE_MAX_MS),
 	JF_END,
 };
 

@@ -60,6 +60,8 @@
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage; the next asks with its last */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
+#define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
+#define PROVIDER_IDLE_MAX_MS 3600000
 
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */

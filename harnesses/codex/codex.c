@@ -138,6 +138,7 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	h->thread_id = h->restoring ? xstrdup(req->native_id) : NULL;
 	h->elicitation = req->elicitation;
 	h->has_provider = req->provider != NULL;
+	h->idle_ms = req->provider ? (unsigned)req->provider->idle_timeout_ms : 0;
 	h->wanted_model = codex_model_wanted(req);
 	h->system_prompt = xstrdup(req->system_prompt);
 	h->system_override = req->system_override;

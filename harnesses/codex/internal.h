@@ -3,7 +3,8 @@
  *
  * codex.c reads lines and sends them on by a table; thread.c opens the thread, options.c holds its settings, turn.c
  * drives turns, items.c keeps the table of what Codex shows in one (render.c draws the tool calls of it, diff.c their
- * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see.
+ * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see. silence.c ends a turn whose
+ * provider does not answer.
  *
  * Everything here is owned by struct harness and freed with it. An item lives from item/started to the end of its turn:
  * what comes for an item that is not in the table is of an older turn and is dropped.
@@ -98,7 +99,11 @@ struct harness {
 	struct list children;	     /* threads of subagents */
 	uint64_t last_child;
 	struct list items;
-	bool output_waits;	     /* the timer runs */
+	bool output_waits;   /* the timer runs, for output */
+	unsigned idle_ms;    /* as the provider input limits silence; 0: not at all */
+	unsigned awaited_ms; /* how long the beginning of an answer may take; 0: none is awaited */
+	unsigned silent_ms;  /* the turn ends since none began for so long; 0: it does not */
+	unsigned mcp_starting;
 	struct list meters;	     /* tokens of each thread as last reported */
 	struct list allowed, warned; /* MCP tools always allowed; warnings shown */
 };
@@ -139,6 +144,13 @@ void codex_cancel(struct harness *h);
 void codex_on_turn_started(struct harness *h, struct slice params);
 void codex_on_turn_completed(struct harness *h, struct slice params);
 void codex_on_cleaned(void *ctx, uint64_t tag, const struct rpc_msg *m);
+void codex_interrupt(struct harness *h);
+/* silence.c: a model call is about to be made; something else is waited for first; it is being answered. */
+void codex_answer_awaited(struct harness *h, bool retry);
+void codex_answer_delayed(struct harness *h);
+void codex_answer_begun(struct harness *h);
+void codex_silent_put(const struct harness *h, struct turn_error *ret);
+void codex_on_timer(struct harness *h);
 /* children.c */
 void codex_child_note(struct harness *h, const char *method, struct slice params);
 /* How many answers by codex_on_cleaned will come. */
@@ -169,7 +181,9 @@ const char *codex_item_id(const struct item *it);
 struct slice codex_item_body(const struct item *it);
 /* Whether all that a patch changes lies in the workspace. */
 bool codex_item_in_workspace(const struct harness *h, const struct item *it);
-void codex_on_timer(struct harness *h);
+void codex_output_show(struct harness *h);
+/* Whether a tool call of the turn runs or waits for its answer. */
+bool codex_items_open(struct harness *h);
 void codex_item_goes_on(struct harness *h, struct item *it);
 void codex_items_free(struct harness *h);
 /* render.c: one row for each type of item that is a tool call. */

@@ -33,6 +33,14 @@ struct item *codex_item_find_mcp(struct harness *h, const char *tool)
 	return NULL;
 }
 
+bool codex_items_open(struct harness *h)
+{
+	list_each(it, &h->items, struct item, link)
+		if (it->row && !it->done)
+			return true;
+	return false;
+}
+
 const char *codex_item_id(const struct item *it)
 {
 	return it->id;
@@ -251,7 +259,7 @@ static void show_output(struct harness *h, struct item *it)
 	send_output(h, it, "in_progress");
 }
 
-void codex_on_timer(struct harness *h)
+void codex_output_show(struct harness *h)
 {
 	h->output_waits = false;
 	list_each(it, &h->items, struct item, link) {
@@ -367,6 +375,8 @@ void codex_on_item_started(struct harness *h, struct slice params)
 
 	if (!it || it->done || it->row)
 		return;
+	if (of_this_turn(h, params) && !jstr_is(type, "userMessage"))
+		codex_answer_begun(h);
 	it->row = codex_tool_row(type);
 	if (it->row)
 		start_call(h, it, item);
@@ -392,6 +402,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 		 jstr_is(type, "reasoning"))
 		send_rest(h, it, item);
 	it->done = true;
+	codex_answer_delayed(h);
 }
 
 /* --- what a patch touches -------------------------------------------------------------------------------- */

@@ -41,8 +41,10 @@ void codex_on_error(struct harness *h, struct slice params)
 	_cleanup_(freep) char *text = codex_str(error, "message");
 	_cleanup_(freep) char *more = codex_str(error, "additionalDetails");
 
-	if (jobj_get(params, "willRetry").type == J_TRUE)
-		codex_notice(h, "warning", text, more);
+	if (jobj_get(params, "willRetry").type != J_TRUE)
+		return;
+	codex_notice(h, "warning", text, more);
+	codex_answer_awaited(h, true);
 }
 
 /* Its own sandbox is not used: the one around us is the boundary. */
@@ -121,6 +123,12 @@ void codex_on_mcp_status(struct harness *h, struct slice params)
 			      *error = codex_str(params, "error");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
+	if (jstr_is(jobj_get(params, "status"), "starting")) {
+		h->mcp_starting++;
+	} else if (h->mcp_starting) {
+		h->mcp_starting--;
+		codex_answer_delayed(h);
+	}
 	if (!name || !jstr_is(jobj_get(params, "status"), "failed"))
 		return;
 	buf_printf(&b, "MCP server %s did not start", name);

@@ -80,6 +80,14 @@ static void add_headers(struct harness_plan *plan, struct slice headers)
 		add_setting(plan, b.data);
 }
 
+static void add_number(struct harness_plan *plan, const char *key, int64_t n)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s=%lld", key, (long long)n);
+	add_setting(plan, text);
+}
+
 static int plan_provider(struct harness_plan *plan, const struct harness_provider *p, struct err *e)
 {
 	if (strcmp(p->api, "openai-responses") != 0)
@@ -89,6 +97,9 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 		add_setting(plan, provider_settings[i]);
 	add_string(plan, "model_providers." PROVIDER_ID ".base_url",
 		   p->base_url ? p->base_url : OPENAI_URL);
+	if (p->idle_timeout_ms)
+		add_number(plan, "model_providers." PROVIDER_ID ".stream_idle_timeout_ms",
+			   p->idle_timeout_ms);
 	if (p->headers.n)
 		add_headers(plan, p->headers);
 	harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);

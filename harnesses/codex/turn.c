@@ -15,9 +15,10 @@ static void report_end(struct harness *h)
 	xstrset(&h->turn_id, NULL);
 	xstrset(&h->used_model, NULL);
 	codex_items_free(h);
-	if (h->output_waits)
+	if (h->output_waits || h->awaited_ms)
 		h->host.ops->timer(h->host.ctx, 0);
 	h->output_waits = false;
+	h->awaited_ms = 0;
 	h->host.ops->turn_end(h->host.ctx, &h->end);
 }
 
@@ -68,7 +69,7 @@ static void on_interrupted(void *ctx _unused_, uint64_t tag _unused_,
 {
 }
 
-static void send_interrupt(struct harness *h)
+void codex_interrupt(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -93,8 +94,9 @@ static void turn_runs(struct harness *h, struct slice turn)
 	free(h->turn_id);
 	h->turn_id = id;
 	h->turn = TURN_RUNNING;
+	codex_answer_awaited(h, false);
 	if (h->cancelled)
-		send_interrupt(h);
+		codex_interrupt(h);
 }
 
 static void on_started(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -127,6 +129,7 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 	int r;
 
 	h->cancelled = h->interrupt_sent = false;
+	h->silent_ms = 0;
 	memset(&h->end, 0, sizeof(h->end));
 	put_thread(h, &w);
 	codex_input_put(&w, "input", content);
@@ -145,7 +148,7 @@ void codex_cancel(struct harness *h)
 		return;
 	h->cancelled = true;
 	if (h->turn == TURN_RUNNING)
-		send_interrupt(h);
+		codex_interrupt(h);
 }
 
 void codex_on_turn_completed(struct harness *h, struct slice params)
@@ -159,6 +162,8 @@ void codex_on_turn_completed(struct harness *h, struct slice params)
 	memset(&h->end, 0, sizeof(h->end));
 	if (jstr_is(status, "completed")) {
 		stop = "end_turn";
+	} else if (h->silent_ms && !h->cancelled) {
+		codex_silent_put(h, &h->end.error);
 	} else if (jstr_is(status, "interrupted")) {
 		stop = "cancelled";
 		h->cancelled =

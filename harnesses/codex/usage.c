@@ -120,6 +120,8 @@ void codex_on_usage(struct harness *h, struct slice params)
 		return;
 	if (call && h->turn != TURN_NONE)
 		h->host.ops->usage(h->host.ctx, &u);
+	if (ours)
+		codex_answer_awaited(h, false);
 	if (ours && h->turn != TURN_NONE)
 		put_gauge(h, usage, last);
 }

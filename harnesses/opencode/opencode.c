@@ -172,6 +172,10 @@ static void put_provider(struct jw *w, const struct harness_provider *p, const c
 	jw_str(w, "baseURL", p->base_url);
 	jw_str(w, "apiKey", "{env:" PROVIDER_KEY_ENV "}");
 	jw_raw(w, "headers", p->headers);
+	if (p->idle_timeout_ms) {
+		jw_int(w, "headerTimeout", p->idle_timeout_ms);
+		jw_int(w, "chunkTimeout", p->idle_timeout_ms);
+	}
 	jw_end_obj(w);
 	jw_obj(w, "models");
 	if (p->model || p->models.n)

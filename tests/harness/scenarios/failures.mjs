@@ -70,6 +70,27 @@ async function silentProvider(x, t) {
 	await s.goesOn();
 }
 
+// A connection that stays open without a byte, in each try: before an answer begins, or in the middle of one.
+const SILENCES = [
+	['from the start', 'HANG'],
+	['after the first words', 'TEXT:begun', 'HANG'],
+];
+
+const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the turn fails`, async (x, t) => {
+	const s = await x.session(t, { provider: { idleTimeoutMs: 2000 } });
+	const at = Date.now();
+	const error = await s.fails(...lines);
+
+	console.log(x.harness, name, Date.now() - at, s.requests.length, JSON.stringify({ ...error, turn: undefined }));
+	assert.deepEqual([error.class, error.retryable, error.httpStatus], ['provider', true, undefined], JSON.stringify(error));
+	assert.ok(Date.now() - at >= 2000, 'ended before the time was over');
+	assert.equal(error.turn.ends.length, 1);
+	await s.goesOn();
+	const [failed, next] = await usageRecords(s);
+	assert.deepEqual([failed.error?.class, failed.error?.retryable, failed.stopReason], ['provider', true, undefined], JSON.stringify(failed));
+	assert.equal(next.stopReason, 'end_turn');
+}, true];
+
 async function harnessKilled(x, t) {
 	const s = await x.session(t, {});
 	const command = nap();
@@ -192,6 +213,7 @@ export default [
 	['the provider\'s key is wrong', wrongKey],
 	['the provider cannot be reached', unreachable, true],
 	['the provider falls silent: the turn can be cancelled', silentProvider],
+	...SILENCES.map(silence),
 	['an answer without anything in it is no success', emptyAnswer],
 	['the harness is killed in a turn', harnessKilled],
 	['budget: tool calls of a turn', budgetToolCalls],
