@@ -395,6 +395,8 @@ void codex_on_request(struct harness *h, const struct rpc_msg *m)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
 
+	if (h->thread_id && jstr_is(jobj_get(m->params, "threadId"), h->thread_id))
+		codex_answer_begun(h);
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		if (strcmp(m->method, requests[i].method) == 0) {
 			requests[i].fn(h, m);

@@ -100,9 +100,11 @@ struct harness {
 	uint64_t last_child;
 	struct list items;
 	bool output_waits;   /* the timer runs, for output */
-	unsigned idle_ms;    /* as the provider input limits silence; 0: not at all */
+	unsigned idle_ms;    /* as the provider input limits silence; 0: it does not */
 	unsigned awaited_ms; /* how long the beginning of an answer may take; 0: none is awaited */
-	unsigned silent_ms;  /* the turn ends since none began for so long; 0: it does not */
+	uint64_t awaited_until;
+	unsigned silent_ms; /* the turn ends since none began for so long; 0: it does not */
+	bool outlived;	    /* a command of an earlier turn may still run */
 	unsigned mcp_starting;
 	struct list meters;	     /* tokens of each thread as last reported */
 	struct list allowed, warned; /* MCP tools always allowed; warnings shown */
@@ -182,7 +184,7 @@ struct slice codex_item_body(const struct item *it);
 /* Whether all that a patch changes lies in the workspace. */
 bool codex_item_in_workspace(const struct harness *h, const struct item *it);
 void codex_output_show(struct harness *h);
-/* Whether a tool call of the turn runs or waits for its answer. */
+/* Whether a tool call of the turn has not ended. */
 bool codex_items_open(struct harness *h);
 void codex_item_goes_on(struct harness *h, struct item *it);
 void codex_items_free(struct harness *h);

@@ -402,7 +402,6 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 		 jstr_is(type, "reasoning"))
 		send_rest(h, it, item);
 	it->done = true;
-	codex_answer_delayed(h);
 }
 
 /* --- what a patch touches -------------------------------------------------------------------------------- */

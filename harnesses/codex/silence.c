@@ -1,23 +1,41 @@
 /*
  * silence.c - Codex limits the silence within an answer (stream_idle_timeout_ms), but for its beginning, the response's head, it
- * waits for ever (openai/codex issues 31376 and 41985). So the adapter does: from a turn's start, the end of a model call and a
- * retry on, until the first item of the next answer.
+ * waits for ever (openai/codex issues 31376 and 41985). So the adapter does that: from the start of a turn, the end of a model call
+ * and a retry on, until something of the next answer is seen.
  *
- * Codex does not show the head itself, only the first item in the answer. Twice the limit is therefore given: by then
- * either the head has been missing for longer than the limit, or Codex's own limit has struck.
+ * Codex does not show the head, only the first item of the answer. So twice the limit is given: by then either the head has
+ * been missing for longer than the limit, or Codex's own limit has struck.
  */
 #include "harnesses/codex/internal.h"
+
+#include "base/clock.h"
 
 #include <stdio.h>
 
 #define IDLE_DEFAULT_MS 300000 /* Codex's own within an answer */
-#define RETRY_PAUSE_MS 60000   /* that Codex may make before it asks again, as the provider wants */
+#define RETRY_PAUSE_MS 60000   /* the provider may want so long a pause before it is asked again */
+#define POLL_MAX_MS                                                                                \
+	300000 /* a call that waits for an older command's output is not shown until it ends */
+
+static bool awaited(const struct harness *h)
+{
+	return h->awaited_ms != 0;
+}
 
 static void start_timer(struct harness *h)
 {
-	/* else the timer is needed for output, and this one follows it */
-	if (h->awaited_ms && !h->output_waits)
-		h->host.ops->timer(h->host.ctx, h->awaited_ms);
+	uint64_t now = clock_mono_ms();
+
+	/* while output waits the timer is needed for that, and starts this one when it is over */
+	if (awaited(h) && !h->output_waits)
+		h->host.ops->timer(h->host.ctx,
+				   h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1);
+}
+
+static void await(struct harness *h)
+{
+	h->awaited_until = clock_mono_ms() + h->awaited_ms;
+	start_timer(h);
 }
 
 void codex_answer_awaited(struct harness *h, bool retry)
@@ -26,18 +44,20 @@ void codex_answer_awaited(struct harness *h, bool retry)
 
 	if (h->turn != TURN_RUNNING)
 		return;
-	h->awaited_ms = 2 * idle + (retry ? RETRY_PAUSE_MS : 0);
-	start_timer(h);
+	h->awaited_ms = 2 * idle + (retry ? RETRY_PAUSE_MS : 0) +
+			(h->outlived || codex_items_open(h) ? POLL_MAX_MS : 0);
+	await(h);
 }
 
 void codex_answer_delayed(struct harness *h)
 {
-	start_timer(h);
+	if (awaited(h))
+		await(h);
 }
 
 void codex_answer_begun(struct harness *h)
 {
-	if (h->awaited_ms && !h->output_waits)
+	if (awaited(h) && !h->output_waits)
 		h->host.ops->timer(h->host.ctx, 0);
 	h->awaited_ms = 0;
 }
@@ -54,9 +74,9 @@ void codex_on_timer(struct harness *h)
 	if (h->output_waits) {
 		codex_output_show(h);
 		start_timer(h);
-	} else if (h->mcp_starting || codex_items_open(h)) {
-		start_timer(h); /* not the provider is waited for */
-	} else if (h->awaited_ms) {
+	} else if (h->mcp_starting) {
+		codex_answer_delayed(h); /* Codex asks no model before they have */
+	} else if (awaited(h)) {
 		h->silent_ms = h->awaited_ms;
 		h->awaited_ms = 0;
 		codex_interrupt(h);

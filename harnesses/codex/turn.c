@@ -14,6 +14,7 @@ static void report_end(struct harness *h)
 	h->turn = TURN_NONE;
 	xstrset(&h->turn_id, NULL);
 	xstrset(&h->used_model, NULL);
+	h->outlived = (h->outlived || codex_items_open(h)) && !h->cancelled;
 	codex_items_free(h);
 	if (h->output_waits || h->awaited_ms)
 		h->host.ops->timer(h->host.ctx, 0);

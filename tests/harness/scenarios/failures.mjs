@@ -91,6 +91,15 @@ const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the t
 	assert.equal(next.stopReason, 'end_turn');
 }, true];
 
+// A command may say nothing for longer than the provider may.
+async function silentTool(x, t) {
+	const s = await x.session(t, { provider: { idleTimeoutMs: 1000 } });
+	const turn = await s.turn('RUN:sleep 4; echo late', 'TEXT:done');
+
+	assert.equal(turn.stop, 'end_turn');
+	assert.match(s.results[0], /late/);
+}
+
 async function harnessKilled(x, t) {
 	const s = await x.session(t, {});
 	const command = nap();
@@ -214,6 +223,7 @@ export default [
 	['the provider cannot be reached', unreachable, true],
 	['the provider falls silent: the turn can be cancelled', silentProvider],
 	...SILENCES.map(silence),
+	['a tool is silent for longer than the provider may be', silentTool],
 	['an answer without anything in it is no success', emptyAnswer],
 	['the harness is killed in a turn', harnessKilled],
 	['budget: tool calls of a turn', budgetToolCalls],
