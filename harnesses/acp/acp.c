@@ -425,6 +425,16 @@ int harness_acp_plan(const struct harness_def *def, const struct harness_req *re
 	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
 }
 
+/* No agent with a row can be told it (README.md), and of others nothing is known. */
+static int acp_plan(const struct harness_def *def, const struct harness_req *req,
+		    struct harness_plan *plan, struct err *e)
+{
+	if (req->provider && req->provider->idle_timeout_ms)
+		return err_field(e, "_meta.acpd.provider.idleTimeoutMs", "PARAM_UNSUPPORTED",
+				 "this harness cannot be told how long a provider may be silent");
+	return harness_acp_plan(def, req, plan, e);
+}
+
 struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,
 			      const struct harness_host *host)
 {
@@ -480,7 +490,7 @@ struct harness *harness_acp_free(struct harness *h)
 
 const struct harness_ops harness_acp = {
 	.name = "acp",
-	.plan = harness_acp_plan,
+	.plan = acp_plan,
 	.open = harness_acp_open,
 	HARNESS_ACP_PROTOCOL,
 };

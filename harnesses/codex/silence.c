@@ -22,20 +22,21 @@ static bool awaited(const struct harness *h)
 	return h->awaited_ms != 0;
 }
 
-static void start_timer(struct harness *h)
+/* While output waits the timer is needed for that, and starts this one when it is over. */
+static void start_timer(struct harness *h, uint64_t now)
 {
-	uint64_t now = clock_mono_ms();
+	unsigned left = h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1;
 
-	/* while output waits the timer is needed for that, and starts this one when it is over */
 	if (awaited(h) && !h->output_waits)
-		h->host.ops->timer(h->host.ctx,
-				   h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1);
+		h->host.ops->timer(h->host.ctx, left);
 }
 
 static void await(struct harness *h)
 {
-	h->awaited_until = clock_mono_ms() + h->awaited_ms;
-	start_timer(h);
+	uint64_t now = clock_mono_ms();
+
+	h->awaited_until = now + h->awaited_ms;
+	start_timer(h, now);
 }
 
 void codex_answer_awaited(struct harness *h, bool retry)
@@ -73,7 +74,7 @@ void codex_on_timer(struct harness *h)
 {
 	if (h->output_waits) {
 		codex_output_show(h);
-		start_timer(h);
+		start_timer(h, clock_mono_ms());
 	} else if (h->mcp_starting) {
 		codex_answer_delayed(h); /* Codex asks no model before they have */
 	} else if (awaited(h)) {

@@ -16,6 +16,7 @@ import fs from "node:fs";
 import path from "node:path";
 
 const PROVIDER = "acpd";
+const SILENCE = 300_000; // ms that a provider may be silent, unless the session says otherwise; the same as in Pi
 const DIFF_MAX = 1 << 20; // bytes of a file whose texts are shown as a diff
 const READ_ONLY = new Set(["read", "grep", "find", "ls", "tool_search", "codemode", "ask_user"]);
 const EDITS = new Set(["edit", "write"]);
@@ -60,15 +61,51 @@ function modelOf(id, catalog) {
 	return { id, name, reasoning, input, cost, contextWindow, maxTokens, thinkingLevelMap, compat, inputLimits };
 }
 
-function registerProvider(pi, { api, baseUrl, models, headers = {} }, key) {
-	const row = APIS[api];
-	let url = baseUrl ?? row.url;
+function addressOf({ api, baseUrl }) {
+	const url = baseUrl ?? APIS[api].url;
 
-	if (api === "anthropic")
-		url = url.replace(/\/v1\/?$/, ""); // its client adds that itself
-	pi.registerProvider(PROVIDER, { name: "acpd", baseUrl: url, apiKey: literal(key), api: row.api,
+	return api === "anthropic" ? url.replace(/\/v1\/?$/, "") : url; // its client adds that itself
+}
+
+function registerProvider(pi, provider, key) {
+	const { api, models, headers = {} } = provider;
+	const row = APIS[api];
+
+	pi.registerProvider(PROVIDER, { name: "acpd", baseUrl: addressOf(provider), apiKey: literal(key), api: row.api,
 		headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, literal(value)])),
 		models: models.map((id) => modelOf(id, row.catalog)) });
+}
+
+const hrefOf = (url) => URL.parse(url)?.href ?? "";
+
+// The head of an answer and each piece of it must come within so many ms. Pi's own limit would also be that of MCP servers, and stands in
+// a file that is written once: there it is the longest that a session may ask for.
+function limitSilence(base, ms) {
+	const { fetch } = globalThis;
+
+	globalThis.fetch = async (input, init = {}) => {
+		if (!hrefOf(input.url ?? input).startsWith(base))
+			return fetch(input, init);
+		const silent = new AbortController();
+		const timer = setTimeout(() => silent.abort(new Error(`timed out: the provider sent nothing for ${ms} ms`)), ms).unref();
+		const signal = AbortSignal.any([silent.signal, init.signal].filter(Boolean));
+		const heard = new TransformStream({
+			transform(piece, to) {
+				timer.refresh();
+				to.enqueue(piece);
+			},
+			flush: () => clearTimeout(timer),
+		});
+
+		try {
+			const response = await fetch(input, { ...init, signal });
+			timer.refresh();
+			return new Response(response.body?.pipeThrough(heard), response);
+		} catch (error) {
+			clearTimeout(timer);
+			throw error;
+		}
+	};
 }
 
 const pairs = (list = []) => Object.fromEntries(list.map(({ name, value }) => [name, value.replaceAll("$", "$$$$")]));
@@ -302,6 +339,7 @@ export default function (pi) {
 	const switched = path.join(process.env.PI_CODING_AGENT_DIR, "acpd-state.json");
 
 	restoreState(switched, state);
+	limitSilence(provider ? hrefOf(addressOf(provider)) : "", provider?.idleTimeoutMs ?? SILENCE);
 	if (provider)
 		registerProvider(pi, provider, "not told yet");
 	registerMcp(pi, mcp, failures);

@@ -4,19 +4,25 @@
 #include "harnesses/pi/internal.h"
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "json/jstr.h"
 
 #include <stdio.h>
 
 #define AGENT_DIR ".pi/agent"
 #define BRIDGE_FILE ".acpd/bridge.mjs"
+#define TEXT_OF(n) #n
+#define NUMBER(n) TEXT_OF(n)
 #define ENV_CHUNK (96u * KIB) /* one variable may have 128 KiB */
 
-/* An error that lasts is told after 1.5 s; the provider's own clients do not retry beneath. */
+/* An error that lasts is told after 1.5 s; the provider's own clients do not retry beneath. Silence is limited by the bridge, at each
+ * start anew. */
 static const char settings[] =
 	"{\"retry\":{\"enabled\":true,\"maxRetries\":2,\"baseDelayMs\":500,\"maxAgentDelayMs\":4000,"
 	"\"provider\":{\"maxRetries\":0}},\"enableInstallTelemetry\":false,\"enableAnalytics\":false,"
-	"\"cacheWarming\":\"off\",\"defaultProjectTrust\":\"never\",\"extensions\":[\"-builtin:llama.cpp\"]}";
+	"\"httpIdleTimeoutMs\":" NUMBER(
+		PROVIDER_IDLE_MAX_MS) ","
+				      "\"cacheWarming\":\"off\",\"defaultProjectTrust\":\"never\",\"extensions\":[\"-builtin:llama.cpp\"]}";
 
 static const struct {
 	const char *name, *value;
@@ -38,6 +44,8 @@ static void put_provider(struct jw *w, const struct harness_provider *p)
 	jw_str(w, "api", p->api);
 	jw_str(w, "baseUrl", p->base_url);
 	jw_raw(w, "headers", p->headers);
+	if (p->idle_timeout_ms)
+		jw_int(w, "idleTimeoutMs", p->idle_timeout_ms);
 	jw_arr(w, "models");
 	harness_provider_each_model(p, put_model, w);
 	jw_end_arr(w);

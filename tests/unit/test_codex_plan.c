@@ -88,13 +88,14 @@ static void test_provider(void **state _unused_)
 		"model_providers.acpd.base_url=\"http://gw/v1\"",
 		"model_providers.acpd.request_max_retries=1",
 		"model_providers.acpd.stream_max_retries=1",
+		"model_providers.acpd.stream_idle_timeout_ms=45000",
 		"model_providers.acpd.env_http_headers={\"x-a\"=\"ACPD_PROVIDER_HEADER_0\","
 		"\"x-b\"=\"ACPD_PROVIDER_HEADER_1\"}",
 	};
 
 	assert_int_equal(
 		make("{\"api\":\"openai-responses\",\"baseUrl\":\"http://gw/v1\",\"key\":\"sk-secret\","
-		     "\"headers\":{\"x-a\":\"secret-a\",\"x-b\":\"secret-b\"}}",
+		     "\"idleTimeoutMs\":45000,\"headers\":{\"x-a\":\"secret-a\",\"x-b\":\"secret-b\"}}",
 		     NULL),
 		0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -134,6 +135,13 @@ static void test_public_address_is_the_default(void **state _unused_)
 	assert_true(has_setting("model_providers.acpd.base_url=\"https://api.openai.com/v1\""));
 }
 
+static void test_silence_is_codex_s_own_by_default(void **state _unused_)
+{
+	assert_int_equal(make("{\"api\":\"openai-responses\",\"key\":\"k\"}", NULL), 0);
+	for (size_t i = 0; i < plan.nargs; i++)
+		assert_null(strstr(plan.argv[i], "stream_idle_timeout_ms"));
+}
+
 static void test_other_apis_are_refused(void **state _unused_)
 {
 	static const char *const apis[] = { "openai-chat", "anthropic", "google" };
@@ -157,6 +165,7 @@ int main(void)
 		T(test_provider),
 		T(test_model),
 		T(test_public_address_is_the_default),
+		T(test_silence_is_codex_s_own_by_default),
 		T(test_other_apis_are_refused),
 	};
 

@@ -136,6 +136,18 @@ static void test_provider_apis(void **state _unused_)
 	}
 }
 
+static void test_silence(void **state _unused_)
+{
+	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"k\",\"model\":\"m\","
+			      "\"idleTimeoutMs\":45000}"),
+			 0);
+	assert_text(at("provider>acpd>options>headerTimeout").raw, "45000");
+	assert_text(at("provider>acpd>options>chunkTimeout").raw, "45000");
+	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"k\",\"model\":\"m\"}"), 0);
+	assert_int_equal(at("provider>acpd>options>headerTimeout").type, J_NONE);
+	assert_int_equal(at("provider>acpd>options>chunkTimeout").type, J_NONE);
+}
+
 /* The key is in one variable only: not in the configuration, not in the arguments. */
 static void test_key_stays_in_its_variable(void **state _unused_)
 {
@@ -319,6 +331,7 @@ int main(void)
 		T(test_without_provider),
 		T(test_environment_is_private_and_quiet),
 		T(test_provider_apis),
+		T(test_silence),
 		T(test_key_stays_in_its_variable),
 		T(test_headers_and_odd_names),
 		T(test_longest_model),

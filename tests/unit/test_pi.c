@@ -45,6 +45,20 @@ static void test_plan(void **state _unused_)
 	assert_null(harness_plan_getenv(&plan, "ACPD_PI_1"));
 }
 
+static void test_plan_silence(void **state _unused_)
+{
+	struct harness_provider patient = provider;
+	struct harness_req req = request();
+
+	patient.idle_timeout_ms = 45000;
+	req.provider = &patient;
+	assert_int_equal(harness_pi.plan(&def, &req, &plan, NULL), 0);
+	assert_non_null(
+		strstr(harness_plan_getenv(&plan, "ACPD_PI_0"), "\"idleTimeoutMs\":45000,"));
+	/* Pi's own limit lets any through: the file is written once */
+	assert_non_null(strstr(plan.files[0].value, "\"httpIdleTimeoutMs\":3600000,"));
+}
+
 /* A fork has a home with the context of the session that it was copied from, under that one's id; at its every start. */
 static void test_plan_fork(void **state _unused_)
 {
@@ -268,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_plan),
+		T(test_plan_silence),
 		T(test_plan_fork),
 		T(test_plan_files),
 		T(test_plan_long),

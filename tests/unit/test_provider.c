@@ -24,6 +24,16 @@ static void test_refused(void **state _unused_)
 		  "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"models\":[\"\"]}", "models[0]",
 		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":999}", "idleTimeoutMs",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":3600001}", "idleTimeoutMs",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":0}", "idleTimeoutMs",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":1500.5}", "idleTimeoutMs",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":\"5000\"}", "idleTimeoutMs",
+		  "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":[]}", "headers", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":{\"\":\"x\"}}", "headers.",
 		  "FIELD_INVALID" },
@@ -103,7 +113,7 @@ static void test_whole(void **state _unused_)
 	assert_int_equal(harness_provider_parse(
 				 SLICE("{\"api\":\"openai-responses\",\"baseUrl\":\"http://h/v1\","
 				       "\"key\":\"s\\u00e9\",\"model\":\"m\",\"models\":[\"n\"],"
-				       "\"headers\":{\"X\":\"y\"}}"),
+				       "\"headers\":{\"X\":\"y\"},\"idleTimeoutMs\":3600000}"),
 				 &p, NULL),
 			 0);
 	assert_string_equal(p.api, "openai-responses");
@@ -112,6 +122,7 @@ static void test_whole(void **state _unused_)
 	assert_string_equal(p.model, "m");
 	assert_text(p.models, "[\"n\"]");
 	assert_text(p.headers, "{\"X\":\"y\"}");
+	assert_int_equal(p.idle_timeout_ms, 3600000);
 	harness_provider_done(&p);
 }
 

@@ -37,6 +37,23 @@ static int make_plan(const char *name, const char *raw_provider, struct harness_
 	return acp_quirks_plan(acp_quirks_find(name), req, &plan, &e);
 }
 
+static void test_silence_cannot_be_limited(void **state _unused_)
+{
+	static const char *const names[] = { "copilot", "claude", "gemini", "" };
+	struct harness_provider p = { .idle_timeout_ms = 45000 };
+	struct harness_req req = { .home = "/h", .provider = &p };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct harness_def def = { .command = "x", .quirks = acp_quirks_find(names[i]) };
+		struct err e = { 0 };
+
+		harness_plan_done(&plan);
+		assert_true(harness_acp.plan(&def, &req, &plan, &e) < 0);
+		assert_string_equal(e.reason, "PARAM_UNSUPPORTED");
+		assert_string_equal(e.field, "_meta.acpd.provider.idleTimeoutMs");
+	}
+}
+
 #define PROVIDER(api, url)                                                                         \
 	"{\"api\":\"" api "\",\"baseUrl\":\"" url "\",\"key\":\"k\",\"model\":\"m\","              \
 	"\"headers\":{\"x-a\":\"1\",\"x-b\":\"2\",\"bad\":\"1\\r\\nx-evil: 1\"}}"
@@ -276,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_provider_in_the_agents_words),
+		T(test_silence_cannot_be_limited),
 		T(test_api_that_the_agent_has_no_client_for),
 		T(test_servers_that_the_agent_refuses),
 		T(test_session_new),

@@ -81,8 +81,6 @@ const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the t
 	const at = Date.now();
 	const error = await s.fails(...lines);
 
-	console.log(x.harness, name, Date.now() - at, s.requests.length, JSON.stringify({ ...error, turn: undefined }));
-	assert.deepEqual([error.class, error.retryable, error.httpStatus], ['provider', true, undefined], JSON.stringify(error));
 	assert.ok(Date.now() - at >= 2000, 'ended before the time was over');
 	assert.equal(error.turn.ends.length, 1);
 	await s.goesOn();
