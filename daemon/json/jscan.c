@@ -1,6 +1,7 @@
 #include "json/jscan.h"
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "json/jstr.h"
 
@@ -58,38 +59,6 @@ static const unsigned char *skip_plain(const unsigned char *p, const unsigned ch
 		p += 8;
 	}
 	return p;
-}
-
-/* Length of the well-formed UTF-8 sequence at p (2..4), or 0. Table 3-7 of the Unicode standard. */
-static size_t utf8_sequence(const unsigned char *p, size_t left)
-{
-	unsigned char lo = 0x80, hi = 0xbf;
-	size_t n;
-
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if ((p[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (left < n)
-		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
 }
 
 static bool is_hex(unsigned char c)
