@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <stdio.h>
 
 int sha256_of(struct slice data, struct sha256 *ret)
 {
@@ -41,15 +42,20 @@ bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
 	return CRYPTO_memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;
 }
 
-void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
+static void to_hex(const unsigned char *bytes, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (size_t i = 0; i < SHA256_BYTES; i++) {
-		out[2 * i] = digits[d->bytes[i] >> 4];
-		out[2 * i + 1] = digits[d->bytes[i] & 15];
+	for (size_t i = 0; i < n; i++) {
+		out[2 * i] = digits[bytes[i] >> 4];
+		out[2 * i + 1] = digits[bytes[i] & 15];
 	}
-	out[2 * SHA256_BYTES] = '\0';
+	out[2 * n] = '\0';
+}
+
+void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
+{
+	to_hex(d->bytes, SHA256_BYTES, out);
 }
 
 static int hex_digit(char c)
@@ -103,6 +109,20 @@ int base64url_decode(struct slice text, unsigned char *out)
 		}
 	}
 	return n;
+}
+
+int git_blob_id(struct slice data, char out[GIT_ID_HEX])
+{
+	unsigned char id[SHA_DIGEST_LENGTH];
+	char head[32];
+	int n = snprintf(head, sizeof(head), "blob %zu", data.n) + 1;
+	SHA_CTX ctx;
+
+	if (SHA1_Init(&ctx) != 1 || SHA1_Update(&ctx, head, (size_t)n) != 1 ||
+	    SHA1_Update(&ctx, data.p, data.n) != 1 || SHA1_Final(id, &ctx) != 1)
+		return -EIO;
+	to_hex(id, sizeof(id), out);
+	return 0;
 }
 
 void secret_wipe(void *p, size_t n)

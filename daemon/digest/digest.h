@@ -1,5 +1,6 @@
 /*
- * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway).
+ * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as the
+ * name that git gives a file's content, which the patches of diff/ must carry.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #define SHA256_BYTES 32
 #define SHA256_HEX (2 * SHA256_BYTES + 1)
+#define GIT_ID_HEX 41
 
 struct sha256 {
 	unsigned char bytes[SHA256_BYTES];
@@ -35,5 +37,7 @@ void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
 int sha256_from_hex(struct slice hex, struct sha256 *ret);
 /* base64url without padding to bytes; returns length or -EINVAL. out has room for text.n bytes. */
 int base64url_decode(struct slice text, unsigned char *out);
+/* The id that git (SHA-1 format) gives a blob of these bytes, as hex. 0, or -EIO if libcrypto refuses. */
+int git_blob_id(struct slice data, char out[GIT_ID_HEX]);
 /* Overwrites memory that held a secret. */
 void secret_wipe(void *p, size_t n);

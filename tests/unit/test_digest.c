@@ -123,6 +123,17 @@ static void test_base64url_refused(void **state _unused_)
 	assert_int_equal(base64url_decode((struct slice){ nul, 4 }, out), -EINVAL);
 }
 
+/* As git hash-object says. */
+static void test_git_blob_id(void **state _unused_)
+{
+	char id[GIT_ID_HEX];
+
+	assert_int_equal(git_blob_id(SLICE_NONE, id), 0);
+	assert_string_equal(id, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+	assert_int_equal(git_blob_id(SLICE("hello\n"), id), 0);
+	assert_string_equal(id, "ce013625030ba8dba906f756967f9e9ca394464a");
+}
+
 static void test_wipe(void **state _unused_)
 {
 	char secret[] = "a secret";
@@ -139,7 +150,7 @@ int main(void)
 		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_million_a),
 		cmocka_unit_test(test_equal),	       cmocka_unit_test(test_from_hex),
 		cmocka_unit_test(test_base64url),      cmocka_unit_test(test_base64url_refused),
-		cmocka_unit_test(test_wipe),
+		cmocka_unit_test(test_wipe),	       cmocka_unit_test(test_git_blob_id),
 	};
 
 	return RUN(tests, NULL, NULL);
