@@ -63,6 +63,13 @@
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
 #define PROVIDER_IDLE_MAX_MS 3600000
 
+/* Patches */
+#define DIFF_SIDE_MAX (512 * MIB)       /* one side of a file; above: no patch */
+#define DIFF_LINES_MAX (512 * KIB)      /* lines of a side between its first and last difference; above: one block replaces the other */
+#define DIFF_WORK_MAX (64 * MIB)        /* steps of one comparison; what is undecided then is replaced as a block */
+#define DIFF_BOX_COST_MAX 256           /* differences looked for in one go; beyond, the way that leads furthest is taken */
+#define DIFF_CONTEXT_LINES 3            /* unchanged lines around a change, as git has it */
+
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
 #define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */
