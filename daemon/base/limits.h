@@ -70,6 +70,11 @@
 #define DIFF_BOX_COST_MAX 256           /* differences looked for in one go; beyond, the way that leads furthest is taken */
 #define DIFF_CONTEXT_LINES 3            /* unchanged lines around a change, as git has it */
 
+/* .gitignore files, which whoever works in a tree may have written */
+#define IGNORE_FILE_MAX (1 * MIB)
+#define IGNORE_PATTERNS_MAX 16384       /* in force for one directory */
+#define IGNORE_LEVELS_MAX 2048          /* directories inside each other: the most that 4096 bytes of path can name */
+
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
 #define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */

@@ -1,0 +1,276 @@
+#include "tree/glob.h"
+
+#include "base/util.h"
+
+#include <stdint.h>
+
+/* --- [classes] ------------------------------------------------------------------------------------------- */
+
+/* By value: neither locale nor anything but ASCII has a say. */
+static bool is_digit(unsigned char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_upper(unsigned char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static bool is_lower(unsigned char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool is_alpha(unsigned char c)
+{
+	return is_upper(c) || is_lower(c);
+}
+
+static bool is_alnum(unsigned char c)
+{
+	return is_alpha(c) || is_digit(c);
+}
+
+static bool is_blank(unsigned char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool is_cntrl(unsigned char c)
+{
+	return c < 0x20 || c == 0x7f;
+}
+
+static bool is_print(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f;
+}
+
+/* Git's own: without vertical tab and form feed. */
+static bool is_space(unsigned char c)
+{
+	return is_blank(c) || c == '\n' || c == '\r';
+}
+
+static bool is_graph(unsigned char c)
+{
+	return is_print(c) && c != ' ';
+}
+
+static bool is_punct(unsigned char c)
+{
+	return is_graph(c) && !is_alnum(c);
+}
+
+static bool is_xdigit(unsigned char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static const struct {
+	const char *name;
+	bool (*has)(unsigned char c);
+} classes[] = {
+	{ "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", is_blank },
+	{ "cntrl", is_cntrl }, { "digit", is_digit }, { "graph", is_graph },
+	{ "lower", is_lower }, { "print", is_print }, { "punct", is_punct },
+	{ "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
+};
+
+/* What a set between brackets says about one character. */
+struct set {
+	const unsigned char *p, *end;
+	unsigned char c;
+	int before; /* character that a '-' would make the beginning of a range; -1: none */
+	bool matched, malformed;
+};
+
+/* The next character, behind a backslash if there is one. */
+static unsigned char set_char(struct set *s)
+{
+	if (s->p < s->end && *s->p == '\\')
+		s->p++;
+	if (s->p < s->end)
+		return *s->p++;
+	s->malformed = true;
+	return 0;
+}
+
+/* At "[:" of "[:name:]". False if it is none, and "[" an ordinary member. */
+static bool set_class(struct set *s)
+{
+	const unsigned char *name = s->p + 2;
+	const unsigned char *close = name < s->end ? memchr(name, ']', (size_t)(s->end - name)) :
+						     NULL;
+	struct slice word;
+	size_t i = 0;
+
+	if (!close) {
+		s->malformed = true;
+		return true;
+	}
+	if (close - name < 1 || close[-1] != ':')
+		return false;
+	word = (struct slice){ (const char *)name, (size_t)(close - 1 - name) };
+	while (i < ARRAY_SIZE(classes) && !slice_is(word, classes[i].name))
+		i++;
+	s->malformed = i == ARRAY_SIZE(classes);
+	if (!s->malformed && classes[i].has(s->c))
+		s->matched = true;
+	s->p = close + 1;
+	s->before = -1;
+	return true;
+}
+
+static bool set_has_next(const struct set *s, size_t ahead, char c)
+{
+	return (size_t)(s->end - s->p) > ahead && s->p[ahead] == (unsigned char)c;
+}
+
+static void set_member(struct set *s)
+{
+	unsigned char c;
+
+	if (set_has_next(s, 0, '[') && set_has_next(s, 1, ':') && set_class(s))
+		return;
+	if (set_has_next(s, 0, '-') && s->before >= 0 && s->end - s->p > 1 && s->p[1] != ']') {
+		s->p++;
+		c = set_char(s);
+		s->matched |= s->c >= s->before && s->c <= c;
+		s->before = -1;
+		return;
+	}
+	c = set_char(s);
+	s->matched |= s->c == c;
+	s->before = c;
+}
+
+/* *p stands behind '['; behind ']' afterwards. 1 or 0: has c or not; -1: malformed. The first member may be ']'. */
+static int match_set(const unsigned char **p, const unsigned char *end, unsigned char c)
+{
+	struct set s = { .p = *p, .end = end, .c = c, .before = -1 };
+	bool negated = s.p < end && (*s.p == '!' || *s.p == '^');
+
+	if (negated)
+		s.p++;
+	do
+		set_member(&s);
+	while (!s.malformed && !set_has_next(&s, 0, ']'));
+	*p = s.p + 1;
+	return s.malformed ? -1 : s.matched != negated;
+}
+
+/* --- patterns -------------------------------------------------------------------------------------------- */
+
+struct matcher {
+	const unsigned char *start, *p, *end;
+	const unsigned char *t, *t_end;
+	bool in_path, malformed;
+	const unsigned char *star_p,
+		*star_t; /* behind the last '*', and where what it takes ends */
+	const unsigned char *deep_p,
+		*deep_t; /* the same for the last "**" and the slash behind it */
+};
+
+size_t glob_literal(struct slice pattern)
+{
+	size_t i = 0;
+
+	while (i < pattern.n && pattern.p[i] && !strchr("*?[\\", pattern.p[i]))
+		i++;
+	return i;
+}
+
+/* A run of stars: any number of directories if it has at least two and stands alone between slashes. */
+static bool take_stars(struct matcher *m)
+{
+	const unsigned char *first = m->p;
+	bool alone = first == m->start || first[-1] == '/';
+	bool slash, escaped;
+
+	while (m->p < m->end && *m->p == '*')
+		m->p++;
+	slash = m->p < m->end && *m->p == '/';
+	escaped = m->end - m->p > 1 && m->p[0] == '\\' && m->p[1] == '/';
+	if (!m->in_path || m->p - first < 2 || !alone || (m->p < m->end && !slash && !escaped)) {
+		m->star_p = m->p;
+		m->star_t = m->t;
+		return true;
+	}
+	if (m->p == m->end) {
+		m->t = m->t_end;
+		return true;
+	}
+	m->p += escaped ? 2 : 1;
+	m->deep_p = m->p;
+	m->deep_t = m->t;
+	m->star_p = NULL;
+	/* with a plain slash it may also stand for no directory at all */
+	return slash;
+}
+
+/* One member of the pattern that is no star against one character. */
+static bool take_one(struct matcher *m)
+{
+	unsigned char c = *m->p++;
+	int has;
+
+	switch (c) {
+	case '?':
+		return !m->in_path || *m->t != '/';
+	case '[':
+		has = match_set(&m->p, m->end, *m->t);
+		m->malformed = has < 0;
+		return has > 0 && !(m->in_path && *m->t == '/');
+	case '\\':
+		m->malformed = m->p == m->end;
+		return !m->malformed && *m->p++ == *m->t;
+	default:
+		return c == *m->t;
+	}
+}
+
+/* One character more for the last '*', else one directory more for the last "**". */
+static bool try_again(struct matcher *m)
+{
+	const unsigned char *slash;
+
+	if (m->star_p && m->star_t < m->t_end && !(m->in_path && *m->star_t == '/')) {
+		m->t = ++m->star_t;
+		m->p = m->star_p;
+		return true;
+	}
+	slash = m->deep_p ? memchr(m->deep_t, '/', (size_t)(m->t_end - m->deep_t)) : NULL;
+	if (!slash)
+		return false;
+	m->t = m->deep_t = slash + 1;
+	m->p = m->deep_p;
+	m->star_p = NULL;
+	return true;
+}
+
+static bool step(struct matcher *m)
+{
+	if (m->p < m->end && *m->p == '*')
+		return take_stars(m);
+	if (m->p == m->end || m->t == m->t_end || !take_one(m))
+		return false;
+	m->t++;
+	return true;
+}
+
+bool glob_match(struct slice pattern, struct slice text, bool in_path)
+{
+	struct matcher m = { .p = (const unsigned char *)pattern.p,
+			     .t = (const unsigned char *)text.p,
+			     .in_path = in_path };
+
+	m.start = m.p;
+	m.end = m.p + pattern.n;
+	m.t_end = m.t + text.n;
+	while (m.p < m.end || m.t < m.t_end)
+		if (!step(&m) && (m.malformed || !try_again(&m)))
+			return false;
+	return true;
+}

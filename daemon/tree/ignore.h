@@ -1,0 +1,28 @@
+/*
+ * ignore.h - which paths of a tree its .gitignore files leave out, as git decides it.
+ *
+ * Only the .gitignore files that the caller hands over have a say: never .git/info/exclude, nor anybody's global excludes, nor
+ * anything else that a .git in the tree names, because that directory belongs to whoever worked there.
+ *
+ * A walk enters each directory with the bytes of its .gitignore (none: an empty slice), asks about what it finds in it,
+ * and leaves it. Patterns of a deeper directory win over those above, and of one file the last that matches wins. What is
+ * below an excluded directory is excluded, whatever any pattern says; a directory that is entered although it is
+ * excluded keeps to that.
+ *
+ * Paths are relative to where the walk began, without "./" and without a slash at the end; the beginning itself is "".
+ */
+#pragma once
+
+#include "base/slice.h"
+
+struct ignore;
+
+struct ignore *ignore_new(void);
+struct ignore *ignore_free(struct ignore *ig);
+/* Enters dir, which is in the directory entered last. Keeps a copy of gitignore. 0; -E2BIG beyond IGNORE_FILE_MAX,
+ * IGNORE_PATTERNS_MAX or IGNORE_LEVELS_MAX, -ENOMEM: then nothing was entered. */
+int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore);
+/* Leaves the directory entered last. */
+void ignore_pop(struct ignore *ig);
+/* Is path left out, which is in the directory entered last? is_dir is false for a symbolic link to a directory. */
+bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);
