@@ -101,6 +101,22 @@
 #define UNPACK_SECS_MAX 120
 #define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
 
+/* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */
+#define SKILL_FILES_MAX 512             /* files and symbolic links of a skill */
+#define SKILL_BYTES_MAX (16 * MIB)      /* all its files together */
+#define SKILL_TREE_DEPTH 32             /* directories within each other */
+#define SKILL_FILE_MAX (1 * MIB)        /* SKILL.md */
+#define SKILL_FRONT_MAX (64 * KIB)      /* its frontmatter */
+#define SKILL_YAML_DEPTH 16
+#define SKILL_YAML_NODES 4096
+#define SKILL_FINDINGS_MAX 100          /* of one report; more are counted */
+#define SKILL_LINK_HOPS 40              /* links walked for one link */
+#define SKILL_NAME_MAX 64               /* characters, as the format has it */
+#define SKILL_DESCRIPTION_MAX 1024
+#define SKILL_COMPATIBILITY_MAX 500
+#define SKILL_BODY_LINES 500            /* advice of the format; above: a warning */
+#define SKILL_BODY_BYTES (20 * KIB)     /* about 5000 tokens, the same */
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */

@@ -11,9 +11,9 @@ layers='
 1  loop
 2  json
 2  diff       digest base
-2  skill      base
 3  tree       digest base
 3  rpc
+3  skill      json base
 4  proc
 5  harnesses  rpc json base
 6  usage

@@ -15,15 +15,16 @@ FUZZ ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BINS := $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
 # cli/ leans on main.o
 UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
+UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS)
 UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 $(UNIT_BINS): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(LDLIBS) $(HELPER_LDLIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(UNIT_LIBS) -lcmocka
 $(FUZZ_BINS): %: %.o $(BUILD)/tests/fuzz/main.o $(FUZZ_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(HELPER_LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(UNIT_LIBS)
 .SECONDARY: $(UNIT_BINS:%=%.o) $(FUZZ_BINS:%=%.o)
 -include $(wildcard $(BUILD)/tests/unit/*.d $(BUILD)/tests/fuzz/*.d)
 
@@ -48,7 +49,7 @@ $(FUZZ_DIR)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CLANG) $(CPPFLAGS) -Itests/unit $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
 $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS)
-	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(LDLIBS) $(HELPER_LDLIBS)
+	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(UNIT_LIBS)
 .SECONDARY: $(FUZZ_OBJS) $(FUZZ:%=$(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o)
 -include $(wildcard $(FUZZ_OBJS:.o=.d) $(FUZZ_DIR)/obj/tests/fuzz/*.d)
 fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
