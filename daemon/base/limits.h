@@ -33,6 +33,11 @@
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
+#define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
+#define BODY_STALL_SECS 15              /* a request's body without a byte for so long ends the connection */
+#define BODY_LINGER_MS 2000             /* after an early answer the rest of the body is read and dropped so long */
+#define CHUNK_LINE_MAX 256              /* size line of a chunk with its extensions, or one trailer */
+#define CHUNK_TRAILERS_MAX 4096
 #define SHUTDOWN_GRACE_MS 8000          /* all harness stops together; then SIGKILL and exit */
 
 /* Sessions */
@@ -116,6 +121,21 @@
 #define SKILL_COMPATIBILITY_MAX 500
 #define SKILL_BODY_LINES 500            /* advice of the format; above: a warning */
 #define SKILL_BODY_BYTES (20 * KIB)     /* about 5000 tokens, the same */
+
+/* Archives */
+#define ARCHIVE_STORE_MAX (8192 * MIB)  /* all files of the store together; above: the least recently used go */
+#define ARCHIVE_UPLOAD_MAX (4096 * MIB) /* one archive */
+#define ARCHIVE_COUNT_MAX 16384         /* archives and unfinished uploads that are remembered */
+#define ARCHIVE_UPLOADS_MAX 16          /* uploads going on; each has a thread */
+#define ARCHIVE_QUEUE_MAX (256 * KIB)   /* bytes of one upload that wait for its thread; above: its client is not read */
+#define ARCHIVE_PIECE_BYTES (64 * KIB)  /* of one write, and of one read when a part is hashed again */
+#define ARCHIVE_STEP_BYTES (16 * MIB)   /* room is made in such steps for an upload of unknown size */
+#define ARCHIVE_FLUSH_BYTES (8 * MIB)   /* handed to the disk early in such portions */
+#define ARCHIVE_FREE_MIN (64 * MIB)     /* of the file system (of a small one a 16th), never used up */
+#define ARCHIVE_IDLE_MS 60000           /* after its client went, an upload keeps its thread and hash so long */
+#define ARCHIVE_TAKEOVER_MS 5000        /* an upload without a byte for so long may be taken over by another client */
+#define ARCHIVE_PART_MS 86400000        /* an unfinished upload is kept so long */
+#define ARCHIVE_TIDY_MS 3600000         /* between two looks for those */
 
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 
 #define INCARNATION_BYTES 16
+#define ARCHIVES_BAKED "/opt/acpd/archives"
 
 struct daemon {
 	const struct config *cfg;
@@ -27,6 +28,7 @@ struct daemon {
 	struct proc_host *procs;
 	struct harness_table harnesses;
 	struct store *store;
+	struct archive_store *archives;
 	struct acp_server *acp;
 	struct gate *gate;
 	struct http_context http;
@@ -221,6 +223,21 @@ static int build_sessions(struct daemon *d, struct err *e)
 	return d->store ? watch_signals(d, e) : -EINVAL;
 }
 
+static int build_archives(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	_cleanup_(freep) char *dir = file_join(c->state, "archives");
+	struct archive_config ac = { .dir = dir,
+				     .baked = c->archives_baked,
+				     .store_max = (uint64_t)c->archive_store_max,
+				     .upload_max = (uint64_t)c->archive_max };
+
+	if (!ac.baked && access(ARCHIVES_BAKED, X_OK) == 0)
+		ac.baked = ARCHIVES_BAKED;
+	d->archives = archive_store_open(d->loop, &ac, e);
+	return d->archives ? 0 : -EIO;
+}
+
 static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -239,6 +256,7 @@ static int build_net(struct daemon *d, struct err *e)
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,
 					 .procs = d->procs,
+					 .archives = d->archives,
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };
 	d->uds = uds_server_new(d->loop, c->run_dir, d->acp, d->gate, &d->http, e);
@@ -261,6 +279,7 @@ static void teardown(struct daemon *d)
 	d->uds = uds_server_free(d->uds);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
+	d->archives = archive_store_close(d->archives);
 	d->store = store_free(d->store);
 	d->acp = acp_server_free(d->acp);
 	d->gate = gate_free(d->gate);
@@ -281,6 +300,8 @@ static int start(struct daemon *d, struct err *e)
 	r = make_workspaces(d->cfg, e);
 	if (r == 0)
 		r = build_sessions(d, e);
+	if (r == 0)
+		r = build_archives(d, e);
 	if (r == 0)
 		r = build_net(d, e);
 	return r;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <stdio.h>
 
 int sha256_of(struct slice data, struct sha256 *ret)
 {

@@ -72,19 +72,35 @@ static const struct route routes[] = {
 	{ "GET", "/v1/sessions/{}", false, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", false, http_get_events },
 	{ "GET", "/v1/usage", false, http_get_usage },
+	{ "GET", "/v1/archives", false, http_get_archives },
+	{ "GET", "/v1/archives/{}", false, http_get_archive },
+	{ "PUT", "/v1/archives/{}", false, http_put_archive },
+	{ "DELETE", "/v1/archives/{}", false, http_delete_archive },
 };
 
-static const struct route *find_route(const char *method, const char *path, struct slice *params,
-				      const char **allow)
+/* The methods of a resource, as the header Allow has them. */
+struct allowed {
+	char text[32];
+};
+
+static void allow(struct allowed *a, const char *method)
 {
-	*allow = NULL;
+	size_t n = strlen(a->text);
+
+	snprintf(a->text + n, sizeof(a->text) - n, "%s%s", n ? ", " : "", method);
+}
+
+static const struct route *find_route(const char *method, const char *path, struct slice *params,
+				      struct allowed *allowed)
+{
+	*allowed = (struct allowed){ "" };
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
 		if (!route_match(routes[i].path, path, params))
 			continue;
 		if (strcmp(routes[i].method, method) == 0 ||
 		    (strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0))
 			return &routes[i];
-		*allow = routes[i].method;
+		allow(allowed, routes[i].method);
 	}
 	return NULL;
 }
@@ -92,8 +108,8 @@ static const struct route *find_route(const char *method, const char *path, stru
 bool http_route_open(const char *method, const char *path)
 {
 	struct slice params[ROUTE_PARAMS_MAX];
-	const char *allow;
-	const struct route *r = find_route(method, path, params, &allow);
+	struct allowed allowed;
+	const struct route *r = find_route(method, path, params, &allowed);
 
 	return r && r->open;
 }
@@ -131,21 +147,32 @@ bool http_query(const struct http_call *c, const struct query_field *fields, voi
 	return false;
 }
 
+static struct http_reply empty_reply(void)
+{
+	return (struct http_reply){ .status = 200, .content_type = "application/json" };
+}
+
+void http_sink_answer(struct http_sink *s, struct http_reply *ret)
+{
+	*ret = empty_reply();
+	s->ops->answer(s, ret);
+}
+
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret)
 {
 	struct http_call c = { .ctx = ctx, .rq = rq };
 	const struct route *r;
-	const char *allow;
+	struct allowed allowed;
 
-	*ret = (struct http_reply){ .status = 200, .content_type = "application/json" };
-	r = find_route(rq->method, rq->path, c.params, &allow);
+	*ret = empty_reply();
+	r = find_route(rq->method, rq->path, c.params, &allowed);
 	if (r) {
 		r->fn(&c, ret);
-	} else if (allow) {
+	} else if (allowed.text[0]) {
 		http_reply_error(ret, 405, "METHOD_NOT_ALLOWED",
 				 "this resource has no such method");
-		http_reply_header(ret, "Allow:", allow);
+		http_reply_header(ret, "Allow:", allowed.text);
 	} else {
 		http_reply_error(ret, 404, "NOT_FOUND", "there is no such resource");
 	}

@@ -1,13 +1,16 @@
 /*
  * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token before it
- * calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream gives it.
+ * calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream gives it. Where reply.sink
+ * is set there is no reply yet: the sink wants the request's body first. No other body is read.
  *
  * GET /health is open and free of state: it answers while the daemon is unclaimed and says only that it lives. Everything
  * else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
  */
 #pragma once
 
+#include "archive/archive.h"
 #include "base/buf.h"
+#include "http/sink.h"
 #include "http/stream.h"
 #include "session/session.h"
 
@@ -17,9 +20,17 @@ struct http_context {
 	struct loop *loop;
 	struct store *store;
 	struct proc_host *procs;
+	struct archive_store *archives;
 	const char *incarnation;
 	unsigned connections;
 	uint64_t started_ms; /* monotonic */
+};
+
+enum http_framing {
+	FRAMING_NONE,	/* no framing at all */
+	FRAMING_LENGTH, /* so many bytes, perhaps 0 */
+	FRAMING_CHUNKED,
+	FRAMING_INVALID, /* framing that is wrong, or that two readers may take differently */
 };
 
 struct http_request {
@@ -27,9 +38,12 @@ struct http_request {
 	const struct slice *query; /* items of the query, see http/query.h */
 	size_t nquery;
 	struct slice accept, last_event_id; /* headers; empty if absent */
+	struct slice content_type, content_range, range;
+	enum http_framing body;
+	uint64_t length; /* FRAMING_LENGTH */
 };
 
-#define HTTP_REPLY_HEADERS 3
+#define HTTP_REPLY_HEADERS 4
 
 struct http_reply {
 	int status;
@@ -41,13 +55,18 @@ struct http_reply {
 	unsigned nheaders;
 	struct buf body;
 	struct http_stream *stream; /* owned by whoever has the reply; NULL: body is all */
+	bool sized;		    /* the stream gives exactly length bytes */
+	uint64_t length;
+	struct http_sink *sink; /* owned likewise; if set, nothing else is */
 };
 
 /* True if the route may be asked without a token. */
 bool http_route_open(const char *method, const char *path);
-/* Fills ret whatever is asked; the caller frees body and stream. */
+/* Fills ret whatever is asked; the caller frees body, stream and sink. */
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret);
+/* The answer of a sink that has one; the caller frees as above. */
+void http_sink_answer(struct http_sink *s, struct http_reply *ret);
 /* {"error":{"reason","message"}} */
 void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message);
 void http_reply_header(struct http_reply *ret, const char *name, const char *value);

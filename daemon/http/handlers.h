@@ -24,3 +24,8 @@ void http_get_session(const struct http_call *c, struct http_reply *ret);
 void http_get_events(const struct http_call *c, struct http_reply *ret);
 /* usage.c */
 void http_get_usage(const struct http_call *c, struct http_reply *ret);
+/* archives.c */
+void http_get_archives(const struct http_call *c, struct http_reply *ret);
+void http_get_archive(const struct http_call *c, struct http_reply *ret);
+void http_put_archive(const struct http_call *c, struct http_reply *ret);
+void http_delete_archive(const struct http_call *c, struct http_reply *ret);

@@ -26,12 +26,21 @@ static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked,
 		      unsigned char *end)
 {
 	if (!chunked)
-		return lws_add_http_common_headers(
-			wsi, (unsigned)r->status, r->content_type,
-			r->stream ? LWS_ILLEGAL_HTTP_CONTENT_LEN : buf_len(&r->body), p, end);
+		return lws_add_http_common_headers(wsi, (unsigned)r->status, r->content_type,
+						   !r->stream ? buf_len(&r->body) :
+						   r->sized   ? r->length :
+								LWS_ILLEGAL_HTTP_CONTENT_LEN,
+						   p, end);
 	return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
 	       put_header(wsi, "content-type:", r->content_type, p, end) ||
 	       put_header(wsi, "transfer-encoding:", "chunked", p, end);
+}
+
+static bool closes(struct lws *wsi)
+{
+	const struct peer *p = lws_wsi_user(wsi);
+
+	return p && p->no_keepalive;
 }
 
 /* Lays the head out at p (behind LWS_PRE). -1: it does not fit. */
@@ -43,6 +52,9 @@ static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, u
 	for (unsigned i = 0; i < r->nheaders; i++)
 		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
 			return -1;
+	if (closes(wsi) && (!r->stream || r->sized || chunked) &&
+	    put_header(wsi, "connection:", "close", p, end))
+		return -1;
 	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
 }
 
@@ -89,18 +101,11 @@ static const char *method_name(struct lws *wsi, char **uri, int *len)
 	return m >= 0 && (size_t)m < ARRAY_SIZE(names) ? names[m] : "?";
 }
 
-/* A body we never asked for would be read as the next request: such a connection ends with its answer. */
-static bool has_body(struct lws *wsi)
-{
-	char length[24];
-	struct slice n = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, length, sizeof(length));
-
-	return (n.n && !slice_is(n, "0")) ||
-	       lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING);
-}
-
+/* A body we did not read would be taken for the next request: such a connection ends with its answer. */
 static int transaction_over(struct peer *p, struct lws *wsi)
 {
+	if (p->unread)
+		return body_linger(p);
 	return p->no_keepalive || lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
@@ -108,7 +113,7 @@ static int transaction_over(struct peer *p, struct lws *wsi)
 
 /* The text of a request's query and headers, as lws decoded it. */
 struct request_text {
-	char path[HTTP_PATH_MAX], accept[512], last_id[64];
+	char path[HTTP_PATH_MAX], accept[512], last_id[64], type[128], content_range[80], range[80];
 	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
 	struct slice items[QUERY_ITEMS_MAX];
 };
@@ -132,11 +137,19 @@ static size_t take_query(struct net_server *n, struct lws *wsi, struct request_t
 	return count;
 }
 
+static struct slice known_header(struct lws *wsi, enum lws_token_indexes token, char *buf,
+				 size_t size)
+{
+	struct slice v = header_get(wsi, token, buf, size);
+
+	/* one too long for us is not the same as none */
+	return v.n || !lws_hdr_total_length(wsi, token) ? v : SLICE("?");
+}
+
 static struct slice custom_header(struct lws *wsi, const char *name_colon, char *buf, size_t size)
 {
 	int n = lws_hdr_custom_copy(wsi, buf, (int)size, name_colon, (int)strlen(name_colon));
 
-	/* one too long for us is not the same as none */
 	if (n < 0 && lws_hdr_custom_length(wsi, name_colon, (int)strlen(name_colon)) > 0)
 		return SLICE("?");
 	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
@@ -154,13 +167,18 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 		snprintf(t->path, sizeof(t->path), "%.*s", len, uri);
 	rq.nquery = take_query(n, wsi, t);
 	rq.accept = header_get(wsi, WSI_TOKEN_HTTP_ACCEPT, t->accept, sizeof(t->accept));
+	rq.content_type = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, t->type, sizeof(t->type));
+	rq.content_range = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_RANGE, t->content_range,
+					sizeof(t->content_range));
+	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
+	rq.body = body_framing(wsi, &rq.length);
 	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
 	return rq;
 }
 
 /* --- the reply ----------------------------------------------------------------------------------------- */
 
-static void ask_writeable(void *ctx)
+void http_ask_writeable(void *ctx)
 {
 	struct peer *p = ctx;
 
@@ -170,42 +188,17 @@ static void ask_writeable(void *ctx)
 	lws_callback_on_writable(p->wsi);
 }
 
-/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
- * make it spin, and never be noticed. So while a long body lasts our own set reads. What was said is lost, and the connection
- * ends with the answer. */
-static void on_input(void *ctx, uint32_t events _unused_)
-{
-	struct peer *p = ctx;
-	char trash[4096];
-	ssize_t n = recv(p->input.fd, trash, sizeof(trash), MSG_DONTWAIT);
-
-	p->no_keepalive = true;
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-		return;
-	loop_io_set(p->net->loop, &p->input, 0);
-	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
-}
-
-static void watch_input(struct peer *p)
-{
-	p->input = (struct loop_io){ .fd = lws_get_socket_fd(p->wsi), .fn = on_input, .ctx = p };
-	loop_io_set(p->net->loop, &p->input, EPOLLIN);
-}
-
 static void begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
-	p->stream->wake = ask_writeable;
+	p->stream->wake = http_ask_writeable;
 	p->stream->ctx = p;
 	p->net->connections++;
 	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
 }
 
-static void end_body(struct peer *p)
+static void end_reply(struct peer *p)
 {
-	if (p->input.fn)
-		loop_io_set(p->net->loop, &p->input, 0);
-	p->input.fn = NULL;
 	if (!p->stream)
 		return;
 	p->stream = http_stream_free(p->stream);
@@ -214,14 +207,14 @@ static void end_body(struct peer *p)
 
 void http_closed(struct peer *p)
 {
-	end_body(p);
+	body_end(p);
+	end_reply(p);
 	buf_done(&p->reply);
 	p->body = BODY_NONE;
 }
 
-static void take_reply(struct net_server *n, struct peer *p, struct http_reply *r)
+static void take_reply(struct peer *p, struct http_reply *r)
 {
-	p->net = n;
 	p->asked = false;
 	buf_done(&p->reply);
 	p->reply = r->body;
@@ -230,8 +223,8 @@ static void take_reply(struct net_server *n, struct peer *p, struct http_reply *
 		begin_stream(p, r->stream);
 	if (r->stream ||
 	    buf_len(&p->reply) > BODY_PIECE) /* what goes out in one piece is over at once */
-		watch_input(p);
-	ask_writeable(p);
+		body_watch_input(p);
+	http_ask_writeable(p);
 }
 
 static bool speaks_chunks(struct lws *wsi)
@@ -241,45 +234,78 @@ static bool speaks_chunks(struct lws *wsi)
 	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
 }
 
-static int send_reply(struct net_server *n, struct peer *p, struct http_reply *r, bool head_only)
+int http_send(struct peer *p, struct http_reply *r, bool head_only)
 {
-	p->chunked = r->stream && speaks_chunks(p->wsi);
-	p->no_keepalive |= r->stream && !p->chunked;
+	p->chunked = r->stream && !r->sized && speaks_chunks(p->wsi);
+	p->no_keepalive |= r->stream && !r->sized && !p->chunked;
 	if (write_head(p->wsi, r, p->chunked) < 0 || head_only) {
 		buf_done(&r->body);
 		http_stream_free(r->stream);
 		return head_only ? transaction_over(p, p->wsi) : -1;
 	}
-	take_reply(n, p, r);
+	take_reply(p, r);
 	return 0;
+}
+
+/* lws waits for a body after these even if none is announced. */
+static bool may_bring_body(const struct http_request *rq)
+{
+	static const char *const methods[] = { "PUT", "POST", "PATCH" };
+
+	if (rq->body != FRAMING_NONE)
+		return rq->body != FRAMING_LENGTH || rq->length > 0;
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (strcmp(rq->method, methods[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool too_many(const struct net_server *n, const struct http_reply *r)
+{
+	return (r->stream || r->sink) && n->connections >= n->max_connections;
+}
+
+static int serve_route(struct net_server *n, struct peer *p, const struct http_request *rq)
+{
+	struct http_reply r;
+
+	n->http->connections = acp_server_count(n->acp);
+	http_respond(n->http, rq, &r);
+	if (too_many(n, &r)) {
+		http_stream_free(r.stream);
+		http_sink_free(r.sink);
+		http_refuse(p->wsi, 503, "TOO_MANY_CONNECTIONS",
+			    "the limit of connections is reached", NULL, NULL);
+		return transaction_over(p, p->wsi);
+	}
+	if (r.sink)
+		return body_begin(p, rq, r.sink);
+	return http_send(p, &r, strcmp(rq->method, "HEAD") == 0);
 }
 
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 {
 	struct request_text text = { .path = "" };
 	struct http_request rq = take_request(n, wsi, &text);
-	struct http_reply r;
 
-	if (p->stream) /* a request behind one whose answer is not over */
+	if (p->stream || p->sink) /* a request behind one whose answer is not over */
 		return -1;
+	p->net = n;
 	p->wsi = wsi;
-	p->no_keepalive = has_body(wsi);
+	p->no_keepalive = p->unread = may_bring_body(&rq);
 	if (access_check(n, wsi, http_route_open(rq.method, rq.path)))
 		return transaction_over(p, wsi);
+	if (rq.body == FRAMING_INVALID) {
+		http_refuse(wsi, 400, "BODY_LENGTH_INVALID",
+			    "the body needs one Content-Length or chunked coding", NULL, NULL);
+		return transaction_over(p, wsi);
+	}
 	if (strcmp(rq.path, "/acp") == 0) {
 		http_refuse(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
 			    "Upgrade:", "websocket");
 		return transaction_over(p, wsi);
 	}
-	n->http->connections = acp_server_count(n->acp);
-	http_respond(n->http, &rq, &r);
-	if (r.stream && n->connections >= n->max_connections) {
-		http_stream_free(r.stream);
-		http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS", "the limit of connections is reached",
-			    NULL, NULL);
-		return transaction_over(p, wsi);
-	}
-	return send_reply(n, p, &r, strcmp(rq.method, "HEAD") == 0);
+	return serve_route(n, p, &rq);
 }
 
 /* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what the socket
@@ -327,6 +353,8 @@ int http_writeable(struct peer *p)
 	int r = 0;
 
 	p->asked = false;
+	if (p->answer_due)
+		return body_answer(p);
 	if (p->body == BODY_NONE)
 		return 0;
 	if (p->stream && p->body != BODY_LAST && !buf_len(&p->reply))
@@ -340,7 +368,7 @@ int http_writeable(struct peer *p)
 		return transaction_over(p, p->wsi);
 	}
 	if (buf_len(&p->reply) || p->body == BODY_MORE)
-		ask_writeable(p);
+		http_ask_writeable(p);
 	else
 		buf_trim(&p->reply, 0);
 	return 0;

@@ -32,6 +32,10 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? upgrade_headers(wsi, in) : 0;
 	case LWS_CALLBACK_HTTP:
 		return http_serve(n, p, wsi);
+	case LWS_CALLBACK_HTTP_BODY:
+		return body_receive(p, in, len);
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return body_complete(p);
 	case LWS_CALLBACK_HTTP_WRITEABLE:
 		return http_writeable(p);
 	case LWS_CALLBACK_CLOSED_HTTP:

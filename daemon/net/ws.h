@@ -4,6 +4,7 @@
 #include "net/server.h"
 
 #include "base/buf.h"
+#include "http/chunked.h"
 
 #include <libwebsockets.h>
 
@@ -39,9 +40,15 @@ struct peer {
 	struct buf reply;	    /* body on its way */
 	struct http_stream *stream; /* makes the body; counts as a connection */
 	enum http_body body;
-	struct loop_io input; /* what the client of a stream says, or that it is gone */
+	struct loop_io
+		input; /* what the client says, where lws does not read it; or that it is gone */
 	bool chunked;
 	bool no_keepalive; /* the request had a body nobody reads, or the end of ours cannot be told otherwise */
+	bool unread; /* some of the request's body may still come: linger before the close */
+	struct http_sink *sink; /* takes the request's body */
+	struct chunked chunks;
+	bool chunks_in, body_over, paused, answer_due;
+	struct loop_timer stall;
 };
 
 /* upgrade.c: 0: go on; >0: answered with an error. */
@@ -59,6 +66,21 @@ int http_writeable(struct peer *p);
 void http_closed(struct peer *p);
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value);
+/* Asks for http_writeable; a sink or a stream calls it. */
+void http_ask_writeable(void *peer);
+int http_send(struct peer *p, struct http_reply *r, bool head_only);
+/* body.c: what the headers say of the body. */
+enum http_framing body_framing(struct lws *wsi, uint64_t *length);
+/* Reads the body into the sink, and answers. */
+int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *sink);
+/* Bytes that lws read; that it has read as many as Content-Length said. */
+int body_receive(struct peer *p, const char *data, size_t n);
+int body_complete(struct peer *p);
+int body_answer(struct peer *p);
+/* Drops what the client says while we answer, or, lingering, until it is done or two seconds are over. */
+void body_watch_input(struct peer *p);
+int body_linger(struct peer *p);
+void body_end(struct peer *p);
 /* ws.c */
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi);
 int ws_receive(struct peer *p, const char *data, size_t n);

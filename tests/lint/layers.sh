@@ -17,6 +17,7 @@ layers='
 4  proc
 5  harnesses  rpc json base
 6  usage
+6  archive
 7  session
 8  tools
 9  acp

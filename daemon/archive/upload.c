@@ -1,0 +1,462 @@
+/* upload.c - uploads going on: who sends, how far they are, and what became of them. The bytes are the worker's. */
+#include "archive/internal.h"
+
+#include "archive/worker.h"
+#include "base/clock.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum upload_state {
+	UPLOAD_OPEN,	  /* takes bytes; without a client it is idle and may be taken up */
+	UPLOAD_FINISHING, /* the worker judges what came */
+	UPLOAD_ENDING,	  /* was idle for too long: the worker writes what it has and goes */
+	UPLOAD_OVER,	  /* has left its entry; the worker's end is awaited */
+};
+
+struct upload {
+	struct list link;
+	struct archive_store *store;
+	struct entry *entry; /* NULL when OVER */
+	struct worker *worker;
+	struct archive_writer *client; /* may be NULL */
+	enum upload_state state;
+	enum archive_format declared;
+	uint64_t offset;  /* bytes taken */
+	uint64_t last_ms; /* monotonic: when the last ones came */
+	struct loop_timer idle;
+	struct loop_task free_task;
+};
+
+struct archive_writer {
+	struct upload *upload; /* NULL: it is decided */
+	enum archive_writer_state state;
+	struct err error;
+	uint64_t offset;
+	struct loop *loop;
+	struct loop_task task;
+	void (*wake)(void *ctx);
+	void *ctx;
+};
+
+/* --- the client ---------------------------------------------------------------------------------------------- */
+
+static void on_wake(void *ctx)
+{
+	struct archive_writer *w = ctx;
+
+	w->wake(w->ctx);
+}
+
+static void client_set(struct archive_writer *w, enum archive_writer_state state)
+{
+	w->state = state;
+	loop_defer(w->loop, &w->task, on_wake, w);
+}
+
+/* What became of the upload, for a client that still listens. */
+static void client_decide(struct upload *u, enum archive_writer_state state, const struct err *e)
+{
+	struct archive_writer *w = TAKE_PTR(u->client);
+
+	if (!w)
+		return;
+	w->upload = NULL;
+	w->offset = u->offset;
+	if (e)
+		w->error = *e;
+	client_set(w, state);
+}
+
+/* --- the end of an upload ------------------------------------------------------------------------------------ */
+
+static void upload_free(void *ctx)
+{
+	struct upload *u = ctx;
+
+	loop_timer_cancel(&u->idle);
+	loop_task_cancel(&u->free_task);
+	worker_free(u->worker);
+	list_del(&u->link);
+	free(u);
+}
+
+static struct entry *leave_entry(struct upload *u)
+{
+	struct entry *e = TAKE_PTR(u->entry);
+
+	e->upload = NULL;
+	e->reserved = 0;
+	u->state = UPLOAD_OVER;
+	loop_timer_cancel(&u->idle);
+	worker_end(u->worker);
+	return e;
+}
+
+static void refresh_part(struct archive_store *s, struct entry *e)
+{
+	_cleanup_(freep) char *path = entry_file(s, e, ".part");
+	struct stat st;
+
+	e->has_part = lstat(path, &st) == 0;
+	e->part = e->has_part ? (uint64_t)st.st_size : 0;
+	e->used_ms = clock_real_ms();
+}
+
+static void upload_fail(struct upload *u, bool keep, const struct err *err)
+{
+	struct entry *e = leave_entry(u);
+
+	client_decide(u, ARCHIVE_FAILED, err);
+	if (keep)
+		refresh_part(u->store, e);
+	else
+		entry_remove_part(u->store, e);
+	entry_settle(u->store, e);
+}
+
+static void upload_placed(struct upload *u)
+{
+	struct entry *e = leave_entry(u);
+
+	e->whole = true;
+	e->baked = false;
+	e->size = u->offset;
+	e->has_part = false;
+	e->part = 0;
+	entry_use(u->store, e);
+	entry_settle(u->store, e);
+	client_decide(u, ARCHIVE_DONE, NULL);
+}
+
+static void upload_ended(struct upload *u)
+{
+	if (u->state == UPLOAD_ENDING) {
+		struct entry *e = leave_entry(u);
+
+		refresh_part(u->store, e);
+		entry_settle(u->store, e);
+	}
+	loop_defer(u->store->loop, &u->free_task, upload_free, u);
+}
+
+static void upload_judged(struct upload *u, const struct worker_view *v)
+{
+	struct err e = { 0 };
+	bool keep = false;
+
+	switch (v->result) {
+	case WORKER_RUNNING:
+		return;
+	case WORKER_PLACED:
+		upload_placed(u);
+		return;
+	case WORKER_BAD_HASH:
+		err_set(&e, -EBADMSG, 0, "DIGEST_MISMATCH",
+			"the %llu bytes that came have another SHA-256",
+			(unsigned long long)u->offset);
+		break;
+	case WORKER_BAD_FORMAT:
+		err_set(&e, -EBADMSG, 0, "FORMAT_UNKNOWN",
+			"this is no tar, tar.gz, tar.zst or zip archive");
+		break;
+	case WORKER_OTHER_FORMAT:
+		err_set(&e, -EBADMSG, 0, "FORMAT_MISMATCH", "declared as %s, but it is %s",
+			archive_format_name(u->declared), archive_format_name(v->found));
+		break;
+	case WORKER_FAILED:
+		keep = v->error == -ENOSPC || v->error == -EDQUOT;
+		err_set(&e, v->error, 0, keep ? "NO_SPACE" : "STORE_FAILED", "%s",
+			strerror(-v->error));
+		break;
+	}
+	upload_fail(u, keep, &e);
+}
+
+static void on_worker(void *ctx)
+{
+	struct upload *u = ctx;
+	struct worker_view v = worker_look(u->worker);
+
+	if (u->state != UPLOAD_OVER)
+		upload_judged(u, &v);
+	if (v.ended)
+		upload_ended(u);
+	else if (u->client && u->client->state == ARCHIVE_FULL && v.queued <= ARCHIVE_QUEUE_MAX / 2)
+		client_set(u->client, ARCHIVE_OPEN);
+}
+
+bool upload_idle(const struct upload *u)
+{
+	return u->state == UPLOAD_OPEN && !u->client;
+}
+
+void upload_drop(struct upload *u)
+{
+	leave_entry(u);
+}
+
+uint64_t upload_offset(const struct upload *u)
+{
+	return u->offset;
+}
+
+static void on_idle(void *ctx)
+{
+	struct upload *u = ctx;
+
+	u->state = UPLOAD_ENDING;
+	worker_end(u->worker);
+}
+
+void uploads_close(struct archive_store *s)
+{
+	list_each(u, &s->uploads, struct upload, link) {
+		struct err e;
+
+		err_set(&e, -ECANCELED, 0, "STORE_FAILED", "the daemon stops");
+		client_decide(u, ARCHIVE_FAILED, &e);
+		upload_free(u);
+	}
+}
+
+/* --- the beginning --------------------------------------------------------------------------------------------- */
+
+static int check_upload(const struct archive_store *s, const struct archive_upload *up,
+			const struct entry *entry, struct err *e)
+{
+	const struct upload *u = entry ? entry->upload : NULL;
+	uint64_t have = u ? u->offset : entry && entry->has_part ? entry->part : 0;
+
+	if (up->total != ARCHIVE_SIZE_UNKNOWN && up->total > s->upload_max)
+		return err_set(e, -EFBIG, 0, "ARCHIVE_TOO_LARGE",
+			       "%llu bytes are too many for one archive (limit: %llu)",
+			       (unsigned long long)up->total, (unsigned long long)s->upload_max);
+	if (u && (u->state != UPLOAD_OPEN ||
+		  (u->client && clock_mono_ms() - u->last_ms < ARCHIVE_TAKEOVER_MS)))
+		return err_set(e, -EBUSY, 0, "UPLOAD_IN_PROGRESS",
+			       "another client is uploading this archive");
+	if (up->resume && up->offset != have)
+		return err_set(e, -EINVAL, 0, "OFFSET_MISMATCH", "the next byte is number %llu",
+			       (unsigned long long)have);
+	return 0;
+}
+
+/* Each has a thread, so an idle one makes way. */
+static int check_count(struct archive_store *s, struct err *e)
+{
+	struct upload *idle = NULL;
+	unsigned n = 0;
+
+	list_each(u, &s->uploads, struct upload, link) {
+		n += u->state == UPLOAD_OPEN || u->state == UPLOAD_FINISHING;
+		if (!idle && upload_idle(u))
+			idle = u;
+	}
+	if (n < ARCHIVE_UPLOADS_MAX)
+		return 0;
+	if (!idle)
+		return err_set(e, -EAGAIN, 0, "TOO_MANY_UPLOADS",
+			       "%d archives are being uploaded already", ARCHIVE_UPLOADS_MAX);
+	loop_timer_cancel(&idle->idle);
+	on_idle(idle);
+	return 0;
+}
+
+/* Room for the upload to grow to this. */
+static int reserve(struct archive_store *s, struct entry *entry, uint64_t bytes, uint64_t have,
+		   struct err *e)
+{
+	uint64_t before = entry->reserved;
+	int r;
+
+	entry->reserved = bytes;
+	entry_settle(s, entry);
+	r = room_make(s, entry, 0, bytes > have ? bytes - have : 0, e);
+	if (r < 0) {
+		entry->reserved = before;
+		entry_settle(s, entry);
+	}
+	return r;
+}
+
+static struct upload *upload_new(struct archive_store *s, struct entry *entry, bool resume,
+				 struct err *e)
+{
+	_cleanup_(freep) char *part = entry_file(s, entry, ".part"), *whole = NULL;
+	struct worker_job job = { .part = part, .resume = resume, .digest = entry->digest };
+	struct upload *u = new0(struct upload);
+	int r;
+
+	job.whole = whole = xstrndup(part, strlen(part) - strlen(".part"));
+	u->store = s;
+	u->worker = worker_start(s->loop, &job, on_worker, u, &r);
+	if (!u->worker) {
+		err_set(e, r, 0, r == -ENOSPC ? "NO_SPACE" : "STORE_FAILED", "%s", strerror(-r));
+		free(u);
+		return NULL;
+	}
+	u->entry = entry;
+	entry->upload = u;
+	list_init(&u->link);
+	list_add_tail(&s->uploads, &u->link);
+	return u;
+}
+
+/* The client before has been silent: whatever it still sends comes too late. */
+static void take_over(struct upload *u)
+{
+	struct err e;
+
+	err_set(&e, -ECANCELED, 0, "UPLOAD_TAKEN_OVER",
+		"nothing came for %d ms, and another client went on", ARCHIVE_TAKEOVER_MS);
+	client_decide(u, ARCHIVE_FAILED, &e);
+	loop_timer_cancel(&u->idle);
+}
+
+static struct upload *take_up(struct archive_store *s, struct entry *entry,
+			      const struct archive_upload *up, struct err *e)
+{
+	uint64_t have = entry->upload ? entry->upload->offset : entry->has_part ? entry->part : 0;
+	uint64_t start = up->resume ? have : 0;
+	uint64_t bytes = up->total != ARCHIVE_SIZE_UNKNOWN ?
+				 up->total :
+				 MIN(start + ARCHIVE_STEP_BYTES, s->upload_max);
+	struct upload *u = entry->upload;
+	bool had_part = entry->has_part;
+
+	entry->has_part = true; /* counts from now on */
+	if ((!u && check_count(s, e) < 0) || reserve(s, entry, bytes, have, e) < 0) {
+		entry->has_part = had_part;
+		return NULL;
+	}
+	if (u) {
+		take_over(u);
+		if (!up->resume)
+			worker_restart(u->worker);
+	} else {
+		u = upload_new(s, entry, up->resume, e);
+		entry->has_part = had_part || u;
+	}
+	if (!u)
+		return NULL;
+	u->offset = entry->part = start;
+	return u;
+}
+
+struct archive_writer *archive_writer_open(struct archive_store *s, const struct archive_upload *up,
+					   void (*wake)(void *ctx), void *ctx, struct err *e)
+{
+	struct archive_writer *w;
+	struct entry *entry;
+	struct upload *u;
+
+	if (check_upload(s, up, entry_find(s, &up->digest), e) < 0)
+		return NULL;
+	entry = entry_get(s, &up->digest);
+	u = take_up(s, entry, up, e);
+	if (!u) {
+		entry_settle(s, entry);
+		return NULL;
+	}
+	w = new0(struct archive_writer);
+	w->loop = s->loop;
+	w->wake = wake;
+	w->ctx = ctx;
+	w->upload = u;
+	u->client = w;
+	u->declared = up->format;
+	u->last_ms = clock_mono_ms();
+	return w;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------------------------ */
+
+static int grow(struct upload *u, uint64_t size, struct err *e)
+{
+	const struct archive_store *s = u->store;
+
+	if (size > s->upload_max)
+		return err_set(e, -EFBIG, 0, "ARCHIVE_TOO_LARGE",
+			       "more bytes came than one archive may have (limit: %llu)",
+			       (unsigned long long)s->upload_max);
+	return reserve(u->store, u->entry, MIN(size + ARCHIVE_STEP_BYTES, s->upload_max), u->offset,
+		       e);
+}
+
+/* It stays as an idle one where it may be taken up when there is room. */
+static enum archive_writer_state refuse_more(struct archive_writer *w, int r, const struct err *e)
+{
+	struct upload *u = w->upload;
+
+	if (r == -EFBIG) {
+		upload_fail(u, false, e);
+	} else {
+		client_decide(u, ARCHIVE_FAILED, e);
+		loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, on_idle, u);
+	}
+	return w->state;
+}
+
+enum archive_writer_state archive_writer_add(struct archive_writer *w, struct slice piece)
+{
+	struct upload *u = w->upload;
+	struct err e;
+	int r;
+
+	if (w->state != ARCHIVE_OPEN && w->state != ARCHIVE_FULL)
+		return w->state;
+	if (u->offset + piece.n > u->entry->reserved) {
+		r = grow(u, u->offset + piece.n, &e);
+		if (r < 0)
+			return refuse_more(w, r, &e);
+	}
+	worker_give(u->worker, piece);
+	u->offset += piece.n;
+	u->entry->part = u->offset;
+	u->last_ms = clock_mono_ms();
+	w->state = worker_look(u->worker).queued > ARCHIVE_QUEUE_MAX ? ARCHIVE_FULL : ARCHIVE_OPEN;
+	return w->state;
+}
+
+enum archive_writer_state archive_writer_finish(struct archive_writer *w)
+{
+	if (w->state != ARCHIVE_OPEN && w->state != ARCHIVE_FULL)
+		return w->state;
+	w->upload->state = UPLOAD_FINISHING;
+	worker_finish(w->upload->worker, w->upload->declared);
+	w->state = ARCHIVE_BUSY;
+	return w->state;
+}
+
+enum archive_writer_state archive_writer_state(const struct archive_writer *w)
+{
+	return w->state;
+}
+
+uint64_t archive_writer_offset(const struct archive_writer *w)
+{
+	return w->upload ? w->upload->offset : w->offset;
+}
+
+const struct err *archive_writer_error(const struct archive_writer *w)
+{
+	return &w->error;
+}
+
+void archive_writer_release(struct archive_writer *w)
+{
+	struct upload *u = w ? w->upload : NULL;
+
+	if (!w)
+		return;
+	if (u) {
+		u->client = NULL;
+		if (u->state == UPLOAD_OPEN)
+			loop_timer_set(u->store->loop, &u->idle, ARCHIVE_IDLE_MS, on_idle, u);
+	}
+	loop_task_cancel(&w->task);
+	free(w);
+}

@@ -1,0 +1,55 @@
+#include "http/range.h"
+
+#include "base/util.h"
+#include "http/query.h"
+
+#include <errno.h>
+
+/* The part of *rest before the byte, which goes with it; false if there is no such byte. */
+static bool cut(struct slice *rest, char at, struct slice *ret)
+{
+	const char *p = rest->n ? memchr(rest->p, at, rest->n) : NULL;
+
+	if (!p)
+		return false;
+	*ret = (struct slice){ rest->p, (size_t)(p - rest->p) };
+	*rest = (struct slice){ p + 1, rest->n - ret->n - 1 };
+	return true;
+}
+
+int content_range_parse(struct slice text, struct content_range *ret)
+{
+	struct slice range, first;
+	uint64_t last;
+
+	if (!slice_skip(&text, "bytes ") || !cut(&text, '/', &range) ||
+	    !query_uint(text, &ret->total))
+		return -EINVAL;
+	ret->first = ret->total;
+	ret->count = 0;
+	if (slice_is(range, "*"))
+		return 0;
+	if (!cut(&range, '-', &first) || !query_uint(first, &ret->first) ||
+	    !query_uint(range, &last) || last < ret->first || last >= ret->total)
+		return -EINVAL;
+	ret->count = last - ret->first + 1;
+	return 0;
+}
+
+int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *count)
+{
+	uint64_t last = UINT64_MAX;
+	struct slice from;
+
+	*first = 0;
+	*count = size;
+	if (!slice_skip(&text, "bytes=") || !cut(&text, '-', &from) || !query_uint(from, first) ||
+	    (text.n && (!query_uint(text, &last) || last < *first))) {
+		*first = 0;
+		return 0;
+	}
+	if (*first >= size)
+		return -ERANGE;
+	*count = MIN(last, size - 1) - *first + 1;
+	return 1;
+}

@@ -1,0 +1,296 @@
+/*
+ * body.c - bodies of requests, into the sink of whoever wants them.
+ *
+ * With Content-Length lws reads and counts, and the connection lives on. Chunked coding it hands over as it stands, and after 100 MB of it
+ * it stops: so after the bytes that came with the head our own loop reads, and the connection ends with the answer.
+ *
+ * An answer before the end of the body would be lost if we closed with bytes unread (the kernel then resets the connection): the
+ * rest is read and dropped until the client has seen our end, or for BODY_LINGER_MS.
+ */
+#include "net/ws.h"
+
+#include "base/limits.h"
+#include "http/query.h"
+
+#include <errno.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum http_framing body_framing(struct lws *wsi, uint64_t *length)
+{
+	bool has_length = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) > 0;
+	bool has_coding = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0;
+	char text[32];
+	struct slice v;
+
+	*length = 0;
+	if (has_coding) {
+		v = header_get(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING, text, sizeof(text));
+		return !has_length && v.n == 7 && strncasecmp(v.p, "chunked", 7) == 0 ?
+			       FRAMING_CHUNKED :
+			       FRAMING_INVALID;
+	}
+	if (!has_length)
+		return FRAMING_NONE;
+	v = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, text, sizeof(text));
+	return query_uint(v, length) && *length <= INT64_MAX ? FRAMING_LENGTH : FRAMING_INVALID;
+}
+
+/* --- reading what is not for us --------------------------------------------------------------------------- */
+
+static void input_off(struct peer *p)
+{
+	if (p->input.fn)
+		loop_io_set(p->net->loop, &p->input, 0);
+	p->input.fn = NULL;
+}
+
+static void kill_connection(struct peer *p)
+{
+	input_off(p);
+	loop_timer_cancel(&p->stall);
+	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+static void on_kill(void *ctx)
+{
+	kill_connection(ctx);
+}
+
+/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
+ * make it spin, and never be noticed. So while a long answer lasts our own set reads. What was said is lost, and the connection
+ * ends with the answer. */
+static void on_input(void *ctx, uint32_t events _unused_)
+{
+	struct peer *p = ctx;
+	ssize_t n = recv(p->input.fd, p->net->batch, BODY_READ_BYTES, MSG_DONTWAIT);
+
+	p->no_keepalive = true;
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		kill_connection(p);
+}
+
+static void input_on(struct peer *p, void (*fn)(void *ctx, uint32_t events))
+{
+	if (!p->input.fn)
+		p->input = (struct loop_io){ .fd = lws_get_socket_fd(p->wsi), .ctx = p };
+	p->input.fn = fn;
+	loop_io_set(p->net->loop, &p->input, EPOLLIN);
+}
+
+void body_watch_input(struct peer *p)
+{
+	input_on(p, on_input);
+}
+
+int body_linger(struct peer *p)
+{
+	if (lws_partial_buffered(p->wsi))
+		return -1; /* lws sends the rest before it closes */
+	shutdown(lws_get_socket_fd(p->wsi), SHUT_WR);
+	lws_rx_flow_control(p->wsi, 0);
+	input_on(p, on_input);
+	loop_timer_set(p->net->loop, &p->stall, BODY_LINGER_MS, on_kill, p);
+	return 0;
+}
+
+/* --- the body ---------------------------------------------------------------------------------------------- */
+
+void body_end(struct peer *p)
+{
+	if (!p->net)
+		return;
+	input_off(p);
+	loop_timer_cancel(&p->stall);
+	p->answer_due = false;
+	if (!p->sink)
+		return;
+	p->sink = http_sink_free(p->sink);
+	p->net->connections--;
+}
+
+/* What came is kept, as far as its sink keeps anything. */
+static void body_cut(struct peer *p)
+{
+	body_end(p);
+	kill_connection(p);
+}
+
+static void on_stall(void *ctx)
+{
+	body_cut(ctx);
+}
+
+/* lws counts the seconds without a byte where it reads. */
+static void set_stall(struct peer *p, bool on)
+{
+	if (!p->chunks_in)
+		lws_set_timeout(p->wsi, on ? PENDING_TIMEOUT_HTTP_CONTENT : NO_PENDING_TIMEOUT,
+				on ? BODY_STALL_SECS : 0);
+	else if (on)
+		loop_timer_set(p->net->loop, &p->stall, BODY_STALL_SECS * 1000, on_stall, p);
+	else
+		loop_timer_cancel(&p->stall);
+}
+
+static void on_body_input(void *ctx, uint32_t events);
+
+static void set_reading(struct peer *p, bool on)
+{
+	if (p->paused == !on)
+		return;
+	p->paused = !on;
+	if (!p->chunks_in)
+		lws_rx_flow_control(p->wsi, on);
+	else if (on)
+		input_on(p, on_body_input);
+	else
+		input_off(p);
+	if (!p->body_over)
+		set_stall(p, on);
+}
+
+/* lws looks at no event of a connection that it may not read from. */
+static void begin_answer(struct peer *p)
+{
+	p->answer_due = true;
+	p->paused = false;
+	input_off(p);
+	loop_timer_cancel(&p->stall);
+	lws_rx_flow_control(p->wsi, 1);
+	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
+	http_ask_writeable(p);
+}
+
+static void follow(struct peer *p, enum http_take take)
+{
+	if (p->answer_due)
+		return;
+	if (take == HTTP_TAKE_ANSWER)
+		begin_answer(p);
+	else
+		set_reading(p, take == HTTP_TAKE_MORE);
+}
+
+static void on_wake(void *ctx)
+{
+	struct peer *p = ctx;
+
+	follow(p, p->sink->ops->look(p->sink));
+}
+
+static void end_of_body(struct peer *p)
+{
+	p->body_over = true;
+	p->unread = false;
+	set_stall(p, false);
+	follow(p, p->sink->ops->end(p->sink));
+}
+
+static int take_chunks(struct peer *p, struct slice in)
+{
+	struct slice data;
+	int r;
+
+	while (!p->answer_due && (r = chunked_next(&p->chunks, &in, &data)) != 0) {
+		if (r < 0)
+			return -1;
+		follow(p, p->sink->ops->take(p->sink, data));
+	}
+	if (!p->answer_due && p->chunks.state == CHUNKED_END)
+		end_of_body(p);
+	return 0;
+}
+
+static void on_body_input(void *ctx, uint32_t events _unused_)
+{
+	struct peer *p = ctx;
+	char *buf = (char *)p->net->batch;
+	ssize_t n = recv(p->input.fd, buf, BODY_READ_BYTES, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0); /* set by lws for the bytes it read */
+	set_stall(p, true);
+	if (n <= 0 || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
+		body_cut(p);
+}
+
+/* A piece may come after the answer is decided, or before nothing but its rest is dropped. */
+int body_receive(struct peer *p, const char *data, size_t n)
+{
+	struct slice piece = { data, n };
+
+	if (!p->sink || p->answer_due || p->body_over)
+		return 0;
+	if (p->chunks_in)
+		return take_chunks(p, piece);
+	follow(p, p->sink->ops->take(p->sink, piece));
+	return 0;
+}
+
+/* lws says so again and again while the answer is not out. */
+int body_complete(struct peer *p)
+{
+	if (!p->sink || p->chunks_in || p->body_over)
+		return 0;
+	p->no_keepalive = false;
+	if (p->answer_due)
+		p->unread = false;
+	else
+		end_of_body(p);
+	p->body_over = true;
+	return 0;
+}
+
+int body_answer(struct peer *p)
+{
+	struct http_reply r;
+
+	p->answer_due = false;
+	http_sink_answer(p->sink, &r);
+	body_end(p);
+	return http_send(p, &r, false);
+}
+
+static bool expects_continue(struct lws *wsi)
+{
+	char text[32];
+	struct slice v = header_get(wsi, WSI_TOKEN_HTTP_EXPECT, text, sizeof(text));
+
+	return v.n == 12 && strncasecmp(v.p, "100-continue", 12) == 0;
+}
+
+static int write_continue(struct lws *wsi)
+{
+	static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	unsigned char out[LWS_PRE + sizeof(text)];
+
+	memcpy(out + LWS_PRE, text, sizeof(text));
+	return lws_write(wsi, out + LWS_PRE, sizeof(text) - 1, LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
+}
+
+int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *sink)
+{
+	p->sink = sink;
+	sink->wake = on_wake;
+	sink->ctx = p;
+	p->net->connections++;
+	p->chunks_in = rq->body == FRAMING_CHUNKED;
+	p->chunks = (struct chunked){ 0 };
+	p->body_over = p->answer_due = p->paused = false;
+	p->asked = false;
+	if (rq->body == FRAMING_LENGTH && rq->length == 0) {
+		end_of_body(p);
+		return 0;
+	}
+	if (expects_continue(p->wsi) && write_continue(p->wsi) < 0)
+		return -1;
+	if (p->chunks_in) {
+		lws_rx_flow_control(p->wsi, 0); /* what it has read already it still hands over */
+		input_on(p, on_body_input);
+	}
+	set_stall(p, true);
+	return 0;
+}
