@@ -33,6 +33,18 @@ struct harness_caps {
 	bool system_override; /* the same, mode override */
 };
 
+/*
+ * Where the harness, as plan starts it, reads skills and instructions, each measured (harnesses/README.md). Skills and instructions of a
+ * session go to its private home, so that they are in no workspace and need nobody's trust.
+ */
+struct harness_places {
+	const char *skills_dir; /* below the private home */
+	const char *
+		instructions_home; /* file below it, read besides the project's own; NULL: unknown */
+	const char *instructions_file; /* the project's own, in cwd */
+	bool skills_live; /* a skill that is added or removed counts at the next turn; else at the next start */
+};
+
 struct harness_ops;
 struct acp_quirks;
 
@@ -50,6 +62,7 @@ struct harness_def {
 	struct harness_env *env;
 	size_t nenv;
 	struct harness_caps caps;
+	struct harness_places places;
 	char *auth_methods;		 /* raw JSON array for initialize; NULL: none */
 	const struct acp_quirks *quirks; /* how a stdio ACP agent differs (acp/quirks.h), or NULL */
 	bool configured;		 /* added or changed by the manifest */

@@ -112,6 +112,8 @@ int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 
 /* init.c: the capability objects that depend on a harness. */

@@ -21,8 +21,16 @@
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
 
+/* What is put into workspace and home, for calls that start the harness. */
+#define FURNISH_FIELDS                                                                             \
+	JF_OBJ(struct session_args, furnish.workspace, "workspace", 0),                            \
+		JF_RAW(struct session_args, furnish.skills, "skills", 0),                          \
+		JF_RAW(struct session_args, furnish.instructions, "instructions", 0),              \
+		JF_RAW(struct session_args, furnish.harness_files, "harnessFiles", 0)
+
 static const struct jfield new_fields[] = {
 	COMMON_FIELDS,
+	FURNISH_FIELDS,
 	JF_STR(struct session_args, harness, "harness", 0, 64),
 	JF_STR(struct session_args, when_detached, "whenDetached", 0, 16),
 	JF_END,
@@ -30,6 +38,7 @@ static const struct jfield new_fields[] = {
 
 static const struct jfield load_fields[] = {
 	COMMON_FIELDS,
+	FURNISH_FIELDS,
 	JF_STR(struct session_args, incarnation, "incarnation", 0, 64),
 	JF_INT(struct session_args, from_seq, "fromSeq", 0, 1, INT64_MAX),
 	JF_END,
@@ -56,6 +65,7 @@ void meta_args_free(struct session_args *a)
 	jdec_free(load_fields, a);
 	free(a->system_text);
 	a->system_text = NULL;
+	request_done(&a->request);
 }
 
 #define NO_PARAMETER "this daemon has no such parameter"
@@ -262,8 +272,11 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
 		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->limits, e);
+	if (r == 0)
+		r = request_parse(&a->furnish, "_meta.acpd.", &a->request, e);
 	if (r < 0)
 		return r;
+	p->request = &a->request;
 	p->setup.env = a->env;
 	p->setup.provider = a->provider;
 	p->setup.model = a->model;

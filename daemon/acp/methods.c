@@ -29,6 +29,8 @@ static const struct method methods[] = {
 	{ "session/set_config_option", CONN_READY, RPC_REQUEST, on_set_config },
 	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
 	{ "_acpd/usage", CONN_READY, RPC_REQUEST, on_usage },
+	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, on_materialize },
+	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, on_skills_install },
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
 };
 

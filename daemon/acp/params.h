@@ -16,11 +16,13 @@ struct session_args {
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, provider, policy, budgets;
 	struct jval meta_prompt;
+	struct request_args furnish;
 	int64_t from_seq;
 	/* found by session_args_check */
 	char *system_text;
 	bool system_override;
 	struct budgets limits;
+	struct request request; /* of furnish */
 };
 
 enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME, CALL_FORK };

@@ -20,6 +20,8 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	if (session_running(s))
 		jw_uint(w, "turn", session_running(s));
 	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
+	jw_str(w, "cwd", session_cwd(s));
+	jw_members(w, session_furnished(s), NULL);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
 	jw_end_obj(w);
@@ -59,6 +61,7 @@ static void call_open_error(struct call *k, const struct session *s, const struc
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (strcmp(e->reason, rows[i].reason) == 0)
 			session_known_values(s, rows[i].category, &w, "known");
+	jw_raw(&w, "refused", session_refusal(s));
 	call_error(k, e, buf_slice(&b));
 }
 

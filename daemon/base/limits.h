@@ -61,6 +61,12 @@
 #define LEDGER_TAIL_MAX (4 * MIB)       /* damaged bytes at a ledger's end that are cut off without asking */
 #define EXTRA_ENV_MAX 256
 #define PEAK_INTERVAL_MS 100            /* between two looks at the memory of a session's processes */
+#define ARTIFACT_MAX (64 * MIB)         /* bytes of one artifact */
+#define ARTIFACTS_MAX 10000             /* of one session */
+#define ARTIFACTS_BYTES_MAX (1024 * MIB)
+#define ARTIFACT_NAME_MAX 255
+#define ARTIFACT_INLINE_MAX (8 * MIB)   /* what _acpd/artifact/get and _acpd/workspace/diff answer with; more goes over HTTP */
+#define SNAPSHOT_WAIT_MS 5000           /* a turn waits so long for its diff, then ends without */
 #define RECOVER_PAUSE_MS 5              /* between two journals of earlier daemons */
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage; the next asks with its last */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */

@@ -57,6 +57,7 @@ OPT("permission-timeout", T_INT, SCOPE_SERVE, permission_timeout, 1, 604800, PER
 OPT("archive-store-max", T_INT, SCOPE_SERVE, archive_store_max, 65536, INT64_MAX / 2, ARCHIVE_STORE_MAX, NULL, NULL, "BYTES", "all uploaded archives together; beyond it the least recently used go", 0),
 OPT("archive-max", T_INT, SCOPE_SERVE, archive_max, 65536, INT64_MAX / 2, ARCHIVE_UPLOAD_MAX, NULL, NULL, "BYTES", "largest archive that may be uploaded", 0),
 OPT("archives-baked", T_STR, SCOPE_SERVE, archives_baked, 0, 0, 0, NULL, NULL, "DIR", "archives of the image, read only (default: /opt/acpd/archives if it is there)", 0),
+OPT("skills", T_STR, SCOPE_SERVE, skills, 0, 0, 0, NULL, NULL, "DIR", "skills of the image, a directory each (default: /opt/acpd/skills if it is there)", 0),
 OPT("max-connections", T_INT, SCOPE_SERVE, max_connections, 1, 16384, CONN_MAX, NULL, NULL, "N", "WebSocket connections at a time", 0),
 OPT("check", T_BOOL, SCOPE_SERVE, check, 0, 0, 0, "false", NULL, NULL, "check the configuration and exit", 0),
 OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, 0, "false", NULL, NULL, "print the effective configuration and exit", 0),

@@ -22,7 +22,7 @@ struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
 		*agent_user, *pass_env;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
-		*permissions, *file, *session, *archives_baked;
+		*permissions, *file, *session, *archives_baked, *skills;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
 		max_connections, since, archive_store_max, archive_max;
 	bool allow_query_token, check, print_config, json, table, help;

@@ -19,6 +19,7 @@
 
 #define INCARNATION_BYTES 16
 #define ARCHIVES_BAKED "/opt/acpd/archives"
+#define SKILLS_BAKED "/opt/acpd/skills"
 
 struct daemon {
 	const struct config *cfg;
@@ -201,6 +202,25 @@ static int check_config(const struct config *c, struct err *e)
 	return config_parse_listen(c->listen, &host, &port, e);
 }
 
+/* What the image brought along, where nobody says otherwise. */
+static const char *baked(const char *given, const char *usual)
+{
+	return given ? given : access(usual, X_OK) == 0 ? usual : NULL;
+}
+
+static int build_archives(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	_cleanup_(freep) char *dir = file_join(c->state, "archives");
+	struct archive_config ac = { .dir = dir,
+				     .baked = baked(c->archives_baked, ARCHIVES_BAKED),
+				     .store_max = (uint64_t)c->archive_store_max,
+				     .upload_max = (uint64_t)c->archive_max };
+
+	d->archives = archive_store_open(d->loop, &ac, e);
+	return d->archives ? 0 : -EIO;
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -210,7 +230,9 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .pass_env = c->pass_env,
 				   .journal = strcmp(c->journal, "on") == 0,
 				   .journal_max = (uint64_t)c->journal_max,
-				   .permission_timeout = (unsigned)c->permission_timeout };
+				   .permission_timeout = (unsigned)c->permission_timeout,
+				   .workspaces = c->workspaces,
+				   .skills = baked(c->skills, SKILLS_BAKED) };
 
 	d->loop = loop_new();
 	if (!d->loop)
@@ -219,23 +241,11 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EBUSY;
 	d->procs = proc_host_new(d->loop, d->incarnation);
 	owner_write(&d->lock, d->incarnation, proc_host_cgroup(d->procs)->path);
+	if (build_archives(d, e) < 0)
+		return -EIO;
+	sc.archives = d->archives;
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	return d->store ? watch_signals(d, e) : -EINVAL;
-}
-
-static int build_archives(struct daemon *d, struct err *e)
-{
-	const struct config *c = d->cfg;
-	_cleanup_(freep) char *dir = file_join(c->state, "archives");
-	struct archive_config ac = { .dir = dir,
-				     .baked = c->archives_baked,
-				     .store_max = (uint64_t)c->archive_store_max,
-				     .upload_max = (uint64_t)c->archive_max };
-
-	if (!ac.baked && access(ARCHIVES_BAKED, X_OK) == 0)
-		ac.baked = ARCHIVES_BAKED;
-	d->archives = archive_store_open(d->loop, &ac, e);
-	return d->archives ? 0 : -EIO;
 }
 
 static int build_net(struct daemon *d, struct err *e)
@@ -279,8 +289,8 @@ static void teardown(struct daemon *d)
 	d->uds = uds_server_free(d->uds);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
-	d->archives = archive_store_close(d->archives);
 	d->store = store_free(d->store);
+	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
 	d->gate = gate_free(d->gate);
 	d->procs = proc_host_free(d->procs);
@@ -300,8 +310,6 @@ static int start(struct daemon *d, struct err *e)
 	r = make_workspaces(d->cfg, e);
 	if (r == 0)
 		r = build_sessions(d, e);
-	if (r == 0)
-		r = build_archives(d, e);
 	if (r == 0)
 		r = build_net(d, e);
 	return r;

@@ -30,6 +30,7 @@ struct proc_spec {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
+	int data; /* a descriptor that the child has as 3; 0: none */
 };
 
 struct proc_status {

@@ -84,6 +84,25 @@ static bool child_user(const struct proc_spec *spec)
 	       setresuid(spec->uid, spec->uid, spec->uid) == 0;
 }
 
+/* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is still needed is first
+ * moved out of the way. */
+static bool child_descriptors(const struct proc_spec *spec, const struct pipes *p, int *status)
+{
+	int data = spec->data ? fcntl(spec->data, F_DUPFD_CLOEXEC, 5) : -1;
+	int report = fcntl(*status, F_DUPFD_CLOEXEC, 5);
+
+	if (report < 0 || (spec->data && data < 0) || dup2(p->in[0], 0) < 0 ||
+	    dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0 || dup3(report, 4, O_CLOEXEC) < 0)
+		return false;
+	*status = 4;
+	if (spec->data && dup2(data, 3) < 0)
+		return false;
+	if (!spec->data)
+		close(3);
+	syscall(SYS_close_range, 5, ~0u, 0);
+	return true;
+}
+
 _noreturn_ static void child_main(const struct proc_spec *spec, const struct pipes *p,
 				  int cgroup_fd, pid_t parent)
 {
@@ -94,11 +113,8 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 	if (cgroup_fd >= 0 && write(cgroup_fd, "0", 1) < 0)
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
-	if (dup2(p->in[0], 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0 ||
-	    (status != 3 && dup3(status, 3, O_CLOEXEC) < 0))
+	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);
-	status = 3;
-	syscall(SYS_close_range, 4, ~0u, 0);
 	if (!child_user(spec))
 		child_fail(status, STEP_USER);
 	/* after the uid change, which clears it */

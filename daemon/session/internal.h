@@ -35,6 +35,7 @@ struct store {
 	struct store_totals totals; /* running is counted when asked */
 	struct buf scratch;	    /* for encoding one event */
 	struct ledger *ledger;
+	struct workspaces workspaces;
 	struct list dormant; /* journals of earlier daemons, not yet read */
 	struct loop_timer recover_timer;
 };
@@ -139,6 +140,18 @@ struct session {
 	/* what the harness is started with */
 	struct setup setup;
 	struct secrets secrets;
+
+	struct {
+		struct list list; /* struct artifact; valid once read */
+		bool read;
+		unsigned n;
+		uint64_t bytes, last;
+	} artifacts;
+
+	/* what is being put into workspace and home, and what came of the last time */
+	struct furnishing *furnishing;
+	char *furnished, *refusal; /* raw objects */
+	char *home_instructions;   /* for the harness's own configuration */
 
 	/* the harness and its process */
 	enum harness_state hstate;

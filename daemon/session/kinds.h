@@ -14,6 +14,7 @@ enum event_kind {
 	EVENT_ANSWER,		     /* _acpd/event: and answered */
 	EVENT_USAGE,		     /* _acpd/event: a model call was reported */
 	EVENT_LIFECYCLE, /* _acpd/event: harness ended, session closed or taken up again */
+	EVENT_ARTIFACT,	 /* _acpd/event: an artifact was added */
 	EVENT_KIND_MAX,
 };
 

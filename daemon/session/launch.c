@@ -102,6 +102,17 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
 
+/* Where skills are put later, and instructions that the workspace has no room for. */
+static void own_files(const struct session *s, struct harness_plan *plan)
+{
+	const struct harness_places *places = &s->def->places;
+
+	if (places->skills_dir)
+		harness_plan_file(plan, places->skills_dir, NULL);
+	if (s->home_instructions)
+		harness_plan_file(plan, places->instructions_home, s->home_instructions);
+}
+
 static void fill_req(const struct session *s, struct harness_req *req)
 {
 	*req = (struct harness_req){
@@ -287,6 +298,7 @@ int harness_launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	own_env(s, &plan);
+	own_files(s, &plan);
 	r = place_fill_home(s, &plan, e);
 	if (r < 0)
 		return r;

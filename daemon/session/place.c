@@ -112,6 +112,17 @@ static int make_file(const struct session *s, const struct harness_env *f)
 	return r < 0 ? r : hand_over(s->store, path);
 }
 
+int place_make_dir(struct session *s, const char *relative, struct err *e)
+{
+	struct harness_env dir = { .name = (char *)relative };
+	int r = make_file(s, &dir);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot prepare the session's home: %s", strerror(-r));
+	return 0;
+}
+
 static int fresh_tmp(const struct session *s)
 {
 	_cleanup_(freep) char *tmp = file_join(s->home, "tmp");

@@ -14,6 +14,8 @@ int place_find_home(struct session *s);
 /* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
  * agent's user, after which the daemon writes nothing into it but that directory. */
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
+/* A directory below a home that is still ours, with those above it, for the agent's user. */
+int place_make_dir(struct session *s, const char *relative, struct err *e);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int place_give_home(struct session *s, struct err *e);
 /* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */

@@ -23,6 +23,8 @@
 #include "session/kinds.h"
 #include "usage/ledger.h"
 #include "session/setup.h"
+#include "workspace/request.h"
+#include "workspace/workspaces.h"
 
 struct session;
 struct store;
@@ -36,6 +38,9 @@ struct store_config {
 	bool journal;
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
+	struct archive_store *archives;
+	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
+	const char *skills;	/* directory of builtin ones; NULL: none */
 };
 
 /* --- the store ------------------------------------------------------------------------------------ */
@@ -90,9 +95,12 @@ struct session_params {
 	const struct harness_def *harness;
 	struct setup_params setup;
 	enum when_detached when_detached;
-	unsigned client; /* client_cap bits of the opener */
+	unsigned client;	       /* client_cap bits of the opener */
+	const struct request *request; /* what to put into workspace and home first; NULL: nothing */
 };
 
+/* err NULL on success; result: raw, or empty. */
+typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err *e);
 /* err NULL: the harness is ready. */
 typedef void (*session_done_fn)(void *ctx, struct session *s, const struct err *e);
 
@@ -107,6 +115,15 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		 struct err *e);
 /* Cancels what runs, stops the harness; done when no process is left. remove: forget it altogether. */
 void session_close(struct session *s, bool remove, session_done_fn done, void *ctx);
+
+/* Puts more into workspace and private home of an open session. result: raw {workspace?, skills?, instructions?}, or with an error
+ * acpd-unpack's raw refusal, if it was that. */
+int session_furnish(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e);
+/* What came of the last such request; empty if it failed, or there was none. */
+struct slice session_furnished(const struct session *s);
+/* acpd-unpack's raw refusal of it, or empty. */
+struct slice session_refusal(const struct session *s);
 
 const char *session_id(const struct session *s);
 const char *session_cwd(const struct session *s);
@@ -188,9 +205,6 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te);
 void turn_error_load(struct slice raw, struct turn_error *ret);
 
 typedef void (*turn_done_fn)(void *ctx, const struct turn_result *r);
-
-/* err NULL on success; result: raw (configOptions) or empty. */
-typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err *e);
 
 struct prompt_params {
 	struct slice content; /* raw, checked array of ContentBlock */

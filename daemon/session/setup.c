@@ -206,6 +206,10 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_str(w, "mode", s->mode);
 	jw_str(w, "approval", harness_approvals[s->approval]);
 	jw_str(w, "systemPrompt", s->system_prompt);
+	if (s->ephemeral)
+		jw_bool(w, "ephemeral", true);
+	if (s->remove_on_close)
+		jw_bool(w, "removeOnClose", true);
 	if (s->system_prompt)
 		jw_bool(w, "systemOverride", s->system_override);
 	jw_str(w, "authMethod", s->auth_method);
@@ -235,6 +239,8 @@ void setup_load(struct setup *s, struct slice record)
 	load_str(record, "billingRef", &s->billing_ref);
 	load_str(record, "configVersion", &s->config_version);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
+	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
+	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
 	free(s->chosen);
 	s->chosen = chosen.type == J_OBJECT ? xstrndup(chosen.raw.p, chosen.raw.n) : NULL;

@@ -35,6 +35,7 @@ struct setup {
 	enum harness_approval approval;
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
+	bool ephemeral, remove_on_close; /* cwd was made for this session */
 	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/furnish.h"
 
 #include <errno.h>
 
@@ -239,7 +240,7 @@ static void advance_open(struct session *s)
 	bool wanted = !list_empty(&s->open_waiters);
 	struct turn *next = turn_first_queued(s);
 
-	if (s->copying)
+	if (s->copying || furnish_busy(s))
 		return;
 	if (s->restart && s->hstate == H_READY && !s->current) {
 		harness_stop(s);
@@ -263,6 +264,8 @@ static void advance(void *ctx)
 		return;
 	if (s->state == SESSION_OPEN) {
 		advance_open(s);
+	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
+		furnish_abort(s);
 	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
 		if (s->hstate == H_STARTING || s->hstate == H_SETTLING) {
 			struct err e;

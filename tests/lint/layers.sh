@@ -18,14 +18,15 @@ layers='
 5  harnesses  rpc json base
 6  usage
 6  archive
-7  session
-8  tools
-9  acp
-9  http
-10 net
-11 cli
-11 unpack     tree diff skill json digest base
-12 tests
+7  workspace
+8  session
+9  tools
+10 acp
+10 http
+11 net
+12 cli
+12 unpack     tree diff skill json digest base
+13 tests
 '
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='

@@ -1,0 +1,213 @@
+#include "session/furnish.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "session/place.h"
+#include "workspace/materialize.h"
+
+#include <errno.h>
+
+struct furnishing {
+	struct session *session;
+	struct materialize *work;
+	char *instructions; /* for the private home, should the workspace have its own */
+	bool skills;
+	session_set_fn done;
+	void *ctx;
+};
+
+bool furnish_busy(const struct session *s)
+{
+	return s->furnishing != NULL;
+}
+
+int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e)
+{
+	int r = 0;
+
+	if (p->request && p->request->ephemeral)
+		return workspaces_make_ephemeral(&st->workspaces, ret, e);
+	if (p->request && p->request->chown)
+		r = workspaces_hand_over(&st->workspaces, p->cwd, e);
+	if (r == 0)
+		r = place_check_cwd(st, p->cwd, e);
+	*ret = r < 0 ? NULL : xstrdup(p->cwd);
+	return r;
+}
+
+/* --- the result ---------------------------------------------------------------------------------------- */
+
+/* The harness reads both: that of the repository, and ours from its own configuration. */
+static bool keep_at_home(struct session *s, struct furnishing *f, const struct materialized *m)
+{
+	if (!m->instructions_kept_out || s->home_filled || !s->def->places.instructions_home)
+		return false;
+	free(s->home_instructions);
+	s->home_instructions = TAKE_PTR(f->instructions);
+	return true;
+}
+
+static void put_instructions(struct jw *w, const struct session *s, const struct furnishing *f,
+			     bool at_home)
+{
+	if (!f->instructions && !at_home)
+		return;
+	jw_obj(w, "instructions");
+	jw_str(w, "path",
+	       at_home ? s->def->places.instructions_home : s->def->places.instructions_file);
+	jw_str(w, "in", at_home ? "home" : "workspace");
+	jw_end_obj(w);
+}
+
+static void keep_result(struct session *s, struct furnishing *f, const struct materialized *m)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	bool at_home = keep_at_home(s, f, m);
+
+	jw_obj(&w, NULL);
+	put_instructions(&w, s, f, at_home);
+	if (m->members.n && w.comma)
+		buf_putc(&b, ',');
+	buf_add_slice(&b, m->members);
+	buf_puts(&b, "}");
+	s->furnished = xstrndup(b.data, b.len);
+}
+
+static void on_done(void *ctx, const struct materialized *m, const struct err *e,
+		    struct slice refusal)
+{
+	struct furnishing *f = ctx;
+	struct session *s = f->session;
+
+	s->furnishing = NULL;
+	xstrset(&s->furnished, NULL);
+	xstrset(&s->refusal, NULL);
+	if (e && refusal.n)
+		s->refusal = xstrndup(refusal.p, refusal.n);
+	if (e)
+		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+	else
+		keep_result(s, f, m);
+	if (!e && f->skills && !s->def->places.skills_live)
+		s->restart |= s->hstate == H_READY;
+	materialize_free(f->work);
+	if (f->done)
+		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
+	free(f->instructions);
+	free(f);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+static const struct materialize_events events = { on_done };
+
+/* --- beginning ------------------------------------------------------------------------------------------------ */
+
+/* Below a home that is still ours; in one that has been handed over it was made then. */
+static int skills_dir(struct session *s, const struct request *r, char **ret, struct err *e)
+{
+	const char *relative = s->def->places.skills_dir;
+
+	*ret = NULL;
+	if (!r->nskills || !relative)
+		return 0;
+	*ret = file_join(s->home, relative);
+	return s->home_filled ? 0 : place_make_dir(s, relative, e);
+}
+
+int furnish_begin(struct session *s, const struct request *r, const char *prefix,
+		  session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *skills = NULL;
+	struct furnishing *f;
+
+	if (s->furnishing)
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "the session's workspace is being written already");
+	if (skills_dir(s, r, &skills, e) < 0)
+		return -EIO;
+	f = new0(struct furnishing);
+	f->session = s;
+	f->done = done;
+	f->ctx = ctx;
+	f->instructions = xstrdup(r->instructions);
+	f->skills = r->nskills > 0;
+	f->work = materialize_start(
+		&s->store->workspaces,
+		&(struct materialize_spec){ .request = r,
+					    .cwd = s->cwd,
+					    .skills_dir = skills,
+					    .instructions_file = s->def->places.instructions_file,
+					    .prefix = prefix },
+		&events, f, e);
+	if (!f->work) {
+		free(f->instructions);
+		free(f);
+		return -EINVAL;
+	}
+	s->furnishing = f;
+	return 0;
+}
+
+/* The harness comes after its files. */
+static void on_first(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+	struct err own = { 0 };
+
+	if (e)
+		own = *e;
+	else if (s->state != SESSION_OPENING || harness_launch(s, &own) == 0)
+		return;
+	session_opened(s, &own);
+}
+
+int furnish_first(struct session *s, const struct session_params *p, struct err *e)
+{
+	if (!p->request || !request_writes(p->request))
+		return harness_launch(s, e);
+	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+}
+
+/* Those who wait for the session go on when the work is done, if it went well. */
+static void on_again(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	if (e)
+		session_opened(ctx, e);
+}
+
+int furnish_again(struct session *s, const struct request *r, struct err *e)
+{
+	if (!request_writes(r))
+		return 0;
+	return furnish_begin(s, r, "_meta.acpd.", on_again, s, e);
+}
+
+void furnish_abort(struct session *s)
+{
+	if (s->furnishing)
+		materialize_abort(s->furnishing->work);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+void furnish_closed(struct session *s, bool remove)
+{
+	_cleanup_(freep) char *skills = NULL;
+
+	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
+		workspaces_remove(&s->store->workspaces, s->cwd);
+	if (!remove || !s->def->places.skills_dir || !s->home)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	workspaces_forget(&s->store->workspaces, skills);
+}
+
+void furnish_done(struct session *s)
+{
+	free(s->furnished);
+	free(s->refusal);
+	free(s->home_instructions);
+}

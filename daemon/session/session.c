@@ -1,0 +1,346 @@
+/* session.c - one session: what others may ask of it, how it is made, opened, closed and freed. What it does next: turn.c. */
+#include "session/internal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "session/artifacts.h"
+#include "session/furnish.h"
+#include "session/place.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+const char *session_id(const struct session *s)
+{
+	return s->id;
+}
+
+const char *session_cwd(const struct session *s)
+{
+	return s->cwd;
+}
+
+const struct harness_def *session_harness(const struct session *s)
+{
+	return s->def;
+}
+
+const struct harness_caps *session_caps(const struct session *s)
+{
+	return &s->caps;
+}
+
+struct slice session_modes(const struct session *s)
+{
+	return slice_of(s->modes);
+}
+
+struct slice session_config(const struct session *s)
+{
+	return slice_of(s->config);
+}
+
+struct slice session_furnished(const struct session *s)
+{
+	return slice_of(s->furnished);
+}
+
+struct slice session_refusal(const struct session *s)
+{
+	return slice_of(s->refusal);
+}
+
+bool session_restored(const struct session *s)
+{
+	return s->restored;
+}
+
+uint64_t session_last_seq(const struct session *s)
+{
+	return s->log.last;
+}
+
+bool session_is_open(const struct session *s)
+{
+	return s && s->state == SESSION_OPEN;
+}
+
+uint64_t session_running(const struct session *s)
+{
+	return s->current ? s->current->no : 0;
+}
+
+void session_touch(struct session *s)
+{
+	s->updated_ms = clock_real_ms();
+}
+
+void session_describe(const struct session *s, struct session_info *ret)
+{
+	static const char *const states[] = { "opening", "open", "closing", "closed" };
+	size_t watchers = 0;
+
+	list_each(w, (struct list *)&s->watchers, struct watcher, link)
+		watchers++;
+	*ret = (struct session_info){ .id = s->id,
+				      .cwd = s->cwd,
+				      .title = s->title,
+				      .harness = s->def->id,
+				      .state = s->current || s->ending ? "busy" : states[s->state],
+				      .updated_ms = s->updated_ms,
+				      .last_seq = s->log.last,
+				      .turns = s->turn_count,
+				      .watchers = watchers,
+				      .queued = s->queued,
+				      .pid = s->proc ? proc_pid(s->proc) : 0 };
+}
+
+struct session *session_blank(struct store *st, const char *id)
+{
+	struct session *s = new0(struct session);
+
+	s->store = st;
+	s->id = xstrdup(id);
+	s->number = ++st->last_number;
+	s->log.fd = -1;
+	list_init(&s->log.blocks);
+	list_init(&s->open_waiters);
+	list_init(&s->close_waiters);
+	list_init(&s->settings);
+	list_init(&s->turns);
+	list_init(&s->keys);
+	list_init(&s->calls);
+	list_init(&s->asks);
+	list_init(&s->watchers);
+	list_init(&s->readers);
+	list_add_tail(&st->sessions, &s->link);
+	st->count++;
+	return s;
+}
+
+static struct session *session_make(struct store *st, const struct session_params *p,
+				    const char *cwd)
+{
+	char id[5 + 32 + 1] = "sess_";
+	struct session *s;
+
+	random_hex(id + 5, 16);
+	s = session_blank(st, id);
+	s->cwd = xstrdup(cwd);
+	s->def = p->harness;
+	s->caps = p->harness->caps;
+	s->when_detached = p->when_detached;
+	s->client = p->client;
+	setup_apply(&s->setup, &p->setup);
+	s->setup.ephemeral = p->request && p->request->ephemeral;
+	s->setup.remove_on_close = p->request && p->request->remove_on_close;
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	session_touch(s);
+	return s;
+}
+
+static void wait_for(struct list *list, session_done_fn done, void *ctx)
+{
+	struct waiter *w = new0(struct waiter);
+
+	w->done = done;
+	w->ctx = ctx;
+	list_add_tail(list, &w->link);
+}
+
+void session_wait_open(struct session *s, session_done_fn done, void *ctx)
+{
+	wait_for(&s->open_waiters, done, ctx);
+}
+
+static int session_prepare(struct session *s, struct err *e)
+{
+	int r = place_session_home(s->store, s->id, &s->home, e);
+
+	if (r < 0)
+		return r;
+	return place_session_log(s, e);
+}
+
+struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e)
+{
+	_cleanup_(freep) char *cwd = NULL;
+	struct session *s;
+
+	if (st->stopping) {
+		err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			"the daemon is shutting down");
+		return NULL;
+	}
+	if (st->count >= SESSION_MAX) {
+		err_set(e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
+			"the limit of %d sessions is reached", SESSION_MAX);
+		return NULL;
+	}
+	if (furnish_cwd(st, p, &cwd, e) < 0)
+		return NULL;
+	s = session_make(st, p, cwd);
+	if (session_prepare(s, e) == 0)
+		return s;
+	s->remove = true;
+	session_free(s);
+	return NULL;
+}
+
+struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
+			    void *ctx, struct err *e)
+{
+	struct session *s = session_prepared(st, p, e);
+
+	if (!s)
+		return NULL;
+	if (furnish_first(s, p, e) < 0) {
+		s->remove = true;
+		session_free(s);
+		return NULL;
+	}
+	session_wait_open(s, done, ctx);
+	return s;
+}
+
+int session_furnish(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e)
+{
+	if (s->state != SESSION_OPEN || s->store->stopping)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			       "the session is not open");
+	return furnish_begin(s, r, prefix, done, ctx, e);
+}
+
+int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
+		 struct err *e)
+{
+	unsigned changed;
+
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			       "the session is being closed");
+	if (s->setup.needs_provider && !p->setup.provider.n)
+		return err_field(
+			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
+			"the provider's key was not written down: give the provider again");
+	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
+		return -EACCES;
+	/* a running turn is not disturbed for new parameters */
+	changed = setup_apply(&s->setup, &p->setup);
+	if (changed & SETUP_RESTART)
+		s->restart = s->hstate == H_READY && !s->current;
+	if (changed)
+		place_note_head(s);
+	s->resettle = p->setup.mode && s->hstate == H_READY;
+	s->client = p->client;
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	if (s->state == SESSION_CLOSED)
+		s->state = SESSION_OPEN;
+	if (p->request && furnish_again(s, p->request, e) < 0)
+		return -EINVAL;
+	wait_for(&s->open_waiters, done, ctx);
+	session_advance(s);
+	return 0;
+}
+
+void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
+{
+	s->remove |= remove;
+	wait_for(&s->close_waiters, done, ctx);
+	s->state = SESSION_CLOSING;
+	turns_cancel_all(s);
+	session_advance(s);
+}
+
+void session_closed(struct session *s)
+{
+	s->state = SESSION_CLOSED;
+	session_note(s, EVENT_LIFECYCLE, SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
+	if (s->remove)
+		session_detach_all(s, "deleted");
+	list_each(w, &s->watchers, struct watcher, link)
+		w->ops->closed(w->ctx);
+	while (!list_empty(&s->close_waiters)) {
+		struct waiter *c = list_first(&s->close_waiters, struct waiter, link);
+
+		list_del(&c->link);
+		c->done(c->ctx, s, NULL);
+		free(c);
+	}
+	furnish_closed(s, s->remove);
+	log_info("session", "session closed", "session", s->id, "removed",
+		 s->remove ? "true" : "false");
+	if (s->remove)
+		session_free(s);
+	else
+		evlog_shrink(&s->log);
+}
+
+/* Whoever still waits is told that the session is gone. */
+static void waiters_fail(struct session *s, struct list *list)
+{
+	struct err e;
+
+	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
+	while (!list_empty(list)) {
+		struct waiter *w = list_first(list, struct waiter, link);
+
+		list_del(&w->link);
+		w->done(w->ctx, s, &e);
+		free(w);
+	}
+}
+
+static void session_cancel_timers(struct session *s)
+{
+	struct loop_timer *timers[] = { &s->start_timer,  &s->setting_timer, &s->adapter_timer,
+					&s->cancel_timer, &s->detach_timer,  &s->idle_timer,
+					&s->budget_timer };
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		loop_timer_cancel(timers[i]);
+	loop_task_cancel(&s->advance_task);
+}
+
+/* The process must be gone. */
+void session_free(struct session *s)
+{
+	session_cancel_timers(s);
+	session_detach_all(s, "deleted");
+	session_drop_readers(s);
+	if (s->harness)
+		s->harness = s->def->ops->free(s->harness);
+	session_cancel_asks(s);
+	session_settings_fail(s, NULL);
+	turns_free(s);
+	session_close_calls(s);
+	waiters_fail(s, &s->open_waiters);
+	waiters_fail(s, &s->close_waiters);
+	if (s->remove) {
+		if (s->log.path)
+			unlink(s->log.path);
+		if (s->home)
+			file_remove_tree(s->home);
+	}
+	artifacts_done(s, s->remove);
+	evlog_close(&s->log);
+	list_del(&s->link);
+	s->store->count--;
+	free(s->id);
+	free(s->cwd);
+	free(s->title);
+	free(s->home);
+	furnish_done(s);
+	setup_done(&s->setup);
+	secrets_done(&s->secrets);
+	free(s->native_id);
+	free(s->forked_from);
+	free(s->version);
+	free(s->modes);
+	free(s->config);
+	free(s->model);
+	free(s);
+}

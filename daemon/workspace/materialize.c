@@ -1,0 +1,394 @@
+#include "workspace/materialize.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "workspace/helper.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
+
+/* One tree to be written. */
+struct part {
+	struct materialize *m;
+	enum part_kind kind;
+	bool wanted, begun, committed;
+	char *target;
+	struct buf job;
+	struct helper *helper;
+	char *report;
+};
+
+struct materialize {
+	struct workspaces *ws;
+	const struct materialize_events *ev;
+	void *ctx;
+	struct part parts[PART_MAX];
+	struct sha256 *pins;
+	size_t npins;
+	char *instructions_file;
+	char *prefix;
+	bool failed;
+	struct err error;
+	char *refusal;
+	struct loop_task end_task;
+};
+
+static const struct {
+	const char *member; /* in reply and request */
+} parts[PART_MAX] = { [PART_WORKSPACE] = { "workspace" }, [PART_SKILLS] = { "skills" } };
+
+/* --- the jobs, laid out ----------------------------------------------------------------------------------- */
+
+static int use_archive(struct materialize *m, const struct sha256 *digest, const char *field,
+		       char **path, struct err *e)
+{
+	char where[160];
+	int r = archive_pin(m->ws->archives, digest, e);
+
+	if (r < 0) {
+		snprintf(where, sizeof(where), "%s%s", m->prefix, field);
+		if (e && strcmp(e->reason, "ARCHIVE_NOT_FOUND") == 0)
+			return err_field(e, where, "ARCHIVE_NOT_FOUND",
+					 "%s: there is no such archive; upload it first", where);
+		return r;
+	}
+	m->pins = realloc(m->pins, (m->npins + 1) * sizeof(*m->pins));
+	if (!m->pins)
+		abort();
+	m->pins[m->npins++] = *digest;
+	*path = archive_path(m->ws->archives, digest);
+	return 0;
+}
+
+static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool merge, struct err *e)
+{
+	_cleanup_(freep) char *record = NULL, *manifest = NULL;
+	int r = workspaces_record(m->ws, p->target, true, &record);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot keep the workspace's record: %s", strerror(-r));
+	manifest = file_join(record, "manifest");
+	jw_obj(w, NULL);
+	workspaces_put_target(m->ws, w, p->target);
+	jw_str(w, "mode", merge ? "merge" : "replace");
+	jw_str(w, "manifest", manifest);
+	jw_bool(w, "confirm", true);
+	jw_arr(w, "sources");
+	return 0;
+}
+
+static void end_job(struct jw *w)
+{
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static int put_archive(struct materialize *m, struct jw *w, const struct request *r, struct err *e)
+{
+	_cleanup_(freep) char *path = NULL;
+	int ret;
+
+	if (!r->has_archive)
+		return 0;
+	ret = use_archive(m, &r->archive, "workspace.archive", &path, e);
+	if (ret < 0)
+		return ret;
+	jw_obj(w, NULL);
+	jw_str(w, "archive", path);
+	jw_int(w, "strip", r->strip);
+	jw_str(w, "into", r->into);
+	jw_end_obj(w);
+	return 0;
+}
+
+/* The client's members, with "path" under the name that a job has for it. */
+static void put_files(struct jw *w, const char *files)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!files)
+		return;
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(files) });
+	while (jiter_next(&it, NULL, &v)) {
+		jw_obj(w, NULL);
+		jw_raw(w, "file", jobj_get(v.raw, "path").raw);
+		jw_members(w, v.raw, "path");
+		jw_end_obj(w);
+	}
+}
+
+static void put_instructions(struct jw *w, const struct request *r, const char *name)
+{
+	if (!r->instructions)
+		return;
+	jw_obj(w, NULL);
+	jw_str(w, "file", name);
+	jw_str(w, "text", r->instructions);
+	jw_bool(w, "overwrite", r->instructions_overwrite);
+	jw_end_obj(w);
+}
+
+static int plan_workspace(struct materialize *m, const struct materialize_spec *spec, struct err *e)
+{
+	struct part *p = &m->parts[PART_WORKSPACE];
+	const struct request *r = spec->request;
+	struct jw w = JW(&p->job);
+	int ret;
+
+	p->wanted = request_touches_workspace(r);
+	if (!p->wanted)
+		return 0;
+	p->target = xstrdup(spec->cwd);
+	/* without an archive nothing of an earlier generation is to go */
+	ret = begin_job(m, p, &w, r->merge || !r->has_archive, e);
+	if (ret == 0)
+		ret = put_archive(m, &w, r, e);
+	put_files(&w, r->files);
+	put_instructions(&w, r, spec->instructions_file);
+	end_job(&w);
+	return ret;
+}
+
+static int put_skill(struct materialize *m, struct jw *w, const struct request_skill *s, size_t i,
+		     struct err *e)
+{
+	_cleanup_(freep) char *path = NULL;
+	char field[48];
+	int r = 0;
+
+	snprintf(field, sizeof(field), "skills[%zu].archive", i);
+	if (s->source == SKILL_ARCHIVE)
+		r = use_archive(m, &s->digest, field, &path, e);
+	else if (s->source == SKILL_PATH)
+		path = xstrdup(s->name);
+	else if (m->ws->builtin_dir)
+		path = file_join(m->ws->builtin_dir, s->name);
+	else
+		r = err_field(e, "skills.builtin", "SKILL_NOT_FOUND",
+			      "this daemon has no builtin skills (--skills)");
+	if (r < 0)
+		return r;
+	jw_obj(w, NULL);
+	jw_str(w, s->source == SKILL_ARCHIVE ? "archive" : "directory", path);
+	jw_bool(w, "skill", true);
+	jw_end_obj(w);
+	return 0;
+}
+
+static int plan_skills(struct materialize *m, const struct materialize_spec *spec, struct err *e)
+{
+	struct part *p = &m->parts[PART_SKILLS];
+	const struct request *r = spec->request;
+	struct jw w = JW(&p->job);
+	int ret;
+
+	p->wanted = r->nskills > 0;
+	if (!p->wanted)
+		return 0;
+	if (!spec->skills_dir)
+		return err_field(e, "skills", "CAPABILITY_MISSING", "this harness reads no skills");
+	p->target = xstrdup(spec->skills_dir);
+	ret = begin_job(m, p, &w, true, e);
+	for (size_t i = 0; ret == 0 && i < r->nskills; i++)
+		ret = put_skill(m, &w, &r->skills[i], i, e);
+	end_job(&w);
+	return ret;
+}
+
+/* --- carrying them out ---------------------------------------------------------------------------------------- */
+
+static void go_on(struct materialize *m);
+
+static bool kept_out(const struct materialize *m)
+{
+	struct slice report = slice_of(m->parts[PART_WORKSPACE].report);
+	struct jval skipped = jobj_get(report, "skipped"), v;
+	struct jiter it;
+
+	if (!m->instructions_file || !report.n || !jiter_init(&it, skipped))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file) &&
+		    jstr_is(jobj_get(v.raw, "reason"), "EXISTS"))
+			return true;
+	return false;
+}
+
+static void report_end(void *ctx)
+{
+	struct materialize *m = ctx;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct materialized ret;
+
+	for (size_t i = 0; i < PART_MAX; i++)
+		if (m->parts[i].report)
+			jw_raw(&w, parts[i].member, slice_of(m->parts[i].report));
+	ret = (struct materialized){ buf_slice(&b), kept_out(m) };
+	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
+}
+
+static void fail(struct materialize *m, enum part_kind kind, const struct err *e,
+		 struct slice refusal)
+{
+	if (m->failed)
+		return;
+	m->failed = true;
+	m->error = *e;
+	if (e->rpc == RPC_INVALID_PARAMS && !*e->field)
+		snprintf(m->error.field, sizeof(m->error.field), "%.60s%s", m->prefix,
+			 parts[kind].member);
+	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
+}
+
+static void on_staged(void *ctx, struct slice report _unused_)
+{
+	struct part *p = ctx;
+
+	p->begun = true;
+	go_on(p->m);
+}
+
+static void on_done(void *ctx, struct slice report, const struct err *e)
+{
+	struct part *p = ctx;
+	struct materialize *m = p->m;
+
+	p->helper = helper_free(p->helper);
+	workspaces_end(m->ws, p->target);
+	if (e)
+		fail(m, p->kind, e, report);
+	else
+		p->report = xstrndup(report.p, report.n);
+	go_on(m);
+}
+
+static const struct helper_events helper_events = { on_staged, on_done };
+
+static bool start_part(struct materialize *m, struct part *p)
+{
+	struct err e = { 0 };
+
+	if (workspaces_begin(m->ws, p->target, &e) == 0)
+		p->helper = helper_start(m->ws->loop, m->ws->procs,
+					 &(struct helper_spec){ "extract", buf_slice(&p->job), 0 },
+					 &helper_events, p, &e);
+	if (p->helper)
+		return true;
+	workspaces_end(m->ws, p->target);
+	fail(m, p->kind, &e, SLICE_NONE);
+	return false;
+}
+
+/* A failure takes back what has not been committed; true while somebody is still at it. */
+static bool abort_rest(struct materialize *m)
+{
+	bool busy = false;
+
+	for (size_t i = 0; i < PART_MAX; i++) {
+		if (!m->parts[i].helper)
+			continue;
+		busy = true;
+		if (!m->parts[i].committed)
+			helper_abort(m->parts[i].helper);
+	}
+	return busy;
+}
+
+/* The next part in the order of the table that has not been staged. */
+static bool stage_next(struct materialize *m)
+{
+	for (size_t i = 0; i < PART_MAX; i++) {
+		struct part *p = &m->parts[i];
+
+		if (!p->wanted || p->begun)
+			continue;
+		if (!p->helper)
+			start_part(m, p);
+		return true;
+	}
+	return false;
+}
+
+/* Last to first: the workspace is the one that others look at. */
+static bool commit_next(struct materialize *m)
+{
+	for (size_t i = PART_MAX; i-- > 0;) {
+		struct part *p = &m->parts[i];
+
+		if (!p->wanted || p->report)
+			continue;
+		if (!p->committed)
+			helper_commit(p->helper);
+		p->committed = true;
+		return true;
+	}
+	return false;
+}
+
+static void go_on(struct materialize *m)
+{
+	if (!m->failed && (stage_next(m) || commit_next(m)) && !m->failed)
+		return;
+	if (m->failed && abort_rest(m))
+		return;
+	loop_defer(m->ws->loop, &m->end_task, report_end, m);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+struct materialize *materialize_start(struct workspaces *ws, const struct materialize_spec *spec,
+				      const struct materialize_events *ev, void *ctx, struct err *e)
+{
+	struct materialize *m = new0(struct materialize);
+
+	m->ws = ws;
+	m->ev = ev;
+	m->ctx = ctx;
+	m->prefix = xstrdup(spec->prefix);
+	m->instructions_file = spec->request->instructions ? xstrdup(spec->instructions_file) :
+							     NULL;
+	for (size_t i = 0; i < PART_MAX; i++) {
+		m->parts[i].m = m;
+		m->parts[i].kind = (enum part_kind)i;
+	}
+	if (plan_workspace(m, spec, e) < 0 || plan_skills(m, spec, e) < 0)
+		return materialize_free(m);
+	go_on(m);
+	return m;
+}
+
+void materialize_abort(struct materialize *m)
+{
+	struct err e;
+
+	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the session is being closed");
+	fail(m, PART_WORKSPACE, &e, SLICE_NONE);
+	go_on(m);
+}
+
+struct materialize *materialize_free(struct materialize *m)
+{
+	if (!m)
+		return NULL;
+	loop_task_cancel(&m->end_task);
+	for (size_t i = 0; i < m->npins; i++)
+		archive_unpin(m->ws->archives, &m->pins[i]);
+	for (size_t i = 0; i < PART_MAX; i++) {
+		free(m->parts[i].target);
+		free(m->parts[i].report);
+		buf_done(&m->parts[i].job);
+	}
+	free(m->pins);
+	free(m->instructions_file);
+	free(m->prefix);
+	free(m->refusal);
+	free(m);
+	return NULL;
+}

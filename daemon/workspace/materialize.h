@@ -1,0 +1,39 @@
+/*
+ * materialize.h - carries out one request (request.h): the tree of the workspace and the skills of the private home are staged, both, and only when
+ * both are found good is anything done. Then the skills are committed and after them the workspace; each is all or nothing.
+ *
+ * Archives are pinned as long as it lasts. done is called once, from the loop; then the owner calls materialize_free.
+ */
+#pragma once
+
+#include "workspace/request.h"
+#include "workspace/workspaces.h"
+
+struct materialize;
+
+struct materialize_spec {
+	const struct request *request; /* read during materialize_start only */
+	const char *cwd;
+	const char *skills_dir; /* absolute, made by the caller; NULL: this harness has none */
+	const char *instructions_file; /* the name that this harness reads in cwd */
+	const char *prefix;	       /* of fields in errors */
+};
+
+struct materialized {
+	struct slice
+		members; /* raw members of the reply: "workspace", "skills"; valid during the call */
+	bool instructions_kept_out; /* the repository's own file was there and stays */
+};
+
+struct materialize_events {
+	/* e NULL: done. refusal: acpd-unpack's own raw object, or empty. */
+	void (*done)(void *ctx, const struct materialized *m, const struct err *e,
+		     struct slice refusal);
+};
+
+struct materialize *materialize_start(struct workspaces *ws, const struct materialize_spec *spec,
+				      const struct materialize_events *ev, void *ctx,
+				      struct err *e);
+/* The session does not want it any more; done follows all the same. */
+void materialize_abort(struct materialize *m);
+struct materialize *materialize_free(struct materialize *m);

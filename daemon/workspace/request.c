@@ -1,0 +1,320 @@
+#include "workspace/request.h"
+
+#include "archive/archive.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define REQUEST_SKILLS_MAX 128
+#define REQUEST_FILES_MAX 1024
+#define REQUEST_TEXT_MAX (1 * MIB) /* of instructions */
+#define NO_PARAMETER "this daemon has no such parameter"
+
+#define FIELD_SIZE 96
+
+static int bad(struct err *e, const char *prefix, const char *field, const char *reason,
+	       const char *text)
+{
+	char path[2 * FIELD_SIZE];
+
+	snprintf(path, sizeof(path), "%s%s", prefix, field);
+	return err_field(e, path, reason, "%s %s", path, text);
+}
+
+/* --- the workspace --------------------------------------------------------------------------------------- */
+
+struct workspace_args {
+	char *archive, *mode, *into;
+	int64_t strip;
+	bool ephemeral, remove_on_close, chown;
+	struct jval baseline;
+};
+
+static const struct jfield workspace_fields[] = {
+	JF_STR(struct workspace_args, archive, "archive", 0, 128),
+	JF_STR(struct workspace_args, mode, "mode", 0, 16),
+	JF_STR(struct workspace_args, into, "into", 0, PATH_BYTES_MAX),
+	JF_INT(struct workspace_args, strip, "strip", 0, 0, PATH_DEPTH_MAX),
+	JF_BOOL(struct workspace_args, ephemeral, "ephemeral", 0),
+	JF_BOOL(struct workspace_args, remove_on_close, "removeOnClose", 0),
+	JF_BOOL(struct workspace_args, chown, "chown", 0),
+	JF_RAW(struct workspace_args, baseline, "baseline", 0),
+	JF_END,
+};
+
+static int take_workspace(struct request *r, struct workspace_args *a, const char *prefix,
+			  struct err *e)
+{
+	bool replace = !a->mode || strcmp(a->mode, "replace") == 0;
+
+	r->baseline = a->baseline.type == J_TRUE ? 1 : a->baseline.type == J_FALSE ? 0 : -1;
+	r->merge = !replace;
+	r->strip = a->strip;
+	r->ephemeral = a->ephemeral;
+	r->remove_on_close = a->remove_on_close;
+	r->chown = a->chown;
+	r->into = TAKE_PTR(a->into);
+	r->has_archive = a->archive != NULL;
+	if (!replace && strcmp(a->mode, "merge") != 0)
+		return bad(e, prefix, "mode", "FIELD_INVALID", "must be replace or merge");
+	if (a->archive && archive_digest_parse(slice_of(a->archive), &r->archive) < 0)
+		return bad(e, prefix, "archive", "DIGEST_INVALID",
+			   "must be sha256: and 64 hex digits");
+	if (!a->archive && (a->mode || a->strip || r->into))
+		return bad(e, prefix, "archive", "FIELD_MISSING",
+			   "is what mode, strip and into are about");
+	if (a->remove_on_close && !a->ephemeral)
+		return bad(e, prefix, "removeOnClose", "FIELD_INVALID",
+			   "goes with ephemeral: a given directory is never removed");
+	if (a->baseline.type != J_NONE && r->baseline < 0)
+		return bad(e, prefix, "baseline", "FIELD_INVALID", "must be true or false");
+	return 0;
+}
+
+static int parse_workspace(struct slice raw, const char *prefix, struct request *r, struct err *e)
+{
+	struct workspace_args a = { 0 };
+	char path[FIELD_SIZE];
+	int ret;
+
+	if (!raw.n)
+		return 0;
+	snprintf(path, sizeof(path), "%sworkspace.", prefix);
+	ret = jdec_refuse_unknown(raw, workspace_fields, path, NO_PARAMETER, e);
+	if (ret == 0)
+		ret = jdec_object(raw, workspace_fields, path, &a, e);
+	if (ret < 0)
+		return ret;
+	ret = take_workspace(r, &a, path, e);
+	jdec_free(workspace_fields, &a);
+	return ret;
+}
+
+/* --- skills ------------------------------------------------------------------------------------------------- */
+
+struct skill_args {
+	char *archive, *builtin, *path;
+};
+
+static const struct jfield skill_fields[] = {
+	JF_STR(struct skill_args, archive, "archive", 0, 128),
+	JF_STR(struct skill_args, builtin, "builtin", 0, 64),
+	JF_STR(struct skill_args, path, "path", 0, PATH_BYTES_MAX),
+	JF_END,
+};
+
+/* Names a directory below that of the baked skills, and nothing else. */
+static bool plain_name(const char *name)
+{
+	return *name && *name != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
+}
+
+static int take_skill(struct request_skill *s, struct skill_args *a, const char *prefix,
+		      struct err *e)
+{
+	if (!!a->archive + !!a->builtin + !!a->path != 1)
+		return bad(e, prefix, "archive", "FIELD_INVALID",
+			   "or builtin or path: each skill has exactly one of them");
+	if (a->archive) {
+		s->source = SKILL_ARCHIVE;
+		if (archive_digest_parse(slice_of(a->archive), &s->digest) < 0)
+			return bad(e, prefix, "archive", "DIGEST_INVALID",
+				   "must be sha256: and 64 hex digits");
+		return 0;
+	}
+	s->source = a->builtin ? SKILL_BUILTIN : SKILL_PATH;
+	s->name = a->builtin ? TAKE_PTR(a->builtin) : TAKE_PTR(a->path);
+	if (s->source == SKILL_BUILTIN && !plain_name(s->name))
+		return bad(e, prefix, "builtin", "FIELD_INVALID", "must be the name of a skill");
+	if (s->source == SKILL_PATH && *s->name != '/')
+		return bad(e, prefix, "path", "FIELD_INVALID", "must be an absolute path");
+	return 0;
+}
+
+static int parse_skill(struct jval v, size_t i, const char *prefix, struct request *r,
+		       struct err *e)
+{
+	struct skill_args a = { 0 };
+	char path[FIELD_SIZE];
+	int ret;
+
+	snprintf(path, sizeof(path), "%sskills[%zu].", prefix, i);
+	if (v.type != J_OBJECT)
+		return bad(e, path, "", "FIELD_INVALID", "must be an object");
+	ret = jdec_refuse_unknown(v.raw, skill_fields, path, NO_PARAMETER, e);
+	if (ret == 0)
+		ret = jdec_object(v.raw, skill_fields, path, &a, e);
+	if (ret < 0)
+		return ret;
+	r->skills = realloc(r->skills, (i + 1) * sizeof(*r->skills));
+	if (!r->skills)
+		abort();
+	r->skills[i] = (struct request_skill){ 0 };
+	r->nskills = i + 1;
+	ret = take_skill(&r->skills[i], &a, path, e);
+	jdec_free(skill_fields, &a);
+	return ret;
+}
+
+static int parse_skills(struct jval list, const char *prefix, struct request *r, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	int ret = 0;
+
+	if (list.type == J_NONE || list.type == J_NULL)
+		return 0;
+	if (list.type != J_ARRAY)
+		return bad(e, prefix, "skills", "FIELD_INVALID", "must be an array");
+	jiter_init(&it, list);
+	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
+		if (i == REQUEST_SKILLS_MAX)
+			return bad(e, prefix, "skills", "TOO_MANY", "has more than 128 entries");
+		ret = parse_skill(v, i, prefix, r, e);
+	}
+	return ret;
+}
+
+/* --- instructions and files ------------------------------------------------------------------------------------ */
+
+struct text_args {
+	char *text;
+	bool overwrite;
+};
+
+static const struct jfield text_fields[] = {
+	JF_STR(struct text_args, text, "text", JF_REQUIRED, REQUEST_TEXT_MAX),
+	JF_BOOL(struct text_args, overwrite, "overwrite", 0),
+	JF_END,
+};
+
+static int parse_instructions(struct jval v, const char *prefix, struct request *r, struct err *e)
+{
+	struct text_args a = { 0 };
+	char path[FIELD_SIZE];
+	int ret;
+
+	if (v.type == J_NONE || v.type == J_NULL)
+		return 0;
+	if (v.type == J_STRING) {
+		if (jstr_decode(v, REQUEST_TEXT_MAX, &r->instructions) == 0)
+			return 0;
+		return bad(e, prefix, "instructions", "FIELD_INVALID",
+			   "must be text of at most 1 MiB without NUL");
+	}
+	if (v.type != J_OBJECT)
+		return bad(e, prefix, "instructions", "FIELD_INVALID",
+			   "must be text, or {text, overwrite}");
+	snprintf(path, sizeof(path), "%sinstructions.", prefix);
+	ret = jdec_refuse_unknown(v.raw, text_fields, path, NO_PARAMETER, e);
+	if (ret == 0)
+		ret = jdec_object(v.raw, text_fields, path, &a, e);
+	if (ret < 0)
+		return ret;
+	r->instructions = a.text;
+	r->instructions_overwrite = a.overwrite;
+	return 0;
+}
+
+struct file_args {
+	char *path;
+	struct jval text, base64;
+	bool executable, overwrite;
+};
+
+static const struct jfield file_fields[] = {
+	JF_STR(struct file_args, path, "path", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_RAW(struct file_args, text, "text", 0),
+	JF_RAW(struct file_args, base64, "base64", 0),
+	JF_BOOL(struct file_args, executable, "executable", 0),
+	JF_BOOL(struct file_args, overwrite, "overwrite", 0),
+	JF_END,
+};
+
+static int check_file(struct jval v, size_t i, const char *prefix, struct err *e)
+{
+	struct file_args a = { 0 };
+	char path[FIELD_SIZE];
+	int ret;
+
+	snprintf(path, sizeof(path), "%sharnessFiles[%zu].", prefix, i);
+	if (v.type != J_OBJECT)
+		return bad(e, path, "", "FIELD_INVALID", "must be an object");
+	ret = jdec_refuse_unknown(v.raw, file_fields, path, NO_PARAMETER, e);
+	if (ret == 0)
+		ret = jdec_object(v.raw, file_fields, path, &a, e);
+	if (ret < 0)
+		return ret;
+	if ((a.text.type == J_STRING) + (a.base64.type == J_STRING) != 1)
+		ret = bad(e, path, "text", "FIELD_INVALID",
+			  "or base64: each file has exactly one of them, a string");
+	jdec_free(file_fields, &a);
+	return ret;
+}
+
+static int parse_files(struct jval list, const char *prefix, struct request *r, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	int ret = 0;
+
+	if (list.type == J_NONE || list.type == J_NULL)
+		return 0;
+	if (list.type != J_ARRAY)
+		return bad(e, prefix, "harnessFiles", "FIELD_INVALID", "must be an array");
+	jiter_init(&it, list);
+	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
+		if (i == REQUEST_FILES_MAX)
+			return bad(e, prefix, "harnessFiles", "TOO_MANY",
+				   "has more than 1024 entries; an archive takes any number");
+		ret = check_file(v, i, prefix, e);
+	}
+	if (ret == 0)
+		r->files = xstrndup(list.raw.p, list.raw.n);
+	return ret;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+int request_parse(const struct request_args *a, const char *prefix, struct request *ret,
+		  struct err *e)
+{
+	int r;
+
+	*ret = (struct request){ .baseline = -1 };
+	r = parse_workspace(a->workspace, prefix, ret, e);
+	if (r == 0)
+		r = parse_skills(a->skills, prefix, ret, e);
+	if (r == 0)
+		r = parse_instructions(a->instructions, prefix, ret, e);
+	if (r == 0)
+		r = parse_files(a->harness_files, prefix, ret, e);
+	if (r < 0)
+		request_done(ret);
+	return r;
+}
+
+void request_done(struct request *r)
+{
+	for (size_t i = 0; i < r->nskills; i++)
+		free(r->skills[i].name);
+	free(r->skills);
+	free(r->into);
+	free(r->instructions);
+	free(r->files);
+	*r = (struct request){ .baseline = -1 };
+}
+
+bool request_touches_workspace(const struct request *r)
+{
+	return r->has_archive || r->instructions || r->files;
+}
+
+bool request_writes(const struct request *r)
+{
+	return request_touches_workspace(r) || r->nskills;
+}

@@ -1,0 +1,266 @@
+#include "workspace/workspaces.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "workspace/helper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define KEY_HEX 32
+
+/* --- records -------------------------------------------------------------------------------------------- */
+
+int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret)
+{
+	struct sha256 sum;
+	char hex[SHA256_HEX];
+	int r = sha256_of(slice_of(path), &sum);
+
+	if (r < 0)
+		return r;
+	sha256_hex(&sum, hex);
+	hex[KEY_HEX] = '\0';
+	*ret = file_join(ws->state_dir, hex);
+	r = make ? file_mkdirs(*ret, 0700) : 0;
+	if (r < 0)
+		free(TAKE_PTR(*ret));
+	return r;
+}
+
+void workspaces_forget(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(freep) char *record = NULL;
+
+	if (workspaces_record(ws, path, false, &record) == 0)
+		file_remove_tree(record);
+}
+
+void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path)
+{
+	jw_str(w, "target", path);
+	if (!ws->switch_user)
+		return;
+	jw_uint(w, "uid", ws->uid);
+	jw_uint(w, "gid", ws->gid);
+}
+
+static void put_job(const struct workspaces *ws, struct buf *b, const char *path,
+		    const char *record)
+{
+	_cleanup_(freep) char *manifest = record ? file_join(record, "manifest") : NULL;
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	workspaces_put_target(ws, &w, path);
+	jw_str(&w, "manifest", manifest);
+	jw_end_obj(&w);
+}
+
+int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e)
+{
+	_cleanup_(freep) char *record = NULL, *pending = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = workspaces_record(ws, path, true, &record);
+
+	if (r == 0) {
+		pending = file_join(record, "pending");
+		put_job(ws, &b, path, record);
+		r = file_replace(pending, b.data, b.len, 0600);
+	}
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot note the job: %s", strerror(-r));
+	return 0;
+}
+
+void workspaces_end(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(freep) char *record = NULL, *pending = NULL;
+
+	if (workspaces_record(ws, path, false, &record) < 0)
+		return;
+	pending = file_join(record, "pending");
+	unlink(pending);
+}
+
+/* --- ephemeral directories ------------------------------------------------------------------------------------ */
+
+/* Just made by us, with a name nobody could guess: still it is only given away while it is what we made. */
+static int give_away(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat sb;
+
+	if (!ws->switch_user)
+		return 0;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &sb) < 0)
+		return -errno;
+	if (sb.st_uid != geteuid() || sb.st_nlink != 2 || (sb.st_mode & 07777) != 0700)
+		return -EPERM;
+	return fchown(fd, ws->uid, ws->gid) < 0 ? -errno : 0;
+}
+
+int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e)
+{
+	_cleanup_(freep) char *path = NULL;
+	char name[2 * 16 + 1];
+	int r = file_mkdirs(ws->root, 0711);
+
+	random_hex(name, 16);
+	path = file_join(ws->root, name);
+	if (r == 0)
+		r = mkdir(path, 0700) < 0 ? -errno : give_away(ws, path);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "WORKSPACE_NOT_WRITABLE",
+			       "cannot make a workspace below %s: %s", ws->root, strerror(-r));
+	*ret = TAKE_PTR(path);
+	return 0;
+}
+
+/* Nobody but root and us can change what is in it; in a sticky directory, only what is his own. */
+static bool closed_to_others(int dir)
+{
+	struct stat sb;
+
+	return fstat(dir, &sb) == 0 && (sb.st_uid == 0 || sb.st_uid == geteuid()) &&
+	       (!(sb.st_mode & 022) || (sb.st_mode & S_ISVTX));
+}
+
+/* Walks down without following a link; the last component may be missing, and is made. */
+static int open_closed(const char *path)
+{
+	_cleanup_(closep) int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char name[256];
+
+	for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {
+		size_t n = strcspn(path, "/");
+		int next;
+
+		if (n >= sizeof(name))
+			return -ENAMETOOLONG;
+		if (!closed_to_others(dir))
+			return -EPERM;
+		memcpy(name, path, n);
+		name[n] = '\0';
+		path += n;
+		if (!path[strspn(path, "/")] && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		next = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		close(dir);
+		dir = next;
+	}
+	return TAKE_FD(dir);
+}
+
+int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e)
+{
+	_cleanup_(closep) int dir = *path == '/' ? open_closed(path) : -EINVAL;
+	struct stat sb;
+	int r = dir < 0 ? dir : fstat(dir, &sb) < 0 ? -errno : 0;
+
+	if (r == 0 && ws->switch_user && sb.st_uid != ws->uid)
+		r = sb.st_uid != geteuid()	      ? -EPERM :
+		    fchown(dir, ws->uid, ws->gid) < 0 ? -errno :
+							0;
+	if (r < 0)
+		return err_field(e, "_meta.acpd.workspace.chown", "CHOWN_REFUSED",
+				 "cwd cannot be handed over: %s", strerror(-r));
+	return 0;
+}
+
+/* --- jobs nobody waits for ---------------------------------------------------------------------------------------- */
+
+struct chore {
+	struct workspaces *ws;
+	struct helper *helper;
+	char *path;
+	bool removal;
+};
+
+static void on_chore(void *ctx, struct slice report _unused_, const struct err *e)
+{
+	struct chore *c = ctx;
+
+	if (e)
+		log_warn("workspace", c->removal ? "workspace not removed" : "tree not recovered",
+			 "path", c->path, "reason", e->reason, "text", e->msg);
+	else if (c->removal)
+		workspaces_forget(c->ws, c->path);
+	else
+		workspaces_end(c->ws, c->path);
+	c->ws->recovering -= !c->removal;
+	helper_free(c->helper);
+	c->ws->idle(c->ws->ctx);
+	free(c->path);
+	free(c);
+}
+
+static const struct helper_events chore_events = { NULL, on_chore };
+
+static void start_chore(struct workspaces *ws, const char *verb, const char *path, struct slice job)
+{
+	struct chore *c = new0(struct chore);
+	struct err e = { 0 };
+
+	c->ws = ws;
+	c->path = xstrdup(path);
+	c->removal = strcmp(verb, "remove") == 0;
+	ws->recovering += !c->removal;
+	c->helper = helper_start(ws->loop, ws->procs, &(struct helper_spec){ verb, job, 0 },
+				 &chore_events, c, &e);
+	if (!c->helper)
+		on_chore(c, SLICE_NONE, &e);
+}
+
+void workspaces_remove(struct workspaces *ws, const char *path)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	put_job(ws, &b, path, NULL);
+	start_chore(ws, "remove", path, buf_slice(&b));
+}
+
+static void recover_tree(struct workspaces *ws, const char *record)
+{
+	_cleanup_(freep) char *pending = file_join(record, "pending"), *path = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval v;
+
+	if (file_read(pending, 4 * PATH_BYTES_MAX, &b) < 0)
+		return;
+	if (jscan_value(buf_slice(&b), &v) != JSCAN_OK ||
+	    jstr_decode(jobj_get(buf_slice(&b), "target"), PATH_BYTES_MAX, &path) < 0) {
+		log_warn("workspace", "a note of a job is damaged", "path", pending);
+		unlink(pending);
+		return;
+	}
+	start_chore(ws, "recover", path, buf_slice(&b));
+}
+
+void workspaces_recover(struct workspaces *ws)
+{
+	DIR *d = opendir(ws->state_dir);
+	struct dirent *entry;
+
+	if (!d)
+		return;
+	while ((entry = readdir(d))) {
+		_cleanup_(freep) char *record = NULL;
+
+		if (strlen(entry->d_name) != KEY_HEX)
+			continue;
+		record = file_join(ws->state_dir, entry->d_name);
+		recover_tree(ws, record);
+	}
+	closedir(d);
+}

@@ -1,0 +1,51 @@
+/*
+ * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes into.
+ *
+ * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path. In it: manifest (what our last generation
+ * wrote, tree/manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
+ * tree to its old or its new state before the daemon touches it again).
+ *
+ * Ephemeral workspaces are directories with a random name below the root of workspaces.
+ */
+#pragma once
+
+#include "archive/archive.h"
+#include "base/err.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+
+#include <stdbool.h>
+
+struct workspaces {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct archive_store *archives;
+	char *state_dir;   /* <state>/trees */
+	char *root;	   /* of ephemeral workspaces */
+	char *builtin_dir; /* of baked skills; NULL: none */
+	bool switch_user;  /* trees are written as this user */
+	uid_t uid;
+	gid_t gid;
+	unsigned recovering;	 /* jobs left over from an earlier daemon */
+	void (*idle)(void *ctx); /* a job that nobody waits for has ended */
+	void *ctx;
+};
+
+/* Where the records of the tree at path are; the caller frees. make: so that there is such a directory. */
+int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret);
+/* The tree is gone for good: its records too. */
+void workspaces_forget(const struct workspaces *ws, const char *path);
+/* Makes <root>/<random> for the user that trees are written as. The caller frees. */
+int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e);
+/* cwd goes to the user that trees are written as; it is made if only it is missing. Refused unless everything above it is ours and closed to others. */
+int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e);
+/* Members target, uid and gid of a job. */
+struct jw;
+void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path);
+/* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
+int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
+void workspaces_end(const struct workspaces *ws, const char *path);
+/* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
+void workspaces_recover(struct workspaces *ws);
+/* Removes a tree that is ours, as the user who owns it; nobody waits for it. */
+void workspaces_remove(struct workspaces *ws, const char *path);
