@@ -14,8 +14,7 @@
 
 #define IDLE_DEFAULT_MS 300000 /* Codex's own within an answer */
 #define RETRY_PAUSE_MS 60000   /* the provider may want so long a pause before it is asked again */
-#define POLL_MAX_MS                                                                                \
-	300000 /* a call that waits for an older command's output is not shown until it ends */
+#define POLL_MAX_MS 300000 /* Codex shows a wait for an older command's output only when it ends */
 
 static bool awaited(const struct harness *h)
 {

@@ -81,6 +81,7 @@ const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the t
 	const at = Date.now();
 	const error = await s.fails(...lines);
 
+	assert.deepEqual([error.class, error.retryable, error.httpStatus], ['provider', true, undefined], JSON.stringify(error));
 	assert.ok(Date.now() - at >= 2000, 'ended before the time was over');
 	assert.equal(error.turn.ends.length, 1);
 	await s.goesOn();
@@ -88,6 +89,15 @@ const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the t
 	assert.deepEqual([failed.error?.class, failed.error?.retryable, failed.stopReason], ['provider', true, undefined], JSON.stringify(failed));
 	assert.equal(next.stopReason, 'end_turn');
 }, true];
+
+async function slowAnswer(x, t) {
+	const s = await x.session(t, { provider: { idleTimeoutMs: 2000 } });
+	const at = Date.now();
+	const turn = await s.turn('SLOW:800', 'TEXT:one two three four');
+
+	assert.deepEqual([turn.stop, turn.text, s.requests.length], ['end_turn', 'one two three four', 1]);
+	assert.ok(Date.now() - at > 3000, 'not slow');
+}
 
 // A command may say nothing for longer than the provider may.
 async function silentTool(x, t) {
@@ -221,6 +231,7 @@ export default [
 	['the provider cannot be reached', unreachable, true],
 	['the provider falls silent: the turn can be cancelled', silentProvider],
 	...SILENCES.map(silence),
+	['an answer that is slow is not silent', slowAnswer],
 	['a tool is silent for longer than the provider may be', silentTool],
 	['an answer without anything in it is no success', emptyAnswer],
 	['the harness is killed in a turn', harnessKilled],
