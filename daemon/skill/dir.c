@@ -191,10 +191,13 @@ int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limit
 	res = walk_all(&w);
 	if (res < 0)
 		return res;
-	skill_check_listing(w.entries, w.n, limits, r);
-	if (w.stopped && r->usable)
+	if (w.n > w.max)
 		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
 			   (struct skill_at){ .has_limit = true, .limit = w.max, .used = w.n },
 			   "the skill has more than %zu files and directories", w.max);
+	/* of a part nothing can be said */
+	if (w.stopped)
+		return 0;
+	skill_check_listing(w.entries, w.n, limits, r);
 	return check_skill_file(&w, dir);
 }
