@@ -24,6 +24,7 @@ struct builtin {
 	const struct harness_ops *ops;
 	struct harness_caps caps;
 	const char *quirks;
+	struct harness_places places; /* without quirks */
 };
 
 static const char *const opencode_args[] = { "acp", NULL };
@@ -47,7 +48,10 @@ static const struct builtin builtins[] = {
 	    .restore = true,
 	    .system_append = true,
 	    .system_override = true },
-	  NULL },
+	  NULL,
+	  { .skills_dir = ".agents/skills",
+	    .instructions_home = ".config/opencode/AGENTS.md",
+	    .instructions_file = "AGENTS.md" } },
 	{ "codex",
 	  "Codex",
 	  "codex",
@@ -61,7 +65,11 @@ static const struct builtin builtins[] = {
 	    .steer = true,
 	    .system_append = true,
 	    .system_override = true },
-	  NULL },
+	  NULL,
+	  { .skills_dir = ".agents/skills",
+	    .instructions_home = ".codex/AGENTS.md",
+	    .instructions_file = "AGENTS.md",
+	    .skills_live = true } },
 	{ "pi",
 	  "Pi",
 	  "pi",
@@ -75,14 +83,18 @@ static const struct builtin builtins[] = {
 	    .steer = true,
 	    .system_append = true,
 	    .system_override = true },
-	  NULL },
+	  NULL,
+	  { .skills_dir = ".agents/skills",
+	    .instructions_home = ".pi/agent/AGENTS.md",
+	    .instructions_file = "AGENTS.md" } },
 	{ "copilot",
 	  "GitHub Copilot CLI",
 	  "copilot",
 	  copilot_args,
 	  &harness_acp,
 	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true },
-	  "copilot" },
+	  "copilot",
+	  { 0 } },
 	{ "claude",
 	  "Claude Agent",
 	  "claude-agent-acp",
@@ -97,7 +109,8 @@ static const struct builtin builtins[] = {
 	    .steer = true,
 	    .system_append = true,
 	    .system_override = true },
-	  "claude" },
+	  "claude",
+	  { 0 } },
 	{ "gemini",
 	  "Gemini CLI",
 	  "gemini",
@@ -109,7 +122,8 @@ static const struct builtin builtins[] = {
 	    .http = true,
 	    .sse = true,
 	    .restore = true },
-	  "gemini" },
+	  "gemini",
+	  { 0 } },
 };
 
 struct entry {
@@ -189,6 +203,13 @@ const struct harness_def *harness_table_find(const struct harness_table *t, cons
 	return NULL;
 }
 
+/* What differs between agents that share an adapter stands in their row. */
+static void use_quirks(struct harness_def *d, const struct acp_quirks *q)
+{
+	d->quirks = q;
+	d->places = q ? q->places : acp_no_quirks.places;
+}
+
 static struct harness_def *table_add(struct harness_table *t)
 {
 	t->defs = reallocarray(t->defs, t->n + 1, sizeof(*t->defs));
@@ -212,8 +233,9 @@ static void add_builtins(struct harness_table *t)
 					   .ops = b->ops,
 					   .command = xstrdup(b->command),
 					   .caps = b->caps,
-					   .quirks = b->quirks ? acp_quirks_find(b->quirks) :
-								 NULL };
+					   .places = b->places };
+		if (b->quirks)
+			use_quirks(d, acp_quirks_find(b->quirks));
 		d->args = xalloc((n + 1) * sizeof(*d->args));
 		for (size_t k = 0; k < n; k++)
 			d->args[k] = xstrdup(b->args[k]);
@@ -291,7 +313,7 @@ static int set_quirks(struct harness_def *d, const char *name, const char *prefi
 	if (d->ops != &harness_acp)
 		return err_field(e, "quirks", "FIELD_INVALID",
 				 "%squirks: '%s' has an adapter of its own", prefix, d->id);
-	d->quirks = acp_quirks_find(name);
+	use_quirks(d, acp_quirks_find(name));
 	return d->quirks ? 0 :
 			   err_field(e, "quirks", "QUIRKS_UNKNOWN",
 				     "%squirks: no row is called '%s'", prefix, name);
@@ -352,6 +374,7 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 			d = table_add(t);
 			d->id = xstrdup(en.id);
 			d->ops = &harness_acp;
+			use_quirks(d, NULL);
 		}
 		d->configured = true;
 		if (index == 0)

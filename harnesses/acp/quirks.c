@@ -1,6 +1,12 @@
 #include "harnesses/acp/quirks.h"
 
-const struct acp_quirks acp_no_quirks = { .name = "" };
+/* Where most agents look. */
+#define SHARED_SKILLS ".agents/skills"
+
+const struct acp_quirks acp_no_quirks = {
+	.name = "",
+	.places = { .skills_dir = SHARED_SKILLS, .instructions_file = "AGENTS.md" },
+};
 
 /* --- GitHub Copilot CLI 1.0.102 ---------------------------------------------------------------------- */
 
@@ -51,6 +57,8 @@ static const struct acp_env claude_env[] = {
 	{ NULL, "CLAUDE_CODE_MAX_RETRIES", "3" },
 	/* else tools of MCP servers hide behind a search tool */
 	{ NULL, "ENABLE_TOOL_SEARCH", "false" },
+	/* characters for the list of skills; with its own 1 % of the context, installed ones lose their descriptions to those it brings */
+	{ NULL, "SLASH_COMMAND_TOOL_CHAR_BUDGET", "40000" },
 	{ NULL, "ANTHROPIC_MODEL", "{model}" },
 	{ "anthropic", "ANTHROPIC_BASE_URL", "{root}" },
 	{ "anthropic", "ANTHROPIC_AUTH_TOKEN", "{key}" },
@@ -58,6 +66,13 @@ static const struct acp_env claude_env[] = {
 	/* side calls (titles, summaries) go to the same model: the provider may have no other */
 	{ "anthropic", "ANTHROPIC_SMALL_FAST_MODEL", "{model}" },
 	{ NULL, NULL, NULL },
+};
+
+/* Else each file of an installed skill is asked about before it is read. */
+static const struct acp_file claude_files[] = {
+	{ ".claude/settings.json",
+	  "{\"permissions\":{\"allow\":[\"Read(~/.claude/skills/**)\"]}}" },
+	{ NULL, NULL },
 };
 
 static const struct acp_text claude_errors[] = {
@@ -99,6 +114,9 @@ static const struct acp_quirks rows[] = {
 		.approval_option = "allow_all",
 		.approval_values = { [APPROVAL_NEVER] = "on" },
 		.model_from_start = true,
+		.places = { .skills_dir = SHARED_SKILLS,
+			    .instructions_home = ".copilot/copilot-instructions.md",
+			    .instructions_file = "AGENTS.md" },
 		.env = copilot_env,
 	},
 	{
@@ -109,7 +127,11 @@ static const struct acp_quirks rows[] = {
 		.approval_modes = { [APPROVAL_ACCEPT_EDITS] = "acceptEdits",
 				    [APPROVAL_NEVER] = "bypassPermissions" },
 		.system_prompt = ACP_SYSTEM_META,
+		.places = { .skills_dir = ".claude/skills",
+			    .instructions_home = ".claude/CLAUDE.md",
+			    .instructions_file = "CLAUDE.md" },
 		.env = claude_env,
+		.files = claude_files,
 	},
 	{
 		.name = "gemini",
@@ -118,6 +140,9 @@ static const struct acp_quirks rows[] = {
 		.output_excludes_reasoning = true,
 		.echo_text = "[MODE_UPDATE] ",
 		.approval_modes = { [APPROVAL_ACCEPT_EDITS] = "autoEdit", [APPROVAL_NEVER] = "yolo" },
+		.places = { .skills_dir = SHARED_SKILLS,
+			    .instructions_home = ".gemini/GEMINI.md",
+			    .instructions_file = "GEMINI.md" },
 		.env = gemini_env,
 		.files = gemini_files,
 	},

@@ -83,6 +83,7 @@ struct acp_quirks {
 	bool dirs_by_plan; /* plan has seen to additional directories: the agent has no word for them */
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
+	struct harness_places places;
 	const struct acp_env *env; /* ends with {NULL}; the order matters: later wins */
 	const struct acp_file *files;
 	const struct acp_hooks *hooks;

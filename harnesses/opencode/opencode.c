@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"
+#define SKILLS_BELOW ".agents/skills/*"
 
 /* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.33). */
 static const char *const quiet_env[] = {
@@ -60,17 +61,26 @@ static const char *api_npm(const char *api)
 
 static const char *const rules[] = {
 	[APPROVAL_ASK] = "\"*\":\"ask\"," READING,
-	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING ",\"edit\":\"allow\"",
+	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING,
 	[APPROVAL_NEVER] = "\"*\":\"allow\",\"question\":\"deny\"",
 };
 
+static void put_rule(struct jw *w, const char *pattern, const char *action)
+{
+	jw_lead_key(w, pattern);
+	jw_str(w, NULL, action);
+}
+
 static void put_outside(struct jw *w, const struct harness_req *req)
 {
+	_cleanup_(freep) char *skills = file_join(req->home, SKILLS_BELOW);
 	struct jiter it;
 	struct jval v;
 
 	jw_obj(w, "external_directory");
-	jw_str(w, "*", "ask");
+	put_rule(w, "*", "ask");
+	/* skills are there to be read: OpenCode's own rules allow it, and ours come after them */
+	put_rule(w, skills, "allow");
 	if (req->additional_dirs.n &&
 	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
 		while (jiter_next(&it, NULL, &v)) {
@@ -79,11 +89,24 @@ static void put_outside(struct jw *w, const struct harness_req *req)
 			if (jstr_decode(v, 4096, &dir) < 0)
 				continue;
 			below = file_join(dir, "*");
-			jw_lead_key(w, dir);
-			jw_raw(w, NULL, SLICE("\"allow\""));
-			jw_lead_key(w, below);
-			jw_raw(w, NULL, SLICE("\"allow\""));
+			put_rule(w, dir, "allow");
+			put_rule(w, below, "allow");
 		}
+	jw_end_obj(w);
+}
+
+/* Skills lie outside, so that "accept-edits" does not mean them. Such paths are told relative to the repository: the home is known by its
+ * own name. */
+static void put_edits(struct jw *w, const struct harness_req *req)
+{
+	const char *slash = strrchr(req->home, '/');
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_printf(&b, "*%s/" SKILLS_BELOW, slash ? slash : req->home);
+	buf_putc(&b, '\0');
+	jw_obj(w, "edit");
+	put_rule(w, "*", "allow");
+	put_rule(w, b.data, "ask");
 	jw_end_obj(w);
 }
 
@@ -91,6 +114,8 @@ static void put_permission(struct jw *w, const struct harness_req *req)
 {
 	jw_obj(w, "permission");
 	jw_raw(w, NULL, slice_of(rules[req->approval]));
+	if (req->approval == APPROVAL_ACCEPT_EDITS)
+		put_edits(w, req);
 	if (req->approval != APPROVAL_NEVER)
 		put_outside(w, req);
 	jw_end_obj(w);

@@ -9,9 +9,11 @@
 static struct harness_plan plan;
 static struct err e;
 static struct fake f;
+static enum harness_approval approval;
 
 static int teardown(void **state _unused_)
 {
+	approval = APPROVAL_ASK;
 	harness_plan_done(&plan);
 	fake_close(&f);
 	return 0;
@@ -21,7 +23,7 @@ static int make(const char *provider)
 {
 	char *args[] = { "acp", "--flag", NULL };
 	struct harness_def def = { .id = "opencode", .command = "/opt/opencode", .args = args };
-	struct harness_req req = { .cwd = "/ws", .home = "/state/homes/s1" };
+	struct harness_req req = { .cwd = "/ws", .home = "/state/homes/s1", .approval = approval };
 	struct harness_provider p;
 	int r;
 
@@ -81,6 +83,23 @@ static void test_without_provider(void **state _unused_)
 	assert_text(at("agent>plan>permission>edit").raw, "\"deny\"");
 	assert_text(at("experimental>continue_loop_on_deny").raw, "true");
 	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
+}
+
+/* Of two rules that fit the later one wins. Skills may be read, and are not what "accept-edits" allows to change. */
+static void test_skills_in_the_home(void **state _unused_)
+{
+	assert_int_equal(make(NULL), 0);
+	assert_text(at("permission>external_directory").raw,
+		    "{\"*\":\"ask\",\"/state/homes/s1/.agents/skills/*\":\"allow\"}");
+	approval = APPROVAL_ACCEPT_EDITS;
+	assert_int_equal(make(NULL), 0);
+	assert_text(at("permission>edit").raw,
+		    "{\"*\":\"allow\",\"*/s1/.agents/skills/*\":\"ask\"}");
+	assert_text(at("permission>external_directory").raw,
+		    "{\"*\":\"ask\",\"/state/homes/s1/.agents/skills/*\":\"allow\"}");
+	approval = APPROVAL_NEVER;
+	assert_int_equal(make(NULL), 0);
+	assert_int_equal(at("permission>external_directory").type, J_NONE);
 }
 
 static void test_environment_is_private_and_quiet(void **state _unused_)
@@ -329,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_without_provider),
+		T(test_skills_in_the_home),
 		T(test_environment_is_private_and_quiet),
 		T(test_provider_apis),
 		T(test_silence),

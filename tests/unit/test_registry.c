@@ -39,6 +39,42 @@ static void test_builtin(void **state _unused_)
 	assert_null(harness_table_find(&t, "nothing"));
 }
 
+/* A program of another id that behaves like a known one reads what that one reads. */
+static void test_places(void **state _unused_)
+{
+	static const struct {
+		const char *id, *skills, *home, *file;
+		bool live;
+	} rows[] = {
+		{ "opencode", ".agents/skills", ".config/opencode/AGENTS.md", "AGENTS.md", false },
+		{ "codex", ".agents/skills", ".codex/AGENTS.md", "AGENTS.md", true },
+		{ "pi", ".agents/skills", ".pi/agent/AGENTS.md", "AGENTS.md", false },
+		{ "copilot", ".agents/skills", ".copilot/copilot-instructions.md", "AGENTS.md",
+		  false },
+		{ "claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md", false },
+		{ "gemini", ".agents/skills", ".gemini/GEMINI.md", "GEMINI.md", false },
+		{ "mine", ".agents/skills", NULL, "AGENTS.md", false },
+		{ "my-claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md", false },
+	};
+
+	assert_int_equal(
+		load("{\"harnesses\":[{\"id\":\"mine\",\"command\":\"x\"},{\"id\":\"codex\",\"command\":\"y\"},"
+		     "{\"id\":\"my-claude\",\"command\":\"x\",\"quirks\":\"claude\"}]}"),
+		0);
+	assert_int_equal(t.n, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct harness_places *p = &harness_table_find(&t, rows[i].id)->places;
+
+		assert_string_equal(p->skills_dir, rows[i].skills);
+		assert_string_equal(p->instructions_file, rows[i].file);
+		assert_true(p->skills_live == rows[i].live);
+		if (rows[i].home)
+			assert_string_equal(p->instructions_home, rows[i].home);
+		else
+			assert_null(p->instructions_home);
+	}
+}
+
 static void test_full_entry(void **state _unused_)
 {
 	const struct harness_def *d;
@@ -231,15 +267,11 @@ static void test_unreadable(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_builtin),
-		T(test_full_entry),
-		T(test_auth_methods_are_one_line),
-		T(test_baseline_entry),
-		T(test_override_of_a_builtin),
-		T(test_first_entry),
-		T(test_faults_are_named),
-		T(test_too_many),
-		T(test_unreadable),
+		T(test_builtin),	T(test_places),
+		T(test_full_entry),	T(test_auth_methods_are_one_line),
+		T(test_baseline_entry), T(test_override_of_a_builtin),
+		T(test_first_entry),	T(test_faults_are_named),
+		T(test_too_many),	T(test_unreadable),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
