@@ -112,6 +112,13 @@ static void put_edited(struct buf *b, struct slice old, uint64_t *seed)
 		put_word(b, seed);
 }
 
+void text_pair_make(uint64_t seed, struct buf *from, struct buf *to)
+{
+	while (from->len < 8000)
+		put_text(from, &seed);
+	put_edited(to, buf_slice(from), &seed);
+}
+
 static void put_target(struct buf *b, uint64_t *seed)
 {
 	static const char *const targets[] = { "a.txt",	   "dir/none", "../up",	    "/abs/x",

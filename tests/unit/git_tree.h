@@ -26,6 +26,8 @@ struct tree {
 uint32_t random_below(uint64_t *seed, uint32_t n);
 /* A tree, and one that somebody has worked on. */
 void tree_pair_make(uint64_t seed, struct tree *from, struct tree *to);
+/* A text of a few hundred lines, and the same after some editing. */
+void text_pair_make(uint64_t seed, struct buf *from, struct buf *to);
 void tree_done(struct tree *t);
 /* Below the scratch directory. */
 void tree_write(const struct tree *t, const char *dir);

@@ -62,10 +62,53 @@ static void test_random_trees(void **state _unused_)
 	assert_true(stat.files > 5 * PAIRS && stat.binary > PAIRS);
 }
 
+/* --- as short as git's ----------------------------------------------------------------------------------- */
+
+#define TEXTS 60
+
+static uint64_t count_lines(struct slice text)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		n += text.p[i] == '\n';
+	return n;
+}
+
+/* Lines of the whole patch in ours and git's, added up. */
+static void compare_lengths(unsigned seed, uint64_t *ours, uint64_t *theirs)
+{
+	_cleanup_(buf_done) struct buf from = { 0 }, to = { 0 }, patch = { 0 }, out = { 0 };
+	struct patch_stat stat = { 0 };
+
+	text_pair_make(seed, &from, &to);
+	scratch_write("from", from.data, from.len);
+	scratch_write("to", to.data, to.len);
+	assert_true(git_run(".", "git diff --no-index from to") <= 1);
+	assert_int_equal(file_read(scratch_path("out"), 1 << 20, &out), 0);
+	assert_int_equal(
+		patch_append(&patch, "to", &(struct diff_side){ from.data, from.len, PATCH_FILE },
+			     &(struct diff_side){ to.data, to.len, PATCH_FILE }, &options, &stat),
+		0);
+	*ours += count_lines(buf_slice(&patch));
+	*theirs += count_lines(buf_slice(&out));
+}
+
+static void test_lengths(void **state _unused_)
+{
+	uint64_t ours = 0, theirs = 0;
+
+	for (unsigned seed = 1; seed <= TEXTS; seed++)
+		compare_lengths(seed, &ours, &theirs);
+	print_message("seeds 1 to %d: %u lines, git %u\n", TEXTS, (unsigned)ours, (unsigned)theirs);
+	assert_true(theirs > 50 * TEXTS && 10 * ours <= 12 * theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
+		cmocka_unit_test(test_lengths),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
