@@ -113,6 +113,10 @@ int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 

@@ -30,6 +30,10 @@ static const struct method methods[] = {
 	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
 	{ "_acpd/usage", CONN_READY, RPC_REQUEST, on_usage },
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, on_materialize },
+	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, on_diff },
+	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, on_artifact_put },
+	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, on_artifact_list },
+	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, on_artifact_get },
 	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, on_skills_install },
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
 };

@@ -1,8 +1,10 @@
-/* workspace.c - _acpd/workspace/materialize and _acpd/skills/install: more for the workspace and the private home of an open session. */
+/* workspace.c - _acpd/workspace/materialize, diff, and _acpd/skills/install: more for the workspace and the private home of an open session, and
+ * what has changed in it. */
 #include "acp/internal.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 
@@ -94,4 +96,71 @@ int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	return decode_and_furnish(c, m, install_fields, e);
+}
+
+/* --- diff ------------------------------------------------------------------------------------------------ */
+
+struct diff_args {
+	char *session_id;
+	struct jval since;
+};
+
+static const struct jfield diff_fields[] = {
+	JF_STR(struct diff_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_RAW(struct diff_args, since, "since", 0),
+	JF_END,
+};
+
+static void on_diffed(void *ctx, struct slice result, const struct err *e)
+{
+	if (e)
+		call_error(ctx, e, SLICE_NONE);
+	else
+		call_result(ctx, result);
+}
+
+/* "baseline", or the number of a turn. */
+static int take_since(struct jval v, uint64_t *ret, struct err *e)
+{
+	int64_t n = 0;
+
+	*ret = 0;
+	if (v.type == J_NONE || v.type == J_NULL || jstr_is(v, "baseline"))
+		return 0;
+	if (jdec_int(v, &n) < 0 || n < 1)
+		return err_field(e, "since", "FIELD_INVALID",
+				 "since must be \"baseline\" or the number of a turn");
+	*ret = (uint64_t)n;
+	return 0;
+}
+
+static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_args *a,
+		struct err *e)
+{
+	struct session *s = store_find(c->srv->store, a->session_id);
+	struct call *k;
+	uint64_t since;
+	int r = take_since(a->since, &since, e);
+
+	if (r < 0)
+		return r;
+	if (!s)
+		return not_found(e, a->session_id);
+	k = call_new(c, m->id);
+	r = session_diff(s, since, on_diffed, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct diff_args a = { 0 };
+	int r = jdec_object(m->params, diff_fields, NULL, &a, e);
+
+	if (r < 0)
+		return r;
+	r = diff(c, m, &a, e);
+	jdec_free(diff_fields, &a);
+	return r;
 }

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jenc.h"
+#include "session/baseline.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -94,6 +95,13 @@ static void fail_with(struct harness_turn_end *end, const char *cls, bool retrya
 	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
 }
 
+/* One of the things it waits for is there. */
+static void turn_waited(struct turn *t)
+{
+	if (--t->waits == 0)
+		turn_settle(t->session, t);
+}
+
 /* A turn whose record may be lost must not look like one that is on record. */
 static void on_recorded(void *ctx, int error)
 {
@@ -104,7 +112,7 @@ static void on_recorded(void *ctx, int error)
 			  t->session->id, "text", strerror(-error));
 	if (error < 0 && error != -ECANCELED && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
-	turn_settle(t->session, t);
+	turn_waited(t);
 }
 
 /* --- the end of a turn ------------------------------------------------------------------------------------ */
@@ -117,6 +125,15 @@ static void keep_end(struct turn *t, const struct harness_turn_end *end)
 		return;
 	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
 	t->end.error.provider = t->failed_provider;
+}
+
+/* The workspace is looked at while the record goes to disk. */
+static void turn_wait_for_records(struct session *s, struct turn *t)
+{
+	t->waits = 1;
+	if (baseline_turn(s, t, turn_waited))
+		t->waits++;
+	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
 }
 
 /* Ends t for everybody, as soon as its record is durable. */
@@ -132,7 +149,7 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 	if (s->store->stopping)
 		turn_settle(s, t);
 	else
-		ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
+		turn_wait_for_records(s, t);
 }
 
 /* A success without a single event is none: the harness swallowed an error. */

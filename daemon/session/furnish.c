@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "session/baseline.h"
 #include "session/place.h"
 #include "workspace/materialize.h"
 
@@ -11,10 +12,19 @@ struct furnishing {
 	struct session *session;
 	struct materialize *work;
 	char *instructions; /* for the private home, should the workspace have its own */
-	bool skills;
+	bool skills, workspace;
 	session_set_fn done;
 	void *ctx;
 };
+
+static void furnishing_free(struct furnishing *f)
+{
+	if (!f)
+		return;
+	materialize_free(f->work);
+	free(f->instructions);
+	free(f);
+}
 
 bool furnish_busy(const struct session *s)
 {
@@ -33,6 +43,15 @@ int furnish_cwd(struct store *st, const struct session_params *p, char **ret, st
 		r = place_check_cwd(st, p->cwd, e);
 	*ret = r < 0 ? NULL : xstrdup(p->cwd);
 	return r;
+}
+
+void furnish_setup(struct session *s, const struct request *r)
+{
+	if (!r)
+		return;
+	s->setup.ephemeral = r->ephemeral;
+	s->setup.remove_on_close = r->remove_on_close;
+	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
 }
 
 /* --- the result ---------------------------------------------------------------------------------------- */
@@ -92,11 +111,11 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 		keep_result(s, f, m);
 	if (!e && f->skills && !s->def->places.skills_live)
 		s->restart |= s->hstate == H_READY;
-	materialize_free(f->work);
+	if (!e && f->workspace)
+		baseline_take(s);
 	if (f->done)
 		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
-	free(f->instructions);
-	free(f);
+	furnishing_free(f);
 	store_check_stopped(s->store);
 	session_advance(s);
 }
@@ -134,6 +153,7 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 	f->ctx = ctx;
 	f->instructions = xstrdup(r->instructions);
 	f->skills = r->nskills > 0;
+	f->workspace = request_touches_workspace(r);
 	f->work = materialize_start(
 		&s->store->workspaces,
 		&(struct materialize_spec){ .request = r,
@@ -143,8 +163,7 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 					    .prefix = prefix },
 		&events, f, e);
 	if (!f->work) {
-		free(f->instructions);
-		free(f);
+		furnishing_free(f);
 		return -EINVAL;
 	}
 	s->furnishing = f;
@@ -166,8 +185,10 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 
 int furnish_first(struct session *s, const struct session_params *p, struct err *e)
 {
-	if (!p->request || !request_writes(p->request))
+	if (!p->request || !request_writes(p->request)) {
+		baseline_take(s);
 		return harness_launch(s, e);
+	}
 	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }
 
@@ -207,6 +228,7 @@ void furnish_closed(struct session *s, bool remove)
 
 void furnish_done(struct session *s)
 {
+	furnishing_free(s->furnishing);
 	free(s->furnished);
 	free(s->refusal);
 	free(s->home_instructions);

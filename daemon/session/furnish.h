@@ -11,6 +11,8 @@
  * while another request is being carried out. */
 int furnish_begin(struct session *s, const struct request *r, const char *prefix,
 		  session_set_fn done, void *ctx, struct err *e);
+/* What a request says of a session that is being made; NULL: nothing. */
+void furnish_setup(struct session *s, const struct request *r);
 /* For a new session: whatever comes of it, the session's waiters learn. */
 int furnish_first(struct session *s, const struct session_params *p, struct err *e);
 /* For one that is loaded; its waiters fail with it. */

@@ -92,7 +92,8 @@ struct turn {
 
 	struct harness_turn_end end; /* from TURN_ENDING on */
 	struct ledger_wait recorded;
-	bool unbilled; /* a record of one of its model calls is missing */
+	unsigned waits; /* for the record, and for what has changed in the workspace */
+	bool unbilled;	/* a record of one of its model calls is missing */
 	struct trip trip;
 };
 
@@ -147,6 +148,13 @@ struct session {
 		unsigned n;
 		uint64_t bytes, last;
 	} artifacts;
+
+	/* looks at the workspace (baseline.c) */
+	struct list looks;
+	struct turn *looked_turn; /* waits for the one at its end */
+	void (*looked_done)(struct turn *t);
+	struct loop_timer look_timer;
+	uint64_t last_look;
 
 	/* what is being put into workspace and home, and what came of the last time */
 	struct furnishing *furnishing;

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/artifacts.h"
+#include "session/baseline.h"
 #include "session/furnish.h"
 #include "session/place.h"
 
@@ -115,6 +116,7 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->asks);
 	list_init(&s->watchers);
 	list_init(&s->readers);
+	list_init(&s->looks);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
@@ -134,8 +136,7 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->when_detached = p->when_detached;
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
-	s->setup.ephemeral = p->request && p->request->ephemeral;
-	s->setup.remove_on_close = p->request && p->request->remove_on_close;
+	furnish_setup(s, p->request);
 	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
 	session_touch(s);
 	return s;
@@ -325,6 +326,7 @@ void session_free(struct session *s)
 		if (s->home)
 			file_remove_tree(s->home);
 	}
+	baseline_done(s, s->remove);
 	artifacts_done(s, s->remove);
 	evlog_close(&s->log);
 	list_del(&s->link);

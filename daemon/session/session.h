@@ -120,6 +120,9 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
  * acpd-unpack's raw refusal, if it was that. */
 int session_furnish(struct session *s, const struct request *r, const char *prefix,
 		    session_set_fn done, void *ctx, struct err *e);
+/* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact, files, insertions,
+ * deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */
 struct slice session_furnished(const struct session *s);
 /* acpd-unpack's raw refusal of it, or empty. */

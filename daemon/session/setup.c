@@ -210,6 +210,8 @@ void setup_put(const struct setup *s, struct jw *w)
 		jw_bool(w, "ephemeral", true);
 	if (s->remove_on_close)
 		jw_bool(w, "removeOnClose", true);
+	if (s->baseline)
+		jw_bool(w, "baseline", true);
 	if (s->system_prompt)
 		jw_bool(w, "systemOverride", s->system_override);
 	jw_str(w, "authMethod", s->auth_method);
@@ -240,6 +242,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_str(record, "configVersion", &s->config_version);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
 	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
+	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
 	free(s->chosen);

@@ -36,6 +36,7 @@ struct setup {
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
+	bool baseline;			 /* changes in the workspace are recorded */
 	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
 };
 

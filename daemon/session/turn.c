@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/baseline.h"
 #include "session/furnish.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 void turn_free(struct turn *t)
 {
 	list_del(&t->link);
+	baseline_forget_turn(t->session, t);
 	ledger_wait_cancel(&t->recorded);
 	while (!list_empty(&t->waiters)) {
 		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
@@ -252,7 +254,7 @@ static void advance_open(struct session *s)
 		session_opened(s, NULL);
 	else if (s->hstate == H_NONE && (wanted || next))
 		launch_for(s);
-	else if (s->hstate == H_READY && !s->current && !s->ending && next)
+	else if (s->hstate == H_READY && !s->current && !s->ending && next && !baseline_busy(s))
 		turn_begin(s, next);
 }
 
@@ -266,6 +268,8 @@ static void advance(void *ctx)
 		advance_open(s);
 	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
 		furnish_abort(s);
+	} else if (s->state == SESSION_CLOSING && !s->ending && baseline_stopping(s)) {
+		return; /* called again when they have stopped */
 	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
 		if (s->hstate == H_STARTING || s->hstate == H_SETTLING) {
 			struct err e;

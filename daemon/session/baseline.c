@@ -1,0 +1,326 @@
+#include "session/baseline.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/artifacts.h"
+#include "workspace/helper.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum look_kind { LOOK_BASELINE, LOOK_TURN, LOOK_DIFF };
+
+/* One run of acpd-unpack that looks at the workspace. */
+struct look {
+	struct list link; /* in the session's looks */
+	struct session *session;
+	struct helper *helper;
+	enum look_kind kind;
+	uint64_t turn;
+	char *patch;	     /* where it writes one; NULL: nowhere */
+	session_set_fn done; /* LOOK_DIFF */
+	void *ctx;
+};
+
+static char *snapshot_dir(const struct session *s)
+{
+	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
+
+	return file_join(all, s->id);
+}
+
+/* --- running it ------------------------------------------------------------------------------------------ */
+
+static void put_job(const struct session *s, struct buf *b, const struct look *k)
+{
+	_cleanup_(freep) char *dir = snapshot_dir(s);
+	const struct workspaces *ws = &s->store->workspaces;
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "root", s->cwd);
+	jw_str(&w, "dir", dir);
+	jw_uint(&w, k->kind == LOOK_DIFF ? "since" : "turn", k->turn);
+	jw_str(&w, "patch", k->patch);
+	jw_str(&w, "ignore", "gitignore");
+	if (ws->switch_user) {
+		jw_uint(&w, "uid", ws->uid);
+		jw_uint(&w, "gid", ws->gid);
+	}
+	jw_end_obj(&w);
+}
+
+static void look_free(struct look *k)
+{
+	list_del(&k->link);
+	helper_free(k->helper);
+	if (k->patch)
+		unlink(k->patch);
+	free(k->patch);
+	free(k);
+}
+
+static void on_looked(void *ctx, struct slice report, const struct err *e);
+
+static const struct helper_events events = { NULL, on_looked };
+
+static int start(struct look *k, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct session *s = k->session;
+
+	put_job(s, &b, k);
+	list_add_tail(&s->looks, &k->link);
+	k->helper = helper_start(s->store->loop, s->store->procs,
+				 &(struct helper_spec){ k->kind == LOOK_DIFF ? "diff" : "snapshot",
+							buf_slice(&b), 0 },
+				 &events, k, e);
+	return k->helper ? 0 : -EIO;
+}
+
+static struct look *look_new(struct session *s, enum look_kind kind, uint64_t turn,
+			     const char *name)
+{
+	struct look *k = new0(struct look);
+
+	k->session = s;
+	k->kind = kind;
+	k->turn = turn;
+	k->patch = name ? artifact_new_path(s, name) : NULL;
+	return k;
+}
+
+bool baseline_busy(const struct session *s)
+{
+	list_each(k, (struct list *)&s->looks, struct look, link)
+		if (k->kind != LOOK_DIFF)
+			return true;
+	return false;
+}
+
+/* --- what becomes of it ------------------------------------------------------------------------------------ */
+
+struct patch_info {
+	int64_t bytes, files, insertions, deletions;
+};
+
+static const struct jfield patch_fields[] = {
+	JF_INT(struct patch_info, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX),
+	JF_INT(struct patch_info, files, "files", 0, 0, INT64_MAX),
+	JF_INT(struct patch_info, insertions, "insertions", 0, 0, INT64_MAX),
+	JF_INT(struct patch_info, deletions, "deletions", 0, 0, INT64_MAX),
+	JF_END,
+};
+
+static bool read_patch_info(struct slice report, struct patch_info *ret)
+{
+	*ret = (struct patch_info){ 0 };
+	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
+}
+
+static void note_failure(struct session *s, const struct look *k, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", e->reason,
+		 "text", e->msg);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "snapshot_failed");
+	if (k->turn)
+		jw_uint(&w, "turn", k->turn);
+	jw_str(&w, "reason", e->reason);
+	jw_str(&w, "message", e->msg);
+	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static const struct artifact *adopt(struct session *s, const struct look *k, const char *name,
+				    struct err *e)
+{
+	const struct artifact *a = NULL;
+	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
+
+	spec.turn = k->kind == LOOK_TURN ? k->turn : 0;
+	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
+}
+
+static void settle_turn(struct session *s)
+{
+	struct turn *t = TAKE_PTR(s->looked_turn);
+
+	loop_timer_cancel(&s->look_timer);
+	if (t)
+		s->looked_done(t);
+}
+
+static void turn_looked(struct session *s, const struct look *k, struct slice report)
+{
+	struct patch_info info;
+	struct err e = { 0 };
+	char name[64];
+
+	snprintf(name, sizeof(name), "turn-%llu.diff", (unsigned long long)k->turn);
+	if (read_patch_info(report, &info) && info.bytes && !adopt(s, k, name, &e))
+		note_failure(s, k, &e);
+}
+
+/* The text if it fits an answer, else an artifact that holds it. */
+static int put_patch(struct jw *w, struct session *s, const struct look *k,
+		     const struct patch_info *info, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
+	const struct artifact *a;
+
+	if (info->bytes <= (int64_t)ARTIFACT_INLINE_MAX) {
+		int r = info->bytes ? file_read(k->patch, ARTIFACT_INLINE_MAX, &text) : 0;
+
+		if (r < 0)
+			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+				       "the patch cannot be read: %s", strerror(-r));
+		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
+		return 0;
+	}
+	a = adopt(s, k, "workspace.diff", e);
+	if (a)
+		artifact_describe(w, "artifact", a);
+	return a ? 0 : -EIO;
+}
+
+static void diff_looked(struct session *s, const struct look *k, struct slice report,
+			const struct err *failed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct patch_info info;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!failed && !read_patch_info(report, &info))
+		r = err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
+			    "acpd-unpack reported no patch");
+	jw_obj(&w, NULL);
+	if (!failed && r == 0)
+		r = put_patch(&w, s, k, &info, &e);
+	if (failed || r < 0) {
+		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
+		return;
+	}
+	jw_int(&w, "files", info.files);
+	jw_int(&w, "insertions", info.insertions);
+	jw_int(&w, "deletions", info.deletions);
+	jw_raw(&w, "omitted", jobj_get(report, "omitted").raw);
+	jw_raw(&w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
+	jw_end_obj(&w);
+	k->done(k->ctx, buf_slice(&b), NULL);
+}
+
+static void on_looked(void *ctx, struct slice report, const struct err *e)
+{
+	struct look *k = ctx;
+	struct session *s = k->session;
+
+	if (k->kind == LOOK_DIFF)
+		diff_looked(s, k, report, e);
+	else if (e)
+		note_failure(s, k, e);
+	else if (k->kind == LOOK_TURN)
+		turn_looked(s, k, report);
+	if (k->kind == LOOK_TURN)
+		settle_turn(s);
+	look_free(k);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+/* --- when ------------------------------------------------------------------------------------------------------ */
+
+static void begin(struct session *s, struct look *k)
+{
+	struct err e = { 0 };
+
+	if (start(k, &e) == 0)
+		return;
+	note_failure(s, k, &e);
+	look_free(k);
+}
+
+void baseline_take(struct session *s)
+{
+	_cleanup_(freep) char *dir = snapshot_dir(s);
+
+	if (!s->setup.baseline)
+		return;
+	file_remove_tree(dir);
+	if (file_mkdirs(dir, 0700) == 0)
+		begin(s, look_new(s, LOOK_BASELINE, 0, NULL));
+}
+
+static void on_overdue(void *ctx)
+{
+	settle_turn(ctx);
+}
+
+bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t))
+{
+	char name[64];
+
+	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
+		return false;
+	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
+	begin(s, look_new(s, LOOK_TURN, t->no, name));
+	if (!baseline_busy(s))
+		return false;
+	s->looked_turn = t;
+	s->looked_done = done;
+	loop_timer_set(s->store->loop, &s->look_timer, SNAPSHOT_WAIT_MS, on_overdue, s);
+	return true;
+}
+
+void baseline_forget_turn(struct session *s, const struct turn *t)
+{
+	if (s->looked_turn == t)
+		s->looked_turn = NULL;
+}
+
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+{
+	struct look *k;
+	char name[64];
+	int r;
+
+	if (!s->setup.baseline)
+		return err_set(
+			e, -ENODATA, RPC_INVALID_PARAMS, "NO_BASELINE",
+			"the session has no baseline: its workspace came from no archive, and "
+			"workspace.baseline did not ask for one");
+	if (since > s->turn_count)
+		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
+				 "the session has had no such turn");
+	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_look);
+	k = look_new(s, LOOK_DIFF, since, name);
+	k->done = done;
+	k->ctx = ctx;
+	r = start(k, e);
+	if (r < 0)
+		look_free(k);
+	return r;
+}
+
+bool baseline_stopping(struct session *s)
+{
+	list_each(k, &s->looks, struct look, link)
+		helper_abort(k->helper);
+	return !list_empty(&s->looks);
+}
+
+void baseline_done(struct session *s, bool remove)
+{
+	_cleanup_(freep) char *dir = remove ? snapshot_dir(s) : NULL;
+
+	loop_timer_cancel(&s->look_timer);
+	if (dir)
+		file_remove_tree(dir);
+}

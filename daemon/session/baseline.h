@@ -1,0 +1,23 @@
+/*
+ * baseline.h - what changes in a session's workspace: a snapshot when it has been written (the baseline), another at the end of each turn, and
+ * patches between them. acpd-unpack takes them, as the user who owns the tree; here it is said when, and what becomes of the patch.
+ *
+ * A session has a baseline when its workspace came from an archive, or when it was asked for. Snapshots live in <state>/snapshots/<session>/.
+ * The harness may start while the first is taken, but no turn begins while any is. A turn is told to be over once its patch is an artifact
+ * (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
+ */
+#pragma once
+
+#include "session/internal.h"
+
+/* The workspace is as its client wants it: what was known before counts no more. */
+void baseline_take(struct session *s);
+/* A snapshot is being taken. */
+bool baseline_busy(const struct session *s);
+/* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
+bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t));
+void baseline_forget_turn(struct session *s, const struct turn *t);
+/* Somebody still works on snapshots or diffs of a session that is to be closed: it is told to stop, and session_advance is called then. */
+bool baseline_stopping(struct session *s);
+/* remove: the snapshots too. No job may be left. */
+void baseline_done(struct session *s, bool remove);
