@@ -36,6 +36,7 @@
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
 #define BODY_STALL_SECS 15              /* a request's body without a byte for so long ends the connection */
 #define BODY_LINGER_MS 2000             /* after an early answer the rest of the body is read and dropped so long */
+#define HTTP_CLIENT_SECS 60             /* of the command line: a wait without a byte */
 #define CHUNK_LINE_MAX 256              /* size line of a chunk with its extensions, or one trailer */
 #define CHUNK_TRAILERS_MAX 4096
 #define SHUTDOWN_GRACE_MS 8000          /* all harness stops together; then SIGKILL and exit */

@@ -5,22 +5,31 @@
 
 struct command {
 	const char *name; /* one word or two; "a b" stands before "a" */
+	const char *args; /* arguments besides options, a word each; NULL: none */
 	unsigned scope;
 	int (*fn)(const struct config *c);
 	const char *help;
 };
 
 static const struct command commands[] = {
-	{ "serve", SCOPE_SERVE, cmd_serve, "serve ACP over WebSocket and host harnesses" },
-	{ "acp", SCOPE_CLIENT, cmd_acp, "bridge: ACP on standard input and output to a daemon" },
-	{ "run", SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
-	{ "claim", SCOPE_LOCAL, cmd_claim,
+	{ "serve", NULL, SCOPE_SERVE, cmd_serve, "serve ACP over WebSocket and host harnesses" },
+	{ "acp", NULL, SCOPE_CLIENT, cmd_acp,
+	  "bridge: ACP on standard input and output to a daemon" },
+	{ "run", NULL, SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
+	{ "claim", NULL, SCOPE_LOCAL, cmd_claim,
 	  "give the daemon its token (read from standard input or --token-file)" },
-	{ "sessions", SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
-	{ "usage verify", SCOPE_VERIFY, cmd_usage_verify,
+	{ "sessions", NULL, SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
+	{ "usage verify", NULL, SCOPE_VERIFY, cmd_usage_verify,
 	  "check the usage ledger: every line, and that none is missing" },
-	{ "usage", SCOPE_USAGE, cmd_usage, "print usage records, straight from the ledger file" },
-	{ "doctor", SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
+	{ "usage", NULL, SCOPE_USAGE, cmd_usage,
+	  "print usage records, straight from the ledger file" },
+	{ "archive put", "FILE", SCOPE_ARCHIVE, cmd_archive_put,
+	  "upload an archive (-: standard input) unless the daemon has it; prints its digest" },
+	{ "archive have", "DIGEST", SCOPE_ARCHIVE, cmd_archive_have,
+	  "ask whether the daemon has an archive: exit code 0 or 1" },
+	{ "archive get", "DIGEST", SCOPE_ARCHIVE | SCOPE_GET, cmd_archive_get,
+	  "download an archive" },
+	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 
 int fail(int code, const char *fmt, ...)
@@ -47,6 +56,27 @@ static int usage(void)
 	return EXIT_DONE;
 }
 
+static int count_words(const char *s)
+{
+	int n = 0;
+
+	for (; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
+		n++;
+	return n;
+}
+
+/* As many arguments as the command has names for. */
+static int check_args(const struct command *cmd, const struct config *c)
+{
+	int want = count_words(cmd->args);
+
+	if (c->nargs > want)
+		return fail(EXIT_USAGE, "'%s': unexpected argument", c->args[want]);
+	if (c->nargs < want)
+		return fail(EXIT_USAGE, "usage: acpd %s %s [OPTION...]", cmd->name, cmd->args);
+	return EXIT_DONE;
+}
+
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	struct config c;
@@ -56,11 +86,14 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	if (config_load(&c, cmd->scope, argc, argv, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	if (c.help) {
-		printf("acpd %s - %s\n\n", cmd->name, cmd->help);
+		printf("acpd %s%s%s - %s\n\n", cmd->name, cmd->args ? " " : "",
+		       cmd->args ? cmd->args : "", cmd->help);
 		config_usage(cmd->scope);
 		r = EXIT_DONE;
 	} else {
-		r = cmd->fn(&c);
+		r = check_args(cmd, &c);
+		if (r == EXIT_DONE)
+			r = cmd->fn(&c);
 	}
 	config_done(&c);
 	return r;

@@ -39,7 +39,7 @@ OPT("listen", T_STR, SCOPE_SERVE, listen, 0, 0, 0, "127.0.0.1:2270", NULL, "HOST
 OPT("state", T_STR, SCOPE_SERVE | LEDGER, state, 0, 0, 0, NULL, NULL, "DIR", "journals, usage ledger and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)", 0),
 OPT("workspaces", T_STR, SCOPE_SERVE, workspaces, 0, 0, 0, NULL, NULL, "DIR", "where workspaces are kept; made at start, owned by the agent user, announced to clients", 0),
 OPT("run-dir", T_STR, ALL, run_dir, 0, 0, 0, NULL, NULL, "DIR", "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)", 0),
-OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL, token_file, 0, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
+OPT("token-file", T_STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL | SCOPE_ARCHIVE, token_file, 0, 0, 0, NULL, NULL, "FILE", "the bearer token, or sha256:<hex> of it", 0),
 OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, 0, NULL, NULL, "FILE", "manifest of further harnesses", 0),
 OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
 OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
@@ -62,19 +62,21 @@ OPT("max-connections", T_INT, SCOPE_SERVE, max_connections, 1, 16384, CONN_MAX, 
 OPT("check", T_BOOL, SCOPE_SERVE, check, 0, 0, 0, "false", NULL, NULL, "check the configuration and exit", 0),
 OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, 0, "false", NULL, NULL, "print the effective configuration and exit", 0),
 OPT("url", T_STR, REMOTE, url, 0, 0, 0, NULL, NULL, "URL", "ws:// or wss:// address of a daemon", 0),
+OPT("url", T_STR, SCOPE_ARCHIVE, url, 0, 0, 0, NULL, NULL, "URL", "http:// address of a daemon (default: http://127.0.0.1:2270)", 0),
+OPT("output", T_STR, SCOPE_GET, output, 0, 0, 0, NULL, NULL, "FILE", "write here instead of to standard output", 'o'),
 OPT("socket", T_STR, REMOTE, socket, 0, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
 OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
-OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
 OPT("file", T_STR, LEDGER, file, 0, 0, 0, NULL, NULL, "FILE", "the usage ledger (default: usage.jsonl in the state directory)", 0),
 OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only records with a greater number", 0),
 OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only records of this session", 0),
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-OPT("help", T_BOOL, ALL | LEDGER, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
+OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */
 
@@ -148,7 +150,7 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 /* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something else). */
 static bool has_env(const struct option_row *r)
 {
-	if (!(r->scope & ~LEDGER))
+	if (!(r->scope & ~(LEDGER | SCOPE_GET)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }
@@ -275,9 +277,8 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 		r = add_value(c, row, seen[row - rows], optarg, e);
 		seen[row - rows] = true;
 	}
-	if (r == 0 && optind < argc)
-		r = err_field(e, argv[optind], "ARGUMENT_UNEXPECTED", "'%s': unexpected argument",
-			      argv[optind]);
+	c->args = argv + optind;
+	c->nargs = argc - optind;
 	return r;
 }
 

@@ -16,16 +16,20 @@ enum option_scope {
 	SCOPE_LOCAL = 8,
 	SCOPE_USAGE = 16,
 	SCOPE_VERIFY = 32,
+	SCOPE_ARCHIVE = 64,
+	SCOPE_GET = 128,
 };
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
 		*agent_user, *pass_env;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
-		*permissions, *file, *session, *archives_baked, *skills;
+		*permissions, *file, *session, *archives_baked, *output, *skills;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
 		max_connections, since, archive_store_max, archive_max;
 	bool allow_query_token, check, print_config, json, table, help;
+	char **args; /* what is no option, in argv */
+	int nargs;
 };
 
 /* Defaults, environment, then argv[1..]; scope: which rows apply. -EINVAL with e naming the option. */
