@@ -111,6 +111,8 @@
 #define UNPACK_RATIO_MAX 200            /* unpacked to packed, once UNPACK_RATIO_FROM bytes are out */
 #define UNPACK_RATIO_FROM (64 * MIB)
 #define UNPACK_SECS_MAX 120
+#define SKIPPED_MAX 1000                /* paths that a report lists; the rest is only counted */
+#define COMMIT_OPS_MAX 2000000          /* steps of one commit: 8 bytes each */
 #define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
 
 /* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */

@@ -124,6 +124,7 @@ static int64_t put_child(struct manifest *m, uint32_t dir, struct slice name, bo
 	}
 	m->v[i].gone = 0;
 	m->v[i].implied = 0;
+	m->v[i].shared = 0;
 	m->v[i].type = NODE_DIR;
 	m->v[i].mode = 0755;
 	m->v[i].size = 0;
@@ -250,7 +251,8 @@ uint32_t *manifest_order(const struct manifest *m, size_t *n)
 		child = all[next[at]++];
 		if (m->v[child].gone)
 			continue;
-		order[(*n)++] = child;
+		if (!m->v[child].shared)
+			order[(*n)++] = child;
 		if (m->v[child].type == NODE_DIR)
 			at = child;
 	}

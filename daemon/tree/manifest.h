@@ -38,7 +38,8 @@ struct node {
 	uint8_t type;	      /* enum node_type */
 	uint8_t implied : 1;  /* a directory that no entry names, only paths below it */
 	uint8_t gone : 1;     /* not written, not found */
-	uint8_t mark : 4;     /* for whoever works with it */
+	uint8_t shared : 1; /* a directory that others made: found, but has no line; so it is implied when read back */
+	uint8_t mark : 4; /* for whoever works with it */
 };
 
 struct manifest {
@@ -66,7 +67,7 @@ const char *manifest_name(const struct manifest *m, uint32_t node);
 /* Lays the path of node out at the end of buf (of PATH_BYTES_MAX + 1 bytes) and returns where it begins. */
 char *manifest_path(const struct manifest *m, uint32_t node, char *buf);
 
-/* All nodes but the root and those gone, in the order of the written form: an array of their numbers, *n of them, that the caller frees. */
+/* All nodes but the root and those gone or shared, in the order of the written form: an array of their numbers, *n of them, that the caller frees. */
 uint32_t *manifest_order(const struct manifest *m, size_t *n);
 /* Appends the line of node. */
 void manifest_line(const struct manifest *m, uint32_t node, struct buf *out);
