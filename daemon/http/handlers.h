@@ -22,6 +22,11 @@ void http_get_sessions(const struct http_call *c, struct http_reply *ret);
 void http_get_session(const struct http_call *c, struct http_reply *ret);
 /* events.c */
 void http_get_events(const struct http_call *c, struct http_reply *ret);
+/* artifacts.c */
+void http_get_artifacts(const struct http_call *c, struct http_reply *ret);
+void http_get_artifact(const struct http_call *c, struct http_reply *ret);
+/* export.c */
+void http_get_workspace(const struct http_call *c, struct http_reply *ret);
 /* usage.c */
 void http_get_usage(const struct http_call *c, struct http_reply *ret);
 /* archives.c */

@@ -1,5 +1,7 @@
 #include "http/query.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 
 bool query_uint(struct slice text, uint64_t *ret)
@@ -44,6 +46,15 @@ static bool take_text(struct slice value, struct slice *ret)
 	return value.n && value.n <= QUERY_TEXT_MAX;
 }
 
+static bool take_name(struct slice value, struct slice *ret)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
+			return false;
+	*ret = value;
+	return value.n && value.n <= QUERY_NAME_MAX && utf8_valid(value);
+}
+
 static bool take_value(const struct query_field *f, struct slice value, void *ret)
 {
 	void *at = (char *)ret + f->offset;
@@ -55,6 +66,8 @@ static bool take_value(const struct query_field *f, struct slice value, void *re
 		return take_bool(value, at);
 	case QUERY_WORD:
 		return take_word(value, f->words, at);
+	case QUERY_NAME:
+		return take_name(value, at);
 	case QUERY_TEXT:
 		return take_text(value, at);
 	}

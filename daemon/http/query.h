@@ -16,12 +16,14 @@ enum query_type {
 	QUERY_UINT, /* uint64_t: decimal digits; absent: left as it is */
 	QUERY_BOOL, /* enum query_flag: "true" or "false" */
 	QUERY_WORD, /* unsigned: 1 + index in words; absent: left as it is */
+	QUERY_NAME, /* struct slice: 1 to QUERY_NAME_MAX bytes of UTF-8 without control characters, borrowed */
 	QUERY_TEXT, /* struct slice: 1 to QUERY_TEXT_MAX printable ASCII characters, borrowed from the item */
 };
 
 enum query_flag { QUERY_ABSENT, QUERY_NO, QUERY_YES };
 
 #define QUERY_TEXT_MAX 1024
+#define QUERY_NAME_MAX 4096
 #define QUERY_ITEMS_MAX 16
 
 struct query_field {

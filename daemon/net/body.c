@@ -281,7 +281,7 @@ int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *
 	p->chunks = (struct chunked){ 0 };
 	p->body_over = p->answer_due = p->paused = false;
 	p->asked = false;
-	if (rq->body == FRAMING_LENGTH && rq->length == 0) {
+	if (rq->body == FRAMING_NONE || (rq->body == FRAMING_LENGTH && rq->length == 0)) {
 		end_of_body(p);
 		return 0;
 	}

@@ -176,6 +176,10 @@ static int admit(struct session *s, const struct artifact_spec *spec, uint64_t s
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return err_field(e, "name", "FIELD_INVALID",
 					 "name must not hold control characters");
+	for (const char *p = spec->type; p && *p; p++) /* it becomes a header */
+		if (*p < 0x20 || *p > 0x7e)
+			return err_field(e, "type", "FIELD_INVALID",
+					 "type must be a media type in printable ASCII");
 	if (!*spec->name)
 		return err_field(e, "name", "FIELD_INVALID", "name must not be empty");
 	if (size > ARTIFACT_MAX)

@@ -37,7 +37,6 @@ static char *snapshot_dir(const struct session *s)
 static void put_job(const struct session *s, struct buf *b, const struct look *k)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
-	const struct workspaces *ws = &s->store->workspaces;
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
@@ -46,10 +45,7 @@ static void put_job(const struct session *s, struct buf *b, const struct look *k
 	jw_uint(&w, k->kind == LOOK_DIFF ? "since" : "turn", k->turn);
 	jw_str(&w, "patch", k->patch);
 	jw_str(&w, "ignore", "gitignore");
-	if (ws->switch_user) {
-		jw_uint(&w, "uid", ws->uid);
-		jw_uint(&w, "gid", ws->gid);
-	}
+	session_put_owner(&w, s);
 	jw_end_obj(&w);
 }
 

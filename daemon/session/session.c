@@ -23,6 +23,11 @@ const char *session_cwd(const struct session *s)
 	return s->cwd;
 }
 
+void session_put_owner(struct jw *w, const struct session *s)
+{
+	workspaces_put_owner(&s->store->workspaces, w);
+}
+
 const struct harness_def *session_harness(const struct session *s)
 {
 	return s->def;

@@ -78,9 +78,9 @@ struct session_info {
 	pid_t pid;
 };
 
+struct jw;
 void session_describe(const struct session *s, struct session_info *ret);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
-struct jw;
 void session_put_status(struct jw *w, const char *key, const struct session *s);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
 void store_each(struct store *st, uint64_t after,
@@ -130,6 +130,8 @@ struct slice session_refusal(const struct session *s);
 
 const char *session_id(const struct session *s);
 const char *session_cwd(const struct session *s);
+/* Members uid and gid of a job of acpd-unpack, if the workspace is another user's. */
+void session_put_owner(struct jw *w, const struct session *s);
 const struct harness_def *session_harness(const struct session *s);
 const struct harness_caps *session_caps(const struct session *s);
 /* Raw JSON, empty if the harness has none. */

@@ -45,6 +45,11 @@ void workspaces_forget(const struct workspaces *ws, const char *path)
 void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path)
 {
 	jw_str(w, "target", path);
+	workspaces_put_owner(ws, w);
+}
+
+void workspaces_put_owner(const struct workspaces *ws, struct jw *w)
+{
 	if (!ws->switch_user)
 		return;
 	jw_uint(w, "uid", ws->uid);

@@ -39,8 +39,9 @@ void workspaces_forget(const struct workspaces *ws, const char *path);
 int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e);
 /* cwd goes to the user that trees are written as; it is made if only it is missing. Refused unless everything above it is ours and closed to others. */
 int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e);
-/* Members target, uid and gid of a job. */
+/* Members uid and gid of a job, where they are needed; the same and target. */
 struct jw;
+void workspaces_put_owner(const struct workspaces *ws, struct jw *w);
 void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path);
 /* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
