@@ -13,7 +13,7 @@ packages() {
 		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev ;;
 	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 ;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page.
-	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git ;;
+	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

@@ -86,8 +86,9 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	if (config_load(&c, cmd->scope, argc, argv, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	if (c.help) {
-		printf("acpd %s%s%s - %s\n\n", cmd->name, cmd->args ? " " : "",
-		       cmd->args ? cmd->args : "", cmd->help);
+		printf("acpd %s - %s\n\n", cmd->name, cmd->help);
+		if (cmd->args)
+			printf("usage: acpd %s %s [OPTION...]\n\n", cmd->name, cmd->args);
 		config_usage(cmd->scope);
 		r = EXIT_DONE;
 	} else {

@@ -260,6 +260,18 @@ static bool may_bring_body(const struct http_request *rq)
 	return false;
 }
 
+/* True if lws found this request among bytes that it had put aside behind an earlier one. It would then hand over the stash from its
+ * beginning as the body, and never get out of it. No function says so of one connection; that another has such bytes at the
+ * same moment is rare, and harmless. */
+static bool is_pipelined(struct lws *wsi)
+{
+	struct lws_context *context = lws_get_context(wsi);
+	bool first = !lws_get_opaque_user_data(wsi);
+
+	lws_set_opaque_user_data(wsi, context);
+	return !first && lws_service_adjust_timeout(context, 1, 0) == 0;
+}
+
 static bool too_many(const struct net_server *n, const struct http_reply *r)
 {
 	return (r->stream || r->sink) && n->connections >= n->max_connections;
@@ -293,6 +305,12 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	p->net = n;
 	p->wsi = wsi;
 	p->no_keepalive = p->unread = may_bring_body(&rq);
+	if (is_pipelined(wsi) && p->unread) {
+		http_refuse(wsi, 503, "PIPELINING_UNSUPPORTED",
+			    "a request with a body has to wait for the answer to the one before",
+			    NULL, NULL);
+		return -1;
+	}
 	if (access_check(n, wsi, http_route_open(rq.method, rq.path)))
 		return transaction_over(p, wsi);
 	if (rq.body == FRAMING_INVALID) {
