@@ -113,6 +113,15 @@
 #define UNPACK_SECS_MAX 120
 #define SKIPPED_MAX 1000                /* paths that a report lists; the rest is only counted */
 #define COMMIT_OPS_MAX 2000000          /* steps of one commit: 8 bytes each */
+#define UNPACK_HEADER_MAX (1 * MIB)     /* one extended header of a tar: long names, pax records */
+#define UNPACK_SPARSE_MAX 65536         /* pieces of one sparse file */
+#define UNPACK_NAMES_MAX (64 * MIB)     /* all names and link targets of a job */
+#define UNPACK_JOB_MAX (64 * MIB)       /* the job's line, with the texts in it */
+#define UNPACK_SOURCES_MAX 256
+#define UNPACK_RING_BUFFERS 4           /* between inflating and writing */
+#define UNPACK_RING_BYTES (256 * KIB)
+#define UNPACK_ZSTD_WINDOW_LOG 23       /* 8 MiB: the largest window that is allocated */
+#define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */
 #define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
 
 /* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */

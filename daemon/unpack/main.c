@@ -1,4 +1,63 @@
-int main(void)
+/*
+ * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of standard output.
+ */
+#include "base/file.h"
+#include "unpack/extract.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static enum unpack_exit bad_job(const struct err *e)
 {
-	return 2;
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct verdict v = { .kind = VERDICT_NONE };
+
+	fail_err(&v, -EINVAL, e);
+	v.kind = VERDICT_BAD_JOB;
+	report_verdict(&line, &v);
+	file_write_all(STDOUT_FILENO, line.data, line.len);
+	return report_exit(&v);
+}
+
+static enum unpack_exit verb_extract(struct job_input *in, struct slice line)
+{
+	enum unpack_exit code;
+	struct job job;
+	struct err e;
+
+	if (job_parse(line, &job, &e) < 0)
+		return bad_job(&e);
+	code = extract_run(&job, in);
+	job_done(&job);
+	return code;
+}
+
+static const struct {
+	const char *name;
+	enum unpack_exit (*run)(struct job_input *in, struct slice line);
+} verbs[] = {
+	{ "extract", verb_extract },
+};
+
+int main(int argc, char **argv)
+{
+	struct job_input in = { .b = { .max = UNPACK_JOB_MAX } };
+	int code = UNPACK_BAD_JOB;
+	struct slice line;
+	struct err e;
+
+	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[1], verbs[i].name) != 0)
+			continue;
+		if (job_line(&in, &line) == 1) {
+			code = verbs[i].run(&in, line);
+		} else {
+			err_field(&e, "", "PARAM_INVALID", "no job on standard input");
+			code = bad_job(&e);
+		}
+		buf_done(&in.b);
+		return code;
+	}
+	fprintf(stderr, "usage: acpd-unpack VERB <JOB\n");
+	return code;
 }

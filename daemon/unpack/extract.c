@@ -1,0 +1,253 @@
+#include "unpack/extract.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "unpack/child.h"
+#include "unpack/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define ANSWER_MAX (16 * MIB)
+#define POLL_MS 500 /* a signal just before it waits */
+
+struct keeper {
+	struct extract x;
+	struct job_input *in;
+	struct verdict v;
+	struct buf heard; /* from the worker */
+	char *new_path;	  /* of the manifest that is written */
+	pid_t worker;
+	int from, to;
+	bool staged, committed;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+static int open_archives(struct keeper *k)
+{
+	const struct job *j = k->x.job;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const char *path = j->sources[i].archive;
+
+		k->x.archives[i] = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :
+					  -1;
+		if (path && k->x.archives[i] < 0)
+			return fail_with(&k->v, -errno, NULL, path);
+	}
+	return 0;
+}
+
+static int open_manifests(struct keeper *k)
+{
+	const char *path = k->x.job->manifest;
+
+	if (!path)
+		return 0;
+	k->x.old_manifest = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (k->x.old_manifest < 0 && errno != ENOENT)
+		return fail_with(&k->v, -errno, NULL, "the manifest");
+	if (asprintf(&k->new_path, "%s.new", path) < 0)
+		abort();
+	k->x.new_manifest =
+		open(k->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;
+}
+
+static int open_all(struct keeper *k)
+{
+	const struct job *j = k->x.job;
+	struct ident ident;
+	int r = ident_of(&ident, j->uid, j->gid, &k->v);
+
+	if (r == 0)
+		r = open_archives(k);
+	if (r == 0)
+		r = open_manifests(k);
+	if (r == 0)
+		r = place_open(&k->x.place, j->target, &ident, &k->v);
+	return r < 0 ? r : place_make_stage(&k->x.place, &k->v);
+}
+
+/* --- the worker ------------------------------------------------------------------------------------------- */
+
+static int start_worker(struct keeper *k)
+{
+	int tell[2] = { -1, -1 }, go[2] = { -1, -1 };
+
+	if (pipe2(tell, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
+		return fail_with(&k->v, -errno, NULL, "a pipe");
+	fflush(stdout);
+	k->worker = fork();
+	if (k->worker == 0) {
+		close(tell[0]);
+		close(go[1]);
+		k->x.tell = tell[1];
+		k->x.go = go[0];
+		worker_run(&k->x);
+	}
+	close(tell[1]);
+	close(go[0]);
+	k->from = tell[0];
+	k->to = go[1];
+	return k->worker < 0 ? fail_with(&k->v, -errno, NULL, "a worker process") : 0;
+}
+
+static int refuse_time(struct keeper *k)
+{
+	uint64_t seconds = k->x.job->limits.seconds;
+
+	return refuse_over(&k->v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
+}
+
+/* The worker's next line, until the time (0: no limit); it stays valid until the next call. */
+static int hear(struct keeper *k, uint64_t until, struct slice *line)
+{
+	k->heard.max = ANSWER_MAX;
+	for (;;) {
+		struct slice have = buf_slice(&k->heard);
+		const char *end = have.n ? memchr(have.p, '\n', have.n) : NULL;
+		struct pollfd pfd = { .fd = k->from, .events = POLLIN };
+		int64_t left = until ? (int64_t)(until - clock_mono_ms()) : -1;
+		ssize_t n;
+
+		if (end) {
+			*line = (struct slice){ have.p, (size_t)(end - have.p) + 1 };
+			k->heard.pos += line->n;
+			return 0;
+		}
+		if (interrupted)
+			return fail_as(&k->v, "INTERRUPTED", NULL, "a signal ended the job");
+		if (until && left <= 0)
+			return refuse_time(k);
+		if (poll(&pfd, 1, left < 0 || left > POLL_MS ? POLL_MS : (int)left) <= 0)
+			continue;
+		if (buf_reserve(&k->heard, 64 * KIB) < 0)
+			return fail_with(&k->v, -ENOMEM, NULL, "hearing the worker");
+		n = read(k->from, k->heard.data + k->heard.len, 64 * KIB);
+		if (n == 0)
+			return fail_as(&k->v, "WORKER_DIED", NULL,
+				       "the worker ended without an answer");
+		if (n > 0)
+			k->heard.len += (size_t)n;
+	}
+}
+
+static int put_line(struct slice line)
+{
+	return file_write_all(STDOUT_FILENO, line.p, line.n);
+}
+
+/* --- the commit -------------------------------------------------------------------------------------------- */
+
+/* 1: it is not wanted. */
+static int await_commit(struct keeper *k, struct slice staged)
+{
+	struct slice word;
+	int r;
+
+	if (!k->x.job->confirm)
+		return 0;
+	if (put_line(staged) < 0)
+		return 1;
+	r = job_line(k->in, &word);
+	return r > 0 && slice_is(word, "commit") ? 0 : 1;
+}
+
+static int commit(struct keeper *k)
+{
+	struct slice done;
+	int r = k->x.place.whole ? place_rename(&k->x.place, &k->v) : 0;
+
+	if (r < 0)
+		return r;
+	k->committed = k->x.place.whole;
+	if (write(k->to, "g", 1) != 1)
+		return fail_with(&k->v, -errno, NULL, "the worker");
+	r = hear(k, 0, &done);
+	if (r < 0)
+		return r;
+	k->committed = k->committed || slice_starts(done, "{\"done\"");
+	if (k->committed && k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
+		return fail_with(&k->v, -errno, NULL, "the manifest");
+	put_line(done);
+	return 0;
+}
+
+/* The exit code; negative: the verdict says why. */
+static int run(struct keeper *k)
+{
+	struct slice line;
+	int r = open_all(k);
+
+	if (r == 0)
+		r = start_worker(k);
+	if (r == 0)
+		r = hear(k, clock_mono_ms() + 1000 * k->x.job->limits.seconds, &line);
+	if (r < 0)
+		return r;
+	if (!slice_starts(line, "{\"staged\"")) {
+		put_line(line);
+		return slice_starts(line, "{\"refused\"") ? UNPACK_REFUSED : UNPACK_FAILED;
+	}
+	if (await_commit(k, line) > 0)
+		return UNPACK_NOT_CONFIRMED;
+	r = commit(k);
+	return r < 0 ? r : UNPACK_DONE;
+}
+
+static void clean_up(struct keeper *k)
+{
+	closep(&k->from);
+	closep(&k->to);
+	if (k->worker > 0)
+		child_end(k->worker);
+	if (k->x.place.stage_name[0]) {
+		child_empty(&k->x.place.ident, k->x.place.stage);
+		place_remove_stage(&k->x.place);
+	}
+	if (k->new_path && !k->committed)
+		unlink(k->new_path);
+	for (size_t i = 0; i < k->x.job->n; i++)
+		closep(&k->x.archives[i]);
+	closep(&k->x.old_manifest);
+	closep(&k->x.new_manifest);
+	place_close(&k->x.place);
+	buf_done(&k->heard);
+	free(k->new_path);
+}
+
+enum unpack_exit extract_run(const struct job *job, struct job_input *in)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct keeper k = { .in = in, .from = -1, .to = -1 };
+	int code;
+
+	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
+	k.x.place = (struct place){ .parent = -1, .target = -1, .stage = -1 };
+	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
+		k.x.archives[i] = -1;
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	code = run(&k);
+	clean_up(&k);
+	if (code >= 0)
+		return (enum unpack_exit)code;
+	report_verdict(&line, &k.v);
+	put_line(buf_slice(&line));
+	return report_exit(&k.v);
+}

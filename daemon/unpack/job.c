@@ -1,0 +1,270 @@
+#include "unpack/job.h"
+
+#include "digest/digest.h"
+#include "json/jdec.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define INPUT_PIECE (64 * KIB)
+
+/* What the tables decode into, before it is checked further. */
+struct raw_job {
+	char *target, *mode, *manifest;
+	int64_t uid, gid;
+	struct slice limits, sources;
+	bool confirm;
+};
+struct raw_source {
+	char *archive, *format, *into, *skill, *file, *text, *base64;
+	int64_t strip;
+	bool executable, overwrite;
+};
+struct raw_limits {
+	int64_t entries, bytes, file_bytes, ratio, path_bytes, depth, seconds;
+};
+
+#define ID_MAX 4294967294LL
+
+static const struct jfield job_fields[] = {
+	JF_STR(struct raw_job, target, "target", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct raw_job, mode, "mode", 0, 16),
+	JF_STR(struct raw_job, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
+	JF_INT(struct raw_job, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct raw_job, gid, "gid", 0, 0, ID_MAX),
+	JF_OBJ(struct raw_job, limits, "limits", 0),
+	JF_ARR(struct raw_job, sources, "sources", JF_REQUIRED),
+	JF_BOOL(struct raw_job, confirm, "confirm", 0),
+	JF_END,
+};
+static const struct jfield source_fields[] = {
+	JF_STR(struct raw_source, archive, "archive", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_source, format, "format", 0, 16),
+	JF_INT(struct raw_source, strip, "strip", 0, 0, PATH_DEPTH_MAX),
+	JF_STR(struct raw_source, into, "into", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_source, skill, "skill", 0, NAME_BYTES_MAX),
+	JF_STR(struct raw_source, file, "file", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_source, text, "text", 0, UNPACK_JOB_MAX),
+	JF_STR(struct raw_source, base64, "base64", 0, UNPACK_JOB_MAX),
+	JF_BOOL(struct raw_source, executable, "executable", 0),
+	JF_BOOL(struct raw_source, overwrite, "overwrite", 0),
+	JF_END,
+};
+static const struct jfield limit_fields[] = {
+	JF_INT(struct raw_limits, entries, "entries", 0, 1, 16 * UNPACK_ENTRIES_MAX),
+	JF_INT(struct raw_limits, bytes, "bytes", 0, 0, INT64_MAX / 4),
+	JF_INT(struct raw_limits, file_bytes, "fileBytes", 0, 0, INT64_MAX / 4),
+	JF_INT(struct raw_limits, ratio, "ratio", 0, 1, 1000000),
+	JF_INT(struct raw_limits, path_bytes, "pathBytes", 0, 1, PATH_BYTES_MAX),
+	JF_INT(struct raw_limits, depth, "depth", 0, 1, PATH_DEPTH_MAX),
+	JF_INT(struct raw_limits, seconds, "seconds", 0, 1, 86400),
+	JF_END,
+};
+
+static int decode(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
+		  struct err *e)
+{
+	int r = jdec_refuse_unknown(text, fields, prefix, "no such member", e);
+
+	return r < 0 ? r : jdec_object(text, fields, prefix, ret, e);
+}
+
+/* --- sources ---------------------------------------------------------------------------------------------- */
+
+/* Standard base64 with its padding, in place. */
+static int from_base64(char *text, struct buf *ret)
+{
+	size_t n = strlen(text);
+	int got;
+
+	if (n % 4 != 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < 2 && n && text[n - 1] == '='; i++)
+		n--;
+	for (size_t i = 0; i < n; i++)
+		text[i] = text[i] == '+'		   ? '-' :
+			  text[i] == '/'		   ? '_' :
+			  text[i] == '-' || text[i] == '_' ? '!' :
+							     text[i];
+	ret->max = UNPACK_JOB_MAX;
+	if (buf_reserve(ret, n + 1) < 0)
+		return -EINVAL;
+	got = base64url_decode((struct slice){ text, n }, (unsigned char *)ret->data);
+	ret->len = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? got : 0;
+}
+
+static int bad(struct err *e, const char *prefix, const char *field, const char *what)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%s", prefix, field);
+	return err_field(e, path, "PARAM_INVALID", "%s: %s", path, what);
+}
+
+static int take_content(struct job_source *s, struct raw_source *raw, const char *prefix,
+			struct err *e)
+{
+	if (!raw->text == !raw->base64)
+		return bad(e, prefix, "text", "one of text and base64 is needed");
+	if (raw->base64)
+		return from_base64(raw->base64, &s->content) < 0 ?
+			       bad(e, prefix, "base64", "it is not base64") :
+			       0;
+	s->content.max = UNPACK_JOB_MAX;
+	return buf_puts(&s->content, raw->text);
+}
+
+static int take_source(struct job_source *s, struct raw_source *raw, const char *prefix,
+		       struct err *e)
+{
+	s->strip = raw->strip;
+	s->executable = raw->executable;
+	s->overwrite = raw->overwrite;
+	if (!raw->archive == !raw->file)
+		return bad(e, prefix, "archive", "one of archive and file is needed");
+	if (raw->file && (raw->format || raw->strip || raw->into || raw->skill))
+		return bad(e, prefix, "file", "format, strip, into and skill are for archives");
+	if (raw->archive && (raw->text || raw->base64 || raw->executable || raw->overwrite))
+		return bad(e, prefix, "archive",
+			   "text, base64, executable and overwrite are for files");
+	if (raw->format)
+		s->format = format_by_name(raw->format);
+	if (raw->format && s->format == FORMAT_NONE)
+		return bad(e, prefix, "format", "not one of tar, tar.gz, tar.zst and zip");
+	s->archive = TAKE_PTR(raw->archive);
+	s->into = TAKE_PTR(raw->into);
+	s->skill = TAKE_PTR(raw->skill);
+	s->file = TAKE_PTR(raw->file);
+	return s->file ? take_content(s, raw, prefix, e) : 0;
+}
+
+static int parse_sources(struct slice text, struct job *j, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	j->sources = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->sources));
+	if (!jiter_init(&it, (struct jval){ J_ARRAY, text }))
+		return bad(e, "", "sources", "not an array");
+	while (r == 0 && jiter_next(&it, NULL, &v)) {
+		struct raw_source raw = { 0 };
+		char prefix[32];
+
+		snprintf(prefix, sizeof(prefix), "sources[%zu].", j->n);
+		if (j->n == UNPACK_SOURCES_MAX)
+			return bad(e, "", "sources", "too many");
+		if (v.type != J_OBJECT)
+			return bad(e, prefix, "", "not an object");
+		r = decode(v.raw, source_fields, prefix, &raw, e);
+		if (r == 0)
+			r = take_source(&j->sources[j->n++], &raw, prefix, e);
+		jdec_free(source_fields, &raw);
+	}
+	return r;
+}
+
+/* --- the job ------------------------------------------------------------------------------------------------ */
+
+static int parse_limits(struct slice text, struct plan_limits *l, struct err *e)
+{
+	struct raw_limits raw = {
+		(int64_t)l->entries,	      (int64_t)l->bytes,
+		(int64_t)l->file_bytes,	      (int64_t)l->ratio,
+		(int64_t)l->names.path_bytes, (int64_t)l->names.depth,
+		(int64_t)l->seconds,
+	};
+	int r = text.n ? decode(text, limit_fields, "limits.", &raw, e) : 0;
+
+	*l = (struct plan_limits){
+		(uint64_t)raw.entries,	  (uint64_t)raw.bytes,
+		(uint64_t)raw.file_bytes, (uint64_t)raw.ratio,
+		(uint64_t)raw.seconds,	  { (size_t)raw.path_bytes, (size_t)raw.depth },
+	};
+	return r;
+}
+
+static int take_job(struct job *j, struct raw_job *raw, struct err *e)
+{
+	int r;
+
+	if (raw->target[0] != '/')
+		return bad(e, "", "target", "not an absolute path");
+	if (raw->mode && strcmp(raw->mode, "replace") != 0 && strcmp(raw->mode, "merge") != 0)
+		return bad(e, "", "mode", "not one of replace and merge");
+	if (raw->gid >= 0 && raw->uid < 0)
+		return bad(e, "", "gid", "without uid");
+	j->target = TAKE_PTR(raw->target);
+	j->manifest = TAKE_PTR(raw->manifest);
+	j->merge = raw->mode && strcmp(raw->mode, "merge") == 0;
+	j->confirm = raw->confirm;
+	j->uid = raw->uid;
+	j->gid = raw->gid < 0 ? raw->uid : raw->gid;
+	r = parse_limits(raw->limits, &j->limits, e);
+	return r < 0 ? r : parse_sources(raw->sources, j, e);
+}
+
+int job_parse(struct slice line, struct job *ret, struct err *e)
+{
+	struct raw_job raw = { .uid = -1, .gid = -1 };
+	struct jval v;
+	int r;
+
+	*ret = (struct job){ .uid = -1, .gid = -1, .limits = PLAN_LIMITS_DEFAULT };
+	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
+		return err_field(e, "", "PARAM_INVALID", "the job is not a JSON object");
+	r = decode(line, job_fields, NULL, &raw, e);
+	if (r == 0)
+		r = take_job(ret, &raw, e);
+	jdec_free(job_fields, &raw);
+	if (r < 0)
+		job_done(ret);
+	return r < 0 ? -EINVAL : 0;
+}
+
+void job_done(struct job *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		struct job_source *s = &j->sources[i];
+
+		free(s->archive);
+		free(s->into);
+		free(s->skill);
+		free(s->file);
+		buf_done(&s->content);
+	}
+	free(j->sources);
+	free(j->target);
+	free(j->manifest);
+	*j = (struct job){ .uid = -1 };
+}
+
+int job_line(struct job_input *in, struct slice *ret)
+{
+	size_t seen = 0;
+
+	in->b.max = UNPACK_JOB_MAX;
+	for (;;) {
+		struct slice have = buf_slice(&in->b);
+		const char *end = have.n > seen ? memchr(have.p + seen, '\n', have.n - seen) : NULL;
+		ssize_t n;
+
+		if (end) {
+			*ret = (struct slice){ have.p, (size_t)(end - have.p) };
+			in->b.pos +=
+				ret->n + 1; /* the bytes stay where they are until the next call */
+			return 1;
+		}
+		seen = have.n;
+		if (buf_reserve(&in->b, INPUT_PIECE) < 0)
+			return -E2BIG;
+		n = read(STDIN_FILENO, in->b.data + in->b.len, INPUT_PIECE);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return 0;
+		if (n > 0)
+			in->b.len += (size_t)n;
+	}
+}

@@ -1,0 +1,42 @@
+/*
+ * job.h - what acpd-unpack is asked to do: one line of JSON on standard input, decoded by field tables. acpd writes it, and it is still
+ * checked like anything else: a member that is not known, of the wrong type or out of range is a malformed job (exit 2) that names the
+ * member.
+ *
+ * A source is either an archive or a single file with its content. Paths of sources ("into", "file") are checked where names of archives
+ * are (plan.h), with the same reasons. A job owns what it points to.
+ */
+#pragma once
+
+#include "unpack/plan.h"
+#include "unpack/source.h"
+
+struct job_source {
+	char *archive;		    /* path of the file, or NULL */
+	enum archive_format format; /* declared; FORMAT_NONE: not */
+	int64_t strip;
+	char *into, *skill;
+	char *file; /* path in the tree, or NULL */
+	struct buf content;
+	bool executable, overwrite;
+};
+
+struct job {
+	char *target, *manifest;
+	bool merge, confirm;
+	int64_t uid, gid; /* -1: those we have */
+	struct plan_limits limits;
+	struct job_source *sources;
+	size_t n;
+};
+
+/* -EINVAL with e naming the member. */
+int job_parse(struct slice line, struct job *ret, struct err *e);
+void job_done(struct job *j);
+
+/* Lines of standard input, read in pieces. */
+struct job_input {
+	struct buf b;
+};
+/* 1: a line (valid until the next call); 0: the end; negative errno. */
+int job_line(struct job_input *in, struct slice *ret);

@@ -1,0 +1,276 @@
+#include "unpack/place.h"
+
+#include "base/file.h"
+#include "tree/held.h"
+#include "tree/names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define STAGE_TRIES 16
+
+void place_enter(const struct place *p)
+{
+	if (!p->trusted)
+		ident_enter(&p->ident);
+}
+
+void place_leave(const struct place *p)
+{
+	if (!p->trusted)
+		ident_leave(&p->ident);
+}
+
+void place_close(struct place *p)
+{
+	closep(&p->parent);
+	closep(&p->target);
+	closep(&p->stage);
+	free(p->path);
+}
+
+/* --- the way ---------------------------------------------------------------------------------------------- */
+
+/* The path with all links followed; the last component may be missing. */
+static int resolve(const char *target, char **ret, struct verdict *v)
+{
+	_cleanup_(freep) char *path = xstrdup(target), *parent = NULL;
+	size_t n = strlen(path);
+	struct stat sb;
+	char *slash;
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	*ret = realpath(path, NULL);
+	if (*ret)
+		return 0;
+	if (errno != ENOENT)
+		return fail_with(v, -errno, NULL, "the target");
+	if (lstat(path, &sb) == 0)
+		return fail_as(v, "TARGET_NOT_DIRECTORY", NULL,
+			       "the target is a link that leads nowhere");
+	slash = strrchr(path, '/');
+	if (strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0)
+		return fail_with(v, -ENOENT, NULL, "the target");
+	*slash = '\0';
+	parent = realpath(*path ? path : "/", NULL);
+	if (!parent)
+		return errno == ENOENT ?
+			       fail_as(v, "TARGET_PARENT_MISSING", NULL,
+				       "the directory that the target is to be in does not exist") :
+			       fail_with(v, -errno, NULL, "the target's directory");
+	*ret = file_join(strcmp(parent, "/") == 0 ? "" : parent, slash + 1);
+	return 0;
+}
+
+static bool is_trusted(const struct stat *sb)
+{
+	return (sb->st_uid == 0 || sb->st_uid == getuid()) &&
+	       (!(sb->st_mode & (S_IWGRP | S_IWOTH)) || sb->st_mode & S_ISVTX);
+}
+
+/* Goes down to the directory that holds the last component. */
+static int walk(struct place *p)
+{
+	_cleanup_(closep) int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *at = p->path + 1;
+	struct stat sb;
+
+	p->trusted = true;
+	for (;;) {
+		char *slash = strchr(at, '/');
+		int next;
+
+		if (fd < 0 || fstat(fd, &sb) < 0)
+			return -errno;
+		p->trusted = p->trusted && is_trusted(&sb);
+		p->name = at;
+		if (!slash)
+			break;
+		*slash = '\0';
+		next = openat(fd, at, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		*slash = '/';
+		if (next < 0)
+			return -errno;
+		close(fd);
+		fd = next;
+		at = slash + 1;
+	}
+	p->parent = TAKE_FD(fd);
+	return 0;
+}
+
+static bool is_empty(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		closep(&fd);
+		return false;
+	}
+	while (n < 3 && readdir(d))
+		n++;
+	closedir(d);
+	return n < 3; /* "." and ".." */
+}
+
+static bool is_mount(int dir)
+{
+	struct statx sx;
+
+	return statx(dir, "", AT_EMPTY_PATH, 0, &sx) < 0 ||
+	       (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+static int open_target(struct place *p, struct verdict *v)
+{
+	struct stat sb;
+
+	p->target = *p->name ? held_open_dir_at(p->parent, p->name) :
+			       open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->target == -ENOENT) {
+		p->target = -1;
+		p->whole = true;
+		return 0;
+	}
+	if (p->target < 0 && *p->name &&
+	    fstatat(p->parent, p->name, &sb, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(sb.st_mode))
+		return fail_as(v, "TARGET_NOT_DIRECTORY", NULL, "the target is not a directory");
+	if (p->target < 0 || fstat(p->target, &sb) < 0)
+		return fail_with(v, p->target < 0 ? p->target : -errno, NULL, "opening the target");
+	p->whole = *p->name && is_empty(p->target) && !is_mount(p->target);
+	p->target_mode = sb.st_mode & 0777;
+	return 0;
+}
+
+int place_open(struct place *p, const char *target, const struct ident *ident, struct verdict *v)
+{
+	int r;
+
+	*p = (struct place){ .parent = -1, .target = -1, .stage = -1, .ident = *ident };
+	ident_enter(ident);
+	r = resolve(target, &p->path, v);
+	ident_leave(ident);
+	if (r < 0)
+		return r;
+	r = walk(p);
+	if (r < 0)
+		return fail_with(v, r, NULL, "the way to the target");
+	ident_enter(ident);
+	r = open_target(p, v);
+	ident_leave(ident);
+	return r;
+}
+
+/* --- the stage ------------------------------------------------------------------------------------------- */
+
+/* Opens and locks what was just made; -EAGAIN: somebody took it for a left-over. */
+static int take_stage(struct place *p, int dir, bool give)
+{
+	struct stat made, there;
+
+	p->stage = held_open_dir_at(dir, p->stage_name);
+	if (p->stage < 0)
+		return p->stage == -ENOENT ? -EAGAIN : p->stage;
+	if (give && fchown(p->stage, p->ident.uid, p->ident.gid) < 0)
+		return -errno;
+	if (flock(p->stage, LOCK_EX | LOCK_NB) == 0 && fstat(p->stage, &made) == 0 &&
+	    fstatat(dir, p->stage_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    made.st_ino == there.st_ino && made.st_dev == there.st_dev)
+		return 0;
+	close(TAKE_FD(p->stage));
+	return -EAGAIN;
+}
+
+static int make_in(struct place *p, int dir, bool give)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; r == -EAGAIN && i < STAGE_TRIES; i++) {
+		int n = snprintf(p->stage_name, sizeof(p->stage_name), "%s-", STAGE_PREFIX);
+
+		random_hex(p->stage_name + n, 8);
+		if (mkdirat(dir, p->stage_name, 0700) < 0)
+			r = errno == EEXIST ? -EAGAIN : -errno;
+		else
+			r = take_stage(p, dir, give);
+	}
+	if (r < 0)
+		p->stage_name[0] = '\0';
+	return r;
+}
+
+int place_make_stage(struct place *p, struct verdict *v)
+{
+	int r = -EACCES;
+
+	if (p->whole) {
+		place_enter(p);
+		r = make_in(p, p->parent, p->trusted && p->ident.other);
+		place_leave(p);
+		if (r == 0)
+			return 0;
+		p->whole = false;
+	}
+	if (p->target >= 0) {
+		ident_enter(&p->ident);
+		r = make_in(p, p->target, false);
+		ident_leave(&p->ident);
+	}
+	return r < 0 ? fail_with(v, r, NULL, "making the stage directory") : 0;
+}
+
+void place_remove_stage(struct place *p)
+{
+	if (!p->stage_name[0])
+		return;
+	if (p->whole) {
+		place_enter(p);
+		unlinkat(p->parent, p->stage_name, AT_REMOVEDIR);
+		place_leave(p);
+	} else {
+		ident_enter(&p->ident);
+		unlinkat(p->target, p->stage_name, AT_REMOVEDIR);
+		ident_leave(&p->ident);
+	}
+	p->stage_name[0] = '\0';
+}
+
+/* The stage belongs to the tree's user, who may have put something else in it: it must be a directory of his. */
+static int check_tree(struct place *p, struct stat *sb)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(p->stage, "tree");
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, sb) < 0)
+		return -errno;
+	return sb->st_uid == p->ident.uid ? 0 : -ELOOP;
+}
+
+int place_rename(struct place *p, struct verdict *v)
+{
+	struct stat before, after;
+	int r;
+
+	place_enter(p);
+	r = check_tree(p, &before);
+	if (r == 0 && renameat(p->stage, "tree", p->parent, p->name) < 0)
+		r = -errno;
+	if (r == 0 && (fstatat(p->parent, p->name, &after, AT_SYMLINK_NOFOLLOW) < 0 ||
+		       after.st_ino != before.st_ino || after.st_dev != before.st_dev)) {
+		renameat(p->parent, p->name, p->stage, "tree");
+		r = -ELOOP;
+	}
+	place_leave(p);
+	if (r == -ENOTEMPTY || r == -EEXIST)
+		return fail_as(v, "TARGET_CHANGED", NULL,
+			       "the target was absent or empty, and is not any more");
+	return r < 0 ? fail_with(v, r, NULL, "putting the tree into its place") : 0;
+}

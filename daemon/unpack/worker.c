@@ -1,0 +1,182 @@
+#include "unpack/worker.h"
+
+#include "base/file.h"
+#include "unpack/report.h"
+#include "unpack/stage.h"
+#include "unpack/tar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* --- sources ------------------------------------------------------------------------------------------- */
+
+/* Where the archive's entries go: "into", and a skill's name below it. */
+static int set_into(struct plan *p, const struct job_source *s, struct name *into)
+{
+	struct name_fault f = { 0 };
+
+	into->path[0] = '\0';
+	if (s->into && !name_parse(slice_of(s->into), &p->limits->names, into, &f))
+		return refuse(p->v, f.reason, s->into, "into: %s", f.message);
+	if (s->skill) {
+		struct name skill;
+
+		if (!name_parse(slice_of(s->skill), &p->limits->names, &skill, &f) ||
+		    skill.depth != 1 || !name_under(&skill, into->path, &p->limits->names, &f))
+			return refuse(p->v, f.reason ? f.reason : "NAME_EMPTY", s->skill,
+				      "the skill's name is no name of a directory");
+		*into = skill;
+	}
+	p->into = into->path;
+	p->strip = (unsigned)s->strip;
+	return 0;
+}
+
+/* Headers and padding come on top of what files have. */
+static struct feed_limits stream_limits(const struct plan_limits *l)
+{
+	return (struct feed_limits){ l->bytes + l->entries * 4 * KIB + UNPACK_RATIO_FROM,
+				     l->ratio };
+}
+
+static int read_archive(struct plan *p, const struct job_source *s, int fd)
+{
+	_cleanup_(source_closep) struct source *src = NULL;
+	enum archive_format format;
+	int r = format_detect(fd, s->format, &format, p->v);
+
+	if (r < 0)
+		return r;
+	r = source_open(fd, format, stream_limits(p->limits), &src, p->v);
+	return r < 0 ? r : tar_read(src, p);
+}
+
+static int put_file(struct plan *p, const struct job_source *s)
+{
+	struct slice content = buf_slice(&s->content);
+	struct entry e = {
+		.path = slice_of(s->file),
+		.mode = s->executable ? 0755 : 0644,
+		.size = content.n,
+		.mtime = time(NULL),
+	};
+	int r;
+
+	p->into = "";
+	p->strip = 0;
+	r = plan_entry(p, &e);
+	if (r == 0)
+		r = plan_data(p, content.p, content.n);
+	return r < 0 ? r : plan_end(p);
+}
+
+static int read_sources(struct extract *x, struct plan *p)
+{
+	for (size_t i = 0; i < x->job->n; i++) {
+		const struct job_source *s = &x->job->sources[i];
+		struct name into;
+		int r = s->file ? put_file(p, s) : set_into(p, s, &into);
+
+		if (r == 0 && s->archive)
+			r = read_archive(p, s, x->archives[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* --- the stage ------------------------------------------------------------------------------------------- */
+
+/* An empty target that is replaced keeps its mode, unless an archive says one. */
+static int finish_root(struct extract *x, struct plan *p, int tree)
+{
+	mode_t mode = p->m.v[0].mode;
+
+	if (p->m.v[0].implied && x->place.target >= 0)
+		mode = x->place.target_mode | 0700;
+	return fchmod(tree, mode) < 0 ? fail_with(p->v, -errno, NULL, "the mode of the tree") : 0;
+}
+
+static int fill(struct extract *x, struct plan *p)
+{
+	_cleanup_(closep) int tree = -1;
+	_cleanup_(stage_done) struct stage s;
+	int r;
+
+	stage_init(&s, -1);
+	umask(0);
+	if (mkdirat(x->place.stage, "tree", 0700) < 0)
+		return fail_with(p->v, -errno, NULL, "making the staging tree");
+	tree = held_open_dir_at(x->place.stage, "tree");
+	if (tree < 0)
+		return fail_with(p->v, tree, NULL, "making the staging tree");
+	stage_init(&s, tree);
+	p->writer = stage_writer(&s);
+	r = read_sources(x, p);
+	if (r == 0)
+		r = plan_finish(p);
+	return r < 0 ? r : finish_root(x, p, tree);
+}
+
+/* --- telling --------------------------------------------------------------------------------------------- */
+
+static void tell(struct extract *x, struct buf *b)
+{
+	file_write_all(x->tell, b->data, b->len);
+	buf_reset(b);
+}
+
+static int await_go(struct extract *x)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = read(x->go, &c, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : -EPIPE;
+}
+
+static int run(struct extract *x, struct plan *p, struct buf *line)
+{
+	struct summary sum = { 0 };
+	int r = fill(x, p);
+
+	if (r < 0)
+		return r;
+	sum.entries = sum.written = p->m.n - 1;
+	sum.bytes = p->bytes;
+	r = manifest_write(&p->m, x->new_manifest, &sum.manifest);
+	if (r < 0)
+		return fail_with(p->v, r, NULL, "writing the manifest");
+	if (!x->place.whole)
+		return fail_as(p->v, "NOT_YET", NULL, "the target is not empty");
+	report_summary(line, "staged", &sum);
+	tell(x, line);
+	if (await_go(x) < 0)
+		_exit(UNPACK_NOT_CONFIRMED);
+	report_summary(line, "done", &sum);
+	tell(x, line);
+	return 0;
+}
+
+void worker_run(struct extract *x)
+{
+	int dirs[] = { x->place.stage, x->place.target, -1 };
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct verdict v = { .kind = VERDICT_NONE };
+	struct writer none = { NULL, NULL };
+	struct plan p;
+	uint64_t largest = MAX(x->job->limits.file_bytes, (uint64_t)TREE_MANIFEST_MAX);
+
+	plan_init(&p, &x->job->limits, none, &v);
+	p.m.v[0].implied = 1;
+	if (confine_worker(&x->place.ident, dirs, largest, &v) < 0 || run(x, &p, &line) < 0) {
+		report_verdict(&line, &v);
+		tell(x, &line);
+	}
+	_exit(report_exit(&v));
+}

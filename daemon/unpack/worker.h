@@ -1,0 +1,22 @@
+/*
+ * worker.h - what the confined process of an extract job does: it reads the archives into the staging tree, checks the whole, writes the
+ * new manifest and tells the keeper (extract.c) with a line "staged"; once the keeper says so it commits path by path, where one rename is
+ * not enough, and tells the outcome with a line "done". A refusal or failure is its last line at any time (report.h).
+ *
+ * Everything it needs was opened by the keeper before; the descriptors are borrowed.
+ */
+#pragma once
+
+#include "unpack/job.h"
+#include "unpack/place.h"
+
+struct extract {
+	const struct job *job;
+	struct place place;
+	int archives[UNPACK_SOURCES_MAX]; /* -1 for single files */
+	int old_manifest, new_manifest;	  /* -1: none */
+	int tell, go;			  /* to the keeper, and its one byte */
+};
+
+/* Never returns. */
+_noreturn_ void worker_run(struct extract *x);
