@@ -29,6 +29,8 @@ static const struct command commands[] = {
 	  "ask whether the daemon has an archive: exit code 0 or 1" },
 	{ "archive get", "DIGEST", SCOPE_ARCHIVE | SCOPE_GET, cmd_archive_get,
 	  "download an archive" },
+	{ "archive extract", "ARCHIVE DEST", SCOPE_EXTRACT, cmd_archive_extract,
+	  "unpack an archive file into a directory, all of it or nothing" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 

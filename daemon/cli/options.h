@@ -18,6 +18,7 @@ enum option_scope {
 	SCOPE_VERIFY = 32,
 	SCOPE_ARCHIVE = 64,
 	SCOPE_GET = 128,
+	SCOPE_EXTRACT = 256,
 };
 
 struct config {
@@ -26,7 +27,7 @@ struct config {
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *file, *session, *archives_baked, *output, *skills;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
-		max_connections, since, archive_store_max, archive_max;
+		max_connections, since, archive_store_max, archive_max, uid;
 	bool allow_query_token, check, print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;

@@ -1,34 +1,13 @@
 #include "tree/names.h"
 
-/* Bytes of the UTF-8 character at p, 0 if it is none. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-	static const unsigned char least[] = { 0, 0, 0x80, 0xa0, 0x90 };
-	size_t len = *p < 0x80 ? 1 :
-		     *p < 0xc2 ? 0 :
-		     *p < 0xe0 ? 2 :
-		     *p < 0xf0 ? 3 :
-		     *p < 0xf5 ? 4 :
-				 0;
-
-	if (len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*p == 0xe0 || *p == 0xf0) && p[1] < least[len]) /* overlong */
-		return 0;
-	if ((*p == 0xed && p[1] >= 0xa0) || (*p == 0xf4 && p[1] >= 0x90))
-		return 0;
-	return len;
-}
+#include "base/utf8.h"
 
 const char *name_bytes_fault(struct slice raw)
 {
 	const unsigned char *p = (const unsigned char *)raw.p;
 
 	for (size_t i = 0; i < raw.n;) {
-		size_t len = utf8_length(p + i, raw.n - i);
+		size_t len = p[i] < 0x80 ? 1 : utf8_sequence(p + i, raw.n - i);
 
 		if (p[i] < 0x20 || p[i] == 0x7f || (len == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0))
 			return "NAME_CONTROL";
