@@ -9,7 +9,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { CASES } from './cases/index.mjs';
 import { changes, compare, hazards, scan, snapshot } from './tree.mjs';
@@ -32,14 +32,14 @@ export const LAYOUTS = [
   ] : []),
 ];
 
-// A file too long to be looked at for a secret, a directory, a link target: what an escape would touch.
+// What an escape would touch: files, a directory, where a link leads. Everyone may write here, so that only the extractor
+// itself stands before them.
 function canary(dir) {
   fs.mkdirSync(`${dir}/directory`, { recursive: true });
   fs.writeFileSync(`${dir}/file`, 'untouched\n', { mode: 0o644 });
   fs.writeFileSync(`${dir}/directory/file`, 'untouched too\n', { mode: 0o640 });
   fs.writeFileSync(`${dir}/target`, 'a link leads here\n');
   fs.symlinkSync('target', `${dir}/link`);
-  // Who extracts as nobody could write here if anything led him out.
   fs.chmodSync(dir, 0o777);
   for (const name of ['file', 'target', 'directory/file'])
     fs.chmodSync(`${dir}/${name}`, 0o666);
@@ -79,9 +79,13 @@ export class Box {
       fs.chownSync(this.parent, owner, owner);
   }
 
+  markOutside() {
+    this.before = { parent: this.#around(), outside: snapshot(`${this.parent}/outside`), far: snapshot(this.far) };
+  }
+
   // To be called when all is in place: what is there now is what must be there later.
   mark() {
-    this.before = { parent: this.#around(), outside: snapshot(`${this.parent}/outside`), far: snapshot(this.far) };
+    this.markOutside();
     this.destBefore = fs.existsSync(this.dest) ? snapshot(this.dest) : 'absent';
     this.kept = fs.existsSync(this.dest) ? scan(this.dest) : new Map();
     this.keptLines = new Set(this.destBefore.split('\n').slice(1));
@@ -122,13 +126,19 @@ export class Box {
     const owner = fs.lstatSync(this.dest).uid;
 
     return [
-      ...compare(found, tree, { uid: this.uid, kept: new Set(this.kept.keys()) }), ...hazards(found), ...lost.map((line) => `lost or changed: ${line}`),
+      ...compare(found, tree, { uid: this.uid, kept: new Set(this.kept.keys()) }), ...hazards(found, this.kept), ...lost.map((line) => `lost or changed: ${line}`),
       ...(owner === this.uid || this.layout.filled ? [] : [`DEST belongs to ${owner}, not to ${this.uid}`]),
     ];
   }
 
+  // -> faults: what cannot even be removed.
   remove() {
-    fs.rmSync(this.dir, { recursive: true, force: true });
+    try {
+      fs.rmSync(this.dir, { recursive: true, force: true });
+      return [];
+    } catch (e) {
+      return [`cannot be removed: ${e.message}`];
+    }
   }
 }
 
@@ -202,6 +212,14 @@ function verdictFaults(box, verdict, r) {
   return tries.find((faults) => faults.length === 0) ?? tries[0];
 }
 
+// Attributes that came with the archive: GNU tar shows all there are.
+function attributeFaults(dest) {
+  const { stdout } = spawnSync('tar', ['--xattrs', '--xattrs-include=*', '--acls', '--selinux', '-C', dest, '-cf', '-', '.'],
+    { maxBuffer: 64 << 20, encoding: 'latin1' });
+
+  return [...stdout.matchAll(/(SCHILY\.[\w.]+|RHT\.[\w.]+)=/g)].map(([, key]) => `has the attribute ${key}`);
+}
+
 // Runs one case in one layout. -> {faults: [text], reason, ms}
 export async function runCase(c, layout, root) {
   const dir = fs.mkdtempSync(path.join(root, 'box-'));
@@ -216,10 +234,13 @@ export async function runCase(c, layout, root) {
   const ms = performance.now() - start;
   const faults = [...endFaults(r), ...verdictFaults(box, c.verdict, r), ...box.outsideFaults()];
 
+  if (c.attributes && r.code === 0)
+    faults.push(...attributeFaults(box.dest));
+
+  if (faults.length === 0 || !process.env.ACPD_TEST_KEEP)
+    faults.push(...box.remove());
   if (faults.length !== 0)
     faults.push(shown(r));
-  if (faults.length === 0 || !process.env.ACPD_TEST_KEEP)
-    box.remove();
   return { faults: faults.slice(0, 12).map((text) => `${c.name} [${layout.name}]: ${text}`), reason: r.result?.refused?.reason ?? 'written', ms };
 }
 

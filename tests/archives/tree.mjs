@@ -157,11 +157,13 @@ function staysInside(found, name) {
   return true;
 }
 
-// What no extraction may leave, whatever the verdict.
-export function hazards(found) {
+// What no extraction may leave, whatever the verdict. kept: names that were there before.
+export function hazards(found, kept = new Map()) {
   const faults = [];
 
   for (const [name, e] of found) {
+    if (kept.has(name))
+      continue;
     if (!['file', 'dir', 'link'].includes(e.type))
       faults.push(`${name} is a ${e.type}`);
     if (e.type !== 'link' && e.mode & 0o7000)

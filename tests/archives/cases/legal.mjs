@@ -108,7 +108,7 @@ zip('empty-zip', () => Z.zip([]), {});
 // Sparse files, in all four ways.
 const PIECES = [[0, 'start'.padEnd(512, '.')], [4096, 'middle'.padEnd(1024, '.')], [70000, 'odd'], [99000, '']];
 const sparse = () => holes(99000, PIECES);
-const many = Array.from({ length: 60 }, (_, i) => [i * 8192, Buffer.alloc(512, 65 + (i % 26))]);
+const many = [...Array.from({ length: 60 }, (_, i) => [i * 8192, Buffer.alloc(512, 65 + (i % 26))]), [60 * 8192, '']];
 
 for (const [name, write] of [['old', T.sparseOld], ['0.0', T.sparse00], ['0.1', T.sparse01], ['1.0', T.sparse10]]) {
   tar(`sparse-${name}`, () => T.tar(T.file('before', 'b'), write('d/sparse', 99000, PIECES), T.file('after', 'a')),

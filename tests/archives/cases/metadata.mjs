@@ -7,7 +7,7 @@ import { ALL, Table, d, either, f, refused, written, x } from './common.mjs';
 
 const t = new Table('metadata');
 const ok = T.file('ok', 'ok');
-const one = (name, parts, verdict) => t.one(name, 'tar', () => T.tar(ok, ...parts), verdict);
+const one = (name, parts, verdict, more) => t.one(name, 'tar', () => T.tar(ok, ...parts), verdict, more);
 const withOk = (tree) => ({ ok: f('ok'), ...tree });
 
 // Set-id bits. A directory's are dropped, a file's make no sense in a workspace.
@@ -51,7 +51,7 @@ one('owner-garbage', [T.file('f', 'x', { uid: 'zzzzzzz', gid: '-------' })],
 // Attributes are passed over: capabilities, ACLs, flags, SELinux.
 const caps = Buffer.from('0100000200200000002000000000000000000000', 'hex');
 const attribute = (name, records) => one(`attribute-${name}`, [T.pax(records), T.file('f', 'x', { mode: 0o755 }), T.pax(records), T.dir('d/')],
-  written(withOk({ f: x('x'), d: d() })));
+  written(withOk({ f: x('x'), d: d() })), { attributes: true });
 
 attribute('capability', [['SCHILY.xattr.security.capability', caps]]);
 attribute('capability-libarchive', [['LIBARCHIVE.xattr.security.capability', caps.toString('base64')]]);
