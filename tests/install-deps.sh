@@ -12,8 +12,9 @@ packages() {
 	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev \
 		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev ;;
 	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 ;;
-	# clang and its runtime are for libFuzzer, mandoc checks the man page.
-	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl ;;
+	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call.
+	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl strace \
+		libarchive-tools unzip zstd ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

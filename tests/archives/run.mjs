@@ -260,6 +260,8 @@ export function layoutsOf(c, n) {
 export const selected = () => CASES.map((c, n) => ({ c, n })).filter(({ c }) => c.name.includes(process.env.CASE ?? ''));
 
 const SEED_MAX = 4096;
+// How many of each class; the parsers get most.
+const SEEDS = { names: 8, links: 8, metadata: 6, structure: 10, volume: 4, streams: 8, zip: 10, disguise: 3, legal: 14 };
 const contextOfNone = { outside: '/outside', dest: '/dest' };
 
 // Small archives of all classes, taken evenly, under names that say what they are.
@@ -274,9 +276,9 @@ function seeds(dir) {
       small.set(c.kind, [...(small.get(c.kind) ?? []), [c.name.replaceAll('/', '-'), data]]);
   }
   fs.mkdirSync(dir, { recursive: true });
-  for (const list of small.values()) {
-    for (let i = 0; i < 8; i++) {
-      const [name, data] = list[Math.floor((i * list.length) / 8)];
+  for (const [kind, list] of small) {
+    for (let i = 0; i < SEEDS[kind]; i++) {
+      const [name, data] = list[Math.floor((i * list.length) / SEEDS[kind])];
 
       fs.writeFileSync(path.join(dir, name), data);
     }
