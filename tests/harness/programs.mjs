@@ -19,17 +19,24 @@ export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundl
 //   tellsRetries      it says when it asks the provider once more
 //   noStatus          HTTP statuses that its errors do not carry; 400: of a context that is too long
 //   cacheWriteApi     the API with which it tells how much was written to a cache, if not with every one
+//   instructions      file below the private home that it reads besides the project's own
+//   skillCommand      what a skill is called among its commands, if it is one
+//   skillsLive        a new skill is seen while it runs
+//   projectSkills     it reads the project's .agents/skills
+//   asksReads         reading is asked like any command
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
 		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
+		instructions: '.config/opencode/AGENTS.md', skillCommand: (name) => name, skillsLive: false, projectSkills: true,
 	},
 	codex: {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400],
+		instructions: '.codex/AGENTS.md', skillsLive: true, projectSkills: true, asksReads: true,
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },
 	},
@@ -37,6 +44,7 @@ export const HARNESSES = {
 		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
 		steer: true, tellsRetries: true, noStatus: [],
+		instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, skillsLive: false, projectSkills: false,
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },
 	},
 };

@@ -14,11 +14,12 @@ import failures from './scenarios/failures.mjs';
 import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
 import settings from './scenarios/settings.mjs';
+import skills from './scenarios/skills.mjs';
 import turns from './scenarios/turns.mjs';
 
 // [name, run(play, t), patient?]; t.after(fn) runs when the scenario is over, t.passed says how. A patient row mostly waits (for
 // OpenCode's attempts): it runs beside all the others.
-export const SCENARIOS = [...turns, ...permissions, ...settings, ...records, ...failures];
+export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...records, ...failures];
 
 const TIMEOUT = 180_000;
 
