@@ -122,6 +122,14 @@
 #define UNPACK_RING_BYTES (256 * KIB)
 #define UNPACK_ZSTD_WINDOW_LOG 23       /* 8 MiB: the largest window that is allocated */
 #define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */
+#define SKIPPED_MAX 1000                /* paths named in "skipped" */
+#define SNAPSHOT_FILE_MAX (16 * MIB)    /* a larger file is left out of snapshots and patches */
+#define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
+#define SNAPSHOT_PATCH_MAX (64 * MIB)   /* one patch */
+#define SNAPSHOT_OMITTED_MAX 1000       /* paths listed in an answer; the others are counted */
+#define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
+#define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before it was read may change again within the same tick */
+#define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */
 #define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
 
 /* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */

@@ -1,0 +1,103 @@
+/*
+ * index.h - the two kinds of files that say what a tree held: the index (the state at the last snapshot) and turn-N (what turn N
+ * changed: for each path its entry before and after). Contents are not in them, an entry says where the pack has them.
+ *
+ * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that takes the names of a
+ * directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that index, turns and a tree are
+ * joined by reading each once. Numbers are little-endian. The header has a checksum of itself and of all records; a reader checks both,
+ * and every record, before the first one is handed out: a damaged file is -EBADMSG as a whole and never half used.
+ *
+ * The epoch is drawn anew with every baseline. A turn names its epoch, itself and the turn before it, so that a chain of turns
+ * that leads back from an index is never mixed with one that an earlier baseline left behind.
+ *
+ * Files are written into a descriptor that is empty, the header last; the caller renames.
+ *
+ * Functions return 0 or a negative errno, where nothing else is said.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+
+enum entry_type { ENTRY_NONE, ENTRY_FILE, ENTRY_LINK, ENTRY_OMITTED };
+
+/* Why something is not in a snapshot, or not in a patch. */
+enum omit_reason {
+	OMIT_NOT,
+	OMIT_TOO_LARGE,
+	OMIT_STORE_FULL,
+	OMIT_UNREADABLE,
+	OMIT_CHANGING,
+	OMIT_FIFO,
+	OMIT_SOCKET,
+	OMIT_DEVICE,
+	OMIT_NAME_RESERVED,
+	OMIT_PATH_TOO_LONG,
+	OMIT_PATH_TOO_DEEP,
+	OMIT_OTHER_FILE_SYSTEM,
+	OMIT_PATCH_TOO_LARGE,
+	OMIT_N,
+};
+const char *omit_word(enum omit_reason reason);
+
+struct entry {
+	enum entry_type type;
+	enum omit_reason reason; /* of ENTRY_OMITTED */
+	bool proven;		 /* who finds the same stat data again needs not read */
+	uint32_t mode;		 /* st_mode */
+	uint64_t size, ino;
+	int64_t mtime, ctime; /* ns */
+	uint64_t at;	      /* in the pack; only if size is not 0 */
+	uint64_t packed;
+	struct sha256 digest;
+};
+
+/* True if both are the same for a diff: type, contents, executable bit. */
+bool entry_same(const struct entry *a, const struct entry *b);
+/* Order of paths, as of strcmp. */
+int index_compare(const char *a, const char *b);
+/* True if path is dir or below it. */
+bool index_below(const char *path, const char *dir);
+
+enum index_kind { INDEX_STATE, INDEX_TURN };
+
+struct index_head {
+	enum index_kind kind;
+	uint64_t epoch;
+	uint32_t turn, from; /* from: the turn before, of a turn */
+	uint64_t entries;    /* records */
+	uint64_t files, bytes;
+	uint64_t pack; /* length of the pack that belongs to it */
+};
+
+struct index_reader {
+	int fd; /* borrowed */
+	struct index_head head;
+	struct buf in;
+	uint64_t left, offset;
+	char path[2][PATH_BYTES_MAX + 1];
+	unsigned turn; /* which of the two is the last */
+};
+
+/* Checks the whole file. -EBADMSG: damaged, or of the other kind. After an error there is nothing to be done with r. */
+int index_open(struct index_reader *r, int fd, enum index_kind kind);
+void index_close(struct index_reader *r);
+/* The next record of INDEX_STATE. 1: *path (valid until the one after the next) and *e are set; 0: the end. */
+int index_next(struct index_reader *r, const char **path, struct entry *e);
+/* The next two of INDEX_TURN. */
+int index_next_change(struct index_reader *r, const char **path, struct entry *before,
+		      struct entry *after);
+
+struct index_writer {
+	int fd; /* borrowed; -1: nothing is written */
+	struct buf out;
+	uint64_t offset, entries;
+	uint32_t crc;
+};
+
+void index_begin(struct index_writer *w, int fd);
+int index_put(struct index_writer *w, const char *path, const struct entry *e);
+/* head->entries is filled in. */
+int index_end(struct index_writer *w, struct index_head *head);
+void index_writer_done(struct index_writer *w);
