@@ -130,6 +130,7 @@
 #define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
 #define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before it was read may change again within the same tick */
 #define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */
+#define EXPORT_PATHS_MAX 1000           /* paths that one export may name */
 #define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
 
 /* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */

@@ -1,0 +1,17 @@
+/*
+ * omitted.h - what a snapshot, a patch or an archive does not hold, for the answer: the first SNAPSHOT_OMITTED_MAX paths as the elements of a JSON
+ * array, the others only counted. A path that is not UTF-8 is shown with U+FFFD in it.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+struct omitted {
+	struct buf json;
+	uint64_t total;
+};
+
+void omitted_add(struct omitted *o, const char *path, const char *reason);
+void omitted_done(struct omitted *o);

@@ -1,0 +1,23 @@
+/*
+ * patchfile.h - a patch that is written file by file into a descriptor, and ends between two files when it gets too long: what did not fit is
+ * for the caller to tell, and nothing after it is tried, so that the patch is one up to there.
+ */
+#pragma once
+
+#include "diff/patch.h"
+
+#include <stdbool.h>
+
+struct patchfile {
+	int fd; /* borrowed; -1: no patch */
+	uint64_t bytes, max;
+	bool full;
+	struct buf out;
+	struct patch_stat stat;
+};
+
+void patchfile_init(struct patchfile *p, int fd, uint64_t max);
+void patchfile_done(struct patchfile *p);
+/* 0; 1: it does not fit; or a negative errno. */
+int patchfile_put(struct patchfile *p, const char *path, const struct diff_side *from,
+		  const struct diff_side *to);
