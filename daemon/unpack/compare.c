@@ -27,17 +27,17 @@ int seen_look(struct held *h, const char *path, struct seen *s)
 	if (r < 0)
 		return r == -ENOTDIR || r == -ELOOP || r == -EXDEV ? 1 : r;
 	s->type = type_of(sb.st_mode);
-	ident_of(&sb, &s->id);
+	stamp_of(&sb, &s->id);
 	return 0;
 }
 
 /* Somebody may be writing to it: no more than its size, and what is there at the end must be what was there before. */
-static bool hash_file(int fd, const struct ident *id, struct sha256 *digest)
+static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
 {
 	static unsigned char bytes[READ_BYTES];
 	struct sha256_stream sum;
 	uint64_t left = id->size;
-	struct ident after;
+	struct stamp after;
 	struct stat sb;
 
 	sha256_begin(&sum);
@@ -52,7 +52,7 @@ static bool hash_file(int fd, const struct ident *id, struct sha256 *digest)
 	sha256_end(&sum, digest);
 	if (fstat(fd, &sb) < 0)
 		return false;
-	ident_of(&sb, &after);
+	stamp_of(&sb, &after);
 	return memcmp(&after, id, sizeof(after)) == 0;
 }
 

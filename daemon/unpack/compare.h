@@ -16,7 +16,7 @@ enum {
 
 struct seen {
 	int type;
-	struct ident id;
+	struct stamp id;
 	struct sha256 digest; /* of a file, once it was needed */
 	bool hashed;
 	bool unreadable; /* or it changed while it was read: not the same as anything */

@@ -3,15 +3,15 @@
 #include <errno.h>
 
 /* A step that brings what is staged at the path. */
-static int add_staged(struct plan *p, enum op_kind kind, const struct ident *was)
+static int add_staged(struct plan *p, enum op_kind kind, const struct stamp *was)
 {
-	struct ident will;
+	struct stamp will;
 	struct stat sb;
 	int r = held_stat(&p->staged, p->path, &sb);
 
 	if (r < 0)
 		return r;
-	ident_of(&sb, &will);
+	stamp_of(&sb, &will);
 	return plan_step(p, kind, was, &will);
 }
 
@@ -63,7 +63,7 @@ static int make_above(struct plan *p, uint32_t dir)
 	struct node *v = &p->new->v[dir];
 	char own[PATH_BYTES_MAX + 1];
 	const char *path = p->path;
-	struct ident will = { .mode = S_IFDIR | 0700 | v->mode };
+	struct stamp will = { .mode = S_IFDIR | 0700 | v->mode };
 	int r;
 
 	if (p->is[dir].place != PLACE_PENDING)
@@ -208,7 +208,7 @@ static int plan_entry(struct plan *p, uint32_t i)
 /* At the end: deleted directories that nothing came into, and the modes of those that stay. */
 static int finish_dir(struct plan *p, uint32_t i)
 {
-	struct ident was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;
+	struct stamp was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;
 
 	p->path = manifest_path(p->new, i, p->buf);
 	if (p->is[i].place == PLACE_PENDING)

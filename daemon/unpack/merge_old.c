@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-int plan_step(struct plan *p, enum op_kind kind, const struct ident *was, const struct ident *will)
+int plan_step(struct plan *p, enum op_kind kind, const struct stamp *was, const struct stamp *will)
 {
 	struct op op = { .kind = kind, .path = slice_of(p->path) };
 

@@ -57,7 +57,7 @@ static inline bool is_dir(const struct manifest *m, int64_t v)
 }
 
 /* Adds a step at p->path. was and will may be NULL. */
-int plan_step(struct plan *p, enum op_kind kind, const struct ident *was, const struct ident *will);
+int plan_step(struct plan *p, enum op_kind kind, const struct stamp *was, const struct stamp *will);
 int plan_removals(struct plan *p);
 int plan_new(struct plan *p);
 /* Entry i of the new manifest says from now on what o of the old one said. */

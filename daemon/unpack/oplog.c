@@ -18,9 +18,9 @@ uint64_t time_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
-void ident_of(const struct stat *sb, struct ident *id)
+void stamp_of(const struct stat *sb, struct stamp *id)
 {
-	*id = (struct ident){
+	*id = (struct stamp){
 		.ino = sb->st_ino,
 		.size = (uint64_t)sb->st_size,
 		.mtime = time_ns(&sb->st_mtim),
@@ -33,7 +33,7 @@ void ident_of(const struct stat *sb, struct ident *id)
 
 int op_put(const struct op *op, struct buf *out)
 {
-	const struct ident *a = &op->was, *b = &op->will;
+	const struct stamp *a = &op->was, *b = &op->will;
 	const uint64_t v[NUMBERS] = { a->ino, a->size, a->mtime, a->ctime, a->mode,
 				      b->ino, b->size, b->mtime, b->ctime, b->mode };
 
@@ -94,7 +94,7 @@ static bool path_ok(struct slice path)
 
 int op_parse(struct slice line, struct op *op)
 {
-	struct ident *a = &op->was, *b = &op->will;
+	struct stamp *a = &op->was, *b = &op->will;
 	uint64_t *const v[NUMBERS] = { &a->ino, &a->size, &a->mtime, &a->ctime, &a->mode,
 				       &b->ino, &b->size, &b->mtime, &b->ctime, &b->mode };
 

@@ -27,7 +27,7 @@
 
 /* What tells an entry of a tree from another, or from itself before somebody wrote to it. ctime cannot be set by anybody, but a rename
  * sets it too; 0: not known, since the file has other names, and what happens to those shows in it. */
-struct ident {
+struct stamp {
 	uint64_t ino, size, mtime, ctime, mode; /* times in nanoseconds */
 };
 
@@ -42,7 +42,7 @@ enum op_kind {
 
 struct op {
 	enum op_kind kind;
-	struct ident was, will;
+	struct stamp was, will;
 	struct slice path;
 };
 
@@ -54,7 +54,7 @@ enum log_state {
 };
 
 uint64_t time_ns(const struct timespec *t);
-void ident_of(const struct stat *sb, struct ident *id);
+void stamp_of(const struct stat *sb, struct stamp *id);
 
 /* --- one line */
 int op_put(const struct op *op, struct buf *out);

@@ -48,24 +48,24 @@ static int places_of(struct ground *g, size_t i, const struct op *op, struct pla
 	return parent_of(&g->target, op->path.p, &p->target);
 }
 
-static bool look(const struct place *p, struct ident *id)
+static bool look(const struct place *p, struct stamp *id)
 {
 	struct stat sb;
 
-	*id = (struct ident){ 0 };
+	*id = (struct stamp){ 0 };
 	if (p->dir < 0 || fstatat(p->dir, p->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	ident_of(&sb, id);
+	stamp_of(&sb, id);
 	return true;
 }
 
 /* Its bytes are those it had; the rest changes with a rename. */
-static bool same_bytes(const struct ident *a, const struct ident *b)
+static bool same_bytes(const struct stamp *a, const struct stamp *b)
 {
 	return a->size == b->size && a->mtime == b->mtime && a->mode == b->mode;
 }
 
-static bool untouched(const struct ident *now, const struct ident *was)
+static bool untouched(const struct stamp *now, const struct stamp *was)
 {
 	return now->ino == was->ino && same_bytes(now, was) &&
 	       (!was->ctime || now->ctime == was->ctime);
@@ -92,7 +92,7 @@ static int drop(const struct place *p)
  * second name; a plain rename replaces an empty directory at most. */
 static int move_by_link(const struct place *from, const struct place *to)
 {
-	struct ident a, b;
+	struct stamp a, b;
 
 	if (linkat(from->dir, from->leaf, to->dir, to->leaf, 0) == 0)
 		return drop(from);
@@ -108,7 +108,7 @@ static int move_by_link(const struct place *from, const struct place *to)
 /* The same, cut off in between, looks as if it had been done. */
 static void finish_move(const struct place *from, const struct place *to)
 {
-	struct ident a, b;
+	struct stamp a, b;
 
 	if (look(from, &a) && look(to, &b) && a.ino == b.ino && !S_ISDIR(b.mode))
 		drop(from);
@@ -126,7 +126,7 @@ static int move_new(const struct place *from, const struct place *to)
 static int displaced(const struct op *op, const struct place *where, const struct place *back,
 		     unsigned flags)
 {
-	struct ident id;
+	struct stamp id;
 
 	if (!look(where, &id) || same_bytes(&id, &op->was))
 		return 0;
@@ -141,7 +141,7 @@ static int displaced(const struct op *op, const struct place *where, const struc
 
 static int redo_add(struct places *p, const struct op *op)
 {
-	struct ident staged;
+	struct stamp staged;
 
 	if (!look(&p->staged, &staged))
 		return 0;
@@ -160,7 +160,7 @@ static int exchange_by_steps(struct places *p, const struct op *op)
 
 static int redo_exchange(struct places *p, const struct op *op)
 {
-	struct ident staged, old, now;
+	struct stamp staged, old, now;
 	int r;
 
 	if (!look(&p->staged, &staged) || staged.ino != op->will.ino)
@@ -178,7 +178,7 @@ static int redo_exchange(struct places *p, const struct op *op)
 
 static int redo_remove(struct places *p, const struct op *op)
 {
-	struct ident old, now;
+	struct stamp old, now;
 	int r;
 
 	finish_move(&p->target, &p->old);
@@ -209,7 +209,7 @@ static int make_dir(const struct place *at, mode_t mode)
 
 static int redo_mkdir(struct places *p, const struct op *op)
 {
-	struct ident now;
+	struct stamp now;
 	int r = make_dir(&p->target, (mode_t)op->will.mode);
 
 	if (r == -EEXIST && look(&p->target, &now) && S_ISDIR(now.mode))
@@ -268,7 +268,7 @@ static bool worked_in(const struct place *dir, uint64_t since)
 /* The target still has what the step brought there. */
 static bool brought(const struct place *target, const struct op *op)
 {
-	struct ident now;
+	struct stamp now;
 
 	return look(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
 }
@@ -283,7 +283,7 @@ static int undo_add(struct ground *g, struct places *p, const struct op *op)
 
 static int undo_exchange(struct ground *g _unused_, struct places *p, const struct op *op)
 {
-	struct ident staged, old, now;
+	struct stamp staged, old, now;
 	bool kept = look(&p->old, &old);
 
 	if (look(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
@@ -303,7 +303,7 @@ static int undo_exchange(struct ground *g _unused_, struct places *p, const stru
 
 static int undo_remove(struct ground *g _unused_, struct places *p, const struct op *op _unused_)
 {
-	struct ident old;
+	struct stamp old;
 
 	return look(&p->old, &old) ? settle(move_new(&p->old, &p->target)) : 0;
 }
