@@ -260,12 +260,12 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	struct part *p = ctx;
 	struct materialize *m = p->m;
 
-	p->helper = helper_free(p->helper);
 	workspaces_end(m->ws, p->target);
 	if (e)
 		fail(m, p->kind, e, report);
 	else
 		p->report = xstrndup(report.p, report.n);
+	p->helper = helper_free(p->helper); /* and report with it */
 	go_on(m);
 }
 
