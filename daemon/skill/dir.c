@@ -1,6 +1,7 @@
 /*
  * dir.c - a skill on disk. The list of entries is also the list of directories still to be read, so depth costs no stack; every
- * open is below the held descriptor and through no symbolic link, whatever somebody does to the tree meanwhile.
+ * open is below the held descriptor and through no symbolic link, whatever somebody does to the tree meanwhile: name by name with
+ * O_NOFOLLOW, which says the same as openat2 and is there where that is not (gVisor, valgrind, older seccomp filters).
  */
 #include "skill/internal.h"
 
@@ -9,10 +10,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 struct walk {
 	int root;
@@ -32,16 +32,37 @@ static void walk_done(struct walk *w)
 	free(w->entries);
 }
 
+static int open_in(int dir, struct slice name, int flags)
+{
+	char text[NAME_MAX + 1];
+	int fd;
+
+	if (name.n >= sizeof(text))
+		return -ENAMETOOLONG;
+	memcpy(text, name.p, name.n);
+	text[name.n] = '\0';
+	fd = openat(dir, text, flags | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* path: names as the walk read them, so none is "..". The caller closes what is returned. */
 static int open_below(int root, const char *path, int flags)
 {
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-			   RESOLVE_NO_XDEV,
-	};
-	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	_cleanup_(closep) int dir = -1;
+	size_t n;
 
-	return fd < 0 ? -errno : (int)fd;
+	for (n = strcspn(path, "/"); path[n]; n = strcspn(path, "/")) {
+		int fd = open_in(dir < 0 ? root : dir, (struct slice){ path, n },
+				 O_PATH | O_DIRECTORY);
+
+		if (fd < 0)
+			return fd;
+		closep(&dir);
+		dir = fd;
+		path += n + 1;
+	}
+	return open_in(dir < 0 ? root : dir, (struct slice){ path, n },
+		       flags | O_RDONLY | O_NONBLOCK);
 }
 
 static int trouble(struct walk *w, const char *path, int r)

@@ -30,8 +30,10 @@ static const struct skill_entry *find(const struct listing *l, const char *path)
 enum link_end { LINK_INSIDE, LINK_ABSOLUTE, LINK_OUTWARD, LINK_LOOP, LINK_DANGLING };
 
 struct walk {
-	char at[PATH_MAX_BYTES];       /* where we are, without links; "" is the skill's root */
-	char todo[2 * PATH_MAX_BYTES]; /* what is still to be walked */
+	char at[PATH_MAX_BYTES]; /* where we are, without links; "" is the skill's root */
+	char todo[2 *
+		  PATH_MAX_BYTES]; /* what is still to be walked, from pos to the end of the array */
+	size_t pos;
 	unsigned hops;
 };
 
@@ -45,16 +47,16 @@ static void leave(struct walk *w)
 /* at names a link: its target comes before the rest of the way. */
 static enum link_end follow(struct walk *w, const struct skill_entry *link)
 {
-	char rest[sizeof(w->todo)];
-	const char *target = link->target ? link->target : "";
+	struct slice target = slice_of(link->target);
 
-	if (++w->hops > SKILL_LINK_HOPS || strlen(target) + strlen(w->todo) + 2 > sizeof(w->todo))
+	if (++w->hops > SKILL_LINK_HOPS || target.n >= w->pos)
 		return LINK_LOOP;
-	if (*target == '/')
+	if (target.n && target.p[0] == '/')
 		return LINK_ABSOLUTE;
-	memcpy(rest, w->todo, sizeof(rest));
-	snprintf(w->todo, sizeof(w->todo), "%s/", target);
-	strcat(w->todo, rest);
+	w->todo[--w->pos] = '/';
+	w->pos -= target.n;
+	if (target.n)
+		memcpy(w->todo + w->pos, target.p, target.n);
 	leave(w);
 	return LINK_INSIDE;
 }
@@ -62,15 +64,16 @@ static enum link_end follow(struct walk *w, const struct skill_entry *link)
 /* One component of todo; LINK_INSIDE: it goes on. */
 static enum link_end step(const struct listing *l, struct walk *w)
 {
-	size_t n = strcspn(w->todo, "/"), have = strlen(w->at);
+	const char *next = w->todo + w->pos;
+	size_t n = strcspn(next, "/"), have = strlen(w->at);
 	char name[PATH_MAX_BYTES];
 	const struct skill_entry *e;
 
 	if (n >= sizeof(name) || have + n + 2 > sizeof(w->at))
 		return LINK_DANGLING;
-	memcpy(name, w->todo, n);
+	memcpy(name, next, n);
 	name[n] = '\0';
-	memmove(w->todo, w->todo + n + (w->todo[n] == '/'), strlen(w->todo + n) + 1);
+	w->pos += n + (next[n] == '/');
 	if (!*name || strcmp(name, ".") == 0)
 		return LINK_INSIDE;
 	if (strcmp(name, "..") == 0) {
@@ -90,14 +93,14 @@ static enum link_end step(const struct listing *l, struct walk *w)
 
 static enum link_end walk_link(const struct listing *l, const struct skill_entry *link)
 {
-	struct walk w = { .hops = 0 };
+	struct walk w = { .pos = sizeof(w.todo) - 1 };
 	enum link_end end;
 
 	if (strlen(link->path) >= sizeof(w.at))
 		return LINK_OUTWARD;
 	strcpy(w.at, link->path);
 	end = follow(&w, link);
-	while (end == LINK_INSIDE && *w.todo)
+	while (end == LINK_INSIDE && w.todo[w.pos])
 		end = step(l, &w);
 	return end;
 }

@@ -4,7 +4,7 @@
 
 # Rank, layer, and where it is stricter than its rank: the only other layers it may include. A file may include its
 # own layer and every layer of a lower rank; layers of the same rank do not see each other. harnesses/ and tools/ are
-# top-level folders, unpack/ is an executable of its own, tests/ see everything.
+# top-level folders, unpack/ is an executable of its own and skill/ a part of it alone, tests/ see everything.
 layers='
 0  base
 1  digest
@@ -13,7 +13,6 @@ layers='
 2  diff       digest base
 3  tree       digest base
 3  rpc
-3  skill      json base
 4  proc
 5  harnesses  rpc json base
 6  usage

@@ -197,6 +197,21 @@ static void test_many_links(void **state _unused_)
 	assert_string_equal(report.findings[0].code, "SYMLINK_LOOP");
 }
 
+/* A link that leads through itself grows the way to be walked with each hop. */
+static void test_growing_way(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct skill_entry entries[] = { FILE_AT("SKILL.md"), LINK_AT("l", NULL) };
+
+	buf_puts(&b, "l");
+	while (b.len < 3000)
+		buf_puts(&b, "/./x");
+	buf_putc(&b, '\0');
+	entries[1].target = b.data;
+	skill_check_listing(entries, 2, &SKILL_LIMITS_DEFAULT, &report);
+	assert_codes("SYMLINK_LOOP l;", 0);
+}
+
 static void test_limits(void **state _unused_)
 {
 	struct skill_entry entries[] = { FILE_AT("SKILL.md"), FILE_AT("a"), DIR_AT("d") };
@@ -394,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_listings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_growing_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_good_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_findings_as_json, setup, teardown),
