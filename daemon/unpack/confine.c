@@ -25,12 +25,12 @@
 
 /* --- who -------------------------------------------------------------------------------------------------- */
 
-int ident_of(struct ident *i, int64_t uid, int64_t gid, struct verdict *v)
+int user_of(struct user *i, int64_t uid, int64_t gid, struct verdict *v)
 {
 	uid_t self = geteuid();
 
-	*i = (struct ident){ .uid = uid < 0 ? self : (uid_t)uid,
-			     .gid = gid < 0 ? getegid() : (gid_t)gid };
+	*i = (struct user){ .uid = uid < 0 ? self : (uid_t)uid,
+			    .gid = gid < 0 ? getegid() : (gid_t)gid };
 	i->other = self == 0 && i->uid != 0;
 	if (!i->other && i->uid != self)
 		return fail_as(v, "ACCESS_DENIED", NULL, "only root can unpack for another user");
@@ -38,19 +38,19 @@ int ident_of(struct ident *i, int64_t uid, int64_t gid, struct verdict *v)
 }
 
 /* None of these can fail for root, and going on without them would be wrong. */
-void ident_enter(const struct ident *i)
+void user_enter(const struct user *i)
 {
 	if (i->other && (setgroups(0, NULL) < 0 || setegid(i->gid) < 0 || seteuid(i->uid) < 0))
 		abort();
 }
 
-void ident_leave(const struct ident *i)
+void user_leave(const struct user *i)
 {
 	if (i->other && (seteuid(0) < 0 || setegid(0) < 0))
 		abort();
 }
 
-static int become(const struct ident *i)
+static int become(const struct user *i)
 {
 	if (!i->other)
 		return 0;
@@ -172,7 +172,7 @@ static int filter(void)
 	return r;
 }
 
-int confine_worker(const struct ident *i, const int *dirs, uint64_t file_max, struct verdict *v)
+int confine_worker(const struct user *i, const int *dirs, uint64_t file_max, struct verdict *v)
 {
 	pid_t parent = getppid();
 	int r = become(i);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "unpack/child.h"
+#include "unpack/recover.h"
 #include "unpack/worker.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct keeper {
 	char *new_path;	  /* of the manifest that is written */
 	pid_t worker;
 	int from, to;
-	bool staged, committed;
+	bool committed; /* the new manifest is not to be removed */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -68,15 +68,17 @@ static int open_manifests(struct keeper *k)
 static int open_all(struct keeper *k)
 {
 	const struct job *j = k->x.job;
-	struct ident ident;
-	int r = ident_of(&ident, j->uid, j->gid, &k->v);
+	struct user user;
+	int r = user_of(&user, j->uid, j->gid, &k->v);
 
+	if (r == 0)
+		r = recover_target(j->target, &user, j->manifest, &k->v);
 	if (r == 0)
 		r = open_archives(k);
 	if (r == 0)
 		r = open_manifests(k);
 	if (r == 0)
-		r = place_open(&k->x.place, j->target, &ident, &k->v);
+		r = place_open(&k->x.place, j->target, &user, &k->v);
 	return r < 0 ? r : place_make_stage(&k->x.place, &k->v);
 }
 
@@ -149,6 +151,13 @@ static int put_line(struct slice line)
 	return file_write_all(STDOUT_FILENO, line.p, line.n);
 }
 
+/* The worker's last line is the job's. */
+static int give_up(struct slice line)
+{
+	put_line(line);
+	return slice_starts(line, "{\"refused\"") ? UNPACK_REFUSED : UNPACK_FAILED;
+}
+
 /* --- the commit -------------------------------------------------------------------------------------------- */
 
 /* 1: it is not wanted. */
@@ -165,24 +174,25 @@ static int await_commit(struct keeper *k, struct slice staged)
 	return r > 0 && slice_is(word, "commit") ? 0 : 1;
 }
 
+/* The worker makes the log count and takes its steps, we the one rename; then the new manifest is the manifest. */
 static int commit(struct keeper *k)
 {
-	struct slice done;
-	int r = k->x.place.whole ? place_rename(&k->x.place, &k->v) : 0;
+	struct slice line;
+	int r = write(k->to, "g", 1) == 1 ? 0 : fail_with(&k->v, -errno, NULL, "the worker");
 
+	if (r == 0)
+		r = hear(k, 0, &line);
+	if (r == 0 && !slice_starts(line, "{\"done\""))
+		return give_up(line);
+	if (r == 0 && k->x.place.whole)
+		r = place_rename(&k->x.place, &k->v);
 	if (r < 0)
 		return r;
-	k->committed = k->x.place.whole;
-	if (write(k->to, "g", 1) != 1)
-		return fail_with(&k->v, -errno, NULL, "the worker");
-	r = hear(k, 0, &done);
-	if (r < 0)
-		return r;
-	k->committed = k->committed || slice_starts(done, "{\"done\"");
-	if (k->committed && k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
+	k->committed = true;
+	if (k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
 		return fail_with(&k->v, -errno, NULL, "the manifest");
-	put_line(done);
-	return 0;
+	put_line(line);
+	return UNPACK_DONE;
 }
 
 /* The exit code; negative: the verdict says why. */
@@ -197,14 +207,31 @@ static int run(struct keeper *k)
 		r = hear(k, clock_mono_ms() + 1000 * k->x.job->limits.seconds, &line);
 	if (r < 0)
 		return r;
-	if (!slice_starts(line, "{\"staged\"")) {
-		put_line(line);
-		return slice_starts(line, "{\"refused\"") ? UNPACK_REFUSED : UNPACK_FAILED;
+	if (!slice_starts(line, "{\"staged\""))
+		return give_up(line);
+	return await_commit(k, line) > 0 ? UNPACK_NOT_CONFIRMED : commit(k);
+}
+
+/* Whatever became of the worker: the log is finished or taken back. If that cannot be, all stays for the next job. */
+static void clean_stage(struct keeper *k)
+{
+	struct place *p = &k->x.place;
+
+	if (!p->stage_name[0])
+		return;
+	switch (recover_stage(&p->user, p->stage, p->whole ? -1 : p->target)) {
+	case SETTLED_KEEP:
+		k->committed = true; /* as far as the new manifest goes */
+		return;
+	case SETTLED_NEW:
+		if (!k->committed && k->new_path)
+			rename(k->new_path, k->x.job->manifest);
+		k->committed = true;
+		break;
+	case SETTLED_OLD:
+		break;
 	}
-	if (await_commit(k, line) > 0)
-		return UNPACK_NOT_CONFIRMED;
-	r = commit(k);
-	return r < 0 ? r : UNPACK_DONE;
+	place_remove_stage(p);
 }
 
 static void clean_up(struct keeper *k)
@@ -213,10 +240,7 @@ static void clean_up(struct keeper *k)
 	closep(&k->to);
 	if (k->worker > 0)
 		child_end(k->worker);
-	if (k->x.place.stage_name[0]) {
-		child_empty(&k->x.place.ident, k->x.place.stage);
-		place_remove_stage(&k->x.place);
-	}
+	clean_stage(k);
 	if (k->new_path && !k->committed)
 		unlink(k->new_path);
 	for (size_t i = 0; i < k->x.job->n; i++)

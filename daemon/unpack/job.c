@@ -1,6 +1,6 @@
 #include "unpack/job.h"
 
-#include "digest/digest.h"
+#include "digest/base64.h"
 #include "json/jdec.h"
 
 #include <errno.h>
@@ -71,29 +71,6 @@ static int decode(struct slice text, const struct jfield *fields, const char *pr
 
 /* --- sources ---------------------------------------------------------------------------------------------- */
 
-/* Standard base64 with its padding, in place. */
-static int from_base64(char *text, struct buf *ret)
-{
-	size_t n = strlen(text);
-	int got;
-
-	if (n % 4 != 0)
-		return -EINVAL;
-	for (unsigned i = 0; i < 2 && n && text[n - 1] == '='; i++)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		text[i] = text[i] == '+'		   ? '-' :
-			  text[i] == '/'		   ? '_' :
-			  text[i] == '-' || text[i] == '_' ? '!' :
-							     text[i];
-	ret->max = UNPACK_JOB_MAX;
-	if (buf_reserve(ret, n + 1) < 0)
-		return -EINVAL;
-	got = base64url_decode((struct slice){ text, n }, (unsigned char *)ret->data);
-	ret->len = got < 0 ? 0 : (size_t)got;
-	return got < 0 ? got : 0;
-}
-
 static int bad(struct err *e, const char *prefix, const char *field, const char *what)
 {
 	char path[96];
@@ -107,12 +84,12 @@ static int take_content(struct job_source *s, struct raw_source *raw, const char
 {
 	if (!raw->text == !raw->base64)
 		return bad(e, prefix, "text", "one of text and base64 is needed");
-	if (raw->base64)
-		return from_base64(raw->base64, &s->content) < 0 ?
-			       bad(e, prefix, "base64", "it is not base64") :
-			       0;
 	s->content.max = UNPACK_JOB_MAX;
-	return buf_puts(&s->content, raw->text);
+	if (raw->text)
+		return buf_puts(&s->content, raw->text);
+	return base64_decode(slice_of(raw->base64), &s->content) < 0 ?
+		       bad(e, prefix, "base64", "it is not base64") :
+		       0;
 }
 
 static int take_source(struct job_source *s, struct raw_source *raw, const char *prefix,

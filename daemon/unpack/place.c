@@ -1,5 +1,6 @@
 #include "unpack/place.h"
 
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "tree/held.h"
 #include "tree/names.h"
@@ -17,13 +18,13 @@
 void place_enter(const struct place *p)
 {
 	if (!p->trusted)
-		ident_enter(&p->ident);
+		user_enter(&p->user);
 }
 
 void place_leave(const struct place *p)
 {
 	if (!p->trusted)
-		ident_leave(&p->ident);
+		user_leave(&p->user);
 }
 
 void place_close(struct place *p)
@@ -149,26 +150,40 @@ static int open_target(struct place *p, struct verdict *v)
 	return 0;
 }
 
-int place_open(struct place *p, const char *target, const struct ident *ident, struct verdict *v)
+int place_open(struct place *p, const char *target, const struct user *user, struct verdict *v)
 {
 	int r;
 
-	*p = (struct place){ .parent = -1, .target = -1, .stage = -1, .ident = *ident };
-	ident_enter(ident);
+	*p = (struct place){ .parent = -1, .target = -1, .stage = -1, .user = *user };
+	user_enter(user);
 	r = resolve(target, &p->path, v);
-	ident_leave(ident);
+	user_leave(user);
 	if (r < 0)
 		return r;
 	r = walk(p);
 	if (r < 0)
 		return fail_with(v, r, NULL, "the way to the target");
-	ident_enter(ident);
+	user_enter(user);
 	r = open_target(p, v);
-	ident_leave(ident);
+	user_leave(user);
 	return r;
 }
 
 /* --- the stage ------------------------------------------------------------------------------------------- */
+
+/* What the names of this target's stages begin with. */
+static void stage_prefix(const struct place *p, char *out, size_t size)
+{
+	snprintf(out, size, "%s-%08x", STAGE_PREFIX, crc32c(0, p->name, strlen(p->name)));
+}
+
+bool place_is_stage(const struct place *p, const char *name)
+{
+	char prefix[sizeof(p->stage_name)];
+
+	stage_prefix(p, prefix, sizeof(prefix));
+	return slice_starts(slice_of(name), prefix);
+}
 
 /* Opens and locks what was just made; -EAGAIN: somebody took it for a left-over. */
 static int take_stage(struct place *p, int dir, bool give)
@@ -178,7 +193,7 @@ static int take_stage(struct place *p, int dir, bool give)
 	p->stage = held_open_dir_at(dir, p->stage_name);
 	if (p->stage < 0)
 		return p->stage == -ENOENT ? -EAGAIN : p->stage;
-	if (give && fchown(p->stage, p->ident.uid, p->ident.gid) < 0)
+	if (give && fchown(p->stage, p->user.uid, p->user.gid) < 0)
 		return -errno;
 	if (flock(p->stage, LOCK_EX | LOCK_NB) == 0 && fstat(p->stage, &made) == 0 &&
 	    fstatat(dir, p->stage_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -193,9 +208,8 @@ static int make_in(struct place *p, int dir, bool give)
 	int r = -EAGAIN;
 
 	for (unsigned i = 0; r == -EAGAIN && i < STAGE_TRIES; i++) {
-		int n = snprintf(p->stage_name, sizeof(p->stage_name), "%s-", STAGE_PREFIX);
-
-		random_hex(p->stage_name + n, 8);
+		stage_prefix(p, p->stage_name, sizeof(p->stage_name));
+		random_hex(p->stage_name + strlen(p->stage_name), 4);
 		if (mkdirat(dir, p->stage_name, 0700) < 0)
 			r = errno == EEXIST ? -EAGAIN : -errno;
 		else
@@ -212,16 +226,16 @@ int place_make_stage(struct place *p, struct verdict *v)
 
 	if (p->whole) {
 		place_enter(p);
-		r = make_in(p, p->parent, p->trusted && p->ident.other);
+		r = make_in(p, p->parent, p->trusted && p->user.other);
 		place_leave(p);
 		if (r == 0)
 			return 0;
 		p->whole = false;
 	}
 	if (p->target >= 0) {
-		ident_enter(&p->ident);
+		user_enter(&p->user);
 		r = make_in(p, p->target, false);
-		ident_leave(&p->ident);
+		user_leave(&p->user);
 	}
 	return r < 0 ? fail_with(v, r, NULL, "making the stage directory") : 0;
 }
@@ -235,9 +249,9 @@ void place_remove_stage(struct place *p)
 		unlinkat(p->parent, p->stage_name, AT_REMOVEDIR);
 		place_leave(p);
 	} else {
-		ident_enter(&p->ident);
+		user_enter(&p->user);
 		unlinkat(p->target, p->stage_name, AT_REMOVEDIR);
-		ident_leave(&p->ident);
+		user_leave(&p->user);
 	}
 	p->stage_name[0] = '\0';
 }
@@ -251,7 +265,7 @@ static int check_tree(struct place *p, struct stat *sb)
 		return fd;
 	if (fstat(fd, sb) < 0)
 		return -errno;
-	return sb->st_uid == p->ident.uid ? 0 : -ELOOP;
+	return sb->st_uid == p->user.uid ? 0 : -ELOOP;
 }
 
 int place_rename(struct place *p, struct verdict *v)

@@ -6,7 +6,7 @@
  * there, or only add (sticky). On a trusted way the keeper may act with its own privileges; on any other it acts as the user of the tree, who
  * can then do no more than he could without us.
  *
- * The stage directory STAGE_PREFIX-<16 hex> (0700, of the tree's user) is made beside the target when that is absent or an empty directory
+ * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is made beside the target when that is absent or an empty directory
  * that one rename can replace, and in it otherwise. It is locked (flock) as long as a process of the job lives.
  */
 #pragma once
@@ -14,7 +14,7 @@
 #include "unpack/confine.h"
 
 struct place {
-	struct ident ident;
+	struct user user;
 	char *path;	  /* resolved */
 	const char *name; /* its last component, in path */
 	int parent;	  /* -1 for the root directory */
@@ -26,8 +26,10 @@ struct place {
 	char stage_name[64]; /* "": none was made */
 };
 
-int place_open(struct place *p, const char *target, const struct ident *ident, struct verdict *v);
+int place_open(struct place *p, const char *target, const struct user *user, struct verdict *v);
 int place_make_stage(struct place *p, struct verdict *v);
+/* The name of a stage that was made for this target. */
+bool place_is_stage(const struct place *p, const char *name);
 /* Of an empty stage directory. */
 void place_remove_stage(struct place *p);
 /* Replaces the target by the staged tree and looks whether it was that. */

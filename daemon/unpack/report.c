@@ -35,6 +35,22 @@ enum unpack_exit report_exit(const struct verdict *v)
 	return codes[v->kind];
 }
 
+static void put_outcome(struct jw *w, const struct outcome *out)
+{
+	jw_uint(w, "written", out->written);
+	jw_uint(w, "removed", out->removed);
+	jw_uint(w, "unchanged", out->unchanged);
+	jw_arr(w, "skipped");
+	for (size_t i = 0; i < out->skipped_total && i < SKIPPED_MAX; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "path", out->skipped[i].path);
+		jw_str(w, "reason", out->skipped[i].reason);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+	jw_uint(w, "skippedTotal", out->skipped_total);
+}
+
 void report_summary(struct buf *b, const char *word, const struct summary *s)
 {
 	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
@@ -43,12 +59,7 @@ void report_summary(struct buf *b, const char *word, const struct summary *s)
 	sha256_hex(&s->manifest, digest + strlen(digest));
 	jw_obj(&w, NULL);
 	jw_obj(&w, word);
-	jw_uint(&w, "written", s->written);
-	jw_uint(&w, "removed", s->removed);
-	jw_uint(&w, "unchanged", s->unchanged);
-	jw_arr(&w, "skipped");
-	jw_end_arr(&w);
-	jw_uint(&w, "skippedTotal", 0);
+	put_outcome(&w, &s->outcome);
 	jw_str(&w, "manifestDigest", digest);
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);

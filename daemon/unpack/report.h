@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "tree/manifest.h"
+#include "unpack/commit.h"
 #include "unpack/verdict.h"
 
 enum unpack_exit {
@@ -16,7 +16,8 @@ enum unpack_exit {
 
 /* What a job came to. */
 struct summary {
-	uint64_t written, removed, unchanged, entries, bytes;
+	struct outcome outcome;
+	uint64_t entries, bytes;
 	struct sha256 manifest;
 };
 

@@ -1,6 +1,7 @@
 #include "unpack/worker.h"
 
 #include "base/file.h"
+#include "unpack/merge.h"
 #include "unpack/report.h"
 #include "unpack/stage.h"
 #include "unpack/tar.h"
@@ -54,7 +55,17 @@ static int read_archive(struct plan *p, const struct job_source *s, int fd)
 	return r < 0 ? r : tar_read(src, p);
 }
 
-static int put_file(struct plan *p, const struct job_source *s)
+/* Something is there already, and the source may not replace it. */
+static bool must_keep(struct plan *p, const struct job_source *s)
+{
+	struct name_fault f;
+	struct name name;
+
+	return !s->overwrite && name_parse(slice_of(s->file), &p->limits->names, &name, &f) &&
+	       manifest_find(&p->m, slice_of(name.path)) >= 0;
+}
+
+static int put_file(struct plan *p, const struct job_source *s, struct outcome *out)
 {
 	struct slice content = buf_slice(&s->content);
 	struct entry e = {
@@ -65,20 +76,27 @@ static int put_file(struct plan *p, const struct job_source *s)
 	};
 	int r;
 
+	if (must_keep(p, s)) {
+		outcome_skip(out, s->file, "EXISTS");
+		return 0;
+	}
 	p->into = "";
 	p->strip = 0;
 	r = plan_entry(p, &e);
-	if (r == 0)
+	if (r == 0 && content.n)
 		r = plan_data(p, content.p, content.n);
-	return r < 0 ? r : plan_end(p);
+	if (r == 0)
+		r = plan_end(p);
+	p->m.v[p->node].mark = s->overwrite ? MARK_OVERWRITE : MARK_KEEP_EXISTING;
+	return r;
 }
 
-static int read_sources(struct extract *x, struct plan *p)
+static int read_sources(struct extract *x, struct plan *p, struct outcome *out)
 {
 	for (size_t i = 0; i < x->job->n; i++) {
 		const struct job_source *s = &x->job->sources[i];
 		struct name into;
-		int r = s->file ? put_file(p, s) : set_into(p, s, &into);
+		int r = s->file ? put_file(p, s, out) : set_into(p, s, &into);
 
 		if (r == 0 && s->archive)
 			r = read_archive(p, s, x->archives[i]);
@@ -100,7 +118,7 @@ static int finish_root(struct extract *x, struct plan *p, int tree)
 	return fchmod(tree, mode) < 0 ? fail_with(p->v, -errno, NULL, "the mode of the tree") : 0;
 }
 
-static int fill(struct extract *x, struct plan *p)
+static int fill(struct extract *x, struct plan *p, struct outcome *out)
 {
 	_cleanup_(closep) int tree = -1;
 	_cleanup_(stage_done) struct stage s;
@@ -115,7 +133,7 @@ static int fill(struct extract *x, struct plan *p)
 		return fail_with(p->v, tree, NULL, "making the staging tree");
 	stage_init(&s, tree);
 	p->writer = stage_writer(&s);
-	r = read_sources(x, p);
+	r = read_sources(x, p, out);
 	if (r == 0)
 		r = plan_finish(p);
 	return r < 0 ? r : finish_root(x, p, tree);
@@ -140,27 +158,81 @@ static int await_go(struct extract *x)
 	return n == 1 ? 0 : -EPIPE;
 }
 
-static int run(struct extract *x, struct plan *p, struct buf *line)
-{
-	struct summary sum = { 0 };
-	int r = fill(x, p);
+/* --- the whole ------------------------------------------------------------------------------------------- */
 
+static int write_manifest(struct extract *x, struct plan *p, struct sha256 *digest)
+{
+	int fd = x->new_manifest, r = 0;
+
+	if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0))
+		r = -errno;
+	if (r == 0)
+		r = manifest_write(&p->m, fd, digest);
+	return r < 0 ? fail_with(p->v, r, NULL, "writing the manifest") : 0;
+}
+
+static int read_old(struct extract *x, struct plan *p, struct manifest *old)
+{
+	int r = x->old_manifest < 0 ? 0 : manifest_read(old, x->old_manifest);
+
+	return r < 0 ? fail_with(p->v, r, NULL, "reading the old manifest") : 0;
+}
+
+static int prepare(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
+{
+	struct err e;
+	int r = fill(x, p, &sum->outcome);
+
+	if (r == 0 && !x->place.whole)
+		r = read_old(x, p, (struct manifest *)c->old);
 	if (r < 0)
 		return r;
-	sum.entries = sum.written = p->m.n - 1;
-	sum.bytes = p->bytes;
-	r = manifest_write(&p->m, x->new_manifest, &sum.manifest);
+	sum->entries = p->m.n - 1;
+	sum->bytes = p->bytes;
+	r = commit_plan(c, &sum->outcome, &e);
+	return r < 0 ? fail_err(p->v, r, &e) : write_manifest(x, p, &sum->manifest);
+}
+
+static int apply(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
+{
+	struct err e;
+	int r = commit_apply(c, &sum->outcome, &e);
+
 	if (r < 0)
-		return fail_with(p->v, r, NULL, "writing the manifest");
-	if (!x->place.whole)
-		return fail_as(p->v, "NOT_YET", NULL, "the target is not empty");
+		return fail_err(p->v, r, &e);
+	return r > 0 ? write_manifest(x, p, &sum->manifest) : 0;
+}
+
+static int run(struct extract *x, struct plan *p, struct buf *line)
+{
+	struct manifest old;
+	struct summary sum = { 0 };
+	struct commit c = {
+		.parent = -1,
+		.name = x->place.name,
+		.target = x->place.target,
+		.stage = x->place.stage,
+		.whole = x->place.whole,
+		.old = &old,
+		.staged = &p->m,
+		.keep_missing = x->job->merge,
+	};
+	int r;
+
+	manifest_init(&old, 16 * UNPACK_ENTRIES_MAX);
+	r = prepare(x, p, &c, &sum);
+	if (r < 0)
+		return r;
 	report_summary(line, "staged", &sum);
 	tell(x, line);
 	if (await_go(x) < 0)
 		_exit(UNPACK_NOT_CONFIRMED);
-	report_summary(line, "done", &sum);
-	tell(x, line);
-	return 0;
+	r = apply(x, p, &c, &sum);
+	if (r == 0) {
+		report_summary(line, "done", &sum);
+		tell(x, line);
+	}
+	return r;
 }
 
 void worker_run(struct extract *x)
@@ -174,7 +246,7 @@ void worker_run(struct extract *x)
 
 	plan_init(&p, &x->job->limits, none, &v);
 	p.m.v[0].implied = 1;
-	if (confine_worker(&x->place.ident, dirs, largest, &v) < 0 || run(x, &p, &line) < 0) {
+	if (confine_worker(&x->place.user, dirs, largest, &v) < 0 || run(x, &p, &line) < 0) {
 		report_verdict(&line, &v);
 		tell(x, &line);
 	}

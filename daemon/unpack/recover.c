@@ -1,0 +1,177 @@
+#include "unpack/recover.h"
+
+#include "tree/held.h"
+#include "tree/names.h"
+#include "unpack/commit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* --- one stage --------------------------------------------------------------------------------------------- */
+
+static void empty(int dir)
+{
+	int fd = held_open_dir_at(dir, ".");
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			held_remove_at(dir, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+static enum settled settle(const struct user *user, int stage, int target)
+{
+	int dirs[] = { stage, target, -1 };
+	struct verdict v = { .kind = VERDICT_NONE };
+	bool committed = false;
+	struct err e;
+
+	if (confine_worker(user, dirs, TREE_MANIFEST_MAX, &v) < 0 ||
+	    commit_recover(target, stage, &committed, &e) < 0)
+		return SETTLED_KEEP;
+	empty(stage);
+	return committed ? SETTLED_NEW : SETTLED_OLD;
+}
+
+enum settled recover_stage(const struct user *user, int stage, int target)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit((int)settle(user, stage, target));
+	if (pid < 0)
+		return SETTLED_KEEP;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) <= SETTLED_KEEP ?
+		       (enum settled)WEXITSTATUS(status) :
+		       SETTLED_KEEP;
+}
+
+/* --- those of a target ------------------------------------------------------------------------------------ */
+
+struct search {
+	struct place *place;
+	bool beside; /* in the target's parent, else in the target */
+	unsigned old, new;
+	struct verdict *v;
+};
+
+/* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
+static int take(struct search *s, int dir, const char *name)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
+	struct stat sb;
+
+	if (fd < 0 || fstat(fd, &sb) < 0 || sb.st_uid != s->place->user.uid ||
+	    flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EBUSY;
+	return TAKE_FD(fd);
+}
+
+static void remove_stage(struct search *s, int dir, const char *name)
+{
+	if (s->beside)
+		place_enter(s->place);
+	else
+		user_enter(&s->place->user);
+	unlinkat(dir, name, AT_REMOVEDIR);
+	if (s->beside)
+		place_leave(s->place);
+	else
+		user_leave(&s->place->user);
+}
+
+static int on_stage(struct search *s, int dir, const char *name)
+{
+	_cleanup_(closep) int fd = take(s, dir, name);
+	bool ours = !s->beside || place_is_stage(s->place, name);
+	struct stat sb;
+
+	if (fd < 0)
+		return 0;
+	/* that of another target, and committed: its own next job has to hear of it */
+	if (!ours && fstatat(fd, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	switch (recover_stage(&s->place->user, fd, s->beside ? -1 : s->place->target)) {
+	case SETTLED_KEEP:
+		return !ours ? 0 :
+			       fail_as(s->v, "RECOVERY_FAILED", name,
+				       "what a killed job left can be neither finished nor undone");
+	case SETTLED_NEW:
+		s->new += ours;
+		break;
+	case SETTLED_OLD:
+		s->old += ours;
+		break;
+	}
+	remove_stage(s, dir, name);
+	return 0;
+}
+
+static int search_dir(struct search *s, int dir)
+{
+	int fd, r = 0;
+	struct dirent *e;
+	DIR *d;
+
+	fd = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		closep(&fd);
+		return 0;
+	}
+	while (r == 0 && (e = readdir(d)))
+		if (slice_starts(slice_of(e->d_name), STAGE_PREFIX))
+			r = on_stage(s, dir, e->d_name);
+	closedir(d);
+	return r;
+}
+
+static void settle_manifest(const char *manifest, bool committed)
+{
+	_cleanup_(freep) char *path = NULL;
+
+	if (!manifest)
+		return;
+	if (asprintf(&path, "%s.new", manifest) < 0)
+		abort();
+	if (committed)
+		rename(path, manifest);
+	else
+		unlink(path);
+}
+
+int recover_target(const char *target, const struct user *user, const char *manifest,
+		   struct verdict *v)
+{
+	struct place place;
+	struct search s = { .place = &place, .beside = true, .v = v };
+	int r = place_open(&place, target, user, v);
+
+	if (r == 0)
+		r = search_dir(&s, place.parent);
+	s.beside = false;
+	if (r == 0)
+		r = search_dir(&s, place.target);
+	if (r == 0 && s.old + s.new)
+		settle_manifest(manifest, s.new > 0);
+	place_close(&place);
+	return r;
+}
