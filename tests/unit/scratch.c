@@ -37,6 +37,12 @@ int scratch_setup(void **state _unused_)
 	return mkdtemp(dir) ? 0 : -1;
 }
 
+int scratch_setup_memory(void **state)
+{
+	snprintf(dir, sizeof(dir), "/dev/shm/acpd-unit-XXXXXX");
+	return mkdtemp(dir) ? 0 : scratch_setup(state);
+}
+
 int scratch_done(void **state _unused_)
 {
 	return file_remove_tree(dir);

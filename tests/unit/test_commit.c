@@ -362,5 +362,5 @@ int main(void)
 		cmocka_unit_test(test_errors),
 	};
 
-	return RUN(tests, scratch_setup, scratch_done);
+	return RUN(tests, scratch_setup_memory, scratch_done);
 }

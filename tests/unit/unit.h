@@ -57,4 +57,6 @@ const char *scratch_dir(void);
 const char *scratch_path(const char *name);
 void scratch_write(const char *name, const void *p, size_t n);
 int scratch_setup(void **state);
+/* The same in memory, where there is such a file system: for tests that make a thousand trees. */
+int scratch_setup_memory(void **state);
 int scratch_done(void **state);
