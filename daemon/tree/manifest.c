@@ -165,6 +165,31 @@ int64_t manifest_find(const struct manifest *m, struct slice path)
 	return at;
 }
 
+static void unchain(struct manifest *m, uint32_t i)
+{
+	struct slice name = slice_of(manifest_name(m, i));
+	uint32_t *at = &m->heads[hash_of(m->v[i].parent, name) & (m->nheads - 1)];
+
+	while (*at != i + 1)
+		at = &m->v[*at - 1].next;
+	*at = m->v[i].next;
+}
+
+int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice name)
+{
+	uint32_t text;
+
+	if (manifest_child(m, dir, name) >= 0)
+		return -EEXIST;
+	if (add_name(m, name, &text) < 0)
+		return -E2BIG;
+	unchain(m, node);
+	m->v[node].parent = dir;
+	m->v[node].name = text;
+	chain(m, node);
+	return 0;
+}
+
 int manifest_set_target(struct manifest *m, uint32_t node, struct slice target)
 {
 	m->v[node].size = target.n;

@@ -61,6 +61,8 @@ int64_t manifest_put(struct manifest *m, const char *path, bool *existed);
 int64_t manifest_find(const struct manifest *m, struct slice path);
 /* name in the directory dir. */
 int64_t manifest_child(const struct manifest *m, uint32_t dir, struct slice name);
+/* node gets another place, with all that is below it; nothing may be there. */
+int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice name);
 int manifest_set_target(struct manifest *m, uint32_t node, struct slice target);
 const char *manifest_target(const struct manifest *m, uint32_t node);
 const char *manifest_name(const struct manifest *m, uint32_t node);

@@ -28,12 +28,13 @@ static int keep_missing(struct plan *p)
 	for (size_t i = 0; r >= 0 && i < p->old_n; i++) {
 		uint32_t v = p->old_order[i];
 		int64_t above = p->was[p->old->v[v].parent].twin, at;
+		const char *path = manifest_path(p->old, v, p->buf);
 		bool existed;
 
-		if (p->was[v].twin >= 0 || p->was[v].overturned || !is_dir(p->new, above) ||
-		    p->new->v[above].gone)
+		if (!is_kept(p, path) || p->was[v].twin >= 0 || p->was[v].overturned ||
+		    !is_dir(p->new, above) || p->new->v[above].gone)
 			continue;
-		at = manifest_put(p->new, manifest_path(p->old, v, p->buf), &existed);
+		at = manifest_put(p->new, path, &existed);
 		p->was[v].twin = at;
 		r = at < 0 ? (int)at : plan_as_before(p, (uint32_t)at, v);
 	}
@@ -70,7 +71,12 @@ static int plan(struct plan *p, const struct commit *c)
 int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 {
 	struct manifest none;
-	struct plan p = { .new = c->staged, .keep = c->keep_missing, .out = out, .path = "" };
+	struct plan p = { .new = c->staged,
+			  .keep = c->keep_missing,
+			  .keeps = c->keeps,
+			  .ctx = c->ctx,
+			  .out = out,
+			  .path = "" };
 	int tree = held_open_dir_at(c->stage, "tree"), r = tree;
 
 	manifest_init(&none, 0);

@@ -68,6 +68,8 @@ struct commit {
 		old; /* NULL: none. As manifest_read gives it: a directory that has no line is not ours */
 	struct manifest *staged;
 	bool keep_missing; /* mode merge: what the new generation does not have stays, and stays ours */
+	bool (*keeps)(void *ctx, const char *path); /* unless this says no; NULL: it always does */
+	void *ctx;
 };
 
 /* Compares, writes the log, and makes of c->staged what is ours from now on. */

@@ -34,17 +34,32 @@ static void on_signal(int sig)
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-static int open_archives(struct keeper *k)
+/* Archives are ours to read; a directory in the sandbox is read as its user reads it. */
+static int open_source(const struct job_source *s, const struct user *user)
+{
+	int fd;
+
+	if (s->archive)
+		return open(s->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	user_enter(user);
+	fd = open(s->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	user_leave(user);
+	return fd;
+}
+
+static int open_sources(struct keeper *k, const struct user *user)
 {
 	const struct job *j = k->x.job;
 
 	for (size_t i = 0; i < j->n; i++) {
-		const char *path = j->sources[i].archive;
+		const struct job_source *s = &j->sources[i];
 
-		k->x.archives[i] = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :
-					  -1;
-		if (path && k->x.archives[i] < 0)
-			return fail_with(&k->v, -errno, NULL, path);
+		if (s->file)
+			continue;
+		k->x.archives[i] = open_source(s, user);
+		if (k->x.archives[i] < 0)
+			return fail_with(&k->v, -errno, NULL,
+					 s->archive ? s->archive : s->directory);
 	}
 	return 0;
 }
@@ -74,7 +89,7 @@ static int open_all(struct keeper *k)
 	if (r == 0)
 		r = recover_target(j->target, &user, j->manifest, &k->v);
 	if (r == 0)
-		r = open_archives(k);
+		r = open_sources(k, &user);
 	if (r == 0)
 		r = open_manifests(k);
 	if (r == 0)

@@ -2,6 +2,7 @@
 
 #include "digest/base64.h"
 #include "json/jdec.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +13,13 @@
 struct raw_job {
 	char *target, *mode, *manifest;
 	int64_t uid, gid;
-	struct slice limits, sources;
+	struct slice limits, sources, remove;
 	bool confirm;
 };
 struct raw_source {
-	char *archive, *format, *into, *skill, *file, *text, *base64;
+	char *archive, *directory, *format, *into, *file, *text, *base64;
 	int64_t strip;
-	bool executable, overwrite;
+	bool executable, overwrite, skill;
 };
 struct raw_limits {
 	int64_t entries, bytes, file_bytes, ratio, path_bytes, depth, seconds;
@@ -34,6 +35,7 @@ static const struct jfield job_fields[] = {
 	JF_INT(struct raw_job, gid, "gid", 0, 0, ID_MAX),
 	JF_OBJ(struct raw_job, limits, "limits", 0),
 	JF_ARR(struct raw_job, sources, "sources", JF_REQUIRED),
+	JF_ARR(struct raw_job, remove, "removeSkills", 0),
 	JF_BOOL(struct raw_job, confirm, "confirm", 0),
 	JF_END,
 };
@@ -42,7 +44,8 @@ static const struct jfield source_fields[] = {
 	JF_STR(struct raw_source, format, "format", 0, 16),
 	JF_INT(struct raw_source, strip, "strip", 0, 0, PATH_DEPTH_MAX),
 	JF_STR(struct raw_source, into, "into", 0, PATH_BYTES_MAX),
-	JF_STR(struct raw_source, skill, "skill", 0, NAME_BYTES_MAX),
+	JF_STR(struct raw_source, directory, "directory", 0, PATH_BYTES_MAX),
+	JF_BOOL(struct raw_source, skill, "skill", 0),
 	JF_STR(struct raw_source, file, "file", 0, PATH_BYTES_MAX),
 	JF_STR(struct raw_source, text, "text", 0, UNPACK_JOB_MAX),
 	JF_STR(struct raw_source, base64, "base64", 0, UNPACK_JOB_MAX),
@@ -98,11 +101,15 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 	s->strip = raw->strip;
 	s->executable = raw->executable;
 	s->overwrite = raw->overwrite;
-	if (!raw->archive == !raw->file)
-		return bad(e, prefix, "archive", "one of archive and file is needed");
-	if (raw->file && (raw->format || raw->strip || raw->into || raw->skill))
-		return bad(e, prefix, "file", "format, strip, into and skill are for archives");
-	if (raw->archive && (raw->text || raw->base64 || raw->executable || raw->overwrite))
+	if (!!raw->archive + !!raw->file + !!raw->directory != 1)
+		return bad(e, prefix, "archive", "one of archive, directory and file is needed");
+	if (raw->directory && !raw->skill)
+		return bad(e, prefix, "directory", "only skills are copied from directories");
+	if (!raw->archive && (raw->format || raw->strip))
+		return bad(e, prefix, "format", "format and strip are for archives");
+	if (raw->into && (raw->file || raw->skill))
+		return bad(e, prefix, "into", "neither for files nor for skills");
+	if (!raw->file && (raw->text || raw->base64 || raw->executable || raw->overwrite))
 		return bad(e, prefix, "archive",
 			   "text, base64, executable and overwrite are for files");
 	if (raw->format)
@@ -111,7 +118,7 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 		return bad(e, prefix, "format", "not one of tar, tar.gz, tar.zst and zip");
 	s->archive = TAKE_PTR(raw->archive);
 	s->into = TAKE_PTR(raw->into);
-	s->skill = TAKE_PTR(raw->skill);
+	s->directory = TAKE_PTR(raw->directory);
 	s->file = TAKE_PTR(raw->file);
 	return s->file ? take_content(s, raw, prefix, e) : 0;
 }
@@ -135,11 +142,36 @@ static int parse_sources(struct slice text, struct job *j, struct err *e)
 		if (v.type != J_OBJECT)
 			return bad(e, prefix, "", "not an object");
 		r = decode(v.raw, source_fields, prefix, &raw, e);
+		if (r == 0 && j->n && raw.skill != j->skills)
+			r = bad(e, prefix, "skill", "for all sources or for none");
+		j->skills = raw.skill;
 		if (r == 0)
 			r = take_source(&j->sources[j->n++], &raw, prefix, e);
 		jdec_free(source_fields, &raw);
 	}
 	return r;
+}
+
+static int parse_removals(struct slice text, struct job *j, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!text.n)
+		return 0;
+	if (j->n && !j->skills)
+		return bad(e, "", "removeSkills", "only with sources that are skills");
+	j->skills = true;
+	j->remove = xalloc(UNPACK_SOURCES_MAX * sizeof(*j->remove));
+	jiter_init(&it, (struct jval){ J_ARRAY, text });
+	while (jiter_next(&it, NULL, &v)) {
+		if (j->nremove == UNPACK_SOURCES_MAX)
+			return bad(e, "", "removeSkills", "too many");
+		if (jstr_decode(v, NAME_BYTES_MAX, &j->remove[j->nremove]) < 0)
+			return bad(e, "", "removeSkills", "not an array of names");
+		j->nremove++;
+	}
+	return 0;
 }
 
 /* --- the job ------------------------------------------------------------------------------------------------ */
@@ -179,7 +211,9 @@ static int take_job(struct job *j, struct raw_job *raw, struct err *e)
 	j->uid = raw->uid;
 	j->gid = raw->gid < 0 ? raw->uid : raw->gid;
 	r = parse_limits(raw->limits, &j->limits, e);
-	return r < 0 ? r : parse_sources(raw->sources, j, e);
+	if (r == 0)
+		r = parse_sources(raw->sources, j, e);
+	return r < 0 ? r : parse_removals(raw->remove, j, e);
 }
 
 int job_parse(struct slice line, struct job *ret, struct err *e)
@@ -207,10 +241,13 @@ void job_done(struct job *j)
 
 		free(s->archive);
 		free(s->into);
-		free(s->skill);
+		free(s->directory);
 		free(s->file);
 		buf_done(&s->content);
 	}
+	for (size_t i = 0; i < j->nremove; i++)
+		free(j->remove[i]);
+	free(j->remove);
 	free(j->sources);
 	free(j->target);
 	free(j->manifest);

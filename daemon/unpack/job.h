@@ -3,7 +3,7 @@
  * checked like anything else: a member that is not known, of the wrong type or out of range is a malformed job (exit 2) that names the
  * member.
  *
- * A source is either an archive or a single file with its content. Paths of sources ("into", "file") are checked where names of archives
+ * A source is an archive, a directory (of a skill), or a single file with its content. Paths of sources ("into", "file") are checked where names of archives
  * are (plan.h), with the same reasons. A job owns what it points to.
  */
 #pragma once
@@ -15,8 +15,9 @@ struct job_source {
 	char *archive;		    /* path of the file, or NULL */
 	enum archive_format format; /* declared; FORMAT_NONE: not */
 	int64_t strip;
-	char *into, *skill;
-	char *file; /* path in the tree, or NULL */
+	char *into;
+	char *file;	 /* path in the tree, or NULL */
+	char *directory; /* to be copied; or NULL */
 	struct buf content;
 	bool executable, overwrite;
 };
@@ -28,6 +29,9 @@ struct job {
 	struct plan_limits limits;
 	struct job_source *sources;
 	size_t n;
+	bool skills;   /* sources are skills (skills.h), or skills are to be removed */
+	char **remove; /* names of those */
+	size_t nremove;
 };
 
 /* -EINVAL with e naming the member. */

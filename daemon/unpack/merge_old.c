@@ -79,7 +79,7 @@ static bool to_be_removed(const struct plan *p, uint32_t v)
 
 	if (w->twin >= 0)
 		return is_dir(p->old, v) ? w->overturned : is_dir(p->new, w->twin);
-	return w->overturned || !p->keep;
+	return w->overturned || !is_kept(p, p->path);
 }
 
 static void close_dir(DIR **d)

@@ -40,6 +40,8 @@ struct plan {
 	struct manifest *new;
 	const struct manifest *old;
 	bool keep;
+	bool (*keeps)(void *ctx, const char *path); /* of commit.h */
+	void *ctx;
 	struct held target, staged;
 	struct was_entry *was; /* by old node */
 	struct new_entry *is;  /* by new node */
@@ -50,6 +52,12 @@ struct plan {
 	char buf[PATH_BYTES_MAX + 1];
 	const char *path; /* of what is being looked at */
 };
+
+/* Mode merge, and the entry of the old generation at path is not one to be replaced. */
+static inline bool is_kept(const struct plan *p, const char *path)
+{
+	return p->keep && (!p->keeps || p->keeps(p->ctx, path));
+}
 
 static inline bool is_dir(const struct manifest *m, int64_t v)
 {

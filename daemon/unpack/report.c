@@ -63,6 +63,11 @@ void report_summary(struct buf *b, const char *word, const struct summary *s)
 	jw_str(&w, "manifestDigest", digest);
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);
+	if (s->skills.n) {
+		jw_arr(&w, "skills");
+		jw_raw(&w, NULL, buf_slice(&s->skills.report));
+		jw_end_arr(&w);
+	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_putc(b, '\n');

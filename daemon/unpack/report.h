@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "unpack/commit.h"
+#include "unpack/skills.h"
 #include "unpack/verdict.h"
 
 enum unpack_exit {
@@ -17,6 +17,7 @@ enum unpack_exit {
 /* What a job came to. */
 struct summary {
 	struct outcome outcome;
+	struct skills skills;
 	uint64_t entries, bytes;
 	struct sha256 manifest;
 };

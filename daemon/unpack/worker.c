@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "unpack/merge.h"
 #include "unpack/report.h"
+#include "unpack/skills.h"
 #include "unpack/stage.h"
 #include "unpack/tar.h"
 
@@ -14,7 +15,7 @@
 
 /* --- sources ------------------------------------------------------------------------------------------- */
 
-/* Where the archive's entries go: "into", and a skill's name below it. */
+/* Where the source's entries go. */
 static int set_into(struct plan *p, const struct job_source *s, struct name *into)
 {
 	struct name_fault f = { 0 };
@@ -22,15 +23,6 @@ static int set_into(struct plan *p, const struct job_source *s, struct name *int
 	into->path[0] = '\0';
 	if (s->into && !name_parse(slice_of(s->into), &p->limits->names, into, &f))
 		return refuse(p->v, f.reason, s->into, "into: %s", f.message);
-	if (s->skill) {
-		struct name skill;
-
-		if (!name_parse(slice_of(s->skill), &p->limits->names, &skill, &f) ||
-		    skill.depth != 1 || !name_under(&skill, into->path, &p->limits->names, &f))
-			return refuse(p->v, f.reason ? f.reason : "NAME_EMPTY", s->skill,
-				      "the skill's name is no name of a directory");
-		*into = skill;
-	}
 	p->into = into->path;
 	p->strip = (unsigned)s->strip;
 	return 0;
@@ -91,19 +83,32 @@ static int put_file(struct plan *p, const struct job_source *s, struct outcome *
 	return r;
 }
 
+static int read_source(struct extract *x, struct plan *p, size_t i, struct outcome *out)
+{
+	const struct job_source *s = &x->job->sources[i];
+	char aside[SKILL_ASIDE_SIZE];
+	struct name into;
+	int r;
+
+	if (s->file)
+		return put_file(p, s, out);
+	r = set_into(p, s, &into);
+	if (x->job->skills) {
+		skills_aside(i, aside);
+		p->into = aside;
+	}
+	if (r < 0)
+		return r;
+	return s->archive ? read_archive(p, s, x->archives[i]) : skills_copy(p, x->archives[i]);
+}
+
 static int read_sources(struct extract *x, struct plan *p, struct outcome *out)
 {
-	for (size_t i = 0; i < x->job->n; i++) {
-		const struct job_source *s = &x->job->sources[i];
-		struct name into;
-		int r = s->file ? put_file(p, s, out) : set_into(p, s, &into);
+	int r = 0;
 
-		if (r == 0 && s->archive)
-			r = read_archive(p, s, x->archives[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < x->job->n; i++)
+		r = read_source(x, p, i, out);
+	return r;
 }
 
 /* --- the stage ------------------------------------------------------------------------------------------- */
@@ -118,7 +123,7 @@ static int finish_root(struct extract *x, struct plan *p, int tree)
 	return fchmod(tree, mode) < 0 ? fail_with(p->v, -errno, NULL, "the mode of the tree") : 0;
 }
 
-static int fill(struct extract *x, struct plan *p, struct outcome *out)
+static int fill(struct extract *x, struct plan *p, struct summary *sum)
 {
 	_cleanup_(closep) int tree = -1;
 	_cleanup_(stage_done) struct stage s;
@@ -133,9 +138,11 @@ static int fill(struct extract *x, struct plan *p, struct outcome *out)
 		return fail_with(p->v, tree, NULL, "making the staging tree");
 	stage_init(&s, tree);
 	p->writer = stage_writer(&s);
-	r = read_sources(x, p, out);
+	r = read_sources(x, p, &sum->outcome);
 	if (r == 0)
 		r = plan_finish(p);
+	if (r == 0 && x->job->skills)
+		r = skills_place(&sum->skills, p, tree, x->job);
 	return r < 0 ? r : finish_root(x, p, tree);
 }
 
@@ -181,7 +188,7 @@ static int read_old(struct extract *x, struct plan *p, struct manifest *old)
 static int prepare(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
 {
 	struct err e;
-	int r = fill(x, p, &sum->outcome);
+	int r = fill(x, p, sum);
 
 	if (r == 0 && !x->place.whole)
 		r = read_old(x, p, (struct manifest *)c->old);
@@ -215,7 +222,9 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 		.whole = x->place.whole,
 		.old = &old,
 		.staged = &p->m,
-		.keep_missing = x->job->merge,
+		.keep_missing = x->job->merge || x->job->skills,
+		.keeps = skills_keep,
+		.ctx = &sum.skills,
 	};
 	int r;
 
@@ -235,15 +244,27 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 	return r;
 }
 
+/* Directories that anything is opened or made in. */
+static void reachable(const struct extract *x, int *dirs)
+{
+	*dirs++ = x->place.stage;
+	for (size_t i = 0; i < x->job->n; i++)
+		if (x->job->sources[i].directory)
+			*dirs++ = x->archives[i];
+	*dirs++ = x->place.target;
+	*dirs = -1;
+}
+
 void worker_run(struct extract *x)
 {
-	int dirs[] = { x->place.stage, x->place.target, -1 };
+	int dirs[UNPACK_SOURCES_MAX + 3];
 	_cleanup_(buf_done) struct buf line = { 0 };
 	struct verdict v = { .kind = VERDICT_NONE };
 	struct writer none = { NULL, NULL };
 	struct plan p;
 	uint64_t largest = MAX(x->job->limits.file_bytes, (uint64_t)TREE_MANIFEST_MAX);
 
+	reachable(x, dirs);
 	plan_init(&p, &x->job->limits, none, &v);
 	p.m.v[0].implied = 1;
 	if (confine_worker(&x->place.user, dirs, largest, &v) < 0 || run(x, &p, &line) < 0) {

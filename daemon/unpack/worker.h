@@ -13,7 +13,7 @@
 struct extract {
 	const struct job *job;
 	struct place place;
-	int archives[UNPACK_SOURCES_MAX]; /* -1 for single files */
+	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
 	int old_manifest, new_manifest;	  /* -1: none */
 	int tell, go;			  /* to the keeper, and its one byte */
 };
