@@ -126,7 +126,6 @@
 #define SNAPSHOT_FILE_MAX (16 * MIB)    /* a larger file is left out of snapshots and patches */
 #define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
 #define SNAPSHOT_PATCH_MAX (64 * MIB)   /* one patch */
-#define SNAPSHOT_OMITTED_MAX 1000       /* paths listed in an answer; the others are counted */
 #define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
 #define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before it was read may change again within the same tick */
 #define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */

@@ -10,7 +10,6 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 
 #define PIECE (128 * KIB)
 #define BLOCK (64 * KIB)
@@ -327,8 +326,6 @@ static int begin(struct export *x)
 	x->piece = malloc(PIECE);
 	if (!x->archive || !x->entry || !x->piece)
 		return fail_with(x->v, -ENOMEM, NULL, "making an archive");
-	/* without it names are no characters to libarchive, and every one that is not ASCII gets a header of its own */
-	setlocale(LC_CTYPE, "C.UTF-8");
 	if (formats[x->job->format].format(x->archive) != ARCHIVE_OK ||
 	    formats[x->job->format].filter(x->archive) != ARCHIVE_OK ||
 	    archive_write_set_options(x->archive, options) != ARCHIVE_OK ||

@@ -9,6 +9,8 @@
  * A file is stored with the size it had when it was opened: one that shrinks meanwhile is filled up with zeros, one that grows is cut, and both are told.
  * The archive is whole whatever happens to the files; only when the reader goes away or the job fails it ends torn, and then the
  * result says so.
+ *
+ * Names are taken for UTF-8 if the caller's LC_CTYPE says so; one that is not is stored as it is.
  */
 #pragma once
 

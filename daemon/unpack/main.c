@@ -2,6 +2,7 @@
  * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of standard output.
  */
 #include "base/file.h"
+#include "unpack/carry.h"
 #include "unpack/extract.h"
 
 #include <errno.h>
@@ -32,11 +33,29 @@ static enum unpack_exit verb_extract(struct job_input *in, struct slice line)
 	return code;
 }
 
+static enum unpack_exit verb_pack(struct job_input *in _unused_, struct slice line)
+{
+	return carry_run("pack", line);
+}
+
+static enum unpack_exit verb_snapshot(struct job_input *in _unused_, struct slice line)
+{
+	return carry_run("snapshot", line);
+}
+
+static enum unpack_exit verb_diff(struct job_input *in _unused_, struct slice line)
+{
+	return carry_run("diff", line);
+}
+
 static const struct {
 	const char *name;
 	enum unpack_exit (*run)(struct job_input *in, struct slice line);
 } verbs[] = {
 	{ "extract", verb_extract },
+	{ "pack", verb_pack },
+	{ "snapshot", verb_snapshot },
+	{ "diff", verb_diff },
 };
 
 int main(int argc, char **argv)

@@ -3,11 +3,13 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 
+#define LISTED_BYTES (512 * KIB)
+
 void omitted_add(struct omitted *o, const char *path, const char *reason)
 {
 	struct jw w = { &o->json, o->total > 0 };
 
-	if (o->total++ >= SNAPSHOT_OMITTED_MAX)
+	if (o->total++ >= SKIPPED_MAX || buf_len(&o->json) > LISTED_BYTES)
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "path", path);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 
 /* --- the job, as it comes ------------------------------------------------------------------------------- */
 
@@ -110,6 +111,8 @@ static int open_export(struct outward *o, struct verdict *v)
 
 	if (export_format_parse(o->job.format, &o->export.format) < 0)
 		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
+	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
+	setlocale(LC_CTYPE, "C.UTF-8");
 	jiter_init(&it, (struct jval){ J_ARRAY, o->job.paths });
 	while (o->job.paths.n && jiter_next(&it, NULL, &item)) {
 		char **grown, *path = NULL;
@@ -334,4 +337,5 @@ void outward_done_line(const struct outward *o, struct buf *line)
 	o->verb->report(o, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
+	buf_putc(line, '\n');
 }

@@ -32,5 +32,5 @@ int outward_root(const struct outward *o);
 /* out: the archive of a pack job; others ignore it. */
 int outward_run(struct outward *o, int out, struct verdict *v);
 int outward_commit(struct outward *o, struct verdict *v);
-/* Appends {"done":{...}}, after outward_run. */
+/* Appends {"done":{...}} and a newline, after outward_run. */
 void outward_done_line(const struct outward *o, struct buf *line);

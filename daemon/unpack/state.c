@@ -36,15 +36,11 @@ static int open_new(struct state *s, const char *name, int *ret, struct verdict 
 
 static int open_patch(struct state *s, const char *patch, struct verdict *v)
 {
-	_cleanup_(freep) char *path = NULL;
-
 	if (!patch)
 		return 0;
-	if (asprintf(&path, "%s.new", patch) < 0)
-		return fail_with(v, -ENOMEM, NULL, "naming the patch");
-	s->files.patch = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	s->files.patch = open(patch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->files.patch < 0)
-		return fail_with(v, -errno, path, "making the patch");
+		return fail_with(v, -errno, patch, "making the patch");
 	s->patch = xstrdup(patch);
 	return 0;
 }
@@ -191,50 +187,38 @@ static int put_in_place(struct state *s, int *fd, const char *from, const char *
 	return 0;
 }
 
-static int put_patch(struct state *s, struct verdict *v)
-{
-	_cleanup_(freep) char *from = NULL;
-
-	if (s->files.patch < 0)
-		return 0;
-	if (asprintf(&from, "%s.new", s->patch) < 0)
-		return fail_with(v, -ENOMEM, NULL, "naming the patch");
-	if (rename(from, s->patch) < 0)
-		return fail_with(v, -errno, s->patch, "putting the patch in place");
-	close(TAKE_FD(s->files.patch));
-	return 0;
-}
-
 /* The index is last: with it the snapshot has been taken. */
 int state_commit(struct state *s, struct verdict *v)
 {
 	char from[TURN_NAME], to[TURN_NAME];
 	bool baseline = s->files.index_new >= 0 && s->files.turn < 0;
-	int r = put_patch(s, v);
+	int r;
 
 	turn_name(from, s->turn, ".new");
 	turn_name(to, s->turn, "");
-	if (r == 0)
-		r = put_in_place(s, &s->files.turn, from, to, v);
+	r = put_in_place(s, &s->files.turn, from, to, v);
 	if (r == 0)
 		r = put_in_place(s, &s->files.index_new, "index.new", "index", v);
-	if (r == 0 && baseline)
+	if (r < 0)
+		return r;
+	if (baseline)
 		remove_turns(s);
-	return r;
+	closep(&s->files.patch);
+	s->files.patch = -1;
+	return 0;
 }
 
 void state_close(struct state *s)
 {
 	char name[TURN_NAME];
-	_cleanup_(freep) char *patch = NULL;
 
 	turn_name(name, s->turn, ".new");
 	if (s->files.index_new >= 0)
 		unlinkat(s->dir, "index.new", 0);
 	if (s->files.turn >= 0)
 		unlinkat(s->dir, name, 0);
-	if (s->files.patch >= 0 && s->patch && asprintf(&patch, "%s.new", s->patch) >= 0)
-		unlink(patch);
+	if (s->files.patch >= 0)
+		unlink(s->patch);
 	closep(&s->files.pack);
 	closep(&s->files.index_old);
 	closep(&s->files.index_new);
