@@ -1,7 +1,7 @@
 #include "unpack/carry.h"
 
 #include "base/file.h"
-#include "unpack/child.h"
+#include "unpack/recover.h"
 #include "unpack/outward.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 struct carrier {
 	struct outward *job;
-	struct ident ident;
+	struct user user;
 	struct verdict v;
 	struct buf heard; /* from the worker */
 	pid_t worker;
@@ -37,11 +37,11 @@ static int enter(struct carrier *c)
 {
 	int dirs[2] = { -1, -1 }, r;
 
-	ident_enter(&c->ident);
+	user_enter(&c->user);
 	r = outward_enter(c->job, &c->v);
-	ident_leave(&c->ident);
+	user_leave(&c->user);
 	dirs[0] = outward_root(c->job);
-	return r < 0 ? r : confine_worker(&c->ident, dirs, UNPACK_BYTES_MAX, &c->v);
+	return r < 0 ? r : confine_worker(&c->user, dirs, UNPACK_BYTES_MAX, &c->v);
 }
 
 static _noreturn_ void work(struct carrier *c, int tell)
@@ -124,7 +124,7 @@ static int run(struct carrier *c, const char *verb, struct slice line)
 	c->job = outward_open(verb, line, &c->v);
 	if (!c->job)
 		return -EINVAL;
-	r = ident_of(&c->ident, outward_uid(c->job), outward_gid(c->job), &c->v);
+	r = user_of(&c->user, outward_uid(c->job), outward_gid(c->job), &c->v);
 	if (r == 0)
 		r = start_worker(c);
 	code = r < 0 ? r : await_worker(c);
