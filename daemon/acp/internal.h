@@ -117,6 +117,9 @@ int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 

@@ -35,6 +35,9 @@ static const struct method methods[] = {
 	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, on_artifact_list },
 	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, on_artifact_get },
 	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, on_skills_install },
+	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, on_skills_remove },
+	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, on_skills_validate },
+	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, on_skills_list },
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
 };
 

@@ -1,4 +1,4 @@
-/* workspace.c - _acpd/workspace/materialize, diff, and _acpd/skills/install: more for the workspace and the private home of an open session, and
+/* workspace.c - _acpd/workspace/materialize and diff, _acpd/skills/install, remove, validate and list: more for the workspace and the private home of an open session, and
  * what has changed in it. */
 #include "acp/internal.h"
 
@@ -27,6 +27,12 @@ static const struct jfield install_fields[] = {
 	JF_END,
 };
 
+static const struct jfield remove_fields[] = {
+	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_RAW(struct furnish_args, request.remove_skills, "names", JF_REQUIRED),
+	JF_END,
+};
+
 static void on_furnished(void *ctx, struct slice result, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -52,7 +58,7 @@ static int check_live(const struct request *r, struct err *e)
 }
 
 static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct furnish_args *a,
-		   struct err *e)
+		   bool dry_run, struct err *e)
 {
 	struct session *s = store_find(c->srv->store, a->session_id);
 	struct request request;
@@ -64,6 +70,7 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 	r = request_parse(&a->request, "", &request, e);
 	if (r < 0)
 		return r;
+	request.dry_run = dry_run;
 	r = check_live(&request, e);
 	if (r == 0) {
 		k = call_new(c, m->id);
@@ -76,26 +83,64 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 }
 
 static int decode_and_furnish(struct acp_conn *c, const struct rpc_msg *m,
-			      const struct jfield *fields, struct err *e)
+			      const struct jfield *fields, bool dry_run, struct err *e)
 {
 	struct furnish_args a = { 0 };
 	int r = jdec_object(m->params, fields, NULL, &a, e);
 
 	if (r < 0)
 		return r;
-	r = furnish(c, m, &a, e);
+	r = furnish(c, m, &a, dry_run, e);
 	jdec_free(fields, &a);
 	return r;
 }
 
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, materialize_fields, e);
+	return decode_and_furnish(c, m, materialize_fields, false, e);
 }
 
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, install_fields, e);
+	return decode_and_furnish(c, m, install_fields, false, e);
+}
+
+int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return decode_and_furnish(c, m, remove_fields, false, e);
+}
+
+/* An installation that stops before it does anything. */
+int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return decode_and_furnish(c, m, install_fields, true, e);
+}
+
+static void on_result(void *ctx, struct slice result, const struct err *e)
+{
+	if (e)
+		call_error(ctx, e, SLICE_NONE);
+	else
+		call_result(ctx, result);
+}
+
+int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct session *s;
+	struct call *k;
+	int r;
+
+	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
+	s = store_find(c->srv->store, id);
+	if (!s)
+		return not_found(e, id);
+	k = call_new(c, m->id);
+	r = session_skills(s, on_result, k, e);
+	if (r < 0)
+		call_free(k);
+	return r;
 }
 
 /* --- diff ------------------------------------------------------------------------------------------------ */
@@ -110,14 +155,6 @@ static const struct jfield diff_fields[] = {
 	JF_RAW(struct diff_args, since, "since", 0),
 	JF_END,
 };
-
-static void on_diffed(void *ctx, struct slice result, const struct err *e)
-{
-	if (e)
-		call_error(ctx, e, SLICE_NONE);
-	else
-		call_result(ctx, result);
-}
 
 /* "baseline", or the number of a turn. */
 static int take_since(struct jval v, uint64_t *ret, struct err *e)
@@ -147,7 +184,7 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 	if (!s)
 		return not_found(e, a->session_id);
 	k = call_new(c, m->id);
-	r = session_diff(s, since, on_diffed, k, e);
+	r = session_diff(s, since, on_result, k, e);
 	if (r < 0)
 		call_free(k);
 	return r;

@@ -6,22 +6,19 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/artifacts.h"
-#include "workspace/helper.h"
+#include "session/looks.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-enum look_kind { LOOK_BASELINE, LOOK_TURN, LOOK_DIFF };
+enum shot_kind { SHOT_BASELINE, SHOT_TURN, SHOT_DIFF };
 
-/* One run of acpd-unpack that looks at the workspace. */
-struct look {
-	struct list link; /* in the session's looks */
-	struct session *session;
-	struct helper *helper;
-	enum look_kind kind;
+struct shot {
+	struct look look;
+	enum shot_kind kind;
 	uint64_t turn;
-	char *patch;	     /* where it writes one; NULL: nowhere */
-	session_set_fn done; /* LOOK_DIFF */
+	char *patch;	     /* where one is written; NULL: nowhere */
+	session_set_fn done; /* SHOT_DIFF */
 	void *ctx;
 };
 
@@ -34,7 +31,7 @@ static char *snapshot_dir(const struct session *s)
 
 /* --- running it ------------------------------------------------------------------------------------------ */
 
-static void put_job(const struct session *s, struct buf *b, const struct look *k)
+static void put_job(const struct session *s, struct buf *b, const struct shot *k)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 	struct jw w = JW(b);
@@ -42,47 +39,40 @@ static void put_job(const struct session *s, struct buf *b, const struct look *k
 	jw_obj(&w, NULL);
 	jw_str(&w, "root", s->cwd);
 	jw_str(&w, "dir", dir);
-	jw_uint(&w, k->kind == LOOK_DIFF ? "since" : "turn", k->turn);
+	jw_uint(&w, k->kind == SHOT_DIFF ? "since" : "turn", k->turn);
 	jw_str(&w, "patch", k->patch);
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
 }
 
-static void look_free(struct look *k)
+static void shot_free(struct shot *k)
 {
-	list_del(&k->link);
-	helper_free(k->helper);
 	if (k->patch)
 		unlink(k->patch);
 	free(k->patch);
 	free(k);
 }
 
-static void on_looked(void *ctx, struct slice report, const struct err *e);
+static void on_shot(struct look *look, struct slice report, const struct err *e);
 
-static const struct helper_events events = { NULL, on_looked };
-
-static int start(struct look *k, struct err *e)
+static int start(struct session *s, struct shot *k, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct session *s = k->session;
+	int r;
 
 	put_job(s, &b, k);
-	list_add_tail(&s->looks, &k->link);
-	k->helper = helper_start(s->store->loop, s->store->procs,
-				 &(struct helper_spec){ k->kind == LOOK_DIFF ? "diff" : "snapshot",
-							buf_slice(&b), 0 },
-				 &events, k, e);
-	return k->helper ? 0 : -EIO;
+	r = look_start(&k->look, s, k->kind == SHOT_DIFF ? "diff" : "snapshot", buf_slice(&b),
+		       on_shot, e);
+	s->shooting += r == 0 && k->kind != SHOT_DIFF;
+	return r;
 }
 
-static struct look *look_new(struct session *s, enum look_kind kind, uint64_t turn,
+static struct shot *shot_new(struct session *s, enum shot_kind kind, uint64_t turn,
 			     const char *name)
 {
-	struct look *k = new0(struct look);
+	struct shot *k = new0(struct shot);
 
-	k->session = s;
 	k->kind = kind;
 	k->turn = turn;
 	k->patch = name ? artifact_new_path(s, name) : NULL;
@@ -91,10 +81,7 @@ static struct look *look_new(struct session *s, enum look_kind kind, uint64_t tu
 
 bool baseline_busy(const struct session *s)
 {
-	list_each(k, (struct list *)&s->looks, struct look, link)
-		if (k->kind != LOOK_DIFF)
-			return true;
-	return false;
+	return s->shooting > 0;
 }
 
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
@@ -117,7 +104,7 @@ static bool read_patch_info(struct slice report, struct patch_info *ret)
 	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
 }
 
-static void note_failure(struct session *s, const struct look *k, const struct err *e)
+static void note_failure(struct session *s, const struct shot *k, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -133,13 +120,13 @@ static void note_failure(struct session *s, const struct look *k, const struct e
 	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static const struct artifact *adopt(struct session *s, const struct look *k, const char *name,
+static const struct artifact *adopt(struct session *s, const struct shot *k, const char *name,
 				    struct err *e)
 {
 	const struct artifact *a = NULL;
 	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
 
-	spec.turn = k->kind == LOOK_TURN ? k->turn : 0;
+	spec.turn = k->kind == SHOT_TURN ? k->turn : 0;
 	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
 }
 
@@ -152,7 +139,7 @@ static void settle_turn(struct session *s)
 		s->looked_done(t);
 }
 
-static void turn_looked(struct session *s, const struct look *k, struct slice report)
+static void turn_looked(struct session *s, const struct shot *k, struct slice report)
 {
 	struct patch_info info;
 	struct err e = { 0 };
@@ -164,7 +151,7 @@ static void turn_looked(struct session *s, const struct look *k, struct slice re
 }
 
 /* The text if it fits an answer, else an artifact that holds it. */
-static int put_patch(struct jw *w, struct session *s, const struct look *k,
+static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		     const struct patch_info *info, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
@@ -185,7 +172,7 @@ static int put_patch(struct jw *w, struct session *s, const struct look *k,
 	return a ? 0 : -EIO;
 }
 
-static void diff_looked(struct session *s, const struct look *k, struct slice report,
+static void diff_looked(struct session *s, const struct shot *k, struct slice report,
 			const struct err *failed)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -213,34 +200,34 @@ static void diff_looked(struct session *s, const struct look *k, struct slice re
 	k->done(k->ctx, buf_slice(&b), NULL);
 }
 
-static void on_looked(void *ctx, struct slice report, const struct err *e)
+static void on_shot(struct look *look, struct slice report, const struct err *e)
 {
-	struct look *k = ctx;
-	struct session *s = k->session;
+	struct shot *k = container_of(look, struct shot, look);
+	struct session *s = look->session;
 
-	if (k->kind == LOOK_DIFF)
+	s->shooting -= k->kind != SHOT_DIFF;
+	if (k->kind == SHOT_DIFF)
 		diff_looked(s, k, report, e);
 	else if (e)
 		note_failure(s, k, e);
-	else if (k->kind == LOOK_TURN)
+	else if (k->kind == SHOT_TURN)
 		turn_looked(s, k, report);
-	if (k->kind == LOOK_TURN)
+	if (k->kind == SHOT_TURN)
 		settle_turn(s);
-	look_free(k);
-	store_check_stopped(s->store);
-	session_advance(s);
+	look_done(look);
+	shot_free(k);
 }
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
 
-static void begin(struct session *s, struct look *k)
+static void begin(struct session *s, struct shot *k)
 {
 	struct err e = { 0 };
 
-	if (start(k, &e) == 0)
+	if (start(s, k, &e) == 0)
 		return;
 	note_failure(s, k, &e);
-	look_free(k);
+	shot_free(k);
 }
 
 void baseline_take(struct session *s)
@@ -251,7 +238,7 @@ void baseline_take(struct session *s)
 		return;
 	file_remove_tree(dir);
 	if (file_mkdirs(dir, 0700) == 0)
-		begin(s, look_new(s, LOOK_BASELINE, 0, NULL));
+		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));
 }
 
 static void on_overdue(void *ctx)
@@ -266,7 +253,7 @@ bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *
 	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
 		return false;
 	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
-	begin(s, look_new(s, LOOK_TURN, t->no, name));
+	begin(s, shot_new(s, SHOT_TURN, t->no, name));
 	if (!baseline_busy(s))
 		return false;
 	s->looked_turn = t;
@@ -283,7 +270,7 @@ void baseline_forget_turn(struct session *s, const struct turn *t)
 
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
 {
-	struct look *k;
+	struct shot *k;
 	char name[64];
 	int r;
 
@@ -296,20 +283,13 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
 				 "the session has had no such turn");
 	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_look);
-	k = look_new(s, LOOK_DIFF, since, name);
+	k = shot_new(s, SHOT_DIFF, since, name);
 	k->done = done;
 	k->ctx = ctx;
-	r = start(k, e);
+	r = start(s, k, e);
 	if (r < 0)
-		look_free(k);
+		shot_free(k);
 	return r;
-}
-
-bool baseline_stopping(struct session *s)
-{
-	list_each(k, &s->looks, struct look, link)
-		helper_abort(k->helper);
-	return !list_empty(&s->looks);
 }
 
 void baseline_done(struct session *s, bool remove)

@@ -17,7 +17,5 @@ bool baseline_busy(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
 bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t));
 void baseline_forget_turn(struct session *s, const struct turn *t);
-/* Somebody still works on snapshots or diffs of a session that is to be closed: it is told to stop, and session_advance is called then. */
-bool baseline_stopping(struct session *s);
 /* remove: the snapshots too. No job may be left. */
 void baseline_done(struct session *s, bool remove);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "session/baseline.h"
+#include "session/looks.h"
 #include "session/place.h"
 #include "workspace/materialize.h"
 
@@ -130,7 +131,7 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	const char *relative = s->def->places.skills_dir;
 
 	*ret = NULL;
-	if (!r->nskills || !relative)
+	if (!request_touches_skills(r) || !relative)
 		return 0;
 	*ret = file_join(s->home, relative);
 	return s->home_filled ? 0 : place_make_dir(s, relative, e);
@@ -152,7 +153,7 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 	f->done = done;
 	f->ctx = ctx;
 	f->instructions = xstrdup(r->instructions);
-	f->skills = r->nskills > 0;
+	f->skills = request_touches_skills(r) && !r->dry_run;
 	f->workspace = request_touches_workspace(r);
 	f->work = materialize_start(
 		&s->store->workspaces,
@@ -210,6 +211,48 @@ void furnish_abort(struct session *s)
 {
 	if (s->furnishing)
 		materialize_abort(s->furnishing->work);
+}
+
+/* --- which skills there are ---------------------------------------------------------------------------------- */
+
+struct listing {
+	struct look look;
+	session_set_fn done;
+	void *ctx;
+};
+
+static void on_listed(struct look *k, struct slice report, const struct err *e)
+{
+	struct listing *l = container_of(k, struct listing, look);
+
+	l->done(l->ctx, report, e);
+	look_done(k);
+	free(l);
+}
+
+int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *dir = NULL;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct jw w = JW(&job);
+	struct listing *l;
+	int r;
+
+	if (!s->def->places.skills_dir || !s->home)
+		return err_set(e, -ENOSYS, RPC_INVALID_PARAMS, "CAPABILITY_MISSING",
+			       "this harness reads no skills");
+	dir = file_join(s->home, s->def->places.skills_dir);
+	jw_obj(&w, NULL);
+	jw_str(&w, "directory", dir);
+	session_put_owner(&w, s);
+	jw_end_obj(&w);
+	l = new0(struct listing);
+	l->done = done;
+	l->ctx = ctx;
+	r = look_start(&l->look, s, "skills", buf_slice(&job), on_listed, e);
+	if (r < 0)
+		free(l);
+	return r;
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */

@@ -149,8 +149,8 @@ struct session {
 		uint64_t bytes, last;
 	} artifacts;
 
-	/* looks at the workspace (baseline.c) */
-	struct list looks;
+	struct list looks;	  /* struct look */
+	unsigned shooting;	  /* snapshots being taken (baseline.c) */
 	struct turn *looked_turn; /* waits for the one at its end */
 	void (*looked_done)(struct turn *t);
 	struct loop_timer look_timer;

@@ -123,6 +123,8 @@ int session_furnish(struct session *s, const struct request *r, const char *pref
 /* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact, files, insertions,
  * deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
+/* The skills in the session's private home, as they are checked now. result: raw {skills: [...]}. */
+int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */
 struct slice session_furnished(const struct session *s);
 /* acpd-unpack's raw refusal of it, or empty. */

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/baseline.h"
 #include "session/furnish.h"
+#include "session/looks.h"
 #include "session/place.h"
 #include "session/recover.h"
 
@@ -206,7 +206,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 	list_each(s, &st->sessions, struct session, link) {
 		turns_end_all(s);
 		furnish_abort(s);
-		baseline_stopping(s);
+		looks_stopping(s);
 		harness_stop(s);
 	}
 	store_check_stopped(st);

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "session/baseline.h"
 #include "session/furnish.h"
+#include "session/looks.h"
 
 #include <errno.h>
 
@@ -268,7 +269,7 @@ static void advance(void *ctx)
 		advance_open(s);
 	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
 		furnish_abort(s);
-	} else if (s->state == SESSION_CLOSING && !s->ending && baseline_stopping(s)) {
+	} else if (s->state == SESSION_CLOSING && !s->ending && looks_stopping(s)) {
 		return; /* called again when they have stopped */
 	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
 		if (s->hstate == H_STARTING || s->hstate == H_SETTLING) {

@@ -340,3 +340,23 @@ int held_remove_at(int dir, const char *name)
 {
 	return remove_entry(dir, name);
 }
+
+int held_empty(int dir)
+{
+	int fd = openat(dir, ".", DIR_FLAGS), first = 0, r;
+	_cleanup_(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		closep(&fd);
+		return -EIO;
+	}
+	while ((e = readdir(d))) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		r = remove_entry(dir, e->d_name);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	return first;
+}

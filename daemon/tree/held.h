@@ -56,6 +56,8 @@ void held_forget(struct held *h, const char *path);
 int held_open_dir_at(int dir, const char *name);
 /* rm -r of name in dir, whatever the modes of the directories in it. Missing is success. */
 int held_remove_at(int dir, const char *name);
+/* The same for all that is in dir; goes on after a failure, and returns the first. */
+int held_empty(int dir);
 
 /* Called for everything below a directory, a directory before what is in it. path: from where the walk began; dir and leaf: to
  * open it by. A positive answer for a directory leaves out what is below it; a negative one ends the walk and is returned. */

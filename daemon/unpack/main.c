@@ -3,6 +3,7 @@
  */
 #include "base/file.h"
 #include "unpack/carry.h"
+#include "unpack/chores.h"
 #include "unpack/extract.h"
 
 #include <errno.h>
@@ -48,14 +49,28 @@ static enum unpack_exit verb_diff(struct job_input *in _unused_, struct slice li
 	return carry_run("diff", line);
 }
 
+static enum unpack_exit verb_recover(struct job_input *in _unused_, struct slice line)
+{
+	return chore_recover(line);
+}
+
+static enum unpack_exit verb_remove(struct job_input *in _unused_, struct slice line)
+{
+	return chore_remove(line);
+}
+
+static enum unpack_exit verb_skills(struct job_input *in _unused_, struct slice line)
+{
+	return chore_skills(line);
+}
+
 static const struct {
 	const char *name;
 	enum unpack_exit (*run)(struct job_input *in, struct slice line);
 } verbs[] = {
-	{ "extract", verb_extract },
-	{ "pack", verb_pack },
-	{ "snapshot", verb_snapshot },
-	{ "diff", verb_diff },
+	{ "extract", verb_extract }, { "pack", verb_pack },	  { "snapshot", verb_snapshot },
+	{ "diff", verb_diff },	     { "recover", verb_recover }, { "remove", verb_remove },
+	{ "skills", verb_skills },
 };
 
 int main(int argc, char **argv)

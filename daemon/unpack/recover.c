@@ -21,19 +21,6 @@ void child_end(pid_t pid)
 
 /* --- one stage --------------------------------------------------------------------------------------------- */
 
-static void empty(int dir)
-{
-	int fd = held_open_dir_at(dir, ".");
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			held_remove_at(dir, e->d_name);
-	if (d)
-		closedir(d);
-}
-
 static enum settled settle(const struct user *user, int stage, int target)
 {
 	int dirs[] = { stage, target, -1 };
@@ -44,7 +31,7 @@ static enum settled settle(const struct user *user, int stage, int target)
 	if (confine_worker(user, dirs, TREE_MANIFEST_MAX, &v) < 0 ||
 	    commit_recover(target, stage, &committed, &e) < 0)
 		return SETTLED_KEEP;
-	empty(stage);
+	held_empty(stage);
 	return committed ? SETTLED_NEW : SETTLED_OLD;
 }
 

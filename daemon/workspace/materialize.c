@@ -31,7 +31,7 @@ struct materialize {
 	size_t npins;
 	char *instructions_file;
 	char *prefix;
-	bool failed;
+	bool failed, dry_run;
 	struct err error;
 	char *refusal;
 	struct loop_task end_task;
@@ -80,12 +80,6 @@ static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool m
 	jw_bool(w, "confirm", true);
 	jw_arr(w, "sources");
 	return 0;
-}
-
-static void end_job(struct jw *w)
-{
-	jw_end_arr(w);
-	jw_end_obj(w);
 }
 
 static int put_archive(struct materialize *m, struct jw *w, const struct request *r, struct err *e)
@@ -151,7 +145,8 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 		ret = put_archive(m, &w, r, e);
 	put_files(&w, r->files);
 	put_instructions(&w, r, spec->instructions_file);
-	end_job(&w);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
 	return ret;
 }
 
@@ -188,7 +183,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 	struct jw w = JW(&p->job);
 	int ret;
 
-	p->wanted = r->nskills > 0;
+	p->wanted = request_touches_skills(r);
 	if (!p->wanted)
 		return 0;
 	if (!spec->skills_dir)
@@ -197,7 +192,10 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 	ret = begin_job(m, p, &w, true, e);
 	for (size_t i = 0; ret == 0 && i < r->nskills; i++)
 		ret = put_skill(m, &w, &r->skills[i], i, e);
-	end_job(&w);
+	jw_end_arr(&w);
+	if (r->remove_skills)
+		jw_raw(&w, "removeSkills", slice_of(r->remove_skills));
+	jw_end_obj(&w);
 	return ret;
 }
 
@@ -247,11 +245,13 @@ static void fail(struct materialize *m, enum part_kind kind, const struct err *e
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
 }
 
-static void on_staged(void *ctx, struct slice report _unused_)
+static void on_staged(void *ctx, struct slice report)
 {
 	struct part *p = ctx;
 
 	p->begun = true;
+	if (p->m->dry_run)
+		p->report = xstrndup(report.p, report.n);
 	go_on(p->m);
 }
 
@@ -261,9 +261,9 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	struct materialize *m = p->m;
 
 	workspaces_end(m->ws, p->target);
-	if (e)
+	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
 		fail(m, p->kind, e, report);
-	else
+	else if (!e)
 		p->report = xstrndup(report.p, report.n);
 	p->helper = helper_free(p->helper); /* and report with it */
 	go_on(m);
@@ -336,7 +336,7 @@ static void go_on(struct materialize *m)
 {
 	if (!m->failed && (stage_next(m) || commit_next(m)) && !m->failed)
 		return;
-	if (m->failed && abort_rest(m))
+	if ((m->failed || m->dry_run) && abort_rest(m))
 		return;
 	loop_defer(m->ws->loop, &m->end_task, report_end, m);
 }
@@ -352,6 +352,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	m->ev = ev;
 	m->ctx = ctx;
 	m->prefix = xstrdup(spec->prefix);
+	m->dry_run = spec->request->dry_run;
 	m->instructions_file = spec->request->instructions ? xstrdup(spec->instructions_file) :
 							     NULL;
 	for (size_t i = 0; i < PART_MAX; i++) {

@@ -179,6 +179,29 @@ static int parse_skills(struct jval list, const char *prefix, struct request *r,
 	return ret;
 }
 
+static int parse_removals(struct jval list, const char *prefix, struct request *r, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type == J_NONE || list.type == J_NULL)
+		return 0;
+	if (list.type != J_ARRAY)
+		return bad(e, prefix, "names", "FIELD_INVALID", "must be an array of names");
+	jiter_init(&it, list);
+	for (size_t n = 0; jiter_next(&it, NULL, &v); n++) {
+		_cleanup_(freep) char *name = NULL;
+
+		if (n == REQUEST_SKILLS_MAX)
+			return bad(e, prefix, "names", "TOO_MANY", "has more than 128 entries");
+		if (jstr_decode(v, SKILL_NAME_MAX, &name) < 0 || !plain_name(name))
+			return bad(e, prefix, "names", "FIELD_INVALID",
+				   "must hold names of skills");
+	}
+	r->remove_skills = xstrndup(list.raw.p, list.raw.n);
+	return 0;
+}
+
 /* --- instructions and files ------------------------------------------------------------------------------------ */
 
 struct text_args {
@@ -290,6 +313,8 @@ int request_parse(const struct request_args *a, const char *prefix, struct reque
 	if (r == 0)
 		r = parse_skills(a->skills, prefix, ret, e);
 	if (r == 0)
+		r = parse_removals(a->remove_skills, prefix, ret, e);
+	if (r == 0)
 		r = parse_instructions(a->instructions, prefix, ret, e);
 	if (r == 0)
 		r = parse_files(a->harness_files, prefix, ret, e);
@@ -303,6 +328,7 @@ void request_done(struct request *r)
 	for (size_t i = 0; i < r->nskills; i++)
 		free(r->skills[i].name);
 	free(r->skills);
+	free(r->remove_skills);
 	free(r->into);
 	free(r->instructions);
 	free(r->files);
@@ -316,5 +342,10 @@ bool request_touches_workspace(const struct request *r)
 
 bool request_writes(const struct request *r)
 {
-	return request_touches_workspace(r) || r->nskills;
+	return request_touches_workspace(r) || request_touches_skills(r);
+}
+
+bool request_touches_skills(const struct request *r)
+{
+	return r->nskills || r->remove_skills;
 }

@@ -19,6 +19,7 @@ struct request_args {
 	struct jval skills;	   /* array */
 	struct jval instructions;  /* string, or {text, overwrite} */
 	struct jval harness_files; /* array */
+	struct jval remove_skills; /* array of names */
 };
 
 enum skill_source { SKILL_ARCHIVE, SKILL_BUILTIN, SKILL_PATH };
@@ -40,6 +41,8 @@ struct request {
 
 	struct request_skill *skills;
 	size_t nskills;
+	char *remove_skills; /* raw array of names; NULL: none */
+	bool dry_run;	     /* everything is checked, nothing done */
 
 	char *instructions; /* NULL: none */
 	bool instructions_overwrite;
@@ -50,6 +53,8 @@ struct request {
 int request_parse(const struct request_args *a, const char *prefix, struct request *ret,
 		  struct err *e);
 void request_done(struct request *r);
+/* Skills come or go. */
+bool request_touches_skills(const struct request *r);
 /* Something is to be written into the workspace; else at most skills. */
 bool request_touches_workspace(const struct request *r);
 /* Something is to be written at all. */
