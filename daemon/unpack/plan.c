@@ -312,6 +312,12 @@ int plan_end(struct plan *p)
 	return WRITE(p, "finishing a file", finish, v->size, p->mtime);
 }
 
+int plan_room(struct plan *p, uint64_t bytes)
+{
+	p->name.path[0] = '\0';
+	return WRITE(p, "unpacking so much", room, bytes);
+}
+
 /* --- the end --------------------------------------------------------------------------------------------- */
 
 static int make_links(struct plan *p)

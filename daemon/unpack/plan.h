@@ -20,6 +20,8 @@
 #include "unpack/verdict.h"
 
 struct writer_ops {
+	int (*room)(void *ctx,
+		    uint64_t bytes); /* that many will come: -ENOSPC if there is no room */
 	/* All: 0 or a negative errno. Paths are relative, checked and of this plan. */
 	int (*dir)(void *ctx, const char *path, mode_t mode); /* may be there */
 	int (*create)(void *ctx, const char *path, mode_t mode);
@@ -102,6 +104,8 @@ int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
 int plan_end(struct plan *p);
 int plan_finish(struct plan *p);
+/* So many bytes will come. */
+int plan_room(struct plan *p, uint64_t bytes);
 
 /* Where the link node would lead, by the plan's own tree. */
 int links_check(const struct manifest *m, uint32_t node, struct verdict *v);

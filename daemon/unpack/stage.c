@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 
 void stage_init(struct stage *s, int tree)
 {
@@ -178,9 +179,20 @@ static int on_symlink(void *ctx, const char *path, const char *target)
 	return symlinkat(target, dir, leaf) < 0 ? -errno : 0;
 }
 
+static int on_room(void *ctx, uint64_t bytes)
+{
+	struct stage *s = ctx;
+	struct statvfs fs;
+
+	if (fstatvfs(s->h.root, &fs) < 0)
+		return 0;
+	return fs.f_bavail * fs.f_frsize < bytes ? -ENOSPC : 0;
+}
+
 struct writer stage_writer(struct stage *s)
 {
 	static const struct writer_ops ops = {
+		.room = on_room,
 		.dir = on_dir,
 		.create = on_create,
 		.write = on_write,

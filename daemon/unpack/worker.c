@@ -6,6 +6,7 @@
 #include "unpack/skills.h"
 #include "unpack/stage.h"
 #include "unpack/tar.h"
+#include "unpack/zip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,8 @@ static int read_archive(struct plan *p, const struct job_source *s, int fd)
 
 	if (r < 0)
 		return r;
+	if (format == FORMAT_ZIP)
+		return zip_read(fd, stream_limits(p->limits), p);
 	r = source_open(fd, format, stream_limits(p->limits), &src, p->v);
 	return r < 0 ? r : tar_read(src, p);
 }
