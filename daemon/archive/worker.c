@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define STACK_BYTES (64 * KIB)
+#define NICENESS 10
 
 struct piece {
 	struct list link;
@@ -221,8 +223,11 @@ static void *work(void *ctx)
 {
 	struct worker *w = ctx;
 	bool failed = false;
-	int r = begin(w, w->resume);
+	int r;
 
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(),
+			  NICENESS); /* of this thread: sessions come first */
+	r = begin(w, w->resume);
 	for (;;) {
 		struct task t;
 
