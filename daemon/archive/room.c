@@ -21,7 +21,7 @@ static uint64_t disk_free(const struct archive_store *s)
 	uint64_t n, keep;
 
 	if (statvfs(s->dir, &v) < 0)
-		return UINT64_MAX; /* then writing will say it */
+		return UINT64_MAX / 2; /* then writing will say it */
 	n = (uint64_t)v.f_bavail * v.f_frsize;
 	keep = MIN(ARCHIVE_FREE_MIN, (uint64_t)v.f_blocks * v.f_frsize / 16);
 	return n > keep ? n - keep : 0;
@@ -71,19 +71,52 @@ static bool drop_one(struct archive_store *s, const struct entry *keep)
 	return false;
 }
 
+/* Bytes that drop_one could give back, one call after the other. */
+static uint64_t droppable(const struct archive_store *s, const struct entry *keep)
+{
+	uint64_t n = 0;
+
+	list_each(e, &s->lru, const struct entry, lru) {
+		if (e == keep)
+			continue;
+		if (e->derived && !e->pins)
+			n += room_charge(e->derived);
+		if (e->has_part && (!e->upload || upload_idle(e->upload)))
+			n += room_charge(e->part);
+		if (e->whole && !e->baked && !e->pins)
+			n += room_charge(e->size);
+	}
+	return n;
+}
+
+static bool store_fits(const struct archive_store *s, uint64_t used, uint64_t more)
+{
+	return more <= s->max && used <= s->max - more;
+}
+
+/* Nothing goes in vain. */
 int room_make(struct archive_store *s, const struct entry *keep, uint64_t store_more,
 	      uint64_t disk_more, struct err *e)
 {
-	while (store_more > s->max || s->used > s->max - store_more || s->count > ARCHIVE_COUNT_MAX)
-		if (!drop_one(s, keep))
-			return err_set(e, -ENOSPC, 0, "STORE_FULL",
-				       "the store is full (limit: %llu bytes) of archives in use",
-				       (unsigned long long)s->max);
-	while (disk_free(s) < disk_more)
+	uint64_t spare;
+
+	if (store_fits(s, s->used, store_more) && s->count <= ARCHIVE_COUNT_MAX &&
+	    disk_free(s) >= disk_more)
+		return 0;
+	spare = droppable(s, keep);
+	if (!store_fits(s, s->used - MIN(spare, s->used), store_more))
+		return err_set(e, -ENOSPC, 0, "STORE_FULL",
+			       "the store is full (limit: %llu bytes) of archives in use",
+			       (unsigned long long)s->max);
+	if (disk_free(s) + spare < disk_more)
+		return err_set(e, -ENOSPC, 0, "NO_SPACE",
+			       "no room for %llu bytes on the disk of the store",
+			       (unsigned long long)disk_more);
+	while (!store_fits(s, s->used, store_more) || s->count > ARCHIVE_COUNT_MAX ||
+	       disk_free(s) < disk_more)
 		if (!drop_one(s, keep))
 			return err_set(e, -ENOSPC, 0, "NO_SPACE",
-				       "no room for %llu bytes on the disk of the store",
-				       (unsigned long long)disk_more);
+				       "the disk of the store is full, and nothing more can go");
 	return 0;
 }
 

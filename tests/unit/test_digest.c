@@ -39,6 +39,24 @@ static void test_million_a(void **state _unused_)
 			    "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* In pieces of any size. */
+static void test_stream(void **state _unused_)
+{
+	static const char text[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+	struct sha256 want, got;
+
+	sha256_of(slice_of(text), &want);
+	for (size_t step = 1; step < sizeof(text); step++) {
+		struct sha256_stream s;
+
+		sha256_begin(&s);
+		for (size_t at = 0; at < sizeof(text) - 1; at += step)
+			sha256_add(&s, text + at, MIN(step, sizeof(text) - 1 - at));
+		sha256_end(&s, &got);
+		assert_true(sha256_equal(&want, &got));
+	}
+}
+
 static void test_equal(void **state _unused_)
 {
 	struct sha256 a, b;
@@ -147,10 +165,15 @@ static void test_wipe(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_million_a),
-		cmocka_unit_test(test_equal),	       cmocka_unit_test(test_from_hex),
-		cmocka_unit_test(test_base64url),      cmocka_unit_test(test_base64url_refused),
-		cmocka_unit_test(test_wipe),	       cmocka_unit_test(test_git_blob_id),
+		cmocka_unit_test(test_sha256_vectors),
+		cmocka_unit_test(test_million_a),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_from_hex),
+		cmocka_unit_test(test_base64url),
+		cmocka_unit_test(test_base64url_refused),
+		cmocka_unit_test(test_wipe),
+		cmocka_unit_test(test_git_blob_id),
 	};
 
 	return RUN(tests, NULL, NULL);
