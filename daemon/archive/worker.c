@@ -29,6 +29,7 @@ struct worker {
 	/* the thread's */
 	struct sha256_stream hash;
 	uint64_t flushed;
+	enum archive_format found;
 	/* the loop's */
 	struct loop *loop;
 	struct loop_io io;
@@ -60,6 +61,7 @@ static void set_result(struct worker *w, enum worker_result result, int error)
 	pthread_mutex_lock(&w->mutex);
 	w->view.result = result;
 	w->view.error = error;
+	w->view.found = w->found;
 	pthread_mutex_unlock(&w->mutex);
 	notify(w);
 }
@@ -136,11 +138,11 @@ static enum worker_result judge(struct worker *w, enum archive_format declared)
 	n = pread(w->fd, head, sizeof(head), 0);
 	if (n < 0)
 		return WORKER_FAILED;
-	w->view.found = archive_format_of((struct slice){ head, (size_t)n });
-	if (w->view.found == ARCHIVE_UNKNOWN)
+	w->found = archive_format_of((struct slice){ head, (size_t)n });
+	if (w->found == ARCHIVE_UNKNOWN)
 		return WORKER_BAD_FORMAT;
-	return declared != ARCHIVE_UNKNOWN && declared != w->view.found ? WORKER_OTHER_FORMAT :
-									  WORKER_PLACED;
+	return declared != ARCHIVE_UNKNOWN && declared != w->found ? WORKER_OTHER_FORMAT :
+								     WORKER_PLACED;
 }
 
 static void sync_dir_of(const char *path)

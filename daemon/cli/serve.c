@@ -196,6 +196,9 @@ static int check_config(const struct config *c, struct err *e)
 	if (c->agent_user && !getpwnam(c->agent_user))
 		return err_field(e, "agent-user", "OPTION_INVALID",
 				 "--agent-user: no user named '%s'", c->agent_user);
+	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
+		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
+				 c->archives_baked, strerror(errno));
 	if (!c->state)
 		return err_field(e, "state", "OPTION_INVALID",
 				 "--state is needed: there is no home directory");
