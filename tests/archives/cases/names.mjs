@@ -32,6 +32,8 @@ t.across('backslash', ['ustar', 'gz'], evil('a\\b'), either(
   'in a tar a backslash is a letter like any other', ['NAME_BACKSLASH'], { 'ok.txt': f('ok'), 'a\\b': f('pwned') }));
 t.across('drive-letter', ['ustar', 'zip'], evil('C:/pwned'), either(
   'a colon is a letter like any other', ['NAME_ABSOLUTE', 'NAME_RESERVED'], { 'ok.txt': f('ok'), 'C:/pwned': f('pwned') }));
+t.across('drive-letter-relative', ['gz', 'zip'], evil('c:pwned'), either(
+  'a colon is a letter like any other', ['NAME_ABSOLUTE', 'NAME_RESERVED'], { 'ok.txt': f('ok'), 'c:pwned': f('pwned') }));
 t.across('drive-letter-backslash', ['zip'], evil('C:\\pwned'), refused('NAME_BACKSLASH', 'NAME_ABSOLUTE', 'NAME_RESERVED'));
 
 // ustar puts a path together from two fields, so neither alone shows where it goes.
@@ -112,7 +114,7 @@ t.across('staging-name', ['ustar', 'zip'], [{ file: '.acpd-stage-0123456789abcde
 t.across('staging-name-deep', ['gz'], [{ file: 'a/.acpd-stage-0123456789abcdef', data: 'x' }], either(
   'only what the extraction itself makes is reserved', ['NAME_RESERVED'], { 'a/.acpd-stage-0123456789abcdef': f('x') }));
 
-const dotty = ['...', '..a', 'a..', '.../..b', '.hidden', 'trailing ', 'trailing.', ' leading', '~', '~root/x', '%2e%2e%2fx', 'aux', 'NUL', 'a:b'];
+const dotty = ['...', '..a', 'a..', '.../..b', '.hidden', 'trailing ', 'trailing.', ' leading', '~', '~root/x', '%2e%2e%2fx', 'aux', 'NUL', 'ab:c'];
 
 t.across('almost-dotdot', ['ustar', 'gnu', 'zip'], dotty.filter((n) => n !== '...').map((file) => ({ file, data: file })),
   written(Object.fromEntries(dotty.filter((n) => n !== '...').map((n) => [n, f(n)]))));

@@ -162,12 +162,19 @@ sparse('map-garbage-0.1', () => T.sparse01('s', 1024, [[0, 'a'.repeat(512)]], { 
 sparse('map-without-end-1.0', () => T.sparse10('s', 1024, [[0, 'a'.repeat(512)]], { map: '1'.repeat(4096) }), refused(...SPARSE, 'HEADER_TOO_LARGE'));
 sparse('name-dotdot-1.0', () => T.sparse10('../outside/pwned', 512, [[0, 'a'.repeat(512)]]), refused('NAME_DOTDOT'));
 sparse('name-absolute-0.1', () => T.sparse01('/tmp/acpd-pwned', 512, [[0, 'a'.repeat(512)]]), refused('NAME_ABSOLUTE'));
-sparse('extension-without-end-old', () => {
+const extended = (n, map = '') => {
   const block = Buffer.alloc(512);
 
+  block.write(map, 'latin1');
   block[504] = 1;
-  return Buffer.concat([T.header({ name: 's', type: 'S', ...T.GNU, size: 0, raw: [[482, '\x01'], [483, '00000001000']] }), ...Array(40).fill(block)]);
-}, refused(...SPARSE));
+  return Buffer.concat([T.header({ name: 's', type: 'S', ...T.GNU, size: 0, raw: [[482, '\x01'], [483, '00000001000']] }), ...Array(n).fill(block)]);
+};
+
+tar('sparse-extension-without-end-old', () => extended(40), refused(...SPARSE));
+t.one('sparse-extensions-100000-old', 'zst', () => S.zstd(extended(100000), { level: 1 }), refused(...SPARSE, 'HEADER_TOO_LARGE', 'RATIO_TOO_HIGH'),
+  { big: true });
+t.one('sparse-2-million-pieces-old', 'zst', () => S.zstd(extended(100000, '00000000000\0'.repeat(42)), { level: 1 }),
+  refused(...SPARSE, 'HEADER_TOO_LARGE', 'RATIO_TOO_HIGH'), { big: true });
 t.one('sparse-100000-pieces', 'zst', () => {
   const map = Array.from({ length: 100000 }, (_, i) => [i * 2, 'x']);
 
