@@ -121,6 +121,8 @@ export class Box {
 
   // Faults of DEST against an expected tree, beside what it held before.
   writtenFaults(tree) {
+    if (!fs.existsSync(this.dest))
+      return ['DEST is not there'];
     const found = scan(this.dest);
     const keptNow = new Set(snapshot(this.dest).split('\n').slice(1));
     const lost = [...this.keptLines].filter((line) => this.layout.filled && !keptNow.has(line));
