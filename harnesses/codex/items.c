@@ -113,6 +113,7 @@ static void send_delta(struct harness *h, const char *kind, struct slice params)
 
 	if (!id || delta.type != J_STRING || !of_this_turn(h, params))
 		return;
+	codex_answer_begun(h);
 	it = codex_item_find(h, id);
 	if (!it)
 		it = item_add(h, id);

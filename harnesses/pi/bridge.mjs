@@ -87,7 +87,7 @@ function limitSilence(base, ms) {
 		if (!hrefOf(input.url ?? input).startsWith(base))
 			return fetch(input, init);
 		const silent = new AbortController();
-		const timer = setTimeout(() => silent.abort(new Error(`timed out: the provider sent nothing for ${ms} ms`)), ms).unref();
+		const timer = setTimeout(() => silent.abort(new Error(`the provider timed out, silent for ${ms} ms`)), ms).unref();
 		const signal = AbortSignal.any([silent.signal, init.signal].filter(Boolean));
 		const heard = new TransformStream({
 			transform(piece, to) {
