@@ -31,6 +31,8 @@ static const struct command commands[] = {
 	  "download an archive" },
 	{ "archive extract", "ARCHIVE DEST", SCOPE_EXTRACT, cmd_archive_extract,
 	  "unpack an archive file into a directory, all of it or nothing" },
+	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
+	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 

@@ -70,14 +70,14 @@ OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
-OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
 OPT("file", T_STR, LEDGER, file, 0, 0, 0, NULL, NULL, "FILE", "the usage ledger (default: usage.jsonl in the state directory)", 0),
 OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only records with a greater number", 0),
 OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only records of this session", 0),
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
+OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */
 
@@ -151,7 +151,7 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 /* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something else). */
 static bool has_env(const struct option_row *r)
 {
-	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT)))
+	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }

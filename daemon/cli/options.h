@@ -19,6 +19,7 @@ enum option_scope {
 	SCOPE_ARCHIVE = 64,
 	SCOPE_GET = 128,
 	SCOPE_EXTRACT = 256,
+	SCOPE_VALIDATE = 512,
 };
 
 struct config {

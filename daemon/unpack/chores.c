@@ -209,7 +209,7 @@ static _noreturn_ void skills_worker(struct chore *c, int tell)
 		report_verdict(&b, &c->v);
 	}
 	file_write_all(tell, b.data, b.len);
-	_exit(r < 0);
+	_exit(r < 0 ? 1 : 0);
 }
 
 static int check_skills(struct chore *c)

@@ -22,6 +22,7 @@ layers='
 9  tools
 10 acp
 10 http
+10 skill      json base
 11 net
 12 cli
 12 unpack     tree diff skill json digest base

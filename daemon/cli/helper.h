@@ -1,0 +1,14 @@
+/* helper.h - one run of acpd-unpack from the command line: the same program and the same jobs as the daemon's. */
+#pragma once
+
+#include "base/buf.h"
+#include "cli/commands.h"
+
+/* path, absolute, but with its links as they are; the caller frees. */
+char *cli_absolute(const char *path);
+/*
+ * Runs a job (one line) and prints what came of it: with --json the answer as it stands; what is refused or fails otherwise as
+ * "REASON: path: message" on standard error. done gets the raw object of "done", prints it (not with --json) and says the exit code.
+ */
+int cli_helper(const struct config *c, const char *verb, struct slice job,
+	       int (*done)(const struct config *c, struct slice result));
