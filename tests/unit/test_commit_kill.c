@@ -98,8 +98,8 @@ static void make_trees(void)
 	buf_puts(&new, "m1/ m1/a=1 m2/:700 m2/a=2 l1->same2 f1->same1 f2/x/y=1 f2/z:755=2 ");
 	buf_puts(&old, "t/ t/u/ t/u/a=1 t/b=1 lost/ lost/a=1");
 	buf_puts(&new, "t=file n/o/:700 n/o/p=1 n/q->o lost/b=1 lost/c/d=1");
-	snprintf(old_tree, sizeof(old_tree), "%s", old.data);
-	snprintf(new_tree, sizeof(new_tree), "%s", new.data);
+	snprintf(old_tree, sizeof(old_tree), "%.*s", (int)old.len, old.data);
+	snprintf(new_tree, sizeof(new_tree), "%.*s", (int)new.len, new.data);
 }
 
 /* What ours, foreign and deleted files make of it. */
