@@ -322,6 +322,10 @@ static int remove_dir(int dir, const char *name)
 		fd = held_open_dir_at(dir, name);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
+	if (!same_device(dir, fd)) { /* mounted there: not ours to empty */
+		close(fd);
+		return -EXDEV;
+	}
 	fchmod(fd, 0700);
 	d = fdopendir(fd);
 	if (!d) {

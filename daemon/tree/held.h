@@ -54,7 +54,7 @@ void held_forget(struct held *h, const char *path);
 
 /* A single name in dir, as a directory for reading (O_RDONLY); never follows. */
 int held_open_dir_at(int dir, const char *name);
-/* rm -r of name in dir, whatever the modes of the directories in it. Missing is success. */
+/* rm -r of name in dir, whatever the modes of the directories in it. Missing is success; what is mounted below stays, -EXDEV. */
 int held_remove_at(int dir, const char *name);
 /* The same for all that is in dir; goes on after a failure, and returns the first. */
 int held_empty(int dir);
