@@ -137,20 +137,39 @@ static void unwrite(struct doing *d, uint32_t top)
 	d->changed = true;
 }
 
+/* A directory that is not ours after all; what is in it has steps of its own. */
+static void unown(struct doing *d, uint32_t dir, const char *path)
+{
+	d->c->staged->v[dir].shared = 1;
+	d->out->written--;
+	outcome_skip(d->out, path, "CONFLICT_MODIFIED");
+	d->changed = true;
+}
+
 static void on_skipped(void *ctx, const struct op *op)
 {
 	struct doing *d = ctx;
 	int64_t v = manifest_find(d->c->staged, op->path);
+	bool makes_room = v >= 0; /* told when what needs the room is skipped */
 
-	if (op->kind != OP_REMOVE && op->kind != OP_RMDIR) {
+	switch (op->kind) {
+	case OP_ADD:
+	case OP_EXCHANGE:
 		if (v >= 0)
 			unwrite(d, (uint32_t)v);
 		return;
-	}
-	if (v >= 0) /* only to make room: told when what needs it is skipped */
+	case OP_MKDIR:
+	case OP_CHMOD:
+		if (v >= 0)
+			unown(d, (uint32_t)v, op->path.p);
 		return;
-	d->out->removed--;
-	outcome_skip(d->out, op->path.p, "CONFLICT_MODIFIED");
+	case OP_REMOVE:
+	case OP_RMDIR:
+		if (makes_room)
+			return;
+		d->out->removed--;
+		outcome_skip(d->out, op->path.p, "CONFLICT_MODIFIED");
+	}
 }
 
 static int merge(struct doing *d, struct oplog *log, char *failed)
@@ -196,7 +215,7 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 		r = commit_rename(c->stage, c->parent, c->name);
 	close_log(&log);
 	if (r < 0)
-		return commit_error(e, r, c->whole ? c->name : failed);
+		return commit_error(e, r, c->whole && c->name ? c->name : failed);
 	return d.changed;
 }
 

@@ -357,6 +357,48 @@ static void test_truncated_log(void **state _unused_)
 	rig_close(&r);
 }
 
+/* A log made by somebody who hopes that recovery does it for him, through links out of the target and of the stage. */
+static void test_forged_log(void **state _unused_)
+{
+	static const char *const words[] = { "out/evil", "out/victim", "evil", "out" };
+	static const char kinds[] = "axrdmc";
+	struct rig r;
+	struct stat sb;
+	char *dump;
+	int away, fd;
+
+	rig_open(&r, "", "out->../away a=1", "evil=1", false);
+	assert_int_equal(mkdir(scratch_path("away"), 0755), 0);
+	away = open(scratch_path("away"), O_RDONLY | O_DIRECTORY);
+	rig_build(away, "victim=1 empty/");
+	assert_int_equal(symlinkat("../../../away", r.stage, "tree/out"), 0);
+	assert_int_equal(mkdirat(r.stage, "old", 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(words) * 6; i++) {
+		struct op op = { .kind = (enum op_kind)kinds[i % 6],
+				 .path = slice_of(words[i / 6]) };
+		struct oplog_writer w;
+
+		if (fstatat(away, "victim", &sb, 0) == 0)
+			ident_of(&sb, &op.was);
+		op.will = op.was;
+		fd = openat(r.stage, "log", O_RDWR | O_CREAT | O_TRUNC, 0600);
+		assert_int_equal(oplog_begin(&w, fd, false), 0);
+		assert_int_equal(oplog_add(&w, &op), 0);
+		assert_int_equal(oplog_end(&w), 0);
+		oplog_writer_done(&w);
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(pwrite(fd, &"RU"[k], 1, lseek(fd, 0, SEEK_END) - 2), 1);
+			recover(&r);
+		}
+		close(fd);
+	}
+	dump = rig_dump(away);
+	assert_string_equal(dump, "empty/ victim=1");
+	free(dump);
+	close(away);
+	rig_close(&r);
+}
+
 /* Somebody works in a new directory before a killed merge is undone: he keeps it. */
 static void test_undo_spares_work(void **state _unused_)
 {
@@ -382,13 +424,10 @@ static void test_undo_spares_work(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_kill_recovery),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_fails_on),
-		cmocka_unit_test(test_recovery_fails),
-		cmocka_unit_test(test_truncated_log),
-		cmocka_unit_test(test_undo_spares_work),
+		cmocka_unit_test(test_kill),	       cmocka_unit_test(test_kill_recovery),
+		cmocka_unit_test(test_failures),       cmocka_unit_test(test_fails_on),
+		cmocka_unit_test(test_recovery_fails), cmocka_unit_test(test_truncated_log),
+		cmocka_unit_test(test_forged_log),     cmocka_unit_test(test_undo_spares_work),
 	};
 
 	return RUN(tests, learn, forget);
