@@ -271,8 +271,10 @@ static void remove_readonly(void)
 	if (fchmodat(root, "open/a/b/c", 0, 0) < 0 || fchmodat(root, "open/a/b", 0500, 0) < 0 ||
 	    fchmodat(root, "open/a", 0100, 0) < 0 || fchmodat(root, "open/d", 0, 0) < 0)
 		_exit(3);
-	_exit(held_remove_at(held_dir(&held, SLICE("open")), "a") < 0 ||
-	      held_remove_at(held_dir(&held, SLICE("open")), "d") < 0);
+	if (held_remove_at(held_dir(&held, SLICE("open")), "a") < 0 ||
+	    held_remove_at(held_dir(&held, SLICE("open")), "d") < 0)
+		_exit(4);
+	_exit(0);
 }
 
 static void test_remove_readonly(void **state _unused_)
@@ -301,6 +303,7 @@ static void meet_mount(void)
 	    mount("none", scratch_path("m/on"), "tmpfs", 0, NULL) < 0)
 		_exit(NO_MOUNTS);
 	/* a descriptor sees the mounts of where it was opened */
+	held_done(&held);
 	root = open(scratch_dir(), O_RDONLY | O_DIRECTORY);
 	held_init(&held, root);
 	close(open(scratch_path("m/on/f"), O_CREAT | O_WRONLY, 0644));
