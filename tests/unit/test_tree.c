@@ -299,7 +299,7 @@ static void meet_mount(void)
 	struct seen s = { 0 };
 	int top;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", scratch_path("m/on"), "tmpfs", 0, NULL) < 0)
 		_exit(NO_MOUNTS);
 	/* a descriptor sees the mounts of where it was opened */
