@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "tree/held.h"
+#include "unpack/compare.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -297,6 +298,32 @@ static void test_changed_meanwhile(void **state _unused_)
 	}
 }
 
+/* A file is what it was when it was looked at, to the end of the reading, or it is not the same as anything. */
+static void test_changed_while_compared(void **state _unused_)
+{
+	struct seen seen;
+	struct held h;
+	struct rig r;
+
+	rig_open(&r, "", "a=12 b=12 p|", "a=12 b=12 p=", false);
+	held_init(&h, r.target);
+	assert_int_equal(seen_look(&h, "a", &seen), 0);
+	assert_true(seen_same(&h, "a", &seen, &r.new, 1));
+	assert_int_equal(seen_look(&h, "a", &seen), 0);
+	edit("a", "a=12"); /* another file */
+	assert_false(seen_same(&h, "a", &seen, &r.new, 1));
+	assert_int_equal(seen_look(&h, "b", &seen), 0);
+	usleep(20000);	   /* a tick of the file system's clock */
+	edit("x", "b=12"); /* written to */
+	assert_false(seen_same(&h, "b", &seen, &r.new, 2));
+	/* a FIFO with no writer: nobody waits for one */
+	assert_int_equal(seen_look(&h, "p", &seen), 0);
+	assert_int_equal(seen.type, SEEN_OTHER);
+	assert_false(seen_same(&h, "p", &seen, &r.new, 3));
+	held_done(&h);
+	rig_close(&r);
+}
+
 /* A file with two names: what a step does to one of them is no change of the other. */
 static void test_hard_links(void **state _unused_)
 {
@@ -361,9 +388,13 @@ static void test_errors(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),	     cmocka_unit_test(test_generations),
-		cmocka_unit_test(test_many_skipped), cmocka_unit_test(test_changed_meanwhile),
-		cmocka_unit_test(test_hard_links),   cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_generations),
+		cmocka_unit_test(test_many_skipped),
+		cmocka_unit_test(test_changed_meanwhile),
+		cmocka_unit_test(test_changed_while_compared),
+		cmocka_unit_test(test_hard_links),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_errors),
 	};
 
