@@ -156,9 +156,11 @@ static int take_symlink(struct plan *p, struct slice target)
 	const char *fault = name_bytes_fault(target);
 	int r;
 
-	if (!target.n || target.n > p->limits->names.path_bytes)
+	if (!target.n)
+		return refuse(p->v, "NAME_EMPTY", p->name.path, "the link has no target");
+	if (target.n > p->limits->names.path_bytes)
 		return refuse_over(p->v, "PATH_TOO_LONG", p->name.path, p->limits->names.path_bytes,
-				   target.n, "bytes of a link's target (none is too few)");
+				   target.n, "bytes of a link's target");
 	if (fault)
 		return refuse(p->v, fault, p->name.path, "the target of the link is no good name");
 	if (target.p[0] == '/')

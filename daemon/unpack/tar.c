@@ -461,9 +461,9 @@ static int read_end(struct tar *t)
 	return (int)n;
 }
 
-static int refuse_first(struct tar *t)
+static int refuse_first(struct tar *t, size_t n)
 {
-	if (format_is_compressed(t->block, BLOCK))
+	if (format_is_compressed(t->block, n))
 		return refuse(t->v, "NESTED_COMPRESSION", NULL,
 			      "what is compressed is compressed again");
 	return refuse(t->v, "FORMAT_UNKNOWN", NULL, "what is compressed is no tar");
@@ -477,12 +477,14 @@ static int read_all(struct tar *t)
 
 		if (n < 0)
 			return (int)n;
+		if (n > 0 && n < BLOCK && first)
+			return refuse_first(t, (size_t)n);
 		if (n < BLOCK)
 			return refuse(t->v, "ARCHIVE_TRUNCATED", NULL, "the archive has no end");
 		if (is_zero(t->block, BLOCK))
 			return read_end(t);
 		if (!format_is_tar_header(t->block))
-			return first ? refuse_first(t) :
+			return first ? refuse_first(t, BLOCK) :
 				       damaged(t, "the checksum of a header is wrong");
 		r = read_before(t);
 		if (r == 0)
