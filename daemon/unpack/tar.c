@@ -1,43 +1,8 @@
-#include "unpack/tar.h"
-
-#include "unpack/pax.h"
+#include "unpack/tarblock.h"
 
 #include <errno.h>
 
-#define BLOCK 512
-
-/* Offsets and widths in a header. */
-enum {
-	OFF_NAME = 0,
-	OFF_MODE = 100,
-	OFF_SIZE = 124,
-	OFF_MTIME = 136,
-	OFF_TYPE = 156,
-	OFF_LINK = 157
-};
-enum {
-	OFF_MAGIC = 257,
-	OFF_PREFIX = 345,
-	OFF_MAP = 386,
-	OFF_MORE = 482,
-	OFF_REAL = 483,
-	OFF_MORE_EXT = 504
-};
-enum { NAME_WIDTH = 100, PREFIX_WIDTH = 155, MODE_WIDTH = 8, NUMBER_WIDTH = 12 };
-enum { MAP_IN_HEADER = 4, MAP_IN_BLOCK = 21 };
-
-struct tar {
-	struct source *src;
-	struct plan *plan;
-	struct verdict *v;
-	struct pax pax;
-	bool has_pax, has_long, has_long_link;
-	struct buf name, link; /* of this entry; GNU long ones before it */
-	uint64_t stored;       /* bytes of data of this entry */
-	uint8_t block[BLOCK];
-};
-
-static int damaged(struct tar *t, const char *what)
+int tar_damaged(struct tar *t, const char *what)
 {
 	_cleanup_(freep) char *name = xstrndup((char *)t->block + OFF_NAME,
 					       strnlen((char *)t->block + OFF_NAME, NAME_WIDTH));
@@ -83,7 +48,7 @@ static enum number number(const uint8_t *p, size_t n, int64_t *ret)
 	return NUMBER_GOOD;
 }
 
-static int size_field(struct tar *t, size_t at, uint64_t *ret)
+int tar_size_field(struct tar *t, size_t at, uint64_t *ret)
 {
 	int64_t n;
 	enum number how = number(t->block + at, NUMBER_WIDTH, &n);
@@ -92,7 +57,7 @@ static int size_field(struct tar *t, size_t at, uint64_t *ret)
 		return refuse_over(t->v, "FILE_TOO_LARGE", NULL, t->plan->limits->file_bytes,
 				   INT64_MAX, "bytes of one file, or more");
 	if (how == NUMBER_BAD || n < 0)
-		return damaged(t, "a size in a header is not a number, or negative");
+		return tar_damaged(t, "a size in a header is not a number, or negative");
 	*ret = (uint64_t)n;
 	return 0;
 }
@@ -128,7 +93,7 @@ static int read_long(struct tar *t, uint64_t n, struct buf *text, bool *has)
 	int r;
 
 	if (*has)
-		return damaged(t, "two long names for one entry");
+		return tar_damaged(t, "two long names for one entry");
 	*has = true;
 	buf_reset(text);
 	r = read_text(t, n, text);
@@ -143,7 +108,7 @@ static int read_pax(struct tar *t, uint64_t n)
 	int r;
 
 	if (t->has_pax)
-		return damaged(t, "two pax headers for one entry");
+		return tar_damaged(t, "two pax headers for one entry");
 	t->has_pax = true;
 	r = read_text(t, n, &text);
 	return r < 0 ? r : pax_records(&t->pax, buf_slice(&text), t->v);
@@ -158,7 +123,7 @@ static int read_before(struct tar *t)
 
 	if (!strchr("xXgLKV", type) || !type)
 		return 0;
-	r = size_field(t, OFF_SIZE, &n);
+	r = tar_size_field(t, OFF_SIZE, &n);
 	if (r < 0)
 		return r;
 	if (type == 'x' || type == 'X')
@@ -187,7 +152,7 @@ static int take_names(struct tar *t, struct entry *e)
 	struct pax *p = &t->pax;
 
 	if ((t->has_long && p->has_path) || (t->has_long_link && p->has_link))
-		return damaged(t, "a pax header and a GNU long name for one entry");
+		return tar_damaged(t, "a pax header and a GNU long name for one entry");
 	if (!t->has_long) {
 		buf_reset(&t->name);
 		if (memcmp(t->block + OFF_MAGIC, "ustar\0", 6) == 0 && t->block[OFF_PREFIX]) {
@@ -236,12 +201,12 @@ static int take_type(struct tar *t, struct entry *e)
 static int take_facts(struct tar *t, struct entry *e)
 {
 	int64_t mode;
-	int r = size_field(t, OFF_SIZE, &e->size);
+	int r = tar_size_field(t, OFF_SIZE, &e->size);
 
 	if (r < 0)
 		return r;
 	if (number(t->block + OFF_MODE, MODE_WIDTH, &mode) != NUMBER_GOOD)
-		return damaged(t, "the mode in a header is not a number");
+		return tar_damaged(t, "the mode in a header is not a number");
 	e->mode = (unsigned)mode & 07777;
 	if (t->pax.has_mtime)
 		e->mtime = t->pax.mtime;
@@ -256,123 +221,8 @@ static int take_facts(struct tar *t, struct entry *e)
 		return r;
 	t->stored = e->size;
 	if (e->size && e->type != ENTRY_FILE && e->type != ENTRY_HARDLINK)
-		return damaged(t, "an entry without data says that it has some");
+		return tar_damaged(t, "an entry without data says that it has some");
 	return 0;
-}
-
-/* --- sparse files ------------------------------------------------------------------------------------- */
-
-static int add_pairs(struct tar *t, size_t at, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++, at += 2 * NUMBER_WIDTH) {
-		uint64_t offset, bytes;
-
-		if (t->block[at] == '\0')
-			return 0;
-		if (size_field(t, at, &offset) < 0 ||
-		    size_field(t, at + NUMBER_WIDTH, &bytes) < 0 ||
-		    sparse_add(&t->pax.map, offset, bytes, t->v) < 0)
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-/* The map stands in the header and the blocks behind it. */
-static int old_map(struct tar *t)
-{
-	bool more = t->block[OFF_MORE] != 0;
-	int r = size_field(t, OFF_REAL, &t->pax.map.size);
-
-	if (r == 0)
-		r = add_pairs(t, OFF_MAP, MAP_IN_HEADER);
-	while (r == 0 && more) {
-		ssize_t got = source_read(t->src, t->block, BLOCK);
-
-		if (got != BLOCK)
-			return got < 0 ? (int)got :
-					 refuse(t->v, "ARCHIVE_TRUNCATED", NULL,
-						"the archive ends within the map of a sparse file");
-		more = t->block[OFF_MORE_EXT] != 0;
-		r = add_pairs(t, 0, MAP_IN_BLOCK);
-	}
-	return r;
-}
-
-struct lines {
-	struct tar *t;
-	size_t at; /* in the block */
-};
-
-static int next_line(struct lines *l, uint64_t *ret)
-{
-	char digits[24];
-	size_t n = 0;
-
-	for (;;) {
-		if (l->at == BLOCK) {
-			ssize_t got = l->t->stored < BLOCK ?
-					      0 :
-					      source_read(l->t->src, l->t->block, BLOCK);
-
-			if (got != BLOCK)
-				return got < 0 ? (int)got :
-						 refuse(l->t->v, "SPARSE_INVALID", NULL,
-							"the map of a sparse file has no end");
-			l->t->stored -= BLOCK;
-			l->at = 0;
-		}
-		digits[n] = (char)l->t->block[l->at++];
-		if (digits[n] == '\n')
-			break;
-		if (++n == sizeof(digits))
-			break;
-	}
-	if (n == sizeof(digits) || !pax_number((struct slice){ digits, n }, ret))
-		return refuse(l->t->v, "SPARSE_INVALID", NULL,
-			      "the map of a sparse file is not made of numbers");
-	return 0;
-}
-
-/* The map stands as lines before the data. */
-static int map_in_data(struct tar *t)
-{
-	struct lines l = { t, BLOCK };
-	uint64_t n, offset, bytes;
-	int r = next_line(&l, &n);
-
-	for (; r == 0 && n; n--) {
-		r = next_line(&l, &offset);
-		if (r == 0)
-			r = next_line(&l, &bytes);
-		if (r == 0)
-			r = sparse_add(&t->pax.map, offset, bytes, t->v);
-	}
-	return r;
-}
-
-static int take_map(struct tar *t, struct entry *e)
-{
-	struct pax *p = &t->pax;
-	bool old = t->block[OFF_TYPE] == 'S';
-	int r = 0;
-
-	if (!old && !p->sparse)
-		return 0;
-	if (e->type != ENTRY_FILE || (old && p->sparse) || (p->sparse && !p->has_real) ||
-	    p->major > 1 || p->minor > 1)
-		return refuse(t->v, "SPARSE_INVALID", NULL,
-			      "a sparse file of a form that is not known");
-	if (old)
-		r = old_map(t);
-	else if (p->major == 1)
-		r = map_in_data(t);
-	else if (p->has_blocks && p->blocks != p->map.n)
-		r = refuse(t->v, "SPARSE_INVALID", NULL, "the map of a sparse file lacks pieces");
-	if (r == 0)
-		r = sparse_check(&p->map, t->stored, t->v);
-	e->size = p->map.size;
-	p->sparse = true;
-	return r;
 }
 
 /* --- entries ---------------------------------------------------------------------------------------------- */
@@ -420,7 +270,7 @@ static int read_entry(struct tar *t)
 	int r = take_facts(t, &e);
 
 	if (r == 0)
-		r = take_map(t, &e);
+		r = tar_take_map(t, &e);
 	if (r == 0)
 		r = plan_entry(t->plan, &e);
 	if (r < 0)
@@ -485,7 +335,7 @@ static int read_all(struct tar *t)
 			return read_end(t);
 		if (!format_is_tar_header(t->block))
 			return first ? refuse_first(t, BLOCK) :
-				       damaged(t, "the checksum of a header is wrong");
+				       tar_damaged(t, "the checksum of a header is wrong");
 		r = read_before(t);
 		if (r == 0)
 			r = read_entry(t);
