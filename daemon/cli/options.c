@@ -64,7 +64,7 @@ OPT("print-config", T_BOOL, SCOPE_SERVE, print_config, 0, 0, 0, "false", NULL, N
 OPT("url", T_STR, REMOTE, url, 0, 0, 0, NULL, NULL, "URL", "ws:// or wss:// address of a daemon", 0),
 OPT("url", T_STR, SCOPE_ARCHIVE, url, 0, 0, 0, NULL, NULL, "URL", "http:// address of a daemon (default: http://127.0.0.1:2270)", 0),
 OPT("output", T_STR, SCOPE_GET, output, 0, 0, 0, NULL, NULL, "FILE", "write here instead of to standard output", 'o'),
-OPT("uid", T_INT, SCOPE_EXTRACT, uid, -1, 4294967294, -1, NULL, NULL, "N", "user to unpack as, who then owns the tree; needs root (-1: us)", 0),
+OPT("uid", T_INT, SCOPE_EXTRACT, uid, 0, 4294967294, -1, NULL, NULL, "N", "user to unpack as, who then owns the tree; needs root (-1: ourselves)", 0),
 OPT("socket", T_STR, REMOTE, socket, 0, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
 OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),

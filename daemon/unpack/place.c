@@ -37,27 +37,20 @@ void place_close(struct place *p)
 
 /* --- the way ---------------------------------------------------------------------------------------------- */
 
-/* The path with all links followed; the last component may be missing. */
+/* The path with the links on the way followed; what the last component names is looked at later, and is no link. */
 static int resolve(const char *target, char **ret, struct verdict *v)
 {
 	_cleanup_(freep) char *path = xstrdup(target), *parent = NULL;
 	size_t n = strlen(path);
-	struct stat sb;
 	char *slash;
 
 	while (n > 1 && path[n - 1] == '/')
 		path[--n] = '\0';
-	*ret = realpath(path, NULL);
-	if (*ret)
-		return 0;
-	if (errno != ENOENT)
-		return fail_with(v, -errno, NULL, "the target");
-	if (lstat(path, &sb) == 0)
-		return fail_as(v, "TARGET_NOT_DIRECTORY", NULL,
-			       "the target is a link that leads nowhere");
 	slash = strrchr(path, '/');
-	if (strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0)
-		return fail_with(v, -ENOENT, NULL, "the target");
+	if (!slash[1] || strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0) {
+		*ret = realpath(path, NULL);
+		return *ret ? 0 : fail_with(v, -errno, NULL, "the target");
+	}
 	*slash = '\0';
 	parent = realpath(*path ? path : "/", NULL);
 	if (!parent)

@@ -60,18 +60,6 @@ struct search {
 	struct verdict *v;
 };
 
-/* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
-static int take(struct search *s, int dir, const char *name)
-{
-	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
-	struct stat sb;
-
-	if (fd < 0 || fstat(fd, &sb) < 0 || sb.st_uid != s->place->user.uid ||
-	    flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -EBUSY;
-	return TAKE_FD(fd);
-}
-
 static void remove_stage(struct search *s, int dir, const char *name)
 {
 	if (s->beside)
@@ -83,6 +71,22 @@ static void remove_stage(struct search *s, int dir, const char *name)
 		place_leave(s->place);
 	else
 		user_leave(&s->place->user);
+}
+
+/* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
+static int take(struct search *s, int dir, const char *name)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
+	struct stat sb;
+
+	if (fd < 0 || fstat(fd, &sb) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EBUSY;
+	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
+	if (s->beside && sb.st_uid != s->place->user.uid && sb.st_uid == getuid())
+		remove_stage(s, dir, name);
+	if (sb.st_uid != s->place->user.uid)
+		return -EBUSY;
+	return TAKE_FD(fd);
 }
 
 static int on_stage(struct search *s, int dir, const char *name)
