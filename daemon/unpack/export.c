@@ -23,6 +23,7 @@ struct export
 	struct archive_entry *entry;
 	int out;
 	int out_error;
+	bool torn; /* nothing is written any more */
 	char *piece;
 };
 
@@ -306,8 +307,11 @@ int export_format_parse(const char *word, enum export_format *ret)
 static la_ssize_t on_write(struct archive *a, void *ctx, const void *p, size_t n)
 {
 	struct export *x = ctx;
-	int r = file_write_all(x->out, p, n);
+	int r;
 
+	if (x->torn)
+		return (la_ssize_t)n;
+	r = file_write_all(x->out, p, n);
 	if (r < 0) {
 		x->out_error = r;
 		archive_set_error(a, -r, "%s", strerror(-r));
@@ -349,13 +353,13 @@ static int run(struct export *x)
 
 	if (r == 0)
 		r = walk_tree(x->job->root, &options, &visitor, x->v);
-	if (r < 0) {
-		/* else freeing it would finish it, as if it were whole */
-		if (x->archive)
-			archive_write_fail(x->archive);
-		return r;
-	}
-	return archive_write_close(x->archive) != ARCHIVE_OK ? fail_archive(x, NULL) : 0;
+	if (r == 0)
+		return archive_write_close(x->archive) != ARCHIVE_OK ? fail_archive(x, NULL) : 0;
+	/* closing finishes it, as if it were whole; without closing the filters keep their memory */
+	x->torn = true;
+	if (x->archive)
+		archive_write_close(x->archive);
+	return r;
 }
 
 int export_write(const struct export_job *job, int out, struct export_report *report,

@@ -313,6 +313,29 @@ static void test_limits(void **state _unused_)
 	close(full);
 }
 
+/* Who reads it must not take it for all there is. */
+static void test_failed_archive_is_torn(void **state _unused_)
+{
+	static const char *const tests[] = {
+		"bsdtar tf out.tar && tar tf out.tar | grep b",
+		"gzip -t out.tar.gz",
+		"zstd -qt out.tar.zst",
+		"unzip -qt out.zip",
+	};
+
+	rig_put("a", "123");
+	rig_put("b", "456");
+	for (enum export_format f = 0; f < EXPORT_N; f++) {
+		struct export_job job = job_of(f);
+		int out = open(scratch_path(names[f]), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		job.bytes = 5;
+		assert_true(export_to(&job, out) < 0);
+		close(out);
+		assert_int_not_equal(git_run(".", tests[f]), 0);
+	}
+}
+
 static void test_reader_gone(void **state _unused_)
 {
 	struct export_job job = job_of(EXPORT_TAR_GZ);
@@ -379,6 +402,7 @@ int main(void)
 		TEST(test_path_not_found),
 		TEST(test_gitignore),
 		TEST(test_limits),
+		TEST(test_failed_archive_is_torn),
 		TEST(test_reader_gone),
 		TEST(test_size_changes_while_read),
 	};
