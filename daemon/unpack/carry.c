@@ -1,8 +1,9 @@
 #include "unpack/carry.h"
 
 #include "base/file.h"
-#include "unpack/recover.h"
+#include "unpack/confine.h"
 #include "unpack/outward.h"
+#include "unpack/recover.h"
 
 #include <errno.h>
 #include <fcntl.h>
