@@ -120,8 +120,11 @@ static int run(struct carrier *c, const char *verb, struct slice line)
 {
 	int code, r;
 
-	if (strcmp(verb, "pack") == 0 && fcntl(ARCHIVE_FD, F_GETFD) < 0)
-		return fail_as(&c->v, "JOB_INVALID", NULL, "descriptor 3 is not open");
+	if (strcmp(verb, "pack") == 0 && fcntl(ARCHIVE_FD, F_GETFD) < 0) {
+		fail_as(&c->v, "JOB_INVALID", NULL, "descriptor 3 is not open");
+		c->v.kind = VERDICT_BAD_JOB;
+		return -EINVAL;
+	}
 	c->job = outward_open(verb, line, &c->v);
 	if (!c->job)
 		return -EINVAL;

@@ -113,7 +113,7 @@ static int fail_archive(struct export *x, const char *path)
 {
 	const char *what = archive_error_string(x->archive);
 
-	if (x->out_error == -EPIPE)
+	if (x->out_error == -EPIPE || x->out_error == -ECONNRESET)
 		return fail_as(x->v, "READER_GONE", path, "nobody reads the archive any more");
 	if (x->out_error)
 		return fail_with(x->v, x->out_error, path, "writing the archive");
