@@ -42,7 +42,7 @@ static int enter(struct carrier *c)
 	r = outward_enter(c->job, &c->v);
 	user_leave(&c->user);
 	dirs[0] = outward_root(c->job);
-	return r < 0 ? r : confine_worker(&c->user, dirs, UNPACK_BYTES_MAX, &c->v);
+	return r < 0 ? r : confine_worker(&c->user, dirs, outward_file_max(c->job), &c->v);
 }
 
 static _noreturn_ void work(struct carrier *c, int tell)

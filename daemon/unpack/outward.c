@@ -310,6 +310,12 @@ int outward_root(const struct outward *o)
 	return o->root;
 }
 
+/* Pack, index and turns; an archive may go into a file and be of any size. */
+uint64_t outward_file_max(const struct outward *o)
+{
+	return o->verb->enter ? UINT64_MAX : MAX((uint64_t)o->limits.bytes, TREE_MANIFEST_MAX);
+}
+
 int outward_enter(struct outward *o, struct verdict *v)
 {
 	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -29,6 +29,8 @@ int64_t outward_gid(const struct outward *o);
 int outward_enter(struct outward *o, struct verdict *v);
 /* The tree, for who confines the worker to it; -1 before outward_enter. */
 int outward_root(const struct outward *o);
+/* The largest file that outward_run may have to write. */
+uint64_t outward_file_max(const struct outward *o);
 /* out: the archive of a pack job; others ignore it. */
 int outward_run(struct outward *o, int out, struct verdict *v);
 int outward_commit(struct outward *o, struct verdict *v);
