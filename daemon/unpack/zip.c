@@ -28,7 +28,7 @@ static int inflate_entry(struct feed *f, struct ring *r, z_stream *z, const stru
 	while (code != Z_STREAM_END) {
 		size_t room, made;
 		ssize_t n = feed_fill(f);
-		uint8_t *to = ring_space(r, &room), spare;
+		uint8_t *to = ring_space(r, &room), spare = 0;
 
 		if (!to || n < 0)
 			return to ? (int)n : 1;
