@@ -34,7 +34,7 @@ libwebsockets\.h        ^daemon/net/[^/]*\.[ch]$
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
 seccomp\.h              ^daemon/(proc|unpack)/confine[^/]*\.c$
 archive(_entry)?\.h     ^daemon/unpack/
-z(lib|std|std_errors)\.h ^daemon/(unpack|diff)/
+z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/
 openssl/.*              ^daemon/digest/
 cmocka\.h               ^tests/
