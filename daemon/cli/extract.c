@@ -45,6 +45,8 @@ int cmd_archive_extract(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 
+	if (!*c->args[0] || !*c->args[1])
+		return fail(EXIT_USAGE, "an empty path");
 	write_job(&job, c);
 	return cli_helper(c, "extract", buf_slice(&job), print_done);
 }

@@ -93,6 +93,7 @@ static int on_create(void *ctx, const char *path, mode_t mode)
 	if (fd < 0)
 		return fd;
 	s->file = fd;
+	s->hole = false;
 	return 0;
 }
 
@@ -100,6 +101,7 @@ static int on_write(void *ctx, const void *p, size_t n)
 {
 	struct stage *s = ctx;
 
+	s->hole = false;
 	return file_write_all(s->file, p, n);
 }
 
@@ -107,6 +109,7 @@ static int on_hole(void *ctx, uint64_t n)
 {
 	struct stage *s = ctx;
 
+	s->hole = s->hole || n > 0;
 	return lseek(s->file, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 }
 
@@ -114,10 +117,8 @@ static int on_finish(void *ctx, uint64_t size, int64_t mtime)
 {
 	struct stage *s = ctx;
 	_cleanup_(closep) int fd = TAKE_FD(s->file);
-	off_t at = lseek(fd, 0, SEEK_END);
 
-	/* a hole at the end */
-	if (at < 0 || ((uint64_t)at < size && ftruncate(fd, (off_t)size) < 0))
+	if (s->hole && ftruncate(fd, (off_t)size) < 0)
 		return -errno;
 	return set_times(fd, mtime);
 }

@@ -9,7 +9,8 @@
 
 struct stage {
 	struct held h;
-	int file; /* being written */
+	int file;  /* being written */
+	bool hole; /* at its end so far */
 };
 
 void stage_init(struct stage *s, int tree);
