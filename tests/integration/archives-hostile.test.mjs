@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import test, { after, before } from 'node:test';
 import { CASES, CLASSES } from '../archives/cases/index.mjs';
-import { layoutsOf, runCase, selected, temporary } from '../archives/run.mjs';
+import { layoutsOf, roomy, runCase, selected, temporary } from '../archives/run.mjs';
 
 const WORKERS = 2;
 let root;
 
 before(() => {
-  root = temporary('acpd-archives-');
+  root = temporary('acpd-archives-', roomy());
 });
 after(() => {
   if (!process.env.ACPD_TEST_KEEP)

@@ -12,6 +12,10 @@ const t = new Table('volume');
 const MIB = 1 << 20;
 const zeros = Buffer.alloc(MIB);
 const big = { big: true };
+// What is found only after 200000 entries were written takes as long as the disk needs for them.
+const long = { big: true, timeout: 180000 };
+const slow = { ...long, slow: true };
+const MANY = ['TOO_MANY_ENTRIES', 'RATIO_TOO_HIGH', 'TIME_LIMIT'];
 const HUGE = ['RATIO_TOO_HIGH', 'FILE_TOO_LARGE', 'TOO_LARGE'];
 
 // A tar header of a file of n bytes that follow from elsewhere.
@@ -49,6 +53,7 @@ t.one('zstd-of-headers', 'zst', () => {
   return Buffer.concat(Array(1000).fill(frame));
 }, refused('TOO_MANY_ENTRIES', 'RATIO_TOO_HIGH'), big);
 t.one('nested-gzip', 'gz', () => S.gzip(S.gzip(T.tar(T.file('a', 'a')))), refused('NESTED_COMPRESSION', 'FORMAT_UNKNOWN'));
+t.one('nested-gzip-long', 'gz', () => S.gzip(S.gzip(T.tar(T.file('a', 'a'.repeat(5000))), { level: 0 })), refused('NESTED_COMPRESSION'));
 t.one('nested-gzip-bomb', 'gz', () => S.gzip(S.gzip(S.gzip('', { raw: S.deflateRepeated(claim('z', 100 * MIB), zeros, 100) }))),
   refused('NESTED_COMPRESSION', 'FORMAT_UNKNOWN'), big);
 t.one('nested-zstd-in-gzip', 'gz', () => S.gzip(S.zstd(T.tar(T.file('a', 'a')))), refused('NESTED_COMPRESSION', 'FORMAT_UNKNOWN'));
@@ -59,7 +64,7 @@ t.one('nested-ten-times', 'gz', () => {
   for (let i = 0; i < 10; i++)
     b = S.gzip(b);
   return b;
-}, refused('NESTED_COMPRESSION', 'FORMAT_UNKNOWN', 'ARCHIVE_TRUNCATED'));
+}, refused('NESTED_COMPRESSION', 'FORMAT_UNKNOWN'));
 
 // Plain tar: what is claimed is not there, and must not be waited or made room for.
 t.one('claims-3-gib-file', 'tar', () => Buffer.concat([T.file('a', 'a'), claim('big', 3 * 2 ** 30), zeros.subarray(0, 4096)]),
@@ -99,20 +104,20 @@ function many(count, pack, prefix, fields) {
   return Buffer.concat([...parts, pack(T.END)]);
 }
 
-t.one('files-500000', 'zst', () => many(500000, S.zstd, 'f'), refused('TOO_MANY_ENTRIES', 'RATIO_TOO_HIGH'), big);
-t.one('directories-200100', 'gz', () => many(200100, S.gzip, 'd', { type: '5' }), refused('TOO_MANY_ENTRIES'), big);
-t.one('links-200100', 'zst', () => many(200100, S.zstd, 'l', { type: '2', link: 'f' }), refused('TOO_MANY_ENTRIES', 'RATIO_TOO_HIGH'), big);
+t.one('files-500000', 'zst', () => many(500000, S.zstd, 'f'), refused(...MANY), long);
+t.one('directories-200100', 'gz', () => many(200100, S.gzip, 'd', { type: '5' }), refused(...MANY), slow);
+t.one('links-200100', 'zst', () => many(200100, S.zstd, 'l', { type: '2', link: 'f' }), refused(...MANY), slow);
 t.one('duplicates-210000', 'zst', () => {
   const frame = S.zstd(Buffer.concat(Array(2000).fill(T.file('same'))), { level: 1 });
 
   return Buffer.concat([...Array(105).fill(frame), S.zstd(T.END)]);
 }, refused('TOO_MANY_ENTRIES', 'RATIO_TOO_HIGH'), big);
 // A name makes as many directories as it has slashes.
-t.one('directories-implied-250000', 'zst', () => {
-  const entries = Array.from({ length: 2500 }, (_, i) => Buffer.concat([T.pax({ path: `${i}/${'d/'.repeat(99)}f` }), T.file('x')]));
+t.one('directories-implied-220000', 'zst', () => {
+  const entries = Array.from({ length: 11000 }, (_, i) => T.file(`${i}/${'d/'.repeat(19)}f`));
 
   return S.zstd(T.tar(...entries), { level: 1 });
-}, refused('TOO_MANY_ENTRIES'), big);
+}, refused(...MANY), long);
 
 // Zip.
 function zipOf(count) {
