@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // make bench: what the daemon costs, each figure beside a bare reference of the same run. It prints and never fails on
-// a figure. BENCH_QUICK=1 makes a short run of it, to see that it works.
+// a figure. BENCH_QUICK=1 makes a short run of it, to see that it works. Arguments name the parts to run (below); none: all.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
+import { archives } from './archives.mjs';
 import { harnessTurns } from './harness.mjs';
 import {
   ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, disk, figures, harnessFile, memory, pipe, placements,
@@ -220,29 +221,40 @@ function strippedSize(file) {
   return fs.statSync(copy).size;
 }
 
+async function rest(table) {
+  table.section('the rest');
+  table.add({
+    what: 'binary, stripped', unit: 'kib', value: strippedSize(ACPD), bar: 1024 * KIB,
+    refs: [{ name: 'bare relay', value: strippedSize(program('bare')) }, { name: 'stub agent', value: strippedSize(STUB) }],
+  });
+  table.add({
+    what: 'updates lost or doubled, journal on', unit: 'count', value: counted.lost + counted.doubled + counted.gaps, bar: 0,
+    note: `of ${counted.updates}`,
+  });
+}
+
+async function floods(table) {
+  for (const { name, cores } of placements()) {
+    await updates(table, 'flood', name, cores);
+    await updates(table, 'lineflood', name, cores);
+  }
+}
+
+const parts = {
+  exec, idle, units, roundTrips, floods, stalled, replay, opens, records, harness: (t) => harnessTurns(t, N.harness),
+  archives: (t) => archives(t, quick), rest,
+};
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
+
+if (unknown.length) {
+  console.error(`no such part: ${unknown.join(' ')}; there are ${Object.keys(parts).join(' ')}`);
+  process.exit(2);
+}
 printMachine();
 const table = new Table('acpd beside bare references');
 
-await exec(table);
-await idle(table);
-await units(table);
-await roundTrips(table);
-for (const { name, cores } of placements()) {
-  await updates(table, 'flood', name, cores);
-  await updates(table, 'lineflood', name, cores);
-}
-await stalled(table);
-await replay(table);
-await opens(table);
-await records(table);
-await harnessTurns(table, N.harness);
-table.section('the rest');
-table.add({
-  what: 'binary, stripped', unit: 'kib', value: strippedSize(ACPD), bar: 1024 * KIB,
-  refs: [{ name: 'bare relay', value: strippedSize(program('bare')) }, { name: 'stub agent', value: strippedSize(STUB) }],
-});
-table.add({
-  what: 'updates lost or doubled, journal on', unit: 'count', value: counted.lost + counted.doubled + counted.gaps, bar: 0,
-  note: `of ${counted.updates}`,
-});
+for (const [name, part] of Object.entries(parts))
+  if (!asked.length || asked.includes(name))
+    await part(table);
 table.end();

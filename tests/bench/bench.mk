@@ -1,9 +1,9 @@
 # bench.mk - the benchmarks; included by the Makefile, which defines BUILD, CC, CFLAGS, NODE and ENV.
-#	bench        the daemon beside bare references; BENCH_QUICK=1: a short run
+#	bench        the daemon beside bare references; BENCH_QUICK=1: a short run; PARTS="archives rest": only those
 #	bench-peers  the daemon beside the npm package sandbox-agent, installed into build/peers
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
-BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare
+BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost
 BENCH_LIB := $(addprefix tests/bench/,acp.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
@@ -17,9 +17,12 @@ $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c,$(BENCH_L
 $(BENCH_DIR)/bare: tests/bench/bare.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $<
+$(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
 
 .PHONY: bench bench-peers
 bench: all $(BUILD)/stub-agent $(BENCH_BINS)
-	@$(BENCH_ENV) $(NODE) tests/bench/bench.mjs
+	@$(BENCH_ENV) $(NODE) tests/bench/bench.mjs $(PARTS)
 bench-peers: all $(BUILD)/stub-agent $(BENCH_BINS)
 	@$(BENCH_ENV) $(NODE) tests/bench/peers.mjs

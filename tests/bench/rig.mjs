@@ -178,6 +178,7 @@ export function placements() {
 export const best = (results, key, pick = Math.min) => pick(...results.map((r) => r[key]));
 
 export const show = {
+  s: (v) => `${(v / 1000).toFixed(2)} s`, // of milliseconds
   ms: (v) => `${v.toFixed(2)} ms`,
   us: (v) => `${v.toFixed(1)} µs`,
   us2: (v) => `${v.toFixed(2)} µs`,
