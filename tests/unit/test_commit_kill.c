@@ -379,7 +379,7 @@ static void test_forged_log(void **state _unused_)
 		struct oplog_writer w;
 
 		if (fstatat(away, "victim", &sb, 0) == 0)
-			ident_of(&sb, &op.was);
+			stamp_of(&sb, &op.was);
 		op.will = op.was;
 		fd = openat(r.stage, "log", O_RDWR | O_CREAT | O_TRUNC, 0600);
 		assert_int_equal(oplog_begin(&w, fd, false), 0);
