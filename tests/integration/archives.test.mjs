@@ -170,8 +170,9 @@ test('a Content-Range that says something else than the body is refused', async 
   }
 });
 
-test('a part and an archive survive daemons, one that was killed included', async () => {
+test('a part and an archive survive daemons, one that was killed included', async (t) => {
   const own = await Daemon.start();
+  t.after(() => own.stop());
   const tar = tarOf(900000, 10);
   const other = tarOf(2000, 11);
   const raw = await Raw.open(own);
@@ -192,7 +193,6 @@ test('a part and an archive survive daemons, one that was killed included', asyn
   assert.ok(offset >= 400000 && offset <= 600000);
   const res = await put(own, tar.subarray(offset), { where: pathOf(tar), headers: { 'Content-Range': `bytes ${offset}-${tar.length - 1}/${tar.length}` } });
   assert.equal(res.status, 201, JSON.stringify(res.json));
-  await own.stop();
 });
 
 test('archives of the image are there, and stay', async () => {
@@ -225,12 +225,10 @@ test('curl uploads a file, a pipe and a file again', async () => {
   for (const [file, data, args, want] of [['a.tar', tar, ['-T', path.join(dir, 'a.tar')], 201], ['a.tar.gz', gz, ['-T', '-'], 201],
     ['a.tar', tar, ['-T', path.join(dir, 'a.tar')], 200], ['a.tar.gz', gz, ['-T', '-'], 200]]) {
     const url = `http://127.0.0.1:${d.port}${pathOf(data)}`;
-    const { stdout } = await execute('sh', ['-c', 'f=$1; shift; cat "$f" | curl -sS --max-time 20 -w "\\n%{http_code} %{time_total}" "$@"', 'sh',
+    const { stdout } = await execute('sh', ['-c', 'f=$1; shift; cat "$f" | curl -sS --max-time 20 --expect100-timeout 60 -w "\\n%{http_code}" "$@"', 'sh',
       path.join(dir, file), '-H', `Authorization: Bearer ${d.token}`, ...args, url]);
-    const [status, time] = stdout.split('\n').at(-1).split(' ').map(Number);
 
-    assert.equal(status, want, `${file} ${args}`);
-    assert.ok(time < 0.9, `curl waits a second for a 100 Continue that does not come: ${time}`);
+    assert.equal(Number(stdout.split('\n').at(-1)), want, `${file} ${args}`); // without a 100 Continue it would wait too long
   }
 });
 
