@@ -300,7 +300,8 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	struct request_text text = { .path = "" };
 	struct http_request rq = take_request(n, wsi, &text);
 
-	if (p->stream || p->sink) /* a request behind one whose answer is not over */
+	/* a request behind one whose answer is not over, or what looks like one in a body we do not read */
+	if (p->stream || p->sink || p->unread)
 		return -1;
 	p->net = n;
 	p->wsi = wsi;
