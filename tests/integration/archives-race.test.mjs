@@ -9,7 +9,7 @@ import test, { after, before } from 'node:test';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { FORMATS } from '../archives/cases/common.mjs';
-import { Box, LAYOUTS, NOBODY, extract, temporary } from '../archives/run.mjs';
+import { Box, LAYOUTS, NOBODY, extract, roomy, temporary } from '../archives/run.mjs';
 import { SLOW, deadline } from '../lib/rawws.mjs';
 
 const ROUNDS = 30;
@@ -21,7 +21,7 @@ const LINKS = [{ link: 'd1/link', to: '../d0/f0' }, { hard: 'd2/hard', to: 'd0/f
 let root;
 
 before(() => {
-  root = temporary('acpd-race-');
+  root = temporary('acpd-race-', roomy());
 });
 after(() => {
   if (!process.env.ACPD_TEST_KEEP)
