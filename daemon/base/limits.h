@@ -118,7 +118,7 @@
 #define UNPACK_NAMES_MAX (64 * MIB)     /* all names and link targets of a job */
 #define UNPACK_JOB_MAX (64 * MIB)       /* the job's line, with the texts in it */
 #define UNPACK_SOURCES_MAX 256
-#define UNPACK_RING_BUFFERS 4           /* between inflating and writing */
+#define UNPACK_RING_BUFFERS 6           /* between inflating, writing and hashing */
 #define UNPACK_RING_BYTES (256 * KIB)
 #define UNPACK_ZSTD_WINDOW_LOG 23       /* 8 MiB: the largest window that is allocated */
 #define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */

@@ -5,6 +5,7 @@
 
 #define MTIME_MAX 4294967295LL
 #define LATE_FIRST 64
+#define DIGESTS_EVERY 256 /* entries */
 
 void plan_init(struct plan *p, const struct plan_limits *limits, struct writer writer,
 	       struct verdict *v)
@@ -176,6 +177,26 @@ static int take_symlink(struct plan *p, struct slice target)
 	return 0;
 }
 
+/* What has been hashed meanwhile. A path may be something else by now. */
+static void take_digests(struct plan *p)
+{
+	struct sha256 digest;
+	uint32_t node;
+
+	while (sums_take(p->sums, &node, &digest))
+		if (p->m.v[node].type == NODE_FILE)
+			p->m.v[node].digest = digest;
+}
+
+void plan_sums(struct plan *p, struct sums *sums)
+{
+	if (p->sums) {
+		sums_wait(p->sums);
+		take_digests(p);
+	}
+	p->sums = sums;
+}
+
 static int link_to_file(struct plan *p, uint32_t from)
 {
 	char path[PATH_BYTES_MAX + 1];
@@ -184,6 +205,10 @@ static int link_to_file(struct plan *p, uint32_t from)
 
 	if (r < 0)
 		return r;
+	if (p->sums) { /* its digest may still be in the making */
+		sums_wait(p->sums);
+		take_digests(p);
+	}
 	was = p->m.v[from];
 	p->m.v[p->node].mode = was.mode;
 	p->m.v[p->node].size = was.size;
@@ -283,7 +308,10 @@ int plan_data(struct plan *p, const void *bytes, size_t n)
 		return refuse(p->v, "SIZE_MISMATCH", p->name.path,
 			      "the file is longer than it said");
 	p->left -= n;
-	sha256_add(&p->sum, bytes, n);
+	if (p->sums)
+		sums_add(p->sums, bytes, n);
+	else
+		sha256_add(&p->sum, bytes, n);
 	return WRITE(p, "writing a file", write, bytes, n);
 }
 
@@ -294,7 +322,9 @@ int plan_hole(struct plan *p, uint64_t n)
 	if (n > p->left)
 		return refuse(p->v, "SPARSE_INVALID", p->name.path, "a hole ends behind the file");
 	p->left -= n;
-	for (uint64_t left = n; left;) {
+	if (p->sums && n)
+		sums_add(p->sums, NULL, n);
+	for (uint64_t left = p->sums ? 0 : n; left;) {
 		size_t piece = (size_t)MIN(left, sizeof(zeros));
 
 		sha256_add(&p->sum, zeros, piece);
@@ -310,7 +340,13 @@ int plan_end(struct plan *p)
 	if (p->left)
 		return refuse(p->v, "SIZE_MISMATCH", p->name.path,
 			      "the file is shorter than it said");
-	sha256_end(&p->sum, &v->digest);
+	if (p->sums) {
+		sums_end(p->sums, p->node);
+		if (p->seen % DIGESTS_EVERY == 0)
+			take_digests(p);
+	} else {
+		sha256_end(&p->sum, &v->digest);
+	}
 	return WRITE(p, "finishing a file", finish, v->size, p->mtime);
 }
 

@@ -17,6 +17,7 @@
 
 #include "tree/manifest.h"
 #include "tree/names.h"
+#include "unpack/sums.h"
 #include "unpack/verdict.h"
 
 struct writer_ops {
@@ -91,6 +92,7 @@ struct plan {
 	int64_t mtime;
 	uint64_t left; /* bytes of its file that have not come */
 	struct sha256_stream sum;
+	struct sums *sums;	/* NULL: digests are made at once */
 	struct plan_late *late; /* directories whose time is set last */
 	size_t nlate, late_cap;
 };
@@ -104,6 +106,8 @@ int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
 int plan_end(struct plan *p);
 int plan_finish(struct plan *p);
+/* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in the manifest. */
+void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
 int plan_room(struct plan *p, uint64_t bytes);
 

@@ -22,7 +22,8 @@ struct ring {
 	size_t put;
 	bool holds; /* buffer head is ours to fill */
 	/* the consumer's */
-	size_t taken;
+	size_t taken, reading; /* of buffer number reading */
+	struct sums *sums;
 	size_t length[UNPACK_RING_BUFFERS];
 	uint8_t *data[UNPACK_RING_BUFFERS];
 };
@@ -83,26 +84,45 @@ ssize_t ring_peek(struct ring *r, const uint8_t **p)
 	int result;
 
 	pthread_mutex_lock(&r->lock);
-	while (r->head == r->tail && !r->ended)
+	while (r->head == r->reading && !r->ended)
 		pthread_cond_wait(&r->filled, &r->lock);
-	at = r->tail % UNPACK_RING_BUFFERS;
-	left = r->head == r->tail ? 0 : r->length[at] - r->taken;
+	at = r->reading % UNPACK_RING_BUFFERS;
+	left = r->head == r->reading ? 0 : r->length[at] - r->taken;
 	result = r->result;
 	pthread_mutex_unlock(&r->lock);
 	*p = r->data[at] + r->taken;
 	return left ? (ssize_t)left : result;
 }
 
-void ring_take(struct ring *r, size_t n)
+/* The oldest buffer may be filled again. */
+static void give_back(void *ring)
 {
-	r->taken += n;
-	if (r->taken < r->length[r->tail % UNPACK_RING_BUFFERS])
-		return;
-	r->taken = 0;
+	struct ring *r = ring;
+
 	pthread_mutex_lock(&r->lock);
 	r->tail++;
 	pthread_cond_signal(&r->emptied);
 	pthread_mutex_unlock(&r->lock);
+}
+
+void ring_take(struct ring *r, size_t n)
+{
+	r->taken += n;
+	if (r->taken < r->length[r->reading % UNPACK_RING_BUFFERS])
+		return;
+	r->taken = 0;
+	r->reading++;
+	if (r->sums)
+		sums_then(r->sums, give_back, r);
+	else
+		give_back(r);
+}
+
+void ring_sums(struct ring *r, struct sums *sums)
+{
+	if (r->sums)
+		sums_wait(r->sums);
+	r->sums = sums;
 }
 
 /* --- life ------------------------------------------------------------------------------------------------ */

@@ -9,9 +9,12 @@
  * is full and when the producer returns. ring_space() gives NULL once the consumer wants nothing more; the producer then returns.
  *
  * Consumer: ring_peek() waits for bytes and shows those of one buffer, ring_take() has done with some. 0 bytes: the end; negative: what
- * the producer returned. Bytes stay valid until the take that passes them. ring_stop() may come at any time and joins the thread.
+ * the producer returned. Bytes stay valid until the take that passes them; with ring_sums() until everything that was
+ * added to these sums before is done with. ring_stop() may come at any time and joins the thread.
  */
 #pragma once
+
+#include "unpack/sums.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +31,7 @@ void ring_stop(struct ring *r);
 uint8_t *ring_space(struct ring *r, size_t *room);
 void ring_put(struct ring *r, size_t n);
 
+/* NULL again before the sums are stopped, and the sums before the ring. */
+void ring_sums(struct ring *r, struct sums *sums);
 ssize_t ring_peek(struct ring *r, const uint8_t **p);
 void ring_take(struct ring *r, size_t n);

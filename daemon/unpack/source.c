@@ -58,6 +58,11 @@ void source_take(struct source *s, size_t n)
 	ring_take(s->ring, n);
 }
 
+void source_sums(struct source *s, struct sums *sums)
+{
+	ring_sums(s->ring, sums);
+}
+
 ssize_t source_read(struct source *s, void *to, size_t n)
 {
 	size_t done = 0;

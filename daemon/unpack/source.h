@@ -10,6 +10,7 @@
 #pragma once
 
 #include "unpack/feed.h"
+#include "unpack/sums.h"
 
 enum archive_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
 
@@ -35,6 +36,8 @@ static inline void source_closep(struct source **s)
 /* Shows the next bytes, at least one; 0 at the end. They are valid until taken. */
 ssize_t source_peek(struct source *s, const uint8_t **p);
 void source_take(struct source *s, size_t n);
+/* See ring.h. */
+void source_sums(struct source *s, struct sums *sums);
 /* Copies n bytes; fewer only at the end. */
 ssize_t source_read(struct source *s, void *to, size_t n);
 /* Passes over n bytes; ARCHIVE_TRUNCATED if there are fewer. */

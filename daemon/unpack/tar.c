@@ -347,8 +347,15 @@ static int read_all(struct tar *t)
 int tar_read(struct source *src, struct plan *plan)
 {
 	struct tar t = { .src = src, .plan = plan, .v = plan->v };
-	int r = read_all(&t);
+	struct sums *sums = sums_start();
+	int r;
 
+	source_sums(src, sums);
+	plan_sums(plan, sums);
+	r = read_all(&t);
+	plan_sums(plan, NULL);
+	source_sums(src, NULL);
+	sums_stop(sums);
 	pax_done(&t.pax);
 	buf_done(&t.name);
 	buf_done(&t.link);

@@ -234,18 +234,25 @@ static int read_entry(struct zip *z, const struct zip_entry *from)
 static int read_all(struct zip *z)
 {
 	const uint8_t *p;
+	struct sums *sums;
 	ssize_t n;
 	int r = 0;
 
 	z->ring = ring_start(produce, z);
 	if (!z->ring)
 		return fail_with(z->v, -EAGAIN, NULL, "starting a thread");
+	sums = sums_start();
+	ring_sums(z->ring, sums);
+	plan_sums(z->plan, sums);
 	for (size_t i = 0; r == 0 && i < z->dir.n; i++)
 		r = read_entry(z, &z->dir.v[i]);
+	plan_sums(z->plan, NULL);
 	/* the last CRC is checked behind the last byte */
 	n = r < 0 ? 0 : ring_peek(z->ring, &p);
 	if (n < 0)
 		take_verdict(z);
+	ring_sums(z->ring, NULL);
+	sums_stop(sums);
 	ring_stop(z->ring);
 	return r < 0 ? r : (int)n;
 }
