@@ -104,17 +104,13 @@ static uint64_t deadline(const struct outward *o)
 
 /* --- pack ----------------------------------------------------------------------------------------------- */
 
-static int open_export(struct outward *o, struct verdict *v)
+static int take_paths(struct outward *o, struct slice paths, struct verdict *v)
 {
 	struct jiter it;
 	struct jval item;
 
-	if (export_format_parse(o->job.format, &o->export.format) < 0)
-		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
-	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
-	setlocale(LC_CTYPE, "C.UTF-8");
-	jiter_init(&it, (struct jval){ J_ARRAY, o->job.paths });
-	while (o->job.paths.n && jiter_next(&it, NULL, &item)) {
+	jiter_init(&it, (struct jval){ J_ARRAY, paths });
+	while (jiter_next(&it, NULL, &item)) {
 		char **grown, *path = NULL;
 
 		if (o->export.npaths == EXPORT_PATHS_MAX)
@@ -131,6 +127,15 @@ static int open_export(struct outward *o, struct verdict *v)
 				      "a path of the tree, relative, without \"..\"");
 	}
 	return 0;
+}
+
+static int open_export(struct outward *o, struct verdict *v)
+{
+	if (export_format_parse(o->job.format, &o->export.format) < 0)
+		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
+	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return o->job.paths.n ? take_paths(o, o->job.paths, v) : 0;
 }
 
 static int enter_export(struct outward *o, struct verdict *v)
