@@ -1,5 +1,6 @@
 #include "unpack/carry.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "unpack/confine.h"
 #include "unpack/outward.h"
@@ -13,7 +14,8 @@
 
 #define ARCHIVE_FD 3
 #define ANSWER_MAX (4 * MIB)
-#define POLL_MS 500 /* a signal just before it waits */
+#define POLL_MS 500   /* a signal just before it waits */
+#define GRACE_MS 2000 /* the worker ends by itself, unless the file system holds it */
 
 struct carrier {
 	struct outward *job;
@@ -78,10 +80,17 @@ static int start_worker(struct carrier *c)
 
 /* --- the keeper ------------------------------------------------------------------------------------------- */
 
+static int refuse_time(struct carrier *c, uint64_t seconds)
+{
+	return refuse_over(&c->v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
+}
+
 /* All the worker says, until it ends. */
 static int hear(struct carrier *c)
 {
 	struct pollfd pfd = { .fd = c->from, .events = POLLIN };
+	uint64_t seconds = outward_seconds(c->job);
+	uint64_t until = clock_mono_ms() + 1000 * seconds + GRACE_MS;
 
 	c->heard.max = ANSWER_MAX;
 	for (;;) {
@@ -89,6 +98,8 @@ static int hear(struct carrier *c)
 
 		if (interrupted)
 			return fail_as(&c->v, "INTERRUPTED", NULL, "a signal ended the job");
+		if (seconds && clock_mono_ms() > until)
+			return refuse_time(c, seconds);
 		if (poll(&pfd, 1, POLL_MS) <= 0)
 			continue;
 		if (buf_reserve(&c->heard, 64 * KIB) < 0)

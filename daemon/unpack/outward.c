@@ -310,6 +310,11 @@ int64_t outward_gid(const struct outward *o)
 	return o->job.gid;
 }
 
+uint64_t outward_seconds(const struct outward *o)
+{
+	return (uint64_t)o->limits.seconds;
+}
+
 int outward_root(const struct outward *o)
 {
 	return o->root;

@@ -26,6 +26,8 @@ struct outward *outward_free(struct outward *o);
 /* Who the job is for; -1: stay. */
 int64_t outward_uid(const struct outward *o);
 int64_t outward_gid(const struct outward *o);
+/* How long the job may take in all; 0: no limit. outward_run keeps to it by itself unless the file system holds it. */
+uint64_t outward_seconds(const struct outward *o);
 int outward_enter(struct outward *o, struct verdict *v);
 /* The tree, for who confines the worker to it; -1 before outward_enter. */
 int outward_root(const struct outward *o);

@@ -9,8 +9,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <time.h>
 
 #define TURN_NAME 32
+#define LOCK_TRIES 50
+#define LOCK_PAUSE_MS 10
 
 static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
 {
@@ -47,12 +50,25 @@ static int open_patch(struct state *s, const char *patch, struct verdict *v)
 
 /* --- a snapshot ----------------------------------------------------------------------------------------- */
 
+/* The worker of a job that was killed may take a moment to die. */
+static int lock(int fd)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; r < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r;
+}
+
 static int open_pack(struct state *s, struct verdict *v)
 {
 	s->files.pack = openat(s->dir, "pack", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->files.pack < 0)
 		return fail_with(v, -errno, "pack", "opening the pack");
-	if (flock(s->files.pack, LOCK_EX | LOCK_NB) == 0)
+	if (lock(s->files.pack) == 0)
 		return 0;
 	return errno == EWOULDBLOCK ?
 		       refuse(v, "STATE_BUSY", NULL, "another snapshot is being taken") :

@@ -240,9 +240,9 @@ test('a tree that was moved to where only root gets is not read', { skip: !ROOT 
 const status = (pid) => Object.fromEntries(fs.readFileSync(`/proc/${pid}/status`, 'utf8').split('\n').map((l) => l.split(/:\s*/)));
 
 // A pack job that waits for its reader.
-async function waiting() {
+async function waiting(more = {}) {
   put('large', Buffer.alloc(8 << 20, 'x'));
-  const child = start('pack', { root: at('ws'), format: 'tar', ...(ROOT ? { uid: USER, gid: USER } : {}) }, 'pipe');
+  const child = start('pack', { root: at('ws'), format: 'tar', ...(ROOT ? { uid: USER, gid: USER } : {}), ...more }, 'pipe');
   let worker;
 
   for (let i = 0; !worker && i < 500; i++) {
@@ -277,6 +277,18 @@ test('a reader that goes away ends the job: exit 1', async () => {
 
   assert.deepEqual([r.code, r.failed.reason], [1, 'READER_GONE']);
   assert.equal(alive(worker), false);
+});
+
+test('a reader that does not read is waited for as long as the job says, here a second: exit 3', async () => {
+  const { child, worker } = await waiting({ limits: { seconds: 1 } });
+  const began = Date.now();
+  const exit = new Promise((done) => child.on('exit', done));
+
+  assert.equal(await exit, 3);
+  assert.ok(Date.now() - began < 10_000);
+  assert.equal(alive(worker), false);
+  child.stdio[3].resume();
+  assert.equal((await child.ended).refused.reason, 'TIME_LIMIT');
 });
 
 for (const signal of ['SIGTERM', 'SIGKILL'])
