@@ -203,7 +203,6 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 		workspaces_forget(c->ws, c->path);
 	else
 		workspaces_end(c->ws, c->path);
-	c->ws->recovering -= !c->removal;
 	helper_free(c->helper);
 	c->ws->idle(c->ws->ctx);
 	free(c->path);
@@ -220,7 +219,6 @@ static void start_chore(struct workspaces *ws, const char *verb, const char *pat
 	c->ws = ws;
 	c->path = xstrdup(path);
 	c->removal = strcmp(verb, "remove") == 0;
-	ws->recovering += !c->removal;
 	c->helper = helper_start(ws->loop, ws->procs, &(struct helper_spec){ verb, job, 0 },
 				 &chore_events, c, &e);
 	if (!c->helper)

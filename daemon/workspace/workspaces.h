@@ -26,7 +26,6 @@ struct workspaces {
 	bool switch_user;  /* trees are written as this user */
 	uid_t uid;
 	gid_t gid;
-	unsigned recovering;	 /* jobs left over from an earlier daemon */
 	void (*idle)(void *ctx); /* a job that nobody waits for has ended */
 	void *ctx;
 };
