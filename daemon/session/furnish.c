@@ -34,16 +34,24 @@ bool furnish_busy(const struct session *s)
 
 int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e)
 {
-	int r = 0;
+	const struct request *q = p->request;
+	int r = q ? materialize_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
 
-	if (p->request && p->request->ephemeral)
+	if (r == 0 && q && q->ephemeral)
 		return workspaces_make_ephemeral(&st->workspaces, ret, e);
-	if (p->request && p->request->chown)
+	if (r == 0 && q && q->chown)
 		r = workspaces_hand_over(&st->workspaces, p->cwd, e);
 	if (r == 0)
 		r = place_check_cwd(st, p->cwd, e);
 	*ret = r < 0 ? NULL : xstrdup(p->cwd);
 	return r;
+}
+
+/* Nothing has been written: an ephemeral directory is as empty as it was made. */
+void furnish_unmake(struct session *s)
+{
+	if (s->setup.ephemeral)
+		rmdir(s->cwd);
 }
 
 void furnish_setup(struct session *s, const struct request *r)
@@ -202,8 +210,12 @@ static void on_again(void *ctx, struct slice result _unused_, const struct err *
 
 int furnish_again(struct session *s, const struct request *r, struct err *e)
 {
-	if (!request_writes(r))
+	if (!request_writes(r)) {
+		/* what an earlier request wrote is no answer to this one */
+		if (!s->furnishing && list_empty(&s->open_waiters))
+			xstrset(&s->furnished, NULL);
 		return 0;
+	}
 	return furnish_begin(s, r, "_meta.acpd.", on_again, s, e);
 }
 

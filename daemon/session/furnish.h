@@ -22,6 +22,8 @@ bool furnish_busy(const struct session *s);
 void furnish_abort(struct session *s);
 /* cwd of a new session: that of p, or an ephemeral directory made for it. The caller frees. */
 int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e);
+/* The session came to nothing before anything was written. */
+void furnish_unmake(struct session *s);
 /* What is removed with a session that is closed (remove false) or deleted. */
 void furnish_closed(struct session *s, bool remove);
 void furnish_done(struct session *s);

@@ -170,6 +170,14 @@ static int session_prepare(struct session *s, struct err *e)
 	return place_session_log(s, e);
 }
 
+/* It came to nothing before it began. */
+static void session_unmake(struct session *s)
+{
+	s->remove = true;
+	furnish_unmake(s);
+	session_free(s);
+}
+
 struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e)
 {
 	_cleanup_(freep) char *cwd = NULL;
@@ -190,8 +198,7 @@ struct session *session_prepared(struct store *st, const struct session_params *
 	s = session_make(st, p, cwd);
 	if (session_prepare(s, e) == 0)
 		return s;
-	s->remove = true;
-	session_free(s);
+	session_unmake(s);
 	return NULL;
 }
 
@@ -203,8 +210,7 @@ struct session *session_new(struct store *st, const struct session_params *p, se
 	if (!s)
 		return NULL;
 	if (furnish_first(s, p, e) < 0) {
-		s->remove = true;
-		session_free(s);
+		session_unmake(s);
 		return NULL;
 	}
 	session_wait_open(s, done, ctx);

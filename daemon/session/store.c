@@ -83,6 +83,7 @@ static void open_workspaces(struct store *st, const struct store_config *cfg)
 				   .gid = st->gid,
 				   .idle = on_chores_done,
 				   .ctx = st };
+	list_init(&ws->claims);
 	workspaces_recover(ws);
 }
 

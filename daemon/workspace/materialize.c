@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
 
@@ -15,7 +16,8 @@ enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
 struct part {
 	struct materialize *m;
 	enum part_kind kind;
-	bool wanted, begun, committed;
+	bool wanted, claimed, begun, committed;
+	struct claim claim;
 	char *target;
 	struct buf job;
 	struct helper *helper;
@@ -41,21 +43,74 @@ static const struct {
 	const char *member; /* in reply and request */
 } parts[PART_MAX] = { [PART_WORKSPACE] = { "workspace" }, [PART_SKILLS] = { "skills" } };
 
+/* --- what it takes ---------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *member, *reason, *text;
+} skill_sources[] = {
+	[SKILL_ARCHIVE] = { "archive", "ARCHIVE_NOT_FOUND",
+			    "there is no such archive; upload it first" },
+	[SKILL_BUILTIN] = { "builtin", "SKILL_NOT_FOUND", "this daemon has no such skill" },
+	[SKILL_PATH] = { "path", "SKILL_NOT_FOUND", "there is no such directory" },
+};
+
+static bool is_whole(const struct workspaces *ws, const struct sha256 *digest)
+{
+	struct archive_info info;
+
+	return archive_find(ws->archives, digest, &info) && info.whole;
+}
+
+/* Where the directory of a skill is; the caller frees. */
+static char *skill_path(const struct workspaces *ws, const struct request_skill *s)
+{
+	if (s->source == SKILL_PATH)
+		return xstrdup(s->name);
+	return ws->builtin_dir ? file_join(ws->builtin_dir, s->name) : NULL;
+}
+
+static bool is_there(const struct workspaces *ws, const struct request_skill *s)
+{
+	_cleanup_(freep) char *path = NULL;
+	struct stat sb;
+
+	if (s->source == SKILL_ARCHIVE)
+		return is_whole(ws, &s->digest);
+	path = skill_path(ws, s);
+	return path && stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
+}
+
+int materialize_check(const struct workspaces *ws, const struct request *r, const char *prefix,
+		      struct err *e)
+{
+	char field[128];
+
+	snprintf(field, sizeof(field), "%sworkspace.archive", prefix);
+	if (r->has_archive && !is_whole(ws, &r->archive))
+		return err_field(e, field, "ARCHIVE_NOT_FOUND", "%s: %s", field,
+				 skill_sources[SKILL_ARCHIVE].text);
+	for (size_t i = 0; i < r->nskills; i++) {
+		enum skill_source from = r->skills[i].source;
+
+		if (is_there(ws, &r->skills[i]))
+			continue;
+		snprintf(field, sizeof(field), "%sskills[%zu].%s", prefix, i,
+			 skill_sources[from].member);
+		return err_field(e, field, skill_sources[from].reason, "%s: %s", field,
+				 skill_sources[from].text);
+	}
+	return 0;
+}
+
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
-static int use_archive(struct materialize *m, const struct sha256 *digest, const char *field,
-		       char **path, struct err *e)
+static int use_archive(struct materialize *m, const struct sha256 *digest, char **path,
+		       struct err *e)
 {
-	char where[160];
 	int r = archive_pin(m->ws->archives, digest, e);
 
-	if (r < 0) {
-		snprintf(where, sizeof(where), "%s%s", m->prefix, field);
-		if (e && strcmp(e->reason, "ARCHIVE_NOT_FOUND") == 0)
-			return err_field(e, where, "ARCHIVE_NOT_FOUND",
-					 "%s: there is no such archive; upload it first", where);
+	if (r < 0)
 		return r;
-	}
 	m->pins = realloc(m->pins, (m->npins + 1) * sizeof(*m->pins));
 	if (!m->pins)
 		abort();
@@ -67,7 +122,7 @@ static int use_archive(struct materialize *m, const struct sha256 *digest, const
 static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool merge, struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *manifest = NULL;
-	int r = workspaces_record(m->ws, p->target, true, &record);
+	int r = workspaces_record(m->ws, p->target, false, &record);
 
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
@@ -89,7 +144,7 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 
 	if (!r->has_archive)
 		return 0;
-	ret = use_archive(m, &r->archive, "workspace.archive", &path, e);
+	ret = use_archive(m, &r->archive, &path, e);
 	if (ret < 0)
 		return ret;
 	jw_obj(w, NULL);
@@ -150,23 +205,16 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 	return ret;
 }
 
-static int put_skill(struct materialize *m, struct jw *w, const struct request_skill *s, size_t i,
+static int put_skill(struct materialize *m, struct jw *w, const struct request_skill *s,
 		     struct err *e)
 {
 	_cleanup_(freep) char *path = NULL;
-	char field[48];
 	int r = 0;
 
-	snprintf(field, sizeof(field), "skills[%zu].archive", i);
 	if (s->source == SKILL_ARCHIVE)
-		r = use_archive(m, &s->digest, field, &path, e);
-	else if (s->source == SKILL_PATH)
-		path = xstrdup(s->name);
-	else if (m->ws->builtin_dir)
-		path = file_join(m->ws->builtin_dir, s->name);
+		r = use_archive(m, &s->digest, &path, e);
 	else
-		r = err_field(e, "skills.builtin", "SKILL_NOT_FOUND",
-			      "this daemon has no builtin skills (--skills)");
+		path = skill_path(m->ws, s);
 	if (r < 0)
 		return r;
 	jw_obj(w, NULL);
@@ -191,7 +239,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 	p->target = xstrdup(spec->skills_dir);
 	ret = begin_job(m, p, &w, true, e);
 	for (size_t i = 0; ret == 0 && i < r->nskills; i++)
-		ret = put_skill(m, &w, &r->skills[i], i, e);
+		ret = put_skill(m, &w, &r->skills[i], e);
 	jw_end_arr(&w);
 	if (r->remove_skills)
 		jw_raw(&w, "removeSkills", slice_of(r->remove_skills));
@@ -266,13 +314,16 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	else if (!e)
 		p->report = xstrndup(report.p, report.n);
 	p->helper = helper_free(p->helper); /* and report with it */
+	workspaces_release(m->ws, &p->claim);
 	go_on(m);
 }
 
 static const struct helper_events helper_events = { on_staged, on_done };
 
-static bool start_part(struct materialize *m, struct part *p)
+static void start_part(void *ctx)
 {
+	struct part *p = ctx;
+	struct materialize *m = p->m;
 	struct err e = { 0 };
 
 	if (workspaces_begin(m->ws, p->target, &e) == 0)
@@ -280,10 +331,11 @@ static bool start_part(struct materialize *m, struct part *p)
 					 &(struct helper_spec){ "extract", buf_slice(&p->job), 0 },
 					 &helper_events, p, &e);
 	if (p->helper)
-		return true;
+		return;
 	workspaces_end(m->ws, p->target);
+	workspaces_release(m->ws, &p->claim);
 	fail(m, p->kind, &e, SLICE_NONE);
-	return false;
+	go_on(m);
 }
 
 /* A failure takes back what has not been committed; true while somebody is still at it. */
@@ -292,16 +344,18 @@ static bool abort_rest(struct materialize *m)
 	bool busy = false;
 
 	for (size_t i = 0; i < PART_MAX; i++) {
-		if (!m->parts[i].helper)
-			continue;
-		busy = true;
-		if (!m->parts[i].committed)
-			helper_abort(m->parts[i].helper);
+		struct part *p = &m->parts[i];
+
+		if (!p->helper)
+			workspaces_release(m->ws, &p->claim);
+		else if (!p->committed)
+			helper_abort(p->helper);
+		busy |= p->helper != NULL;
 	}
 	return busy;
 }
 
-/* The next part in the order of the table that has not been staged. */
+/* The next part in the order of the table that has not been staged begins when the tree is free. */
 static bool stage_next(struct materialize *m)
 {
 	for (size_t i = 0; i < PART_MAX; i++) {
@@ -309,8 +363,9 @@ static bool stage_next(struct materialize *m)
 
 		if (!p->wanted || p->begun)
 			continue;
-		if (!p->helper)
-			start_part(m, p);
+		if (!p->claimed)
+			workspaces_claim(m->ws, &p->claim, p->target, start_part, p);
+		p->claimed = true;
 		return true;
 	}
 	return false;
@@ -334,7 +389,7 @@ static bool commit_next(struct materialize *m)
 
 static void go_on(struct materialize *m)
 {
-	if (!m->failed && (stage_next(m) || commit_next(m)) && !m->failed)
+	if (!m->failed && (stage_next(m) || commit_next(m)))
 		return;
 	if ((m->failed || m->dry_run) && abort_rest(m))
 		return;
@@ -359,7 +414,8 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 		m->parts[i].m = m;
 		m->parts[i].kind = (enum part_kind)i;
 	}
-	if (plan_workspace(m, spec, e) < 0 || plan_skills(m, spec, e) < 0)
+	if (materialize_check(ws, spec->request, m->prefix, e) < 0 ||
+	    plan_workspace(m, spec, e) < 0 || plan_skills(m, spec, e) < 0)
 		return materialize_free(m);
 	go_on(m);
 	return m;
@@ -382,6 +438,7 @@ struct materialize *materialize_free(struct materialize *m)
 	for (size_t i = 0; i < m->npins; i++)
 		archive_unpin(m->ws->archives, &m->pins[i]);
 	for (size_t i = 0; i < PART_MAX; i++) {
+		workspaces_release(m->ws, &m->parts[i].claim);
 		free(m->parts[i].target);
 		free(m->parts[i].report);
 		buf_done(&m->parts[i].job);

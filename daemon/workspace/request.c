@@ -2,6 +2,7 @@
 
 #include "archive/archive.h"
 #include "base/limits.h"
+#include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -21,6 +22,8 @@ static int bad(struct err *e, const char *prefix, const char *field, const char 
 	char path[2 * FIELD_SIZE];
 
 	snprintf(path, sizeof(path), "%s%s", prefix, field);
+	if (!*field && *path)
+		path[strlen(path) - 1] = '\0'; /* the dot before no member */
 	return err_field(e, path, reason, "%s %s", path, text);
 }
 
@@ -258,6 +261,23 @@ static const struct jfield file_fields[] = {
 	JF_END,
 };
 
+static int check_content(const struct file_args *a, const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	_cleanup_(freep) char *s = NULL;
+	bool text = a->text.type == J_STRING;
+
+	if (text == (a->base64.type == J_STRING))
+		return bad(e, path, "text", "FIELD_INVALID",
+			   "or base64: each file has exactly one of them, a string");
+	if (jstr_decode(text ? a->text : a->base64, MESSAGE_MAX, &s) < 0)
+		return bad(e, path, text ? "text" : "base64", "FIELD_INVALID",
+			   "must hold no NUL and no lone surrogate");
+	if (!text && base64_decode(slice_of(s), &bytes) < 0)
+		return bad(e, path, "base64", "FIELD_INVALID", "is not base64");
+	return 0;
+}
+
 static int check_file(struct jval v, size_t i, const char *prefix, struct err *e)
 {
 	struct file_args a = { 0 };
@@ -272,9 +292,7 @@ static int check_file(struct jval v, size_t i, const char *prefix, struct err *e
 		ret = jdec_object(v.raw, file_fields, path, &a, e);
 	if (ret < 0)
 		return ret;
-	if ((a.text.type == J_STRING) + (a.base64.type == J_STRING) != 1)
-		ret = bad(e, path, "text", "FIELD_INVALID",
-			  "or base64: each file has exactly one of them, a string");
+	ret = check_content(&a, path, e);
 	jdec_free(file_fields, &a);
 	return ret;
 }

@@ -17,11 +17,28 @@
 
 /* --- records -------------------------------------------------------------------------------------------- */
 
+/* "/a//b/" is "/a/b". */
+static char *plain_path(const char *path)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	while (*path) {
+		size_t slashes = strspn(path, "/"), n = strcspn(path + slashes, "/");
+
+		if (n && slashes)
+			buf_putc(&b, '/');
+		buf_add(&b, path + slashes, n);
+		path += slashes + n;
+	}
+	return xstrndup(b.data ? b.data : "", b.len);
+}
+
 int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret)
 {
+	_cleanup_(freep) char *plain = plain_path(path);
 	struct sha256 sum;
 	char hex[SHA256_HEX];
-	int r = sha256_of(slice_of(path), &sum);
+	int r = sha256_of(slice_of(plain), &sum);
 
 	if (r < 0)
 		return r;
@@ -93,6 +110,51 @@ void workspaces_end(const struct workspaces *ws, const char *path)
 		return;
 	pending = file_join(record, "pending");
 	unlink(pending);
+	rmdir(record); /* a job that wrote nothing leaves nothing to be kept */
+}
+
+/* --- one at a time ---------------------------------------------------------------------------------------- */
+
+static struct claim *first_claim(struct workspaces *ws, const char *path)
+{
+	list_each(c, &ws->claims, struct claim, link)
+		if (strcmp(c->path, path) == 0)
+			return c;
+	return NULL;
+}
+
+static void on_granted(void *ctx)
+{
+	struct claim *c = ctx;
+
+	c->granted(c->ctx);
+}
+
+void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
+		      void (*granted)(void *ctx), void *ctx)
+{
+	c->path = plain_path(path);
+	c->granted = granted;
+	c->ctx = ctx;
+	list_add_tail(&ws->claims, &c->link);
+	if (first_claim(ws, c->path) == c)
+		loop_defer(ws->loop, &c->task, on_granted, c);
+}
+
+void workspaces_release(struct workspaces *ws, struct claim *c)
+{
+	struct claim *next;
+	bool held;
+
+	if (!c->path)
+		return;
+	held = first_claim(ws, c->path) == c;
+	list_del(&c->link);
+	loop_task_cancel(&c->task);
+	next = held ? first_claim(ws, c->path) : NULL;
+	if (next)
+		loop_defer(ws->loop, &next->task, on_granted, next);
+	free(TAKE_PTR(c->path));
 }
 
 /* --- ephemeral directories ------------------------------------------------------------------------------------ */
@@ -187,8 +249,10 @@ int workspaces_hand_over(const struct workspaces *ws, const char *path, struct e
 
 struct chore {
 	struct workspaces *ws;
+	struct claim claim;
 	struct helper *helper;
 	char *path;
+	struct buf job;
 	bool removal;
 };
 
@@ -204,39 +268,51 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 	else
 		workspaces_end(c->ws, c->path);
 	helper_free(c->helper);
+	workspaces_release(c->ws, &c->claim);
 	c->ws->idle(c->ws->ctx);
+	buf_done(&c->job);
 	free(c->path);
 	free(c);
 }
 
 static const struct helper_events chore_events = { NULL, on_chore };
 
-static void start_chore(struct workspaces *ws, const char *verb, const char *path, struct slice job)
+static void run_chore(void *ctx)
 {
-	struct chore *c = new0(struct chore);
+	struct chore *c = ctx;
+	const char *verb = c->removal ? "remove" : "recover";
 	struct err e = { 0 };
 
-	c->ws = ws;
-	c->path = xstrdup(path);
-	c->removal = strcmp(verb, "remove") == 0;
-	c->helper = helper_start(ws->loop, ws->procs, &(struct helper_spec){ verb, job, 0 },
+	c->helper = helper_start(c->ws->loop, c->ws->procs,
+				 &(struct helper_spec){ verb, buf_slice(&c->job), 0 },
 				 &chore_events, c, &e);
 	if (!c->helper)
 		on_chore(c, SLICE_NONE, &e);
 }
 
+static struct chore *chore_new(struct workspaces *ws, const char *path, bool removal)
+{
+	struct chore *c = new0(struct chore);
+
+	c->ws = ws;
+	c->path = xstrdup(path);
+	c->removal = removal;
+	return c;
+}
+
 void workspaces_remove(struct workspaces *ws, const char *path)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	struct chore *c = chore_new(ws, path, true);
 
-	put_job(ws, &b, path, NULL);
-	start_chore(ws, "remove", path, buf_slice(&b));
+	put_job(ws, &c->job, path, NULL);
+	workspaces_claim(ws, &c->claim, path, run_chore, c);
 }
 
 static void recover_tree(struct workspaces *ws, const char *record)
 {
 	_cleanup_(freep) char *pending = file_join(record, "pending"), *path = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct chore *c;
 	struct jval v;
 
 	if (file_read(pending, 4 * PATH_BYTES_MAX, &b) < 0)
@@ -247,7 +323,9 @@ static void recover_tree(struct workspaces *ws, const char *record)
 		unlink(pending);
 		return;
 	}
-	start_chore(ws, "recover", path, buf_slice(&b));
+	c = chore_new(ws, path, false);
+	buf_add_slice(&c->job, buf_slice(&b));
+	workspaces_claim(ws, &c->claim, path, run_chore, c);
 }
 
 void workspaces_recover(struct workspaces *ws)

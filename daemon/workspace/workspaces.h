@@ -1,7 +1,7 @@
 /*
  * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes into.
  *
- * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path. In it: manifest (what our last generation
+ * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many slashes it is written with). In it: manifest (what our last generation
  * wrote, tree/manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
  * tree to its old or its new state before the daemon touches it again).
  *
@@ -11,6 +11,7 @@
 
 #include "archive/archive.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "loop/loop.h"
 #include "proc/proc.h"
 
@@ -26,8 +27,18 @@ struct workspaces {
 	bool switch_user;  /* trees are written as this user */
 	uid_t uid;
 	gid_t gid;
+	struct list claims;	 /* on trees, in the order in which they were made */
 	void (*idle)(void *ctx); /* a job that nobody waits for has ended */
 	void *ctx;
+};
+
+/* One job at a time works on a tree; whoever comes later waits. Embedded in the job. */
+struct claim {
+	struct list link; /* unlinked: no claim is made */
+	char *path;
+	void (*granted)(void *ctx); /* from the loop, once */
+	void *ctx;
+	struct loop_task task;
 };
 
 /* Where the records of the tree at path are; the caller frees. make: so that there is such a directory. */
@@ -42,6 +53,11 @@ int workspaces_hand_over(const struct workspaces *ws, const char *path, struct e
 struct jw;
 void workspaces_put_owner(const struct workspaces *ws, struct jw *w);
 void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path);
+/* granted is called when nobody who came before works on the tree any more. */
+void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
+		      void (*granted)(void *ctx), void *ctx);
+/* The job is over, or does not want the tree any more; also where nothing is claimed. */
+void workspaces_release(struct workspaces *ws, struct claim *c);
 /* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
