@@ -205,7 +205,7 @@ int furnish_first(struct session *s, const struct session_params *p, struct err 
 static void on_again(void *ctx, struct slice result _unused_, const struct err *e)
 {
 	if (e)
-		session_opened(ctx, e);
+		session_answer_waiters(ctx, e);
 }
 
 int furnish_again(struct session *s, const struct request *r, struct err *e)

@@ -220,6 +220,8 @@ void harness_stop(struct session *s);
 void session_quiet(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void session_opened(struct session *s, const struct err *e);
+/* Only that: turns and the harness are left alone. */
+void session_answer_waiters(struct session *s, const struct err *e);
 void session_closed(struct session *s);
 
 /* host.c: the callbacks an adapter uses. */

@@ -337,19 +337,10 @@ static void fail_waiting_turn(struct session *s, const struct err *e)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }
 
-void session_opened(struct session *s, const struct err *e)
+void session_answer_waiters(struct session *s, const struct err *e)
 {
-	bool opening = s->state == SESSION_OPENING;
 	struct list waiters;
 
-	loop_timer_cancel(&s->start_timer);
-	if (!e && opening)
-		s->state = SESSION_OPEN;
-	if (e) {
-		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
-			 "text", e->msg);
-		fail_waiting_turn(s, e);
-	}
 	list_init(&waiters);
 	while (!list_empty(&s->open_waiters)) {
 		struct list *n = s->open_waiters.next;
@@ -364,6 +355,21 @@ void session_opened(struct session *s, const struct err *e)
 		w->done(w->ctx, s, e);
 		free(w);
 	}
+}
+
+void session_opened(struct session *s, const struct err *e)
+{
+	bool opening = s->state == SESSION_OPENING;
+
+	loop_timer_cancel(&s->start_timer);
+	if (!e && opening)
+		s->state = SESSION_OPEN;
+	if (e) {
+		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+		fail_waiting_turn(s, e);
+	}
+	session_answer_waiters(s, e);
 	if (e && opening) {
 		s->remove = true;
 		s->state = SESSION_CLOSING;
