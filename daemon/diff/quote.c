@@ -19,11 +19,14 @@ static void put_escaped(struct buf *out, unsigned char c)
 		buf_printf(out, "%03o", c);
 }
 
+/* A directory whose name ends in a space is more than git itself can read from a header that stands alone. */
 static bool is_plain_text(const char *s)
 {
-	while (is_plain((unsigned char)*s))
-		s++;
-	return !*s;
+	const char *end = s;
+
+	while (is_plain((unsigned char)*end))
+		end++;
+	return !*end && !strstr(s, " /");
 }
 
 static void put_text(struct buf *out, const char *s)

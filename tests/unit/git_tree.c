@@ -143,7 +143,7 @@ static const char *const paths[] = {
 	"dev/null",	   "deep/er/and/deep/er/still",
 	"{brace}$HOME`x`", "swap",
 	"swap/below",	   "turn/a/b",
-	"turn/a",
+	"turn/a",	   "space /empty",
 };
 
 static bool is_below(const char *path, const char *dir)
