@@ -147,6 +147,7 @@ int packfile_read(struct packfile *p, const struct entry *e, struct buf *ret)
 	buf_reset(ret);
 	if (!e->size)
 		return 0;
+	ret->max = e->size; /* whatever it was used for before */
 	if (buf_reserve(ret, e->size) < 0)
 		return -ENOMEM;
 	r = ready_inflate(p);

@@ -112,6 +112,24 @@ static void test_kinds_of_changes(void **state _unused_)
 	assert_true(rig_patch_has("diff --git a/gone b/gone\ndeleted file mode 100644\n"));
 }
 
+/* Contents come from the tree or from the pack, into the same memory. */
+static void test_link_before_a_larger_file(void **state _unused_)
+{
+	_cleanup_(freep) char *text = xalloc(20001);
+
+	memset(text, 'x', 20000);
+	rig_put("b", "small\n");
+	rig_snapshot_ok(0);
+	rig_put("b", text);
+	rig_settle();
+	rig_snapshot_ok(1);
+	rig_link("a", "new");
+	rig_diff_ok(0);
+	assert_int_equal(rig.report.read, 1);
+	assert_int_equal(rig.report.patch.files, 2);
+	assert_true(rig_patch_has(text));
+}
+
 /* --- what is left out ------------------------------------------------------------------------------------- */
 
 static void test_never_looked_at(void **state _unused_)
@@ -400,6 +418,7 @@ int main(void)
 		TEST(test_times_put_back),
 		TEST(test_touched_is_no_change),
 		TEST(test_kinds_of_changes),
+		TEST(test_link_before_a_larger_file),
 		TEST(test_never_looked_at),
 		TEST(test_names_of_git),
 		TEST(test_gitignore),
