@@ -391,7 +391,7 @@ static void test_one_at_a_time(void **state _unused_)
 static void test_limits(void **state _unused_)
 {
 	for (int i = 0; i < 20; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "%d", i);
 		rig_put(name, name);
