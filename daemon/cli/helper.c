@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define ANSWER_MAX (16 * MIB)
@@ -33,6 +35,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM); /* what it has begun is taken back */
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
 		execl(path, path, verb, (char *)NULL);
@@ -41,6 +44,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	close(in[0]);
 	close(out[1]);
 	from = out[0];
+	signal(SIGPIPE, SIG_IGN); /* why it does not read, its exit says */
 	if (pid > 0)
 		file_write_all(in[1], job.p, job.n);
 	close(in[1]);

@@ -38,13 +38,15 @@ static void on_signal(int sig)
 /* The tree is opened as its user: whoever may move it can move it to where only root gets. */
 static int enter(struct carrier *c)
 {
-	int dirs[2] = { -1, -1 }, r;
+	int tree[2] = { -1, -1 }, r;
 
 	user_enter(&c->user);
 	r = outward_enter(c->job, &c->v);
 	user_leave(&c->user);
-	dirs[0] = outward_root(c->job);
-	return r < 0 ? r : confine_worker(&c->user, dirs, outward_file_max(c->job), &c->v);
+	tree[0] = outward_root(c->job);
+	return r < 0 ? r :
+		       confine_worker(&c->user, &(struct reach){ NULL, tree },
+				      outward_file_max(c->job), &c->v);
 }
 
 static _noreturn_ void work(struct carrier *c, int tell)

@@ -109,9 +109,9 @@ static int empty(struct chore *c)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(confine_worker(&c->user, dirs, 0, &c->v) < 0 ? 1 :
-		      held_empty(c->dir) < 0			   ? 2 :
-								     0);
+		_exit(confine_worker(&c->user, &(struct reach){ dirs, NULL }, 0, &c->v) < 0 ? 1 :
+		      held_empty(c->dir) < 0						    ? 2 :
+											      0);
 	if (pid < 0)
 		return fail_with(&c->v, -errno, NULL, "a worker process");
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -197,7 +197,7 @@ static _noreturn_ void skills_worker(struct chore *c, int tell)
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
 	const char *name = strrchr(c->target, '/') + 1;
-	int r = confine_worker(&c->user, dirs, 0, &c->v);
+	int r = confine_worker(&c->user, &(struct reach){ NULL, dirs }, 0, &c->v);
 
 	jw_arr(&w, "skills");
 	if (r == 0)

@@ -20,7 +20,7 @@ static int create_log(int stage, bool whole, struct oplog_writer *log)
 }
 
 /* Mode merge: what only the old generation had stays ours, unless its directory is not ours to write in any more. */
-static int keep_missing(struct plan *p)
+static int keep_missing(struct merge *p)
 {
 	int r = 0;
 
@@ -41,7 +41,7 @@ static int keep_missing(struct plan *p)
 	return r;
 }
 
-static int plan_merge(struct plan *p)
+static int plan_merge(struct merge *p)
 {
 	int r;
 
@@ -54,7 +54,7 @@ static int plan_merge(struct plan *p)
 	return r == 0 && p->keep ? keep_missing(p) : r;
 }
 
-static int plan(struct plan *p, const struct commit *c)
+static int plan(struct merge *p, const struct commit *c)
 {
 	int r = create_log(c->stage, c->whole, &p->log);
 
@@ -71,12 +71,12 @@ static int plan(struct plan *p, const struct commit *c)
 int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 {
 	struct manifest none;
-	struct plan p = { .new = c->staged,
-			  .keep = c->keep_missing,
-			  .keeps = c->keeps,
-			  .ctx = c->ctx,
-			  .out = out,
-			  .path = "" };
+	struct merge p = { .new = c->staged,
+			   .keep = c->keep_missing,
+			   .keeps = c->keeps,
+			   .ctx = c->ctx,
+			   .out = out,
+			   .path = "" };
 	int tree = held_open_dir_at(c->stage, "tree"), r = tree;
 
 	manifest_init(&none, 0);

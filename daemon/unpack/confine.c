@@ -101,11 +101,24 @@ struct landlock_rules {
 	uint64_t fs, net, scoped;
 };
 
-static int landlock(const int *dirs)
+static int allow_below(int ruleset, const int *dirs, uint64_t rights)
+{
+	for (; dirs && *dirs >= 0; dirs++) {
+		struct landlock_path_beneath_attr below = { rights, *dirs };
+
+		if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &below, 0) <
+		    0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int landlock(const struct reach *reach)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	struct landlock_rules rules = { .fs = FS_ABI_2 };
 	_cleanup_(closep) int fd = -1;
+	int r;
 
 	if (abi < 2) /* the kernel has none, or one that forbids every move between directories */
 		return 0;
@@ -119,12 +132,12 @@ static int landlock(const int *dirs)
 			  0);
 	if (fd < 0)
 		return -errno;
-	for (; *dirs >= 0; dirs++) {
-		struct landlock_path_beneath_attr below = { rules.fs & ~FS_IOCTL_DEV, *dirs };
-
-		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &below, 0) < 0)
-			return -errno;
-	}
+	r = allow_below(fd, reach->write, rules.fs & ~FS_IOCTL_DEV);
+	if (r == 0)
+		r = allow_below(fd, reach->read,
+				LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
+	if (r < 0)
+		return r;
 	return syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
 }
 
@@ -172,7 +185,8 @@ static int filter(void)
 	return r;
 }
 
-int confine_worker(const struct user *i, const int *dirs, uint64_t file_max, struct verdict *v)
+int confine_worker(const struct user *i, const struct reach *reach, uint64_t file_max,
+		   struct verdict *v)
 {
 	pid_t parent = getppid();
 	int r = become(i);
@@ -184,7 +198,8 @@ int confine_worker(const struct user *i, const int *dirs, uint64_t file_max, str
 	if (getppid() != parent || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return fail_with(v, -ESRCH, NULL, "confining the worker");
 	set_limits(file_max);
-	r = landlock(dirs);
+	prctl(PR_SET_DUMPABLE, 0); /* it holds descriptors that its user is not to have */
+	r = landlock(reach);
 	if (r == 0)
 		r = filter();
 	return r < 0 ? fail_with(v, r, NULL, "confining the worker") : 0;

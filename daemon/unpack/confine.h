@@ -25,5 +25,11 @@ int user_of(struct user *i, int64_t uid, int64_t gid, struct verdict *v);
 void user_enter(const struct user *i);
 void user_leave(const struct user *i);
 
-/* dirs: below which the worker may do anything a user may; -1 ends them. file_max: bytes of the largest file. */
-int confine_worker(const struct user *i, const int *dirs, uint64_t file_max, struct verdict *v);
+/* What a worker reaches: below write it may do anything its user may, below read it may only read; -1 ends each, NULL: none. */
+struct reach {
+	const int *write, *read;
+};
+
+/* file_max: bytes of the largest file. */
+int confine_worker(const struct user *i, const struct reach *reach, uint64_t file_max,
+		   struct verdict *v);

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 /* A step that brings what is staged at the path. */
-static int add_staged(struct plan *p, enum op_kind kind, const struct stamp *was)
+static int add_staged(struct merge *p, enum op_kind kind, const struct stamp *was)
 {
 	struct stamp will;
 	struct stat sb;
@@ -15,26 +15,26 @@ static int add_staged(struct plan *p, enum op_kind kind, const struct stamp *was
 	return plan_step(p, kind, was, &will);
 }
 
-static int skip(struct plan *p, uint32_t i, const char *reason)
+static int skip(struct merge *p, uint32_t i, const char *reason)
 {
 	outcome_skip(p->out, p->path, reason);
 	p->new->v[i].gone = 1;
 	return 0;
 }
 
-static int written(struct plan *p, int r)
+static int written(struct merge *p, int r)
 {
 	p->out->written++;
 	return r;
 }
 
-static int unchanged(struct plan *p)
+static int unchanged(struct merge *p)
 {
 	p->out->unchanged++;
 	return 0;
 }
 
-int plan_as_before(struct plan *p, uint32_t i, uint32_t o)
+int plan_as_before(struct merge *p, uint32_t i, uint32_t o)
 {
 	const struct node *from = &p->old->v[o];
 	struct node *to = &p->new->v[i];
@@ -51,14 +51,14 @@ int plan_as_before(struct plan *p, uint32_t i, uint32_t o)
 }
 
 /* It was ours and is deleted. Kept as ours, so that the next generation does not bring it back. */
-static int deleted(struct plan *p, uint32_t i)
+static int deleted(struct merge *p, uint32_t i)
 {
 	outcome_skip(p->out, p->path, "DELETED");
 	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
 }
 
 /* Makes the deleted directories above what is added, the highest first. */
-static int make_above(struct plan *p, uint32_t dir)
+static int make_above(struct merge *p, uint32_t dir)
 {
 	struct node *v = &p->new->v[dir];
 	char own[PATH_BYTES_MAX + 1];
@@ -78,7 +78,7 @@ static int make_above(struct plan *p, uint32_t dir)
 	return r;
 }
 
-static int add(struct plan *p, uint32_t i)
+static int add(struct merge *p, uint32_t i)
 {
 	int r = make_above(p, p->new->v[i].parent);
 
@@ -86,7 +86,7 @@ static int add(struct plan *p, uint32_t i)
 	return r < 0 ? r : written(p, add_staged(p, OP_ADD, NULL));
 }
 
-static int nothing_there(struct plan *p, uint32_t i)
+static int nothing_there(struct merge *p, uint32_t i)
 {
 	int64_t o = p->is[i].twin;
 
@@ -99,7 +99,7 @@ static int nothing_there(struct plan *p, uint32_t i)
 }
 
 /* Both have a directory. Where it is ours and its mode changes, that is the last step. */
-static int meet_dir(struct plan *p, uint32_t i, const struct seen *seen)
+static int meet_dir(struct merge *p, uint32_t i, const struct seen *seen)
 {
 	struct node *v = &p->new->v[i];
 	int64_t o = p->is[i].twin;
@@ -121,7 +121,7 @@ static int meet_dir(struct plan *p, uint32_t i, const struct seen *seen)
 	return 0;
 }
 
-static int meet_foreign(struct plan *p, uint32_t i, struct seen *seen)
+static int meet_foreign(struct merge *p, uint32_t i, struct seen *seen)
 {
 	const struct node *v = &p->new->v[i];
 
@@ -134,7 +134,7 @@ static int meet_foreign(struct plan *p, uint32_t i, struct seen *seen)
 	return skip(p, i, v->mark & MARK_KEEP_EXISTING ? "EXISTS" : "CONFLICT_FOREIGN");
 }
 
-static int meet_own(struct plan *p, uint32_t i, struct seen *seen)
+static int meet_own(struct merge *p, uint32_t i, struct seen *seen)
 {
 	const struct node *v = &p->new->v[i];
 	uint32_t o = (uint32_t)p->is[i].twin;
@@ -150,7 +150,7 @@ static int meet_own(struct plan *p, uint32_t i, struct seen *seen)
 }
 
 /* Something is there. */
-static int meet(struct plan *p, uint32_t i, struct seen *seen)
+static int meet(struct merge *p, uint32_t i, struct seen *seen)
 {
 	int64_t o = p->is[i].twin;
 	bool ours = o >= 0 && !p->old->v[o].implied;
@@ -163,7 +163,7 @@ static int meet(struct plan *p, uint32_t i, struct seen *seen)
 	return skip(p, i, ours ? "CONFLICT_MODIFIED" : "CONFLICT_FOREIGN");
 }
 
-static int look_and_meet(struct plan *p, uint32_t i)
+static int look_and_meet(struct merge *p, uint32_t i)
 {
 	int64_t o = p->is[i].twin;
 	struct seen seen;
@@ -181,7 +181,7 @@ static int look_and_meet(struct plan *p, uint32_t i)
 	return seen.type == SEEN_NOTHING ? nothing_there(p, i) : meet(p, i, &seen);
 }
 
-static int plan_entry(struct plan *p, uint32_t i)
+static int plan_entry(struct merge *p, uint32_t i)
 {
 	uint32_t parent = p->new->v[i].parent;
 	int64_t above = p->is[parent].twin;
@@ -206,7 +206,7 @@ static int plan_entry(struct plan *p, uint32_t i)
 }
 
 /* At the end: deleted directories that nothing came into, and the modes of those that stay. */
-static int finish_dir(struct plan *p, uint32_t i)
+static int finish_dir(struct merge *p, uint32_t i)
 {
 	struct stamp was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;
 
@@ -219,7 +219,7 @@ static int finish_dir(struct plan *p, uint32_t i)
 	return plan_step(p, OP_CHMOD, &was, &will);
 }
 
-int plan_new(struct plan *p)
+int plan_new(struct merge *p)
 {
 	int r = 0;
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-int plan_step(struct plan *p, enum op_kind kind, const struct stamp *was, const struct stamp *will)
+int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was, const struct stamp *will)
 {
 	struct op op = { .kind = kind, .path = slice_of(p->path) };
 
@@ -18,7 +18,7 @@ int plan_step(struct plan *p, enum op_kind kind, const struct stamp *was, const 
 
 /* ctx of a walk: is all that lies here ours, and unchanged? */
 struct purity {
-	struct plan *p;
+	struct merge *p;
 	uint32_t top;
 };
 
@@ -26,7 +26,7 @@ static int visit_pure(void *ctx, const char *path, int dir _unused_, const char 
 		      const struct stat *sb _unused_)
 {
 	struct purity *q = ctx;
-	struct plan *p = q->p;
+	struct merge *p = q->p;
 	char own[PATH_BYTES_MAX + 1], full[2 * PATH_BYTES_MAX + 2];
 	struct seen seen;
 	int64_t v;
@@ -39,7 +39,7 @@ static int visit_pure(void *ctx, const char *path, int dir _unused_, const char 
 	return 0;
 }
 
-static bool pure(struct plan *p, uint32_t v)
+static bool pure(struct merge *p, uint32_t v)
 {
 	_cleanup_(closep) int own = -1;
 	struct purity q = { p, v };
@@ -55,7 +55,7 @@ static bool pure(struct plan *p, uint32_t v)
 
 /* Who is whose twin. A directory of ours that the new generation has as something else takes all that is in it along; where
  * missing paths are kept only if all of it is ours. */
-static void match(struct plan *p)
+static void match(struct merge *p)
 {
 	for (size_t i = 0; i < p->old_n; i++) {
 		uint32_t v = p->old_order[i], parent = p->old->v[v].parent;
@@ -73,7 +73,7 @@ static void match(struct plan *p)
 	}
 }
 
-static bool to_be_removed(const struct plan *p, uint32_t v)
+static bool to_be_removed(const struct merge *p, uint32_t v)
 {
 	const struct was_entry *w = &p->was[v];
 
@@ -89,7 +89,7 @@ static void close_dir(DIR **d)
 }
 
 /* Everything in the directory is going to be removed. */
-static bool emptied(struct plan *p, uint32_t v)
+static bool emptied(struct merge *p, uint32_t v)
 {
 	_cleanup_(close_dir) DIR *d = NULL;
 	int fd = held_dir(&p->target, slice_of(p->path));
@@ -110,7 +110,7 @@ static bool emptied(struct plan *p, uint32_t v)
 	return true;
 }
 
-static int remove_old(struct plan *p, uint32_t v)
+static int remove_old(struct merge *p, uint32_t v)
 {
 	struct was_entry *w = &p->was[v];
 	bool dir = is_dir(p->old, v);
@@ -136,7 +136,7 @@ static int remove_old(struct plan *p, uint32_t v)
 }
 
 /* What is in a directory before the directory. */
-int plan_removals(struct plan *p)
+int plan_removals(struct merge *p)
 {
 	int r = 0;
 

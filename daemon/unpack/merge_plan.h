@@ -36,7 +36,7 @@ struct new_entry {
 	uint16_t chmod; /* a directory whose mode will change: the one it has */
 };
 
-struct plan {
+struct merge {
 	struct manifest *new;
 	const struct manifest *old;
 	bool keep;
@@ -54,7 +54,7 @@ struct plan {
 };
 
 /* Mode merge, and the entry of the old generation at path is not one to be replaced. */
-static inline bool is_kept(const struct plan *p, const char *path)
+static inline bool is_kept(const struct merge *p, const char *path)
 {
 	return p->keep && (!p->keeps || p->keeps(p->ctx, path));
 }
@@ -65,8 +65,9 @@ static inline bool is_dir(const struct manifest *m, int64_t v)
 }
 
 /* Adds a step at p->path. was and will may be NULL. */
-int plan_step(struct plan *p, enum op_kind kind, const struct stamp *was, const struct stamp *will);
-int plan_removals(struct plan *p);
-int plan_new(struct plan *p);
+int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was,
+	      const struct stamp *will);
+int plan_removals(struct merge *p);
+int plan_new(struct merge *p);
 /* Entry i of the new manifest says from now on what o of the old one said. */
-int plan_as_before(struct plan *p, uint32_t i, uint32_t o);
+int plan_as_before(struct merge *p, uint32_t i, uint32_t o);

@@ -28,7 +28,7 @@ static enum settled settle(const struct user *user, int stage, int target)
 	bool committed = false;
 	struct err e;
 
-	if (confine_worker(user, dirs, TREE_MANIFEST_MAX, &v) < 0 ||
+	if (confine_worker(user, &(struct reach){ dirs, NULL }, TREE_MANIFEST_MAX, &v) < 0 ||
 	    commit_recover(target, stage, &committed, &e) < 0)
 		return SETTLED_KEEP;
 	held_empty(stage);

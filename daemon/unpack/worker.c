@@ -247,30 +247,29 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 	return r;
 }
 
-/* Directories that anything is opened or made in. */
-static void reachable(const struct extract *x, int *dirs)
+/* The directories that skills are copied from. */
+static void list_directories(const struct extract *x, int *dirs)
 {
-	*dirs++ = x->place.stage;
 	for (size_t i = 0; i < x->job->n; i++)
 		if (x->job->sources[i].directory)
 			*dirs++ = x->archives[i];
-	*dirs++ = x->place.target;
 	*dirs = -1;
 }
 
 void worker_run(struct extract *x)
 {
-	int dirs[UNPACK_SOURCES_MAX + 3];
+	int write[] = { x->place.stage, x->place.target, -1 }, read[UNPACK_SOURCES_MAX + 1];
+	struct reach reach = { write, read };
 	_cleanup_(buf_done) struct buf line = { 0 };
 	struct verdict v = { .kind = VERDICT_NONE };
 	struct writer none = { NULL, NULL };
 	struct plan p;
 	uint64_t largest = MAX(x->job->limits.file_bytes, (uint64_t)TREE_MANIFEST_MAX);
 
-	reachable(x, dirs);
+	list_directories(x, read);
 	plan_init(&p, &x->job->limits, none, &v);
 	p.m.v[0].implied = 1;
-	if (confine_worker(&x->place.user, dirs, largest, &v) < 0 || run(x, &p, &line) < 0) {
+	if (confine_worker(&x->place.user, &reach, largest, &v) < 0 || run(x, &p, &line) < 0) {
 		report_verdict(&line, &v);
 		tell(x, &line);
 	}
