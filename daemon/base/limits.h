@@ -151,6 +151,7 @@
 /* Archives */
 #define ARCHIVE_STORE_MAX (8192 * MIB)  /* all files of the store together; above: the least recently used go */
 #define ARCHIVE_UPLOAD_MAX (4096 * MIB) /* one archive */
+#define DERIVE_BYTES_MIN (8 * MIB)      /* a smaller archive is inflated each time */
 #define ARCHIVE_COUNT_MAX 16384         /* archives and unfinished uploads that are remembered */
 #define ARCHIVE_UPLOADS_MAX 16          /* uploads going on; each has a thread */
 #define ARCHIVE_QUEUE_MAX (256 * KIB)   /* bytes of one upload that wait for its thread; above: its client is not read */

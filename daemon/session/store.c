@@ -8,6 +8,7 @@
 #include "session/looks.h"
 #include "session/place.h"
 #include "session/recover.h"
+#include "workspace/derive.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -210,6 +211,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 		looks_stopping(s);
 		harness_stop(s);
 	}
+	derive_stop(&st->workspaces);
 	store_check_stopped(st);
 }
 

@@ -5,6 +5,7 @@
 #include "unpack/carry.h"
 #include "unpack/chores.h"
 #include "unpack/extract.h"
+#include "unpack/inflate_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,13 +65,18 @@ static enum unpack_exit verb_skills(struct job_input *in _unused_, struct slice 
 	return chore_skills(line);
 }
 
+static enum unpack_exit verb_inflate(struct job_input *in _unused_, struct slice line)
+{
+	return inflate_job(line);
+}
+
 static const struct {
 	const char *name;
 	enum unpack_exit (*run)(struct job_input *in, struct slice line);
 } verbs[] = {
 	{ "extract", verb_extract }, { "pack", verb_pack },	  { "snapshot", verb_snapshot },
 	{ "diff", verb_diff },	     { "recover", verb_recover }, { "remove", verb_remove },
-	{ "skills", verb_skills },
+	{ "skills", verb_skills },   { "inflate", verb_inflate },
 };
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "workspace/derive.h"
 #include "workspace/helper.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct materialize {
 	struct part parts[PART_MAX];
 	struct sha256 *pins;
 	size_t npins;
+	bool has_archive; /* the workspace's; its pin is the first */
 	char *instructions_file;
 	char *prefix;
 	bool failed, dry_run;
@@ -115,7 +117,7 @@ static int use_archive(struct materialize *m, const struct sha256 *digest, char 
 	if (!m->pins)
 		abort();
 	m->pins[m->npins++] = *digest;
-	*path = archive_path(m->ws->archives, digest);
+	*path = derive_source(m->ws, digest);
 	return 0;
 }
 
@@ -147,6 +149,7 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 	ret = use_archive(m, &r->archive, &path, e);
 	if (ret < 0)
 		return ret;
+	m->has_archive = true;
 	jw_obj(w, NULL);
 	jw_str(w, "archive", path);
 	jw_int(w, "strip", r->strip);
@@ -276,6 +279,8 @@ static void report_end(void *ctx)
 	for (size_t i = 0; i < PART_MAX; i++)
 		if (m->parts[i].report)
 			jw_raw(&w, parts[i].member, slice_of(m->parts[i].report));
+	if (!m->failed && !m->dry_run && m->has_archive)
+		derive_begin(m->ws, &m->pins[0], slice_of(m->parts[PART_WORKSPACE].report));
 	ret = (struct materialized){ buf_slice(&b), kept_out(m) };
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }

@@ -28,6 +28,8 @@ struct workspaces {
 	uid_t uid;
 	gid_t gid;
 	struct list claims;	 /* on trees, in the order in which they were made */
+	struct derive *derive;	 /* derive.h: what is being made, or NULL */
+	bool closing;		 /* nothing more is begun that nobody waits for */
 	void (*idle)(void *ctx); /* a job that nobody waits for has ended */
 	void *ctx;
 };

@@ -1,0 +1,124 @@
+#include "unpack/inflate_job.h"
+
+#include "base/file.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "unpack/confine.h"
+#include "unpack/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define ID_MAX 4294967294LL
+
+struct inflate_job {
+	char *archive, *output;
+	int64_t bytes, uid, gid;
+};
+
+static const struct jfield fields[] = {
+	JF_STR(struct inflate_job, archive, "archive", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct inflate_job, output, "output", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct inflate_job, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX / 4),
+	JF_INT(struct inflate_job, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct inflate_job, gid, "gid", 0, 0, ID_MAX),
+	JF_END,
+};
+
+static int decode(struct inflate_job *j, struct slice line, struct verdict *v)
+{
+	struct jval value;
+	struct err e;
+	int r = 0;
+
+	if (jscan_value(line, &value) != JSCAN_OK || value.type != J_OBJECT)
+		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
+	if (r == 0)
+		r = jdec_refuse_unknown(line, fields, NULL, "no such member", &e);
+	if (r == 0)
+		r = jdec_object(line, fields, NULL, j, &e);
+	if (r < 0) {
+		fail_err(v, r, &e);
+		v->kind = VERDICT_BAD_JOB;
+	}
+	return r;
+}
+
+static int copy(struct source *s, int out, uint64_t *bytes, struct verdict *v)
+{
+	const uint8_t *p;
+	ssize_t n;
+
+	while ((n = source_peek(s, &p)) > 0) {
+		int r = file_write_all(out, p, (size_t)n);
+
+		if (r < 0)
+			return fail_with(v, r, NULL, "writing the output");
+		source_take(s, (size_t)n);
+		*bytes += (uint64_t)n;
+	}
+	if (n == 0 && fdatasync(out) < 0)
+		return fail_with(v, -errno, NULL, "writing the output");
+	return (int)n;
+}
+
+static int inflate_into(int in, int out, const struct inflate_job *j, uint64_t *bytes,
+			struct verdict *v)
+{
+	_cleanup_(source_closep) struct source *s = NULL;
+	struct feed_limits limits = { (uint64_t)j->bytes, UNPACK_RATIO_MAX };
+	enum archive_format format;
+	int r = format_detect(in, FORMAT_NONE, &format, v);
+
+	if (r == 0 && format != FORMAT_TAR_GZ && format != FORMAT_TAR_ZST)
+		r = refuse(v, "FORMAT_NOT_ALLOWED", NULL, "only a tar.gz or tar.zst is inflated");
+	if (r == 0)
+		r = source_open(in, format, limits, &s, v);
+	return r < 0 ? r : copy(s, out, bytes, v);
+}
+
+static int work(const struct inflate_job *j, uint64_t *bytes, struct verdict *v)
+{
+	_cleanup_(closep) int in = open(j->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_(closep) int out = -1;
+	int none[] = { -1 };
+	struct user user;
+	int r = user_of(&user, j->uid, j->gid < 0 ? j->uid : j->gid, v);
+
+	if (r < 0)
+		return r;
+	if (in < 0)
+		return fail_with(v, -errno, NULL, j->archive);
+	out = open(j->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	if (out < 0)
+		return fail_with(v, -errno, NULL, j->output);
+	alarm(UNPACK_SECS_MAX);
+	r = confine_worker(&user, none, (uint64_t)j->bytes, v);
+	return r < 0 ? r : inflate_into(in, out, j, bytes, v);
+}
+
+enum unpack_exit inflate_job(struct slice line)
+{
+	struct inflate_job j = { .uid = -1, .gid = -1 };
+	_cleanup_(buf_done) struct buf answer = { 0 };
+	struct verdict v = { .kind = VERDICT_NONE };
+	struct jw w = JW(&answer);
+	uint64_t bytes = 0;
+	int r = decode(&j, line, &v);
+
+	if (r == 0)
+		r = work(&j, &bytes, &v);
+	if (r == 0) {
+		jw_obj(&w, NULL);
+		jw_obj(&w, "done");
+		jw_uint(&w, "bytes", bytes);
+		jw_end_obj(&w);
+		jw_end_obj(&w);
+		buf_putc(&answer, '\n');
+	} else {
+		report_verdict(&answer, &v);
+	}
+	file_write_all(STDOUT_FILENO, answer.data, answer.len);
+	jdec_free(fields, &j);
+	return r == 0 ? UNPACK_DONE : report_exit(&v);
+}

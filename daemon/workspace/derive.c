@@ -1,0 +1,146 @@
+#include "workspace/derive.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "workspace/helper.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#define PER_ENTRY (4 * KIB) /* header and padding, and long names */
+
+struct derive {
+	struct workspaces *ws;
+	struct helper *helper;
+	struct sha256 digest;
+	char *made, *path; /* where it is written, and its name when it is whole */
+};
+
+static void derive_free(struct derive *d)
+{
+	if (d->made)
+		unlink(d->made);
+	helper_free(d->helper);
+	archive_unpin(d->ws->archives, &d->digest);
+	free(d->made);
+	free(d->path);
+	free(d);
+}
+
+static enum archive_format format_of(const char *path)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char head[ARCHIVE_HEAD_BYTES];
+	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+
+	return n < 0 ? ARCHIVE_UNKNOWN : archive_format_of((struct slice){ head, (size_t)n });
+}
+
+static void on_made(void *ctx, struct slice report _unused_, const struct err *e)
+{
+	struct derive *d = ctx;
+	struct workspaces *ws = d->ws;
+
+	/* a tar may begin with the magic of something else, where an extended header gives its name */
+	if (!e && format_of(d->made) == ARCHIVE_TAR && rename(d->made, d->path) == 0)
+		archive_derived_changed(ws->archives, &d->digest);
+	else if (e && !ws->closing)
+		log_info("workspace", "an archive stays compressed", "reason", e->reason, "text",
+			 e->msg);
+	ws->derive = NULL;
+	derive_free(d);
+	ws->idle(ws->ctx);
+}
+
+static const struct helper_events events = { NULL, on_made };
+
+/* An upper bound of the stream, from what was unpacked. */
+static uint64_t stream_max(struct slice report)
+{
+	int64_t bytes = 0, entries = 0;
+
+	jdec_int(jobj_get(report, "bytes"), &bytes);
+	jdec_int(jobj_get(report, "entries"), &entries);
+	return (uint64_t)bytes + (uint64_t)entries * PER_ENTRY + MIB;
+}
+
+/* Without anything else having to go. */
+static bool fits(const struct workspaces *ws, const char *dir, uint64_t bytes)
+{
+	uint64_t used = archive_store_used(ws->archives), max = archive_store_max(ws->archives);
+	struct statvfs v;
+
+	return used < max && bytes <= max - used && statvfs(dir, &v) == 0 &&
+	       (uint64_t)v.f_bavail * v.f_frsize / 2 > bytes;
+}
+
+/* The job for it, or false: it is not worth it, or cannot be. */
+static bool plan(struct derive *d, const char *archive, uint64_t most, struct buf *job)
+{
+	enum archive_format format = format_of(archive);
+	_cleanup_(freep) char *dir = NULL;
+	struct jw w = JW(job);
+
+	d->path = archive_derived_path(d->ws->archives, &d->digest);
+	dir = xstrdup(d->path);
+	*strrchr(dir, '/') = '\0';
+	d->made = file_join(dir, "derived");
+	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) || !fits(d->ws, dir, most) ||
+	    archive_derived_room(d->ws->archives, most, NULL) < 0)
+		return false;
+	unlink(d->made); /* of a daemon that was killed */
+	jw_obj(&w, NULL);
+	jw_str(&w, "archive", archive);
+	jw_str(&w, "output", d->made);
+	jw_uint(&w, "bytes", most);
+	workspaces_put_owner(d->ws, &w);
+	jw_end_obj(&w);
+	return true;
+}
+
+void derive_begin(struct workspaces *ws, const struct sha256 *digest, struct slice report)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *archive = NULL;
+	uint64_t most = stream_max(report);
+	struct archive_info info;
+	struct derive *d;
+	struct err e;
+
+	if (ws->closing || ws->derive || most < DERIVE_BYTES_MIN ||
+	    !archive_find(ws->archives, digest, &info) || info.derived ||
+	    archive_pin(ws->archives, digest, &e) < 0)
+		return;
+	d = new0(struct derive);
+	d->ws = ws;
+	d->digest = *digest;
+	archive = archive_path(ws->archives, digest);
+	if (plan(d, archive, most, &job))
+		d->helper = helper_start(ws->loop, ws->procs,
+					 &(struct helper_spec){ "inflate", buf_slice(&job), 0 },
+					 &events, d, &e);
+	if (d->helper)
+		ws->derive = d;
+	else
+		derive_free(d);
+}
+
+void derive_stop(struct workspaces *ws)
+{
+	ws->closing = true;
+	if (ws->derive)
+		helper_abort(ws->derive->helper);
+}
+
+char *derive_source(struct workspaces *ws, const struct sha256 *digest)
+{
+	struct archive_info info;
+
+	if (archive_find(ws->archives, digest, &info) && info.whole && info.derived)
+		return archive_derived_path(ws->archives, digest);
+	return archive_path(ws->archives, digest);
+}
