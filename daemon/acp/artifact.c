@@ -13,7 +13,7 @@
 
 struct artifact_args {
 	char *session_id, *id, *name, *type;
-	struct jval text, base64;
+	struct jval text, base64, meta;
 };
 
 static const struct jfield put_fields[] = {
@@ -22,17 +22,20 @@ static const struct jfield put_fields[] = {
 	JF_STR(struct artifact_args, type, "type", 0, ARTIFACT_NAME_MAX),
 	JF_RAW(struct artifact_args, text, "text", 0),
 	JF_RAW(struct artifact_args, base64, "base64", 0),
+	JF_RAW(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield list_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_RAW(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield get_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct artifact_args, id, "id", JF_REQUIRED, 64),
+	JF_RAW(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -47,7 +50,7 @@ static int handle(struct acp_conn *c, const struct rpc_msg *m, const struct jfie
 	struct artifact_args a = { 0 };
 	struct jw w = JW(&b);
 	struct session *s;
-	int r = jdec_object(m->params, fields, NULL, &a, e);
+	int r = own_params(m->params, fields, &a, e);
 
 	if (r < 0)
 		return r;

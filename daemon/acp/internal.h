@@ -112,6 +112,9 @@ int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+/* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
+struct jfield;
+int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e);
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);

@@ -10,6 +10,7 @@
 
 struct furnish_args {
 	char *session_id;
+	struct jval meta;
 	struct request_args request;
 };
 
@@ -18,20 +19,35 @@ static const struct jfield materialize_fields[] = {
 	JF_OBJ(struct furnish_args, request.workspace, "workspace", 0),
 	JF_RAW(struct furnish_args, request.instructions, "instructions", 0),
 	JF_RAW(struct furnish_args, request.harness_files, "harnessFiles", 0),
+	JF_RAW(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield install_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_RAW(struct furnish_args, request.skills, "skills", JF_REQUIRED),
+	JF_RAW(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield remove_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_RAW(struct furnish_args, request.remove_skills, "names", JF_REQUIRED),
+	JF_RAW(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
+
+int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e)
+{
+	int r = jdec_object(params, fields, NULL, ret, e);
+
+	if (r < 0)
+		return r;
+	r = jdec_refuse_unknown(params, fields, NULL, "this method has no such parameter", e);
+	if (r < 0)
+		jdec_free(fields, ret);
+	return r;
+}
 
 static void on_furnished(void *ctx, struct slice result, const struct err *e)
 {
@@ -46,15 +62,13 @@ static void on_furnished(void *ctx, struct slice result, const struct err *e)
 	call_error(ctx, e, buf_slice(&b));
 }
 
-/* What only a session that is being made can have. */
 static int check_live(const struct request *r, struct err *e)
 {
-	if (r->ephemeral || r->chown || r->baseline >= 0)
-		return err_field(e, "workspace", "FIELD_INVALID",
-				 "ephemeral, chown and baseline belong to session/new");
-	if (!request_writes(r))
-		return err_field(e, "workspace", "FIELD_MISSING", "there is nothing to write");
-	return 0;
+	int ret = request_check_live(r, "", e);
+
+	if (ret == 0 && !request_writes(r))
+		ret = err_field(e, "workspace", "FIELD_MISSING", "there is nothing to write");
+	return ret;
 }
 
 static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct furnish_args *a,
@@ -86,7 +100,7 @@ static int decode_and_furnish(struct acp_conn *c, const struct rpc_msg *m,
 			      const struct jfield *fields, bool dry_run, struct err *e)
 {
 	struct furnish_args a = { 0 };
-	int r = jdec_object(m->params, fields, NULL, &a, e);
+	int r = own_params(m->params, fields, &a, e);
 
 	if (r < 0)
 		return r;
@@ -124,16 +138,18 @@ static void on_result(void *ctx, struct slice result, const struct err *e)
 		call_result(ctx, result);
 }
 
-int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static const struct jfield skills_fields[] = {
+	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_RAW(struct furnish_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static int skills_list(struct acp_conn *c, const struct rpc_msg *m, const char *id, struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
-	struct session *s;
+	struct session *s = store_find(c->srv->store, id);
 	struct call *k;
 	int r;
 
-	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	s = store_find(c->srv->store, id);
 	if (!s)
 		return not_found(e, id);
 	k = call_new(c, m->id);
@@ -143,16 +159,29 @@ int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	return r;
 }
 
+int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct furnish_args a = { 0 };
+	int r = own_params(m->params, skills_fields, &a, e);
+
+	if (r < 0)
+		return r;
+	r = skills_list(c, m, a.session_id, e);
+	jdec_free(skills_fields, &a);
+	return r;
+}
+
 /* --- diff ------------------------------------------------------------------------------------------------ */
 
 struct diff_args {
 	char *session_id;
-	struct jval since;
+	struct jval since, meta;
 };
 
 static const struct jfield diff_fields[] = {
 	JF_STR(struct diff_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_RAW(struct diff_args, since, "since", 0),
+	JF_RAW(struct diff_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -193,7 +222,7 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	struct diff_args a = { 0 };
-	int r = jdec_object(m->params, diff_fields, NULL, &a, e);
+	int r = own_params(m->params, diff_fields, &a, e);
 
 	if (r < 0)
 		return r;

@@ -144,7 +144,8 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 			f++;
 		if (f->name)
 			continue;
-		snprintf(path, sizeof(path), "%s%.*s", prefix, (int)MIN(key.n, 40u), key.p);
+		snprintf(path, sizeof(path), "%s%.*s", prefix ? prefix : "", (int)MIN(key.n, 40u),
+			 key.p);
 		return err_field(e, path, "PARAM_UNSUPPORTED", "%s", refusal);
 	}
 	return 0;

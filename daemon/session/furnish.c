@@ -13,7 +13,7 @@ struct furnishing {
 	struct session *session;
 	struct materialize *work;
 	char *instructions; /* for the private home, should the workspace have its own */
-	bool skills, workspace;
+	bool workspace;
 	session_set_fn done;
 	void *ctx;
 };
@@ -68,18 +68,16 @@ void furnish_setup(struct session *s, const struct request *r)
 /* The harness reads both: that of the repository, and ours from its own configuration. */
 static bool keep_at_home(struct session *s, struct furnishing *f, const struct materialized *m)
 {
-	if (!m->instructions_kept_out || s->home_filled || !s->def->places.instructions_home)
+	if (!m->instructions_kept_out || !f->instructions || s->home_filled ||
+	    !s->def->places.instructions_home)
 		return false;
 	free(s->home_instructions);
 	s->home_instructions = TAKE_PTR(f->instructions);
 	return true;
 }
 
-static void put_instructions(struct jw *w, const struct session *s, const struct furnishing *f,
-			     bool at_home)
+static void put_instructions(struct jw *w, const struct session *s, bool at_home)
 {
-	if (!f->instructions && !at_home)
-		return;
 	jw_obj(w, "instructions");
 	jw_str(w, "path",
 	       at_home ? s->def->places.instructions_home : s->def->places.instructions_file);
@@ -94,7 +92,8 @@ static void keep_result(struct session *s, struct furnishing *f, const struct ma
 	bool at_home = keep_at_home(s, f, m);
 
 	jw_obj(&w, NULL);
-	put_instructions(&w, s, f, at_home);
+	if (at_home || (f->instructions && !m->instructions_kept_out))
+		put_instructions(&w, s, at_home);
 	if (m->members.n && w.comma)
 		buf_putc(&b, ',');
 	buf_add_slice(&b, m->members);
@@ -118,7 +117,7 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 			 "text", e->msg);
 	else
 		keep_result(s, f, m);
-	if (!e && f->skills && !s->def->places.skills_live)
+	if (!e && m->skills_changed && !s->def->places.skills_live)
 		s->restart |= s->hstate == H_READY;
 	if (!e && f->workspace)
 		baseline_take(s);
@@ -145,6 +144,12 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	return s->home_filled ? 0 : place_make_dir(s, relative, e);
 }
 
+static int busy(struct err *e)
+{
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+		       "the session's workspace is being written already");
+}
+
 int furnish_begin(struct session *s, const struct request *r, const char *prefix,
 		  session_set_fn done, void *ctx, struct err *e)
 {
@@ -152,8 +157,7 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 	struct furnishing *f;
 
 	if (s->furnishing)
-		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
-			       "the session's workspace is being written already");
+		return busy(e);
 	if (skills_dir(s, r, &skills, e) < 0)
 		return -EIO;
 	f = new0(struct furnishing);
@@ -161,7 +165,6 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 	f->done = done;
 	f->ctx = ctx;
 	f->instructions = xstrdup(r->instructions);
-	f->skills = request_touches_skills(r) && !r->dry_run;
 	f->workspace = request_touches_workspace(r);
 	f->work = materialize_start(
 		&s->store->workspaces,
@@ -199,6 +202,17 @@ int furnish_first(struct session *s, const struct session_params *p, struct err 
 		return harness_launch(s, e);
 	}
 	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+}
+
+int furnish_admit(const struct session *s, const struct request *r, struct err *e)
+{
+	int ret = request_check_live(r, "_meta.acpd.", e);
+
+	if (ret == 0 && request_writes(r) && s->furnishing)
+		ret = busy(e);
+	if (ret == 0)
+		ret = materialize_check(&s->store->workspaces, r, "_meta.acpd.", e);
+	return ret;
 }
 
 /* Those who wait for the session go on when the work is done, if it went well. */

@@ -15,6 +15,8 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 void furnish_setup(struct session *s, const struct request *r);
 /* For a new session: whatever comes of it, the session's waiters learn. */
 int furnish_first(struct session *s, const struct session_params *p, struct err *e);
+/* What a load asks for can be begun; else nothing of the load is done. */
+int furnish_admit(const struct session *s, const struct request *r, struct err *e);
 /* For one that is loaded; its waiters fail with it. */
 int furnish_again(struct session *s, const struct request *r, struct err *e);
 bool furnish_busy(const struct session *s);

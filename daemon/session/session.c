@@ -240,6 +240,8 @@ int session_open(struct session *s, const struct session_params *p, session_done
 			"the provider's key was not written down: give the provider again");
 	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
 		return -EACCES;
+	if (p->request && furnish_admit(s, p->request, e) < 0)
+		return -EINVAL;
 	/* a running turn is not disturbed for new parameters */
 	changed = setup_apply(&s->setup, &p->setup);
 	if (changed & SETUP_RESTART)

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"
@@ -263,10 +264,21 @@ static bool kept_out(const struct materialize *m)
 	if (!m->instructions_file || !report.n || !jiter_init(&it, skipped))
 		return false;
 	while (jiter_next(&it, NULL, &v))
-		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file) &&
-		    jstr_is(jobj_get(v.raw, "reason"), "EXISTS"))
+		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file))
 			return true;
 	return false;
+}
+
+static bool skills_changed(const struct materialize *m)
+{
+	struct slice report = slice_of(m->parts[PART_SKILLS].report);
+	int64_t written = 0, removed = 0;
+
+	if (m->dry_run || !report.n)
+		return false;
+	jdec_int(jobj_get(report, "written"), &written);
+	jdec_int(jobj_get(report, "removed"), &removed);
+	return written || removed;
 }
 
 static void report_end(void *ctx)
@@ -281,7 +293,7 @@ static void report_end(void *ctx)
 			jw_raw(&w, parts[i].member, slice_of(m->parts[i].report));
 	if (!m->failed && !m->dry_run && m->has_archive)
 		derive_begin(m->ws, &m->pins[0], slice_of(m->parts[PART_WORKSPACE].report));
-	ret = (struct materialized){ buf_slice(&b), kept_out(m) };
+	ret = (struct materialized){ buf_slice(&b), skills_changed(m), kept_out(m) };
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }
 

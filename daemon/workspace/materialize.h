@@ -22,7 +22,8 @@ struct materialize_spec {
 struct materialized {
 	struct slice
 		members; /* raw members of the reply: "workspace", "skills"; valid during the call */
-	bool instructions_kept_out; /* the repository's own file was there and stays */
+	bool skills_changed;
+	bool instructions_kept_out; /* somebody else's file is there and stays */
 };
 
 struct materialize_events {

@@ -353,6 +353,22 @@ void request_done(struct request *r)
 	*r = (struct request){ .baseline = -1 };
 }
 
+int request_check_live(const struct request *r, const char *prefix, struct err *e)
+{
+	const struct {
+		bool given;
+		const char *field;
+	} rows[] = { { r->ephemeral, "workspace.ephemeral" },
+		     { r->chown, "workspace.chown" },
+		     { r->baseline >= 0, "workspace.baseline" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].given)
+			return bad(e, prefix, rows[i].field, "FIELD_INVALID",
+				   "belongs to session/new");
+	return 0;
+}
+
 bool request_touches_workspace(const struct request *r)
 {
 	return r->has_archive || r->instructions || r->files;

@@ -53,6 +53,8 @@ struct request {
 int request_parse(const struct request_args *a, const char *prefix, struct request *ret,
 		  struct err *e);
 void request_done(struct request *r);
+/* For a session that is there: what only one that is being made can have is refused. */
+int request_check_live(const struct request *r, const char *prefix, struct err *e);
 /* Skills come or go. */
 bool request_touches_skills(const struct request *r);
 /* Something is to be written into the workspace; else at most skills. */
