@@ -42,7 +42,6 @@ struct harness_places {
 	const char *
 		instructions_home; /* file below it, read besides the project's own; NULL: unknown */
 	const char *instructions_file; /* the project's own, in cwd */
-	bool skills_live; /* a skill that is added or removed counts at the next turn; else at the next start */
 };
 
 struct harness_ops;

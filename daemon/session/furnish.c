@@ -117,8 +117,9 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 			 "text", e->msg);
 	else
 		keep_result(s, f, m);
-	if (!e && m->skills_changed && !s->def->places.skills_live)
-		s->restart |= s->hstate == H_READY;
+	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
+	if (!e && (m->skills_changed || f->instructions))
+		s->restart |= s->hstate != H_NONE;
 	if (!e && f->workspace)
 		baseline_take(s);
 	if (f->done)

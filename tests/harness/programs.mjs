@@ -11,6 +11,21 @@ export const OPENCODE = path.join(modules, 'opencode-linux-x64/bin/opencode');
 export const CODEX = path.join(modules, '@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex');
 export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundle/cli.js');
 
+// What each says when it is asked for its skills.
+const listed = {
+	opencode: (text) => JSON.parse(text).map(({ name, description, location }) => ({ name, description, file: location })),
+	codex(text) {
+		const prompt = JSON.parse(text).flatMap((m) => m.content).map((c) => c.text).find((s) => s.startsWith('<skills_instructions>'));
+		const roots = Object.fromEntries([...prompt.matchAll(/^- `(\w+)` = `(.*)`$/gm)].map(([, root, dir]) => [root, dir]));
+
+		return [...prompt.matchAll(/^- ([a-z0-9-]+): (.*) \(file: (\w+)\/(.*)\)$/gm)]
+			.map(([, name, description, root, file]) => ({ name, description, file: path.join(roots[root], file) }));
+	},
+	pi: (text) => text.split('\n').filter(Boolean).map((line) => JSON.parse(line)).find((m) => m.command === 'get_commands')
+		.data.commands.filter((c) => c.source === 'skill')
+		.map((c) => ({ name: c.name.replace('skill:', ''), description: c.description, file: c.path ?? c.sourceInfo?.path })),
+};
+
 // command, args: the manifest entry; api: what the scripted model speaks to it.
 //
 //   apis              what it can speak to a provider
@@ -21,7 +36,7 @@ export const PI = path.join(modules, '@earendil-works/pi-coding-agent/dist/bundl
 //   cacheWriteApi     the API with which it tells how much was written to a cache, if not with every one
 //   instructions      file below the private home that it reads besides the project's own
 //   skillCommand      what a skill is called among its commands, if it is one
-//   skillsLive        a new skill is seen while it runs
+//   asked             how its own program is asked which skills it has: {args(argv), input?, list(stdout): [{name, description, file}]}
 //   projectSkills     it reads the project's .agents/skills
 //   asksReads         reading is asked like any command
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
@@ -30,13 +45,15 @@ export const HARNESSES = {
 		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
-		instructions: '.config/opencode/AGENTS.md', skillCommand: (name) => name, skillsLive: false, projectSkills: true,
+		instructions: '.config/opencode/AGENTS.md', skillCommand: (name) => name, projectSkills: true,
+		asked: { args: () => ['debug', 'skill'], list: listed.opencode },
 	},
 	codex: {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400],
-		instructions: '.codex/AGENTS.md', skillsLive: true, projectSkills: true, asksReads: true,
+		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true,
+		asked: { args: ([, , ...settings]) => [...settings, 'debug', 'prompt-input', 'hi'], list: listed.codex },
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },
 	},
@@ -44,7 +61,8 @@ export const HARNESSES = {
 		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
 		steer: true, tellsRetries: true, noStatus: [],
-		instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, skillsLive: false, projectSkills: false,
+		instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, projectSkills: false,
+		asked: { args: () => [PI, '--mode', 'rpc', '--no-session', '--no-approve'], input: '{"id":"1","type":"get_commands"}\n', list: listed.pi },
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },
 	},
 };

@@ -44,17 +44,15 @@ static void test_places(void **state _unused_)
 {
 	static const struct {
 		const char *id, *skills, *home, *file;
-		bool live;
 	} rows[] = {
-		{ "opencode", ".agents/skills", ".config/opencode/AGENTS.md", "AGENTS.md", false },
-		{ "codex", ".agents/skills", ".codex/AGENTS.md", "AGENTS.md", true },
-		{ "pi", ".agents/skills", ".pi/agent/AGENTS.md", "AGENTS.md", false },
-		{ "copilot", ".agents/skills", ".copilot/copilot-instructions.md", "AGENTS.md",
-		  false },
-		{ "claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md", false },
-		{ "gemini", ".agents/skills", ".gemini/GEMINI.md", "GEMINI.md", false },
-		{ "mine", ".agents/skills", NULL, "AGENTS.md", false },
-		{ "my-claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md", false },
+		{ "opencode", ".agents/skills", ".config/opencode/AGENTS.md", "AGENTS.md" },
+		{ "codex", ".agents/skills", ".codex/AGENTS.md", "AGENTS.md" },
+		{ "pi", ".agents/skills", ".pi/agent/AGENTS.md", "AGENTS.md" },
+		{ "copilot", ".agents/skills", ".copilot/copilot-instructions.md", "AGENTS.md" },
+		{ "claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md" },
+		{ "gemini", ".agents/skills", ".gemini/GEMINI.md", "GEMINI.md" },
+		{ "mine", ".agents/skills", NULL, "AGENTS.md" },
+		{ "my-claude", ".claude/skills", ".claude/CLAUDE.md", "CLAUDE.md" },
 	};
 
 	assert_int_equal(
@@ -67,7 +65,6 @@ static void test_places(void **state _unused_)
 
 		assert_string_equal(p->skills_dir, rows[i].skills);
 		assert_string_equal(p->instructions_file, rows[i].file);
-		assert_true(p->skills_live == rows[i].live);
 		if (rows[i].home)
 			assert_string_equal(p->instructions_home, rows[i].home);
 		else

@@ -1,86 +1,156 @@
 // SPDX-License-Identifier: Apache-2.0
-// Skills and instructions in the session's private home: where each harness reads them (harnesses/README.md), when it sees a
-// new one, and what of it is asked.
+// Skills from uploaded archives: placed where the harness reads them, told to the model, listed by the harness's own program when
+// that is asked in the session's environment, gone when they are removed.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 
+import { aboutOf, ASSET, skillFiles, treeOf, upload, uploadSkill } from '../archives.mjs';
 import { fresh } from '../play.mjs';
 
-const homeOf = (x, s) => path.join(x.rig.daemon.stateDir, 'homes', s.id);
+const splitAt = (text, sign) => [text.slice(0, text.indexOf(sign)), text.slice(text.indexOf(sign) + 1)];
+const parts = (file) => fs.readFileSync(file, 'utf8').split('\0').slice(0, -1);
 
-function putSkill(dir, name) {
-	const script = path.join(dir, name, 'scripts/run.sh');
+const skillsDir = (x, s) => path.join(x.rig.daemon.stateDir, 'homes', s.id, '.agents/skills');
 
-	fs.mkdirSync(path.dirname(script), { recursive: true });
-	fs.writeFileSync(path.join(dir, name, 'SKILL.md'), `---\nname: ${name}\ndescription: Tells about-${name}.\n---\nRun scripts/run.sh\n`);
-	fs.writeFileSync(script, `#!/bin/sh\necho "ran-$(basename "$(dirname "$(dirname "$0")")")"\n`, { mode: 0o755 });
-	return script;
+// The skills as the harness's own program knows them: started as the session's harness was, but for the marks by which the
+// daemon knows its children.
+async function askedBack(x, s) {
+	const { pid } = x.rig.harnessOf(s.id);
+	const { ACPD_OWNER, ACPD_SESSION, ...env } = Object.fromEntries(parts(`/proc/${pid}/environ`).map((entry) => splitAt(entry, '=')));
+	const { args, input, list } = x.h.asked;
+	const child = spawn(x.h.command, args(parts(`/proc/${pid}/cmdline`)), { cwd: s.cwd, env, timeout: 60_000, killSignal: 'SIGKILL' });
+
+	assert.equal(ACPD_SESSION, s.id);
+	assert.ok(ACPD_OWNER);
+	child.stdin.end(input);
+	const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+	assert.ok(out, errors);
+	return list(out);
 }
 
-// A session whose harness has ended; back(): loaded again, on a new connection.
-async function closed(x, t, settings = {}) {
-	const s = await x.session(t, settings);
+// What the model was told last. Codex adds a new list to the conversation, where the old one stays.
+function told(s, name) {
+	const { body } = s.requests.at(-1);
+
+	return body.slice(Math.max(body.lastIndexOf('<skills_instructions>'), 0)).includes(aboutOf(name));
+}
+
+function assertInstalled(reply, name) {
+	const [skill] = reply.skills.skills;
+
+	assert.deepEqual(reply.skills.skipped, []);
+	assert.equal(skill.installedAs, name);
+	assert.equal(skill.valid, true, JSON.stringify(skill.findings));
+	assert.equal(skill.files, Object.keys(skillFiles(name)).length);
+	assert.match(reply.skills.manifestDigest, /^sha256:[0-9a-f]{64}$/);
+}
+
+// Exact bytes and executable bits.
+function assertPlaced(x, s, name) {
+	const dir = path.join(skillsDir(x, s), name);
+
+	assert.deepEqual(Object.keys(treeOf(dir)).sort(), ['SKILL.md', 'assets/logo.bin', 'references/notes.md', 'scripts/run.sh']);
+	assert.deepEqual(fs.readFileSync(path.join(dir, 'assets/logo.bin')), ASSET);
+	assert.equal(fs.statSync(path.join(dir, 'scripts/run.sh')).mode & 0o111, 0o111);
+	assert.equal(fs.statSync(path.join(dir, 'references/notes.md')).mode & 0o111, 0);
+}
+
+async function fromArchive(x, t) {
+	const [mine, project] = [fresh('mine'), fresh('project')];
+	const archive = await uploadSkill(x.rig.daemon, mine);
+	const prepare = (cwd) => {
+		for (const [name, file] of Object.entries(skillFiles(project))) {
+			fs.mkdirSync(path.dirname(path.join(cwd, '.agents/skills', name)), { recursive: true });
+			fs.writeFileSync(path.join(cwd, '.agents/skills', name), file.data ?? file, { mode: file.mode });
+		}
+	};
+	const s = await x.session(t, { acpd: { skills: [{ archive }] }, prepare });
+
+	assertInstalled(s.opened._meta.acpd, mine);
+	assertPlaced(x, s, mine);
+	assert.ok(!s.has(`.agents/skills/${mine}`), 'the skill is in the workspace');
+	await s.turn('TEXT:one');
+	assert.ok(told(s, mine), 'the model was not told of the skill');
+	assert.equal(told(s, project), x.h.projectSkills, 'the skill of the project');
+
+	const known = (await askedBack(x, s)).find((skill) => skill.name === mine);
+	assert.deepEqual(known, { name: mine, description: aboutOf(mine), file: path.join(skillsDir(x, s), mine, 'SKILL.md') });
+	assert.equal(commandOf(x, s, mine), Boolean(x.h.skillCommand));
+}
+
+// Is it among the commands that the client was told last?
+function commandOf(x, s, name) {
+	const commands = s.o.updates(s.id).filter((u) => u.sessionUpdate === 'available_commands_update').at(-1);
+
+	return commands?.availableCommands.some((c) => c.name === x.h.skillCommand?.(name)) ?? false;
+}
+
+async function onLiveSession(x, t) {
+	const [first, late] = [fresh('first'), fresh('late')];
+	const { daemon } = x.rig;
+	const s = await x.session(t, { acpd: { skills: [{ archive: await uploadSkill(daemon, first) }] } });
+	const names = async () => (await s.request('_acpd/skills/list', {})).skills.map((skill) => skill.directory).sort();
 
 	await s.turn('TEXT:before');
-	await s.request('session/close', {});
-	return { s, home: homeOf(x, s), back: async () => {
-		const again = await x.take(t, s);
-		await again.request('session/load', { cwd: s.cwd, mcpServers: [],
-			_meta: { acpd: { provider: x.rig.provider(x.harness, { model: s.model }) } } });
-		return again;
-	} };
+	assertInstalled(await s.request('_acpd/skills/install', { skills: [{ archive: await uploadSkill(daemon, late) }] }), late);
+	assert.deepEqual(await names(), [first, late].sort());
+	await s.turn('TEXT:two');
+	assert.ok(told(s, first) && told(s, late), 'a skill that was installed meanwhile');
+	assert.match(s.requests.at(-1).body, /TEXT:before/, 'what was said before is not in the context');
+	assert.equal(commandOf(x, s, late), Boolean(x.h.skillCommand));
+
+	// at once after the other change: Codex looks at most every ten seconds by itself
+	const removed = await s.request('_acpd/skills/remove', { names: [first] });
+	assert.ok(removed.skills.removed >= Object.keys(skillFiles(first)).length, JSON.stringify(removed));
+	assert.ok(!fs.existsSync(path.join(skillsDir(x, s), first)));
+	assert.deepEqual(await names(), [late]);
+	await s.turn('TEXT:three');
+	assert.ok(!told(s, first), 'a skill that was removed');
+	assert.ok(told(s, late));
+	assert.deepEqual((await askedBack(x, s)).map((skill) => skill.name).filter((name) => [first, late].includes(name)), [late]);
 }
 
-const shown = (s, name) => s.requests.at(-1).body.includes(`about-${name}`);
+async function areRefused(x, t) {
+	const s = await x.session(t);
+	const files = { 'SKILL.md': '---\nname: Not A Name\n---\n' };
+	const before = x.rig.harnessOf(s.id).pid;
+	const archive = await upload(x.rig.daemon, files);
 
-async function areRead(x, t) {
-	const { s, home, back } = await closed(x, t);
-	const [mine, late, project] = [fresh('mine'), fresh('late'), fresh('project')];
-	const { instructions, skillCommand, skillsLive, projectSkills } = x.h;
-
-	putSkill(path.join(home, '.agents/skills'), mine);
-	putSkill(path.join(s.cwd, '.agents/skills'), project);
-	s.file('AGENTS.md', 'The project asks for brevity.\n');
-	fs.mkdirSync(path.dirname(path.join(home, instructions)), { recursive: true });
-	fs.writeFileSync(path.join(home, instructions), 'The home asks for patience.\n');
-
-	const again = await back();
-	await again.turn('TEXT:one');
-	assert.ok(shown(s, mine), 'the skill of the home is not in the request');
-	assert.equal(shown(s, project), projectSkills, 'the skill of the project');
-	assert.match(s.requests.at(-1).body, /asks for brevity/);
-	assert.match(s.requests.at(-1).body, /asks for patience/);
-	const commands = again.o.updates(s.id).filter((u) => u.sessionUpdate === 'available_commands_update').at(-1);
-	assert.equal(commands?.availableCommands.some((c) => c.name === skillCommand?.(mine)) ?? false, Boolean(skillCommand));
-
-	putSkill(path.join(home, '.agents/skills'), late);
-	await again.turn('TEXT:two');
-	assert.equal(shown(s, late), skillsLive, 'a skill that was added meanwhile');
-	await again.request('session/close', {});
-	await (await back()).turn('TEXT:three');
-	assert.ok(shown(s, late), 'a skill that was added before the last start');
+	for (const method of ['_acpd/skills/validate', '_acpd/skills/install']) {
+		const error = await s.request(method, { skills: [{ archive }] }).then(assert.fail, (e) => e);
+		assert.equal(error.code, -32602);
+		assert.equal(error.data.reason, 'SKILL_INVALID', JSON.stringify(error.data));
+		assert.equal(error.data.field, 'skills');
+	}
+	assert.deepEqual((await s.request('_acpd/skills/list', {})).skills, []);
+	await s.goesOn();
+	assert.equal(x.rig.harnessOf(s.id).pid, before, 'started anew for nothing');
 }
 
 async function areUsed(x, t) {
-	const settings = { acpd: { policy: { approval: 'accept-edits' } } };
-	const { s, home, back } = await closed(x, t, settings);
 	const name = fresh('tool');
-	const script = putSkill(path.join(home, '.agents/skills'), name);
-	const again = await back();
+	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' },
+		skills: [{ archive: await uploadSkill(x.rig.daemon, name) }] } });
+	const dir = path.join(skillsDir(x, s), name);
+	const script = path.join(dir, 'scripts/run.sh');
 
-	const read = await again.turn(`READ:${script}`, 'TEXT:done');
+	const read = await s.turn(`READ:${path.join(dir, 'references/notes.md')}`, 'TEXT:done');
 	assert.equal(read.asked.length, x.h.asksReads ? 1 : 0, 'reading a file of a skill');
-	assert.match(s.results.at(-1), /basename/);
-	const ran = await again.turn(`RUN:${script}`, 'TEXT:done');
+	assert.match(s.results.at(-1), new RegExp(`noted-${name}`));
+	const ran = await s.turn(`RUN:${script}`, 'TEXT:done');
 	assert.equal(ran.asked.length, 1, 'running it');
 	assert.match(s.results.at(-1), new RegExp(`ran-${name}`));
-	const changed = await again.turn(`WRITE:${JSON.stringify({ file: path.join(path.dirname(script), 'new.sh'), text: 'x\n' })}`, 'TEXT:done');
+	const changed = await s.turn(`WRITE:${JSON.stringify({ file: path.join(dir, 'scripts/new.sh'), text: 'x\n' })}`, 'TEXT:done');
 	assert.equal(changed.asked.length, 1, 'changing it');
 }
 
 export default [
-	['skills and instructions of the home are read, new ones when the table says', areRead],
+	['a skill from an archive is what the model is told and the harness lists', fromArchive],
+	['skills are installed and removed while the session lives', onLiveSession],
+	['a skill that breaks the rules is refused, and nothing happens', areRefused],
 	['files of a skill are read without a question; running and changing them is asked', areUsed],
 ];
