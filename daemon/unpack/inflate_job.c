@@ -81,7 +81,6 @@ static int work(const struct inflate_job *j, uint64_t *bytes, struct verdict *v)
 {
 	_cleanup_(closep) int in = open(j->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_(closep) int out = -1;
-	int none[] = { -1 };
 	struct user user;
 	int r = user_of(&user, j->uid, j->gid < 0 ? j->uid : j->gid, v);
 
@@ -93,7 +92,7 @@ static int work(const struct inflate_job *j, uint64_t *bytes, struct verdict *v)
 	if (out < 0)
 		return fail_with(v, -errno, NULL, j->output);
 	alarm(UNPACK_SECS_MAX);
-	r = confine_worker(&user, none, (uint64_t)j->bytes, v);
+	r = confine_worker(&user, &(struct reach){ NULL, NULL }, (uint64_t)j->bytes, v);
 	return r < 0 ? r : inflate_into(in, out, j, bytes, v);
 }
 
