@@ -96,7 +96,7 @@ static int work(const struct inflate_job *j, uint64_t *bytes, struct verdict *v)
 	return r < 0 ? r : inflate_into(in, out, j, bytes, v);
 }
 
-enum unpack_exit inflate_job(struct slice line)
+_Noreturn void inflate_job(struct slice line)
 {
 	struct inflate_job j = { .uid = -1, .gid = -1 };
 	_cleanup_(buf_done) struct buf answer = { 0 };
@@ -119,5 +119,5 @@ enum unpack_exit inflate_job(struct slice line)
 	}
 	file_write_all(STDOUT_FILENO, answer.data, answer.len);
 	jdec_free(fields, &j);
-	return r == 0 ? UNPACK_DONE : report_exit(&v);
+	_exit(r == 0 ? UNPACK_DONE : report_exit(&v));
 }

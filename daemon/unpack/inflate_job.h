@@ -8,10 +8,10 @@
  *
  * output must not exist; it is made mode 0400 before the process is confined, with nothing left that it could open, and is on disk when
  * the job is done. Of a job that fails the file stays, for whoever gave its name to remove. A job that takes longer than UNPACK_SECS_MAX is ended
- * by SIGALRM.
+ * by SIGALRM. Ends the process as a worker does, for by then it is confined.
  */
 #pragma once
 
 #include "unpack/report.h"
 
-enum unpack_exit inflate_job(struct slice line);
+_Noreturn void inflate_job(struct slice line);

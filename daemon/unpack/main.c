@@ -67,7 +67,7 @@ static enum unpack_exit verb_skills(struct job_input *in _unused_, struct slice 
 
 static enum unpack_exit verb_inflate(struct job_input *in _unused_, struct slice line)
 {
-	return inflate_job(line);
+	inflate_job(line);
 }
 
 static const struct {

@@ -25,7 +25,6 @@ static void derive_free(struct derive *d)
 	if (d->made)
 		unlink(d->made);
 	helper_free(d->helper);
-	archive_unpin(d->ws->archives, &d->digest);
 	free(d->made);
 	free(d->path);
 	free(d);
@@ -40,15 +39,25 @@ static enum archive_format format_of(const char *path)
 	return n < 0 ? ARCHIVE_UNKNOWN : archive_format_of((struct slice){ head, (size_t)n });
 }
 
+/* The archive may have gone meanwhile. A tar may begin with the magic of something else, where an extended header gives its name. */
+static bool put_in_place(struct derive *d)
+{
+	struct archive_info info;
+
+	return archive_find(d->ws->archives, &d->digest, &info) && info.whole &&
+	       format_of(d->made) == ARCHIVE_TAR && rename(d->made, d->path) == 0;
+}
+
 static void on_made(void *ctx, struct slice report _unused_, const struct err *e)
 {
 	struct derive *d = ctx;
 	struct workspaces *ws = d->ws;
 
-	/* a tar may begin with the magic of something else, where an extended header gives its name */
-	if (!e && format_of(d->made) == ARCHIVE_TAR && rename(d->made, d->path) == 0)
+	if (!e && put_in_place(d))
 		archive_derived_changed(ws->archives, &d->digest);
-	else if (e && !ws->closing)
+	else
+		ws->derive_failed = d->digest;
+	if (e && !ws->closing)
 		log_info("workspace", "an archive stays compressed", "reason", e->reason, "text",
 			 e->msg);
 	ws->derive = NULL;
@@ -112,8 +121,8 @@ void derive_begin(struct workspaces *ws, const struct sha256 *digest, struct sli
 	struct err e;
 
 	if (ws->closing || ws->derive || most < DERIVE_BYTES_MIN ||
-	    !archive_find(ws->archives, digest, &info) || info.derived ||
-	    archive_pin(ws->archives, digest, &e) < 0)
+	    sha256_equal(digest, &ws->derive_failed) ||
+	    !archive_find(ws->archives, digest, &info) || !info.whole || info.derived)
 		return;
 	d = new0(struct derive);
 	d->ws = ws;

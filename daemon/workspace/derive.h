@@ -3,8 +3,9 @@
  * is made without inflating it again. acpd-unpack writes it, niced and behind everybody's back; nobody waits for it, and without it all goes on as
  * before. One at a time; none for a small archive (DERIVE_BYTES_MIN), and none for which something else would have to go from the store.
  *
- * Like everything in the store it is the daemon's own: named by the digest of the archive it was made of, not writable for anybody, and on disk
- * before it gets its name. Unpacking checks it like any other tar.
+ * The archive is not pinned meanwhile: it may be deleted, and then nothing becomes of it. Like everything in the store the file is the
+ * daemon's own: named by the digest of the archive it was made of, not writable for anybody, and on disk before it gets its name. Unpacking
+ * checks it like any other tar.
  */
 #pragma once
 

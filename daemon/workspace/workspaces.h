@@ -27,10 +27,11 @@ struct workspaces {
 	bool switch_user;  /* trees are written as this user */
 	uid_t uid;
 	gid_t gid;
-	struct list claims;	 /* on trees, in the order in which they were made */
-	struct derive *derive;	 /* derive.h: what is being made, or NULL */
-	bool closing;		 /* nothing more is begun that nobody waits for */
-	void (*idle)(void *ctx); /* a job that nobody waits for has ended */
+	struct list claims;	     /* on trees, in the order in which they were made */
+	struct derive *derive;	     /* derive.h: what is being made, or NULL */
+	struct sha256 derive_failed; /* the last it failed for: not tried again for each session */
+	bool closing;		     /* nothing more is begun that nobody waits for */
+	void (*idle)(void *ctx);     /* a job that nobody waits for has ended */
 	void *ctx;
 };
 

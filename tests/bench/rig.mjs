@@ -20,11 +20,13 @@ export const program = (name) => path.join(path.dirname(ACPD), 'bench', name);
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 const children = new Set();
+const states = new Set(); // of daemons, removed even where a run is cut short
 
 process.on('exit', () => {
   for (const child of children)
     child.kill('SIGKILL');
-  fs.rmSync(scratch, { recursive: true, force: true });
+  for (const dir of [scratch, ...states])
+    fs.rmSync(dir, { recursive: true, force: true });
 });
 
 export function launch(command, args, opts = {}) {
@@ -111,6 +113,8 @@ function writable(dir) {
 // on: a directory below which the daemon's state is kept, for this run only
 export async function acpd({ on, ...flags } = {}) {
   const state = on && fs.mkdtempSync(path.join(on, 'acpd-bench-'));
+  if (state)
+    states.add(state);
   const d = await Daemon.start({
     flags: { harnessConfig: harnessFile(), defaultHarness: 'bench', log: 'warn', ...(state && { state }), ...flags },
   });

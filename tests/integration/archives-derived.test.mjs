@@ -132,6 +132,17 @@ test('a daemon that ends meanwhile leaves nothing behind, and one that was kille
   }
 });
 
+test('an archive can be deleted while it is inflated, and then nothing is kept', async () => {
+  const gz = zlib.gzipSync(tarOf(4 * LARGE, 15), { level: 1 });
+
+  await put(d, gz);
+  await session(gz, 'deleted');
+  assert.equal((await d.http(`/v1/archives/${digestOf(gz)}`, { method: 'DELETE', token: d.token })).status, 200);
+  await until(() => !helpers().length, 'the helper stays');
+  await until(() => !fs.existsSync(path.join(store(), 'derived')), 'a temporary file is left');
+  assert.ok(!fs.existsSync(derivedOf(gz)), 'a derived file of nothing');
+});
+
 test('the job itself: what it refuses and what it does not touch', () => {
   const dir = fs.mkdtempSync(path.join(d.dir, 'inflate-'));
   const [archive, output] = ['archive', 'output'].map((name) => path.join(dir, name));
