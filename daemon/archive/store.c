@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/thread.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -418,6 +419,18 @@ int archive_open(struct archive_store *s, const struct sha256 *d)
 	return fd >= 0 ? fd : -ENOENT;
 }
 
+/* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be free at once. */
+static void let_go_slowly(struct archive_store *s, struct entry *e, const char *suffix,
+			  void (*remove)(struct archive_store *s, struct entry *e))
+{
+	_cleanup_(freep) char *path = entry_file(s, e, suffix);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	remove(s, e);
+	if (fd >= 0)
+		thread_close(fd);
+}
+
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
 	struct entry *entry = entry_find(s, d);
@@ -433,11 +446,11 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 	if (entry->upload)
 		upload_drop(entry->upload);
 	if (entry->has_part)
-		entry_remove_part(s, entry);
+		let_go_slowly(s, entry, ".part", entry_remove_part);
 	if (entry->derived)
-		entry_remove_derived(s, entry);
+		let_go_slowly(s, entry, ".tar", entry_remove_derived);
 	if (entry->whole)
-		entry_remove_whole(s, entry);
+		let_go_slowly(s, entry, "", entry_remove_whole);
 	entry_settle(s, entry);
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define STACK_BYTES (64 * KIB)
 #define NICENESS 10
 
 struct piece {
@@ -268,25 +268,6 @@ static void on_event(void *ctx, uint32_t events _unused_)
 		w->event(w->ctx);
 }
 
-/* Signals are the loop's: one that this thread took would end the process. */
-static int create_thread(struct worker *w)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&w->thread, &attr, work, w);
-	if (r == EINVAL) /* a sanitizer's thread-local data need more stack */
-		r = pthread_create(&w->thread, NULL, work, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
 static int open_part(struct worker *w)
 {
 	struct stat st;
@@ -320,7 +301,7 @@ struct worker *worker_start(struct loop *loop, const struct worker_job *job,
 	pthread_cond_init(&w->cond, NULL);
 	r = open_part(w);
 	if (r == 0)
-		r = create_thread(w);
+		r = thread_start(&w->thread, work, w);
 	*error = r;
 	if (r < 0)
 		return worker_free(w);

@@ -1,6 +1,7 @@
 #include "usage/syncer.h"
 
 #include "base/limits.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -9,8 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/vfs.h>
-
-#define STACK_BYTES (64 * KIB)
 
 enum sync_state { SYNC_IDLE, SYNC_RUNNING };
 enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_QUIT };
@@ -98,25 +97,6 @@ static void *work(void *ctx)
 
 /* --- the thread ------------------------------------------------------------------------------------------- */
 
-/* Signals are the loop's: one that this thread took would end the process. */
-static int create_thread(struct syncer *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, &attr, work, s);
-	if (r == EINVAL) /* a sanitizer's thread-local data need more stack */
-		r = pthread_create(&s->thread, NULL, work, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
 static bool thread_ready(struct syncer *s)
 {
 	if (s->threaded)
@@ -126,7 +106,7 @@ static bool thread_ready(struct syncer *s)
 		return false;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->cond, NULL);
-	if (loop_io_set(s->loop, &s->io, EPOLLIN) == 0 && create_thread(s) == 0) {
+	if (loop_io_set(s->loop, &s->io, EPOLLIN) == 0 && thread_start(&s->thread, work, s) == 0) {
 		s->threaded = true;
 		return true;
 	}
