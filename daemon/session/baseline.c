@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/artifacts.h"
@@ -150,6 +152,19 @@ static void turn_looked(struct session *s, const struct shot *k, struct slice re
 		note_failure(s, k, &e);
 }
 
+/* A patch has the bytes of the files it is about, whatever they are encoded in. */
+static void put_text(struct jw *w, struct slice patch)
+{
+	_cleanup_(buf_done) struct buf coded = { 0 };
+
+	if (utf8_valid(patch) && !(patch.n && memchr(patch.p, 0, patch.n))) {
+		jw_slice(w, "patch", patch.n ? patch : SLICE(""));
+		return;
+	}
+	base64_encode(patch, &coded);
+	jw_slice(w, "patchBase64", buf_slice(&coded));
+}
+
 /* The text if it fits an answer, else an artifact that holds it. */
 static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		     const struct patch_info *info, struct err *e)
@@ -163,7 +178,7 @@ static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		if (r < 0)
 			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 				       "the patch cannot be read: %s", strerror(-r));
-		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
+		put_text(w, buf_slice(&text));
 		return 0;
 	}
 	a = adopt(s, k, "workspace.diff", e);
@@ -216,6 +231,9 @@ static void on_shot(struct look *look, struct slice report, const struct err *e)
 		settle_turn(s);
 	look_done(look);
 	shot_free(k);
+	if (s->shoot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
+	    !s->store->stopping)
+		baseline_take(s);
 }
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
@@ -234,8 +252,9 @@ void baseline_take(struct session *s)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 
-	if (!s->setup.baseline)
-		return;
+	s->shoot_again = s->setup.baseline && baseline_busy(s);
+	if (!s->setup.baseline || s->shoot_again)
+		return; /* after the one that is being taken */
 	file_remove_tree(dir);
 	if (file_mkdirs(dir, 0700) == 0)
 		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));

@@ -151,6 +151,7 @@ struct session {
 
 	struct list looks;	  /* struct look */
 	unsigned shooting;	  /* snapshots being taken (baseline.c) */
+	bool shoot_again;	  /* a baseline is wanted when they are */
 	struct turn *looked_turn; /* waits for the one at its end */
 	void (*looked_done)(struct turn *t);
 	struct loop_timer look_timer;
