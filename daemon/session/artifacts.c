@@ -14,7 +14,13 @@
 #include <sys/stat.h>
 
 #define INDEX_MAX (16 * MIB)
+#define ID_SIZE 32
 #define DEFAULT_TYPE "application/octet-stream"
+
+static void put_id(char out[ID_SIZE], const struct artifact *a)
+{
+	snprintf(out, ID_SIZE, "art_%llu", (unsigned long long)a->no);
+}
 
 static char *artifact_dir(const struct session *s)
 {
@@ -41,17 +47,17 @@ char *artifact_new_path(struct session *s, const char *name)
 
 char *artifact_path(struct session *s, const struct artifact *a)
 {
-	char name[32];
+	char name[ID_SIZE];
 
-	snprintf(name, sizeof(name), "art_%llu", (unsigned long long)a->no);
+	put_id(name, a);
 	return inside(s, name);
 }
 
 void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
 {
-	char id[32], when[CLOCK_ISO_SIZE], hex[SHA256_HEX], digest[8 + SHA256_HEX];
+	char id[ID_SIZE], when[CLOCK_ISO_SIZE], hex[SHA256_HEX], digest[8 + SHA256_HEX];
 
-	snprintf(id, sizeof(id), "art_%llu", (unsigned long long)a->no);
+	put_id(id, a);
 	sha256_hex(&a->digest, hex);
 	snprintf(digest, sizeof(digest), "sha256:%s", hex);
 	jw_obj(w, key);
@@ -180,6 +186,8 @@ static int admit(struct session *s, const struct artifact_spec *spec, uint64_t s
 		if (*p < 0x20 || *p > 0x7e)
 			return err_field(e, "type", "FIELD_INVALID",
 					 "type must be a media type in printable ASCII");
+	if (spec->type && !*spec->type)
+		return err_field(e, "type", "FIELD_INVALID", "type must not be empty");
 	if (!*spec->name)
 		return err_field(e, "name", "FIELD_INVALID", "name must not be empty");
 	if (size > ARTIFACT_MAX)
@@ -304,15 +312,14 @@ void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifac
 
 const struct artifact *artifact_find(struct session *s, const char *id)
 {
-	char *end;
-	uint64_t no = strncmp(id, "art_", 4) == 0 ? strtoull(id + 4, &end, 10) : 0;
-
-	if (!no || *end)
-		return NULL;
 	read_index(s);
-	list_each(a, &s->artifacts.list, struct artifact, link)
-		if (a->no == no)
+	list_each(a, &s->artifacts.list, struct artifact, link) {
+		char own[ID_SIZE];
+
+		put_id(own, a);
+		if (strcmp(own, id) == 0)
 			return a;
+	}
 	return NULL;
 }
 
