@@ -204,19 +204,22 @@ static const struct http_sink_ops sink_ops = { take, look, look, answer, sink_fr
 
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
+/* An empty one, be it the last, is for acpd-unpack to refuse. */
 static void put_paths(struct jw *w, struct slice paths)
 {
+	const char *comma = paths.p;
+
 	if (!paths.n)
 		return;
 	jw_arr(w, "paths");
-	while (paths.n) {
-		const char *comma = memchr(paths.p, ',', paths.n);
-		size_t n = comma ? (size_t)(comma - paths.p) : paths.n;
+	while (comma) {
+		size_t n;
 
+		comma = paths.n ? memchr(paths.p, ',', paths.n) : NULL;
+		n = comma ? (size_t)(comma - paths.p) : paths.n;
 		jw_slice(w, NULL, (struct slice){ paths.p, n });
-		n += comma != NULL;
-		paths.p += n;
-		paths.n -= n;
+		if (comma)
+			paths = (struct slice){ comma + 1, paths.n - n - 1 };
 	}
 	jw_end_arr(w);
 }
