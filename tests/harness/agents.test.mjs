@@ -6,9 +6,11 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
 import { Daemon } from '../lib/daemon.mjs';
+import { aboutOf, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
 import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, until } from './rig.mjs';
 
@@ -18,10 +20,13 @@ const inModules = (...parts) => path.join(MODULES, ...parts);
 
 const AGENTS = {
 	copilot: { file: inModules('@github/copilot-linux-x64/copilot'), args: ['--acp', '--no-auto-update'],
-		api: 'openai-chat', shell: 'bash', cached: 200, reasoning: 8 },
+		api: 'openai-chat', shell: 'bash', cached: 200, reasoning: 8,
+		instructions: 'AGENTS.md', home: '.copilot/copilot-instructions.md', skills: '.agents/skills' },
 	claude: { file: inModules('@agentclientprotocol/claude-agent-acp/dist/index.js'), args: [],
-		api: 'anthropic', shell: 'Bash', cached: 200 },
-	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google' },
+		api: 'anthropic', shell: 'Bash', cached: 200,
+		instructions: 'CLAUDE.md', home: '.claude/CLAUDE.md', skills: '.claude/skills' },
+	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google',
+		instructions: 'GEMINI.md', home: '.gemini/GEMINI.md', skills: '.agents/skills' },
 };
 
 const installed = Object.keys(AGENTS).filter((id) => fs.existsSync(AGENTS[id].file));
@@ -33,9 +38,7 @@ const entry = (id) => AGENTS[id].file.endsWith('.js') ?
 async function startGoogle() {
 	const requests = [];
 	const server = http.createServer(async (req, res) => {
-		for await (const chunk of req)
-			void chunk;
-		requests.push({ url: req.url, key: req.headers['x-goog-api-key'] });
+		requests.push({ url: req.url, key: req.headers['x-goog-api-key'], body: await text(req) });
 		const body = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hello from Gemini' }] }, finishReason: 'STOP',
 			index: 0 }], usageMetadata: { promptTokenCount: 1200, cachedContentTokenCount: 200, candidatesTokenCount: 32,
 			thoughtsTokenCount: 8, totalTokenCount: 1240 }, modelVersion: 'scripted-1' };
@@ -78,6 +81,37 @@ async function session(t, id, acpd = {}) {
 		provider: { api, baseUrl, key: KEY, model: 'scripted-1', headers: { 'x-tenant': 'blue' } } } } });
 	o.sessions.push(opened.sessionId);
 	return { o, cwd, opened, id: opened.sessionId };
+}
+
+// Skills and instructions by their archives, the project's own instructions beside them, and both changed while the session lives.
+for (const id of Object.keys(AGENTS)) {
+	test(`${id}: skills and instructions of archives are in the request`, { skip: !installed.includes(id) && 'not installed' }, async (t) => {
+		const { instructions: file, home, skills } = AGENTS[id];
+		const archive = await upload(daemon, { [file]: 'The project asks for brevity.\n' });
+		const { o, cwd, opened, id: sessionId } = await session(t, id, { workspace: { archive },
+			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] });
+		let said; // to the model, in the request of the last turn; Claude asks for a title in another
+		const prompt = async (text) => {
+			await o.prompt(sessionId, text);
+			said = (id === 'gemini' ? google : model).requests.findLast((r) => r.body.includes(text) && !r.body.includes('<session>')).body;
+		};
+		const untold = (...wanted) => wanted.filter((what) => !said.includes(what));
+		const has = (name) => fs.existsSync(path.join(daemon.stateDir, 'homes', sessionId, skills, name, 'scripts/run.sh'));
+
+		assert.deepEqual(opened._meta.acpd.instructions, { path: home, in: 'home' });
+		assert.equal(fs.readFileSync(path.join(cwd, file), 'utf8'), 'The project asks for brevity.\n');
+		assert.ok(has('first'));
+		await prompt('TEXT:one');
+		assert.deepEqual(untold('asks for brevity', 'asks for patience', aboutOf('first')), []);
+		await o.request('_acpd/skills/install', { sessionId, skills: [{ archive: await uploadSkill(daemon, 'late') }] });
+		await o.request('_acpd/skills/remove', { sessionId, names: ['first'] });
+		assert.ok(has('late') && !has('first'));
+		await prompt('TEXT:two');
+		assert.deepEqual(untold('asks for brevity', 'asks for patience', aboutOf('late')), []);
+		// Claude adds to the list that is in the conversation already
+		said = said.slice(Math.max(said.lastIndexOf('The following skills are available'), 0));
+		assert.deepEqual(untold(aboutOf('first')), [aboutOf('first')], 'a skill that was removed');
+	});
 }
 
 const shell = (id, command) => `TOOL:${AGENTS[id].shell} ${JSON.stringify({ command, description: 'a test command' })}`;

@@ -17,7 +17,8 @@ const FILE = 'AGENTS.md';
 const OWN = 'The project asks for brevity.\n';
 const OURS = 'The orchestrator asks for patience.\n';
 
-const lastBody = (s) => s.requests.at(-1).body;
+// Is this in what the model was told last?
+const told = (s, text) => s.requests.at(-1).body.includes(text);
 
 async function intoWorkspace(x, t) {
 	const s = await x.session(t, { acpd: { instructions: OURS } });
@@ -27,14 +28,14 @@ async function intoWorkspace(x, t) {
 	assert.equal(workspace.written, 1);
 	assert.equal(s.read(FILE), OURS);
 	await s.turn('TEXT:one');
-	assert.match(lastBody(s), /asks for patience/);
+	assert.ok(told(s, 'asks for patience'));
 
 	const changed = await s.request('_acpd/workspace/materialize', { instructions: 'The orchestrator asks for haste.\n' });
 	assert.deepEqual(changed.workspace.skipped, []);
 	assert.equal(s.read(FILE), 'The orchestrator asks for haste.\n');
 	await s.turn('TEXT:two');
-	assert.match(lastBody(s), /asks for haste/);
-	assert.match(lastBody(s), /TEXT:one/, 'what was said before is not in the context');
+	assert.ok(told(s, 'asks for haste'));
+	assert.ok(told(s, 'TEXT:one'), 'what was said before is not in the context');
 }
 
 async function besideTheProjects(x, t) {
@@ -43,8 +44,8 @@ async function besideTheProjects(x, t) {
 	const { instructions, workspace } = s.opened._meta.acpd;
 	const bothAreRead = () => {
 		assert.equal(s.read(FILE), OWN);
-		assert.match(lastBody(s), /asks for brevity/);
-		assert.match(lastBody(s), /asks for patience/);
+		assert.ok(told(s, 'asks for brevity'));
+		assert.ok(told(s, 'asks for patience'));
 	};
 
 	assert.deepEqual(instructions, { path: x.h.instructions, in: 'home' });
@@ -66,8 +67,8 @@ async function inPlaceOfTheProjects(x, t) {
 	assert.deepEqual(s.opened._meta.acpd.instructions, { path: FILE, in: 'workspace' });
 	assert.equal(s.read(FILE), OURS);
 	await s.turn('TEXT:one');
-	assert.match(lastBody(s), /asks for patience/);
-	assert.doesNotMatch(lastBody(s), /asks for brevity/);
+	assert.ok(told(s, 'asks for patience'));
+	assert.ok(!told(s, 'asks for brevity'));
 }
 
 // --- in and out ------------------------------------------------------------------------------
