@@ -13,7 +13,8 @@ struct furnishing {
 	struct session *session;
 	struct materialize *work;
 	char *instructions; /* for the private home, should the workspace have its own */
-	bool workspace;
+	char *members;	    /* of the reply, while instructions are written there */
+	bool skills_changed, workspace;
 	session_set_fn done;
 	void *ctx;
 };
@@ -24,6 +25,7 @@ static void furnishing_free(struct furnishing *f)
 		return;
 	materialize_free(f->work);
 	free(f->instructions);
+	free(f->members);
 	free(f);
 }
 
@@ -65,17 +67,6 @@ void furnish_setup(struct session *s, const struct request *r)
 
 /* --- the result ---------------------------------------------------------------------------------------- */
 
-/* The harness reads both: that of the repository, and ours from its own configuration. */
-static bool keep_at_home(struct session *s, struct furnishing *f, const struct materialized *m)
-{
-	if (!m->instructions_kept_out || !f->instructions || s->home_filled ||
-	    !s->def->places.instructions_home)
-		return false;
-	free(s->home_instructions);
-	s->home_instructions = TAKE_PTR(f->instructions);
-	return true;
-}
-
 static void put_instructions(struct jw *w, const struct session *s, bool at_home)
 {
 	jw_obj(w, "instructions");
@@ -85,40 +76,35 @@ static void put_instructions(struct jw *w, const struct session *s, bool at_home
 	jw_end_obj(w);
 }
 
-static void keep_result(struct session *s, struct furnishing *f, const struct materialized *m)
+/* nowhere: "skipped" says why. */
+static void keep_result(struct furnishing *f, struct slice members, bool nowhere, bool at_home)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	bool at_home = keep_at_home(s, f, m);
 
 	jw_obj(&w, NULL);
-	if (at_home || (f->instructions && !m->instructions_kept_out))
-		put_instructions(&w, s, at_home);
-	if (m->members.n && w.comma)
+	if (f->instructions && (at_home || !nowhere))
+		put_instructions(&w, f->session, at_home);
+	if (members.n && w.comma)
 		buf_putc(&b, ',');
-	buf_add_slice(&b, m->members);
+	buf_add_slice(&b, members);
 	buf_puts(&b, "}");
-	s->furnished = xstrndup(b.data, b.len);
+	f->session->furnished = xstrndup(b.data, b.len);
 }
 
-static void on_done(void *ctx, const struct materialized *m, const struct err *e,
-		    struct slice refusal)
+static void finish(struct furnishing *f, const struct err *e, struct slice refusal)
 {
-	struct furnishing *f = ctx;
 	struct session *s = f->session;
 
 	s->furnishing = NULL;
-	xstrset(&s->furnished, NULL);
 	xstrset(&s->refusal, NULL);
 	if (e && refusal.n)
 		s->refusal = xstrndup(refusal.p, refusal.n);
 	if (e)
 		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
-	else
-		keep_result(s, f, m);
 	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
-	if (!e && (m->skills_changed || f->instructions))
+	if (!e && (f->skills_changed || f->instructions))
 		s->restart |= s->hstate != H_NONE;
 	if (!e && f->workspace)
 		baseline_take(s);
@@ -127,6 +113,59 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 	furnishing_free(f);
 	store_check_stopped(s->store);
 	session_advance(s);
+}
+
+static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
+			 struct slice refusal)
+{
+	struct furnishing *f = ctx;
+
+	if (!e)
+		keep_result(f, slice_of(f->members), true, !m->instructions_kept_out);
+	finish(f, e, refusal);
+}
+
+static const struct materialize_events home_events = { on_home_done };
+
+/* The home is the agent's already: what goes into it is written as its user, by acpd-unpack. */
+static int write_at_home(struct furnishing *f, const struct materialized *m, struct err *e)
+{
+	struct session *s = f->session;
+	struct request r = { .instructions = f->instructions,
+			     .instructions_overwrite = true,
+			     .baseline = -1 };
+	struct materialize_spec spec = { .request = &r,
+					 .cwd = s->home,
+					 .instructions_file = s->def->places.instructions_home,
+					 .prefix = "" };
+
+	f->members = xstrndup(m->members.p, m->members.n);
+	f->work = materialize_free(f->work);
+	f->work = materialize_start(&s->store->workspaces, &spec, &home_events, f, e);
+	return f->work ? 0 : -EINVAL;
+}
+
+static void on_done(void *ctx, const struct materialized *m, const struct err *e,
+		    struct slice refusal)
+{
+	struct furnishing *f = ctx;
+	struct session *s = f->session;
+	/* the harness reads both: that of the repository, and ours from its own configuration */
+	bool home = !e && m->instructions_kept_out && s->def->places.instructions_home;
+	struct err own = { 0 };
+
+	f->skills_changed = !e && m->skills_changed;
+	xstrset(&s->furnished, NULL);
+	if (home && s->home_filled) {
+		if (write_at_home(f, m, &own) < 0)
+			finish(f, &own, SLICE_NONE);
+		return;
+	}
+	if (home)
+		xstrset(&s->home_instructions, f->instructions);
+	if (!e)
+		keep_result(f, m->members, m->instructions_kept_out, home);
+	finish(f, e, refusal);
 }
 
 static const struct materialize_events events = { on_done };
@@ -290,7 +329,10 @@ void furnish_closed(struct session *s, bool remove)
 
 	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
 		workspaces_remove(&s->store->workspaces, s->cwd);
-	if (!remove || !s->def->places.skills_dir || !s->home)
+	if (!remove || !s->home)
+		return;
+	workspaces_forget(&s->store->workspaces, s->home);
+	if (!s->def->places.skills_dir)
 		return;
 	skills = file_join(s->home, s->def->places.skills_dir);
 	workspaces_forget(&s->store->workspaces, skills);

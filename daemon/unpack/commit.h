@@ -7,10 +7,12 @@
  *	                      not in old                        in old
  *	tree: nothing         written                           DELETED (stays deleted, and stays ours: so that the generation
  *	                                                        after this one leaves it deleted too)
- *	tree: as old          -                                 written, or unchanged if new is as old
+ *	tree: as old          -                                 written, or unchanged if new is as old; EXISTS with
+ *	                                                        MARK_KEEP_EXISTING (and stays ours)
  *	tree: as new          unchanged (and not ours)          unchanged
  *	tree: anything else   CONFLICT_FOREIGN, or EXISTS with  CONFLICT_MODIFIED, unless new is as old: unchanged
  *	                      MARK_KEEP_EXISTING
+ *	                      or MARK_KEEP_FOREIGN
  *	in old, not in new    -                                 as old: removed; changed: CONFLICT_MODIFIED; kept in mode merge
  *
  * "As" means: the same type, the same permission bits, the same bytes (size, then SHA-256, of files; text of links).
@@ -42,6 +44,7 @@
 enum {
 	MARK_KEEP_EXISTING = 1,
 	MARK_OVERWRITE = 2,
+	MARK_KEEP_FOREIGN = 4,
 };
 
 struct skipped {

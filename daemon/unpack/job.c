@@ -19,7 +19,7 @@ struct raw_job {
 struct raw_source {
 	char *archive, *directory, *format, *into, *file, *text, *base64;
 	int64_t strip;
-	bool executable, overwrite, skill;
+	bool executable, overwrite, renew, skill;
 };
 struct raw_limits {
 	int64_t entries, bytes, file_bytes, ratio, path_bytes, depth, seconds;
@@ -51,6 +51,7 @@ static const struct jfield source_fields[] = {
 	JF_STR(struct raw_source, base64, "base64", 0, UNPACK_JOB_MAX),
 	JF_BOOL(struct raw_source, executable, "executable", 0),
 	JF_BOOL(struct raw_source, overwrite, "overwrite", 0),
+	JF_BOOL(struct raw_source, renew, "renew", 0),
 	JF_END,
 };
 static const struct jfield limit_fields[] = {
@@ -101,6 +102,7 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 	s->strip = raw->strip;
 	s->executable = raw->executable;
 	s->overwrite = raw->overwrite;
+	s->renew = raw->renew;
 	if (!!raw->archive + !!raw->file + !!raw->directory != 1)
 		return bad(e, prefix, "archive", "one of archive, directory and file is needed");
 	if (raw->directory && !raw->skill)
@@ -109,9 +111,10 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 		return bad(e, prefix, "format", "format and strip are for archives");
 	if (raw->into && (raw->file || raw->skill))
 		return bad(e, prefix, "into", "neither for files nor for skills");
-	if (!raw->file && (raw->text || raw->base64 || raw->executable || raw->overwrite))
+	if (!raw->file &&
+	    (raw->text || raw->base64 || raw->executable || raw->overwrite || raw->renew))
 		return bad(e, prefix, "archive",
-			   "text, base64, executable and overwrite are for files");
+			   "text, base64, executable, overwrite and renew are for files");
 	if (raw->format)
 		s->format = format_by_name(raw->format);
 	if (raw->format && s->format == FORMAT_NONE)

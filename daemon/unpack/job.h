@@ -19,7 +19,9 @@ struct job_source {
 	char *file;	 /* path in the tree, or NULL */
 	char *directory; /* to be copied; or NULL */
 	struct buf content;
-	bool executable, overwrite;
+	bool executable;
+	bool overwrite; /* whatever is at the path */
+	bool renew;	/* what an earlier generation wrote there */
 };
 
 struct job {

@@ -57,6 +57,13 @@ static int deleted(struct merge *p, uint32_t i)
 	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
 }
 
+/* An earlier generation wrote it, and whoever brings this one did not say that it may be replaced. */
+static int kept(struct merge *p, uint32_t i)
+{
+	outcome_skip(p->out, p->path, "EXISTS");
+	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
+}
+
 /* Makes the deleted directories above what is added, the highest first. */
 static int make_above(struct merge *p, uint32_t dir)
 {
@@ -131,7 +138,9 @@ static int meet_foreign(struct merge *p, uint32_t i, struct seen *seen)
 	}
 	if ((v->mark & MARK_OVERWRITE) && seen->type != NODE_DIR)
 		return written(p, add_staged(p, OP_EXCHANGE, &seen->id));
-	return skip(p, i, v->mark & MARK_KEEP_EXISTING ? "EXISTS" : "CONFLICT_FOREIGN");
+	return skip(p, i,
+		    v->mark & (MARK_KEEP_EXISTING | MARK_KEEP_FOREIGN) ? "EXISTS" :
+									 "CONFLICT_FOREIGN");
 }
 
 static int meet_own(struct merge *p, uint32_t i, struct seen *seen)
@@ -143,7 +152,9 @@ static int meet_own(struct merge *p, uint32_t i, struct seen *seen)
 		return unchanged(p);
 	if (seen->type != NODE_DIR &&
 	    ((v->mark & MARK_OVERWRITE) || seen_same(&p->target, p->path, seen, p->old, o)))
-		return written(p, add_staged(p, OP_EXCHANGE, &seen->id));
+		return v->mark & MARK_KEEP_EXISTING ?
+			       kept(p, i) :
+			       written(p, add_staged(p, OP_EXCHANGE, &seen->id));
 	if (seen_same(&p->target, p->path, seen, p->new, i))
 		return unchanged(p);
 	return skip(p, i, "CONFLICT_MODIFIED");

@@ -82,7 +82,9 @@ static int put_file(struct plan *p, const struct job_source *s, struct outcome *
 		r = plan_data(p, content.p, content.n);
 	if (r == 0)
 		r = plan_end(p);
-	p->m.v[p->node].mark = s->overwrite ? MARK_OVERWRITE : MARK_KEEP_EXISTING;
+	p->m.v[p->node].mark = s->overwrite ? MARK_OVERWRITE :
+			       s->renew	    ? MARK_KEEP_FOREIGN :
+					      MARK_KEEP_EXISTING;
 	return r;
 }
 

@@ -33,10 +33,10 @@ struct materialize {
 	struct part parts[PART_MAX];
 	struct sha256 *pins;
 	size_t npins;
-	bool has_archive; /* the workspace's; its pin is the first */
 	char *instructions_file;
 	char *prefix;
-	bool failed, dry_run;
+	bool has_archive, failed,
+		dry_run; /* has_archive: the workspace has one, and its pin is the first */
 	struct err error;
 	char *refusal;
 	struct loop_task end_task;
@@ -150,7 +150,6 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 	ret = use_archive(m, &r->archive, &path, e);
 	if (ret < 0)
 		return ret;
-	m->has_archive = true;
 	jw_obj(w, NULL);
 	jw_str(w, "archive", path);
 	jw_int(w, "strip", r->strip);
@@ -159,24 +158,31 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 	return 0;
 }
 
+/* All that the workspace is to hold: what an earlier one wrote does not count. Else it is what the request adds to. */
+static bool whole_generation(const struct request *r)
+{
+	return r->has_archive && !r->merge;
+}
+
 /* The client's members, with "path" under the name that a job has for it. */
-static void put_files(struct jw *w, const char *files)
+static void put_files(struct jw *w, const struct request *r)
 {
 	struct jiter it;
 	struct jval v;
 
-	if (!files)
+	if (!r->files)
 		return;
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(files) });
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(r->files) });
 	while (jiter_next(&it, NULL, &v)) {
 		jw_obj(w, NULL);
 		jw_raw(w, "file", jobj_get(v.raw, "path").raw);
 		jw_members(w, v.raw, "path");
+		jw_bool(w, "renew", whole_generation(r));
 		jw_end_obj(w);
 	}
 }
 
-static void put_instructions(struct jw *w, const struct request *r, const char *name)
+static void put_instructions(struct jw *w, const struct request *r, const char *name, bool ours)
 {
 	if (!r->instructions)
 		return;
@@ -184,6 +190,7 @@ static void put_instructions(struct jw *w, const struct request *r, const char *
 	jw_str(w, "file", name);
 	jw_str(w, "text", r->instructions);
 	jw_bool(w, "overwrite", r->instructions_overwrite);
+	jw_bool(w, "renew", ours || whole_generation(r));
 	jw_end_obj(w);
 }
 
@@ -202,8 +209,9 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 	ret = begin_job(m, p, &w, r->merge || !r->has_archive, e);
 	if (ret == 0)
 		ret = put_archive(m, &w, r, e);
-	put_files(&w, r->files);
-	put_instructions(&w, r, spec->instructions_file);
+	put_files(&w, r);
+	put_instructions(&w, r, spec->instructions_file,
+			 workspaces_has_instructions(m->ws, p->target));
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	return ret;
@@ -320,6 +328,14 @@ static void on_staged(void *ctx, struct slice report)
 	go_on(p->m);
 }
 
+/* Whether the file is the repository's or ours: only ours is replaced by the next ones. */
+static void note_instructions(const struct materialize *m, const struct part *p)
+{
+	if (p->kind == PART_WORKSPACE && !m->dry_run && (m->instructions_file || m->has_archive))
+		workspaces_note_instructions(m->ws, p->target,
+					     m->instructions_file && !kept_out(m));
+}
+
 static void on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct part *p = ctx;
@@ -330,6 +346,8 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 		fail(m, p->kind, e, report);
 	else if (!e)
 		p->report = xstrndup(report.p, report.n);
+	if (!e)
+		note_instructions(m, p);
 	p->helper = helper_free(p->helper); /* and report with it */
 	workspaces_release(m->ws, &p->claim);
 	go_on(m);
@@ -425,6 +443,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	m->ctx = ctx;
 	m->prefix = xstrdup(spec->prefix);
 	m->dry_run = spec->request->dry_run;
+	m->has_archive = spec->request->has_archive;
 	m->instructions_file = spec->request->instructions ? xstrdup(spec->instructions_file) :
 							     NULL;
 	for (size_t i = 0; i < PART_MAX; i++) {

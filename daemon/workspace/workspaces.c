@@ -157,6 +157,34 @@ void workspaces_release(struct workspaces *ws, struct claim *c)
 	free(TAKE_PTR(c->path));
 }
 
+/* --- whose the instructions are ------------------------------------------------------------------------------- */
+
+static char *instructions_mark(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(freep) char *record = NULL;
+
+	return workspaces_record(ws, path, false, &record) < 0 ? NULL :
+								 file_join(record, "instructions");
+}
+
+bool workspaces_has_instructions(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(freep) char *mark = instructions_mark(ws, path);
+
+	return mark && access(mark, F_OK) == 0;
+}
+
+/* Lost with a daemon that is killed right now, the file counts as somebody else's. */
+void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours)
+{
+	_cleanup_(freep) char *mark = instructions_mark(ws, path);
+
+	if (mark && ours)
+		file_replace(mark, "", 0, 0600);
+	else if (mark)
+		unlink(mark);
+}
+
 /* --- ephemeral directories ------------------------------------------------------------------------------------ */
 
 /* Just made by us, with a name nobody could guess: still it is only given away while it is what we made. */

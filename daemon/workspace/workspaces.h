@@ -3,7 +3,7 @@
  *
  * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many slashes it is written with). In it: manifest (what our last generation
  * wrote, tree/manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
- * tree to its old or its new state before the daemon touches it again).
+ * tree to its old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of instructions is ours).
  *
  * Ephemeral workspaces are directories with a random name below the root of workspaces.
  */
@@ -64,6 +64,9 @@ void workspaces_release(struct workspaces *ws, struct claim *c);
 /* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
+/* The tree's file of instructions was written by an input of instructions, not by an archive or somebody else. */
+bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
+void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);
 /* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
 void workspaces_recover(struct workspaces *ws);
 /* Removes a tree that is ours, as the user who owns it; nobody waits for it. */

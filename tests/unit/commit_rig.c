@@ -28,6 +28,7 @@ static bool next_word(const char **words, struct word *w)
 		return false;
 	*w = (struct word){ .mark = *p == '!' ? MARK_OVERWRITE :
 				    *p == '?' ? MARK_KEEP_EXISTING :
+				    *p == '~' ? MARK_KEEP_FOREIGN :
 						0 };
 	p += w->mark != 0;
 	n = strcspn(p, ":=>| ");

@@ -71,6 +71,11 @@ static const struct row both[] = {
 	{ "", "p|", "!p=2", "p=2", "", "p", 1, 0, 0 },
 	{ "", "d/", "!d=2", NULL, "d:CONFLICT_FOREIGN", "", 0, 0, 0 },
 	{ "a=1", "a=9", "!a=2", "a=2", "", "a", 1, 0, 0 },
+	{ "", "a=1", "~a=2", NULL, "a:EXISTS", "", 0, 0, 0 },
+	{ "a=1", "a=1", "?a=2", NULL, "a:EXISTS", "a", 0, 0, 0 },
+	{ "a=1", "a=1", "?a=1", NULL, "", "a", 0, 0, 1 },
+	{ "a=1", "a=1", "~a=2", "a=2", "", "a", 1, 0, 0 },
+	{ "a=1", "a=9", "~a=2", NULL, "a:CONFLICT_MODIFIED", "", 0, 0, 0 },
 	{ "a=1", "a=9", "?a=2", NULL, "a:CONFLICT_MODIFIED", "", 0, 0, 0 },
 	/* shared directories: not ours, their modes stay */
 	{ "", "d/", "d/", NULL, "", "", 0, 0, 1 },

@@ -42,22 +42,24 @@ async function besideTheProjects(x, t) {
 	const archive = await upload(x.rig.daemon, { [FILE]: OWN });
 	const s = await x.session(t, { acpd: { workspace: { archive }, instructions: OURS } });
 	const { instructions, workspace } = s.opened._meta.acpd;
-	const bothAreRead = () => {
+	const bothAreRead = (ours) => {
 		assert.equal(s.read(FILE), OWN);
 		assert.ok(told(s, 'asks for brevity'));
-		assert.ok(told(s, 'asks for patience'));
+		assert.ok(told(s, ours));
 	};
+	const kept = { instructions: { path: x.h.instructions, in: 'home' }, skipped: [{ path: FILE, reason: 'EXISTS' }] };
 
-	assert.deepEqual(instructions, { path: x.h.instructions, in: 'home' });
-	assert.deepEqual(workspace.skipped, [{ path: FILE, reason: 'EXISTS' }]);
+	assert.deepEqual({ instructions, skipped: workspace.skipped }, kept);
 	await s.turn('TEXT:one');
-	bothAreRead();
+	bothAreRead('asks for patience');
+	// others, in a home that the harness has had in its hands
 	await s.request('session/close', {});
 	const again = await x.take(t, s);
-	await again.request('session/load', { cwd: s.cwd, mcpServers: [],
-		_meta: { acpd: { provider: x.rig.provider(x.harness, { model: s.model }) } } });
+	const loaded = await again.request('session/load', { cwd: s.cwd, mcpServers: [], _meta: { acpd: {
+		instructions: 'The orchestrator asks for haste.\n', provider: x.rig.provider(x.harness, { model: s.model }) } } });
+	assert.deepEqual({ instructions: loaded._meta.acpd.instructions, skipped: loaded._meta.acpd.workspace.skipped }, kept);
 	await again.turn('TEXT:two');
-	bothAreRead();
+	bothAreRead('asks for haste');
 }
 
 async function inPlaceOfTheProjects(x, t) {
