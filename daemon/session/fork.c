@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "session/furnish.h"
 #include "session/place.h"
 
 #include <errno.h>
@@ -178,6 +179,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 		session_free(s);
 		return NULL;
 	}
+	furnish_inherit(s, from);
 	s->hstate = H_STARTING;
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);

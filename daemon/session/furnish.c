@@ -323,6 +323,17 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
+void furnish_inherit(struct session *s, const struct session *from)
+{
+	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
+
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	theirs = file_join(from->home, s->def->places.skills_dir);
+	workspaces_inherit(&s->store->workspaces, skills, theirs);
+}
+
 void furnish_closed(struct session *s, bool remove)
 {
 	_cleanup_(freep) char *skills = NULL;

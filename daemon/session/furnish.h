@@ -26,6 +26,9 @@ void furnish_abort(struct session *s);
 int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e);
 /* The session came to nothing before anything was written. */
 void furnish_unmake(struct session *s);
+
+/* The home of s is a copy of that of from: its skills may be removed as those of from. */
+void furnish_inherit(struct session *s, const struct session *from);
 /* What is removed with a session that is closed (remove false) or deleted. */
 void furnish_closed(struct session *s, bool remove);
 void furnish_done(struct session *s);

@@ -59,6 +59,21 @@ void workspaces_forget(const struct workspaces *ws, const char *path)
 		file_remove_tree(record);
 }
 
+/* A manifest is replaced, never changed: a link will do. */
+void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from)
+{
+	_cleanup_(freep) char *record = NULL, *theirs = NULL, *manifest = NULL, *old = NULL;
+
+	if (workspaces_record(ws, path, true, &record) < 0 ||
+	    workspaces_record(ws, from, false, &theirs) < 0)
+		return;
+	manifest = file_join(record, "manifest");
+	old = file_join(theirs, "manifest");
+	if (link(old, manifest) < 0 && errno != ENOENT)
+		log_warn("workspace", "no record of a copied tree", "path", path, "error",
+			 strerror(errno));
+}
+
 void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path)
 {
 	jw_str(w, "target", path);

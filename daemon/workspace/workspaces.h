@@ -64,6 +64,8 @@ void workspaces_release(struct workspaces *ws, struct claim *c);
 /* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
+/* A tree was copied with all that is in it: what is ours in the one is ours in the other. */
+void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from);
 /* The tree's file of instructions was written by an input of instructions, not by an archive or somebody else. */
 bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);

@@ -114,6 +114,22 @@ async function onLiveSession(x, t) {
 	assert.deepEqual((await askedBack(x, s)).map((skill) => skill.name).filter((name) => [first, late].includes(name)), [late]);
 }
 
+async function inForks(x, t) {
+	const [kept, dropped] = [fresh('kept'), fresh('dropped')];
+	const skills = [{ archive: await uploadSkill(x.rig.daemon, kept) }, { archive: await uploadSkill(x.rig.daemon, dropped) }];
+	const s = await x.session(t, { acpd: { skills } });
+
+	await s.turn('TEXT:one');
+	const { sessionId } = await s.request('session/fork', { cwd: s.cwd, mcpServers: [],
+		_meta: { acpd: { provider: x.rig.provider(x.harness, { model: s.model }) } } });
+	s.o.sessions.push(sessionId);
+	const removed = await s.o.request('_acpd/skills/remove', { sessionId, names: [dropped] });
+	assert.ok(removed.skills.removed >= Object.keys(skillFiles(dropped)).length, JSON.stringify(removed));
+	await s.o.prompt(sessionId, 'TEXT:two');
+	assert.ok(told(s, kept) && !told(s, dropped), 'the skills of the fork');
+	assertPlaced(x, s, dropped);
+}
+
 async function areRefused(x, t) {
 	const s = await x.session(t);
 	const files = { 'SKILL.md': '---\nname: Not A Name\n---\n' };
@@ -151,6 +167,7 @@ async function areUsed(x, t) {
 export default [
 	['a skill from an archive is what the model is told and the harness lists', fromArchive],
 	['skills are installed and removed while the session lives', onLiveSession],
+	['skills of a fork are its own, to be removed', inForks],
 	['a skill that breaks the rules is refused, and nothing happens', areRefused],
 	['files of a skill are read without a question; running and changing them is asked', areUsed],
 ];
