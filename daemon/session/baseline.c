@@ -215,6 +215,30 @@ static void diff_looked(struct session *s, const struct shot *k, struct slice re
 	k->done(k->ctx, buf_slice(&b), NULL);
 }
 
+static void diff_begin(struct session *s, struct shot *k)
+{
+	struct err e = { 0 };
+
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			"the session is being closed");
+	else if (start(s, k, &e) == 0)
+		return;
+	k->done(k->ctx, SLICE_NONE, &e);
+	shot_free(k);
+}
+
+/* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
+static void begin_diffs(struct session *s)
+{
+	while (!baseline_busy(s) && !list_empty(&s->diffs)) {
+		struct shot *k = list_first(&s->diffs, struct shot, look.link);
+
+		list_del(&k->look.link);
+		diff_begin(s, k);
+	}
+}
+
 static void on_shot(struct look *look, struct slice report, const struct err *e)
 {
 	struct shot *k = container_of(look, struct shot, look);
@@ -234,6 +258,7 @@ static void on_shot(struct look *look, struct slice report, const struct err *e)
 	if (s->shoot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
 	    !s->store->stopping)
 		baseline_take(s);
+	begin_diffs(s);
 }
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
@@ -291,7 +316,6 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 {
 	struct shot *k;
 	char name[64];
-	int r;
 
 	if (!s->setup.baseline)
 		return err_set(
@@ -305,10 +329,9 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 	k = shot_new(s, SHOT_DIFF, since, name);
 	k->done = done;
 	k->ctx = ctx;
-	r = start(s, k, e);
-	if (r < 0)
-		shot_free(k);
-	return r;
+	list_add_tail(&s->diffs, &k->look.link);
+	begin_diffs(s);
+	return 0;
 }
 
 void baseline_done(struct session *s, bool remove)

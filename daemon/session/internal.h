@@ -150,6 +150,7 @@ struct session {
 	} artifacts;
 
 	struct list looks;	  /* struct look */
+	struct list diffs;	  /* asked for while one is taken */
 	unsigned shooting;	  /* snapshots being taken (baseline.c) */
 	bool shoot_again;	  /* a baseline is wanted when they are */
 	struct turn *looked_turn; /* waits for the one at its end */

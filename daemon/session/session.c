@@ -122,6 +122,7 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->watchers);
 	list_init(&s->readers);
 	list_init(&s->looks);
+	list_init(&s->diffs);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
