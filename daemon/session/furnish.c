@@ -6,6 +6,7 @@
 #include "session/looks.h"
 #include "session/place.h"
 #include "workspace/materialize.h"
+#include "workspace/sources.h"
 
 #include <errno.h>
 
@@ -37,7 +38,7 @@ bool furnish_busy(const struct session *s)
 int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e)
 {
 	const struct request *q = p->request;
-	int r = q ? materialize_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
+	int r = q ? sources_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
 
 	if (r == 0 && q && q->ephemeral)
 		return workspaces_make_ephemeral(&st->workspaces, ret, e);
@@ -251,7 +252,7 @@ int furnish_admit(const struct session *s, const struct request *r, struct err *
 	if (ret == 0 && request_writes(r) && s->furnishing)
 		ret = busy(e);
 	if (ret == 0)
-		ret = materialize_check(&s->store->workspaces, r, "_meta.acpd.", e);
+		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
 	return ret;
 }
 

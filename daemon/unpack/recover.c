@@ -11,6 +11,10 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
+
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_MS 10
 
 void child_end(pid_t pid)
 {
@@ -73,13 +77,26 @@ static void remove_stage(struct search *s, int dir, const char *name)
 		user_leave(&s->place->user);
 }
 
+/* One that was killed a moment ago may not have died yet; one whose daemon was killed may be about to end well. */
+static int lock_stage(int fd, bool patient)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; r < 0 && errno == EWOULDBLOCK && patient && i < LOCK_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r;
+}
+
 /* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
-static int take(struct search *s, int dir, const char *name)
+static int take(struct search *s, int dir, const char *name, bool ours)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 	struct stat sb;
 
-	if (fd < 0 || fstat(fd, &sb) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || fstat(fd, &sb) < 0 || lock_stage(fd, ours) < 0)
 		return -EBUSY;
 	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
 	if (s->beside && sb.st_uid != s->place->user.uid && sb.st_uid == getuid())
@@ -91,8 +108,8 @@ static int take(struct search *s, int dir, const char *name)
 
 static int on_stage(struct search *s, int dir, const char *name)
 {
-	_cleanup_(closep) int fd = take(s, dir, name);
 	bool ours = !s->beside || place_is_stage(s->place, name);
+	_cleanup_(closep) int fd = take(s, dir, name, ours);
 	struct stat sb;
 
 	if (fd < 0)

@@ -19,7 +19,7 @@ struct helper {
 	void *ctx;
 	char *report; /* the last line's object */
 	char *word;   /* and what it is: done, refused, failed */
-	bool aborted, staged;
+	bool aborted, torn;
 };
 
 char *helper_program(void)
@@ -58,7 +58,6 @@ static int on_line(void *ctx, struct slice line)
 		if (v.type != J_OBJECT)
 			continue;
 		if (i == 0) {
-			h->staged = true;
 			if (h->ev->staged)
 				h->ev->staged(h->ctx, v.raw);
 			return 0;
@@ -95,7 +94,9 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	struct helper *h = ctx;
 	struct err e = { 0 };
 
-	if (h->word && strcmp(h->word, "done") == 0 && st->exited && st->code == 0) {
+	h->torn = !st->exited;
+	/* it says so when all is done, and only then tidies up */
+	if (h->word && strcmp(h->word, "done") == 0 && (h->torn || st->code == 0)) {
 		h->ev->done(h->ctx, slice_of(h->report), NULL);
 		return;
 	}
@@ -171,6 +172,11 @@ void helper_abort(struct helper *h)
 		return;
 	h->aborted = true;
 	proc_stop(h->proc);
+}
+
+bool helper_torn(const struct helper *h)
+{
+	return h->torn;
 }
 
 struct helper *helper_free(struct helper *h)

@@ -2,15 +2,16 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"
 #include "workspace/helper.h"
+#include "workspace/sources.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
 
@@ -45,65 +46,6 @@ struct materialize {
 static const struct {
 	const char *member; /* in reply and request */
 } parts[PART_MAX] = { [PART_WORKSPACE] = { "workspace" }, [PART_SKILLS] = { "skills" } };
-
-/* --- what it takes ---------------------------------------------------------------------------------------- */
-
-static const struct {
-	const char *member, *reason, *text;
-} skill_sources[] = {
-	[SKILL_ARCHIVE] = { "archive", "ARCHIVE_NOT_FOUND",
-			    "there is no such archive; upload it first" },
-	[SKILL_BUILTIN] = { "builtin", "SKILL_NOT_FOUND", "this daemon has no such skill" },
-	[SKILL_PATH] = { "path", "SKILL_NOT_FOUND", "there is no such directory" },
-};
-
-static bool is_whole(const struct workspaces *ws, const struct sha256 *digest)
-{
-	struct archive_info info;
-
-	return archive_find(ws->archives, digest, &info) && info.whole;
-}
-
-/* Where the directory of a skill is; the caller frees. */
-static char *skill_path(const struct workspaces *ws, const struct request_skill *s)
-{
-	if (s->source == SKILL_PATH)
-		return xstrdup(s->name);
-	return ws->builtin_dir ? file_join(ws->builtin_dir, s->name) : NULL;
-}
-
-static bool is_there(const struct workspaces *ws, const struct request_skill *s)
-{
-	_cleanup_(freep) char *path = NULL;
-	struct stat sb;
-
-	if (s->source == SKILL_ARCHIVE)
-		return is_whole(ws, &s->digest);
-	path = skill_path(ws, s);
-	return path && stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
-}
-
-int materialize_check(const struct workspaces *ws, const struct request *r, const char *prefix,
-		      struct err *e)
-{
-	char field[128];
-
-	snprintf(field, sizeof(field), "%sworkspace.archive", prefix);
-	if (r->has_archive && !is_whole(ws, &r->archive))
-		return err_field(e, field, "ARCHIVE_NOT_FOUND", "%s: %s", field,
-				 skill_sources[SKILL_ARCHIVE].text);
-	for (size_t i = 0; i < r->nskills; i++) {
-		enum skill_source from = r->skills[i].source;
-
-		if (is_there(ws, &r->skills[i]))
-			continue;
-		snprintf(field, sizeof(field), "%sskills[%zu].%s", prefix, i,
-			 skill_sources[from].member);
-		return err_field(e, field, skill_sources[from].reason, "%s: %s", field,
-				 skill_sources[from].text);
-	}
-	return 0;
-}
 
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
@@ -226,7 +168,7 @@ static int put_skill(struct materialize *m, struct jw *w, const struct request_s
 	if (s->source == SKILL_ARCHIVE)
 		r = use_archive(m, &s->digest, &path, e);
 	else
-		path = skill_path(m->ws, s);
+		path = sources_skill_path(m->ws, s);
 	if (r < 0)
 		return r;
 	jw_obj(w, NULL);
@@ -336,18 +278,54 @@ static void note_instructions(const struct materialize *m, const struct part *p)
 					     m->instructions_file && !kept_out(m));
 }
 
+static void on_recovered(void *ctx, struct slice report _unused_, const struct err *e)
+{
+	struct part *p = ctx;
+
+	if (e)
+		log_warn("workspace", "tree not recovered", "path", p->target, "reason", e->reason,
+			 "text", e->msg);
+	else
+		workspaces_end(p->m->ws, p->target);
+	p->helper = helper_free(p->helper);
+	workspaces_release(p->m->ws, &p->claim);
+	go_on(p->m);
+}
+
+static const struct helper_events recovery_events = { NULL, on_recovered };
+
+/* The program was killed, perhaps half-way. Should this not help, the note stays for the next daemon. */
+static void recover(struct part *p)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct err e = { 0 };
+
+	workspaces_put_recovery(p->m->ws, &job, p->target);
+	helper_free(p->helper);
+	p->committed = true; /* this is not to be aborted */
+	p->helper = helper_start(p->m->ws->loop, p->m->ws->procs,
+				 &(struct helper_spec){ "recover", buf_slice(&job), 0 },
+				 &recovery_events, p, &e);
+	if (!p->helper)
+		on_recovered(p, SLICE_NONE, &e);
+}
+
 static void on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct part *p = ctx;
 	struct materialize *m = p->m;
 
-	workspaces_end(m->ws, p->target);
 	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
 		fail(m, p->kind, e, report);
 	else if (!e)
 		p->report = xstrndup(report.p, report.n);
 	if (!e)
 		note_instructions(m, p);
+	if (helper_torn(p->helper)) {
+		recover(p);
+		return;
+	}
+	workspaces_end(m->ws, p->target);
 	p->helper = helper_free(p->helper); /* and report with it */
 	workspaces_release(m->ws, &p->claim);
 	go_on(m);
@@ -450,8 +428,8 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 		m->parts[i].m = m;
 		m->parts[i].kind = (enum part_kind)i;
 	}
-	if (materialize_check(ws, spec->request, m->prefix, e) < 0 ||
-	    plan_workspace(m, spec, e) < 0 || plan_skills(m, spec, e) < 0)
+	if (sources_check(ws, spec->request, m->prefix, e) < 0 || plan_workspace(m, spec, e) < 0 ||
+	    plan_skills(m, spec, e) < 0)
 		return materialize_free(m);
 	go_on(m);
 	return m;

@@ -35,10 +35,6 @@ struct materialize_events {
 struct materialize *materialize_start(struct workspaces *ws, const struct materialize_spec *spec,
 				      const struct materialize_events *ev, void *ctx,
 				      struct err *e);
-/* Before anything is done for the request, and be it a directory made: what it takes is there.
- * ARCHIVE_NOT_FOUND or SKILL_NOT_FOUND with the field. */
-int materialize_check(const struct workspaces *ws, const struct request *r, const char *prefix,
-		      struct err *e);
 /* The session does not want it any more; done follows all the same. */
 void materialize_abort(struct materialize *m);
 struct materialize *materialize_free(struct materialize *m);

@@ -100,6 +100,14 @@ static void put_job(const struct workspaces *ws, struct buf *b, const char *path
 	jw_end_obj(&w);
 }
 
+void workspaces_put_recovery(const struct workspaces *ws, struct buf *b, const char *path)
+{
+	_cleanup_(freep) char *record = NULL;
+
+	if (workspaces_record(ws, path, false, &record) == 0)
+		put_job(ws, b, path, record);
+}
+
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *pending = NULL;

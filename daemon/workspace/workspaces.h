@@ -61,6 +61,9 @@ void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 		      void (*granted)(void *ctx), void *ctx);
 /* The job is over, or does not want the tree any more; also where nothing is claimed. */
 void workspaces_release(struct workspaces *ws, struct claim *c);
+/* The job that brings a tree to its old or its new state, after one that was killed. */
+struct buf;
+void workspaces_put_recovery(const struct workspaces *ws, struct buf *b, const char *path);
 /* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);

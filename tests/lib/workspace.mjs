@@ -102,7 +102,7 @@ export function kept(d) {
   return [...own.map((n) => `state/${n}`), ...list(d.wsDir).map((n) => `ws/${n}`)].sort();
 }
 
-export const stagesBelow = (dir) => (fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true }).filter((n) => n.includes('.acpd-stage-')) : []);
+export const stagesBelow = (dir) => (fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true }).filter((n) => /(^|\/)\.acpd-stage-[^/]*$/.test(n)) : []);
 // Helpers of the daemon that are at work.
 export const helpers = (d) => procs.descendants(d.pid).filter((p) => p.comm.startsWith('acpd-unpack') && procs.alive(p));
 
