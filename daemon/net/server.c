@@ -104,6 +104,7 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	info.pt_serv_buf_size = 64 * KIB;
 	info.max_http_header_data = HTTP_HEADERS_MAX;
 	info.timeout_secs = HANDSHAKE_SECS;
+	info.keepalive_timeout = HTTP_KEEPALIVE_SECS;
 	info.retry_and_idle_policy = &n->keepalive;
 	info.server_string = "acpd";
 	/* an idle stream of events says nothing that would show its reader to be gone */
