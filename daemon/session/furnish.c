@@ -182,7 +182,10 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	if (!request_touches_skills(r) || !relative)
 		return 0;
 	*ret = file_join(s->home, relative);
-	return s->home_filled ? 0 : place_make_dir(s, relative, e);
+	if (s->home_filled)
+		return 0;
+	place_let_into_home(s);
+	return place_make_dir(s, relative, e);
 }
 
 static int busy(struct err *e)

@@ -137,9 +137,23 @@ static int fresh_tmp(const struct session *s)
 	return hand_over(s->store, tmp);
 }
 
+/* Names in it are still ours to give, but what has been handed over below it can be reached. */
+void place_let_into_home(const struct session *s)
+{
+	if (s->store->switch_user)
+		(void)chmod(s->home, 0711); /* should it fail, whoever wants in fails with a word */
+}
+
+static int hand_over_home(const struct session *s)
+{
+	if (s->store->switch_user && chmod(s->home, 0700) < 0)
+		return -errno;
+	return hand_over(s->store, s->home);
+}
+
 int place_give_home(struct session *s, struct err *e)
 {
-	int r = hand_over(s->store, s->home);
+	int r = hand_over_home(s);
 
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
@@ -156,7 +170,7 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	if (r == 0 && !s->home_filled && chmod(s->home, 0700) < 0)
 		r = -errno;
 	if (r == 0 && !s->home_filled)
-		r = hand_over(s->store, s->home);
+		r = hand_over_home(s);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot prepare the session's home: %s", strerror(-r));

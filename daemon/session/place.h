@@ -16,6 +16,8 @@ int place_find_home(struct session *s);
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* A directory below a home that is still ours, with those above it, for the agent's user. */
 int place_make_dir(struct session *s, const char *relative, struct err *e);
+/* Those directories can be reached by the agent's user while the home is still ours; to be handed over closes it to others again. */
+void place_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int place_give_home(struct session *s, struct err *e);
 /* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */

@@ -41,15 +41,21 @@ static enum settled settle(const struct user *user, int stage, int target)
 
 enum settled recover_stage(const struct user *user, int stage, int target)
 {
-	pid_t pid = fork();
 	int status = 0;
 
-	if (pid == 0)
-		_exit((int)settle(user, stage, target));
-	if (pid < 0)
-		return SETTLED_KEEP;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	/* once more if somebody kills it: whatever it did, it can be done again */
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit((int)settle(user, stage, target));
+		if (pid < 0)
+			return SETTLED_KEEP;
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(status))
+			break;
+	}
 	return WIFEXITED(status) && WEXITSTATUS(status) <= SETTLED_KEEP ?
 		       (enum settled)WEXITSTATUS(status) :
 		       SETTLED_KEEP;

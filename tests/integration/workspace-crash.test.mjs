@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
 import { assertNoViolations, sleep } from '../lib/rawws.mjs';
 import * as procs from '../lib/procs.mjs';
@@ -15,6 +15,13 @@ let d, c;
 before(async () => {
   d = await Daemon.start();
   c = await d.client();
+});
+// What one test left undone is not to fail the next.
+beforeEach(async () => {
+  if (d.exit)
+    await d.restart();
+  if (!c.ws.isOpen)
+    c = await d.client();
 });
 after(async () => {
   assertNoViolations();
