@@ -30,7 +30,7 @@
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define TCP_KEEPALIVE_SECS 60
-#define HTTP_KEEPALIVE_SECS 30         /* between two requests; longer than clients keep a connection, so that none sends into a closing one */
+#define HTTP_KEEPALIVE_SECS 15         /* between two requests; longer than clients keep a connection, so that none sends into a closing one */
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
