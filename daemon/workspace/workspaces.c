@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 
 #define KEY_HEX 32
+#define NOTE_PENDING "pending"
+#define NOTE_REMOVAL "removal"
 
 /* --- records -------------------------------------------------------------------------------------------- */
 
@@ -115,7 +117,7 @@ int workspaces_begin(const struct workspaces *ws, const char *path, struct err *
 	int r = workspaces_record(ws, path, true, &record);
 
 	if (r == 0) {
-		pending = file_join(record, "pending");
+		pending = file_join(record, NOTE_PENDING);
 		put_job(ws, &b, path, record);
 		r = file_replace(pending, b.data, b.len, 0600);
 	}
@@ -131,7 +133,7 @@ void workspaces_end(const struct workspaces *ws, const char *path)
 
 	if (workspaces_record(ws, path, false, &record) < 0)
 		return;
-	pending = file_join(record, "pending");
+	pending = file_join(record, NOTE_PENDING);
 	unlink(pending);
 	rmdir(record); /* a job that wrote nothing leaves nothing to be kept */
 }
@@ -354,29 +356,37 @@ static struct chore *chore_new(struct workspaces *ws, const char *path, bool rem
 void workspaces_remove(struct workspaces *ws, const char *path)
 {
 	struct chore *c = chore_new(ws, path, true);
+	_cleanup_(freep) char *record = NULL, *note = NULL;
 
 	put_job(ws, &c->job, path, NULL);
+	/* without the note it is removed all the same, unless we are killed before */
+	if (workspaces_record(ws, path, true, &record) == 0) {
+		note = file_join(record, NOTE_REMOVAL);
+		(void)file_replace(note, c->job.data, c->job.len, 0600);
+	}
 	workspaces_claim(ws, &c->claim, path, run_chore, c);
 }
 
-static void recover_tree(struct workspaces *ws, const char *record)
+/* False: there is no such note. */
+static bool take_up(struct workspaces *ws, const char *record, const char *name)
 {
-	_cleanup_(freep) char *pending = file_join(record, "pending"), *path = NULL;
+	_cleanup_(freep) char *note = file_join(record, name), *path = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct chore *c;
 	struct jval v;
 
-	if (file_read(pending, 4 * PATH_BYTES_MAX, &b) < 0)
-		return;
+	if (file_read(note, 4 * PATH_BYTES_MAX, &b) < 0)
+		return false;
 	if (jscan_value(buf_slice(&b), &v) != JSCAN_OK ||
 	    jstr_decode(jobj_get(buf_slice(&b), "target"), PATH_BYTES_MAX, &path) < 0) {
-		log_warn("workspace", "a note of a job is damaged", "path", pending);
-		unlink(pending);
-		return;
+		log_warn("workspace", "a note of a job is damaged", "path", note);
+		unlink(note);
+		return false;
 	}
-	c = chore_new(ws, path, false);
+	c = chore_new(ws, path, strcmp(name, NOTE_REMOVAL) == 0);
 	buf_add_slice(&c->job, buf_slice(&b));
 	workspaces_claim(ws, &c->claim, path, run_chore, c);
+	return true;
 }
 
 void workspaces_recover(struct workspaces *ws)
@@ -392,7 +402,8 @@ void workspaces_recover(struct workspaces *ws)
 		if (strlen(entry->d_name) != KEY_HEX)
 			continue;
 		record = file_join(ws->state_dir, entry->d_name);
-		recover_tree(ws, record);
+		if (!take_up(ws, record, NOTE_REMOVAL))
+			take_up(ws, record, NOTE_PENDING);
 	}
 	closedir(d);
 }
