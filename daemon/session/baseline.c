@@ -3,8 +3,6 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/utf8.h"
-#include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/artifacts.h"
@@ -152,19 +150,6 @@ static void turn_looked(struct session *s, const struct shot *k, struct slice re
 		note_failure(s, k, &e);
 }
 
-/* A patch has the bytes of the files it is about, whatever they are encoded in. */
-static void put_text(struct jw *w, struct slice patch)
-{
-	_cleanup_(buf_done) struct buf coded = { 0 };
-
-	if (utf8_valid(patch) && !(patch.n && memchr(patch.p, 0, patch.n))) {
-		jw_slice(w, "patch", patch.n ? patch : SLICE(""));
-		return;
-	}
-	base64_encode(patch, &coded);
-	jw_slice(w, "patchBase64", buf_slice(&coded));
-}
-
 /* The text if it fits an answer, else an artifact that holds it. */
 static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		     const struct patch_info *info, struct err *e)
@@ -178,7 +163,7 @@ static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		if (r < 0)
 			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 				       "the patch cannot be read: %s", strerror(-r));
-		put_text(w, buf_slice(&text));
+		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
 		return 0;
 	}
 	a = adopt(s, k, "workspace.diff", e);

@@ -29,7 +29,7 @@ const TREE = {
   'bin.dat': Buffer.from([0, 1, 2, 3, 255]), 'old/gone.txt': 'bye\n', '.gitignore': 'ignored/\n*.log\n',
 };
 const diff = (sessionId, params) => c.call('_acpd/workspace/diff', { sessionId, ...params });
-const patchOf = (r) => (r.patchBase64 === undefined ? Buffer.from(r.patch) : Buffer.from(r.patchBase64, 'base64'));
+const patchOf = (r) => Buffer.from(r.patch);
 const artifacts = async (sessionId) => (await c.call('_acpd/artifact/list', { sessionId })).artifacts;
 const remove = (sessionId) => c.call('session/delete', { sessionId });
 
