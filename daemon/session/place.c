@@ -117,9 +117,6 @@ int place_make_dir(struct session *s, const char *relative, struct err *e)
 	struct harness_env dir = { .name = (char *)relative };
 	int r = make_file(s, &dir);
 
-	/* the home stays ours until it is filled, but the user who writes there has to get through */
-	if (r == 0 && s->store->switch_user && chmod(s->home, 0711) < 0)
-		r = -errno;
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot prepare the session's home: %s", strerror(-r));
@@ -167,8 +164,6 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 
 	for (size_t i = 0; r == 0 && !s->home_filled && i < plan->nfiles; i++)
 		r = make_file(s, &plan->files[i]);
-	if (r == 0 && !s->home_filled && chmod(s->home, 0700) < 0)
-		r = -errno;
 	if (r == 0 && !s->home_filled)
 		r = hand_over_home(s);
 	if (r < 0)

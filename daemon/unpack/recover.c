@@ -67,6 +67,7 @@ struct search {
 	struct place *place;
 	bool beside; /* in the target's parent, else in the target */
 	unsigned old, new;
+	bool busy; /* a living job's stage is there: its new manifest is not ours to judge */
 	struct verdict *v;
 };
 
@@ -102,8 +103,12 @@ static int take(struct search *s, int dir, const char *name, bool ours)
 	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 	struct stat sb;
 
-	if (fd < 0 || fstat(fd, &sb) < 0 || lock_stage(fd, ours) < 0)
+	if (fd < 0 || fstat(fd, &sb) < 0)
 		return -EBUSY;
+	if (lock_stage(fd, ours) < 0) {
+		s->busy |= ours;
+		return -EBUSY;
+	}
 	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
 	if (s->beside && sb.st_uid != s->place->user.uid && sb.st_uid == getuid())
 		remove_stage(s, dir, name);
@@ -184,7 +189,8 @@ int recover_target(const char *target, const struct user *user, const char *mani
 	s.beside = false;
 	if (r == 0)
 		r = search_dir(&s, place.target);
-	if (r == 0 && s.old + s.new)
+	/* no stage at all: it was killed before it had one */
+	if (r == 0 && (s.old + s.new || !s.busy))
 		settle_manifest(manifest, s.new > 0);
 	place_close(&place);
 	return r;

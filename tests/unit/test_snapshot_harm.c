@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define SECRET "what stands outside of the tree\n"
 
@@ -230,9 +231,21 @@ static bool kill_snapshot(unsigned us)
 	return WIFSIGNALED(status);
 }
 
+/* How long one takes here. */
+static unsigned snapshot_us(void)
+{
+	struct timespec a, b;
+
+	rig_put("d0/f0", "timed\n");
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	rig_snapshot_ok(0);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (unsigned)((b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);
+}
+
 static void test_killed(void **state _unused_)
 {
-	unsigned killed = 0;
+	unsigned killed = 0, all;
 	char name[32];
 
 	for (int i = 0; i < 60; i++) {
@@ -240,10 +253,11 @@ static void test_killed(void **state _unused_)
 		rig_put(name, name);
 	}
 	rig_snapshot_ok(0);
-	for (unsigned us = 0; us < 12000; us += 200) {
-		rig_put("d0/f0", us % 400 ? "other\n" : "another, longer\n");
-		rig_put("d0/f1", us % 400 ? "other\n" : "another, longer\n");
-		killed += kill_snapshot(us);
+	all = snapshot_us();
+	for (unsigned i = 0; i < 60; i++) {
+		rig_put("d0/f0", i % 2 ? "other\n" : "another, longer\n");
+		rig_put("d0/f1", i % 2 ? "other\n" : "another, longer\n");
+		killed += kill_snapshot(all * i / 50);
 		/* the state is that of the baseline or that of the turn, and goes on from there */
 		rig_diff_ok(0);
 		assert_int_equal(rig.report.patch.files, 2);
