@@ -202,6 +202,8 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 
 	if (s->furnishing)
 		return busy(e);
+	if (request_touches_workspace(r) && place_check_writable(s->store, s->cwd, e) < 0)
+		return -EACCES;
 	if (skills_dir(s, r, &skills, e) < 0)
 		return -EIO;
 	f = new0(struct furnishing);

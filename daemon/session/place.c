@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 /* Enters the directory with the rights of the agent's user: setfsuid drops the capabilities that would lie. */
-static int enter_as_agent(const struct store *st, const char *path)
+static int enter_as_agent(const struct store *st, const char *path, bool write)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
@@ -23,7 +23,8 @@ static int enter_as_agent(const struct store *st, const char *path)
 		setfsuid(st->uid);
 	}
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0)
+	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0 ||
+	    (write && faccessat(fd, ".", W_OK, AT_EACCESS) < 0))
 		r = -errno;
 	if (st->switch_user) {
 		setfsuid(geteuid());
@@ -38,7 +39,7 @@ int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
 
 	if (cwd[0] != '/')
 		return err_field(e, "cwd", "CWD_NOT_ABSOLUTE", "cwd must be an absolute path");
-	r = enter_as_agent(st, cwd);
+	r = enter_as_agent(st, cwd, false);
 	if (r == -ENOENT)
 		return err_field(e, "cwd", "CWD_NOT_FOUND", "cwd does not exist in the sandbox");
 	if (r == -ENOTDIR)
@@ -46,6 +47,19 @@ int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
 	if (r < 0)
 		return err_field(e, "cwd", "CWD_NOT_ACCESSIBLE",
 				 "the user that runs the harness cannot enter cwd: %s",
+				 strerror(-r));
+	return 0;
+}
+
+/* An empty directory could be replaced by one of the agent's, but nobody asked for it to be handed over. */
+int place_check_writable(const struct store *st, const char *cwd, struct err *e)
+{
+	int r = st->switch_user ? enter_as_agent(st, cwd, true) : 0;
+
+	if (r < 0)
+		return err_field(e, "cwd", "CWD_NOT_WRITABLE",
+				 "the user that runs the harness cannot write in cwd (%s); "
+				 "workspace.chown hands it over",
 				 strerror(-r));
 	return 0;
 }

@@ -94,7 +94,12 @@ describe('with --agent-user', { skip }, () => {
     const readable = newDir(0, 0o755);
     fs.writeFileSync(`${readable}/of-root`, 'r');
     const f = await c.fails('session/new', { cwd: readable, mcpServers: [], _meta: { acpd: { workspace: { archive } } } });
-    assert.equal(f.data.reason, 'ACCESS_DENIED');
+    assert.deepEqual([f.data.reason, f.data.field], ['CWD_NOT_WRITABLE', 'cwd']);
+    // Empty, it could be replaced by one of his: but nobody asked for that.
+    const empty = newDir(0, 0o755);
+    const g = await c.fails('session/new', { cwd: empty, mcpServers: [], _meta: { acpd: { workspace: { archive } } } });
+    assert.equal(g.data.reason, 'CWD_NOT_WRITABLE');
+    assert.equal(fs.statSync(empty).uid, 0);
     assert.deepEqual([treeOf(closed), treeOf(readable)], [{}, { 'of-root': 'r' }]);
     await assertNothingLeft(d, c, was);
     assert.deepEqual(stagesBelow(d.dir), []);
