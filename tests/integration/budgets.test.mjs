@@ -155,6 +155,24 @@ describe('tokens that are known when the turn has ended', () => {
   });
 });
 
+describe('cost', () => {
+  // A harness of ACP tells what its session has cost so far; what the turn cost is known at its end.
+  test('of the session: a turn that ends has kept it, the next one is not begun', async () => {
+    const sessionId = await open({ turn: { cost: 5 }, session: { cost: 0.02 } });
+
+    for (let i = 0; i < 2; i++) {
+      await kept(sessionId, 'usage; echo a cent');
+      assert.deepEqual(turnsOf(d, sessionId).at(-1).cost, { amount: 0.01, currency: 'USD', source: 'harness' });
+    }
+    const end = await c.prompt(sessionId, 'echo never');
+
+    await stopped(sessionId, end, 'max_turn_requests', { budget: 'cost', scope: 'session', limit: 0.02, used: 0.02 });
+    assert.ok(!c.chunks(sessionId).includes('never'));
+    await c.load(sessionId, { meta: { budgets: { session: { cost: 1 } } } });
+    await kept(sessionId, 'echo again');
+  });
+});
+
 test('bad budgets are refused with the name of the field, and nothing is left', async () => {
   const sessions = (await c.call('_acpd/status', {})).sessions.length;
 
