@@ -60,7 +60,8 @@ static inline char *xstrndup(const char *s, size_t n)
 {
 	char *p = xalloc(n + 1);
 
-	memcpy(p, s, n);
+	if (n) /* an empty slice may have no bytes to point to */
+		memcpy(p, s, n);
 	return p;
 }
 

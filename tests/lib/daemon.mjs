@@ -21,6 +21,8 @@ import * as procs from './procs.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const ACPD = path.resolve(ROOT, process.env.ACPD ?? 'build/release/acpd');
+// Built with sanitizers: its memory is no measure.
+export const SANITIZED = /[/]san[/]/.test(ACPD);
 export const STUB = path.resolve(ROOT, process.env.ACPD_STUB ?? 'build/release/stub-agent');
 
 const running = new Set();
