@@ -58,7 +58,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-static char *text_of(struct slice object, const char *key)
+char *cli_text_of(struct slice object, const char *key)
 {
 	char *s = NULL;
 
@@ -69,8 +69,9 @@ static char *text_of(struct slice object, const char *key)
 
 static int print_bad(struct slice bad, int code)
 {
-	_cleanup_(freep) char *reason = text_of(bad, "reason"), *path = text_of(bad, "path"),
-			      *message = text_of(bad, "message");
+	_cleanup_(freep) char *reason = cli_text_of(bad, "reason"),
+			      *path = cli_text_of(bad, "path"),
+			      *message = cli_text_of(bad, "message");
 
 	fprintf(stderr, "%s: %s%s%s\n", reason ? reason : "UNKNOWN", path ? path : "",
 		path ? ": " : "", message ? message : "");

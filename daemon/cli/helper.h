@@ -6,6 +6,8 @@
 
 /* path, absolute, but with its links as they are; the caller frees. */
 char *cli_absolute(const char *path);
+/* The string member of an answer, fit for a terminal: NULL if there is none; the caller frees. */
+char *cli_text_of(struct slice object, const char *key);
 /*
  * Runs a job (one line) and prints what came of it: with --json the answer as it stands; what is refused or fails otherwise as
  * "REASON: path: message" on standard error. done gets the raw object of "done", prints it (not with --json) and says the exit code.

@@ -1,25 +1,15 @@
 /* skills.c - `acpd skills validate DIR`: what is wrong with a skill, before it is packed. acpd-unpack looks. */
 #include "cli/helper.h"
 
-#include "base/limits.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 
 #include <stdio.h>
 
-static char *text_of(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	if (jstr_decode(jobj_get(object, key), PATH_BYTES_MAX, &s) == 0)
-		err_flatten(s);
-	return s;
-}
-
 static void print_finding(struct slice f)
 {
-	_cleanup_(freep) char *severity = text_of(f, "severity"), *code = text_of(f, "code"),
-			      *path = text_of(f, "path"), *message = text_of(f, "message");
+	_cleanup_(freep) char *severity = cli_text_of(f, "severity"),
+			      *code = cli_text_of(f, "code"), *path = cli_text_of(f, "path"),
+			      *message = cli_text_of(f, "message");
 
 	printf("%s %s: %s%s%s\n", severity ? severity : "", code ? code : "", path ? path : "",
 	       path ? ": " : "", message ? message : "");

@@ -317,10 +317,10 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
 		fail(m, p->kind, e, report);
-	else if (!e)
+	if (!e) {
 		p->report = xstrndup(report.p, report.n);
-	if (!e)
 		note_instructions(m, p);
+	}
 	if (helper_torn(p->helper)) {
 		recover(p);
 		return;
