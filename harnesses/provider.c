@@ -81,10 +81,8 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 
 	memset(ret, 0, sizeof(*ret));
 	/* a misspelt baseUrl must not send the key to the public API */
-	r = jdec_refuse_unknown(raw, fields, "_meta.acpd.provider.",
-				"a provider has no such member", e);
-	if (r == 0)
-		r = jdec_object(raw, fields, "_meta.acpd.provider.", ret, e);
+	r = jdec_strict(raw, fields, "_meta.acpd.provider.", "a provider has no such member", ret,
+			e);
 	if (r == 0)
 		r = check_api(ret->api, e);
 	if (r == 0)

@@ -76,14 +76,12 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 				      call == CALL_FORK ? fork_fields :
 							  load_fields;
 	struct jval acpd = jobj_get(a->meta, "acpd");
-	int r;
 
 	if (acpd.type == J_NONE || acpd.type == J_NULL)
 		return 0;
 	if (acpd.type != J_OBJECT)
 		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
-	r = jdec_refuse_unknown(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, e);
-	return r < 0 ? r : jdec_object(acpd.raw, fields, "_meta.acpd.", a, e);
+	return jdec_strict(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, a, e);
 }
 
 static bool env_name_ok(struct slice key)
@@ -153,9 +151,7 @@ static int check_policy(struct slice policy, int *ret, struct err *e)
 	*ret = APPROVAL_UNCHANGED;
 	if (!policy.n)
 		return 0;
-	r = jdec_refuse_unknown(policy, policy_fields, "_meta.acpd.policy.", NO_PARAMETER, e);
-	if (r == 0)
-		r = jdec_object(policy, policy_fields, "_meta.acpd.policy.", &a, e);
+	r = jdec_strict(policy, policy_fields, "_meta.acpd.policy.", NO_PARAMETER, &a, e);
 	if (r == 0 && a.approval) {
 		*ret = harness_approval_find(a.approval);
 		if (*ret < 0)

@@ -151,6 +151,14 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 	return 0;
 }
 
+int jdec_strict(struct slice object, const struct jfield *fields, const char *prefix,
+		const char *refusal, void *ret, struct err *e)
+{
+	int r = jdec_refuse_unknown(object, fields, prefix, refusal, e);
+
+	return r < 0 ? r : jdec_object(object, fields, prefix, ret, e);
+}
+
 void jdec_free(const struct jfield *fields, void *st)
 {
 	for (; fields->name; fields++) {

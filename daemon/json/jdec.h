@@ -57,6 +57,9 @@ int jdec_object(struct slice text, const struct jfield *fields, const char *pref
  * members are few and known: a misspelt one must not be lost silently. */
 int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
 			const char *refusal, struct err *e);
+/* Both: an object of our own, with members of the table and no others. */
+int jdec_strict(struct slice object, const struct jfield *fields, const char *prefix,
+		const char *refusal, void *ret, struct err *e);
 /* Frees the strings that jdec_object allocated. */
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */

@@ -52,9 +52,7 @@ static int decode(struct chore *c, struct slice line, const struct jfield *field
 	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
 		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
 	if (r == 0)
-		r = jdec_refuse_unknown(line, fields, NULL, "no such member", &e);
-	if (r == 0)
-		r = jdec_object(line, fields, NULL, c, &e);
+		r = jdec_strict(line, fields, NULL, "no such member", c, &e);
 	if (r == 0 && c->target[0] != '/')
 		r = err_field(&e, fields[0].name, "PARAM_INVALID", "not an absolute path");
 	if (r < 0) {

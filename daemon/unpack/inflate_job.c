@@ -34,9 +34,7 @@ static int decode(struct inflate_job *j, struct slice line, struct verdict *v)
 	if (jscan_value(line, &value) != JSCAN_OK || value.type != J_OBJECT)
 		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
 	if (r == 0)
-		r = jdec_refuse_unknown(line, fields, NULL, "no such member", &e);
-	if (r == 0)
-		r = jdec_object(line, fields, NULL, j, &e);
+		r = jdec_strict(line, fields, NULL, "no such member", j, &e);
 	if (r < 0) {
 		fail_err(v, r, &e);
 		v->kind = VERDICT_BAD_JOB;

@@ -68,9 +68,7 @@ static const struct jfield limit_fields[] = {
 static int decode(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
 		  struct err *e)
 {
-	int r = jdec_refuse_unknown(text, fields, prefix, "no such member", e);
-
-	return r < 0 ? r : jdec_object(text, fields, prefix, ret, e);
+	return jdec_strict(text, fields, prefix, "no such member", ret, e);
 }
 
 /* --- sources ---------------------------------------------------------------------------------------------- */

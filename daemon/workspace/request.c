@@ -86,9 +86,7 @@ static int parse_workspace(struct slice raw, const char *prefix, struct request 
 	if (!raw.n)
 		return 0;
 	snprintf(path, sizeof(path), "%sworkspace.", prefix);
-	ret = jdec_refuse_unknown(raw, workspace_fields, path, NO_PARAMETER, e);
-	if (ret == 0)
-		ret = jdec_object(raw, workspace_fields, path, &a, e);
+	ret = jdec_strict(raw, workspace_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
 	ret = take_workspace(r, &a, path, e);
@@ -148,9 +146,7 @@ static int parse_skill(struct jval v, size_t i, const char *prefix, struct reque
 	snprintf(path, sizeof(path), "%sskills[%zu].", prefix, i);
 	if (v.type != J_OBJECT)
 		return bad(e, path, "", "FIELD_INVALID", "must be an object");
-	ret = jdec_refuse_unknown(v.raw, skill_fields, path, NO_PARAMETER, e);
-	if (ret == 0)
-		ret = jdec_object(v.raw, skill_fields, path, &a, e);
+	ret = jdec_strict(v.raw, skill_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
 	r->skills = realloc(r->skills, (i + 1) * sizeof(*r->skills));
@@ -236,9 +232,7 @@ static int parse_instructions(struct jval v, const char *prefix, struct request 
 		return bad(e, prefix, "instructions", "FIELD_INVALID",
 			   "must be text, or {text, overwrite}");
 	snprintf(path, sizeof(path), "%sinstructions.", prefix);
-	ret = jdec_refuse_unknown(v.raw, text_fields, path, NO_PARAMETER, e);
-	if (ret == 0)
-		ret = jdec_object(v.raw, text_fields, path, &a, e);
+	ret = jdec_strict(v.raw, text_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
 	r->instructions = a.text;
@@ -287,9 +281,7 @@ static int check_file(struct jval v, size_t i, const char *prefix, struct err *e
 	snprintf(path, sizeof(path), "%sharnessFiles[%zu].", prefix, i);
 	if (v.type != J_OBJECT)
 		return bad(e, path, "", "FIELD_INVALID", "must be an object");
-	ret = jdec_refuse_unknown(v.raw, file_fields, path, NO_PARAMETER, e);
-	if (ret == 0)
-		ret = jdec_object(v.raw, file_fields, path, &a, e);
+	ret = jdec_strict(v.raw, file_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
 	ret = check_content(&a, path, e);
