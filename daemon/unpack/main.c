@@ -22,7 +22,7 @@ static enum unpack_exit bad_job(const struct err *e)
 	return report_exit(&v);
 }
 
-static enum unpack_exit verb_extract(struct job_input *in, struct slice line)
+static enum unpack_exit run_extract(struct job_input *in, struct slice line)
 {
 	enum unpack_exit code;
 	struct job job;
@@ -35,49 +35,30 @@ static enum unpack_exit verb_extract(struct job_input *in, struct slice line)
 	return code;
 }
 
-static enum unpack_exit verb_pack(struct job_input *in _unused_, struct slice line)
-{
-	return carry_run("pack", line);
-}
-
-static enum unpack_exit verb_snapshot(struct job_input *in _unused_, struct slice line)
-{
-	return carry_run("snapshot", line);
-}
-
-static enum unpack_exit verb_diff(struct job_input *in _unused_, struct slice line)
-{
-	return carry_run("diff", line);
-}
-
-static enum unpack_exit verb_recover(struct job_input *in _unused_, struct slice line)
-{
-	return chore_recover(line);
-}
-
-static enum unpack_exit verb_remove(struct job_input *in _unused_, struct slice line)
-{
-	return chore_remove(line);
-}
-
-static enum unpack_exit verb_skills(struct job_input *in _unused_, struct slice line)
-{
-	return chore_skills(line);
-}
-
-static enum unpack_exit verb_inflate(struct job_input *in _unused_, struct slice line)
+static enum unpack_exit run_inflate(struct slice line)
 {
 	inflate_job(line);
 }
 
-static const struct {
+/* Exactly one of the three: what a job needs besides its line. */
+static const struct verb {
 	const char *name;
-	enum unpack_exit (*run)(struct job_input *in, struct slice line);
+	enum unpack_exit (*run)(struct slice line);
+	enum unpack_exit (*carry)(const char *verb, struct slice line);
+	enum unpack_exit (*converse)(struct job_input *in, struct slice line);
 } verbs[] = {
-	{ "extract", verb_extract }, { "pack", verb_pack },	  { "snapshot", verb_snapshot },
-	{ "diff", verb_diff },	     { "recover", verb_recover }, { "remove", verb_remove },
-	{ "skills", verb_skills },   { "inflate", verb_inflate },
+	{ "extract", .converse = run_extract }, { "pack", .carry = carry_run },
+	{ "snapshot", .carry = carry_run },	{ "diff", .carry = carry_run },
+	{ "recover", .run = chore_recover },	{ "remove", .run = chore_remove },
+	{ "skills", .run = chore_skills },	{ "inflate", .run = run_inflate },
 };
+
+static enum unpack_exit run_verb(const struct verb *v, struct job_input *in, struct slice line)
+{
+	if (v->converse)
+		return v->converse(in, line);
+	return v->carry ? v->carry(v->name, line) : v->run(line);
+}
 
 int main(int argc, char **argv)
 {
@@ -90,7 +71,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
 		if (job_line(&in, &line) == 1) {
-			code = verbs[i].run(&in, line);
+			code = run_verb(&verbs[i], &in, line);
 		} else {
 			err_field(&e, "", "PARAM_INVALID", "no job on standard input");
 			code = bad_job(&e);
