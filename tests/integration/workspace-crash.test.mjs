@@ -101,7 +101,7 @@ for (const layout of ['empty', 'merge']) {
         begin(s);
         await sleep(ms * (i + 0.5) / STEPS);
         await d.kill9();
-          await d.restart();
+        await d.restart();
         await settled();
         assertSettled(s, `after ${Math.round(ms * (i + 0.5) / STEPS)} ms of ${Math.round(ms)}`);
         c = await d.client();

@@ -94,15 +94,30 @@ export function newCwd(d, name = `cwd-${crypto.randomBytes(4).toString('hex')}`)
   return dir;
 }
 
-// All that the daemon keeps below its folders, but archives, the usage ledger and what is in files: names only.
-export function kept(d) {
-  const list = (dir) => (fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true }) : []);
-  const own = list(d.stateDir).filter((n) => !/^(archives|usage)/.test(n));
+// Names below a directory, which may lose some while they are read: what is gone is not there.
+export function namesBelow(dir, prefix = '') {
+  let entries = [];
 
-  return [...own.map((n) => `state/${n}`), ...list(d.wsDir).map((n) => `ws/${n}`)].sort();
+  try {
+    entries = fs.readdirSync(path.join(dir, prefix), { withFileTypes: true });
+  } catch (e) {
+    assert.ok(['ENOENT', 'ENOTDIR'].includes(e.code), e);
+  }
+  return entries.flatMap((e) => {
+    const name = path.join(prefix, e.name);
+
+    return e.isDirectory() ? [name, ...namesBelow(dir, name)] : [name];
+  });
 }
 
-export const stagesBelow = (dir) => (fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true }).filter((n) => /(^|\/)\.acpd-stage-[^/]*$/.test(n)) : []);
+// All that the daemon keeps below its folders, but archives, the usage ledger and what is in files: names only.
+export function kept(d) {
+  const own = namesBelow(d.stateDir).filter((n) => !/^(archives|usage)/.test(n));
+
+  return [...own.map((n) => `state/${n}`), ...namesBelow(d.wsDir).map((n) => `ws/${n}`)].sort();
+}
+
+export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-stage-[^/]*$/.test(n));
 // Helpers of the daemon that are at work.
 export const helpers = (d) => procs.descendants(d.pid).filter((p) => p.comm.startsWith('acpd-unpack') && procs.alive(p));
 
