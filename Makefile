@@ -17,21 +17,23 @@ FLAGS_release := -O2 -g $(HARDEN)
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
-LIBS := libwebsockets libcrypto libcjson
+LIBS := libwebsockets libcrypto libcjson zlib
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
-CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden
-LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
+	-ffunction-sections -fdata-sections
+LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed,--gc-sections
 LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 
 # acpd-unpack: the only program that links the libraries that read archives, and these folders.
 HELPER_LIBS := libarchive zlib libzstd yaml-0.1 libseccomp libcrypto
-HELPER_SRC := $(wildcard daemon/unpack/*.c daemon/tree/*.c daemon/diff/*.c daemon/skill/*.c)
-HELPER_SHARED := $(wildcard daemon/base/*.c daemon/digest/*.c) $(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+HELPER_SRC := $(wildcard daemon/unpack/*.c daemon/skill/*.c)
+HELPER_SHARED := $(wildcard daemon/base/*.c daemon/digest/*.c daemon/tree/*.c daemon/diff/*.c) \
+	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
 HELPER_MAIN := daemon/unpack/main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 
-SRC := $(filter-out $(HELPER_SRC),$(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c))
+SRC := $(filter-out $(HELPER_SRC),$(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c tools/*/*.c))
 MAIN := daemon/cli/main.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 # What tests link: everything but the two main functions.

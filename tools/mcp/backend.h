@@ -1,0 +1,65 @@
+/*
+ * backend.h - one MCP server, whatever is behind it, in the words of MCP 2026-07-28.
+ *
+ * The middle of the MCP side. Whoever serves clients (mcp/front.h) calls a backend; whoever reaches servers implements one: the
+ * orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a session is a backend in front of
+ * another. Eras meet only at the edges: inside, every request carries the three members of params._meta (protocolVersion,
+ * clientCapabilities, clientInfo), every result a resultType, and a server asks its client nothing but through "input_required".
+ *
+ * Payloads are raw JSON text, validated by json/jscan.h, without line breaks, and passed on byte for byte; spans given to functions and
+ * callbacks are borrowed for the call. Everything runs on the loop.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+struct mcp_backend;
+struct mcp_call;
+
+/* Where the answer goes. Never called from inside mcp_backend_call, nor after mcp_call_cancel. */
+struct mcp_reply_ops {
+	/* A notification that belongs to this request (notifications/progress, notifications/message, those of a subscription). params: raw
+	 * object, "{}" if there were none. */
+	void (*notify)(void *ctx, const char *method, struct slice params);
+	/* Once, last; c is gone after. One of both is empty: result, the raw result object; error, the raw JSON-RPC error object. */
+	void (*done)(void *ctx, struct slice result, struct slice error);
+};
+
+struct mcp_backend_ops {
+	/* Never fails: what cannot be done is an error given to done later. */
+	struct mcp_call *(*call)(struct mcp_backend *b, const char *method, struct slice params,
+				 const struct mcp_reply_ops *ops, void *ctx);
+	void (*cancel)(struct mcp_call *c);
+	/* No call may be open. */
+	void (*free)(struct mcp_backend *b);
+};
+
+/* First member of every backend and every call. */
+struct mcp_backend {
+	const struct mcp_backend_ops *ops;
+};
+
+struct mcp_call {
+	struct mcp_backend *backend;
+};
+
+/* params: raw object with _meta as above. The call is the caller's until done is called or it is cancelled. */
+static inline struct mcp_call *mcp_backend_call(struct mcp_backend *b, const char *method,
+						struct slice params,
+						const struct mcp_reply_ops *ops, void *ctx)
+{
+	return b->ops->call(b, method, params, ops, ctx);
+}
+
+/* The answer is not wanted any more: the server is told, and nothing is called back. */
+static inline void mcp_call_cancel(struct mcp_call *c)
+{
+	c->backend->ops->cancel(c);
+}
+
+static inline struct mcp_backend *mcp_backend_free(struct mcp_backend *b)
+{
+	if (b)
+		b->ops->free(b);
+	return NULL;
+}
