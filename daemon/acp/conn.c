@@ -333,6 +333,7 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 	list_init(&c->out);
 	list_init(&c->views);
 	list_init(&c->calls);
+	list_init(&c->ports);
 	rpc_calls_init(&c->requests);
 	list_add_tail(&srv->conns, &c->link);
 	srv->count++;
@@ -348,6 +349,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 		view_free(list_first(&c->views, struct view, link));
 	list_each(k, &c->calls, struct call, link)
 		call_unhook(k);
+	conn_drop_ports(c);
 	rpc_calls_done(&c->requests);
 	while (!list_empty(&c->out))
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));

@@ -8,6 +8,7 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 {
 	struct session *from = store_find(c->srv->store, a->session_id);
 	struct session_params p = { .client = c->client, .setup.auth_method = c->auth_method };
+	struct session *s;
 	struct call *k;
 	int r;
 
@@ -21,10 +22,13 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 	if (r < 0)
 		return r;
 	k = call_new(c, m->id);
-	if (session_fork(from, &p, on_session_created, k, e))
-		return 0;
-	call_free(k);
-	return -EIO;
+	s = session_fork(from, &p, on_session_created, k, e);
+	if (!s) {
+		call_free(k);
+		return -EIO;
+	}
+	conn_serve(c, s);
+	return 0;
 }
 
 int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e)

@@ -62,6 +62,7 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	jw_obj(w, "mcpCapabilities");
 	jw_bool(w, "http", caps->http);
 	jw_bool(w, "sse", caps->sse);
+	jw_bool(w, "acp", true); /* served to the harness by ourselves */
 	jw_end_obj(w);
 	jw_obj(w, "sessionCapabilities");
 	put_flag_object(w, "list", true);
@@ -83,7 +84,8 @@ static void put_features(struct jw *w)
 		"seq",		"gap",	   "detached",	   "turnEnd",	   "promptKey", "whenBusy",
 		"whenDetached", "env",	   "provider",	   "status",	   "model",	"mode",
 		"policy",	"budgets", "usage",	   "fork",	   "events",	"archives",
-		"workspace",	"skills",  "instructions", "harnessFiles", "diff",	"artifacts"
+		"workspace",	"skills",  "instructions", "harnessFiles", "diff",	"artifacts",
+		"mcp"
 	};
 
 	jw_obj(w, "features");

@@ -39,7 +39,7 @@ struct acp_conn {
 	const struct harness_def *harness; /* of the URL, or the default */
 	unsigned client;		   /* client_cap bits */
 	char *auth_method;
-	struct list out, views, calls;
+	struct list out, views, calls, ports;
 	size_t out_bytes;
 	unsigned ncalls;
 	struct rpc_calls requests; /* ours, to the client */
@@ -82,6 +82,11 @@ void call_error(struct call *k, const struct err *e, struct slice extra);
 /* Answers every open call on that view with e; their completions find nobody. */
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 
+/* port.c */
+/* The client takes MCP requests of that session from now on. */
+void conn_serve(struct acp_conn *c, struct session *s);
+void conn_drop_ports(struct acp_conn *c);
+
 /* view.c */
 struct view *view_find(struct acp_conn *c, const char *session_id);
 struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
@@ -111,6 +116,7 @@ int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 /* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
 struct jfield;

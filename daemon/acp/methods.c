@@ -28,6 +28,7 @@ static const struct method methods[] = {
 	{ "session/set_model", CONN_READY, RPC_REQUEST, on_set_model },
 	{ "session/set_config_option", CONN_READY, RPC_REQUEST, on_set_config },
 	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
+	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, on_mcp_message },
 	{ "_acpd/usage", CONN_READY, RPC_REQUEST, on_usage },
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, on_materialize },
 	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, on_diff },

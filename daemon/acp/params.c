@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define PATH_LEN_MAX 4096
-#define MCP_SERVERS_MAX 64
+#define OWN_NAME "acpd" /* reserved: the MCP server of the built-in tools */
 
 /* --- decoding ---------------------------------------------------------------------------------------- */
 
@@ -68,7 +68,7 @@ int session_args_decode(struct slice params, enum session_call call, struct sess
 /* --- MCP servers ----------------------------------------------------------------------------------------- */
 
 struct mcp_server {
-	char *type, *name, *command, *url;
+	char *type, *name, *command, *url, *server_id;
 	struct slice args, env, headers;
 };
 
@@ -77,6 +77,7 @@ static const struct jfield mcp_fields[] = {
 	JF_STR(struct mcp_server, name, "name", JF_REQUIRED, 256),
 	JF_STR(struct mcp_server, command, "command", 0, PATH_LEN_MAX),
 	JF_STR(struct mcp_server, url, "url", 0, 16384),
+	JF_STR(struct mcp_server, server_id, "serverId", 0, RPC_ID_MAX),
 	JF_ARR(struct mcp_server, args, "args", 0),
 	JF_ARR(struct mcp_server, env, "env", 0),
 	JF_ARR(struct mcp_server, headers, "headers", 0),
@@ -111,33 +112,96 @@ static bool all_strings(struct slice array, bool pairs)
 	return true;
 }
 
-static int check_transport(const struct mcp_server *s, const struct harness_caps *caps,
-			   const char *prefix, struct err *e)
-{
-	bool http = s->type && strcmp(s->type, "http") == 0,
-	     sse = s->type && strcmp(s->type, "sse") == 0;
+/* --- one server, by its type */
 
-	if (!s->type || strcmp(s->type, "stdio") == 0) {
-		if (caps->no_stdio)
-			return bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
-				   "is a transport that this harness does not take");
-		if (!s->command)
-			return bad(e, prefix, "command", "FIELD_MISSING", "is required");
-		if (!all_strings(s->args, false))
-			return bad(e, prefix, "args", "FIELD_INVALID",
-				   "must be an array of strings");
-		return all_strings(s->env, true) ? 0 :
-						   bad(e, prefix, "env", "FIELD_INVALID",
-						       "must be an array of {name, value}");
-	}
-	if (!(http && caps->http) && !(sse && caps->sse))
-		return bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
-			   "is a transport that this harness was not advertised with");
+struct mcp_type {
+	const char *name;
+	bool (*served)(const struct harness_caps *caps); /* by the harness, or by us through it */
+	int (*check)(const struct mcp_server *s, const char *prefix, struct err *e);
+};
+
+static int check_stdio(const struct mcp_server *s, const char *prefix, struct err *e)
+{
+	if (!s->command)
+		return bad(e, prefix, "command", "FIELD_MISSING", "is required");
+	if (!all_strings(s->args, false))
+		return bad(e, prefix, "args", "FIELD_INVALID", "must be an array of strings");
+	return all_strings(s->env, true) ? 0 :
+					   bad(e, prefix, "env", "FIELD_INVALID",
+					       "must be an array of {name, value}");
+}
+
+static int check_url(const struct mcp_server *s, const char *prefix, struct err *e)
+{
 	if (!s->url)
 		return bad(e, prefix, "url", "FIELD_MISSING", "is required");
 	return all_strings(s->headers, true) ? 0 :
 					       bad(e, prefix, "headers", "FIELD_INVALID",
 						   "must be an array of {name, value}");
+}
+
+static int check_acp(const struct mcp_server *s, const char *prefix, struct err *e)
+{
+	return s->server_id ? 0 : bad(e, prefix, "serverId", "FIELD_MISSING", "is required");
+}
+
+static bool takes_stdio(const struct harness_caps *caps)
+{
+	return !caps->no_stdio;
+}
+
+static bool takes_http(const struct harness_caps *caps)
+{
+	return caps->http;
+}
+
+static bool takes_sse(const struct harness_caps *caps)
+{
+	return caps->sse;
+}
+
+/* "acp" reaches the harness as a server of type stdio: our shim. */
+static const struct mcp_type mcp_types[] = {
+	{ "stdio", takes_stdio, check_stdio },
+	{ "http", takes_http, check_url },
+	{ "sse", takes_sse, check_url },
+	{ "acp", takes_stdio, check_acp },
+};
+
+static int check_server(const struct mcp_server *s, const struct harness_caps *caps,
+			const char *prefix, struct err *e)
+{
+	const char *type = s->type ? s->type : "stdio";
+
+	if (!s->name[0])
+		return bad(e, prefix, "name", "FIELD_INVALID", "must not be empty");
+	if (strcmp(s->name, OWN_NAME) == 0)
+		return bad(e, prefix, "name", "MCP_NAME_RESERVED",
+			   "is the name of the daemon's own server");
+	for (size_t i = 0; i < ARRAY_SIZE(mcp_types); i++) {
+		const struct mcp_type *t = &mcp_types[i];
+
+		if (strcmp(type, t->name) != 0)
+			continue;
+		return t->served(caps) ? t->check(s, prefix, e) :
+					 bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
+					     "is a transport that this harness does not take");
+	}
+	return bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
+		   "is not one of stdio, http, sse and acp");
+}
+
+/* Two of one name could not be told apart, by the harness or by a policy. */
+static bool name_taken(struct jval list, size_t n, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, list);
+	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
+		if (jstr_is(jobj_get(v.raw, "name"), name))
+			return true;
+	return false;
 }
 
 static int check_mcp_servers(struct jval list, const struct harness_caps *caps, struct err *e)
@@ -163,7 +227,10 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 			return bad(e, prefix, "", "FIELD_INVALID", "must be an object");
 		r = jdec_object(v.raw, mcp_fields, prefix, &s, e);
 		if (r == 0)
-			r = check_transport(&s, caps, prefix, e);
+			r = check_server(&s, caps, prefix, e);
+		if (r == 0 && name_taken(list, n, s.name))
+			r = bad(e, prefix, "name", "MCP_NAME_TAKEN",
+				"is the name of an earlier entry");
 		jdec_free(mcp_fields, &s);
 	}
 	return r;

@@ -22,6 +22,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
 	jw_str(w, "cwd", session_cwd(s));
 	jw_members(w, session_furnished(s), NULL);
+	session_put_mcp(w, s);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
 	jw_end_obj(w);
@@ -118,16 +119,20 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	struct session_params p = { .harness = def,
 				    .setup.auth_method = c->auth_method,
 				    .client = c->client };
+	struct session *s;
 	struct call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
 
 	if (r < 0)
 		return r;
 	k = call_new(c, m->id);
-	if (session_new(c->srv->store, &p, on_session_created, k, e))
-		return 0;
-	call_free(k);
-	return -EIO;
+	s = session_new(c->srv->store, &p, on_session_created, k, e);
+	if (!s) {
+		call_free(k);
+		return -EIO;
+	}
+	conn_serve(c, s);
+	return 0;
 }
 
 int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
@@ -227,6 +232,8 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r < 0)
 		call_free(k);
+	else
+		conn_serve(c, s);
 	return r;
 }
 

@@ -76,6 +76,11 @@
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
 #define PROVIDER_IDLE_MAX_MS 3600000
 
+/* MCP */
+#define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
+#define UPCALL_HOLD_MS 60000            /* one without a connection to go to fails after so long */
+#define MCP_SERVERS_MAX 64              /* of one session */
+
 /* Patches */
 #define DIFF_SIDE_MAX (512 * MIB)       /* one side of a file; above: no patch */
 #define DIFF_LINES_MAX (512 * KIB)      /* lines of a side between its first and last difference; above: one block replaces the other */

@@ -5,7 +5,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "net/gate.h"
-#include "net/unixsock.h"
+#include "base/unixsock.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "net/wsclient.h"
 #include "base/limits.h"
-#include "net/unixsock.h"
+#include "base/unixsock.h"
 #include "proc/lines.h"
 
 #include <errno.h>

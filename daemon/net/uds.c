@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/control.h"
-#include "net/unixsock.h"
+#include "base/unixsock.h"
 #include "proc/lines.h"
 
 #include <errno.h>

@@ -64,13 +64,16 @@ static void note_answer(struct ask *a, struct slice result)
 static void ask_settle(struct ask *a, struct slice result)
 {
 	struct session *s = a->session;
+	session_asked_fn answered = a->answered;
+	void *ctx = a->answered_ctx;
 
 	if (s->current)
 		note_answer(a, result);
-
-	if (s->harness)
+	if (!answered && s->harness)
 		s->def->ops->answer(s->harness, a->harness_id, result);
 	ask_free(a);
+	if (answered)
+		answered(ctx, result);
 }
 
 static void ask_withdraw(struct ask *a)
@@ -222,19 +225,24 @@ static char *client_params(const struct session *s, struct slice params)
 	return xstrndup(b.data, b.len);
 }
 
-void session_ask(struct session *s, const struct harness_ask *in)
+static struct ask *ask_new(struct session *s, struct slice params)
 {
-	bool running = s->current && s->current->state == TURN_RUNNING;
-	struct watcher *driver = session_driver(s);
 	struct ask *a = new0(struct ask);
 
 	a->session = s;
 	a->no = ++s->last_ask;
-	a->harness_id = in->id;
-	a->elicitation = in->elicitation;
-	a->params = client_params(s, in->params);
+	a->params = client_params(s, params);
 	list_add_tail(&s->asks, &a->link);
 	s->nasks++;
+	return a;
+}
+
+static void ask_begin(struct ask *a)
+{
+	struct session *s = a->session;
+	bool running = s->current && s->current->state == TURN_RUNNING;
+	struct watcher *driver = session_driver(s);
+
 	if (!running || s->nasks > SESSION_ASKS_MAX) {
 		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 		return;
@@ -249,10 +257,39 @@ void session_ask(struct session *s, const struct harness_ask *in)
 		ask_hold(a);
 }
 
+void session_ask(struct session *s, const struct harness_ask *in)
+{
+	struct ask *a = ask_new(s, in->params);
+
+	a->harness_id = in->id;
+	a->elicitation = in->elicitation;
+	ask_begin(a);
+}
+
+void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
+{
+	struct ask *a = ask_new(s, params);
+
+	a->answered = answered;
+	a->answered_ctx = ctx;
+	ask_begin(a);
+}
+
+void session_unask_own(struct session *s, void *ctx)
+{
+	list_each(a, &s->asks, struct ask, link) {
+		if (!a->answered || a->answered_ctx != ctx)
+			continue;
+		ask_withdraw(a);
+		ask_free(a);
+		return;
+	}
+}
+
 void session_unask(struct session *s, uint64_t harness_id)
 {
 	list_each(a, &s->asks, struct ask, link) {
-		if (a->harness_id != harness_id)
+		if (a->answered || a->harness_id != harness_id)
 			continue;
 		ask_withdraw(a);
 		ask_free(a);

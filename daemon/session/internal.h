@@ -9,6 +9,8 @@
 #include "session/reader.h"
 #include "usage/totals.h"
 #include "session/secrets.h"
+#include "session/servers.h"
+#include "session/upcall.h"
 
 #define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
 
@@ -36,6 +38,8 @@ struct store {
 	struct buf scratch;	    /* for encoding one event */
 	struct ledger *ledger;
 	struct workspaces workspaces;
+	const struct servers_ops *servers; /* NULL: nobody serves any */
+	void *servers_ctx;
 	struct list dormant; /* journals of earlier daemons, not yet read */
 	struct loop_timer recover_timer;
 };
@@ -120,6 +124,8 @@ struct ask {
 	uint64_t no; /* in the event log */
 	struct session *session;
 	uint64_t harness_id;
+	session_asked_fn answered; /* not the harness's: who asked */
+	void *answered_ctx;
 	bool elicitation;
 	char *params; /* raw object without sessionId */
 	struct watcher *shown_to;
@@ -194,6 +200,12 @@ struct session {
 	unsigned ncalls;
 	struct loop_timer cancel_timer, detach_timer, idle_timer, budget_timer;
 	struct loop_task advance_task;
+
+	/* MCP servers (servers.h, upcall.h) */
+	char *given; /* raw: what the harness was started with */
+	void *served;
+	struct list ports, upcalls;
+	unsigned nupcalls;
 
 	struct list asks;
 	unsigned nasks;
@@ -324,6 +336,15 @@ void session_wake_readers(struct session *s);
 void session_finish_readers(struct session *s);
 /* The session goes: readers hold nothing of it any more. */
 void session_drop_readers(struct session *s);
+
+/* upcall.c */
+void session_drop_ports(struct session *s);
+
+/* served.c */
+/* What the harness is to be given, to s->given; nothing may be started if it fails. */
+int served_open(struct session *s, struct err *e);
+void served_close(struct session *s);
+void served_forget(struct session *s);
 
 /* watch.c */
 void session_wake(struct session *s);

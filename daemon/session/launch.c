@@ -80,15 +80,12 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	}
 }
 
-/* Manifest, then session, then what nobody may change. */
-static void own_env(const struct session *s, struct harness_plan *plan)
+static void session_env_vars(const struct session *s, struct harness_plan *plan)
 {
 	struct slice key;
 	struct jiter it;
 	struct jval v;
 
-	for (size_t i = 0; i < s->def->nenv; i++)
-		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	if (s->setup.env && jscan_value(slice_of(s->setup.env), &v) == JSCAN_OK &&
 	    jiter_init(&it, v)) {
 		while (jiter_next(&it, &key, &v)) {
@@ -98,8 +95,26 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 				harness_plan_env(plan, name, value);
 		}
 	}
+}
+
+/* Manifest, then session, then what nobody may change. */
+static void own_env(const struct session *s, struct harness_plan *plan)
+{
+	for (size_t i = 0; i < s->def->nenv; i++)
+		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
+	session_env_vars(s, plan);
 	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
+}
+
+char **session_environ(const struct session *s, bool own)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	base_env(s, &plan);
+	if (own)
+		session_env_vars(s, &plan);
+	return harness_plan_environ(&plan);
 }
 
 /* Where skills are put later, and instructions that the workspace has no room for. */
@@ -121,7 +136,7 @@ static void fill_req(const struct session *s, struct harness_req *req)
 		.native_id = s->native_id,
 		.cwd = s->cwd,
 		.home = s->home,
-		.mcp_servers = slice_of(s->setup.mcp_servers),
+		.mcp_servers = slice_of(s->given),
 		.additional_dirs = slice_of(s->setup.additional_dirs),
 		.provider = s->setup.provider ? &s->setup.gateway : NULL,
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
@@ -228,6 +243,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 		s->harness = s->def->ops->free(s->harness);
 	loop_timer_cancel(&s->start_timer);
 	loop_timer_cancel(&s->adapter_timer);
+	served_close(s);
 	if (harness_opening(s))
 		session_opened(s, &e);
 	s->hstate = H_NONE;
@@ -285,7 +301,7 @@ void harness_arm_start(struct session *s)
 	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
 }
 
-int harness_launch(struct session *s, struct err *e)
+static int launch(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	struct harness_host host = { &session_host_ops, s };
@@ -316,6 +332,17 @@ int harness_launch(struct session *s, struct err *e)
 			 s->id); /* its exit will tell */
 	log_info("session", "harness started", "session", s->id, "harness", s->def->id);
 	return 0;
+}
+
+int harness_launch(struct session *s, struct err *e)
+{
+	int r = served_open(s, e);
+
+	if (r == 0)
+		r = launch(s, e);
+	if (r < 0)
+		served_close(s);
+	return r;
 }
 
 void harness_stop(struct session *s)

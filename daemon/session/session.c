@@ -119,6 +119,8 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->keys);
 	list_init(&s->calls);
 	list_init(&s->asks);
+	list_init(&s->ports);
+	list_init(&s->upcalls);
 	list_init(&s->watchers);
 	list_init(&s->readers);
 	list_init(&s->looks);
@@ -273,6 +275,7 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 void session_closed(struct session *s)
 {
 	s->state = SESSION_CLOSED;
+	served_forget(s);
 	session_note(s, EVENT_LIFECYCLE, SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	if (s->remove)
 		session_detach_all(s, "deleted");
@@ -326,6 +329,8 @@ void session_free(struct session *s)
 	session_cancel_timers(s);
 	session_detach_all(s, "deleted");
 	session_drop_readers(s);
+	served_forget(s);
+	session_drop_ports(s);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
 	session_cancel_asks(s);
@@ -352,6 +357,7 @@ void session_free(struct session *s)
 	furnish_done(s);
 	setup_done(&s->setup);
 	secrets_done(&s->secrets);
+	free(s->given);
 	free(s->native_id);
 	free(s->forked_from);
 	free(s->version);

@@ -79,6 +79,8 @@ struct session_info {
 };
 
 struct jw;
+/* Member "mcp": the session's MCP servers, and what of them has reached the harness; nothing if it has none. */
+void session_put_mcp(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);

@@ -39,6 +39,47 @@ static bool replace_budget(struct budget *slot, const struct budget *b)
 	return true;
 }
 
+/* The list as the harness would see it: which connection serves an "acp" server makes no difference to it. */
+static void put_seen(struct buf *b, struct slice servers)
+{
+	struct jw w = JW(b);
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_ARRAY, servers }))
+		return;
+	while (servers.n && jiter_next(&it, NULL, &v)) {
+		jw_obj(&w, NULL);
+		jw_members(&w, v.raw, jstr_is(jobj_get(v.raw, "type"), "acp") ? "serverId" : NULL);
+		jw_end_obj(&w);
+	}
+}
+
+/* True if the harness has to be told. */
+static bool replace_servers(char **slot, struct slice s)
+{
+	_cleanup_(buf_done) struct buf before = { 0 }, after = { 0 };
+
+	put_seen(&before, slice_of(*slot));
+	put_seen(&after, s);
+	replace(slot, s);
+	return !slice_eq(buf_slice(&before), buf_slice(&after));
+}
+
+struct slice setup_server_id(const struct setup *s, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!s->mcp_servers || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->mcp_servers) }))
+		return SLICE_NONE;
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(jobj_get(v.raw, "type"), "acp") &&
+		    jstr_is(jobj_get(v.raw, "name"), name))
+			return jobj_get(v.raw, "serverId").raw;
+	return SLICE_NONE;
+}
+
 /* A provider that lists its models has no others. */
 static bool model_listed(const struct harness_provider *p, const char *model)
 {
@@ -71,7 +112,9 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 {
 	bool changed = false, noted = false;
 
-	changed |= replace(&s->mcp_servers, p->mcp_servers);
+	changed |= replace_servers(&s->mcp_servers, p->mcp_servers);
+	changed |= replace_given(&s->mcp, p->mcp);
+	changed |= replace_given(&s->policy, p->policy);
 	changed |= replace(&s->additional_dirs, p->additional_dirs);
 	changed |= replace_given(&s->env, p->env);
 	changed |= replace_given(&s->provider, p->provider);
@@ -104,6 +147,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		const char *from;
 	} rows[] = {
 		{ &s->env, from->env },
+		{ &s->mcp, from->mcp },
+		{ &s->policy, from->policy },
 		{ &s->provider, from->provider },
 		{ &s->auth_method, from->auth_method },
 		{ &s->model, from->model },
@@ -192,7 +237,7 @@ void setup_done(struct setup *s)
 	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,	     s->provider,
 			  s->auth_method, s->model,	      s->mode,	     s->system_prompt,
 			  s->billing_ref, s->config_version,  s->sure_model, s->sure_mode,
-			  s->chosen };
+			  s->chosen,	  s->mcp,	      s->policy };
 
 	harness_provider_done(&s->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
@@ -219,6 +264,8 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_str(w, "configVersion", s->config_version);
 	jw_bool(w, "provider", s->provider || s->needs_provider);
 	jw_raw(w, "chosen", slice_of(s->chosen));
+	jw_raw(w, "mcp", slice_of(s->mcp));
+	jw_raw(w, "policy", slice_of(s->policy));
 	budgets_put(&s->budgets, w, "budgets");
 }
 
@@ -229,10 +276,17 @@ static void load_str(struct slice record, const char *key, char **slot)
 	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
 }
 
+static void load_object(struct slice record, const char *key, char **slot)
+{
+	struct jval v = jobj_get(record, key);
+
+	free(*slot);
+	*slot = v.type == J_OBJECT ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
 void setup_load(struct setup *s, struct slice record)
 {
-	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval"),
-		    chosen = jobj_get(record, "chosen");
+	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
 
 	load_str(record, "model", &s->model);
 	load_str(record, "mode", &s->mode);
@@ -245,8 +299,9 @@ void setup_load(struct setup *s, struct slice record)
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
-	free(s->chosen);
-	s->chosen = chosen.type == J_OBJECT ? xstrndup(chosen.raw.p, chosen.raw.n) : NULL;
+	load_object(record, "chosen", &s->chosen);
+	load_object(record, "mcp", &s->mcp);
+	load_object(record, "policy", &s->policy);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))
 			s->approval = (enum harness_approval)i;

@@ -16,6 +16,7 @@ struct setup_params {
 	struct slice mcp_servers, additional_dirs; /* raw arrays; always replaced, empty: none */
 	struct slice env;			   /* raw object of strings, checked */
 	struct slice provider;			   /* raw object, checked */
+	struct slice mcp, policy;		   /* raw objects, checked */
 	const char *auth_method;
 	const char *model;
 	const char *mode; /* id of a mode to start in */
@@ -28,6 +29,7 @@ struct setup_params {
 
 struct setup {
 	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
+	char *mcp, *policy; /* raw objects: _meta.acpd.mcp, .policy */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */
@@ -55,6 +57,8 @@ void setup_choose(struct setup *s, struct slice category, struct slice id, struc
 void setup_keep_choice(struct setup *s);
 /* They cannot be had: back to those that last were in force, else to what the harness begins with. */
 void setup_forget_choice(struct setup *s);
+/* serverId (raw string) of the MCP server of type "acp" with that name; empty: there is none. */
+struct slice setup_server_id(const struct setup *s, const char *name);
 void setup_done(struct setup *s);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);

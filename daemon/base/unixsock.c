@@ -1,4 +1,4 @@
-#include "net/unixsock.h"
+#include "base/unixsock.h"
 
 #include "base/util.h"
 
@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static int address(const char *path, struct sockaddr_un *ret)
 {
@@ -54,11 +55,16 @@ int unixsock_listen(const char *path)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-bool unixsock_peer_trusted(int fd)
+bool unixsock_peer_is(int fd, uid_t uid)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	       (peer.uid == 0 || peer.uid == geteuid() || peer.uid == uid);
+}
+
+bool unixsock_peer_trusted(int fd)
+{
+	return unixsock_peer_is(fd, 0);
 }

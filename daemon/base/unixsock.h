@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Listens at path, mode 0600, replacing a stale socket. A descriptor, or -EADDRINUSE if somebody answers there. */
 int unixsock_listen(const char *path);
@@ -9,3 +10,5 @@ int unixsock_listen(const char *path);
 int unixsock_connect(const char *path);
 /* The peer's uid is 0 or ours. */
 bool unixsock_peer_trusted(int fd);
+/* Or this one. */
+bool unixsock_peer_is(int fd, uid_t uid);

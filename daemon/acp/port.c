@@ -1,0 +1,119 @@
+/* port.c - MCP requests of sessions to the client of this connection, and what it says about them ("mcp/message"). */
+#include "acp/internal.h"
+
+#include "json/jdec.h"
+#include "session/upcall.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct conn_port {
+	struct list link;
+	struct acp_conn *conn;
+	struct port port;
+};
+
+static void port_free(struct conn_port *p)
+{
+	port_detach(&p->port);
+	rpc_calls_drop_ctx(&p->conn->requests, p);
+	list_del(&p->link);
+	free(p);
+}
+
+static void on_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
+{
+	struct upcall *c = (struct upcall *)(uintptr_t)tag;
+
+	(void)ctx;
+	if (m) /* without an answer it goes to the next connection, when the port is detached */
+		upcall_answered(c, m->result, m->error);
+}
+
+static bool on_send(void *ctx, struct upcall *c)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	struct conn_port *p = ctx;
+	uint32_t id = rpc_calls_add(&p->conn->requests, on_reply, p, (uintptr_t)c);
+
+	if (!id)
+		return false;
+	upcall_put(c, &params);
+	rpc_put_request(&b, id, "mcp/message", buf_slice(&params));
+	conn_queue(p->conn, view_find(p->conn, session_id(p->port.session)), buf_slice(&b));
+	return true;
+}
+
+static void on_cancel_call(void *ctx, struct upcall *c)
+{
+	struct conn_port *p = ctx;
+	uint32_t id = rpc_calls_find(&p->conn->requests, p, (uintptr_t)c);
+	char params[48];
+
+	if (!id)
+		return;
+	rpc_calls_drop(&p->conn->requests, id);
+	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
+	conn_notify(p->conn, NULL, "$/cancel_request", slice_of(params));
+}
+
+static void on_port_closed(void *ctx)
+{
+	port_free(ctx);
+}
+
+static const struct port_ops port_ops = { on_send, on_cancel_call, on_port_closed };
+
+void conn_serve(struct acp_conn *c, struct session *s)
+{
+	struct conn_port *p;
+
+	list_each(have, &c->ports, struct conn_port, link)
+		if (have->port.session == s) {
+			port_attach(&have->port, s);
+			return;
+		}
+	p = new0(struct conn_port);
+	p->conn = c;
+	p->port = (struct port){ .ops = &port_ops, .ctx = p };
+	list_init(&p->port.link);
+	list_add_tail(&c->ports, &p->link);
+	port_attach(&p->port, s);
+}
+
+void conn_drop_ports(struct acp_conn *c)
+{
+	while (!list_empty(&c->ports))
+		port_free(list_first(&c->ports, struct conn_port, link));
+}
+
+/* --- notifications of the client ------------------------------------------------------------------------- */
+
+struct message_args {
+	char *request_id, *method;
+	struct slice params;
+};
+
+static const struct jfield message_fields[] = {
+	JF_STR(struct message_args, request_id, "requestId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct message_args, method, "method", JF_REQUIRED, METHOD_NAME_MAX),
+	JF_OBJ(struct message_args, params, "params", 0),
+	JF_END,
+};
+
+int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct message_args a = { 0 };
+	struct upcall *call = NULL;
+	int r = jdec_object(m->params, message_fields, NULL, &a, e);
+
+	if (r < 0)
+		return r;
+	list_each(p, &c->ports, struct conn_port, link)
+		if (!call)
+			call = port_find(&p->port, a.request_id);
+	if (call)
+		upcall_notified(call, a.method, a.params.n ? a.params : SLICE("{}"));
+	jdec_free(message_fields, &a);
+	return 0;
+}
