@@ -107,13 +107,14 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
 
-char **session_environ(const struct session *s, bool own)
+char **session_environ(const struct session *s, const char *marker)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 
 	base_env(s, &plan);
-	if (own)
-		session_env_vars(s, &plan);
+	session_env_vars(s, &plan);
+	harness_plan_env(&plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(&plan, TREE_SESSION_ENV, marker);
 	return harness_plan_environ(&plan);
 }
 

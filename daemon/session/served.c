@@ -41,6 +41,11 @@ struct slice session_env(const struct session *s)
 	return slice_of(s->setup.env);
 }
 
+const char *session_traceparent(const struct session *s)
+{
+	return s->current ? s->current->traceparent : "";
+}
+
 const char *session_home(const struct session *s)
 {
 	return s->home;

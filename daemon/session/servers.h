@@ -41,8 +41,11 @@ struct slice session_env(const struct session *s);
 const char *session_home(const struct session *s);
 /* False: what runs for it keeps the daemon's uid. */
 bool store_user(const struct store *st, uid_t *uid, gid_t *gid);
-/* Environment of a process of this session: the base environment, then (own) the session's. NULL-terminated, freed with harness_plan_free_environ. */
-char **session_environ(const struct session *s, bool own);
+/* Environment of a process of this session: the base environment, the session's own, and the markers of proc/tree.h with this name.
+ * Freed with harness_plan_free_environ. */
+char **session_environ(const struct session *s, const char *marker);
+/* W3C trace context of the running turn; "": none. */
+const char *session_traceparent(const struct session *s);
 /* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
 void session_tell(struct session *s, struct slice members);
 
