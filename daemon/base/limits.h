@@ -80,6 +80,9 @@
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
 #define UPCALL_HOLD_MS 60000            /* one without a connection to go to fails after so long */
 #define MCP_SERVERS_MAX 64              /* of one session */
+#define DOOR_CLIENTS_MAX 256            /* MCP connections of one session's harness */
+#define DOOR_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
+#define DOOR_HELLO_MS 10000
 
 /* Patches */
 #define DIFF_SIDE_MAX (512 * MIB)       /* one side of a file; above: no patch */
