@@ -173,6 +173,22 @@
 #define ARCHIVE_PART_MS 86400000        /* an unfinished upload is kept so long */
 #define ARCHIVE_TIDY_MS 3600000         /* between two looks for those */
 
+/* MCP */
+#define MCP_LINE_MAX (48 * MIB)         /* one message of a client */
+#define MCP_OUT_SOFT (1 * MIB)          /* bytes waiting for a client that does not read; above: it is not read either */
+#define MCP_OUT_MAX (80 * MIB)          /* above: it is given up */
+#define MCP_EOF_GRACE_MS 1000           /* after the end of a client's input, for what is open */
+#define MCP_OPEN_MAX 1024               /* unanswered requests of one client */
+#define MCP_HELD_MAX (64 * MIB)         /* of params of a legacy client's open requests, kept for rounds of questions */
+#define MCP_ROUNDS_MAX 8                /* of questions, for one request */
+#define MCP_ASKS_MAX 32                 /* questions of one round */
+#define MCP_ASK_MS 600000               /* for the answers to one round: people are asked */
+#define MCP_PACE_MS 250                 /* before a retry that a server wants without a question */
+#define MCP_WATCH_MAX 1024              /* resources that one client subscribes to */
+#define MCP_LISTEN_ACK_MS 15000         /* until a server takes a subscription */
+#define MCP_LISTEN_RETRY_MS 1000        /* until a lost subscription is asked for again; doubles each time */
+#define MCP_LISTEN_RETRY_MAX_MS 60000
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */

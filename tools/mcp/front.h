@@ -23,7 +23,7 @@ struct mcp_front;
 
 struct mcp_front_ops {
 	/* One message for the client. request: raw id of the client's request that it belongs to, or empty (list_changed and the like, for
-	 * a GET stream). last: it is that request's answer. */
+	 * a GET stream). last: it is that request's answer; with an empty request, that of the message just fed, which had no usable id. */
 	void (*send)(void *ctx, struct slice message, struct slice request, bool last);
 };
 
@@ -36,6 +36,8 @@ struct mcp_front *mcp_front_free(struct mcp_front *f);
 void mcp_front_feed(struct mcp_front *f, struct slice message);
 /* The client went away from this request (a modern HTTP client that closed its stream): it is cancelled and not answered. */
 void mcp_front_drop(struct mcp_front *f, struct slice id);
+/* Requests that will be answered; subscriptions, which last until somebody ends them, are not among them. */
+unsigned mcp_front_waiting(const struct mcp_front *f);
 /* Negotiated revision, or NULL: not known yet. */
 const char *mcp_front_revision(const struct mcp_front *f);
 bool mcp_front_legacy(const struct mcp_front *f);

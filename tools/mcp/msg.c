@@ -1,0 +1,265 @@
+#include "tools/mcp/msg.h"
+
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+const char *const mcp_result_marks[] = { "resultType", "ttlMs", "cacheScope", NULL };
+const char *const mcp_result_type[] = { "resultType", NULL };
+
+#define BOTH (MCP_IN_MODERN | MCP_IN_LEGACY)
+
+static const struct mcp_method methods[] = {
+	{ "tools/call", BOTH | MCP_MAY_ASK },
+	{ "tools/list", BOTH | MCP_CACHEABLE },
+	{ "resources/read", BOTH | MCP_MAY_ASK | MCP_CACHEABLE },
+	{ "resources/list", BOTH | MCP_CACHEABLE },
+	{ "resources/templates/list", BOTH | MCP_CACHEABLE },
+	{ "prompts/get", BOTH | MCP_MAY_ASK },
+	{ "prompts/list", BOTH | MCP_CACHEABLE },
+	{ "completion/complete", BOTH },
+	{ "server/discover", MCP_IN_MODERN | MCP_CACHEABLE },
+	{ "subscriptions/listen", MCP_IN_MODERN },
+	{ "initialize", MCP_IN_LEGACY },
+	{ "ping", MCP_IN_LEGACY },
+	{ "logging/setLevel", MCP_IN_LEGACY },
+	{ "resources/subscribe", MCP_IN_LEGACY },
+	{ "resources/unsubscribe", MCP_IN_LEGACY },
+};
+
+const struct mcp_method *mcp_method_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (strcmp(methods[i].name, name) == 0)
+			return &methods[i];
+	return NULL;
+}
+
+void mcp_flatten(char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+}
+
+/* Raw strings with their quotes. */
+static bool same_string(struct slice a, struct slice b)
+{
+	_cleanup_(freep) char *plain = NULL;
+
+	if (slice_eq(a, b))
+		return true;
+	if (!memchr(a.p, '\\', a.n) && !memchr(b.p, '\\', b.n))
+		return false;
+	if (jstr_decode((struct jval){ J_STRING, a }, a.n, &plain) < 0)
+		return false;
+	return jstr_is((struct jval){ J_STRING, b }, plain);
+}
+
+bool mcp_id_equal(struct slice a, struct slice b)
+{
+	if (a.n < 2 || b.n < 2 || a.p[0] != '"' || b.p[0] != '"')
+		return slice_eq(a, b);
+	return same_string(a, b);
+}
+
+/* The quotes around a key that was walked to are there, just outside. */
+static struct slice quoted(struct slice key)
+{
+	return (struct slice){ key.p - 1, key.n + 2 };
+}
+
+/* Walks an object's members; of anything else, none. */
+static bool walk(struct slice object, struct jiter *it)
+{
+	struct jval v;
+
+	return jscan_value(object, &v) == JSCAN_OK && v.type == J_OBJECT && jiter_init(it, v);
+}
+
+struct jval mcp_meta_get(struct slice object, const char *key)
+{
+	struct jslot member = { .key = key };
+	struct jslot meta = { .key = "_meta", .sub = &member, .nsub = 1 };
+
+	if (jscan_object(object, &meta, 1) != JSCAN_OK)
+		return (struct jval){ J_NONE, SLICE_NONE };
+	return member.v;
+}
+
+static bool has_member(struct slice braced, struct slice key)
+{
+	struct jiter it;
+	struct slice other;
+	struct jval v;
+
+	if (!walk(braced, &it))
+		return false;
+	while (jiter_next(&it, &other, &v))
+		if (same_string(quoted(key), quoted(other)))
+			return true;
+	return false;
+}
+
+void mcp_object_merge(struct buf *out, struct slice object, struct slice members)
+{
+	_cleanup_(buf_done) struct buf braced = { 0 };
+	struct jw w = JW(out);
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	buf_putc(&braced, '{');
+	buf_add_slice(&braced, members);
+	buf_putc(&braced, '}');
+	out->failed |= braced.failed;
+	jw_obj(&w, NULL);
+	if (walk(object, &it))
+		while (jiter_next(&it, &key, &v))
+			if (!has_member(buf_slice(&braced), key))
+				jw_member_raw(&w, key, v.raw);
+	jw_raw(&w, NULL, members);
+	jw_end_obj(&w);
+}
+
+static bool is_one_of(struct slice key, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (jkey_is(key, *keys))
+			return true;
+	return false;
+}
+
+void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys)
+{
+	struct jw w = JW(out);
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	if (walk(object, &it))
+		while (jiter_next(&it, &key, &v))
+			if (!is_one_of(key, keys))
+				jw_member_raw(&w, key, v.raw);
+	jw_end_obj(&w);
+}
+
+void mcp_meta_merge(struct buf *out, struct slice object, struct slice members)
+{
+	struct jw w = JW(out);
+	bool merged = false;
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	if (walk(object, &it)) {
+		while (jiter_next(&it, &key, &v)) {
+			if (!jkey_is(key, "_meta")) {
+				jw_member_raw(&w, key, v.raw);
+			} else if (!merged) { /* a second one would be another message to another reader */
+				jw_member_raw(&w, key, SLICE(""));
+				mcp_object_merge(out, v.raw, members);
+				merged = true;
+			}
+		}
+	}
+	if (!merged) {
+		jw_obj(&w, "_meta");
+		jw_raw(&w, NULL, members);
+		jw_end_obj(&w);
+	}
+	jw_end_obj(&w);
+}
+
+void mcp_meta_strip(struct buf *out, struct slice object, const char *const *keys)
+{
+	_cleanup_(buf_done) struct buf meta = { 0 };
+	struct jw w = JW(out);
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	if (walk(object, &it)) {
+		while (jiter_next(&it, &key, &v)) {
+			if (v.type != J_OBJECT || !jkey_is(key, "_meta")) {
+				jw_member_raw(&w, key, v.raw);
+				continue;
+			}
+			buf_reset(&meta);
+			mcp_object_strip(&meta, v.raw, keys);
+			out->failed |= meta.failed;
+			if (!slice_is(buf_slice(&meta), "{}"))
+				jw_member_raw(&w, key, buf_slice(&meta));
+		}
+	}
+	jw_end_obj(&w);
+}
+
+bool mcp_result_is(struct slice result, const char *type)
+{
+	struct jval v = jobj_get(result, "resultType");
+
+	return v.type == J_NONE ? strcmp(type, "complete") == 0 : jstr_is(v, type);
+}
+
+static void put_call(struct buf *out, const char *method, struct slice params)
+{
+	struct jw w = { out, true };
+
+	jw_str(&w, "method", method);
+	jw_raw(&w, "params", params);
+	buf_putc(out, '}');
+}
+
+void mcp_put_request(struct buf *out, struct slice id, const char *method, struct slice params)
+{
+	buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_add_slice(out, id);
+	put_call(out, method, params);
+}
+
+void mcp_put_notification(struct buf *out, const char *method, struct slice params)
+{
+	buf_puts(out, "{\"jsonrpc\":\"2.0\"");
+	put_call(out, method, params);
+}
+
+void mcp_put_error(struct buf *out, const struct err *e, struct slice extra)
+{
+	struct jw w = JW(out);
+
+	jw_obj(&w, NULL);
+	jw_int(&w, "code", e->rpc ? e->rpc : RPC_INTERNAL_ERROR);
+	jw_str(&w, "message", e->msg);
+	jw_obj(&w, "data");
+	jw_str(&w, "reason", e->reason[0] ? e->reason : "INTERNAL");
+	jw_str(&w, "field", e->field[0] ? e->field : NULL);
+	jw_raw(&w, NULL, extra);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+void mcp_put_tool_error(struct buf *out, const struct err *e, struct slice extra)
+{
+	struct jw w = JW(out);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "resultType", "complete");
+	jw_arr(&w, "content");
+	jw_obj(&w, NULL);
+	jw_str(&w, "type", "text");
+	jw_str(&w, "text", e->msg);
+	jw_end_obj(&w);
+	jw_end_arr(&w);
+	jw_obj(&w, "structuredContent");
+	jw_obj(&w, "error");
+	jw_str(&w, "code", e->reason[0] ? e->reason : "INTERNAL");
+	jw_str(&w, "message", e->msg);
+	jw_raw(&w, NULL, extra);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_bool(&w, "isError", true);
+	jw_end_obj(&w);
+}

@@ -1,0 +1,75 @@
+/*
+ * msg.h - words and raw text of MCP: names, codes, and what is done to params and results without decoding them.
+ *
+ * The functions take raw JSON that has passed json/jscan.h and append raw JSON to a buf (errors stick in it: buf.failed). Members that
+ * are not meant keep their place, order and every byte. "members" are raw members without braces, `"a":1,"b":{}`; their keys, like those
+ * given as C strings, are plain ASCII. Keys that were read are compared decoded: "a" is a.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "json/jscan.h"
+
+#define MCP_MODERN "2026-07-28"
+#define MCP_LEGACY "2025-11-25" /* what a legacy client gets unless it asks for the one before */
+#define MCP_LEGACY_OLD "2025-06-18" /* that one */
+
+/* Members of params._meta (version, capabilities, info: of every modern request), of a result's _meta (server), of a notification's. */
+#define MCP_META "io.modelcontextprotocol/"
+#define MCP_META_VERSION MCP_META "protocolVersion"
+#define MCP_META_CAPABILITIES MCP_META "clientCapabilities"
+#define MCP_META_CLIENT MCP_META "clientInfo"
+#define MCP_META_SERVER MCP_META "serverInfo"
+#define MCP_META_LOG_LEVEL MCP_META "logLevel"
+#define MCP_META_SUBSCRIPTION MCP_META "subscriptionId"
+
+enum mcp_code {
+	MCP_HEADER_MISMATCH = -32020,
+	MCP_CAPABILITY_MISSING = -32021, /* data.requiredCapabilities */
+	MCP_VERSION_UNSUPPORTED = -32022,
+};
+
+/* What the eras have to know of a method. */
+enum mcp_method_flag {
+	MCP_IN_MODERN = 1,
+	MCP_IN_LEGACY = 2,
+	MCP_MAY_ASK = 4,   /* its result may be "input_required" */
+	MCP_CACHEABLE = 8, /* its result carries ttlMs and cacheScope */
+};
+
+struct mcp_method {
+	const char *name;
+	unsigned flags;
+};
+
+/* NULL: none of ours; extensions are passed in both eras. */
+const struct mcp_method *mcp_method_find(const char *name);
+
+/* Line breaks between tokens become spaces, in place: a line is a message on most ways. */
+void mcp_flatten(char *text, size_t n);
+/* Two ids or progress tokens are the same: as text, strings also by what they say. */
+bool mcp_id_equal(struct slice a, struct slice b);
+
+/* The member key of the object's _meta; J_NONE if there is none. */
+struct jval mcp_meta_get(struct slice object, const char *key);
+/* The object with members in its _meta, in the place of those with the same keys. */
+void mcp_meta_merge(struct buf *out, struct slice object, struct slice members);
+/* The object without these members of _meta (keys ends with NULL); a _meta that is empty then goes, too. */
+void mcp_meta_strip(struct buf *out, struct slice object, const char *const *keys);
+/* The object with members, in the place of those with the same keys. */
+void mcp_object_merge(struct buf *out, struct slice object, struct slice members);
+/* The object without the members keys, which ends with NULL. */
+void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys);
+/* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results that are not cacheable). */
+extern const char *const mcp_result_marks[], *const mcp_result_type[];
+/* The result's resultType is this word; an absent one is "complete". */
+bool mcp_result_is(struct slice result, const char *type);
+
+/* JSON-RPC messages. params empty: no such member. id: raw. */
+void mcp_put_request(struct buf *out, struct slice id, const char *method, struct slice params);
+void mcp_put_notification(struct buf *out, const char *method, struct slice params);
+/* An error object: code, message and data {reason, field?, extra}; extra: raw members or empty. */
+void mcp_put_error(struct buf *out, const struct err *e, struct slice extra);
+/* A modern result of tools/call that says what failed to a model: isError, a text block, structuredContent.error {code, message, extra}. */
+void mcp_put_tool_error(struct buf *out, const struct err *e, struct slice extra);
