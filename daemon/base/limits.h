@@ -111,6 +111,23 @@
 #define CHILD_NOFILE 65536
 #define CHILD_NPROC 4096
 
+/* MCP servers that live in the sandbox */
+#define HOSTED_FILE_MAX (1 * MIB)       /* a configuration file */
+#define HOSTED_SERVERS_MAX 64           /* of one file */
+#define HOSTED_NAME_MAX 64              /* characters of a server's name */
+#define HOSTED_STRING_MAX (64 * KIB)    /* one string of an entry, expanded */
+#define HOSTED_ITEMS_MAX 256            /* of args, env or headers */
+#define HOSTED_ISSUES_MAX 100           /* of one file; more are only counted */
+#define HOSTED_BACKOFF_MS 250           /* shortest wait before a restart */
+#define HOSTED_BACKOFF_MAX_MS 30000
+#define HOSTED_RESTARTS_MAX 5           /* in a row; then it has failed */
+#define HOSTED_STABLE_MS 60000          /* ready for so long: the next restart is the first again */
+#define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner, whoever asks */
+#define HOSTED_PROBE_MS 60000           /* between two looks at the tools of a server that is a child */
+#define HOSTED_PROBE_HTTP_MS 10000      /* of one over HTTP, whose end shows in nothing else */
+#define HOSTED_PROBE_TIMEOUT_MS 10000
+#define HOSTED_PAGES_MAX 64             /* of one list of tools */
+
 /* Archives and file trees (their defaults; a job may say others) */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */

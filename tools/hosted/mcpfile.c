@@ -1,0 +1,316 @@
+#include "tools/hosted/mcpfile.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jscan.h"
+#include "json/jstr.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+
+#define NAME_RESERVED "acpd" /* of the built-in tools */
+
+/* --- issues --------------------------------------------------------------------------------------------- */
+
+void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const struct err *why)
+{
+	struct mcpfile_issue *more;
+
+	if (f->nissues == HOSTED_ISSUES_MAX) {
+		f->more_issues++;
+		return;
+	}
+	more = reallocarray(f->issues, f->nissues + 1, sizeof(*more));
+	if (!more)
+		abort();
+	f->issues = more;
+	f->issues[f->nissues++] =
+		(struct mcpfile_issue){ .warning = warning, .entry = xstrdup(entry), .why = *why };
+}
+
+const struct err *mcpfile_error(const struct mcpfile *f, const char *entry)
+{
+	for (size_t i = 0; i < f->nissues; i++) {
+		const struct mcpfile_issue *is = &f->issues[i];
+
+		if (!is->warning &&
+		    (entry ? is->entry && strcmp(is->entry, entry) == 0 : !is->entry))
+			return &is->why;
+	}
+	return NULL;
+}
+
+static void file_error(struct mcpfile *f, const char *field, const char *reason, const char *text)
+{
+	struct err e = { 0 };
+
+	err_field(&e, field, reason, "%s", text);
+	mcpfile_issue_add(f, false, NULL, &e);
+}
+
+/* --- entries -------------------------------------------------------------------------------------------- */
+
+static int check_name(const struct mcpfile *f, const char *name, struct err *e)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_' && *p != '-')
+			n = 0;
+	if (n == 0 || n > HOSTED_NAME_MAX)
+		return err_field(e, "name", "NAME_INVALID",
+				 "a name has 1 to %d letters, digits, '_' and '-'",
+				 HOSTED_NAME_MAX);
+	if (strcmp(name, NAME_RESERVED) == 0)
+		return err_field(e, "name", "NAME_RESERVED",
+				 "the name '%s' is that of the built-in tools", NAME_RESERVED);
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->entries[i].name, name) == 0)
+			return err_field(e, "name", "NAME_DUPLICATE",
+					 "an entry before has this name");
+	return 0;
+}
+
+/* What the file says for all of its servers comes before what an entry says. */
+static void copy_pairs(struct mcpfile_pairs *to, const struct mcpfile_pairs *from)
+{
+	to->at = xalloc(from->n * sizeof(*to->at));
+	for (; to->n < from->n; to->n++)
+		to->at[to->n] = (struct mcpfile_pair){ xstrdup(from->at[to->n].name),
+						       xstrdup(from->at[to->n].value) };
+}
+
+/* An entry whose name will not do is an issue only: there is nothing to call it by. */
+static void add_entry(struct mcpfile *f, const char *name, struct jval v,
+		      const struct mcpfile_pairs *common, char *const *env)
+{
+	struct mcpfile_entry *out;
+	struct err e = { 0 };
+	int r = check_name(f, name, &e);
+
+	if (r < 0) {
+		mcpfile_issue_add(f, false, name, &e);
+		return;
+	}
+	f->entries = reallocarray(f->entries, f->n + 1, sizeof(*f->entries));
+	if (!f->entries)
+		abort();
+	out = &f->entries[f->n++];
+	*out = (struct mcpfile_entry){ .name = xstrdup(name) };
+	copy_pairs(&out->env, common);
+	if (v.type != J_OBJECT)
+		r = err_field(&e, "", "FIELD_INVALID", "an entry must be an object");
+	else
+		r = mcpfile_entry_decode(f, out, v.raw, env, &e);
+	out->refused = r < 0;
+	if (r < 0)
+		mcpfile_issue_add(f, false, name, &e);
+}
+
+static char *name_of(struct slice key, struct jval v)
+{
+	/* in an object its key, whose quotes stand around it; in an array a member */
+	struct jval text = key.p ? (struct jval){ J_STRING, { key.p - 1, key.n + 2 } } :
+			   v.type == J_OBJECT ? jobj_get(v.raw, "name") :
+						(struct jval){ 0 };
+	char *name = NULL;
+
+	if (jstr_decode(text, 4 * HOSTED_NAME_MAX, &name) < 0)
+		return xstrdup("");
+	err_flatten(name);
+	return name;
+}
+
+static void add_entries(struct mcpfile *f, struct jval servers, const struct mcpfile_pairs *common,
+			char *const *env)
+{
+	struct slice key = SLICE_NONE;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, servers);
+	while (jiter_next(&it, servers.type == J_OBJECT ? &key : NULL, &v)) {
+		_cleanup_(freep) char *name = name_of(key, v);
+
+		if (f->n == HOSTED_SERVERS_MAX) {
+			file_error(f, "", "TOO_MANY", "too many servers: the rest is left out");
+			break;
+		}
+		add_entry(f, name, v, common, env);
+	}
+}
+
+/* --- the file ------------------------------------------------------------------------------------------- */
+
+/* What stands beside the servers in the one form or the other; startup and ports are for whoever builds the image. */
+static void warn_beside(struct mcpfile *f, struct slice text)
+{
+	static const char *const known[] = { "mcpServers",  "mcp_servers", "env",     "name",
+					     "description", "$schema",	   "version", "metadata" };
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, text });
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
+		struct err e = { 0 };
+		bool found = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+			found |= jkey_is(key, known[i]);
+		err_flatten(name);
+		err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");
+		if (!found)
+			mcpfile_issue_add(f, true, NULL, &e);
+	}
+}
+
+static void pairs_done(struct mcpfile_pairs *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->at[i].name);
+		free(p->at[i].value);
+	}
+	free(p->at);
+}
+
+/* allowed and the file's own variables, which win; the caller frees the array alone. */
+static char **with_common(char *const *allowed, const struct mcpfile_pairs *common,
+			  struct buf *texts)
+{
+	size_t n = 0, at = 0;
+	char **all;
+
+	while (allowed && allowed[n])
+		n++;
+	all = xalloc((common->n + n + 1) * sizeof(*all));
+	for (size_t i = 0; i < common->n; i++) {
+		buf_printf(texts, "%s=%s", common->at[i].name, common->at[i].value);
+		buf_putc(texts, '\0');
+	}
+	for (size_t i = 0; i < common->n; i++) {
+		all[i] = texts->data + at;
+		at += strlen(all[i]) + 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		all[common->n + i] = allowed[i];
+	return all;
+}
+
+static void parse_servers(struct mcpfile *f, struct jval servers, struct slice common_env,
+			  char *const *env)
+{
+	_cleanup_(pairs_done) struct mcpfile_pairs common = { 0 };
+	_cleanup_(buf_done) struct buf texts = { 0 };
+	_cleanup_(freep) char **all = NULL;
+	struct err e = { 0 };
+
+	if (mcpfile_pairs_decode(&common, common_env, "env", mcpfile_env_name_ok, env, &e) < 0) {
+		mcpfile_issue_add(f, false, NULL, &e);
+		return;
+	}
+	all = with_common(env, &common, &texts);
+	add_entries(f, servers, &common, all);
+}
+
+void mcpfile_parse(struct mcpfile *f, struct slice text, char *const *env)
+{
+	struct jslot slots[] = { { .key = "mcpServers" },
+				 { .key = "mcp_servers" },
+				 { .key = "env" } };
+	struct jval *map = &slots[0].v, *list = &slots[1].v, *common = &slots[2].v;
+	enum jscan_error r = jscan_object(text, slots, ARRAY_SIZE(slots));
+
+	if (r != JSCAN_OK) {
+		file_error(f, "", "JSON_INVALID", jscan_strerror(r));
+		return;
+	}
+	warn_beside(f, text);
+	if (map->type != J_NONE && list->type != J_NONE)
+		file_error(f, "mcp_servers", "FILE_AMBIGUOUS",
+			   "there is both mcpServers and mcp_servers");
+	else if (map->type == J_NONE && list->type == J_NONE)
+		file_error(f, "mcpServers", "FIELD_MISSING", "mcpServers is required");
+	else if (map->type != J_NONE && map->type != J_OBJECT)
+		file_error(f, "mcpServers", "FIELD_INVALID", "mcpServers must be an object");
+	else if (list->type != J_NONE && list->type != J_ARRAY && list->type != J_OBJECT)
+		file_error(f, "mcp_servers", "FIELD_INVALID",
+			   "mcp_servers must be an array or an object");
+	else if (common->type != J_NONE && common->type != J_OBJECT)
+		file_error(f, "env", "FIELD_INVALID", "env must be an object");
+	else
+		parse_servers(f, map->type == J_NONE ? *list : *map, common->raw, env);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* Opens with the rights of the user that the file belongs to: a link above it leads nowhere that user could not go. */
+static int open_as(const struct mcpfile_source *s)
+{
+	int fd;
+
+	if (s->switch_user) {
+		setfsgid(s->gid);
+		setfsuid(s->uid);
+	}
+	fd = open(s->path,
+		  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (s->foreign ? O_NOFOLLOW : 0));
+	if (fd < 0)
+		fd = -errno;
+	if (s->switch_user) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	return fd;
+}
+
+void mcpfile_read(struct mcpfile *f, const struct mcpfile_source *source, char *const *env)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(closep) int fd = open_as(source);
+	struct stat sb;
+	int r = fd < 0 ? fd : fstat(fd, &sb) < 0 ? -errno : 0;
+
+	if (r == -ENOENT && source->foreign)
+		return;
+	if (r == 0 && !S_ISREG(sb.st_mode)) {
+		file_error(f, "", "FILE_NOT_REGULAR", "not a regular file");
+		return;
+	}
+	if (r == 0)
+		r = file_read_fd(fd, HOSTED_FILE_MAX, &text);
+	if (r == -E2BIG)
+		file_error(f, "", "FILE_TOO_LARGE", "the file is too large");
+	else if (r < 0)
+		file_error(f, "", "FILE_UNREADABLE", strerror(-r));
+	else
+		mcpfile_parse(f, buf_slice(&text), env);
+}
+
+static void entry_done(struct mcpfile_entry *e)
+{
+	free(e->name);
+	for (char **a = e->argv; a && *a; a++)
+		free(*a);
+	free(e->argv);
+	free(e->cwd);
+	free(e->url);
+	pairs_done(&e->env);
+	pairs_done(&e->headers);
+}
+
+void mcpfile_done(struct mcpfile *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		entry_done(&f->entries[i]);
+	for (size_t i = 0; i < f->nissues; i++)
+		free(f->issues[i].entry);
+	free(f->entries);
+	free(f->issues);
+	*f = (struct mcpfile){ 0 };
+}

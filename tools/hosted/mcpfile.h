@@ -1,0 +1,86 @@
+/*
+ * mcpfile.h - the servers that a configuration file names, read and checked; starts nothing.
+ *
+ * Two forms, told apart by their member: {"mcpServers": {NAME: entry}} as in .mcp.json, and {"mcp_servers": [entry with "name"], "env"}
+ * as in e2b-sandbox.config.json. An entry is {command, args, env, cwd} or {url, headers}, with type (else it follows from those) and
+ * disabled. ${VAR} and ${VAR:-default} are replaced in command, args, env, cwd, url and headers, from the environment that the caller
+ * allows and nothing else; a variable that is set to nothing counts as set, and what was put in is not expanded again.
+ *
+ * Nothing here fails as a whole. What is wrong becomes an issue that names entry and field: an error of an entry leaves that entry out of
+ * use (refused), an error of the file leaves no entries, a warning changes nothing. Texts of issues hold names, never values.
+ *
+ * The .mcp.json of a workspace belongs to whoever works there: it is opened with that user's rights, only if it is a regular file and no
+ * symbolic link, and never read beyond HOSTED_FILE_MAX.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum mcpfile_transport { MCPFILE_STDIO, MCPFILE_HTTP };
+
+struct mcpfile_pair {
+	char *name, *value;
+};
+
+struct mcpfile_pairs {
+	struct mcpfile_pair *at;
+	size_t n;
+};
+
+struct mcpfile_entry {
+	char *name;
+	enum mcpfile_transport transport;
+	bool disabled;		  /* and not looked at any further */
+	bool refused;		  /* an issue says why; what follows may be incomplete */
+	char **argv;		  /* command and arguments, NULL-terminated */
+	char *cwd;		  /* as written, perhaps relative; NULL: none */
+	struct mcpfile_pairs env; /* of the file, then of the entry */
+	char *url;		  /* http:// or https:// */
+	struct mcpfile_pairs headers;
+};
+
+struct mcpfile_issue {
+	bool warning;
+	char *entry; /* its name; NULL: of the file */
+	struct err why;
+};
+
+struct mcpfile {
+	struct mcpfile_entry *entries;
+	size_t n;
+	struct mcpfile_issue *issues;
+	size_t nissues, more_issues; /* those beyond HOSTED_ISSUES_MAX are only counted */
+};
+
+struct mcpfile_source {
+	const char *path;
+	bool foreign;	  /* of a workspace: no symbolic link, and missing is no issue */
+	bool switch_user; /* open with the rights of: */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* env: "NAME=value" strings, NULL-terminated: what ${} may see. f is empty before; mcpfile_done frees it. */
+void mcpfile_parse(struct mcpfile *f, struct slice text, char *const *env);
+void mcpfile_read(struct mcpfile *f, const struct mcpfile_source *source, char *const *env);
+void mcpfile_done(struct mcpfile *f);
+/* The first error of the entry (NULL: of the file); NULL if there is none. */
+const struct err *mcpfile_error(const struct mcpfile *f, const char *entry);
+
+/* Adds an issue; entry may be NULL. */
+void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const struct err *why);
+/* Fills out, whose name is set, from the entry's object. -EINVAL: refused for what e says. */
+int mcpfile_entry_decode(struct mcpfile *f, struct mcpfile_entry *out, struct slice object,
+			 char *const *env, struct err *e);
+/* Reads an object of strings into pairs (added behind those there), values expanded. check says whether a name will do. */
+int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const char *field,
+			 bool (*check)(const char *name), char *const *env, struct err *e);
+/* A name of an environment variable that is not the daemon's own. */
+bool mcpfile_env_name_ok(const char *name);
+/* text with its ${} replaced. -EINVAL: ENV_UNSET, EXPANSION_INVALID or FIELD_TOO_LONG of this field. */
+int mcpfile_expand(const char *text, char *const *env, const char *field, char **ret,
+		   struct err *e);
