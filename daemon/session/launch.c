@@ -7,70 +7,18 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/tree.h"
+#include "session/baseenv.h"
 #include "session/place.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
-/* What a child may know of our own environment; everything else is built. */
-static const char *const inherited[] = {
-	"PATH",
-	"LANG",
-	"LC_ALL",
-	"TZ",
-	"HTTP_PROXY",
-	"HTTPS_PROXY",
-	"NO_PROXY",
-	"http_proxy",
-	"https_proxy",
-	"no_proxy",
-	"SSL_CERT_FILE",
-	"SSL_CERT_DIR",
-	"NODE_EXTRA_CA_CERTS",
-	"REQUESTS_CA_BUNDLE",
-};
-
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-/* item of the list: a name, or the beginning of names. */
-static bool listed(const char *list, const char *name, size_t n)
-{
-	while (list && *list) {
-		size_t len = strcspn(list, ",");
-		bool prefix = len && list[len - 1] == '*';
-
-		if (prefix ? n >= len - 1 && memcmp(list, name, len - 1) == 0 :
-			     n == len && memcmp(list, name, n) == 0)
-			return true;
-		list += len + (list[len] == ',');
-	}
-	return false;
-}
-
-/* What the operator lets through; never what is ours. */
-static void passed_env(const struct session *s, struct harness_plan *plan)
-{
-	for (char **e = environ; s->store->pass_env && *e; e++) {
-		size_t n = strcspn(*e, "=");
-		_cleanup_(freep) char *name = xstrndup(*e, n);
-
-		if ((*e)[n] && strncmp(name, "ACPD_", 5) != 0 &&
-		    listed(s->store->pass_env, name, n))
-			harness_plan_env(plan, name, *e + n + 1);
-	}
-}
-
 static void base_env(const struct session *s, struct harness_plan *plan)
 {
 	char tmp[4096];
 
-	harness_plan_env(plan, "PATH", DEFAULT_PATH);
-	harness_plan_env(plan, "LANG", "C.UTF-8");
-	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
-		if (getenv(inherited[i]))
-			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
-	passed_env(s, plan);
+	baseenv_put(plan, s->store->pass_env);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);

@@ -1,0 +1,10 @@
+/*
+ * baseenv.h - what a child may know of the daemon's own environment: a fixed list of names that say how the machine is set up, and what
+ * the operator lets through (--pass-env). Everything else of it stays with us; what is ours (ACPD_*) does whatever the operator says.
+ */
+#pragma once
+
+#include "harnesses/plan.h"
+
+/* pass_env: names or NAME*, comma-separated, or NULL. Adds PATH and LANG in any case. */
+void baseenv_put(struct harness_plan *plan, const char *pass_env);
