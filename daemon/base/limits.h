@@ -206,6 +206,15 @@
 #define MCP_LISTEN_RETRY_MS 1000        /* until a lost subscription is asked for again; doubles each time */
 #define MCP_LISTEN_RETRY_MAX_MS 60000
 
+/* Policies of tools, and patches that tools apply */
+#define POLICY_RULES_MAX 1024           /* globs, commands or names in one list */
+#define POLICY_NAME_MAX 1024            /* bytes of a name, glob or word in a rule */
+#define POLICY_TIMEOUT_MAX 86400000     /* ms */
+#define POLICY_CALLS_MAX 1000000000
+#define POLICY_NESTING_MAX 16           /* programs that run programs; deeper counts as not understood */
+#define TOOLGATE_TOOLS_MAX 4096             /* names remembered of one server's lists */
+#define TOOLGATE_ROUNDS_MAX 64              /* calls that wait for their client's input */
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */
