@@ -205,6 +205,12 @@
 #define MCP_LISTEN_ACK_MS 15000         /* until a server takes a subscription */
 #define MCP_LISTEN_RETRY_MS 1000        /* until a lost subscription is asked for again; doubles each time */
 #define MCP_LISTEN_RETRY_MAX_MS 60000
+#define MCP_START_MS 60000              /* start of a server until its handshake is over */
+#define MCP_PROBE_MS 5000               /* for the answer to server/discover; then initialize is sent, too */
+#define MCP_GARBAGE_MAX 1000            /* lines in a row from a server that are no messages; then it is stopped */
+#define MCP_TEXT_MAX 256                /* of a server's name, version, or message that is shown */
+#define MCP_HELD_MS 660000              /* a legacy server's question waits so long for the retry that answers it */
+#define MCP_HELD_CALLS_MAX 256          /* calls to a legacy server that wait for a retry */
 
 /* Policies of tools, and patches that tools apply */
 #define POLICY_RULES_MAX 1024           /* globs, commands or names in one list */

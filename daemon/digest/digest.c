@@ -36,6 +36,35 @@ void sha256_end(struct sha256_stream *s, struct sha256 *ret)
 	SHA256_Final(ret->bytes, (SHA256_CTX *)s);
 }
 
+void hmac_sha256(struct slice key, struct slice data, struct sha256 *ret)
+{
+	unsigned char pad[SHA256_CBLOCK] = { 0 };
+	struct sha256_stream s;
+
+	if (key.n > sizeof(pad)) {
+		sha256_begin(&s);
+		sha256_add(&s, key.p, key.n);
+		sha256_end(&s, ret);
+		memcpy(pad, ret->bytes, SHA256_BYTES);
+	} else if (key.n) {
+		memcpy(pad, key.p, key.n);
+	}
+	for (size_t i = 0; i < sizeof(pad); i++)
+		pad[i] ^= 0x36;
+	sha256_begin(&s);
+	sha256_add(&s, pad, sizeof(pad));
+	sha256_add(&s, data.p, data.n);
+	sha256_end(&s, ret);
+	for (size_t i = 0; i < sizeof(pad); i++)
+		pad[i] ^= 0x36 ^ 0x5c;
+	sha256_begin(&s);
+	sha256_add(&s, pad, sizeof(pad));
+	sha256_add(&s, ret->bytes, SHA256_BYTES);
+	sha256_end(&s, ret);
+	secret_wipe(pad, sizeof(pad));
+	secret_wipe(&s, sizeof(s));
+}
+
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
 {
 	return CRYPTO_memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;

@@ -30,6 +30,9 @@ void sha256_begin(struct sha256_stream *s);
 void sha256_add(struct sha256_stream *s, const void *p, size_t n);
 void sha256_end(struct sha256_stream *s, struct sha256 *ret);
 
+/* RFC 2104 with SHA-256. */
+void hmac_sha256(struct slice key, struct slice data, struct sha256 *ret);
+
 /* Compares all bytes in constant time. */
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
 void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
