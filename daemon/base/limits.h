@@ -128,6 +128,17 @@
 #define HOSTED_PROBE_TIMEOUT_MS 10000
 #define HOSTED_PAGES_MAX 64             /* of one list of tools */
 
+/* Built-in tools */
+#define TOOL_THREADS_MAX 8              /* calls that work at a time */
+#define TOOL_WAITS_MAX 32               /* calls that mostly wait (watchDirectory) at a time */
+#define TOOL_CALLS_MAX 1024             /* calls open; above: BUSY */
+#define TOOL_STACK_BYTES (1 * MIB)      /* of a thread: regular expressions of the C library are hungry */
+#define TOOL_TIME_MS 120000             /* a call that works, unless policy says another time */
+#define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
+#define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
+#define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
+#define TOOL_CONFIG_MAX (4 * MIB)
+
 /* Archives and file trees (their defaults; a job may say others) */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */

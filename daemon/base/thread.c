@@ -11,12 +11,17 @@
 
 int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
 {
+	return thread_start_sized(ret, STACK_BYTES, run, arg);
+}
+
+int thread_start_sized(pthread_t *ret, size_t stack, void *(*run)(void *arg), void *arg)
+{
 	pthread_attr_t attr;
 	sigset_t all, before;
 	int r;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setstacksize(&attr, stack);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(ret, &attr, run, arg);

@@ -37,11 +37,11 @@ static char *put_utf8(char *o, unsigned u)
 }
 
 /* One \uXXXX (or a surrogate pair) at p, which points at the 'u'. Returns bytes used, 0 if refused. */
-static size_t unescape_u(const char *p, const char *end, char **o)
+static size_t unescape_u(const char *p, const char *end, bool nul, char **o)
 {
 	int u = hex4(p + 1), low;
 
-	if (u == 0 || (u >= 0xdc00 && u <= 0xdfff))
+	if ((u == 0 && !nul) || (u >= 0xdc00 && u <= 0xdfff))
 		return 0;
 	if (u < 0xd800 || u > 0xdbff) {
 		*o = put_utf8(*o, (unsigned)u);
@@ -65,7 +65,7 @@ static char unescape_short(char c)
 }
 
 /* Text between quotes, already validated. out has room for raw.n bytes. Returns length or -EINVAL. */
-static ssize_t unescape(struct slice raw, char *out)
+static ssize_t unescape(struct slice raw, bool nul, char *out)
 {
 	const char *p = raw.p, *end = raw.p + raw.n;
 	char *o = out;
@@ -82,7 +82,7 @@ static ssize_t unescape(struct slice raw, char *out)
 			*o++ = unescape_short(*p++);
 			continue;
 		}
-		n = unescape_u(p, end, &o);
+		n = unescape_u(p, end, nul, &o);
 		if (!n)
 			return -EINVAL;
 		p += n;
@@ -104,7 +104,7 @@ bool jkey_is(struct slice raw_key, const char *key)
 	plain = malloc(raw_key.n);
 	if (!plain)
 		return false;
-	n = unescape(raw_key, plain);
+	n = unescape(raw_key, false, plain);
 	return n >= 0 && slice_is((struct slice){ plain, (size_t)n }, key);
 }
 
@@ -123,13 +123,30 @@ int jstr_decode(struct jval v, size_t max, char **ret)
 	out = malloc(v.raw.n);
 	if (!out)
 		return -ENOMEM;
-	n = unescape((struct slice){ v.raw.p + 1, v.raw.n - 2 }, out);
+	n = unescape((struct slice){ v.raw.p + 1, v.raw.n - 2 }, false, out);
 	if (n < 0)
 		return -EINVAL;
 	if ((size_t)n > max)
 		return -ENAMETOOLONG;
 	out[n] = '\0';
 	*ret = TAKE_PTR(out);
+	return 0;
+}
+
+int jstr_decode_bytes(struct jval v, struct buf *ret)
+{
+	ssize_t n;
+	int r;
+
+	if (v.type != J_STRING)
+		return -EINVAL;
+	r = buf_reserve(ret, v.raw.n);
+	if (r < 0)
+		return r;
+	n = unescape((struct slice){ v.raw.p + 1, v.raw.n - 2 }, true, ret->data + ret->len);
+	if (n < 0)
+		return -EINVAL;
+	ret->len += (size_t)n;
 	return 0;
 }
 

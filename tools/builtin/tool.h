@@ -3,11 +3,14 @@
  *
  * From the rows of fields come the JSON schemas (2020-12, additionalProperties false) and the check of every call's arguments, so that
  * what is announced is what is enforced. A tool either works on a thread of its own (work: may block, sees nothing that changes) or on
- * the loop (start, and cancel while it runs); it ends by tool_done or tool_fail, exactly once.
+ * the loop (start, and cancel while it runs); it ends by tool_done or tool_fail, exactly once, and may not touch the call after.
  *
  * A result is the structured object; the text content is the same object as JSON. An error is isError with structuredContent
  * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT, EEXIST, EISDIR, ENOTDIR,
  * ENOTEMPTY, EACCES, ESTALE).
+ *
+ * Where policy wants a human, the tool asks by tool_allowed. The call is then answered with the question, and comes again from the start
+ * with the answer: until tool_allowed says yes, it may have changed nothing.
  */
 #pragma once
 
@@ -15,8 +18,6 @@
 #include "base/err.h"
 #include "json/jenc.h"
 #include "json/jscan.h"
-#include "loop/loop.h"
-#include "proc/proc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 enum tool_type {
 	TOOL_STRING,
 	TOOL_INT,
+	TOOL_NUMBER, /* output only */
 	TOOL_BOOL,
 	TOOL_STRINGS, /* array of strings */
 	TOOL_MAP,     /* object of strings */
@@ -35,14 +37,17 @@ enum tool_type {
 enum tool_flag {
 	TOOL_REQUIRED = 1,
 	TOOL_NULLABLE = 2, /* output: null is possible */
+	TOOL_BYTES =
+		4, /* TOOL_STRING: contents, may hold NUL (tool_arg_bytes); refused elsewhere */
 };
 
 struct tool_field {
 	const char *name; /* NULL: end of the table */
 	enum tool_type type;
 	unsigned flags;
-	int64_t min,
-		max; /* TOOL_INT: range; strings: longest, in max; arrays: most elements, in max; 0: the default limit */
+	/* TOOL_INT: range, none if both are 0; strings: most characters, in max; arrays and maps: most elements, in max; 0: only
+	 * the limits that all calls have */
+	int64_t min, max;
 	const char *text;	  /* description */
 	const char *fallback;	  /* default, as JSON; NULL: none */
 	const char *const *words; /* TOOL_STRING: the only values, NULL-terminated; NULL: any */
@@ -65,16 +70,18 @@ struct tool {
 	const char *name, *title, *text;
 	enum tool_category category;
 	unsigned hints;
-	const struct tool_field *in, *out;
-	void (*work)(struct tool_call *c);  /* on a thread: not NULL, or start is not */
+	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
+	void (*work)(struct tool_call *c); /* on a thread: not NULL, or start is not */
+	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct tool_call *c); /* on the loop */
-	/* The call is cancelled, or over its time (timed_out): end it soon by tool_done or tool_fail, with what there is. */
+	/* With start: the caller has gone, or the time is over (timed_out): end it soon, by one of both, with what there is. May be
+	 * NULL for tools that end in start. */
 	void (*cancel)(struct tool_call *c, bool timed_out);
 };
 
-/* Tables of the families, each ended by a row without name; toolbox.c lists them in one order. */
-extern const struct tool file_tools[], search_tools[], patch_tools[], command_tools[],
-	process_tools[], other_tools[];
+/* Tables of the families, each ended by a row without name; families.c lists them in one order. */
+extern const struct tool file_tools[], write_tools[], search_tools[], patch_tools[],
+	command_tools[], process_tools[], other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */
 
@@ -83,20 +90,33 @@ struct tool_call {
 	const struct tool *tool;
 	struct slice args; /* raw object, checked; lives as long as the call */
 	bool dry_run;	   /* nothing may be changed */
+	bool approved;	   /* a human allowed this very call: tool_allowed says yes */
 	void *own;	   /* the tool's, freed by it before it ends the call */
 };
 
-/* Arguments by name, after the check: a fallback stands for an absent one. */
+/* Arguments by name, after the check: a fallback stands for an absent one, null is absent. */
 struct jval tool_arg(const struct tool_call *c, const char *name);
-char *tool_arg_str(const struct tool_call *c, const char *name); /* NULL if absent; caller frees */
+char *tool_arg_str(const struct tool_call *c,
+		   const char *name); /* NULL if absent; caller frees; holds no NUL */
+/* Appends the bytes of a TOOL_STRING; false if absent. */
+bool tool_arg_bytes(const struct tool_call *c, const char *name, struct buf *ret);
 int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent);
 bool tool_arg_bool(const struct tool_call *c, const char *name, bool absent);
+/* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. tool_strv_free frees both. */
+char **tool_arg_strv(const struct tool_call *c, const char *name);
+char **tool_strv_free(char **v);
 
-/* members: raw members of the result object. From work: at its end, on the thread; it is delivered on the loop. */
+/* members: raw members of the result object ("a":1,"b":2), copied. From any thread. */
 void tool_done(struct tool_call *c, struct slice members);
 /* e->reason is the code. extra: further raw members of "error", or empty. */
 void tool_fail(struct tool_call *c, const struct err *e, struct slice extra);
-/* A message of notifications/progress, if the client asked for it. From any thread. */
+/* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be asked), the tool just
+ * returns. title: one line, what would be done; paths: raw array of strings, or empty; command: raw string or array, or empty. */
+bool tool_allowed(struct tool_call *c, const char *title, struct slice paths, struct slice command);
+/* A message of notifications/progress, if the client asked for it. total 0: unknown. From any thread. */
 void tool_progress(struct tool_call *c, double progress, double total, struct slice message);
-/* True once the caller has gone; long work looks at it. From any thread. */
+/* True once the caller has gone or the time is over: long work looks at it and ends, with what there is. From any thread. */
 bool tool_cancelled(const struct tool_call *c);
+bool tool_timed_out(const struct tool_call *c);
+/* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read src/a.c". */
+int tool_errno(struct err *e, int code, const char *what, const char *path);

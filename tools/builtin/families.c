@@ -1,0 +1,35 @@
+#include "tools/builtin/internal.h"
+
+/* The order of tools/list. */
+static const struct tool *const families[] = {
+	other_tools,
+};
+
+const struct tool *tool_at(size_t i)
+{
+	for (size_t f = 0; f < ARRAY_SIZE(families); f++)
+		for (const struct tool *t = families[f]; t->name; t++)
+			if (i-- == 0)
+				return t;
+	return NULL;
+}
+
+const struct tool *tool_find(struct slice name)
+{
+	const struct tool *t;
+
+	for (size_t i = 0; (t = tool_at(i)); i++)
+		if (slice_is(name, t->name))
+			return t;
+	return NULL;
+}
+
+bool toolbox_offers(const struct toolbox *b, const struct tool *t)
+{
+	if (!b->config.tools)
+		return true;
+	for (char **name = b->config.tools; *name; name++)
+		if (strcmp(*name, t->name) == 0)
+			return true;
+	return false;
+}
