@@ -213,6 +213,7 @@
 #define MCP_ASK_MS 600000               /* for the answers to one round: people are asked */
 #define MCP_PACE_MS 250                 /* before a retry that a server wants without a question */
 #define MCP_WATCH_MAX 1024              /* resources that one client subscribes to */
+#define MCP_URI_MAX 8192                /* bytes of one's name */
 #define MCP_LISTEN_ACK_MS 15000         /* until a server takes a subscription */
 #define MCP_LISTEN_RETRY_MS 1000        /* until a lost subscription is asked for again; doubles each time */
 #define MCP_LISTEN_RETRY_MAX_MS 60000

@@ -8,8 +8,8 @@
  * request; resultType, ttlMs and subscription ids are taken off. Everything else is passed on as raw text: reference is MCP
  * 2026-07-28 and the table in daemon/PROTOCOL.md.
  *
- * A transport feeds whole messages (no batches) and writes what send gives it. Everything runs on the loop; send may be called from
- * inside mcp_front_feed.
+ * A transport feeds whole messages (no batches) and writes what send gives it. Everything runs on the loop; both callbacks may be called
+ * from inside mcp_front_feed, and may not call back.
  */
 #pragma once
 
@@ -25,6 +25,8 @@ struct mcp_front_ops {
 	/* One message for the client. request: raw id of the client's request that it belongs to, or empty (list_changed and the like, for
 	 * a GET stream). last: it is that request's answer; with an empty request, that of the message just fed, which had no usable id. */
 	void (*send)(void *ctx, struct slice message, struct slice request, bool last);
+	/* The client has cancelled this request: there will be no answer. May be NULL. */
+	void (*cancelled)(void *ctx, struct slice request);
 };
 
 /* The backend must outlive it. */

@@ -18,7 +18,7 @@ static const struct mcp_method methods[] = {
 	{ "prompts/list", BOTH | MCP_CACHEABLE },
 	{ "completion/complete", BOTH },
 	{ "server/discover", MCP_IN_MODERN | MCP_CACHEABLE },
-	{ "subscriptions/listen", MCP_IN_MODERN },
+	{ "subscriptions/listen", MCP_IN_MODERN | MCP_LASTS },
 	{ "initialize", MCP_IN_LEGACY },
 	{ "ping", MCP_IN_LEGACY },
 	{ "logging/setLevel", MCP_IN_LEGACY },

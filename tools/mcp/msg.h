@@ -36,6 +36,7 @@ enum mcp_method_flag {
 	MCP_IN_LEGACY = 2,
 	MCP_MAY_ASK = 4,   /* its result may be "input_required" */
 	MCP_CACHEABLE = 8, /* its result carries ttlMs and cacheScope */
+	MCP_LASTS = 16,	   /* a subscription: open until somebody ends it */
 };
 
 struct mcp_method {
