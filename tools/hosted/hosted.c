@@ -1,0 +1,250 @@
+#include "tools/hosted/hosted.h"
+
+#include "base/file.h"
+#include "json/jenc.h"
+#include "tools/hosted/set.h"
+
+#include <errno.h>
+
+struct hosted {
+	struct loop *loop;
+	struct proc_host *procs;
+	char *incarnation;
+	unsigned serial;
+	struct hosted_set *own;
+	struct list sets;    /* of sessions */
+	struct list leaving; /* those whose session let go of them, while processes are left */
+	uint64_t restarts;   /* of sets that are gone */
+	struct loop_task settle_task;
+	bool stopping;
+	void (*stopped)(void *ctx); /* NULL: told, or nobody waits */
+	void *ctx;
+};
+
+static void set_forget(struct hosted *h, struct hosted_set *set)
+{
+	struct hosted_totals t = { 0 };
+
+	set_count(set, &t);
+	h->restarts += t.restarts;
+	set_free(set);
+}
+
+/* Something is down: what waited for it goes, and whoever waited for everything learns. */
+static void settle(void *ctx)
+{
+	struct hosted *h = ctx;
+	void (*stopped)(void *ctx) = h->stopped;
+	bool down = set_down(h->own);
+
+	list_each(set, &h->leaving, struct hosted_set, link)
+		if (set_down(set))
+			set_forget(h, set);
+	list_each(set, &h->sets, struct hosted_set, link)
+		down = down && set_down(set);
+	if (!stopped || !down || !list_empty(&h->leaving))
+		return;
+	h->stopped = NULL;
+	stopped(h->ctx);
+}
+
+static void on_down(void *ctx)
+{
+	struct hosted *h = ctx;
+
+	loop_defer(h->loop, &h->settle_task, settle, h);
+}
+
+/* --- the daemon's own ----------------------------------------------------------------------------------- */
+
+struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
+			  const struct hosted_config *config)
+{
+	struct hosted *h = new0(struct hosted);
+	struct mcpfile_source source = { .path = config->file };
+	struct hosted_server_config servers = {
+		.loop = loop,
+		.procs = procs,
+		.env = config->env,
+		.cwd = config->home,
+		.incarnation = config->incarnation,
+		.switch_user = config->switch_user,
+		.uid = config->uid,
+		.gid = config->gid,
+	};
+
+	h->loop = loop;
+	h->procs = procs;
+	h->incarnation = xstrdup(config->incarnation);
+	list_init(&h->sets);
+	list_init(&h->leaving);
+	h->own = set_new(&servers, &source, h->serial++);
+	return h;
+}
+
+struct hosted *hosted_free(struct hosted *h)
+{
+	if (!h)
+		return NULL;
+	loop_task_cancel(&h->settle_task);
+	list_each(set, &h->leaving, struct hosted_set, link)
+		set_free(set);
+	set_free(h->own);
+	free(h->incarnation);
+	free(h);
+	return NULL;
+}
+
+void hosted_start(struct hosted *h)
+{
+	for (size_t i = 0; i < h->own->file.n; i++)
+		hosted_server_start(h->own->servers[i]);
+}
+
+void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx)
+{
+	h->stopping = true;
+	h->stopped = done;
+	h->ctx = ctx;
+	set_stop(h->own, on_down, h);
+	list_each(set, &h->sets, struct hosted_set, link)
+		set_stop(set, on_down, h);
+	on_down(h);
+}
+
+void hosted_kill(struct hosted *h)
+{
+	set_kill(h->own);
+	list_each(set, &h->sets, struct hosted_set, link)
+		set_kill(set);
+	list_each(set, &h->leaving, struct hosted_set, link)
+		set_kill(set);
+}
+
+struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < h->own->file.n; i++)
+		if (strcmp(hosted_server_name(h->own->servers[i]), name) == 0)
+			return hosted_server_backend(h->own->servers[i], e);
+	err_set(e, -ENOENT, RPC_INVALID_PARAMS, "MCP_SERVER_UNKNOWN",
+		"no MCP server of that name is hosted here");
+	return NULL;
+}
+
+const struct err *hosted_error(const struct hosted *h)
+{
+	const struct err *e = mcpfile_error(&h->own->file, NULL);
+
+	for (size_t i = 0; !e && i < h->own->file.n; i++)
+		e = mcpfile_error(&h->own->file, h->own->file.entries[i].name);
+	return e;
+}
+
+void hosted_totals(const struct hosted *h, struct hosted_totals *ret)
+{
+	*ret = (struct hosted_totals){ .restarts = h->restarts };
+	set_count(h->own, ret);
+	list_each(set, &h->sets, struct hosted_set, link)
+		set_count(set, ret);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------- */
+
+void hosted_put_status(const struct hosted *h, struct jw *w, const char *key)
+{
+	size_t more = h->own->file.more_issues;
+
+	jw_obj(w, key);
+	jw_arr(w, "servers");
+	set_put_servers(h->own, w);
+	list_each(set, &h->sets, struct hosted_set, link)
+		set_put_servers(set, w);
+	jw_end_arr(w);
+	jw_arr(w, "problems");
+	set_put_problems(h->own, w);
+	list_each(set, &h->sets, struct hosted_set, link) {
+		set_put_problems(set, w);
+		more += set->file.more_issues;
+	}
+	jw_end_arr(w);
+	if (more)
+		jw_uint(w, "moreProblems", more);
+	jw_end_obj(w);
+}
+
+void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_arr(w, "servers");
+	set_put_servers(set, w);
+	jw_end_arr(w);
+	jw_arr(w, "problems");
+	set_put_problems(set, w);
+	jw_end_arr(w);
+	if (set->file.more_issues)
+		jw_uint(w, "moreProblems", set->file.more_issues);
+	jw_end_obj(w);
+}
+
+/* --- of sessions ---------------------------------------------------------------------------------------- */
+
+struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project *project)
+{
+	_cleanup_(freep) char *path = file_join(project->cwd, ".mcp.json");
+	struct mcpfile_source source = { .path = path,
+					 .foreign = true,
+					 .switch_user = project->switch_user,
+					 .uid = project->uid,
+					 .gid = project->gid };
+	struct hosted_server_config servers = {
+		.loop = h->loop,
+		.procs = h->procs,
+		.env = project->env,
+		.cwd = project->cwd,
+		.incarnation = h->incarnation,
+		.session = project->session,
+		.switch_user = project->switch_user,
+		.uid = project->uid,
+		.gid = project->gid,
+	};
+	struct hosted_set *set = set_new(&servers, &source, h->serial++);
+
+	set->hosted = h;
+	list_add_tail(&h->sets, &set->link);
+	if (h->stopping)
+		set_stop(set, on_down, h);
+	return set;
+}
+
+struct hosted_set *hosted_set_free(struct hosted_set *set)
+{
+	if (!set)
+		return NULL;
+	list_del(&set->link);
+	list_add_tail(&set->hosted->leaving, &set->link);
+	set_stop(set, on_down, set->hosted);
+	on_down(set->hosted);
+	return NULL;
+}
+
+void hosted_set_each(struct hosted_set *set,
+		     void (*fn)(void *ctx, const char *name, struct mcp_backend *backend,
+				const struct err *why),
+		     void *ctx)
+{
+	for (size_t i = 0; i < set->file.n; i++) {
+		struct hosted_server *s = set->servers[i];
+		struct mcp_backend *backend;
+		struct err e = { 0 };
+
+		if (hosted_server_state(s) == HOSTED_DISABLED)
+			continue;
+		backend = hosted_server_backend(s, &e);
+		fn(ctx, hosted_server_name(s), backend, backend ? NULL : &e);
+	}
+}
+
+const struct err *hosted_set_error(const struct hosted_set *set)
+{
+	return mcpfile_error(&set->file, NULL);
+}

@@ -1,0 +1,79 @@
+/*
+ * hosted.h - MCP servers that live in the sandbox: those of the daemon's configuration, and those of trusted projects, one set a session.
+ *
+ * The daemon's own start with it, run as the agent's user with the base environment and what their entry says, and last as long as it does.
+ * A session's are those of <cwd>/.mcp.json; whoever loads that file has decided to trust it. They run as the session's user with
+ * the session's environment, each from the first call on, and end with their set.
+ *
+ * Nothing here fails: a file or an entry that is wrong is told (hosted_put_status, hosted_set_each) and does nothing else. Backends stay
+ * what they are over restarts (server.h) and are ours: nobody else frees them.
+ *
+ * What a client reads of it:
+ *	{servers: [{name, scope: "daemon"|"session", sessionId?, transport: "stdio"|"http", state, since, revision?, era?, serverInfo?, startMs?,
+ *	latencyMs?, toolCount?, lastError? {reason, field?, message, at}, restarts, pid?}],
+ *	problems: [{severity: "error"|"warning", sessionId?, server?, field?, reason, message}], moreProblems?}
+ */
+#pragma once
+
+#include "base/err.h"
+#include "proc/proc.h"
+#include "tools/mcp/backend.h"
+
+struct hosted;
+struct hosted_set;
+struct jw;
+
+struct hosted_config {
+	const char *file; /* --mcp-config; NULL: no servers of its own */
+	char *const *
+		env; /* all that they and ${} may see of the daemon's environment; "NAME=value", NULL-terminated */
+	const char *home; /* their directory if they say none; a relative one is below it */
+	const char *incarnation;
+	bool switch_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct hosted_project {
+	const char *cwd, *session;
+	char *const *env; /* of the session, likewise */
+	bool switch_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Reads the configuration and starts nothing. */
+struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
+			  const struct hosted_config *config);
+/* Only when everything is stopped. */
+struct hosted *hosted_free(struct hosted *h);
+void hosted_start(struct hosted *h);
+/* Ends all servers, those of sessions too, for good; done once no process is left, from the loop. */
+void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx);
+void hosted_kill(struct hosted *h);
+
+/* One of the daemon's own. NULL and e: MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, or why it cannot be had. */
+struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *e);
+void hosted_put_status(const struct hosted *h, struct jw *w, const char *key);
+/* The first error of the configuration file or of an entry in it; NULL: there is none. */
+const struct err *hosted_error(const struct hosted *h);
+
+struct hosted_totals {
+	unsigned servers, ready, failed; /* now, those of sessions too */
+	uint64_t restarts;		 /* in the daemon's life */
+};
+void hosted_totals(const struct hosted *h, struct hosted_totals *ret);
+
+/* Reads <cwd>/.mcp.json with the rights of the session's user; there need not be one. */
+struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project *project);
+/* Ends its servers. No call to them may be open, and their backends are not valid any more. */
+struct hosted_set *hosted_set_free(struct hosted_set *set);
+/* All of its servers that are not disabled, in the file's order. backend NULL: it cannot be had, for this reason. */
+void hosted_set_each(struct hosted_set *set,
+		     void (*fn)(void *ctx, const char *name, struct mcp_backend *backend,
+				const struct err *why),
+		     void *ctx);
+/* What is wrong with the file as a whole; NULL: nothing. */
+const struct err *hosted_set_error(const struct hosted_set *set);
+/* As hosted_put_status, for this set alone. */
+void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const char *key);
