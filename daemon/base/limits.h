@@ -33,6 +33,7 @@
 #define HTTP_KEEPALIVE_SECS 15         /* between two requests; longer than clients keep a connection, so that none sends into a closing one */
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
+#define HTTP_NAME_MAX 4096              /* the header Mcp-Name: a URI, perhaps in base64 */
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
 #define BODY_STALL_SECS 15              /* a request's body without a byte for so long ends the connection */
@@ -41,6 +42,14 @@
 #define CHUNK_LINE_MAX 256              /* size line of a chunk with its extensions, or one trailer */
 #define CHUNK_TRAILERS_MAX 4096
 #define SHUTDOWN_GRACE_MS 8000          /* all harness stops together; then SIGKILL and exit */
+
+/* MCP over HTTP */
+#define MCP_HTTP_SESSIONS_MAX 256       /* of legacy clients; above: the one unused for longest goes */
+#define MCP_HTTP_SESSION_IDLE_MS 21600000 /* without a request or an open stream */
+#define MCP_HTTP_LISTENERS_MAX 4        /* GET streams of one session; at the next the oldest ends */
+#define MCP_HTTP_DECIDE_MS 1500         /* a call without a word for so long is answered by a stream of events */
+#define MCP_HTTP_ERROR_MAX (64 * KIB)   /* a longer answer is not looked through for the code of an error */
+#define MCP_HTTP_BACKLOG_MAX (4 * MIB)  /* unread bytes of one stream */
 
 /* Sessions */
 #define SESSION_MAX 4096

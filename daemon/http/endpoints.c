@@ -79,6 +79,12 @@ static const struct route routes[] = {
 	{ "GET", "/v1/archives/{}", false, http_get_archive },
 	{ "PUT", "/v1/archives/{}", false, http_put_archive },
 	{ "DELETE", "/v1/archives/{}", false, http_delete_archive },
+	{ "POST", "/mcp", false, http_post_mcp },
+	{ "GET", "/mcp", false, http_get_mcp },
+	{ "DELETE", "/mcp", false, http_delete_mcp },
+	{ "POST", "/mcp/{}", false, http_post_mcp },
+	{ "GET", "/mcp/{}", false, http_get_mcp },
+	{ "DELETE", "/mcp/{}", false, http_delete_mcp },
 };
 
 /* The methods of a resource, as the header Allow has them. */

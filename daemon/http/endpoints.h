@@ -10,6 +10,7 @@
 
 #include "archive/archive.h"
 #include "base/buf.h"
+#include "http/mcp.h"
 #include "http/sink.h"
 #include "http/stream.h"
 #include "session/session.h"
@@ -21,6 +22,7 @@ struct http_context {
 	struct store *store;
 	struct proc_host *procs;
 	struct archive_store *archives;
+	struct mcp_http *mcp;
 	const char *incarnation;
 	unsigned connections;
 	uint64_t started_ms; /* monotonic */
@@ -39,6 +41,7 @@ struct http_request {
 	size_t nquery;
 	struct slice accept, last_event_id; /* headers; empty if absent */
 	struct slice content_type, content_range, range;
+	struct slice mcp_version, mcp_method, mcp_name, mcp_session;
 	enum http_framing body;
 	uint64_t length; /* FRAMING_LENGTH */
 };
@@ -47,7 +50,7 @@ struct http_request {
 
 struct http_reply {
 	int status;
-	const char *content_type;
+	const char *content_type; /* NULL: there is no body */
 	struct {
 		const char *name; /* as "Allow:" */
 		char value[64];

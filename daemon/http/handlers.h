@@ -34,3 +34,7 @@ void http_get_archives(const struct http_call *c, struct http_reply *ret);
 void http_get_archive(const struct http_call *c, struct http_reply *ret);
 void http_put_archive(const struct http_call *c, struct http_reply *ret);
 void http_delete_archive(const struct http_call *c, struct http_reply *ret);
+/* mcp.c */
+void http_post_mcp(const struct http_call *c, struct http_reply *ret);
+void http_get_mcp(const struct http_call *c, struct http_reply *ret);
+void http_delete_mcp(const struct http_call *c, struct http_reply *ret);

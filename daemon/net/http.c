@@ -25,6 +25,9 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		      unsigned char *end)
 {
+	if (!r->content_type)
+		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
+		       lws_add_http_header_content_length(wsi, 0, p, end);
 	if (!chunked)
 		return lws_add_http_common_headers(wsi, (unsigned)r->status, r->content_type,
 						   !r->stream ? buf_len(&r->body) :
@@ -114,6 +117,8 @@ static int transaction_over(struct peer *p, struct lws *wsi)
 /* The text of a request's query and headers, as lws decoded it. */
 struct request_text {
 	char path[HTTP_PATH_MAX], accept[512], last_id[64], type[128], content_range[80], range[80];
+	char mcp_version[64], mcp_method[METHOD_NAME_MAX + 1], mcp_name[HTTP_NAME_MAX],
+		mcp_session[64];
 	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
 	struct slice items[QUERY_ITEMS_MAX];
 };
@@ -155,6 +160,16 @@ static struct slice custom_header(struct lws *wsi, const char *name_colon, char 
 	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
 }
 
+static void take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
+{
+	rq->mcp_version =
+		custom_header(wsi, "mcp-protocol-version:", t->mcp_version, sizeof(t->mcp_version));
+	rq->mcp_method = custom_header(wsi, "mcp-method:", t->mcp_method, sizeof(t->mcp_method));
+	rq->mcp_name = custom_header(wsi, "mcp-name:", t->mcp_name, sizeof(t->mcp_name));
+	rq->mcp_session =
+		custom_header(wsi, "mcp-session-id:", t->mcp_session, sizeof(t->mcp_session));
+}
+
 static struct http_request take_request(struct net_server *n, struct lws *wsi,
 					struct request_text *t)
 {
@@ -173,6 +188,7 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
 	rq.body = body_framing(wsi, &rq.length);
 	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
+	take_mcp(wsi, t, &rq);
 	return rq;
 }
 
