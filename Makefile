@@ -80,9 +80,9 @@ clean:
 	rm -rf build
 
 # --- checks --------------------------------------------------------------------------------------------------
--include tests/unit/unit.mk tests/bench/bench.mk
+-include tests/unit/unit.mk tests/bench/bench.mk tests/mcp/mcp.mk
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
-INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs)
+INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
 REAL := $(wildcard tests/harness/*.test.mjs)
 
 lint:
@@ -90,8 +90,8 @@ lint:
 check: unit fuzz-corpora integration
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(UNIT_BINS) $(FUZZ_BINS)
-integration: all $(BUILD)/stub-agent
+programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(FUZZ_BINS)
+integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
 	$(ENV) $(NODE) --test --test-concurrency=2 $(INTEGRATION)
 harness: all $(BUILD)/stub-agent
 	HARNESS=$(HARNESS) $(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
