@@ -60,6 +60,8 @@ function buildApp(client, handlers) {
 
   if (handlers.onElicit)
     app.onRequest(acp.methods.client.elicitation.create, ({ params }) => handlers.onElicit(params));
+  if (handlers.mcp)
+    app.onRequest(acp.methods.client.mcp.message, handlers.mcp.handleRequest);
   return app;
 }
 
@@ -148,7 +150,7 @@ export class SdkClient {
 }
 
 // handlers: onPermission(params, signal) => optionId | 'cancelled' | response, onUpdate(item),
-// onNotification(method, params), onElicit(params), name.
+// onNotification(method, params), onElicit(params), mcp (a McpOverAcpProvider), name.
 // options: url, token (null: none), auth 'header' (default) or 'protocol', headers, protocols.
 export async function connectSdk(daemon, handlers = {}, options = {}) {
   const { url = daemon.url, token = daemon.token, auth = 'header', headers = {}, protocols } = options;
