@@ -80,7 +80,7 @@ clean:
 	rm -rf build
 
 # --- checks --------------------------------------------------------------------------------------------------
--include tests/unit/unit.mk tests/bench/bench.mk tests/mcp/mcp.mk
+-include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
 REAL := $(wildcard tests/harness/*.test.mjs)

@@ -3,12 +3,15 @@
 #	bench-peers  the daemon beside the npm package sandbox-agent, installed into build/peers
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
-BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost
+BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp
 BENCH_LIB := $(addprefix tests/bench/,acp.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 
 $(BENCH_DIR)/client: tests/bench/client.c $(BENCH_LIB) $(wildcard tests/bench/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ $< $(BENCH_LIB)
+$(BENCH_DIR)/mcp: tests/bench/mcp.c $(BENCH_LIB) $(wildcard tests/bench/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $< $(BENCH_LIB)
 $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c,$(BENCH_LIB)) $(wildcard tests/bench/*.h)
@@ -22,7 +25,7 @@ $(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
 
 .PHONY: bench bench-peers
-bench: all $(BUILD)/stub-agent $(BENCH_BINS)
+bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(BENCH_BINS)
 	@$(BENCH_ENV) $(NODE) tests/bench/bench.mjs $(PARTS)
 bench-peers: all $(BUILD)/stub-agent $(BENCH_BINS)
 	@$(BENCH_ENV) $(NODE) tests/bench/peers.mjs
