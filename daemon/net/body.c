@@ -59,8 +59,8 @@ static void on_kill(void *ctx)
 }
 
 /* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
- * make it spin, and never be noticed. So while a long answer lasts our own set reads. What was said is lost, and the connection
- * ends with the answer. */
+ * make it spin, and never be noticed. So while an answer is waited for, or a long one lasts, our own set reads. What was said is lost,
+ * and the connection ends with the answer. */
 static void on_input(void *ctx, uint32_t events _unused_)
 {
 	struct peer *p = ctx;
@@ -186,6 +186,8 @@ static void end_of_body(struct peer *p)
 	p->unread = false;
 	set_stall(p, false);
 	follow(p, p->sink->ops->end(p->sink));
+	if (!p->answer_due)
+		body_watch_input(p);
 }
 
 static int take_chunks(struct peer *p, struct slice in)
