@@ -1,0 +1,300 @@
+#include "tools/upstream/core.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+#include "tools/upstream/legacy.h"
+
+#include <errno.h>
+
+/* --- calls ------------------------------------------------------------------------------------------------ */
+
+static void call_free(struct upstream_call *c)
+{
+	list_del(&c->link);
+	link_forget(&c->rq);
+	loop_task_cancel(&c->task);
+	buf_done(&c->params);
+	buf_done(&c->result);
+	buf_done(&c->error);
+	free(c->method);
+	free(c->who);
+	free(c);
+}
+
+void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error)
+{
+	const struct mcp_reply_ops *ops = c->ops;
+	void *ctx = c->ctx;
+
+	call_free(c);
+	ops->done(ctx, result, error);
+}
+
+static void answer_now(void *ctx)
+{
+	struct upstream_call *c = ctx;
+	_cleanup_(buf_done) struct buf result = c->result, error = c->error;
+
+	c->result = c->error = (struct buf){ 0 };
+	upstream_call_done(c, buf_slice(&result), buf_slice(&error));
+}
+
+void upstream_call_later(struct upstream_call *c)
+{
+	c->waits = false;
+	loop_defer(c->up->loop, &c->task, answer_now, c);
+}
+
+void upstream_call_refuse(struct upstream_call *c, const struct err *e)
+{
+	mcp_put_error(&c->error, e, SLICE_NONE);
+	upstream_call_later(c);
+}
+
+static void modern_reply(void *ctx, struct slice result, struct slice error)
+{
+	upstream_call_done(ctx, result, error);
+}
+
+static void modern_notify(void *ctx, const char *method, struct slice params)
+{
+	struct upstream_call *c = ctx;
+
+	c->ops->notify(c->ctx, method, params);
+}
+
+static void call_send(struct upstream_call *c, struct slice params)
+{
+	struct upstream *u = c->up;
+
+	c->waits = false;
+	if (u->legacy) {
+		legacy_begin(u->legacy, c, params);
+		return;
+	}
+	c->rq = (struct link_request){ .reply = modern_reply, .notify = modern_notify, .ctx = c };
+	link_call(&u->link, &c->rq, c->method, params);
+}
+
+enum log_severity severity_of(struct jval v)
+{
+	static const char *const words[] = { "debug", "info",	  "notice", "warning",
+					     "error", "critical", "alert",  "emergency" };
+
+	for (int i = 0; i < (int)ARRAY_SIZE(words); i++)
+		if (jstr_is(v, words[i]))
+			return (enum log_severity)i;
+	return SEVERITY_NONE;
+}
+
+/* What is remembered of a request's _meta. */
+static void call_read_meta(struct upstream_call *c, struct slice params)
+{
+	struct jslot session = { .key = "session" };
+	struct jslot meta[] = { { .key = MCP_META_LOG_LEVEL },
+				{ .key = "acpd", .sub = &session, .nsub = 1 } };
+	struct jslot top = { .key = "_meta", .sub = meta, .nsub = ARRAY_SIZE(meta) };
+
+	c->level = SEVERITY_NONE;
+	if (jscan_object(params, &top, 1) != JSCAN_OK)
+		return;
+	c->level = severity_of(meta[0].v);
+	if (session.v.type == J_STRING)
+		jstr_decode(session.v, RPC_ID_MAX, &c->who);
+}
+
+void upstream_flush(struct upstream *u)
+{
+	/* whoever was told that it is up may have stopped it */
+	list_each(c, &u->calls, struct upstream_call, link) {
+		_cleanup_(buf_done) struct buf params = { 0 };
+
+		if (!c->waits || u->state != UPSTREAM_UP)
+			continue;
+		params = c->params;
+		c->params = (struct buf){ 0 };
+		call_send(c, buf_slice(&params));
+	}
+}
+
+static struct err gone(const struct upstream *u)
+{
+	struct err e;
+
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "SERVER_GONE",
+		"the MCP server \"%s\" is not running", u->name);
+	return e;
+}
+
+static void call_wait(struct upstream_call *c, struct slice params)
+{
+	c->params.max = MESSAGE_MAX;
+	c->waits = true;
+	if (buf_add_slice(&c->params, params) == 0)
+		return;
+	upstream_call_refuse(c, &(struct err){ .rpc = RPC_INVALID_PARAMS,
+					       .reason = "MESSAGE_TOO_LARGE",
+					       .msg = "the request is too large" });
+}
+
+static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struct slice params,
+				const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct upstream *u = container_of(b, struct upstream, backend);
+	struct upstream_call *c = new0(struct upstream_call);
+	struct err e;
+
+	*c = (struct upstream_call){ .base.backend = b, .up = u, .ops = ops, .ctx = ctx };
+	c->method = xstrdup(method);
+	list_add_tail(&u->calls, &c->link);
+	call_read_meta(c, params);
+	if (u->state == UPSTREAM_UP) {
+		call_send(c, params);
+		return &c->base;
+	}
+	call_wait(c, params);
+	if (u->state == UPSTREAM_DOWN && (!u->events->wanted || !u->events->wanted(u->ctx))) {
+		e = gone(u);
+		upstream_call_refuse(c, &e);
+	}
+	return &c->base;
+}
+
+static void on_cancel(struct mcp_call *call)
+{
+	struct upstream_call *c = container_of(call, struct upstream_call, base);
+
+	link_cancel(&c->up->link, &c->rq);
+	if (c->inner || c->listen)
+		legacy_cancel(c);
+	call_free(c);
+}
+
+static void on_free(struct mcp_backend *b)
+{
+	struct upstream *u = container_of(b, struct upstream, backend);
+
+	u->owner_ops->free(u);
+}
+
+static const struct mcp_backend_ops backend_ops = {
+	.call = on_call,
+	.cancel = on_cancel,
+	.free = on_free,
+};
+
+/* --- what comes without being an answer ------------------------------------------------------------------- */
+
+/* The call that a notification of a modern server belongs to. */
+static struct upstream_call *modern_owner(struct upstream *u, uint32_t origin, const char *method,
+					  struct slice params)
+{
+	struct jslot id = { .key = MCP_META_SUBSCRIPTION };
+	struct jslot meta = { .key = "_meta", .sub = &id, .nsub = 1 };
+	struct upstream_call *found = NULL;
+	int64_t n = 0;
+
+	if (!origin && jscan_object(params, &meta, 1) == JSCAN_OK && id.v.type == J_NUMBER &&
+	    jdec_int(id.v, &n) == 0 && n > 0 && n <= UINT32_MAX)
+		origin = (uint32_t)n;
+	if (origin) {
+		struct link_request *rq = link_find(&u->link, origin);
+
+		return rq && rq->reply == modern_reply ? rq->ctx : NULL;
+	}
+	/* on one stream a log message does not say whose it is */
+	if (strcmp(method, "notifications/message") != 0)
+		return NULL;
+	list_each(c, &u->calls, struct upstream_call, link) {
+		if (!c->rq.id || c->level == SEVERITY_NONE)
+			continue;
+		if (found && strcmp(found->who ? found->who : "", c->who ? c->who : "") != 0)
+			return NULL;
+		if (!found)
+			found = c;
+	}
+	return found;
+}
+
+static void on_notified(void *ctx, uint32_t origin, const char *method, struct slice params)
+{
+	struct upstream *u = ctx;
+	struct upstream_call *c;
+
+	if (u->legacy) {
+		legacy_notified(u->legacy, origin, method, params);
+		return;
+	}
+	c = modern_owner(u, origin, method, params);
+	if (c)
+		c->ops->notify(c->ctx, method, params);
+}
+
+static const struct err no_requests = { .rpc = RPC_METHOD_NOT_FOUND,
+					.reason = "METHOD_NOT_FOUND",
+					.msg = "a server does not send requests in this revision" };
+
+static void on_asked(void *ctx, uint32_t origin, struct slice id, const char *method,
+		     struct slice params)
+{
+	struct upstream *u = ctx;
+
+	if (u->legacy)
+		legacy_asked(u->legacy, origin, id, method, params);
+	else if (strcmp(method, "ping") == 0)
+		link_answer(&u->link, id, SLICE("{}"));
+	else
+		link_refuse(&u->link, id, &no_requests);
+}
+
+static const struct link_events link_events = { .notified = on_notified, .asked = on_asked };
+
+/* --- beginning and end ------------------------------------------------------------------------------------- */
+
+void upstream_end(struct upstream *u, const struct err *why)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct legacy *legacy = TAKE_PTR(u->legacy);
+	struct list gone_calls;
+
+	u->state = UPSTREAM_DOWN;
+	probe_over(u);
+	mcp_put_error(&b, why, SLICE_NONE);
+	list_init(&gone_calls);
+	list_each(c, &u->calls, struct upstream_call, link) {
+		if (c->task.fn) /* has its answer */
+			continue;
+		list_del(&c->link);
+		list_add_tail(&gone_calls, &c->link);
+		if (c->inner || c->listen)
+			legacy_detach(c);
+	}
+	legacy_free(legacy);
+	/* who is told may call again at once: that is one more call, and waits or is refused */
+	while (!list_empty(&gone_calls)) {
+		struct upstream_call *c = list_first(&gone_calls, struct upstream_call, link);
+
+		upstream_call_done(c, SLICE_NONE, buf_slice(&b));
+	}
+}
+
+void upstream_init(struct upstream *u)
+{
+	u->backend.ops = &backend_ops;
+	list_init(&u->calls);
+	u->link.loop = u->loop;
+	u->link.events = &link_events;
+	u->link.ctx = u;
+	link_init(&u->link);
+	probe_init(u);
+}
+
+void upstream_done(struct upstream *u)
+{
+	probe_over(u);
+	u->legacy = legacy_free(u->legacy);
+	link_done(&u->link);
+	free(TAKE_PTR(u->revision));
+}

@@ -1,0 +1,100 @@
+/*
+ * core.h - what stdio.c and http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
+ * calls to a modern server. Calls to a legacy one are legacy.c's.
+ *
+ * The owner is a transport: it embeds a struct upstream, gives what it receives to link_feed(&u->link, ...), and says when it is
+ * connected (upstream_begin) and when no longer (upstream_end).
+ */
+#pragma once
+
+#include "json/jscan.h"
+#include "loop/loop.h"
+#include "tools/upstream/link.h"
+#include "tools/upstream/server.h"
+
+struct legacy;
+struct legacy_call;
+struct listen;
+
+enum upstream_state { UPSTREAM_DOWN, UPSTREAM_PROBING, UPSTREAM_UP };
+
+enum log_severity { SEVERITY_NONE = -1, SEVERITY_DEBUG, SEVERITY_MAX = 7 };
+
+struct upstream;
+
+struct upstream_owner {
+	/* What it speaks cannot be found out: the transport ends the connection, with this reason. From the loop. */
+	void (*refused)(void *owner, const struct err *why);
+	/* mcp_backend_free */
+	void (*free)(struct upstream *u);
+};
+
+/* One call of ours to whom it may concern. */
+struct upstream_call {
+	struct mcp_call base;
+	struct list link; /* in the order of their coming */
+	struct upstream *up;
+	const struct mcp_reply_ops *ops;
+	void *ctx;
+	char *method, *who;	 /* who: _meta.acpd.session, or NULL */
+	enum log_severity level; /* the least that it wants to be told */
+	struct buf params;	 /* while it waits */
+	bool waits;
+	struct link_request rq;	   /* modern */
+	struct legacy_call *inner; /* legacy */
+	struct listen *listen;
+	struct loop_task task; /* an answer of our own, from the loop */
+	struct buf result, error;
+};
+
+struct upstream {
+	struct mcp_backend backend;
+	struct link link;
+	struct loop *loop;
+	const char *name;
+	const struct mcp_server_events *events;
+	void *ctx;
+	const struct upstream_owner *owner_ops;
+	void *owner;
+	enum upstream_state state;
+	struct list calls;
+	/* the handshake */
+	struct link_request discover, initialize;
+	bool discover_failed, initialize_failed;
+	bool legacy_first; /* what it was the last time */
+	unsigned start_ms;
+	uint64_t started;
+	struct loop_timer start_timer, probe_timer;
+	struct legacy *legacy; /* of a legacy server that is up */
+	bool is_legacy;
+	char *revision;
+};
+
+/* loop, name, events, ctx, owner_ops, owner, start_ms and link.send, link.wire are set before. */
+void upstream_init(struct upstream *u);
+void upstream_done(struct upstream *u);
+/* Messages can be sent: begins the handshake. */
+void upstream_begin(struct upstream *u);
+/* They no longer can: all calls end with this error. Harmless when down. */
+void upstream_end(struct upstream *u, const struct err *why);
+/* The server went away during the handshake: true if the other era may be tried first, once. */
+bool upstream_may_retry(struct upstream *u);
+
+/* --- probe.c ---------------------------------------------------------------------------------------------- */
+
+void probe_init(struct upstream *u);
+/* Forgets the handshake, however far it is. */
+void probe_over(struct upstream *u);
+/* Sends the calls that waited for the end of the handshake. */
+void upstream_flush(struct upstream *u);
+
+/* --- for the eras ----------------------------------------------------------------------------------------- */
+
+/* Of the word for it; SEVERITY_NONE: there is none. */
+enum log_severity severity_of(struct jval word);
+/* Ends the call: it is freed, then its caller told. */
+void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error);
+/* The same from the loop, with what is in c->result or c->error. */
+void upstream_call_later(struct upstream_call *c);
+/* Later, with this error. */
+void upstream_call_refuse(struct upstream_call *c, const struct err *e);
