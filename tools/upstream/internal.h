@@ -72,4 +72,4 @@ void listen_begin(struct legacy *l, struct upstream_call *c, struct slice params
 void listen_end(struct upstream_call *c, bool told);
 void listen_notified(struct legacy *l, const char *method, struct slice params);
 /* All that is left when no listen is. */
-void listen_done(struct legacy *l);
+void legacy_listen_done(struct legacy *l);

@@ -117,7 +117,7 @@ struct legacy *legacy_free(struct legacy *l)
 		legacy_call_free(lc);
 	list_each(e, &l->errands, struct errand, link)
 		errand_over(e, SLICE_NONE, SLICE_NONE);
-	listen_done(l);
+	legacy_listen_done(l);
 	secret_wipe(l->secret, sizeof(l->secret));
 	buf_done(&l->hello);
 	buf_done(&l->discover);

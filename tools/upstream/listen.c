@@ -131,7 +131,7 @@ static void watch_put(struct watch *wa, bool told)
 	watch_free(wa);
 }
 
-void listen_done(struct legacy *l)
+void legacy_listen_done(struct legacy *l)
 {
 	list_each(wa, &l->watched, struct watch, link)
 		watch_free(wa);
