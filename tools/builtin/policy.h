@@ -13,7 +13,8 @@
  * Commands: the rule with most words wins; of two with as many, one whose words the command begins with, then the stricter. Rules that
  * allow are read narrowly: the very words, the program by bare name or in /bin or /usr/bin. Rules that ask or deny are read widely: the
  * program wherever it lies, their other words anywhere, in any order, options alone or together. A command that no rule matches gets
- * categories.execute if given, else "ask" if there are rules, else "allow". Programs that run others (env, xargs, find -exec, sh -c...)
+ * categories.execute if given, else "ask" if there are rules, else "allow" (a rule with an empty prefix
+ * matches every command and stands for that). Programs that run others (env, xargs, find -exec, sh -c...)
  * and shell text are seen through, the strictest part decides; what cannot be understood (substitutions, functions, code given to an
  * interpreter, output into files) counts as "sh": what a rule says of sh, else no better than "ask" as soon as one rule asks or denies.
  *
@@ -64,7 +65,7 @@ enum policy_verdict policy_variable(const struct policy *p, const char *name, st
 enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
 				const char *name, struct err *e);
 
-/* Of one tool; 0: no limit of its own. */
+/* Of one tool. timeout_ms 0: none of its own; the others -1: no limit. */
 struct policy_limits {
 	int64_t timeout_ms, max_calls, max_result_bytes;
 	bool dry_run;
