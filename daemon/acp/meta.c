@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
+#include "tools/relay/wish.h"
 
 #include <stdio.h>
 
@@ -17,6 +18,7 @@
 		JF_STR(struct session_args, mode, "mode", 0, 256),                                 \
 		JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),                       \
 		JF_OBJ(struct session_args, policy, "policy", 0),                                  \
+		JF_OBJ(struct session_args, mcp, "mcp", 0),                                        \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
@@ -47,15 +49,6 @@ static const struct jfield load_fields[] = {
 static const struct jfield fork_fields[] = {
 	COMMON_FIELDS,
 	JF_STR(struct session_args, when_detached, "whenDetached", 0, 16),
-	JF_END,
-};
-
-struct policy_args {
-	char *approval;
-};
-
-static const struct jfield policy_fields[] = {
-	JF_STR(struct policy_args, approval, "approval", 0, 32),
 	JF_END,
 };
 
@@ -143,23 +136,30 @@ static int check_when_detached(const char *word, enum when_detached *ret, struct
 			 "whenDetached must be continue, hold or cancel");
 }
 
-static int check_policy(struct slice policy, int *ret, struct err *e)
+/* approval is the harness's own affair; the rest is for the tools that we serve. */
+static int check_approval(struct slice policy, int *ret, struct err *e)
 {
-	struct policy_args a = { 0 };
-	int r;
+	struct jval v = jobj_get(policy, "approval");
+	_cleanup_(freep) char *word = NULL;
 
 	*ret = APPROVAL_UNCHANGED;
-	if (!policy.n)
+	if (v.type == J_NONE || v.type == J_NULL)
 		return 0;
-	r = jdec_strict(policy, policy_fields, "_meta.acpd.policy.", NO_PARAMETER, &a, e);
-	if (r == 0 && a.approval) {
-		*ret = harness_approval_find(a.approval);
-		if (*ret < 0)
-			r = err_field(e, "_meta.acpd.policy.approval", "FIELD_INVALID",
-				      "approval must be ask, accept-edits or never");
-	}
-	jdec_free(policy_fields, &a);
-	return r;
+	if (jstr_decode(v, 32, &word) == 0)
+		*ret = harness_approval_find(word);
+	return *ret >= 0 ? 0 :
+			   err_field(e, "_meta.acpd.policy.approval", "FIELD_INVALID",
+				     "approval must be ask, accept-edits or never");
+}
+
+static int check_policy(const struct session_args *a, int *approval, struct err *e)
+{
+	struct wish wish;
+	int r = check_approval(a->policy, approval, e);
+
+	if (r == 0)
+		r = wish_parse(a->mcp, &wish, e);
+	return r == 0 ? wish_check_policy(wish.policy, a->policy, e) : r;
 }
 
 static int check_provider(struct slice raw, struct err *e)
@@ -263,7 +263,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_provider(a->provider, e);
 	if (r == 0)
-		r = check_policy(a->policy, &p->setup.approval, e);
+		r = check_policy(a, &p->setup.approval, e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
@@ -275,6 +275,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->request = &a->request;
 	p->setup.env = a->env;
 	p->setup.provider = a->provider;
+	p->setup.mcp = a->mcp;
+	p->setup.policy = a->policy;
 	p->setup.model = a->model;
 	p->setup.mode = a->mode;
 	p->setup.system_prompt = a->system_text;

@@ -126,9 +126,9 @@ static int check_stdio(const struct mcp_server *s, const char *prefix, struct er
 		return bad(e, prefix, "command", "FIELD_MISSING", "is required");
 	if (!all_strings(s->args, false))
 		return bad(e, prefix, "args", "FIELD_INVALID", "must be an array of strings");
-	return all_strings(s->env, true) ? 0 :
-					   bad(e, prefix, "env", "FIELD_INVALID",
-					       "must be an array of {name, value}");
+	return all_strings(s->env, true) ?
+		       0 :
+		       bad(e, prefix, "env", "FIELD_INVALID", "must be an array of {name, value}");
 }
 
 static int check_url(const struct mcp_server *s, const char *prefix, struct err *e)

@@ -26,6 +26,10 @@ int cmd_archive_have(const struct config *c);
 int cmd_archive_get(const struct config *c);
 int cmd_archive_extract(const struct config *c);
 int cmd_skills_validate(const struct config *c);
+int cmd_mcp(const struct config *c);
+
+/* shim.c: `acpd mcp` without --builtin. */
+int shim_run(void);
 
 /* "acpd: text" on standard error; returns code. */
 int fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

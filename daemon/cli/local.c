@@ -132,6 +132,85 @@ static int check_harnesses(struct slice report)
 		    installed ? "at least one is installed" : "none is installed");
 }
 
+/* "ready, 2025-11-25, 13 tools, 4 ms", or why it is not. */
+static void describe_server(struct slice server, char *out, size_t size)
+{
+	_cleanup_(freep) char *state = text_of(server, "state"),
+			      *revision = text_of(server, "revision"),
+			      *message = text_of(jobj_get(server, "lastError").raw, "message");
+	struct slice tools = jobj_get(server, "toolCount").raw,
+		     ms = jobj_get(server, "latencyMs").raw;
+
+	if (strcmp(state, "ready") == 0 && ms.n)
+		snprintf(out, size, "ready, %s, %.*s tools, %.*s ms", revision,
+			 tools.n ? (int)tools.n : 2, tools.n ? tools.p : "no", (int)ms.n, ms.p);
+	else
+		snprintf(out, size, "%s%s%s", state, *message ? ": " : "", message);
+}
+
+static int check_servers(struct slice mcp)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(mcp, "servers")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *name = text_of(v.raw, "name"),
+				      *state = text_of(v.raw, "state");
+		bool failed = strcmp(state, "failed") == 0 || strcmp(state, "backoff") == 0;
+		char what[80], text[ERR_MSG_SIZE + 32];
+
+		snprintf(what, sizeof(what), "mcp server %s", name);
+		describe_server(v.raw, text, sizeof(text));
+		printf("%-4s %-22s %s\n",
+		       failed			   ? "FAIL" :
+		       strcmp(state, "ready") == 0 ? "ok" :
+						     "--",
+		       what, text);
+		bad += failed;
+	}
+	return bad;
+}
+
+static bool lists_server(struct slice mcp, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(mcp, "servers")))
+		while (jiter_next(&it, NULL, &v))
+			if (jstr_is(jobj_get(v.raw, "name"), name))
+				return true;
+	return false;
+}
+
+/* The error of an entry stands beside its server already, if it has one. */
+static int check_problems(struct slice mcp)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(mcp, "problems")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *server = text_of(v.raw, "server"),
+				      *field = text_of(v.raw, "field"),
+				      *message = text_of(v.raw, "message");
+		bool error = jstr_is(jobj_get(v.raw, "severity"), "error");
+
+		if (error && lists_server(mcp, server))
+			continue;
+		printf("%-4s %-22s %s%s%s%s%s\n", error ? "FAIL" : "--", "mcp configuration",
+		       server, *server && *field ? "." : "", field, *server || *field ? ": " : "",
+		       message);
+		bad += error;
+	}
+	return bad;
+}
+
 static int report_checks(struct slice report)
 {
 	_cleanup_(freep) char *version = text_of(report, "version"),
@@ -149,6 +228,8 @@ static int report_checks(struct slice report)
 	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
 	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
 	bad += check_harnesses(report);
+	bad += check_servers(jobj_get(report, "mcp").raw);
+	bad += check_problems(jobj_get(report, "mcp").raw);
 	return bad;
 }
 

@@ -33,6 +33,8 @@ static const struct command commands[] = {
 	  "unpack an archive file into a directory, all of it or nothing" },
 	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
+	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,
+	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 

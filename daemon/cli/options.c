@@ -44,6 +44,8 @@ OPT("harness-config", T_STR, SCOPE_SERVE, harness_config, 0, 0, 0, NULL, NULL, "
 OPT("default-harness", T_STR, SCOPE_SERVE, default_harness, 0, 0, 0, NULL, NULL, "ID", "harness of clients that name none", 0),
 OPT("agent-user", T_STR, SCOPE_SERVE, agent_user, 0, 0, 0, NULL, NULL, "NAME", "user that harnesses run as; needs root", 0),
 OPT("pass-env", T_LIST, SCOPE_SERVE, pass_env, 0, 0, 0, NULL, NULL, "LIST", "further variables of ours that harnesses may see, comma-separated; NAME* for a prefix", 0),
+OPT("mcp-config", T_STR, SCOPE_SERVE, mcp_config, 0, 0, 0, NULL, NULL, "FILE", "MCP servers to run beside the harnesses, in the form of .mcp.json", 0),
+OPT("tools-root", T_STR, SCOPE_SERVE, tools_root, 0, 0, 0, NULL, NULL, "DIR", "where the built-in tools of /mcp work if no session is named (default: the home of the agent user)", 0),
 OPT("allow-host", T_LIST, SCOPE_SERVE, allow_host, 0, 0, 0, NULL, NULL, "LIST", "further Host values to serve, comma-separated", 0),
 OPT("allow-origin", T_LIST, SCOPE_SERVE, allow_origin, 0, 0, 0, NULL, NULL, "LIST", "browser Origins to serve, comma-separated", 0),
 OPT("allow-query-token", T_BOOL, SCOPE_SERVE, allow_query_token, 0, 0, 0, "false", NULL, NULL, "accept ?token=, which ends up in proxy logs", 0),
@@ -70,6 +72,10 @@ OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
+OPT("builtin", T_BOOL, SCOPE_MCP, builtin, 0, 0, 0, "false", NULL, NULL, "serve the built-in tools on standard input and output", 0),
+OPT("root", T_STR, SCOPE_MCP, root, 0, 0, 0, NULL, NULL, "DIR", "where they work, and what they never leave (default: the current directory)", 0),
+OPT("policy", T_STR, SCOPE_MCP, policy_file, 0, 0, 0, NULL, NULL, "FILE", "what they may do: an object as _meta.acpd.policy", 0),
+OPT("config-fd", T_INT, SCOPE_MCP, config_fd, -1, 1048576, -1, NULL, NULL, "N", "descriptor with all of that as one object, as the daemon gives it (-1: none)", 0),
 OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
 OPT("file", T_STR, LEDGER, file, 0, 0, 0, NULL, NULL, "FILE", "the usage ledger (default: usage.jsonl in the state directory)", 0),
 OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only records with a greater number", 0),
@@ -77,7 +83,7 @@ OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only rec
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
+OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */
 
@@ -151,7 +157,7 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 /* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something else). */
 static bool has_env(const struct option_row *r)
 {
-	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE)))
+	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }

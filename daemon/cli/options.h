@@ -20,11 +20,14 @@ enum option_scope {
 	SCOPE_GET = 128,
 	SCOPE_EXTRACT = 256,
 	SCOPE_VALIDATE = 512,
+	SCOPE_MCP = 1024,
 };
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
-		*agent_user, *pass_env;
+		*agent_user, *pass_env, *mcp_config, *tools_root, *root, *policy_file;
+	bool builtin;
+	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *file, *session, *archives_baked, *output, *skills;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,

@@ -1,5 +1,6 @@
 /* serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/commands.h"
+#include "cli/hosting.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -30,13 +31,14 @@ struct daemon {
 	struct harness_table harnesses;
 	struct store *store;
 	struct archive_store *archives;
+	struct hosting mcp;
 	struct acp_server *acp;
 	struct gate *gate;
 	struct http_context http;
 	struct uds_server *uds;
 	struct net_server *net;
 	struct loop_timer grace, linger;
-	bool stopping, stopped;
+	bool stopping, sessions_down, hosted_down;
 };
 
 /* --- stopping ------------------------------------------------------------------------------------------ */
@@ -48,35 +50,56 @@ static void on_linger_over(void *ctx)
 	loop_quit(d->loop);
 }
 
-/* Children are gone; clients get a moment to read their last words. */
-static void on_stopped(void *ctx)
+/* Once all children are gone clients get a moment to read their last words. */
+static void check_stopped(struct daemon *d)
 {
-	struct daemon *d = ctx;
-
-	d->stopped = true;
+	if (!d->sessions_down || !d->hosted_down)
+		return;
 	loop_timer_set(d->loop, &d->linger,
 		       acp_server_count(d->acp) || net_server_busy(d->net) ? 300 : 1,
 		       on_linger_over, d);
 }
 
-static void on_grace_over(void *ctx)
+static void on_sessions_down(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	log_warn("serve", "harnesses did not stop in time, killing them");
+	d->sessions_down = true;
+	check_stopped(d);
+}
+
+static void on_hosted_down(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->hosted_down = true;
+	check_stopped(d);
+}
+
+static void kill_children(struct daemon *d)
+{
 	store_kill(d->store);
+	hosted_kill(d->mcp.hosted);
+}
+
+static void on_grace_over(void *ctx)
+{
+	log_warn("serve", "harnesses did not stop in time, killing them");
+	kill_children(ctx);
 }
 
 static void stop(struct daemon *d)
 {
 	if (d->stopping) { /* asked twice: now */
-		store_kill(d->store);
+		kill_children(d);
 		return;
 	}
 	d->stopping = true;
 	log_info("serve", "stopping");
 	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
-	store_stop(d->store, on_stopped, d);
+	store_stop(d->store, on_sessions_down, d);
+	relay_stop(d->mcp.relay);
+	hosted_stop(d->mcp.hosted, on_hosted_down, d);
 	acp_server_shutdown(d->acp);
 }
 
@@ -248,7 +271,11 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EIO;
 	sc.archives = d->archives;
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
-	return d->store ? watch_signals(d, e) : -EINVAL;
+	if (!d->store)
+		return -EINVAL;
+	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->store, d->incarnation, e) < 0)
+		return -EIO;
+	return watch_signals(d, e);
 }
 
 static int build_net(struct daemon *d, struct err *e)
@@ -270,6 +297,8 @@ static int build_net(struct daemon *d, struct err *e)
 					 .store = d->store,
 					 .procs = d->procs,
 					 .archives = d->archives,
+					 .hosted = d->mcp.hosted,
+					 .mcp = d->mcp.http,
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };
 	d->uds = uds_server_new(d->loop, c->run_dir, d->acp, d->gate, &d->http, e);
@@ -279,6 +308,7 @@ static int build_net(struct daemon *d, struct err *e)
 	d->net = net_server_new(d->loop, d->acp, d->gate, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
+	hosted_start(d->mcp.hosted);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
 	fflush(stdout);
@@ -290,9 +320,11 @@ static void teardown(struct daemon *d)
 {
 	d->net = net_server_free(d->net);
 	d->uds = uds_server_free(d->uds);
+	hosting_close_http(&d->mcp);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
 	d->store = store_free(d->store);
+	hosting_close(&d->mcp);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
 	d->gate = gate_free(d->gate);
@@ -308,6 +340,8 @@ static int start(struct daemon *d, struct err *e)
 
 	if (r == 0)
 		r = load_harnesses(d, e);
+	if (r == 0 && d->cfg->check)
+		r = hosting_check(d->cfg, e);
 	if (r < 0 || d->cfg->check)
 		return r;
 	r = make_workspaces(d->cfg, e);

@@ -46,8 +46,10 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 {
 	const struct http_context *ctx = c->ctx;
 	struct store_totals t;
+	struct hosted_totals mcp;
 
 	store_totals(ctx->store, &t);
+	hosted_totals(ctx->hosted, &mcp);
 	ret->content_type = "text/plain; version=0.0.4";
 	metric(&ret->body, "uptime_seconds", "gauge", "Seconds since the start.",
 	       (clock_mono_ms() - ctx->started_ms) / 1000);
@@ -62,6 +64,11 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	metric(&ret->body, "updates_dropped_total", "counter",
 	       "Updates that a harness sent outside a turn or that clients may not see.",
 	       t.dropped);
+	metric(&ret->body, "mcp_servers", "gauge", "Hosted MCP servers.", mcp.servers);
+	metric(&ret->body, "mcp_servers_ready", "gauge", "Those that answer.", mcp.ready);
+	metric(&ret->body, "mcp_servers_failed", "gauge", "Those that were given up.", mcp.failed);
+	metric(&ret->body, "mcp_restarts_total", "counter", "Restarts of hosted MCP servers.",
+	       mcp.restarts);
 }
 
 static const struct route routes[] = {
@@ -75,6 +82,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/sessions/{}/artifacts", false, http_get_artifacts },
 	{ "GET", "/v1/sessions/{}/artifacts/{}", false, http_get_artifact },
 	{ "GET", "/v1/usage", false, http_get_usage },
+	{ "GET", "/v1/mcp", false, http_get_hosted },
 	{ "GET", "/v1/archives", false, http_get_archives },
 	{ "GET", "/v1/archives/{}", false, http_get_archive },
 	{ "PUT", "/v1/archives/{}", false, http_put_archive },

@@ -14,6 +14,7 @@
 #include "http/sink.h"
 #include "http/stream.h"
 #include "session/session.h"
+#include "tools/hosted/hosted.h"
 
 #include <stdbool.h>
 
@@ -23,6 +24,8 @@ struct http_context {
 	struct proc_host *procs;
 	struct archive_store *archives;
 	struct mcp_http *mcp;
+
+	struct hosted *hosted;
 	const char *incarnation;
 	unsigned connections;
 	uint64_t started_ms; /* monotonic */

@@ -29,6 +29,8 @@ void http_get_artifact(const struct http_call *c, struct http_reply *ret);
 void http_get_workspace(const struct http_call *c, struct http_reply *ret);
 /* usage.c */
 void http_get_usage(const struct http_call *c, struct http_reply *ret);
+/* mcp_status.c */
+void http_get_hosted(const struct http_call *c, struct http_reply *ret);
 /* archives.c */
 void http_get_archives(const struct http_call *c, struct http_reply *ret);
 void http_get_archive(const struct http_call *c, struct http_reply *ret);

@@ -66,6 +66,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));
 	jw_str(w, "agentUser", store_agent_user(ctx->info->store));
 	put_harnesses(w, store_harnesses(ctx->info->store));
+	hosted_put_status(ctx->info->hosted, w, "mcp");
 	return 0;
 }
 

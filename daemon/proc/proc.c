@@ -19,6 +19,9 @@ struct proc_host {
 	struct cgroup_root cgroup;
 	struct list procs;
 	unsigned count;
+	struct loop_task idle_task;
+	void (*idle)(void *ctx);
+	void *idle_ctx;
 };
 
 enum proc_state { PROC_RUNNING, PROC_STOPPING, PROC_TERMINATED, PROC_KILLED };
@@ -75,10 +78,17 @@ struct proc_host *proc_host_free(struct proc_host *h)
 	/* all children of ours are gone: what is left below us was left by them */
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
+	loop_task_cancel(&h->idle_task);
 	cgroup_root_close(&h->cgroup);
 	the_host = NULL;
 	free(h);
 	return NULL;
+}
+
+void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx)
+{
+	h->idle = fn;
+	h->idle_ctx = ctx;
 }
 
 unsigned proc_host_count(const struct proc_host *h)
@@ -360,7 +370,8 @@ struct proc *proc_free(struct proc *p)
 	if (!p)
 		return NULL;
 	list_del(&p->link);
-	p->host->count--;
+	if (!--p->host->count && p->host->idle)
+		loop_defer(p->host->loop, &p->host->idle_task, p->host->idle, p->host->idle_ctx);
 	loop_timer_cancel(&p->stop_timer);
 	loop_timer_cancel(&p->sweep_timer);
 	loop_task_cancel(&p->exit_task);

@@ -53,6 +53,8 @@ struct proc_host *proc_host_free(struct proc_host *h);
 /* To be called on SIGCHLD: reaps our children and adopted orphans. */
 void proc_host_reap(struct proc_host *h);
 unsigned proc_host_count(const struct proc_host *h);
+/* fn is called from the loop whenever the last child has gone. */
+void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
 const struct cgroup_root *proc_host_cgroup(const struct proc_host *h);
 
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,

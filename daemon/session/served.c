@@ -72,10 +72,10 @@ int served_open(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	free(s->given);
-	s->given = buf_len(&b)	     ? xstrndup(b.data, b.len) :
-		   ops		     ? NULL :
+	s->given = buf_len(&b)		? xstrndup(b.data, b.len) :
+		   ops			? NULL :
 		   s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
-					NULL;
+					  NULL;
 	return 0;
 }
 

@@ -234,10 +234,14 @@ void setup_forget_choice(struct setup *s)
 
 void setup_done(struct setup *s)
 {
-	char *owned[] = { s->mcp_servers, s->additional_dirs, s->env,	     s->provider,
-			  s->auth_method, s->model,	      s->mode,	     s->system_prompt,
-			  s->billing_ref, s->config_version,  s->sure_model, s->sure_mode,
-			  s->chosen,	  s->mcp,	      s->policy };
+	char *owned[] = { s->mcp_servers, s->additional_dirs,
+			  s->env,	  s->provider,
+			  s->auth_method, s->model,
+			  s->mode,	  s->system_prompt,
+			  s->billing_ref, s->config_version,
+			  s->sure_model,  s->sure_mode,
+			  s->chosen,	  s->mcp,
+			  s->policy };
 
 	harness_provider_done(&s->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)

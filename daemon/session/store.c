@@ -109,6 +109,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	    open_ledger(st, e) < 0)
 		return store_free(st);
 	open_workspaces(st, cfg);
+	proc_host_on_idle(procs, on_chores_done, st);
 	recover_begin(st);
 	return st;
 }
@@ -118,6 +119,7 @@ struct store *store_free(struct store *st)
 	if (!st)
 		return NULL;
 	recover_done(st);
+	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
 	st->ledger = ledger_free(st->ledger);
@@ -209,6 +211,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 		turns_end_all(s);
 		furnish_abort(s);
 		looks_stopping(s);
+		served_forget(s);
 		harness_stop(s);
 	}
 	derive_stop(&st->workspaces);

@@ -24,8 +24,8 @@ struct upcall {
 	char request_id[REQUEST_ID_SIZE];
 	const struct upcall_ops *ops;
 	void *ctx;
-	struct port *port; /* UP_SENT: who has it */
-	unsigned sent;	   /* how often */
+	struct port *port;  /* UP_SENT: who has it */
+	unsigned sent;	    /* how often */
 	const char *reason; /* UP_ENDING */
 	struct loop_timer hold;
 	struct loop_task end_task;

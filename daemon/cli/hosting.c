@@ -1,0 +1,141 @@
+#include "cli/hosting.h"
+
+#include "base/limits.h"
+#include "session/baseenv.h"
+#include "tools/hosted/mcpfile.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <unistd.h>
+
+/* The base environment, and where the user is at home: programs that npx or uvx bring along are kept there. */
+static char **build_env(const struct config *c, const struct passwd *pw)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	baseenv_put(&plan, c->pass_env);
+	if (pw) {
+		harness_plan_env(&plan, "HOME", pw->pw_dir);
+		harness_plan_env(&plan, "USER", pw->pw_name);
+		harness_plan_env(&plan, "LOGNAME", pw->pw_name);
+	}
+	return harness_plan_environ(&plan);
+}
+
+static const struct passwd *find_user(const struct config *c)
+{
+	return c->agent_user ? getpwnam(c->agent_user) : getpwuid(geteuid());
+}
+
+static const char *home_of(const struct passwd *pw)
+{
+	return pw && access(pw->pw_dir, F_OK) == 0 ? pw->pw_dir : "/";
+}
+
+static struct hosted *open_hosted(const struct config *c, struct loop *loop,
+				  struct proc_host *procs, char *const *env,
+				  const char *incarnation)
+{
+	const struct passwd *pw = find_user(c);
+	struct hosted_config hc = {
+		.file = c->mcp_config,
+		.env = env,
+		.home = home_of(pw),
+		.incarnation = incarnation,
+		.switch_user = pw && pw->pw_uid != geteuid(),
+		.uid = pw ? pw->pw_uid : geteuid(),
+		.gid = pw ? pw->pw_gid : getegid(),
+	};
+
+	return hosted_new(loop, procs, &hc);
+}
+
+/* A client of /mcp may hold on to it. */
+static void on_gone(void *ctx, struct mcp_backend *b)
+{
+	struct hosting *h = ctx;
+
+	if (h->http)
+		mcp_http_forget(h->http, b);
+}
+
+static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
+		      struct proc_host *procs, struct store *store, char *const *env,
+		      const char *incarnation, struct err *e)
+{
+	struct relay_config rc = { .run_dir = c->run_dir,
+				   .root = c->tools_root ? c->tools_root : home_of(find_user(c)),
+				   .state = c->state,
+				   .env = env,
+				   .incarnation = incarnation,
+				   .hosted = h->hosted,
+				   .gone = on_gone,
+				   .ctx = h };
+	char self[PATH_BYTES_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return err_set(e, -errno, 0, "SELF_UNKNOWN", "/proc/self/exe: %s", strerror(errno));
+	self[n] = '\0';
+	rc.self = self;
+	h->relay = relay_new(loop, procs, store, &rc, e);
+	return h->relay ? 0 : -EIO;
+}
+
+static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice session,
+				   struct err *e)
+{
+	_cleanup_(freep) char *n = name.n ? xstrndup(name.p, name.n) : NULL;
+	_cleanup_(freep) char *s = session.n ? xstrndup(session.p, session.n) : NULL;
+	struct hosting *h = ctx;
+
+	return relay_find(h->relay, n, s, e);
+}
+
+int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
+		 struct proc_host *procs, struct store *store, const char *incarnation,
+		 struct err *e)
+{
+	struct mcp_endpoint endpoint = { on_find, h };
+	char **env = build_env(c, find_user(c));
+	int r;
+
+	h->hosted = open_hosted(c, loop, procs, env, incarnation);
+	r = open_relay(h, c, loop, procs, store, env, incarnation, e);
+	harness_plan_free_environ(env);
+	if (r == 0)
+		h->http = mcp_http_new(loop, &endpoint);
+	return r;
+}
+
+void hosting_close_http(struct hosting *h)
+{
+	h->http = mcp_http_free(h->http);
+}
+
+void hosting_close(struct hosting *h)
+{
+	h->relay = relay_free(h->relay);
+	h->hosted = hosted_free(h->hosted);
+}
+
+int hosting_check(const struct config *c, struct err *e)
+{
+	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
+	struct mcpfile_source source = { .path = c->mcp_config };
+	char **env = build_env(c, find_user(c));
+
+	if (c->mcp_config)
+		mcpfile_read(&f, &source, env);
+	harness_plan_free_environ(env);
+	for (size_t i = 0; i < f.nissues; i++) {
+		const struct mcpfile_issue *is = &f.issues[i];
+
+		if (is->warning)
+			continue;
+		return err_field(e, "mcp-config", "OPTION_INVALID", "--mcp-config %s: %s%s%s",
+				 c->mcp_config, is->entry ? is->entry : "", is->entry ? ": " : "",
+				 is->why.msg);
+	}
+	return 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * hosting.h - the MCP side of the daemon, built from its options: servers that it hosts, the relay of its sessions, and the sessions of
+ * clients over HTTP. As whom all of it runs, and what it sees of the daemon's environment, is decided here.
+ */
+#pragma once
+
+#include "cli/options.h"
+#include "http/mcp.h"
+#include "session/session.h"
+#include "tools/hosted/hosted.h"
+#include "tools/relay/relay.h"
+
+struct hosting {
+	struct hosted *hosted;
+	struct relay *relay;
+	struct mcp_http *http;
+};
+
+/* agent-user has been checked. Reads the configuration of servers, and starts none. */
+int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
+		 struct proc_host *procs, struct store *store, const char *incarnation,
+		 struct err *e);
+/* Before the store is freed, which holds sessions that are served; all processes are gone. */
+void hosting_close_http(struct hosting *h);
+void hosting_close(struct hosting *h);
+/* For --check: what is wrong with the configuration, or 0. */
+int hosting_check(const struct config *c, struct err *e);

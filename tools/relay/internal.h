@@ -1,0 +1,94 @@
+/* internal.h - the relay's insides, for the files of relay/ alone. */
+#pragma once
+
+#include "base/buf.h"
+#include "json/jenc.h"
+#include "session/servers.h"
+#include "tools/relay/child.h"
+#include "tools/relay/door.h"
+#include "tools/relay/offer.h"
+#include "tools/relay/relay.h"
+
+#define RELAY_TOOLS_MARKER "mcp.tools" /* names the processes of the built-in tools of /mcp */
+
+struct relay {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct store *store;
+	struct hosted *hosted;
+	char *run_dir, *self, *root, *state;
+	char **env;
+	struct child *builtin;	    /* of /mcp without a session */
+	struct list proxies, calls; /* of /mcp without a session (proxy.c) */
+	void (*gone)(void *ctx, struct mcp_backend *b);
+	void *gone_ctx;
+	uint64_t last_marker;
+};
+
+/* A server of the client's that we run. */
+struct served_child {
+	struct list link;
+	struct child *child;
+};
+
+/* What is kept for one session. */
+struct served {
+	struct relay *relay;
+	struct session *session;
+	struct door *door;
+	char *socket;
+	char key[33];
+	struct toolgate_rules *rules;
+	struct list offers, children;
+	struct list proxies, calls; /* proxy.c */
+	struct child *builtin;
+	struct hosted_set *project;
+	struct buf
+		reports; /* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be used */
+};
+
+struct offer {
+	struct list link;
+	struct session *session;
+	char *name;
+	enum offer_via via;
+	bool given; /* to the harness; else only to /mcp */
+	struct mcp_backend *inner;
+	bool own;
+	struct toolgate *gate;
+	char *delivered; /* raw array of names; NULL: not listed yet */
+	struct list questions;
+};
+
+/* relay.c */
+struct served *served_need(struct relay *r, struct session *s);
+struct offer *served_offer(const struct served *v, const char *name);
+/* The door is open. */
+int served_door(struct served *v, struct err *e);
+
+/* assemble.c */
+/* Makes the offers that the session wants and appends the array for the harness. */
+int served_assemble(struct served *v, struct buf *ret, struct err *e);
+
+/* tools.c: the built-in tools */
+/* The session's, made when first wanted; given: to the harness too. */
+struct offer *served_builtin(struct served *v, bool given, struct slice only);
+struct mcp_backend *relay_builtin(struct relay *r);
+/* A program that the client named: args an array of strings, env of {name, value}, both raw. */
+struct child *client_child(struct served *v, const char *name, const char *program,
+			   struct slice args, struct slice env);
+
+/* relay.c */
+/* Where what is held for clients of /mcp stands. */
+struct holds {
+	struct list *proxies, *calls;
+};
+
+/* What a call goes to now. NULL with e. */
+struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
+				 struct holds *ret, struct err *e);
+
+/* proxy.c */
+/* Calls of the list end: what they were made to goes. */
+void proxy_calls_end(struct list *calls);
+void proxies_free(struct relay *r, struct list *proxies);

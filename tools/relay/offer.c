@@ -1,0 +1,195 @@
+#include "json/jstr.h"
+#include "tools/relay/internal.h"
+
+#include <stdio.h>
+
+/* A question of the gate, put to the session's client as a permission request. */
+struct question {
+	struct list link;
+	struct offer *offer;
+	struct toolgate_ask *ask;
+};
+
+static const char *const vias[] = { [OFFER_ACP] = "acp",
+				    [OFFER_BUILTIN] = "builtin",
+				    [OFFER_HOSTED] = "hosted",
+				    [OFFER_PROJECT] = "project",
+				    [OFFER_CLIENT] = "client" };
+
+/* --- what the harness listed ------------------------------------------------------------------------------- */
+
+static void on_listed(void *ctx, const char *const *names, size_t n)
+{
+	_cleanup_(buf_done) struct buf list = { 0 }, b = { 0 };
+	struct jw l = JW(&list), w = JW(&b);
+	struct offer *o = ctx;
+
+	jw_arr(&l, NULL);
+	for (size_t i = 0; i < n; i++)
+		jw_str(&l, NULL, names[i]);
+	jw_end_arr(&l);
+	if (list.failed || (o->delivered && slice_is(buf_slice(&list), o->delivered)))
+		return;
+	free(o->delivered);
+	o->delivered = xstrndup(list.data, list.len);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tools_delivered");
+	jw_str(&w, "server", o->name);
+	jw_raw(&w, "tools", slice_of(o->delivered));
+	session_tell(o->session, buf_slice(&b));
+}
+
+static void on_recorded(void *ctx, const char *tool, struct slice args)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tool_dry_run");
+	jw_str(&w, "server", o->name);
+	jw_str(&w, "tool", tool);
+	jw_raw(&w, "arguments", args);
+	session_tell(o->session, buf_slice(&b));
+}
+
+/* --- permissions ----------------------------------------------------------------------------------------------- */
+
+static void question_free(struct question *q)
+{
+	list_del(&q->link);
+	free(q);
+}
+
+static void put_option(struct jw *w, const char *id, const char *name, const char *kind)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "optionId", id);
+	jw_str(w, "name", name);
+	jw_str(w, "kind", kind);
+	jw_end_obj(w);
+}
+
+static const char *kind_of(struct slice permission)
+{
+	static const char *const kinds[][2] = { { "read", "read" },
+						{ "edit", "edit" },
+						{ "execute", "execute" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (jstr_is(jobj_get(permission, "category"), kinds[i][0]))
+			return kinds[i][1];
+	return "other";
+}
+
+/* As ACP's session/request_permission has it; the call is one of ours, so it is announced with its own id. */
+static void put_params(struct jw *w, const struct offer *o, const struct question *q,
+		       const struct toolgate_question *asked)
+{
+	char id[64];
+
+	snprintf(id, sizeof(id), "mcp_%p", (const void *)q);
+	jw_obj(w, NULL);
+	jw_obj(w, "toolCall");
+	jw_str(w, "toolCallId", id);
+	jw_slice(w, "title", asked->title);
+	jw_str(w, "kind", kind_of(asked->permission));
+	jw_str(w, "status", "pending");
+	jw_raw(w, "rawInput", asked->args);
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_str(w, "server", o->name);
+	jw_str(w, "tool", asked->tool);
+	jw_raw(w, "permission", asked->permission);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_arr(w, "options");
+	put_option(w, "allow", "Allow", "allow_once");
+	put_option(w, "reject", "Reject", "reject_once");
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static void on_answer(void *ctx, struct slice result)
+{
+	struct question *q = ctx;
+	struct toolgate_ask *ask = q->ask;
+	bool allow = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
+
+	question_free(q);
+	toolgate_answer(ask, allow ? TOOLGATE_ALLOW : TOOLGATE_REJECT);
+}
+
+static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_question *asked)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct question *q = new0(struct question);
+	struct jw w = JW(&b);
+
+	q->offer = o;
+	q->ask = a;
+	list_init(&q->link);
+	list_add_tail(&o->questions, &q->link);
+	put_params(&w, o, q, asked);
+	session_ask_own(o->session, buf_slice(&b), on_answer, q);
+}
+
+static void on_unask(void *ctx, struct toolgate_ask *a)
+{
+	struct offer *o = ctx;
+
+	list_each(q, &o->questions, struct question, link) {
+		if (q->ask != a)
+			continue;
+		session_unask_own(o->session, q);
+		question_free(q);
+		return;
+	}
+}
+
+static const struct toolgate_ops gate_ops = { on_listed, on_ask, on_unask, on_recorded };
+
+/* --- life ---------------------------------------------------------------------------------------------------- */
+
+struct offer *offer_new(struct loop *loop, struct session *s, const struct offer_spec *spec)
+{
+	struct toolgate_config gc = { .server = spec->name,
+				      .rules = spec->rules,
+				      .fallback = POLICY_ALLOW,
+				      .builtin = spec->via == OFFER_BUILTIN };
+	struct offer *o = new0(struct offer);
+
+	o->session = s;
+	o->name = xstrdup(spec->name);
+	o->via = spec->via;
+	o->inner = spec->inner;
+	o->own = spec->own;
+	o->given = spec->given;
+	list_init(&o->link);
+	list_init(&o->questions);
+	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
+	return o;
+}
+
+struct offer *offer_free(struct offer *o)
+{
+	toolgate_free(o->gate); /* withdraws its questions */
+	if (o->own)
+		mcp_backend_free(o->inner);
+	list_del(&o->link);
+	free(o->name);
+	free(o->delivered);
+	free(o);
+	return NULL;
+}
+
+void offer_put(const struct offer *o, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "name", o->name);
+	jw_str(w, "via", vias[o->via]);
+	jw_raw(w, "toolsDelivered", slice_of(o->delivered));
+	jw_end_obj(w);
+}

@@ -1,0 +1,244 @@
+#include "tools/relay/internal.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "harnesses/plan.h"
+#include "proc/tree.h"
+#include "tools/hosted/hosted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* --- one session ------------------------------------------------------------------------------------------- */
+
+static struct served *served_of(const struct session *s)
+{
+	return session_served(s);
+}
+
+struct offer *served_offer(const struct served *v, const char *name)
+{
+	list_each(o, (struct list *)&v->offers, struct offer, link)
+		if (strcmp(o->name, name) == 0)
+			return o;
+	return NULL;
+}
+
+static struct mcp_backend *on_find(void *ctx, const char *server)
+{
+	struct offer *o = served_offer(ctx, server);
+
+	return o && o->given ? toolgate_backend(o->gate) : NULL;
+}
+
+static const struct door_ops door_ops = { on_find };
+
+int served_door(struct served *v, struct err *e)
+{
+	_cleanup_(freep) char *name = NULL;
+	uid_t uid;
+	gid_t gid;
+
+	if (v->door)
+		return 0;
+	if (asprintf(&name, "mcp/%s.sock", session_id(v->session)) < 0)
+		abort();
+	free(v->socket);
+	v->socket = file_join(v->relay->run_dir, name);
+	store_user(v->relay->store, &uid, &gid);
+	random_hex(v->key, 16);
+	v->door = door_new(v->relay->loop, v->socket, uid, gid, v->key, &door_ops, v, e);
+	return v->door ? 0 : -EIO;
+}
+
+struct served *served_need(struct relay *r, struct session *s)
+{
+	struct served *v = served_of(s);
+
+	if (v)
+		return v;
+	v = new0(struct served);
+	v->relay = r;
+	v->session = s;
+	list_init(&v->offers);
+	list_init(&v->children);
+	list_init(&v->proxies);
+	list_init(&v->calls);
+	session_set_served(s, v);
+	return v;
+}
+
+/* Nobody is connected any more, and what runs is stopped; but not the built-in tools, which have processes that the agent began. */
+static void served_clear(struct served *v)
+{
+	if (v->door)
+		door_clear(v->door);
+	proxy_calls_end(&v->calls);
+	while (!list_empty(&v->offers))
+		offer_free(list_first(&v->offers, struct offer, link));
+	while (!list_empty(&v->children)) {
+		struct served_child *c = list_first(&v->children, struct served_child, link);
+
+		list_del(&c->link);
+		child_free(c->child);
+		free(c);
+	}
+	v->project = hosted_set_free(v->project);
+	v->rules = toolgate_rules_free(v->rules);
+	buf_done(&v->reports);
+	v->reports = (struct buf){ 0 };
+}
+
+static void served_free(struct served *v)
+{
+	served_clear(v);
+	proxies_free(v->relay, &v->proxies);
+	door_free(v->door);
+	child_free(v->builtin);
+	session_set_served(v->session, NULL);
+	secret_wipe(v->key, sizeof(v->key));
+	free(v->socket);
+	free(v);
+}
+
+/* --- session/servers.h ---------------------------------------------------------------------------------------- */
+
+static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
+{
+	struct served *v = served_need(ctx, s);
+
+	served_clear(v);
+	return served_assemble(v, ret, e);
+}
+
+static void on_close(void *ctx _unused_, struct session *s)
+{
+	struct served *v = served_of(s);
+
+	if (v && v->door)
+		door_clear(v->door);
+}
+
+static void on_forget(void *ctx _unused_, struct session *s)
+{
+	if (served_of(s))
+		served_free(served_of(s));
+}
+
+static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
+{
+	const struct served *v = served_of(s);
+
+	if (!v)
+		return;
+	jw_arr(w, "mcp");
+	list_each(o, (struct list *)&v->offers, struct offer, link)
+		if (o->given)
+			offer_put(o, w);
+	jw_raw(w, NULL, buf_slice(&v->reports));
+	jw_end_arr(w);
+}
+
+static const struct servers_ops servers_ops = { on_open, on_close, on_forget, on_put };
+
+/* --- what a call goes to ---------------------------------------------------------------------------------------- */
+
+static struct mcp_backend *target_of_session(struct relay *r, const char *name, const char *id,
+					     struct holds *ret, struct err *e)
+{
+	struct session *s = store_find(r->store, id);
+	struct served *v;
+	struct offer *o;
+
+	if (!session_is_open(s)) {
+		err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "no open session '%s'", id);
+		return NULL;
+	}
+	v = served_need(r, s);
+	o = name ? served_offer(v, name) : served_builtin(v, false, SLICE_NONE);
+	if (!o) {
+		err_set(e, -ENOENT, RPC_NOT_FOUND, "MCP_SERVER_UNKNOWN",
+			"the session has no MCP server '%s'", name);
+		return NULL;
+	}
+	*ret = (struct holds){ &v->proxies, &v->calls };
+	return toolgate_backend(o->gate);
+}
+
+struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
+				 struct holds *ret, struct err *e)
+{
+	if (session)
+		return target_of_session(r, name, session, ret, e);
+	*ret = (struct holds){ &r->proxies, &r->calls };
+	return name ? hosted_find(r->hosted, name, e) : relay_builtin(r);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+/* The environment of the built-in tools of /mcp: what says whose they are is added. */
+static char **marked(const struct relay_config *config)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	for (char *const *e = config->env; *e; e++) {
+		_cleanup_(freep) char *name = xstrndup(*e, strcspn(*e, "="));
+
+		harness_plan_env(&plan, name, *e + strlen(name) + 1);
+	}
+	harness_plan_env(&plan, TREE_OWNER_ENV, config->incarnation);
+	harness_plan_env(&plan, TREE_SESSION_ENV, RELAY_TOOLS_MARKER);
+	return harness_plan_environ(&plan);
+}
+
+struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store *store,
+			const struct relay_config *config, struct err *e)
+{
+	_cleanup_(freep) char *sockets = file_join(config->run_dir, "mcp");
+	struct relay *r;
+	int error = file_mkdirs(sockets, 0711);
+
+	if (error < 0) {
+		err_set(e, error, 0, "RUN_DIR_UNUSABLE", "%s: %s", sockets, strerror(-error));
+		return NULL;
+	}
+	r = new0(struct relay);
+	r->loop = loop;
+	r->procs = procs;
+	r->store = store;
+	r->hosted = config->hosted;
+	r->run_dir = xstrdup(config->run_dir);
+	r->self = xstrdup(config->self);
+	r->root = xstrdup(config->root);
+	r->state = xstrdup(config->state);
+	r->env = marked(config);
+	r->gone = config->gone;
+	r->gone_ctx = config->ctx;
+	list_init(&r->proxies);
+	list_init(&r->calls);
+	store_serve(store, &servers_ops, r);
+	return r;
+}
+
+void relay_stop(struct relay *r)
+{
+	proxy_calls_end(&r->calls);
+	r->builtin = child_free(r->builtin);
+}
+
+struct relay *relay_free(struct relay *r)
+{
+	if (!r)
+		return NULL;
+	relay_stop(r);
+	proxies_free(r, &r->proxies);
+	harness_plan_free_environ(r->env);
+	free(r->run_dir);
+	free(r->self);
+	free(r->root);
+	free(r->state);
+	free(r);
+	return NULL;
+}

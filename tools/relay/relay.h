@@ -1,0 +1,46 @@
+/*
+ * relay.h - the MCP servers of sessions, from where they are to where they are wanted.
+ *
+ * For each session that wants any it keeps a door (door.h) for the harness and an offer (offer.h) for each server: those that the client
+ * serves over ACP, the built-in tools, those hosted in the sandbox, those of a trusted .mcp.json. The harness is given our shim for each
+ * of them, and what it reaches by itself as the client said it, after a look whether it can be reached at all.
+ *
+ * It implements session/servers.h: open before each start of the harness, close when that has ended, forget when the session goes. What runs
+ * for the session and nothing of it has changed is kept over a restart of the harness.
+ *
+ * The same backends answer the HTTP endpoint /mcp: relay_find.
+ */
+#pragma once
+
+#include "session/session.h"
+#include "tools/mcp/backend.h"
+
+struct relay;
+struct hosted;
+
+struct relay_config {
+	const char *run_dir; /* sockets go to <run_dir>/mcp */
+	const char *self;    /* absolute path of acpd, for the shim and the built-in tools */
+	const char *root;    /* where the built-in tools of /mcp work when no session is named */
+	const char *state;   /* directory: what those keep */
+	char *const *env;    /* their environment, without the markers of proc/tree.h */
+	const char *incarnation;
+	struct hosted *hosted;
+	/* A backend that relay_find gave is about to go. */
+	void (*gone)(void *ctx, struct mcp_backend *b);
+	void *ctx;
+};
+
+struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store *store,
+			const struct relay_config *config, struct err *e);
+/* All sessions must have been forgotten. */
+struct relay *relay_free(struct relay *r);
+/* The daemon stops: ends what runs for nobody's session. Sessions' own goes with them. */
+void relay_stop(struct relay *r);
+/*
+ * The backend for a client of /mcp (name NULL: built-in tools, of that session if one is named) or /mcp/NAME (a server of that session, else a
+ * hosted one). The same one each time, as long as the session lives, whatever is restarted behind it; config.gone tells its end.
+ * NULL with SESSION_NOT_FOUND, MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED.
+ */
+struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
+			       struct err *e);

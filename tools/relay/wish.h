@@ -1,0 +1,31 @@
+/*
+ * wish.h - _meta.acpd.mcp: what a client wants of a session's MCP servers besides naming them in mcpServers.
+ *
+ *	{"builtin": true | {"tools": [name...]},   the built-in tools (all, or these) are offered to the harness as server "acpd"
+ *	 "project": true,                          the servers of <cwd>/.mcp.json are trusted and offered
+ *	 "hosted": [name...],                      servers of the daemon's own configuration that are offered
+ *	 "policy": {...}}                          relay/gate.h
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+#define RELAY_OWN_NAME "acpd" /* of the built-in tools' server; reserved */
+
+struct wish {
+	bool builtin, project;
+	struct slice tools;  /* raw array, or empty: all */
+	struct slice hosted; /* raw array of strings, or empty */
+	struct slice policy; /* raw object, or empty */
+};
+
+/* raw: the object, or empty. Slices of ret borrow from it. Errors name the member below "_meta.acpd.mcp". */
+int wish_parse(struct slice raw, struct wish *ret, struct err *e);
+/* The session's policies, both objects: whether they can be carried out. */
+int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *e);
+/* What of _meta.acpd.policy is for the built-in tools. */
+void wish_tool_policy(struct buf *out, struct slice policy);
