@@ -1,0 +1,524 @@
+/* Rules for commands: tables of what is allowed, asked and denied, and that no way around a rule is taken for something else. */
+#include "unit.h"
+
+#include "tools/builtin/policy.h"
+
+/* What may run is listed. */
+#define LISTED                                                                                                    \
+	"{\"commands\":[{\"prefix\":[\"git\",\"status\"],\"policy\":\"allow\"},"                                  \
+	"{\"prefix\":[\"git\",\"commit\"],\"policy\":\"allow\"},{\"prefix\":[\"ls\"],\"policy\":\"allow\"},"      \
+	"{\"prefix\":[\"cat\"],\"policy\":\"allow\"},{\"prefix\":[\"find\"],\"policy\":\"allow\"},"               \
+	"{\"prefix\":[\"sed\"],\"policy\":\"allow\"},{\"prefix\":[\"tar\"],\"policy\":\"allow\"},"                \
+	"{\"argv\":[\"make\",\"test\"],\"policy\":\"allow\"},{\"prefix\":[\"git\",\"push\"],\"policy\":\"ask\"}," \
+	"{\"prefix\":[\"rm\",\"-rf\",\"/\"],\"policy\":\"deny\"},{\"prefix\":[\"shutdown\"],\"policy\":\"deny\"}]}"
+/* What may not run is listed. */
+#define OPEN                                                                                               \
+	"{\"categories\":{\"execute\":\"allow\"},\"commands\":[{\"prefix\":[\"rm\"],\"policy\":\"deny\"}," \
+	"{\"prefix\":[\"git\",\"push\"],\"policy\":\"ask\"},{\"prefix\":[\"rm\",\"-i\"],\"policy\":\"allow\"}]}"
+/* Shells are spoken of. */
+#define NO_SHELL                                                                                   \
+	"{\"commands\":[{\"prefix\":[],\"policy\":\"allow\"},{\"prefix\":[\"sh\"],\"policy\":\"deny\"}]}"
+#define SHELL_TOO                                                                                  \
+	"{\"commands\":[{\"prefix\":[\"sh\"],\"policy\":\"allow\"},{\"prefix\":[\"rm\"],\"policy\":\"deny\"}]}"
+
+enum { A = POLICY_ALLOW, Q = POLICY_ASK, D = POLICY_DENY };
+
+struct row {
+	int want;
+	const char *text;
+};
+
+static struct policy *policy_of(const char *text)
+{
+	_cleanup_(slice_freep) struct slice copy = exact_copy(slice_of(text));
+	struct policy *p = NULL;
+	struct err e;
+
+	if (policy_parse(copy, &p, &e) < 0)
+		fail_msg("%s: %s", e.field, e.msg);
+	return p;
+}
+
+static enum policy_verdict judge(const struct policy *p, const char *text)
+{
+	_cleanup_(freep) char *copy = xstrdup(text);
+	struct err e = { 0 };
+	enum policy_verdict v = policy_shell(p, copy, &e);
+
+	if ((v == POLICY_ALLOW) != (e.reason[0] == '\0'))
+		fail_msg("%s: reason \"%s\"", text, e.reason);
+	return v;
+}
+
+static void check_rows(const char *policy, const struct row *rows, size_t n)
+{
+	_cleanup_(policy_freep) struct policy *p = policy_of(policy);
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int got = judge(p, rows[i].text);
+
+		if (got == rows[i].want)
+			continue;
+		print_error("  %d, not %d: %s\n", got, rows[i].want, rows[i].text);
+		bad++;
+	}
+	assert_int_equal(bad, 0);
+}
+
+static void listed_commands(void **state _unused_)
+{
+	static const struct row rows[] = {
+		/* the row itself */
+		{ A, "git status" },
+		{ Q, "git push" },
+		{ D, "rm -rf /" },
+		{ Q, "rm -rf /tmp/x" },
+		{ Q, "rm file" },
+		{ A, "git status -s --porcelain" },
+		{ A, "/usr/bin/git status" },
+		{ Q, "./git status" },
+		{ Q, "/tmp/git status" },
+		{ Q, "git -C . status" },
+		{ Q, "git -c core.fsmonitor=x status" },
+		{ Q, "git" },
+		{ Q, "GIT status" },
+		{ A, "make test" },
+		{ Q, "make test install" },
+		{ Q, "make" },
+		{ Q, "unknown" },
+		{ A, "" },
+		{ A, "  \n\t ; \n" },
+		{ A, "# rm -rf /" },
+		{ A, "ls # rm -rf /" },
+		{ D, "ls x#y; rm -rf /" },
+		/* other spellings of what is denied */
+		{ D, "rm -r -f /" },
+		{ D, "rm -fr /" },
+		{ D, "rm -Rf /" },
+		{ D, "rm --recursive --force /" },
+		{ D, "rm -rf -- /" },
+		{ D, "rm -rf --no-preserve-root /" },
+		{ D, "rm -rf //" },
+		{ D, "rm -rf /./" },
+		{ D, "rm -rf /*" },
+		{ D, "rm -rf /tmp /" },
+		{ D, "rm -rf $X" },
+		{ D, "rm -rf \"$X\"" },
+		{ D, "rm -rf ../../../.." },
+		{ D, "rm $OPTS" },
+		{ D, "/bin/rm -rf /" },
+		{ D, "./rm -rf /" },
+		{ D, "r''m -rf /" },
+		{ D, "\"rm\" '-rf' \"/\"" },
+		{ D, "r\\m -rf /" },
+		{ D, "\\rm -rf /" },
+		{ D, "rm\t-rf\t/" },
+		{ D, "rm \\\n-rf /" },
+		{ D, "rm -rf / > /dev/null 2>&1" },
+		{ D, "> /dev/null rm -rf /" },
+		{ D, "2>/dev/null rm -rf /" },
+		{ D, "X=1 rm -rf /" },
+		{ D, "X=1 Y=2 rm -rf /" },
+		{ Q, "'X=1' rm -rf /" },
+		/* several commands */
+		{ A, "git status; ls" },
+		{ A, "git status && ls -l || cat x" },
+		{ A, "cat x | ls" },
+		{ A, "ls & ls" },
+		{ A, "ls\ncat x\n" },
+		{ A, "cd src && git status" },
+		{ A, "! ls" },
+		{ A, "time ls" },
+		{ A, "true && echo \"done\"" },
+		{ A, "[ -f x ] && ls" },
+		{ D, "ls; rm -rf /" },
+		{ D, "ls;rm -rf /" },
+		{ D, "ls && rm -rf /" },
+		{ D, "ls || rm -rf /" },
+		{ D, "ls | rm -rf /" },
+		{ D, "ls & rm -rf /" },
+		{ D, "ls\nrm -rf /" },
+		{ D, "ls |& rm -rf /" },
+		{ D, "rm -rf / ; ls" },
+		{ D, "! rm -rf /" },
+		{ D, "time rm -rf /" },
+		{ Q, "ls; git push" },
+		{ D, "git push; rm -rf /; ls" },
+		/* quotes hold what they hold */
+		{ A, "ls 'a;rm -rf /'" },
+		{ A, "ls \"a && rm -rf /\"" },
+		{ A, "ls a\\;rm" },
+		{ A, "git commit -m push" },
+		{ A, "git commit -m 'rm -rf /'" },
+		{ Q, "ls 'open" },
+		{ Q, "ls \"open" },
+		{ A, "ls $HOME" },
+		{ A, "ls ${HOME}/x \"$1\" $?" },
+		{ A, "ls src/*.c" },
+		{ A, "ls 100%" },
+		{ A, "ls a=b" },
+		/* what is not understood */
+		{ Q, "ls $(git status)" },
+		{ Q, "ls `git status`" },
+		{ Q, "ls \"$(git status)\"" },
+		{ Q, "ls \"`git status`\"" },
+		{ Q, "ls <(ls)" },
+		{ Q, "ls ${X:-y}" },
+		{ Q, "ls $((1+1))" },
+		{ Q, "ls $'\\x41'" },
+		{ Q, "(ls)" },
+		{ Q, "{ ls; }" },
+		{ Q, "if ls; then ls; fi" },
+		{ Q, "while ls; do ls; done" },
+		{ Q, "for x in a; do ls; done" },
+		{ Q, "case x in x) ls;; esac" },
+		{ Q, "f() { ls; }; f" },
+		{ Q, "l{s,s}" },
+		{ Q, "$X" },
+		{ Q, "\"$X\" status" },
+		{ Q, "$X ls" },
+		{ Q, "l? x" },
+		{ Q, "ls > file" },
+		{ Q, "ls >> file" },
+		{ Q, "ls >| file" },
+		{ Q, "ls 2> file" },
+		{ Q, "ls &> file" },
+		{ Q, "ls > /dev/null/../../etc/x" },
+		{ Q, "ls > $X" },
+		{ Q, "ls >& file" },
+		{ Q, "ls <> file" },
+		{ Q, "ls >" },
+		{ A, "ls > /dev/null" },
+		{ A, "ls 2>&1" },
+		{ A, "ls 2>/dev/null >&2" },
+		{ A, "cat < file" },
+		{ Q, "cat <<E\nx\nE" },
+		{ Q, "cat <<< x" },
+		{ D, "ls $(rm -rf /)" },
+		{ D, "ls `rm -rf /`" },
+		{ D, "ls \"x $(rm -rf /) y\"" },
+		{ D, "(rm -rf /)" },
+		{ D, "{ rm -rf /; }" },
+		{ D, "if true; then rm -rf /; fi" },
+		{ D, "ls ${X:-$(rm -rf /)}" },
+		{ D, "ls <(rm -rf /)" },
+		{ Q, "PATH=/tmp ls" },
+		{ Q, "LD_PRELOAD=/tmp/x.so ls" },
+		{ Q, "GIT_EXTERNAL_DIFF=x git status" },
+		{ Q, "export PATH=/tmp; ls" },
+		{ Q, "alias ls=rm; ls" },
+		{ A, "LC_ALL=C ls" },
+		/* programs that run programs */
+		{ A, "sh -c ls" },
+		{ A, "bash -lc 'git status && ls'" },
+		{ A, "bash -euo pipefail -c 'ls | cat'" },
+		{ Q, "bash -c 'git push'" },
+		{ D, "sh -c 'rm -rf /'" },
+		{ D, "sh -c \"rm -rf /\"" },
+		{ D, "/bin/sh -ec 'ls; rm -rf /'" },
+		{ D, "bash -c -- 'rm -rf /'" },
+		{ D, "bash -c 'sh -c \"rm -rf /\"'" },
+		{ Q, "bash -c \"$X\"" },
+		{ Q, "sh script" },
+		{ Q, "sh" },
+		{ Q, "cat x | sh" },
+		{ Q, "sh -s < x" },
+		{ Q, "bash --rcfile x -c ls" },
+		{ A, "env ls" },
+		{ A, "env A=b ls" },
+		{ Q, "env PATH=/tmp ls" },
+		{ D, "env rm -rf /" },
+		{ D, "env -i A=b rm -rf /" },
+		{ D, "env -u A rm -rf /" },
+		{ D, "env -uA rm -rf /" },
+		{ Q, "env -S 'rm -rf /'" },
+		{ D, "nice rm -rf /" },
+		{ D, "nice -n 5 rm -rf /" },
+		{ D, "nice -5 rm -rf /" },
+		{ D, "nice --adjustment=5 rm -rf /" },
+		{ D, "nohup rm -rf / &" },
+		{ D, "timeout 5 rm -rf /" },
+		{ D, "timeout -k 1 -s KILL 5 rm -rf /" },
+		{ A, "timeout 5 ls" },
+		{ Q, "timeout --what 5 ls" },
+		{ D, "setsid -f rm -rf /" },
+		{ D, "stdbuf -oL rm -rf /" },
+		{ D, "xargs rm -rf /" },
+		{ D, "ls | xargs rm" },
+		{ D, "ls | xargs -n 1 rm -rf" },
+		{ D, "ls | xargs -I{} rm {} x" },
+		{ Q, "ls | xargs -I@ @" },
+		{ Q, "ls | xargs -Is ls" },
+		{ A, "ls | xargs cat" },
+		{ Q, "ls | xargs find" },
+		{ Q, "ls | xargs env" },
+		{ Q, "ls | xargs sh -c" },
+		{ Q, "ls | xargs -0 git status" },
+		{ A, "ls | xargs -0 ls -l" },
+		{ D, "ls | xargs sh -c 'rm -rf /'" },
+		{ A, "find . -name '*.c'" },
+		{ A, "find . -exec cat {} +" },
+		{ D, "find . -exec rm {} \\;" },
+		{ D, "find / -execdir rm -rf / ';'" },
+		{ D, "find . -exec sh -c 'rm -rf /' \\;" },
+		{ Q, "find . -exec sh -c {} \\;" },
+		{ D, "find . -delete" },
+		{ Q, "find . -fprintf x y" },
+		{ Q, "find . $X" },
+		{ D, "sudo rm -rf /" },
+		{ D, "sudo -u root rm -rf /" },
+		{ Q, "sudo ls" },
+		{ D, "busybox rm -rf /" },
+		{ D, "busybox sh -c 'rm -rf /'" },
+		{ D, "command rm -rf /" },
+		{ D, "exec rm -rf /" },
+		{ D, "builtin command rm -rf /" },
+		{ D, "eval rm -rf /" },
+		{ D, "eval 'rm -rf' /" },
+		{ Q, "eval $X" },
+		{ D, "env nice nohup timeout 1 setsid xargs sh -c 'eval rm -rf /'" },
+		{ Q, "python3 -c 'import os'" },
+		{ Q, "perl -e x" },
+		{ Q, "node -e x" },
+		{ Q, "awk 'BEGIN{system(\"rm\")}'" },
+		{ Q, "ssh host ls" },
+		{ Q, "vim x" },
+		{ A, "sed -n 1,5p x" },
+		{ A, "sed -i 's/a/b/g' x" },
+		{ A, "tar xf x.tar" },
+		{ Q, "tar xf x.tar --to-command=sh" },
+		{ Q, "tar -cI sh x" },
+		{ Q, "tar --checkpoint=1 --checkpoint-action=exec=sh x" },
+		{ D, "shutdown" },
+		{ D, "/sbin/shutdown now" },
+		{ Q, "ls; $(printf shut)down" },
+	};
+
+	_Static_assert(ARRAY_SIZE(rows) >= 120, "a table of the ways around a rule");
+	check_rows(LISTED, rows, ARRAY_SIZE(rows));
+}
+
+static void open_commands(void **state _unused_)
+{
+	static const struct row rows[] = {
+		{ A, "make && npm test" },
+		{ A, "python3 script.py" },
+		{ D, "rm x" },
+		{ A, "rm -i x" },
+		{ D, "ls; rm x" },
+		{ D, "busybox rm x" },
+		{ D, "find . -delete" },
+		{ D, "sudo rm x" },
+		{ Q, "sudo make install" },
+		{ Q, "python3 -c x" },
+		{ Q, "python3 < x" },
+		{ A, "python3 --version" },
+		{ Q, "git -C x push" },
+		{ Q, "git --no-pager push origin" },
+		{ Q, "git $X" },
+		{ A, "git pull" },
+		{ Q, "$(x)" },
+		{ Q, "cat x | sh" },
+		{ Q, "echo x > y" },
+		{ Q, "sed 's/x/id/e' y" },
+		{ Q, "sed -f x y" },
+		{ A, "sed -e 's|x|y|gp' -e '/a/d' y" },
+		{ A, "export A=b" },
+		{ Q, "export PATH=x" },
+		{ Q, "LD_PRELOAD=x make" },
+		{ Q, "awk '{print}' x" },
+		{ D, "env -i sh -c 'cd / && rm x'" },
+	};
+
+	check_rows(OPEN, rows, ARRAY_SIZE(rows));
+}
+
+static void shells_by_rule(void **state _unused_)
+{
+	static const struct row denied[] = {
+		{ A, "anything at all" },     { D, "sh -c ls" },    { D, "x $(y)" }, { D, "sh" },
+		{ D, "/usr/local/bin/sh x" }, { D, "python -c x" }, { D, "x > y" },  { A, "x | y" },
+	};
+	static const struct row allowed[] = {
+		{ A, "x=$(sh)" },	  { A, "sh script" },	{ D, "sh -c 'rm x'" },
+		{ D, "echo $(rm x)" },	  { A, "python -c x" }, { Q, "ls" },
+		{ A, "sh script > out" }, { Q, "sh -c ls" },
+	};
+
+	check_rows(NO_SHELL, denied, ARRAY_SIZE(denied));
+	check_rows(SHELL_TOO, allowed, ARRAY_SIZE(allowed));
+}
+
+/* way with inner for its "%", quoted if it stands in quotes. */
+static void fill(struct buf *out, const char *way, const char *inner)
+{
+	const char *at = strchr(way, '%');
+	char quote = at > way ? at[-1] : ' ';
+
+	buf_reset(out);
+	buf_add(out, way, (size_t)(at - way));
+	for (; *inner; inner++) {
+		if (quote == '\'' && *inner == '\'')
+			buf_puts(out, "'\\'");
+		else if ((quote == '"' || quote == '`') && strchr("\\\"$`", *inner))
+			buf_putc(out, '\\');
+		buf_putc(out, *inner);
+	}
+	buf_puts(out, at + 1);
+	buf_putc(out, '\0');
+}
+
+/* Every way of running one command by another, within each other: what is denied stays denied. */
+static void nothing_launders(void **state _unused_)
+{
+	static const char *const ways[] = {
+		"sh -c '%'",
+		"bash -lc \"%\"",
+		"env A=b %",
+		"nice -n 3 %",
+		"nohup % &",
+		"timeout 3 %",
+		"setsid %",
+		"xargs %",
+		"sudo -n %",
+		"busybox %",
+		"ls; %",
+		"ls && %",
+		"ls || %",
+		"ls | %",
+		"ls\n%",
+		"echo $(%)",
+		"echo `%`",
+		"echo \"$(%)\"",
+		"(%)",
+		"{ %; }",
+		"find . -exec % \\;",
+		"if ls; then %; fi",
+		"while %; do ls; done",
+		"ls &&\n%",
+		"time %",
+		"command %",
+		"exec %",
+		"eval %",
+		"A=b %",
+		"% > /dev/null",
+		"% 2>&1 | cat",
+		"stdbuf -oL %",
+		"f() { %; }; f",
+		"cat <(%)",
+		"ls & %",
+		"unshare %",
+		"watch %",
+		"ssh localhost %",
+		"script -c '%'",
+		"parallel %",
+	};
+	static const char *const payloads[] = { "rm -rf /", "shutdown now", "git push" };
+	static const char *const policies[] = { LISTED, OPEN };
+	_cleanup_(buf_done) struct buf inner = { 0 }, outer = { 0 };
+	size_t n = 0;
+
+	for (size_t p = 0; p < ARRAY_SIZE(policies); p++) {
+		_cleanup_(policy_freep) struct policy *policy = policy_of(policies[p]);
+
+		for (size_t i = 0; i < ARRAY_SIZE(ways) * ARRAY_SIZE(ways) * ARRAY_SIZE(payloads);
+		     i++) {
+			const char *payload = payloads[i % ARRAY_SIZE(payloads)];
+			size_t way = i / ARRAY_SIZE(payloads);
+
+			if (p == 1 && strcmp(payload, "shutdown now") == 0)
+				continue; /* allowed there */
+			fill(&inner, ways[way % ARRAY_SIZE(ways)], payload);
+			fill(&outer, ways[way / ARRAY_SIZE(ways)], inner.data);
+			if (judge(policy, outer.data) == POLICY_ALLOW)
+				fail_msg("allowed: %s", outer.data);
+			n++;
+		}
+	}
+	assert_true(n > 6000);
+}
+
+static void words_are_taken_as_they_are(void **state _unused_)
+{
+	static const struct {
+		int want;
+		const char *argv[6];
+	} rows[] = {
+		{ A, { "git", "status" } },
+		{ A, { "git", "status", "; rm -rf /" } },
+		{ Q, { "git status" } },
+		{ D, { "rm", "-rf", "/" } },
+		{ Q, { "git", "push", "x" } },
+		{ D, { "sh", "-c", "rm -rf /" } },
+		{ A, { "ls", "$(rm -rf /)" } },
+		{ A, { "ls", "*", ">", "x" } },
+		{ D, { "env", "A=$(x)", "rm", "-rf", "/" } },
+		{ Q, { "sh", "x" } },
+		{ Q, { "" } },
+		{ Q, { "A=b", "ls" } },
+		{ D, { "find", ".", "-exec", "rm", "{}", ";" } },
+	};
+	_cleanup_(policy_freep) struct policy *p = policy_of(LISTED);
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *argv[7] = { 0 };
+
+		for (size_t k = 0; k < 6 && rows[i].argv[k]; k++)
+			argv[k] = (char *)(uintptr_t)rows[i].argv[k];
+		if ((int)policy_argv(p, argv, &e) != rows[i].want)
+			fail_row(i, rows[i].argv[0]);
+	}
+}
+
+static void depth_is_bounded(void **state _unused_)
+{
+	_cleanup_(policy_freep) struct policy *p = policy_of(OPEN);
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	for (int i = 0; i < 2000; i++)
+		buf_puts(&text, "$(env ");
+	buf_putc(&text, '\0');
+	assert_int_equal(judge(p, text.data), POLICY_ASK);
+}
+
+static void variables(void **state _unused_)
+{
+	_cleanup_(policy_freep) struct policy *p = policy_of(LISTED);
+	struct err e;
+
+	assert_int_equal(policy_variable(p, "LD_LIBRARY_PATH", &e), POLICY_ASK);
+	assert_int_equal(policy_variable(p, "BASH_ENV", &e), POLICY_ASK);
+	assert_int_equal(policy_variable(p, "NODE_OPTIONS", &e), POLICY_ASK);
+	assert_int_equal(policy_variable(p, "TZ", &e), POLICY_ALLOW);
+	assert_int_equal(policy_variable(NULL, "PATH", &e), POLICY_ALLOW);
+}
+
+static void without_rules_all_is_allowed(void **state _unused_)
+{
+	_cleanup_(policy_freep) struct policy *p =
+		policy_of("{\"categories\":{\"execute\":\"ask\"}}");
+	struct err e;
+
+	assert_int_equal(policy_shell(NULL, "rm -rf / $(x)", &e), POLICY_ALLOW);
+	assert_int_equal(policy_shell(p, "rm -rf /", &e),
+			 POLICY_ALLOW); /* the tool was asked for */
+	assert_int_equal(policy_tool(p, TOOL_EXECUTE, "runCommand", &e), POLICY_ASK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listed_commands),
+		cmocka_unit_test(open_commands),
+		cmocka_unit_test(shells_by_rule),
+		cmocka_unit_test(nothing_launders),
+		cmocka_unit_test(words_are_taken_as_they_are),
+		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(variables),
+		cmocka_unit_test(without_rules_all_is_allowed),
+	};
+
+	return RUN(tests, NULL, NULL);
+}
