@@ -120,7 +120,7 @@ static void listed_commands(void **state _unused_)
 		{ D, "2>/dev/null rm -rf /" },
 		{ D, "X=1 rm -rf /" },
 		{ D, "X=1 Y=2 rm -rf /" },
-		{ Q, "'X=1' rm -rf /" },
+		{ D, "'X=1' rm -rf /" },
 		/* several commands */
 		{ A, "git status; ls" },
 		{ A, "git status && ls -l || cat x" },
@@ -400,7 +400,7 @@ static void nothing_launders(void **state _unused_)
 		"time %",
 		"command %",
 		"exec %",
-		"eval %",
+		"eval '%'",
 		"A=b %",
 		"% > /dev/null",
 		"% 2>&1 | cat",

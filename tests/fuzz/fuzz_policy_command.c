@@ -1,0 +1,45 @@
+/*
+ * Text for a shell against rules for commands. Whatever it is, it ends, and a command that is denied alone is denied before and behind it
+ * when a line of its own says so.
+ */
+#include "fuzz.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "tools/builtin/policy.h"
+
+static const char rules[] =
+	"{\"commands\":[{\"prefix\":[\"ls\"],\"policy\":\"allow\"},{\"prefix\":[\"find\"],\"policy\":\"allow\"},"
+	"{\"prefix\":[\"git\",\"push\"],\"policy\":\"ask\"},{\"prefix\":[\"rm\",\"-rf\",\"/\"],\"policy\":\"deny\"}]}";
+
+static enum policy_verdict judge(const struct policy *p, struct slice before, struct slice text)
+{
+	_cleanup_(buf_done) struct buf all = { 0 };
+	struct err e;
+
+	buf_add_slice(&all, before);
+	buf_add_slice(&all, text);
+	buf_putc(&all, '\0');
+	return policy_shell(p, all.data, &e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	struct slice text = { (const char *)data, size };
+	char *words[3] = { NULL };
+	struct err e;
+
+	if (size > 4096 || policy_parse(SLICE(rules), &p, &e) < 0)
+		return 0;
+	if (judge(p, SLICE("rm -rf /\n"), text) != POLICY_DENY)
+		abort();
+	if (judge(p, SLICE("ls $(git push)\n"), text) == POLICY_ALLOW)
+		abort();
+	words[0] = xstrndup(text.p, size / 2);
+	words[1] = xstrndup(text.p + size / 2, size - size / 2);
+	policy_argv(p, words, &e);
+	free(words[0]);
+	free(words[1]);
+	return 0;
+}
