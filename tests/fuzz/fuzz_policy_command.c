@@ -4,8 +4,6 @@
  */
 #include "fuzz.h"
 
-#include "base/buf.h"
-#include "base/util.h"
 #include "tools/builtin/policy.h"
 
 static const char rules[] =
@@ -30,12 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *words[3] = { NULL };
 	struct err e;
 
-	if (size > 4096 || policy_parse(SLICE(rules), &p, &e) < 0)
+	if (size > 4096 || policy_parse(slice_of(rules), &p, &e) < 0)
 		return 0;
-	if (judge(p, SLICE("rm -rf /\n"), text) != POLICY_DENY)
-		abort();
-	if (judge(p, SLICE("ls $(git push)\n"), text) == POLICY_ALLOW)
-		abort();
+	FUZZ_CHECK(judge(p, SLICE("rm -rf /\n"), text) == POLICY_DENY);
+	FUZZ_CHECK(judge(p, SLICE("ls $(git push)\n"), text) != POLICY_ALLOW);
 	words[0] = xstrndup(text.p, size / 2);
 	words[1] = xstrndup(text.p + size / 2, size - size / 2);
 	policy_argv(p, words, &e);
