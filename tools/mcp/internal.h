@@ -19,6 +19,15 @@
 
 enum era { ERA_OPEN, ERA_LEGACY, ERA_MODERN };
 
+/* One subscriptions/listen. */
+struct stream {
+	struct mcp_front *front;
+	struct mcp_call *call;
+	unsigned covers; /* changes of what is wanted, up to this one */
+	bool idle;	 /* acknowledged with nothing in it: that it ends is no loss */
+	struct loop_timer patience;
+};
+
 /* What a legacy client wants to hear of. */
 struct listen {
 	struct list watches; /* resources */

@@ -15,14 +15,6 @@ struct watch {
 	char *uri;
 };
 
-struct stream {
-	struct mcp_front *front;
-	struct mcp_call *call;
-	unsigned covers; /* changes up to this one */
-	bool idle;	 /* acknowledged with nothing in it: that it ends is no loss */
-	struct loop_timer patience;
-};
-
 static const struct list_kind {
 	const char *group, *member, *notification;
 } list_kinds[] = {
