@@ -234,6 +234,13 @@
 #define MCP_GARBAGE_MAX 1000            /* lines in a row from a server that are no messages; then it is stopped */
 #define MCP_TEXT_MAX 256                /* of a server's name, version, or message that is shown */
 #define MCP_HELD_MS 660000              /* a legacy server's question waits so long for the retry that answers it */
+#define MCP_ADDRESSES_MAX 4             /* of an HTTP server that are tried */
+#define MCP_CONNECT_MS 10000            /* for each of them */
+#define MCP_POSTS_MAX 1024              /* requests open at one HTTP server */
+#define MCP_STREAM_RETRY_MS 1000        /* until a lost event stream is asked for again, unless the server says; doubles each time */
+#define MCP_STREAM_RETRY_MAX_MS 60000
+#define MCP_STREAM_TRIES_MAX 8          /* for the rest of one answer */
+#define MCP_SESSION_ID_MAX 1024
 #define MCP_HELD_CALLS_MAX 256          /* calls to a legacy server that wait for a retry */
 
 /* Policies of tools, and patches that tools apply */

@@ -4,7 +4,7 @@
 #include "net/server.h"
 
 #include "base/buf.h"
-#include "http/chunked.h"
+#include "base/chunked.h"
 
 #include <libwebsockets.h>
 

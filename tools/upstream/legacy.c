@@ -139,6 +139,12 @@ void legacy_errand(struct legacy *l, const char *method, struct slice params)
 	link_call(&l->u->link, &e->rq, method, params);
 }
 
+void legacy_renewed(struct legacy *l)
+{
+	l->level = SEVERITY_NONE;
+	listen_again(l);
+}
+
 /* --- results ---------------------------------------------------------------------------------------------- */
 
 static void put_result(struct buf *b, const struct legacy_call *lc, struct slice result)

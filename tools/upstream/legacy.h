@@ -23,6 +23,8 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 /* No call of a caller may be attached (legacy_detach). */
 struct legacy *legacy_free(struct legacy *l);
 struct slice legacy_hello(const struct legacy *l);
+/* The server has forgotten what it was told (a new HTTP session): the log level and subscriptions are told again. */
+void legacy_renewed(struct legacy *l);
 void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params);
 /* The caller gives up: the server is told. */
 void legacy_cancel(struct upstream_call *c);

@@ -150,23 +150,6 @@ void link_refuse(struct link *l, struct slice id, const struct err *e)
 	send_answer(l, &b);
 }
 
-void link_fail(struct link *l, const struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct list gone;
-
-	/* who is called may call again at once */
-	list_init(&gone);
-	list_each(rq, &l->open, struct link_request, link) {
-		list_del(&rq->link);
-		list_add_tail(&gone, &rq->link);
-	}
-	mcp_put_error(&b, e, SLICE_NONE);
-	while (!list_empty(&gone))
-		end_request(list_first(&gone, struct link_request, link), SLICE_NONE,
-			    buf_slice(&b));
-}
-
 /* --- in --------------------------------------------------------------------------------------------------- */
 
 struct link_request *link_find(struct link *l, uint32_t id)
@@ -176,6 +159,14 @@ struct link_request *link_find(struct link *l, uint32_t id)
 			if (rq->id == id)
 				return rq;
 	return NULL;
+}
+
+void link_error(struct link *l, uint32_t id, struct slice error)
+{
+	struct link_request *rq = link_find(l, id);
+
+	if (rq)
+		end_request(rq, SLICE_NONE, error);
 }
 
 /* Ids that we gave come back as numbers; a server that makes strings of them is understood too. */

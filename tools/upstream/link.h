@@ -75,8 +75,8 @@ void link_call(struct link *l, struct link_request *rq, const char *method, stru
 void link_cancel(struct link *l, struct link_request *rq);
 /* The same without telling. */
 void link_forget(struct link_request *rq);
-/* Answers all that is open with this error. */
-void link_fail(struct link *l, const struct err *e);
+/* Answers it with an error that came beside the messages; raw. Harmless if not open. */
+void link_error(struct link *l, uint32_t id, struct slice error);
 struct link_request *link_find(struct link *l, uint32_t id);
 void link_notify(struct link *l, const char *method, struct slice params);
 void link_answer(struct link *l, struct slice id, struct slice result);

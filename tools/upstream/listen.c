@@ -132,6 +132,20 @@ static void watch_put(struct watch *wa, bool told)
 }
 
 void legacy_listen_done(struct legacy *l)
+
+void listen_again(struct legacy *l)
+{
+	list_each(wa, &l->watched, struct watch, link) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+
+		if (wa->state != WATCH_ON)
+			continue;
+		put_uri(&b, wa->uri);
+		legacy_errand(l, "resources/subscribe", buf_slice(&b));
+	}
+}
+
+void listen_done(struct legacy *l)
 {
 	list_each(wa, &l->watched, struct watch, link)
 		watch_free(wa);

@@ -30,7 +30,7 @@ static void put_discover(struct buf *b)
 	jw_end_obj(&w);
 }
 
-static void put_initialize(struct buf *b)
+void probe_put_initialize(struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -60,7 +60,7 @@ static void send_initialize(void *ctx)
 	loop_timer_cancel(&u->probe_timer);
 	if (u->initialize.id || u->initialize_failed)
 		return;
-	put_initialize(&b);
+	probe_put_initialize(&b);
 	link_call(&u->link, &u->initialize, "initialize", buf_slice(&b));
 }
 
@@ -72,7 +72,13 @@ void probe_over(struct upstream *u)
 	link_forget(&u->initialize);
 }
 
-static void went_up(struct upstream *u, bool legacy, struct jval server, const char *revision)
+static void speaks(struct upstream *u, bool legacy, const char *revision)
+{
+	u->is_legacy = legacy;
+	xstrset(&u->revision, revision);
+}
+
+static void went_up(struct upstream *u, bool legacy, struct jval server)
 {
 	_cleanup_(freep) char *name = NULL, *version = NULL;
 	struct mcp_server_info info = { .legacy = legacy };
@@ -81,8 +87,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server, const c
 	jstr_decode(jobj_get(server.raw, "name"), MCP_TEXT_MAX, &name);
 	jstr_decode(jobj_get(server.raw, "version"), MCP_TEXT_MAX, &version);
 	u->state = UPSTREAM_UP;
-	u->legacy_first = u->is_legacy = legacy;
-	xstrset(&u->revision, revision);
+	u->legacy_first = legacy;
 	info.revision = u->revision;
 	info.name = name ? name : "";
 	info.version = version ? version : "";
@@ -132,7 +137,8 @@ static void on_discover(void *ctx, struct slice result, struct slice error)
 
 	if (result.n && speaks_modern(result)) {
 		server = jobj_get(jobj_get(result, "_meta").raw, MCP_META_SERVER);
-		went_up(u, false, server, MCP_MODERN);
+		speaks(u, false, MCP_MODERN);
+		went_up(u, false, server);
 		return;
 	}
 	u->discover_failed = true;
@@ -150,8 +156,10 @@ static void on_initialize(void *ctx, struct slice result, struct slice error)
 
 	if (legacy) {
 		u->legacy = legacy;
+		speaks(u, true, revision);
+		link_cancel(&u->link, &u->discover); /* still open if it was not answered in time */
 		link_notify(&u->link, "notifications/initialized", SLICE("{}"));
-		went_up(u, true, jobj_get(legacy_hello(legacy), "serverInfo"), revision);
+		went_up(u, true, jobj_get(legacy_hello(legacy), "serverInfo"));
 		return;
 	}
 	u->initialize_failed = true;

@@ -1,5 +1,5 @@
 /*
- * chunked.h - decoder of chunked request bodies (RFC 9112, 7.1). Pure; libwebsockets passes the framing on as it is.
+ * chunked.h - decoder of chunked bodies (RFC 9112, 7.1), of requests to us and answers to us. Pure; libwebsockets passes the framing on as it is.
  *
  * Strict where leniency would let two readers disagree about where a body ends: CRLF only, sizes in hex without sign or blanks and
  * below 2^60. Chunk extensions and trailers are bounded, checked for control bytes, and dropped.

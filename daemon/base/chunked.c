@@ -1,4 +1,4 @@
-#include "http/chunked.h"
+#include "base/chunked.h"
 
 #include "base/limits.h"
 #include "base/util.h"

@@ -1,0 +1,36 @@
+/*
+ * http.h - an MCP server at http://host:port/path, streamable HTTP in both eras (server.h for what holds for all).
+ *
+ * Every message is a POST on a connection of its own; answers are JSON or an event stream. A modern request is cancelled by closing its
+ * connection. A legacy one has a session if the server gives one (404: a new one is begun, and what was refused is sent again), a GET
+ * stream if the server has one, and a stream that ends before its answer is taken up again where the server numbers its events.
+ *
+ * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects are not followed.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "tools/upstream/server.h"
+
+struct mcp_http;
+
+struct mcp_http_config {
+	const char *name; /* of the server, for the log and errors */
+	const char *url;
+	char *const *
+		headers; /* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or MCP itself */
+	bool local_only; /* loopback addresses only: for a configuration that is not the operator's */
+	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
+};
+
+/* Copies the configuration; starts nothing. NULL with e naming url or headers. */
+struct mcp_http *mcp_http_new(struct loop *loop, const struct mcp_http_config *config,
+			      const struct mcp_server_events *events, void *ctx, struct err *e);
+/* No call may be open. */
+struct mcp_http *mcp_http_free(struct mcp_http *h);
+/* As long as the server; its free is mcp_http_free. */
+struct mcp_backend *mcp_http_backend(struct mcp_http *h);
+/* Only when down. */
+int mcp_http_start(struct mcp_http *h, struct err *e);
+/* Open and waiting calls end with SERVER_GONE; down follows. Harmless when down. */
+void mcp_http_stop(struct mcp_http *h);

@@ -1,0 +1,23 @@
+/*
+ * sse.h - the event stream of an HTTP answer (text/event-stream), taken apart into events. Pure.
+ *
+ * Lines end with LF, CRLF or CR; comments and unknown fields are dropped, and an event without data is none. The id of the last event and
+ * the wait that the server asked for are kept, for whoever connects again. Bounded: a line or the data of an event above max bytes ends
+ * the parsing.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct sse {
+	size_t max;
+	struct buf line, data;
+	struct buf id; /* of the last event; empty: none. Goes into a header: no control bytes. */
+	uint64_t retry_ms; /* 0: not said */
+	bool after_cr, started;
+};
+
+/* event: data of one event; what follows is only looked at while it returns true. -EMSGSIZE: too large. */
+int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct slice data),
+	     void *ctx);
+void sse_done(struct sse *s);
