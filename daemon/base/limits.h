@@ -240,6 +240,7 @@
 #define MCP_STREAM_RETRY_MS 1000        /* until a lost event stream is asked for again, unless the server says; doubles each time */
 #define MCP_STREAM_RETRY_MAX_MS 60000
 #define MCP_STREAM_TRIES_MAX 8          /* for the rest of one answer */
+#define MCP_GOODBYE_MS 1000             /* for the end of a session to reach its HTTP server */
 #define MCP_SESSION_ID_MAX 1024
 #define MCP_HELD_CALLS_MAX 256          /* calls to a legacy server that wait for a retry */
 

@@ -25,6 +25,12 @@ static void tell_down(void *ctx)
 		h->up.events->down(h->up.ctx, &why);
 }
 
+void http_said_goodbye(struct mcp_http *h)
+{
+	if (h->stopped)
+		loop_timer_set(h->up.loop, &h->down_timer, 0, tell_down, h);
+}
+
 static void close_posts(struct mcp_http *h)
 {
 	h->barrier = h->stream = NULL;
@@ -36,18 +42,19 @@ static void wind_up(struct mcp_http *h, const struct err *why)
 {
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
-	if (!was_down && !h->stopped) {
-		h->why = *why;
-		h->stopped = true;
-		loop_defer(h->up.loop, &h->down_task, tell_down, h);
-	}
 	h->resolve = resolve_cancel(h->resolve);
 	loop_timer_cancel(&h->renew_timer);
 	link_forget(&h->again);
 	h->renewing = false;
 	close_posts(h);
-	if (h->session && !h->goodbye && !was_down)
-		h->goodbye = post_goodbye(h);
+	if (!was_down && !h->stopped) {
+		h->why = *why;
+		h->stopped = true;
+		if (h->session)
+			h->goodbye = post_goodbye(h);
+		loop_timer_set(h->up.loop, &h->down_timer, h->session ? MCP_GOODBYE_MS : 0,
+			       tell_down, h);
+	}
 	free(TAKE_PTR(h->session));
 	upstream_end(&h->up, why);
 }
@@ -277,7 +284,7 @@ struct mcp_http *mcp_http_free(struct mcp_http *h)
 		return NULL;
 	h->resolve = resolve_cancel(h->resolve);
 	loop_timer_cancel(&h->renew_timer);
-	loop_task_cancel(&h->down_task);
+	loop_timer_cancel(&h->down_timer);
 	close_posts(h);
 	exchange_close(h->goodbye);
 	link_forget(&h->again);

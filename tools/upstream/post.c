@@ -154,7 +154,8 @@ static bool on_event(void *ctx, struct slice data)
 
 	p->got_event = true;
 	p->tries = 0;
-	if (link_feed(&p->h->up.link, p->id, data) < 0)
+	/* an empty one only tells an id to come back with */
+	if (data.n && link_feed(&p->h->up.link, p->id, data) < 0)
 		log_warn("mcp", "an event that is no message is skipped", "server", p->h->name);
 	if (!p->dead && p->id && !is_open(p))
 		post_over(p); /* that was its answer */
@@ -337,6 +338,7 @@ static void goodbye_end(void *ctx, enum exchange_end how _unused_, const char *w
 	struct mcp_http *h = ctx;
 
 	h->goodbye = exchange_close(h->goodbye);
+	http_said_goodbye(h);
 }
 
 struct exchange *post_goodbye(struct mcp_http *h)

@@ -57,7 +57,7 @@ struct mcp_http {
 	struct link_request again;
 	struct loop_timer renew_timer;
 	struct exchange *goodbye;
-	struct loop_task down_task;
+	struct loop_timer down_timer;
 	bool stopped; /* down is to be told */
 	struct err why;
 };
@@ -73,5 +73,6 @@ struct exchange *post_goodbye(struct mcp_http *h);
 
 void http_post_over(struct post *p);
 void http_unreachable(struct mcp_http *h, const char *why);
+void http_said_goodbye(struct mcp_http *h);
 /* The server does not know the session: p is sent again in the next one. */
 void http_session_lost(struct mcp_http *h, struct post *p);
