@@ -13,7 +13,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Daemon } from './daemon.mjs';
 import { LEGACY, META, MODERN } from './mcp.mjs';
-import { SLOW, deadline } from './rawws.mjs';
+import { deadline } from './rawws.mjs';
 
 const NAMED = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
 const BOTH = 'application/json, text/event-stream';
@@ -98,7 +98,7 @@ class Answer {
       return this;
     };
 
-    return deadline(wait(), timeout * SLOW, what);
+    return deadline(wait(), timeout, what);
   }
 
   over() {
@@ -139,7 +139,7 @@ export class McpHttp {
       req.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
     });
 
-    return deadline(answered, 10000 * SLOW, `${method} ${where}`);
+    return deadline(answered, 10000, `${method} ${where}`);
   }
 
   async post(body, opts) {
