@@ -253,6 +253,14 @@
 #define TOOLGATE_TOOLS_MAX 4096             /* names remembered of one server's lists */
 #define TOOLGATE_ROUNDS_MAX 64              /* calls that wait for their client's input */
 
+/* Built-in tools */
+#define TEST_RESULTS_BYTES (1 * MIB)    /* results of single tests that runTests lists; more are only counted */
+#define TEST_NAME_MAX 512
+#define TEST_MESSAGE_MAX 4096
+#define TEST_LINE_MAX (64 * KIB)        /* of what a test runner prints; the rest of a longer line is left out */
+#define TEST_PLAN_MAX 10000000
+#define TEST_JUNIT_MAX (64 * MIB)       /* a report that is read */
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */
