@@ -254,6 +254,8 @@
 #define TOOLGATE_ROUNDS_MAX 64              /* calls that wait for their client's input */
 
 /* Built-in tools */
+
+/* Built-in tools: commands and test runs */
 #define TEST_RESULTS_BYTES (1 * MIB)    /* results of single tests that runTests lists; more are only counted */
 #define TEST_NAME_MAX 512
 #define TEST_MESSAGE_MAX 4096

@@ -302,7 +302,7 @@ static void test_keeper_killed(void **state _unused_)
 {
 	struct result r;
 
-	shell(&r, "kill -9 $PPID; sleep 7654322", (struct run_spec){ 0 });
+	shell(&r, "sleep 0.2; kill -9 $PPID; sleep 7654322; :", (struct run_spec){ 0 });
 	await(&r);
 	assert_true(!r.st.exited && r.st.code == SIGKILL);
 	for (int i = 0; i < 100 && count("7654322"); i++)
