@@ -11,7 +11,7 @@ import { Daemon } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
 import { SLOW } from '../lib/rawws.mjs';
 import { validateMessage } from '../lib/schema.mjs';
-import { connectSdk } from '../lib/sdk.mjs';
+import { acp, connectSdk } from '../lib/sdk.mjs';
 import { HARNESSES, manifest, OPENCODE } from './programs.mjs';
 
 export { OPENCODE, sleep };
@@ -39,7 +39,7 @@ export class Orchestrator {
 	messages = [];
 	violations = [];
 	sessions = [];
-	#sdk; #forms; #asked = new Map(); // id of a request of ours -> method
+	#sdk; #forms; #provider = new acp.McpOverAcpProvider(); #serves = false; #asked = new Map(); // id of a request of ours -> method
 
 	// answer(params): the kind of option to choose; anything else: outcome cancelled; undefined: leave it open
 	// form(params): the response to an elicitation; without it none is announced
@@ -48,7 +48,8 @@ export class Orchestrator {
 
 		o.answer = answer;
 		o.#forms = Boolean(form);
-		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal), onElicit: form });
+		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal), onElicit: form,
+			mcp: o.#provider });
 		o.#tap(o.#sdk.seen.socket);
 		await o.#sdk.initialize({ acpd, caps: form ? { ...caps, elicitation: { form: {} } } : caps });
 		return o;
@@ -79,6 +80,12 @@ export class Orchestrator {
 		return params.options.find((o) => o.kind === wanted)?.optionId ?? 'cancelled';
 	}
 
+	// An MCP server that this orchestrator serves, to be named in mcpServers.
+	serve(name, handler) {
+		this.#serves = true;
+		return this.#provider.registerServer(this.#sdk.agent, { name, handler }).declaration;
+	}
+
 	get initializeResult() {
 		return this.#sdk.initializeResult;
 	}
@@ -90,7 +97,8 @@ export class Orchestrator {
 
 	// Requests of the daemon that no client capability allows.
 	get uninvited() {
-		const invited = ['session/request_permission', ...this.#forms ? ['elicitation/create'] : []];
+		const invited = ['session/request_permission', ...this.#forms ? ['elicitation/create'] : [],
+			...this.#serves ? ['mcp/message'] : []];
 
 		return this.messages.filter((m) => m.method && m.id !== undefined && !invited.includes(m.method));
 	}

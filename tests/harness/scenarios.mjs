@@ -13,6 +13,7 @@ import { KEY, NetworkWatch, startRig } from './rig.mjs';
 import failures from './scenarios/failures.mjs';
 import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
+import relay from './scenarios/relay.mjs';
 import settings from './scenarios/settings.mjs';
 import skills from './scenarios/skills.mjs';
 import turns from './scenarios/turns.mjs';
@@ -20,7 +21,7 @@ import workspaces from './scenarios/workspaces.mjs';
 
 // [name, run(play, t), patient?]; t.after(fn) runs when the scenario is over, t.passed says how. A patient row mostly waits (for
 // OpenCode's attempts): it runs beside all the others.
-export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...workspaces, ...records, ...failures];
+export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...workspaces, ...relay, ...records, ...failures];
 
 const TIMEOUT = 180_000;
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCP servers that the orchestrator itself serves (type "acp"), called by the harness: results, errors, images, progress,
+// cancellation in mid-call, and what the session says of them.
+
+import assert from 'node:assert/strict';
+
+import { SLOW } from '../../lib/rawws.mjs';
+import { META } from '../../lib/mcp.mjs';
+import { assertCall, shown } from '../play.mjs';
+import { until } from '../rig.mjs';
+
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+
+const object = (properties = {}) => ({ type: 'object', properties });
+const text = (value, more) => ({ result: { resultType: 'complete', content: [{ type: 'text', text: value }], ...more } });
+
+const TOOLS = [
+	{ name: 'add', description: 'Adds two numbers.', inputSchema: object({ a: { type: 'number' }, b: { type: 'number' } }) },
+	{ name: 'fail', description: 'Always fails.', inputSchema: object() },
+	{ name: 'refuse', description: 'Ends in an error of the protocol.', inputSchema: object() },
+	{ name: 'picture', description: 'Shows a picture.', inputSchema: object() },
+	{ name: 'slow', description: 'Takes its time.', inputSchema: object() },
+	{ name: 'steps', description: 'Works in steps.', inputSchema: object() },
+];
+
+// A server of the test's own; calls: {name, args, meta, signal} of each tools/call.
+class Tools {
+	calls = [];
+
+	handler = async ({ method, params, signal, notify }) => {
+		switch (method) {
+		case 'server/discover': return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ttlMs: 0,
+			cacheScope: 'private', _meta: { [`${META}serverInfo`]: { name: 'relayed-tools', version: '1.0.0' } } } };
+		case 'tools/list': return { result: { resultType: 'complete', tools: TOOLS, ttlMs: 0, cacheScope: 'private' } };
+		case 'tools/call': {
+			const call = { name: params.name, args: params.arguments ?? {}, meta: params._meta, signal };
+			this.calls.push(call);
+			return this.#call(call, notify);
+		}
+		default: return { error: { code: -32601, message: 'Method not found' } };
+		}
+	};
+
+	async #call({ name, args, meta, signal }, notify) {
+		switch (name) {
+		case 'add': return text(`the sum is ${args.a + args.b}`);
+		case 'fail': return text('it failed as it was told to', { isError: true });
+		case 'refuse': return { error: { code: -32055, message: 'the server will not do this' } };
+		case 'picture': return { result: { resultType: 'complete', content: [{ type: 'text', text: 'a pixel' },
+			{ type: 'image', data: PIXEL, mimeType: 'image/png' }] } };
+		case 'slow': return new Promise((resolve, reject) => {
+			signal.addEventListener('abort', () => reject(signal.reason));
+			setTimeout(resolve, 60_000, text('too late')).unref();
+		});
+		default:
+			for (let i = 1; i <= 3 && meta.progressToken !== undefined; i++)
+				await notify('notifications/progress', { progressToken: meta.progressToken, progress: i, total: 3, message: `step ${i} of 3` });
+			return text('all steps done');
+		}
+	}
+
+	of(name) {
+		return this.calls.filter((call) => call.name === name);
+	}
+}
+
+// A session with one server of ours.
+async function relayed(x, t, settings = {}) {
+	const tools = new Tools();
+	const on = await x.connect();
+	const s = await x.session(t, { on, params: { mcpServers: [on.serve('tools', tools.handler)] }, ...settings });
+
+	return { tools, s };
+}
+
+async function results(x, t) {
+	const { tools, s } = await relayed(x, t);
+	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'MCP:tools fail {}', 'MCP:tools refuse {}', 'TEXT:done');
+	const [add, fail, refuse] = turn.calls;
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assert.deepEqual(tools.calls.map((call) => call.name), ['add', 'fail', 'refuse']);
+	assert.deepEqual(tools.of('add')[0].args, { a: 40, b: 2 });
+	assertCall(add, { kind: 'other' });
+	assert.match(shown(add), /the sum is 42/);
+	assertCall(fail, { status: 'failed' });
+	assert.match(shown(fail), /it failed as it was told to/);
+	assertCall(refuse, { status: 'failed' });
+	assert.match(shown(refuse), /the server will not do this/);
+	for (const wanted of ['the sum is 42', 'it failed as it was told to', 'the server will not do this'])
+		assert.ok(s.results.some((result) => result.includes(wanted)), `${wanted} did not reach the model`);
+	for (const { meta } of tools.calls) {
+		assert.equal(meta[`${META}protocolVersion`], '2026-07-28');
+		assert.ok(meta[`${META}clientInfo`]?.name, 'the harness is not named');
+	}
+}
+
+async function picture(x, t) {
+	const { s } = await relayed(x, t);
+	const turn = await s.turn('MCP:tools picture {}', 'TEXT:seen');
+
+	assert.equal(turn.text, 'seen');
+	assertCall(turn.calls[0], {});
+	assert.ok(turn.calls[0].content.some((c) => c.content?.type === 'image' && c.content.data === PIXEL), JSON.stringify(turn.calls[0].content));
+	assert.ok(s.requests.at(-1).body.includes(PIXEL), 'the image did not reach the model');
+}
+
+// The harness has asked for progress and goes on when it comes; what it shows of it is its own matter.
+async function progress(x, t) {
+	const { tools, s } = await relayed(x, t);
+	const turn = await s.turn('MCP:tools steps {}', 'TEXT:done');
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assertCall(turn.calls[0], {});
+	assert.notEqual(tools.of('steps')[0].meta.progressToken, undefined, 'no progress is asked for');
+	assert.match(shown(turn.calls[0]), /all steps done/);
+}
+
+async function cancelled(x, t) {
+	const { tools, s } = await relayed(x, t);
+	const running = s.begin('MCP:tools slow {}', 'TEXT:never');
+	const call = await until('the tool is called', () => tools.of('slow')[0]);
+	const at = Date.now();
+
+	await s.cancel(running);
+	await until('the server is told', () => call.signal.aborted, 2000);
+	assert.ok(Date.now() - at < 2500 * SLOW, `told after ${Date.now() - at} ms`);
+	assert.equal(tools.calls.length, 1, 'called again');
+	await s.goesOn();
+}
+
+async function together(x, t) {
+	const { tools, s } = await relayed(x, t);
+	const turn = await s.turn(...[1, 2, 3].map((n) => `+MCP:tools add {"a": ${n}, "b": 100}`), 'MCP:tools add {"a": 4, "b": 100}', 'TEXT:done');
+
+	assert.equal(turn.text, 'done');
+	assert.equal(turn.calls.length, 4);
+	assert.deepEqual(tools.of('add').map((call) => call.args.a).sort(), [1, 2, 3, 4]);
+	for (const n of [101, 102, 103, 104])
+		assert.ok(s.results.some((result) => result.includes(`the sum is ${n}`)), `${n} did not reach the model`);
+}
+
+async function twoServers(x, t) {
+	const [one, two] = [new Tools(), new Tools()];
+	const on = await x.connect();
+	const s = await x.session(t, { on, params: { mcpServers: [on.serve('one', one.handler), on.serve('two', two.handler)] } });
+	await s.turn('MCP:two add {"a": 2, "b": 0}', 'MCP:one add {"a": 1, "b": 0}', 'TEXT:done');
+
+	assert.deepEqual([one, two].map((tools) => tools.calls.map((call) => call.args.a)), [[1], [2]]);
+}
+
+export default [
+	['a relayed tool is called: a result, a failure, an error', results],
+	['a relayed tool shows an image', picture],
+	['a relayed tool tells its progress', progress],
+	['a relayed tool is cancelled in mid-call', cancelled],
+	['relayed tools are called side by side', together],
+	['two relayed servers are kept apart', twoServers],
+];
