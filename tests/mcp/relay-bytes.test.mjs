@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon } from '../lib/daemon.mjs';
 import { LEGACY, META, MODERN, member, without } from '../lib/mcp.mjs';
-import { ERAS, LEGACY_ERAS, openRelay } from '../lib/mcp-relay.mjs';
+import { ERAS, LEGACY_ERAS, openClient, openRelay } from '../lib/mcp-relay.mjs';
 
 // Everything that a decoder would change.
 const ODD = '{"big":9007199254740993,"huge":123456789012345678901234567890,"one":1.0,"exp":1E+2,"tiny":1e-400,"minus":-0,' +
@@ -323,18 +323,18 @@ for (const era of LEGACY_ERAS) {
     });
 
     const asks = [
-      ['elicitation, a form', 'elicitation/create', 'elicitation', `{"mode":"form","message":"Who \\ud800?","requestedSchema":{"type":"object","properties":{"n":{"type":"number","default":1.0}},"x":${ODD}}}`,
+      ['elicitation, a form', 'elicitation/create', { elicitation: {} }, `{"mode":"form","message":"Who \\ud800?","requestedSchema":{"type":"object","properties":{"n":{"type":"number","default":1.0}},"x":${ODD}}}`,
         `{"action":"accept","content":{"n":1.0,"s":"\\ud800"},"_meta":{"a":1.50}}`],
-      ['elicitation, an address', 'elicitation/create', 'elicitation', '{"mode":"url","elicitationId":"e-1","url":"https://example.test/?a=1&b=%C3%A4","message":"Go"}', '{"action":"decline"}'],
-      ['sampling with tools', 'sampling/createMessage', 'sampling', `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":100,"temperature":0.10,` +
+      ['elicitation, an address', 'elicitation/create', { elicitation: { form: {}, url: {} } }, '{"mode":"url","elicitationId":"e-1","url":"https://example.test/?a=1&b=%C3%A4","message":"Go"}', '{"action":"decline"}'],
+      ['sampling with tools', 'sampling/createMessage', { sampling: { tools: {} } }, `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":100,"temperature":0.10,` +
         `"tools":[{"name":"t","inputSchema":${ODD}}],"toolChoice":{"mode":"auto"},"metadata":{"n":9007199254740993}}`,
         `{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"t","input":${ODD}}],"model":"m","stopReason":"toolUse"}`],
-      ['roots', 'roots/list', 'roots', '{}', '{"roots":[{"uri":"file:\\/\\/\\/a","name":"\\u00e9","_meta":{"x":1.0}}]}'],
+      ['roots', 'roots/list', { roots: {} }, '{}', '{"roots":[{"uri":"file:\\/\\/\\/a","name":"\\u00e9","_meta":{"x":1.0}}]}'],
     ];
-    for (const [name, method, capability, params, response] of asks) {
+    for (const [name, method, capabilities, params, response] of asks) {
       test(`${name}: question and answer as they are, the state byte for byte`, async (t) => {
         const state = '"st\\u0061te \\/ é \\ud800"';
-        const { o, c } = await relay(t, { era, capabilities: { [capability]: {} }, handlers: calling((call) => call.result(
+        const { o, c } = await relay(t, { era, capabilities, handlers: calling((call) => call.result(
           member(call.inner, 'inputResponses') ? '{"resultType":"complete","content":[{"type":"text","text":"thanks"}]}'
             : `{"resultType":"input_required","inputRequests":{"k\\u0065y":{"method":"${method}","params":${params}}},"requestState":${state}}`)) });
         const asked = [];
@@ -415,7 +415,7 @@ test('the version that a client asks for decides', async (t) => {
     assert.equal((await client({ era: asked })).initializeResult.protocolVersion, got);
 });
 
-test('errors of the binding are never shown as such; a cancelled call is', async (t) => {
+test('errors of the binding are never shown as such', async (t) => {
   const errors = { '-33000': -32603, '-33001': -32603, '-33002': -32603, '-32602': -32603 };
   const { c } = await relay(t, { handlers: calling((call) =>
     call.outerError(`{"code":${member(call.inner, 'arguments', 'code')},"message":"of the binding"}`)) });
@@ -427,7 +427,6 @@ test('errors of the binding are never shown as such; a cancelled call is', async
 test('two servers of one session: each client sees its own only', async (t) => {
   const { o, given, c } = await relay(t, { session: { servers: ['one', 'two'] },
     handlers: calling((call) => call.result(`{"resultType":"complete","content":[],"structuredContent":"${call.msg.params.serverId}"}`)) });
-  const { openClient } = await import('../lib/mcp-relay.mjs');
   const second = await openClient(t, given[1]);
 
   assert.deepEqual(given.map((s) => s.name), ['one', 'two']);
