@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #define STACK_BYTES (64 * KIB)
-#define STACK_LARGE (1 * MIB)
 
-static int start(pthread_t *ret, void *(*run)(void *arg), void *arg, size_t stack)
+int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
 {
 	return thread_start_sized(ret, STACK_BYTES, run, arg);
 }
@@ -31,16 +30,6 @@ int thread_start_sized(pthread_t *ret, size_t stack, void *(*run)(void *arg), vo
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return -r;
-}
-
-int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-	return start(ret, run, arg, STACK_BYTES);
-}
-
-int thread_start_large(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-	return start(ret, run, arg, STACK_LARGE);
 }
 
 static void *run_close(void *arg)

@@ -7,8 +7,5 @@
 int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 /* With another stack, for code that needs more of it. */
 int thread_start_sized(pthread_t *ret, size_t stack, void *(*run)(void *arg), void *arg);
-
-/* The same with a stack for what libraries do: names are looked up with frames of their own size. */
-int thread_start_large(pthread_t *ret, void *(*run)(void *arg), void *arg);
 /* Closes a descriptor beside the loop: the last one of a file that is unlinked gives its bytes back, which takes long for a large file. */
 void thread_close(int fd);

@@ -83,6 +83,8 @@ bool upstream_may_retry(struct upstream *u);
 /* --- probe.c ---------------------------------------------------------------------------------------------- */
 
 void probe_init(struct upstream *u);
+/* The params of initialize. */
+void probe_put_initialize(struct buf *b);
 /* Forgets the handshake, however far it is. */
 void probe_over(struct upstream *u);
 /* Sends the calls that waited for the end of the handshake. */

@@ -344,7 +344,7 @@ static void try_next(struct exchange *x)
 	loop_defer(x->loop, &x->task, no_address, x);
 }
 
-struct exchange *exchange_open(struct loop *loop, const struct address *addresses, size_t n,
+struct exchange *remote_exchange_open(struct loop *loop, const struct address *addresses, size_t n,
 			       struct buf *request, const struct exchange_ops *ops, void *ctx)
 {
 	struct exchange *x = new0(struct exchange);

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static void gone(struct err *e, const struct mcp_http *h, const char *reason, const char *how)
+static void gone(struct err *e, const struct mcp_remote *h, const char *reason, const char *how)
 {
 	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", h->name, how);
 }
@@ -16,7 +16,7 @@ static void gone(struct err *e, const struct mcp_http *h, const char *reason, co
 
 static void tell_down(void *ctx)
 {
-	struct mcp_http *h = ctx;
+	struct mcp_remote *h = ctx;
 	struct err why = h->why;
 
 	h->stopped = false;
@@ -25,20 +25,20 @@ static void tell_down(void *ctx)
 		h->up.events->down(h->up.ctx, &why);
 }
 
-void http_said_goodbye(struct mcp_http *h)
+void http_said_goodbye(struct mcp_remote *h)
 {
 	if (h->stopped)
 		loop_timer_set(h->up.loop, &h->down_timer, 0, tell_down, h);
 }
 
-static void close_posts(struct mcp_http *h)
+static void close_posts(struct mcp_remote *h)
 {
 	h->barrier = h->stream = NULL;
 	list_each(p, &h->posts, struct post, link)
 		post_close(p);
 }
 
-static void wind_up(struct mcp_http *h, const struct err *why)
+static void wind_up(struct mcp_remote *h, const struct err *why)
 {
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
@@ -61,14 +61,14 @@ static void wind_up(struct mcp_http *h, const struct err *why)
 
 static void on_refused(void *owner, const struct err *why)
 {
-	struct mcp_http *h = owner;
+	struct mcp_remote *h = owner;
 	struct err e = *why;
 
 	err_wrap(&e, "the MCP server \"%s\"", h->name);
 	wind_up(h, &e);
 }
 
-void http_unreachable(struct mcp_http *h, const char *why)
+void http_unreachable(struct mcp_remote *h, const char *why)
 {
 	struct err e;
 
@@ -88,21 +88,21 @@ static bool is_method(const char *method, const char *want)
 }
 
 /* What goes even while all else waits. */
-static bool may_go(const struct mcp_http *h, const struct post *p)
+static bool may_go(const struct mcp_remote *h, const struct post *p)
 {
 	if (is_method(p->method, "initialize") || p == h->barrier)
 		return true;
 	return !h->barrier && !h->renewing;
 }
 
-static void flush(struct mcp_http *h)
+static void flush(struct mcp_remote *h)
 {
 	list_each(p, &h->posts, struct post, link)
 		if (p->waits && may_go(h, p))
 			post_send(p);
 }
 
-static struct post *find_post(struct mcp_http *h, uint32_t id)
+static struct post *find_post(struct mcp_remote *h, uint32_t id)
 {
 	list_each(p, &h->posts, struct post, link)
 		if (p->id == id)
@@ -111,7 +111,7 @@ static struct post *find_post(struct mcp_http *h, uint32_t id)
 }
 
 /* 1: the server is to be told, too. */
-static int cancel(struct mcp_http *h, uint32_t id)
+static int cancel(struct mcp_remote *h, uint32_t id)
 {
 	struct post *p = find_post(h, id);
 	bool sent = p && !p->waits;
@@ -123,7 +123,7 @@ static int cancel(struct mcp_http *h, uint32_t id)
 
 static int on_send(void *wire, const struct link_out *out)
 {
-	struct mcp_http *h = wire;
+	struct mcp_remote *h = wire;
 	struct post *p;
 
 	if (h->up.state == UPSTREAM_DOWN)
@@ -154,7 +154,7 @@ static void open_stream(void *ctx)
 	post_send(p);
 }
 
-static void begin_stream(struct mcp_http *h)
+static void begin_stream(struct mcp_remote *h)
 {
 	if (!h->up.legacy || h->stream || h->no_stream)
 		return;
@@ -163,7 +163,7 @@ static void begin_stream(struct mcp_http *h)
 }
 
 /* It ended; the next one goes on where it was. */
-static void stream_over(struct mcp_http *h, struct post *old)
+static void stream_over(struct mcp_remote *h, struct post *old)
 {
 	struct post *p;
 	uint64_t ms = MCP_STREAM_RETRY_MS;
@@ -188,7 +188,7 @@ static void stream_over(struct mcp_http *h, struct post *old)
 
 void http_post_over(struct post *p)
 {
-	struct mcp_http *h = p->h;
+	struct mcp_remote *h = p->h;
 
 	if (p == h->stream) {
 		stream_over(h, p);
@@ -201,7 +201,7 @@ void http_post_over(struct post *p)
 
 static void renewed(void *ctx, struct slice result, struct slice error)
 {
-	struct mcp_http *h = ctx;
+	struct mcp_remote *h = ctx;
 	struct err e;
 
 	loop_timer_cancel(&h->renew_timer);
@@ -218,14 +218,14 @@ static void renewed(void *ctx, struct slice result, struct slice error)
 
 static void renew_over(void *ctx)
 {
-	struct mcp_http *h = ctx;
+	struct mcp_remote *h = ctx;
 	struct err e;
 
 	gone(&e, h, "SESSION_LOST", "forgot its session and does not begin a new one in time");
 	wind_up(h, &e);
 }
 
-void http_session_lost(struct mcp_http *h, struct post *p)
+void http_session_lost(struct mcp_remote *h, struct post *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -246,15 +246,15 @@ void http_session_lost(struct mcp_http *h, struct post *p)
 
 static void on_free(struct upstream *u)
 {
-	mcp_http_free(container_of(u, struct mcp_http, up));
+	mcp_remote_free(container_of(u, struct mcp_remote, up));
 }
 
 static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
 
-struct mcp_http *mcp_http_new(struct loop *loop, const struct mcp_http_config *config,
+struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
 			      const struct mcp_server_events *events, void *ctx, struct err *e)
 {
-	struct mcp_http *h = new0(struct mcp_http);
+	struct mcp_remote *h = new0(struct mcp_remote);
 
 	if (target_parse(&h->target, config->url, config->headers, e) < 0) {
 		free(h);
@@ -278,7 +278,7 @@ struct mcp_http *mcp_http_new(struct loop *loop, const struct mcp_http_config *c
 	return h;
 }
 
-struct mcp_http *mcp_http_free(struct mcp_http *h)
+struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
 {
 	if (!h)
 		return NULL;
@@ -296,14 +296,14 @@ struct mcp_http *mcp_http_free(struct mcp_http *h)
 	return NULL;
 }
 
-struct mcp_backend *mcp_http_backend(struct mcp_http *h)
+struct mcp_backend *mcp_remote_backend(struct mcp_remote *h)
 {
 	return &h->up.backend;
 }
 
 static void resolved(void *ctx, const struct address *addresses, size_t n, const char *error)
 {
-	struct mcp_http *h = ctx;
+	struct mcp_remote *h = ctx;
 	struct err e;
 
 	h->resolve = NULL;
@@ -322,7 +322,7 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 	upstream_begin(&h->up);
 }
 
-int mcp_http_start(struct mcp_http *h, struct err *e)
+int mcp_remote_start(struct mcp_remote *h, struct err *e)
 {
 	if (h->up.state != UPSTREAM_DOWN || h->stopped)
 		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
@@ -334,7 +334,7 @@ int mcp_http_start(struct mcp_http *h, struct err *e)
 	return 0;
 }
 
-void mcp_http_stop(struct mcp_http *h)
+void mcp_remote_stop(struct mcp_remote *h)
 {
 	struct err e;
 

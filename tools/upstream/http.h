@@ -12,9 +12,9 @@
 #include "loop/loop.h"
 #include "tools/upstream/server.h"
 
-struct mcp_http;
+struct mcp_remote;
 
-struct mcp_http_config {
+struct mcp_remote_config {
 	const char *name; /* of the server, for the log and errors */
 	const char *url;
 	char *const *
@@ -24,13 +24,13 @@ struct mcp_http_config {
 };
 
 /* Copies the configuration; starts nothing. NULL with e naming url or headers. */
-struct mcp_http *mcp_http_new(struct loop *loop, const struct mcp_http_config *config,
+struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
 			      const struct mcp_server_events *events, void *ctx, struct err *e);
 /* No call may be open. */
-struct mcp_http *mcp_http_free(struct mcp_http *h);
-/* As long as the server; its free is mcp_http_free. */
-struct mcp_backend *mcp_http_backend(struct mcp_http *h);
+struct mcp_remote *mcp_remote_free(struct mcp_remote *h);
+/* As long as the server; its free is mcp_remote_free. */
+struct mcp_backend *mcp_remote_backend(struct mcp_remote *h);
 /* Only when down. */
-int mcp_http_start(struct mcp_http *h, struct err *e);
+int mcp_remote_start(struct mcp_remote *h, struct err *e);
 /* Open and waiting calls end with SERVER_GONE; down follows. Harmless when down. */
-void mcp_http_stop(struct mcp_http *h);
+void mcp_remote_stop(struct mcp_remote *h);

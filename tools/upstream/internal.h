@@ -67,11 +67,11 @@ void held_resume(struct legacy *l, struct upstream_call *c, struct slice params,
 void held_drop_asks(struct legacy_call *lc);
 
 /* listen.c */
-void listen_begin(struct legacy *l, struct upstream_call *c, struct slice params);
+void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
 /* told: the server is still there, and unsubscribed from what nobody else watches. */
-void listen_end(struct upstream_call *c, bool told);
-void listen_notified(struct legacy *l, const char *method, struct slice params);
+void subscription_end(struct upstream_call *c, bool told);
+void subscription_notified(struct legacy *l, const char *method, struct slice params);
 /* Subscribes to all resources once more. */
-void listen_again(struct legacy *l);
+void subscription_again(struct legacy *l);
 /* All that is left when no listen is. */
-void legacy_listen_done(struct legacy *l);
+void subscription_done(struct legacy *l);

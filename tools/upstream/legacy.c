@@ -117,7 +117,7 @@ struct legacy *legacy_free(struct legacy *l)
 		legacy_call_free(lc);
 	list_each(e, &l->errands, struct errand, link)
 		errand_over(e, SLICE_NONE, SLICE_NONE);
-	legacy_listen_done(l);
+	subscription_done(l);
 	secret_wipe(l->secret, sizeof(l->secret));
 	buf_done(&l->hello);
 	buf_done(&l->discover);
@@ -142,7 +142,7 @@ void legacy_errand(struct legacy *l, const char *method, struct slice params)
 void legacy_renewed(struct legacy *l)
 {
 	l->level = SEVERITY_NONE;
-	listen_again(l);
+	subscription_again(l);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params
 		void (*begin)(struct legacy *l, struct upstream_call *c, struct slice params);
 	} rows[] = {
 		{ "server/discover", discover },
-		{ "subscriptions/listen", listen_begin },
+		{ "subscriptions/listen", subscription_begin },
 		{ "initialize", not_here },
 		{ "ping", not_here },
 		{ "logging/setLevel", not_here },
@@ -337,7 +337,7 @@ void legacy_cancel(struct upstream_call *c)
 	struct legacy_call *lc = TAKE_PTR(c->inner);
 
 	if (c->listen)
-		listen_end(c, true);
+		subscription_end(c, true);
 	if (!lc)
 		return;
 	held_drop_asks(lc);
@@ -350,7 +350,7 @@ void legacy_detach(struct upstream_call *c)
 	struct legacy_call *lc = TAKE_PTR(c->inner);
 
 	if (c->listen)
-		listen_end(c, false);
+		subscription_end(c, false);
 	if (lc)
 		legacy_call_free(lc);
 }
@@ -420,7 +420,7 @@ static void got_cancel(struct legacy *l, uint32_t origin _unused_, const char *m
 static void got_change(struct legacy *l, uint32_t origin _unused_, const char *method,
 		       struct slice params)
 {
-	listen_notified(l, method, params);
+	subscription_notified(l, method, params);
 }
 
 void legacy_notified(struct legacy *l, uint32_t origin, const char *method, struct slice params)

@@ -131,9 +131,7 @@ static void watch_put(struct watch *wa, bool told)
 	watch_free(wa);
 }
 
-void legacy_listen_done(struct legacy *l)
-
-void listen_again(struct legacy *l)
+void subscription_again(struct legacy *l)
 {
 	list_each(wa, &l->watched, struct watch, link) {
 		_cleanup_(buf_done) struct buf b = { 0 };
@@ -145,7 +143,7 @@ void listen_again(struct legacy *l)
 	}
 }
 
-void listen_done(struct legacy *l)
+void subscription_done(struct legacy *l)
 {
 	list_each(wa, &l->watched, struct watch, link)
 		watch_free(wa);
@@ -180,7 +178,7 @@ static int watch_all(struct listen *li, struct jval uris)
 	return 0;
 }
 
-void listen_begin(struct legacy *l, struct upstream_call *c, struct slice params)
+void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params)
 {
 	struct jval filter = jobj_get(params, "notifications");
 	struct listen *li = new0(struct listen);
@@ -197,14 +195,14 @@ void listen_begin(struct legacy *l, struct upstream_call *c, struct slice params
 		settle(li);
 		return;
 	}
-	listen_end(c, true);
+	subscription_end(c, true);
 	err_field(&e,
 		  filter.type == J_OBJECT ? "notifications.resourceSubscriptions" : "notifications",
 		  "PARAMS_INVALID", "notifications: not a filter of subscriptions/listen");
 	upstream_call_refuse(c, &e);
 }
 
-void listen_end(struct upstream_call *c, bool told)
+void subscription_end(struct upstream_call *c, bool told)
 {
 	struct listen *li = TAKE_PTR(c->listen);
 
@@ -247,7 +245,7 @@ static bool concerns(const struct listen *li, const char *method, const char *ur
 	return uri && watches(li, slice_of(uri));
 }
 
-void listen_notified(struct legacy *l, const char *method, struct slice params)
+void subscription_notified(struct legacy *l, const char *method, struct slice params)
 {
 	_cleanup_(freep) char *uri = NULL;
 

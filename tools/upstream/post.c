@@ -31,7 +31,7 @@ static char *subject_of(const struct link_out *out)
 	return value;
 }
 
-struct post *post_new(struct mcp_http *h, const struct link_out *out)
+struct post *post_new(struct mcp_remote *h, const struct link_out *out)
 {
 	struct post *p = new0(struct post);
 
@@ -57,7 +57,7 @@ static void post_free(void *ctx)
 
 	buf_done(&p->message);
 	buf_done(&p->body);
-	sse_done(&p->sse);
+	sse_reader_done(&p->sse);
 	free(p->method);
 	free(p->subject);
 	free(p);
@@ -246,7 +246,7 @@ static void cut_off(struct post *p, const char *why)
 static void on_end(void *ctx, enum exchange_end how, const char *why)
 {
 	struct post *p = ctx;
-	struct mcp_http *h = p->h;
+	struct mcp_remote *h = p->h;
 
 	p->x = exchange_close(p->x);
 	if (how == EXCHANGE_UNREACHABLE) {
@@ -279,7 +279,7 @@ static bool is_method(const struct post *p, const char *method)
 /* In which era's words it is: the handshake goes before any is agreed on. */
 static void put_era(struct buf *b, const struct post *p)
 {
-	const struct mcp_http *h = p->h;
+	const struct mcp_remote *h = p->h;
 
 	if (is_method(p, "initialize"))
 		return;
@@ -319,7 +319,7 @@ void post_send(struct post *p)
 	p->waits = false;
 	p->mode = MODE_IGNORED;
 	put_request(&b, p);
-	p->x = exchange_open(p->h->up.loop, p->h->addresses, p->h->naddresses, &b, &exchange_ops,
+	p->x = remote_exchange_open(p->h->up.loop, p->h->addresses, p->h->naddresses, &b, &exchange_ops,
 			     p);
 }
 
@@ -335,13 +335,13 @@ static void goodbye_data(void *ctx _unused_, struct slice bytes _unused_)
 
 static void goodbye_end(void *ctx, enum exchange_end how _unused_, const char *why _unused_)
 {
-	struct mcp_http *h = ctx;
+	struct mcp_remote *h = ctx;
 
 	h->goodbye = exchange_close(h->goodbye);
 	http_said_goodbye(h);
 }
 
-struct exchange *post_goodbye(struct mcp_http *h)
+struct exchange *post_goodbye(struct mcp_remote *h)
 {
 	static const struct exchange_ops ops = {
 		.head = goodbye_head,
@@ -354,5 +354,5 @@ struct exchange *post_goodbye(struct mcp_http *h)
 	target_put_header(&b, "MCP-Protocol-Version", h->up.revision);
 	target_put_header(&b, "Mcp-Session-Id", h->session);
 	target_put_body(&b, SLICE_NONE);
-	return exchange_open(h->up.loop, h->addresses, h->naddresses, &b, &ops, h);
+	return remote_exchange_open(h->up.loop, h->addresses, h->naddresses, &b, &ops, h);
 }

@@ -1,7 +1,7 @@
 /*
  * post.h - the messages of http.c on their way: one HTTP request each, and what comes back on it.
  *
- * A post belongs to its mcp_http and lives until its answer is complete, it is closed, or its server is stopped; it is freed at the end of
+ * A post belongs to its mcp_remote and lives until its answer is complete, it is closed, or its server is stopped; it is freed at the end of
  * the loop's turn. What it learns it tells by the functions of http.c below.
  */
 #pragma once
@@ -19,7 +19,7 @@ enum post_mode { MODE_IGNORED, MODE_JSON, MODE_EVENTS };
 
 struct post {
 	struct list link;
-	struct mcp_http *h;
+	struct mcp_remote *h;
 	enum post_kind kind;
 	uint32_t id;   /* of the request it is, or 0 */
 	char *method;  /* NULL: an answer, or the stream */
@@ -39,7 +39,7 @@ struct post {
 	struct loop_task task;
 };
 
-struct mcp_http {
+struct mcp_remote {
 	struct upstream up;
 	struct target target;
 	char *name;
@@ -63,16 +63,16 @@ struct mcp_http {
 };
 
 /* out NULL: the GET stream. Not sent yet. */
-struct post *post_new(struct mcp_http *h, const struct link_out *out);
+struct post *post_new(struct mcp_remote *h, const struct link_out *out);
 void post_send(struct post *p);
 void post_close(struct post *p);
 /* Sends a request that asks for nothing but to be forgotten (DELETE). */
-struct exchange *post_goodbye(struct mcp_http *h);
+struct exchange *post_goodbye(struct mcp_remote *h);
 
 /* --- http.c ----------------------------------------------------------------------------------------------- */
 
 void http_post_over(struct post *p);
-void http_unreachable(struct mcp_http *h, const char *why);
-void http_said_goodbye(struct mcp_http *h);
+void http_unreachable(struct mcp_remote *h, const char *why);
+void http_said_goodbye(struct mcp_remote *h);
 /* The server does not know the session: p is sent again in the next one. */
-void http_session_lost(struct mcp_http *h, struct post *p);
+void http_session_lost(struct mcp_remote *h, struct post *p);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
+#define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */
+
 struct found {
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t n;
@@ -99,7 +101,7 @@ static int start_thread(struct resolve *r, const char *host, const char *port)
 	*q = (struct query){ xstrdup(host), xstrdup(port), fds[1] };
 	r->io = (struct loop_io){ .fd = fds[0], .fn = on_found, .ctx = r };
 	loop_io_set(r->loop, &r->io, EPOLLIN);
-	e = thread_start_large(&t, run, q);
+	e = thread_start_sized(&t, RESOLVE_STACK, run, q);
 	if (e < 0) {
 		close(fds[1]);
 		free(q->host);

@@ -109,7 +109,7 @@ int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct 
 	return 0;
 }
 
-void sse_done(struct sse *s)
+void sse_reader_done(struct sse *s)
 {
 	buf_done(&s->line);
 	buf_done(&s->data);

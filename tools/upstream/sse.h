@@ -20,4 +20,4 @@ struct sse {
 /* event: data of one event; what follows is only looked at while it returns true. -EMSGSIZE: too large. */
 int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct slice data),
 	     void *ctx);
-void sse_done(struct sse *s);
+void sse_reader_done(struct sse *s);
