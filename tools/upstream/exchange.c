@@ -345,7 +345,8 @@ static void try_next(struct exchange *x)
 }
 
 struct exchange *remote_exchange_open(struct loop *loop, const struct address *addresses, size_t n,
-			       struct buf *request, const struct exchange_ops *ops, void *ctx)
+				      struct buf *request, const struct exchange_ops *ops,
+				      void *ctx)
 {
 	struct exchange *x = new0(struct exchange);
 

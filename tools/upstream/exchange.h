@@ -42,6 +42,7 @@ struct address {
 
 /* Tries the addresses in turn. request: head and body, taken over. */
 struct exchange *remote_exchange_open(struct loop *loop, const struct address *addresses, size_t n,
-			       struct buf *request, const struct exchange_ops *ops, void *ctx);
+				      struct buf *request, const struct exchange_ops *ops,
+				      void *ctx);
 /* Always NULL. The memory goes at the end of this turn of the loop. */
 struct exchange *exchange_close(struct exchange *x);

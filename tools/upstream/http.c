@@ -252,7 +252,7 @@ static void on_free(struct upstream *u)
 static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
 
 struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
-			      const struct mcp_server_events *events, void *ctx, struct err *e)
+				  const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	struct mcp_remote *h = new0(struct mcp_remote);
 

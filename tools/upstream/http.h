@@ -25,7 +25,7 @@ struct mcp_remote_config {
 
 /* Copies the configuration; starts nothing. NULL with e naming url or headers. */
 struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
-			      const struct mcp_server_events *events, void *ctx, struct err *e);
+				  const struct mcp_server_events *events, void *ctx, struct err *e);
 /* No call may be open. */
 struct mcp_remote *mcp_remote_free(struct mcp_remote *h);
 /* As long as the server; its free is mcp_remote_free. */

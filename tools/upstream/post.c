@@ -319,8 +319,8 @@ void post_send(struct post *p)
 	p->waits = false;
 	p->mode = MODE_IGNORED;
 	put_request(&b, p);
-	p->x = remote_exchange_open(p->h->up.loop, p->h->addresses, p->h->naddresses, &b, &exchange_ops,
-			     p);
+	p->x = remote_exchange_open(p->h->up.loop, p->h->addresses, p->h->naddresses, &b,
+				    &exchange_ops, p);
 }
 
 /* --- DELETE ----------------------------------------------------------------------------------------------- */
