@@ -87,7 +87,7 @@
 
 /* MCP */
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
-#define UPCALL_HOLD_MS 60000            /* one without a connection to go to fails after so long */
+#define MCP_HOLD_SECS 60                /* one without a connection to go to fails after so long */
 #define MCP_SERVERS_MAX 64              /* of one session */
 #define DOOR_CLIENTS_MAX 256            /* MCP connections of one session's harness */
 #define DOOR_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */

@@ -56,6 +56,7 @@ OPT("backlog-max", T_INT, SCOPE_SERVE, backlog_max, 4096, INT64_MAX / 2, CONN_BA
 OPT("ping-interval", T_INT, SCOPE_SERVE, ping_interval, 1, 3600, PING_INTERVAL_SECS, NULL, NULL, "SECONDS", "WebSocket ping after so much silence", 0),
 OPT("ping-timeout", T_INT, SCOPE_SERVE, ping_timeout, 1, 3600, PING_TIMEOUT_SECS, NULL, NULL, "SECONDS", "a client without a pong for so long is dropped", 0),
 OPT("permission-timeout", T_INT, SCOPE_SERVE, permission_timeout, 1, 604800, PERMISSION_TIMEOUT_SECS, NULL, NULL, "SECONDS", "a question with no client attached is rejected after so long", 0),
+OPT("mcp-hold", T_INT, SCOPE_SERVE, mcp_hold, 1, 86400, MCP_HOLD_SECS, NULL, NULL, "SECONDS", "an MCP request to a client that has gone fails unless one comes back within so long", 0),
 OPT("archive-store-max", T_INT, SCOPE_SERVE, archive_store_max, 65536, INT64_MAX / 2, ARCHIVE_STORE_MAX, NULL, NULL, "BYTES", "all uploaded archives together; beyond it the least recently used go", 0),
 OPT("archive-max", T_INT, SCOPE_SERVE, archive_max, 65536, INT64_MAX / 2, ARCHIVE_UPLOAD_MAX, NULL, NULL, "BYTES", "largest archive that may be uploaded", 0),
 OPT("archives-baked", T_STR, SCOPE_SERVE, archives_baked, 0, 0, 0, NULL, NULL, "DIR", "archives of the image, read only (default: /opt/acpd/archives if it is there)", 0),

@@ -257,6 +257,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .journal = strcmp(c->journal, "on") == 0,
 				   .journal_max = (uint64_t)c->journal_max,
 				   .permission_timeout = (unsigned)c->permission_timeout,
+				   .mcp_hold = (unsigned)c->mcp_hold,
 				   .workspaces = c->workspaces,
 				   .skills = baked(c->skills, SKILLS_BAKED) };
 

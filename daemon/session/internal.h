@@ -31,7 +31,7 @@ struct store {
 	gid_t gid;
 	char *user_name, *pass_env;
 	uint64_t journal_max;
-	unsigned permission_timeout;
+	unsigned permission_timeout, mcp_hold;
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */

@@ -38,6 +38,7 @@ struct store_config {
 	bool journal;
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
+	unsigned mcp_hold; /* seconds an MCP request to a client waits for one to come back */
 	struct archive_store *archives;
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	const char *skills;	/* directory of builtin ones; NULL: none */

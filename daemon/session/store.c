@@ -103,6 +103,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->journal = cfg->journal;
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
+	st->mcp_hold = cfg->mcp_hold;
 	list_init(&st->sessions);
 	list_init(&st->dormant);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||

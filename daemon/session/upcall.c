@@ -115,7 +115,8 @@ static void upcall_hold(struct upcall *c)
 {
 	c->state = UP_QUEUED;
 	c->port = NULL;
-	loop_timer_set(c->session->store->loop, &c->hold, UPCALL_HOLD_MS, on_held_too_long, c);
+	loop_timer_set(c->session->store->loop, &c->hold, c->session->store->mcp_hold * 1000ul,
+		       on_held_too_long, c);
 }
 
 static void upcall_send(struct upcall *c)

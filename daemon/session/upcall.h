@@ -7,7 +7,7 @@
  *
  * A call keeps its requestId for life. If the connection that has it goes away, it is given once more, with the same id and
  * marked as such, to the next port; a client that knows the id can see that it has it already. It ends with TOOL_CALL_LOST if that one
- * goes as well, and with NO_DRIVER if no port comes within UPCALL_HOLD_MS. So nothing is executed twice by our doing but with
+ * goes as well, and with NO_DRIVER if no port comes within --mcp-hold. So nothing is executed twice by our doing but with
  * the client's knowledge.
  *
  * Payloads are raw text. All callbacks come from the loop, never from inside upcall_new.
