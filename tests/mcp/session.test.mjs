@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCP servers of a session: what is refused before a harness starts, how the harness reaches them, what policies do, and what becomes
+// of calls when clients come and go. The client of the shim is ours, in the place of a harness's.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ACPD, Daemon } from '../lib/daemon.mjs';
+import { FIXTURE } from '../lib/mcp.mjs';
+import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
+import { openClient, openRelay } from '../lib/mcp-relay.mjs';
+import { newCwd, until } from '../lib/workspace.mjs';
+
+let d;
+
+before(async () => { d = await Daemon.start({ args: ['--mcp-hold', '2'] }); });
+after(() => d.stop());
+
+const ok = '{"resultType":"complete","content":[]}';
+const acp = (name, serverId = `${name}:1`) => ({ type: 'acp', name, serverId });
+const stdio = (name, command, args = []) => ({ name, command, args, env: [] });
+const socketOf = (given) => given.env.find((e) => e.name === 'ACPD_MCP_SOCKET').value;
+const keyOf = (given) => given.env.find((e) => e.name === 'ACPD_MCP_KEY').value;
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+// Answers of session/new about its servers.
+const listed = (result) => result._meta.acpd.mcp ?? [];
+const status = async (c, sessionId) => (await c.call('_acpd/status', {})).sessions.find((s) => s.sessionId === sessionId).mcp;
+
+describe('what is refused, with a name, before the harness starts', () => {
+  const rows = {
+    'a reserved name': [() => [acp('acpd')], 'MCP_NAME_RESERVED', 'mcpServers[0].name'],
+    'a name twice': [() => [acp('a'), acp('a', 'a:2')], 'MCP_NAME_TAKEN', 'mcpServers[1].name'],
+    'no serverId': [() => [{ type: 'acp', name: 'a' }], 'FIELD_MISSING', 'mcpServers[0].serverId'],
+    'an unknown type': [() => [{ type: 'carrier-pigeon', name: 'a' }], 'MCP_TRANSPORT_UNSUPPORTED', 'mcpServers[0].type'],
+    'a transport that the harness lacks': [() => [{ type: 'sse', name: 'a', url: 'http://x/', headers: [] }], 'MCP_TRANSPORT_UNSUPPORTED',
+      'mcpServers[0].type'],
+    'a command that is not there': [() => [acp('a'), stdio('b', 'no-such-command')], 'MCP_COMMAND_NOT_FOUND', 'mcpServers[1].command'],
+    'a path that is no executable': [() => [stdio('b', '/etc/passwd')], 'MCP_COMMAND_NOT_FOUND', 'mcpServers[0].command'],
+  };
+
+  for (const [what, [servers, reason, field]] of Object.entries(rows)) {
+    test(what, async (t) => {
+      const c = await d.client();
+      t.after(() => c.close());
+      const before = d.ours().length;
+
+      await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: servers() }), (e) => {
+          assert.equal(e.code, -32602);
+        assert.equal(e.data.reason, reason);
+        assert.equal(e.data.field, field);
+        return true;
+      });
+      assert.equal(d.ours().length, before, 'nothing was started');
+    });
+  }
+
+  const metas = {
+    'a server that is not hosted': [{ hosted: ['nobody'] }, 'MCP_SERVER_UNKNOWN', '_meta.acpd.mcp.hosted[0]'],
+    'an unknown member': [{ builtins: true }, 'PARAM_UNSUPPORTED', '_meta.acpd.mcp.builtins'],
+    'a tool list that is none': [{ builtin: { tools: [1] } }, 'FIELD_INVALID', '_meta.acpd.mcp.builtin.tools[0]'],
+  };
+
+  for (const [what, [mcp, reason, field]] of Object.entries(metas)) {
+    test(what, async (t) => {
+      const c = await d.client();
+      t.after(() => c.close());
+      await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { mcp } } }),
+        (e) => e.data.reason === reason && e.data.field === field);
+    });
+  }
+
+  test('a policy that cannot be read', async (t) => {
+    const c = await d.client();
+    t.after(() => c.close());
+    await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { mcp: { policy: { jira: { timeoutMs: 'soon' } } } } } }),
+      (e) => e.data.field === '_meta.acpd.mcp.policy.jira.timeoutMs');
+    await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { policy: { writes: ['x'] } } } }),
+      (e) => e.data.reason === 'PARAM_UNSUPPORTED' && e.data.field === '_meta.acpd.policy.writes');
+  });
+
+  test('a port of the sandbox where nobody listens', async (t) => {
+    const own = await Daemon.start({ stub: { args: ['--mcp-http'] } });
+    t.after(() => own.stop());
+    const c = await own.client();
+    const url = `http://127.0.0.1:${await freePort()}/mcp`;
+
+    for (const host of [url, url.replace('127.0.0.1', 'localhost'), url.replace('127.0.0.1', '[::1]')])
+      await assert.rejects(c.call('session/new', { cwd: own.workDir, mcpServers: [{ type: 'http', name: 'a', url: host, headers: [] }] }),
+        (e) => e.data.reason === 'MCP_SERVER_UNREACHABLE' && e.data.field === 'mcpServers[0].url');
+    const listening = net.createServer().listen(0, '127.0.0.1');
+    t.after(() => listening.close());
+    await new Promise((resolve) => listening.once('listening', resolve));
+    const { sessionId } = await c.call('session/new', { cwd: own.workDir,
+      mcpServers: [{ type: 'http', name: 'a', url: `http://127.0.0.1:${listening.address().port}/mcp`, headers: [] }] });
+
+    assert.deepEqual(await status(c, sessionId), [{ name: 'a', via: 'harness' }]);
+  });
+});
+
+describe('the door', () => {
+  test('a socket of the session, no port; for its own user, its own key, its own servers', async (t) => {
+    const { given, sessionId } = await openRelay(t, d);
+    const [server] = given;
+    const mode = (f) => (fs.statSync(f).mode & 0o777).toString(8);
+
+    assert.equal(server.command, fs.realpathSync(ACPD));
+    assert.deepEqual(server.args, ['mcp']);
+    assert.equal(socketOf(server), path.join(d.runDir, 'mcp', `${sessionId}.sock`));
+    assert.equal(mode(socketOf(server)), '600');
+    assert.equal(mode(path.dirname(socketOf(server))), '711');
+    assert.match(keyOf(server), /^[0-9a-f]{32}$/);
+  });
+
+  const closes = (file, line) => new Promise((resolve, reject) => {
+    const s = net.connect(file, () => s.write(line));
+    let got = '';
+
+    s.on('data', (data) => { got += data; });
+    s.on('close', () => resolve(got));
+    s.on('error', (e) => (e.code === 'ECONNRESET' ? resolve(got) : reject(e)));
+  });
+
+  test('whoever says the wrong thing is let out without a word', async (t) => {
+    const one = await openRelay(t, d);
+    const other = await openRelay(t, d);
+    const file = socketOf(one.given[0]);
+    const hello = (server, key) => `${JSON.stringify({ acpd: { server, key } })}\n`;
+
+    for (const line of [hello('tools', 'f'.repeat(32)), hello('tools', keyOf(other.given[0])), hello('others', keyOf(one.given[0])), hello('acpd', keyOf(one.given[0])),
+      'x\n', '{}\n', '{"acpd":{}}\n', '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n', `${'x'.repeat(9000)}`])
+      assert.equal(await closes(file, line), '', line.slice(0, 60));
+  });
+
+  test('it goes with the session', async (t) => {
+    const { o, c, given, sessionId } = await openRelay(t, d);
+    const file = socketOf(given[0]);
+
+    await o.client.call('session/delete', { sessionId });
+    await until(() => c.closed, 'the shim has ended');
+    assert.equal(fs.existsSync(file), false);
+  });
+});
+
+describe('calls, and clients that come and go', () => {
+  test('the connection drops: once more to the next client, with the same id, and its answer counts', async (t) => {
+    const { o, c, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });
+    const answer = c.request('tools/call', '{"name":"raw","arguments":{"n":1}}');
+    await until(() => o.of('tools/call').length === 1, 'the call arrives');
+    const [first] = o.of('tools/call');
+
+    await o.close();
+    const next = await RawOrchestrator.connect(d, { 'tools/call': (call) => call.result('{"resultType":"complete","content":[{"type":"text","text":"late"}]}') });
+    t.after(() => next.close());
+    await next.client.call('session/load', { sessionId, cwd: d.workDir, mcpServers: [acp('tools', 'tools:another')] });
+
+    assert.equal((await answer).msg.result.content[0].text, 'late');
+    const [again] = next.of('tools/call');
+    assert.equal(again.msg.params.requestId, first.msg.params.requestId);
+    assert.equal(again.msg.params.serverId, 'tools:another');
+    assert.deepEqual(again.msg.params._meta, { acpd: { reissued: true } });
+    assert.equal(first.msg.params._meta, undefined);
+    assert.equal(again.inner, first.inner);
+  });
+
+  test('that one drops as well: TOOL_CALL_LOST, and nobody gets it a third time', async (t) => {
+    const { o, c, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });
+    const answer = c.request('tools/call', '{"name":"raw","arguments":{}}');
+    await until(() => o.of('tools/call').length === 1, 'the call arrives');
+
+    await o.close();
+    const second = await RawOrchestrator.connect(d, { 'tools/call': () => {} });
+    await second.client.call('session/load', { sessionId, cwd: d.workDir, mcpServers: [acp('tools')] });
+    await until(() => second.of('tools/call').length === 1, 'the call arrives again');
+    await second.close();
+    const third = await RawOrchestrator.connect(d, { 'tools/call': (call) => call.result(ok) });
+    t.after(() => third.close());
+    await third.client.call('session/load', { sessionId, cwd: d.workDir, mcpServers: [acp('tools')] });
+
+    const { msg } = await answer;
+    assert.equal(msg.error.code, -32603);
+    assert.equal(msg.error.data.reason, 'TOOL_CALL_LOST');
+    assert.equal(third.of('tools/call').length, 0);
+  });
+
+  test('nobody comes back: NO_DRIVER after the time that the operator set', async (t) => {
+    const { o, c } = await openRelay(t, d);
+
+    await o.close();
+    const began = Date.now();
+    const { msg } = await c.request('tools/call', '{"name":"raw","arguments":{}}');
+
+    assert.equal(msg.error.data.reason, 'NO_DRIVER');
+    assert.ok(Date.now() - began >= 1900, `${Date.now() - began} ms`);
+  });
+
+  test('taken over while the older client lives: what it was given it may answer, what comes goes to the newer', async (t) => {
+    const { o, c, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });
+    const first = c.request('tools/call', '{"name":"raw","arguments":{"n":1}}');
+    await until(() => o.of('tools/call').length === 1, 'the call arrives');
+    const newer = await RawOrchestrator.connect(d, { 'tools/call': (call) => call.result(ok) });
+    t.after(() => newer.close());
+
+    await newer.client.call('session/load', { sessionId, cwd: d.workDir, mcpServers: [acp('tools')] });
+    assert.ok((await c.request('tools/call', '{"name":"raw","arguments":{"n":2}}')).msg.result);
+    o.of('tools/call')[0].result('{"resultType":"complete","content":[{"type":"text","text":"from the older"}]}');
+    assert.equal((await first).msg.result.content[0].text, 'from the older');
+    assert.deepEqual(newer.of('tools/call').map((x) => JSON.parse(x.inner).arguments.n), [2]);
+  });
+
+  test('another serverId alone does not restart the harness', async (t) => {
+    const { o, c, sessionId, given } = await openRelay(t, d);
+    const before = (await status(o.client, sessionId)).length;
+
+    await o.client.call('session/load', { sessionId, cwd: d.workDir, mcpServers: [acp('tools', 'tools:other')] });
+    assert.deepEqual((await givenServers(o.client, sessionId))[0], given[0]);
+    assert.equal((await status(o.client, sessionId)).length, before);
+    assert.ok((await c.request('ping')).msg.result, 'and what is connected stays so');
+    await c.request('tools/list');
+    assert.equal(o.of('tools/list').at(-1).msg.params.serverId, 'tools:other');
+  });
+
+  test('a call that the harness cancels is cancelled at the client', async (t) => {
+    const { o, c } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });
+    const { id } = c.begin('tools/call', '{"name":"raw","arguments":{}}');
+
+    await until(() => o.of('tools/call').length === 1, 'the call arrives');
+    c.cancel(id);
+    await until(() => o.cancels.length === 1, 'it is cancelled');
+  });
+
+  test('the trace of a prompt goes along where the harness gives none', async (t) => {
+    const { o, c, sessionId } = await openRelay(t, d);
+    const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const turn = o.client.call('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'sleep 3000' }], _meta: { traceparent: trace } });
+
+    await until(async () => (await o.client.call('_acpd/status', {})).sessions.find((s) => s.sessionId === sessionId).turn > 0, 'the turn runs');
+    await c.request('tools/call', '{"name":"raw","arguments":{}}');
+    assert.equal(o.of('tools/call').at(-1).meta('traceparent'), `"${trace}"`);
+    o.client.notify('session/cancel', { sessionId });
+    await turn;
+  });
+});
+
+describe('what the harness really listed', () => {
+  test('nothing before it has listed, then the names, also for a later client', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const result = await o.client.call('session/new', { cwd: d.workDir, mcpServers: [acp('tools')], _meta: { acpd: { mcp: { builtin: true } } } });
+    const given = await givenServers(o.client, result.sessionId);
+
+    assert.deepEqual(listed(result), [{ name: 'tools', via: 'acp' }, { name: 'acpd', via: 'builtin' }]);
+    assert.deepEqual(given.map((g) => g.name), ['tools', 'acpd']);
+    const c = await openClient(t, given[0]);
+    await c.request('tools/list');
+    assert.deepEqual(await status(o.client, result.sessionId), [{ name: 'tools', via: 'acp', toolsDelivered: ['raw'] }, { name: 'acpd', via: 'builtin' }]);
+    const again = await o.client.call('session/load', { sessionId: result.sessionId, cwd: d.workDir, mcpServers: [acp('tools')] });
+    assert.deepEqual(listed(again)[0].toolsDelivered, ['raw']);
+  });
+});
+
+describe('policies', () => {
+  const tools = '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"read_it","inputSchema":{"type":"object"}},' +
+    '{"name":"drop_it","inputSchema":{"type":"object"}}]}';
+  const withPolicy = (t, policy, more = {}) => openRelay(t, d, {
+    handlers: { 'tools/list': (call) => call.result(tools), 'tools/call': (call) => call.result(ok), ...more },
+    session: { _meta: { acpd: { mcp: { policy } } } },
+  });
+  const call = (c, name) => c.request('tools/call', `{"name":"${name}","arguments":{"k":1}}`);
+  const errorOf = ({ msg }) => msg.result.isError && (msg.result.structuredContent?.error ?? msg.result._meta?.acpd?.error).code;
+
+  test('deny: not listed, not called', async (t) => {
+    const { o, c } = await withPolicy(t, { tools: { tools: { 'drop_*': { policy: 'deny' } } } });
+
+    assert.deepEqual((await c.request('tools/list')).msg.result.tools.map((x) => x.name), ['read_it']);
+    assert.equal(errorOf(await call(c, 'drop_it')), 'POLICY_DENIED');
+    assert.equal(errorOf(await call(c, 'read_it')), undefined);
+    assert.equal(o.of('tools/call').length, 1);
+  });
+
+  test('a server that is denied altogether is not given to the harness', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const result = await o.newSession({ servers: ['tools', 'more'], _meta: { acpd: { mcp: { policy: { tools: { policy: 'deny' } } } } } });
+
+    assert.deepEqual((await givenServers(o.client, result.sessionId)).map((g) => g.name), ['more']);
+    assert.deepEqual((await status(o.client, result.sessionId)).find((s) => s.name === 'tools'), { name: 'tools', via: 'denied' });
+  });
+
+  test('maxCalls, dry run: said as a result, told in the event log, not executed', async (t) => {
+    const { o, c, sessionId } = await withPolicy(t, { '*': { maxCalls: 1, tools: { drop_it: { dryRun: true } } } });
+
+    await call(c, 'drop_it');
+    assert.equal(o.of('tools/call').length, 0);
+    assert.equal(errorOf(await call(c, 'read_it')), 'MAX_CALLS');
+    const { body } = await d.http(`/v1/sessions/${sessionId}/events?format=ndjson`, { token: d.token });
+    const events = body.trim().split('\n').map((l) => JSON.parse(l)).filter((e) => e.event === 'tool_dry_run');
+
+    assert.deepEqual(events.map((e) => [e.server, e.tool, e.arguments]), [['tools', 'drop_it', { k: 1 }]]);
+  });
+
+  test('ask: a permission request to the client, in a turn; answered yes and no', async (t) => {
+    const { o, c, sessionId } = await withPolicy(t, { tools: { policy: 'ask' } });
+    const asked = [];
+    const answers = ['allow', 'reject'];
+    o.client.onRequest('session/request_permission', (params) => {
+      asked.push(params);
+      return { outcome: { outcome: 'selected', optionId: answers.shift() } };
+    });
+    const turn = o.client.call('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'sleep 5000' }] });
+
+    await until(async () => (await o.client.call('_acpd/status', {})).sessions.find((s) => s.sessionId === sessionId).turn > 0, 'the turn runs');
+    assert.equal(errorOf(await call(c, 'read_it')), undefined);
+    assert.equal(errorOf(await call(c, 'drop_it')), 'PERMISSION_REJECTED');
+    assert.deepEqual(o.of('tools/call').map((x) => x.name), ['read_it']);
+    assert.deepEqual(asked.map((p) => [p.sessionId, p.toolCall._meta.acpd.server, p.toolCall._meta.acpd.tool, p.toolCall.rawInput]),
+      [[sessionId, 'tools', 'read_it', { k: 1 }], [sessionId, 'tools', 'drop_it', { k: 1 }]]);
+    o.client.notify('session/cancel', { sessionId });
+    await turn;
+  });
+
+  test('a program that the client named passes through us when a policy speaks of it', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const { sessionId } = await o.client.newSession({ mcpServers: [stdio('fixture', FIXTURE)],
+      _meta: { acpd: { mcp: { policy: { fixture: { tools: { test_error_handling: { policy: 'deny' } } } } } } } });
+    const given = await givenServers(o.client, sessionId);
+    const c = await openClient(t, given[0]);
+    const names = (await c.request('tools/list')).msg.result.tools.map((x) => x.name);
+
+    assert.deepEqual(given[0].args, ['mcp']);
+    assert.ok(names.includes('test_simple_text') && !names.includes('test_error_handling'));
+    assert.equal((await c.request('tools/call', '{"name":"test_simple_text","arguments":{}}')).msg.result.content[0].type, 'text');
+  });
+});
+
+describe('servers of the sandbox', () => {
+  const projectIn = (text) => {
+    const cwd = newCwd(d);
+
+    fs.writeFileSync(path.join(cwd, '.mcp.json'), text);
+    return cwd;
+  };
+  const open = async (t, cwd, mcp) => {
+    const o = await RawOrchestrator.connect(d);
+
+    t.after(() => o.close());
+    const result = await o.client.call('session/new', { cwd, mcpServers: [], _meta: { acpd: { mcp } } });
+
+    return { o, result, given: await givenServers(o.client, result.sessionId) };
+  };
+  const config = JSON.stringify({ mcpServers: { fix: { command: FIXTURE }, off: { command: 'x', disabled: true }, bad: { command: 'no-such-command' } } });
+
+  test('.mcp.json: only if the session trusts it', async (t) => {
+    const { given } = await open(t, projectIn(config), {});
+
+    assert.deepEqual(given, []);
+  });
+
+  test('.mcp.json: each entry for itself, the rest told', async (t) => {
+    const { o, given, result } = await open(t, projectIn(config), { project: true });
+    const c = await openClient(t, given[0]);
+
+    assert.deepEqual(given.map((g) => g.name), ['fix']);
+    assert.ok((await c.request('tools/list')).msg.result.tools.length > 3);
+    const report = await status(o.client, result.sessionId);
+    assert.equal(report.find((s) => s.name === 'bad').via, 'project');
+    assert.ok(report.find((s) => s.name === 'bad').error.reason, JSON.stringify(report));
+  });
+
+  test('.mcp.json that is no JSON never keeps a session from starting', async (t) => {
+    const { result, given } = await open(t, projectIn('{ "mcpServers": { // oops'), { project: true });
+
+    assert.deepEqual(given, []);
+    assert.equal(listed(result)[0].name, '.mcp.json');
+    assert.ok(listed(result)[0].error.message);
+  });
+
+  test('the built-in tools: in the session\'s directory, chosen ones only, and the same over /mcp', async (t) => {
+    const cwd = newCwd(d);
+    const { given, result } = await open(t, cwd, { builtin: { tools: ['readFile', 'writeFile'] } });
+    const c = await openClient(t, given[0]);
+
+    assert.deepEqual((await c.request('tools/list')).msg.result.tools.map((x) => x.name).sort(), ['readFile', 'writeFile']);
+    const { msg } = await c.request('tools/call', '{"name":"writeFile","arguments":{"path":"a.txt","content":"hello"}}');
+    assert.equal(msg.result.isError ?? false, false, JSON.stringify(msg.result));
+    assert.equal(fs.readFileSync(path.join(cwd, 'a.txt'), 'utf8'), 'hello');
+    const said = await d.http(`/mcp?session=${result.sessionId}`, { token: d.token, method: 'POST', headers: { 'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'readFile' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'readFile', arguments: { path: 'a.txt' },
+      _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} } } }) });
+
+    assert.match(said.body, /hello/);
+  });
+});
+
+test('mcpCapabilities.acp is announced', async (t) => {
+  const c = await d.client();
+  t.after(() => c.close());
+  assert.equal((await (await d.connect()).initialize()).agentCapabilities.mcpCapabilities.acp, true);
+});
