@@ -96,7 +96,10 @@ static void test_initialize_refused(void **state _unused_)
 
 		mcp_rig_say(r, rows[i][0]);
 		assert_log(r, rows[i][1]);
-		/* it may try again, once */
+		assert_null(mcp_front_revision(r->front));
+		/* nothing passes without capabilities; it may try again, once */
+		mcp_rig_say(r, CALL("{}"));
+		assert_int_equal(r->ncalls, 0);
 		mcp_rig_say(r, INITIALIZE("\"2025-11-25\"", ""));
 		assert_int_equal(r->ncalls, 1);
 		buf_reset(&r->log);

@@ -252,24 +252,21 @@ static int check_request(const struct mcp_front *f, const struct rpc_msg *m, str
 	return 0;
 }
 
-static bool claims_revision(const struct rpc_msg *m)
+static bool is_plain(const struct rpc_msg *m, const char *method)
 {
-	return mcp_meta_get(m->params, MCP_META_VERSION).type != J_NONE;
+	return strcmp(m->method, method) == 0 &&
+	       mcp_meta_get(m->params, MCP_META_VERSION).type == J_NONE;
 }
 
 static void on_request(struct mcp_front *f, const struct rpc_msg *m)
 {
 	struct err e;
 
-	if (check_request(f, m, &e) < 0) {
+	if (check_request(f, m, &e) < 0)
 		refuse_message(f, &e, m->id);
-		return;
-	}
-	if (f->era == ERA_OPEN && strcmp(m->method, "initialize") == 0 && !claims_revision(m))
-		f->era = ERA_LEGACY;
-	if (f->era == ERA_LEGACY)
+	else if (f->era == ERA_LEGACY || (f->era == ERA_OPEN && is_plain(m, "initialize")))
 		legacy_request(exchange_new(f, m), m);
-	else if (f->era == ERA_OPEN && strcmp(m->method, "ping") == 0 && !claims_revision(m))
+	else if (f->era == ERA_OPEN && is_plain(m, "ping"))
 		exchange_result(exchange_new(f, m), SLICE("{}")); /* allowed before initialize */
 	else
 		modern_request(exchange_new(f, m), m);

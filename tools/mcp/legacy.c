@@ -102,6 +102,7 @@ static void on_initialize(struct exchange *x, const struct rpc_msg *m)
 		exchange_refuse(x, &e, SLICE_NONE);
 		return;
 	}
+	f->era = ERA_LEGACY; /* from here on there are capabilities */
 	f->revision = strcmp(in.revision, MCP_LEGACY_OLD) == 0 ? MCP_LEGACY_OLD : MCP_LEGACY;
 	keep_raw(&f->client_capabilities, in.capabilities, "{}");
 	keep_raw(&f->client_info, in.info, NULL);
