@@ -186,25 +186,29 @@ static void test_client_gone(void **state _unused_)
 	assert_string_equal(t.fault, "");
 }
 
+static char *big_result(void)
+{
+	char *big = xalloc(2 * MIB + 1);
+
+	memset(big, 'x', 2 * MIB);
+	memcpy(big, "{\"a\":\"", 6);
+	memcpy(big + 2 * MIB - 2, "\"}", 2);
+	return big;
+}
+
 /* Above the soft limit nothing is taken in until the client has read; then everything comes, in order. */
 static void test_slow_reader(void **state _unused_)
 {
 	_cleanup_(served_done) struct served t = served_new();
-	_cleanup_(buf_done) struct buf big = { 0 }, got = { 0 };
-	size_t want;
+	_cleanup_(buf_done) struct buf got = { 0 };
+	_cleanup_(freep) char *big = big_result();
+	size_t want = strlen(big) + strlen(EMPTY("1")) - 2;
 
 	serve_pipes(&t, CALL("1") "\n");
 	mcp_rig_run(t.r, 5);
-	buf_puts(&big, "{\"a\":\"");
-	buf_reserve(&big, 2 * MIB);
-	memset(big.data + big.len, 'x', 2 * MIB);
-	big.len += 2 * MIB;
-	buf_puts(&big, "\"}");
-	buf_putc(&big, '\0');
-	mcp_rig_result(t.r, 0, big.data);
+	mcp_rig_result(t.r, 0, big);
 	say(&t, CALL("2") "\n");
 	assert_log(t.r, ASKED); /* the second is not taken */
-	want = big.len - 1 + strlen(EMPTY("1")) - 2;
 	while (buf_len(&got) < want) {
 		char piece[65536];
 		ssize_t n = read(t.out, piece, sizeof(piece));
@@ -218,6 +222,58 @@ static void test_slow_reader(void **state _unused_)
 	assert_log(t.r, ASKED);
 	mcp_rig_result(t.r, 1, "{}");
 	heard(&t, EMPTY("2"));
+}
+
+/* The end of the input does not cut off a long answer that is being read, however slowly. */
+static void test_slow_reader_at_the_end(void **state _unused_)
+{
+	_cleanup_(served_done) struct served t = served_new();
+	_cleanup_(freep) char *big = big_result();
+	static char piece[65536];
+	size_t got = 0;
+	ssize_t n;
+
+	serve_pipes(&t, CALL("1") "\n");
+	mcp_rig_run(t.r, 5);
+	close(TAKE_FD(t.in));
+	mcp_rig_run(t.r, 5);
+	mcp_rig_result(t.r, 0, big);
+	while (!t.done) {
+		n = read(t.out, piece, sizeof(piece));
+		got += n > 0 ? (size_t)n : 0;
+		mcp_rig_run(t.r, 2 * MCP_EOF_GRACE_MS / 32);
+	}
+	while ((n = read(t.out, piece, sizeof(piece))) > 0)
+		got += (size_t)n;
+	assert_int_equal(got, strlen(big) + strlen(EMPTY("1")) - 2);
+	assert_int_equal(t.done, 1);
+}
+
+/* Not even what has been read already is taken, and no more is read. */
+static void test_no_reader(void **state _unused_)
+{
+	_cleanup_(served_done) struct served t = served_new();
+	_cleanup_(buf_done) struct buf early = { 0 };
+	static const char ping[] = RPC_ "\"id\":1,\"method\":\"ping\"}\n";
+	static char piece[4096];
+	size_t taken = 0;
+	ssize_t n;
+
+	while (buf_len(&early) < 2 * MIB)
+		buf_puts(&early, ping);
+	buf_puts(&early, CALL("2") "\n");
+	buf_putc(&early, '\0');
+	serve_pipes(&t, early.data);
+	fcntl(t.in, F_SETFL, O_NONBLOCK);
+	memset(piece, '\n', sizeof(piece));
+	for (int i = 0; i < 20; i++) {
+		mcp_rig_run(t.r, 2);
+		while ((n = write(t.in, piece, sizeof(piece))) > 0)
+			taken += (size_t)n;
+	}
+	assert_log(t.r, "");
+	assert_true(taken < 512 * KIB); /* the pipe, and one read */
+	assert_int_equal(t.done, 0);
 }
 
 static void test_line_too_long(void **state _unused_)
@@ -260,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_end_with_subscription),
 		cmocka_unit_test(test_client_gone),
 		cmocka_unit_test(test_slow_reader),
+		cmocka_unit_test(test_slow_reader_at_the_end),
+		cmocka_unit_test(test_no_reader),
 		cmocka_unit_test(test_line_too_long),
 		cmocka_unit_test(test_flags),
 	};
