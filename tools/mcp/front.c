@@ -23,23 +23,20 @@ void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		front_send(f, &b, request, false);
 }
 
-static void put_answer(struct buf *b, const char *id, const char *member, struct slice value)
+static void put_head(struct buf *b, const char *id, const char *member)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_puts(b, id);
 	buf_puts(b, ",\"");
 	buf_puts(b, member);
 	buf_puts(b, "\":");
-	buf_add_slice(b, value);
-	buf_putc(b, '}');
 }
 
 static void put_refusal(struct buf *b, const char *id, const struct err *e, struct slice extra)
 {
-	_cleanup_(buf_done) struct buf error = { 0 };
-
-	mcp_put_error(&error, e, extra);
-	put_answer(b, id, "error", buf_slice(&error));
+	put_head(b, id, "error");
+	mcp_put_error(b, e, extra);
+	buf_putc(b, '}');
 }
 
 /* What cannot be answered to an open request. */
@@ -55,36 +52,37 @@ static void refuse_message(struct mcp_front *f, const struct err *e, struct slic
 /* The codes of our ways to a server, and those with which 2026-07-28 speaks of itself: a legacy client has none of them. */
 static const struct hidden {
 	int code;
-	enum era until;
+	bool ours; /* hidden in both eras */
 	const char *reason, *text;
 } hidden[] = {
-	{ MCP_HEADER_MISMATCH, ERA_LEGACY, "HEADER_MISMATCH",
+	{ MCP_HEADER_MISMATCH, false, "HEADER_MISMATCH",
 	  "The headers of the request do not fit it" },
-	{ MCP_CAPABILITY_MISSING, ERA_LEGACY, "CAPABILITY_MISSING",
+	{ MCP_CAPABILITY_MISSING, false, "CAPABILITY_MISSING",
 	  "The client lacks a capability that the server needs" },
-	{ MCP_VERSION_UNSUPPORTED, ERA_LEGACY, "REVISION_UNSUPPORTED",
+	{ MCP_VERSION_UNSUPPORTED, false, "REVISION_UNSUPPORTED",
 	  "The server does not speak this revision of MCP" },
-	{ RPC_CANCELLED, ERA_MODERN, "CANCELLED", "Request cancelled" },
-	{ -33000, ERA_MODERN, "SERVER_BUSY", "Too many requests are open at the server" },
-	{ -33001, ERA_MODERN, "SERVER_GONE", "The server is not there any more" },
-	{ -33002, ERA_MODERN, "SERVER_FAILED", "The server failed without an answer" },
+	{ RPC_CANCELLED, true, "CANCELLED", "Request cancelled" },
+	{ MCP_ACP_LIMIT, true, "SERVER_BUSY", "Too many requests are open at the server" },
+	{ MCP_ACP_NO_SERVER, true, "SERVER_GONE", "The server is not there any more" },
+	{ MCP_ACP_FAILED, true, "SERVER_FAILED", "The server failed without an answer" },
 };
 
-static const struct hidden *find_hidden(struct slice error, enum era era)
+static const struct hidden *find_hidden(struct slice error, bool legacy)
 {
 	int64_t code;
 
 	if (jdec_int(jobj_get(error, "code"), &code) < 0)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
-		if (code == hidden[i].code && era <= hidden[i].until)
+		if (code == hidden[i].code && (legacy || hidden[i].ours))
 			return &hidden[i];
 	return NULL;
 }
 
-void front_translate_error(struct buf *out, struct slice error, enum era era)
+/* A hidden code becomes an internal error that keeps the text. */
+static void put_translated(struct buf *out, struct slice error, bool legacy)
 {
-	const struct hidden *h = find_hidden(error, era);
+	const struct hidden *h = find_hidden(error, legacy);
 	struct jval message = jobj_get(error, "message");
 	struct slice data = jobj_get(error, "data").raw;
 	struct jw w = JW(out);
@@ -146,38 +144,52 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
-static void answer(struct exchange *x, const char *member, struct slice value)
+void exchange_begin(const struct exchange *x, struct buf *b, const char *member, size_t room)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	buf_reserve(b, room + RPC_ID_MAX + KIB);
+	put_head(b, x->id, member);
+}
+
+void exchange_end(struct exchange *x, struct buf *b)
+{
 	struct err e;
 
-	put_answer(&b, x->id, member, value);
-	if (b.failed) {
-		buf_done(&b);
+	buf_putc(b, '}');
+	if (b->failed) {
+		buf_reset(b);
 		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the answer is too large");
-		put_refusal(&b, x->id, &e, SLICE_NONE);
+		put_refusal(b, x->id, &e, SLICE_NONE);
 	}
 	x->change = 0;
-	front_send(x->front, &b, slice_of(x->id), true);
+	front_send(x->front, b, slice_of(x->id), true);
 	exchange_free(x);
 }
 
 void exchange_result(struct exchange *x, struct slice result)
 {
-	answer(x, "result", result);
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	exchange_begin(x, &b, "result", result.n);
+	buf_add_slice(&b, result);
+	exchange_end(x, &b);
 }
 
 void exchange_error(struct exchange *x, struct slice error)
 {
-	answer(x, "error", error);
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	exchange_begin(x, &b, "error", error.n);
+	put_translated(&b, error, x->front->era == ERA_LEGACY);
+	exchange_end(x, &b);
 }
 
 void exchange_refuse(struct exchange *x, const struct err *e, struct slice extra)
 {
-	_cleanup_(buf_done) struct buf error = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
-	mcp_put_error(&error, e, extra);
-	answer(x, "error", buf_slice(&error));
+	exchange_begin(x, &b, "error", extra.n);
+	mcp_put_error(&b, e, extra);
+	exchange_end(x, &b);
 }
 
 int exchange_keep(struct exchange *x, struct slice raw, struct err *e)

@@ -79,8 +79,11 @@ struct exchange {
 };
 
 /* --- front.c --- */
+/* An answer in pieces: begin puts what comes before the value (member: "result" or "error"), end what comes after, and sends it. */
+void exchange_begin(const struct exchange *x, struct buf *b, const char *member, size_t room);
+void exchange_end(struct exchange *x, struct buf *b);
 void exchange_result(struct exchange *x, struct slice result);
-/* error: raw error object. */
+/* error: raw, as it came. Codes of our own ways to a server, and in the legacy era those that it has not got, are replaced. */
 void exchange_error(struct exchange *x, struct slice error);
 void exchange_refuse(struct exchange *x, const struct err *e, struct slice extra);
 /* Without an answer. */
@@ -94,9 +97,6 @@ void exchange_call(struct exchange *x, const char *method, const struct buf *par
 void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		  struct slice request);
 void front_send(struct mcp_front *f, const struct buf *message, struct slice request, bool last);
-/* Replaces codes of our own ways to a server, and in the legacy era those that it has not got, by an internal error that keeps the
- * text. */
-void front_translate_error(struct buf *out, struct slice error, enum era era);
 
 /* --- modern.c --- */
 void modern_request(struct exchange *x, const struct rpc_msg *m);

@@ -60,8 +60,7 @@ static void on_discovered(void *ctx, struct slice result, struct slice error)
 	x->call = NULL;
 	f->starting = NULL;
 	if (error.n) {
-		front_translate_error(&b, error, ERA_LEGACY);
-		exchange_error(x, buf_slice(&b));
+		exchange_error(x, error);
 		return;
 	}
 	capabilities = jobj_get(result, "capabilities");
@@ -204,11 +203,12 @@ void legacy_call(struct exchange *x, const char *method, struct slice params,
 
 void legacy_result(struct exchange *x, struct slice result)
 {
-	_cleanup_(buf_done) struct buf plain = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	bool cacheable = x->method && (x->method->flags & MCP_CACHEABLE);
 
-	mcp_object_strip(&plain, result, cacheable ? mcp_result_marks : mcp_result_type);
-	exchange_result(x, buf_slice(&plain));
+	exchange_begin(x, &b, "result", result.n);
+	mcp_object_strip(&b, result, cacheable ? mcp_result_marks : mcp_result_type);
+	exchange_end(x, &b);
 }
 
 static void on_notify(void *ctx, const char *method, struct slice params)
@@ -220,18 +220,15 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
 	struct exchange *x = ctx;
 
 	x->call = NULL;
-	if (error.n) {
-		front_translate_error(&b, error, ERA_LEGACY);
-		exchange_error(x, buf_slice(&b));
-	} else if (mcp_result_is(result, "input_required")) {
+	if (error.n)
+		exchange_error(x, error);
+	else if (mcp_result_is(result, "input_required"))
 		asks_begin(x, result);
-	} else {
+	else
 		legacy_result(x, result);
-	}
 }
 
 const struct mcp_reply_ops legacy_replies = { .notify = on_notify, .done = on_done };

@@ -96,12 +96,9 @@ static void refuse_waiting(struct exchange *x, struct slice error)
 
 static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	front_translate_error(&b, error, ERA_LEGACY);
 	list_each(x, &f->open, struct exchange, link)
 		if (x->change && x->change <= upto)
-			refuse_waiting(x, buf_slice(&b));
+			refuse_waiting(x, error);
 }
 
 /* A server says what it has taken; one that says nothing, all. */

@@ -37,12 +37,12 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 	x->call = NULL;
 	if (error.n) {
-		front_translate_error(&b, error, ERA_MODERN);
-		exchange_error(x, buf_slice(&b));
-	} else {
-		put_tagged(&b, x, result);
-		exchange_result(x, buf_slice(&b));
+		exchange_error(x, error);
+		return;
 	}
+	exchange_begin(x, &b, "result", result.n);
+	put_tagged(&b, x, result);
+	exchange_end(x, &b);
 }
 
 static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_done };

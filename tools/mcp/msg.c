@@ -1,5 +1,6 @@
 #include "tools/mcp/msg.h"
 
+#include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
@@ -68,12 +69,20 @@ static struct slice quoted(struct slice key)
 	return (struct slice){ key.p - 1, key.n + 2 };
 }
 
-/* Walks an object's members; of anything else, none. */
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Walks an object's members; of anything else, none. What comes here has been scanned, and may be large: not once more. */
 static bool walk(struct slice object, struct jiter *it)
 {
-	struct jval v;
-
-	return jscan_value(object, &v) == JSCAN_OK && v.type == J_OBJECT && jiter_init(it, v);
+	while (object.n && is_space(object.p[0]))
+		object = (struct slice){ object.p + 1, object.n - 1 };
+	while (object.n && is_space(object.p[object.n - 1]))
+		object.n--;
+	return object.n >= 2 && object.p[0] == '{' &&
+	       jiter_init(it, (struct jval){ J_OBJECT, object });
 }
 
 struct jval mcp_meta_get(struct slice object, const char *key)
@@ -112,6 +121,7 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 	buf_add_slice(&braced, members);
 	buf_putc(&braced, '}');
 	out->failed |= braced.failed;
+	buf_reserve(out, object.n + members.n + KIB);
 	jw_obj(&w, NULL);
 	if (walk(object, &it))
 		while (jiter_next(&it, &key, &v))
@@ -136,6 +146,7 @@ void mcp_object_strip(struct buf *out, struct slice object, const char *const *k
 	struct slice key;
 	struct jval v;
 
+	buf_reserve(out, object.n + KIB);
 	jw_obj(&w, NULL);
 	if (walk(object, &it))
 		while (jiter_next(&it, &key, &v))
@@ -152,6 +163,7 @@ void mcp_meta_merge(struct buf *out, struct slice object, struct slice members)
 	struct slice key;
 	struct jval v;
 
+	buf_reserve(out, object.n + members.n + KIB);
 	jw_obj(&w, NULL);
 	if (walk(object, &it)) {
 		while (jiter_next(&it, &key, &v)) {
@@ -180,6 +192,7 @@ void mcp_meta_strip(struct buf *out, struct slice object, const char *const *key
 	struct slice key;
 	struct jval v;
 
+	buf_reserve(out, object.n + KIB);
 	jw_obj(&w, NULL);
 	if (walk(object, &it)) {
 		while (jiter_next(&it, &key, &v)) {

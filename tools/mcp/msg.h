@@ -26,8 +26,12 @@
 
 enum mcp_code {
 	MCP_HEADER_MISMATCH = -32020,
-	MCP_CAPABILITY_MISSING = -32021, /* data.requiredCapabilities */
-	MCP_VERSION_UNSUPPORTED = -32022,
+	MCP_CAPABILITY_MISSING = -32021,  /* data.requiredCapabilities */
+	MCP_VERSION_UNSUPPORTED = -32022, /* data.supported */
+	/* of the way over ACP, not of MCP */
+	MCP_ACP_LIMIT = -33000,
+	MCP_ACP_NO_SERVER = -33001,
+	MCP_ACP_FAILED = -33002,
 };
 
 /* What the eras have to know of a method. */
