@@ -204,10 +204,19 @@ void http_ask_writeable(void *ctx)
 	lws_callback_on_writable(p->wsi);
 }
 
+/* Perhaps while a part of what it gave before is on its way. */
+static void on_wake(void *ctx)
+{
+	struct peer *p = ctx;
+
+	p->woken = true;
+	http_ask_writeable(p);
+}
+
 static void begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
-	p->stream->wake = http_ask_writeable;
+	p->stream->wake = on_wake;
 	p->stream->ctx = p;
 	p->net->connections++;
 	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
@@ -375,6 +384,7 @@ static int fill_reply(struct peer *p)
 	enum http_fill r;
 
 	buf_reset(&p->reply);
+	p->woken = false;
 	r = p->stream->ops->fill(p->stream, &p->reply, BODY_PIECE);
 	if (r == HTTP_FILL_ERROR)
 		return -1;
@@ -402,7 +412,7 @@ int http_writeable(struct peer *p)
 		http_closed(p);
 		return transaction_over(p, p->wsi);
 	}
-	if (buf_len(&p->reply) || p->body == BODY_MORE)
+	if (buf_len(&p->reply) || p->body == BODY_MORE || p->woken)
 		http_ask_writeable(p);
 	else
 		buf_trim(&p->reply, 0);

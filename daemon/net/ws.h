@@ -40,6 +40,7 @@ struct peer {
 	struct buf reply;	    /* body on its way */
 	struct http_stream *stream; /* makes the body; counts as a connection */
 	enum http_body body;
+	bool woken; /* the stream has more since it was asked last */
 	struct loop_io
 		input; /* what the client says, where lws does not read it; or that it is gone */
 	bool chunked;

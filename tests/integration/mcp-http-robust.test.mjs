@@ -182,6 +182,17 @@ describe('a reader that does not read', () => {
     s.destroy();
   });
 
+  test('gets what comes behind a large message as soon as it takes it', async () => {
+    const res = await modernCall(client(), 'letter', { bytes: 12 << 20, ms: 200 }, { meta: { ...modernMeta(), progressToken: 1 } });
+
+    res.res.pause();
+    await sleep(600 * SLOW);
+    const begin = Date.now();
+    res.res.resume();
+    assert.equal(textOf(await res.over()), 'sent');
+    assert.ok(Date.now() - begin < 5000 * SLOW, `${Date.now() - begin} ms`);
+  });
+
   test('gets all of a large result, however slowly it reads', async () => {
     const bytes = 12 << 20;
     const res = await modernCall(client(), 'big', { bytes });

@@ -3,6 +3,7 @@
 //   wait {ms}              answers after so long
 //   hang {}                never answers
 //   flood {count, bytes}   so many progress notifications with a message of so many bytes, then the answer
+//   letter {bytes, ms}     one progress notification of so many bytes, the answer so long after
 //   big {bytes}            a text of so many bytes
 //   size {text}            its length
 //   change {}              tools/list_changed to whoever listens
@@ -42,6 +43,11 @@ const tools = {
         await sleep(0);
     }
     return text('flooded');
+  },
+  letter: async ({ bytes, ms }, { token }) => {
+    send({ method: 'notifications/progress', params: { progressToken: token, progress: 1, message: 'x'.repeat(bytes) } });
+    await sleep(ms);
+    return text('sent');
   },
   big: ({ bytes }) => text('b'.repeat(bytes)),
   size: (args) => text(String(args.text.length)),
