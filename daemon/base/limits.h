@@ -241,6 +241,9 @@
 #define MCP_STREAM_RETRY_MAX_MS 60000
 #define MCP_STREAM_TRIES_MAX 8          /* for the rest of one answer */
 #define MCP_GOODBYE_MS 1000             /* for the end of a session to reach its HTTP server */
+#define MCP_MIRRORED_MAX 1024           /* arguments of one server's tools that go into headers */
+#define MCP_MIRRORED_DEPTH 8            /* objects around such an argument */
+#define MCP_LIST_PAGES_MAX 16           /* of a list of tools that is read for their sake */
 #define MCP_SESSION_ID_MAX 1024
 #define MCP_HELD_CALLS_MAX 256          /* calls to a legacy server that wait for a retry */
 

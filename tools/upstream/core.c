@@ -55,7 +55,12 @@ void upstream_call_refuse(struct upstream_call *c, const struct err *e)
 
 static void modern_reply(void *ctx, struct slice result, struct slice error)
 {
-	upstream_call_done(ctx, result, error);
+	struct upstream_call *c = ctx;
+	struct upstream *u = c->up;
+
+	if (result.n && u->owner_ops->listed && strcmp(c->method, "tools/list") == 0)
+		u->owner_ops->listed(u->owner, result);
+	upstream_call_done(c, result, error);
 }
 
 static void modern_notify(void *ctx, const char *method, struct slice params)

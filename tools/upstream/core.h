@@ -25,6 +25,8 @@ struct upstream;
 struct upstream_owner {
 	/* What it speaks cannot be found out: the transport ends the connection, with this reason. From the loop. */
 	void (*refused)(void *owner, const struct err *why);
+	/* The tools of a modern server came by; NULL: of no interest. */
+	void (*listed)(void *owner, struct slice result);
 	/* mcp_backend_free */
 	void (*free)(struct upstream *u);
 };
@@ -83,6 +85,8 @@ bool upstream_may_retry(struct upstream *u);
 /* --- probe.c ---------------------------------------------------------------------------------------------- */
 
 void probe_init(struct upstream *u);
+/* The params of server/discover, and of any request of ours that has no others. */
+void probe_put_discover(struct buf *b);
 /* The params of initialize. */
 void probe_put_initialize(struct buf *b);
 /* Forgets the handshake, however far it is. */

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "tools/mcp/msg.h"
 #include "tools/upstream/legacy.h"
 #include "tools/upstream/post.h"
 
@@ -45,6 +46,7 @@ static void wind_up(struct mcp_remote *h, const struct err *why)
 	h->resolve = resolve_cancel(h->resolve);
 	loop_timer_cancel(&h->renew_timer);
 	link_forget(&h->again);
+	link_forget(&h->listing);
 	h->renewing = false;
 	close_posts(h);
 	if (!was_down && !h->stopped) {
@@ -242,6 +244,49 @@ void http_session_lost(struct mcp_remote *h, struct post *p)
 	link_call(&h->up.link, &h->again, "initialize", buf_slice(&b));
 }
 
+/* --- headers that tools ask for ------------------------------------------------------------------------------ */
+
+static void on_listed(void *owner, struct slice result)
+{
+	struct mcp_remote *h = owner;
+
+	mirror_learn(&h->mirror, result);
+}
+
+static void list_tools(struct mcp_remote *h, struct jval cursor)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, member = { 0 }, b = { 0 };
+
+	probe_put_discover(&params);
+	if (cursor.type == J_STRING) {
+		buf_puts(&member, "\"cursor\":");
+		buf_add_slice(&member, cursor.raw);
+	}
+	mcp_object_merge(&b, buf_slice(&params), buf_slice(&member));
+	link_call(&h->up.link, &h->listing, "tools/list", buf_slice(&b));
+}
+
+static void got_list(void *ctx, struct slice result, struct slice error _unused_)
+{
+	struct mcp_remote *h = ctx;
+	struct jval more = jobj_get(result, "nextCursor");
+
+	mirror_learn(&h->mirror, result);
+	if (more.type == J_STRING && ++h->pages < MCP_LIST_PAGES_MAX)
+		list_tools(h, more);
+	else
+		flush(h);
+}
+
+void http_headers_lacked(struct mcp_remote *h, struct post *p)
+{
+	p->waits = true;
+	if (h->listing.id)
+		return;
+	h->pages = 0;
+	list_tools(h, (struct jval){ J_NONE, SLICE_NONE });
+}
+
 /* --- interface -------------------------------------------------------------------------------------------- */
 
 static void on_free(struct upstream *u)
@@ -249,7 +294,11 @@ static void on_free(struct upstream *u)
 	mcp_remote_free(container_of(u, struct mcp_remote, up));
 }
 
-static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
+static const struct upstream_owner owner_ops = {
+	.refused = on_refused,
+	.listed = on_listed,
+	.free = on_free,
+};
 
 struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
 				  const struct mcp_server_events *events, void *ctx, struct err *e)
@@ -264,6 +313,8 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 	h->local_only = config->local_only;
 	list_init(&h->posts);
 	h->again = (struct link_request){ .reply = renewed, .ctx = h };
+	h->listing = (struct link_request){ .reply = got_list, .ctx = h };
+	mirror_init(&h->mirror);
 	h->up = (struct upstream){
 		.loop = loop,
 		.name = h->name,
@@ -288,6 +339,8 @@ struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
 	close_posts(h);
 	exchange_close(h->goodbye);
 	link_forget(&h->again);
+	link_forget(&h->listing);
+	mirror_done(&h->mirror);
 	upstream_done(&h->up);
 	target_done(&h->target);
 	free(h->session);

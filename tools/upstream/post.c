@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jdec.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
@@ -43,6 +44,7 @@ struct post *post_new(struct mcp_remote *h, const struct link_out *out)
 		p->id = out->kind == LINK_REQUEST ? out->id : 0;
 		p->method = xstrdup(out->method);
 		p->subject = subject_of(out);
+		p->is_call = p->id && !h->up.is_legacy && strcmp(out->method, "tools/call") == 0;
 		buf_add_slice(&p->message, out->text);
 	}
 	p->waits = true;
@@ -139,7 +141,8 @@ static void on_head(void *ctx, const struct exchange_head *head)
 		http_session_lost(p->h, p);
 		return;
 	}
-	buf_done(&p->message);
+	if (good || !p->is_call)
+		buf_done(&p->message);
 	if (good)
 		take_session(p, head);
 	if (good && is_type(head, "text/event-stream"))
@@ -172,6 +175,14 @@ static void on_data(void *ctx, struct slice bytes)
 		fail(p, "MESSAGE_TOO_LARGE", "an event is too large");
 }
 
+static bool is_mismatch(struct slice body)
+{
+	int64_t code = 0;
+
+	return jdec_int(jobj_get(jobj_get(body, "error").raw, "code"), &code) == 0 &&
+	       code == MCP_HEADER_MISMATCH;
+}
+
 /* An answer of HTTP that is no success; there may be an error of MCP in it. */
 static void refused(struct post *p)
 {
@@ -182,6 +193,12 @@ static void refused(struct post *p)
 	struct err e;
 	char how[64];
 
+	if (p->is_call && !p->sent_again && is_mismatch(body)) {
+		p->sent_again = true;
+		buf_reset(&p->body);
+		http_headers_lacked(p->h, p);
+		return;
+	}
 	if (body.n && rpc_parse(body, &m, &e) == RPC_PARSED && m.kind == RPC_RESPONSE &&
 	    m.error.n) {
 		post_over(p);
@@ -294,6 +311,8 @@ static void put_era(struct buf *b, const struct post *p)
 		target_put_encoded(b, "Mcp-Method", p->method);
 	if (p->subject)
 		target_put_encoded(b, "Mcp-Name", p->subject);
+	if (p->is_call)
+		mirror_put(b, &h->mirror, jobj_get(buf_slice(&p->message), "params").raw);
 }
 
 static void put_request(struct buf *b, struct post *p)

@@ -10,6 +10,7 @@
 #include "tools/upstream/core.h"
 #include "tools/upstream/exchange.h"
 #include "tools/upstream/http.h"
+#include "tools/upstream/mirror.h"
 #include "tools/upstream/resolve.h"
 #include "tools/upstream/sse.h"
 #include "tools/upstream/target.h"
@@ -21,12 +22,13 @@ struct post {
 	struct list link;
 	struct mcp_remote *h;
 	enum post_kind kind;
-	uint32_t id;   /* of the request it is, or 0 */
-	char *method;  /* NULL: an answer, or the stream */
-	char *subject; /* Mcp-Name, or NULL */
-	struct buf message;
-	bool waits;   /* not sent yet */
-	bool resumed; /* GET for the rest of its answer */
+	uint32_t id;	    /* of the request it is, or 0 */
+	char *method;	    /* NULL: an answer, or the stream */
+	char *subject;	    /* Mcp-Name, or NULL */
+	struct buf message; /* until it is accepted */
+	bool waits;	    /* not sent yet */
+	bool is_call;	    /* tools/call to a modern server: some arguments go into headers */
+	bool resumed;	    /* GET for the rest of its answer */
 	bool sent_again, dead;
 	unsigned tries;
 	struct exchange *x;
@@ -56,6 +58,9 @@ struct mcp_remote {
 	bool renewing; /* a new session is being begun */
 	struct link_request again;
 	struct loop_timer renew_timer;
+	struct mirror mirror;
+	struct link_request listing; /* of tools whose calls lacked headers */
+	unsigned pages;
 	struct exchange *goodbye;
 	struct loop_timer down_timer;
 	bool stopped; /* down is to be told */
@@ -73,6 +78,8 @@ struct exchange *post_goodbye(struct mcp_remote *h);
 
 void http_post_over(struct post *p);
 void http_unreachable(struct mcp_remote *h, const char *why);
+/* The server misses headers that its list of tools asks for: p is sent again once that is known. */
+void http_headers_lacked(struct mcp_remote *h, struct post *p);
 void http_said_goodbye(struct mcp_remote *h);
 /* The server does not know the session: p is sent again in the next one. */
 void http_session_lost(struct mcp_remote *h, struct post *p);

@@ -17,7 +17,7 @@ static void put_self(struct jw *w, const char *key)
 	jw_end_obj(w);
 }
 
-static void put_discover(struct buf *b)
+void probe_put_discover(struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -48,7 +48,7 @@ static void send_discover(struct upstream *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	put_discover(&b);
+	probe_put_discover(&b);
 	link_call(&u->link, &u->discover, "server/discover", buf_slice(&b));
 }
 

@@ -63,7 +63,7 @@ static int take_url(struct target *t, const char *url, struct err *e)
 	return take_authority(t, authority, e);
 }
 
-static bool is_token(struct slice s)
+bool header_name_ok(struct slice s)
 {
 	static const char more[] = "!#$%&'*+-.^_`|~";
 
@@ -105,7 +105,7 @@ static int check_header(const char *line, struct err *e)
 	const char *colon = strchr(line, ':');
 	struct slice name = { line, colon ? (size_t)(colon - line) : 0 };
 
-	if (!is_token(name))
+	if (!header_name_ok(name))
 		return err_field(e, "headers", "HEADER_INVALID", "headers: a name is none of HTTP");
 	if (is_reserved(name))
 		return err_field(e, "headers", "HEADER_RESERVED",
