@@ -17,7 +17,7 @@ FLAGS_release := -O2 -g $(HARDEN)
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
-LIBS := libwebsockets libcrypto libcjson zlib
+LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections

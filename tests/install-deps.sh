@@ -10,8 +10,9 @@ set -eu
 packages() {
 	case $1 in
 	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev \
-		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev ;;
-	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 ;;
+		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev \
+		libpcre2-dev ;;
+	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 ;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call.
 	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl strace \
 		libarchive-tools unzip zstd ;;

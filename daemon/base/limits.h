@@ -149,6 +149,26 @@
 #define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
 #define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
+#define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */
+#define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
+#define TOOL_FILES_BYTES (2 * MIB)      /* readFiles: all contents together, and the most that may be asked for */
+#define TOOL_FILES_BYTES_MAX (8 * MIB)
+#define TOOL_FILE_BYTES (256 * KIB)     /* readFiles: of one file */
+#define TOOL_FILES_MAX 1000             /* readFiles, writeFiles: files */
+#define TOOL_GLOBS_MAX 256              /* patterns that one with braces stands for */
+#define TOOL_LIST_PAGE 1000             /* listFiles: entries of one result, and the most */
+#define TOOL_LIST_PAGE_MAX 10000
+#define TOOL_GREP_MATCHES 200           /* grep: matches of one result, and the most */
+#define TOOL_GREP_MATCHES_MAX 10000
+#define TOOL_GREP_LINE_MAX 2000         /* bytes of a line that are shown */
+#define TOOL_GREP_CONTEXT_MAX 20
+#define TOOL_GREP_FILE_MAX (64 * MIB)   /* a larger file is not searched */
+#define TOOL_GREP_HEAP_KIB 65536        /* of one match */
+#define TOOL_GREP_STEPS 10000000        /* of one match; above: the line does not match, and the result says so */
+#define TOOL_WATCH_MS 30000             /* watchDirectory */
+#define TOOL_WATCH_MS_MAX 600000
+#define TOOL_WATCH_EVENTS_MAX 10000     /* events of one result */
+#define TOOL_WATCH_DIRS_MAX 16384       /* directories of one watch */
 #define TOOL_CONFIG_MAX (4 * MIB)
 
 /* Archives and file trees (their defaults; a job may say others) */

@@ -243,6 +243,11 @@ int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent
 	return v.type == J_NUMBER && whole(v, &n) == 0 ? n : absent;
 }
 
+bool tool_arg_is(const struct tool_call *c, const char *name, const char *word)
+{
+	return jstr_is(tool_arg(c, name), word);
+}
+
 bool tool_arg_bool(const struct tool_call *c, const char *name, bool absent)
 {
 	struct jval v = tool_arg(c, name);

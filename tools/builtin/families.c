@@ -1,8 +1,15 @@
+#include "tools/builtin/families.h"
 #include "tools/builtin/internal.h"
+
+const char *const encoding_words[] = { "utf-8", "base64", NULL };
+const char *const type_words[] = {
+	"file", "dir", "symlink", "fifo", "socket", "block", "char", NULL
+};
 
 /* The order of tools/list. */
 static const struct tool *const families[] = {
-	other_tools,
+	read_tools, glob_tools,	  write_tools, edit_tools,  list_tools,
+	grep_tools, remove_tools, info_tools,  watch_tools, other_tools,
 };
 
 const struct tool *tool_at(size_t i)

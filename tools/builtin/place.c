@@ -1,5 +1,4 @@
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "tools/builtin/internal.h"
 
 #include <errno.h>
@@ -133,11 +132,6 @@ static int outside(const char *path, struct err *e)
 			 "%.120s is outside of the roots of this sandbox", path);
 }
 
-bool place_printable(const char *name)
-{
-	return utf8_valid(slice_of(name));
-}
-
 /* --- resolving -------------------------------------------------------------------------------------------------- */
 
 static int open_beneath(int root, const char *rel, int flags)
@@ -254,6 +248,14 @@ int place_judge(const struct tool_call *c, const char *real, enum place_use use 
 		return -EACCES;
 	}
 	return 0;
+}
+
+size_t place_root_len(const struct tool_call *c, const char *real)
+{
+	const char *rest;
+	const struct root *r = root_of(c->box, real, &rest);
+
+	return r && r->path[1] ? strlen(r->path) : 0;
 }
 
 const char *place_shown(const struct tool_call *c, const char *real)

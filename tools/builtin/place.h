@@ -67,5 +67,5 @@ void place_name_done(struct place_name *p);
 int place_judge(const struct tool_call *c, const char *real, enum place_use use, struct err *e);
 /* As results name it: relative to the working directory if it is below, "." itself, else absolute. Points into real. */
 const char *place_shown(const struct tool_call *c, const char *real);
-/* UTF-8 of a name that may be anything: bad bytes become U+FFFD. In errors and results. */
-bool place_printable(const char *name);
+/* Bytes of the root's path that real lies in, without a slash (of "/": 0). */
+size_t place_root_len(const struct tool_call *c, const char *real);

@@ -79,9 +79,8 @@ struct tool {
 	void (*cancel)(struct tool_call *c, bool timed_out);
 };
 
-/* Tables of the families, each ended by a row without name; families.c lists them in one order. */
-extern const struct tool file_tools[], write_tools[], search_tools[], patch_tools[],
-	command_tools[], process_tools[], other_tools[];
+/* Tables of the families, each ended by a row without name; families.c lists them in one order (those of files: families.h). */
+extern const struct tool patch_tools[], command_tools[], process_tools[], other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */
 
@@ -101,6 +100,8 @@ char *tool_arg_str(const struct tool_call *c,
 /* Appends the bytes of a TOOL_STRING; false if absent. */
 bool tool_arg_bytes(const struct tool_call *c, const char *name, struct buf *ret);
 int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent);
+/* It is this word. */
+bool tool_arg_is(const struct tool_call *c, const char *name, const char *word);
 bool tool_arg_bool(const struct tool_call *c, const char *name, bool absent);
 /* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. tool_strv_free frees both. */
 char **tool_arg_strv(const struct tool_call *c, const char *name);

@@ -1,0 +1,22 @@
+/*
+ * globs.h - patterns as people and models write them: those of tree/glob.h, and braces: "src/{a,b}.{c,h}" stands for four.
+ *
+ * A pattern without a slash matches a name at any depth where deep is said, and else only in the beginning itself; one with a slash
+ * matches a path from the beginning. "./" in front is nothing.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct globs {
+	char **v;
+	size_t n;
+	bool deep;
+};
+
+/* PATTERN_INVALID: empty, not closed, or more than TOOL_GLOBS_MAX. May be called again to add more. */
+int globs_add(struct globs *g, const char *pattern, const char *field, struct err *e);
+/* No patterns match nothing. */
+bool globs_match(const struct globs *g, const char *path);
+void globs_done(struct globs *g);
