@@ -84,6 +84,12 @@ OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only rec
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
+
+OPT("builtin", T_BOOL, SCOPE_MCP, builtin, 0, 0, 0, "false", NULL, NULL, "serve the built-in tools", 0),
+OPT("root", T_LIST, SCOPE_MCP, root, 0, 0, 0, NULL, NULL, "DIR", "with --builtin: directory that the tools may reach, the first is where they work; may be repeated (default: this one)", 0),
+OPT("policy", T_STR, SCOPE_MCP, policy, 0, 0, 0, NULL, NULL, "FILE", "with --builtin: what the tools may do, a JSON object", 0),
+OPT("dry-run", T_BOOL, SCOPE_MCP, dry_run, 0, 0, 0, "false", NULL, NULL, "with --builtin: tools change nothing, they say what they would do", 0),
+OPT("config-fd", T_INT, SCOPE_MCP, config_fd, 0, 1023, -1, NULL, NULL, "N", "with --builtin: descriptor to read all of that from, as a daemon hands it over", 0),
 OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */

@@ -33,6 +33,11 @@ struct config {
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		max_connections, since, archive_store_max, archive_max, uid;
 	bool allow_query_token, check, print_config, json, table, help;
+
+		*permissions, *file, *session, *archives_baked, *output, *skills, *root, *policy;
+	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
+		max_connections, since, archive_store_max, archive_max, uid, config_fd;
+	bool allow_query_token, check, print_config, json, table, help, builtin, dry_run;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

@@ -35,7 +35,7 @@ int version_check(const struct tool_call *c, const struct stat *sb, const char *
 #define VERSION_IN                                                                                 \
 	{ .name = "expectedMtime",                                                                 \
 	  .type = TOOL_INT,                                                                        \
-	  .max = INT64_MAX,                                                                        \
+	  .max = SAFE_INT_MAX,                                                                     \
 	  .text = "mtime (ms) that the file must still have, else ESTALE" },                       \
 	{                                                                                          \
 		.name = "expectedEtag", .type = TOOL_STRING, .max = ETAG_BYTES,                    \

@@ -22,6 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What every client can hold in a number. */
+#define SAFE_INT_MAX 9007199254740991
+
 enum tool_type {
 	TOOL_STRING,
 	TOOL_INT,
