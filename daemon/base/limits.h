@@ -147,6 +147,8 @@
 #define TOOL_STACK_BYTES (1 * MIB)      /* of a thread: regular expressions of the C library are hungry */
 #define TOOL_TIME_MS 120000             /* a call that works, unless policy says another time */
 #define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
+#define TOOL_ASK_MS 600000              /* for a human to allow a call */
+#define TOOL_ASKS_MAX 1024              /* answers of theirs within that time */
 #define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
 #define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */

@@ -82,10 +82,11 @@ static void result_put(struct buf *out, struct slice structured, bool error)
 void tool_done(struct tool_call *t, struct slice members)
 {
 	_cleanup_(buf_done) struct buf object = { 0 };
+	int64_t most = call_of(t)->result_max;
 	struct buf out = { 0 };
 	struct err e;
 
-	if (members.n > TOOL_RESULT_MAX) {
+	if (members.n > TOOL_RESULT_MAX || (most >= 0 && members.n > (size_t)most)) {
 		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the result has %zu bytes", members.n);
 		tool_fail(t, &e, SLICE_NONE);
 		return;
@@ -116,18 +117,6 @@ void tool_fail(struct tool_call *t, const struct err *e, struct slice extra)
 	jw_end_obj(&w);
 	result_put(&out, buf_slice(&object), true);
 	post(call_of(t), EVENT_RESULT, &out);
-}
-
-bool tool_allowed(struct tool_call *t, const char *title, struct slice paths _unused_,
-		  struct slice command _unused_)
-{
-	struct err e;
-
-	if (t->approved)
-		return true;
-	err_set(&e, -EACCES, 0, "APPROVAL_REQUIRED", "a human has to allow it: %.180s", title);
-	tool_fail(t, &e, SLICE_NONE);
-	return false;
 }
 
 static void number_put(struct jw *w, const char *key, double v)
@@ -180,6 +169,7 @@ struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
 	c->tool.box = b;
 	c->ops = ops;
 	c->ctx = ctx;
+	c->result_max = -1;
 	c->params.max = params.n + 1;
 	buf_add_slice(&c->params, params);
 	meta = jobj_get(buf_slice(&c->params), "_meta");
@@ -267,7 +257,7 @@ static void on_time_over(void *ctx)
 static void call_run(struct call *c)
 {
 	const struct tool *t = c->tool.tool;
-	int64_t ms = t->work && !t->waits ? TOOL_TIME_MS : 0;
+	int64_t ms = c->time_ms ? c->time_ms : t->work && !t->waits ? TOOL_TIME_MS : 0;
 	struct err e;
 
 	c->state = CALL_RUNNING;

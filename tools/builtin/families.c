@@ -30,13 +30,3 @@ const struct tool *tool_find(struct slice name)
 			return t;
 	return NULL;
 }
-
-bool toolbox_offers(const struct toolbox *b, const struct tool *t)
-{
-	if (!b->config.tools)
-		return true;
-	for (char **name = b->config.tools; *name; name++)
-		if (strcmp(*name, t->name) == 0)
-			return true;
-	return false;
-}

@@ -1,6 +1,7 @@
 /* internal.h - what the files of the toolbox share: calls on their way, and what they bring back to the loop. */
 #pragma once
 
+#include "base/limits.h"
 #include "base/list.h"
 #include "tools/builtin/place.h"
 #include "tools/builtin/toolbox.h"
@@ -28,6 +29,7 @@ struct call {
 	atomic_int stop;       /* enum call_stop */
 	atomic_bool ended;     /* its end is on the way */
 	struct loop_timer timer;
+	int64_t time_ms, result_max; /* by policy; 0, -1: none */
 	bool threaded;
 	pthread_t thread;
 };
@@ -61,6 +63,12 @@ struct toolbox {
 	pthread_mutex_t lock; /* events */
 	struct list events;
 	struct loop_io wake;
+	int64_t *called; /* how often, by tool */
+	char key[32];	 /* of answers of humans */
+	struct {
+		uint64_t until;
+		char nonce[32];
+	} used[TOOL_ASKS_MAX]; /* answers that were taken; lock */
 	struct {
 		void *p;
 		void (*release)(void *p);
@@ -88,7 +96,6 @@ void calls_close(struct toolbox *b);
 /* families.c: the i-th tool of all, or NULL. */
 const struct tool *tool_at(size_t i);
 const struct tool *tool_find(struct slice name);
-bool toolbox_offers(const struct toolbox *b, const struct tool *t);
 
 /* schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
@@ -102,3 +109,10 @@ int args_check(const struct tool *t, struct slice args, struct err *e);
 /* place.c */
 int roots_open(struct toolbox *b, struct err *e);
 void roots_close(struct toolbox *b);
+
+/* rules.c */
+int rules_open(struct toolbox *b, struct err *e);
+void rules_close(struct toolbox *b);
+bool toolbox_offers(const struct toolbox *b, const struct tool *t);
+/* False: policy is against it, or asks, and the call is ended. */
+bool rules_pass(struct call *c);

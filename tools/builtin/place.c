@@ -1,5 +1,6 @@
 #include "base/limits.h"
 #include "tools/builtin/internal.h"
+#include "tools/builtin/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,16 +239,31 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 	return TAKE_FD(fd);
 }
 
-int place_judge(const struct tool_call *c, const char *real, enum place_use use _unused_,
-		struct err *e)
+/* Directories on the way to what may be read may be looked at. */
+static bool may_look(const struct policy *p, const char *path, struct err *e)
 {
+	return policy_path(p, path, POLICY_READ, e) == POLICY_ALLOW ||
+	       policy_path_within(p, path, POLICY_READ);
+}
+
+int place_judge(const struct tool_call *c, const char *real, enum place_use use, struct err *e)
+{
+	const struct policy *p = c->box->policy;
 	const char *rest;
+	bool good;
 
 	if (!root_of(c->box, real, &rest)) {
 		outside(real, e);
 		return -EACCES;
 	}
-	return 0;
+	if (use == PLACE_LOOK)
+		good = may_look(p, rest, e);
+	else
+		good = policy_path(p, rest, use == PLACE_READ ? POLICY_READ : POLICY_WRITE, e) ==
+		       POLICY_ALLOW;
+	if (!good && e && !*e->field)
+		snprintf(e->field, sizeof(e->field), "path");
+	return good ? 0 : -EACCES;
 }
 
 size_t place_root_len(const struct tool_call *c, const char *real)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #define VERSION "2026-07-28"
@@ -94,10 +95,9 @@ static void on_call(struct call *c)
 	}
 	c->tool.tool = t;
 	c->tool.args = args.type == J_NONE ? SLICE("{}") : args.raw;
-	c->tool.dry_run = c->tool.box->config.dry_run;
 	if (args_check(t, c->tool.args, &e) < 0 || check_sandbox(c, &e) < 0)
 		tool_fail(&c->tool, &e, SLICE_NONE);
-	else
+	else if (rules_pass(c))
 		box_call_start(c);
 }
 
@@ -146,6 +146,12 @@ static void choose_id(struct toolbox *b)
 		random_hex(b->sandbox_id, 10);
 }
 
+static void make_key(struct toolbox *b)
+{
+	if (getrandom(b->key, sizeof(b->key), 0) != (ssize_t)sizeof(b->key))
+		abort();
+}
+
 struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct err *e)
 {
 	struct toolbox *b = new0(struct toolbox);
@@ -157,11 +163,12 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 	b->umask = umask(022);
 	umask(b->umask);
 	choose_id(b);
+	make_key(b);
 	if (calls_open(b) < 0) {
 		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
 		return toolbox_free(b);
 	}
-	return roots_open(b, e) < 0 ? toolbox_free(b) : b;
+	return rules_open(b, e) < 0 || roots_open(b, e) < 0 ? toolbox_free(b) : b;
 }
 
 struct toolbox *toolbox_free(struct toolbox *b)
@@ -173,6 +180,7 @@ struct toolbox *toolbox_free(struct toolbox *b)
 		if (b->kept[i].p)
 			b->kept[i].release(b->kept[i].p);
 	roots_close(b);
+	rules_close(b);
 	toolbox_config_done(&b->config);
 	free(b);
 	return NULL;
