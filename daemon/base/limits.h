@@ -94,7 +94,6 @@
 #define DOOR_HELLO_MS 10000
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
 
-#define TOOLS_SETUP_MAX (1 * MIB)       /* configuration of the built-in tools */
 
 /* Patches */
 #define DIFF_SIDE_MAX (512 * MIB)       /* one side of a file; above: no patch */

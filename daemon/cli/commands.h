@@ -31,6 +31,5 @@ int cmd_mcp(const struct config *c);
 /* shim.c: `acpd mcp` without --builtin. */
 int shim_run(void);
 
-
 /* "acpd: text" on standard error; returns code. */
 int fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

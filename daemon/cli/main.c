@@ -35,8 +35,6 @@ static const struct command commands[] = {
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,
 	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
-
-	  "with --builtin: MCP server of the built-in tools on standard input and output" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 

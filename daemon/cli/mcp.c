@@ -1,67 +1,14 @@
 /* mcp.c - `acpd mcp`: the shim that harnesses start (shim.c), or with --builtin the built-in tools on standard input and output. */
-
-/* mcp.c - `acpd mcp --builtin`: the built-in tools as an MCP server on standard input and output. */
 #include "cli/commands.h"
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "json/jenc.h"
-#include "proc/proc.h"
-
 #include "json/jenc.h"
 #include "loop/loop.h"
 #include "tools/builtin/toolbox.h"
 #include "tools/mcp/stdio.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
-/* The object of toolbox.h, from options. */
-static int setup_of_options(const struct config *c, struct buf *ret, struct err *e)
-{
-	_cleanup_(freep) char *cwd = get_current_dir_name();
-	_cleanup_(buf_done) struct buf policy = { 0 };
-	struct jw w = JW(ret);
-	int r = 0;
-
-	if (c->policy_file)
-		r = file_read(c->policy_file, TOOLS_SETUP_MAX, &policy);
-	if (r < 0)
-		return err_field(e, "policy", "OPTION_INVALID", "--policy %s: %s", c->policy_file,
-				 strerror(-r));
-	if (c->policy_file && jscan_value(buf_slice(&policy), NULL) != JSCAN_OK)
-		return err_field(e, "policy", "OPTION_INVALID", "--policy %s: no valid JSON",
-				 c->policy_file);
-	jw_obj(&w, NULL);
-	jw_arr(&w, "roots");
-	jw_str(&w, NULL, c->root ? c->root : cwd);
-	jw_end_arr(&w);
-	jw_raw(&w, "policy", buf_slice(&policy));
-	jw_end_obj(&w);
-	return 0;
-}
-
-static int setup_of_fd(int fd, struct buf *ret, struct err *e)
-{
-	char piece[4096];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0 && buf_len(ret) <= TOOLS_SETUP_MAX)
-		buf_add(ret, piece, (size_t)n);
-	close(fd);
-	if (n < 0 || buf_len(ret) > TOOLS_SETUP_MAX)
-		return err_field(e, "config-fd", "OPTION_INVALID", "--config-fd %d: %s", fd,
-				 n < 0 ? strerror(errno) : "too long");
-	return 0;
-}
-
-struct serving {
-	struct loop *loop;
-
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,8 +22,6 @@ struct server {
 
 static void on_done(void *ctx, const char *fault)
 {
-	struct serving *s = ctx;
-
 	struct server *s = ctx;
 
 	if (fault)
@@ -85,28 +30,6 @@ static void on_done(void *ctx, const char *fault)
 }
 
 static const struct mcp_serve_ops serve_ops = { on_done };
-
-static void on_signal(void *ctx, int signo _unused_)
-{
-	loop_quit(ctx);
-}
-
-static int serve(struct serving *s, struct toolbox *box)
-{
-	struct mcp_serving *m;
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	signal(SIGPIPE, SIG_IGN);
-	if (loop_signals(s->loop, &set, on_signal, s->loop) < 0)
-		return fail(EXIT_FAILED, "cannot watch signals");
-	m = mcp_serve(s->loop, toolbox_backend(box), STDIN_FILENO, STDOUT_FILENO, SLICE_NONE,
-		      &serve_ops, s);
-	loop_run(s->loop);
-	mcp_serving_free(m);
-	return s->code;
 
 static void on_signal(void *ctx, int signo)
 {
@@ -187,23 +110,6 @@ static struct toolbox *make_box(struct loop *loop, const struct config *c, struc
 
 static int serve_builtin(const struct config *c)
 {
-	_cleanup_(buf_done) struct buf setup = { 0 };
-	struct toolbox_config tc = { 0 };
-	struct toolbox *box = NULL;
-	struct serving s = { .code = EXIT_DONE };
-	struct err e = { 0 };
-	int r = c->config_fd >= 0 ? setup_of_fd((int)c->config_fd, &setup, &e) :
-				    setup_of_options(c, &setup, &e);
-
-	if (r == 0)
-		r = toolbox_config_parse(buf_slice(&setup), &tc, &e);
-	s.loop = loop_new();
-	if (r == 0)
-		box = toolbox_new(s.loop, &tc, &e);
-	s.code = box ? serve(&s, box) : fail(EXIT_USAGE, "%s", e.msg);
-	toolbox_free(box);
-	toolbox_config_done(&tc);
-
 	struct server s = { .loop = loop_new() };
 	sigset_t set;
 	struct err e;
@@ -231,8 +137,5 @@ static int serve_builtin(const struct config *c)
 
 int cmd_mcp(const struct config *c)
 {
-	log_set_level((enum log_level)log_level_parse("warn"));
 	return c->builtin ? serve_builtin(c) : shim_run();
-
-	return c->builtin ? serve_builtin(c) : fail(EXIT_USAGE, "acpd mcp needs --builtin");
 }

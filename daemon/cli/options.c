@@ -73,10 +73,11 @@ OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
-OPT("builtin", T_BOOL, SCOPE_MCP, builtin, 0, 0, 0, "false", NULL, NULL, "serve the built-in tools on standard input and output", 0),
-OPT("root", T_STR, SCOPE_MCP, root, 0, 0, 0, NULL, NULL, "DIR", "where they work, and what they never leave (default: the current directory)", 0),
-OPT("policy", T_STR, SCOPE_MCP, policy_file, 0, 0, 0, NULL, NULL, "FILE", "what they may do: an object as _meta.acpd.policy", 0),
-OPT("config-fd", T_INT, SCOPE_MCP, config_fd, -1, 1048576, -1, NULL, NULL, "N", "descriptor with all of that as one object, as the daemon gives it (-1: none)", 0),
+OPT("builtin", T_BOOL, SCOPE_MCP, builtin, 0, 0, 0, "false", NULL, NULL, "serve the built-in tools", 0),
+OPT("root", T_LIST, SCOPE_MCP, root, 0, 0, 0, NULL, NULL, "DIR", "with --builtin: directory that the tools may reach, the first is where they work; may be repeated (default: this one)", 0),
+OPT("policy", T_STR, SCOPE_MCP, policy, 0, 0, 0, NULL, NULL, "FILE", "with --builtin: what the tools may do, a JSON object", 0),
+OPT("dry-run", T_BOOL, SCOPE_MCP, dry_run, 0, 0, 0, "false", NULL, NULL, "with --builtin: tools change nothing, they say what they would do", 0),
+OPT("config-fd", T_INT, SCOPE_MCP, config_fd, 0, 1023, -1, NULL, NULL, "N", "with --builtin: descriptor to read all of that from, as a daemon hands it over", 0),
 OPT("json", T_BOOL, SCOPE_RUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
 OPT("file", T_STR, LEDGER, file, 0, 0, 0, NULL, NULL, "FILE", "the usage ledger (default: usage.jsonl in the state directory)", 0),
 OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only records with a greater number", 0),
@@ -84,12 +85,6 @@ OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only rec
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
-
-OPT("builtin", T_BOOL, SCOPE_MCP, builtin, 0, 0, 0, "false", NULL, NULL, "serve the built-in tools", 0),
-OPT("root", T_LIST, SCOPE_MCP, root, 0, 0, 0, NULL, NULL, "DIR", "with --builtin: directory that the tools may reach, the first is where they work; may be repeated (default: this one)", 0),
-OPT("policy", T_STR, SCOPE_MCP, policy, 0, 0, 0, NULL, NULL, "FILE", "with --builtin: what the tools may do, a JSON object", 0),
-OPT("dry-run", T_BOOL, SCOPE_MCP, dry_run, 0, 0, 0, "false", NULL, NULL, "with --builtin: tools change nothing, they say what they would do", 0),
-OPT("config-fd", T_INT, SCOPE_MCP, config_fd, 0, 1023, -1, NULL, NULL, "N", "with --builtin: descriptor to read all of that from, as a daemon hands it over", 0),
 OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };
 /* clang-format on */

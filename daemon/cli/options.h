@@ -25,19 +25,14 @@ enum option_scope {
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
-		*agent_user, *pass_env, *mcp_config, *tools_root, *root, *policy_file;
-	bool builtin;
+		*agent_user, *pass_env, *mcp_config, *tools_root, *root, *policy;
+	bool builtin, dry_run;
 	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *file, *session, *archives_baked, *output, *skills;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		max_connections, since, archive_store_max, archive_max, uid;
 	bool allow_query_token, check, print_config, json, table, help;
-
-		*permissions, *file, *session, *archives_baked, *output, *skills, *root, *policy;
-	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout,
-		max_connections, since, archive_store_max, archive_max, uid, config_fd;
-	bool allow_query_token, check, print_config, json, table, help, builtin, dry_run;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };
