@@ -280,6 +280,22 @@
 /* Built-in tools */
 
 /* Built-in tools: commands and test runs */
+#define RUN_KEEP_BYTES (1 * MIB)        /* newest output kept of each stream, unless the call says otherwise */
+#define RUN_KEEP_MAX (8 * MIB)
+#define RUN_TIME_MS 30000               /* a command, unless the call or the policy say otherwise */
+#define RUN_TIME_MAX 86400000           /* longest time that can be asked for */
+#define RUN_WAIT_MS 30000               /* for a process in the background to end */
+#define RUN_BACKGROUND_MAX 64           /* processes in the background that are known, ended ones too */
+#define RUN_ARGS_MAX 4096
+#define RUN_ENVS_MAX 256
+#define RUN_PROGRESS_MS 50              /* between two pieces of output that are told; the first goes at once */
+#define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream told each time */
+#define CODE_KEEP_BYTES (512 * KIB)     /* of runCode, whose result holds the output twice */
+#define CODE_TIME_MS 60000
+#define CODE_MAX (8 * MIB)
+#define TEST_TIME_MS 120000
+#define TEST_SHARDS_MAX 8               /* at a time */
+#define TEST_OUTPUT_BYTES (32 * KIB)    /* end of the output that the result holds */
 #define TEST_RESULTS_BYTES (1 * MIB)    /* results of single tests that runTests lists; more are only counted */
 #define TEST_NAME_MAX 512
 #define TEST_MESSAGE_MAX 4096

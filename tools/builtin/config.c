@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 struct raw_config {
-	struct slice roots, env, tools, policy;
+	struct slice roots, env, tools, policy, tests, interpreters;
 	char *cwd, *state_dir, *sandbox_id, *session;
 	bool dry_run;
 };
@@ -21,6 +21,8 @@ static const struct jfield fields[] = {
 	JF_OBJ(struct raw_config, env, "env", 0),
 	JF_ARR(struct raw_config, tools, "tools", 0),
 	JF_OBJ(struct raw_config, policy, "policy", 0),
+	JF_OBJ(struct raw_config, tests, "tests", 0),
+	JF_OBJ(struct raw_config, interpreters, "interpreters", 0),
 	JF_BOOL(struct raw_config, dry_run, "dryRun", 0),
 	JF_END,
 };
@@ -91,6 +93,10 @@ static void take(struct toolbox_config *c, struct raw_config *raw)
 	c->dry_run = raw->dry_run;
 	if (raw->policy.n)
 		c->policy = xstrndup(raw->policy.p, raw->policy.n);
+	if (raw->tests.n)
+		c->tests = xstrndup(raw->tests.p, raw->tests.n);
+	if (raw->interpreters.n)
+		c->interpreters = xstrndup(raw->interpreters.p, raw->interpreters.n);
 }
 
 int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct err *e)
@@ -126,5 +132,7 @@ void toolbox_config_done(struct toolbox_config *c)
 	free(c->sandbox_id);
 	free(c->session);
 	free(c->policy);
+	free(c->tests);
+	free(c->interpreters);
 	*c = (struct toolbox_config){ 0 };
 }

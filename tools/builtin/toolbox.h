@@ -7,7 +7,7 @@
  * without it, and what it still brings is dropped.
  *
  * What the tools may touch is said by one object of configuration, read strictly: {"roots": ["/abs", ...], "cwd": "/abs", "stateDir":
- * "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun": bool, "tools": [names]}; only roots is
+ * "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun": bool, "tests": {...}, "interpreters": {...}, "tools": [names]}; only roots is
  * required, cwd is the first root by default. Roots are made canonical and must be directories.
  */
 #pragma once
@@ -25,6 +25,7 @@ struct toolbox_config {
 	char **env;   /* NAME=value: on top of the environment of commands */
 	char **tools; /* the only ones offered; NULL: all */
 	char *policy; /* raw object, or NULL */
+	char *tests, *interpreters; /* raw objects of runTests and runCode, or NULL */
 	bool dry_run;
 };
 

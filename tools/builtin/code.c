@@ -1,0 +1,344 @@
+/* code.c - runCode: code of a language by a file of its own, that is gone when it has ended. */
+#include "tools/builtin/code.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/builtin/commands_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* node runs TypeScript by leaving the types out, from 22.6 on; older ones do not know the option. */
+#define STRIP "--experimental-strip-types"
+#define QUIET "--disable-warning=ExperimentalWarning"
+
+struct language {
+	const char *const names[3];    /* as calls say it; the first one in the configuration too */
+	const char *const programs[3]; /* looked for in this order */
+	const char *const options[3];
+	const char *suffix;
+	const char *search;  /* variable of the directories that modules are looked for in */
+	const char *modules; /* where they are, in the working directory */
+	const char *
+		inline_option; /* how the same code would be given in an argument: what the policy judges */
+};
+
+static const struct language languages[] = {
+	{ { "python", NULL, NULL },
+	  { "python3", "python", NULL },
+	  { NULL },
+	  ".py",
+	  "PYTHONPATH",
+	  "",
+	  "-c" },
+	{ { "js", "javascript", NULL },
+	  { "node", "nodejs", NULL },
+	  { NULL },
+	  ".js",
+	  "NODE_PATH",
+	  "/node_modules",
+	  "-e" },
+	{ { "ts", "typescript", NULL },
+	  { "node", "nodejs", NULL },
+	  { STRIP, QUIET, NULL },
+	  ".ts",
+	  "NODE_PATH",
+	  "/node_modules",
+	  "-e" },
+};
+
+struct code {
+	const struct language *language;
+	char *file;
+};
+
+static void code_free(void *own)
+{
+	struct code *code = own;
+
+	if (code->file)
+		unlink(code->file);
+	free(code->file);
+	free(code);
+}
+
+static const struct language *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
+		for (size_t k = 0; languages[i].names[k]; k++)
+			if (strcmp(languages[i].names[k], name) == 0)
+				return &languages[i];
+	return NULL;
+}
+
+/* --- the interpreter ------------------------------------------------------------------------------------ */
+
+static void push(char ***v, size_t *n, char *word)
+{
+	char **more = realloc(*v, (*n + 2) * sizeof(*more));
+
+	if (!more)
+		abort();
+	more[(*n)++] = word;
+	more[*n] = NULL;
+	*v = more;
+}
+
+/* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it says nothing of the language. */
+static bool configured(const struct toolbox *b, const struct language *l, char ***v, size_t *n)
+{
+	const char *text = toolbox_config(b)->interpreters;
+	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
+				  (struct jval){ J_NONE, SLICE_NONE };
+	struct jiter it;
+	struct jval el;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return false;
+	while (jiter_next(&it, NULL, &el)) {
+		char *word = NULL;
+
+		if (jstr_decode(el, PATH_BYTES_MAX, &word) == 0)
+			push(v, n, word);
+	}
+	return *n > 0;
+}
+
+static int no_interpreter(const struct language *l, struct err *e)
+{
+	return err_field(e, "language", "INTERPRETER_NOT_FOUND", "there is no %s to run %s with",
+			 l->programs[0], l->names[0]);
+}
+
+/* The words before the file. */
+static int interpreter(const struct tool_call *c, const struct language *l,
+		       const struct command *cmd, char ***v, size_t *n, struct err *e)
+{
+	_cleanup_(freep) char **env = command_environment(c->box, cmd);
+	bool given = configured(c->box, l, v, n);
+	char *found = NULL;
+
+	if (given) {
+		found = run_which((*v)[0], env, cmd->cwd, NULL);
+		free(found);
+		return found ? 0 : no_interpreter(l, e);
+	}
+	for (size_t i = 0; l->programs[i] && !found; i++)
+		found = run_which(l->programs[i], env, cmd->cwd, NULL);
+	if (!found)
+		return no_interpreter(l, e);
+	push(v, n, found);
+	for (size_t i = 0; l->options[i]; i++)
+		push(v, n, xstrdup(l->options[i]));
+	return 0;
+}
+
+/* A node that is too old for types says so on its first line. */
+static bool too_old(struct job *j, const struct run_status *st, struct err *e)
+{
+	const struct code *code = j->own;
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (!st->exited || st->code != 9)
+		return false;
+	output_text(run_output(j->run, RUN_STDERR), 0, &text);
+	if (!text.len || !memmem(text.data, text.len, "bad option: --", 14))
+		return false;
+	err_field(e, "language", "INTERPRETER_NOT_FOUND",
+		  "node is too old to run %s: 22.6 or newer is needed", code->language->names[0]);
+	return true;
+}
+
+/* --- the file ------------------------------------------------------------------------------------------- */
+
+/* Outside of the tree that is worked in: nothing there changes because code is run. */
+static int write_code(const struct toolbox *b, struct code *code, struct slice text, struct err *e)
+{
+	const char *dir = toolbox_config(b)->state_dir, *tmp = getenv("TMPDIR");
+	_cleanup_(closep) int fd = -1;
+	char *path = NULL;
+	int r;
+
+	if (!dir)
+		dir = tmp && *tmp == '/' ? tmp : "/tmp";
+	if (asprintf(&path, "%s/acpd-code-XXXXXX%s", dir, code->language->suffix) < 0)
+		abort();
+	fd = mkostemps(path, (int)strlen(code->language->suffix), O_CLOEXEC);
+	r = fd < 0 ? -errno : file_write_all(fd, text.p, text.n);
+	if (fd < 0)
+		free(path);
+	else
+		code->file = path;
+	if (r < 0)
+		return err_set(e, r, 0, "EXECUTION_FAILED", "cannot write the code to %s: %s", dir,
+			       strerror(-r));
+	return 0;
+}
+
+/* --- its result ----------------------------------------------------------------------------------------- */
+
+static void text_put(struct jw *w, const char *key, const struct output *o)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (o)
+		output_text(o, 0, &text);
+	jw_arr(w, key);
+	if (text.len)
+		jw_slice(w, NULL, buf_slice(&text));
+	jw_end_arr(w);
+}
+
+/* What E2B's code interpreter answers, as JSON in a string. */
+static void more(struct job *j, const struct run_status *st, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf json = { 0 };
+	struct jw in = JW(&json);
+	char value[40];
+
+	jw_obj(&in, NULL);
+	jw_raw(&in, "results", SLICE("[]"));
+	jw_obj(&in, "logs");
+	text_put(&in, "stdout", st ? run_output(j->run, RUN_STDOUT) : NULL);
+	text_put(&in, "stderr", st ? run_output(j->run, RUN_STDERR) : NULL);
+	jw_end_obj(&in);
+	if (st && (!st->exited || st->code)) {
+		snprintf(value, sizeof(value), "%s %d", st->exited ? "exit code" : "signal",
+			 st->code);
+		jw_obj(&in, "error");
+		jw_str(&in, "name", st->timed_out ? "TimeoutError" : "ExecutionError");
+		jw_str(&in, "value", value);
+		jw_str(&in, "traceback", "");
+		jw_end_obj(&in);
+	}
+	jw_end_obj(&in);
+	jw_slice(w, "execution", buf_slice(&json));
+	jw_str(w, "language", ((struct code *)j->own)->language->names[0]);
+}
+
+/* The file lies elsewhere, but what the working directory has can be imported. */
+static char *search_path(const struct tool_call *c, const struct language *l,
+			 const struct command *cmd)
+{
+	_cleanup_(freep) char **env = command_environment(c->box, cmd);
+	size_t n = strlen(l->search);
+	const char *before = "";
+	char *ret;
+
+	for (char **v = env; *v; v++)
+		if (strncmp(*v, l->search, n) == 0 && (*v)[n] == '=')
+			before = *v + n + 1;
+	if (asprintf(&ret, "%s=%s%s%s%s", l->search, cmd->cwd, l->modules, *before ? ":" : "",
+		     before) < 0)
+		abort();
+	return ret;
+}
+
+/* --- the call ------------------------------------------------------------------------------------------- */
+
+static const struct language *language_of(const struct tool_call *c, struct err *e)
+{
+	_cleanup_(freep) char *name = tool_arg_str(c, "language");
+	const struct language *l = find(name ? name : "python");
+
+	if (!l)
+		err_field(e, "language", "INVALID_ARGUMENT", "language must be python, js or ts");
+	return l;
+}
+
+static int prepare(struct job *j, struct code *code, struct slice text, struct err *e)
+{
+	struct tool_call *c = j->call;
+	char **argv = tool_arg_strv(c, "argv");
+	size_t n = 0, judged = 0;
+	int r = interpreter(c, code->language, &j->cmd, &j->cmd.argv, &n, e);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		push(&j->cmd.judged, &judged, xstrdup(j->cmd.argv[i]));
+	if (r == 0 && !c->dry_run)
+		r = write_code(c->box, code, text, e);
+	if (r == 0) {
+		char *file = code->file ? xstrdup(code->file) : NULL;
+
+		push(&j->cmd.judged, &judged, xstrdup(code->language->inline_option));
+		push(&j->cmd.judged, &judged, xstrndup(text.p, strnlen(text.p, text.n)));
+		if (!file && asprintf(&file, "code%s", code->language->suffix) < 0)
+			abort();
+		push(&j->cmd.argv, &n, file);
+	}
+	for (char **word = argv; word && *word; word++)
+		if (r == 0)
+			push(&j->cmd.argv, &n, xstrdup(*word));
+	tool_strv_free(argv);
+	if (r == 0)
+		j->cmd.shown = command_quote(j->cmd.argv);
+	j->cmd.own_env = search_path(c, code->language, &j->cmd);
+	return r;
+}
+
+void code_start(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf text = { 0 }, input = { 0 };
+	struct job *j = job_new(c);
+	struct code *code = new0(struct code);
+	struct err e = { 0 };
+	int r;
+
+	j->own = code;
+	j->release = code_free;
+	j->more = more;
+	j->refuse = too_old;
+	code->language = language_of(c, &e);
+	r = code->language ? 0 : -EINVAL;
+	tool_arg_bytes(c, "code", &text);
+	tool_arg_bytes(c, "input", &input);
+	if (r == 0)
+		r = command_common(c, CODE_TIME_MS, CODE_KEEP_BYTES, &j->cmd, &e);
+	if (r == 0)
+		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
+	if (r < 0)
+		job_fail(j, &e);
+	else
+		job_run(j, buf_slice(&input));
+}
+
+static const char *const language_words[] = {
+	"python", "js", "ts", "javascript", "typescript", NULL
+};
+
+const struct tool_field code_in[] = {
+	{ .name = "code",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .max = CODE_MAX,
+	  .text = "what is run: a program, from a file of its own outside of the working directory" },
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .words = language_words,
+	  .fallback = "\"python\"",
+	  .text = "js and ts are run by node; of ts only the types are left out" },
+	{ .name = "argv",
+	  .type = TOOL_STRINGS,
+	  .max = RUN_ARGS_MAX,
+	  .text = "arguments of the program" },
+	{ .name = "input", .type = TOOL_STRING, .flags = TOOL_BYTES, .text = "text for its stdin" },
+	COMMAND_IN_COMMON,
+	{ 0 },
+};
+
+const struct tool_field code_out[] = {
+	COMMAND_OUT_COMMON,
+	{ .name = "execution",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "JSON: {results, logs: {stdout[], stderr[]}, error?}" },
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "python, js or ts" },
+	{ 0 },
+};

@@ -1,0 +1,278 @@
+/* commands_run.c - runCommand, and what runCode has in common with it: a command whose end the call waits for. */
+#include "tools/builtin/commands_run.h"
+
+#include "base/limits.h"
+#include "tools/builtin/code.h"
+#include "tools/builtin/procs.h"
+#include "tools/builtin/testrun.h"
+
+#include <errno.h>
+
+static void job_free(struct job *j)
+{
+	j->call->own = NULL;
+	run_free(j->run);
+	if (j->progress.call)
+		output_progress_end(&j->progress);
+	command_done(&j->cmd);
+	if (j->release)
+		j->release(j->own);
+	free(j);
+}
+
+struct job *job_new(struct tool_call *c)
+{
+	struct job *j = new0(struct job);
+
+	j->call = c;
+	j->capture = true;
+	c->own = j;
+	return j;
+}
+
+void job_fail(struct job *j, const struct err *e)
+{
+	struct tool_call *c = j->call;
+
+	job_free(j);
+	tool_fail(c, e, SLICE_NONE);
+}
+
+void job_done(struct job *j, struct slice members)
+{
+	struct tool_call *c = j->call;
+
+	job_free(j);
+	tool_done(c, members);
+}
+
+static void on_output(void *ctx, enum run_stream s, struct slice bytes)
+{
+	struct job *j = ctx;
+
+	if (j->capture)
+		output_progress_add(&j->progress, s, bytes);
+}
+
+static void finish(struct job *j, const struct run_status *st)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	command_put(&w, j->cmd.shown, j->run, st, 0, j->capture);
+	if (j->more)
+		j->more(j, st, &w);
+	job_done(j, buf_slice(&out));
+}
+
+static void on_end(void *ctx, const struct run_status *st)
+{
+	struct job *j = ctx;
+	struct run_status told = *st;
+	struct err e = { 0 };
+
+	told.timed_out |= j->timed_out;
+	output_progress_end(&j->progress);
+	j->progress.call = NULL;
+	if (j->gone) {
+		err_set(&e, -ECANCELED, 0, "ABORTED", "the command was ended, its caller has gone");
+		job_fail(j, &e);
+	} else if (j->refuse && j->refuse(j, st, &e)) {
+		job_fail(j, &e);
+	} else {
+		finish(j, &told);
+	}
+}
+
+static const struct run_events events = { on_output, on_end };
+
+static void unrun(struct job *j, int code, const char *why)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	command_put_unrun(&w, j->cmd.shown, code, why);
+	if (j->more)
+		j->more(j, NULL, &w);
+	job_done(j, buf_slice(&out));
+}
+
+void job_run(struct job *j, struct slice input)
+{
+	struct tool_call *c = j->call;
+	struct err e = { 0 };
+	int r;
+
+	if (c->dry_run) {
+		r = command_judge(c, &j->cmd, &e);
+		if (r < 0)
+			job_fail(j, &e);
+		else if (r == 0)
+			unrun(j, 0, NULL);
+		else
+			job_free(j);
+		return;
+	}
+	j->cmd.input = input.n > 0;
+	output_progress_init(&j->progress, toolbox_loop(c->box), c);
+	r = command_start(c, &j->cmd, &events, j, &j->run, &e);
+	if (r == -ENOENT && strcmp(e.reason, "COMMAND_NOT_FOUND") == 0) {
+		unrun(j, 127, e.msg);
+	} else if (r < 0) {
+		job_fail(j, &e);
+	} else if (r > 0) {
+		job_free(j);
+	} else if (input.n) {
+		run_write(j->run, input);
+		run_close_input(j->run);
+	}
+}
+
+void job_cancel(struct tool_call *c, bool timed_out)
+{
+	struct job *j = c->own;
+
+	if (!j || !j->run)
+		return;
+	if (timed_out) {
+		j->timed_out = true;
+		run_kill(j->run);
+		return;
+	}
+	j->gone = true;
+	run_kill(j->run);
+}
+
+/* --- runCommand ----------------------------------------------------------------------------------------- */
+
+/* command is shell text, with args a program; argv is both. */
+static int take_command(const struct tool_call *c, struct command *ret, struct err *e)
+{
+	char *text = tool_arg_str(c, "command");
+	char **args = tool_arg_strv(c, "args"), **argv = tool_arg_strv(c, "argv");
+	size_t n = 0;
+
+	if (!!text == !!argv || (argv && args) || (argv && !argv[0]) || (text && !*text)) {
+		free(text);
+		tool_strv_free(args);
+		tool_strv_free(argv);
+		return err_field(e, "command", "INVALID_ARGUMENT",
+				 "give command (with args, or as shell text), or argv");
+	}
+	ret->argv = argv;
+	if (args) {
+		while (args[n])
+			n++;
+		ret->argv = xalloc((n + 2) * sizeof(*ret->argv));
+		ret->argv[0] = text;
+		memcpy(ret->argv + 1, args, n * sizeof(*args));
+		free(args);
+	} else {
+		ret->shell = text;
+	}
+	ret->shown = ret->shell ? xstrdup(ret->shell) : command_quote(ret->argv);
+	return 0;
+}
+
+static void start(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf input = { 0 };
+	_cleanup_(freep) char *mode = tool_arg_str(c, "stdin");
+	bool background = tool_arg_bool(c, "background", false);
+	bool pipe = mode && strcmp(mode, "pipe") == 0;
+	struct job *j = job_new(c);
+	struct err e = { 0 };
+	int r = take_command(c, &j->cmd, &e);
+
+	if (r == 0)
+		r = command_common(c, background ? 0 : RUN_TIME_MS, RUN_KEEP_BYTES, &j->cmd, &e);
+	if (r == 0 && pipe && !background)
+		r = err_field(&e, "stdin", "INVALID_ARGUMENT",
+			      "stdin \"pipe\" needs background: nobody could write to it");
+	if (r < 0) {
+		job_fail(j, &e);
+		return;
+	}
+	j->capture = tool_arg_bool(c, "captureOutput", true);
+	tool_arg_bytes(c, "input", &input);
+	if (background && !c->dry_run) {
+		struct command cmd = j->cmd;
+
+		j->cmd = (struct command){ 0 };
+		job_free(j);
+		cmd.input = pipe;
+		procs_background(c, &cmd, buf_slice(&input));
+		command_done(&cmd);
+	} else {
+		job_run(j, buf_slice(&input));
+	}
+}
+
+const struct tool_field command_out[] = { COMMAND_OUT_COMMON, { 0 } };
+
+static const char *const stdin_words[] = { "ignore", "pipe", NULL };
+
+static const struct tool_field in[] = {
+	{ .name = "command",
+	  .type = TOOL_STRING,
+	  .text = "shell text; with args: the program, without a shell" },
+	{ .name = "args", .type = TOOL_STRINGS, .max = RUN_ARGS_MAX, .text = "its arguments" },
+	{ .name = "argv",
+	  .type = TOOL_STRINGS,
+	  .max = RUN_ARGS_MAX,
+	  .text = "program and arguments, instead of command" },
+	COMMAND_IN_COMMON,
+	{ .name = "captureOutput",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "false: stdout and stderr are read but not returned" },
+	{ .name = "background",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "answer at once with its pid and let it run on" },
+	{ .name = "input", .type = TOOL_STRING, .flags = TOOL_BYTES, .text = "text for its stdin" },
+	{ .name = "stdin",
+	  .type = TOOL_STRING,
+	  .words = stdin_words,
+	  .fallback = "\"ignore\"",
+	  .text = "ignore: at its end after input. pipe (in the background): open for writeProcessInput" },
+	{ 0 },
+};
+
+const struct tool command_tools[] = {
+	{
+		.name = "runCommand",
+		.title = "Run a command",
+		.text = "Runs a command and returns its output and how it ended. What it leaves running is ended "
+			"with it; servers and other long runs belong in the background, which lasts as long as the session.",
+		.category = TOOL_EXECUTE,
+		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
+		.in = in,
+		.out = command_out,
+		.start = start,
+		.cancel = job_cancel,
+	},
+	{
+		.name = "runCode",
+		.title = "Run code",
+		.text = "Runs a program in Python, JavaScript or TypeScript and returns its output and how it ended.",
+		.category = TOOL_EXECUTE,
+		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
+		.in = code_in,
+		.out = code_out,
+		.start = code_start,
+		.cancel = job_cancel,
+	},
+	{
+		.name = "runTests",
+		.title = "Run tests",
+		.text = "Runs the tests of a target and returns the result of each; those that ended before a timeout as well.",
+		.category = TOOL_EXECUTE,
+		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
+		.in = testrun_in,
+		.out = testrun_out,
+		.start = testrun_start,
+		.cancel = testrun_cancel,
+	},
+	{ 0 },
+};

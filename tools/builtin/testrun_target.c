@@ -1,0 +1,263 @@
+#include "tools/builtin/testrun_target.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define ONLY "{only}"
+
+/* --- what is known without configuration ------------------------------------------------------------------ */
+
+struct known {
+	const char *name, *file;
+	const char *holds; /* text that makes it sure; NULL: that there is such a file is enough */
+	const char *argv[6];
+	const char *joined_only;
+	const char *format;
+};
+
+static const struct known known[] = {
+	{ "cargo", "Cargo.toml", NULL, { "cargo", "test", "--", ONLY }, NULL, "cargo" },
+	{ "go", "go.mod", NULL, { "go", "test", "-v", "./...", ONLY }, "-run", "go" },
+	{ "npm", "package.json", "\"test\"", { "npm", "test", "--", ONLY }, NULL, "auto" },
+	{ "pytest", "pytest.ini", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
+	{ "pytest", "conftest.py", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
+	{ "pytest", "pyproject.toml", "pytest", { "pytest", "-v", ONLY }, NULL, "pytest" },
+	{ "pytest", "setup.cfg", "pytest", { "pytest", "-v", ONLY }, NULL, "pytest" },
+	{ "pytest", "tests", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
+	{ "make", "Makefile", "\ntest:", { "make", "test" }, NULL, "auto" },
+};
+
+static bool is_there(const struct known *k, const char *dir)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *path = file_join(dir, k->file);
+
+	if (!k->holds)
+		return access(path, F_OK) == 0;
+	buf_putc(&text, '\n');
+	return file_read(path, MIB, &text) == 0 &&
+	       memmem(text.data, text.len, k->holds, strlen(k->holds));
+}
+
+/* A name that is known runs whatever lies there; "auto" what is there. */
+static const struct known *find_known(const char *name, const char *dir)
+{
+	bool any = strcmp(name, "auto") == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (any ? is_there(&known[i], dir) : strcmp(known[i].name, name) == 0)
+			return &known[i];
+	return NULL;
+}
+
+static void use_known(const struct known *k, struct test_target *ret)
+{
+	size_t n = 0;
+
+	ret->argv = xalloc(ARRAY_SIZE(k->argv) * sizeof(char *));
+	for (; n < ARRAY_SIZE(k->argv) - 1 && k->argv[n]; n++)
+		ret->argv[n] = xstrdup(k->argv[n]);
+	ret->joined_only = k->joined_only;
+	ret->format = test_format_find(k->format);
+}
+
+/* --- rows of the configuration ------------------------------------------------------------------------------ */
+
+struct row {
+	struct jval command;
+	char *format, *report, *dir;
+	int64_t timeout_ms;
+};
+
+static const struct jfield fields[] = {
+	JF_RAW(struct row, command, "command", JF_REQUIRED),
+	JF_STR(struct row, format, "format", 0, 16),
+	JF_STR(struct row, report, "report", 0, PATH_BYTES_MAX),
+	JF_STR(struct row, dir, "cwd", 0, PATH_BYTES_MAX),
+	JF_INT(struct row, timeout_ms, "timeoutMs", 0, 0, RUN_TIME_MAX),
+	JF_END,
+};
+
+static int words(struct jval list, struct test_target *ret)
+{
+	struct jiter it;
+	struct jval v;
+	size_t n = 0;
+
+	if (list.type == J_STRING)
+		return jstr_decode(list, MESSAGE_MAX, &ret->shell);
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return -EINVAL;
+	while (jiter_next(&it, NULL, &v))
+		n++;
+	ret->argv = xalloc((n + 1) * sizeof(char *));
+	n = 0;
+	jiter_init(&it, list);
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_decode(v, MESSAGE_MAX, &ret->argv[n++]) < 0)
+			return -EINVAL;
+	return n ? 0 : -EINVAL;
+}
+
+static int use_row(struct jval raw, const char *name, struct test_target *ret, struct err *e)
+{
+	_cleanup_(freep) char *prefix = NULL;
+	struct row row = { .timeout_ms = -1 };
+	int r;
+
+	if (asprintf(&prefix, "tests.%.60s.", name) < 0)
+		abort();
+	r = jdec_strict(raw.raw, fields, prefix, "is not known to runTests", &row, e);
+	if (r < 0)
+		return r;
+	if (jobj_get(raw.raw, "timeoutMs").type == J_NONE)
+		row.timeout_ms = -1;
+	ret->report = TAKE_PTR(row.report);
+	ret->dir = TAKE_PTR(row.dir);
+	ret->timeout_ms = row.timeout_ms;
+	ret->format = test_format_find(row.format ? row.format : ret->report ? "junit" : "auto");
+	if (words(row.command, ret) < 0)
+		r = err_field(e, prefix, "CONFIG_INVALID", "%scommand must be text or words",
+			      prefix);
+	else if (!ret->format)
+		r = err_field(e, prefix, "CONFIG_INVALID", "%sformat is not known", prefix);
+	jdec_free(fields, &row);
+	return r;
+}
+
+int test_target_find(const struct tool_call *c, const char *name, const char *cwd,
+		     struct test_target *ret, struct err *e)
+{
+	const char *config = toolbox_config(c->box)->tests;
+	struct jval row = config ? jobj_get(slice_of(config), name) :
+				   (struct jval){ J_NONE, SLICE_NONE };
+	const struct known *k;
+
+	*ret = (struct test_target){ .timeout_ms = -1 };
+	ret->name = xstrdup(name);
+	if (row.type == J_OBJECT)
+		return use_row(row, name, ret, e);
+	k = find_known(name, cwd);
+	if (!k)
+		return err_field(
+			e, "target", "TEST_TARGET_UNKNOWN",
+			"%.60s: no such target is configured, and nothing in %.100s says how to run it",
+			name, cwd);
+	xstrset(&ret->name, k->name);
+	use_known(k, ret);
+	return 0;
+}
+
+void test_target_done(struct test_target *t)
+{
+	free(t->name);
+	free(t->shell);
+	free(t->report);
+	free(t->dir);
+	t->argv = tool_strv_free(t->argv);
+	*t = (struct test_target){ 0 };
+}
+
+/* --- one command of it ---------------------------------------------------------------------------------------- */
+
+/* Puts the numbers in place, and in text for a shell the names. */
+static char *expand(const char *text, unsigned shard, unsigned shards, const char *only)
+{
+	struct buf b = { 0 };
+	struct slice rest = slice_of(text);
+
+	while (rest.n) {
+		if (slice_skip(&rest, "{shard}"))
+			buf_printf(&b, "%u", shard);
+		else if (slice_skip(&rest, "{shards}"))
+			buf_printf(&b, "%u", shards);
+		else if (only && slice_skip(&rest, ONLY))
+			buf_puts(&b, only);
+		else if (buf_putc(&b, *rest.p) == 0)
+			rest = (struct slice){ rest.p + 1, rest.n - 1 };
+		else
+			break;
+	}
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+static bool mentions(const struct test_target *t, const char *what)
+{
+	if (t->shell)
+		return strstr(t->shell, what) != NULL;
+	for (char **word = t->argv; *word; word++)
+		if (strstr(*word, what))
+			return true;
+	return false;
+}
+
+/* ^(a|b)$ */
+static char *joined(char *const *only)
+{
+	struct buf b = { 0 };
+
+	buf_puts(&b, "^(");
+	for (char *const *name = only; *name; name++)
+		buf_printf(&b, "%s%s", name == only ? "" : "|", *name);
+	buf_puts(&b, ")$");
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+static void put_only(const struct test_target *t, char *const *only, char **argv, size_t *n)
+{
+	if (!only)
+		return;
+	if (t->joined_only) {
+		argv[(*n)++] = xstrdup(t->joined_only);
+		argv[(*n)++] = joined(only);
+		return;
+	}
+	for (; *only; only++)
+		argv[(*n)++] = xstrdup(*only);
+}
+
+int test_target_command(const struct test_target *t, unsigned shard, unsigned shards,
+			char *const *only, struct command *cmd, struct err *e)
+{
+	_cleanup_(freep) char *quoted = only ? command_quote(only) : xstrdup("");
+	size_t n = 0, room = 3;
+
+	if (shards > 1 && !mentions(t, "{shard}"))
+		return err_field(e, "shards", "SHARDS_UNSUPPORTED",
+				 "the command of %.60s has no {shard}", t->name);
+	if (only && !mentions(t, ONLY))
+		return err_field(e, "only", "ONLY_UNSUPPORTED",
+				 "the command of %.60s has no {only}", t->name);
+	if (t->shell) {
+		cmd->shell = expand(t->shell, shard, shards, quoted);
+		cmd->shown = xstrdup(cmd->shell);
+		return 0;
+	}
+	for (char **word = t->argv; *word; word++)
+		room++;
+	for (char *const *name = only; name && *name; name++)
+		room++;
+	cmd->argv = xalloc(room * sizeof(char *));
+	for (char **word = t->argv; *word; word++)
+		if (strcmp(*word, ONLY) == 0)
+			put_only(t, only, cmd->argv, &n);
+		else
+			cmd->argv[n++] = expand(*word, shard, shards, NULL);
+	cmd->shown = command_quote(cmd->argv);
+	return 0;
+}
+
+char *test_target_report(const struct test_target *t, unsigned shard, unsigned shards,
+			 const char *cwd)
+{
+	_cleanup_(freep) char *path = t->report ? expand(t->report, shard, shards, NULL) : NULL;
+
+	return !path ? NULL : path[0] == '/' ? TAKE_PTR(path) : file_join(cwd, path);
+}
