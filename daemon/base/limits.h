@@ -274,6 +274,9 @@
 #define POLICY_TIMEOUT_MAX 86400000     /* ms */
 #define POLICY_CALLS_MAX 1000000000
 #define POLICY_NESTING_MAX 16           /* programs that run programs; deeper counts as not understood */
+#define PATCH_FILES_MAX 4096            /* of one patch that is applied */
+#define PATCH_HUNKS_MAX 65536           /* of one file */
+#define PATCH_BYTES_MAX (64 * MIB)      /* its text */
 #define TOOLGATE_TOOLS_MAX 4096             /* names remembered of one server's lists */
 #define TOOLGATE_ROUNDS_MAX 64              /* calls that wait for their client's input */
 

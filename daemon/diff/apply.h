@@ -1,0 +1,60 @@
+/*
+ * apply.h - reads patches and makes new files of old ones: unified diffs, and git's with renames, copies, modes, new and deleted files and
+ * binary contents, as `git apply` would: all context must be there (no fuzz), a hunk is searched for from where it should be in both
+ * directions, one at the beginning (at the end) of a file only there, and lines that one hunk made are no context of the next.
+ *
+ * Pure: nothing is read or written here. patch_set borrows the text. What git refuses in a path is refused: absolute ones, "..", empty
+ * parts, ".git". Text before, between and behind the patches of files is skipped, as in a mail.
+ *
+ * Errors: PATCH_EMPTY (no patch in it), PATCH_CORRUPT (with the line), PATCH_PATH, PATCH_BINARY (without contents or full ids),
+ * PATCH_MISMATCH (the file is not what it was made for), PATCH_TOO_LARGE.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct patch_hunk {
+	uint32_t old_at, old_n, new_at, new_n; /* lines from 1, as in its header */
+	uint32_t leading, trailing;	       /* lines of context */
+	struct slice body;
+	size_t line; /* of its header in the patch, from 1 */
+};
+
+struct patch_file {
+	char *from,
+		*to; /* stripped; NULL: there is none (a new file, a deleted one). Equal but for renames and copies. */
+	bool copy;	/* from stays */
+	bool maybe_new; /* an old kind of patch: if there is no such file, it may be a new one */
+	unsigned old_mode, new_mode; /* as git writes them; 0: not said */
+	bool binary;
+	struct slice payload; /* binary: from "literal" or "delta" on */
+	char old_id[41], new_id[41];
+	struct patch_hunk *hunks;
+	size_t nhunks;
+	uint64_t insertions, deletions;
+	size_t line; /* of its header in the patch */
+};
+
+struct patch_set {
+	struct patch_file *files;
+	size_t n;
+};
+
+/* strip: leading parts of paths to take off, as -p. 0 or -EINVAL; patch_set_done in any case. */
+int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e);
+void patch_set_done(struct patch_set *s);
+
+/* Where a hunk went: the line of the file as it was when the hunk's turn came, from 1; 0: nowhere. */
+struct patch_place {
+	size_t at;
+	int64_t offset; /* against where it should have been */
+};
+
+/* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with PATCH_MISMATCH if one or more
+ * found no place (out is then what the others made of it). */
+int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
+		struct patch_place *places, struct err *e);

@@ -1,0 +1,372 @@
+#include "diff/apply_internal.h"
+
+#include "base/limits.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+struct slice reader_line(const struct patch_reader *r)
+{
+	const char *nl = r->p < r->end ? memchr(r->p, '\n', (size_t)(r->end - r->p)) : NULL;
+
+	return (struct slice){ r->p, nl ? (size_t)(nl + 1 - r->p) : (size_t)(r->end - r->p) };
+}
+
+void reader_skip(struct patch_reader *r, size_t n)
+{
+	r->p += n;
+	r->line++;
+}
+
+static int corrupt(size_t line, const char *what, struct err *e)
+{
+	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_CORRUPT", "patch, line %zu: %s", line,
+		       what);
+}
+
+/* --- git's extended headers ---------------------------------------------------------------------------- */
+
+struct header {
+	struct patch_file *f;
+	unsigned strip;
+	bool created, deleted, renamed, copied;
+};
+
+static int mode_parse(struct slice s, unsigned *ret)
+{
+	unsigned v = 0;
+	size_t i = 0;
+
+	for (; i < s.n && s.p[i] >= '0' && s.p[i] <= '7' && i < 7; i++)
+		v = v * 8 + (unsigned)(s.p[i] - '0');
+	*ret = v;
+	return i == 6 ? 0 : -EINVAL;
+}
+
+static int on_old_mode(struct header *h, struct slice s)
+{
+	return mode_parse(s, &h->f->old_mode);
+}
+
+static int on_new_mode(struct header *h, struct slice s)
+{
+	return mode_parse(s, &h->f->new_mode);
+}
+
+static int on_created(struct header *h, struct slice s)
+{
+	h->created = true;
+	return mode_parse(s, &h->f->new_mode);
+}
+
+static int on_deleted(struct header *h, struct slice s)
+{
+	h->deleted = true;
+	return mode_parse(s, &h->f->old_mode);
+}
+
+/* These names are without a/ and b/. */
+static int on_from(struct header *h, struct slice s)
+{
+	h->renamed = true;
+	return patch_name_parse(s, h->strip ? h->strip - 1 : 0, &h->f->from);
+}
+
+static int on_to(struct header *h, struct slice s)
+{
+	h->renamed = true;
+	return patch_name_parse(s, h->strip ? h->strip - 1 : 0, &h->f->to);
+}
+
+static int on_copy_from(struct header *h, struct slice s)
+{
+	h->copied = true;
+	return on_from(h, s);
+}
+
+static int on_copy_to(struct header *h, struct slice s)
+{
+	h->copied = true;
+	return on_to(h, s);
+}
+
+static size_t hex_length(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && isxdigit((unsigned char)s.p[n]))
+		n++;
+	return n;
+}
+
+/* "index OLD..NEW MODE": whole ids are kept for binary patches. */
+static int on_index(struct header *h, struct slice s)
+{
+	size_t n = hex_length(s);
+	struct slice rest = { s.p + n, s.n - n };
+	size_t m;
+
+	if (!slice_skip(&rest, ".."))
+		return 0;
+	m = hex_length(rest);
+	if (n == 40 && m == 40) {
+		memcpy(h->f->old_id, s.p, 40);
+		memcpy(h->f->new_id, rest.p, 40);
+	}
+	rest = (struct slice){ rest.p + m, rest.n - m };
+	if (slice_skip(&rest, " ") && !h->f->old_mode)
+		return mode_parse(rest, &h->f->old_mode);
+	return 0;
+}
+
+static int on_nothing(struct header *h _unused_, struct slice s _unused_)
+{
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	int (*fn)(struct header *h, struct slice s);
+} headers[] = {
+	{ "old mode ", on_old_mode },
+	{ "new mode ", on_new_mode },
+	{ "deleted file mode ", on_deleted },
+	{ "new file mode ", on_created },
+	{ "copy from ", on_copy_from },
+	{ "copy to ", on_copy_to },
+	{ "rename from ", on_from },
+	{ "rename to ", on_to },
+	{ "similarity index ", on_nothing },
+	{ "dissimilarity index ", on_nothing },
+	{ "index ", on_index },
+};
+
+/* 1: it is none of them. */
+static int header_line(struct header *h, struct slice line)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+		struct slice s = line;
+
+		if (slice_skip(&s, headers[i].word))
+			return headers[i].fn(h, s);
+	}
+	return 1;
+}
+
+/* "--- a/x" and "+++ b/x", which must agree with what was said before. */
+static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
+{
+	const char *const marks[] = { "--- ", "+++ " };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(freep) char *name = NULL;
+		struct slice line = reader_line(r), s = line;
+		char **want = i ? &h->f->to : &h->f->from;
+
+		if (!slice_skip(&s, marks[i]))
+			return i ? corrupt(r->line, "there is --- and no +++", e) : 0;
+		if (patch_name_is_null(s)) {
+			if (!(i ? h->deleted : h->created))
+				return corrupt(r->line,
+					       "/dev/null without a header of git that says so", e);
+		} else if (patch_name_parse_dated(s, h->strip, &name) < 0 ||
+			   (*want && strcmp(*want, name) != 0)) {
+			return corrupt(r->line, "the names of the file do not agree", e);
+		} else if (!*want) {
+			*want = TAKE_PTR(name);
+		}
+		reader_skip(r, line.n);
+	}
+	return 0;
+}
+
+static int names_settle(struct header *h, const char *both, size_t line, struct err *e)
+{
+	struct patch_file *f = h->f;
+
+	if (!h->renamed && !f->from && !h->created)
+		f->from = xstrdup(f->to ? f->to : both);
+	if (!h->renamed && !f->to && !h->deleted)
+		f->to = xstrdup(f->from ? f->from : both);
+	if (h->created)
+		xstrset(&f->from, NULL);
+	if (h->deleted)
+		xstrset(&f->to, NULL);
+	f->copy = h->copied;
+	if ((h->created && h->deleted) || (h->renamed && (!f->from || !f->to)) ||
+	    (!f->from && !f->to) || (!h->created && !f->from) || (!h->deleted && !f->to))
+		return corrupt(line, "the headers of git do not say which file", e);
+	return 0;
+}
+
+static int git_parse(struct patch_reader *r, struct header *h, struct err *e)
+{
+	_cleanup_(freep) char *both = NULL;
+	struct slice line = reader_line(r), s = line;
+	size_t at = r->line;
+	int k = 0;
+
+	slice_skip(&s, "diff --git ");
+	if (patch_name_parse_both(s, h->strip, &both) < 0)
+		xstrset(&both, NULL);
+	for (reader_skip(r, line.n); r->p < r->end; reader_skip(r, line.n)) {
+		line = reader_line(r);
+		k = header_line(h, line);
+		if (k != 0)
+			break;
+	}
+	if (k < 0)
+		return corrupt(r->line, "a header of git that cannot be read", e);
+	k = slice_starts(reader_line(r), "--- ") ? labels_check(r, h, e) : 0;
+	return k < 0 ? k : names_settle(h, both, at, e);
+}
+
+/* --- patches without them ------------------------------------------------------------------------------ */
+
+/* Dates of diff -N: the file did not exist. */
+static bool is_epoch(struct slice s)
+{
+	const char *tab = s.n ? memchr(s.p, '\t', s.n) : NULL;
+	struct slice date;
+
+	if (!tab)
+		return false;
+	date = (struct slice){ tab + 1, (size_t)(s.p + s.n - tab - 1) };
+	return slice_starts(date, "1970-01-01 ") || slice_starts(date, "1969-12-31 ");
+}
+
+static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned strip, struct err *e)
+{
+	struct slice first = reader_line(r), second, a = first, b;
+	_cleanup_(freep) char *name = NULL;
+	bool created, deleted;
+
+	reader_skip(r, first.n);
+	second = b = reader_line(r);
+	slice_skip(&a, "--- ");
+	slice_skip(&b, "+++ ");
+	created = patch_name_is_null(a);
+	deleted = patch_name_is_null(b);
+	if (created && deleted)
+		return corrupt(r->line, "both sides are /dev/null", e);
+	if ((deleted || patch_name_parse_dated(b, strip, &name) < 0) &&
+	    (created || patch_name_parse_dated(a, strip, &name) < 0))
+		return corrupt(r->line, "no name is left when the parts to strip are gone", e);
+	f->maybe_new = !created && is_epoch(a);
+	if (!created)
+		f->from = xstrdup(name);
+	if (!deleted)
+		f->to = xstrdup(name);
+	reader_skip(r, second.n);
+	return 0;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------- */
+
+static bool is_plain(const struct patch_reader *r)
+{
+	struct patch_reader next = *r;
+	struct slice line = reader_line(r);
+
+	if (!slice_starts(line, "--- "))
+		return false;
+	reader_skip(&next, line.n);
+	line = reader_line(&next);
+	if (!slice_starts(line, "+++ "))
+		return false;
+	reader_skip(&next, line.n);
+	return slice_starts(reader_line(&next), "@@ -");
+}
+
+static int contents_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	struct slice line = reader_line(r);
+
+	if (slice_is(line, "GIT binary patch\n"))
+		return binary_skip(r, f, e);
+	if (slice_starts(line, "Binary files ") || slice_starts(line, "Files "))
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_BINARY",
+			       "patch, line %zu: a binary file without its contents", r->line);
+	return hunks_parse(r, f, e);
+}
+
+/* What its parts say together. */
+static int file_check(struct patch_file *f, struct err *e)
+{
+	const char *names[] = { f->from, f->to };
+	uint64_t old_n = 0, new_n = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		if (names[i] && !patch_name_valid(names[i]))
+			return err_field(e, "patch", "PATCH_PATH",
+					 "patch, line %zu: a path that is not taken: %.120s",
+					 f->line, names[i]);
+	for (size_t i = 0; i < f->nhunks; i++) {
+		old_n += f->hunks[i].old_n;
+		new_n += f->hunks[i].new_n;
+	}
+	if (!f->from && old_n)
+		return corrupt(f->line, "a new file with old lines", e);
+	if (!f->to && new_n)
+		return corrupt(f->line, "a deleted file with new lines", e);
+	if (old_n)
+		f->maybe_new = false;
+	return 0;
+}
+
+static int file_parse(struct patch_reader *r, unsigned strip, struct patch_set *set, struct err *e)
+{
+	struct patch_file *room = realloc(set->files, (set->n + 1) * sizeof(*room));
+	struct header h = { .strip = strip };
+	bool git = slice_starts(reader_line(r), "diff --git ");
+	int k;
+
+	if (!room)
+		return -ENOMEM;
+	set->files = room;
+	h.f = &set->files[set->n++];
+	*h.f = (struct patch_file){ .line = r->line };
+	k = git ? git_parse(r, &h, e) : plain_parse(r, h.f, strip, e);
+	if (k == 0)
+		k = contents_parse(r, h.f, e);
+	if (k == 0 && !git && h.f->nhunks == 1 && h.f->from && h.f->to && !h.f->hunks[0].old_n &&
+	    !h.f->hunks[0].old_at)
+		h.f->maybe_new = true;
+	return k < 0 ? k : file_check(h.f, e);
+}
+
+int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e)
+{
+	struct patch_reader r = { text.p, text.p + text.n, 1 };
+	int k = 0;
+
+	*ret = (struct patch_set){ NULL, 0 };
+	while (r.p < r.end && k == 0) {
+		struct slice line = reader_line(&r);
+
+		if (slice_starts(line, "@@ -"))
+			return corrupt(r.line, "a hunk without the name of its file", e);
+		if (!slice_starts(line, "diff --git ") && !is_plain(&r))
+			reader_skip(&r, line.n);
+		else if (ret->n >= PATCH_FILES_MAX)
+			return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
+				       "a patch of more than %d files", PATCH_FILES_MAX);
+		else
+			k = file_parse(&r, strip, ret, e);
+	}
+	if (k == 0 && !ret->n)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_EMPTY",
+			       "there is no patch in it");
+	return k;
+}
+
+void patch_set_done(struct patch_set *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->files[i].from);
+		free(s->files[i].to);
+		free(s->files[i].hunks);
+	}
+	free(s->files);
+	*s = (struct patch_set){ NULL, 0 };
+}
