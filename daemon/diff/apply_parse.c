@@ -153,6 +153,22 @@ static int header_line(struct header *h, struct slice line)
 	return 1;
 }
 
+/* A line of git alone says nothing: a header must follow. */
+static bool is_git(const struct patch_reader *r)
+{
+	struct patch_reader next = *r;
+	struct slice line = reader_line(r);
+
+	if (!slice_starts(line, "diff --git "))
+		return false;
+	reader_skip(&next, line.n);
+	line = reader_line(&next);
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++)
+		if (slice_starts(line, headers[i].word))
+			return true;
+	return slice_starts(line, "--- ");
+}
+
 /* "--- a/x" and "+++ b/x", which must agree with what was said before. */
 static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
 {
@@ -194,7 +210,8 @@ static int names_settle(struct header *h, const char *both, size_t line, struct 
 		xstrset(&f->to, NULL);
 	f->copy = h->copied;
 	if ((h->created && h->deleted) || (h->renamed && (!f->from || !f->to)) ||
-	    (!f->from && !f->to) || (!h->created && !f->from) || (!h->deleted && !f->to))
+	    (!h->created && !f->from) || (!h->deleted && !f->to) || (!f->from && !f->to) ||
+	    (!h->renamed && f->from && f->to && strcmp(f->from, f->to) != 0))
 		return corrupt(line, "the headers of git do not say which file", e);
 	return 0;
 }
@@ -290,6 +307,12 @@ static int contents_parse(struct patch_reader *r, struct patch_file *f, struct e
 	return hunks_parse(r, f, e);
 }
 
+static bool changes_nothing(const struct patch_file *f)
+{
+	return !f->nhunks && !f->binary && f->from && f->to && strcmp(f->from, f->to) == 0 &&
+	       (!f->old_mode || !f->new_mode || f->old_mode == f->new_mode);
+}
+
 /* What its parts say together. */
 static int file_check(struct patch_file *f, struct err *e)
 {
@@ -305,6 +328,8 @@ static int file_check(struct patch_file *f, struct err *e)
 		old_n += f->hunks[i].old_n;
 		new_n += f->hunks[i].new_n;
 	}
+	if (changes_nothing(f))
+		return corrupt(f->line, "a header without a change", e);
 	if (!f->from && old_n)
 		return corrupt(f->line, "a new file with old lines", e);
 	if (!f->to && new_n)
@@ -318,7 +343,7 @@ static int file_parse(struct patch_reader *r, unsigned strip, struct patch_set *
 {
 	struct patch_file *room = realloc(set->files, (set->n + 1) * sizeof(*room));
 	struct header h = { .strip = strip };
-	bool git = slice_starts(reader_line(r), "diff --git ");
+	bool git = is_git(r);
 	int k;
 
 	if (!room)
@@ -346,7 +371,7 @@ int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct
 
 		if (slice_starts(line, "@@ -"))
 			return corrupt(r.line, "a hunk without the name of its file", e);
-		if (!slice_starts(line, "diff --git ") && !is_plain(&r))
+		if (!is_git(&r) && !is_plain(&r))
 			reader_skip(&r, line.n);
 		else if (ret->n >= PATCH_FILES_MAX)
 			return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
