@@ -168,7 +168,8 @@ static bool put_model(void *ctx, const char *model)
 
 	jw_lead_key(w, model);
 	jw_raw(w, NULL,
-	       SLICE("{\"tool_call\":true,\"reasoning\":true,"
+	       SLICE("{\"tool_call\":true,\"reasoning\":true,\"attachment\":true,"
+		     "\"modalities\":{\"input\":[\"text\",\"image\"],\"output\":[\"text\"]},"
 		     "\"limit\":{\"context\":200000,\"output\":32000}}"));
 	return true;
 }
