@@ -38,6 +38,11 @@ const WORD = /^\s*(RECALL|OVERFLOW|CUT|MALFORMED|HANG|EMPTY)\s*$/;
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
 const NOTE = /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|turn_aborted)>[\s\S]*?<\/\1>/g;
 
+// Images that a tool has shown come as a message of the user's where an API takes none from a tool.
+const ATTACHED = /^\s*Attached (image\(s\)|media) from tool result:/;
+
+const isUsers = ({ role, text }) => role === 'user' && !ATTACHED.test(text) && text.replace(NOTE, '').trim() !== '';
+
 export function parseScript(text) {
 	const lines = [];
 
@@ -59,7 +64,7 @@ export function parseScript(text) {
 export function currentTurn(messages) {
 	let at = messages.length - 1;
 
-	while (at >= 0 && !(messages[at].role === 'user' && messages[at].text.replace(NOTE, '').trim()))
+	while (at >= 0 && !isUsers(messages[at]))
 		at--;
 	const since = messages.slice(at + 1).filter((m) => m.role === 'assistant' || m.role === 'tool');
 	return {
