@@ -39,6 +39,7 @@ const listed = {
 //   asked             how its own program is asked which skills it has: {args(argv), input?, list(stdout): [{name, description, file}]}
 //   projectSkills     it reads the project's .agents/skills
 //   asksReads         reading is asked like any command
+//   showsProgress     it shows what an MCP tool tells of its progress; the others ask for it and keep it to themselves
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
@@ -61,7 +62,7 @@ export const HARNESSES = {
 		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
 		steer: true, tellsRetries: true, noStatus: [],
-		instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, projectSkills: false,
+		showsProgress: true, instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, projectSkills: false,
 		asked: { args: () => [PI, '--mode', 'rpc', '--no-session', '--no-approve'], input: '{"id":"1","type":"get_commands"}\n', list: listed.pi },
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },
 	},

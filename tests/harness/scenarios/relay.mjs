@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { SLOW } from '../../lib/rawws.mjs';
 import { META } from '../../lib/mcp.mjs';
 import { assertCall, shown } from '../play.mjs';
-import { until } from '../rig.mjs';
+import { sleep, until } from '../rig.mjs';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 
@@ -53,8 +53,10 @@ class Tools {
 			setTimeout(resolve, 60_000, text('too late')).unref();
 		});
 		default:
-			for (let i = 1; i <= 3 && meta.progressToken !== undefined; i++)
+			for (let i = 1; i <= 3 && meta.progressToken !== undefined; i++) {
 				await notify('notifications/progress', { progressToken: meta.progressToken, progress: i, total: 3, message: `step ${i} of 3` });
+				await sleep(150);
+			}
 			return text('all steps done');
 		}
 	}
@@ -105,7 +107,7 @@ async function picture(x, t) {
 	assert.ok(s.requests.at(-1).body.includes(PIXEL), 'the image did not reach the model');
 }
 
-// The harness has asked for progress and goes on when it comes; what it shows of it is its own matter.
+// The harness has asked for progress and goes on when it comes; not every one shows it.
 async function progress(x, t) {
 	const { tools, s } = await relayed(x, t);
 	const turn = await s.turn('MCP:tools steps {}', 'TEXT:done');
@@ -114,6 +116,8 @@ async function progress(x, t) {
 	assertCall(turn.calls[0], {});
 	assert.notEqual(tools.of('steps')[0].meta.progressToken, undefined, 'no progress is asked for');
 	assert.match(shown(turn.calls[0]), /all steps done/);
+	const steps = turn.of('tool_call_update').map(shown).filter((told) => /^step \d of 3$/.test(told));
+	assert.deepEqual(steps, x.h.showsProgress ? ['step 1 of 3', 'step 2 of 3', 'step 3 of 3'] : []);
 }
 
 async function cancelled(x, t) {
