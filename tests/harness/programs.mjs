@@ -39,6 +39,7 @@ const listed = {
 //   asked             how its own program is asked which skills it has: {args(argv), input?, list(stdout): [{name, description, file}]}
 //   projectSkills     it reads the project's .agents/skills
 //   asksReads         reading is asked like any command
+//   elicits           it asks its user for an MCP tool
 //   showsProgress     it shows what an MCP tool tells of its progress; the others ask for it and keep it to themselves
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
@@ -53,7 +54,7 @@ export const HARNESSES = {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400],
-		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true,
+		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true, elicits: true,
 		asked: { args: ([, , ...settings]) => [...settings, 'debug', 'prompt-input', 'hi'], list: listed.codex },
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },

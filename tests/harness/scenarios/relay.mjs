@@ -20,6 +20,7 @@ const TOOLS = [
 	{ name: 'refuse', description: 'Ends in an error of the protocol.', inputSchema: object() },
 	{ name: 'picture', description: 'Shows a picture.', inputSchema: object() },
 	{ name: 'slow', description: 'Takes its time.', inputSchema: object() },
+	{ name: 'ask', description: 'Asks the user.', inputSchema: object() },
 	{ name: 'steps', description: 'Works in steps.', inputSchema: object() },
 ];
 
@@ -35,14 +36,18 @@ class Tools {
 		case 'tools/call': {
 			const call = { name: params.name, args: params.arguments ?? {}, meta: params._meta, signal };
 			this.calls.push(call);
+			call.answers = params.inputResponses;
 			return this.#call(call, notify);
 		}
 		default: return { error: { code: -32601, message: 'Method not found' } };
 		}
 	};
 
-	async #call({ name, args, meta, signal }, notify) {
+	async #call({ name, args, meta, signal, answers }, notify) {
 		switch (name) {
+		case 'ask': return answers ? text(`the user said ${answers.color.content?.color ?? answers.color.action}`) : { result: {
+			resultType: 'input_required', inputRequests: { color: { method: 'elicitation/create', params: { mode: 'form', message: 'Which color?',
+				requestedSchema: { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] } } } } } };
 		case 'add': return text(`the sum is ${args.a + args.b}`);
 		case 'fail': return text('it failed as it was told to', { isError: true });
 		case 'refuse': return { error: { code: -32055, message: 'the server will not do this' } };
@@ -133,6 +138,25 @@ async function cancelled(x, t) {
 	await s.goesOn();
 }
 
+// A tool that needs its user: asked through a harness that can, refused by name where one cannot.
+async function asks(x, t) {
+	const tools = new Tools();
+	const asked = [];
+	const on = await x.connect({ form: (params) => {
+		asked.push(params);
+		return { action: 'accept', content: { color: 'blue' } };
+	} });
+	const s = await x.session(t, { on, params: { mcpServers: [on.serve('tools', tools.handler)] } });
+	const turn = await s.turn('MCP:tools ask {}', 'TEXT:done');
+	const can = Boolean(tools.of('ask')[0].meta[`${META}clientCapabilities`].elicitation);
+
+	assert.equal(can, Boolean(x.h.elicits));
+	assert.equal(tools.calls.length, can ? 2 : 1);
+	assertCall(turn.calls[0], { status: can ? 'completed' : 'failed' });
+	assert.match(shown(turn.calls[0]), can ? /the user said blue/ : /elicitation/);
+	assert.deepEqual(asked.map((params) => params.message), can ? ['Which color?'] : []);
+}
+
 async function together(x, t) {
 	const { tools, s } = await relayed(x, t);
 	const turn = await s.turn(...[1, 2, 3].map((n) => `+MCP:tools add {"a": ${n}, "b": 100}`), 'MCP:tools add {"a": 4, "b": 100}', 'TEXT:done');
@@ -158,6 +182,7 @@ export default [
 	['a relayed tool shows an image', picture],
 	['a relayed tool tells its progress', progress],
 	['a relayed tool is cancelled in mid-call', cancelled],
+	['a relayed tool asks its user', asks],
 	['relayed tools are called side by side', together],
 	['two relayed servers are kept apart', twoServers],
 ];
