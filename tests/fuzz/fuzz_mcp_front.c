@@ -1,6 +1,6 @@
 /*
  * The front between a client and a server that both say anything: whatever comes out is one valid message, each request is answered at
- * most once, and what goes to the server is a request of 2026-07-28.
+ * most once, what goes to the server is a request of 2026-07-28, and what passes has the same members with the same bytes.
  *
  * Input: lines, the first byte says what each is.
  *	>MESSAGE   of the client
@@ -35,7 +35,42 @@ static struct {
 	struct slice asked[CALLS_MAX * 4]; /* ids without an answer, in the input */
 	size_t nasked;
 	bool refused;
+	struct slice said;   /* params that are being fed; empty: the front speaks for itself */
+	struct slice result; /* that is being given, to be found in an answer */
 } rig;
+
+/* Members that one side has for itself. */
+static const char *const own[] = { "_meta",	     "resultType",   "ttlMs", "cacheScope",
+				   "inputResponses", "requestState", NULL };
+
+static bool next_shared(struct jiter *it, struct slice *key, struct jval *v)
+{
+	bool skip = true;
+
+	while (skip) {
+		if (!jiter_next(it, key, v))
+			return false;
+		skip = false;
+		for (size_t i = 0; own[i]; i++)
+			skip |= jkey_is(*key, own[i]);
+	}
+	return true;
+}
+
+static void check_same(struct slice a, struct slice b)
+{
+	struct slice key_a, key_b;
+	struct jiter in_a, in_b;
+	struct jval v, w;
+
+	FUZZ_CHECK(jscan_value(a, &v) == JSCAN_OK && jiter_init(&in_a, v));
+	FUZZ_CHECK(jscan_value(b, &w) == JSCAN_OK && jiter_init(&in_b, w));
+	while (next_shared(&in_a, &key_a, &v)) {
+		FUZZ_CHECK(next_shared(&in_b, &key_b, &w));
+		FUZZ_CHECK(slice_eq(key_a, key_b) && slice_eq(v.raw, w.raw));
+	}
+	FUZZ_CHECK(!next_shared(&in_b, &key_b, &w));
+}
 
 static void forget_id(struct slice id)
 {
@@ -59,6 +94,9 @@ static void on_send(void *ctx _unused_, struct slice message, struct slice reque
 	if (!last)
 		return;
 	if (request.n) {
+		if (rig.result.n &&
+		    m.result.n) /* an error is of somebody else: who waits for a subscription */
+			check_same(rig.result, m.result);
 		FUZZ_CHECK(slice_eq(m.id, request));
 		forget_id(request);
 	} else {
@@ -83,6 +121,8 @@ static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, 
 	FUZZ_CHECK(jstr_is(mcp_meta_get(params, MCP_META_VERSION), MCP_MODERN));
 	FUZZ_CHECK(mcp_meta_get(params, MCP_META_CAPABILITIES).type == J_OBJECT);
 	FUZZ_CHECK(rig.ncalls < CALLS_MAX);
+	if (rig.said.n)
+		check_same(rig.said, params);
 	*c = (struct call){ .base = { b }, .ops = ops, .ctx = ctx };
 	rig.calls[rig.ncalls++] = c;
 	return &c->base;
@@ -121,7 +161,9 @@ static void client_says(struct slice message)
 	if (request)
 		rig.asked[rig.nasked++] = m.id;
 	rig.refused = false;
+	rig.said = request && strcmp(m.method, "initialize") != 0 ? m.params : SLICE_NONE;
 	mcp_front_feed(rig.front, message);
+	rig.said = SLICE_NONE;
 	if (request && rig.refused)
 		forget_id(m.id);
 }
@@ -154,7 +196,10 @@ static void server_says(struct call *c, char what, struct slice text)
 		return;
 	}
 	remove_call(c);
+	if (what == '=' && !mcp_result_is(text, "input_required") && c->ctx != rig.front->starting)
+		rig.result = text;
 	c->ops->done(c->ctx, what == '=' ? text : SLICE_NONE, what == '!' ? text : SLICE_NONE);
+	rig.result = SLICE_NONE;
 	free(c);
 }
 
