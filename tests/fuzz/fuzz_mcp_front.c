@@ -94,8 +94,8 @@ static void on_send(void *ctx _unused_, struct slice message, struct slice reque
 	if (!last)
 		return;
 	if (request.n) {
-		if (rig.result.n &&
-		    m.result.n) /* an error is of somebody else: who waits for a subscription */
+		/* an error is for somebody else, who waits for a subscription */
+		if (rig.result.n && m.result.n)
 			check_same(rig.result, m.result);
 		FUZZ_CHECK(slice_eq(m.id, request));
 		forget_id(request);
