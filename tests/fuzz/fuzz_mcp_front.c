@@ -239,7 +239,7 @@ static void step(struct slice line)
 		fire_all();
 	else if (line.p[0] == '-')
 		mcp_front_drop(rig.front, rest);
-	else if (n < rig.ncalls && rest.n && strchr("=!~", rest.p[0]))
+	else if (n < rig.ncalls && rest.n && memchr("=!~", rest.p[0], 3))
 		server_says(rig.calls[n], rest.p[0], (struct slice){ rest.p + 1, rest.n - 1 });
 }
 

@@ -135,6 +135,7 @@ static void test_capabilities(void **state _unused_)
 		{ "{\"sampling\":{\"tools\":{}}}", "sampling/createMessage", "{\"tools\":[]}",
 		  NULL },
 		{ "{\"roots\":{\"listChanged\":true}}", "roots/list", "{}", NULL },
+		{ "{\"roots\":{}}", "roots/list", "null", NULL },
 		{ "{}", "roots/list", "{}", "roots" },
 	};
 
@@ -173,6 +174,8 @@ static void test_invalid_rounds(void **state _unused_)
 		{ INPUT("\"k\":7", ""),
 		  "tools/call asked for input in a way that MCP has not got: \\\"k\\\"" },
 		{ INPUT("\"k\":{\"method\":\"elicitation/create\"}", ""),
+		  "tools/call asked for input in a way that MCP has not got: \\\"k\\\"" },
+		{ INPUT(ASK("k", "elicitation/create", "null"), ""),
 		  "tools/call asked for input in a way that MCP has not got: \\\"k\\\"" },
 		{ INPUT(ASK("k", "roots/list", "[]"), ""),
 		  "tools/call asked for input in a way that MCP has not got: \\\"k\\\"" },

@@ -208,9 +208,10 @@ static int check_question(const struct exchange *x, struct slice key, struct sli
 {
 	const struct kind *kind = find_kind(request);
 	struct jval params = jobj_get(request, "params");
+	bool absent = params.type == J_NONE || params.type == J_NULL;
 	const char *need;
 
-	if (!kind || (params.type != J_OBJECT && (kind->params || params.type != J_NONE)))
+	if (!kind || (absent ? kind->params : params.type != J_OBJECT))
 		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
 			       "%s asked for input in a way that MCP has not got: \"%.*s\"",
 			       x->method->name, (int)MIN(key.n, 60u), key.p);
@@ -251,6 +252,7 @@ static bool put_question(struct exchange *x, struct slice key, struct slice requ
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
 	struct mcp_front *f = x->front;
 	const struct kind *kind = find_kind(request);
+	struct jval asked = jobj_get(request, "params");
 	struct ask *a = new0(struct ask);
 	char id[16];
 
@@ -261,7 +263,8 @@ static bool put_question(struct exchange *x, struct slice key, struct slice requ
 	if (!a->id || !kind)
 		return false;
 	snprintf(id, sizeof(id), "%u", a->id);
-	put_params(&params, jobj_get(request, "params").raw);
+	if (asked.type == J_OBJECT)
+		put_params(&params, asked.raw);
 	mcp_put_request(&b, slice_of(id), kind->method, buf_slice(&params));
 	if (params.failed || b.failed)
 		return false;
