@@ -179,7 +179,7 @@ int command_judge(struct tool_call *c, const struct command *cmd, struct err *e)
 	_cleanup_(buf_done) struct buf json = { 0 };
 	enum policy_verdict v = verdict(c, cmd, e);
 
-	if (v == POLICY_ALLOW)
+	if (v == POLICY_ALLOW || (v == POLICY_ASK && c->dry_run))
 		return 0;
 	if (v == POLICY_DENY)
 		return -EACCES;

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// runCommand, processes in the background and runCode, by the real program over stdio.
+import assert from 'node:assert/strict';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { descendants, list } from '../lib/procs.mjs';
+import { Box } from './builtin-commands-rig.mjs';
+
+const nodeDir = join(process.execPath, '..');
+const withNode = { PATH: `${nodeDir}:${process.env.PATH}` };
+
+const how = ({ success, exitCode, signal, timedOut, killed }) => ({ success, exitCode, signal, timedOut, killed });
+const ended = (exitCode, more = {}) => ({
+  success: exitCode === 0, exitCode, signal: null, timedOut: false, killed: false, ...more,
+});
+
+// Waits until check() holds, at most ms.
+async function until(check, ms = 5000) {
+  const end = Date.now() + ms;
+
+  while (!check() && Date.now() < end)
+    await sleep(10);
+  assert.ok(check());
+}
+
+
+test('each kind of end is told as it was', async (t) => {
+  const box = await Box.start(t);
+  const run = (args) => box.call('runCommand', args);
+  const rows = [
+    [{ command: 'exit 3' }, ended(3)],
+    [{ command: 'true' }, ended(0)],
+    [{ command: 'kill -SEGV $$' }, ended(139, { signal: 'SIGSEGV' })],
+    [{ command: 'sleep 30', timeoutMs: 100 }, ended(143, { signal: 'SIGTERM', timedOut: true, killed: true })],
+    [{ command: 'sleep 30', timeoutSeconds: 1 }, ended(143, { signal: 'SIGTERM', timedOut: true, killed: true })],
+    [{ command: 'no-such-binary' }, ended(127)],
+    [{ argv: ['no-such-binary'] }, ended(127)],
+    [{ command: 'no-such-binary', args: ['a'] }, ended(127)],
+    [{ command: 'cat' }, ended(0)],
+    [{ argv: ['sh', '-c', 'exit 7'] }, ended(7)],
+  ];
+
+  for (const [args, want] of rows)
+    assert.deepEqual(how(await run(args)), want, JSON.stringify(args));
+  assert.match((await run({ argv: ['no-such-binary'] })).stderr, /no-such-binary: command not found/);
+});
+
+test('output: both streams, input, environment, directory, quoting', async (t) => {
+  const box = await Box.start(t, { env: { FROM_CONFIG: 'config', BOTH: 'config' } });
+  const run = (args) => box.call('runCommand', args);
+  let r = await run({ command: 'echo out; echo err >&2' });
+
+  assert.equal(r.stdout, 'out\n');
+  assert.equal(r.stderr, 'err\n');
+  assert.equal((await run({ command: 'cat', input: 'a\u0000b\u00e4' })).stdout, 'a\u0000b\u00e4');
+  r = await run({ command: 'echo $FROM_CONFIG $BOTH $MINE', envs: { BOTH: 'call', MINE: 'x y' } });
+  assert.equal(r.stdout, 'config call x y\n');
+  await run({ command: 'mkdir -p sub/dir' });
+  assert.equal((await run({ command: 'pwd', workingDirectory: 'sub' })).stdout, `${box.root}/sub\n`);
+  assert.equal((await run({ command: 'pwd', cwd: `${box.root}/sub/dir` })).stdout, `${box.root}/sub/dir\n`);
+  r = await run({ command: 'printf', args: ['%s|', 'a b', "it's", '$HOME', ''] });
+  assert.equal(r.stdout, "a b|it's|$HOME||");
+  assert.equal(r.command, `printf '%s|' 'a b' 'it'\\''s' '$HOME' ''`);
+  r = await run({ command: 'echo out; echo err >&2', captureOutput: false });
+  assert.deepEqual([r.stdout, r.stderr, r.success], ['', '', true]);
+});
+
+test('what is wrong with the arguments is named', async (t) => {
+  const box = await Box.start(t);
+  const rows = [
+    [{}, 'INVALID_ARGUMENT', 'command'],
+    [{ command: '' }, 'INVALID_ARGUMENT', 'command'],
+    [{ command: 'true', argv: ['true'] }, 'INVALID_ARGUMENT', 'command'],
+    [{ argv: [] }, 'INVALID_ARGUMENT', 'command'],
+    [{ command: 'true', timeoutMs: 1, timeoutSeconds: 1 }, 'INVALID_ARGUMENT', 'timeoutSeconds'],
+    [{ command: 'true', timeoutMs: -1 }, 'INVALID_ARGUMENT', 'timeoutMs'],
+    [{ command: 'true', envs: { '': 'x' } }, 'INVALID_ARGUMENT', 'envs'],
+    [{ command: 'true', cwd: 'a', workingDirectory: 'b' }, 'INVALID_ARGUMENT', 'cwd'],
+    [{ command: 'true', cwd: 'missing' }, 'ENOENT'],
+    [{ command: 'true', cwd: '/' }, 'OUTSIDE_ROOTS'],
+    [{ command: 'true', cwd: 'file' }, 'ENOTDIR', 'workingDirectory'],
+    [{ command: 'cat', stdin: 'pipe' }, 'INVALID_ARGUMENT', 'stdin'],
+    [{ command: 'true', timeout: 5 }, 'UNKNOWN_ARGUMENT', 'timeout'],
+  ];
+
+  writeFileSync(join(box.root, 'file'), '');
+  for (const [args, code, field] of rows) {
+    const { error } = await box.call('runCommand', args);
+
+    assert.equal(error?.code, code, JSON.stringify(args));
+    if (field)
+      assert.ok([field, 'cwd'].includes(error.field), `${JSON.stringify(args)}: ${error.field}`);
+  }
+});
+
+test('100 MB: the newest MiB is kept, the rest is counted', async (t) => {
+  const box = await Box.start(t);
+  const r = await box.call('runCommand', {
+    command: "head -c 100000000 /dev/zero | tr '\\0' x; echo end; head -c 2000000 /dev/zero >&2", timeoutMs: 60000,
+  });
+
+  assert.equal(r.success, true);
+  assert.equal(r.stdout.length, 1 << 20);
+  assert.ok(r.stdout.endsWith('xend\n'));
+  assert.equal(r.stdoutDroppedBytes, 100000004 - (1 << 20));
+  assert.equal(r.stderrDroppedBytes, 2000000 - (1 << 20));
+  assert.ok(r.stdoutTruncated && r.stderrTruncated);
+  const few = await box.call('runCommand', { command: 'printf 0123456789', maxOutputBytes: 4 });
+  assert.deepEqual([few.stdout, few.stdoutDroppedBytes, few.stderrTruncated], ['6789', 6, false]);
+});
+
+test('output is told while it comes, soon, and by whole characters', async (t) => {
+  const box = await Box.start(t);
+  const late = [];
+  const r = await box.call('runCommand', { command: 'sleep 0.3; date +%s%N; sleep 0.5; echo done' }, (p) => {
+    late.push(Date.now() - Number(p.message.trim()) / 1e6);
+  });
+
+  assert.ok(r.success);
+  assert.ok(late[0] < 100, `told ${late[0]} ms after it was written`);
+  t.diagnostic(`first piece after ${late[0].toFixed(1)} ms`);
+  const pieces = [];
+  const split = "printf 'a\\303'; sleep 0.2; printf '\\244b\\360\\237'; sleep 0.2; printf '\\230\\200c\\377\\n'";
+  await box.call('runCommand', { command: split }, (p) => pieces.push(p));
+  assert.equal(pieces.map((p) => p.message).join(''), 'aäb😀c\ufffd\n');
+  assert.ok(pieces.length >= 3);
+  assert.deepEqual(pieces.map((p) => p.message.includes('\ufffd')), [...pieces.slice(1).map(() => false), true]);
+  for (let i = 1; i < pieces.length; i++)
+    assert.ok(pieces[i].progress > pieces[i - 1].progress);
+});
+
+test('a flood is told in bounded pieces that say what they leave out', async (t) => {
+  const box = await Box.start(t);
+  let bytes = 0;
+  let left = 0;
+  await box.call('runCommand', { command: 'head -c 30000000 /dev/zero | tr "\\0" y' }, (p) => {
+    const [, n] = /^\[(\d+) bytes left out\]\n/.exec(p.message) ?? [0, 0];
+
+    left += Number(n);
+    bytes += p.message.replace(/^\[\d+ bytes left out\]\n/, '').length;
+    assert.ok(p.message.length < 140000);
+  });
+  assert.equal(bytes + left, 30000000);
+});
+
+test('a call that is cancelled, or whose client goes, leaves nothing', async (t) => {
+  const box = await Box.start(t);
+  const tree = "setsid sleep 8765431 & sh -c \"sh -c 'sleep 8765431; :'; :\"; :";
+
+  await box.cancelled('runCommand', { command: tree }, 300);
+  await until(() => descendants(box.pid).length === 0);
+  box.call('runCommand', { command: tree }).catch(() => {});
+  await until(() => descendants(box.pid).filter((p) => p.comm === 'sleep').length >= 2);
+  const left = descendants(box.pid);
+  await box.kill('SIGKILL');
+  await until(() => left.every((p) => !list().some((q) => q.pid === p.pid && q.start === p.start && q.state !== 'Z')));
+});
+
+test('what a command leaves running is ended with it, and said', async (t) => {
+  const box = await Box.start(t);
+  const r = await box.call('runCommand', { command: 'setsid sleep 8765432 >/dev/null 2>&1 & sleep 0.2; echo x' });
+
+  assert.deepEqual([r.stdout, r.success, r.leftBehind], ['x\n', true, 1]);
+  assert.equal(descendants(box.pid).length, 0);
+});
+
+test('1000 commands: no zombie and no descriptor is left', async (t) => {
+  const box = await Box.start(t);
+  const fds = () => readdirSync(`/proc/${box.pid}/fd`).length;
+
+  await box.call('runCommand', { argv: ['true'] });
+  const before = fds();
+  for (let i = 0; i < 100; i++)
+    await Promise.all(Array.from({ length: 10 }, () => box.call('runCommand', { argv: ['true'] })));
+  assert.equal(descendants(box.pid).length, 0);
+  assert.equal(fds(), before);
+});
+
+test('in the background: output, tail, input, waiting, listing', async (t) => {
+  const box = await Box.start(t);
+  const p = await box.call('runCommand', {
+    command: 'echo begun; while read line; do echo got $line; done; echo over', background: true, stdin: 'pipe',
+  });
+  const pid = p.pid;
+
+  assert.deepEqual([p.running, p.exitCode, p.success], [true, null, false]);
+  await box.call('writeProcessInput', { pid, data: 'one\ntwo\n' });
+  let r;
+  for (let i = 0; i < 100 && !r?.stdout.includes('two'); i++)
+    r = await box.call('getProcessOutput', { pid: Number(pid) });
+  assert.equal(r.stdout, 'begun\ngot one\ngot two\n');
+  assert.equal((await box.call('getProcessOutput', { pid, tail: 1 })).stdout, 'got two\n');
+  r = await box.call('getProcessOutput', { pid, wait: true, timeoutMs: 50 });
+  assert.ok(r.running);
+  const waiting = box.call('getProcessOutput', { pid, wait: true });
+  await box.call('writeProcessInput', { pid, close: true });
+  r = await waiting;
+  assert.deepEqual([r.running, r.exitCode, r.stdout], [false, 0, 'begun\ngot one\ngot two\nover\n']);
+  assert.equal((await box.call('writeProcessInput', { pid, data: 'x' })).error.code, 'STDIN_CLOSED');
+  const { processes } = await box.call('listProcesses', {});
+  assert.deepEqual(processes.map((x) => [x.pid, x.running, x.exitCode]), [[pid, false, 0]]);
+  assert.equal((await box.call('getProcessOutput', { pid: '1' })).error.code, 'PROCESS_NOT_FOUND');
+  assert.equal((await box.call('getProcessOutput', { pid: [] })).error.code, 'INVALID_ARGUMENT');
+});
+
+test('a tree as npm makes it is gone after killProcess', async (t) => {
+  const box = await Box.start(t);
+  const deep = 'sh -c "sh -c \'sleep 8765433 & sleep 8765433; :\'; :"; :';
+  const ways = [[undefined, 'SIGKILL'], ['SIGTERM', 'SIGTERM'], ['SIGKILL', 'SIGKILL']];
+
+  for (const [signal, told] of ways) {
+    const { pid } = await box.call('runCommand', { command: deep, background: true });
+    await until(() => descendants(box.pid).filter((p) => p.comm === 'sleep').length === 2);
+    assert.ok(descendants(box.pid).length >= 5);
+    const r = await box.call('killProcess', signal ? { pid, signal } : { pid });
+    assert.deepEqual([r.signal, r.killed, r.running], [told, true, false]);
+    assert.equal(descendants(box.pid).length, 0);
+  }
+  const { pid } = await box.call('runCommand', { command: "trap 'echo usr; exit 9' USR1; echo up; while :; do sleep 0.05; done", background: true });
+  for (let i = 0, r; i < 100 && !r?.stdout; i++)
+    r = await box.call('getProcessOutput', { pid });
+  await box.call('killProcess', { pid, signal: 'SIGUSR1' });
+  const r = await box.call('getProcessOutput', { pid, wait: true });
+  assert.deepEqual([r.exitCode, r.stdout, r.killed], [9, 'up\nusr\n', false]);
+});
+
+test('processes in the background end with the tools, and are bounded', async (t) => {
+  const box = await Box.start(t);
+  const start = (command) => box.call('runCommand', { command, background: true });
+
+  for (let i = 0; i < 63; i++)
+    await start('sleep 8765434');
+  const short = await start('true');
+  await box.call('getProcessOutput', { pid: short.pid, wait: true });
+  assert.ok((await start('sleep 8765434')).pid, 'the one that had ended made room');
+  assert.equal((await start('sleep 8765434')).error.code, 'TOO_MANY_PROCESSES');
+  const left = descendants(box.pid);
+  await box.stop();
+  assert.equal(left.filter((p) => list().some((q) => q.pid === p.pid && q.start === p.start)).length, 0);
+});
+
+test('dry run: nothing is run, and the result says so', async (t) => {
+  const box = await Box.start(t, { dryRun: true }, withNode);
+
+  for (const [tool, args] of [
+    ['runCommand', { command: 'touch made' }],
+    ['runCommand', { argv: ['touch', 'made'], background: true }],
+    ['runCode', { code: 'open("made", "w")' }],
+    ['runTests', { target: 'make' }],
+  ]) {
+    const r = await box.call(tool, args);
+    assert.deepEqual([r.dryRun, r.success], [true, true], JSON.stringify(r));
+  }
+  assert.deepEqual(readdirSync(box.root), []);
+  assert.deepEqual(readdirSync(box.state), []);
+});
+
+// --- code ---------------------------------------------------------------------------------------------------
+
+test('the same program in three languages', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+  const programs = {
+    python: 'import sys\nprint("args:", *sys.argv[1:])\nprint("err", file=sys.stderr)\nsys.exit(4)',
+    js: 'console.log("args:", ...process.argv.slice(2));\nconsole.error("err");\nprocess.exit(4)',
+    ts: 'const rest: string[] = process.argv.slice(2);\nconsole.log("args:", ...rest);\nconsole.error("err");\nprocess.exit(4)',
+  };
+
+  for (const language of ['python', 'js', 'javascript', 'ts', 'typescript']) {
+    const short = { javascript: 'js', typescript: 'ts' }[language] ?? language;
+    const r = await box.call('runCode', { language, code: programs[short], argv: ['a', 'b c'], timeoutSeconds: 20 });
+
+    assert.deepEqual([r.stdout, r.stderr, r.exitCode, r.language], ['args: a b c\n', 'err\n', 4, short]);
+    const execution = JSON.parse(r.execution);
+    assert.deepEqual(execution.logs, { stdout: ['args: a b c\n'], stderr: ['err\n'] });
+    assert.equal(execution.error.value, 'exit code 4');
+  }
+  assert.deepEqual(readdirSync(box.state), []);
+});
+
+test('code: environment, modules of the working directory, time limit', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+
+  writeFileSync(join(box.root, 'mine.py'), 'word = "imported"');
+  let r = await box.call('runCode', { code: 'import mine, os\nprint(mine.word, os.environ["X"])', envs: { X: 'y' } });
+  assert.equal(r.stdout, 'imported y\n');
+  assert.deepEqual(JSON.parse(r.execution), { results: [], logs: { stdout: ['imported y\n'], stderr: [] } });
+  r = await box.call('runCode', { code: 'print("begun", flush=True)\nwhile True: pass', timeoutMs: 1500 });
+  assert.deepEqual([r.timedOut, r.killed, r.stdout], [true, true, 'begun\n']);
+  r = await box.call('runCode', { code: 'print(input())', input: 'given\n' });
+  assert.equal(r.stdout, 'given\n');
+  assert.deepEqual(readdirSync(box.state), []);
+});
+
+test('an interpreter that is not there, or too old, is named', async (t) => {
+  const box = await Box.start(t, { interpreters: { ts: ['no-such-runner', '-x'] } }, { PATH: '/nowhere' });
+
+  for (const language of ['python', 'js', 'ts']) {
+    const { error } = await box.call('runCode', { language, code: '1' });
+    assert.deepEqual([error.code, error.field], ['INTERPRETER_NOT_FOUND', 'language']);
+  }
+});
+
+test('interpreters of the configuration are used', async (t) => {
+  const box = await Box.start(t, { interpreters: { python: ['./fake', '--flag'] } });
+
+  writeFileSync(join(box.root, 'fake'), '#!/bin/sh\necho "$1"; cat "$2"; echo; echo "$3"\n');
+  chmodSync(join(box.root, 'fake'), 0o755);
+  const r = await box.call('runCode', { code: 'any text', argv: ['arg'] });
+  assert.equal(r.stdout, '--flag\nany text\narg\n');
+});
