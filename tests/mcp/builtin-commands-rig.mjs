@@ -28,7 +28,7 @@ export class Box {
     box.#child = spawn(process.env.ACPD, ['mcp', '--builtin', '--config-fd', '3'], {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       cwd: box.root,
-      env: { ...process.env, ...env },
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env }, // or node --test below us would run nothing
     });
     box.exited = new Promise((done) => box.#child.on('exit', (code, signal) => done({ code, signal })));
     box.#child.stdio[3].end(JSON.stringify({ roots: [box.root], stateDir: box.state, ...config }));

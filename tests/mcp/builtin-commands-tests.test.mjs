@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// runTests: targets of the configuration and of what lies in the directory, partial results, shards.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { descendants } from '../lib/procs.mjs';
+import { Box } from './builtin-commands-rig.mjs';
+
+const withNode = { PATH: `${join(process.execPath, '..')}:${process.env.PATH}` };
+
+const counts = ({ passed, failed, skipped, partial, success }) => ({ passed, failed, skipped, partial, success });
+const brief = (r) => r.results.map((x) => `${x.status} ${x.suite ? `${x.suite}/` : ''}${x.name}`);
+
+const tap = (pause) => `echo TAP version 13; echo 1..5; for i in 1 2 3 4 5; do ${pause} echo "ok $i - test $i"; done`;
+
+test('a time limit after three of five tests gives the three, and says partial', async (t) => {
+  const box = await Box.start(t, { tests: { slow: { command: tap('[ $i = 4 ] && sleep 60;'), format: 'tap' } } });
+  const r = await box.call('runTests', { target: 'slow', timeoutMs: 800 });
+
+  assert.deepEqual(brief(r), ['passed test 1', 'passed test 2', 'passed test 3']);
+  assert.deepEqual(counts(r), { passed: 3, failed: 0, skipped: 0, partial: true, success: false });
+  assert.deepEqual([r.timedOut, r.killed, r.planned, r.signal], [true, true, 5, 'SIGTERM']);
+  assert.match(readFileSync(r.log, 'utf8'), /^TAP version 13\n1\.\.5\nok 1 - test 1\n/);
+  assert.equal(descendants(box.pid).length, 0);
+});
+
+test('the end of a run: exit code, results and plan must agree to be a success', async (t) => {
+  const box = await Box.start(t, {
+    tests: {
+      good: { command: tap('') },
+      lies: { command: 'echo TAP version 13; echo "not ok 1 - a"; echo 1..1; exit 0' },
+      stops: { command: 'echo TAP version 13; echo 1..3; echo ok 1 - a; exit 0' },
+      dies: { command: 'echo TAP version 13; echo ok 1 - a; kill -9 $$' },
+      plain: { command: 'echo nothing to read; exit 1' },
+      words: { command: ['sh', '-c', 'exit 0'], format: 'exit' },
+      limit: { command: 'sleep 60', timeoutMs: 100 },
+    },
+  });
+  const run = async (target) => box.call('runTests', { target });
+  let r = await run('good');
+
+  assert.deepEqual(counts(r), { passed: 5, failed: 0, skipped: 0, partial: false, success: true });
+  assert.ok(r.output.endsWith('ok 5 - test 5\n'));
+  assert.deepEqual(counts(await run('lies')), { passed: 0, failed: 1, skipped: 0, partial: false, success: false });
+  assert.deepEqual(counts(await run('stops')), { passed: 1, failed: 0, skipped: 0, partial: true, success: false });
+  r = await run('dies');
+  assert.deepEqual(counts(r), { passed: 1, failed: 0, skipped: 0, partial: true, success: false });
+  assert.deepEqual([r.exitCode, r.signal], [137, 'SIGKILL']);
+  r = await run('plain');
+  assert.deepEqual(brief(r), ['failed plain']);
+  assert.equal(r.exitCode, 1);
+  assert.deepEqual(brief(await run('words')), ['passed words']);
+  r = await run('limit');
+  assert.deepEqual([r.timedOut, r.partial, r.results], [true, true, []]);
+});
+
+test('targets that are not configured are known by what lies there', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+  let r = await box.call('runTests', {});
+
+  assert.deepEqual([r.error.code, r.error.field], ['TEST_TARGET_UNKNOWN', 'target']);
+  writeFileSync(join(box.root, 'Makefile'), 'all:\n\ttrue\ntest:\n\t@echo "TAP version 13"; echo "ok 1 - made"; echo 1..1\n');
+  r = await box.call('runTests', { target: 'make' });
+  assert.deepEqual([r.target, brief(r), r.success], ['make', ['passed made'], true]);
+  mkdirSync(join(box.root, 'pkg'));
+  writeFileSync(join(box.root, 'pkg', 'package.json'), '{"scripts":{"test":"node --test --test-reporter=tap"}}');
+  writeFileSync(join(box.root, 'pkg', 'a.test.js'), `
+    const { describe, test } = require('node:test');
+    describe('things', () => {
+      test('work', () => {});
+      test('break', () => { throw new Error('boom'); });
+      test('wait', { skip: 'later' }, () => {});
+    });`);
+  r = await box.call('runTests', { target: 'auto', cwd: 'pkg' });
+  assert.equal(r.target, 'npm');
+  assert.deepEqual(brief(r), ['passed things/work', 'failed things/break', 'skipped things/wait']);
+  assert.match(r.results[1].message, /boom/);
+  assert.deepEqual(counts(r), { passed: 1, failed: 1, skipped: 1, partial: false, success: false });
+  r = await box.call('runTests', { cwd: 'pkg', shards: 2 });
+  assert.deepEqual([r.error.code, r.error.field], ['SHARDS_UNSUPPORTED', 'shards']);
+  r = await box.call('runTests', { only: ['a'] });
+  assert.deepEqual([r.error.code, r.error.field], ['ONLY_UNSUPPORTED', 'only']);
+});
+
+test('shards run at a time, each its part; only is passed on', async (t) => {
+  const box = await Box.start(t, {
+    tests: {
+      parts: { command: ['sh', '-c', 'sleep 0.5; echo "TAP version 13"; echo "ok 1 - part $0 of $1"; shift; for n; do echo "ok 2 - $n"; done', '{shard}', '{shards}', '{only}'] },
+      text: { command: 'printf "ok 1 - %s\\n" {only}', format: 'tap' },
+    },
+  });
+  const begun = Date.now();
+  const r = await box.call('runTests', { target: 'parts', shards: 4, only: ['a b', '$x'] });
+
+  assert.ok(Date.now() - begun < 1900);
+  assert.deepEqual(brief(r).filter((x) => x.includes('part')), [1, 2, 3, 4].map((n) => `passed part ${n} of 4`));
+  assert.deepEqual(counts(r), { passed: 12, failed: 0, skipped: 0, partial: false, success: true });
+  assert.equal(r.shards, 4);
+  assert.deepEqual(brief(await box.call('runTests', { target: 'text', only: ["it's", '$(touch made)'] })),
+    ["passed it's", 'passed $(touch made)']);
+  assert.deepEqual(brief(await box.call('runTests', { target: 'parts' })), ['passed part 1 of 1']);
+});
+
+test('a JUnit report that is whole and new counts; else what was printed', async (t) => {
+  const xml = '<testsuite><testcase classname="C" name="one"/><testcase classname="C" name="two"><failure message="no"/></testcase></testsuite>';
+  const box = await Box.start(t, {
+    tests: {
+      whole: { command: `echo '--- PASS: Printed (0.00s)'; printf '%s' '${xml}' > report.xml; exit 1`, report: 'report.xml' },
+      torn: { command: `echo '--- PASS: Printed (0.00s)'; printf '%.60s' '${xml}' > report.xml`, report: 'report.xml', format: 'go' },
+      old: { command: "touch -d 2001-01-01 report.xml; echo '--- PASS: Printed (0.00s)'", report: 'report.xml', format: 'go' },
+    },
+  });
+  const r = await box.call('runTests', { target: 'whole' });
+
+  assert.deepEqual(brief(r), ['passed C/one', 'failed C/two']);
+  assert.equal(r.results[1].message, 'no');
+  assert.deepEqual(brief(await box.call('runTests', { target: 'torn' })), ['passed Printed']);
+  assert.deepEqual(brief(await box.call('runTests', { target: 'old' })), ['passed Printed']);
+});
+
+test('what is wrong in the configuration is named', async (t) => {
+  const box = await Box.start(t, {
+    tests: { a: { command: 5 }, b: { command: 'x', format: 'nope' }, c: { command: 'x', more: 1 }, d: {}, e: { command: [] } },
+  });
+
+  for (const [target, field] of [['a', 'tests.a.'], ['b', 'tests.b.'], ['c', 'tests.c.more'], ['d', 'tests.d.command'], ['e', 'tests.e.']]) {
+    const { error } = await box.call('runTests', { target });
+    assert.ok(error.field.startsWith(field), `${target}: ${JSON.stringify(error)}`);
+  }
+});
