@@ -276,9 +276,10 @@
 #define POLICY_NESTING_MAX 16           /* programs that run programs; deeper counts as not understood */
 #define PATCH_FILES_MAX 4096            /* of one patch that is applied */
 #define PATCH_HUNKS_MAX 65536           /* of one file */
+#define PATCH_SIDE_MAX (64 * MIB)       /* a file that is patched, before or after */
 #define PATCH_BYTES_MAX (64 * MIB)      /* its text */
-#define TOOLGATE_TOOLS_MAX 4096             /* names remembered of one server's lists */
-#define TOOLGATE_ROUNDS_MAX 64              /* calls that wait for their client's input */
+#define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
+#define TOOLGATE_ROUNDS_MAX 64          /* calls that wait for their client's input */
 
 /* Built-in tools */
 

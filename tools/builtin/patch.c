@@ -1,0 +1,293 @@
+/* patch.c - applyDiff. */
+#include "tools/builtin/patch_internal.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* --- answers --------------------------------------------------------------------------------------------- */
+
+static const char *status_of(const struct patch_item *it)
+{
+	const struct patch_file *f = it->file;
+
+	if (it->left_out)
+		return "leftOut";
+	if (!f->from)
+		return "created";
+	if (!f->to)
+		return "deleted";
+	if (strcmp(f->from, f->to) == 0)
+		return "modified";
+	return f->copy ? "copied" : "renamed";
+}
+
+static void put_hunk(struct jw *w, const struct patch_hunk *h, const struct patch_place *at)
+{
+	jw_obj(w, NULL);
+	jw_uint(w, "oldStart", h->old_at);
+	jw_uint(w, "oldLines", h->old_n);
+	jw_uint(w, "newStart", h->new_at);
+	jw_uint(w, "newLines", h->new_n);
+	jw_uint(w, "patchLine", h->line);
+	jw_bool(w, "fits", at->at > 0);
+	if (at->at) {
+		jw_uint(w, "line", at->at);
+		jw_int(w, "offset", at->offset);
+	}
+	jw_end_obj(w);
+}
+
+static void put_file(struct jw *w, const struct patch_item *it)
+{
+	const struct patch_file *f = it->file;
+
+	jw_obj(w, NULL);
+	jw_str(w, "path", f->to ? f->to : f->from);
+	if (f->from && f->to && strcmp(f->from, f->to) != 0)
+		jw_str(w, "oldPath", f->from);
+	jw_str(w, "status", status_of(it));
+	jw_bool(w, "fits", !it->e.reason[0]);
+	if (it->e.reason[0]) {
+		jw_str(w, "code", it->e.reason);
+		jw_str(w, "message", it->e.msg);
+	}
+	jw_bool(w, "binary", f->binary);
+	jw_uint(w, "insertions", f->insertions);
+	jw_uint(w, "deletions", f->deletions);
+	if (!it->left_out && !f->binary) {
+		jw_arr(w, "hunks");
+		for (size_t i = 0; i < f->nhunks; i++)
+			put_hunk(w, &f->hunks[i], &it->places[i]);
+		jw_end_arr(w);
+	}
+	jw_end_obj(w);
+}
+
+static void put_files(struct jw *w, const struct patch_plan *p)
+{
+	jw_arr(w, "files");
+	for (size_t i = 0; i < p->set.n; i++)
+		put_file(w, &p->items[i]);
+	jw_end_arr(w);
+}
+
+static void put_sums(struct jw *w, const struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf stat = { 0 };
+	uint64_t files = 0, insertions = 0, deletions = 0;
+
+	for (size_t i = 0; i < p->set.n; i++) {
+		const struct patch_file *f = p->items[i].file;
+
+		if (p->items[i].left_out)
+			continue;
+		files++;
+		insertions += f->insertions;
+		deletions += f->deletions;
+		if (f->binary)
+			buf_printf(&stat, "%s | binary\n", f->to ? f->to : f->from);
+		else
+			buf_printf(&stat, "%s | +%llu -%llu\n", f->to ? f->to : f->from,
+				   (unsigned long long)f->insertions,
+				   (unsigned long long)f->deletions);
+	}
+	jw_uint(w, "filesChanged", files);
+	jw_uint(w, "insertions", insertions);
+	jw_uint(w, "deletions", deletions);
+	jw_slice(w, "diffstat", buf_slice(&stat));
+}
+
+static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dry)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	jw_bool(&w, "applied", !dry);
+	if (dry)
+		jw_bool(&w, "dryRun", true);
+	put_files(&w, p);
+	put_sums(&w, p);
+	tool_done(c, buf_slice(&out));
+}
+
+/* Nothing was changed: each file says whether it would have fitted. */
+static void answer_misfit(struct tool_call *c, const struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	const struct err *first = NULL;
+
+	for (size_t i = 0; i < p->set.n && !first; i++)
+		if (p->items[i].e.reason[0])
+			first = &p->items[i].e;
+	put_files(&w, p);
+	tool_fail(c, first, buf_slice(&out));
+}
+
+/* --- the call -------------------------------------------------------------------------------------------- */
+
+/* False: the call is ended. */
+static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf outside = { 0 };
+	struct err e = { 0 };
+
+	if (plan_judge(p, &outside, &e) < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return false;
+	}
+	return !buf_len(&outside) ||
+	       tool_allowed(
+		       c,
+		       "Apply a patch to files outside of the paths that the policy lets be written",
+		       buf_slice(&outside), SLICE_NONE);
+}
+
+static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *only)
+{
+	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false);
+	struct err e = { 0 };
+
+	if (!plan_make(p, only))
+		answer_misfit(c, p);
+	else if (tool_cancelled(c) &&
+		 tool_errno(&e, ECANCELED, "nothing was changed in", "the tree"))
+		tool_fail(c, &e, SLICE_NONE);
+	else if (!dry && !plan_allowed(c, p))
+		return;
+	else if (!dry && plan_commit(p, &e) < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		answer_done(c, p, dry);
+}
+
+static void apply_diff(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf text = { .max = PATCH_BYTES_MAX };
+	struct patch_plan plan = { .call = c };
+	char **only = tool_arg_strv(c, "paths");
+	struct err e = { 0 };
+	int r = 0;
+
+	tool_arg_bytes(c, "patch", &text);
+	if (text.failed)
+		r = err_field(&e, "patch", "PATCH_TOO_LARGE", "patch has more than %lu bytes",
+			      PATCH_BYTES_MAX);
+	if (r == 0)
+		r = patch_parse(buf_slice(&text), (unsigned)tool_arg_int(c, "strip", 1), &plan.set,
+				&e);
+	if (r < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		plan_run(c, &plan, only);
+	plan_done(&plan);
+	tool_strv_free(only);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static const struct tool_field diff_in[] = {
+	{ .name = "patch",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .text = "unified diff, or what git diff prints, with renames, modes and binary files" },
+	{ .name = "dryRun",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "change nothing, say what would be changed" },
+	{ .name = "strip",
+	  .type = TOOL_INT,
+	  .min = 0,
+	  .max = 32,
+	  .fallback = "1",
+	  .text = "leading parts of paths to take off (a/ and b/)" },
+	{ .name = "paths",
+	  .type = TOOL_STRINGS,
+	  .max = PATCH_FILES_MAX,
+	  .text = "apply only to these files, globs or directories; the others are left out" },
+	{ 0 },
+};
+
+static const struct tool_field hunk_out[] = {
+	{ .name = "oldStart", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "oldLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "newStart", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "newLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "patchLine",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "line of the patch" },
+	{ .name = "fits", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it has a place" },
+	{ .name = "line", .type = TOOL_INT, .text = "where" },
+	{ .name = "offset", .type = TOOL_INT, .text = "lines from where its header says" },
+	{ 0 },
+};
+
+static const char *const status_words[] = { "created", "deleted", "modified", "renamed",
+					    "copied",  "leftOut", NULL };
+
+static const struct tool_field file_out[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "of the file" },
+	{ .name = "oldPath", .type = TOOL_STRING, .text = "before it was renamed or copied" },
+	{ .name = "status",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = status_words,
+	  .text = "what the patch does with it" },
+	{ .name = "fits",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "all of it has a place" },
+	{ .name = "code", .type = TOOL_STRING, .text = "why not" },
+	{ .name = "message", .type = TOOL_STRING, .text = "the same in words" },
+	{ .name = "binary", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "not lines" },
+	{ .name = "insertions", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "lines" },
+	{ .name = "deletions", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "lines" },
+	{ .name = "hunks", .type = TOOL_OBJECTS, .sub = hunk_out, .text = "in their order" },
+	{ 0 },
+};
+
+static const struct tool_field diff_out[] = {
+	{ .name = "applied",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "files were changed" },
+	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was changed" },
+	{ .name = "files",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = file_out,
+	  .text = "of the patch, in its order" },
+	{ .name = "filesChanged",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "without those left out" },
+	{ .name = "insertions",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "lines of all files" },
+	{ .name = "deletions",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "lines of all files" },
+	{ .name = "diffstat",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "a line for each file" },
+	{ 0 },
+};
+
+const struct tool patch_tools[] = {
+	{
+		.name = "applyDiff",
+		.title = "Apply a patch",
+		.text = "Applies a patch as git apply does, without fuzz, all or nothing: if one hunk of one file has no place, no file is changed, and the error says of every hunk whether it would fit.",
+		.category = TOOL_EDIT,
+		.hints = HINT_DESTRUCTIVE,
+		.in = diff_in,
+		.out = diff_out,
+		.work = apply_diff,
+	},
+	{ 0 },
+};
