@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay as a part of a session: who may connect, what becomes of calls when connections go, policies, what a session says of
+// its servers, and which servers are refused before a harness starts. What calls carry: relay-bytes.test.mjs.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Daemon } from '../lib/daemon.mjs';
+import { LineTransport } from '../lib/lines.mjs';
+import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
+import { openClient, openRelay } from '../lib/mcp-relay.mjs';
+import { deadline } from '../lib/rawws.mjs';
+
+const HOLD = 2; // seconds
+const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
+
+let daemon;
+before(async () => { daemon = await Daemon.start({ flags: { mcpHold: HOLD } }); });
+after(() => daemon.stop());
+
+const relay = (t, opts) => openRelay(t, daemon, opts);
+const answering = (how = (call) => call.result(DONE)) => ({ 'tools/call': how });
+const call = (c, args = {}) => c.request('tools/call', { name: 'raw', arguments: args }, { timeout: 15000 });
+const valueOf = (given, name) => given.env.find((e) => e.name === name).value;
+
+async function until(what, ms = 5000) {
+  const found = (async () => {
+    for (;;) {
+      const value = await what();
+      if (value)
+        return value;
+      await sleep(10);
+    }
+  })();
+
+  return deadline(found, ms, what.toString());
+}
+
+describe('the socket', () => {
+  // What a connection hears that says this line first, until it ends.
+  async function heard(given, line) {
+    const transport = await LineTransport.unix(valueOf(given, 'ACPD_MCP_SOCKET'));
+    const lines = [];
+
+    transport.on('message', ({ payload }) => lines.push(payload.toString()));
+    transport.text(line);
+    transport.text('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    await transport.waitClosed();
+    return lines;
+  }
+
+  test('it is the session\'s alone, in a directory that can only be passed through', async (t) => {
+    const { given: [server] } = await relay(t);
+    const socket = valueOf(server, 'ACPD_MCP_SOCKET');
+
+    assert.equal(fs.statSync(socket).mode & 0o777, 0o600);
+    assert.equal(fs.statSync(path.dirname(socket)).mode & 0o777, 0o711);
+  });
+
+  test('no TCP port is opened', async (t) => {
+    const ports = () => ['tcp', 'tcp6'].flatMap((file) => fs.readFileSync(`/proc/${daemon.pid}/net/${file}`, 'utf8').split('\n').slice(1))
+      .map((line) => line.trim().split(/\s+/)).filter((f) => f[3] === '0A').map((f) => f[9]);
+    const own = () => fs.readdirSync(`/proc/${daemon.pid}/fd`).map((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${daemon.pid}/fd/${fd}`))?.[1];
+      } catch {
+        return undefined;
+      }
+    });
+    const listening = () => ports().filter((inode) => own().includes(inode)).length;
+    const first = listening();
+    await relay(t);
+
+    assert.equal(listening(), first);
+  });
+
+  for (const [name, change] of [['a wrong key', { key: '0'.repeat(32) }], ['no key', { key: undefined }], ['a server that is not there', { server: 'other' }]]) {
+    test(`${name}: the connection ends without a word`, async (t) => {
+      const { given: [server] } = await relay(t);
+      const hello = { server: 'tools', key: valueOf(server, 'ACPD_MCP_KEY'), ...change };
+
+      assert.deepEqual(await heard(server, JSON.stringify({ acpd: hello })), []);
+    });
+  }
+
+  test('the key of one session opens no other', async (t) => {
+    const { given: [one] } = await relay(t);
+    const { given: [two] } = await relay(t);
+
+    assert.notEqual(valueOf(one, 'ACPD_MCP_KEY'), valueOf(two, 'ACPD_MCP_KEY'));
+    assert.deepEqual(await heard(one, JSON.stringify({ acpd: { server: 'tools', key: valueOf(two, 'ACPD_MCP_KEY') } })), []);
+  });
+
+  test('it goes with the session; the shim ends, and open calls are cancelled', async (t) => {
+    const { o, c, sessionId, given: [server] } = await relay(t, { handlers: answering(() => {}) });
+    c.begin('tools/call', { name: 'raw', arguments: {} });
+    const [open] = await until(() => o.of('tools/call').length && o.of('tools/call'));
+    await o.client.call('session/close', { sessionId });
+
+    await deadline(c.lines.exited, 5000, 'the end of the shim');
+    await deadline(open.cancelled, 5000, 'the cancellation');
+    assert.equal(fs.existsSync(valueOf(server, 'ACPD_MCP_SOCKET')), false);
+  });
+});
+
+describe('calls and connections', () => {
+  const declared = (o) => ({ mcpServers: [o.declaration()] });
+
+  test('a call in flight is given once more to the next driver, under the same id', async (t) => {
+    const { o, c, sessionId } = await relay(t, { handlers: answering(() => {}) });
+    const { answer } = c.begin('tools/call', { name: 'raw', arguments: { a: 1 } });
+    const [first] = await until(() => o.of('tools/call').length && o.of('tools/call'));
+    o.ws.reset();
+    const next = await RawOrchestrator.connect(daemon, answering());
+    t.after(() => next.close());
+    await next.client.resumeSession(sessionId, declared(next));
+
+    assert.deepEqual((await deadline(answer, 5000, 'the answer')).msg.result.content, [{ type: 'text', text: 'done' }]);
+    assert.deepEqual(next.of('tools/call').map((again) => again.msg.params.requestId), [first.msg.params.requestId]);
+    assert.equal(next.of('tools/call')[0].inner, first.inner);
+  });
+
+  test('and not a third time', async (t) => {
+    const { o, c, sessionId } = await relay(t, { handlers: answering(() => {}) });
+    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
+    let last = o;
+    for (let i = 0; i < 2; i++) {
+      const held = last;
+      await until(() => held.of('tools/call').length === 1);
+      held.ws.reset();
+      last = await RawOrchestrator.connect(daemon, answering(() => {}));
+      t.after(() => last.close());
+      await last.client.resumeSession(sessionId, declared(last));
+    }
+
+    assert.match((await deadline(answer, 5000, 'the answer')).raw, /TOOL_CALL_LOST/);
+    assert.equal(last.of('tools/call').length, 0);
+  });
+
+  test('nobody comes: the call fails, typed, after --mcp-hold', async (t) => {
+    const { o, c } = await relay(t, { handlers: answering(() => {}) });
+    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
+    await until(() => o.of('tools/call').length);
+    const at = Date.now();
+    o.ws.reset();
+    const { raw } = await deadline(answer, (HOLD + 5) * 1000, 'the answer');
+
+    assert.match(raw, /NO_DRIVER/);
+    assert.ok(Date.now() - at >= HOLD * 900, `after ${Date.now() - at} ms`);
+  });
+
+  test('a call that comes while nobody is there waits for the next driver', async (t) => {
+    const { o, c, sessionId } = await relay(t);
+    o.ws.reset();
+    await o.ws.waitClosed();
+    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
+    const next = await RawOrchestrator.connect(daemon, answering());
+    t.after(() => next.close());
+    await next.client.resumeSession(sessionId, declared(next));
+
+    assert.ok((await deadline(answer, 5000, 'the answer')).msg.result);
+    assert.equal(next.of('tools/call').length, 1);
+  });
+
+  test('a shim that is killed takes its calls with it, and no others', async (t) => {
+    const { o, c, client } = await relay(t, { handlers: answering((call) => call.msg.params.params.arguments.answer && call.result(DONE)) });
+    const other = await client();
+    c.begin('tools/call', { name: 'raw', arguments: {} });
+    const [open] = await until(() => o.of('tools/call').length && o.of('tools/call'));
+    c.kill();
+    await deadline(open.cancelled, 5000, 'the cancellation');
+
+    assert.ok((await call(other, { answer: true })).msg.result);
+  });
+
+  test('the running turn\'s trace context goes where a call has none', async (t) => {
+    const { o, c, sessionId } = await relay(t, { handlers: answering() });
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const turn = o.client.startPrompt(sessionId, 'sleep 1500', { meta: { traceparent } });
+    await sleep(200);
+    await call(c);
+    const [seen] = o.of('tools/call');
+
+    assert.match(JSON.parse(seen.meta('traceparent')), /^00-0af7651916cd43dd8448eb211c80319c-/);
+    await turn.answer;
+  });
+});
+
+describe('policies', () => {
+  const policed = (t, policy, opts = {}) => relay(t, { session: { meta: { mcp: { policy } } }, handlers: answering(), ...opts });
+  const codeOf = (msg) => msg.result?.structuredContent?.error?.code ?? msg.result?._meta?.acpd?.error?.code;
+
+  test('a denied tool is not listed, and refused when it is called', async (t) => {
+    const { o, c } = await policed(t, { tools: { tools: { raw: { policy: 'deny' } } } });
+
+    assert.deepEqual((await c.result('tools/list')).tools, []);
+    const { msg } = await call(c);
+    assert.deepEqual([msg.result.isError, codeOf(msg)], [true, 'POLICY_DENIED']);
+    assert.equal(o.of('tools/call').length, 0);
+  });
+
+  test('a tool that asks: the client is asked in a turn, and its answer counts', async (t) => {
+    const { o, c, sessionId } = await policed(t, { tools: { policy: 'ask' } });
+    const choices = ['allow_once', 'reject_once'];
+    const asked = [];
+    o.client.onPermission((params) => {
+      asked.push(params);
+      return params.options.find((option) => option.kind === choices[asked.length - 1]).optionId;
+    });
+    const turn = o.client.startPrompt(sessionId, 'sleep 2000');
+    await sleep(200);
+    const allowed = await call(c, { n: 1 });
+    const rejected = await call(c, { n: 2 });
+    await turn.answer;
+
+    assert.equal(allowed.msg.result.isError, undefined);
+    assert.deepEqual([rejected.msg.result.isError, codeOf(rejected.msg)], [true, 'PERMISSION_REJECTED']);
+    assert.equal(o.of('tools/call').length, 1);
+    assert.equal(asked.length, 2);
+  });
+
+  test('more calls than allowed', async (t) => {
+    const { o, c } = await policed(t, { '*': { maxCalls: 2 } });
+    const codes = [];
+    for (let i = 0; i < 3; i++)
+      codes.push(codeOf((await call(c)).msg));
+
+    assert.deepEqual(codes, [undefined, undefined, 'MAX_CALLS']);
+    assert.equal(o.of('tools/call').length, 2);
+  });
+
+  test('a call that takes longer than allowed is cancelled', async (t) => {
+    const { o, c } = await policed(t, { tools: { timeoutMs: 300 } }, { handlers: answering(() => {}) });
+    const { msg } = await call(c);
+
+    assert.deepEqual([msg.result.isError, codeOf(msg)], [true, 'TIMEOUT']);
+    await deadline(o.of('tools/call')[0].cancelled, 5000, 'the cancellation');
+  });
+
+  test('a result that is larger than allowed', async (t) => {
+    const { c } = await policed(t, { tools: { maxResultBytes: 1000 } }, { handlers: answering((one) =>
+      one.result(`{"resultType":"complete","content":[{"type":"text","text":"${'x'.repeat(2000)}"}]}`)) });
+    const { msg } = await call(c);
+
+    assert.deepEqual([msg.result.isError, codeOf(msg)], [true, 'RESULT_TOO_LARGE']);
+  });
+
+  test('a dry run is recorded and not executed', async (t) => {
+    const { o, c } = await policed(t, { tools: { dryRun: true } });
+    const { msg } = await call(c);
+
+    assert.match(JSON.stringify(msg.result), /DRY_RUN|dryRun/);
+    assert.equal(o.of('tools/call').length, 0);
+  });
+
+  test('a policy with an unknown word is refused, and named', async (t) => {
+    const o = await RawOrchestrator.connect(daemon);
+    t.after(() => o.close());
+    const error = await o.client.fails('session/new', { cwd: daemon.workDir, mcpServers: [o.declaration()],
+      _meta: { acpd: { mcp: { policy: { tools: { policy: 'maybe' } } } } } });
+
+    assert.equal(error.code, -32602);
+    assert.match(JSON.stringify(error.data), /mcp\.policy\.tools\.policy/);
+  });
+});
+
+describe('what a session says, and what it refuses', () => {
+  test('toolsDelivered is what was listed, and nothing before that', async (t) => {
+    const { o, c, sessionId } = await relay(t);
+    const status = async () => (await o.client.call('session/resume', { sessionId, cwd: daemon.workDir, mcpServers: [o.declaration()] }))._meta.acpd.mcp;
+
+    assert.equal((await status()).find((s) => s.name === 'tools').toolsDelivered, undefined);
+    await c.result('tools/list');
+    assert.deepEqual((await status()).find((s) => s.name === 'tools').toolsDelivered, ['raw']);
+  });
+
+  const closed = async () => {
+    const server = http.createServer();
+    await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    const { port } = server.address();
+    await new Promise((resolve) => { server.close(resolve); });
+    return port;
+  };
+  const refusals = [
+    ['the reserved name', async () => [{ type: 'acp', name: 'acpd', serverId: 'x' }], 'MCP_NAME_RESERVED'],
+    ['a name twice', async () => [{ type: 'acp', name: 'a', serverId: 'x' }, { type: 'acp', name: 'a', serverId: 'y' }], 'MCP_NAME_TAKEN'],
+    ['a command that is not there', async () => [{ name: 'a', command: '/no/such/command', args: [], env: [] }], 'MCP_COMMAND_NOT_FOUND'],
+    ['a transport that the harness cannot serve', async () => [{ type: 'http', name: 'a', url: 'http://127.0.0.1:1/mcp', headers: [] }], 'MCP_TRANSPORT_UNSUPPORTED'],
+    ['a closed loopback address', async () => [{ type: 'http', name: 'a', url: `http://127.0.0.1:${await closed()}/mcp`, headers: [] }], 'MCP_SERVER_UNREACHABLE', 'web'],
+  ];
+  for (const [name, servers, reason, harness] of refusals) {
+    test(`${name}: ${reason}, before a harness starts`, async (t) => {
+      const d = harness ? await Daemon.start({ harnesses: [{ id: 'web', args: ['--mcp-http'],
+        capabilities: { mcpCapabilities: { http: true } } }] }) : daemon;
+      if (harness)
+        t.after(() => d.stop());
+      const o = await RawOrchestrator.connect(d);
+      t.after(() => o.close());
+      const before = d.descendants().length;
+      const error = await o.client.fails('session/new', { cwd: d.workDir, mcpServers: await servers(),
+        _meta: { acpd: { harness: harness ?? 'stub' } } });
+
+      assert.equal(error.data?.reason, reason, error.message);
+      assert.equal(d.descendants().length, before);
+    });
+  }
+
+  test('the built-in tools are the harness\'s if the session wants them', async (t) => {
+    const o = await RawOrchestrator.connect(daemon);
+    t.after(() => o.close());
+    const { sessionId } = await o.client.newSession({ meta: { mcp: { builtin: true } } });
+    const [server] = await givenServers(o.client, sessionId);
+    assert.equal(server.name, 'acpd');
+    const c = await openClient(t, server);
+
+    assert.ok((await c.result('tools/list')).tools.length > 0);
+  });
+});
