@@ -15,7 +15,8 @@ import { Forwarder, SdkOrchestrator, givenServers } from '../lib/mcp-orchestrato
 
 const PATCH = '--- a/patched.txt\n+++ b/patched.txt\n@@ -1 +1 @@\n-old\n+new\n';
 
-// A call of every tool, in an order in which each can succeed; `of` gives arguments that an earlier answer decides.
+// A call of every tool, in an order in which each can succeed. A function is given the answers so far.
+const background = ({ runCommand }) => runCommand.pid;
 const CALLS = [
   ['createSandbox', {}],
   ['createDirectory', { path: 'dir' }],
@@ -23,7 +24,7 @@ const CALLS = [
   ['writeFiles', { files: [{ path: 'patched.txt', data: 'old\n' }, { path: 'dir/b.txt', content: 'needle\n' }] }],
   ['readFile', { path: 'dir/a.txt' }],
   ['readFiles', { glob: 'dir/*.txt' }],
-  ['editFile', { path: 'dir/a.txt', oldString: 'hello', newString: 'goodbye' }],
+  ['editFile', { path: 'dir/a.txt', oldText: 'hello', newText: 'goodbye' }],
   ['listFiles', { path: 'dir' }],
   ['grep', { pattern: 'needle' }],
   ['getFileInfo', { path: 'dir/a.txt' }],
@@ -31,62 +32,60 @@ const CALLS = [
   ['getFileSize', { path: 'dir/a.txt', humanReadable: true }],
   ['watchDirectory', { path: 'dir', watchDuration: 50 }],
   ['applyDiff', { diff: PATCH }],
-  ['runCommand', { command: 'echo out; echo err >&2' }],
-  ['runCode', { code: 'print(6 * 7)', runCodeOpts: { language: 'python' } }],
-  ['runTests', { command: 'echo "ok 1 - it works"; echo 1..1' }],
-  ['openPR', { title: 'A change', branch: 'proposed' }],
+  ['runCode', { code: 'print(6 * 7)', language: 'python' }],
+  ['runTests', { target: 'make' }],
+  ['runCommand', { command: 'echo err >&2; echo out; cat', background: true, stdin: 'pipe' }],
+  ['listProcesses', {}],
+  ['writeProcessInput', (so) => ({ pid: background(so), data: 'more\n' })],
+  ['getProcessOutput', (so) => ({ pid: background(so) })],
+  ['killProcess', (so) => ({ pid: background(so) })],
   ['deleteFile', { path: 'dir/b.txt' }],
+  ['openPR', { title: 'A change', branch: 'proposed' }],
 ];
 
-// Started first, looked at and ended by the two tools for that.
-const BACKGROUND = { command: 'echo ready; sleep 60', background: true };
+// What the source documents and the design promise by name.
+const PROMISED = ['createSandbox', 'runCode', 'readFile', 'writeFile', 'writeFiles', 'listFiles', 'deleteFile', 'createDirectory', 'getFileInfo',
+  'checkFileExists', 'getFileSize', 'watchDirectory', 'runCommand', 'readFiles', 'applyDiff', 'runTests', 'openPR', 'editFile', 'grep',
+  'getProcessOutput', 'killProcess'];
 
-function repository() {
+function repository(t) {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-clients-'));
   const git = (...args) => execFileSync('git', ['-C', dir, '-c', 'user.name=t', '-c', 'user.email=t@example.test', ...args], { stdio: 'pipe' });
 
-  fs.writeFileSync(path.join(dir, 'README'), 'a repository\n');
+  t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+  fs.writeFileSync(path.join(dir, 'Makefile'), "test:\n\t@printf '1..1\\nok 1 - it works\\n'\n");
   git('init', '-q', '-b', 'main');
+  git('config', 'user.name', 't');
+  git('config', 'user.email', 't@example.test');
   git('add', '.');
   git('commit', '-qm', 'first');
   return dir;
 }
 
+// Calls every tool that is listed; says what each answered.
 async function callAll(client) {
   const names = await client.tools();
-  const called = new Set();
-  const call = async (name, args) => {
-    const answer = await client.call(name, args);
+  const so = {};
 
-    called.add(name);
+  for (const [name, args] of CALLS.filter(([call]) => names.includes(call))) {
+    const answer = await client.call(name, typeof args === 'function' ? args(so) : args);
+
     assert.equal(answer.failed, false, `${name}: ${JSON.stringify(answer)}`);
     assert.equal(typeof answer.structured, 'object', name);
-    return answer.structured;
-  };
-  const results = Object.fromEntries(await sequence(CALLS, async ([name, args]) => [name, await call(name, args)]));
-  const started = await call('runCommand', BACKGROUND);
-  const pid = started.pid ?? started.processId;
-
-  results.getProcessOutput = await call('getProcessOutput', { pid });
-  results.killProcess = await call('killProcess', { pid });
-  assert.deepEqual([...called].sort(), [...names].sort(), 'every tool that is listed is called');
-  return results;
+    so[name] = answer.structured;
+  }
+  assert.deepEqual(Object.keys(so).sort(), [...names].sort(), 'a tool is listed that this test does not call');
+  assert.deepEqual(PROMISED.filter((name) => !names.includes(name)), [], 'not offered');
+  return so;
 }
 
-async function sequence(list, fn) {
-  const results = [];
-
-  for (const item of list)
-    results.push(await fn(item));
-  return results;
-}
-
-function check(results) {
-  assert.equal(results.readFile.content, 'hello\n');
-  assert.equal(results.checkFileExists.exists, false);
-  assert.equal(results.runCommand.stdout, 'out\n');
-  assert.equal(results.runCommand.stderr, 'err\n');
-  assert.equal(results.runCode.stdout, '42\n');
+function check(so) {
+  assert.equal(so.readFile.content, 'hello\n');
+  assert.equal(so.checkFileExists.exists, false);
+  assert.equal(so.runCode.stdout, '42\n');
+  assert.equal(so.runTests.passed, 1);
+  assert.equal(so.killProcess.stderr, 'err\n');
+  assert.match(so.killProcess.stdout, /^out\n/);
 }
 
 let daemon, fixture, orchestrator;
@@ -106,7 +105,7 @@ after(async () => {
 for (const [name, { connect, revision }] of Object.entries(CLIENTS)) {
   describe(name, () => {
     test('every built-in tool over /mcp', { timeout: 120_000 }, async (t) => {
-      const cwd = repository();
+      const cwd = repository(t);
       const { sessionId } = await orchestrator.newSession({ cwd, mcpServers: [], meta: { mcp: { builtin: true } } });
       const client = await connect({ url: `http://127.0.0.1:${daemon.port}/mcp?session=${sessionId}`, token: daemon.token });
       t.after(() => client.close());
@@ -115,14 +114,14 @@ for (const [name, { connect, revision }] of Object.entries(CLIENTS)) {
     });
 
     test('every built-in tool of acpd mcp --builtin', { timeout: 120_000 }, async (t) => {
-      const cwd = repository();
+      const cwd = repository(t);
       const client = await connect({ command: ACPD, args: ['mcp', '--builtin', '--root', cwd], cwd });
       t.after(() => client.close());
       check(await callAll(client));
     });
 
     test('a failure is one for the client, too', async (t) => {
-      const client = await connect({ command: ACPD, args: ['mcp', '--builtin', '--root', repository()] });
+      const client = await connect({ command: ACPD, args: ['mcp', '--builtin', '--root', repository(t)] });
       t.after(() => client.close());
       const answer = await client.call('readFile', { path: 'none' });
 
