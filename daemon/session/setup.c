@@ -46,9 +46,9 @@ static void put_seen(struct buf *b, struct slice servers)
 	struct jiter it;
 	struct jval v;
 
-	if (!jiter_init(&it, (struct jval){ J_ARRAY, servers }))
+	if (!servers.n || !jiter_init(&it, (struct jval){ J_ARRAY, servers }))
 		return;
-	while (servers.n && jiter_next(&it, NULL, &v)) {
+	while (jiter_next(&it, NULL, &v)) {
 		jw_obj(&w, NULL);
 		jw_members(&w, v.raw, jstr_is(jobj_get(v.raw, "type"), "acp") ? "serverId" : NULL);
 		jw_end_obj(&w);
