@@ -135,7 +135,7 @@
 #define HOSTED_STABLE_MS 60000          /* ready for so long: the next restart is the first again */
 #define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner, whoever asks */
 #define HOSTED_LOOK_EVERY_MS 60000      /* between two looks at the tools of a server that is a child */
-#define HOSTED_LOOK_HTTP_MS 10000       /* of one over HTTP, whose end shows in nothing else */
+#define HOSTED_LOOK_HTTP_MS 1500        /* of one over HTTP, whose end shows in nothing else */
 #define HOSTED_LOOK_MS 10000            /* for one look */
 #define HOSTED_PAGES_MAX 64             /* of one list of tools */
 

@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "harnesses/plan.h"
 #include "json/jenc.h"
-#include "tools/hosted/command.h"
 #include "tools/hosted/look.h"
-#include "tools/upstream/stdio.h"
+#include "tools/hosted/way.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 struct hosted_server {
 	struct hosted_server_config config;
-	struct mcp_stdio *stdio; /* NULL: not made yet, or it cannot be */
+	struct hosted_way way;
 	enum hosted_state state;
 	bool stopping;
 	uint64_t since_ms;	 /* unix: of this state */
@@ -90,7 +90,10 @@ static void on_looked(void *ctx, const struct hosted_look_result *result)
 		s->latency_ms = result->latency_ms;
 	}
 	if (s->state == HOSTED_READY)
-		loop_timer_set(s->config.loop, &s->timer, HOSTED_LOOK_EVERY_MS, look, s);
+		loop_timer_set(s->config.loop, &s->timer,
+			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_LOOK_HTTP_MS :
+									    HOSTED_LOOK_EVERY_MS,
+			       look, s);
 }
 
 static void look(void *ctx)
@@ -130,6 +133,16 @@ static void on_backoff_over(void *ctx)
 	start(s);
 }
 
+/* One over HTTP costs nothing to look for, and may be started late by somebody else. */
+static void give_up(struct hosted_server *s)
+{
+	set_state(s, HOSTED_FAILED);
+	way_stop(&s->way); /* calls that waited for the next start */
+	if (s->config.entry->transport == MCPFILE_HTTP)
+		loop_timer_set(s->config.loop, &s->timer, HOSTED_BACKOFF_MAX_MS, on_backoff_over,
+			       s);
+}
+
 /* It is not running, for this reason. */
 static void fallen(struct hosted_server *s, const struct err *why)
 {
@@ -147,9 +160,8 @@ static void fallen(struct hosted_server *s, const struct err *why)
 	set_error(s, why);
 	if (stable)
 		forget_past(s);
-	if (s->tries++ == HOSTED_RESTARTS_MAX) {
-		set_state(s, HOSTED_FAILED);
-		mcp_stdio_stop(s->stdio); /* calls that waited for the next start */
+	if (s->tries++ >= HOSTED_RESTARTS_MAX) {
+		give_up(s);
 		return;
 	}
 	set_state(s, HOSTED_BACKOFF);
@@ -162,7 +174,7 @@ static void start(void *ctx)
 	struct err e = { 0 };
 
 	set_state(s, HOSTED_STARTING);
-	if (mcp_stdio_start(s->stdio, &e) < 0)
+	if (way_start(&s->way, &e) < 0)
 		fallen(s, &e);
 }
 
@@ -213,28 +225,15 @@ static const struct mcp_server_events events = { on_up, on_down, on_wanted };
 
 /* --- making --------------------------------------------------------------------------------------------- */
 
-/* What is needed to reach it; what is missing now may be there the next time. */
+/* What is missing now may be there the next time. */
 static int make(struct hosted_server *s, struct err *e)
 {
-	const struct hosted_server_config *c = &s->config;
-	_cleanup_(hosted_command_done) struct hosted_command cmd = { 0 };
+	int r = way_make(&s->way, &s->config, &events, s, e);
 
-	if (s->stdio)
-		return 0;
-	if (hosted_command_build(c, &cmd, e) < 0)
-		return -ENOENT;
-	s->stdio = mcp_stdio_new(c->loop, c->procs,
-				 &(struct mcp_stdio_config){ .name = c->entry->name,
-							     .argv = cmd.argv,
-							     .env = cmd.env,
-							     .cwd = cmd.cwd,
-							     .session = c->mark,
-							     .switch_user = c->switch_user,
-							     .uid = c->uid,
-							     .gid = c->gid },
-				 &events, s);
-	s->look.backend = mcp_stdio_backend(s->stdio);
-	if (s->state == HOSTED_FAILED)
+	if (r < 0)
+		return r;
+	s->look.backend = way_backend(&s->way);
+	if (s->state == HOSTED_FAILED && !s->tries)
 		set_state(s, HOSTED_STOPPED);
 	return 0;
 }
@@ -284,7 +283,7 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 		return NULL;
 	hosted_look_cancel(&s->look);
 	loop_timer_cancel(&s->timer);
-	s->stdio = mcp_stdio_free(s->stdio);
+	way_done(&s->way);
 	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
 	free((void *)(uintptr_t)s->config.cwd);
 	free((void *)(uintptr_t)s->config.incarnation);
@@ -336,14 +335,13 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	loop_timer_cancel(&s->timer);
 	if (s->state == HOSTED_BACKOFF)
 		set_state(s, HOSTED_STOPPED);
-	if (s->stdio)
-		mcp_stdio_stop(s->stdio);
+	way_stop(&s->way);
 }
 
 void hosted_server_kill(struct hosted_server *s)
 {
 	if (!hosted_server_down(s))
-		mcp_stdio_kill(s->stdio);
+		way_kill(&s->way);
 }
 
 static struct mcp_backend *refuse(const struct hosted_server *s, const struct err *why,
@@ -406,7 +404,7 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 
 void hosted_server_put(const struct hosted_server *s, struct jw *w)
 {
-	pid_t pid = s->stdio ? mcp_stdio_pid(s->stdio) : 0;
+	pid_t pid = way_pid(&s->way);
 	char at[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);

@@ -5,7 +5,7 @@
  *
  * Between two starts it waits by decorrelated jitter: a random time from HOSTED_BACKOFF_MS to three times the last one, at most
  * HOSTED_BACKOFF_MAX_MS. After HOSTED_STABLE_MS of being ready its past is forgotten. A FAILED server is tried again when somebody wants
- * it, though not within HOSTED_RETRY_MS. DISABLED stays so, and so does FAILED of an entry that was refused.
+ * it, though not within HOSTED_RETRY_MS; one over HTTP also every HOSTED_BACKOFF_MAX_MS, for others start it. DISABLED stays so, and so does FAILED of an entry that was refused.
  *
  * The backend stays the same over all restarts; calls while it is down wait if it will be started, else they are refused. Nothing that
  * was sent to a server is sent again. What the server wrote about its end is kept as lastError, with known secrets blacked out.
