@@ -21,7 +21,6 @@ static void tell_down(void *ctx)
 	struct err why = h->why;
 
 	h->stopped = false;
-	log_info("mcp", "server down", "server", h->name, "why", why.msg);
 	if (h->up.events->down)
 		h->up.events->down(h->up.ctx, &why);
 }

@@ -129,7 +129,6 @@ static void on_exit_of(void *ctx, const struct proc_status *st)
 	because(s, &e);
 	e = s->why;
 	upstream_end(&s->up, &e);
-	log_info("mcp", "server down", "server", s->config.name, "why", e.msg);
 	if (s->up.events->down)
 		s->up.events->down(s->up.ctx, &e);
 }
