@@ -50,7 +50,7 @@ static void set_state(struct hosted_server *s, enum hosted_state state)
 	s->state = state;
 	s->since_ms = clock_real_ms();
 	s->entered_ms = clock_mono_ms();
-	if (state == HOSTED_FAILED)
+	if (state == HOSTED_FAILED || state == HOSTED_BACKOFF)
 		log_warn("mcp", "server", "server", name, "session", session, "from", from, "to",
 			 state_names[state], "reason", s->error.reason, "text", s->error.msg);
 	else
