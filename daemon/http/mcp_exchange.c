@@ -36,6 +36,7 @@ static void release(struct exchange *x)
 		return;
 	if (!settled(x) && x->session) {
 		x->state = EXCHANGE_ORPHAN;
+		loop_timer_cancel(&x->decide);
 		if (x->initialize)
 			mcp_session_end(x->session, "INITIALIZE_FAILED", "nobody waits for it");
 		return;

@@ -86,7 +86,7 @@ describe('a client that leaves', () => {
   test('legacy: the call goes on, its id stays taken, and the session works', async () => {
     const before = await state();
     const c = await legacy();
-    const gone = await raw({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'wait', arguments: { ms: 1000 * SLOW } } },
+    const gone = await raw({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'wait', arguments: { ms: 2500 * SLOW } } },
       { 'Mcp-Session-Id': c.session, 'MCP-Protocol-Version': c.revision });
 
     await eventually(async () => (await state()).open.length === 1, 'the call is open');
