@@ -57,6 +57,38 @@ static void test_stream(void **state _unused_)
 	}
 }
 
+/* RFC 4231, cases 1, 2 and 6 */
+static void test_hmac(void **state _unused_)
+{
+	static char ones[20], long_key[131];
+	static const struct {
+		struct slice key;
+		const char *data, *want;
+	} rows[] = {
+		{ { ones, sizeof(ones) },
+		  "Hi There",
+		  "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
+		{ { "Jefe", 4 },
+		  "what do ya want for nothing?",
+		  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843" },
+		{ { long_key, sizeof(long_key) },
+		  "Test Using Larger Than Block-Size Key - Hash Key First",
+		  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54" },
+	};
+
+	memset(ones, 0x0b, sizeof(ones));
+	memset(long_key, 0xaa, sizeof(long_key));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sha256 d;
+		char hex[SHA256_HEX];
+
+		hmac_sha256(rows[i].key, slice_of(rows[i].data), &d);
+		sha256_hex(&d, hex);
+		if (strcmp(hex, rows[i].want) != 0)
+			fail_row(i, rows[i].data);
+	}
+}
+
 static void test_equal(void **state _unused_)
 {
 	struct sha256 a, b;
@@ -165,15 +197,11 @@ static void test_wipe(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256_vectors),
-		cmocka_unit_test(test_million_a),
-		cmocka_unit_test(test_stream),
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_from_hex),
-		cmocka_unit_test(test_base64url),
-		cmocka_unit_test(test_base64url_refused),
-		cmocka_unit_test(test_wipe),
-		cmocka_unit_test(test_git_blob_id),
+		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_million_a),
+		cmocka_unit_test(test_stream),	       cmocka_unit_test(test_hmac),
+		cmocka_unit_test(test_equal),	       cmocka_unit_test(test_from_hex),
+		cmocka_unit_test(test_base64url),      cmocka_unit_test(test_base64url_refused),
+		cmocka_unit_test(test_wipe),	       cmocka_unit_test(test_git_blob_id),
 	};
 
 	return RUN(tests, NULL, NULL);
