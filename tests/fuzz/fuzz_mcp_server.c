@@ -10,7 +10,7 @@
 
 #include "json/jstr.h"
 #include "loop/loop.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 #include "tools/upstream/sse.h"
 
 #define CALLS 8
@@ -170,8 +170,8 @@ static void check_events(struct slice text)
 	FUZZ_CHECK(slice_eq(buf_slice(&whole), buf_slice(&pieces)));
 	FUZZ_CHECK(slice_eq(buf_slice(&a.id), buf_slice(&b.id)) && a.retry_ms == b.retry_ms);
 	FUZZ_CHECK(!a.id.data || !memchr(a.id.data, '\r', a.id.len));
-	sse_done(&a);
-	sse_done(&b);
+	sse_reader_done(&a);
+	sse_reader_done(&b);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "tools/upstream/http.h"
 
-static struct mcp_http *h;
+static struct mcp_remote *h;
 static struct told a, b;
 static bool up, down;
 static struct err why;
@@ -40,7 +40,7 @@ static int setup(void **state _unused_)
 
 static int teardown(void **state _unused_)
 {
-	h = mcp_http_free(h);
+	h = mcp_remote_free(h);
 	loop_run_deferred(ups_loop);
 	web_end();
 	ups_loop = loop_free(ups_loop);
@@ -53,7 +53,7 @@ static int teardown(void **state _unused_)
 static void make(struct step *list, size_t n)
 {
 	char *headers[] = { "Authorization: Bearer secret", NULL };
-	struct mcp_http_config config = {
+	struct mcp_remote_config config = {
 		.name = "unit", .headers = headers, .local_only = true, .start_ms = 3000
 	};
 	char url[64];
@@ -62,16 +62,16 @@ static void make(struct step *list, size_t n)
 	web_script(list, n);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/mcp?x=1", port);
 	config.url = url;
-	h = mcp_http_new(ups_loop, &config, &events, NULL, &e);
+	h = mcp_remote_new(ups_loop, &config, &events, NULL, &e);
 	assert_non_null(h);
-	assert_int_equal(mcp_http_start(h, &e), 0);
+	assert_int_equal(mcp_remote_start(h, &e), 0);
 }
 
 #define START(list) make(list, ARRAY_SIZE(list))
 
 static void call(struct told *t, const char *method, const char *params)
 {
-	told_call(t, mcp_http_backend(h), method, params);
+	told_call(t, mcp_remote_backend(h), method, params);
 }
 
 static bool says(const struct told *t, const char *text)
@@ -284,7 +284,7 @@ static void test_legacy(void **state _unused_)
 	mcp_call_cancel(b.call);
 	while (!list[6].used)
 		ups_run(5);
-	mcp_http_stop(h);
+	mcp_remote_stop(h);
 	ups_until(&down);
 	web_all_used();
 }
@@ -457,8 +457,8 @@ static void test_unreachable(void **state _unused_)
 	assert_true(a.done && says(&a, "UNREACHABLE"));
 	assert_string_equal(why.reason, "UNREACHABLE");
 	down = false;
-	assert_int_equal(mcp_http_start(h, &e), 0);
-	assert_int_equal(mcp_http_start(h, &e), -EALREADY);
+	assert_int_equal(mcp_remote_start(h, &e), 0);
+	assert_int_equal(mcp_remote_start(h, &e), -EALREADY);
 	call(&b, "tools/call", "{}");
 	ups_until(&down);
 	assert_true(b.done && says(&b, "UNREACHABLE"));
@@ -466,13 +466,13 @@ static void test_unreachable(void **state _unused_)
 
 static void test_not_local(void **state _unused_)
 {
-	struct mcp_http_config config = { .name = "unit",
-					  .url = "http://192.0.2.1/",
-					  .local_only = true };
+	struct mcp_remote_config config = { .name = "unit",
+					    .url = "http://192.0.2.1/",
+					    .local_only = true };
 	struct err e;
 
-	h = mcp_http_new(ups_loop, &config, &events, NULL, &e);
-	mcp_http_start(h, &e);
+	h = mcp_remote_new(ups_loop, &config, &events, NULL, &e);
+	mcp_remote_start(h, &e);
 	ups_until(&down);
 	assert_string_equal(why.reason, "HOST_NOT_ALLOWED");
 }

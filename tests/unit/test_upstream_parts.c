@@ -156,7 +156,7 @@ static void test_streams(void **state _unused_)
 		    !slice_is(buf_slice(&s.id), streams[i].id))
 			fail_row(i, streams[i].text);
 		slice_freep(&text);
-		sse_done(&s);
+		sse_reader_done(&s);
 	}
 }
 
@@ -166,11 +166,11 @@ static void test_stream_limits(void **state _unused_)
 	struct sse s = { .max = 10 };
 
 	assert_int_equal(sse_feed(&s, SLICE("data: 123456"), keep, &b), -EMSGSIZE);
-	sse_done(&s);
+	sse_reader_done(&s);
 	s = (struct sse){ .max = 10 };
 	assert_int_equal(sse_feed(&s, SLICE("data: 1234\ndata: 1234\ndata: 1\n"), keep, &b),
 			 -EMSGSIZE);
-	sse_done(&s);
+	sse_reader_done(&s);
 }
 
 /* --- arguments ---------------------------------------------------------------------------------------------- */

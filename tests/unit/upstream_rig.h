@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "digest/digest.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 
 struct legacy {
 	struct upstream *u;

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 
 /* hello: the result of initialize, kept. *revision: the one the server chose, to be freed; NULL: hello is no such result. */
 struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revision);

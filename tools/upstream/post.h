@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/limits.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 #include "tools/upstream/exchange.h"
 #include "tools/upstream/http.h"
 #include "tools/upstream/mirror.h"

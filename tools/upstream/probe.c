@@ -3,7 +3,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 #include "tools/upstream/legacy.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 
 #include <errno.h>
 #include <fcntl.h>

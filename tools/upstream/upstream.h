@@ -1,5 +1,5 @@
 /*
- * core.h - what stdio.c and http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
+ * upstream.h - what stdio.c and http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
  * calls to a modern server. Calls to a legacy one are legacy.c's.
  *
  * The owner is a transport: it embeds a struct upstream, gives what it receives to link_feed(&u->link, ...), and says when it is

@@ -1,4 +1,4 @@
-#include "tools/upstream/core.h"
+#include "tools/upstream/upstream.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"
