@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020.js';
+import { ACPD } from '../lib/daemon.mjs';
 
 export class Box {
   #child;
@@ -25,7 +26,7 @@ export class Box {
     mkdirSync(box.root);
     mkdirSync(box.state);
     t.after(() => box.stop());
-    box.#child = spawn(process.env.ACPD, ['mcp', '--builtin', '--config-fd', '3'], {
+    box.#child = spawn(ACPD, ['mcp', '--builtin', '--config-fd', '3'], {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       cwd: box.root,
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env }, // or node --test below us would run nothing

@@ -38,7 +38,7 @@ void job_fail(struct job *j, const struct err *e)
 	tool_fail(c, e, SLICE_NONE);
 }
 
-void job_done(struct job *j, struct slice members)
+void command_job_done(struct job *j, struct slice members)
 {
 	struct tool_call *c = j->call;
 
@@ -62,7 +62,7 @@ static void finish(struct job *j, const struct run_status *st)
 	command_put(&w, j->cmd.shown, j->run, st, 0, j->capture);
 	if (j->more)
 		j->more(j, st, &w);
-	job_done(j, buf_slice(&out));
+	command_job_done(j, buf_slice(&out));
 }
 
 static void on_end(void *ctx, const struct run_status *st)
@@ -94,7 +94,7 @@ static void unrun(struct job *j, int code, const char *why)
 	command_put_unrun(&w, j->cmd.shown, code, why);
 	if (j->more)
 		j->more(j, NULL, &w);
-	job_done(j, buf_slice(&out));
+	command_job_done(j, buf_slice(&out));
 }
 
 void job_run(struct job *j, struct slice input)

@@ -1,7 +1,7 @@
 /*
  * commands_run.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
- * The job belongs to the call (own) from job_new until job_run, job_fail or job_done: the first ends it later, the others now. Output
+ * The job belongs to the call (own) from job_new until job_run, job_fail or command_job_done: the first ends it later, the others now. Output
  * is told while it comes (output_progress.h). A caller who goes, or whose time is over, ends the command with all it started.
  */
 #pragma once
@@ -27,5 +27,5 @@ struct job *job_new(struct tool_call *c);
 /* input: for its stdin, which then is at its end. */
 void job_run(struct job *j, struct slice input);
 void job_fail(struct job *j, const struct err *e);
-void job_done(struct job *j, struct slice members);
+void command_job_done(struct job *j, struct slice members);
 void job_cancel(struct tool_call *c, bool timed_out);

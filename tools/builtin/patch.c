@@ -181,7 +181,7 @@ static void apply_diff(struct tool_call *c)
 		tool_fail(c, &e, SLICE_NONE);
 	else
 		plan_run(c, &plan, only);
-	plan_done(&plan);
+	patch_plan_done(&plan);
 	tool_strv_free(only);
 }
 

@@ -290,7 +290,7 @@ static void node_done(struct patch_node *n)
 	buf_done(&n->next);
 }
 
-void plan_done(struct patch_plan *p)
+void patch_plan_done(struct patch_plan *p)
 {
 	for (size_t i = 0; p->items && i < p->set.n; i++)
 		free(p->items[i].places);
