@@ -31,7 +31,7 @@ const CALLS = [
   ['checkFileExists', { path: 'dir/none' }],
   ['getFileSize', { path: 'dir/a.txt', humanReadable: true }],
   ['watchDirectory', { path: 'dir', watchDuration: 50 }],
-  ['applyDiff', { diff: PATCH }],
+  ['applyDiff', { patch: PATCH }],
   ['runCode', { code: 'print(6 * 7)', language: 'python' }],
   ['runTests', { target: 'make' }],
   ['runCommand', { command: 'echo err >&2; echo out; cat', background: true, stdin: 'pipe' }],
