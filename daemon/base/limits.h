@@ -288,6 +288,7 @@
 #define RUN_KEEP_MAX (8 * MIB)
 #define RUN_TIME_MS 30000               /* a command, unless the call or the policy say otherwise */
 #define RUN_TIME_MAX 86400000           /* longest time that can be asked for */
+#define TOOL_KILL_MS 1000               /* a command over the policy's time: SIGTERM until SIGKILL; shorter than TOOL_STOP_GRACE_MS */
 #define RUN_WAIT_MS 30000               /* for a process in the background to end */
 #define RUN_BACKGROUND_MAX 64           /* processes in the background that are known, ended ones too */
 #define RUN_ARGS_MAX 4096

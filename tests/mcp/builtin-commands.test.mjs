@@ -310,3 +310,57 @@ test('interpreters of the configuration are used', async (t) => {
   const r = await box.call('runCode', { code: 'any text', argv: ['arg'] });
   assert.equal(r.stdout, '--flag\nany text\narg\n');
 });
+
+// --- policy -------------------------------------------------------------------------------------------------
+
+test('command rules hold for commands, code and test runs, however they are wrapped', async (t) => {
+  const box = await Box.start(t, {
+    tests: { bad: { command: ['sh', '-c', 'rm -rf made'] } },
+    policy: {
+      commands: [
+        { prefix: ['echo'], policy: 'allow' },
+        { prefix: ['true'], policy: 'allow' },
+        { prefix: ['touch'], policy: 'ask' },
+        { argv: ['rm', '-rf'], policy: 'deny' },
+        { prefix: ['rm'], policy: 'deny' },
+      ],
+    },
+  });
+  const rows = [
+    ['runCommand', { command: 'echo fine' }, undefined],
+    ['runCommand', { argv: ['echo', 'fine'] }, undefined],
+    ['runCommand', { command: 'rm -rf made' }, 'COMMAND_DENIED'],
+    ['runCommand', { command: 'echo a && env X=1 sh -c "rm -rf made"' }, 'COMMAND_DENIED'],
+    ['runCommand', { argv: ['sh', '-c', 'exec rm -rf made'] }, 'COMMAND_DENIED'],
+    ['runCommand', { command: 'xargs', args: ['rm', '-rf'], input: 'made' }, 'COMMAND_DENIED'],
+    ['runCommand', { command: 'rm -rf made', background: true }, 'COMMAND_DENIED'],
+    ['runCommand', { command: 'touch made' }, 'APPROVAL_REQUIRED'],
+    ['runCommand', { argv: ['touch', 'made'], background: true }, 'APPROVAL_REQUIRED'],
+    ['runCommand', { command: 'echo a', envs: { LD_PRELOAD: './x.so' } }, 'APPROVAL_REQUIRED'],
+    ['runCode', { code: 'open("made", "w")' }, 'APPROVAL_REQUIRED'],
+    ['runTests', { target: 'bad' }, 'COMMAND_DENIED'],
+  ];
+
+  for (const [tool, args, code] of rows)
+    assert.equal((await box.call(tool, args)).error?.code, code, JSON.stringify(args));
+  assert.deepEqual(readdirSync(box.root), []);
+  assert.deepEqual(readdirSync(box.state), []);
+});
+
+test('the time that the policy gives is the most, and results before it are kept', async (t) => {
+  const limit = { timeoutMs: 700 };
+  const box = await Box.start(t, {
+    tests: { slow: { command: 'echo TAP version 13; echo 1..2; echo ok 1 - a; trap "" TERM; sleep 60; sleep 60', format: 'tap' } },
+    policy: { tools: { runCommand: limit, runCode: limit, runTests: limit } },
+  });
+
+  for (const timeoutMs of [undefined, 0, 60000]) {
+    const r = await box.call('runCommand', { command: 'echo begun; trap "" TERM; sleep 60; sleep 60', timeoutMs });
+    assert.deepEqual([r.timedOut, r.killed, r.stdout], [true, true, 'begun\n'], JSON.stringify(r));
+    assert.ok(r.executionTime < 3500);
+  }
+  const r = await box.call('runTests', { target: 'slow' });
+  assert.deepEqual([r.timedOut, r.partial, r.passed, r.planned], [true, true, 1, 2]);
+  const gentle = await box.call('runCommand', { command: "trap 'echo bye; exit 5' TERM; sleep 60 & wait" });
+  assert.deepEqual([gentle.timedOut, gentle.exitCode, gentle.stdout], [true, 5, 'bye\n']);
+});

@@ -285,7 +285,10 @@ static void test_kill_tree(void **state _unused_)
 			r.run = NULL;
 			host = run_host_new(l);
 		} else {
-			(way ? run_stop : run_kill)(r.run);
+			if (way)
+				run_stop(r.run, 2000);
+			else
+				run_kill(r.run);
 			await(&r);
 			assert_true(r.st.killed && !r.st.timed_out && !r.st.exited);
 			assert_int_equal(r.st.code, way ? SIGTERM : SIGKILL);

@@ -134,13 +134,12 @@ void job_cancel(struct tool_call *c, bool timed_out)
 
 	if (!j || !j->run)
 		return;
-	if (timed_out) {
-		j->timed_out = true;
+	j->timed_out |= timed_out;
+	j->gone |= !timed_out;
+	if (timed_out)
+		run_stop(j->run, TOOL_KILL_MS);
+	else
 		run_kill(j->run);
-		return;
-	}
-	j->gone = true;
-	run_kill(j->run);
 }
 
 /* --- runCommand ----------------------------------------------------------------------------------------- */

@@ -266,7 +266,7 @@ static void kill_start(struct tool_call *c)
 	if (signo == SIGKILL)
 		run_kill(p->run);
 	else if (signo == SIGTERM)
-		run_stop(p->run);
+		run_stop(p->run, STOP_TERM_MS);
 	else
 		run_signal(p->run, signo);
 	if (signo == SIGKILL || signo == SIGTERM)

@@ -143,14 +143,16 @@ static void term_over(void *ctx)
 	run_kill(ctx);
 }
 
-void run_stop(struct run *r)
+void run_stop(struct run *r, uint64_t grace_ms)
 {
-	if (r->state != RUN_GOING)
+	if (r->state > RUN_STOPPING)
 		return;
+	if (r->state == RUN_GOING)
+		keeper_signal(r->words.fd, SIGTERM);
 	r->state = RUN_STOPPING;
 	r->status.killed = true;
-	keeper_signal(r->words.fd, SIGTERM);
-	loop_timer_set(r->host->loop, &r->kill_timer, STOP_TERM_MS, term_over, r);
+	if (!r->kill_timer.due || r->kill_timer.due > clock_mono_ms() + grace_ms)
+		loop_timer_set(r->host->loop, &r->kill_timer, grace_ms, term_over, r);
 }
 
 void run_signal(struct run *r, int signo)
@@ -164,7 +166,7 @@ static void time_over(void *ctx)
 	struct run *r = ctx;
 
 	r->status.timed_out = true;
-	run_stop(r);
+	run_stop(r, STOP_TERM_MS);
 }
 
 /* --- its streams ------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * run.h - one command: raw bytes of both its streams, a stdin that is at its end at once or written to, a time limit, and an end that
  * leaves nothing behind.
  *
- * Each command has a keeper (run_keeper.h) above it. Life: going -> (run_stop: SIGTERM to its process group, after STOP_TERM_MS
+ * Each command has a keeper (run_keeper.h) above it. Life: going -> (run_stop: SIGTERM to its process group, after a grace
  * SIGKILL to everything below the keeper) -> the command has ended -> what it left running is killed -> its pipes are read to their
  * end -> on_exit, exactly once; the owner then frees it. on_output and on_exit come from the loop, never from inside a run_* call. The
  * newest bytes of both streams are kept here (output.h); on_output sees all of them as they come.
@@ -67,7 +67,7 @@ int run_write(struct run *r, struct slice bytes);
 void run_close_input(struct run *r);
 /* To its process group. */
 void run_signal(struct run *r, int signo);
-/* SIGTERM, and SIGKILL to everything if that does not end it. Harmless when repeated. */
-void run_stop(struct run *r);
+/* SIGTERM, and SIGKILL to everything if that does not end it in time; called again, the sooner end counts. */
+void run_stop(struct run *r, uint64_t grace_ms);
 /* SIGKILL to everything now. */
 void run_kill(struct run *r);

@@ -388,9 +388,16 @@ void testrun_cancel(struct tool_call *c, bool timed_out)
 		return;
 	t->over |= timed_out;
 	t->gone |= !timed_out;
-	for (unsigned i = 0; i < t->count; i++)
-		if (t->shards[i].run && !t->shards[i].ended)
-			run_kill(t->shards[i].run);
+	for (unsigned i = 0; i < t->count; i++) {
+		struct run *r = t->shards[i].run;
+
+		if (!r || t->shards[i].ended)
+			continue;
+		if (timed_out)
+			run_stop(r, TOOL_KILL_MS);
+		else
+			run_kill(r);
+	}
 }
 
 const struct tool_field testrun_in[] = {
