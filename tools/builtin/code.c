@@ -138,7 +138,7 @@ static int interpreter(const struct tool_call *c, const struct language *l,
 }
 
 /* A node that is too old for types says so on its first line. */
-static bool too_old(struct job *j, const struct run_status *st, struct err *e)
+static bool too_old(struct command_job *j, const struct run_status *st, struct err *e)
 {
 	const struct code *code = j->own;
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -194,7 +194,7 @@ static void text_put(struct jw *w, const char *key, const struct output *o)
 }
 
 /* What E2B's code interpreter answers, as JSON in a string. */
-static void more(struct job *j, const struct run_status *st, struct jw *w)
+static void more(struct command_job *j, const struct run_status *st, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf json = { 0 };
 	struct jw in = JW(&json);
@@ -250,7 +250,7 @@ static const struct language *language_of(const struct tool_call *c, struct err 
 	return l;
 }
 
-static int prepare(struct job *j, struct code *code, struct slice text, struct err *e)
+static int prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
 {
 	struct tool_call *c = j->call;
 	char **argv = tool_arg_strv(c, "argv");
@@ -283,7 +283,7 @@ static int prepare(struct job *j, struct code *code, struct slice text, struct e
 void code_start(struct tool_call *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 }, input = { 0 };
-	struct job *j = job_new(c);
+	struct command_job *j = command_job_new(c);
 	struct code *code = new0(struct code);
 	struct err e = { 0 };
 	int r;
@@ -301,9 +301,9 @@ void code_start(struct tool_call *c)
 	if (r == 0)
 		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
 	if (r < 0)
-		job_fail(j, &e);
+		command_job_fail(j, &e);
 	else
-		job_run(j, buf_slice(&input));
+		command_job_run(j, buf_slice(&input));
 }
 
 static const char *const language_words[] = {

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-static void job_free(struct job *j)
+static void job_free(struct command_job *j)
 {
 	j->call->own = NULL;
 	run_free(j->run);
@@ -20,9 +20,9 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-struct job *job_new(struct tool_call *c)
+struct command_job *command_job_new(struct tool_call *c)
 {
-	struct job *j = new0(struct job);
+	struct command_job *j = new0(struct command_job);
 
 	j->call = c;
 	j->capture = true;
@@ -30,7 +30,7 @@ struct job *job_new(struct tool_call *c)
 	return j;
 }
 
-void job_fail(struct job *j, const struct err *e)
+void command_job_fail(struct command_job *j, const struct err *e)
 {
 	struct tool_call *c = j->call;
 
@@ -39,6 +39,8 @@ void job_fail(struct job *j, const struct err *e)
 }
 
 void command_job_done(struct job *j, struct slice members)
+
+void command_job_done(struct command_job *j, struct slice members)
 {
 	struct tool_call *c = j->call;
 
@@ -48,13 +50,13 @@ void command_job_done(struct job *j, struct slice members)
 
 static void on_output(void *ctx, enum run_stream s, struct slice bytes)
 {
-	struct job *j = ctx;
+	struct command_job *j = ctx;
 
 	if (j->capture)
 		output_progress_add(&j->progress, s, bytes);
 }
 
-static void finish(struct job *j, const struct run_status *st)
+static void finish(struct command_job *j, const struct run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -67,7 +69,7 @@ static void finish(struct job *j, const struct run_status *st)
 
 static void on_end(void *ctx, const struct run_status *st)
 {
-	struct job *j = ctx;
+	struct command_job *j = ctx;
 	struct run_status told = *st;
 	struct err e = { 0 };
 
@@ -76,9 +78,9 @@ static void on_end(void *ctx, const struct run_status *st)
 	j->progress.call = NULL;
 	if (j->gone) {
 		err_set(&e, -ECANCELED, 0, "ABORTED", "the command was ended, its caller has gone");
-		job_fail(j, &e);
+		command_job_fail(j, &e);
 	} else if (j->refuse && j->refuse(j, st, &e)) {
-		job_fail(j, &e);
+		command_job_fail(j, &e);
 	} else {
 		finish(j, &told);
 	}
@@ -86,7 +88,7 @@ static void on_end(void *ctx, const struct run_status *st)
 
 static const struct run_events events = { on_output, on_end };
 
-static void unrun(struct job *j, int code, const char *why)
+static void unrun(struct command_job *j, int code, const char *why)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -97,7 +99,7 @@ static void unrun(struct job *j, int code, const char *why)
 	command_job_done(j, buf_slice(&out));
 }
 
-void job_run(struct job *j, struct slice input)
+void command_job_run(struct command_job *j, struct slice input)
 {
 	struct tool_call *c = j->call;
 	struct err e = { 0 };
@@ -106,7 +108,7 @@ void job_run(struct job *j, struct slice input)
 	if (c->dry_run) {
 		r = command_judge(c, &j->cmd, &e);
 		if (r < 0)
-			job_fail(j, &e);
+			command_job_fail(j, &e);
 		else if (r == 0)
 			unrun(j, 0, NULL);
 		else
@@ -119,7 +121,7 @@ void job_run(struct job *j, struct slice input)
 	if (r == -ENOENT && strcmp(e.reason, "COMMAND_NOT_FOUND") == 0) {
 		unrun(j, 127, e.msg);
 	} else if (r < 0) {
-		job_fail(j, &e);
+		command_job_fail(j, &e);
 	} else if (r > 0) {
 		job_free(j);
 	} else if (input.n) {
@@ -128,9 +130,9 @@ void job_run(struct job *j, struct slice input)
 	}
 }
 
-void job_cancel(struct tool_call *c, bool timed_out)
+void command_job_cancel(struct tool_call *c, bool timed_out)
 {
-	struct job *j = c->own;
+	struct command_job *j = c->own;
 
 	if (!j || !j->run)
 		return;
@@ -179,7 +181,7 @@ static void start(struct tool_call *c)
 	_cleanup_(freep) char *mode = tool_arg_str(c, "stdin");
 	bool background = tool_arg_bool(c, "background", false);
 	bool pipe = mode && strcmp(mode, "pipe") == 0;
-	struct job *j = job_new(c);
+	struct command_job *j = command_job_new(c);
 	struct err e = { 0 };
 	int r = take_command(c, &j->cmd, &e);
 
@@ -189,7 +191,7 @@ static void start(struct tool_call *c)
 		r = err_field(&e, "stdin", "INVALID_ARGUMENT",
 			      "stdin \"pipe\" needs background: nobody could write to it");
 	if (r < 0) {
-		job_fail(j, &e);
+		command_job_fail(j, &e);
 		return;
 	}
 	j->capture = tool_arg_bool(c, "captureOutput", true);
@@ -203,7 +205,7 @@ static void start(struct tool_call *c)
 		procs_background(c, &cmd, buf_slice(&input));
 		command_done(&cmd);
 	} else {
-		job_run(j, buf_slice(&input));
+		command_job_run(j, buf_slice(&input));
 	}
 }
 
@@ -249,7 +251,7 @@ const struct tool command_tools[] = {
 		.in = in,
 		.out = command_out,
 		.start = start,
-		.cancel = job_cancel,
+		.cancel = command_job_cancel,
 	},
 	{
 		.name = "runCode",
@@ -260,7 +262,7 @@ const struct tool command_tools[] = {
 		.in = code_in,
 		.out = code_out,
 		.start = code_start,
-		.cancel = job_cancel,
+		.cancel = command_job_cancel,
 	},
 	{
 		.name = "runTests",

@@ -2,6 +2,8 @@
  * commands_run.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
  * The job belongs to the call (own) from job_new until job_run, job_fail or command_job_done: the first ends it later, the others now. Output
+
+ * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done: the first ends it later, the others now. Output
  * is told while it comes (output_progress.h). A caller who goes, or whose time is over, ends the command with all it started.
  */
 #pragma once
@@ -9,23 +11,28 @@
 #include "tools/builtin/commands.h"
 #include "tools/builtin/output_progress.h"
 
-struct job {
+struct command_job {
 	struct tool_call *call;
 	struct command cmd;
 	struct run *run;
 	struct output_progress progress;
 	bool capture, gone, timed_out;
 	/* Further members of the result; st NULL: it was not run. May be NULL. */
-	void (*more)(struct job *j, const struct run_status *st, struct jw *w);
+	void (*more)(struct command_job *j, const struct run_status *st, struct jw *w);
 	/* True, with e: what came is no result but an error. May be NULL. */
-	bool (*refuse)(struct job *j, const struct run_status *st, struct err *e);
+	bool (*refuse)(struct command_job *j, const struct run_status *st, struct err *e);
 	void *own;
 	void (*release)(void *own); /* may be NULL */
 };
 
-struct job *job_new(struct tool_call *c);
+struct command_job *command_job_new(struct tool_call *c);
 /* input: for its stdin, which then is at its end. */
 void job_run(struct job *j, struct slice input);
 void job_fail(struct job *j, const struct err *e);
 void command_job_done(struct job *j, struct slice members);
 void job_cancel(struct tool_call *c, bool timed_out);
+
+void command_job_run(struct command_job *j, struct slice input);
+void command_job_fail(struct command_job *j, const struct err *e);
+void command_job_done(struct command_job *j, struct slice members);
+void command_job_cancel(struct tool_call *c, bool timed_out);

@@ -327,7 +327,7 @@ static bool pytest_line(struct test_report *r, struct slice line)
 	};
 	struct slice s = line, name;
 
-	if (!memmem(line.p, line.n, "::", 2))
+	if (!line.n || !memmem(line.p, line.n, "::", 2))
 		return false;
 	/* names of parametrized tests may hold spaces: the word that counts is the first known one */
 	for (struct slice rest = s; split(&rest, " ", &name);) {
