@@ -239,7 +239,12 @@ bool plan_make(struct patch_plan *p, char *const *only)
 	for (size_t i = 0; i < p->set.n && !tool_cancelled(p->call); i++) {
 		struct patch_item *it = &p->items[i];
 
-		if (!it->left_out && item_plan(p, it, &it->e) < 0) {
+		struct err e = { 0 };
+
+		if (it->left_out)
+			continue;
+		if (item_plan(p, it, &e) < 0) {
+			it->e = e;
 			if (!it->e.reason[0])
 				tool_errno(&it->e, ENOMEM, "cannot patch",
 					   it->file->to ? it->file->to : it->file->from);
