@@ -278,6 +278,8 @@
 #define PATCH_HUNKS_MAX 65536           /* of one file */
 #define PATCH_SIDE_MAX (64 * MIB)       /* a file that is patched, before or after */
 #define PATCH_BYTES_MAX (64 * MIB)      /* its text */
+#define PR_PATCH_MAX (8 * MIB)          /* of a pull request, in an answer */
+#define PR_STEP_MS 120000               /* one run of git for it */
 #define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
 #define TOOLGATE_ROUNDS_MAX 64          /* calls that wait for their client's input */
 

@@ -83,7 +83,7 @@ struct tool {
 };
 
 /* Tables of the families, each ended by a row without name; families.c lists them in one order (those of files: families.h). */
-extern const struct tool patch_tools[], command_tools[], process_tools[], other_tools[];
+extern const struct tool patch_tools[], pr_tools[], command_tools[], process_tools[], other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */
 
