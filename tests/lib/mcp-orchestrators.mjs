@@ -66,6 +66,7 @@ export class Forwarder {
 
     return new Promise((resolve, reject) => {
       answer.then(({ msg }) => resolve(msg.error ? { error: msg.error } : { result: msg.result }));
+      this.server.lines.closed.then(() => reject(new Error(`the server has gone: ${this.server.lines.stderr}`)));
       signal.addEventListener('abort', () => {
         this.server.cancel(id);
         reject(signal.reason);
