@@ -219,6 +219,16 @@ static void answer_all(struct tool_call *c, const struct item *items, size_t n, 
 	tool_done(c, buf_slice(&out));
 }
 
+static void write_next(struct tool_call *c, struct item *it)
+{
+	struct err e;
+
+	if (tool_cancelled(c))
+		err_set(&it->e, -ECANCELED, 0, "CANCELLED", "the call was ended");
+	else if (write_item(c, it, &e) < 0)
+		it->e = e;
+}
+
 static void write_many(struct tool_call *c)
 {
 	struct item *items = xalloc(TOOL_FILES_MAX * sizeof(*items));
@@ -229,11 +239,7 @@ static void write_many(struct tool_call *c)
 		tool_fail(c, &e, SLICE_NONE);
 	} else {
 		for (size_t i = 0; i < n; i++) {
-			if (tool_cancelled(c))
-				err_set(&items[i].e, -ECANCELED, 0, "CANCELLED",
-					"the call was ended");
-			else
-				write_item(c, &items[i], &items[i].e);
+			write_next(c, &items[i]);
 			failed += *items[i].e.reason != '\0';
 		}
 		answer_all(c, items, n, failed);
