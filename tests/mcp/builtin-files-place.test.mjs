@@ -42,7 +42,7 @@ test('the one rule for paths, by a table', async (t) => {
     ['../up', 'root/up'], ['../cwd/f', 'root/cwd/f'], [`${root}/up`, 'root/up'], [`${root}//cwd/./f`, 'root/cwd/f'], [`${root}/cwd/../up`, 'root/up'],
     [`${second}/s`, 'second/s'], [`${base}/alias/up`, 'root/up'], ['-n', 'root/cwd/-n'], ['ü', 'root/cwd/ü'], ['new\nline', 'root/cwd/new\nline'], ['~', 'root/cwd/~'],
     ['...', 'root/cwd/...'], ['l-in', 'root/cwd/f'], ['l-dir/g', 'root/cwd/sub/g'], ['l-dir/../f', 'root/cwd/f'], ['l-up', 'root/up'], ['l-abs-in', 'root/cwd/f'],
-    ['l-second', 'second/s'], ['l-second-dir/s', 'second/s'], [`${root}/../root/up`, 'OUTSIDE_ROOTS'],
+    ['l-second', 'second/s'], ['l-second-dir/s', 'second/s'], [`${root}/../root/up`, 'root/up'],
     ['', 'PATH_INVALID'], ['..', 'EISDIR'], ['../..', 'OUTSIDE_ROOTS'], ['../../secret', 'OUTSIDE_ROOTS'], ['sub/../../../secret', 'OUTSIDE_ROOTS'],
     ['../../root/../secret', 'OUTSIDE_ROOTS'], [`${base}/secret`, 'OUTSIDE_ROOTS'], [`${root}/../secret`, 'OUTSIDE_ROOTS'], [`${root}-not/x`, 'OUTSIDE_ROOTS'],
     ['/etc/passwd', 'OUTSIDE_ROOTS'], ['/', 'OUTSIDE_ROOTS'], ['//etc/passwd', 'OUTSIDE_ROOTS'], ['/nothing/at/all', 'OUTSIDE_ROOTS'], ['l-out', 'OUTSIDE_ROOTS'],
@@ -65,6 +65,8 @@ test('the one rule for paths, by a table', async (t) => {
       assert.equal(write.success, true, `${shown} ${JSON.stringify(write)}`);
     else if (want === 'OUTSIDE_ROOTS' || want === 'INVALID_ARGUMENT')
       assert.ok([want, 'EISDIR'].includes(write.error.code), `${shown} ${JSON.stringify(write)}`);
+    if (want === 'ENOENT' && write.success)
+      fs.rmSync(path.join(root, 'cwd', name));
     if (want.includes('/'))
       assert.equal(fs.readFileSync(path.join(base, want), 'utf8'), want);
     else if (!['INVALID_ARGUMENT', 'PATH_INVALID'].includes(want))
@@ -83,8 +85,8 @@ const fs = require('node:fs');
 const { workerData: { dir, outside, stop } } = require('node:worker_threads');
 const flag = new Int32Array(stop);
 
-fs.symlinkSync(outside, dir + '.link');
 while (!Atomics.load(flag, 0)) {
+  try { fs.symlinkSync(outside, dir + '.link'); } catch {}
   try { fs.renameSync(dir, dir + '.real'); fs.renameSync(dir + '.link', dir); } catch {}
   try { fs.renameSync(dir, dir + '.link'); fs.renameSync(dir + '.real', dir); } catch {}
 }
@@ -104,10 +106,10 @@ test('a directory that turns into a link meanwhile leads nobody out', async (t) 
   const box = await Tools.start(root);
   const worker = new Worker(SWAP, { eval: true, workerData: { dir, outside, stop } });
   const ended = new Promise((resolve) => worker.on('exit', resolve));
-  const until = performance.now() + 4000;
-  let good = 0;
+  const started = performance.now();
+  let good = 0, i = 0;
 
-  for (let i = 0; performance.now() < until; i++) {
+  for (; performance.now() - started < 3000 || (!good && performance.now() - started < 30000); i++) {
     const answers = await Promise.all([
       box.raw('readFile', { path: 'd/f' }), box.raw('readFiles', { glob: 'd/**', hidden: true }), box.raw('grep', { pattern: 'secret' }), box.raw('grep', { pattern: 'secret', path: 'd' }),
       box.raw('writeFile', { path: `d/w${i % 5}`, content: 'w' }), box.raw('editFile', { path: 'd/sub/g', oldText: 'outside', newText: 'edited' }),
@@ -121,7 +123,7 @@ test('a directory that turns into a link meanwhile leads nobody out', async (t) 
   Atomics.store(new Int32Array(stop), 0, 1);
   await ended;
   await box.stop();
-  t.diagnostic(`${good} reads found it in its place`);
+  t.diagnostic(`${good} of ${i} reads found it in its place`);
   assert.ok(good > 0);
   assert.deepEqual(fs.readdirSync(outside).sort(), ['f', 'sub']);
   assert.deepEqual(fs.readdirSync(path.join(outside, 'sub')), ['g']);
@@ -181,7 +183,9 @@ test('policy: globs hold for every tool, also through links', async (t) => {
   await box.fails('PATH_DENIED', 'writeFile', { path: 'src/new/.env', content: 'x' });
   await box.fails('PATH_NOT_ALLOWED', 'createDirectory', { path: 'docs/new' });
   await box.fails('PATH_NOT_ALLOWED', 'deleteFile', { path: 'docs/d' });
-  await box.fails('PATH_DENIED', 'deleteFile', { path: 'src', recursive: true });
+  await box.fails('PATH_NOT_ALLOWED', 'deleteFile', { path: 'src', recursive: true });
+  await box.fails('PATH_DENIED', 'deleteFile', { path: 'src/private', recursive: true });
+  assert.equal(fs.readFileSync(box.file('src/private/k'), 'utf8'), 'needle');
   assert.equal((await box.call('writeFile', { path: 'src/deep/er/new', content: 'x' })).success, true);
   assert.deepEqual((await box.call('grep', { pattern: 'needle', gitignore: false })).matches.map((m) => m.path), ['docs/d', 'src/a']);
   assert.deepEqual((await box.call('readFiles', { glob: '**' })).files.map((f) => f.path), ['docs/d', 'src/a', 'src/deep/er/new']);

@@ -240,7 +240,7 @@ test('deleteFile and createDirectory', async (t) => {
   await box.fails('EEXIST', 'createDirectory', { path: 'a/b/f' });
   await box.fails('ENOTDIR', 'createDirectory', { path: 'a/b/f/g' });
   await box.fails('ENOTEMPTY', 'deleteFile', { path: 'a/b' });
-  assert.equal((await box.call('deleteFile', { path: 'a/b/c' })).entries, 1, 'an empty one goes');
+  assert.equal((await box.call('deleteFile', { path: 'a/b/c' })).success, true, 'an empty one goes');
   fs.symlinkSync(outside, box.file('a/out'));
   fs.symlinkSync(path.join(outside, 'kept'), box.file('direct'));
   fs.symlinkSync('a', box.file('in'));
@@ -251,7 +251,7 @@ test('deleteFile and createDirectory', async (t) => {
   assert.equal((await box.call('deleteFile', { path: 'in' })).success, true);
   assert.ok(fs.existsSync(box.file('a/b/f')), 'a link goes, not what it leads to');
   // a link within a directory that goes is only a link
-  assert.equal((await box.call('deleteFile', { path: 'a', recursive: true })).entries, 4);
+  assert.equal((await box.call('deleteFile', { path: 'a', recursive: true })).success, true);
   assert.equal(fs.readFileSync(path.join(outside, 'kept'), 'utf8'), 'kept');
   assert.deepEqual(fs.readdirSync(box.root), ['direct']);
   await box.fails('ENOENT', 'deleteFile', { path: 'a' });

@@ -2,7 +2,7 @@
  * place.h - where tools may reach: the one rule for paths, and the policy's word on each, in one place.
  *
  * A path is relative to the working directory, or absolute; "~" and "file:" mean nothing. It must name something inside a root (the
- * configuration's), after every symbolic link and ".." on the way: both may be used inside the roots and never lead out of them. NUL,
+ * configuration's): what counts is where it really ends, after every symbolic link and ".." on the way. NUL,
  * more than 4096 bytes, names of more than 255 bytes and bytes that are no UTF-8 are refused; names with control characters are names.
  *
  * How it is held: the kernel resolves the path once (openat2 BENEATH from the root's descriptor; where links lead to another root or

@@ -23,7 +23,8 @@ static pcre2_code *compile(struct slice pattern, uint32_t options, struct err *e
 	int error;
 
 	/* \uXXXX and \u{X} as in JavaScript */
-	pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+	if (!(options & PCRE2_LITERAL))
+		pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
 	pcre2_set_parens_nest_limit(context, 200);
 	code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, options, &error, &at, context);
 	pcre2_compile_context_free(context);
@@ -37,13 +38,14 @@ static pcre2_code *compile(struct slice pattern, uint32_t options, struct err *e
 
 struct regex *regex_new(struct slice pattern, bool literal, bool ignore_case, struct err *e)
 {
-	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
+	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
 	struct regex *r;
 	pcre2_code *code;
 
 	options |= ignore_case ? PCRE2_CASELESS : 0;
+	options |= literal ? PCRE2_LITERAL : PCRE2_NEVER_BACKSLASH_C;
 	/* \w of JavaScript is ASCII, and so it is here without PCRE2_UCP */
-	code = compile(pattern, options | (literal ? PCRE2_LITERAL : 0), e);
+	code = compile(pattern, options, e);
 	if (!code)
 		return NULL;
 	r = new0(struct regex);

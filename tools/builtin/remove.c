@@ -41,13 +41,16 @@ static int judge(void *ctx, const struct walk_entry *entry)
 
 /* All or nothing as far as policy goes: what is in it is judged before anything goes. */
 static int check_tree(struct tool_call *c, const struct place_name *at, const char *path,
-		      bool recursive, int64_t *entries, struct err *e)
+		      bool recursive, struct err *e)
 {
 	struct place p = { .real = at->real };
-	struct walk_options o = { .depth = recursive ? 0 : 1 };
+	struct walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
 	struct removal removal = { .call = c, .e = e };
 	int r;
 
+	if (recursive && !toolbox_policy(c->box)) /* nothing to judge */
+		return 0;
+	*e->reason = '\0';
 	p.fd = openat(at->dir, at->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	if (p.fd < 0 || fstat(p.fd, &p.sb) < 0) {
 		closep(&p.fd);
@@ -60,12 +63,11 @@ static int check_tree(struct tool_call *c, const struct place_name *at, const ch
 			       "nothing was deleted: there was no time to look at it all");
 	if (r == 0 && !recursive && removal.entries)
 		return tool_errno(e, ENOTEMPTY, "cannot delete", path);
-	*entries += removal.entries;
-	return r;
+	return r < 0 && !*e->reason ? tool_errno(e, r, "cannot look at all of", path) : r;
 }
 
 static int delete_at(struct tool_call *c, const struct place_name *at, const char *path,
-		     int64_t *entries, struct err *e)
+		     struct err *e)
 {
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	struct stat sb;
@@ -76,11 +78,10 @@ static int delete_at(struct tool_call *c, const struct place_name *at, const cha
 				 path);
 	if (fstatat(at->dir, at->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return tool_errno(e, errno, "cannot delete", path);
-	*entries = 1;
 	if (S_ISLNK(sb.st_mode))
 		r = check_link(c, path, e);
 	else if (S_ISDIR(sb.st_mode))
-		r = check_tree(c, at, path, recursive, entries, e);
+		r = check_tree(c, at, path, recursive, e);
 	if (r < 0 || c->dry_run)
 		return r;
 	if (S_ISDIR(sb.st_mode) && recursive)
@@ -109,17 +110,15 @@ static void delete_file(struct tool_call *c)
 	_cleanup_(place_name_done) struct place_name at = PLACE_NAME_NONE;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
-	int64_t entries = 0;
 	struct err e;
 
 	if (place_name(c, path, PLACE_WRITE, false, &at, &e) < 0 || check_roots(c, &at, &e) < 0 ||
-	    delete_at(c, &at, path, &entries, &e) < 0) {
+	    delete_at(c, &at, path, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 		return;
 	}
 	jw_bool(&w, "success", true);
 	jw_str(&w, "path", path);
-	jw_int(&w, "entries", entries);
 	if (c->dry_run)
 		jw_bool(&w, "dryRun", true);
 	tool_done(c, buf_slice(&out));
@@ -200,7 +199,6 @@ static const struct tool_field delete_in[] = {
 static const struct tool_field delete_out[] = {
 	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
 	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
-	{ .name = "entries", .type = TOOL_INT, .text = "files and directories that went" },
 	DRY_RUN,
 	{ 0 },
 };

@@ -120,8 +120,8 @@ static int ignore_above(struct walk *w, const char *real)
 	const char *p = real + root;
 	_cleanup_(closep) int dir = -1;
 
-	w->top = root + (real[root] == '/');
-	if (!real[w->top])
+	w->top = root + 1;
+	if (strlen(real) <= w->top)
 		return 0;
 	for (;;) {
 		_cleanup_(freep) char *here = xstrndup(real, (size_t)(p - real));
@@ -162,7 +162,8 @@ static bool left_out(struct walk *w, const struct walk_entry *e)
 	if (w->ignore &&
 	    (strcmp(e->name, ".git") == 0 || ignore_match(w->ignore, e->real + w->top, is_dir)))
 		return true;
-	return place_judge(w->call, e->real, is_dir ? PLACE_LOOK : PLACE_READ, NULL) < 0;
+	return !w->o->denied &&
+	       place_judge(w->call, e->real, is_dir ? PLACE_LOOK : PLACE_READ, NULL) < 0;
 }
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
@@ -173,9 +174,13 @@ static int walk_into(struct walk *w, const struct walk_entry *e, const char *aft
 {
 	_cleanup_(closep) int fd = -1;
 
-	if ((w->o->depth && e->depth >= w->o->depth) || e->depth >= PATH_DEPTH_MAX)
+	if (w->o->depth && e->depth >= w->o->depth)
 		return 0;
+	if (e->depth >= PATH_DEPTH_MAX)
+		return w->o->denied ? -ELOOP : 0;
 	fd = openat(e->dir, e->name, DIR_FLAGS);
+	if (fd < 0 && w->o->denied && errno != ENOENT)
+		return -errno;
 	if (fd < 0 || pseudo(fd))
 		return 0;
 	return walk_dir(w, fd, e->depth + 1, after);

@@ -17,6 +17,7 @@ struct tool_call;
 
 struct walk_options {
 	bool no_hidden, gitignore;
+	bool denied; /* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
 	unsigned depth;	   /* 1: the directory's own entries; 0: all */
 	const char *after; /* only what comes behind this path; NULL: all */
 };

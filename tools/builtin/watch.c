@@ -222,7 +222,8 @@ static void on_event(struct watch *s, const struct inotify_event *ev)
 	on_name(s, ev, name);
 }
 
-static void read_events(struct watch *s)
+/* False: there is nothing to read. */
+static bool read_events(struct watch *s)
 {
 	char room[16 * KIB] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n = read(s->dirs.fd, room, sizeof(room));
@@ -233,6 +234,7 @@ static void read_events(struct watch *s)
 		on_event(s, ev);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
+	return n > 0;
 }
 
 /* --- the tool -------------------------------------------------------------------------------------------------------- */
@@ -263,6 +265,9 @@ static void watch(struct watch *s, uint64_t until)
 		if (s->moved && s->moved_due <= now)
 			moved_out(s);
 	}
+	/* what happened in time, although nobody had come to read it */
+	while (!s->gone && s->told < s->most && read_events(s))
+		;
 	moved_out(s);
 	flush_due(s, UINT64_MAX);
 }
