@@ -5,6 +5,7 @@
 #include "session/place.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 /* The caller's, the entry's, and what nobody may change. */
 static void build_env(const struct hosted_server_config *c, struct harness_plan *plan)
@@ -29,7 +30,13 @@ static char *find_program(const char *command, const char *cwd, const char *path
 {
 	_cleanup_(freep) char *here = strchr(command, '/') ? below(cwd, command) : NULL;
 
-	return place_find_command(here ? here : command, path);
+	_cleanup_(freep) char *found = place_find_command(here ? here : command, path);
+	struct stat sb;
+
+	/* a directory can be "executed", too */
+	if (!found || found[0] != '/' || stat(found, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return NULL;
+	return TAKE_PTR(found);
 }
 
 int hosted_command_build(const struct hosted_server_config *config, struct hosted_command *ret,
@@ -44,7 +51,7 @@ int hosted_command_build(const struct hosted_server_config *config, struct hoste
 
 	build_env(config, &plan);
 	program = find_program(entry->argv[0], cwd, harness_plan_getenv(&plan, "PATH"));
-	if (!program || program[0] != '/') {
+	if (!program) {
 		err_field(e, "command", "COMMAND_NOT_FOUND", "no executable '%s' in the sandbox",
 			  entry->argv[0]);
 		return -ENOENT;
