@@ -201,7 +201,8 @@ static void on_down(void *ctx, const struct err *why)
 /* It has failed, and had its chance just now. */
 static bool is_given_up(const struct hosted_server *s)
 {
-	return s->state == HOSTED_FAILED && clock_mono_ms() - s->entered_ms < HOSTED_RETRY_MS;
+	return s->state == HOSTED_FAILED && way_made(&s->way) &&
+	       clock_mono_ms() - s->entered_ms < HOSTED_RETRY_MS;
 }
 
 /* A call came while it is down. */
