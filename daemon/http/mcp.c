@@ -102,7 +102,7 @@ void http_post_mcp(const struct http_call *c, struct http_reply *ret)
 	struct mcp_backend *b;
 
 	if (check_post(c, ret) && find_backend(c, &b, ret))
-		ret->sink = &exchange_new(c->ctx->mcp, b, c->rq)->sink;
+		ret->sink = &mcp_exchange_new(c->ctx->mcp, b, c->rq)->sink;
 }
 
 /* --- GET and DELETE, which only sessions have ------------------------------------------------------------ */
@@ -179,10 +179,10 @@ void mcp_http_forget(struct mcp_http *m, const struct mcp_backend *b)
 	list_each(s, &m->sessions, struct mcp_session, link)
 		if (s->backend == b)
 			mcp_session_end(s, "SERVER_GONE", "the server is gone");
-	list_each(x, &m->exchanges, struct exchange, link)
+	list_each(x, &m->exchanges, struct mcp_exchange, link)
 		if (x->backend == b) {
 			x->front = mcp_front_free(x->front);
-			exchange_fail(x, 503, &e, SLICE_NONE);
+			mcp_exchange_fail(x, 503, &e, SLICE_NONE);
 		}
 }
 

@@ -7,13 +7,13 @@
 
 /* --- its end -------------------------------------------------------------------------------------------- */
 
-static void exchange_free(struct exchange *x)
+static void mcp_exchange_free(struct mcp_exchange *x)
 {
 	loop_timer_cancel(&x->decide);
 	loop_task_cancel(&x->cancel);
 	list_del(&x->link);
 	mcp_front_free(x->front);
-	sse_done(&x->sse);
+	mcp_events_done(&x->events);
 	buf_done(&x->in);
 	buf_done(&x->body);
 	free(x->version);
@@ -24,13 +24,13 @@ static void exchange_free(struct exchange *x)
 	free(x);
 }
 
-static bool settled(const struct exchange *x)
+static bool settled(const struct mcp_exchange *x)
 {
 	return list_empty(&x->link);
 }
 
 /* The driver let go of a part of it. A session whose client never learnt of it ends with its first exchange. */
-static void release(struct exchange *x)
+static void release(struct mcp_exchange *x)
 {
 	if (x->has_sink || x->has_stream)
 		return;
@@ -41,10 +41,10 @@ static void release(struct exchange *x)
 			mcp_session_end(x->session, "INITIALIZE_FAILED", "nobody waits for it");
 		return;
 	}
-	exchange_free(x);
+	mcp_exchange_free(x);
 }
 
-static void settle(struct exchange *x)
+static void settle(struct mcp_exchange *x)
 {
 	struct mcp_session *s = x->session;
 
@@ -56,12 +56,12 @@ static void settle(struct exchange *x)
 	if (s)
 		mcp_session_settled(s, x);
 	if (x->state == EXCHANGE_ORPHAN)
-		exchange_free(x);
+		mcp_exchange_free(x);
 }
 
 /* --- its answer ----------------------------------------------------------------------------------------- */
 
-static void decided(struct exchange *x, enum exchange_state state)
+static void decided(struct mcp_exchange *x, enum mcp_exchange_state state)
 {
 	x->state = state;
 	loop_timer_cancel(&x->decide);
@@ -69,7 +69,7 @@ static void decided(struct exchange *x, enum exchange_state state)
 		http_sink_wake(&x->sink);
 }
 
-static void answer_json(struct exchange *x, int status, struct slice message)
+static void answer_json(struct mcp_exchange *x, int status, struct slice message)
 {
 	x->status = status;
 	buf_add_slice(&x->body, message);
@@ -82,7 +82,7 @@ static void on_undecided(void *ctx)
 }
 
 /* Errors that HTTP has a word for; a legacy client is told none of them so. An error is short. */
-static int status_of(const struct exchange *x, struct slice message)
+static int status_of(const struct mcp_exchange *x, struct slice message)
 {
 	static const struct {
 		const char *code;
@@ -101,63 +101,63 @@ static int status_of(const struct exchange *x, struct slice message)
 
 static void on_cancel(void *ctx)
 {
-	struct exchange *x = ctx;
+	struct mcp_exchange *x = ctx;
 
 	x->front = mcp_front_free(x->front);
 }
 
 /* The reader lost its stream. To a modern client that is a cancellation, but we may be inside its front. */
-static void stream_lost(struct exchange *x)
+static void stream_lost(struct mcp_exchange *x)
 {
 	if (x->front)
 		loop_defer(x->m->loop, &x->cancel, on_cancel, x);
 }
 
-void exchange_take(struct exchange *x, struct slice message, bool last)
+void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last)
 {
 	if (last) {
-		exchange_answer(x, status_of(x, message), message);
+		mcp_exchange_answer(x, status_of(x, message), message);
 		return;
 	}
 	if (x->state == EXCHANGE_OPEN)
 		decided(x, EXCHANGE_STREAM);
-	if (x->state == EXCHANGE_STREAM && !sse_put(&x->sse, message, false))
+	if (x->state == EXCHANGE_STREAM && !mcp_events_put(&x->events, message, false))
 		stream_lost(x);
 }
 
-void exchange_answer(struct exchange *x, int status, struct slice message)
+void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice message)
 {
 	if (x->initialize)
 		x->failed = jobj_get(message, "error").type != J_NONE;
 	if (x->state <= EXCHANGE_OPEN)
 		answer_json(x, status, message);
 	else if (x->state == EXCHANGE_STREAM)
-		sse_put(&x->sse, message, true);
+		mcp_events_put(&x->events, message, true);
 	settle(x);
 }
 
-void exchange_fail(struct exchange *x, int status, const struct err *e, struct slice extra)
+void mcp_exchange_fail(struct mcp_exchange *x, int status, const struct err *e, struct slice extra)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	rpc_put_error(&b, x->id ? slice_of(x->id) : SLICE("null"), e, extra);
-	exchange_answer(x, status, buf_slice(&b));
+	mcp_exchange_answer(x, status, buf_slice(&b));
 }
 
-void exchange_drop(struct exchange *x)
+void mcp_exchange_drop(struct mcp_exchange *x)
 {
 	if (x->state == EXCHANGE_OPEN)
 		decided(x, EXCHANGE_STREAM);
-	sse_end(&x->sse);
+	mcp_events_end(&x->events);
 	settle(x);
 }
 
-void exchange_accept(struct exchange *x, int status)
+void mcp_exchange_accept(struct mcp_exchange *x, int status)
 {
 	answer_json(x, status, SLICE_NONE);
 }
 
-void exchange_open(struct exchange *x, struct mcp_session *s)
+void mcp_exchange_open(struct mcp_exchange *x, struct mcp_session *s)
 {
 	x->state = EXCHANGE_OPEN;
 	x->session = s;
@@ -169,14 +169,14 @@ void exchange_open(struct exchange *x, struct mcp_session *s)
 
 /* --- the driver's side ---------------------------------------------------------------------------------- */
 
-static struct exchange *of_sink(struct http_sink *s)
+static struct mcp_exchange *of_sink(struct http_sink *s)
 {
-	return container_of(s, struct exchange, sink);
+	return container_of(s, struct mcp_exchange, sink);
 }
 
 static enum http_take look(struct http_sink *s)
 {
-	const struct exchange *x = of_sink(s);
+	const struct mcp_exchange *x = of_sink(s);
 
 	if (x->state == EXCHANGE_BODY)
 		return HTTP_TAKE_MORE;
@@ -185,21 +185,21 @@ static enum http_take look(struct http_sink *s)
 
 static enum http_take take(struct http_sink *s, struct slice piece)
 {
-	struct exchange *x = of_sink(s);
+	struct mcp_exchange *x = of_sink(s);
 	struct err e = { .rpc = RPC_INVALID_REQUEST,
 			 .reason = "MESSAGE_TOO_LARGE",
 			 .msg = "the message is too large" };
 
 	x->working = true;
 	if (buf_add_slice(&x->in, piece) < 0)
-		exchange_fail(x, 413, &e, SLICE_NONE);
+		mcp_exchange_fail(x, 413, &e, SLICE_NONE);
 	x->working = false;
 	return look(s);
 }
 
 static enum http_take end(struct http_sink *s)
 {
-	struct exchange *x = of_sink(s);
+	struct mcp_exchange *x = of_sink(s);
 	struct mcp_headers h = { slice_of(x->version), slice_of(x->method), slice_of(x->name) };
 	struct mcp_post post;
 
@@ -216,12 +216,12 @@ static enum http_take end(struct http_sink *s)
 
 static void answer(struct http_sink *s, struct http_reply *ret)
 {
-	struct exchange *x = of_sink(s);
+	struct mcp_exchange *x = of_sink(s);
 
 	if (x->began[0])
 		http_reply_header(ret, "Mcp-Session-Id:", x->began);
 	if (x->state == EXCHANGE_STREAM) {
-		sse_reply(&x->sse, ret);
+		mcp_events_reply(&x->events, ret);
 		x->has_stream = true;
 		return;
 	}
@@ -234,15 +234,15 @@ static void answer(struct http_sink *s, struct http_reply *ret)
 
 static void free_sink(struct http_sink *s)
 {
-	struct exchange *x = of_sink(s);
+	struct mcp_exchange *x = of_sink(s);
 
 	x->has_sink = false;
 	release(x);
 }
 
-static void on_stream_gone(struct sse *s)
+static void on_stream_gone(struct mcp_events *s)
 {
-	struct exchange *x = container_of(s, struct exchange, sse);
+	struct mcp_exchange *x = container_of(s, struct mcp_exchange, events);
 
 	x->has_stream = false;
 	release(x);
@@ -257,10 +257,10 @@ static char *copy(struct slice s)
 	return s.n ? xstrndup(s.p, s.n) : NULL;
 }
 
-struct exchange *exchange_new(struct mcp_http *m, struct mcp_backend *b,
-			      const struct http_request *rq)
+struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
+				      const struct http_request *rq)
 {
-	struct exchange *x = new0(struct exchange);
+	struct mcp_exchange *x = new0(struct mcp_exchange);
 
 	x->sink.ops = &sink_ops;
 	x->has_sink = true;
@@ -268,7 +268,7 @@ struct exchange *exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->backend = b;
 	x->in.max = MESSAGE_MAX;
 	list_init(&x->link);
-	sse_init(&x->sse, m->loop, on_stream_gone);
+	mcp_events_init(&x->events, m->loop, on_stream_gone);
 	x->version = copy(rq->mcp_version);
 	x->method = copy(rq->mcp_method);
 	x->name = copy(rq->mcp_name);

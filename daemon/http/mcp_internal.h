@@ -10,7 +10,7 @@
 #pragma once
 
 #include "http/mcp_check.h"
-#include "http/mcp_sse.h"
+#include "http/mcp_events.h"
 #include "tools/mcp/front.h"
 
 struct mcp_http {
@@ -28,7 +28,7 @@ struct mcp_session {
 	struct mcp_http *m;
 	const struct mcp_backend *backend;
 	struct mcp_front *front;
-	struct exchange *fed; /* while its message is given to the front */
+	struct mcp_exchange *fed; /* while its message is given to the front */
 	char id[2 * MCP_SESSION_ID_BYTES + 1];
 	struct list exchanges, listeners; /* listeners: the newest is the last */
 	unsigned nlisteners;
@@ -36,7 +36,7 @@ struct mcp_session {
 	struct loop_task end; /* initialize failed: nobody knows it */
 };
 
-enum exchange_state {
+enum mcp_exchange_state {
 	EXCHANGE_BODY,	 /* still coming */
 	EXCHANGE_OPEN,	 /* the call is made; JSON or a stream is not decided */
 	EXCHANGE_JSON,	 /* the answer is here, whole */
@@ -44,15 +44,15 @@ enum exchange_state {
 	EXCHANGE_ORPHAN, /* nobody listens */
 };
 
-struct exchange {
+struct mcp_exchange {
 	struct http_sink sink;
-	struct sse sse;
+	struct mcp_events events;
 	struct list link; /* while unsettled: of its session or of m */
 	struct mcp_http *m;
 	struct mcp_session *session; /* legacy, while unsettled */
 	struct mcp_backend *backend;
 	struct mcp_front *front; /* modern: its own */
-	enum exchange_state state;
+	enum mcp_exchange_state state;
 	bool has_sink, has_stream, working;	  /* working: inside its sink's functions */
 	char began[2 * MCP_SESSION_ID_BYTES + 1]; /* the session that the answer tells of, or "" */
 	bool initialize, failed;		  /* failed: its answer is an error */
@@ -66,29 +66,29 @@ struct exchange {
 };
 
 /* mcp_exchange.c */
-struct exchange *exchange_new(struct mcp_http *m, struct mcp_backend *b,
-			      const struct http_request *rq);
+struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
+				      const struct http_request *rq);
 /* The call is made from here on: of a session, or of a modern client. */
-void exchange_open(struct exchange *x, struct mcp_session *s);
+void mcp_exchange_open(struct mcp_exchange *x, struct mcp_session *s);
 /* Answers without a body. */
-void exchange_accept(struct exchange *x, int status);
+void mcp_exchange_accept(struct mcp_exchange *x, int status);
 /* A message from a front. */
-void exchange_take(struct exchange *x, struct slice message, bool last);
-void exchange_fail(struct exchange *x, int status, const struct err *e, struct slice extra);
+void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last);
+void mcp_exchange_fail(struct mcp_exchange *x, int status, const struct err *e, struct slice extra);
 /* Ends it without an answer. */
-void exchange_drop(struct exchange *x);
+void mcp_exchange_drop(struct mcp_exchange *x);
 /* Answers with this message, in whatever form the answer has by now; status: if it is JSON. */
-void exchange_answer(struct exchange *x, int status, struct slice message);
+void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice message);
 
 /* mcp_sessions.c */
 /* What a POST brought: fills the answer of x or makes its call. */
-void mcp_post(struct exchange *x, const struct mcp_post *post);
+void mcp_post(struct mcp_exchange *x, const struct mcp_post *post);
 /* The session of an Mcp-Session-Id, which must use this backend. NULL: e, and the status. */
 struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backend *b,
 				     struct slice id, int *status, struct err *e);
 void mcp_session_touch(struct mcp_session *s);
 /* One of its exchanges is over. */
-void mcp_session_settled(struct mcp_session *s, struct exchange *x);
+void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x);
 /* reason, text: for what is unanswered. */
 void mcp_session_end(struct mcp_session *s, const char *reason, const char *text);
 void mcp_session_listen(struct mcp_session *s, struct http_reply *ret);

@@ -10,7 +10,7 @@
 /* --- streams that a GET opened -------------------------------------------------------------------------- */
 
 struct listener {
-	struct sse sse;
+	struct mcp_events events;
 	struct list link;
 	struct mcp_session *session; /* NULL: ended, or this one was too slow */
 };
@@ -25,12 +25,12 @@ static void listener_leave(struct listener *l)
 	l->session = NULL;
 }
 
-static void on_listener_gone(struct sse *s)
+static void on_listener_gone(struct mcp_events *s)
 {
-	struct listener *l = container_of(s, struct listener, sse);
+	struct listener *l = container_of(s, struct listener, events);
 
 	listener_leave(l);
-	sse_done(&l->sse);
+	mcp_events_done(&l->events);
 	free(l);
 }
 
@@ -40,7 +40,7 @@ static void tell_listener(struct mcp_session *s, struct slice message)
 	while (!list_empty(&s->listeners)) {
 		struct listener *l = list_entry(s->listeners.prev, struct listener, link);
 
-		if (sse_put(&l->sse, message, false))
+		if (mcp_events_put(&l->events, message, false))
 			return;
 		listener_leave(l);
 	}
@@ -53,22 +53,22 @@ void mcp_session_listen(struct mcp_session *s, struct http_reply *ret)
 	if (s->nlisteners == MCP_HTTP_LISTENERS_MAX) {
 		struct listener *oldest = list_first(&s->listeners, struct listener, link);
 
-		sse_end(&oldest->sse);
+		mcp_events_end(&oldest->events);
 		listener_leave(oldest);
 	}
 	l->session = s;
 	list_add_tail(&s->listeners, &l->link);
 	s->nlisteners++;
 	mcp_session_touch(s);
-	sse_init(&l->sse, s->m->loop, on_listener_gone);
-	sse_reply(&l->sse, ret);
+	mcp_events_init(&l->events, s->m->loop, on_listener_gone);
+	mcp_events_reply(&l->events, ret);
 }
 
 /* --- sessions ------------------------------------------------------------------------------------------- */
 
-static struct exchange *find_exchange(struct mcp_session *s, struct slice id)
+static struct mcp_exchange *find_exchange(struct mcp_session *s, struct slice id)
 {
-	list_each(x, &s->exchanges, struct exchange, link)
+	list_each(x, &s->exchanges, struct mcp_exchange, link)
 		if (x->id && slice_is(id, x->id))
 			return x;
 	return NULL;
@@ -77,22 +77,22 @@ static struct exchange *find_exchange(struct mcp_session *s, struct slice id)
 static void on_session_message(void *ctx, struct slice message, struct slice request, bool last)
 {
 	struct mcp_session *s = ctx;
-	struct exchange *x = request.n ? find_exchange(s, request) : NULL;
+	struct mcp_exchange *x = request.n ? find_exchange(s, request) : NULL;
 
 	if (x)
-		exchange_take(x, message, last);
+		mcp_exchange_take(x, message, last);
 	else if (!request.n && !last)
 		tell_listener(s, message);
 	else if (!request.n && s->fed)
-		exchange_answer(s->fed, 400, message);
+		mcp_exchange_answer(s->fed, 400, message);
 }
 
 static void on_cancelled(void *ctx, struct slice request)
 {
-	struct exchange *x = find_exchange(ctx, request);
+	struct mcp_exchange *x = find_exchange(ctx, request);
 
 	if (x)
-		exchange_drop(x);
+		mcp_exchange_drop(x);
 }
 
 static const struct mcp_front_ops session_ops = { on_session_message, on_cancelled };
@@ -123,7 +123,7 @@ static void on_end(void *ctx)
 }
 
 /* May be inside its front. */
-void mcp_session_settled(struct mcp_session *s, struct exchange *x)
+void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x)
 {
 	mcp_session_touch(s);
 	if (!x->failed)
@@ -137,10 +137,10 @@ void mcp_session_end(struct mcp_session *s, const char *reason, const char *text
 	struct err e;
 
 	err_set(&e, -ENOENT, RPC_INVALID_REQUEST, reason, "%s", text);
-	list_each(x, &s->exchanges, struct exchange, link)
-		exchange_fail(x, 404, &e, SLICE_NONE);
+	list_each(x, &s->exchanges, struct mcp_exchange, link)
+		mcp_exchange_fail(x, 404, &e, SLICE_NONE);
 	list_each(l, &s->listeners, struct listener, link) {
-		sse_end(&l->sse);
+		mcp_events_end(&l->events);
 		listener_leave(l);
 	}
 	loop_timer_cancel(&s->idle);
@@ -200,41 +200,41 @@ struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backen
 
 /* --- what a POST brought -------------------------------------------------------------------------------- */
 
-static void feed(struct exchange *x, struct mcp_session *s)
+static void feed(struct mcp_exchange *x, struct mcp_session *s)
 {
 	s->fed = x;
 	mcp_front_feed(s->front, buf_slice(&x->in));
 	s->fed = NULL;
 }
 
-static void refused(struct exchange *x, const struct mcp_post *p)
+static void refused(struct mcp_exchange *x, const struct mcp_post *p)
 {
-	exchange_fail(x, p->status, &p->e, buf_slice(&p->extra));
+	mcp_exchange_fail(x, p->status, &p->e, buf_slice(&p->extra));
 }
 
 static void on_modern_message(void *ctx, struct slice message, struct slice request, bool last)
 {
 	if (request.n || !last)
-		exchange_take(ctx, message, last);
+		mcp_exchange_take(ctx, message, last);
 	else
-		exchange_answer(ctx, 400, message);
+		mcp_exchange_answer(ctx, 400, message);
 }
 
 static const struct mcp_front_ops modern_ops = { on_modern_message, NULL };
 
-static void modern(struct exchange *x, const struct mcp_post *p _unused_)
+static void modern(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
 	x->front = mcp_front_new(x->m->loop, x->backend, &modern_ops, x);
-	exchange_open(x, NULL);
+	mcp_exchange_open(x, NULL);
 	mcp_front_feed(x->front, buf_slice(&x->in));
 }
 
-static void modern_notice(struct exchange *x, const struct mcp_post *p _unused_)
+static void modern_notice(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
-	exchange_accept(x, 202);
+	mcp_exchange_accept(x, 202);
 }
 
-static void initialize(struct exchange *x, const struct mcp_post *p _unused_)
+static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
 	struct mcp_session *s;
 	struct err e = { .rpc = RPC_INVALID_REQUEST };
@@ -243,24 +243,24 @@ static void initialize(struct exchange *x, const struct mcp_post *p _unused_)
 		err_field(&e, "Mcp-Session-Id", "ALREADY_INITIALIZED",
 			  "initialize begins a session, and goes without Mcp-Session-Id");
 		e.rpc = RPC_INVALID_REQUEST;
-		exchange_fail(x, 400, &e, SLICE_NONE);
+		mcp_exchange_fail(x, 400, &e, SLICE_NONE);
 		return;
 	}
 	if (!make_room(x->m)) {
 		err_set(&e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
 			"the limit of MCP sessions is reached");
-		exchange_fail(x, 503, &e, SLICE_NONE);
+		mcp_exchange_fail(x, 503, &e, SLICE_NONE);
 		return;
 	}
 	s = mcp_session_new(x->m, x->backend);
 	x->initialize = true;
 	memcpy(x->began, s->id, sizeof(s->id));
-	exchange_open(x, s);
+	mcp_exchange_open(x, s);
 	feed(x, s);
 }
 
 /* The session that it belongs to; NULL: answered. */
-static struct mcp_session *session_of(struct exchange *x)
+static struct mcp_session *session_of(struct mcp_exchange *x)
 {
 	struct slice version = slice_of(x->version);
 	struct mcp_session *s;
@@ -275,21 +275,21 @@ static struct mcp_session *session_of(struct exchange *x)
 		s = NULL;
 	}
 	if (!s)
-		exchange_fail(x, status, &e, SLICE_NONE);
+		mcp_exchange_fail(x, status, &e, SLICE_NONE);
 	return s;
 }
 
-static void request(struct exchange *x, const struct mcp_post *p _unused_)
+static void request(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
 	struct mcp_session *s = session_of(x);
 
 	if (!s)
 		return;
-	exchange_open(x, s);
+	mcp_exchange_open(x, s);
 	feed(x, s);
 }
 
-static void other(struct exchange *x, const struct mcp_post *p _unused_)
+static void other(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
 	struct mcp_session *s = session_of(x);
 
@@ -298,12 +298,12 @@ static void other(struct exchange *x, const struct mcp_post *p _unused_)
 	feed(x, s);
 	mcp_session_touch(s);
 	if (x->state == EXCHANGE_BODY)
-		exchange_accept(x, 202);
+		mcp_exchange_accept(x, 202);
 }
 
-void mcp_post(struct exchange *x, const struct mcp_post *post)
+void mcp_post(struct mcp_exchange *x, const struct mcp_post *post)
 {
-	static void (*const rows[])(struct exchange * x, const struct mcp_post *p) = {
+	static void (*const rows[])(struct mcp_exchange * x, const struct mcp_post *p) = {
 		[MCP_POST_REFUSED] = refused,
 		[MCP_POST_MODERN] = modern,
 		[MCP_POST_MODERN_NOTICE] = modern_notice,

@@ -1,17 +1,17 @@
-#include "http/mcp_sse.h"
+#include "http/mcp_events.h"
 
 #include "base/limits.h"
 
 static void on_quiet(void *ctx)
 {
-	struct sse *s = ctx;
+	struct mcp_events *s = ctx;
 
 	s->comment = true;
 	http_stream_wake(&s->base);
 }
 
 /* The queue and the empty buffer change places: no byte is copied. */
-static void hand_over(struct sse *s, struct buf *out)
+static void hand_over(struct mcp_events *s, struct buf *out)
 {
 	struct buf queue = s->out;
 
@@ -23,7 +23,7 @@ static void hand_over(struct sse *s, struct buf *out)
 
 static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room _unused_)
 {
-	struct sse *s = container_of(base, struct sse, base);
+	struct mcp_events *s = container_of(base, struct mcp_events, base);
 
 	if (s->broken || s->out.failed)
 		return HTTP_FILL_ERROR;
@@ -40,7 +40,7 @@ static enum http_fill fill(struct http_stream *base, struct buf *out, size_t roo
 
 static void free_stream(struct http_stream *base)
 {
-	struct sse *s = container_of(base, struct sse, base);
+	struct mcp_events *s = container_of(base, struct mcp_events, base);
 
 	loop_timer_cancel(&s->quiet);
 	s->gone(s);
@@ -48,18 +48,18 @@ static void free_stream(struct http_stream *base)
 
 static const struct http_stream_ops ops = { fill, free_stream };
 
-void sse_init(struct sse *s, struct loop *loop, void (*gone)(struct sse *s))
+void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s))
 {
-	*s = (struct sse){ .base = { .ops = &ops }, .loop = loop, .gone = gone };
+	*s = (struct mcp_events){ .base = { .ops = &ops }, .loop = loop, .gone = gone };
 }
 
-void sse_done(struct sse *s)
+void mcp_events_done(struct mcp_events *s)
 {
 	loop_timer_cancel(&s->quiet);
 	buf_done(&s->out);
 }
 
-bool sse_put(struct sse *s, struct slice message, bool last)
+bool mcp_events_put(struct mcp_events *s, struct slice message, bool last)
 {
 	if (!last && buf_len(&s->out) > MCP_HTTP_BACKLOG_MAX)
 		s->broken = true;
@@ -76,13 +76,13 @@ bool sse_put(struct sse *s, struct slice message, bool last)
 	return true;
 }
 
-void sse_end(struct sse *s)
+void mcp_events_end(struct mcp_events *s)
 {
 	s->ended = true;
 	http_stream_wake(&s->base);
 }
 
-void sse_reply(struct sse *s, struct http_reply *ret)
+void mcp_events_reply(struct mcp_events *s, struct http_reply *ret)
 {
 	ret->content_type = "text/event-stream";
 	http_reply_header(ret, "Cache-Control:", "no-store");
