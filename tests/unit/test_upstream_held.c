@@ -3,6 +3,7 @@
 
 #include "json/jscan.h"
 #include "json/jstr.h"
+#include "tools/upstream/asker.h"
 
 #define ALL "{\"elicitation\":{},\"sampling\":{},\"roots\":{}}"
 #define WHO(s) ",\"acpd\":{\"session\":\"" s "\"}"
@@ -280,6 +281,28 @@ static void test_whose_question(void **state _unused_)
 	over(&b);
 }
 
+static void test_askers(void **state _unused_)
+{
+	struct mcp_backend *one = mcp_asker_new(&ups->backend, "s\"1");
+	struct mcp_backend *two = mcp_asker_new(&ups->backend, "s2");
+
+	ups_legacy("{}");
+	/* what a caller says of itself does not count */
+	told_call(&a, one, "tools/call", "{" ARGS "," META_WITH(ALL, WHO("s2")) "}");
+	told_call(&b, two, "tools/call", "{}");
+	ups_expect("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{" ARGS
+		   "}}\n"
+		   "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{}}\n");
+	elicit("2");
+	assert_false(a.done || b.done);
+	mcp_call_cancel(b.call);
+	elicit("3");
+	assert_true(a.done);
+	over(&a);
+	mcp_backend_free(one);
+	mcp_backend_free(two);
+}
+
 /* One asker's second call may carry the question of its first: the answer finds its way by the id. */
 static void test_two_calls_of_one(void **state _unused_)
 {
@@ -301,7 +324,8 @@ int main(void)
 		CASE(test_one_question),	 CASE(test_questions_together_and_again),
 		CASE(test_server_does_not_wait), CASE(test_question_taken_back),
 		CASE(test_states_of_others),	 CASE(test_abilities),
-		CASE(test_whose_question),	 CASE(test_two_calls_of_one),
+		CASE(test_whose_question),	 CASE(test_askers),
+		CASE(test_two_calls_of_one),
 	};
 
 	return RUN(tests, NULL, NULL);
