@@ -33,7 +33,7 @@ const struct mcp_reply_ops told_ops = { .notify = told_note, .done = told_done }
 
 void ups_until(const bool *flag)
 {
-	uint64_t end = clock_mono_ms() + 5000;
+	uint64_t end = clock_mono_ms() + 30000;
 
 	while (!*flag && clock_mono_ms() < end) {
 		struct pollfd p = { loop_fd(ups_loop), POLLIN, 0 };

@@ -40,7 +40,7 @@ static inline void told_call(struct told *t, struct mcp_backend *b, const char *
 	assert_false(t->done); /* never from inside */
 }
 
-/* Until *flag; gives up after five seconds. */
+/* Until *flag; gives up after half a minute, which valgrind may need. */
 void ups_until(const bool *flag);
 /* So many milliseconds of the loop's life. */
 void ups_run(unsigned ms);

@@ -264,6 +264,8 @@ void upstream_end(struct upstream *u, const struct err *why)
 	struct legacy *legacy = TAKE_PTR(u->legacy);
 	struct list gone_calls;
 
+	if (u->state == UPSTREAM_PROBING) /* what it once was may be wrong by now */
+		u->legacy_first = false;
 	u->state = UPSTREAM_DOWN;
 	probe_over(u);
 	mcp_put_error(&b, why, SLICE_NONE);
