@@ -92,7 +92,8 @@ static void call_line(struct slice line)
 {
 	struct slice name;
 
-	if (!next_piece(&line, ' ', &name) || !name.n || name.n >= sizeof(method) || !line.p)
+	if (!next_piece(&line, ' ', &name) || !name.n || name.n >= sizeof(method) || !line.p ||
+	    memchr(name.p, 0, name.n))
 		return;
 	memcpy(method, name.p, name.n);
 	method[name.n] = '\0';
