@@ -38,8 +38,6 @@ void command_job_fail(struct command_job *j, const struct err *e)
 	tool_fail(c, e, SLICE_NONE);
 }
 
-void command_job_done(struct job *j, struct slice members)
-
 void command_job_done(struct command_job *j, struct slice members)
 {
 	struct tool_call *c = j->call;

@@ -1,8 +1,6 @@
 /*
  * commands_run.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
- * The job belongs to the call (own) from job_new until job_run, job_fail or command_job_done: the first ends it later, the others now. Output
-
  * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done: the first ends it later, the others now. Output
  * is told while it comes (output_progress.h). A caller who goes, or whose time is over, ends the command with all it started.
  */
@@ -27,11 +25,6 @@ struct command_job {
 
 struct command_job *command_job_new(struct tool_call *c);
 /* input: for its stdin, which then is at its end. */
-void job_run(struct job *j, struct slice input);
-void job_fail(struct job *j, const struct err *e);
-void command_job_done(struct job *j, struct slice members);
-void job_cancel(struct tool_call *c, bool timed_out);
-
 void command_job_run(struct command_job *j, struct slice input);
 void command_job_fail(struct command_job *j, const struct err *e);
 void command_job_done(struct command_job *j, struct slice members);

@@ -8,12 +8,9 @@ const char *const type_words[] = {
 
 /* The order of tools/list. */
 static const struct tool *const families[] = {
-	read_tools,    glob_tools,    write_tools,  edit_tools, patch_tools,
-	list_tools,    grep_tools,    remove_tools, info_tools, watch_tools,
-	command_tools, process_tools, other_tools,
-
-	read_tools,   glob_tools, write_tools, edit_tools,  list_tools, grep_tools,
-	remove_tools, info_tools, watch_tools, patch_tools, pr_tools,	other_tools,
+	read_tools,    glob_tools,    write_tools,  edit_tools,	 patch_tools,
+	list_tools,    grep_tools,    remove_tools, info_tools,	 watch_tools,
+	command_tools, process_tools, pr_tools,	    other_tools,
 };
 
 const struct tool *tool_at(size_t i)

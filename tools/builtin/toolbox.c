@@ -152,6 +152,15 @@ static void make_key(struct toolbox *b)
 		abort();
 }
 
+/* A directory for what tools keep, the user's own. */
+static int state_open(const struct toolbox *b, struct err *e)
+{
+	const char *dir = b->config.state_dir;
+	int r = dir ? file_mkdirs(dir, 0700) : 0;
+
+	return r < 0 ? err_field(e, "stateDir", "OPTION_INVALID", "%s: %s", dir, strerror(-r)) : 0;
+}
+
 struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct err *e)
 {
 	struct toolbox *b = new0(struct toolbox);
@@ -168,7 +177,9 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
 		return toolbox_free(b);
 	}
-	return rules_open(b, e) < 0 || roots_open(b, e) < 0 ? toolbox_free(b) : b;
+	return state_open(b, e) < 0 || rules_open(b, e) < 0 || roots_open(b, e) < 0 ?
+		       toolbox_free(b) :
+		       b;
 }
 
 struct toolbox *toolbox_free(struct toolbox *b)

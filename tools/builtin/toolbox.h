@@ -8,7 +8,7 @@
  *
  * What the tools may touch is said by one object of configuration, read strictly: {"roots": ["/abs", ...], "cwd": "/abs", "stateDir":
  * "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun": bool, "tests": {...}, "interpreters": {...}, "tools": [names]}; only roots is
- * required, cwd is the first root by default. Roots are made canonical and must be directories.
+ * required, cwd is the first root by default. Roots are made canonical and must be directories; stateDir is made if it is absent.
  */
 #pragma once
 

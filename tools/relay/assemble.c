@@ -296,7 +296,7 @@ static int give_builtin(struct assembly *a, struct err *e)
 		return 0;
 	if (served_door(a->v, e) < 0)
 		return -EIO;
-	served_builtin(a->v, true, a->wish.tools);
+	served_builtin(a->v, true, a->wish.setup);
 	give_shim(a, RELAY_OWN_NAME);
 	return 0;
 }

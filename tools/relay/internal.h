@@ -71,8 +71,8 @@ int served_door(struct served *v, struct err *e);
 int served_assemble(struct served *v, struct buf *ret, struct err *e);
 
 /* tools.c: the built-in tools */
-/* The session's, made when first wanted; given: to the harness too. */
-struct offer *served_builtin(struct served *v, bool given, struct slice only);
+/* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup, or empty. */
+struct offer *served_builtin(struct served *v, bool given, struct slice more);
 struct mcp_backend *relay_builtin(struct relay *r);
 /* A program that the client named: args an array of strings, env of {name, value}, both raw. */
 struct child *client_child(struct served *v, const char *name, const char *program,

@@ -1,12 +1,14 @@
 /* tools.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "harnesses/plan.h"
 #include "json/jstr.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/wish.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* The environment that each of them has, as tools/builtin/toolbox.h reads it. */
 static void put_setup(struct jw *w, const char *root, const char *state, const char *id)
@@ -35,14 +37,15 @@ static struct child *start_child(struct relay *r, const char *marker, char *cons
 	return child_new(r->loop, r->procs, &c);
 }
 
-static void put_session_setup(struct jw *w, const struct served *v, struct slice only)
+static void put_session_setup(struct jw *w, const struct served *v, struct slice more)
 {
 	_cleanup_(freep) char *state = file_join(session_home(v->session), "tools");
 	struct slice policy = session_policy(v->session);
 	_cleanup_(buf_done) struct buf rest = { 0 };
 
 	put_setup(w, session_cwd(v->session), state, session_id(v->session));
-	jw_raw(w, "tools", only);
+	if (more.n)
+		jw_members(w, more, NULL);
 	if (policy.n) {
 		wish_tool_policy(&rest, policy);
 		jw_raw(w, "policy", buf_slice(&rest));
@@ -66,7 +69,7 @@ static void need_child(struct served *v, struct slice setup)
 	harness_plan_free_environ(env);
 }
 
-struct offer *served_builtin(struct served *v, bool given, struct slice only)
+struct offer *served_builtin(struct served *v, bool given, struct slice more)
 {
 	struct offer *o = served_offer(v, RELAY_OWN_NAME);
 	_cleanup_(buf_done) struct buf setup = { 0 };
@@ -74,7 +77,7 @@ struct offer *served_builtin(struct served *v, bool given, struct slice only)
 
 	if (o)
 		return o;
-	put_session_setup(&w, v, only);
+	put_session_setup(&w, v, more);
 	need_child(v, buf_slice(&setup));
 	o = offer_new(v->relay->loop, v->session,
 		      &(struct offer_spec){ .name = RELAY_OWN_NAME,
@@ -86,6 +89,17 @@ struct offer *served_builtin(struct served *v, bool given, struct slice only)
 	return o;
 }
 
+/* What their user cannot make there itself; without it they use the directory for temporary files. */
+static void give_dir(const struct relay *r, const char *dir)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (file_mkdirs(dir, 0700) == 0 && store_user(r->store, &uid, &gid) &&
+	    lchown(dir, uid, gid) < 0)
+		log_warn("mcp", "a directory cannot be given to the agent user", "path", dir);
+}
+
 struct mcp_backend *relay_builtin(struct relay *r)
 {
 	_cleanup_(buf_done) struct buf setup = { 0 };
@@ -93,6 +107,7 @@ struct mcp_backend *relay_builtin(struct relay *r)
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
+		give_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
 		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup));

@@ -2,7 +2,9 @@
 
 #include "base/limits.h"
 #include "json/jdec.h"
+#include "json/jenc.h"
 #include "tools/builtin/policy.h"
+#include "tools/builtin/toolbox.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/gate.h"
 
@@ -25,15 +27,26 @@ static const struct jfield wish_fields[] = {
 };
 
 struct builtin_args {
-	struct slice tools;
+	struct slice tools, tests, interpreters;
 };
 
 static const struct jfield builtin_fields[] = {
 	JF_ARR(struct builtin_args, tools, "tools", 0),
+	JF_OBJ(struct builtin_args, tests, "tests", 0),
+	JF_OBJ(struct builtin_args, interpreters, "interpreters", 0),
 	JF_END,
 };
 
 #define NO_MEMBER "there is no such member"
+
+/* An error of a part, whose field is said from the top. */
+static void put_below(struct err *e, const char *prefix)
+{
+	_cleanup_(freep) char *field = xstrdup(e->field);
+	size_t room = sizeof(e->field) - strlen(prefix) - 1;
+
+	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)room, field);
+}
 
 static int check_strings(struct slice array, const char *field, struct err *e)
 {
@@ -52,6 +65,25 @@ static int check_strings(struct slice array, const char *field, struct err *e)
 	return 0;
 }
 
+/* As the tools themselves will read it. */
+static int check_setup(struct slice setup, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct toolbox_config c = { 0 };
+	struct jw w = JW(&text);
+	int r;
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, "roots", SLICE("[\"/\"]"));
+	jw_members(&w, setup, NULL);
+	jw_end_obj(&w);
+	r = toolbox_config_parse(buf_slice(&text), &c, e);
+	toolbox_config_done(&c);
+	if (r < 0)
+		put_below(e, FIELD ".builtin.");
+	return r;
+}
+
 static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
 {
 	struct builtin_args a = { 0 };
@@ -66,8 +98,10 @@ static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
 		return err_field(e, FIELD ".builtin", "FIELD_INVALID",
 				 "builtin must be true, false or {tools: [names]}");
 	r = jdec_strict(v.raw, builtin_fields, FIELD ".builtin.", NO_MEMBER, &a, e);
-	ret->tools = a.tools;
-	return r == 0 ? check_strings(a.tools, FIELD ".builtin.tools", e) : r;
+	if (r == 0)
+		r = check_strings(a.tools, FIELD ".builtin.tools", e);
+	ret->setup = v.raw;
+	return r == 0 ? check_setup(v.raw, e) : r;
 }
 
 int wish_parse(struct slice raw, struct wish *ret, struct err *e)
@@ -101,12 +135,8 @@ int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *
 		return r;
 	wish_tool_policy(&own, policy);
 	r = policy_parse(buf_slice(&own), &p, e);
-	if (r < 0 && strncmp(e->field, "_meta", 5) != 0) {
-		_cleanup_(freep) char *field = xstrdup(e->field);
-
-		snprintf(e->field, sizeof(e->field), "_meta.acpd.policy.%.*s",
-			 (int)sizeof(e->field) - 20, field);
-	}
+	if (r < 0)
+		put_below(e, "_meta.acpd.policy.");
 	return r;
 }
 

@@ -1,7 +1,9 @@
 /*
  * wish.h - _meta.acpd.mcp: what a client wants of a session's MCP servers besides naming them in mcpServers.
  *
- *	{"builtin": true | {"tools": [name...]},   the built-in tools (all, or these) are offered to the harness as server "acpd"
+ *	{"builtin": true | {"tools": [name...], "tests": {...}, "interpreters": {...}},
+ *	                                           the built-in tools (all, or these) are offered to the harness as server "acpd", with the
+ *	                                           targets of runTests and the interpreters of runCode (tools/builtin/toolbox.h)
  *	 "project": true,                          the servers of <cwd>/.mcp.json are trusted and offered
  *	 "hosted": [name...],                      servers of the daemon's own configuration that are offered
  *	 "policy": {...}}                          relay/gate.h
@@ -18,7 +20,7 @@
 
 struct wish {
 	bool builtin, project;
-	struct slice tools;  /* raw array, or empty: all */
+	struct slice setup;  /* raw object: members tools, tests, interpreters; empty: none */
 	struct slice hosted; /* raw array of strings, or empty */
 	struct slice policy; /* raw object, or empty */
 };
