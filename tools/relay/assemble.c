@@ -8,6 +8,7 @@
 #include "tools/relay/internal.h"
 #include "tools/relay/reach.h"
 #include "tools/relay/wish.h"
+#include "tools/upstream/asker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -246,13 +247,16 @@ static bool taken(const struct assembly *a, const char *name)
 }
 
 static int give_backend(struct assembly *a, const char *name, enum offer_via via,
-			struct mcp_backend *b, struct err *e)
+			struct mcp_backend *b, bool own, struct err *e)
 {
-	return offer_it(
-		a,
-		&(struct offer_spec){
-			.name = name, .via = via, .inner = b, .given = true, .rules = a->v->rules },
-		e);
+	return offer_it(a,
+			&(struct offer_spec){ .name = name,
+					      .via = via,
+					      .inner = b,
+					      .own = own,
+					      .given = true,
+					      .rules = a->v->rules },
+			e);
 }
 
 static int give_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
@@ -266,7 +270,9 @@ static int give_hosted_one(struct assembly *a, const char *name, const char *fie
 	if (taken(a, name))
 		return err_field(e, field, "MCP_NAME_TAKEN",
 				 "%s: another server of the session is named '%s'", field, name);
-	return give_backend(a, name, OFFER_HOSTED, b, e);
+	/* other sessions have it, too */
+	b = mcp_asker_new(b, session_id(a->v->session));
+	return give_backend(a, name, OFFER_HOSTED, b, true, e);
 }
 
 static int give_hosted(struct assembly *a, struct err *e)
@@ -315,7 +321,7 @@ static void give_one_of_project(void *ctx, const char *name, struct mcp_backend 
 	} else if (b && !toolgate_rules_serve(a->v->rules, name, POLICY_ALLOW)) {
 		report(a, name, "denied", NULL);
 		return;
-	} else if (b && give_backend(a, name, OFFER_PROJECT, b, &e) == 0) {
+	} else if (b && give_backend(a, name, OFFER_PROJECT, b, false, &e) == 0) {
 		return;
 	}
 	report(a, name, "project", why ? why : &e);
