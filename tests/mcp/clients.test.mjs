@@ -40,7 +40,7 @@ const CALLS = [
   ['getProcessOutput', (so) => ({ pid: background(so) })],
   ['killProcess', (so) => ({ pid: background(so) })],
   ['deleteFile', { path: 'dir/b.txt' }],
-  ['openPR', { title: 'A change', branch: 'proposed' }],
+  ['openPR', { title: 'A change', body: 'What it does' }],
 ];
 
 // What the source documents and the design promise by name.

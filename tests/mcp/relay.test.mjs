@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay as a part of a session: who may connect, what becomes of calls when connections go, policies, what a session says of
-// its servers, and which servers are refused before a harness starts. What calls carry: relay-bytes.test.mjs.
+// The relay as a part of a session: who may connect, what becomes of calls when connections go, policies. What calls carry:
+// relay-bytes.test.mjs; what a session says about its servers: session.test.mjs.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -264,58 +263,5 @@ describe('policies', () => {
 
     assert.equal(error.code, -32602);
     assert.match(JSON.stringify(error.data), /mcp\.policy\.tools\.policy/);
-  });
-});
-
-describe('what a session says, and what it refuses', () => {
-  test('toolsDelivered is what was listed, and nothing before that', async (t) => {
-    const { o, c, sessionId } = await relay(t);
-    const status = async () => (await o.client.call('session/resume', { sessionId, cwd: daemon.workDir, mcpServers: [o.declaration()] }))._meta.acpd.mcp;
-
-    assert.equal((await status()).find((s) => s.name === 'tools').toolsDelivered, undefined);
-    await c.result('tools/list');
-    assert.deepEqual((await status()).find((s) => s.name === 'tools').toolsDelivered, ['raw']);
-  });
-
-  const closed = async () => {
-    const server = http.createServer();
-    await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-    const { port } = server.address();
-    await new Promise((resolve) => { server.close(resolve); });
-    return port;
-  };
-  const refusals = [
-    ['the reserved name', async () => [{ type: 'acp', name: 'acpd', serverId: 'x' }], 'MCP_NAME_RESERVED'],
-    ['a name twice', async () => [{ type: 'acp', name: 'a', serverId: 'x' }, { type: 'acp', name: 'a', serverId: 'y' }], 'MCP_NAME_TAKEN'],
-    ['a command that is not there', async () => [{ name: 'a', command: '/no/such/command', args: [], env: [] }], 'MCP_COMMAND_NOT_FOUND'],
-    ['a transport that the harness cannot serve', async () => [{ type: 'http', name: 'a', url: 'http://127.0.0.1:1/mcp', headers: [] }], 'MCP_TRANSPORT_UNSUPPORTED'],
-    ['a closed loopback address', async () => [{ type: 'http', name: 'a', url: `http://127.0.0.1:${await closed()}/mcp`, headers: [] }], 'MCP_SERVER_UNREACHABLE', 'web'],
-  ];
-  for (const [name, servers, reason, harness] of refusals) {
-    test(`${name}: ${reason}, before a harness starts`, async (t) => {
-      const d = harness ? await Daemon.start({ harnesses: [{ id: 'web', args: ['--mcp-http'],
-        capabilities: { mcpCapabilities: { http: true } } }] }) : daemon;
-      if (harness)
-        t.after(() => d.stop());
-      const o = await RawOrchestrator.connect(d);
-      t.after(() => o.close());
-      const before = d.descendants().length;
-      const error = await o.client.fails('session/new', { cwd: d.workDir, mcpServers: await servers(),
-        _meta: { acpd: { harness: harness ?? 'stub' } } });
-
-      assert.equal(error.data?.reason, reason, error.message);
-      assert.equal(d.descendants().length, before);
-    });
-  }
-
-  test('the built-in tools are the harness\'s if the session wants them', async (t) => {
-    const o = await RawOrchestrator.connect(daemon);
-    t.after(() => o.close());
-    const { sessionId } = await o.client.newSession({ meta: { mcp: { builtin: true } } });
-    const [server] = await givenServers(o.client, sessionId);
-    assert.equal(server.name, 'acpd');
-    const c = await openClient(t, server);
-
-    assert.ok((await c.result('tools/list')).tools.length > 0);
   });
 });
