@@ -2,7 +2,8 @@
 MCP_FIXTURE := $(BUILD)/mcp-fixture
 MCP_FIXTURE_OBJ := $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/mcp/fixture/*.c))
 # What it is made of besides: the middle of the MCP side and what that stands on.
-MCP_FIXTURE_PARTS := $(filter $(foreach part,tools/mcp daemon/base daemon/json daemon/loop daemon/digest,$(BUILD)/obj/$(part)/%),$(OBJS))
+MCP_FIXTURE_PARTS := $(filter $(foreach part,tools/mcp/% $(addsuffix /%,$(addprefix daemon/,base json loop digest rpc)) daemon/proc/lines.o,\
+	$(BUILD)/obj/$(part)),$(OBJS))
 
 $(MCP_FIXTURE): $(MCP_FIXTURE_OBJ) $(MCP_FIXTURE_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -pthread
