@@ -40,9 +40,9 @@ export const modernMeta = (capabilities = {}) => ({
 class Answer {
   events = []; // messages of a stream
   comments = 0;
-  text = '';
   ended = false; // in order; cut: it was not
   cut = false;
+  #parts = []; // what came, but for whole items of a stream
   #wake = [];
 
   constructor(req, res) {
@@ -55,18 +55,30 @@ class Answer {
     res.on('aborted', () => this.#over('cut'));
   }
 
+  // What came of an item is joined only when its end may be there: large ones come in hundreds of pieces.
   #take(data) {
-    this.text += data;
-    while (this.streams && this.text.includes('\n\n')) {
-      const item = this.text.slice(0, this.text.indexOf('\n\n'));
+    const over = data.includes('\n\n') || (data[0] === '\n' && this.#parts.at(-1)?.endsWith('\n'));
 
-      this.text = this.text.slice(item.length + 2);
-      if (item.startsWith(':'))
-        this.comments++;
-      else
-        this.events.push(JSON.parse(/^data: (.*)$/m.exec(item)[1]));
+    this.#parts.push(data);
+    if (this.streams && over) {
+      const items = this.text.split('\n\n');
+
+      this.#parts = [items.pop()].filter(Boolean);
+      for (const item of items)
+        this.#item(item);
     }
     this.#look();
+  }
+
+  #item(item) {
+    if (item.startsWith(':'))
+      this.comments++;
+    else
+      this.events.push(JSON.parse(/^data: (.*)$/m.exec(item)[1]));
+  }
+
+  get text() {
+    return this.#parts.join('');
   }
 
   #over(how) {
