@@ -288,6 +288,10 @@ test('code: environment, modules of the working directory, time limit', async (t
   assert.deepEqual(JSON.parse(r.execution), { results: [], logs: { stdout: ['imported y\n'], stderr: [] } });
   r = await box.call('runCode', { code: 'print("begun", flush=True)\nwhile True: pass', timeoutMs: 1500 });
   assert.deepEqual([r.timedOut, r.killed, r.stdout], [true, true, 'begun\n']);
+  r = await box.call('runCode', { code: 'console.log(process.env.X)', runCodeOpts: { language: 'js', envs: { X: 'nested' }, requestTimeoutMs: 5 } });
+  assert.deepEqual([r.stdout, r.language], ['nested\n', 'js']);
+  r = await box.call('runCode', { code: 'while (true);', language: 'js', runCodeOpts: { language: 'python', timeoutMs: 1000 } });
+  assert.deepEqual([r.timedOut, r.language], [true, 'js']);
   r = await box.call('runCode', { code: 'print(input())', input: 'given\n' });
   assert.equal(r.stdout, 'given\n');
   assert.deepEqual(readdirSync(box.state), []);

@@ -238,6 +238,26 @@ static char *search_path(const struct tool_call *c, const struct language *l,
 	return ret;
 }
 
+/* E2B's template nests some arguments: they count where they are not given beside. */
+static void flatten(const struct tool_call *c, struct buf *out)
+{
+	struct jval nested = jobj_get(c->args, "runCodeOpts"), v;
+	struct jw w = JW(out);
+	struct slice key;
+	struct jiter it;
+
+	jw_obj(&w, NULL);
+	jw_members(&w, c->args, "runCodeOpts");
+	if (nested.type == J_OBJECT && jiter_init(&it, nested))
+		while (jiter_next(&it, &key, &v)) {
+			_cleanup_(freep) char *name = xstrndup(key.p, key.n);
+
+			if (jobj_get(c->args, name).type <= J_NULL && v.type != J_NULL)
+				jw_member_raw(&w, key, v.raw);
+		}
+	jw_end_obj(&w);
+}
+
 /* --- the call ------------------------------------------------------------------------------------------- */
 
 static const struct language *language_of(const struct tool_call *c, struct err *e)
@@ -282,7 +302,8 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 
 void code_start(struct tool_call *c)
 {
-	_cleanup_(buf_done) struct buf text = { 0 }, input = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 }, input = { 0 }, args = { 0 };
+	struct slice given = c->args;
 	struct command_job *j = command_job_new(c);
 	struct code *code = new0(struct code);
 	struct err e = { 0 };
@@ -292,12 +313,15 @@ void code_start(struct tool_call *c)
 	j->release = code_free;
 	j->more = more;
 	j->refuse = too_old;
+	flatten(c, &args);
+	c->args = buf_slice(&args);
 	code->language = language_of(c, &e);
 	r = code->language ? 0 : -EINVAL;
 	tool_arg_bytes(c, "code", &text);
 	tool_arg_bytes(c, "input", &input);
 	if (r == 0)
 		r = command_common(c, CODE_TIME_MS, CODE_KEEP_BYTES, &j->cmd, &e);
+	c->args = given; /* an approval is for the call as it came */
 	if (r == 0)
 		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
 	if (r < 0)
@@ -308,6 +332,20 @@ void code_start(struct tool_call *c)
 
 static const char *const language_words[] = {
 	"python", "js", "ts", "javascript", "typescript", NULL
+};
+
+static const struct tool_field opts_in[] = {
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .words = language_words,
+	  .text = "the same as outside" },
+	{ .name = "envs", .type = TOOL_MAP, .max = RUN_ENVS_MAX, .text = "the same as outside" },
+	{ .name = "timeoutMs",
+	  .type = TOOL_INT,
+	  .max = RUN_TIME_MAX,
+	  .text = "the same as outside" },
+	{ .name = "requestTimeoutMs", .type = TOOL_INT, .max = RUN_TIME_MAX, .text = "no effect" },
+	{ 0 },
 };
 
 const struct tool_field code_in[] = {
@@ -327,6 +365,10 @@ const struct tool_field code_in[] = {
 	  .text = "arguments of the program" },
 	{ .name = "input", .type = TOOL_STRING, .flags = TOOL_BYTES, .text = "text for its stdin" },
 	COMMAND_IN_COMMON,
+	{ .name = "runCodeOpts",
+	  .type = TOOL_OBJECT,
+	  .sub = opts_in,
+	  .text = "language, envs and timeoutMs may stand here too" },
 	{ 0 },
 };
 

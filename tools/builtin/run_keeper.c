@@ -230,7 +230,7 @@ static int first_word(int sock, struct keeper_word *word, int fds[KEEPER_FDS])
 
 static int await_start(struct keeper *k, struct err *e)
 {
-	struct keeper_word word;
+	struct keeper_word word = { 0 };
 	int fds[KEEPER_FDS];
 	int r = first_word(k->sock, &word, fds);
 
