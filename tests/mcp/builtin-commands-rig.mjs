@@ -108,7 +108,9 @@ export class Box {
 
   async stop() {
     this.#child.stdin.end();
-    await this.exited;
+    const { code, signal } = await this.exited;
+
+    assert.ok(code === 0 || signal === 'SIGKILL', `the tools ended with ${code ?? signal}`);
     rmSync(this.home, { recursive: true, force: true });
   }
 }

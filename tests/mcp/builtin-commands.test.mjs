@@ -17,7 +17,7 @@ const ended = (exitCode, more = {}) => ({
 });
 
 // Waits until check() holds, at most ms.
-async function until(check, ms = 5000) {
+async function until(check, ms = 15000) {
   const end = Date.now() + ms;
 
   while (!check() && Date.now() < end)
@@ -25,6 +25,18 @@ async function until(check, ms = 5000) {
   assert.ok(check());
 }
 
+
+// Until the process has written this.
+async function written(box, pid, text) {
+  for (let i = 0; i < 500; i++) {
+    const r = await box.call('getProcessOutput', { pid });
+
+    if (r.stdout.includes(text))
+      return r;
+    await sleep(20);
+  }
+  return assert.fail(`${text} was never written`);
+}
 
 test('each kind of end is told as it was', async (t) => {
   const box = await Box.start(t);
@@ -187,9 +199,7 @@ test('in the background: output, tail, input, waiting, listing', async (t) => {
 
   assert.deepEqual([p.running, p.exitCode, p.success], [true, null, false]);
   await box.call('writeProcessInput', { pid, data: 'one\ntwo\n' });
-  let r;
-  for (let i = 0; i < 100 && !r?.stdout.includes('two'); i++)
-    r = await box.call('getProcessOutput', { pid: Number(pid) });
+  let r = await written(box, Number(pid), 'two\n');
   assert.equal(r.stdout, 'begun\ngot one\ngot two\n');
   assert.equal((await box.call('getProcessOutput', { pid, tail: 1 })).stdout, 'got two\n');
   r = await box.call('getProcessOutput', { pid, wait: true, timeoutMs: 50 });
@@ -219,8 +229,7 @@ test('a tree as npm makes it is gone after killProcess', async (t) => {
     assert.equal(descendants(box.pid).length, 0);
   }
   const { pid } = await box.call('runCommand', { command: "trap 'echo usr; exit 9' USR1; echo up; while :; do sleep 0.05; done", background: true });
-  for (let i = 0, r; i < 100 && !r?.stdout; i++)
-    r = await box.call('getProcessOutput', { pid });
+  await written(box, pid, 'up\n');
   await box.call('killProcess', { pid, signal: 'SIGUSR1' });
   const r = await box.call('getProcessOutput', { pid, wait: true });
   assert.deepEqual([r.exitCode, r.stdout, r.killed], [9, 'up\nusr\n', false]);
