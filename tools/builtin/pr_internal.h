@@ -1,0 +1,31 @@
+/* pr_internal.h - openPR between its two files: the call and its answer, and the steps of git. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "tools/builtin/run.h"
+#include "tools/builtin/tool.h"
+
+#include <stdbool.h>
+
+#define PR_ID_MAX 65 /* hex of SHA-256, and NUL */
+
+struct pr {
+	struct tool_call *call;
+	char *git, *title, *body, *base, *index;
+	char *top; /* of the repository */
+	char head[PR_ID_MAX], onto[PR_ID_MAX], tree[PR_ID_MAX], commit[PR_ID_MAX];
+	char branch[64];
+	bool draft, nameless, cancelled;
+	struct buf patch, files; /* files: members of an array */
+	size_t nfiles, step;
+	struct run *run;
+	struct err e;
+};
+
+/* pr_git.c: does the next step, and all after it; then pr_done or pr_fail. */
+void pr_next(struct pr *p);
+
+/* pr.c: both end the call and free p. */
+void pr_done(struct pr *p);
+void pr_fail(struct pr *p);
