@@ -133,7 +133,7 @@ static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
 	_cleanup_(buf_done) struct buf outside = { 0 };
 	struct err e = { 0 };
 
-	if (plan_judge(p, &outside, &e) < 0) {
+	if (patch_plan_judge(p, &outside, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 		return false;
 	}
@@ -149,14 +149,14 @@ static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *onl
 	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false);
 	struct err e = { 0 };
 
-	if (!plan_make(p, only))
+	if (!patch_plan_make(p, only))
 		answer_misfit(c, p);
 	else if (tool_cancelled(c) &&
 		 tool_errno(&e, ECANCELED, "nothing was changed in", "the tree"))
 		tool_fail(c, &e, SLICE_NONE);
 	else if (!dry && !plan_allowed(c, p))
 		return;
-	else if (!dry && plan_commit(p, &e) < 0)
+	else if (!dry && patch_plan_commit(p, &e) < 0)
 		tool_fail(c, &e, SLICE_NONE);
 	else
 		answer_done(c, p, dry);

@@ -211,7 +211,7 @@ static int each(struct patch_plan *p, struct err *e)
 	return r;
 }
 
-int plan_commit(struct patch_plan *p, struct err *e)
+int patch_plan_commit(struct patch_plan *p, struct err *e)
 {
 	int r = each(p, e);
 

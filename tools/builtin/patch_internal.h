@@ -49,11 +49,11 @@ struct patch_plan {
 };
 
 /* Which files are meant (NULL: all), what they would become, and whether each fits: false if one does not. */
-bool plan_make(struct patch_plan *p, char *const *only);
+bool patch_plan_make(struct patch_plan *p, char *const *only);
 /* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it denies. */
-int plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
+int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
 bool node_changes(const struct patch_node *n);
 void patch_plan_done(struct patch_plan *p);
 
 /* patch_commit.c: 0, or an error after which everything is as it was. */
-int plan_commit(struct patch_plan *p, struct err *e);
+int patch_plan_commit(struct patch_plan *p, struct err *e);

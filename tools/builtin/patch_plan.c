@@ -221,7 +221,7 @@ static void leaving_mark(struct patch_plan *p, const struct patch_item *it)
 		n->leaving = true;
 }
 
-bool plan_make(struct patch_plan *p, char *const *only)
+bool patch_plan_make(struct patch_plan *p, char *const *only)
 {
 	bool fits = true;
 
@@ -263,7 +263,7 @@ bool node_changes(const struct patch_node *n)
 		(n->mode != n->planned_mode || !slice_eq(buf_slice(&n->old), buf_slice(&n->next))));
 }
 
-int plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
+int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 {
 	const struct policy *policy = toolbox_policy(p->call->box);
 	struct jw w = JW(outside);
