@@ -80,6 +80,20 @@ test('one hunk without a place: no file is changed', async (t) => {
   assert.equal(some.filesChanged, 1);
 });
 
+test('what fails while files are exchanged is undone', async (t) => {
+  const box = await tools(t);
+  const make = (name) => `diff --git a/${name} b/${name}\nnew file mode 100644\n--- /dev/null\n+++ b/${name}\n@@ -0,0 +1 @@\n+n\n`;
+
+  write(box.root, { 'a.txt': lines(9), 'gone/g': 'x\n' });
+  const before = tree(box.root);
+
+  await box.fails('EEXIST', 'applyDiff', { // the directory for the last stands where the file before it should be
+    patch: `${CHANGE}diff --git a/gone/g b/gone/g\ndeleted file mode 100644\n--- a/gone/g\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n`
+      + make('one') + make('deep/er/two') + make('x') + make('x/y'),
+  });
+  assert.deepEqual(tree(box.root), before);
+});
+
 test('refused by name', async (t) => {
   const box = await tools(t);
   const one = (name) => `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-x\n+y\n`;

@@ -135,7 +135,8 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 				now.st_mtim.tv_sec == n->sb.st_mtim.tv_sec &&
 				now.st_mtim.tv_nsec == n->sb.st_mtim.tv_nsec)
 		return 0;
-	return tool_errno(e, ESTALE, "somebody changed", n->path);
+	return !n->there && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
+				     tool_errno(e, ESTALE, "somebody changed", n->path);
 }
 
 /* Where the file system cannot exchange two names, there is a moment without the file. */
