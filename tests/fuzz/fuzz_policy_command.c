@@ -13,7 +13,7 @@ static const char rules[] =
 static enum policy_verdict judge(const struct policy *p, struct slice before, struct slice text)
 {
 	_cleanup_(buf_done) struct buf all = { 0 };
-	struct err e;
+	struct err e = { 0 };
 
 	buf_add_slice(&all, before);
 	buf_add_slice(&all, text);
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(policy_freep) struct policy *p = NULL;
 	struct slice text = { (const char *)data, size };
 	char *words[3] = { NULL };
-	struct err e;
+	struct err e = { 0 };
 
 	if (size > 4096 || policy_parse(slice_of(rules), &p, &e) < 0)
 		return 0;

@@ -7,7 +7,7 @@ static struct policy *policy_of(const char *text)
 {
 	_cleanup_(slice_freep) struct slice copy = exact_copy(slice_of(text));
 	struct policy *p = NULL;
-	struct err e;
+	struct err e = { 0 };
 
 	if (policy_parse(copy, &p, &e) < 0)
 		fail_msg("%s: %s: %s", text, e.field, e.msg);
@@ -171,7 +171,7 @@ static void tools(void **state _unused_)
 		"{\"categories\":{\"edit\":\"ask\",\"execute\":\"deny\"},\"commands\":[{\"prefix\":[\"ls\"],\"policy\":\"allow\"}],"
 		"\"tools\":{\"open*\":{\"policy\":\"ask\"},\"applyDiff\":{\"policy\":\"allow\",\"timeoutMs\":20,\"dryRun\":false},"
 		"\"grep\":{\"policy\":\"deny\",\"maxCalls\":0},\"runCode\":{\"policy\":\"deny\"}},\"dryRun\":true}");
-	struct err e;
+	struct err e = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (policy_tool(p, rows[i].category, rows[i].name, &e) != rows[i].want)

@@ -25,7 +25,7 @@ static struct policy *policy_of(const char *text)
 {
 	_cleanup_(slice_freep) struct slice copy = exact_copy(slice_of(text));
 	struct policy *p = NULL;
-	struct err e;
+	struct err e = { 0 };
 
 	if (policy_parse(copy, &p, &e) < 0)
 		fail_msg("%s: %s", e.field, e.msg);
@@ -226,7 +226,7 @@ static void words_are_taken_as_they_are(void **state _unused_)
 		{ D, { "find", ".", "-exec", "rm", "{}", ";" } },
 	};
 	_cleanup_(policy_freep) struct policy *p = policy_of(LISTED);
-	struct err e;
+	struct err e = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char *argv[7] = { 0 };
@@ -252,7 +252,7 @@ static void depth_is_bounded(void **state _unused_)
 static void variables(void **state _unused_)
 {
 	_cleanup_(policy_freep) struct policy *p = policy_of(LISTED);
-	struct err e;
+	struct err e = { 0 };
 
 	assert_int_equal(policy_variable(p, "LD_LIBRARY_PATH", &e), POLICY_ASK);
 	assert_int_equal(policy_variable(p, "BASH_ENV", &e), POLICY_ASK);
@@ -265,7 +265,7 @@ static void without_rules_all_is_allowed(void **state _unused_)
 {
 	_cleanup_(policy_freep) struct policy *p =
 		policy_of("{\"categories\":{\"execute\":\"ask\"}}");
-	struct err e;
+	struct err e = { 0 };
 
 	assert_int_equal(policy_shell(NULL, "rm -rf / $(x)", &e), POLICY_ALLOW);
 	assert_int_equal(policy_shell(p, "rm -rf /", &e),
