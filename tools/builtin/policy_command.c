@@ -123,7 +123,7 @@ static void judge_plain(struct judge *j, const struct command_match *m, const st
 /* Words that mean something to a shell only ("!", "A=b") where a program's name should be: somebody may take them so. */
 static bool is_odd(const char *name)
 {
-	return strpbrk(name, "=!{}()<>;&|`$\n") != NULL;
+	return name[0] == '-' || strpbrk(name, "=!{}()<>;&|`$\n");
 }
 
 void judge_command(struct judge *j, const struct word *v, size_t n)

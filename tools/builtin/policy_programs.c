@@ -157,17 +157,17 @@ static bool is_assignment(const struct word *w)
 static ssize_t command_start(const struct running *r)
 {
 	size_t i = 1;
+	int words = 1;
 
-	while (i < r->n && !is_unknown(&r->v[i])) {
-		int words = strcmp(r->v[i].text, "--") == 0 ?
-				    1 :
-				    option_words(r->program, r->v[i].text);
-
-		if (words < 0)
+	while (i < r->n && words && !is_unknown(&r->v[i])) {
+		if (strcmp(r->v[i].text, "--") == 0) {
+			i++;
+			break;
+		}
+		words = option_words(r->program, r->v[i].text);
+		if (words < 0 || (size_t)words > r->n - i)
 			return -1;
 		i += (size_t)words;
-		if (!words || strcmp(r->v[i - 1].text, "--") == 0)
-			break;
 	}
 	for (; i < r->n && r->program->kind != XARGS && is_assignment(&r->v[i]); i++)
 		judge_variable(r->j, r->v[i].text, strcspn(r->v[i].text, "="));
