@@ -12,7 +12,7 @@
  *
  * Commands: the rule with most words wins; of two with as many, one whose words the command begins with, then the stricter. Rules that
  * allow are read narrowly: the very words, the program by bare name or in /bin or /usr/bin. Rules that ask or deny are read widely: the
- * program wherever it lies, their other words anywhere, in any order, options alone or together. A command that no rule matches gets
+ * program wherever it lies, their other words anywhere, in any order, options alone or together, and "argv" as "prefix". A command that no rule matches gets
  * categories.execute if given, else "ask" if there are rules, else "allow" (a rule with an empty prefix
  * matches every command and stands for that). Programs that run others (env, xargs, find -exec, sh -c...)
  * and shell text are seen through, the strictest part decides; what cannot be understood (substitutions, functions, code given to an

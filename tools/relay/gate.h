@@ -10,8 +10,7 @@
  * PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN. It has structuredContent only where the tool announced no output
  * schema, which clients would hold against it; _meta.acpd.error says the same in any case. An error of the server stays an error.
  *
- * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission (builtin/tool.h,
- * tool_ask), since every call tells it that its client can be asked. Such a question becomes an ask here, and the
+ * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission (builtin/ask.c), since every call tells it that its client can be asked. Such a question becomes an ask here, and the
  * answer goes back to the server; the client sees neither. Questions of other servers pass on.
  *
  * Everything runs on the loop. Callbacks may not free the gate.
