@@ -113,3 +113,30 @@ int version_check(const struct tool_call *c, const struct stat *sb, const char *
 	err_field(e, "path", "ESTALE", "%.120s has changed since it was read", path);
 	return -ESTALE;
 }
+
+int tool_errno(struct err *e, int code, const char *what, const char *path)
+{
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = {
+		{ ENOENT, "ENOENT" },	    { EEXIST, "EEXIST" },
+		{ EISDIR, "EISDIR" },	    { ENOTDIR, "ENOTDIR" },
+		{ ENOTEMPTY, "ENOTEMPTY" }, { EACCES, "EACCES" },
+		{ EPERM, "EACCES" },	    { ELOOP, "ELOOP" },
+		{ ENOSPC, "ENOSPC" },	    { EDQUOT, "ENOSPC" },
+		{ EROFS, "READ_ONLY" },	    { ENAMETOOLONG, "ENAMETOOLONG" },
+		{ ESTALE, "ESTALE" },	    { EBUSY, "EBUSY" },
+		{ EMFILE, "EMFILE" },	    { ENFILE, "EMFILE" },
+		{ ENOMEM, "ENOMEM" },	    { E2BIG, "TOO_LARGE" },
+		{ ECANCELED, "CANCELLED" },
+	};
+	int n = code < 0 ? -code : code;
+	const char *name = "EIO";
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i].code == n)
+			name = names[i].name;
+	err_set(e, -n, 0, name, "%s %.120s: %s", what, path, strerrordesc_np(n));
+	return -n;
+}

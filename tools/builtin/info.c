@@ -53,10 +53,12 @@ static void owners_put(struct jw *w, const struct stat *sb)
 	struct group gr, *group = NULL;
 
 	snprintf(number, sizeof(number), "%u", sb->st_uid);
-	getpwuid_r(sb->st_uid, &pw, room, sizeof(room), &user);
+	if (getpwuid_r(sb->st_uid, &pw, room, sizeof(room), &user) != 0)
+		user = NULL;
 	jw_str(w, "owner", user ? user->pw_name : number);
 	snprintf(number, sizeof(number), "%u", sb->st_gid);
-	getgrgid_r(sb->st_gid, &gr, room, sizeof(room), &group);
+	if (getgrgid_r(sb->st_gid, &gr, room, sizeof(room), &group) != 0)
+		group = NULL;
 	jw_str(w, "group", group ? group->gr_name : number);
 	jw_int(w, "uid", sb->st_uid);
 	jw_int(w, "gid", sb->st_gid);

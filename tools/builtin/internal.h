@@ -106,9 +106,14 @@ void tool_put(struct jw *w, const struct tool *t);
 /* args.c: 0 or -EINVAL with the field. */
 int args_check(const struct tool *t, struct slice args, struct err *e);
 
-/* place.c */
+/* roots.c */
 int roots_open(struct toolbox *b, struct err *e);
 void roots_close(struct toolbox *b);
+/* What follows root in path, without a slash; NULL: it is not in it. */
+const char *root_below(const char *root, const char *path);
+/* The longest root that path is in, and what follows; NULL: none. */
+const struct root *root_of(const struct toolbox *b, const char *path, const char **rest);
+bool root_is(const struct toolbox *b, const char *real);
 
 /* rules.c */
 int rules_open(struct toolbox *b, struct err *e);

@@ -11,122 +11,6 @@
 
 #define BENEATH_TRIES 16
 
-/* --- roots ------------------------------------------------------------------------------------------------------ */
-
-/* What follows root in path, without a slash; NULL: it is not in it. */
-static const char *below(const char *root, const char *path)
-{
-	size_t n = strlen(root);
-
-	if (n == 1) /* "/" */
-		return path[0] == '/' ? path + 1 : NULL;
-	if (strncmp(path, root, n) != 0 || (path[n] != '/' && path[n]))
-		return NULL;
-	return path[n] ? path + n + 1 : path + n;
-}
-
-static const struct root *root_of(const struct toolbox *b, const char *path, const char **rest)
-{
-	for (size_t i = 0; i < b->nroots; i++) {
-		*rest = below(b->roots[i].path, path);
-		if (*rest)
-			return &b->roots[i];
-	}
-	return NULL;
-}
-
-static bool is_root(const struct toolbox *b, const char *real)
-{
-	const char *rest;
-
-	return root_of(b, real, &rest) && !*rest;
-}
-
-static int root_add(struct toolbox *b, const char *path, struct err *e)
-{
-	_cleanup_(closep) int fd = path[0] == '/' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) :
-						    -1;
-	_cleanup_(freep) char *real = fd < 0 ? NULL : realpath(path, NULL);
-	size_t at = b->nroots;
-
-	if (!real)
-		return err_field(e, "roots", "CONFIG_INVALID",
-				 "roots: %s is no directory by its absolute path", path);
-	while (at > 0 && strlen(b->roots[at - 1].path) < strlen(real)) {
-		b->roots[at] = b->roots[at - 1];
-		at--;
-	}
-	b->roots[at] = (struct root){ TAKE_PTR(real), TAKE_FD(fd) };
-	b->nroots++;
-	return 0;
-}
-
-static int cwd_set(struct toolbox *b, struct err *e)
-{
-	const char *rest, *want = b->config.cwd ? b->config.cwd : b->config.roots[0];
-	char *real = want[0] == '/' ? realpath(want, NULL) : NULL;
-
-	free(b->config.cwd);
-	b->config.cwd = real;
-	if (!real || !root_of(b, real, &rest))
-		return err_field(e, "cwd", "CONFIG_INVALID",
-				 "cwd is no directory inside the roots");
-	return 0;
-}
-
-int roots_open(struct toolbox *b, struct err *e)
-{
-	size_t n = 0;
-	int r = 0;
-
-	while (b->config.roots && b->config.roots[n])
-		n++;
-	if (!n)
-		return err_field(e, "roots", "CONFIG_INVALID", "roots is empty");
-	b->roots = xalloc(n * sizeof(*b->roots));
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = root_add(b, b->config.roots[i], e);
-	return r < 0 ? r : cwd_set(b, e);
-}
-
-void roots_close(struct toolbox *b)
-{
-	for (size_t i = 0; i < b->nroots; i++) {
-		free(b->roots[i].path);
-		close(b->roots[i].fd);
-	}
-	free(b->roots);
-}
-
-/* --- errors ----------------------------------------------------------------------------------------------------- */
-
-int tool_errno(struct err *e, int code, const char *what, const char *path)
-{
-	static const struct {
-		int code;
-		const char *name;
-	} names[] = {
-		{ ENOENT, "ENOENT" },	    { EEXIST, "EEXIST" },
-		{ EISDIR, "EISDIR" },	    { ENOTDIR, "ENOTDIR" },
-		{ ENOTEMPTY, "ENOTEMPTY" }, { EACCES, "EACCES" },
-		{ EPERM, "EACCES" },	    { ELOOP, "ELOOP" },
-		{ ENOSPC, "ENOSPC" },	    { EDQUOT, "ENOSPC" },
-		{ EROFS, "READ_ONLY" },	    { ENAMETOOLONG, "ENAMETOOLONG" },
-		{ ESTALE, "ESTALE" },	    { EBUSY, "EBUSY" },
-		{ EMFILE, "EMFILE" },	    { ENFILE, "EMFILE" },
-		{ ENOMEM, "ENOMEM" },	    { E2BIG, "TOO_LARGE" },
-		{ ECANCELED, "CANCELLED" },
-	};
-	int n = code < 0 ? -code : code;
-	const char *name = "EIO";
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].code == n)
-			name = names[i].name;
-	err_set(e, -n, 0, name, "%s %.120s: %s", what, path, strerrordesc_np(n));
-	return -n;
-}
-
 static int outside(const char *path, struct err *e)
 {
 	return err_field(e, "path", "OUTSIDE_ROOTS",
@@ -276,7 +160,7 @@ size_t place_root_len(const struct tool_call *c, const char *real)
 
 const char *place_shown(const struct tool_call *c, const char *real)
 {
-	const char *rest = below(c->box->config.cwd, real);
+	const char *rest = root_below(c->box->config.cwd, real);
 
 	return !rest ? real : *rest ? rest : ".";
 }
@@ -370,7 +254,7 @@ static int name_of_dir(const struct tool_call *c, const char *path, struct place
 
 	if (fd < 0)
 		return fd;
-	ret->root = is_root(c->box, real);
+	ret->root = root_is(c->box, real);
 	if (ret->root) {
 		ret->dir = TAKE_FD(fd);
 		ret->leaf = xstrdup("");
@@ -413,7 +297,7 @@ static int name_plain(const struct tool_call *c, const char *path, struct place_
 	if (ret->dir < 0)
 		return ret->dir;
 	ret->real = join(real, ret->leaf);
-	ret->root = is_root(c->box, ret->real);
+	ret->root = root_is(c->box, ret->real);
 	return 0;
 }
 
