@@ -142,7 +142,6 @@
 /* Built-in tools */
 #define TOOL_THREADS_MAX 8              /* calls that work at a time */
 #define TOOL_WAITS_MAX 32               /* calls that mostly wait (watchDirectory) at a time */
-#define TOOL_CALLS_MAX 1024             /* calls open; above: BUSY */
 #define TOOL_STACK_BYTES (1 * MIB)      /* of a thread: regular expressions of the C library are hungry */
 #define TOOL_TIME_MS 120000             /* a call that works, unless policy says another time */
 #define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
@@ -152,9 +151,9 @@
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
 #define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
-#define TOOL_FILES_BYTES (2 * MIB)      /* readFiles: all contents together, and the most that may be asked for */
+#define TOOL_FILES_BYTES 2097152        /* readFiles: all contents together, and the most that may be asked for */
 #define TOOL_FILES_BYTES_MAX (8 * MIB)
-#define TOOL_FILE_BYTES (256 * KIB)     /* readFiles: of one file */
+#define TOOL_FILE_BYTES 262144          /* readFiles: of one file */
 #define TOOL_FILES_MAX 1000             /* readFiles, writeFiles: files */
 #define TOOL_GLOBS_MAX 256              /* patterns that one with braces stands for */
 #define TOOL_LIST_PAGE 1000             /* listFiles: entries of one result, and the most */
