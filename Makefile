@@ -13,7 +13,9 @@ WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototyp
 	-Wno-sign-conversion -Wno-cast-qual
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection -fcf-protection=full \
 	-ftrivial-auto-var-init=zero
-FLAGS_release := -O2 -g $(HARDEN)
+# No tables for unwinding by programs that run: C throws nothing, and debuggers read .debug_frame. With packed relocations that is a fifth of
+# the binary.
+FLAGS_release := -O2 -g $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-tables
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
@@ -21,7 +23,7 @@ LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections
-LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed,--gc-sections
+LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,pack-relative-relocs -Wl,--as-needed,--gc-sections
 LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 
 # acpd-unpack: the only program that links the libraries that read archives, and these folders.
@@ -42,6 +44,12 @@ STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast
 all: $(BUILD)/acpd $(BUILD)/acpd-unpack
+
+# Not on the way of any update or call: small before fast.
+COLD := daemon/cli daemon/workspace tools/hosted tools/builtin
+ifeq ($(MODE),release)
+$(foreach d,$(COLD),$(BUILD)/obj/$(d)/%.o): CFLAGS += -Os
+endif
 
 $(BUILD)/acpd: $(OBJ)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
