@@ -15,7 +15,7 @@ packages() {
 	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 ;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call.
 	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl strace \
-		libarchive-tools unzip zstd ;;
+		libarchive-tools unzip zstd python3 ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
