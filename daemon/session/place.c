@@ -11,25 +11,55 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
-/* Enters the directory with the rights of the agent's user: setfsuid drops the capabilities that would lie. */
+/* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
+static void become_agent(const struct store *st)
+{
+	if (st->switch_user) {
+		setfsgid(st->gid);
+		setfsuid(st->uid);
+	}
+}
+
+static void become_daemon(const struct store *st)
+{
+	if (st->switch_user) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+}
+
+static bool agent_may(const struct store *st, const char *path, int what)
+{
+	bool may;
+
+	become_agent(st);
+	may = faccessat(AT_FDCWD, path, what, AT_EACCESS) == 0;
+	become_daemon(st);
+	return may;
+}
+
+bool store_user_may_run(const struct store *st, const char *path)
+{
+	return agent_may(st, path, X_OK);
+}
+
+bool store_user_may_write(const struct store *st, const char *path)
+{
+	return agent_may(st, path, W_OK);
+}
+
 static int enter_as_agent(const struct store *st, const char *path, bool write)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
 	int r = 0;
 
-	if (st->switch_user) {
-		setfsgid(st->gid);
-		setfsuid(st->uid);
-	}
+	become_agent(st);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0 ||
 	    (write && faccessat(fd, ".", W_OK, AT_EACCESS) < 0))
 		r = -errno;
-	if (st->switch_user) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
+	become_daemon(st);
 	return r;
 }
 

@@ -41,6 +41,10 @@ struct slice session_env(const struct session *s);
 const char *session_home(const struct session *s);
 /* False: what runs for it keeps the daemon's uid. */
 bool store_user(const struct store *st, uid_t *uid, gid_t *gid);
+/* That user may execute the file. */
+bool store_user_may_run(const struct store *st, const char *path);
+/* That user may write to the socket. */
+bool store_user_may_write(const struct store *st, const char *path);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of proc/tree.h with this name.
  * Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);

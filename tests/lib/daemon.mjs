@@ -54,6 +54,7 @@ export class Daemon {
   // opts:
   //   flags      {pingInterval: 1, 'backlog-max': 65536, token-file: null …}, over the defaults
   //   args       further arguments, as they are
+  //   program    another executable than ACPD
   //   env        further environment (null removes); clean: true starts from nothing but PATH
   //   harnesses  further entries of the harness config; `command` defaults to the stub
   //   stub       changes of the default "stub" entry, e.g. {args: ['--auth']} (added), {env}
@@ -133,7 +134,7 @@ export class Daemon {
     const env = { ...base, ACPD_TEST_DAEMON: this.run, ...this.opts.env };
     // e.g. "valgrind --error-exitcode=99": the daemon runs under it
     const wrap = (process.env.ACPD_WRAP ?? '').split(' ').filter(Boolean);
-    const [command, ...args] = [...wrap, ACPD, ...this.argv];
+    const [command, ...args] = [...wrap, this.opts.program ?? ACPD, ...this.argv];
 
     for (const [k, v] of Object.entries(env)) {
       if (v === null)

@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { ACPD, Daemon } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
@@ -250,4 +251,19 @@ test('mcpCapabilities.acp is announced', async (t) => {
   const c = await d.client();
   t.after(() => c.close());
   assert.equal((await (await d.connect()).initialize()).agentCapabilities.mcpCapabilities.acp, true);
+});
+
+test('an agent user that cannot start the shim: refused with the reason, not a session without tools', { skip: process.getuid() !== 0 && 'needs root' }, async (t) => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-closed-'));
+  const program = path.join(dir, 'acpd');
+
+  t.after(() => fs.rmSync(dir, { recursive: true }));
+  fs.copyFileSync(ACPD, program);
+  fs.chmodSync(dir, 0o700);
+  const own = await Daemon.start({ program, flags: { agentUser: 'nobody' } });
+  t.after(() => own.stop());
+  const c = await own.client();
+
+  await assert.rejects(c.call('session/new', { cwd: own.workDir, mcpServers: [acp('tools')] }), (e) => e.data.reason === 'MCP_SHIM_NOT_EXECUTABLE');
+  await c.call('session/new', { cwd: own.workDir, mcpServers: [] });
 });

@@ -167,6 +167,10 @@ static int give_stdio(struct assembly *a, struct slice raw, const struct named *
 	program = reach_command(s->command, env_value(a->env, "PATH"), path, e);
 	if (!program)
 		return -ENOENT;
+	if (!store_user_may_run(a->v->relay->store, program))
+		return err_field(e, path, "MCP_COMMAND_NOT_EXECUTABLE",
+				 "%s: the user that runs the harness cannot execute '%s'", path,
+				 program);
 	if (ruled(a, s->name))
 		return give_client(a, s, program, e);
 	give_direct(a, raw, s);

@@ -35,6 +35,20 @@ static struct mcp_backend *on_find(void *ctx, const char *server)
 
 static const struct door_ops door_ops = { on_find };
 
+/* A harness that cannot start the shim, or reach the socket, would have no tools and not say so. */
+static int check_way(const struct served *v, struct err *e)
+{
+	const struct store *st = v->relay->store;
+
+	if (!store_user_may_run(st, v->relay->self))
+		return err_set(e, -EACCES, RPC_INTERNAL_ERROR, "MCP_SHIM_NOT_EXECUTABLE",
+			       "the user that runs the harness cannot execute %s", v->relay->self);
+	if (!store_user_may_write(st, v->socket))
+		return err_set(e, -EACCES, RPC_INTERNAL_ERROR, "MCP_SOCKET_NOT_REACHABLE",
+			       "the user that runs the harness cannot reach %s", v->socket);
+	return 0;
+}
+
 int served_door(struct served *v, struct err *e)
 {
 	_cleanup_(freep) char *name = NULL;
@@ -42,7 +56,7 @@ int served_door(struct served *v, struct err *e)
 	gid_t gid;
 
 	if (v->door)
-		return 0;
+		return check_way(v, e);
 	if (asprintf(&name, "mcp/%s.sock", session_id(v->session)) < 0)
 		abort();
 	free(v->socket);
@@ -50,7 +64,7 @@ int served_door(struct served *v, struct err *e)
 	store_user(v->relay->store, &uid, &gid);
 	random_hex(v->key, 16);
 	v->door = door_new(v->relay->loop, v->socket, uid, gid, v->key, &door_ops, v, e);
-	return v->door ? 0 : -EIO;
+	return v->door ? check_way(v, e) : -EIO;
 }
 
 struct served *served_need(struct relay *r, struct session *s)
