@@ -161,6 +161,7 @@ void mcp_exchange_open(struct mcp_exchange *x, struct mcp_session *s)
 {
 	x->state = EXCHANGE_OPEN;
 	x->session = s;
+	list_del(&x->link);
 	list_add_tail(s ? &s->exchanges : &x->m->exchanges, &x->link);
 	if (s)
 		mcp_session_touch(s);
@@ -203,6 +204,8 @@ static enum http_take end(struct http_sink *s)
 	struct mcp_headers h = { slice_of(x->version), slice_of(x->method), slice_of(x->name) };
 	struct mcp_post post;
 
+	if (x->state != EXCHANGE_BODY) /* its server went while the body came */
+		return look(s);
 	x->working = true;
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
 	mcp_post_check(buf_slice(&x->in), &h, &post);
@@ -268,6 +271,7 @@ struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->backend = b;
 	x->in.max = MESSAGE_MAX;
 	list_init(&x->link);
+	list_add_tail(&m->exchanges, &x->link);
 	mcp_events_init(&x->events, m->loop, on_stream_gone);
 	x->version = copy(rq->mcp_version);
 	x->method = copy(rq->mcp_method);

@@ -18,7 +18,7 @@ struct mcp_http {
 	struct mcp_endpoint endpoint;
 	struct list sessions; /* the one used last is the last */
 	unsigned nsessions;
-	struct list exchanges; /* of modern clients */
+	struct list exchanges; /* of modern clients, and those whose body still comes */
 };
 
 #define MCP_SESSION_ID_BYTES 16
