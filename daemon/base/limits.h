@@ -92,6 +92,7 @@
 #define DOOR_CLIENTS_MAX 256            /* MCP connections of one session's harness */
 #define DOOR_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
 #define DOOR_HELLO_MS 10000
+#define DOOR_AGAIN_MS 100 /* when there was no descriptor for one */
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
 
 

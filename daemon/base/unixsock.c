@@ -1,7 +1,9 @@
 #include "base/unixsock.h"
 
+#include "base/file.h"
 #include "base/util.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,6 +55,26 @@ int unixsock_listen(const char *path)
 	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 64) < 0 ? -errno : 0;
 	umask(mask);
 	return r < 0 ? r : TAKE_FD(fd);
+}
+
+void unixsock_sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		_cleanup_(freep) char *path = file_join(dir, entry->d_name);
+		_cleanup_(closep) int fd = -1;
+		struct stat st;
+
+		if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+			continue;
+		fd = unixsock_connect(path);
+		if (fd == -ECONNREFUSED)
+			unlink(path);
+	}
+	if (d)
+		closedir(d);
 }
 
 bool unixsock_peer_is(int fd, uid_t uid)

@@ -8,6 +8,8 @@
 int unixsock_listen(const char *path);
 /* A connected non-blocking descriptor, or -errno. */
 int unixsock_connect(const char *path);
+/* Removes the sockets of a directory at which nobody listens any more. */
+void unixsock_sweep(const char *dir);
 /* The peer's uid is 0 or ours. */
 bool unixsock_peer_trusted(int fd);
 /* Or this one. */

@@ -25,6 +25,7 @@ struct door {
 	void *ctx;
 	struct list clients;
 	unsigned n;
+	struct loop_timer again; /* there was no descriptor for a client */
 };
 
 struct client {
@@ -118,14 +119,32 @@ static void on_silent(void *ctx)
 	client_free(ctx);
 }
 
+static void on_again(void *ctx)
+{
+	struct door *d = ctx;
+
+	loop_io_set(d->loop, &d->io, EPOLLIN);
+}
+
+/* The client that waits would wake us again at once. */
+static void on_no_room(struct door *d, int error)
+{
+	if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS)
+		return;
+	loop_io_set(d->loop, &d->io, 0);
+	loop_timer_set(d->loop, &d->again, DOOR_AGAIN_MS, on_again, d);
+}
+
 static void on_accept(void *ctx, uint32_t events _unused_)
 {
 	struct door *d = ctx;
 	int fd = accept4(d->io.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c;
 
-	if (fd < 0)
+	if (fd < 0) {
+		on_no_room(d, errno);
 		return;
+	}
 	if (!unixsock_peer_is(fd, d->uid) || d->n >= DOOR_CLIENTS_MAX) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
 		close(fd);
@@ -177,6 +196,7 @@ struct door *door_free(struct door *d)
 	if (!d)
 		return NULL;
 	door_clear(d);
+	loop_timer_cancel(&d->again);
 	if (d->io.fd >= 0) {
 		loop_io_set(d->loop, &d->io, 0);
 		closep(&d->io.fd);

@@ -20,6 +20,7 @@ struct relay {
 	char **env;
 	struct child *builtin;	    /* of /mcp without a session */
 	struct list proxies, calls; /* of /mcp without a session (proxy.c) */
+	bool stopping;		    /* nothing is started any more */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *gone_ctx;
 	uint64_t last_marker;

@@ -2,10 +2,12 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/unixsock.h"
 #include "digest/digest.h"
 #include "harnesses/plan.h"
 #include "proc/tree.h"
 #include "tools/hosted/hosted.h"
+#include "tools/relay/wish.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -159,6 +161,21 @@ static const struct servers_ops servers_ops = { on_open, on_close, on_forget, on
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
+/* Before the harness has been started, too: what the session says of its tools holds for everybody. */
+static struct offer *builtin_of(struct served *v, struct err *e)
+{
+	struct offer *o = served_offer(v, RELAY_OWN_NAME);
+	struct wish wish;
+	int r;
+
+	if (o)
+		return o;
+	r = wish_parse(session_mcp(v->session), &wish, e);
+	if (r == 0 && !v->rules)
+		r = toolgate_rules_parse(wish.policy, "_meta.acpd.mcp.policy", &v->rules, e);
+	return r == 0 ? served_builtin(v, false, wish.setup) : NULL;
+}
+
 static struct mcp_backend *target_of_session(struct relay *r, const char *name, const char *id,
 					     struct holds *ret, struct err *e)
 {
@@ -171,12 +188,12 @@ static struct mcp_backend *target_of_session(struct relay *r, const char *name, 
 		return NULL;
 	}
 	v = served_need(r, s);
-	o = name ? served_offer(v, name) : served_builtin(v, false, SLICE_NONE);
-	if (!o) {
+	o = name ? served_offer(v, name) : builtin_of(v, e);
+	if (!o && name)
 		err_set(e, -ENOENT, RPC_NOT_FOUND, "MCP_SERVER_UNKNOWN",
 			"the session has no MCP server '%s'", name);
+	if (!o)
 		return NULL;
-	}
 	*ret = (struct holds){ &v->proxies, &v->calls };
 	return toolgate_backend(o->gate);
 }
@@ -184,6 +201,11 @@ static struct mcp_backend *target_of_session(struct relay *r, const char *name, 
 struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
 				 struct holds *ret, struct err *e)
 {
+	if (r->stopping) {
+		err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			"the daemon is shutting down");
+		return NULL;
+	}
 	if (session)
 		return target_of_session(r, name, session, ret, e);
 	*ret = (struct holds){ &r->proxies, &r->calls };
@@ -218,6 +240,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store
 		err_set(e, error, 0, "RUN_DIR_UNUSABLE", "%s: %s", sockets, strerror(-error));
 		return NULL;
 	}
+	unixsock_sweep(sockets);
 	r = new0(struct relay);
 	r->loop = loop;
 	r->procs = procs;
@@ -238,6 +261,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store
 
 void relay_stop(struct relay *r)
 {
+	r->stopping = true;
 	proxy_calls_end(&r->calls);
 	r->builtin = child_free(r->builtin);
 }

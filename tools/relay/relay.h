@@ -40,7 +40,7 @@ void relay_stop(struct relay *r);
 /*
  * The backend for a client of /mcp (name NULL: built-in tools, of that session if one is named) or /mcp/NAME (a server of that session, else a
  * hosted one). The same one each time, as long as the session lives, whatever is restarted behind it; config.gone tells its end.
- * NULL with SESSION_NOT_FOUND, MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED.
+ * NULL with SESSION_NOT_FOUND, MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, SHUTTING_DOWN.
  */
 struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
 			       struct err *e);
