@@ -170,7 +170,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
 	s->forked_from = xstrdup(from->id);
 	s->native_id = xstrdup(from->native_id);
 	s->home_filled = true;

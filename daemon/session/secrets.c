@@ -43,7 +43,44 @@ static void add_members(struct secrets *x, struct slice object, bool all)
 			add(x, v);
 }
 
-void secrets_load(struct secrets *x, const char *provider, const char *env)
+/* A header or variable: {name, value}. Of "Bearer abc" what comes after the scheme is one, too. */
+static void add_pairs(struct secrets *x, struct jval list, bool all)
+{
+	struct jiter it;
+	struct jval pair;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &pair)) {
+		struct jval v = jobj_get(pair.raw, "value");
+		const char *space;
+
+		if (!all && !name_is_secret(jobj_get(pair.raw, "name").raw))
+			continue;
+		add(x, v);
+		space = v.type == J_STRING ? memchr(v.raw.p, ' ', v.raw.n) : NULL;
+		if (all && space)
+			add(x, (struct jval){ J_STRING,
+					      { space, (size_t)(v.raw.p + v.raw.n - space) } });
+	}
+}
+
+static void add_servers(struct secrets *x, const char *servers)
+{
+	struct jiter it;
+	struct jval list, v;
+
+	if (jscan_value(slice_of(servers), &list) != JSCAN_OK || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type != J_OBJECT)
+			continue;
+		add_pairs(x, jobj_get(v.raw, "headers"), true);
+		add_pairs(x, jobj_get(v.raw, "env"), false);
+	}
+}
+
+void secrets_load(struct secrets *x, const char *provider, const char *env, const char *servers)
 {
 	secrets_done(x);
 	if (provider) {
@@ -52,6 +89,8 @@ void secrets_load(struct secrets *x, const char *provider, const char *env)
 	}
 	if (env)
 		add_members(x, slice_of(env), false);
+	if (servers)
+		add_servers(x, servers);
 }
 
 void secrets_done(struct secrets *x)

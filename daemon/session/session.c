@@ -145,7 +145,7 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
 	furnish_setup(s, p->request);
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
 	session_touch(s);
 	return s;
 }
@@ -253,7 +253,7 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		place_note_head(s);
 	s->resettle = p->setup.mode && s->hstate == H_READY;
 	s->client = p->client;
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env);
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
 	if (p->request && furnish_again(s, p->request, e) < 0)

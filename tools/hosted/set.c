@@ -38,7 +38,7 @@ static void load_secrets(struct hosted_set *set, char *const *env)
 	jw_end_obj(&v);
 	buf_putc(&headers, '\0');
 	buf_putc(&vars, '\0');
-	secrets_load(&set->secrets, headers.data, vars.data);
+	secrets_load(&set->secrets, headers.data, vars.data, NULL);
 }
 
 static void log_issues(const struct hosted_set *set)
