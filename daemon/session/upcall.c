@@ -216,7 +216,9 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct port *p = c->port;
 
+	/* first: whoever is told the end may bring the port's own about */
 	c->port = NULL;
+	close_if_idle(p);
 	if (inner.type == J_OBJECT) {
 		upcall_end(c, inner.raw, SLICE_NONE);
 	} else if (failure.type == J_OBJECT && jobj_get(failure.raw, "code").type == J_NUMBER) {
@@ -230,7 +232,6 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 				  "the client's answer is not an MCP outcome", SLICE_NONE);
 		upcall_end(c, SLICE_NONE, buf_slice(&b));
 	}
-	close_if_idle(p);
 }
 
 /* --- ports ---------------------------------------------------------------------------------------------------- */
