@@ -1,7 +1,9 @@
+#include "base/file.h"
 #include "json/jstr.h"
 #include "tools/relay/internal.h"
 
-#include <stdio.h>
+/* Unlike all others that the session's transcript has. */
+#define CALL_ID_BYTES 8
 
 /* A question of the gate, put to the session's client as a permission request. */
 struct question {
@@ -83,12 +85,11 @@ static const char *kind_of(struct slice permission)
 }
 
 /* As ACP's session/request_permission has it; the call is one of ours, so it is announced with its own id. */
-static void put_params(struct jw *w, const struct offer *o, const struct question *q,
-		       const struct toolgate_question *asked)
+static void put_params(struct jw *w, const struct offer *o, const struct toolgate_question *asked)
 {
-	char id[64];
+	char id[sizeof("mcp_") + 2 * CALL_ID_BYTES] = "mcp_";
 
-	snprintf(id, sizeof(id), "mcp_%p", (const void *)q);
+	random_hex(id + 4, CALL_ID_BYTES);
 	jw_obj(w, NULL);
 	jw_obj(w, "toolCall");
 	jw_str(w, "toolCallId", id);
@@ -132,7 +133,7 @@ static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_ques
 	q->ask = a;
 	list_init(&q->link);
 	list_add_tail(&o->questions, &q->link);
-	put_params(&w, o, q, asked);
+	put_params(&w, o, asked);
 	session_ask_own(o->session, buf_slice(&b), on_answer, q);
 }
 
