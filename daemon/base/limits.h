@@ -303,6 +303,9 @@
 #define TEST_TIME_MS 120000
 #define TEST_SHARDS_MAX 8               /* at a time */
 #define TEST_OUTPUT_BYTES (32 * KIB)    /* end of the output that the result holds */
+#define TEST_ARTIFACT_BYTES (2 * MIB)   /* end of the output that becomes an artifact of the session */
+#define TEST_LOG_BYTES (64 * MIB)       /* of the file with the output */
+#define TEST_LOGS_MAX 16                /* such files; at the next the oldest is removed */
 #define TEST_RESULTS_BYTES (1 * MIB)    /* results of single tests that runTests lists; more are only counted */
 #define TEST_NAME_MAX 512
 #define TEST_MESSAGE_MAX 4096

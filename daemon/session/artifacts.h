@@ -13,7 +13,7 @@
 struct artifact {
 	struct list link;
 	uint64_t no, size, turn, time_ms; /* turn 0: of none; time: Unix */
-	char *name, *type, *source;	  /* source: "client" or "diff" */
+	char *name, *type, *source;	  /* source: "client", "diff" or "tool" */
 	struct sha256 digest;
 };
 

@@ -130,7 +130,16 @@ static void on_recorded(void *ctx _unused_, const char *tool, struct slice args)
 	xstrset(&record, b.data);
 }
 
-static const struct toolgate_ops gate_ops = { on_listed, on_ask, on_unask, on_recorded };
+static void on_artifact(void *ctx _unused_, struct slice artifact, struct buf *ret)
+{
+	buf_printf(ret, "{\"id\":\"art_1\",\"was\":%zu}", artifact.n);
+}
+
+static const struct toolgate_ops gate_ops = { .listed = on_listed,
+					      .ask = on_ask,
+					      .unask = on_unask,
+					      .artifact = on_artifact,
+					      .recorded = on_recorded };
 
 static void replies_reset(void)
 {

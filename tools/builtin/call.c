@@ -1,6 +1,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/thread.h"
+#include "base/utf8.h"
+#include "digest/base64.h"
 #include "tools/builtin/internal.h"
 
 #include <errno.h>
@@ -60,8 +62,8 @@ void box_call_error(struct call *c, int code, const char *reason, const char *me
 	post(c, EVENT_ERROR, &text);
 }
 
-/* {"structuredContent":S,"content":[{"type":"text","text":"S"}]} */
-static void result_put(struct buf *out, struct slice structured, bool error)
+/* {"structuredContent":S,"content":[{"type":"text","text":"S"}]}; meta: raw object, or empty. */
+static void result_put(struct buf *out, struct slice structured, struct slice meta, bool error)
 {
 	struct jw w = JW(out);
 
@@ -76,12 +78,37 @@ static void result_put(struct buf *out, struct slice structured, bool error)
 	jw_raw(&w, "structuredContent", structured);
 	if (error)
 		jw_bool(&w, "isError", true);
+	jw_raw(&w, "_meta", meta);
+	jw_end_obj(&w);
+}
+
+static void artifact_put(struct buf *out, const struct tool_artifact *a)
+{
+	_cleanup_(buf_done) struct buf coded = { 0 };
+	bool plain = utf8_valid(a->bytes) && !memchr(a->bytes.p, 0, a->bytes.n);
+	struct jw w = JW(out);
+
+	if (!plain)
+		base64_encode(a->bytes, &coded);
+	jw_obj(&w, NULL);
+	jw_obj(&w, "acpd");
+	jw_obj(&w, "artifact");
+	jw_str(&w, "name", a->name);
+	jw_str(&w, "type", a->type);
+	jw_slice(&w, plain ? "text" : "base64", plain ? a->bytes : buf_slice(&coded));
+	jw_end_obj(&w);
+	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
 
 void tool_done(struct tool_call *t, struct slice members)
 {
-	_cleanup_(buf_done) struct buf object = { 0 };
+	tool_done_with(t, members, NULL);
+}
+
+void tool_done_with(struct tool_call *t, struct slice members, const struct tool_artifact *a)
+{
+	_cleanup_(buf_done) struct buf object = { 0 }, meta = { 0 };
 	int64_t most = call_of(t)->result_max;
 	struct buf out = { 0 };
 	struct err e;
@@ -94,7 +121,9 @@ void tool_done(struct tool_call *t, struct slice members)
 	buf_putc(&object, '{');
 	buf_add_slice(&object, members);
 	buf_putc(&object, '}');
-	result_put(&out, buf_slice(&object), false);
+	if (a && a->bytes.n && a->bytes.n <= ARTIFACT_INLINE_MAX && t->box->config.session)
+		artifact_put(&meta, a);
+	result_put(&out, buf_slice(&object), buf_slice(&meta), false);
 	post(call_of(t), EVENT_RESULT, &out);
 }
 
@@ -115,7 +144,7 @@ void tool_fail(struct tool_call *t, const struct err *e, struct slice extra)
 	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	result_put(&out, buf_slice(&object), true);
+	result_put(&out, buf_slice(&object), SLICE_NONE, true);
 	post(call_of(t), EVENT_RESULT, &out);
 }
 
@@ -236,7 +265,7 @@ static void on_grace_over(void *ctx)
 	result_put(
 		&out,
 		SLICE("{\"error\":{\"code\":\"TIMEOUT\",\"message\":\"the tool did not end in time\"}}"),
-		true);
+		SLICE_NONE, true);
 	c->ops = NULL;
 	if (ops)
 		ops->done(c->ctx, buf_slice(&out), SLICE_NONE);

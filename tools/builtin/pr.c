@@ -59,7 +59,7 @@ static void put_patch(struct jw *w, const struct pr *p)
 
 void pr_done(struct pr *p)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, patch = { 0 };
 	struct tool_call *c = p->call;
 	struct jw w = JW(&out);
 
@@ -78,8 +78,12 @@ void pr_done(struct pr *p)
 	jw_raw(&w, NULL, buf_slice(&p->files));
 	jw_end_arr(&w);
 	put_patch(&w, p);
+	patch = p->patch;
+	p->patch = (struct buf){ 0 };
 	pr_free(p);
-	tool_done(c, buf_slice(&out));
+	tool_done_with(c, buf_slice(&out),
+		       &(struct tool_artifact){ "pull-request.patch", "text/x-diff",
+						buf_slice(&patch) });
 }
 
 /* --- the call -------------------------------------------------------------------------------------------- */

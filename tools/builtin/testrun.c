@@ -29,8 +29,10 @@ struct testrun {
 	struct shard shards[TEST_SHARDS_MAX];
 	unsigned count, left;
 	struct output_progress progress;
-	struct output tail; /* of both streams, as they came */
+	struct output tail;  /* of both streams, as they came */
+	struct output whole; /* the same, for the artifact */
 	int log;
+	uint64_t log_room;
 	char *log_path;
 	uint64_t started;
 	time_t began;
@@ -53,6 +55,7 @@ static struct tool_call *testrun_free(struct testrun *t)
 	}
 	test_target_done(&t->target);
 	output_done(&t->tail);
+	output_done(&t->whole);
 	closep(&t->log);
 	free(t->log_path);
 	c->own = NULL;
@@ -79,16 +82,28 @@ static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
 	}
 }
 
+/* A full disk ends the log, not the tests. */
+static void log_add(struct testrun *t, struct slice bytes)
+{
+	size_t n = MIN(bytes.n, t->log_room);
+
+	if (t->log < 0)
+		return;
+	t->log_room -= n;
+	if (file_write_all(t->log, bytes.p, n) < 0 || !t->log_room) {
+		close(t->log);
+		t->log = -1;
+	}
+}
+
 static void on_output(void *ctx, enum run_stream stream, struct slice bytes)
 {
 	struct shard *s = ctx;
 	struct testrun *t = s->all;
 
 	output_add(&t->tail, bytes);
-	if (t->log >= 0 && file_write_all(t->log, bytes.p, bytes.n) < 0) {
-		close(t->log); /* a full disk ends the log, not the tests */
-		t->log = -1;
-	}
+	output_add(&t->whole, bytes);
+	log_add(t, bytes);
 	output_progress_add(&t->progress, stream, bytes);
 	add_lines(s, &s->line[stream], bytes);
 }
@@ -224,9 +239,20 @@ static void result_put(struct jw *w, struct testrun *t)
 	jw_str(w, "log", t->log_path);
 }
 
+/* The newest part of what they printed, and how much came before. */
+static void log_text(const struct testrun *t, struct buf *ret)
+{
+	uint64_t dropped = output_dropped(&t->whole);
+
+	if (dropped)
+		buf_printf(ret, "[%llu bytes before this are left out]\n",
+			   (unsigned long long)dropped);
+	output_text(&t->whole, 0, ret);
+}
+
 static void finish(struct testrun *t)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, log = { 0 };
 	struct jw w = JW(&out);
 	struct err e = { 0 };
 
@@ -238,7 +264,10 @@ static void finish(struct testrun *t)
 		return;
 	}
 	result_put(&w, t);
-	tool_done(testrun_free(t), buf_slice(&out));
+	log_text(t, &log);
+	tool_done_with(testrun_free(t), buf_slice(&out),
+		       &(struct tool_artifact){ "tests.log", "text/plain; charset=utf-8",
+						buf_slice(&log) });
 }
 
 static void on_end(void *ctx, const struct run_status *st)
@@ -261,6 +290,42 @@ static const struct run_events events = { on_output, on_end };
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
+/* The logs of the last runs; older ones are removed, and all of them with the tools. */
+struct test_logs {
+	char *path[TEST_LOGS_MAX];
+	size_t next;
+};
+
+static void log_remove(char **path)
+{
+	if (*path)
+		unlink(*path);
+	free(*path);
+	*path = NULL;
+}
+
+static void logs_free(void *p)
+{
+	struct test_logs *l = p;
+
+	for (size_t i = 0; i < TEST_LOGS_MAX; i++)
+		log_remove(&l->path[i]);
+	free(l);
+}
+
+static void logs_add(struct toolbox *b, const char *path)
+{
+	struct test_logs *l = toolbox_kept(b, PART_TEST_LOGS);
+
+	if (!l) {
+		l = new0(struct test_logs);
+		toolbox_keep(b, PART_TEST_LOGS, l, logs_free);
+	}
+	log_remove(&l->path[l->next]);
+	l->path[l->next] = xstrdup(path);
+	l->next = (l->next + 1) % TEST_LOGS_MAX;
+}
+
 static void open_log(struct testrun *t)
 {
 	const char *dir = toolbox_config(t->call->box)->state_dir, *tmp = getenv("TMPDIR");
@@ -270,9 +335,12 @@ static void open_log(struct testrun *t)
 	if (asprintf(&t->log_path, "%s/acpd-tests-XXXXXX.log", dir) < 0)
 		abort();
 	t->log = mkostemps(t->log_path, 4, O_CLOEXEC);
+	t->log_room = TEST_LOG_BYTES;
 	if (t->log < 0) {
 		free(t->log_path);
 		t->log_path = NULL;
+	} else {
+		logs_add(t->call->box, t->log_path);
 	}
 }
 
@@ -366,6 +434,7 @@ void testrun_start(struct tool_call *c)
 	t->started = clock_mono_ms();
 	t->began = time(NULL);
 	output_init(&t->tail, TEST_OUTPUT_BYTES);
+	output_init(&t->whole, TEST_ARTIFACT_BYTES);
 	output_progress_init(&t->progress, toolbox_loop(c->box), c);
 	r = prepare(t, &e);
 	if (r < 0) {
@@ -463,7 +532,9 @@ const struct tool_field testrun_out[] = {
 	  .type = TOOL_STRING,
 	  .flags = TOOL_REQUIRED,
 	  .text = "the end of what they printed" },
-	{ .name = "log", .type = TOOL_STRING, .text = "file with all of it" },
+	{ .name = "log",
+	  .type = TOOL_STRING,
+	  .text = "file with all of it, up to 64 MiB; kept for the last 16 runs, as long as these tools run" },
 	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was run" },
 	{ 0 },
 };

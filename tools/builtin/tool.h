@@ -112,6 +112,14 @@ char **tool_strv_free(char **v);
 
 /* members: raw members of the result object ("a":1,"b":2), copied. From any thread. */
 void tool_done(struct tool_call *c, struct slice members);
+/* A file that the tool makes besides its result. Where the tools run for a session it goes to the daemon with the result, as
+ * _meta.acpd.artifact {name, type, text | base64}, and becomes an artifact of the session; elsewhere it is dropped. */
+struct tool_artifact {
+	const char *name, *type; /* for people; media type */
+	struct slice bytes;
+};
+/* The same as tool_done, with such a file. */
+void tool_done_with(struct tool_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */
 void tool_fail(struct tool_call *c, const struct err *e, struct slice extra);
 /* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be asked), the tool just

@@ -132,13 +132,31 @@ static bool is_too_large(const struct toolgate_call *c, size_t n)
 static void ask_ours(struct toolgate_call *c, struct slice result,
 		     const struct toolgate_asked *asked);
 
+/* A file of our own server is the session's from here on. False: there is none. */
+static bool take_artifact(struct toolgate *g, struct slice result, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf described = { 0 };
+	struct jval file = g->config.builtin && result.n ? toolgate_result_artifact(result) :
+							   (struct jval){ 0 };
+
+	if (file.type == J_NONE)
+		return false;
+	if (g->ops->artifact && file.type == J_OBJECT)
+		g->ops->artifact(g->ctx, file.raw, &described);
+	toolgate_result_describe(result, buf_slice(&described), out);
+	return !out->failed;
+}
+
 static void on_tool_done(void *ctx, struct slice result, struct slice error)
 {
+	_cleanup_(buf_done) struct buf without = { 0 };
 	struct toolgate_call *c = ctx;
 	struct toolgate_asked asked;
 
 	c->inner = NULL;
 	loop_timer_cancel(&c->timer);
+	if (take_artifact(c->g, result, &without))
+		result = buf_slice(&without);
 	if (result.n && c->g->config.builtin && toolgate_params_asked(result, &asked)) {
 		ask_ours(c, result, &asked);
 	} else if (result.n && is_too_large(c, result.n)) {

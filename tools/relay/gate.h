@@ -13,10 +13,13 @@
  * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission (builtin/ask.c), since every call tells it that its client can be asked. Such a question becomes an ask here, and the
  * answer goes back to the server; the client sees neither. Questions of other servers pass on.
  *
+ * Files that come with its results (_meta.acpd.artifact) are handed to the session; the client gets a description in their place.
+ *
  * Everything runs on the loop. Callbacks may not free the gate.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
 #include "loop/loop.h"
@@ -58,6 +61,9 @@ struct toolgate_ops {
 	void (*ask)(void *ctx, struct toolgate_ask *a, const struct toolgate_question *q);
 	/* The caller has gone: no answer is wanted any more. */
 	void (*unask)(void *ctx, struct toolgate_ask *a);
+	/* A result of our own server brings a file (builtin/tool.h): {name, type, text | base64}, from a process of the session's user.
+	 * Appends the raw object that stands in its place. NULL: files are dropped. */
+	void (*artifact)(void *ctx, struct slice artifact, struct buf *ret);
 	/* A call that was not made because of a dry run. */
 	void (*recorded)(void *ctx, const char *tool, struct slice args);
 };

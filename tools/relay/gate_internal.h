@@ -77,3 +77,7 @@ bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret);
 /* The same call again, with the question under key allowed. */
 void toolgate_params_allow(struct slice params, struct slice key, struct slice state,
 			   struct buf *out);
+/* The file that came with a result: J_NONE if there is none. */
+struct jval toolgate_result_artifact(struct slice result);
+/* The result with a description, or nothing if it is empty, in the place of the file. */
+void toolgate_result_describe(struct slice result, struct slice described, struct buf *out);

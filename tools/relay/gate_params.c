@@ -2,6 +2,7 @@
 
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "tools/mcp/msg.h"
 
 #define CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
@@ -110,4 +111,27 @@ void toolgate_params_allow(struct slice params, struct slice key, struct slice s
 	jw_end_obj(&w);
 	jw_raw(&w, "requestState", state);
 	jw_end_obj(&w);
+}
+
+struct jval toolgate_result_artifact(struct slice result)
+{
+	static const char *const where[] = { "_meta", "acpd", "artifact", NULL };
+
+	return at(result, where);
+}
+
+void toolgate_result_describe(struct slice result, struct slice described, struct buf *out)
+{
+	static const char *const ours[] = { "acpd", NULL };
+	_cleanup_(buf_done) struct buf members = { 0 };
+	struct jw w = JW(&members);
+
+	if (!described.n) {
+		mcp_meta_strip(out, result, ours);
+		return;
+	}
+	jw_obj(&w, "acpd");
+	jw_raw(&w, "artifact", described);
+	jw_end_obj(&w);
+	mcp_meta_merge(out, result, buf_slice(&members));
 }

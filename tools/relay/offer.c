@@ -1,5 +1,10 @@
 #include "base/file.h"
+
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/artifacts.h"
 #include "tools/relay/internal.h"
 
 /* Unlike all others that the session's transcript has. */
@@ -53,6 +58,67 @@ static void on_recorded(void *ctx, const char *tool, struct slice args)
 	jw_str(&w, "tool", tool);
 	jw_raw(&w, "arguments", args);
 	session_tell(o->session, buf_slice(&b));
+}
+
+/* --- files that come with results ---------------------------------------------------------------------------- */
+
+struct left {
+	char *name, *type;
+	struct jval text, base64;
+};
+
+static const struct jfield left_fields[] = {
+	JF_STR(struct left, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_STR(struct left, type, "type", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_RAW(struct left, text, "text", 0),
+	JF_RAW(struct left, base64, "base64", 0),
+	JF_END,
+};
+
+static int left_bytes(const struct left *l, struct buf *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf coded = { 0 };
+	int r = jstr_decode_bytes(l->text.type == J_STRING ? l->text : l->base64,
+				  l->text.type == J_STRING ? ret : &coded);
+
+	if (r == 0 && l->text.type != J_STRING)
+		r = base64_decode(buf_slice(&coded), ret);
+	return r < 0 ? err_field(e, "text", "FIELD_INVALID", "an artifact has text or base64") : 0;
+}
+
+static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct err *e)
+{
+	const struct artifact_spec spec = { l->name, l->type, "tool", session_running(o->session) };
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	const struct artifact *a;
+	int r = left_bytes(l, &bytes, e);
+
+	if (r == 0)
+		r = artifact_put(o->session, &spec, buf_slice(&bytes), &a, e);
+	if (r == 0)
+		artifact_describe(w, NULL, a);
+	return r;
+}
+
+/* {"error": {code, message}} where it cannot be kept: the call has been made all the same. */
+static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
+{
+	struct left l = { 0 };
+	struct jw w = JW(ret);
+	struct err e = { 0 };
+	int r = jdec_object(artifact, left_fields, NULL, &l, &e);
+
+	if (r == 0)
+		r = left_keep(ctx, &l, &w, &e);
+	jdec_free(left_fields, &l);
+	if (r == 0)
+		return;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "error");
+	jw_str(&w, "code", e.reason);
+	jw_str(&w, "message", e.msg);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
 }
 
 /* --- permissions ----------------------------------------------------------------------------------------------- */
@@ -150,7 +216,11 @@ static void on_unask(void *ctx, struct toolgate_ask *a)
 	}
 }
 
-static const struct toolgate_ops gate_ops = { on_listed, on_ask, on_unask, on_recorded };
+static const struct toolgate_ops gate_ops = { .listed = on_listed,
+					      .ask = on_ask,
+					      .unask = on_unask,
+					      .artifact = on_artifact,
+					      .recorded = on_recorded };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
