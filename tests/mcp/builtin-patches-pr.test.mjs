@@ -40,9 +40,11 @@ test('a draft is a patch, and changes nothing', async (t) => {
   fs.writeFileSync(box.file('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../hooked hooked\n', { mode: 0o755 });
   fs.writeFileSync(box.file('.git/hooks/reference-transaction'), '#!/bin/sh\ntouch hooked\n', { mode: 0o755 });
   const before = state(box);
+  const names = fs.readdirSync(box.file('.git'), { recursive: true }).sort();
   const pr = await box.call('openPR', { title: 'A title', body: 'Why', base: 'main' });
 
   assert.equal(state(box), before);
+  assert.deepEqual(fs.readdirSync(box.file('.git'), { recursive: true }).sort(), names, 'not even an object');
   assert.equal(fs.existsSync(box.file('hooked')), false);
   assert.deepEqual([pr.status, pr.pushed, pr.approvalRequired, pr.branch, pr.commit], ['draft', false, true, undefined, undefined]);
   assert.deepEqual(pr.files, ['a.txt', 'b.txt', 'c.bin']);

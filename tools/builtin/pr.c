@@ -1,8 +1,8 @@
 /*
  * pr.c - openPR: what a pull request would hold, made here with git and without the network.
  *
- * A draft changes nothing that anybody sees: the work tree is written as a commit object through an index of its own, beside the
- * repository's, and the answer is the patch from base to it. Without "draft" a human is asked first, and the commit gets a branch; HEAD,
+ * A draft changes nothing: the work tree is written as a commit object through an index and a directory of objects of its own, beside
+ * the repository's, both gone afterwards, and the answer is the patch from base to it. Without "draft" a human is asked first, and the commit gets a branch; HEAD,
  * index and work tree stay as they are in any case. Nothing is pushed: that is for whoever holds the credentials.
  *
  * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.
@@ -31,6 +31,10 @@ static void pr_free(struct pr *p)
 	free(p->base);
 	free(p->index);
 	free(p->top);
+	if (p->objects)
+		file_remove_tree(p->objects);
+	free(p->objects);
+	free(p->lender);
 	buf_done(&p->patch);
 	buf_done(&p->files);
 	run_free(p->run);

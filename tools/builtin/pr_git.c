@@ -60,18 +60,45 @@ static int failed(struct pr *p, const char *reason, const char *what)
 
 static void top_args(struct pr *p _unused_, const char **argv)
 {
-	ARGS("rev-parse", "--show-toplevel");
+	ARGS("rev-parse", "--git-path", "objects", "--show-toplevel");
+}
+
+/* The objects of a draft go to a directory of their own and with it; those of the repository are found through this variable, whose
+ * paths end at a colon unless they are quoted. */
+static int objects_take(struct pr *p, struct slice path)
+{
+	_cleanup_(freep) char *name = xstrndup(path.p, path.n), *full = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	full = *name == '/' ? xstrdup(name) : file_join(toolbox_config(p->call->box)->cwd, name);
+	if (asprintf(&p->objects, "%s.objects", p->index) < 0)
+		abort();
+	if (mkdir(p->objects, 0700) < 0)
+		return tool_errno(&p->e, -errno, "cannot make", p->objects);
+	buf_puts(&b, "GIT_ALTERNATE_OBJECT_DIRECTORIES=\"");
+	for (const char *s = full; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			buf_putc(&b, '\\');
+		buf_putc(&b, *s);
+	}
+	buf_puts(&b, "\"");
+	p->lender = xstrndup(b.data, b.len);
+	return 0;
 }
 
 static int top_done(struct pr *p, struct slice out, int code)
 {
+	const char *end = memchr(out.p, '\n', out.n);
 	struct place at;
 	int r;
 
-	if (code)
+	if (code || !end)
 		return failed(p, "NOT_A_REPOSITORY",
 			      "the working directory is in no repository of git");
-	out = line_of(out);
+	r = p->draft ? objects_take(p, (struct slice){ out.p, (size_t)(end - out.p) }) : 0;
+	if (r < 0)
+		return r;
+	out = line_of((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
 	p->top = xstrndup(out.p, out.n);
 	r = place_find(p->call, p->top, PLACE_LOOK, &at, &p->e);
 	if (r == 0)
@@ -279,14 +306,18 @@ static char **env_make(const struct pr *p)
 
 	while (environ[n])
 		n++;
-	env = xalloc((n + ARRAY_SIZE(fixed) + 2) * sizeof(*env));
+	env = xalloc((n + ARRAY_SIZE(fixed) + 4) * sizeof(*env));
 	for (size_t i = 0; i < n; i++)
 		if (!is_gits(environ[i]))
 			env[k++] = xstrdup(environ[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
 		env[k++] = xstrdup(fixed[i]);
-	if (asprintf(&env[k], "GIT_INDEX_FILE=%s", p->index) < 0)
+	if (asprintf(&env[k++], "GIT_INDEX_FILE=%s", p->index) < 0)
 		abort();
+	if (p->objects && asprintf(&env[k++], "GIT_OBJECT_DIRECTORY=%s", p->objects) < 0)
+		abort();
+	if (p->lender)
+		env[k] = xstrdup(p->lender);
 	return env;
 }
 

@@ -14,6 +14,8 @@ struct pr {
 	struct tool_call *call;
 	char *git, *title, *body, *base, *index;
 	char *top; /* of the repository */
+	char *objects,
+		*lender; /* of a draft: its directory of objects, and where git finds the others */
 	char head[PR_ID_MAX], onto[PR_ID_MAX], tree[PR_ID_MAX], commit[PR_ID_MAX];
 	char branch[64];
 	bool draft, nameless, cancelled;
