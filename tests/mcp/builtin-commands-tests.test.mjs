@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // runTests: targets of the configuration and of what lies in the directory, partial results, shards.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { descendants } from '../lib/procs.mjs';
@@ -127,5 +128,36 @@ test('what is wrong in the configuration is named', async (t) => {
   for (const [target, field] of [['a', 'tests.a.'], ['b', 'tests.b.'], ['c', 'tests.c.more'], ['d', 'tests.d.command'], ['e', 'tests.e.']]) {
     const { error } = await box.call('runTests', { target });
     assert.ok(error.field.startsWith(field), `${target}: ${JSON.stringify(error)}`);
+  }
+});
+
+test('files with the output are bounded in number, and go with the tools', async (t) => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'acpd-state-'));
+  const box = await Box.start(t, { stateDir, tests: { t: { command: 'echo a line', format: 'exit' } } });
+  const logs = [];
+
+  t.after(() => rmSync(stateDir, { recursive: true }));
+
+  for (let i = 0; i < 18; i++)
+    logs.push((await box.call('runTests', { target: 't' })).log);
+  assert.deepEqual(logs.map((log) => existsSync(log)), logs.map((_, i) => i >= 2));
+  assert.equal(readFileSync(logs[17], 'utf8'), 'a line\n');
+  await box.stop();
+  assert.deepEqual(readdirSync(stateDir), []);
+});
+
+// The seed's values are 20, 30 and 120 seconds: the same ones, a hundred times as fast.
+test('each tool has its own time, by configuration alone', async (t) => {
+  const times = { runCode: 200, runCommand: 300, runTests: 1200 };
+  const box = await Box.start(t, {
+    tests: { t: { command: 'sleep 60', format: 'exit' } },
+    policy: { tools: Object.fromEntries(Object.entries(times).map(([name, timeoutMs]) => [name, { timeoutMs }])) },
+  });
+  const calls = { runCode: { language: 'python', code: 'import time\ntime.sleep(60)' }, runCommand: { command: 'sleep 60' }, runTests: { target: 't' } };
+  const ran = await Promise.all(Object.entries(calls).map(([name, args]) => box.call(name, args)));
+
+  for (const [i, [name, ms]] of Object.entries(times).entries()) {
+    assert.equal(ran[i].timedOut, true, name);
+    assert.ok(ran[i].executionTime >= ms - 5 && ran[i].executionTime < ms + 900, `${name}: ${ran[i].executionTime} of ${ms} ms`);
   }
 });

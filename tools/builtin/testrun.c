@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "tools/builtin/output_progress.h"
+#include "tools/builtin/testrun_log.h"
 #include "tools/builtin/testrun_target.h"
 
 #include <errno.h>
@@ -29,11 +30,8 @@ struct testrun {
 	struct shard shards[TEST_SHARDS_MAX];
 	unsigned count, left;
 	struct output_progress progress;
-	struct output tail;  /* of both streams, as they came */
-	struct output whole; /* the same, for the artifact */
-	int log;
-	uint64_t log_room;
-	char *log_path;
+	struct output tail; /* of both streams, as they came */
+	struct test_log log;
 	uint64_t started;
 	time_t began;
 	bool gone, over; /* the caller is; the time is */
@@ -55,9 +53,7 @@ static struct tool_call *testrun_free(struct testrun *t)
 	}
 	test_target_done(&t->target);
 	output_done(&t->tail);
-	output_done(&t->whole);
-	closep(&t->log);
-	free(t->log_path);
+	test_log_done(&t->log);
 	c->own = NULL;
 	free(t);
 	return c;
@@ -82,28 +78,13 @@ static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
 	}
 }
 
-/* A full disk ends the log, not the tests. */
-static void log_add(struct testrun *t, struct slice bytes)
-{
-	size_t n = MIN(bytes.n, t->log_room);
-
-	if (t->log < 0)
-		return;
-	t->log_room -= n;
-	if (file_write_all(t->log, bytes.p, n) < 0 || !t->log_room) {
-		close(t->log);
-		t->log = -1;
-	}
-}
-
 static void on_output(void *ctx, enum run_stream stream, struct slice bytes)
 {
 	struct shard *s = ctx;
 	struct testrun *t = s->all;
 
 	output_add(&t->tail, bytes);
-	output_add(&t->whole, bytes);
-	log_add(t, bytes);
+	test_log_add(&t->log, bytes);
 	output_progress_add(&t->progress, stream, bytes);
 	add_lines(s, &s->line[stream], bytes);
 }
@@ -236,18 +217,7 @@ static void result_put(struct jw *w, struct testrun *t)
 	jw_uint(w, "executionTime", clock_mono_ms() - t->started);
 	jw_uint(w, "shards", t->count);
 	jw_slice(w, "output", buf_slice(&tail));
-	jw_str(w, "log", t->log_path);
-}
-
-/* The newest part of what they printed, and how much came before. */
-static void log_text(const struct testrun *t, struct buf *ret)
-{
-	uint64_t dropped = output_dropped(&t->whole);
-
-	if (dropped)
-		buf_printf(ret, "[%llu bytes before this are left out]\n",
-			   (unsigned long long)dropped);
-	output_text(&t->whole, 0, ret);
+	jw_str(w, "log", t->log.path);
 }
 
 static void finish(struct testrun *t)
@@ -264,7 +234,7 @@ static void finish(struct testrun *t)
 		return;
 	}
 	result_put(&w, t);
-	log_text(t, &log);
+	test_log_text(&t->log, &log);
 	tool_done_with(testrun_free(t), buf_slice(&out),
 		       &(struct tool_artifact){ "tests.log", "text/plain; charset=utf-8",
 						buf_slice(&log) });
@@ -289,60 +259,6 @@ static void on_end(void *ctx, const struct run_status *st)
 static const struct run_events events = { on_output, on_end };
 
 /* --- the call ------------------------------------------------------------------------------------------- */
-
-/* The logs of the last runs; older ones are removed, and all of them with the tools. */
-struct test_logs {
-	char *path[TEST_LOGS_MAX];
-	size_t next;
-};
-
-static void log_remove(char **path)
-{
-	if (*path)
-		unlink(*path);
-	free(*path);
-	*path = NULL;
-}
-
-static void logs_free(void *p)
-{
-	struct test_logs *l = p;
-
-	for (size_t i = 0; i < TEST_LOGS_MAX; i++)
-		log_remove(&l->path[i]);
-	free(l);
-}
-
-static void logs_add(struct toolbox *b, const char *path)
-{
-	struct test_logs *l = toolbox_kept(b, PART_TEST_LOGS);
-
-	if (!l) {
-		l = new0(struct test_logs);
-		toolbox_keep(b, PART_TEST_LOGS, l, logs_free);
-	}
-	log_remove(&l->path[l->next]);
-	l->path[l->next] = xstrdup(path);
-	l->next = (l->next + 1) % TEST_LOGS_MAX;
-}
-
-static void open_log(struct testrun *t)
-{
-	const char *dir = toolbox_config(t->call->box)->state_dir, *tmp = getenv("TMPDIR");
-
-	if (!dir)
-		dir = tmp && *tmp == '/' ? tmp : "/tmp";
-	if (asprintf(&t->log_path, "%s/acpd-tests-XXXXXX.log", dir) < 0)
-		abort();
-	t->log = mkostemps(t->log_path, 4, O_CLOEXEC);
-	t->log_room = TEST_LOG_BYTES;
-	if (t->log < 0) {
-		free(t->log_path);
-		t->log_path = NULL;
-	} else {
-		logs_add(t->call->box, t->log_path);
-	}
-}
 
 static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struct err *e)
 {
@@ -429,12 +345,11 @@ void testrun_start(struct tool_call *c)
 
 	c->own = t;
 	t->call = c;
-	t->log = -1;
 	t->count = (unsigned)tool_arg_int(c, "shards", 1);
 	t->started = clock_mono_ms();
 	t->began = time(NULL);
 	output_init(&t->tail, TEST_OUTPUT_BYTES);
-	output_init(&t->whole, TEST_ARTIFACT_BYTES);
+	test_log_init(&t->log);
 	output_progress_init(&t->progress, toolbox_loop(c->box), c);
 	r = prepare(t, &e);
 	if (r < 0) {
@@ -444,7 +359,7 @@ void testrun_start(struct tool_call *c)
 	} else if (c->dry_run) {
 		dry(t);
 	} else {
-		open_log(t);
+		test_log_open(&t->log, c->box);
 		start_all(t);
 	}
 }
