@@ -405,6 +405,25 @@ static void whole_servers_can_be_denied(void **state _unused_)
 	assert_true(toolgate_rules_serve(NULL, "other", POLICY_ALLOW));
 }
 
+#define FILE_MADE "{\"name\":\"n\",\"type\":\"t\",\"text\":\"0123456789\"}"
+#define WITH_FILE(file) "{\"a\":1.0,\"_meta\":{\"x\":null,\"acpd\":{\"artifact\":" file "}}}"
+
+/* Files of our own server go to the session, before the result's size is judged; what comes from others is theirs. */
+static void files_of_our_server(void **state _unused_)
+{
+	gate_make("{\"srv\":{\"maxResultBytes\":75}}", true, POLICY_ALLOW);
+	call_tool(0, "t");
+	fake_done(0, WITH_FILE(FILE_MADE), "");
+	assert_string_equal(replies[0].result, WITH_FILE("{\"id\":\"art_1\",\"was\":43}"));
+	call_tool(1, "t");
+	fake_done(1, WITH_FILE("\"no object\""), "");
+	assert_string_equal(replies[1].result, "{\"a\":1.0,\"_meta\":{\"x\":null}}");
+	gate_make("", false, POLICY_ALLOW);
+	call_tool(0, "t");
+	fake_done(0, WITH_FILE(FILE_MADE), "");
+	assert_string_equal(replies[0].result, WITH_FILE(FILE_MADE));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, teardown)
@@ -427,6 +446,7 @@ int main(void)
 		T(rounds_are_one_call),
 		T(questions_of_our_servers),
 		T(our_questions_can_be_withdrawn),
+		T(files_of_our_server),
 		T(wrong_rules_are_named),
 		T(whole_servers_can_be_denied),
 	};

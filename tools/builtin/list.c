@@ -169,7 +169,11 @@ static void work(struct tool_call *c)
 }
 
 static const struct tool_field in[] = {
-	{ .name = "path", .type = TOOL_STRING, .fallback = "\".\"", .text = PATH_TEXT },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .fallback = "\".\"",
+	  .text = PATH_TEXT
+	  "; \"/\" is the root of the file system, so refused unless it is a root" },
 	{ .name = "depth",
 	  .type = TOOL_INT,
 	  .min = 1,
