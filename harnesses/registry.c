@@ -164,6 +164,7 @@ void harness_caps_parse(struct slice agent, struct harness_caps *ret)
 		.embedded_context = caps_flag(prompt, "embeddedContext"),
 		.http = caps_flag(mcp, "http"),
 		.sse = caps_flag(mcp, "sse"),
+		.no_stdio = jobj_get(mcp, "stdio").type == J_FALSE, /* ours: ACP has it always */
 		.additional_dirs = caps_object(session, "additionalDirectories"),
 		.restore = caps_flag(agent, "loadSession") || caps_object(session, "resume"),
 	};

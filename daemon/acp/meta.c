@@ -152,13 +152,35 @@ static int check_approval(struct slice policy, int *ret, struct err *e)
 				     "approval must be ask, accept-edits or never");
 }
 
-static int check_policy(const struct session_args *a, int *approval, struct err *e)
+/* All of it reaches a harness as a server of type stdio. */
+static int check_wish(const struct wish *wish, const struct harness_caps *caps, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *field;
+	} rows[] = {
+		{ wish->builtin, "_meta.acpd.mcp.builtin" },
+		{ wish->project, "_meta.acpd.mcp.project" },
+		{ wish->hosted.n, "_meta.acpd.mcp.hosted" },
+	};
+
+	for (size_t i = 0; caps->no_stdio && i < ARRAY_SIZE(rows); i++)
+		if (rows[i].on)
+			return err_field(e, rows[i].field, "MCP_TRANSPORT_UNSUPPORTED",
+					 "this harness takes no MCP servers that are programs");
+	return 0;
+}
+
+static int check_policy(const struct session_args *a, const struct harness_caps *caps,
+			int *approval, struct err *e)
 {
 	struct wish wish;
 	int r = check_approval(a->policy, approval, e);
 
 	if (r == 0)
 		r = wish_parse(a->mcp, &wish, e);
+	if (r == 0)
+		r = check_wish(&wish, caps, e);
 	return r == 0 ? wish_check_policy(wish.policy, a->policy, e) : r;
 }
 
@@ -263,7 +285,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_provider(a->provider, e);
 	if (r == 0)
-		r = check_policy(a, &p->setup.approval, e);
+		r = check_policy(a, caps, &p->setup.approval, e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The base environment, and where the user is at home: programs that npx or uvx bring along are kept there. */
@@ -59,12 +60,26 @@ static void on_gone(void *ctx, struct mcp_backend *b)
 		mcp_http_forget(h->http, b);
 }
 
+/* Absolute, or NULL: none was given. */
+static int tools_root(const struct config *c, char **ret, struct err *e)
+{
+	struct stat sb;
+
+	*ret = c->tools_root ? realpath(c->tools_root, NULL) : NULL;
+	if (!c->tools_root || (*ret && stat(*ret, &sb) == 0 && S_ISDIR(sb.st_mode)))
+		return 0;
+	return err_field(e, "tools-root", "OPTION_INVALID", "--tools-root: %s: %s", c->tools_root,
+			 *ret ? "not a directory" : strerror(errno));
+}
+
 static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
 		      struct proc_host *procs, struct store *store, char *const *env,
 		      const char *incarnation, struct err *e)
 {
+	_cleanup_(freep) char *root = NULL;
+	int r = tools_root(c, &root, e);
 	struct relay_config rc = { .run_dir = c->run_dir,
-				   .root = c->tools_root ? c->tools_root : home_of(find_user(c)),
+				   .root = root ? root : home_of(find_user(c)),
 				   .state = c->state,
 				   .env = env,
 				   .incarnation = incarnation,
@@ -74,6 +89,8 @@ static int open_relay(struct hosting *h, const struct config *c, struct loop *lo
 	char self[PATH_BYTES_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
+	if (r < 0)
+		return r;
 	if (n < 0)
 		return err_set(e, -errno, 0, "SELF_UNKNOWN", "/proc/self/exe: %s", strerror(errno));
 	self[n] = '\0';
@@ -123,8 +140,12 @@ int hosting_check(const struct config *c, struct err *e)
 {
 	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
 	struct mcpfile_source source = { .path = c->mcp_config };
-	char **env = build_env(c, find_user(c));
+	_cleanup_(freep) char *root = NULL;
+	char **env;
 
+	if (tools_root(c, &root, e) < 0)
+		return -EINVAL;
+	env = build_env(c, find_user(c));
 	if (c->mcp_config)
 		mcpfile_read(&f, &source, env);
 	harness_plan_free_environ(env);

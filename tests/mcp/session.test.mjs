@@ -172,6 +172,30 @@ describe('policies', () => {
     assert.deepEqual((await status(o.client, result.sessionId)).find((s) => s.name === 'tools'), { name: 'tools', via: 'denied' });
   });
 
+  test('categories.mcp is what holds where no rule speaks; the daemon\'s own servers are denied like others', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const open = async (policy, mcp) => {
+      const { sessionId } = await o.newSession({ servers: ['tools', 'more'], _meta: { acpd: { policy, mcp } } });
+      return (await givenServers(o.client, sessionId)).map((g) => g.name);
+    };
+
+    assert.deepEqual(await open({ categories: { mcp: 'deny' } }, { builtin: true }), ['acpd']);
+    assert.deepEqual(await open({ categories: { mcp: 'deny' } }, { policy: { more: { policy: 'allow' } } }), ['more']);
+    assert.deepEqual(await open({}, { builtin: true, policy: { acpd: { policy: 'deny' } } }), ['tools', 'more']);
+  });
+
+  test('a harness that its manifest says takes no servers at all: refused, by name', async (t) => {
+    const own = await Daemon.start({ stub: { capabilities: { mcpCapabilities: { stdio: false } } } });
+    t.after(() => own.stop());
+    const c = await own.client();
+
+    for (const server of [acp('tools'), stdio('b', 'true')])
+      await assert.rejects(c.call('session/new', { cwd: own.workDir, mcpServers: [server] }), (e) => e.data.reason === 'MCP_TRANSPORT_UNSUPPORTED');
+    await assert.rejects(c.call('session/new', { cwd: own.workDir, mcpServers: [], _meta: { acpd: { mcp: { builtin: true } } } }),
+      (e) => e.data.reason === 'MCP_TRANSPORT_UNSUPPORTED' && e.data.field === '_meta.acpd.mcp.builtin');
+  });
+
   test('a program that the client named passes through us when a policy speaks of it', async (t) => {
     const o = await RawOrchestrator.connect(d);
     t.after(() => o.close());

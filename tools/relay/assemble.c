@@ -125,17 +125,19 @@ static int give_acp(struct assembly *a, const struct named *s, struct err *e)
 					      .inner = acp_backend_new(a->v->session, s->name),
 					      .own = true,
 					      .given = true,
-					      .rules = a->v->rules },
+					      .rules = a->v->rules,
+					      .fallback = a->v->fallback },
 			e);
 }
 
-/* A policy speaks of it, by name or of all. */
+/* A policy speaks of it, by name, or of all. */
 static bool ruled(const struct assembly *a, const char *name)
 {
 	struct slice policy = a->wish.policy;
 
-	return policy.n &&
-	       (jobj_get(policy, name).type != J_NONE || jobj_get(policy, "*").type != J_NONE);
+	return a->v->fallback != POLICY_ALLOW ||
+	       (policy.n &&
+		(jobj_get(policy, name).type != J_NONE || jobj_get(policy, "*").type != J_NONE));
 }
 
 /* Its program under a policy: we run it, as the harness would have. */
@@ -153,7 +155,8 @@ static int give_client(struct assembly *a, const struct named *s, const char *pr
 					      .via = OFFER_CLIENT,
 					      .inner = child_backend(own->child),
 					      .given = true,
-					      .rules = v->rules },
+					      .rules = v->rules,
+					      .fallback = v->fallback },
 			e);
 }
 
@@ -200,7 +203,7 @@ static int give_named(struct assembly *a, struct slice raw, const char *field, s
 	struct named s = { 0 };
 	int r = jdec_object(raw, named_fields, NULL, &s, e);
 
-	if (r == 0 && !toolgate_rules_serve(a->v->rules, s.name, POLICY_ALLOW))
+	if (r == 0 && !toolgate_rules_serve(a->v->rules, s.name, a->v->fallback))
 		report(a, s.name, "denied", NULL);
 	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
 		r = give_acp(a, &s, e);
@@ -259,7 +262,8 @@ static int give_backend(struct assembly *a, const char *name, enum offer_via via
 					      .inner = b,
 					      .own = own,
 					      .given = true,
-					      .rules = a->v->rules },
+					      .rules = a->v->rules,
+					      .fallback = a->v->fallback },
 			e);
 }
 
@@ -274,6 +278,10 @@ static int give_hosted_one(struct assembly *a, const char *name, const char *fie
 	if (taken(a, name))
 		return err_field(e, field, "MCP_NAME_TAKEN",
 				 "%s: another server of the session is named '%s'", field, name);
+	if (!toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
+		report(a, name, "denied", NULL);
+		return 0;
+	}
 	/* other sessions have it, too */
 	b = mcp_asker_new(b, session_id(a->v->session));
 	return give_backend(a, name, OFFER_HOSTED, b, true, e);
@@ -304,6 +312,10 @@ static int give_builtin(struct assembly *a, struct err *e)
 {
 	if (!a->wish.builtin)
 		return 0;
+	if (!toolgate_rules_serve(a->v->rules, RELAY_OWN_NAME, POLICY_ALLOW)) {
+		report(a, RELAY_OWN_NAME, "denied", NULL);
+		return 0;
+	}
 	if (served_door(a->v, e) < 0)
 		return -EIO;
 	served_builtin(a->v, true, a->wish.setup);
@@ -322,7 +334,7 @@ static void give_one_of_project(void *ctx, const char *name, struct mcp_backend 
 		err_set(&e, -EEXIST, 0, "MCP_NAME_TAKEN",
 			"another server of the session has this name");
 		why = &e;
-	} else if (b && !toolgate_rules_serve(a->v->rules, name, POLICY_ALLOW)) {
+	} else if (b && !toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);
 		return;
 	} else if (b && give_backend(a, name, OFFER_PROJECT, b, false, &e) == 0) {
@@ -360,6 +372,8 @@ static int assemble(struct assembly *a, struct err *e)
 		give_project,
 	};
 	int r = toolgate_rules_parse(a->wish.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
+
+	a->v->fallback = wish_fallback(session_policy(a->v->session));
 
 	jw_arr(&a->given, NULL);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)

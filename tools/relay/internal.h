@@ -40,6 +40,7 @@ struct served {
 	char *socket;
 	char key[33];
 	struct toolgate_rules *rules;
+	enum policy_verdict fallback; /* for tools of others that no rule speaks of: categories.mcp */
 	struct list offers, children;
 	struct list proxies, calls; /* proxy.c */
 	struct child *builtin;

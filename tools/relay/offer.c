@@ -1,5 +1,4 @@
 #include "base/file.h"
-
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jdec.h"
@@ -228,7 +227,7 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 {
 	struct toolgate_config gc = { .server = spec->name,
 				      .rules = spec->rules,
-				      .fallback = POLICY_ALLOW,
+				      .fallback = spec->fallback,
 				      .builtin = spec->via == OFFER_BUILTIN };
 	struct offer *o = new0(struct offer);
 

@@ -26,6 +26,7 @@ struct offer_spec {
 	bool own;
 	bool given; /* to the harness, not only to clients of /mcp */
 	const struct toolgate_rules *rules;
+	enum policy_verdict fallback; /* for tools that no rule speaks of */
 };
 
 struct offer *offer_new(struct loop *loop, struct session *s, const struct offer_spec *spec);

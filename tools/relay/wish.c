@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 #include "tools/builtin/policy.h"
 #include "tools/builtin/toolbox.h"
 #include "tools/mcp/msg.h"
@@ -145,4 +146,11 @@ void wish_tool_policy(struct buf *out, struct slice policy)
 	static const char *const of_harness[] = { "approval", NULL };
 
 	mcp_object_strip(out, policy, of_harness);
+}
+
+enum policy_verdict wish_fallback(struct slice policy)
+{
+	struct jval v = jobj_get(jobj_get(policy, "categories").raw, "mcp");
+
+	return jstr_is(v, "deny") ? POLICY_DENY : jstr_is(v, "ask") ? POLICY_ASK : POLICY_ALLOW;
 }

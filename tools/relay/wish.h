@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "tools/builtin/policy.h"
 
 #include <stdbool.h>
 
@@ -29,5 +30,7 @@ struct wish {
 int wish_parse(struct slice raw, struct wish *ret, struct err *e);
 /* The session's policies, both objects: whether they can be carried out. */
 int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *e);
+/* categories.mcp of _meta.acpd.policy: what holds for tools that are not the built-in ones, where no rule speaks of them. */
+enum policy_verdict wish_fallback(struct slice policy);
 /* What of _meta.acpd.policy is for the built-in tools. */
 void wish_tool_policy(struct buf *out, struct slice policy);
