@@ -174,7 +174,7 @@ static int check_wish(const struct wish *wish, const struct harness_caps *caps, 
 static int check_policy(const struct session_args *a, const struct harness_caps *caps,
 			int *approval, struct err *e)
 {
-	struct wish wish;
+	struct wish wish = { 0 };
 	int r = check_approval(a->policy, approval, e);
 
 	if (r == 0)
