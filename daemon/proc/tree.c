@@ -93,14 +93,16 @@ static bool env_has(pid_t pid, const char *name, const char *value)
 	return false;
 }
 
-static bool kill_by_pidfd(pid_t pid)
+/* By its number where no pidfd is to be had (a filter of system calls, valgrind): better than to leave it alive. */
+static bool kill_one(pid_t pid)
 {
 	_cleanup_(closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct entry now;
 
-	if (fd < 0 || !read_stat(pid, &now))
+	if ((fd < 0 && errno == ESRCH) || !read_stat(pid, &now))
 		return false;
-	return syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
+	return (fd < 0 ? kill(pid, SIGKILL) :
+			 syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
 }
 
 /* Carries a property from parents to children until nothing changes; the table is in no useful order. */
@@ -137,7 +139,7 @@ static int kill_wanted(const struct table *t)
 	int found = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		found += t->e[i].wanted && kill_by_pidfd(t->e[i].pid);
+		found += t->e[i].wanted && kill_one(t->e[i].pid);
 	return found;
 }
 

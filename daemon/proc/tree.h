@@ -3,7 +3,7 @@
  *
  * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>; a process belongs to a session if
  * it or an ancestor below the daemon carries the marker, or if it is still in the leader's kernel session. Signals go
- * through a pidfd opened before the check, so that a recycled pid is never hit.
+ * through a pidfd opened before the check, so that a recycled pid is never hit; where there are none, right after the check.
  */
 #pragma once
 
