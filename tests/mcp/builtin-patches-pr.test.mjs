@@ -3,8 +3,11 @@
 
 import test from 'node:test';
 import { strict as assert } from 'node:assert';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
+import { promisify } from 'node:util';
 import { tools } from './builtin.mjs';
 
 const ENV = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
@@ -35,8 +38,19 @@ const state = (box) => ['status --porcelain', 'for-each-ref', 'rev-parse HEAD', 
 test('a draft is a patch, and changes nothing', async (t) => {
   const box = await tools(t);
 
+  let connections = 0;
+  const server = net.createServer((socket) => { connections++; socket.destroy(); }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${server.address().port}/never.git`;
+
   repository(box);
-  git(box.root, 'remote', 'add', 'origin', 'https://127.0.0.1:1/never.git');
+  git(box.root, 'remote', 'add', 'origin', url);
+  git(box.root, 'config', 'remote.origin.promisor', 'true');
+  git(box.root, 'config', 'push.default', 'current');
+  await assert.rejects(promisify(execFile)('git', ['fetch', 'origin'], { cwd: box.root, env: { ...ENV, GIT_TERMINAL_PROMPT: '0' }, timeout: 10000 }));
+  assert.ok(connections > 0, 'whoever calls is seen');
+  connections = 0;
   fs.writeFileSync(box.file('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../hooked hooked\n', { mode: 0o755 });
   fs.writeFileSync(box.file('.git/hooks/reference-transaction'), '#!/bin/sh\ntouch hooked\n', { mode: 0o755 });
   const before = state(box);
@@ -44,6 +58,7 @@ test('a draft is a patch, and changes nothing', async (t) => {
   const pr = await box.call('openPR', { title: 'A title', body: 'Why', base: 'main' });
 
   assert.equal(state(box), before);
+  assert.equal(connections, 0);
   assert.deepEqual(fs.readdirSync(box.file('.git'), { recursive: true }).sort(), names, 'not even an object');
   assert.equal(fs.existsSync(box.file('hooked')), false);
   assert.deepEqual([pr.status, pr.pushed, pr.approvalRequired, pr.branch, pr.commit], ['draft', false, true, undefined, undefined]);
