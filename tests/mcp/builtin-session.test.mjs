@@ -241,5 +241,6 @@ test('a dry run of the session: every tool that changes something is called, and
   assert.deepEqual(mutating.filter((name) => !calls.some(([called]) => called === name)).sort(),
     ['killProcess', 'writeProcessInput'], 'which have nothing to change here');
   assert.equal(manifestDigest(s.cwd), before);
-  assert.deepEqual((await s.artifacts()).map((a) => a.name), ['pull-request.patch']);
+  assert.deepEqual((await s.artifacts()).map((a) => a.name), ['dry-run.patch', 'pull-request.patch']);
+  assert.equal(await s.text('art_1'), calls.find(([name]) => name === 'applyDiff')[1].patch);
 });

@@ -98,9 +98,10 @@ static void put_sums(struct jw *w, const struct patch_plan *p)
 	jw_slice(w, "diffstat", buf_slice(&stat));
 }
 
+/* In a session whose tools are all on dry run the patch is left for later. */
 static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dry)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, patch = { .max = PATCH_BYTES_MAX };
 	struct jw w = JW(&out);
 
 	jw_bool(&w, "applied", !dry);
@@ -108,7 +109,11 @@ static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dr
 		jw_bool(&w, "dryRun", true);
 	put_files(&w, p);
 	put_sums(&w, p);
-	tool_done(c, buf_slice(&out));
+	if (c->dry_run)
+		tool_arg_bytes(c, "patch", &patch);
+	tool_done_with(c, buf_slice(&out),
+		       &(struct tool_artifact){ "dry-run.patch", "text/x-diff",
+						buf_slice(&patch) });
 }
 
 /* Nothing was changed: each file says whether it would have fitted. */
