@@ -88,7 +88,7 @@ static int objects_take(struct pr *p, struct slice path)
 
 static int top_done(struct pr *p, struct slice out, int code)
 {
-	const char *end = memchr(out.p, '\n', out.n);
+	const char *end = out.n ? memchr(out.p, '\n', out.n) : NULL;
 	struct place at;
 	int r;
 
