@@ -178,8 +178,8 @@ describe('calls and connections', () => {
   test('the running turn\'s trace context goes where a call has none', async (t) => {
     const { o, c, sessionId } = await relay(t, { handlers: answering() });
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-    const turn = o.client.startPrompt(sessionId, 'sleep 1500', { meta: { traceparent } });
-    await sleep(200);
+    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000', { meta: { traceparent } });
+    await o.client.waitUpdate('agent_message_chunk');
     await call(c);
     const [seen] = o.of('tools/call');
 
@@ -209,8 +209,8 @@ describe('policies', () => {
       asked.push(params);
       return params.options.find((option) => option.kind === choices[asked.length - 1]).optionId;
     });
-    const turn = o.client.startPrompt(sessionId, 'sleep 2000');
-    await sleep(200);
+    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000');
+    await o.client.waitUpdate('agent_message_chunk');
     const allowed = await call(c, { n: 1 });
     const rejected = await call(c, { n: 2 });
     await turn.answer;
