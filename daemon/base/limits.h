@@ -110,6 +110,7 @@
 
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
+#define IO_KEEP_BYTES (4 * KIB)         /* of a connection's or child's buffer while it is idle */
 #define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */
 #define CHILD_IN_MAX (80 * MIB)         /* bytes waiting for a harness that does not read */
 #define CHILD_STDERR_TAIL (8 * KIB)

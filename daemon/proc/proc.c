@@ -303,7 +303,7 @@ static void flush_stdin(struct proc *p)
 		}
 		buf_consume(&p->in_buf, (size_t)n);
 	}
-	buf_trim(&p->in_buf, CHILD_READ_BYTES);
+	buf_trim(&p->in_buf, IO_KEEP_BYTES);
 	if (!buf_len(&p->in_buf) && p->state != PROC_RUNNING)
 		io_close(p, &p->in);
 	else

@@ -155,7 +155,7 @@ static void flush(struct mcp_serving *s)
 		s->moved = true;
 		buf_consume(&s->waiting, (size_t)n);
 	}
-	buf_trim(&s->waiting, 4 * CHILD_READ_BYTES);
+	buf_trim(&s->waiting, IO_KEEP_BYTES);
 }
 
 /* Reads while the client reads, writes while there is something. */
