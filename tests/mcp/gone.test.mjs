@@ -133,6 +133,20 @@ describe('secrets of MCP servers', () => {
       assert.ok(!said.includes(secret), secret);
   });
 
+  test('last words of a server are not logged', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const last = 'last-words-canary-5e11';
+    const { sessionId } = await o.client.newSession({ mcpServers: [
+      { name: 'dies', command: '/bin/sh', args: ['-c', 'echo "$WHAT" >&2; exit 3'], env: [{ name: 'WHAT', value: last }] }],
+    meta: { mcp: { policy: { dies: { maxCalls: 5 } } } } });
+    const c = await openClient(t, (await givenServers(o.client, sessionId))[0], { era: '2026-07-28' });
+
+    assert.match(JSON.stringify((await c.request('tools/list')).msg.error), /SERVER_GONE/);
+    assert.ok(d.logs.some((line) => /MCP server has ended/.test(line.msg) && line.reason === 'SERVER_GONE'));
+    assert.ok(!d.stderr.includes(last));
+  });
+
   test('nothing of the key of a session\'s socket is in an argument list', async (t) => {
     const { given } = await openRelay(t, d);
     const key = given[0].env.find((e) => e.name === 'ACPD_MCP_KEY').value;

@@ -45,9 +45,10 @@ static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused
 {
 }
 
+/* Its last words may hold what the session was given: callers hear them, the log does not. */
 static void on_down(void *ctx _unused_, const struct err *why)
 {
-	log_info("mcp", "a session's MCP server has ended", "text", why->msg);
+	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);
 }
 
 static const struct mcp_server_events events = { on_up, on_down, on_wanted };
