@@ -97,7 +97,7 @@ test('25 the result passes the schema and says who we are', async () => {
   assert.match(agentInfo.version, /^\d+\.\d+\.\d+/);
   assert.equal(agentCapabilities.loadSession, true);
   assert.deepEqual(agentCapabilities.promptCapabilities, { image: false, audio: false, embeddedContext: false });
-  assert.deepEqual(agentCapabilities.mcpCapabilities, { http: false, sse: false });
+  assert.deepEqual(agentCapabilities.mcpCapabilities, { acp: true, http: false, sse: false });
   assert.deepEqual(agentCapabilities.sessionCapabilities, { list: {}, resume: {}, close: {}, delete: {} });
   const ours = agentCapabilities._meta.acpd;
   assert.match(ours.incarnation, /^[0-9a-f]{32}$/);
@@ -113,7 +113,7 @@ test('25 the capabilities are those of the harness in the URL', async () => {
   const got = caps(c.initializeResult);
 
   assert.deepEqual(got.promptCapabilities, { image: true, audio: true, embeddedContext: true });
-  assert.deepEqual(got.mcpCapabilities, { http: true, sse: true });
+  assert.deepEqual(got.mcpCapabilities, { acp: true, http: true, sse: true });
   assert.deepEqual(got.sessionCapabilities.additionalDirectories, {});
   const { _meta } = await c.newSession();
   assert.equal(_meta.acpd.harness, 'full');
