@@ -105,11 +105,10 @@ test('32 a parameter of ours that we do not have is refused, not dropped', async
 
 test('33 an MCP transport that is not advertised is -32602 in new, load and resume', async () => {
   const { c, sessionId } = await rig.session();
-  const acp = { type: 'acp', name: 'a', serverId: 'srv-1' };
   const { mcpCapabilities } = c.initializeResult.agentCapabilities;
 
-  assert.ok(!mcpCapabilities.http && !mcpCapabilities.sse && !mcpCapabilities.acp);
-  for (const server of [http, sse, acp, { ...http, type: 'carrier-pigeon' }]) {
+  assert.ok(!mcpCapabilities.http && !mcpCapabilities.sse);
+  for (const server of [http, sse, { ...http, type: 'carrier-pigeon' }]) {
     const params = { sessionId, cwd: rig.d.workDir, mcpServers: [stdio, server] };
 
     for (const method of ['session/new', 'session/load', 'session/resume'])
