@@ -119,21 +119,8 @@ static void upcall_hold(struct upcall *c)
 		       on_held_too_long, c);
 }
 
-static void upcall_send(struct upcall *c)
+static void upcall_hand(struct upcall *c, struct port *p)
 {
-	struct port *p = newest_port(c->session);
-
-	if (!p || !setup_server_id(&c->session->setup, c->server).n) {
-		if (p)
-			end_later(c, "MCP_SERVER_UNKNOWN");
-		else
-			upcall_hold(c);
-		return;
-	}
-	if (c->sent == 2) {
-		end_later(c, "TOOL_CALL_LOST");
-		return;
-	}
 	loop_timer_cancel(&c->hold);
 	c->state = UP_SENT;
 	c->port = p;
@@ -142,6 +129,20 @@ static void upcall_send(struct upcall *c)
 		c->sent--;
 		end_later(c, "TOO_MANY_CALLS");
 	}
+}
+
+static void upcall_send(struct upcall *c)
+{
+	struct port *p = newest_port(c->session);
+
+	if (!p)
+		upcall_hold(c);
+	else if (!setup_server_id(&c->session->setup, c->server).n)
+		end_later(c, "MCP_SERVER_UNKNOWN");
+	else if (c->sent == 2)
+		end_later(c, "TOOL_CALL_LOST");
+	else
+		upcall_hand(c, p);
 }
 
 struct upcall *upcall_new(struct session *s, const char *server, const char *method,
