@@ -194,17 +194,25 @@ test('watchDirectory: nested directories, renames, what is excluded, progress', 
   assert.deepEqual(box.progress.slice(1).map((p) => p.progress), events.map((_, i) => i + 1), 'each event was told as it came');
 });
 
+const until = async (what) => {
+  for (const end = Date.now() + 10000; !what(); await sleep(5))
+    assert.ok(Date.now() < end, 'never happened');
+};
+// Directories that the process watches.
+const watches = (pid) => fs.readdirSync(`/proc/${pid}/fdinfo`)
+  .reduce((n, fd) => n + (fs.readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8').match(/^inotify wd:/gm) ?? []).length, 0);
+
 test('watchDirectory: many at once, an end by count, an overflow that is said, a cancelled one', async (t) => {
   const box = await tools(t);
   const limit = Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'));
 
   tree(box, { 'd/f': '' });
-  const watches = Array.from({ length: 12 }, () => box.call('watchDirectory', { path: 'd', watchDuration: 20000, maxEvents: 1 }));
+  const twelve = Array.from({ length: 12 }, () => box.call('watchDirectory', { path: 'd', watchDuration: 20000, maxEvents: 1 }));
 
-  await sleep(300);
+  await until(() => watches(box.child.pid) === 12);
   assert.equal((await box.call('readFile', { path: 'd/f' })).content, '', 'others work meanwhile');
   fs.writeFileSync(box.file('d/g'), '');
-  for (const { events, partial } of await Promise.all(watches))
+  for (const { events, partial } of await Promise.all(twelve))
     assert.deepEqual([events.length, events[0].type, events[0].name, partial], [1, 'create', 'g', true]);
 
   const id = 'to-cancel';
@@ -212,17 +220,19 @@ test('watchDirectory: many at once, an end by count, an overflow that is said, a
   let answered = false;
 
   cancelled.then(() => { answered = true; }, () => {});
-  await sleep(200);
+  await until(() => watches(box.child.pid) === 1);
   box.cancel(id);
-  await sleep(300);
+  await until(() => watches(box.child.pid) === 0);
+  await sleep(100);
   assert.equal(answered, false);
   await box.fails('ENOTDIR', 'watchDirectory', { path: 'd/f' });
 
   // more than the kernel keeps while nobody reads: the process is stopped meanwhile
   const many = box.call('watchDirectory', { path: 'd', watchDuration: 3000, debounce: 1000 });
 
-  await sleep(300);
+  await until(() => watches(box.child.pid) > 0);
   box.child.kill('SIGSTOP');
+  await until(() => /^State:\tT/m.test(fs.readFileSync(`/proc/${box.child.pid}/status`, 'utf8')));
   const files = ['d/f', 'd/g'].map((name) => fs.openSync(box.file(name), 'w'));
 
   for (let i = 0; i < limit + 100; i++) // the kernel joins only messages that are the same twice

@@ -8,8 +8,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { strict as assert } from 'node:assert';
 import Ajv2020 from 'ajv/dist/2020.js';
+import { ACPD } from '../lib/daemon.mjs';
 
-export const ACPD = process.env.ACPD;
+export { ACPD };
 
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -178,8 +178,9 @@ describe('calls and connections', () => {
   test('the running turn\'s trace context goes where a call has none', async (t) => {
     const { o, c, sessionId } = await relay(t, { handlers: answering() });
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const from = o.client.updates.length;
     const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000', { meta: { traceparent } });
-    await o.client.waitUpdate('agent_message_chunk');
+    await o.client.waitUpdate('agent_message_chunk', { from });
     await call(c);
     const [seen] = o.of('tools/call');
 
@@ -209,8 +210,9 @@ describe('policies', () => {
       asked.push(params);
       return params.options.find((option) => option.kind === choices[asked.length - 1]).optionId;
     });
+    const from = o.client.updates.length;
     const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000');
-    await o.client.waitUpdate('agent_message_chunk');
+    await o.client.waitUpdate('agent_message_chunk', { from });
     const allowed = await call(c, { n: 1 });
     const rejected = await call(c, { n: 2 });
     await turn.answer;

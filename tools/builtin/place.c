@@ -335,11 +335,20 @@ int place_name(const struct tool_call *c, const char *path, enum place_use use, 
 	return r;
 }
 
-/* The directory that parent names, made with those above it where they are missing. */
-static int make_parents(const struct tool_call *c, const char *parent, unsigned depth, bool dry,
-			char **real, struct err *e)
+/* dir is path, or one above it. */
+static bool leads_to(const char *dir, const char *path)
 {
-	_cleanup_(freep) char *above = NULL, *leaf = NULL, *above_real = NULL;
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* The directory that parent names, made with those above it where they are missing. judged: where it was found to lie, and allowed; what leads
+ * elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
+static int make_parents(const struct tool_call *c, const char *parent, unsigned depth,
+			const char *judged, char **real, struct err *e)
+{
+	_cleanup_(freep) char *above = NULL, *leaf = NULL, *above_real = NULL, *made = NULL;
 	_cleanup_(closep) int dir = -1;
 	int fd = resolve(c->box, parent, O_DIRECTORY, real, e);
 
@@ -348,13 +357,16 @@ static int make_parents(const struct tool_call *c, const char *parent, unsigned 
 	split(parent, &above, &leaf);
 	if (is_dots(leaf) || depth > PATH_DEPTH_MAX)
 		return fd;
-	dir = make_parents(c, above, depth + 1, dry, &above_real, e);
+	dir = make_parents(c, above, depth + 1, judged, &above_real, e);
 	if (dir < 0 && dir != -ENODATA)
 		return dir;
-	if (dry) { /* it would be there */
-		*real = join(above_real, leaf);
+	made = join(above_real, leaf);
+	if (!judged) { /* it would be there */
+		*real = TAKE_PTR(made);
 		return -ENODATA;
 	}
+	if (!leads_to(made, judged))
+		return tool_errno(e, ESTALE, "a directory was exchanged above", parent);
 	if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
 		return tool_errno(e, errno, "cannot make", parent);
 	return resolve(c->box, parent, O_DIRECTORY, real, e);
@@ -363,7 +375,7 @@ static int make_parents(const struct tool_call *c, const char *parent, unsigned 
 int place_name_parents(const struct tool_call *c, const char *path, enum place_use use, bool dry,
 		       struct place_name *ret, struct err *e)
 {
-	_cleanup_(freep) char *parent = NULL, *real = NULL, *leaf = NULL;
+	_cleanup_(freep) char *parent = NULL, *real = NULL, *leaf = NULL, *judged = NULL;
 	int r = place_name(c, path, use, true, ret, e), dir;
 
 	if (r != -ENOENT)
@@ -372,7 +384,7 @@ int place_name_parents(const struct tool_call *c, const char *path, enum place_u
 	if (is_dots(leaf))
 		return r;
 	/* judged before anything is made */
-	dir = make_parents(c, parent, 0, true, &real, e);
+	dir = make_parents(c, parent, 0, NULL, &real, e);
 	if (dir >= 0) { /* a link to nowhere in last place, or it came meanwhile */
 		close(dir);
 		return place_name(c, path, use, true, ret, e);
@@ -385,8 +397,8 @@ int place_name_parents(const struct tool_call *c, const char *path, enum place_u
 	if (r < 0 || dry)
 		return r;
 	place_name_done(ret);
-	free(TAKE_PTR(real));
-	dir = make_parents(c, parent, 0, false, &real, e);
+	judged = TAKE_PTR(real);
+	dir = make_parents(c, parent, 0, judged, &real, e);
 	if (dir < 0)
 		return dir;
 	close(dir);
