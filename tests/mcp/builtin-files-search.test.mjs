@@ -198,6 +198,8 @@ const until = async (what) => {
   for (const end = Date.now() + 10000; !what(); await sleep(5))
     assert.ok(Date.now() < end, 'never happened');
 };
+// All of its threads: the one that reads the queue may be the last to stop.
+const stopped = (pid) => fs.readdirSync(`/proc/${pid}/task`).every((id) => /^State:\tT/m.test(fs.readFileSync(`/proc/${pid}/task/${id}/status`, 'utf8')));
 // Directories that the process watches.
 const watches = (pid) => fs.readdirSync(`/proc/${pid}/fdinfo`)
   .reduce((n, fd) => n + (fs.readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8').match(/^inotify wd:/gm) ?? []).length, 0);
@@ -228,11 +230,11 @@ test('watchDirectory: many at once, an end by count, an overflow that is said, a
   await box.fails('ENOTDIR', 'watchDirectory', { path: 'd/f' });
 
   // more than the kernel keeps while nobody reads: the process is stopped meanwhile
-  const many = box.call('watchDirectory', { path: 'd', watchDuration: 3000, debounce: 1000 });
+  const many = box.call('watchDirectory', { path: 'd', watchDuration: 5000, debounce: 1000 });
 
   await until(() => watches(box.child.pid) > 0);
   box.child.kill('SIGSTOP');
-  await until(() => /^State:\tT/m.test(fs.readFileSync(`/proc/${box.child.pid}/status`, 'utf8')));
+  await until(() => stopped(box.child.pid));
   const files = ['d/f', 'd/g'].map((name) => fs.openSync(box.file(name), 'w'));
 
   for (let i = 0; i < limit + 100; i++) // the kernel joins only messages that are the same twice
