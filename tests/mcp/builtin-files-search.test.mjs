@@ -64,7 +64,7 @@ test('listFiles: depth, hidden, patterns, types, order', async (t) => {
 });
 
 test('listFiles: 100 000 entries in pages, none lost or doubled though the tree changes', async (t) => {
-  const box = await tools(t);
+  const box = await tools(t, {}, {}, { many: true });
   const want = new Set();
 
   for (let d = 0; d < 20; d++) {
