@@ -177,7 +177,8 @@ async function additionalDirectories(x, t) {
 
 // --- MCP -------------------------------------------------------------------------------------
 
-async function mcpCalls(x, s, who) {
+// told: how the transcript shows who; the model gets it as it is.
+async function mcpCalls(x, s, who, told = who) {
 	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'MCP:tools whoami {}', 'MCP:tools fail {}', 'TEXT:done');
 	const [add, whoami, fail] = turn.calls;
 
@@ -187,7 +188,7 @@ async function mcpCalls(x, s, who) {
 	assert.match(shown(add), /42/);
 	assert.match(JSON.stringify(add.rawInput), /"a":\s*40/);
 	assertCall(whoami, {});
-	assert.match(shown(whoami), new RegExp(`called as ${who}`));
+	assert.ok(shown(whoami).includes(`called as ${told}`), shown(whoami));
 	assertCall(fail, { status: 'failed' });
 	assert.match(shown(fail), /it failed as it was told to/);
 	assert.ok(turn.asked.length > 0, 'MCP calls are not asked');
@@ -206,7 +207,7 @@ async function mcpHttp(x, t) {
 	t.after(() => server.close());
 	const s = await x.session(t, { params: { mcpServers: [{ type: 'http', name: 'tools', url: server.url,
 		headers: [{ name: 'x-who', value: 'http-user' }] }] } });
-	await mcpCalls(x, s, 'http-user');
+	await mcpCalls(x, s, 'http-user', '***'); // what a header says may be a key
 	assert.ok(server.requests.filter((r) => r.method === 'tools/call').length >= 3);
 }
 
