@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define WATCH_MS 1000
 
@@ -148,6 +149,18 @@ void conn_error(struct acp_conn *c, struct view *view, struct slice id, const st
 
 	rpc_put_error(&b, id, e, extra);
 	conn_queue(c, view, buf_slice(&b));
+}
+
+void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag)
+{
+	uint32_t id = rpc_calls_find(&c->requests, ctx, tag);
+	char params[48];
+
+	if (!id)
+		return;
+	rpc_calls_drop(&c->requests, id);
+	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
+	conn_notify(c, view, "$/cancel_request", slice_of(params));
 }
 
 static void outgoing_free(struct acp_conn *c, struct outgoing *o)

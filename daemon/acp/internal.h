@@ -73,6 +73,8 @@ void conn_notify(struct acp_conn *c, struct view *view, const char *method, stru
 void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result);
 void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
 		struct slice extra);
+/* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
+void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
 void conn_close(struct acp_conn *c, int code, const char *reason);
 struct call *call_new(struct acp_conn *c, struct slice id);
 void call_free(struct call *k);

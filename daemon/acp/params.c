@@ -2,12 +2,12 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
+#include "tools/mcp/msg.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #define PATH_LEN_MAX 4096
-#define OWN_NAME "acpd" /* reserved: the MCP server of the built-in tools */
 
 /* --- decoding ---------------------------------------------------------------------------------------- */
 
@@ -175,7 +175,7 @@ static int check_server(const struct mcp_server *s, const struct harness_caps *c
 
 	if (!s->name[0])
 		return bad(e, prefix, "name", "FIELD_INVALID", "must not be empty");
-	if (strcmp(s->name, OWN_NAME) == 0)
+	if (strcmp(s->name, MCP_OWN_NAME) == 0)
 		return bad(e, prefix, "name", "MCP_NAME_RESERVED",
 			   "is the name of the daemon's own server");
 	for (size_t i = 0; i < ARRAY_SIZE(mcp_types); i++) {

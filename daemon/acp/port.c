@@ -4,9 +4,6 @@
 #include "json/jdec.h"
 #include "session/upcall.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 struct conn_port {
 	struct list link;
 	struct acp_conn *conn;
@@ -47,14 +44,8 @@ static bool on_send(void *ctx, struct upcall *c)
 static void on_cancel_call(void *ctx, struct upcall *c)
 {
 	struct conn_port *p = ctx;
-	uint32_t id = rpc_calls_find(&p->conn->requests, p, (uintptr_t)c);
-	char params[48];
 
-	if (!id)
-		return;
-	rpc_calls_drop(&p->conn->requests, id);
-	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
-	conn_notify(p->conn, NULL, "$/cancel_request", slice_of(params));
+	conn_withdraw(p->conn, NULL, p, (uintptr_t)c);
 }
 
 static void on_port_closed(void *ctx)

@@ -76,14 +76,8 @@ static void on_ask(void *ctx, struct ask *a)
 static void on_unask(void *ctx, struct ask *a)
 {
 	struct view *v = ctx;
-	uint32_t id = rpc_calls_find(&v->conn->requests, v, (uintptr_t)a);
-	char params[48];
 
-	if (!id)
-		return;
-	rpc_calls_drop(&v->conn->requests, id);
-	snprintf(params, sizeof(params), "{\"requestId\":%u}", id);
-	conn_notify(v->conn, v, "$/cancel_request", slice_of(params));
+	conn_withdraw(v->conn, v, v, (uintptr_t)a);
 }
 
 /* --- fencing --------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
+#include "tools/mcp/msg.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
-
-#define NAME_RESERVED "acpd" /* of the built-in tools */
 
 /* --- issues --------------------------------------------------------------------------------------------- */
 
@@ -65,9 +64,9 @@ static int check_name(const struct mcpfile *f, const char *name, struct err *e)
 		return err_field(e, "name", "NAME_INVALID",
 				 "a name has 1 to %d letters, digits, '_' and '-'",
 				 HOSTED_NAME_MAX);
-	if (strcmp(name, NAME_RESERVED) == 0)
+	if (strcmp(name, MCP_OWN_NAME) == 0)
 		return err_field(e, "name", "NAME_RESERVED",
-				 "the name '%s' is that of the built-in tools", NAME_RESERVED);
+				 "the name '%s' is that of the built-in tools", MCP_OWN_NAME);
 	for (size_t i = 0; i < f->n; i++)
 		if (strcmp(f->entries[i].name, name) == 0)
 			return err_field(e, "name", "NAME_DUPLICATE",

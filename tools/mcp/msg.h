@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "json/jscan.h"
 
+#define MCP_OWN_NAME "acpd" /* of the server of the built-in tools; no other server may have it */
+
 #define MCP_MODERN "2026-07-28"
 #define MCP_LEGACY "2025-11-25" /* what a legacy client gets unless it asks for the one before */
 #define MCP_LEGACY_OLD "2025-06-18" /* that one */

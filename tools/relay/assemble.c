@@ -5,6 +5,7 @@
 #include "json/jstr.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/acp.h"
+#include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/reach.h"
 #include "tools/relay/wish.h"
@@ -312,14 +313,14 @@ static int give_builtin(struct assembly *a, struct err *e)
 {
 	if (!a->wish.builtin)
 		return 0;
-	if (!toolgate_rules_serve(a->v->rules, RELAY_OWN_NAME, POLICY_ALLOW)) {
-		report(a, RELAY_OWN_NAME, "denied", NULL);
+	if (!toolgate_rules_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
+		report(a, MCP_OWN_NAME, "denied", NULL);
 		return 0;
 	}
 	if (served_door(a->v, e) < 0)
 		return -EIO;
 	served_builtin(a->v, true, a->wish.setup);
-	give_shim(a, RELAY_OWN_NAME);
+	give_shim(a, MCP_OWN_NAME);
 	return 0;
 }
 

@@ -1,3 +1,4 @@
+#include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"
 
 #include "base/file.h"
@@ -164,7 +165,7 @@ static const struct servers_ops servers_ops = { on_open, on_close, on_forget, on
 /* Before the harness has been started, too: what the session says of its tools holds for everybody. */
 static struct offer *builtin_of(struct served *v, struct err *e)
 {
-	struct offer *o = served_offer(v, RELAY_OWN_NAME);
+	struct offer *o = served_offer(v, MCP_OWN_NAME);
 	struct wish wish;
 	int r;
 

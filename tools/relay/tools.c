@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "harnesses/plan.h"
 #include "json/jstr.h"
+#include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/wish.h"
 
@@ -26,7 +27,7 @@ static struct child *start_child(struct relay *r, const char *marker, char *cons
 				 const char *cwd, struct slice setup)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
-	struct child_config c = { .name = RELAY_OWN_NAME,
+	struct child_config c = { .name = MCP_OWN_NAME,
 				  .marker = marker,
 				  .argv = argv,
 				  .env = env,
@@ -71,7 +72,7 @@ static void need_child(struct served *v, struct slice setup)
 
 struct offer *served_builtin(struct served *v, bool given, struct slice more)
 {
-	struct offer *o = served_offer(v, RELAY_OWN_NAME);
+	struct offer *o = served_offer(v, MCP_OWN_NAME);
 	_cleanup_(buf_done) struct buf setup = { 0 };
 	struct jw w = JW(&setup);
 
@@ -80,7 +81,7 @@ struct offer *served_builtin(struct served *v, bool given, struct slice more)
 	put_session_setup(&w, v, more);
 	need_child(v, buf_slice(&setup));
 	o = offer_new(v->relay->loop, v->session,
-		      &(struct offer_spec){ .name = RELAY_OWN_NAME,
+		      &(struct offer_spec){ .name = MCP_OWN_NAME,
 					    .via = OFFER_BUILTIN,
 					    .inner = child_backend(v->builtin),
 					    .given = given,

@@ -17,8 +17,6 @@
 
 #include <stdbool.h>
 
-#define RELAY_OWN_NAME "acpd" /* of the built-in tools' server; reserved */
-
 struct wish {
 	bool builtin, project;
 	struct slice setup;  /* raw object: members tools, tests, interpreters; empty: none */
