@@ -389,6 +389,7 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 {
 	struct jslot list = { .key = "harnesses" };
 	enum jscan_error scan = jscan_object(text, &list, 1);
+	char why[JSCAN_TEXT_SIZE];
 	struct jiter it;
 	struct jval v;
 	size_t i = 0;
@@ -396,7 +397,7 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 
 	if (scan != JSCAN_OK)
 		return err_field(e, "harness-config", "MANIFEST_INVALID", "%s",
-				 jscan_strerror(scan));
+				 jscan_explain(text, scan, why));
 	if (list.v.type != J_ARRAY)
 		return err_field(e, "harnesses", "FIELD_INVALID", "harnesses must be an array");
 	jiter_init(&it, list.v);

@@ -7,6 +7,7 @@
 
 #include <endian.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct cur {
 	const unsigned char *p, *end;
@@ -263,8 +264,9 @@ static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n
 			     n) :
 		   NULL;
 	skip_space(c);
-	if (c->p >= c->end || *c->p++ != ':')
+	if (c->p >= c->end || *c->p != ':')
 		return JSCAN_E_SYNTAX;
+	c->p++;
 	skip_space(c);
 	value = c->p;
 	e = scan_any(c, &type, slot);
@@ -321,6 +323,29 @@ enum jscan_error jscan_value(struct slice text, struct jval *ret)
 	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
 }
 
+const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_TEXT_SIZE])
+{
+	struct cur c = cur_of(text);
+	const unsigned char *start = (const unsigned char *)text.p;
+	unsigned long line = 1, column = 1;
+	enum jtype type;
+
+	if (scan_any(&c, &type, NULL) == JSCAN_OK)
+		skip_space(&c);
+	for (const unsigned char *p = start; p < c.p; p++, column++)
+		if (*p == '\n') {
+			line++;
+			column = 0;
+		}
+	/* an object that is valid to its end was refused for what it says, not for how it is written */
+	if (c.p == c.end && e != JSCAN_E_SYNTAX)
+		snprintf(out, JSCAN_TEXT_SIZE, "%s", jscan_strerror(e));
+	else
+		snprintf(out, JSCAN_TEXT_SIZE, "%s, line %lu, column %lu", jscan_strerror(e), line,
+			 column);
+	return out;
+}
+
 static void clear_slots(struct jslot *slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -359,9 +384,14 @@ struct jval jobj_get(struct slice object, const char *key)
 
 bool jiter_init(struct jiter *it, struct jval v)
 {
-	if (v.type != J_OBJECT && v.type != J_ARRAY)
+	struct cur c = cur_of(v.raw);
+
+	if ((v.type != J_OBJECT && v.type != J_ARRAY) || c.p == c.end)
 		return false;
-	*it = (struct jiter){ v.raw.p + 1, v.raw.p + v.raw.n - 1, v.type == J_OBJECT };
+	/* a file's text has white space around its value */
+	while (c.end[-1] != '}' && c.end[-1] != ']' && c.end - c.p > 2)
+		c.end--;
+	*it = (struct jiter){ (const char *)c.p + 1, (const char *)c.end - 1, v.type == J_OBJECT };
 	return true;
 }
 

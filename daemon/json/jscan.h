@@ -44,6 +44,12 @@ enum jscan_error {
 
 const char *jscan_strerror(enum jscan_error e);
 
+/* Room for what jscan_explain writes. */
+#define JSCAN_TEXT_SIZE 96
+/* For files that people write: jscan_strerror, and where text stops being valid, "…, line 3, column 7" (both from 1, the
+ * column in bytes). Scans text again; returns out. */
+const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_TEXT_SIZE]);
+
 /* Validates text as exactly one JSON value; its type and trimmed span go to ret (may be NULL). */
 enum jscan_error jscan_value(struct slice text, struct jval *ret);
 /* Validates text as one object and fills slots[0..n). */
@@ -57,7 +63,7 @@ struct jiter {
 	bool object;
 };
 
-/* False if v is neither object nor array. */
+/* False if v is neither object nor array. White space around it, as in a file, is passed over. */
 bool jiter_init(struct jiter *it, struct jval v);
 /* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);

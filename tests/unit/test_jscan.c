@@ -347,6 +347,48 @@ static void test_error_names(void **state _unused_)
 	assert_int_equal(scan(SLICE("[\"\xff\"]")), JSCAN_E_UTF8);
 }
 
+static void test_explains_where(void **state _unused_)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{ "", "not valid JSON, line 1, column 1" },
+		{ "{\"a\":[}", "not valid JSON, line 1, column 7" },
+		{ "{\n  \"a\": 1,\n}\n", "not valid JSON, line 3, column 1" },
+		{ "{\n  \"a\" 1\n}\n", "not valid JSON, line 2, column 7" },
+		{ "{}\n\n x", "not valid JSON, line 3, column 2" },
+		{ "{\n\"\xff\"}", "not valid UTF-8, line 2, column 2" },
+		{ "[1]\n", "not an object" },
+		{ "{\"k\":1,\n\"k\":2}", "a member appears twice" },
+	};
+	char out[JSCAN_TEXT_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct jslot slot = { .key = "k" };
+		struct slice text = exact_copy(slice_of(rows[i].text));
+		enum jscan_error e = jscan_object(text, &slot, 1);
+
+		assert_string_equal(jscan_explain(text, e, out), rows[i].said);
+		free((void *)text.p);
+	}
+}
+
+/* The text of a file ends in a newline; its last member is one like the others. */
+static void test_iterates_text_with_space_around(void **state _unused_)
+{
+	struct jval v = { J_OBJECT, SLICE(" \n{ \"a\": 1, \"b\": [ ] }\n\n") }, part;
+	struct slice key = SLICE_NONE;
+	struct jiter it;
+	int n = 0;
+
+	assert_true(jiter_init(&it, v));
+	while (jiter_next(&it, &key, &part))
+		n++;
+	assert_int_equal(n, 2);
+	assert_text(key, "b");
+	assert_text(part.raw, "[ ]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +401,8 @@ int main(void)
 		cmocka_unit_test(test_depth_bomb),
 		cmocka_unit_test(test_type_and_span),
 		cmocka_unit_test(test_error_names),
+		cmocka_unit_test(test_explains_where),
+		cmocka_unit_test(test_iterates_text_with_space_around),
 	};
 
 	return RUN(tests, NULL, NULL);

@@ -195,10 +195,12 @@ int policy_parse(struct slice raw, struct policy **ret, struct err *e)
 	_cleanup_(policy_freep) struct policy *p = new0(struct policy);
 	struct words_of_policy w = { 0 };
 	enum jscan_error scan = jscan_object(raw, NULL, 0);
+	char why[JSCAN_TEXT_SIZE];
 	int r;
 
 	if (scan != JSCAN_OK)
-		return err_field(e, "policy", "FIELD_INVALID", "policy: %s", jscan_strerror(scan));
+		return err_field(e, "policy", "FIELD_INVALID", "policy: %s",
+				 jscan_explain(raw, scan, why));
 	r = jdec_strict(raw, fields, NULL, "a policy has no such member", &w, e);
 	if (r == 0)
 		r = members_parse(&w, p, e);

@@ -224,9 +224,10 @@ void mcpfile_parse(struct mcpfile *f, struct slice text, char *const *env)
 				 { .key = "env" } };
 	struct jval *map = &slots[0].v, *list = &slots[1].v, *common = &slots[2].v;
 	enum jscan_error r = jscan_object(text, slots, ARRAY_SIZE(slots));
+	char why[JSCAN_TEXT_SIZE];
 
 	if (r != JSCAN_OK) {
-		file_error(f, "", "JSON_INVALID", jscan_strerror(r));
+		file_error(f, "", "JSON_INVALID", jscan_explain(text, r, why));
 		return;
 	}
 	warn_beside(f, text);
