@@ -389,7 +389,6 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 {
 	struct jslot list = { .key = "harnesses" };
 	enum jscan_error scan = jscan_object(text, &list, 1);
-	char why[JSCAN_TEXT_SIZE];
 	struct jiter it;
 	struct jval v;
 	size_t i = 0;
@@ -397,7 +396,7 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 
 	if (scan != JSCAN_OK)
 		return err_field(e, "harness-config", "MANIFEST_INVALID", "%s",
-				 jscan_explain(text, scan, why));
+				 jscan_strerror(scan));
 	if (list.v.type != J_ARRAY)
 		return err_field(e, "harnesses", "FIELD_INVALID", "harnesses must be an array");
 	jiter_init(&it, list.v);
@@ -419,6 +418,18 @@ static struct slice one_line(struct buf *b)
 	return buf_slice(b);
 }
 
+/* Where a file is not JSON is told before its line breaks go. */
+static int check_json(struct slice text, struct err *e)
+{
+	enum jscan_error scan = jscan_object(text, NULL, 0);
+	char why[JSCAN_TEXT_SIZE];
+
+	if (scan == JSCAN_OK)
+		return 0;
+	return err_field(e, "harness-config", "MANIFEST_INVALID", "%s",
+			 jscan_explain(text, scan, why));
+}
+
 int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -435,6 +446,8 @@ int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 	if (r < 0)
 		r = err_set(e, r, 0, "MANIFEST_UNREADABLE", "%s", strerror(-r));
 	else
+		r = check_json(buf_slice(&b), e);
+	if (r == 0)
 		r = load_manifest(t, one_line(&b), e);
 	if (r < 0) {
 		err_wrap(e, "%s", path);

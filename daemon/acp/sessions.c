@@ -101,15 +101,18 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 
 void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, names = { 0 };
 	struct jw w = JW(&b);
 	struct err e;
 
-	err_field(&e, field, "HARNESS_UNKNOWN", "there is no such harness");
 	jw_arr(&w, "known");
-	for (size_t i = 0; i < c->srv->harnesses->n; i++)
+	for (size_t i = 0; i < c->srv->harnesses->n; i++) {
 		jw_str(&w, NULL, c->srv->harnesses->defs[i].id);
+		buf_printf(&names, "%s%s", i ? ", " : "", c->srv->harnesses->defs[i].id);
+	}
 	jw_end_arr(&w);
+	err_field(&e, field, "HARNESS_UNKNOWN", "there is no such harness; there are %.*s",
+		  (int)buf_len(&names), names.data);
 	conn_error(c, NULL, m->id, &e, buf_slice(&b));
 }
 

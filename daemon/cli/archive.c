@@ -76,6 +76,14 @@ static void read_answer(struct client *cl, struct buf *text)
 	}
 }
 
+/* An answer without a body of ours, such as every one to HEAD. */
+static int unexplained(const struct client *cl)
+{
+	return fail(code_of_status(cl->answer.status), "%s answered %d: %s",
+		    cl->cfg->url ? cl->cfg->url : DEFAULT_URL, cl->answer.status,
+		    link_status_text((unsigned)cl->answer.status));
+}
+
 /* {"error":{"reason","message"}} as one line. */
 static int refused(struct client *cl)
 {
@@ -92,7 +100,7 @@ static int refused(struct client *cl)
 		err_flatten(message);
 	if (reason && message)
 		return fail(code_of_status(cl->answer.status), "%s: %s", reason, message);
-	return fail(code_of_status(cl->answer.status), "the daemon answered %d", cl->answer.status);
+	return unexplained(cl);
 }
 
 static int ask(struct client *cl, const char *method, struct err *e)
@@ -287,8 +295,7 @@ int cmd_archive_have(const struct config *c)
 		else if (cl.answer.status == 404)
 			r = EXIT_FAILED;
 		else
-			r = fail(code_of_status(cl.answer.status), "the daemon answered %d",
-				 cl.answer.status);
+			r = unexplained(&cl);
 	}
 	http_client_free(cl.http);
 	return r;

@@ -117,6 +117,30 @@ static int name_words(const char *name, int argc, char **argv)
 	return !more ? 1 : strcmp(name + n + 1, argv[2]) == 0 ? 2 : 0;
 }
 
+/* "archive" alone, or with what none of its commands is called: which there are. 0: no command begins so. */
+static int group_help(const char *group, bool asked)
+{
+	FILE *out = asked ? stdout : stderr;
+	size_t n = strlen(group), found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strncmp(commands[i].name, group, n) != 0 || commands[i].name[n] != ' ')
+			continue;
+		if (!found++)
+			fprintf(out, "acpd %s - its commands:\n\n", group);
+		fprintf(out, "  acpd %s %s\n      %s\n", commands[i].name,
+			commands[i].args ? commands[i].args : "", commands[i].help);
+	}
+	if (found)
+		fprintf(out, "\nacpd %s COMMAND --help lists a command's options.\n", group);
+	return (int)found;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	return argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -134,5 +158,10 @@ int main(int argc, char **argv)
 		if (words)
 			return run_command(&commands[i], argc - words, argv + words);
 	}
-	return fail(EXIT_USAGE, "no such command: %s (see acpd --help)", argv[1]);
+	if ((argc < 3 || asks_for_help(argc, argv)) &&
+	    group_help(argv[1], asks_for_help(argc, argv)))
+		return asks_for_help(argc, argv) ? EXIT_DONE : EXIT_USAGE;
+	return fail(EXIT_USAGE, "no such command: %s%s%s (see acpd --help)", argv[1],
+		    argc > 2 && argv[2][0] != '-' ? " " : "",
+		    argc > 2 && argv[2][0] != '-' ? argv[2] : "");
 }

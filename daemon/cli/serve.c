@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define INCARNATION_BYTES 16
 #define ARCHIVES_BAKED "/opt/acpd/archives"
@@ -209,6 +210,33 @@ static int check_token(const struct config *c, struct err *e)
 	return r;
 }
 
+/* By doing it: rights alone do not tell of file systems that are read-only or take no directories. */
+static bool can_make_in(const char *dir)
+{
+	_cleanup_(freep) char *probe = file_join(dir, ".acpd-XXXXXX");
+
+	return mkdtemp(probe) && rmdir(probe) == 0;
+}
+
+/* That dir is there, or can be made, and can be written: by its nearest parent that is there. Nothing stays. */
+static int check_dir(const char *option, const char *dir, struct err *e)
+{
+	_cleanup_(freep) char *at = xstrdup(dir);
+	struct stat st;
+	char *slash;
+
+	while (stat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at)
+		*slash = '\0';
+	if (stat(at, &st) < 0 && errno == ENOENT)
+		return 0; /* below our own directory, or the root: made without asking anybody */
+	if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
+		errno = ENOTDIR;
+	else if (can_make_in(at))
+		return 0;
+	return err_field(e, option, "DIR_UNUSABLE", "--%s: %s: %s: %s", option, dir, at,
+			 strerror(errno));
+}
+
 static int check_config(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
@@ -225,6 +253,8 @@ static int check_config(const struct config *c, struct err *e)
 	if (!c->state)
 		return err_field(e, "state", "OPTION_INVALID",
 				 "--state is needed: there is no home directory");
+	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
+		return -EINVAL;
 	return config_parse_listen(c->listen, &host, &port, e);
 }
 
@@ -279,6 +309,18 @@ static int build_sessions(struct daemon *d, struct err *e)
 	return watch_signals(d, e);
 }
 
+/* Everything but /health is refused until then: whoever starts the daemon should not have to find out why. */
+static void say_unclaimed(const struct config *c)
+{
+	if (c->token_file)
+		log_warn(
+			"serve",
+			"not claimed: there is no token file; write it and send SIGHUP, or use acpd claim",
+			"path", c->token_file);
+	else
+		log_info("serve", "not claimed: waiting for acpd claim");
+}
+
 static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -293,6 +335,8 @@ static int build_net(struct daemon *d, struct err *e)
 	d->gate = gate_new(&gc);
 	if (c->token_file && gate_load(d->gate, c->token_file, e) < 0)
 		return -EINVAL;
+	if (!gate_claimed(d->gate))
+		say_unclaimed(c);
 	d->acp = acp_server_new(d->loop, d->store, &ac);
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,

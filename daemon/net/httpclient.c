@@ -56,7 +56,12 @@ struct http_client *http_client_new(const char *url, struct slice token, struct 
 	c->fd = -1;
 	if ((!slice_skip(&rest, "http://") && !slice_skip(&rest, "ws://")) ||
 	    !take_address(c, rest)) {
-		err_field(e, "url", "OPTION_INVALID", "--url: '%s' is not an http:// URL", url);
+		err_field(e, "url", "OPTION_INVALID",
+			  slice_starts(slice_of(url), "https://") ||
+					  slice_starts(slice_of(url), "wss://") ?
+				  "--url: '%s': archives go without TLS only; use an http:// URL" :
+				  "--url: '%s' is not an http:// or ws:// URL",
+			  url);
 		return http_client_free(c);
 	}
 	if (token.n && asprintf(&c->authorization, "Authorization: Bearer %.*s\r\n", (int)token.n,

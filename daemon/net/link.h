@@ -22,6 +22,8 @@ struct link *link_open_socket(struct loop *loop, const char *path, const struct 
 /* url: ws:// or wss://; token may be empty. */
 struct link *link_open_url(struct loop *loop, const char *url, struct slice token,
 			   const struct link_events *ev, void *ctx, struct err *e);
+/* What an HTTP status of a daemon means to whoever runs the command, and what to do about it; one line. */
+const char *link_status_text(unsigned status);
 void link_send(struct link *l, struct slice text);
 /* Everything sent is written first. on_closed follows. */
 void link_close(struct link *l);

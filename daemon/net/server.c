@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 
 #define SUBPROTOCOL "acp.v1"
@@ -84,6 +85,29 @@ static int adopt_loop(struct net_server *n)
 		       -EIO;
 }
 
+/* lws says in its log at most why a listener was refused; a bind of our own gets the same answer. */
+static int listen_failed(const struct net_config *cfg, struct err *e)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	struct addrinfo *list = NULL;
+	char port[8];
+	const char *why;
+	int fd;
+
+	snprintf(port, sizeof(port), "%d", cfg->port);
+	fd = getaddrinfo(cfg->host, port, &hints, &list);
+	why = fd ? gai_strerror(fd) : NULL;
+	if (list) {
+		fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) < 0)
+			why = strerror(errno);
+		closep(&fd);
+		freeaddrinfo(list);
+	}
+	return err_set(e, -EADDRINUSE, 0, "LISTEN_FAILED", "cannot listen on %s:%d: %s (--listen)",
+		       cfg->host, cfg->port, why ? why : "the listener could not be made");
+}
+
 static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
@@ -114,8 +138,7 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	n->context = lws_create_context(&info);
 	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
 	if (!n->vhost || adopt_loop(n) < 0)
-		return err_set(e, -EADDRINUSE, 0, "LISTEN_FAILED", "cannot listen on %s:%d",
-			       cfg->host, cfg->port);
+		return listen_failed(cfg, e);
 	return 0;
 }
 

@@ -36,6 +36,23 @@ static void report_closed(struct wsclient *w, const char *why)
 	w->ev->on_closed(w->ctx, w->open, why);
 }
 
+/* Where, why and what to do; lws tells the status of an answer, or has a few words for what kept it from one. */
+static void report_refused(struct wsclient *w, struct lws *wsi, const char *words)
+{
+	unsigned status = lws_http_client_http_response(wsi);
+	_cleanup_(freep) char *why = NULL;
+	int r;
+
+	if (status && status != 101)
+		r = asprintf(&why, "%s answered %u: %s", w->url, status, link_status_text(status));
+	else
+		r = asprintf(&why, "no daemon answers on %s: %s", w->url,
+			     words ? words : "the connection failed");
+	if (r < 0)
+		abort();
+	report_closed(w, why);
+}
+
 static int send_next(struct wsclient *w)
 {
 	struct message *m;
@@ -94,7 +111,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_CLIENT_WRITEABLE:
 		return send_next(w);
 	case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
-		report_closed(w, in ? (const char *)in : "connection failed");
+		report_refused(w, wsi, in);
 		return 0;
 	case LWS_CALLBACK_CLIENT_CLOSED:
 		report_closed(w, w->closing ? "closed" : "the daemon closed the connection");
@@ -114,17 +131,27 @@ static void on_lws_log(int level _unused_, const char *line)
 	log_write(LOG_DEBUG, "lws", line, NULL);
 }
 
+/* A daemon has one address for everything: whoever names it by its HTTP scheme means the same. */
+static bool known_scheme(const char *scheme, bool *tls)
+{
+	*tls = strcmp(scheme, "wss") == 0 || strcmp(scheme, "https") == 0;
+	return *tls || strcmp(scheme, "ws") == 0 || strcmp(scheme, "http") == 0;
+}
+
 static int connect_url(struct wsclient *w, struct err *e)
 {
 	struct lws_client_connect_info ci = { .context = w->context };
 	_cleanup_(freep) char *copy = xstrdup(w->url), *path = NULL, *host = NULL;
 	const char *scheme, *address, *rest;
 	int port;
+	bool tls;
 
 	if (lws_parse_uri(copy, &scheme, &address, &port, &rest) || !*address || port < 1 ||
-	    port > 65535 || (strcmp(scheme, "ws") != 0 && strcmp(scheme, "wss") != 0))
+	    port > 65535 || !known_scheme(scheme, &tls))
 		return err_field(e, "url", "OPTION_INVALID",
-				 "--url: '%s' is not a ws:// or wss:// URL", w->url);
+				 "--url: '%s' is not a ws://, wss://, http:// or https:// URL",
+				 w->url);
+	rest += *rest == '/'; /* what lws says of a URL without a path */
 	if (asprintf(&path, "/%s", rest) < 0 || asprintf(&host, "%s:%d", address, port) < 0)
 		abort();
 	ci.address = address;
@@ -134,7 +161,7 @@ static int connect_url(struct wsclient *w, struct err *e)
 	ci.origin = NULL;
 	ci.protocol = NULL;
 	ci.local_protocol_name = protocols[0].name;
-	ci.ssl_connection = strcmp(scheme, "wss") == 0 ? LCCSCF_USE_SSL : 0;
+	ci.ssl_connection = tls ? LCCSCF_USE_SSL : 0;
 	w->wsi = lws_client_connect_via_info(&ci);
 	if (!w->wsi && !w->reported)
 		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "cannot connect to %s", w->url);

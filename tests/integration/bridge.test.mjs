@@ -311,7 +311,7 @@ test('a client that stops reading: the bridge ends by itself', async () => {
 });
 
 test('usage errors: exit 2', async () => {
-  for (const args of [['acp', '--url', 'http://x/'], ['acp', '--url', 'ws://'], ['acp', '--url', 'ws://x:99999/acp'], ['acp', '--nope'],
+  for (const args of [['acp', '--url', 'ftp://x/'], ['acp', '--url', 'ws://'], ['acp', '--url', 'ws://x:99999/acp'], ['acp', '--nope'],
     ['acp', 'extra'], ['acp', '--url']]) {
     const { code, stdout, stderr } = await acpd(args, { timeout: 5000 });
 

@@ -148,6 +148,8 @@ static const struct row rows[] = {
 	{ "{}", "!(file).mcpServers FIELD_MISSING" },
 	{ "{\"servers\":{\"a\":{\"command\":\"x\"}}}",
 	  "?(file).servers KEY_UNKNOWN !(file).mcpServers FIELD_MISSING" },
+	{ "{\"mcpServers\":{\"a\":{\"command\":\"x\"}},\"inputs\":[]}\n",
+	  "a=stdio[x] ?(file).inputs KEY_UNKNOWN" },
 	{ "{\"mcpServers\":[]}", "!(file).mcpServers FIELD_INVALID" },
 	{ "{\"mcpServers\":null}", "!(file).mcpServers FIELD_INVALID" },
 	{ "{\"mcpServers\":{\"a\":{\"command\":\"x\"}},\"inputs\":[]}",
