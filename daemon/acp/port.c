@@ -66,7 +66,9 @@ void conn_serve(struct acp_conn *c, struct session *s)
 		}
 	p = new0(struct conn_port);
 	p->conn = c;
-	p->port = (struct port){ .ops = &port_ops, .ctx = p };
+	p->port = (struct port){ .ops = &port_ops,
+				 .ctx = p,
+				 .keeps_answers = c->client & CLIENT_DEDUPS };
 	list_init(&p->port.link);
 	list_add_tail(&c->ports, &p->link);
 	port_attach(&p->port, s);

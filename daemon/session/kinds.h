@@ -28,6 +28,7 @@ enum client_cap {
 	CLIENT_BOOLEAN = 32,	 /* session.configOptions.boolean */
 	CLIENT_ELICITATION = 64, /* elicitation.form */
 	CLIENT_ELICIT_URL = 128, /* elicitation.url */
+	CLIENT_DEDUPS = 256,	 /* _meta.acpd.deduplicatesToolCalls */
 };
 
 enum event_flag {

@@ -24,9 +24,10 @@ struct upcall {
 	char request_id[REQUEST_ID_SIZE];
 	const struct upcall_ops *ops;
 	void *ctx;
-	struct port *port;  /* UP_SENT: who has it */
-	unsigned sent;	    /* how often */
-	const char *reason; /* UP_ENDING */
+	struct port *port;     /* UP_SENT: who has it */
+	unsigned sent;	       /* how often */
+	bool repeatable, kept; /* kept: whoever had it keeps answers */
+	const char *reason;    /* UP_ENDING */
 	struct loop_timer hold;
 	struct loop_task end_task;
 };
@@ -73,16 +74,36 @@ static const struct {
 	const char *reason, *text;
 } ends[] = {
 	{ "NO_DRIVER", "no client that serves this session's tools is connected" },
-	{ "TOOL_CALL_LOST", "the client that had this call has disconnected, twice" },
+	{ "TOOL_CALL_LOST",
+	  "the client that had this call has disconnected; nobody knows whether it was carried out" },
 	{ "MCP_SERVER_UNKNOWN", "the session has no MCP server of this name any more" },
 	{ "TOO_MANY_CALLS", "too many MCP calls are open in this session" },
 };
+
+/* Whoever serves the tool may have to look what became of it. */
+static void tell_lost(const struct upcall *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval tool = jobj_get(slice_of(c->params), "name");
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tool_call_lost");
+	jw_str(&w, "server", c->server);
+	jw_str(&w, "method", c->method);
+	if (tool.type == J_STRING && strcmp(c->method, "tools/call") == 0)
+		jw_raw(&w, "tool", tool.raw);
+	jw_str(&w, "requestId", c->request_id);
+	session_note(c->session, EVENT_LIFECYCLE, buf_slice(&b));
+}
 
 static void end_now(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct upcall *c = ctx;
 
+	if (strcmp(c->reason, "TOOL_CALL_LOST") == 0)
+		tell_lost(c);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (strcmp(ends[i].reason, c->reason) == 0)
 			put_error(&b, c->reason, ends[i].text, SLICE_NONE);
@@ -101,7 +122,9 @@ static void end_later(struct upcall *c, const char *reason)
 
 static void on_held_too_long(void *ctx)
 {
-	end_later(ctx, "NO_DRIVER");
+	struct upcall *c = ctx;
+
+	end_later(c, c->sent ? "TOOL_CALL_LOST" : "NO_DRIVER");
 }
 
 /* --- to a port ---------------------------------------------------------------------------------------------- */
@@ -124,6 +147,7 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	loop_timer_cancel(&c->hold);
 	c->state = UP_SENT;
 	c->port = p;
+	c->kept = p->keeps_answers;
 	c->sent++;
 	if (!p->ops->send(p->ctx, c)) {
 		c->sent--;
@@ -131,31 +155,40 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	}
 }
 
+/* p NULL: whoever will come. */
+static bool may_send(const struct upcall *c, const struct port *p)
+{
+	if (!c->sent || (c->sent == 1 && c->repeatable))
+		return true;
+	return c->sent == 1 && c->kept && (!p || p->keeps_answers);
+}
+
 static void upcall_send(struct upcall *c)
 {
 	struct port *p = newest_port(c->session);
 
-	if (!p)
+	if (!may_send(c, p))
+		end_later(c, "TOOL_CALL_LOST");
+	else if (!p)
 		upcall_hold(c);
 	else if (!setup_server_id(&c->session->setup, c->server).n)
 		end_later(c, "MCP_SERVER_UNKNOWN");
-	else if (c->sent == 2)
-		end_later(c, "TOOL_CALL_LOST");
 	else
 		upcall_hand(c, p);
 }
 
-struct upcall *upcall_new(struct session *s, const char *server, const char *method,
-			  struct slice params, const struct upcall_ops *ops, void *ctx)
+struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
+			  const struct upcall_ops *ops, void *ctx)
 {
 	struct upcall *c = new0(struct upcall);
 
 	c->session = s;
 	c->ops = ops;
 	c->ctx = ctx;
-	c->server = xstrdup(server);
-	c->method = xstrdup(method);
-	c->params = xstrndup(params.p, params.n);
+	c->server = xstrdup(spec->server);
+	c->method = xstrdup(spec->method);
+	c->params = xstrndup(spec->params.p, spec->params.n);
+	c->repeatable = spec->repeatable;
 	memcpy(c->request_id, "mcp-request:", 12);
 	random_hex(c->request_id + 12, 16);
 	list_init(&c->link);

@@ -5,10 +5,10 @@
  * accepted, before that is answered: a harness lists its tools while it starts. The newest port takes what comes; an older one that is
  * still connected keeps what it was given, because its client is at work on it.
  *
- * A call keeps its requestId for life. If the connection that has it goes away, it is given once more, with the same id and
- * marked as such, to the next port; a client that knows the id can see that it has it already. It ends with TOOL_CALL_LOST if that one
- * goes as well, and with NO_DRIVER if no port comes within --mcp-hold. So nothing is executed twice by our doing but with
- * the client's knowledge.
+ * A call keeps its requestId for life. If the connection that has it goes away, nobody knows whether it was carried out. It is given once
+ * more, with the same id and marked as such, to the next port, if that can do no harm: its caller says that it may be repeated, or both
+ * clients have said that they keep answers by requestId. Else, or if that one goes as well, it ends with TOOL_CALL_LOST at once, and the
+ * session's events tell. A call that nobody has had waits for a port, and ends with NO_DRIVER if none comes within --mcp-hold.
  *
  * Payloads are raw text. All callbacks come from the loop, never from inside upcall_new.
  */
@@ -31,9 +31,16 @@ struct upcall_ops {
 	void (*done)(void *ctx, struct slice result, struct slice error);
 };
 
-/* server: name in the session's mcpServers. Never NULL: what cannot be sent is answered later. */
-struct upcall *upcall_new(struct session *s, const char *server, const char *method,
-			  struct slice params, const struct upcall_ops *ops, void *ctx);
+struct upcall_spec {
+	const char *server; /* name in the session's mcpServers */
+	const char *method;
+	struct slice params;
+	bool repeatable; /* to carry it out twice is to carry it out once */
+};
+
+/* Never NULL: what cannot be sent is answered later. */
+struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
+			  const struct upcall_ops *ops, void *ctx);
 /* The client is told; nothing is called back. */
 void upcall_cancel(struct upcall *c);
 
@@ -53,6 +60,7 @@ struct port {
 	struct session *session; /* NULL: detached */
 	const struct port_ops *ops;
 	void *ctx;
+	bool keeps_answers; /* its client carries out no requestId twice */
 };
 
 void port_attach(struct port *p, struct session *s);

@@ -287,7 +287,7 @@ export class AcpClient extends EventEmitter {
   // --- ACP -----------------------------------------------------------------------------
 
   async initialize({ acpd = true, caps = {}, protocolVersion = 1, ...rest } = {}) {
-    const clientCapabilities = acpd ? { ...caps, _meta: { ...caps._meta, acpd: {} } } : caps;
+    const clientCapabilities = acpd ? { ...caps, _meta: { acpd: {}, ...caps._meta } } : caps;
     const clientInfo = { name: 'acpd-test', version: '0' };
 
     this.initializeResult = await this.call('initialize', { protocolVersion, clientCapabilities, clientInfo, ...rest });

@@ -152,12 +152,17 @@ class RawCall {
   }
 }
 
+// The list of one tool, "raw", with such annotations; a handler of tools/list.
+export const listing = (annotations) => (call) => call.result(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[` +
+  `${JSON.stringify({ name: 'raw', description: 'As it is', inputSchema: { type: 'object' }, ...(annotations && { annotations }) })}]}`);
+
 export class RawOrchestrator {
   calls = [];
   cancels = []; // raw $/cancel_request
   handlers = {}; // method -> (call) => …
 
-  // handlers are given the call and answer it, or not. server/discover and tools/list are answered if there is no handler.
+  // handlers are given the call and answer it, or not. server/discover and tools/list are answered if there is no handler. opts: those of
+  // AcpClient.connect, and caps, further client capabilities.
   static async connect(daemon, handlers = {}, opts = {}) {
     const o = new RawOrchestrator();
 
@@ -166,7 +171,7 @@ export class RawOrchestrator {
     o.handlers = { ...defaults, ...handlers };
     o.client.onRequest('mcp/message', () => new Promise(() => {})); // answered below
     o.ws.on('message', ({ payload }) => o.#take(payload.toString()));
-    await o.client.initialize();
+    await o.client.initialize({ caps: opts.caps });
     return o;
   }
 
@@ -209,8 +214,7 @@ const INFO = `"_meta":{"${META}serverInfo":{"name":"twin","version":"1.0"}}`;
 const defaults = {
   'server/discover': (call) => call.result(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},` +
     `"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"ttlMs":0,"cacheScope":"private",${INFO}}`),
-  'tools/list': (call) => call.result('{"resultType":"complete","ttlMs":0,"cacheScope":"private",' +
-    '"tools":[{"name":"raw","description":"As it is","inputSchema":{"type":"object"}}]}'),
+  'tools/list': listing(),
 };
 
 // --- what a harness is given -------------------------------------------------------------------

@@ -24,8 +24,8 @@ export async function openClient(t, given, { era = LEGACY, capabilities = {}, se
   return c;
 }
 
-export async function openRelay(t, daemon, { handlers, session = {}, ...client } = {}) {
-  const o = await RawOrchestrator.connect(daemon, handlers);
+export async function openRelay(t, daemon, { handlers, session = {}, orchestrator = {}, ...client } = {}) {
+  const o = await RawOrchestrator.connect(daemon, handlers, orchestrator);
 
   t.after(() => o.close());
   const { sessionId } = await o.newSession(session);

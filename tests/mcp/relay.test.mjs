@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon } from '../lib/daemon.mjs';
 import { LineTransport } from '../lib/lines.mjs';
-import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
+import { RawOrchestrator, givenServers, listing } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
 import { deadline } from '../lib/rawws.mjs';
 
@@ -108,43 +108,111 @@ describe('the socket', () => {
 describe('calls and connections', () => {
   const declared = (o) => ({ mcpServers: [o.declaration()] });
 
-  test('a call in flight is given once more to the next driver, under the same id', async (t) => {
-    const { o, c, sessionId } = await relay(t, { handlers: answering(() => {}) });
-    const { answer } = c.begin('tools/call', { name: 'raw', arguments: { a: 1 } });
-    const [first] = await until(() => o.of('tools/call').length && o.of('tools/call'));
-    o.ws.reset();
-    const next = await RawOrchestrator.connect(daemon, answering());
+  const keeps = { caps: { _meta: { acpd: { deduplicatesToolCalls: true } } } };
+  const silent = (annotations) => ({ ...answering(() => {}), 'tools/list': listing(annotations) });
+
+  // A relay whose orchestrator has one call of its tool, which was listed with such annotations, and has gone.
+  async function cut(t, { annotations, listed = true, args = {}, orchestrator = {} } = {}) {
+    const r = await relay(t, { handlers: silent(annotations), orchestrator });
+    if (listed)
+      await r.c.result('tools/list');
+    const { answer } = r.c.begin('tools/call', { name: 'raw', arguments: args });
+    const [first] = await until(() => r.o.of('tools/call').length && r.o.of('tools/call'));
+    r.o.ws.reset();
+    return { ...r, answer, first };
+  }
+
+  async function takeOver(t, sessionId, handlers = answering(), opts = {}) {
+    const next = await RawOrchestrator.connect(daemon, handlers, opts);
+
     t.after(() => next.close());
     await next.client.resumeSession(sessionId, declared(next));
+    return next;
+  }
 
-    assert.deepEqual((await deadline(answer, 5000, 'the answer')).msg.result.content, [{ type: 'text', text: 'done' }]);
-    assert.deepEqual(next.of('tools/call').map((again) => again.msg.params.requestId), [first.msg.params.requestId]);
-    assert.equal(next.of('tools/call')[0].inner, first.inner);
+  async function assertLost(answer) {
+    const { msg } = await deadline(answer, 5000, 'the answer');
+    const { isError, content, structuredContent, _meta } = msg.result;
+
+    assert.equal(isError, true);
+    assert.match(content[0].text, /^raw: .*may have been carried out/);
+    assert.equal(structuredContent.error.code, 'TOOL_CALL_LOST');
+    assert.equal(_meta.acpd.error.code, 'TOOL_CALL_LOST');
+  }
+
+  for (const annotations of [{ readOnlyHint: true }, { idempotentHint: true }, { idempotentHint: true, destructiveHint: false }]) {
+    test(`a call in flight is given once more to the next driver, under the same id: ${JSON.stringify(annotations)}`, async (t) => {
+      const { sessionId, answer, first } = await cut(t, { annotations, args: { a: 1 } });
+      const next = await takeOver(t, sessionId);
+
+      assert.deepEqual((await deadline(answer, 5000, 'the answer')).msg.result.content, [{ type: 'text', text: 'done' }]);
+      assert.deepEqual(next.of('tools/call').map((again) => again.msg.params.requestId), [first.msg.params.requestId]);
+      assert.equal(next.of('tools/call')[0].inner, first.inner);
+      assert.equal(next.of('tools/call')[0].msg.params._meta.acpd.reissued, true);
+    });
+  }
+
+  for (const [what, opts] of [
+    ['said nothing', {}],
+    ['has side effects', { annotations: { destructiveHint: true, idempotentHint: false } }],
+    ['may destroy, though it is idempotent', { annotations: { destructiveHint: true, idempotentHint: true } }],
+    ['says it in another type', { annotations: { readOnlyHint: 'true', idempotentHint: 1 } }],
+    ['was never listed', { annotations: { readOnlyHint: true }, listed: false }],
+  ]) {
+    test(`a call whose connection went is lost at once, and never made again: a tool that ${what}`, async (t) => {
+      const { sessionId, answer, first } = await cut(t, opts);
+
+      await assertLost(answer); // before anybody has come
+      const next = await takeOver(t, sessionId);
+      const told = await next.client.load(sessionId, declared(next)).then(() => next.client.waitFor((m) => m.params?.event?.event === 'tool_call_lost'));
+      const { event, server, method, tool, requestId } = told.params.event;
+      assert.deepEqual([event, server, method, tool, requestId], ['tool_call_lost', 'tools', 'tools/call', 'raw', first.msg.params.requestId]);
+      assert.equal(next.of('tools/call').length, 0);
+    });
+  }
+
+  test('a client that deduplicates gives its call to one that does, and to no other', async (t) => {
+    const one = await cut(t, { orchestrator: keeps });
+    const next = await takeOver(t, one.sessionId, answering(), keeps);
+    assert.ok((await deadline(one.answer, 5000, 'the answer')).msg.result.content);
+    assert.equal(next.of('tools/call').length, 1);
+
+    const two = await cut(t, { orchestrator: keeps });
+    const plain = await takeOver(t, two.sessionId);
+    await assertLost(two.answer);
+    assert.equal(plain.of('tools/call').length, 0);
+
+    const three = await cut(t);
+    await assertLost(three.answer);
+    assert.equal((await takeOver(t, three.sessionId, answering(), keeps)).of('tools/call').length, 0);
+  });
+
+  test('what only reads is asked again, whatever tools are: tools/list', async (t) => {
+    const { o, c, sessionId } = await relay(t, { handlers: { 'tools/list': () => {} } });
+    const { answer } = c.begin('tools/list', {});
+    await until(() => o.of('tools/list').length);
+    o.ws.reset();
+    await takeOver(t, sessionId, {});
+
+    assert.equal((await deadline(answer, 5000, 'the answer')).msg.result.tools[0].name, 'raw');
   });
 
   test('and not a third time', async (t) => {
-    const { o, c, sessionId } = await relay(t, { handlers: answering(() => {}) });
-    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
-    let last = o;
-    for (let i = 0; i < 2; i++) {
-      const held = last;
-      await until(() => held.of('tools/call').length === 1);
-      held.ws.reset();
-      last = await RawOrchestrator.connect(daemon, answering(() => {}));
-      t.after(() => last.close());
-      await last.client.resumeSession(sessionId, declared(last));
-    }
+    const { sessionId, answer } = await cut(t, { annotations: { readOnlyHint: true } });
+    const again = await takeOver(t, sessionId, answering(() => {}));
+    await until(() => again.of('tools/call').length === 1);
+    again.ws.reset();
 
-    assert.match((await deadline(answer, 5000, 'the answer')).raw, /TOOL_CALL_LOST/);
-    assert.equal(last.of('tools/call').length, 0);
+    await assertLost(answer);
+    assert.equal((await takeOver(t, sessionId)).of('tools/call').length, 0);
   });
 
   test('nobody comes: the call fails, typed, after --mcp-hold', async (t) => {
-    const { o, c } = await relay(t, { handlers: answering(() => {}) });
-    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
-    await until(() => o.of('tools/call').length);
-    const at = Date.now();
+    const { o, c } = await relay(t);
     o.ws.reset();
+    await o.ws.waitClosed();
+    const at = Date.now();
+    const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
     const { raw } = await deadline(answer, (HOLD + 5) * 1000, 'the answer');
 
     assert.match(raw, /NO_DRIVER/);

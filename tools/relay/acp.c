@@ -4,6 +4,7 @@
 #include "session/servers.h"
 #include "session/upcall.h"
 #include "tools/mcp/msg.h"
+#include "tools/relay/repeat.h"
 
 #include <stdio.h>
 
@@ -11,10 +12,12 @@ struct acp_backend {
 	struct mcp_backend backend;
 	struct session *session;
 	char *name;
+	struct repeat repeat;
 };
 
 struct acp_call {
 	struct mcp_call call;
+	bool lists, first_page; /* of tools/list */
 	struct upcall *up;
 	const struct mcp_reply_ops *ops;
 	void *ctx;
@@ -30,8 +33,11 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct acp_call c = *(struct acp_call *)ctx;
+	struct acp_backend *b = (struct acp_backend *)c.call.backend;
 
 	free(ctx);
+	if (c.lists && result.n)
+		repeat_note(&b->repeat, result, c.first_page);
 	c.ops->done(c.ctx, result, error);
 }
 
@@ -63,7 +69,12 @@ static struct mcp_call *acp_call(struct mcp_backend *backend, const char *method
 	c->call.backend = backend;
 	c->ops = ops;
 	c->ctx = ctx;
-	c->up = upcall_new(b->session, b->name, method, params, &upcall_ops, c);
+	c->lists = strcmp(method, "tools/list") == 0;
+	c->first_page = jobj_get(params, "cursor").type == J_NONE;
+	c->up = upcall_new(b->session,
+			   &(struct upcall_spec){ b->name, method, params,
+						  repeat_allowed(&b->repeat, method, params) },
+			   &upcall_ops, c);
 	return &c->call;
 }
 
@@ -79,6 +90,7 @@ static void acp_free(struct mcp_backend *backend)
 {
 	struct acp_backend *b = (struct acp_backend *)backend;
 
+	repeat_done(&b->repeat);
 	free(b->name);
 	free(b);
 }

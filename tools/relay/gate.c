@@ -147,6 +147,12 @@ static bool take_artifact(struct toolgate *g, struct slice result, struct buf *o
 	return !out->failed;
 }
 
+/* session/upcall.c: nobody knows whether it was carried out. A model reads results, not errors. */
+static bool is_lost(struct slice error)
+{
+	return jstr_is(jobj_get(jobj_get(error, "data").raw, "reason"), "TOOL_CALL_LOST");
+}
+
 static void on_tool_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf without = { 0 };
@@ -155,6 +161,10 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 
 	c->inner = NULL;
 	loop_timer_cancel(&c->timer);
+	if (c->g->config.upward && is_lost(error)) {
+		refuse(c, &c->g->counts.lost, "TOOL_CALL_LOST");
+		return;
+	}
 	if (take_artifact(c->g, result, &without))
 		result = buf_slice(&without);
 	if (result.n && c->g->config.builtin && toolgate_params_asked(result, &asked)) {

@@ -7,7 +7,8 @@
  * toolgate_answer; one on dry run is recorded and answered as such. All else, and all other methods, pass byte for byte.
  *
  * What the gate refuses in tools/call is an isError result with structuredContent.error {code, message, tool, limit?}: POLICY_DENIED,
- * PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN. It has structuredContent only where the tool announced no output
+ * PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of a call to the client that may or may not have been
+ * carried out. It has structuredContent only where the tool announced no output
  * schema, which clients would hold against it; _meta.acpd.error says the same in any case. An error of the server stays an error.
  *
  * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission (builtin/ask.c), since every call tells it that its client can be asked. Such a question becomes an ask here, and the
@@ -73,10 +74,11 @@ struct toolgate_config {
 	const struct toolgate_rules *rules; /* NULL: none */
 	enum policy_verdict fallback;	    /* for tools no rule speaks of */
 	bool builtin;			    /* its questions are ours to put */
+	bool upward;			    /* it is served by the session's client */
 };
 
 struct toolgate_counts {
-	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls;
+	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls, lost;
 };
 
 /* inner is borrowed and must outlive the gate. The gate is a backend: mcp_backend_free(toolgate_backend(g)) is toolgate_free(g). */

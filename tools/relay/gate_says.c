@@ -10,6 +10,9 @@ static const struct {
 	{ "MAX_CALLS", "the calls that the session's policy allows are used up" },
 	{ "TIMEOUT", "the call took longer than the session's policy allows and was cancelled" },
 	{ "RESULT_TOO_LARGE", "the result is larger than the session's policy allows" },
+	{ "TOOL_CALL_LOST",
+	  "the connection to whoever runs this tool broke while it had the call. It may have been carried out or not, and was not sent again. "
+	  "Find out what became of it before you call it once more" },
 	{ "DRY_RUN", "dry run: the call was recorded and not made" },
 };
 

@@ -228,7 +228,8 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 	struct toolgate_config gc = { .server = spec->name,
 				      .rules = spec->rules,
 				      .fallback = spec->fallback,
-				      .builtin = spec->via == OFFER_BUILTIN };
+				      .builtin = spec->via == OFFER_BUILTIN,
+				      .upward = spec->via == OFFER_ACP };
 	struct offer *o = new0(struct offer);
 
 	o->session = s;
