@@ -24,15 +24,12 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_RAW_RX:
 		return -1; /* lws turns CONNECT into a raw socket without asking, and would keep it for ever */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-		/* h2c would hide the handshake from the checks below */
-		if (strcasecmp(in, "websocket") != 0)
-			return http_refuse(wsi, 400, "UPGRADE_UNKNOWN",
-					   "the only upgrade is websocket", NULL, NULL);
 		return upgrade_check(n, wsi);
 	case LWS_CALLBACK_ADD_HEADERS:
 		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? upgrade_headers(wsi, in) : 0;
 	case LWS_CALLBACK_HTTP:
-		return http_serve(n, p, wsi);
+		/* lws has answered that upgrade itself, see upgrade_check */
+		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? -1 : http_serve(n, p, wsi);
 	case LWS_CALLBACK_HTTP_BODY:
 		return body_receive(p, in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:

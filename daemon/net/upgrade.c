@@ -101,7 +101,7 @@ static int check_subprotocol(struct lws *wsi)
 			   NULL);
 }
 
-int upgrade_check(struct net_server *n, struct lws *wsi)
+static int check_upgrade(struct net_server *n, struct lws *wsi)
 {
 	char uri[256];
 	int r;
@@ -119,6 +119,31 @@ int upgrade_check(struct net_server *n, struct lws *wsi)
 		r = http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS",
 				"the limit of connections is reached", NULL, NULL);
 	return r;
+}
+
+static bool is_word(struct slice s, const char *word)
+{
+	return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
+}
+
+/*
+ * What an upgrade is asked for stands in its header, and only there: lws refuses by itself what is neither websocket nor h2c, gives
+ * the headers back, and up to 4.3.6 still asks here, its argument pointing into what is freed (CVE-2025-11677). The header is
+ * then gone, or, while the refusal waits for the socket, names what we do not know. Such a connection ends, and so does any whose
+ * upgrade we refuse: what comes behind it was not meant as a request.
+ */
+int upgrade_check(struct net_server *n, struct lws *wsi)
+{
+	char buf[32];
+	struct slice upgrade = header_get(wsi, WSI_TOKEN_UPGRADE, buf, sizeof(buf));
+
+	if (is_word(upgrade, "websocket"))
+		return check_upgrade(n, wsi) ? -1 : 0;
+	/* it would hide the handshake from our checks */
+	if (is_word(upgrade, "h2c"))
+		http_refuse(wsi, 400, "UPGRADE_UNKNOWN", "the only upgrade is websocket", NULL,
+			    NULL);
+	return -1;
 }
 
 int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args)

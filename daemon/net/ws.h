@@ -52,7 +52,7 @@ struct peer {
 	struct loop_timer stall;
 };
 
-/* upgrade.c: 0: go on; >0: answered with an error. */
+/* upgrade.c: 0: go on; -1: refused, the connection ends. */
 int upgrade_check(struct net_server *n, struct lws *wsi);
 /* upgrade.c: Host, Origin, claim and token, for WebSocket and HTTP alike; open: the route needs no token. */
 int access_check(struct net_server *n, struct lws *wsi, bool open);
