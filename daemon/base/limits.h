@@ -152,6 +152,8 @@
 #define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
 #define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */
+#define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
+#define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
 #define TOOL_FILES_BYTES 2097152        /* readFiles: all contents together, and the most that may be asked for */
 #define TOOL_FILES_BYTES_MAX (8 * MIB)

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
+#include "tools/builtin/guard.h"
 #include "tools/builtin/store.h"
 
 #include <errno.h>
@@ -135,6 +136,7 @@ static int load(struct tool_call *c, const char *path, const struct stat *old, s
 static int edit(struct tool_call *c, const char *path, struct edit *ed, bool dry, struct stat *now,
 		struct err *e)
 {
+	_cleanup_(guard_leavep) struct guard *g = NULL;
 	struct store how = { .dry = dry };
 	struct place_name at;
 	struct stat old;
@@ -142,7 +144,9 @@ static int edit(struct tool_call *c, const char *path, struct edit *ed, bool dry
 
 	if (r < 0)
 		return r;
-	r = store_look(&at, path, &old, e);
+	r = guard_enter(c, &at.dir, 1, &g, e);
+	if (r == 0)
+		r = store_look(&at, path, &old, e);
 	if (r == 0 && !old.st_nlink)
 		r = tool_errno(e, ENOENT, "cannot edit", path);
 	if (r == 0)

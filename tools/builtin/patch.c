@@ -149,19 +149,43 @@ static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
 		       buf_slice(&outside), SLICE_NONE);
 }
 
-static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *only)
+/* False: the call is ended. */
+static bool plan_make(struct tool_call *c, struct patch_plan *p, char *const *only, bool dry)
 {
-	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false);
 	struct err e = { 0 };
 
-	if (!patch_plan_make(p, only))
+	if (!patch_plan_make(p, only)) {
 		answer_misfit(c, p);
-	else if (tool_cancelled(c) &&
-		 tool_errno(&e, ECANCELED, "nothing was changed in", "the tree"))
+		return false;
+	}
+	if (tool_cancelled(c)) {
+		tool_errno(&e, ECANCELED, "nothing was changed in", "the tree");
 		tool_fail(c, &e, SLICE_NONE);
-	else if (!dry && !plan_allowed(c, p))
+		return false;
+	}
+	return dry || plan_allowed(c, p);
+}
+
+/* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again beside nobody. */
+static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *only)
+{
+	_cleanup_(guard_leavep) struct guard *g = NULL;
+	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false), stale = false;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!plan_make(c, p, only, dry))
 		return;
-	else if (!dry && patch_plan_commit(p, &e) < 0)
+	if (!dry)
+		r = patch_plan_guard(p, &g, &stale, &e);
+	if (r == 0 && stale) {
+		patch_plan_drop(p);
+		if (!plan_make(c, p, only, dry))
+			return;
+	}
+	if (r == 0 && !dry)
+		r = patch_plan_commit(p, &e);
+	if (r < 0)
 		tool_fail(c, &e, SLICE_NONE);
 	else
 		answer_done(c, p, dry);

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "tools/builtin/patch_internal.h"
 #include "tools/builtin/policy_rule.h"
+#include "tools/builtin/store.h"
 #include "tools/builtin/toolbox.h"
 #include "diff/patch.h"
 
@@ -98,6 +99,7 @@ static int stage_file(const struct patch_plan *p, struct patch_node *n)
 	if (n->there && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
 	    fchown(fd, n->sb.st_uid, n->sb.st_gid) < 0 && geteuid() == 0)
 		return -errno;
+	store_date(fd, &n->sb);
 	return fchmod(fd, mode_wanted(p, n)) < 0 ? -errno : 0;
 }
 
@@ -129,11 +131,7 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 	struct stat now;
 	int r = fstatat(n->at.dir, n->at.leaf, &now, AT_SYMLINK_NOFOLLOW);
 
-	if (!n->there ? r < 0 && errno == ENOENT :
-			r == 0 && now.st_ino == n->sb.st_ino && now.st_dev == n->sb.st_dev &&
-				now.st_size == n->sb.st_size &&
-				now.st_mtim.tv_sec == n->sb.st_mtim.tv_sec &&
-				now.st_mtim.tv_nsec == n->sb.st_mtim.tv_nsec)
+	if (!n->there ? r < 0 && errno == ENOENT : r == 0 && store_same(&now, &n->sb))
 		return 0;
 	return !n->there && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
 				     tool_errno(e, ESTALE, "somebody changed", n->path);
@@ -209,6 +207,21 @@ static int each(struct patch_plan *p, struct err *e)
 	for (size_t i = 0; i < p->nnodes && r == 0; i++)
 		if (node_changes(&p->nodes[i]))
 			r = node_exchange(&p->nodes[i], e);
+	return r;
+}
+
+int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e)
+{
+	_cleanup_(freep) int *dirs = xalloc((p->nnodes + 1) * sizeof(*dirs));
+	struct err why;
+	int r;
+
+	for (size_t i = 0; i < p->nnodes; i++)
+		dirs[i] = p->nodes[i].at.dir;
+	r = guard_enter(p->call, dirs, p->nnodes, ret, e);
+	*stale = false;
+	for (size_t i = 0; i < p->nnodes && r == 0; i++)
+		*stale |= p->nodes[i].at.dir >= 0 && node_unchanged(&p->nodes[i], &why) < 0;
 	return r;
 }
 

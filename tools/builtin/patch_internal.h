@@ -5,6 +5,7 @@
 #pragma once
 
 #include "diff/apply.h"
+#include "tools/builtin/guard.h"
 #include "tools/builtin/place.h"
 #include "tools/builtin/tool.h"
 
@@ -53,7 +54,12 @@ bool patch_plan_make(struct patch_plan *p, char *const *only);
 /* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it denies. */
 int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
 bool node_changes(const struct patch_node *n);
+/* Forgets what was planned, for patch_plan_make to be called once more. */
+void patch_plan_drop(struct patch_plan *p);
 void patch_plan_done(struct patch_plan *p);
 
-/* patch_commit.c: 0, or an error after which everything is as it was. */
+/* patch_commit.c */
+/* Keeps other writers out. stale: somebody has written since it was planned, so it is to be planned again. */
+int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e);
+/* 0, or an error after which everything is as it was. */
 int patch_plan_commit(struct patch_plan *p, struct err *e);

@@ -295,7 +295,7 @@ static void node_done(struct patch_node *n)
 	buf_done(&n->next);
 }
 
-void patch_plan_done(struct patch_plan *p)
+void patch_plan_drop(struct patch_plan *p)
 {
 	for (size_t i = 0; p->items && i < p->set.n; i++)
 		free(p->items[i].places);
@@ -306,5 +306,14 @@ void patch_plan_done(struct patch_plan *p)
 	for (size_t i = 0; i < p->nmade_dirs; i++)
 		free(p->made_dirs[i]);
 	free(p->made_dirs);
+	p->items = NULL;
+	p->nodes = NULL;
+	p->made_dirs = NULL;
+	p->nnodes = p->nmade_dirs = 0;
+}
+
+void patch_plan_done(struct patch_plan *p)
+{
+	patch_plan_drop(p);
 	patch_set_done(&p->set);
 }

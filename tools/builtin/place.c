@@ -90,20 +90,14 @@ static char *absolute(const struct toolbox *b, const char *path)
 	return ret;
 }
 
-/* A descriptor of what path names, and its real path, which is in a root. */
-static int resolve(const struct toolbox *b, const char *path, int flags, char **real, struct err *e)
+/* A descriptor of what path names now. */
+static int open_path(const struct toolbox *b, const char *path, int flags, struct err *e)
 {
-	_cleanup_(freep) char *full = NULL;
-	_cleanup_(closep) int fd = -1;
-	const struct root *root;
+	_cleanup_(freep) char *full = absolute(b, path);
 	const char *rest;
-	int r = text_check(path, e);
+	const struct root *root = root_of(b, full, &rest);
+	int fd = root ? open_beneath(root->fd, rest, flags) : -EXDEV;
 
-	if (r < 0)
-		return r;
-	full = absolute(b, path);
-	root = root_of(b, full, &rest);
-	fd = root ? open_beneath(root->fd, rest, flags) : -EXDEV;
 	if (fd == -EXDEV || fd == -ENOSYS || fd == -EPERM) {
 		bool named = root && fd != -EXDEV;
 
@@ -111,9 +105,28 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 		if (fd < 0 && !named) /* nothing is said of what is out there */
 			return outside(path, e);
 	}
-	if (fd < 0)
-		return tool_errno(e, fd, "cannot reach", path);
-	r = real_of(fd, real);
+	return fd < 0 ? tool_errno(e, fd, "cannot reach", path) : fd;
+}
+
+/* A descriptor of what path names, and its real path, which is in a root. */
+static int resolve(const struct toolbox *b, const char *path, int flags, char **real, struct err *e)
+{
+	_cleanup_(closep) int fd = -1;
+	const char *rest;
+	int r = text_check(path, e);
+
+	if (r < 0)
+		return r;
+	/* What was opened may have been replaced before the kernel could say where it lies: then there is a new one. */
+	for (int i = 0; i < BENEATH_TRIES; i++) {
+		closep(&fd);
+		fd = open_path(b, path, flags, e);
+		if (fd < 0)
+			return fd;
+		r = real_of(fd, real);
+		if (r != -ENOENT)
+			break;
+	}
 	if (r < 0)
 		return tool_errno(e, r, "cannot reach", path);
 	if (!root_of(b, *real, &rest)) {

@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
+#include "tools/builtin/guard.h"
 #include "tools/builtin/toolbox.h"
 #include "tools/builtin/walk.h"
 #include "tree/held.h"
@@ -69,6 +70,7 @@ static int check_tree(struct tool_call *c, const struct place_name *at, const ch
 static int delete_at(struct tool_call *c, const struct place_name *at, const char *path,
 		     struct err *e)
 {
+	_cleanup_(guard_leavep) struct guard *g = NULL;
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	struct stat sb;
 	int r = 0;
@@ -76,6 +78,9 @@ static int delete_at(struct tool_call *c, const struct place_name *at, const cha
 	if (at->root)
 		return err_field(e, "path", "IS_ROOT", "%.120s is a root of this sandbox: it stays",
 				 path);
+	r = c->dry_run ? 0 : guard_enter(c, &at->dir, 1, &g, e);
+	if (r < 0)
+		return r;
 	if (fstatat(at->dir, at->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return tool_errno(e, errno, "cannot delete", path);
 	if (S_ISLNK(sb.st_mode))

@@ -20,7 +20,12 @@ struct store {
 
 /* What is there, whether it may be replaced: a regular file that we may write, or nothing (then ret->st_nlink is 0). */
 int store_look(const struct place_name *at, const char *path, struct stat *ret, struct err *e);
-/* old: from store_look. ret: what is there now (dry: with the size it would have). */
+/* Is it still the file that was looked at, with what was in it? */
+bool store_same(const struct stat *a, const struct stat *b);
+/* Gives a file that takes another's place a time of change of its own: the kernel's clock may tick only every 4 ms, an inode that was
+ * freed is used again, and the version (describe.h) must differ all the same. */
+void store_date(int fd, const struct stat *old);
+/* The directory is guarded (guard.h). old: from store_look. ret: what is there now (dry: with the size it would have). */
 int store_file(const struct tool_call *c, const struct place_name *at, const char *path,
 	       struct slice bytes, const struct store *s, const struct stat *old, struct stat *ret,
 	       struct err *e);

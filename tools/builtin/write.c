@@ -4,6 +4,7 @@
 #include "json/jstr.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
+#include "tools/builtin/guard.h"
 #include "tools/builtin/store.h"
 
 #include <errno.h>
@@ -71,14 +72,22 @@ static int look(struct tool_call *c, struct item *it, struct err *e)
 	return r;
 }
 
+/* What was looked at may be another by now: what counts is what is there once nobody else writes. */
 static int write_item(struct tool_call *c, struct item *it, struct err *e)
 {
+	_cleanup_(guard_leavep) struct guard *g = NULL;
 	int r = 0;
 
 	if (it->at.dir < 0 && !it->how.dry) {
 		place_name_done(&it->at);
 		r = place_name_parents(c, it->path, PLACE_WRITE, false, &it->at, e);
 	}
+	if (r == 0)
+		r = guard_enter(c, &it->at.dir, 1, &g, e);
+	if (r == 0)
+		r = store_look(&it->at, it->path, &it->old, e);
+	if (r == 0)
+		r = version_check(c, it->old.st_nlink ? &it->old : NULL, it->path, e);
 	return r < 0 ? r :
 		       store_file(c, &it->at, it->path, buf_slice(&it->bytes), &it->how, &it->old,
 				  &it->now, e);
@@ -112,8 +121,6 @@ static void write_one(struct tool_call *c)
 
 	if (r == 0)
 		r = look(c, &it, &e);
-	if (r == 0)
-		r = version_check(c, it.old.st_nlink ? &it.old : NULL, it.path, &e);
 	if (r == 0)
 		r = write_item(c, &it, &e);
 	if (r == 0) {
