@@ -78,7 +78,8 @@
 #define ARTIFACT_NAME_MAX 255
 #define ARTIFACT_INLINE_MAX (8 * MIB)   /* what _acpd/artifact/get and _acpd/workspace/diff answer with; more goes over HTTP */
 #define SNAPSHOT_WAIT_MS 5000           /* a turn waits so long for its diff, then ends without */
-#define RECOVER_PAUSE_MS 5              /* between two journals of earlier daemons */
+#define RECOVER_SLICE_MS 2              /* journals of earlier daemons are read for so long at a time, one at least */
+#define RECOVER_PAUSE_MS 5              /* between two such times */
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage; the next asks with its last */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
@@ -121,7 +122,7 @@
 #define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
-#define CHILD_NOFILE 65536
+#define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
 #define CHILD_NPROC 4096
 
 /* MCP servers that live in the sandbox */

@@ -9,6 +9,7 @@
 #include "net/server.h"
 #include "net/uds.h"
 #include "proc/owner.h"
+#include "proc/spawn.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -157,6 +158,7 @@ static void harden(void)
 	struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_CORE, &none);
+	spawn_raise_files();
 	/* large buffers come and go with large messages: give them back, and do not let the threshold creep up */
 	mallopt(M_MMAP_THRESHOLD, 128 * KIB);
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */

@@ -57,16 +57,38 @@ static void child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static rlim_t files_at_start; /* soft; 0: it is still in force */
+
+void spawn_raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == files.rlim_max)
+		return;
+	files_at_start = files.rlim_cur;
+	files.rlim_cur = files.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		files_at_start = 0;
+}
+
+static void child_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_max = MIN(files.rlim_max, (rlim_t)CHILD_NOFILE);
+	files.rlim_cur = MIN(files_at_start ? files_at_start : files.rlim_cur, files.rlim_max);
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void child_limits(const struct proc_spec *spec)
 {
-	struct rlimit core = { 0, 0 }, files = { CHILD_NOFILE, CHILD_NOFILE },
-		      procs = { CHILD_NPROC, CHILD_NPROC }, now;
+	struct rlimit core = { 0, 0 }, procs = { CHILD_NPROC, CHILD_NPROC };
 	int fd;
 
 	setrlimit(RLIMIT_CORE, &core);
-	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_max < files.rlim_max)
-		files.rlim_cur = files.rlim_max = now.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	child_files();
 	if (spec->switch_user) /* the count is per uid: with a shared uid it would count our neighbours */
 		setrlimit(RLIMIT_NPROC, &procs);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

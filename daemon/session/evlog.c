@@ -28,6 +28,26 @@ struct block {
 	char data[];
 };
 
+/* The journal's descriptor: kept while the log is held, else for as long as it is needed. */
+static int journal_get(struct evlog *l, int flags)
+{
+	if (l->fd < 0)
+		l->fd = open(l->path, flags | O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return l->fd < 0 ? -errno : 0;
+}
+
+static void journal_close(struct evlog *l)
+{
+	closep(&l->fd);
+	l->fd = -1;
+}
+
+static void journal_put(struct evlog *l)
+{
+	if (!l->held)
+		journal_close(l);
+}
+
 static int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
 		      int flags)
 {
@@ -41,14 +61,13 @@ static int evlog_init(struct evlog *l, struct loop *loop, const char *path, size
 	if (!path)
 		return 0;
 	l->path = xstrdup(path);
-	l->fd = open(path, flags, 0600);
-	return l->fd < 0 ? -errno : 0;
+	l->held = true;
+	return journal_get(l, flags);
 }
 
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max)
 {
-	return evlog_init(l, loop, path, journal_max,
-			  O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	return evlog_init(l, loop, path, journal_max, O_CREAT | O_EXCL);
 }
 
 static void block_free(struct evlog *l, struct block *b)
@@ -66,8 +85,7 @@ void evlog_close(struct evlog *l)
 	loop_task_cancel(&l->flush_task);
 	while (!list_empty(&l->blocks))
 		block_free(l, list_first(&l->blocks, struct block, link));
-	closep(&l->fd);
-	l->fd = -1;
+	journal_close(l);
 	buf_done(&l->pending);
 	free(l->index);
 	free(l->path);
@@ -80,9 +98,12 @@ int evlog_flush(struct evlog *l)
 	size_t n = buf_len(&l->pending);
 	int r;
 
-	if (!n || l->fd < 0)
+	if (!n || !l->path)
 		return l->error;
-	r = file_write_all(l->fd, l->pending.data + l->pending.pos, n);
+	r = journal_get(l, 0);
+	if (r == 0)
+		r = file_write_all(l->fd, l->pending.data + l->pending.pos, n);
+	journal_put(l);
 	if (r < 0 && !l->error)
 		l->error = r;
 	if (r == 0)
@@ -114,7 +135,7 @@ static void journal_add(struct evlog *l, const struct record *rec, const char *k
 {
 	off_t at = l->written + (off_t)buf_len(&l->pending);
 
-	if (l->fd < 0 || l->error)
+	if (!l->path || l->error)
 		return;
 	if (at + (off_t)rec->value.n > l->journal_max) {
 		l->error = -EFBIG;
@@ -146,7 +167,7 @@ static void drop_oldest(struct evlog *l)
 static void tail_trim(struct evlog *l)
 {
 	while (l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {
-		bool kept = l->fd >= 0 && evlog_flush(l) == 0;
+		bool kept = l->path && evlog_flush(l) == 0;
 
 		if (!kept && l->tail_bytes <= TAIL_MAX_UNJOURNALED)
 			return;
@@ -201,9 +222,18 @@ void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind
 	tail_trim(l);
 }
 
+void evlog_hold(struct evlog *l)
+{
+	l->held = true;
+}
+
 void evlog_shrink(struct evlog *l)
 {
-	if (l->fd < 0 || evlog_flush(l) < 0)
+	bool written = l->path && evlog_flush(l) == 0;
+
+	l->held = false;
+	journal_close(l);
+	if (!written)
 		return;
 	while (!list_empty(&l->blocks))
 		block_free(l, list_first(&l->blocks, struct block, link));
@@ -325,21 +355,15 @@ static ssize_t read_records(struct evlog *l, struct slice text, uint64_t from,
 	return p - text.p;
 }
 
-int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
-	       void *ctx)
+static int read_journal(struct evlog *l, uint64_t from,
+			bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	off_t offset = index_find(l, from);
 	uint64_t next = from;
 	bool stopped = false;
-	off_t offset;
 	int r = 0;
 
-	if (from >= l->tail_first || l->fd < 0) {
-		read_tail(l, from, fn, ctx);
-		return 0;
-	}
-	evlog_flush(l); /* if that fails, what was pending is still in the tail */
-	offset = index_find(l, from);
 	while (!stopped && (r = read_lines(l, offset, &b)) > 0) {
 		ssize_t used = read_records(l, buf_slice(&b), from, fn, ctx, &next, &stopped);
 
@@ -357,6 +381,26 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	else if (!stopped)
 		return -EBADMSG; /* the file ends before the memory begins */
 	return 0;
+}
+
+int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
+	       void *ctx)
+{
+	bool held = l->held;
+	int r;
+
+	if (from >= l->tail_first || !l->path) {
+		read_tail(l, from, fn, ctx);
+		return 0;
+	}
+	evlog_flush(l); /* if that fails, what was pending is still in the tail */
+	r = journal_get(l, 0);
+	l->held = true; /* whatever fn does */
+	if (r == 0)
+		r = read_journal(l, from, fn, ctx);
+	l->held = held;
+	journal_put(l);
+	return r;
 }
 
 static uint64_t tail_behind(const struct evlog *l, uint64_t seq)
@@ -387,7 +431,7 @@ uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
 
 	if (seq > l->last)
 		return 0;
-	if (seq >= l->tail_first || l->fd < 0)
+	if (seq >= l->tail_first || !l->path)
 		return tail_behind(l, seq);
 	return end - (uint64_t)index_find(l, seq);
 }
@@ -432,7 +476,7 @@ int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t jo
 		 void (*fn)(void *ctx, const struct record *rec), void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = evlog_init(l, loop, path, journal_max, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	int r = evlog_init(l, loop, path, journal_max, 0);
 
 	while (r == 0 && (r = read_lines(l, l->written, &b)) > 0) {
 		size_t used;

@@ -6,6 +6,9 @@
  * back when a session falls idle. Without a journal (--journal off) the tail is all there is: what falls off its end is
  * gone and readers are told so by evlog_first().
  *
+ * Descriptor: a log that is held (from the start, and again from evlog_hold on: a turn runs) keeps its journal open until evlog_shrink;
+ * any other opens it for each write or read. So sessions that are idle, closed or recovered hold none, however many there are.
+ *
  * Journal: one JSON object per line, as session/record.h has it; records that are no
  * events (the session's own data) have number 0. Bytes are collected and written once
  * per loop turn. A write error is sticky and reported by evlog_error: the turn must fail, nothing is lost silently.
@@ -45,8 +48,9 @@ struct evlog {
 		const void *block; /* NULL: not known */
 		size_t at;
 	} read_next; /* where reading the tail stopped: the next read mostly goes on there */
-	int fd;	     /* journal; -1: off */
-	char *path;
+	int fd;	     /* journal; -1: not open now */
+	bool held;
+	char *path; /* NULL: no journal */
 	struct buf pending;
 	off_t written, journal_max;
 	struct evlog_index *index;
@@ -67,7 +71,9 @@ void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind
 /* A journal record that is no event. */
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
 int evlog_flush(struct evlog *l);
-/* Drops the memory tail if the journal holds everything. */
+/* Much will be written: the descriptor is kept until evlog_shrink. */
+void evlog_hold(struct evlog *l);
+/* Lets the descriptor go, and the memory tail if the journal holds everything. */
 void evlog_shrink(struct evlog *l);
 
 /* Hands out events from seq on, in order, until fn refuses one (returns false) or the end. The entry is valid during fn only.

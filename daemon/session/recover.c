@@ -1,5 +1,6 @@
 #include "session/recover.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -243,31 +244,46 @@ void recover_done(struct store *st)
 
 static void next(void *ctx)
 {
+	uint64_t begun = clock_mono_ms();
 	struct store *st = ctx;
 
 	if (list_empty(&st->dormant) || st->stopping)
 		return;
-	wake(st, list_first(&st->dormant, struct dormant, link));
+	do
+		wake(st, list_first(&st->dormant, struct dormant, link));
+	while (!list_empty(&st->dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
 	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
 }
 
-static bool older(const struct timespec *a, const struct timespec *b)
+static int by_change(const void *pa, const void *pb)
 {
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+	const struct dormant *a = *(struct dormant *const *)pa, *b = *(struct dormant *const *)pb;
+
+	if (a->changed.tv_sec != b->changed.tv_sec)
+		return a->changed.tv_sec < b->changed.tv_sec ? -1 : 1;
+	if (a->changed.tv_nsec != b->changed.tv_nsec)
+		return a->changed.tv_nsec < b->changed.tv_nsec ? -1 : 1;
+	return strcmp(a->id, b->id);
 }
 
-/* Oldest change first: that is the order of session/list. */
-static void insert(struct store *st, struct dormant *d)
-{
-	struct list *at = st->dormant.prev;
+/* Journals as they are found. */
+struct found {
+	struct dormant **d;
+	size_t n, cap;
+};
 
-	while (at != &st->dormant &&
-	       older(&d->changed, &list_entry(at, struct dormant, link)->changed))
-		at = at->prev;
-	list_add_tail(at->next, &d->link);
+static void found_add(struct found *f, struct dormant *d)
+{
+	if (f->n == f->cap) {
+		f->cap = f->cap ? 2 * f->cap : 64;
+		f->d = reallocarray(f->d, f->cap, sizeof(struct dormant *));
+		if (!f->d)
+			abort();
+	}
+	f->d[f->n++] = d;
 }
 
-static void note(struct store *st, int dir, const char *name)
+static void note(struct found *f, int dir, const char *name)
 {
 	size_t n = strlen(name), suffix = strlen(SUFFIX);
 	struct dormant *d;
@@ -277,20 +293,33 @@ static void note(struct store *st, int dir, const char *name)
 	    fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
 		return;
 	d = new0(struct dormant);
+	list_init(&d->link);
 	d->id = xstrndup(name, n - suffix);
 	d->changed = sb.st_mtim;
-	insert(st, d);
+	found_add(f, d);
+}
+
+/* Oldest change first: that is the order of session/list. */
+static void found_done(struct found *f, struct store *st)
+{
+	if (f->n)
+		qsort(f->d, f->n, sizeof(struct dormant *), by_change);
+	for (size_t i = 0; i < f->n; i++)
+		list_add_tail(&st->dormant, &f->d[i]->link);
+	free(f->d);
 }
 
 void recover_begin(struct store *st)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
 	DIR *dir = st->journal ? opendir(path) : NULL;
+	struct found found = { 0 };
 	struct dirent *de;
 
 	while (dir && (de = readdir(dir)))
-		note(st, dirfd(dir), de->d_name);
+		note(&found, dirfd(dir), de->d_name);
 	if (dir)
 		closedir(dir);
+	found_done(&found, st);
 	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
 }

@@ -168,9 +168,11 @@ static int session_prepare(struct session *s, struct err *e)
 {
 	int r = place_session_home(s->store, s->id, &s->home, e);
 
-	if (r < 0)
-		return r;
-	return place_session_log(s, e);
+	if (r == 0)
+		r = place_session_log(s, e);
+	if (r == 0)
+		evlog_shrink(&s->log); /* no descriptor before its first turn */
+	return r;
 }
 
 /* It came to nothing before it began. */

@@ -213,6 +213,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->started_mono = clock_mono_ms();
 	proc_measure(s->proc, false, &t->before);
 	bill_begin(s);
+	evlog_hold(&s->log);
 	note_begin(s, t);
 	session_emit_prompt(s, slice_of(t->content), t->origin);
 	if (!spend_begin(s))

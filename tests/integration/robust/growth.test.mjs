@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What grows with what a peer or an agent can make many of. Each row makes n of one thing on one daemon and says by how much each
+// measure of the daemon may have grown when all is at rest again.
+//
+//   what      a name, read as "what is left of N …"
+//   n         how many; LONG has its own number (ACPD_TEST_LONG=1)
+//   start     options of Daemon.start
+//   before    async (rig) => what stands before the first look; its result is rig.own
+//   make      async (rig, i) => makes one
+//   after     async (rig) => what has to happen before the second look
+//   bounds    {measure: most}: growth of that measure for each one made, or in all if the name of the measure ends in "InAll"
+//
+// rig: {d, c, own, made}: the daemon, an initialized client, and what `make` returned so far.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test, describe } from 'node:test';
+import { ACPD, Daemon, SANITIZED } from '../../lib/daemon.mjs';
+import { eventually } from './rig.mjs';
+
+const LONG = process.env.ACPD_TEST_LONG === '1';
+
+// Each: the value now. What a sanitizer makes of memory is no measure.
+const measures = {
+  descriptors: ({ d }) => d.fdCount(),
+  processes: ({ d }) => d.descendants().length,
+  kib: ({ d }) => SANITIZED ? 0 : d.rss() / 1024,
+  sessions: async ({ d }) => (await d.http('/ready', { token: d.token })).json.sessions,
+};
+
+const kind = (name) => name.replace(/InAll$/, '');
+
+async function look(rig, bounds) {
+  const seen = {};
+
+  for (const name of Object.keys(bounds))
+    seen[name] = await measures[kind(name)](rig);
+  return seen;
+}
+
+const rows = [
+  {
+    what: 'sessions that have had a turn and are closed',
+    n: 60,
+    async make({ c }) {
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      await c.call('session/close', { sessionId });
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, kib: 32 },
+  },
+  {
+    what: 'sessions that have been deleted',
+    n: 60,
+    async make({ c }) {
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      await c.call('session/delete', { sessionId });
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, sessionsInAll: 0, kib: 8 },
+  },
+  {
+    what: 'closed sessions whose history somebody has read again',
+    n: 40,
+    async make({ c, d }) {
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      await c.call('session/close', { sessionId });
+      assert.match((await d.http(`/v1/sessions/${sessionId}/events`, { token: d.token })).body, /once/);
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0 },
+  },
+  {
+    what: 'sessions of an earlier daemon',
+    n: 40,
+    async make({ c }) {
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      await c.call('session/close', { sessionId });
+    },
+    async after(rig) {
+      await rig.d.restart();
+      rig.c = await rig.d.client();
+      assert.equal((await rig.c.call('session/list', {})).sessions.length, 40);
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, kib: 32 },
+  },
+];
+
+describe('what is left of', () => {
+  for (const row of rows) {
+    test(`${row.n} ${row.what}`, async (t) => {
+      const d = await Daemon.start(row.start);
+      t.after(() => d.discard());
+      const rig = { d, c: await d.client(), made: [] };
+
+      rig.own = await row.before?.(rig);
+      await row.make(rig, -1); // whatever the first of its kind costs
+      const before = await look(rig, row.bounds);
+      const n = row.n - 1;
+      for (let i = 0; i < n; i++)
+        rig.made.push(await row.make(rig, i));
+      await row.after?.(rig);
+      let now = {};
+      const most = (name) => before[name] + row.bounds[name] * (name === kind(name) ? n : 1);
+      await eventually(async () => {
+        now = await look(rig, row.bounds);
+        return Object.keys(now).every((name) => now[name] <= most(name));
+      }, `within bounds: ${JSON.stringify(row.bounds)}`).catch((e) => {
+        throw new Error(`${e.message}; before ${JSON.stringify(before)}, after ${n} ${JSON.stringify(now)}`);
+      });
+      t.diagnostic(`${JSON.stringify(before)} -> ${JSON.stringify(now)}`);
+      await rig.c.close();
+      await d.stop();
+    });
+  }
+});
+
+// A state directory with the journals of so many closed sessions: copies of one that a daemon has written.
+async function manyClosed(d, n) {
+  const c = await d.client();
+  const { sessionId } = await c.newSession();
+
+  await c.prompt(sessionId, 'echo once upon a time');
+  await d.stop({ keep: true });
+  const dir = path.join(d.stateDir, 'sessions');
+  const journal = fs.readFileSync(path.join(dir, `${sessionId}.jsonl`));
+  for (let i = 0; i < n; i++) {
+    const id = `sess_${i.toString(16).padStart(32, '0')}`;
+
+    fs.writeFileSync(path.join(dir, `${id}.jsonl`), journal, { mode: 0o600 });
+  }
+  return sessionId;
+}
+
+test(`${LONG ? 10000 : 1500} closed sessions: it starts, lists and loads them, and opens new ones, with descriptors for a few`, async (t) => {
+  const n = LONG ? 10000 : 1500;
+  const d = await Daemon.start();
+  t.after(() => d.discard());
+  const first = await manyClosed(d, n - 1);
+  const seen = new Set();
+  let cursor;
+
+  await d.restart();
+  const c = await d.client();
+  const fds = d.fdCount();
+  const { sessionId } = await c.newSession(); // while they are being read
+  assert.equal((await c.prompt(sessionId, 'echo served')).stopReason, 'end_turn');
+  do {
+    const page = await c.call('session/list', cursor ? { cursor } : {}, { timeout: 60000 });
+
+    page.sessions.forEach((s) => seen.add(s.sessionId));
+    cursor = page.nextCursor;
+  } while (cursor);
+  assert.equal(seen.size, n + 1, 'all are listed, each once');
+  await c.load(first);
+  assert.equal((await c.prompt(first, 'RECALL')).stopReason, 'end_turn');
+  assert.ok(d.fdCount() < fds + 40, `descriptors: ${fds}, then ${d.fdCount()}`);
+  await d.stop();
+});
+
+test('the daemon takes as many descriptors as the hard limit allows; a harness gets the soft limit that the daemon was started with', async (t) => {
+  const limits = (pid) => fs.readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max open files\s+(\d+)\s+(\d+)/m).slice(1, 3).map(Number);
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-'));
+  const program = path.join(dir, 'low');
+
+  t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+  fs.writeFileSync(program, `#!/bin/sh\nulimit -S -n 200\nexec "${ACPD}" "$@"\n`, { mode: 0o755 });
+  const d = await Daemon.start({ program });
+  t.after(() => d.discard());
+  const c = await d.client();
+  await c.newSession();
+  const [soft, hard] = limits(d.pid);
+  assert.equal(soft, hard);
+  assert.ok(hard > 200);
+  const [harness] = d.descendants();
+  assert.equal(limits(harness.pid)[0], 200);
+  await d.stop();
+});
