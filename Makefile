@@ -42,7 +42,7 @@ OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN)),$(OBJ) $(HELPER_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
-.PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast
+.PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast test-trixie
 all: $(BUILD)/acpd $(BUILD)/acpd-unpack
 
 # Not on the way of any update or call: small before fast.
@@ -120,6 +120,9 @@ test: test-deps
 	$(MAKE) check-valgrind
 	$(MAKE) harness
 	@echo "make test: everything passed"
+# make check on the next Debian, in a root of its own (tests/trixie.sh).
+test-trixie:
+	@sh tests/trixie.sh
 test-fast: test-deps
 	$(MAKE) lint
 	$(MAKE) check

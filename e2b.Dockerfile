@@ -35,7 +35,7 @@ COPY tests/install-deps.sh /usr/src/acpd/tests/install-deps.sh
 
 # Into /opt/acpd, because E2B makes /usr/local writable for everyone. The compiler leaves again in the same step; with
 # another base image, take what that image needs out of the purge. The unit is enabled by its symlink: systemd need not
-# run during a build.
+# run during a build. close-logins locks what the platform leaves without a password, now, at each boot and whenever it changes.
 RUN export DEBIAN_FRONTEND=noninteractive \
     && cd /usr/src/acpd \
     && sh tests/install-deps.sh build runtime \
@@ -44,6 +44,11 @@ RUN export DEBIAN_FRONTEND=noninteractive \
     && install -D -m 0644 images/acpd.service /etc/systemd/system/acpd.service \
     && mkdir -p /etc/systemd/system/multi-user.target.wants \
     && ln -s /etc/systemd/system/acpd.service /etc/systemd/system/multi-user.target.wants/acpd.service \
+    && install -D -m 0755 images/close-logins.sh /opt/acpd/lib/close-logins \
+    && install -m 0644 images/acpd-logins.service images/acpd-logins.path /etc/systemd/system/ \
+    && ln -s /etc/systemd/system/acpd-logins.service /etc/systemd/system/multi-user.target.wants/acpd-logins.service \
+    && ln -s /etc/systemd/system/acpd-logins.path /etc/systemd/system/multi-user.target.wants/acpd-logins.path \
+    && /opt/acpd/lib/close-logins \
     && apt-get purge -y -qq --auto-remove $(sh tests/install-deps.sh --list build) \
     && cd / \
     && rm -rf /usr/src/acpd /var/lib/apt/lists/* \

@@ -1,21 +1,41 @@
 #!/bin/sh
-# install-deps.sh LIST... - installs the Debian 12 packages of these lists that are missing, and says which.
+# install-deps.sh LIST... - installs the packages of these lists that are missing, and says which. For Debian 12 and 13.
 #	build     what make needs
 #	runtime   what the built acpd needs
 #	node      something to fetch the pinned Node.js with
 #	test      what make test needs besides build and node
-# install-deps.sh --list LIST... prints the packages and does nothing.
+# install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
 set -eu
+
+release=
+if [ "${1:-}" = --debian ]; then
+	release=$2
+	shift 2
+elif [ -r /etc/os-release ]; then
+	release=$(. /etc/os-release && echo "${VERSION_ID:-}")
+fi
 
 packages() {
 	case $1 in
 	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev \
 		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev \
 		libpcre2-dev ;;
-	runtime) echo libwebsockets17 libcjson1 libssl3 libarchive13 zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 ;;
-	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call.
-	test) echo libcmocka-dev cppcheck clang-format-14 clang-14 libclang-rt-14-dev valgrind mandoc git curl strace \
-		libarchive-tools unzip zstd python3 ;;
+	runtime)
+		case $release in
+		13) echo libwebsockets19t64 libcjson1 libssl3t64 libarchive13t64 ;;
+		*) echo libwebsockets17 libcjson1 libssl3 libarchive13 ;;
+		esac
+		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0
+		;;
+	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call, sudo is tried as a way to root.
+	# The format is that of clang-format 14; Debian 13 has none, and lint says so there.
+	test)
+		case $release in
+		13) echo clang-19 libclang-rt-19-dev ;;
+		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
+		esac
+		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3
+		;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
@@ -34,7 +54,7 @@ list_only=
 [ $# != 0 ] || set -- none
 wanted=
 for list; do
-	wanted="$wanted $(packages "$list")"
+	wanted="$wanted $(packages "$list" | tr '\n' ' ')"
 done
 if [ -n "$list_only" ]; then
 	# shellcheck disable=SC2086 # a list of words

@@ -124,6 +124,8 @@
 #define SWEEP_ROUND_MS 10
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
 #define CHILD_NPROC 4096
+#define ROOTWAYS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */
+#define ROOTWAYS_FILES_MAX 64           /* of sudo, of sshd */
 
 /* MCP servers that live in the sandbox */
 #define HOSTED_FILE_MAX (1 * MIB)       /* a configuration file */

@@ -211,6 +211,33 @@ static int check_problems(struct slice mcp)
 	return bad;
 }
 
+static int check_isolation(struct slice isolation)
+{
+	bool walled = jobj_get(isolation, "noNewPrivileges").type == J_TRUE, found = false;
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	printf("%-4s %-22s %s\n", "--", "sessions",
+	       "share one user: each can read and stop the others' processes");
+	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *text = text_of(v.raw, "text");
+
+		/* without a user of their own agents are not meant to be kept from anything */
+		printf("%-4s %-22s %s\n", walled ? "FAIL" : "--", "way to root open", text);
+		bad += walled;
+		found = true;
+	}
+	if (jobj_get(isolation, "unread").type == J_TRUE)
+		printf("%-4s %-22s %s\n", "--", "ways to root",
+		       "not all files could be read: there may be more");
+	else if (!found)
+		line(true, "ways to root", "none found");
+	return bad;
+}
+
 static int report_checks(struct slice report)
 {
 	_cleanup_(freep) char *version = text_of(report, "version"),
@@ -227,6 +254,7 @@ static int report_checks(struct slice report)
 		       cgroup);
 	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
 	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
+	bad += check_isolation(jobj_get(report, "isolation").raw);
 	bad += check_harnesses(report);
 	bad += check_servers(jobj_get(report, "mcp").raw);
 	bad += check_problems(jobj_get(report, "mcp").raw);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "http/isolation.h"
 #include "net/server.h"
 #include "net/uds.h"
 #include "proc/owner.h"
@@ -356,6 +357,7 @@ static int build_net(struct daemon *d, struct err *e)
 	if (!d->net)
 		return -EADDRINUSE;
 	hosted_start(d->mcp.hosted);
+	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
 	fflush(stdout);

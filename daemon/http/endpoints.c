@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "http/handlers.h"
+#include "http/isolation.h"
 #include "json/jenc.h"
 
 #include <stdio.h>
@@ -32,6 +33,7 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_uint(&w, "connections", ctx->connections);
 	jw_uint(&w, "children", proc_host_count(ctx->procs));
 	jw_str(&w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->procs)->kind));
+	isolation_put(ctx->store, &w, "isolation");
 	jw_end_obj(&w);
 }
 

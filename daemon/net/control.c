@@ -1,6 +1,7 @@
 #include "net/control.h"
 
 #include "base/log.h"
+#include "http/isolation.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
@@ -19,8 +20,10 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 	if (jstr_decode(jobj_get(m->params, "digest"), 128, &digest) < 0)
 		return err_field(e, "digest", "FIELD_INVALID", "digest must be a string");
 	r = gate_claim(ctx->gate, slice_of(digest), e);
-	if (r == 0)
+	if (r == 0) {
 		log_info("net", "claimed");
+		isolation_log(ctx->info->store); /* an image may have changed since the start */
+	}
 	return r;
 }
 
@@ -65,6 +68,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));
 	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));
 	jw_str(w, "agentUser", store_agent_user(ctx->info->store));
+	isolation_put(ctx->info->store, w, "isolation");
 	put_harnesses(w, store_harnesses(ctx->info->store));
 	hosted_put_status(ctx->info->hosted, w, "mcp");
 	return 0;

@@ -27,7 +27,7 @@ struct proc_spec {
 	char *const *env;
 	const char *cwd;
 	const char *session; /* names the cgroup and the markers */
-	bool switch_user;
+	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
 	uid_t uid;
 	gid_t gid;
 	int data; /* a descriptor that the child has as 3; 0: none */

@@ -102,8 +102,10 @@ static bool child_user(const struct proc_spec *spec)
 {
 	if (!spec->switch_user)
 		return true;
+	/* whoever is to be another user shall not become a third one: no setuid program helps from here on */
 	return setgroups(0, NULL) == 0 && setresgid(spec->gid, spec->gid, spec->gid) == 0 &&
-	       setresuid(spec->uid, spec->uid, spec->uid) == 0;
+	       setresuid(spec->uid, spec->uid, spec->uid) == 0 &&
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 /* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is still needed is first

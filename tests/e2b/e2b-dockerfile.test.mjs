@@ -152,7 +152,7 @@ describe('e2b.Dockerfile', () => {
       assert.ok(at > command.search(/npm install|make install/), command)
       assert.match(command, /rm -rf .*\/var\/lib\/apt\/lists\/\*/)
     }
-    const list = (name) => spawnSync('sh', [join(top, 'tests/install-deps.sh'), '--list', name], { encoding: 'utf8' })
+    const list = (name) => spawnSync('sh', [join(top, 'tests/install-deps.sh'), '--debian', '12', '--list', name], { encoding: 'utf8' })
     const runtime = list('runtime').stdout.trim().split(' ')
     const build = list('build').stdout.trim().split(' ')
     assert.ok(build.includes('gcc') && runtime.includes('libwebsockets17'))
@@ -178,6 +178,14 @@ describe('e2b.Dockerfile', () => {
     const { Service } = readUnit(readFileSync(join(top, 'images/acpd.service'), 'utf8'))
     assert.ok(Service.ExecStart[0].startsWith('/opt/acpd/bin/acpd '))
     assert.ok(Service.Environment.includes('ACPD_AGENT_USER=agent'))
+    // and what closes the ways to root, at boot and whenever an account changes
+    for (const name of ['acpd-logins.service', 'acpd-logins.path']) {
+      assert.ok(run.at(-1).includes(` images/${name} `), name)
+      assert.ok(run.at(-1).includes(`ln -s /etc/systemd/system/${name} /etc/systemd/system/multi-user.target.wants/${name} `))
+    }
+    const { Service: logins } = readUnit(readFileSync(join(top, 'images/acpd-logins.service'), 'utf8'))
+    assert.ok(run.at(-1).includes(`install -D -m 0755 images/close-logins.sh ${logins.ExecStart[0]} `))
+    assert.ok(run.at(-1).includes(` && ${logins.ExecStart[0]} `), 'and in the image itself')
     const workspaces = Service.Environment.find((item) => item.startsWith('ACPD_WORKSPACES=')).split('=')[1]
     assert.ok(run.some((command) => command.includes(`install -d -o agent -g agent -m 0755 ${workspaces} `)))
   })

@@ -36,11 +36,12 @@ function checkKeys(unit) {
 
 // systemd-analyze wants the program to exist, so a copy starts another one. It reports unknown keys and bad values on
 // stderr but ends with 0, so silence is what counts.
-function analyze(content) {
+function analyze(content, name = 'acpd.service', beside = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'acpd-unit-'))
   try {
-    const file = join(dir, 'acpd.service')
-    writeFileSync(file, content.replace('/opt/acpd/bin/acpd', process.execPath))
+    const file = join(dir, name)
+    for (const [unit, lines] of Object.entries({ ...beside, [name]: content }))
+      writeFileSync(join(dir, unit), lines.replace(/[/]opt[/]acpd[/]\S+/, process.execPath))
     const { status, stdout, stderr, error } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
       encoding: 'utf8',
       timeout: 60_000,
@@ -115,5 +116,25 @@ describe('images/acpd.service', () => {
     for (const dir of search) assert.doesNotMatch(dir, /^(\/usr\/local|\/home|\/tmp|\.|$)/)
     const code = text.split('\n').filter((line) => !line.startsWith('#')).join('\n')
     assert.doesNotMatch(code, /token|secret|passw|key=/i)
+  })
+})
+
+describe('images/acpd-logins.service and .path', () => {
+  const read = (name) => readFileSync(join(top, 'images', name), 'utf8')
+  const [service, watch] = ['acpd-logins.service', 'acpd-logins.path'].map(read)
+
+  test('run before anybody can log in, and again whenever an account or sshd changes', () => {
+    const { Unit, Service, Install } = readUnit(service)
+    assert.deepEqual(Unit.Before, ['ssh.service ssh.socket sshd.service acpd.service'])
+    assert.deepEqual(Unit.StartLimitIntervalSec, ['0'])
+    assert.deepEqual([Service.Type, Service.RemainAfterExit], [['oneshot'], undefined], 'starts again each time')
+    assert.deepEqual(readUnit(watch).Path.PathChanged, ['/etc/shadow', '/etc/passwd', '/etc/ssh/sshd_config'])
+    for (const unit of [Install, readUnit(watch).Install]) assert.deepEqual(unit.WantedBy, ['multi-user.target'])
+  })
+
+  test('pass systemd-analyze verify', (t) => {
+    const result = analyze(watch, 'acpd-logins.path', { 'acpd-logins.service': service })
+    if (!result) return t.diagnostic('systemd-analyze is not installed')
+    assert.deepEqual(result, { status: 0, said: '' })
   })
 })

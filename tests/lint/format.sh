@@ -9,6 +9,10 @@ tool=clang-format-14
 if ! command -v $tool >/dev/null 2>&1 && clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
 	tool=clang-format
 fi
+if ! command -v $tool >/dev/null 2>&1 && [ "$(. /etc/os-release && echo "${VERSION_ID:-}")" = 13 ]; then
+	echo "format: left out, Debian 13 has no clang-format 14"
+	exit 0
+fi
 lint_need $tool
 if [ ! -f .clang-format ]; then
 	echo ".clang-format:0: missing"

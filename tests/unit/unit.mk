@@ -4,7 +4,7 @@
 #	fuzz-corpora   runs every corpus through its target, as ordinary programs
 #	fuzz           hunts with libFuzzer (clang), FUZZ_SECS for each target of FUZZ
 FUZZ_SECS ?= 20
-CLANG ?= clang-14
+CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
 UNIT_TESTS := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
 UNIT_BINS := $(UNIT_TESTS:%=$(BUILD)/tests/unit/%)

@@ -1,0 +1,53 @@
+#include "http/isolation.h"
+
+#include "base/log.h"
+#include "proc/rootways.h"
+
+#include <pwd.h>
+
+static void find(const struct store *st, struct rootways *ret)
+{
+	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
+
+	rootways_find(ret, "/etc",
+		      store_agent_user(st) ? store_agent_user(st) :
+		      pw		   ? pw->pw_name :
+					     "");
+}
+
+void isolation_put(const struct store *st, struct jw *w, const char *key)
+{
+	struct rootways found;
+
+	find(st, &found);
+	jw_obj(w, key);
+	jw_str(w, "agentUser", store_agent_user(st));
+	jw_bool(w, "noNewPrivileges", store_agent_user(st) != NULL);
+	jw_bool(w, "sharedUser", true);
+	jw_arr(w, "waysToRoot");
+	for (size_t i = 0; i < found.n; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "kind", found.ways[i].kind);
+		jw_str(w, "text", found.ways[i].text);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+	if (found.unread)
+		jw_bool(w, "unread", true);
+	jw_end_obj(w);
+}
+
+void isolation_log(const struct store *st)
+{
+	struct rootways found;
+
+	find(st, &found);
+	log_info("serve", "how agents run", "agentUser",
+		 store_agent_user(st) ? store_agent_user(st) : "none: the daemon's own user",
+		 "noNewPrivileges", store_agent_user(st) ? "true" : "false", "sharedUser", "true");
+	for (size_t i = 0; i < found.n; i++)
+		log_warn("serve", "a way to root is open", "kind", found.ways[i].kind, "text",
+			 found.ways[i].text);
+	if (found.unread)
+		log_warn("serve", "not all files that may open a way to root could be read");
+}

@@ -1,0 +1,16 @@
+/*
+ * isolation.h - what separates agents from root and from each other, as /ready, doctor and the log say it.
+ *
+ *	{agentUser?, noNewPrivileges, sharedUser, waysToRoot: [{kind, text}], unread?}
+ *
+ * sharedUser: all sessions run as one user, so that one can read the environment of another's harness, and stop it; true until sessions
+ * have users of their own. waysToRoot is looked for at each call (proc/rootways.h has the kinds); unread: not all files could be.
+ */
+#pragma once
+
+#include "json/jenc.h"
+#include "session/session.h"
+
+void isolation_put(const struct store *st, struct jw *w, const char *key);
+/* A line for how agents run, a warning for each way. */
+void isolation_log(const struct store *st);
