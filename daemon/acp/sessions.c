@@ -373,16 +373,19 @@ static int close_or_delete(struct acp_conn *c, const struct rpc_msg *m, bool rem
 {
 	_cleanup_(freep) char *id = NULL;
 	struct session *s;
+	int r = 0;
 
 	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
 		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
 	s = store_find(c->srv->store, id);
 	if (s)
 		session_close(s, remove, on_closed, call_new(c, m->id));
-	else
+	else if (remove)
+		r = store_forget(c->srv->store, id, e);
+	if (!s && r == 0)
 		conn_result(c, NULL, m->id,
 			    SLICE("{}")); /* gone already: that is what was asked for */
-	return 0;
+	return r;
 }
 
 int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e)

@@ -182,6 +182,8 @@
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */
 #define UNPACK_ENTRIES_MAX 200000
+#define CLEAR_LEVELS 32                 /* directories open while a tree is removed, however deep it is */
+#define DISCARD_BATCH 64                /* trees that one job removes */
 #define UNPACK_BYTES_MAX (4096 * MIB)   /* of all files of an archive, unpacked */
 #define UNPACK_FILE_MAX (2048 * MIB)
 #define UNPACK_RATIO_MAX 200            /* unpacked to packed, once UNPACK_RATIO_FROM bytes are out */

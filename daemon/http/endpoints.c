@@ -66,6 +66,11 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	metric(&ret->body, "updates_dropped_total", "counter",
 	       "Updates that a harness sent outside a turn or that clients may not see.",
 	       t.dropped);
+	metric(&ret->body, "removals_pending", "gauge",
+	       "Deleted sessions and other trees whose files are still on disk.",
+	       t.removal.pending);
+	metric(&ret->body, "removals_failed_total", "counter",
+	       "Those that could not be removed; tried again at the next start.", t.removal.failed);
 	metric(&ret->body, "mcp_servers", "gauge", "Hosted MCP servers.", mcp.servers);
 	metric(&ret->body, "mcp_servers_ready", "gauge", "Those that answer.", mcp.ready);
 	metric(&ret->body, "mcp_servers_failed", "gauge", "Those that were given up.", mcp.failed);

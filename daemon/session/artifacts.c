@@ -323,12 +323,8 @@ const struct artifact *artifact_find(struct session *s, const char *id)
 	return NULL;
 }
 
-void artifacts_done(struct session *s, bool remove)
+void artifacts_done(struct session *s)
 {
-	_cleanup_(freep) char *dir = remove ? artifact_dir(s) : NULL;
-
-	if (dir)
-		file_remove_tree(dir);
 	if (!s->artifacts.read)
 		return;
 	while (!list_empty(&s->artifacts.list)) {

@@ -40,5 +40,5 @@ void artifact_describe(struct jw *w, const char *key, const struct artifact *a);
 char *artifact_path(struct session *s, const struct artifact *a);
 /* A path in the artifact directory, which is made, for a file that is to be adopted. The caller frees. */
 char *artifact_new_path(struct session *s, const char *name);
-/* Forgets what was read; remove: the files too. */
-void artifacts_done(struct session *s, bool remove);
+/* Forgets what was read. */
+void artifacts_done(struct session *s);

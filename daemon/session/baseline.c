@@ -265,8 +265,7 @@ void baseline_take(struct session *s)
 	s->shoot_again = s->setup.baseline && baseline_busy(s);
 	if (!s->setup.baseline || s->shoot_again)
 		return; /* after the one that is being taken */
-	file_remove_tree(dir);
-	if (file_mkdirs(dir, 0700) == 0)
+	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
 		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));
 }
 
@@ -319,11 +318,7 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 	return 0;
 }
 
-void baseline_done(struct session *s, bool remove)
+void baseline_done(struct session *s)
 {
-	_cleanup_(freep) char *dir = remove ? snapshot_dir(s) : NULL;
-
 	loop_timer_cancel(&s->look_timer);
-	if (dir)
-		file_remove_tree(dir);
 }

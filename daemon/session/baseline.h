@@ -17,5 +17,5 @@ bool baseline_busy(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
 bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t));
 void baseline_forget_turn(struct session *s, const struct turn *t);
-/* remove: the snapshots too. No job may be left. */
-void baseline_done(struct session *s, bool remove);
+/* No job may be left. */
+void baseline_done(struct session *s);

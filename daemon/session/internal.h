@@ -7,6 +7,7 @@
 #include "usage/account.h"
 #include "usage/ledger.h"
 #include "session/reader.h"
+#include "session/removal.h"
 #include "usage/totals.h"
 #include "session/secrets.h"
 #include "session/servers.h"
@@ -38,6 +39,7 @@ struct store {
 	struct buf scratch;	    /* for encoding one event */
 	struct ledger *ledger;
 	struct workspaces workspaces;
+	struct removal *removal;
 	const struct servers_ops *servers; /* NULL: nobody serves any */
 	void *servers_ctx;
 	struct list dormant; /* journals of earlier daemons, not yet read */
@@ -139,7 +141,7 @@ struct session {
 	char *id, *cwd, *title, *home;
 	const struct harness_def *def;
 	enum session_state state;
-	bool remove, restart, home_filled;
+	bool remove, gone, restart, home_filled; /* gone: put away, to be removed */
 	enum when_detached when_detached;
 	unsigned client;
 	uint64_t updated_ms;

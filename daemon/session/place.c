@@ -171,8 +171,10 @@ static int fresh_tmp(const struct session *s)
 {
 	_cleanup_(freep) char *tmp = file_join(s->home, "tmp");
 
-	if (unlink(tmp) < 0) /* it may have become a link; a directory is refused here */
-		file_remove_tree(tmp);
+	int r = removal_tree(s->store->removal, tmp);
+
+	if (r < 0)
+		return r;
 	if (mkdir(tmp, 0700) < 0)
 		return -errno;
 	return hand_over(s->store, tmp);

@@ -274,11 +274,28 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 	session_advance(s);
 }
 
+/* All that it has on disk; what cannot be removed leaves the session as it is, closed. */
+static int put_away(struct session *s, struct err *e)
+{
+	int r = s->remove ? removal_session(s->store->removal, s->id, e) : 0;
+
+	if (r < 0)
+		log_warn("session", "session not removed", "session", s->id, "text", e->msg);
+	s->gone = s->remove && r == 0;
+	s->remove = s->gone;
+	return r;
+}
+
 void session_closed(struct session *s)
 {
+	struct err e = { 0 };
+	int r;
+
 	s->state = SESSION_CLOSED;
 	served_forget(s);
 	session_note(s, EVENT_LIFECYCLE, SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
+	evlog_flush(&s->log);
+	r = put_away(s, &e);
 	if (s->remove)
 		session_detach_all(s, "deleted");
 	list_each(w, &s->watchers, struct watcher, link)
@@ -287,7 +304,7 @@ void session_closed(struct session *s)
 		struct waiter *c = list_first(&s->close_waiters, struct waiter, link);
 
 		list_del(&c->link);
-		c->done(c->ctx, s, NULL);
+		c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
 	furnish_closed(s, s->remove);
@@ -328,6 +345,8 @@ static void session_cancel_timers(struct session *s)
 /* The process must be gone. */
 void session_free(struct session *s)
 {
+	struct err e;
+
 	session_cancel_timers(s);
 	session_detach_all(s, "deleted");
 	session_drop_readers(s);
@@ -341,15 +360,11 @@ void session_free(struct session *s)
 	session_close_calls(s);
 	waiters_fail(s, &s->open_waiters);
 	waiters_fail(s, &s->close_waiters);
-	if (s->remove) {
-		if (s->log.path)
-			unlink(s->log.path);
-		if (s->home)
-			file_remove_tree(s->home);
-	}
-	baseline_done(s, s->remove);
-	artifacts_done(s, s->remove);
+	baseline_done(s);
+	artifacts_done(s);
 	evlog_close(&s->log);
+	if (!s->gone)
+		put_away(s, &e);
 	list_del(&s->link);
 	s->store->count--;
 	free(s->id);

@@ -21,6 +21,7 @@
 #include "proc/proc.h"
 #include "session/evlog.h"
 #include "session/kinds.h"
+#include "session/removal.h"
 #include "usage/ledger.h"
 #include "session/setup.h"
 #include "workspace/request.h"
@@ -55,6 +56,8 @@ struct store *store_free(struct store *st);
 void store_stop(struct store *st, void (*done)(void *ctx), void *ctx);
 void store_kill(struct store *st);
 struct session *store_find(struct store *st, const char *id);
+/* What there is on disk of a session that store_find does not find, because it cannot be read, is removed. */
+int store_forget(struct store *st, const char *id, struct err *e);
 const struct harness_table *store_harnesses(const struct store *st);
 unsigned store_count(const struct store *st);
 /* Creation number of the newest session, living or not. */
@@ -68,6 +71,7 @@ char *store_find_command(const char *command);
 /* Counts over the life of this daemon, deleted sessions included. */
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
+	struct removal_counts removal;
 };
 void store_totals(const struct store *st, struct store_totals *ret);
 

@@ -88,6 +88,22 @@ static void open_workspaces(struct store *st, const struct store_config *cfg)
 	workspaces_recover(ws);
 }
 
+static void remove_foreign(void *ctx, const char *path)
+{
+	struct store *st = ctx;
+
+	workspaces_remove(&st->workspaces, path);
+}
+
+static int open_removal(struct store *st, struct err *e)
+{
+	struct removal_spec spec = { st->loop,	     st->procs,	     st->state_dir,
+				     on_chores_done, remove_foreign, st };
+
+	st->removal = removal_open(&spec, e);
+	return st->removal ? 0 : -EIO;
+}
+
 struct store *store_new(struct loop *loop, struct proc_host *procs,
 			const struct harness_table *harnesses, const struct store_config *cfg,
 			struct err *e)
@@ -110,6 +126,8 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	    open_ledger(st, e) < 0)
 		return store_free(st);
 	open_workspaces(st, cfg);
+	if (open_removal(st, e) < 0)
+		return store_free(st);
 	proc_host_on_idle(procs, on_chores_done, st);
 	recover_begin(st);
 	return st;
@@ -123,6 +141,7 @@ struct store *store_free(struct store *st)
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
+	st->removal = removal_close(st->removal);
 	st->ledger = ledger_free(st->ledger);
 	free(st->workspaces.state_dir);
 	free(st->workspaces.root);
@@ -171,6 +190,7 @@ void store_totals(const struct store *st, struct store_totals *ret)
 	*ret = st->totals;
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		ret->running += s->current || s->ending;
+	removal_count(st->removal, &ret->removal);
 }
 
 struct session *store_find(struct store *st, const char *id)
@@ -179,6 +199,11 @@ struct session *store_find(struct store *st, const char *id)
 		if (strcmp(s->id, id) == 0)
 			return s;
 	return recover_one(st, id);
+}
+
+int store_forget(struct store *st, const char *id, struct err *e)
+{
+	return removal_session(st->removal, id, e);
 }
 
 void store_each(struct store *st, uint64_t after,
@@ -216,6 +241,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 		harness_stop(s);
 	}
 	derive_stop(&st->workspaces);
+	removal_stop(st->removal);
 	store_check_stopped(st);
 }
 

@@ -213,7 +213,7 @@ int held_stat(struct held *h, const char *path, struct stat *sb)
 	return fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-/* --- walking and removing ------------------------------------------------------------------------------ */
+/* --- walking ------------------------------------------------------------------------------ */
 
 struct walk {
 	held_visit_fn visit;
@@ -297,70 +297,4 @@ int held_walk(int dir, held_visit_fn visit, void *ctx)
 		return -errno;
 	w.device = sb.st_dev;
 	return walk_dir(&w, dir, 0);
-}
-
-static int remove_dir(int dir, const char *name);
-
-static int remove_entry(int dir, const char *name)
-{
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	return errno == EISDIR || errno == EPERM ? remove_dir(dir, name) : -errno;
-}
-
-/* Deeper than any tree we make, an adversary's tree may be; then the rest stays, and the caller hears of it. */
-static int remove_dir(int dir, const char *name)
-{
-	_cleanup_(close_dir) DIR *d = NULL;
-	struct dirent *e;
-	int fd, r = 0;
-
-	fd = held_open_dir_at(dir, name);
-	if (fd == -EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
-		return -EACCES;
-	if (fd == -EACCES)
-		fd = held_open_dir_at(dir, name);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	if (!same_device(dir, fd)) { /* mounted there: not ours to empty */
-		close(fd);
-		return -EXDEV;
-	}
-	fchmod(fd, 0700);
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
-	while (r == 0 && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = remove_entry(fd, e->d_name);
-	if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		r = -errno;
-	return r;
-}
-
-int held_remove_at(int dir, const char *name)
-{
-	return remove_entry(dir, name);
-}
-
-int held_empty(int dir)
-{
-	int fd = openat(dir, ".", DIR_FLAGS), first = 0, r;
-	_cleanup_(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	if (!d) {
-		closep(&fd);
-		return -EIO;
-	}
-	while ((e = readdir(d))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		r = remove_entry(dir, e->d_name);
-		if (r < 0 && first == 0)
-			first = r;
-	}
-	return first;
 }

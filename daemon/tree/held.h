@@ -54,9 +54,10 @@ void held_forget(struct held *h, const char *path);
 
 /* A single name in dir, as a directory for reading (O_RDONLY); never follows. */
 int held_open_dir_at(int dir, const char *name);
-/* rm -r of name in dir, whatever the modes of the directories in it. Missing is success; what is mounted below stays, -EXDEV. */
+/* rm -r of name in dir, however deep, whatever the modes of the directories in it. Missing is success; what is mounted below stays, -EXDEV.
+ * Goes on after a failure, and returns the first; directories below CLEAR_LEVELS of what stays may then stand higher than they did. */
 int held_remove_at(int dir, const char *name);
-/* The same for all that is in dir; goes on after a failure, and returns the first. */
+/* The same for all that is in dir. */
 int held_empty(int dir);
 
 /* Called for everything below a directory, a directory before what is in it. path: from where the walk began; dir and leaf: to

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "unpack/carry.h"
 #include "unpack/chores.h"
+#include "unpack/discard.h"
 #include "unpack/extract.h"
 #include "unpack/inflate_job.h"
 
@@ -51,6 +52,7 @@ static const struct verb {
 	{ "snapshot", .carry = carry_run },	{ "diff", .carry = carry_run },
 	{ "recover", .run = chore_recover },	{ "remove", .run = chore_remove },
 	{ "skills", .run = chore_skills },	{ "inflate", .run = run_inflate },
+	{ "discard", .run = discard_run },
 };
 
 static enum unpack_exit run_verb(const struct verb *v, struct job_input *in, struct slice line)

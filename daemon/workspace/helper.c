@@ -174,6 +174,12 @@ void helper_abort(struct helper *h)
 	proc_stop(h->proc);
 }
 
+void helper_kill(struct helper *h)
+{
+	h->aborted = true;
+	proc_kill(h->proc);
+}
+
 bool helper_torn(const struct helper *h)
 {
 	return h->torn;

@@ -37,6 +37,8 @@ struct helper *helper_start(struct loop *loop, struct proc_host *procs,
 void helper_commit(struct helper *h);
 /* Whatever it is doing, it is undone; done follows, with CANCELLED if that came in time. */
 void helper_abort(struct helper *h);
+/* For a job that may end anywhere; done follows. */
+void helper_kill(struct helper *h);
 /* In done: it was killed, whatever it had said by then, so that nobody has tidied up after it. */
 bool helper_torn(const struct helper *h);
 struct helper *helper_free(struct helper *h);

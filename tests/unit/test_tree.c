@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -248,6 +249,31 @@ static void test_deep(void **state _unused_)
 	assert_int_equal(held_remove_at(root, "deep"), 0);
 }
 
+/* Deeper than any path, wider at its deepest than one level, and with few descriptors to be had. */
+static void remove_deep(void)
+{
+	struct rlimit few = { 64, 64 };
+	int top = held_open_dir_at(root, "well"), fd = dup(top);
+
+	for (int i = 0; i < 6000; i++) {
+		int next;
+
+		if (mkdirat(fd, "d", 0700) < 0 || mkdirat(fd, "empty", 0700) < 0)
+			_exit(1);
+		next = held_open_dir_at(fd, "d");
+		close(openat(fd, ".acpd-removed-7", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		if (i % 100 == 0 && fchmodat(fd, "d", 0, 0) < 0)
+			_exit(2);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+	setrlimit(RLIMIT_NOFILE, &few);
+	if (held_empty(top) < 0)
+		_exit(3);
+	_exit(unlinkat(root, "well", AT_REMOVEDIR) < 0 ? 4 : 0);
+}
+
 static void in_child(void (*run)(void), int *status)
 {
 	pid_t pid = fork();
@@ -258,6 +284,16 @@ static void in_child(void (*run)(void), int *status)
 		_exit(9);
 	}
 	assert_int_equal(waitpid(pid, status, 0), pid);
+}
+
+static void test_remove_deep(void **state _unused_)
+{
+	int status;
+
+	assert_int_equal(mkdirat(root, "well", 0700), 0);
+	in_child(remove_deep, &status);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* As somebody whom modes hold back. */
@@ -338,11 +374,9 @@ static void test_mount(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_odd_files),
-		cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_remove_readonly),
+		cmocka_unit_test(test_held),	    cmocka_unit_test(test_odd_files),
+		cmocka_unit_test(test_walk),	    cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_remove_deep), cmocka_unit_test(test_remove_readonly),
 		cmocka_unit_test(test_mount),
 	};
 

@@ -1,0 +1,181 @@
+/* clear.c - removing trees that somebody else has made: of held.h, the functions held_remove_at and held_empty. */
+#include "tree/held.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "tree/names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* A directory that is being emptied. */
+struct level {
+	DIR *d;
+	char name[NAME_BYTES_MAX + 1]; /* in the level above */
+	bool again; /* something was moved into it, perhaps behind where it is read */
+};
+
+/* However deep the tree is, CLEAR_LEVELS directories are open: at the deepest, directories are moved up beside the one they are in. */
+struct clearing {
+	int base; /* the directory that the first level is in; -1: the first level stays */
+	struct level levels[CLEAR_LEVELS];
+	unsigned n;
+	unsigned long moved;
+	int first; /* failure */
+};
+
+static void failed(struct clearing *c, int error)
+{
+	if (c->first == 0)
+		c->first = error;
+}
+
+/* chmod without following: a mode that keeps its owner out is no reason to leave a directory. */
+static int make_passable(int dir, const char *name)
+{
+	_cleanup_(closep) int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char self[32];
+
+	if (fd < 0)
+		return -errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return fchmodat(AT_FDCWD, self, 0700, 0) < 0 ? -errno : 0;
+}
+
+static int open_level(int dir, const char *name)
+{
+	int fd = held_open_dir_at(dir, name);
+
+	return fd == -EACCES && make_passable(dir, name) == 0 ? held_open_dir_at(dir, name) : fd;
+}
+
+/* Takes the descriptor. */
+static int push_fd(struct clearing *c, int fd, const char *name)
+{
+	struct level *l = &c->levels[c->n];
+	DIR *d;
+
+	(void)fchmod(fd, 0700); /* what is in it may go; not ours: then it shows */
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*l = (struct level){ .d = d };
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	c->n++;
+	return 0;
+}
+
+/* Missing is success. */
+static int push(struct clearing *c, int dir, const char *name)
+{
+	struct stat above, sb;
+	int fd = open_level(dir, name);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (fstat(dir, &above) < 0 || fstat(fd, &sb) < 0 || above.st_dev != sb.st_dev) {
+		close(fd); /* mounted there: not ours to empty */
+		return -EXDEV;
+	}
+	return push_fd(c, fd, name);
+}
+
+static int move_up(struct clearing *c, const char *name)
+{
+	int from = dirfd(c->levels[c->n - 1].d), to = dirfd(c->levels[c->n - 2].d), r = -EEXIST;
+	char fresh[64];
+
+	for (int i = 0; i < 1000 && (r == -EEXIST || r == -ENOTEMPTY); i++) {
+		snprintf(fresh, sizeof(fresh), ".acpd-removed-%lu", c->moved++);
+		r = renameat(from, name, to, fresh) < 0 ? -errno : 0;
+		if (r == -EACCES && make_passable(from, name) == 0)
+			r = renameat(from, name, to, fresh) < 0 ? -errno : 0;
+	}
+	c->levels[c->n - 2].again |= r == 0;
+	return r;
+}
+
+/* kind: DT_ of readdir, a hint that saves a call. */
+static int clear_entry(struct clearing *c, const char *name, unsigned char kind)
+{
+	int dir = dirfd(c->levels[c->n - 1].d), error = -EISDIR;
+
+	if (kind != DT_DIR) {
+		if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+			return 0;
+		error = -errno;
+		if (error != -EISDIR && error != -EPERM)
+			return error;
+	}
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == ENOTDIR)
+		return kind == DT_DIR ? clear_entry(c, name, DT_UNKNOWN) : error;
+	return c->n < CLEAR_LEVELS ? push(c, dir, name) : move_up(c, name);
+}
+
+/* The newest level has been read to its end. */
+static void pop(struct clearing *c)
+{
+	struct level *l = &c->levels[c->n - 1];
+	int above = c->n > 1 ? dirfd(c->levels[c->n - 2].d) : c->base;
+
+	if (l->again) {
+		l->again = false;
+		rewinddir(l->d);
+		return;
+	}
+	closedir(l->d);
+	c->n--;
+	if (above >= 0 && unlinkat(above, l->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		failed(c, -errno);
+}
+
+static int clear(struct clearing *c)
+{
+	while (c->n) {
+		struct level *l = &c->levels[c->n - 1];
+		struct dirent *e = readdir(l->d);
+		int r;
+
+		if (!e) {
+			pop(c);
+			continue;
+		}
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		r = clear_entry(c, e->d_name, e->d_type);
+		if (r < 0)
+			failed(c, r);
+	}
+	return c->first;
+}
+
+int held_remove_at(int dir, const char *name)
+{
+	_cleanup_(freep) struct clearing *c = new0(struct clearing);
+	int r;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	r = errno == EISDIR || errno == EPERM ? 0 : -errno;
+	c->base = dir;
+	if (r == 0)
+		r = push(c, dir, name);
+	return r < 0 ? r : clear(c);
+}
+
+int held_empty(int dir)
+{
+	_cleanup_(freep) struct clearing *c = new0(struct clearing);
+	int fd = held_open_dir_at(dir, "."), r;
+
+	c->base = -1;
+	r = fd < 0 ? fd : push_fd(c, fd, "");
+	return r < 0 ? r : clear(c);
+}
