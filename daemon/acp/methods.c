@@ -1,45 +1,55 @@
 /* methods.c - the table of methods: what exists, in which phase it is allowed, and who handles it. */
 #include "acp/internal.h"
 
+#include "json/jstr.h"
+
 #include <errno.h>
 #include <stdio.h>
+
+/* What a method may do to the session that it names, and so who may call it. daemon/PROTOCOL.md §4 */
+enum method_access {
+	ACCESS_ANY, /* it names none, or only looks; or it is how a connection becomes the driver */
+	ACCESS_DRIVER, /* changes it: the connection that drives it */
+	ACCESS_FREE,   /* that one, or anybody while it is closed or nobody drives it */
+};
 
 struct method {
 	const char *name;
 	unsigned phases;
 	enum rpc_kind kind;
+	enum method_access access;
 	acp_handler fn;
 };
 
 static const struct method methods[] = {
-	{ "initialize", CONN_NEW, RPC_REQUEST, on_initialize },
-	{ "authenticate", CONN_READY, RPC_REQUEST, on_authenticate },
-	{ "session/new", CONN_READY, RPC_REQUEST, on_session_new },
-	{ "session/load", CONN_READY, RPC_REQUEST, on_session_load },
-	{ "session/resume", CONN_READY, RPC_REQUEST, on_session_resume },
-	{ "session/fork", CONN_READY, RPC_REQUEST, on_session_fork },
-	{ "session/list", CONN_READY, RPC_REQUEST, on_session_list },
-	{ "session/close", CONN_READY, RPC_REQUEST, on_session_close },
-	{ "session/delete", CONN_READY, RPC_REQUEST, on_session_delete },
-	{ "session/prompt", CONN_READY, RPC_REQUEST, on_prompt },
-	{ "_session/steering", CONN_READY, RPC_REQUEST, on_steer },
-	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, on_cancel },
-	{ "session/set_mode", CONN_READY, RPC_REQUEST, on_set_mode },
-	{ "session/set_model", CONN_READY, RPC_REQUEST, on_set_model },
-	{ "session/set_config_option", CONN_READY, RPC_REQUEST, on_set_config },
-	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, on_cancel_request },
-	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, on_mcp_message },
-	{ "_acpd/usage", CONN_READY, RPC_REQUEST, on_usage },
-	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, on_materialize },
-	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, on_diff },
-	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, on_artifact_put },
-	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, on_artifact_list },
-	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, on_artifact_get },
-	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, on_skills_install },
-	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, on_skills_remove },
-	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, on_skills_validate },
-	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, on_skills_list },
-	{ "_acpd/status", CONN_READY, RPC_REQUEST, on_status },
+	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, on_initialize },
+	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_authenticate },
+	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new },
+	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_load },
+	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_resume },
+	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_fork },
+	{ "session/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_list },
+	{ "session/close", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_close },
+	{ "session/delete", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_delete },
+	{ "session/prompt", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_prompt },
+	{ "_session/steering", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_steer },
+	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, ACCESS_DRIVER, on_cancel },
+	{ "session/set_mode", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_mode },
+	{ "session/set_model", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_model },
+	{ "session/set_config_option", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_config },
+	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_cancel_request },
+	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_mcp_message },
+	{ "_acpd/usage", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_usage },
+	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize },
+	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_diff },
+	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_artifact_put },
+	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_list },
+	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_get },
+	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_install },
+	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_remove },
+	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_validate },
+	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list },
+	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status },
 };
 
 static const struct method *find_method(const struct rpc_msg *m)
@@ -81,6 +91,34 @@ static int check_phase(const struct acp_conn *c, const struct method *row, struc
 		       "Initialize not allowed on existing connection");
 }
 
+static int check_driver(struct acp_conn *c, const char *id, bool free, struct err *e)
+{
+	struct session *s = store_find(c->srv->store, id);
+
+	if (!free)
+		return view_need(c, id, e) ? 0 : -ENOENT;
+	if (!s || !session_is_open(s) || !session_is_driven(s) || view_find(c, id))
+		return 0;
+	view_need(c, id, e);
+	return -ENOENT;
+}
+
+/* The one place where somebody who does not drive a session is kept from changing it. */
+static int check_access(struct acp_conn *c, const struct method *row, const struct rpc_msg *m,
+			struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct jval v = jobj_get(m->params, "sessionId");
+
+	if (row->access == ACCESS_ANY)
+		return 0;
+	if (v.type == J_NONE)
+		return err_field(e, "sessionId", "FIELD_MISSING", "sessionId is required");
+	if (jstr_decode(v, RPC_ID_MAX, &id) < 0)
+		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
+	return check_driver(c, id, row->access == ACCESS_FREE, e);
+}
+
 static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	const struct method *row = find_method(m);
@@ -93,6 +131,8 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",
 			    "too many unanswered requests");
+	if (r == 0)
+		r = check_access(c, row, m, e);
 	return r < 0 ? r : row->fn(c, m, e);
 }
 

@@ -21,6 +21,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 		jw_uint(w, "turn", session_running(s));
 	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
 	jw_str(w, "cwd", session_cwd(s));
+	session_put_pending(s, w);
 	jw_members(w, session_furnished(s), NULL);
 	session_put_mcp(w, s);
 	jw_obj(w, "capabilities");
@@ -234,10 +235,10 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r < 0)
-		call_free(k);
+		call_open_error(k, s, e);
 	else
 		conn_serve(c, s);
-	return r;
+	return 0;
 }
 
 static int load_or_resume(struct acp_conn *c, const struct rpc_msg *m, bool load, struct err *e)

@@ -256,6 +256,8 @@ int furnish_admit(const struct session *s, const struct request *r, struct err *
 
 	if (ret == 0 && request_writes(r) && s->furnishing)
 		ret = busy(e);
+	if (ret == 0 && request_touches_workspace(r))
+		ret = place_check_writable(s->store, s->cwd, e);
 	if (ret == 0)
 		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
 	return ret;
@@ -264,8 +266,10 @@ int furnish_admit(const struct session *s, const struct request *r, struct err *
 /* Those who wait for the session go on when the work is done, if it went well. */
 static void on_again(void *ctx, struct slice result _unused_, const struct err *e)
 {
-	if (e)
-		session_answer_waiters(ctx, e);
+	if (!e)
+		return;
+	session_open_undone(ctx);
+	session_answer_waiters(ctx, e);
 }
 
 int furnish_again(struct session *s, const struct request *r, struct err *e)

@@ -148,6 +148,9 @@ struct session {
 
 	/* what the harness is started with */
 	struct setup setup;
+	struct setup *before;	    /* while a load is open: what it was, should the load fail */
+	bool reopening, restarting; /* that load found the session closed; or about to restart */
+	unsigned pending; /* enum setup_change: given, and waits for the end of the turn */
 	struct secrets secrets;
 
 	struct {
@@ -238,6 +241,9 @@ void session_quiet(struct session *s);
 void session_opened(struct session *s, const struct err *e);
 /* Only that: turns and the harness are left alone. */
 void session_answer_waiters(struct session *s, const struct err *e);
+/* session.c: what session_open has changed holds, or (e) is taken back: a session that was closed is closed again. */
+void session_open_kept(struct session *s);
+void session_open_undone(struct session *s);
 void session_closed(struct session *s);
 
 /* host.c: the callbacks an adapter uses. */

@@ -271,7 +271,8 @@ static int launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->hstate = H_STARTING;
-	s->model_tried = s->mode_tried = false;
+	s->model_tried = s->mode_tried = s->restart = s->resettle = false;
+	s->pending = 0;
 	s->peak_rss = 0;
 	s->choices_tried = 0;
 	harness_arm_start(s);
@@ -340,10 +341,13 @@ void session_opened(struct session *s, const struct err *e)
 	loop_timer_cancel(&s->start_timer);
 	if (!e && opening)
 		s->state = SESSION_OPEN;
+	if (!e)
+		session_open_kept(s);
 	if (e) {
 		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
 		fail_waiting_turn(s, e);
+		session_open_undone(s);
 	}
 	session_answer_waiters(s, e);
 	if (e && opening) {

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jstr.h"
 #include "session/artifacts.h"
 #include "session/baseline.h"
 #include "session/furnish.h"
@@ -71,6 +72,11 @@ uint64_t session_last_seq(const struct session *s)
 bool session_is_open(const struct session *s)
 {
 	return s && s->state == SESSION_OPEN;
+}
+
+bool session_is_driven(const struct session *s)
+{
+	return !list_empty(&s->watchers);
 }
 
 uint64_t session_running(const struct session *s)
@@ -231,11 +237,17 @@ int session_furnish(struct session *s, const struct request *r, const char *pref
 	return furnish_begin(s, r, prefix, done, ctx, e);
 }
 
-int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
-		 struct err *e)
+/* A mode that the running harness does not have; another one is looked at when it has started. */
+static int check_mode(const struct session *s, const char *mode, struct err *e)
 {
-	unsigned changed;
+	if (!mode || s->hstate != H_READY || !s->modes || settings_has_mode(s, mode))
+		return 0;
+	return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN", "the harness has no such mode");
+}
 
+/* Whatever can be known beforehand. */
+static int open_check(const struct session *s, const struct session_params *p, struct err *e)
+{
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
@@ -247,19 +259,84 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		return -EACCES;
 	if (p->request && furnish_admit(s, p->request, e) < 0)
 		return -EINVAL;
-	/* a running turn is not disturbed for new parameters */
+	return check_mode(s, p->setup.mode, e);
+}
+
+static bool mode_in_force(const struct session *s, const char *mode)
+{
+	return jstr_is(jobj_get(slice_of(s->modes), "currentModeId"), mode);
+}
+
+/* A running turn is not disturbed for new parameters: they wait for its end. */
+static void open_apply(struct session *s, const struct session_params *p)
+{
+	bool alive = s->hstate != H_NONE && s->hstate != H_STOPPING;
+	unsigned changed;
+
+	if (!s->before) {
+		s->before = setup_copy(&s->setup);
+		s->restarting = s->restart;
+	}
 	changed = setup_apply(&s->setup, &p->setup);
-	if (changed & SETUP_RESTART)
-		s->restart = s->hstate == H_READY && !s->current;
-	if (changed)
+	if (alive && (changed & SETUP_RESTART))
+		s->restart = true;
+	if (alive && p->setup.mode) { /* it may have left that mode by itself */
+		s->resettle = true;
+		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
+	}
+	if (alive && s->current)
+		s->pending |= changed & (SETUP_RESTART | SETUP_MODE);
+	if (changed & SETUP_CHANGED)
 		place_note_head(s);
-	s->resettle = p->setup.mode && s->hstate == H_READY;
 	s->client = p->client;
 	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
+	s->reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
+}
+
+void session_open_kept(struct session *s)
+{
+	s->before = setup_free(s->before);
+	s->reopening = false;
+}
+
+void session_open_undone(struct session *s)
+{
+	if (!s->before)
+		return;
+	setup_restore(&s->setup, TAKE_PTR(s->before));
+	s->pending = 0;
+	s->resettle = false;
+	s->restart = s->restarting;
+	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
+	place_note_head(s);
+	if (!s->reopening || s->state != SESSION_OPEN)
+		return;
+	s->state = SESSION_CLOSING;
+	turns_cancel_all(s);
+}
+
+void session_put_pending(const struct session *s, struct jw *w)
+{
+	if (!s->pending)
+		return;
+	jw_arr(w, "pending");
+	setup_put_names(s->pending, w);
+	jw_end_arr(w);
+}
+
+int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
+		 struct err *e)
+{
+	if (open_check(s, p, e) < 0)
+		return -EINVAL;
+	if (!s->furnishing)
+		xstrset(&s->refusal, NULL);
 	if (p->request && furnish_again(s, p->request, e) < 0)
 		return -EINVAL;
+	/* from here on it can only fail later, with session_open_undone */
+	open_apply(s, p);
 	wait_for(&s->open_waiters, done, ctx);
 	session_advance(s);
 	return 0;
@@ -293,7 +370,10 @@ void session_closed(struct session *s)
 
 	s->state = SESSION_CLOSED;
 	served_forget(s);
-	session_note(s, EVENT_LIFECYCLE, SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
+	if (!s->reopening) /* else it was closed all the time, as far as anybody was told */
+		session_note(s, EVENT_LIFECYCLE,
+			     SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
+	s->reopening = false;
 	evlog_flush(&s->log);
 	r = put_away(s, &e);
 	if (s->remove)
@@ -372,6 +452,7 @@ void session_free(struct session *s)
 	free(s->title);
 	free(s->home);
 	furnish_done(s);
+	setup_free(s->before);
 	setup_done(&s->setup);
 	secrets_done(&s->secrets);
 	free(s->given);

@@ -117,7 +117,9 @@ struct session *session_new(struct store *st, const struct session_params *p, se
 /* A new session with the context and history of an idle one; what p leaves out is taken from there. */
 struct session *session_fork(struct session *from, const struct session_params *p,
 			     session_done_fn done, void *ctx, struct err *e);
-/* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. */
+/* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. What cannot be is
+ * refused before anything is changed; if the harness does not come up with it, the session is as it was before. What changes while a
+ * turn runs and needs another harness process takes effect at the end of the turn (session_put_pending). */
 int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
 		 struct err *e);
 /* Cancels what runs, stops the harness; done when no process is left. remove: forget it altogether. */
@@ -134,6 +136,8 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */
 struct slice session_furnished(const struct session *s);
+/* Member "pending": names of the parameters that wait for the end of the running turn; nothing if there are none. */
+void session_put_pending(const struct session *s, struct jw *w);
 /* acpd-unpack's raw refusal of it, or empty. */
 struct slice session_refusal(const struct session *s);
 
@@ -153,6 +157,8 @@ void session_known_values(const struct session *s, const char *category, struct 
 bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
 bool session_is_open(const struct session *s);
+/* Some connection is its driver. */
+bool session_is_driven(const struct session *s);
 /* The running turn's number, 0 if none. */
 uint64_t session_running(const struct session *s);
 

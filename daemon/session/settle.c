@@ -130,6 +130,12 @@ static int settle_choices(struct session *s, struct err *e)
 	return 0;
 }
 
+static void start_over(struct session *s)
+{
+	loop_timer_cancel(&s->start_timer);
+	session_advance(s);
+}
+
 void session_settle(struct session *s)
 {
 	struct err e = { 0 };
@@ -146,13 +152,18 @@ void session_settle(struct session *s)
 	} else if (r == 0) {
 		s->hstate = H_READY;
 		setup_keep_choice(&s->setup);
-		session_opened(s, NULL);
+		if (s->restart ||
+		    s->resettle) /* for what came meanwhile: nobody is answered before it is in force */
+			start_over(s);
+		else
+			session_opened(s, NULL);
 	}
 }
 
 void session_resettle(struct session *s)
 {
 	s->resettle = s->mode_tried = false;
+	s->pending &= ~(unsigned)SETUP_MODE;
 	s->hstate = H_SETTLING;
 	session_settle(s);
 }

@@ -108,27 +108,46 @@ static void parse_gateway(struct setup *s)
 	s->needs_provider = false;
 }
 
-unsigned setup_apply(struct setup *s, const struct setup_params *p)
+static unsigned bit(bool changed, enum setup_change which)
 {
-	bool changed = false, noted = false;
+	return changed ? which | SETUP_CHANGED : 0;
+}
 
-	changed |= replace_servers(&s->mcp_servers, p->mcp_servers);
-	changed |= replace_given(&s->mcp, p->mcp);
-	changed |= replace_given(&s->policy, p->policy);
-	changed |= replace(&s->additional_dirs, p->additional_dirs);
-	changed |= replace_given(&s->env, p->env);
-	changed |= replace_given(&s->provider, p->provider);
-	changed |= replace_given(&s->model, slice_of(p->model));
-	changed |= replace_given(&s->system_prompt, slice_of(p->system_prompt));
+static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
+{
+	bool changed = replace_given(&s->system_prompt, slice_of(p->system_prompt));
+
 	if (p->system_prompt) {
 		changed |= s->system_override != p->system_override;
 		s->system_override = p->system_override;
 	}
-	if (p->approval != APPROVAL_UNCHANGED) {
-		changed |= s->approval != (enum harness_approval)p->approval;
-		s->approval = (enum harness_approval)p->approval;
-	}
-	noted |= replace_given(&s->mode, slice_of(p->mode)); /* set in the running harness */
+	return bit(changed, SETUP_PROMPT);
+}
+
+static unsigned apply_approval(struct setup *s, int approval)
+{
+	bool changed = approval != APPROVAL_UNCHANGED &&
+		       s->approval != (enum harness_approval)approval;
+
+	if (changed)
+		s->approval = (enum harness_approval)approval;
+	return bit(changed, SETUP_POLICY);
+}
+
+unsigned setup_apply(struct setup *s, const struct setup_params *p)
+{
+	unsigned changed = bit(replace_servers(&s->mcp_servers, p->mcp_servers), SETUP_SERVERS);
+	bool noted = false;
+
+	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
+	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
+	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
+	changed |= bit(replace_given(&s->env, p->env), SETUP_ENV);
+	changed |= bit(replace_given(&s->provider, p->provider), SETUP_PROVIDER);
+	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
+	changed |= apply_prompt(s, p);
+	changed |= apply_approval(s, p->approval);
+	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
 	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
@@ -137,7 +156,29 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
 	}
 	parse_gateway(s);
-	return (changed ? SETUP_CHANGED | SETUP_RESTART : 0) | (noted ? SETUP_CHANGED : 0);
+	return changed | (noted ? SETUP_CHANGED : 0);
+}
+
+void setup_put_names(unsigned changes, struct jw *w)
+{
+	static const struct {
+		enum setup_change bit;
+		const char *name;
+	} names[] = {
+		{ SETUP_SERVERS, "mcpServers" },
+		{ SETUP_MCP, "mcp" },
+		{ SETUP_POLICY, "policy" },
+		{ SETUP_DIRS, "additionalDirectories" },
+		{ SETUP_ENV, "env" },
+		{ SETUP_PROVIDER, "provider" },
+		{ SETUP_MODEL, "model" },
+		{ SETUP_PROMPT, "systemPrompt" },
+		{ SETUP_MODE, "mode" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (changes & names[i].bit)
+			jw_str(w, NULL, names[i].name);
 }
 
 void setup_inherit(struct setup *s, const struct setup *from)
@@ -232,21 +273,61 @@ void setup_forget_choice(struct setup *s)
 	parse_gateway(s);
 }
 
+/* Strings that a setup owns. */
+#define OWN(member) offsetof(struct setup, member)
+static const size_t owned[] = {
+	OWN(mcp_servers), OWN(additional_dirs),
+	OWN(env),	  OWN(provider),
+	OWN(auth_method), OWN(model),
+	OWN(mode),	  OWN(system_prompt),
+	OWN(billing_ref), OWN(config_version),
+	OWN(sure_model),  OWN(sure_mode),
+	OWN(chosen),	  OWN(mcp),
+	OWN(policy),
+};
+
+static char **owned_at(struct setup *s, size_t i)
+{
+	return (char **)((char *)s + owned[i]);
+}
+
 void setup_done(struct setup *s)
 {
-	char *owned[] = { s->mcp_servers, s->additional_dirs,
-			  s->env,	  s->provider,
-			  s->auth_method, s->model,
-			  s->mode,	  s->system_prompt,
-			  s->billing_ref, s->config_version,
-			  s->sure_model,  s->sure_mode,
-			  s->chosen,	  s->mcp,
-			  s->policy };
-
 	harness_provider_done(&s->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
-		free(owned[i]);
+		free(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
+}
+
+struct setup *setup_copy(const struct setup *s)
+{
+	struct setup *copy = new0(struct setup);
+	bool needs = s->needs_provider;
+
+	*copy = *s;
+	copy->gateway = (struct harness_provider){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
+	parse_gateway(copy);
+	copy->needs_provider = needs;
+	return copy;
+}
+
+void setup_restore(struct setup *s, struct setup *copy)
+{
+	if (!copy)
+		return;
+	setup_done(s);
+	*s = *copy; /* what the gateway borrows moves along */
+	free(copy);
+}
+
+struct setup *setup_free(struct setup *copy)
+{
+	if (copy)
+		setup_done(copy);
+	free(copy);
+	return NULL;
 }
 
 void setup_put(const struct setup *s, struct jw *w)

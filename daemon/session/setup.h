@@ -44,11 +44,27 @@ struct setup {
 
 enum setup_change {
 	SETUP_CHANGED = 1, /* the journal's record is no longer true */
-	SETUP_RESTART = 2, /* the harness process must be started anew for it to take effect */
+	/* What takes effect when the harness process is started anew, by parameter. */
+	SETUP_SERVERS = 2,
+	SETUP_MCP = 4,
+	SETUP_POLICY = 8,
+	SETUP_DIRS = 16,
+	SETUP_ENV = 32,
+	SETUP_PROVIDER = 64,
+	SETUP_MODEL = 128,
+	SETUP_PROMPT = 256,
+	SETUP_RESTART = 510, /* all of them */
+	SETUP_MODE = 512,    /* and what is set in the running one */
 };
 
 /* Returns enum setup_change bits. */
 unsigned setup_apply(struct setup *s, const struct setup_params *p);
+/* The parameters of these bits, by the names that clients know: elements of an array. */
+void setup_put_names(unsigned changes, struct jw *w);
+/* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */
+struct setup *setup_copy(const struct setup *s);
+void setup_restore(struct setup *s, struct setup *copy);
+struct setup *setup_free(struct setup *copy);
 /* What was not given to a fork is as it was for the original. */
 void setup_inherit(struct setup *s, const struct setup *from);
 /* A client has chosen a value of an option: it is chosen again whenever the harness starts anew. value: raw. */

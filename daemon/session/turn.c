@@ -250,7 +250,7 @@ static void advance_open(struct session *s)
 		harness_stop(s);
 		return;
 	}
-	if (s->hstate == H_READY && wanted && s->resettle && !s->current)
+	if (s->hstate == H_READY && s->resettle && !s->current)
 		session_resettle(s);
 	else if (s->hstate == H_READY && wanted)
 		session_opened(s, NULL);

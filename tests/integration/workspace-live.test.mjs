@@ -200,13 +200,16 @@ describe('_acpd/workspace/materialize', () => {
     const was = treeOf(cwd);
     const next = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`other/${i}`, `${i}`]));
     const archive = await upload(d, next);
+    const again = (client) => client.load(s.sessionId, { cwd });
 
+    await again(other); // only the driver may
     other.request('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive } });
     await until(() => helpers(d).length > 0, 'a helper');
     other.ws.destroy();
     await until(() => helpers(d).length === 0, 'no helper');
     const now = treeOf(cwd);
     assert.ok([JSON.stringify(was), JSON.stringify(next)].includes(JSON.stringify(now)) || Object.keys(now).length === 2000);
+    await again(c);
     assert.deepEqual(stagesBelow(d.dir), []);
   });
 

@@ -198,7 +198,7 @@ test('43 close and delete of an unknown id succeed', async () => {
 
   for (const method of ['session/close', 'session/delete']) {
     assert.deepEqual(await c.call(method, { sessionId: 'sess_none' }), {});
-    isError(await c.fails(method, {}), -32602, 'FIELD_INVALID', { field: 'sessionId' });
+    isError(await c.fails(method, {}), -32602, 'FIELD_MISSING', { field: 'sessionId' });
     isError(await c.fails(method, { sessionId: 7 }), -32602, 'FIELD_INVALID', { field: 'sessionId' });
   }
 });
