@@ -1,4 +1,5 @@
-/* archive.c - `acpd archive put|have|get`: a client of /v1/archives. put hashes first, asks, and sends only what is missing. */
+/* archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only what is missing. */
+#include "cli/archive.h"
 #include "cli/commands.h"
 #include "cli/dial.h"
 
@@ -14,14 +15,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define DEFAULT_URL "http://127.0.0.1:2270"
 #define TRIES 10
-#define ANSWER_MAX (64 * KIB)
+#define ANSWER_MAX (64 * MIB)
 
 struct client {
 	const struct config *cfg;
 	struct http_client *http;
-	char digest[7 + SHA256_HEX], path[32 + SHA256_HEX];
+	char digest[ARCHIVE_DIGEST_SIZE], path[32 + SHA256_HEX];
 	struct http_answer answer;
 };
 
@@ -35,9 +35,13 @@ static int client_open(struct client *cl, const struct config *c)
 	int r = EXIT_DONE;
 
 	cl->cfg = c;
+	if (!c->url) {
+		cl->http = http_client_new_socket(c->socket);
+		return EXIT_DONE;
+	}
 	if (c->token_file && read_token(c->token_file, &token, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
-	cl->http = http_client_new(c->url ? c->url : DEFAULT_URL, buf_slice(&token), &e);
+	cl->http = http_client_new(c->url, buf_slice(&token), &e);
 	if (!cl->http)
 		r = fail(EXIT_USAGE, "%s", e.msg);
 	if (token.data)
@@ -80,7 +84,7 @@ static void read_answer(struct client *cl, struct buf *text)
 static int unexplained(const struct client *cl)
 {
 	return fail(code_of_status(cl->answer.status), "%s answered %d: %s",
-		    cl->cfg->url ? cl->cfg->url : DEFAULT_URL, cl->answer.status,
+		    cl->cfg->url ? cl->cfg->url : cl->cfg->socket, cl->answer.status,
 		    link_status_text((unsigned)cl->answer.status));
 }
 
@@ -246,25 +250,43 @@ static int put_all(struct client *cl, int fd, uint64_t size, uint64_t *sent)
 	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : refused(cl);
 }
 
+static int put_file(struct client *cl, const char *file, uint64_t *size, uint64_t *sent)
+{
+	struct sha256 d;
+	struct err e;
+	_cleanup_(closep) int fd = open_source(file, &e);
+
+	if (fd < 0)
+		return fail(EXIT_FAILED, "%s", e.msg);
+	if (hash_fd(fd, &d, size) < 0)
+		return fail(EXIT_FAILED, "%s: cannot be read", file);
+	client_name(cl, &d);
+	return put_all(cl, fd, *size, sent);
+}
+
 int cmd_archive_put(const struct config *c)
 {
 	struct client cl = { 0 };
-	struct sha256 d;
 	uint64_t size, sent = 0;
-	struct err e;
 	int r = client_open(&cl, c);
-	_cleanup_(closep) int fd = r == EXIT_DONE ? open_source(c->args[0], &e) : -1;
 
-	if (r == EXIT_DONE && fd < 0)
-		r = fail(EXIT_FAILED, "%s", e.msg);
-	if (r == EXIT_DONE && hash_fd(fd, &d, &size) < 0)
-		r = fail(EXIT_FAILED, "%s: cannot be read", c->args[0]);
-	if (r == EXIT_DONE) {
-		client_name(&cl, &d);
-		r = put_all(&cl, fd, size, &sent);
-	}
+	if (r == EXIT_DONE)
+		r = put_file(&cl, c->args[0], &size, &sent);
 	if (r == EXIT_DONE)
 		r = print_done(&cl, size, "sent", sent);
+	http_client_free(cl.http);
+	return r;
+}
+
+int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE])
+{
+	struct client cl = { 0 };
+	uint64_t size, sent = 0;
+	int r = client_open(&cl, c);
+
+	if (r == EXIT_DONE)
+		r = put_file(&cl, file, &size, &sent);
+	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
 	http_client_free(cl.http);
 	return r;
 }
@@ -389,6 +411,79 @@ int cmd_archive_get(const struct config *c)
 
 	if (r == EXIT_DONE)
 		r = get_to(&cl, &d);
+	http_client_free(cl.http);
+	return r;
+}
+
+/* --- list and rm -------------------------------------------------------------------------------------------- */
+
+static void print_archive(struct slice a)
+{
+	_cleanup_(freep) char *digest = NULL, *used = NULL;
+	struct slice size = jobj_get(a, "size").raw, part = jobj_get(a, "partial").raw;
+	bool pinned = jobj_get(a, "pinned").type == J_TRUE,
+	     baked = jobj_get(a, "baked").type == J_TRUE;
+
+	jstr_decode(jobj_get(a, "digest"), sizeof(((struct client *)0)->digest), &digest);
+	jstr_decode(jobj_get(a, "lastUsed"), 64, &used);
+	printf("%s %12.*s  %-24s%s%s%s\n", digest ? digest : "", (int)(size.n ? size.n : part.n),
+	       size.n ? size.p : part.p, used ? used : "", baked ? "  of the image" : "",
+	       pinned ? "  in use" : "", size.n ? "" : "  not whole");
+}
+
+static int print_list(const struct client *cl, struct slice list)
+{
+	struct slice used = jobj_get(list, "used").raw, limit = jobj_get(list, "limit").raw;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(list, "archives")))
+		return fail(EXIT_FAILED, "the daemon gave no list of archives");
+	if (cl->cfg->json) {
+		printf("%.*s\n", (int)list.n, list.p);
+		return EXIT_DONE;
+	}
+	while (jiter_next(&it, NULL, &v))
+		print_archive(v.raw);
+	printf("%.*s of %.*s bytes used\n", (int)used.n, used.p, (int)limit.n, limit.p);
+	return EXIT_DONE;
+}
+
+int cmd_archive_list(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct client cl = { .path = "/v1/archives" };
+	struct err e;
+	int r = client_open(&cl, c), asked = r == EXIT_DONE ? ask(&cl, "GET", &e) : 0;
+
+	if (asked < 0)
+		r = fail(code_of(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.answer.status != 200)
+		r = refused(&cl);
+	if (r == EXIT_DONE) {
+		read_answer(&cl, &text);
+		r = print_list(&cl, buf_slice(&text));
+	}
+	http_client_free(cl.http);
+	return r;
+}
+
+int cmd_archive_rm(const struct config *c)
+{
+	struct client cl = { 0 };
+	struct sha256 d;
+	struct err e;
+	int r = open_named(&cl, c, &d), asked = r == EXIT_DONE ? ask(&cl, "DELETE", &e) : 0;
+
+	if (asked < 0)
+		r = fail(code_of(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.answer.status == 404)
+		r = fail(EXIT_FAILED, "there is no archive %s; acpd archive list says which there are",
+			 cl.digest);
+	else if (r == EXIT_DONE && cl.answer.status >= 300)
+		r = refused(&cl);
+	else if (r == EXIT_DONE && c->json)
+		printf("{\"digest\":\"%s\",\"removed\":true}\n", cl.digest);
 	http_client_free(cl.http);
 	return r;
 }

@@ -24,6 +24,8 @@ int cmd_usage_verify(const struct config *c);
 int cmd_archive_put(const struct config *c);
 int cmd_archive_have(const struct config *c);
 int cmd_archive_get(const struct config *c);
+int cmd_archive_list(const struct config *c);
+int cmd_archive_rm(const struct config *c);
 int cmd_archive_extract(const struct config *c);
 int cmd_skills_validate(const struct config *c);
 int cmd_mcp(const struct config *c);

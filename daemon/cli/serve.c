@@ -356,6 +356,7 @@ static int build_net(struct daemon *d, struct err *e)
 	d->net = net_server_new(d->loop, d->acp, d->gate, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
+	uds_server_serve_http(d->uds, net_server_adopt, d->net);
 	hosted_start(d->mcp.hosted);
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,

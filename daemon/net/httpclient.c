@@ -2,10 +2,12 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/unixsock.h"
 #include "digest/digest.h"
 #include "http/query.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 
 struct http_client {
 	char *host, *port, *authorization;
+	char *socket; /* connect there; host and port are only said */
 	int fd;
 	struct buf in; /* behind the head: the beginning of the body */
 	uint64_t left; /* of the body */
@@ -70,6 +73,17 @@ struct http_client *http_client_new(const char *url, struct slice token, struct 
 	return c;
 }
 
+struct http_client *http_client_new_socket(const char *path)
+{
+	struct http_client *c = new0(struct http_client);
+
+	c->fd = -1;
+	c->socket = xstrdup(path);
+	c->host = xstrdup("localhost");
+	c->port = xstrdup("80");
+	return c;
+}
+
 struct http_client *http_client_free(struct http_client *c)
 {
 	if (!c)
@@ -81,19 +95,25 @@ struct http_client *http_client_free(struct http_client *c)
 	free(c->authorization);
 	free(c->host);
 	free(c->port);
+	free(c->socket);
 	free(c);
 	return NULL;
 }
 
-static int connect_one(struct http_client *c, const struct addrinfo *a)
+static void limit_waits(int fd)
 {
 	const struct timeval tv = { .tv_sec = HTTP_CLIENT_SECS };
 
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+}
+
+static int connect_one(struct http_client *c, const struct addrinfo *a)
+{
 	c->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
 	if (c->fd < 0)
 		return -errno;
-	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	limit_waits(c->fd);
 	if (connect(c->fd, a->ai_addr, a->ai_addrlen) == 0)
 		return 0;
 	int r = -errno;
@@ -102,15 +122,25 @@ static int connect_one(struct http_client *c, const struct addrinfo *a)
 	return r;
 }
 
-static int open_connection(struct http_client *c, struct err *e)
+static int open_socket(struct http_client *c, struct err *e)
+{
+	int fd = unixsock_connect(c->socket);
+
+	if (fd < 0)
+		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "no daemon answers on %s: %s",
+			       c->socket, strerror(-fd));
+	fcntl(fd, F_SETFL, 0);
+	limit_waits(fd);
+	c->fd = fd;
+	return 0;
+}
+
+static int open_tcp(struct http_client *c, struct err *e)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list = NULL;
 	int r, gai = getaddrinfo(c->host, c->port, &hints, &list);
 
-	closep(&c->fd);
-	c->fd = -1;
-	buf_reset(&c->in);
 	if (gai)
 		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "%s: %s", c->host,
 			       gai_strerror(gai));
@@ -122,6 +152,14 @@ static int open_connection(struct http_client *c, struct err *e)
 		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "no daemon answers on %s:%s: %s",
 			       c->host, c->port, strerror(-r));
 	return 0;
+}
+
+static int open_connection(struct http_client *c, struct err *e)
+{
+	closep(&c->fd);
+	c->fd = -1;
+	buf_reset(&c->in);
+	return c->socket ? open_socket(c, e) : open_tcp(c, e);
 }
 
 /* --- sending ---------------------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@ struct http_client;
 
 /* url: http:// or ws://, its path is not looked at. token may be empty. */
 struct http_client *http_client_new(const char *url, struct slice token, struct err *e);
+/* Through a daemon's acp.sock, where no token is asked for. */
+struct http_client *http_client_new_socket(const char *path);
 struct http_client *http_client_free(struct http_client *c);
 
 struct http_ask {

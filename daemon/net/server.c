@@ -166,6 +166,13 @@ struct net_server *net_server_free(struct net_server *n)
 	return NULL;
 }
 
+void net_server_adopt(void *server, int fd)
+{
+	struct net_server *n = server;
+
+	lws_adopt_socket_vhost(n->vhost, fd); /* closes it if it cannot */
+}
+
 int net_server_port(const struct net_server *n)
 {
 	return lws_get_vhost_listen_port(n->vhost);

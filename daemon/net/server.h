@@ -25,6 +25,8 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, str
 				  struct err *e);
 struct net_server *net_server_free(struct net_server *n);
 int net_server_port(const struct net_server *n);
+/* Serves the HTTP client on fd, and owns it then: one that another listener has accepted and trusts. */
+void net_server_adopt(void *server, int fd);
 /* Somebody is connected, or has a stream open. */
 bool net_server_busy(const struct net_server *n);
 /* Runs until loop_quit. */

@@ -27,6 +27,8 @@ struct uds_server {
 	struct http_context *info;
 	struct listener listeners[2];
 	struct list clients;
+	void (*adopt)(void *ctx, int fd);
+	void *adopt_ctx;
 };
 
 struct client {
@@ -36,6 +38,7 @@ struct client {
 	struct lines in;
 	struct buf out;
 	struct acp_conn *conn; /* acp.sock only */
+	bool unheard;	       /* of acp.sock, and has not said anything yet: JSON or HTTP? */
 	struct loop_task flush_task, free_task;
 	struct loop_timer close_timer;
 	bool closing, dead;
@@ -64,7 +67,8 @@ static void client_drop(struct client *c)
 	if (c->dead)
 		return;
 	c->dead = true;
-	loop_io_set(c->server->loop, &c->io, 0);
+	if (c->io.fd >= 0)
+		loop_io_set(c->server->loop, &c->io, 0);
 	loop_defer(c->server->loop, &c->free_task, client_free, c);
 }
 
@@ -142,6 +146,22 @@ static void take_line(struct client *c, struct slice line)
 			       &c->out);
 }
 
+/* JSON begins with no capital letter, and an HTTP request with nothing else. True: the HTTP server has it now. */
+static bool hand_over_http(struct client *c)
+{
+	char first;
+
+	if (!c->unheard || recv(c->io.fd, &first, 1, MSG_PEEK) != 1)
+		return false;
+	c->unheard = false;
+	if (first < 'A' || first > 'Z' || !c->server->adopt)
+		return false;
+	loop_io_set(c->server->loop, &c->io, 0);
+	c->server->adopt(c->server->adopt_ctx, TAKE_FD(c->io.fd));
+	client_drop(c);
+	return true;
+}
+
 static void client_read(struct client *c)
 {
 	char *space = lines_space(&c->in, CHILD_READ_BYTES);
@@ -171,7 +191,7 @@ static void on_client(void *ctx, uint32_t events)
 {
 	struct client *c = ctx;
 
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !hand_over_http(c))
 		client_read(c);
 	if (!c->dead && (events & EPOLLOUT))
 		client_flush(c);
@@ -191,6 +211,7 @@ static void client_begin(struct uds_server *u, int fd, bool acp)
 		return;
 	if (gate_claimed(u->gate)) {
 		c->conn = acp_conn_new(u->acp, &t, NULL);
+		c->unheard = true;
 		return;
 	}
 	control_refuse_unclaimed(&c->out);
@@ -243,6 +264,12 @@ struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct
 	    listener_open(u, &u->listeners[1], run_dir, "acp.sock", true, e) < 0)
 		return uds_server_free(u);
 	return u;
+}
+
+void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx)
+{
+	u->adopt = adopt;
+	u->adopt_ctx = ctx;
 }
 
 struct uds_server *uds_server_free(struct uds_server *u)

@@ -2,7 +2,8 @@
  * uds.h - the two UNIX sockets of the run directory, on our own loop; JSON lines both.
  *
  * control.sock: claim, sessions, doctor. acp.sock: ACP, one client per connection, the same messages as over
- * WebSocket. Both are 0600, and the peer's uid must be 0 or ours (SO_PEERCRED): no token is asked for.
+ * WebSocket; a client that begins with an HTTP request instead is given to the HTTP server as it is. Both are 0600, and the peer's
+ * uid must be 0 or ours (SO_PEERCRED): no token is asked for.
  */
 #pragma once
 
@@ -15,4 +16,6 @@ struct uds_server;
 /* Takes over stale sockets; -EADDRINUSE if a living daemon has them. */
 struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
 				  struct gate *gate, struct http_context *info, struct err *e);
+/* adopt takes the descriptor of a client of acp.sock that speaks HTTP; nothing was read from it. */
+void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx);
 struct uds_server *uds_server_free(struct uds_server *u);
