@@ -478,7 +478,8 @@ int cmd_archive_rm(const struct config *c)
 	if (asked < 0)
 		r = fail(code_of(asked), "%s", e.msg);
 	else if (r == EXIT_DONE && cl.answer.status == 404)
-		r = fail(EXIT_FAILED, "there is no archive %s; acpd archive list says which there are",
+		r = fail(EXIT_FAILED,
+			 "there is no archive %s; acpd archive list says which there are",
 			 cl.digest);
 	else if (r == EXIT_DONE && cl.answer.status >= 300)
 		r = refused(&cl);

@@ -10,7 +10,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST };
+/* T_LIST: values joined by commas; T_EACH: by newlines, for values that may hold commas. */
+enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH };
 
 struct option_row {
 	const char *name;
@@ -70,6 +71,11 @@ OPT("output", T_STR, SCOPE_GET, output, 0, 0, 0, NULL, NULL, "FILE", "write here
 OPT("uid", T_INT, SCOPE_EXTRACT, uid, 0, 4294967294, -1, NULL, NULL, "N", "user to unpack as, who then owns the tree; needs root (-1: ourselves)", 0),
 OPT("socket", T_STR, REMOTE | SCOPE_ARCHIVE, socket, 0, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
 OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
+OPT("model", T_STR, SCOPE_RUN, model, 0, 0, 0, NULL, NULL, "ID", "model of the session", 0),
+OPT("provider", T_STR, SCOPE_RUN, provider, 0, 0, 0, NULL, NULL, "FILE", "a JSON object for _meta.acpd.provider: api, baseUrl, key, model", 0),
+OPT("env", T_EACH, SCOPE_RUN, env, 0, 0, 0, NULL, NULL, "NAME[=VALUE]", "variable for the harness, without a value: ours; may be repeated", 0),
+OPT("archive", T_STR, SCOPE_RUN, archive, 0, 0, 0, NULL, NULL, "FILE|DIGEST", "archive to unpack into the working directory first; a file is uploaded", 0),
+OPT("budget", T_LIST, SCOPE_RUN, budget, 0, 0, 0, NULL, NULL, "NAME=N", "limit of the turn: steps, toolCalls, seconds, tokens or cost; may be repeated", 0),
 OPT("prompt", T_STR, SCOPE_RUN, prompt, 0, 0, 0, NULL, NULL, "TEXT", "the prompt; - reads it from standard input", 'p'),
 OPT("cwd", T_STR, SCOPE_RUN, cwd, 0, 0, 0, NULL, NULL, "DIR", "working directory of the session (default: this one)", 0),
 OPT("permissions", T_WORD, SCOPE_RUN, permissions, 0, 0, 0, "reject", "reject allow", "reject|allow", "answer to every permission request", 0),
@@ -130,6 +136,7 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 		/* fall through */
 	case T_STR:
 	case T_LIST:
+	case T_EACH:
 		xstrset(slot(c, r), value);
 		return 0;
 	case T_BOOL:
@@ -242,9 +249,9 @@ static int add_value(struct config *c, const struct option_row *row, bool again,
 	_cleanup_(freep) char *joined = NULL;
 	char **have = slot(c, row);
 
-	if (row->type != T_LIST || !again)
+	if ((row->type != T_LIST && row->type != T_EACH) || !again)
 		return set_value(c, row, row->type == T_BOOL ? "true" : value, e);
-	if (asprintf(&joined, "%s,%s", *have, value) < 0)
+	if (asprintf(&joined, "%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value) < 0)
 		abort();
 	return set_value(c, row, joined, e);
 }

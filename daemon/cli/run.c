@@ -1,9 +1,11 @@
 /* run.c - `acpd run`: an ACP client that runs one prompt and reports with an exit code. */
 #include "cli/commands.h"
 #include "cli/dial.h"
+#include "cli/run_settings.h"
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "digest/digest.h"
 #include "json/jenc.h"
 #include "json/jpretty.h"
 #include "json/jstr.h"
@@ -19,6 +21,7 @@ struct run {
 	struct link *link;
 	struct rpc_calls calls;
 	char *session_id, *prompt;
+	struct buf meta; /* what session/new says of it under _meta.acpd */
 	struct buf text, error, usage;
 	char *stop_reason;
 	unsigned tool_calls;
@@ -88,12 +91,14 @@ static void close_session(struct run *r, int code)
 
 static void failed(struct run *r, struct slice error)
 {
-	_cleanup_(freep) char *text = NULL;
+	_cleanup_(freep) char *text = NULL, *field = NULL;
 
 	jstr_decode(jobj_get(error, "message"), 4096, &text);
+	jstr_decode(jobj_get(jobj_get(error, "data").raw, "field"), 256, &field);
 	buf_add_slice(&r->error, error);
 	if (!r->cfg->json)
-		fail(EXIT_FAILED, "%s", text ? text : "the daemon reported an error");
+		fail(EXIT_FAILED, "%s%s%s%s", text ? text : "the daemon reported an error",
+		     field ? " (" : "", field ? field : "", field ? ")" : "");
 	close_session(r, EXIT_FAILED);
 }
 
@@ -152,13 +157,9 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	jw_obj(&w, NULL);
 	jw_str(&w, "cwd", r->cfg->cwd);
 	jw_raw(&w, "mcpServers", SLICE("[]"));
-	if (r->cfg->harness) {
-		jw_obj(&w, "_meta");
-		jw_obj(&w, "acpd");
-		jw_str(&w, "harness", r->cfg->harness);
-		jw_end_obj(&w);
-		jw_end_obj(&w);
-	}
+	jw_obj(&w, "_meta");
+	jw_raw(&w, "acpd", buf_slice(&r->meta));
+	jw_end_obj(&w);
 	jw_end_obj(&w);
 	call(r, "session/new", buf_slice(&b), on_session);
 }
@@ -225,6 +226,18 @@ static void refuse(struct run *r, const struct rpc_msg *m)
 	link_send(r->link, buf_slice(&b));
 }
 
+/* An error that answers no request of ours: the daemon speaks to nobody yet, or could not read what we said. */
+static void refused(struct run *r, struct slice error)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (r->done)
+		return;
+	jstr_decode(jobj_get(error, "message"), 4096, &text);
+	finish(r, fail(EXIT_UNREACHABLE, "the daemon refused the connection: %s",
+		       text ? text : "it did not say why"));
+}
+
 static void on_message(void *ctx, struct slice text)
 {
 	struct run *r = ctx;
@@ -235,7 +248,7 @@ static void on_message(void *ctx, struct slice text)
 		return;
 	if (m.kind == RPC_RESPONSE) {
 		if (!rpc_calls_reply(&r->calls, &m) && slice_is(m.id, "null") && m.error.n)
-			finish(r, fail(EXIT_UNREACHABLE, "the daemon is not claimed"));
+			refused(r, m.error);
 	} else if (m.kind == RPC_NOTIFICATION) {
 		if (strcmp(m.method, "session/update") == 0)
 			on_update(r, jobj_get(m.params, "update").raw);
@@ -334,6 +347,9 @@ static void run_done(struct run *r)
 	free(r->session_id);
 	free(r->prompt);
 	free(r->stop_reason);
+	if (r->meta.data) /* a provider's key */
+		secret_wipe(r->meta.data, r->meta.cap);
+	buf_done(&r->meta);
 	buf_done(&r->text);
 	buf_done(&r->error);
 	buf_done(&r->usage);
@@ -347,9 +363,8 @@ int cmd_run(const struct config *c)
 
 	rpc_calls_init(&r.calls);
 	r.text.max = r.error.max = 1024 * MIB;
-	if (load_prompt(&r, &e) < 0) {
-		code = fail(EXIT_USAGE, "%s", e.msg);
-	} else {
+	code = load_prompt(&r, &e) < 0 ? fail(EXIT_USAGE, "%s", e.msg) : run_settings(c, &r.meta);
+	if (code == EXIT_DONE) {
 		r.loop = loop_new();
 		code = run_link(&r, &e);
 		if (!r.link)

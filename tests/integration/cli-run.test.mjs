@@ -2,11 +2,14 @@
 // `acpd run`: one prompt, its text or one JSON object, and an exit code that says how the turn ended.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { assertNoViolations } from '../lib/acp.mjs';
 import { Daemon } from '../lib/daemon.mjs';
+import { turnsOf } from './ledger.mjs';
 import { acpd } from './run.mjs';
 
 let d;
@@ -221,4 +224,66 @@ test('no session stays open after a run, however it ended', async () => {
   assert.deepEqual(left.map((s) => [s.sessionId, s.state]), []);
   const { children } = (await d.http('/ready', { token: d.token })).json;
   assert.equal(children, 0, 'and no harness');
+});
+
+test('--env gives variables: by value, or ours by name; one that is not there is named', async () => {
+  const { stdout } = await run('env A\necho  \nenv MINE', ['--env', 'A=1,2 = 3', '--env', 'MINE'], { env: { MINE: 'passed on' } });
+
+  assert.equal(stdout, 'env:A=1,2 = 3 env:MINE=passed on\n');
+  const missing = await run('echo x', ['--env', 'NOT_THERE'], { env: { NOT_THERE: null } });
+  assert.deepEqual([missing.code, missing.stdout], [2, '']);
+  assert.match(missing.stderr, /NOT_THERE/);
+  const bad = await run('echo x', ['--env', '1"\\ =x']);
+  assert.deepEqual([bad.code, /^acpd: [^\n]+\n$/.test(bad.stderr)], [1, true], bad.stderr);
+});
+
+test('--budget limits the turn: exit 4; what is no budget is named', async () => {
+  const { code } = await run('tool t1 read A\ntool t2 read B\ntool t3 read C\nsleep 30000', ['--budget', 'toolCalls=1', '--budget', 'steps=90']);
+
+  assert.equal(code, 4);
+  for (const [budget, exit] of [['toolCalls', 2], ['toolCalls=many', 2], ['frobs=1', 1]]) {
+    const r = await run('echo x', ['--budget', budget]);
+    assert.deepEqual([r.code, r.stderr.includes(budget.split('=')[0])], [exit, true], r.stderr);
+  }
+});
+
+test('--archive fills the working directory: from a file, and by the digest of what the daemon has', async () => {
+  const tree = path.join(d.dir, 'tree'), file = path.join(d.dir, 'tree.tar');
+
+  fs.mkdirSync(tree);
+  fs.writeFileSync(path.join(tree, 'inside.txt'), 'from the archive\n');
+  spawnSync('tar', ['-C', tree, '-cf', file, '.']);
+  const digest = `sha256:${createHash('sha256').update(fs.readFileSync(file)).digest('hex')}`;
+
+  for (const [i, archive] of [file, digest].entries()) {
+    const cwd = path.join(d.dir, `filled-${i}`);
+
+    fs.mkdirSync(cwd);
+    const { code, stdout, stderr } = await run('echo done', ['--archive', archive, '--cwd', cwd]);
+    assert.deepEqual([code, stdout, stderr], [0, 'done\n', '']);
+    assert.equal(fs.readFileSync(path.join(cwd, 'inside.txt'), 'utf8'), 'from the archive\n');
+  }
+  const missing = await run('echo x', ['--archive', path.join(d.dir, 'no.tar')]);
+  assert.deepEqual([missing.code, /no\.tar/.test(missing.stderr)], [1, true]);
+});
+
+test('--provider is a file with an object; its key is in no argument list', async () => {
+  const file = path.join(d.dir, 'provider.json');
+
+  fs.writeFileSync(file, '{"api": "openai-chat",\n "baseUrl": "http://127.0.0.1:9/v1", "key": "k-0123456789", "model": "stub-large"}\n');
+  const given = await run('echo ok', ['--provider', file]);
+  assert.deepEqual([given.code, given.stderr], [0, '']);
+  fs.writeFileSync(file, '{"api":\n}');
+  const broken = await run('echo x', ['--provider', file]);
+  assert.equal(broken.code, 2);
+  assert.match(broken.stderr, /provider\.json: not valid JSON, line 2, column 1/);
+});
+
+test('--model chooses the model; one that the harness does not have is refused', async () => {
+  const { sessionId, exitCode } = JSON.parse((await run('echo ok', ['--model', 'stub-large', '--json'])).stdout);
+
+  assert.equal(exitCode, 0);
+  assert.equal(turnsOf(d, sessionId)[0].model, 'stub-large');
+  const unknown = await run('echo ok', ['--model', 'stub-huge']);
+  assert.deepEqual([unknown.code, /_meta\.acpd\.model/.test(unknown.stderr)], [1, true], unknown.stderr);
 });

@@ -9,7 +9,7 @@ import { assertNoViolations } from '../lib/acp.mjs';
 import { Daemon, ROOT } from '../lib/daemon.mjs';
 import { acpd } from './run.mjs';
 
-const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'doctor'];
+const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'archive list', 'archive rm', 'doctor'];
 let d;
 
 before(async () => {
