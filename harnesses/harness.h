@@ -105,6 +105,7 @@ struct harness_req {
 	const char *cwd;
 	const char *home;	  /* private directory of the session, for HOME and configuration */
 	struct slice mcp_servers; /* raw JSON array of ACP McpServer */
+	int64_t mcp_call_ms; /* how long the harness is to wait for a call of theirs; 0: as it likes */
 	struct slice additional_dirs;		 /* raw JSON array */
 	const struct harness_provider *provider; /* or NULL: what environment and home say */
 	const char *

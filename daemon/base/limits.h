@@ -150,7 +150,7 @@
 #define TOOL_STACK_BYTES (1 * MIB)      /* of a thread: regular expressions of the C library are hungry */
 #define TOOL_TIME_MS 120000             /* a call that works, unless policy says another time */
 #define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
-#define TOOL_ASK_MS 600000              /* for a human to allow a call */
+#define TOOL_ASK_MS 630000              /* for a human to allow a call: ten minutes, and time for the way */
 #define TOOL_ASKS_MAX 1024              /* answers of theirs within that time */
 #define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
@@ -243,6 +243,7 @@
 #define ARCHIVE_TIDY_MS 3600000         /* between two looks for those */
 
 /* MCP */
+#define MCP_CALL_MS 3600000             /* that a harness waits for a call, unless policy lets one take longer */
 #define MCP_LINE_MAX (48 * MIB)         /* one message of a client */
 #define MCP_OUT_SOFT (1 * MIB)          /* bytes waiting for a client that does not read; above: it is not read either */
 #define MCP_OUT_MAX (80 * MIB)          /* above: it is given up */
@@ -251,7 +252,10 @@
 #define MCP_HELD_MAX (64 * MIB)         /* of params of a legacy client's open requests, kept for rounds of questions */
 #define MCP_ROUNDS_MAX 8                /* of questions, for one request */
 #define MCP_ASKS_MAX 32                 /* questions of one round */
-#define MCP_ASK_MS 600000               /* for the answers to one round: people are asked */
+#define MCP_ASK_MS 630000               /* for the answers to one round: people are asked, and have ten minutes */
+#define MCP_PULSE_MS 10000              /* silence of a request until its client hears that it goes on */
+#define MCP_PULSE_MAX_MS 3600000        /* without a word of the server; then that is for the client to judge */
+#define MCP_PULSE_TEXT_MAX (8 * KIB)    /* of the server's message that is said again */
 #define MCP_PACE_MS 250                 /* before a retry that a server wants without a question */
 #define MCP_WATCH_MAX 1024              /* resources that one client subscribes to */
 #define MCP_URI_MAX 8192                /* bytes of one's name */

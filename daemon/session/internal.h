@@ -209,6 +209,7 @@ struct session {
 	/* MCP servers (servers.h, upcall.h) */
 	char *given; /* raw: what the harness was started with */
 	void *served;
+	int64_t mcp_call_ms;
 	struct list ports, upcalls;
 	unsigned nupcalls;
 

@@ -86,6 +86,7 @@ static void fill_req(const struct session *s, struct harness_req *req)
 		.cwd = s->cwd,
 		.home = s->home,
 		.mcp_servers = slice_of(s->given),
+		.mcp_call_ms = s->mcp_call_ms ? s->mcp_call_ms : MCP_CALL_MS,
 		.additional_dirs = slice_of(s->setup.additional_dirs),
 		.provider = s->setup.provider ? &s->setup.gateway : NULL,
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,

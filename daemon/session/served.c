@@ -1,6 +1,7 @@
 /* served.c - a session's side of servers.h. */
 #include "session/internal.h"
 
+#include "base/limits.h"
 #include "json/jenc.h"
 
 #include <unistd.h>
@@ -19,6 +20,12 @@ void *session_served(const struct session *s)
 void session_set_served(struct session *s, void *own)
 {
 	s->served = own;
+}
+
+/* And for a human who is asked before it. */
+void session_set_call_ms(struct session *s, int64_t ms)
+{
+	s->mcp_call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
 }
 
 struct slice session_mcp_servers(const struct session *s)

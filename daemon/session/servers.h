@@ -32,6 +32,8 @@ void store_serve(struct store *st, const struct servers_ops *ops, void *ctx);
 /* For the ops: */
 void *session_served(const struct session *s);
 void session_set_served(struct session *s, void *own);
+/* What the policy allows the longest call; the harness is to wait for it. 0: it says nothing. */
+void session_set_call_ms(struct session *s, int64_t ms);
 /* Raw: mcpServers, _meta.acpd.mcp, _meta.acpd.policy, _meta.acpd.env; empty if absent. */
 struct slice session_mcp_servers(const struct session *s);
 struct slice session_mcp(const struct session *s);

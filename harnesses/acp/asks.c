@@ -1,7 +1,9 @@
 /* asks.c - requests of the agent: permissions and elicitations become asks of the core, all else is refused. */
 #include "harnesses/acp/internal.h"
 
+#include "base/limits.h"
 #include "harnesses/acp/turn.h"
+#include "harnesses/inside.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
@@ -32,8 +34,8 @@ void acp_refuse(struct harness *h, struct slice id, int code, const char *reason
 	acp_send(h, &b);
 }
 
-/* The option that allows, for good if there is one. Empty: none. */
-static struct slice allowing_option(struct slice params)
+/* The option that allows, for good if there is one and that is wanted. Empty: none. */
+static struct slice allowing_option(struct slice params, bool for_good)
 {
 	struct jval options = jobj_get(params, "options"), v;
 	struct slice found = SLICE_NONE;
@@ -43,7 +45,7 @@ static struct slice allowing_option(struct slice params)
 	while (jiter_next(&it, NULL, &v)) {
 		struct jval kind = jobj_get(v.raw, "kind");
 
-		if (jstr_is(kind, "allow_always"))
+		if (for_good && jstr_is(kind, "allow_always"))
 			return jobj_get(v.raw, "optionId").raw;
 		if (jstr_is(kind, "allow_once") && !found.n)
 			found = jobj_get(v.raw, "optionId").raw;
@@ -51,14 +53,41 @@ static struct slice allowing_option(struct slice params)
 	return found;
 }
 
-/* Where nothing is to be asked, an agent that asks all the same is answered here. */
+/* Each location of the call; a call that names none may be of any file. */
+static bool edits_inside(const struct harness *h, struct slice call)
+{
+	struct jval locations = jobj_get(call, "locations"), v;
+	struct jiter it;
+	size_t n = 0;
+
+	if (!jstr_is(jobj_get(call, "kind"), "edit") || locations.type != J_ARRAY)
+		return false;
+	jiter_init(&it, locations);
+	for (; jiter_next(&it, NULL, &v); n++) {
+		_cleanup_(freep) char *path = NULL;
+
+		if (jstr_decode(jobj_get(v.raw, "path"), PATH_BYTES_MAX, &path) < 0 ||
+		    !harness_inside(path, h->cwd, slice_of(h->additional_dirs)))
+			return false;
+	}
+	return n > 0;
+}
+
+static bool approved(const struct harness *h, struct slice call)
+{
+	if (h->approval == APPROVAL_ACCEPT_EDITS && h->quirks->edits_by_us)
+		return edits_inside(h, call);
+	return h->approval == APPROVAL_NEVER;
+}
+
+/* What the session's approval says already is answered here, and for this one time where it depends on where a file lies. */
 static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
 {
-	struct slice option = allowing_option(m->params);
+	struct slice option = allowing_option(m->params, h->approval == APPROVAL_NEVER);
 	_cleanup_(buf_done) struct buf result = { 0 }, b = { 0 };
 	struct jw w = JW(&result);
 
-	if (h->approval != APPROVAL_NEVER || !option.n)
+	if (!option.n || !approved(h, jobj_get(m->params, "toolCall").raw))
 		return false;
 	jw_obj(&w, NULL);
 	jw_obj(&w, "outcome");

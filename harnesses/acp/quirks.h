@@ -81,6 +81,7 @@ struct acp_quirks {
 	const char *approval_values[3];
 	const char *model_prefix; /* of model values, when the provider input is used */
 	bool dirs_by_plan; /* plan has seen to additional directories: the agent has no word for them */
+	bool edits_by_us; /* it asks for every edit; which one accept-edits allows is said here */
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
 	struct harness_places places;

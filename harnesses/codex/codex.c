@@ -139,6 +139,7 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	h->elicitation = req->elicitation;
 	h->has_provider = req->provider != NULL;
 	h->idle_ms = req->provider ? (unsigned)req->provider->idle_timeout_ms : 0;
+	h->mcp_call_ms = req->mcp_call_ms;
 	h->wanted_model = codex_model_wanted(req);
 	h->system_prompt = xstrdup(req->system_prompt);
 	h->system_override = req->system_override;

@@ -114,18 +114,3 @@ void codex_diff_put(struct jw *w, struct slice changes)
 		if (v.type == J_OBJECT)
 			put_change(w, v.raw);
 }
-
-/* By the text of the paths: where symbolic links lead is for the sandbox around us to limit. */
-bool codex_path_in(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	while (n > 1 && dir[n - 1] == '/')
-		n--;
-	if (strncmp(path, dir, n) != 0 || (n > 1 && path[n] != '/'))
-		return false;
-	for (const char *p = path; (p = strstr(p, "/..")); p += 3)
-		if (!p[3] || p[3] == '/')
-			return false;
-	return true;
-}

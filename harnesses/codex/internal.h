@@ -82,6 +82,7 @@ struct harness {
 	char *cwd, *thread_id, *wanted_model, *system_prompt, *version;
 	bool system_override;
 	char *mcp_servers, *additional_dirs; /* raw */
+	int64_t mcp_call_ms;
 	struct settings now, wanted;
 	unsigned setting; /* changes that wait for their answer; wanted is what the last of them makes */
 	struct model *models;
@@ -208,7 +209,6 @@ const char *codex_tool_status(const struct tool_row *row, struct slice item, boo
 char *codex_command_text(const char *command);
 /* diff.c: one ACP diff for each hunk. */
 void codex_diff_put(struct jw *w, struct slice changes);
-bool codex_path_in(const char *path, const char *dir);
 /* asks.c */
 void codex_on_request(struct harness *h, const struct rpc_msg *m);
 void codex_on_resolved(struct harness *h, struct slice params);
@@ -233,4 +233,5 @@ void codex_on_plan(struct harness *h, struct slice params);
 void codex_on_mcp_status(struct harness *h, struct slice params);
 void codex_names_free(struct list *l);
 /* mcp.c: config.mcp_servers from ACP's McpServer[]. */
-void codex_mcp_put(struct jw *w, const char *key, struct slice servers);
+/* call_ms: how long Codex waits for a call. */
+void codex_mcp_put(struct jw *w, const char *key, struct slice servers, int64_t call_ms);

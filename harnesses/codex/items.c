@@ -3,6 +3,7 @@
  * the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
  */
 #include "harnesses/codex/internal.h"
+#include "harnesses/inside.h"
 
 struct item {
 	struct list link;
@@ -409,21 +410,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 
 static bool in_workspace(const struct harness *h, const char *path)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!path || codex_path_in(path, h->cwd))
-		return path != NULL;
-	if (!h->additional_dirs ||
-	    !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->additional_dirs) }))
-		return false;
-	while (jiter_next(&it, NULL, &v)) {
-		_cleanup_(freep) char *dir = NULL;
-
-		if (jstr_decode(v, PATH_LEN_MAX, &dir) == 0 && codex_path_in(path, dir))
-			return true;
-	}
-	return false;
+	return path && path[0] == '/' && harness_inside(path, h->cwd, slice_of(h->additional_dirs));
 }
 
 bool codex_item_in_workspace(const struct harness *h, const struct item *it)

@@ -41,7 +41,7 @@ static void put_pairs(struct jw *w, const char *key, struct jval list)
 	jw_end_obj(w);
 }
 
-static void put_server(struct jw *w, struct slice server)
+static void put_server(struct jw *w, struct slice server, int64_t call_ms)
 {
 	struct jval url = jobj_get(server, "url");
 
@@ -53,11 +53,14 @@ static void put_server(struct jw *w, struct slice server)
 		jw_raw(w, "args", jobj_get(server, "args").raw);
 		put_pairs(w, "env", jobj_get(server, "env"));
 	}
+	/* progress does not make it wait any longer */
+	if (call_ms)
+		jw_int(w, "tool_timeout_sec", (call_ms + 999) / 1000);
 	/* every call is asked, read-only ones too; under approval never and full access Codex asks all the same for none */
 	jw_str(w, "default_tools_approval_mode", "prompt");
 }
 
-void codex_mcp_put(struct jw *w, const char *key, struct slice servers)
+void codex_mcp_put(struct jw *w, const char *key, struct slice servers, int64_t call_ms)
 {
 	char name[MCP_NAME_MAX + 1];
 	unsigned n = 0;
@@ -70,7 +73,7 @@ void codex_mcp_put(struct jw *w, const char *key, struct slice servers)
 			put_name(name, sizeof(name), jobj_get(v.raw, "name"), n++);
 			jw_lead_key(w, name);
 			jw_obj(w, NULL);
-			put_server(w, v.raw);
+			put_server(w, v.raw, call_ms);
 			jw_end_obj(w);
 		}
 	}

@@ -149,7 +149,7 @@ static void send_open(struct harness *h)
 	       h->system_prompt);
 	put_roots(h, &w);
 	jw_obj(&w, "config");
-	codex_mcp_put(&w, "mcp_servers", slice_of(h->mcp_servers));
+	codex_mcp_put(&w, "mcp_servers", slice_of(h->mcp_servers), h->mcp_call_ms);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	if (codex_call(h, h->restoring ? "thread/resume" : "thread/start", buf_slice(&b), on_opened,

@@ -449,6 +449,7 @@ const struct acp_quirks opencode_quirks = {
 	.exit_code = "exit",
 	.model_prefix = OPENCODE_PROVIDER_ID "/",
 	.dirs_by_plan = true,
+	.edits_by_us = true,
 	.system_prompt = ACP_SYSTEM_PLAN,
 	.hooks = &hooks,
 };

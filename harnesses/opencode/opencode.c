@@ -61,7 +61,7 @@ static const char *api_npm(const char *api)
 
 static const char *const rules[] = {
 	[APPROVAL_ASK] = "\"*\":\"ask\"," READING,
-	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING,
+	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING, /* edits are answered in acp/asks.c */
 	[APPROVAL_NEVER] = "\"*\":\"allow\",\"question\":\"deny\"",
 };
 
@@ -95,27 +95,10 @@ static void put_outside(struct jw *w, const struct harness_req *req)
 	jw_end_obj(w);
 }
 
-/* Skills lie outside, so that "accept-edits" does not mean them. Such paths are told relative to the repository: the home is known by its
- * own name. */
-static void put_edits(struct jw *w, const struct harness_req *req)
-{
-	const char *slash = strrchr(req->home, '/');
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	buf_printf(&b, "*%s/" SKILLS_BELOW, slash ? slash : req->home);
-	buf_putc(&b, '\0');
-	jw_obj(w, "edit");
-	put_rule(w, "*", "allow");
-	put_rule(w, b.data, "ask");
-	jw_end_obj(w);
-}
-
 static void put_permission(struct jw *w, const struct harness_req *req)
 {
 	jw_obj(w, "permission");
 	jw_raw(w, NULL, slice_of(rules[req->approval]));
-	if (req->approval == APPROVAL_ACCEPT_EDITS)
-		put_edits(w, req);
 	if (req->approval != APPROVAL_NEVER)
 		put_outside(w, req);
 	jw_end_obj(w);
@@ -158,7 +141,11 @@ static void put_common(struct jw *w, const struct harness_req *req)
 	jw_bool(w, "autoupdate", false);
 	jw_str(w, "share", "disabled");
 	/* a rejected call is an answer for the model, not the end of the turn */
-	jw_raw(w, "experimental", SLICE("{\"continue_loop_on_deny\":true}"));
+	jw_obj(w, "experimental");
+	jw_bool(w, "continue_loop_on_deny", true);
+	if (req->mcp_call_ms)
+		jw_int(w, "mcp_timeout", req->mcp_call_ms);
+	jw_end_obj(w);
 	put_permission(w, req);
 }
 
@@ -245,6 +232,27 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 	return 0;
 }
 
+/* Where a subagent may edit without a question: those that it asks reach nobody but the plugin. */
+static void plan_edits(const struct harness_req *req, struct harness_plan *plan)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct jiter it;
+	struct jval v;
+
+	if (req->approval != APPROVAL_ACCEPT_EDITS)
+		return;
+	jw_arr(&w, NULL);
+	jw_str(&w, NULL, req->cwd);
+	if (req->additional_dirs.n &&
+	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
+		while (jiter_next(&it, NULL, &v))
+			jw_raw(&w, NULL, v.raw);
+	jw_end_arr(&w);
+	buf_putc(&b, '\0');
+	harness_plan_env(plan, "ACPD_EDIT_DIRS", b.data);
+}
+
 /* Else OpenCode installs that package from the network into its configuration directory, in the background. */
 static void plan_files(struct harness_plan *plan)
 {
@@ -271,6 +279,7 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 	random_hex(password, 16);
 	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
 	plan_files(plan);
+	plan_edits(req, plan);
 	harness_acp_plan(def, req, plan, e);
 	return plan_config(req, plan, e);
 }

@@ -11,8 +11,8 @@
  *
  * It switches compaction off for the rest of a turn in which the context was too long twice with no answer in between: OpenCode would
  * compact for ever.
- * It also adds the session's system prompt, keeps our variables from the commands, and rejects what subagents ask: ACP shows
- * their questions to nobody, and the turn would hang.
+ * It also adds the session's system prompt, keeps our variables from the commands, and answers what subagents ask: ACP shows
+ * their questions to nobody, and the turn would hang. It rejects all but the edits that the session's approval allows.
  */
 #pragma once
 

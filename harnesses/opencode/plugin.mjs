@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs inside OpenCode; what it does and why: plugin.h.
-import { readFile, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { readFile, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 const append = process.env.ACPD_SYSTEM_APPEND;
 delete process.env.ACPD_SYSTEM_APPEND;
+const editDirs = JSON.parse(process.env.ACPD_EDIT_DIRS ?? '[]');
+delete process.env.ACPD_EDIT_DIRS;
 const say = (what, params) => process.stdout.write(
   JSON.stringify({ jsonrpc: '2.0', method: '_acpd/' + what, params }) + '\n');
 const textOf = async (file) => {
@@ -13,6 +15,23 @@ const textOf = async (file) => {
   } catch (e) {
     return e.code === 'ENOENT' ? null : undefined;
   }
+};
+// Where a write really goes; undefined: cannot be told.
+const realPlace = async (file, hops = 0) => {
+  if (hops > 40) return undefined;
+  const real = await realpath(file).catch(() => undefined);
+  if (real !== undefined || file === '/') return real;
+  const target = await readlink(file).catch(() => undefined); // of a link to what is not there yet
+  if (target !== undefined) return realPlace(resolve(dirname(file), target), hops + 1);
+  const parent = await realPlace(dirname(file), hops + 1);
+  return parent && join(parent, basename(file));
+};
+const editsInside = async ({ permission, metadata }) => {
+  if (permission !== 'edit' || !metadata) return false;
+  const files = metadata.files?.flatMap(({ filePath, movePath }) => movePath ? [filePath, movePath] : [filePath]) ?? [metadata.filepath];
+  const dirs = await Promise.all(editDirs.map((dir) => realpath(dir).catch(() => undefined)));
+  const places = await Promise.all(files.map((file) => realPlace(String(file))));
+  return places.length > 0 && places.every((place) => dirs.some((dir) => dir && place && join(place, '/').startsWith(join(dir, '/'))));
 };
 const PATCHED = /^[*]{3} (?:(?:Add|Update|Delete) File|Move to): (.+)$/gm;
 const written = {
@@ -68,10 +87,10 @@ export const AcpdReport = async ({ client, directory }) => {
       if (nth === 2)
         config.compaction = { ...compaction, auto: false };
     },
-    'permission.asked': async ({ id, sessionID }) => {
+    'permission.asked': async ({ id, sessionID, ...asked }) => {
       if (parents.has(sessionID))
-        await client.postSessionIdPermissionsPermissionId({
-          path: { id: sessionID, permissionID: id }, body: { response: 'reject' } });
+        await client.postSessionIdPermissionsPermissionId({ path: { id: sessionID, permissionID: id },
+          body: { response: await editsInside(asked).catch(() => false) ? 'once' : 'reject' } });
     },
   };
   return {

@@ -110,13 +110,13 @@ function limitSilence(base, ms) {
 
 const pairs = (list = []) => Object.fromEntries(list.map(({ name, value }) => [name, value.replaceAll("$", "$$$$")]));
 
-function registerMcp(pi, servers, failures) {
+function registerMcp(pi, servers, callMs, failures) {
 	for (const { name, command, args, env, url, headers } of servers) {
 		const id = name.replace(/[^A-Za-z0-9_-]/g, "_");
 		const where = url ? { url, headers: pairs(headers) } : { command, args, env: pairs(env) };
 
 		try {
-			pi.registerMcpServer(id, { ...where, exposure: "direct" });
+			pi.registerMcpServer(id, { ...where, exposure: "direct", timeout: callMs && callMs / 1000 });
 		} catch (error) {
 			failures.push(`MCP server ${name}: ${error.message}`);
 		}
@@ -139,13 +139,27 @@ function textOf(file) {
 	}
 }
 
-// The place that a path really names, though its end may not exist yet.
-function realPath(file) {
+function linkTarget(file) {
+	try {
+		return fs.readlinkSync(file);
+	} catch {
+		return undefined;
+	}
+}
+
+// The place that a path really names, though its end, or that of a link in it, may not exist yet. It is undone if links go round.
+function realPath(file, hops = 0) {
 	try {
 		return fs.realpathSync(file);
-	} catch {
+	} catch (error) {
 		const parent = path.dirname(file);
-		return parent === file ? file : path.join(realPath(parent), path.basename(file));
+		const target = linkTarget(file);
+
+		if (hops > 40 || error.code === "ELOOP")
+			return "/";
+		if (target !== undefined)
+			return realPath(path.resolve(realPath(parent, hops + 1), target), hops + 1);
+		return parent === file ? file : path.join(realPath(parent, hops + 1), path.basename(file));
 	}
 }
 
@@ -328,7 +342,7 @@ function addSystemPrompt(options, { system, override, dirs }, mode) {
 }
 
 export default function (pi) {
-	const { provider, mcp = [], elicitation, ...config } = takeEnv();
+	const { provider, mcp = [], mcpCallMs, elicitation, ...config } = takeEnv();
 	const state = { mode: "build", approval: "ask", dirs: [], ...config };
 	const failures = [];
 	const edits = new Edits();
@@ -342,7 +356,7 @@ export default function (pi) {
 	limitSilence(provider ? hrefOf(addressOf(provider)) : "", provider?.idleTimeoutMs ?? SILENCE);
 	if (provider)
 		registerProvider(pi, provider, "not told yet");
-	registerMcp(pi, mcp, failures);
+	registerMcp(pi, mcp, mcpCallMs, failures);
 	if (elicitation)
 		registerAskUser(pi);
 

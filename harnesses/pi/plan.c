@@ -78,6 +78,8 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 	jw_str(&w, "approval", harness_approvals[req->approval]);
 	jw_raw(&w, "dirs", req->additional_dirs);
 	jw_raw(&w, "mcp", req->mcp_servers);
+	if (req->mcp_call_ms)
+		jw_int(&w, "mcpCallMs", req->mcp_call_ms);
 	jw_bool(&w, "elicitation", req->elicitation);
 	jw_str(&w, "system", req->system_prompt);
 	jw_bool(&w, "override", req->system_override);

@@ -39,9 +39,10 @@ export class Orchestrator {
 	messages = [];
 	violations = [];
 	sessions = [];
+	patience = 150_000; // ms for a prompt
 	#sdk; #forms; #provider = new acp.McpOverAcpProvider(); #serves = false; #asked = new Map(); // id of a request of ours -> method
 
-	// answer(params): the kind of option to choose; anything else: outcome cancelled; undefined: leave it open
+	// answer(params): the kind of option to choose, or a promise of it; anything else: outcome cancelled; undefined: leave it open
 	// form(params): the response to an elicitation; without it none is announced
 	static async connect(daemon, { answer = () => 'allow_once', form, acpd = false, caps = {} } = {}) {
 		const o = new Orchestrator();
@@ -74,7 +75,7 @@ export class Orchestrator {
 	}
 
 	async #permission(params, signal) {
-		const wanted = this.answer(params);
+		const wanted = await this.answer(params);
 		if (wanted === undefined)
 			await new Promise((done) => signal.addEventListener('abort', done));
 		return params.options.find((o) => o.kind === wanted)?.optionId ?? 'cancelled';
@@ -105,7 +106,7 @@ export class Orchestrator {
 
 	request(method, params) {
 		// OpenCode tries a stream that is cut again for more than a minute.
-		return this.#sdk.request(method, params, { timeout: method === 'session/prompt' ? 150_000 : 60_000 });
+		return this.#sdk.request(method, params, { timeout: method === 'session/prompt' ? this.patience : 60_000 });
 	}
 
 	prompt(sessionId, ...lines) {

@@ -424,10 +424,36 @@ static void files_of_our_server(void **state _unused_)
 	assert_string_equal(replies[0].result, WITH_FILE(FILE_MADE));
 }
 
+/* What a harness must wait for. */
+static void test_longest_call(void **state _unused_)
+{
+	static const struct {
+		const char *rules;
+		int64_t longest;
+	} rows[] = {
+		{ "{}", 0 },
+		{ "{\"a\":{\"policy\":\"ask\"},\"b\":{\"timeoutMs\":0}}", 0 },
+		{ "{\"a\":{\"timeoutMs\":5},\"*\":{\"timeoutMs\":7000000}}", 7000000 },
+		{ "{\"*\":{\"timeoutMs\":5},\"a\":{\"tools\":{\"x\":{\"timeoutMs\":6},\"y*\":{\"timeoutMs\":9}}}}",
+		  9 },
+	};
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct toolgate_rules *r;
+
+		assert_int_equal(toolgate_rules_parse(slice_of(rows[i].rules), FIELD, &r, &e), 0);
+		if (toolgate_rules_longest(r) != rows[i].longest)
+			fail_row(i, rows[i].rules);
+		toolgate_rules_free(r);
+	}
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, teardown)
 	const struct CMUnitTest tests[] = {
+		T(denied_tools_are_not_listed),
 		T(denied_tools_are_not_listed),
 		T(lists_pass_byte_for_byte),
 		T(fallback_decides_without_rules),

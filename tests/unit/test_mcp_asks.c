@@ -264,7 +264,7 @@ static void test_nobody_answers(void **state _unused_)
 		r,
 		TAKEN_BACK("1") TAKEN_BACK("2") TOOL_ERROR(
 			"INPUT_TIMEOUT",
-			"tools/call needs an answer from the client, which has not come within 600 "
+			"tools/call needs an answer from the client, which has not come within 630 "
 			"seconds"));
 }
 

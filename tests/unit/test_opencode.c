@@ -23,7 +23,9 @@ static int make(const char *provider)
 {
 	char *args[] = { "acp", "--flag", NULL };
 	struct harness_def def = { .id = "opencode", .command = "/opt/opencode", .args = args };
-	struct harness_req req = { .cwd = "/ws", .home = "/state/homes/s1", .approval = approval };
+	struct harness_req req = {
+		.cwd = "/ws", .home = "/state/homes/s1", .approval = approval, .mcp_call_ms = 90000
+	};
 	struct harness_provider p;
 	int r;
 
@@ -82,6 +84,7 @@ static void test_without_provider(void **state _unused_)
 	assert_int_equal(at("permission>edit").type, J_NONE);
 	assert_text(at("agent>plan>permission>edit").raw, "\"deny\"");
 	assert_text(at("experimental>continue_loop_on_deny").raw, "true");
+	assert_text(at("experimental>mcp_timeout").raw, "90000");
 	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
 }
 
@@ -93,13 +96,15 @@ static void test_skills_in_the_home(void **state _unused_)
 		    "{\"*\":\"ask\",\"/state/homes/s1/.agents/skills/*\":\"allow\"}");
 	approval = APPROVAL_ACCEPT_EDITS;
 	assert_int_equal(make(NULL), 0);
-	assert_text(at("permission>edit").raw,
-		    "{\"*\":\"allow\",\"*/s1/.agents/skills/*\":\"ask\"}");
+	/* each edit is asked, and the adapter looks where the file lies */
+	assert_int_equal(at("permission>edit").type, J_NONE);
+	assert_string_equal(harness_plan_getenv(&plan, "ACPD_EDIT_DIRS"), "[\"/ws\"]");
 	assert_text(at("permission>external_directory").raw,
 		    "{\"*\":\"ask\",\"/state/homes/s1/.agents/skills/*\":\"allow\"}");
 	approval = APPROVAL_NEVER;
 	assert_int_equal(make(NULL), 0);
 	assert_int_equal(at("permission>external_directory").type, J_NONE);
+	assert_null(harness_plan_getenv(&plan, "ACPD_EDIT_DIRS"));
 }
 
 static void test_environment_is_private_and_quiet(void **state _unused_)

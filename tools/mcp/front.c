@@ -118,6 +118,7 @@ static struct exchange *exchange_new(struct mcp_front *f, const struct rpc_msg *
 	list_init(&x->asks);
 	list_add_tail(&f->open, &x->link);
 	f->count++;
+	pulse_begin(x, m->params);
 	return x;
 }
 
@@ -134,6 +135,7 @@ void exchange_free(struct exchange *x)
 	if (x->change)
 		listen_forget(f, x->params);
 	asks_drop(x, false);
+	pulse_end(x);
 	loop_timer_cancel(&x->timer);
 	if (x->params)
 		f->held -= strlen(x->params);
@@ -344,6 +346,7 @@ struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
 	f->backend = backend;
 	f->ops = ops;
 	f->ctx = ctx;
+	f->pulse_ms = MCP_PULSE_MS;
 	list_init(&f->open);
 	rpc_calls_init(&f->asks);
 	listen_init(f);

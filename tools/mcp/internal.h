@@ -5,6 +5,7 @@
  *	modern.c  a client of 2026-07-28: checks, and everything passes
  *	legacy.c  the facade of an older server: initialize, ping, log level, results and errors in its words
  *	asks.c    "input_required": questions to a legacy client, and the request again with its answers
+ *	pulse.c   progress of our own while a request is silent
  *	listen.c  subscriptions and list_changed of a legacy client, over one subscriptions/listen
  *
  * An exchange is one request of the client, from its arrival until it is answered or cancelled; whoever holds it ends it by one of the
@@ -49,6 +50,7 @@ struct mcp_front {
 	enum era era;
 	struct list open; /* struct exchange */
 	unsigned count;
+	unsigned pulse_ms; /* MCP_PULSE_MS; tests have less patience */
 
 	/* Of a legacy client. */
 	const char *revision;
@@ -67,6 +69,7 @@ struct exchange {
 	char *id;			 /* raw */
 	const struct mcp_method *method; /* NULL: of an extension */
 	struct mcp_call *call;		 /* NULL: the backend has nothing to do with it right now */
+	struct pulse *pulse;		 /* NULL: its client wants no progress */
 
 	/* Of a legacy client. */
 	char *params; /* raw, as they came: for the next round; of a subscription its resource */
@@ -119,6 +122,13 @@ bool legacy_server_can(const struct mcp_front *f, const char *group, const char 
 void asks_begin(struct exchange *x, struct slice result);
 /* Takes open questions back; tell: the client is told. */
 void asks_drop(struct exchange *x, bool tell);
+
+/* --- pulse.c --- */
+/* params: as they came. */
+void pulse_begin(struct exchange *x, struct slice params);
+/* A notification of the server's for it, before it is passed on. */
+void pulse_heard(struct exchange *x, const char *method, struct slice params);
+void pulse_end(struct exchange *x);
 
 /* --- listen.c --- */
 void listen_init(struct mcp_front *f);

@@ -215,6 +215,7 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	struct exchange *x = ctx;
 
+	pulse_heard(x, method, params);
 	front_notify(x->front, method, params, slice_of(x->id));
 }
 

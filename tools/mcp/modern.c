@@ -26,6 +26,7 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct exchange *x = ctx;
 
+	pulse_heard(x, method, params);
 	put_tagged(&b, x, params);
 	front_notify(x->front, method, buf_slice(&b), slice_of(x->id));
 }

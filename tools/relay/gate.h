@@ -41,6 +41,9 @@ struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r);
 bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
 			  enum policy_verdict fallback);
 
+/* The longest timeoutMs of any rule; 0: there is none. */
+int64_t toolgate_rules_longest(const struct toolgate_rules *r);
+
 struct toolgate;
 struct toolgate_ask; /* one open question; gone after toolgate_answer or unask */
 

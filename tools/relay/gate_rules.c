@@ -135,3 +135,17 @@ bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
 	return (all.ruled ? all.verdict : fallback) != POLICY_DENY || allows_any(own) ||
 	       allows_any(any);
 }
+
+int64_t toolgate_rules_longest(const struct toolgate_rules *r)
+{
+	int64_t longest = 0;
+
+	for (size_t i = 0; r && i < r->n; i++) {
+		const struct server_rules *s = &r->v[i];
+
+		longest = MAX(longest, s->own.timeout_ms);
+		for (size_t j = 0; j < s->tools.n; j++)
+			longest = MAX(longest, s->tools.v[j].rule.timeout_ms);
+	}
+	return longest;
+}

@@ -126,8 +126,12 @@ static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {
 	struct served *v = served_need(ctx, s);
 
+	int r;
+
 	served_clear(v);
-	return served_assemble(v, ret, e);
+	r = served_assemble(v, ret, e);
+	session_set_call_ms(s, toolgate_rules_longest(v->rules));
+	return r;
 }
 
 static void on_close(void *ctx _unused_, struct session *s)

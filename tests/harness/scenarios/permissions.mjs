@@ -2,6 +2,8 @@
 // Questions and answers, the approval policy, and every moment at which a turn can be cancelled.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 
 import { assertCall, fresh, gone, nap, runs } from '../play.mjs';
 import { commands, sleep, until } from '../rig.mjs';
@@ -74,6 +76,35 @@ async function acceptEdits(x, t) {
 	assert.equal(s.read(name), 'one\nTWO\n');
 	assert.equal(turn.asked.length, 1, 'the command is asked, the edit is not');
 	assert.notEqual(turn.asked[0].toolCall.kind, 'edit');
+}
+
+const write = (file) => `WRITE:${JSON.stringify({ file, text: 'made\n' })}`;
+
+// Where a symbolic link leads is where the file lies, also one whose end is not there yet, or that lies in an additional directory.
+async function acceptEditsThroughLinks(x, t) {
+	const outside = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'outside-'));
+	const more = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'more-'));
+	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' } }, params: { additionalDirectories: [more] } });
+
+	fs.mkdirSync(s.file('sub'));
+	fs.symlinkSync('sub', s.file('in'));
+	fs.symlinkSync(more, s.file('more'));
+	fs.symlinkSync(outside, s.file('out'));
+	fs.symlinkSync(path.join(outside, 'dangling.txt'), s.file('dangling.txt'));
+	fs.writeFileSync(path.join(outside, 'old.txt'), 'one\ntwo\n');
+	fs.symlinkSync(path.join(outside, 'old.txt'), s.file('old.txt'));
+	const inside = await s.turn(...['in/a.txt', 'more/b.txt', 'sub/c.txt'].map((name) => write(s.file(name))), 'TEXT:done');
+	assert.deepEqual([inside.stop, inside.text, inside.asked.map((q) => q.toolCall.title)], ['end_turn', 'done', []]);
+	assert.deepEqual(['sub/a.txt', 'sub/c.txt'].map((name) => s.has(name)), [true, true]);
+	assert.deepEqual(fs.readdirSync(more), ['b.txt']);
+
+	s.o.answer = () => 'reject_once';
+	for (const wish of [write(s.file('out/a.txt')), write(s.file('dangling.txt')), edit(s.file('old.txt')), write(path.join(outside, 'b.txt'))]) {
+		const turn = await s.turn(wish, 'TEXT:after');
+		assert.deepEqual([turn.stop, turn.asked.length], ['end_turn', 1], wish);
+	}
+	assert.deepEqual(fs.readdirSync(outside), ['old.txt']);
+	assert.equal(fs.readFileSync(path.join(outside, 'old.txt'), 'utf8'), 'one\ntwo\n');
 }
 
 // A question of the model that wants words goes to a client that takes forms. OpenCode has no way to ask one over ACP: its
@@ -181,6 +212,7 @@ export default [
 	['reject: nothing is done, the session goes on', reject],
 	['approval never: nothing is asked', never],
 	['approval accept-edits: commands are asked, edits are not', acceptEdits],
+	['approval accept-edits: an edit that a symbolic link leads outside is asked', acceptEditsThroughLinks],
 	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],
 	['cancel in the middle of a command: it is gone', cancelCommand],

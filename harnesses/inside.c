@@ -1,0 +1,142 @@
+#include "harnesses/inside.h"
+
+#include "base/file.h"
+#include "base/util.h"
+#include "json/jscan.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as in the kernel */
+
+/* A path that is being resolved: links of done have been followed, those of rest have not. */
+struct walk {
+	char done[PATH_MAX], rest[PATH_MAX];
+	unsigned links;
+};
+
+static bool set_rest(struct walk *w, const char *head, const char *tail)
+{
+	char text[PATH_MAX];
+	int n = snprintf(text, sizeof(text), "%s/%s", head, tail);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return false;
+	memcpy(w->rest, text, (size_t)n + 1);
+	return true;
+}
+
+static bool follow(struct walk *w, const char *target, const char *tail)
+{
+	if (++w->links > LINKS_MAX)
+		return false;
+	if (target[0] == '/')
+		w->done[0] = '\0';
+	return set_rest(w, target, tail);
+}
+
+static void leave(struct walk *w)
+{
+	char *slash = strrchr(w->done, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* What stands there now is neither followed nor believed: /proc has links that lead where their text does not say. */
+static bool enter(struct walk *w, const char *name, const char *tail)
+{
+	char target[PATH_MAX];
+	size_t at = strlen(w->done);
+	ssize_t n;
+
+	if (at + 1 + strlen(name) >= sizeof(w->done))
+		return false;
+	w->done[at] = '/';
+	strcpy(w->done + at + 1, name);
+	if (strcmp(w->done, "/proc") == 0)
+		return false;
+	n = readlink(w->done, target, sizeof(target) - 1);
+	if (n < 0)
+		return (errno == EINVAL || errno == ENOENT || errno == ENOTDIR) &&
+		       set_rest(w, "", tail);
+	target[n] = '\0';
+	w->done[at] = '\0';
+	return follow(w, target, tail);
+}
+
+static bool step(struct walk *w)
+{
+	char name[NAME_MAX + 1], tail[PATH_MAX];
+	const char *p = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(p, "/");
+
+	if (n > NAME_MAX)
+		return false;
+	memcpy(name, p, n);
+	name[n] = '\0';
+	strcpy(tail, p + n);
+	if (strcmp(name, "..") == 0)
+		leave(w);
+	if (!n || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return set_rest(w, "", tail);
+	return enter(w, name, tail);
+}
+
+/* "": the root. */
+static bool resolve(struct walk *w, const char *path)
+{
+	w->done[0] = '\0';
+	w->links = 0;
+	if (path[0] != '/' || !set_rest(w, path, ""))
+		return false;
+	while (w->rest[strspn(w->rest, "/")])
+		if (!step(w))
+			return false;
+	return true;
+}
+
+static bool is_below(const char *real, const char *dir)
+{
+	struct walk w;
+	size_t n;
+
+	if (!resolve(&w, dir))
+		return false;
+	n = strlen(w.done);
+	return strncmp(real, w.done, n) == 0 && (real[n] == '/' || !real[n]);
+}
+
+static bool has_dots(const char *path)
+{
+	for (const char *p = path; (p = strstr(p, "..")); p += 2)
+		if ((p == path || p[-1] == '/') && (p[2] == '/' || !p[2]))
+			return true;
+	return false;
+}
+
+bool harness_inside(const char *path, const char *cwd, struct slice additional_dirs)
+{
+	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
+	struct walk w;
+	struct jiter it;
+	struct jval v;
+
+	if (has_dots(full) || !resolve(&w, full))
+		return false;
+	if (is_below(w.done, cwd))
+		return true;
+	if (!additional_dirs.n || !jiter_init(&it, (struct jval){ J_ARRAY, additional_dirs }))
+		return false;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *dir = NULL;
+
+		if (jstr_decode(v, PATH_MAX, &dir) == 0 && is_below(w.done, dir))
+			return true;
+	}
+	return false;
+}
