@@ -23,30 +23,9 @@ static bool has_object(struct slice object, const char *key)
 	return jobj_get(object, key).type == J_OBJECT;
 }
 
-struct own_caps {
-	bool dedups;
-};
-
-static const struct jfield own_fields[] = {
-	JF_BOOL(struct own_caps, dedups, "deduplicatesToolCalls", 0),
-	JF_END,
-};
-
-/* What a client announced for us. Capabilities of later versions are not ours to refuse, a wrong type is. */
-static int decode_own(struct slice caps, struct own_caps *ret, struct err *e)
+static unsigned client_caps(struct slice caps)
 {
-	struct jval own = jobj_get(jobj_get(caps, "_meta").raw, "acpd");
-
-	if (own.type == J_NONE || own.type == J_NULL)
-		return 0;
-	if (own.type != J_OBJECT)
-		return err_field(e, "clientCapabilities._meta.acpd", "FIELD_INVALID",
-				 "clientCapabilities._meta.acpd must be an object");
-	return jdec_object(own.raw, own_fields, "clientCapabilities._meta.acpd.", ret, e);
-}
-
-static unsigned client_caps(struct slice caps, bool dedups)
-{
+	struct slice own = jobj_get(jobj_get(caps, "_meta").raw, "acpd").raw;
 	struct slice session = jobj_get(caps, "session").raw;
 	const struct {
 		bool on;
@@ -60,7 +39,7 @@ static unsigned client_caps(struct slice caps, bool dedups)
 		{ has_object(jobj_get(session, "configOptions").raw, "boolean"), CLIENT_BOOLEAN },
 		{ has_object(jobj_get(caps, "elicitation").raw, "form"), CLIENT_ELICITATION },
 		{ has_object(jobj_get(caps, "elicitation").raw, "url"), CLIENT_ELICIT_URL },
-		{ dedups, CLIENT_DEDUPS },
+		{ jobj_get(own, "deduplicatesToolCalls").type == J_TRUE, CLIENT_DEDUPS },
 	};
 	unsigned r = 0;
 
@@ -117,6 +96,16 @@ static void put_features(struct jw *w)
 	jw_end_obj(w);
 }
 
+static void put_harnesses(struct jw *w, const char *key, const struct harness_table *t,
+			  bool installed)
+{
+	jw_arr(w, key);
+	for (size_t i = 0; i < t->n; i++)
+		if (harness_installed(&t->defs[i]) == installed)
+			jw_str(w, NULL, t->defs[i].id);
+	jw_end_arr(w);
+}
+
 static void put_acpd(struct jw *w, const struct acp_conn *c)
 {
 	const struct harness_table *t = c->srv->harnesses;
@@ -127,10 +116,8 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_str(w, "incarnation", c->srv->incarnation);
 	jw_str(w, "harness", c->harness->id);
 	jw_str(w, "workspaces", c->srv->workspaces);
-	jw_arr(w, "harnesses");
-	for (size_t i = 0; i < t->n; i++)
-		jw_str(w, NULL, t->defs[i].id);
-	jw_end_arr(w);
+	put_harnesses(w, "harnesses", t, true);
+	put_harnesses(w, "harnessesNotInstalled", t, false);
 	put_features(w);
 	jw_obj(w, "limits");
 	jw_uint(w, "messageBytes", MESSAGE_MAX);
@@ -147,19 +134,16 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct init_args a = { 0 };
-	struct own_caps own = { 0 };
 	struct jw w = JW(&b);
 	int r = jdec_object(m->params, init_fields, NULL, &a, e);
 
-	if (r == 0)
-		r = decode_own(a.capabilities, &own, e);
 	if (r < 0)
 		return r;
 	if (!c->harness) {
 		harness_unknown(c, m, "harness");
 		return 0;
 	}
-	c->client = a.capabilities.n ? client_caps(a.capabilities, own.dedups) : 0;
+	c->client = a.capabilities.n ? client_caps(a.capabilities) : 0;
 	jw_obj(&w, NULL);
 	jw_int(&w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */
 	jw_obj(&w, "agentCapabilities");

@@ -26,7 +26,8 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	struct jw w = JW(&ret->body);
 
 	jw_obj(&w, NULL);
-	jw_bool(&w, "ready", true);
+	if (!store_put_ready(ctx->store, &w))
+		ret->status = 503;
 	jw_str(&w, "version", ACPD_VERSION);
 	jw_str(&w, "incarnation", ctx->incarnation);
 	jw_uint(&w, "sessions", store_count(ctx->store));

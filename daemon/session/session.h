@@ -67,6 +67,11 @@ struct ledger *store_ledger(const struct store *st);
 const char *store_agent_user(const struct store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
 char *store_find_command(const char *command);
+/* Its command is there. */
+bool harness_installed(const struct harness_def *def);
+struct jw;
+/* Members ready, problems and harnesses; true if a session could be served now. */
+bool store_put_ready(const struct store *st, struct jw *w);
 
 /* Counts over the life of this daemon, deleted sessions included. */
 struct store_totals {

@@ -271,9 +271,14 @@ int settings_set_mode(struct session *s, const char *mode, session_set_fn done, 
 		      struct err *e)
 {
 	struct setting *t;
+	int r;
 
-	if (!s->own_modes)
-		return settings_choose(s, "mode", mode, done, ctx, e);
+	if (!s->own_modes || !s->def->ops->set_mode) {
+		r = settings_choose(s, "mode", mode, done, ctx, e);
+		return r != -ENOENT ? r :
+				      err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
+					      "the harness of this session lets no mode be chosen");
+	}
 	t = setting_add(s, mode, done, ctx);
 	return setting_begun(t, s->def->ops->set_mode(s->harness, t->token, mode, e), e);
 }

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';
+import path from 'node:path';
 import test, { after, before, describe } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, STUB } from '../lib/daemon.mjs';
 import { assertNoViolations } from '../lib/acp.mjs';
 import { SLOW, sleep } from '../lib/rawws.mjs';
 
@@ -94,6 +95,38 @@ test('/ready needs the token and counts', async () => {
   assert.deepEqual([json.sessions - before.sessions, json.connections - before.connections, json.children - before.children], [1, 1, 1]);
   assert.equal(json.incarnation, c.initializeResult.agentCapabilities._meta.acpd.incarnation);
   await c.close();
+});
+
+test('/ready and initialize say which harnesses are installed, and /ready whether a session could be served at all', async () => {
+  const none = await Daemon.start({ env: { PATH: d.workDir }, stub: { command: '/nowhere/stub' } });
+  const program = path.join(none.dir, 'late');
+
+  try {
+    const ask = () => none.http('/ready', { token: none.token });
+    const first = await ask();
+    assert.deepEqual([first.status, first.json.ready], [503, false]);
+    assert.deepEqual(first.json.problems.map((p) => p.reason), ['HARNESS_NOT_INSTALLED']);
+    assert.deepEqual(first.json.harnesses.filter((h) => h.installed), []);
+    const c = await none.client();
+    const { harnesses, harnessesNotInstalled } = c.initializeResult.agentCapabilities._meta.acpd;
+    assert.deepEqual(harnesses, []);
+    assert.deepEqual(harnessesNotInstalled, first.json.harnesses.map((h) => h.id));
+    assert.equal((await c.fails('session/new', { cwd: none.workDir, mcpServers: [] })).data.reason, 'HARNESS_NOT_INSTALLED');
+    await c.close();
+
+    fs.copyFileSync(STUB, program); // as an image does that fetches one late
+    fs.chmodSync(program, 0o755);
+    fs.symlinkSync(program, path.join(d.workDir, 'opencode'));
+    const second = await ask();
+    assert.deepEqual([second.status, second.json.ready, second.json.problems], [200, true, []]);
+    assert.deepEqual(second.json.harnesses.filter((h) => h.installed), [{ id: 'opencode', installed: true }]);
+    const late = await none.client();
+    assert.deepEqual(late.initializeResult.agentCapabilities._meta.acpd.harnesses, ['opencode']);
+    await late.close();
+  } finally {
+    fs.rmSync(path.join(d.workDir, 'opencode'), { force: true });
+    await none.stop();
+  }
 });
 
 test('/metrics needs the token and is Prometheus text', async () => {

@@ -102,8 +102,9 @@ test('25 the result passes the schema and says who we are', async () => {
   const ours = agentCapabilities._meta.acpd;
   assert.match(ours.incarnation, /^[0-9a-f]{32}$/);
   assert.equal(ours.version, agentInfo.version);
-  assert.deepEqual(ours.harnesses.filter((h) => ['opencode', 'stub', 'full', 'early', 'tty'].includes(h)).sort(),
-    ['early', 'full', 'opencode', 'stub', 'tty']);
+  assert.deepEqual(ours.harnesses.filter((h) => ['stub', 'full', 'early', 'tty'].includes(h)).sort(), ['early', 'full', 'stub', 'tty']);
+  // what is in neither list does not exist, what is in both is not true
+  assert.deepEqual(['codex', 'opencode', 'pi'].filter((h) => ours.harnesses.includes(h) === ours.harnessesNotInstalled.includes(h)), []);
   assert.equal(ours.limits.messageBytes, 32 * 1024 * 1024);
   assert.equal(typeof ours.features, 'object');
 });
