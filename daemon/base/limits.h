@@ -26,7 +26,17 @@
 #define CONN_LAG_MS 2500 /* beyond CONN_BACKLOG_MAX and nothing taken for so long: close 1008 */
 #define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
-#define HANDSHAKE_SECS 15
+#define STRANGERS_MAX 256               /* TCP connections that have shown no token; the next takes the place of the oldest */
+#define KNOWN_MAX 128                   /* those that have, and are kept for their next request; likewise */
+#define LOCAL_SILENT_MAX 64             /* connections to one UNIX socket that have said nothing; likewise */
+#define LOCAL_MAX 512                   /* those that have, on both together; the next is refused */
+#define KIN_DEPTH_MAX 512               /* parents above each other that are looked at, to tell whose a local client is */
+#define KIN_FILE_MAX (4 * MIB)          /* of a file in /proc */
+#define ACCEPTS_PER_TURN 32
+#define ACCEPT_AGAIN_MS 100             /* without descriptors or memory for a connection: until the next try */
+#define LOG_BURST 20                    /* lines of one kind that peers cause at once */
+#define LOG_EACH_MS 1000                /* and afterwards one in so long; what is left out is counted */
+#define HANDSHAKE_SECS 15               /* of silence, until a token or a first message */
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define TCP_KEEPALIVE_SECS 60

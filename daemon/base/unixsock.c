@@ -52,7 +52,8 @@ int unixsock_listen(const char *path)
 	if (fd < 0)
 		return -errno;
 	mask = umask(0177);
-	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 64) < 0 ? -errno : 0;
+	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno :
+											  0;
 	umask(mask);
 	return r < 0 ? r : TAKE_FD(fd);
 }

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "http/query.h"
+#include "net/visitor.h"
 
 #include <errno.h>
 #include <strings.h>
@@ -107,7 +108,7 @@ void body_end(struct peer *p)
 	if (!p->sink)
 		return;
 	p->sink = http_sink_free(p->sink);
-	p->net->connections--;
+	visitor_busy(p->net, p->wsi, false);
 }
 
 /* What came is kept, as far as its sink keeps anything. */
@@ -278,7 +279,7 @@ int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *
 	p->sink = sink;
 	sink->wake = on_wake;
 	sink->ctx = p;
-	p->net->connections++;
+	visitor_busy(p->net, p->wsi, true);
 	p->chunks_in = rq->body == FRAMING_CHUNKED;
 	p->chunks = (struct chunked){ 0 };
 	p->body_over = p->answer_due = p->paused = false;

@@ -119,11 +119,11 @@ void control_answer(const struct control_context *ctx, struct slice line, struct
 	buf_putc(out, '\n');
 }
 
-void control_refuse_unclaimed(struct buf *out)
+void control_refuse(struct buf *out, const char *reason, const char *message)
 {
 	struct err e;
 
-	err_set(&e, -EACCES, RPC_INVALID_REQUEST, "UNCLAIMED", "the daemon has no token yet");
+	err_set(&e, -EACCES, RPC_INVALID_REQUEST, reason, "%s", message);
 	rpc_put_error(out, SLICE("null"), &e, SLICE_NONE);
 	buf_putc(out, '\n');
 }

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "http/query.h"
+#include "net/visitor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 	bool head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI);
 	struct http_reply r = { 0 };
 
+	visitor_refused(lws_context_user(lws_get_context(wsi)), wsi, status, reason);
 	http_reply_error(&r, status, reason, message);
 	if (extra_header)
 		http_reply_header(&r, extra_header, extra_value);
@@ -218,7 +220,7 @@ static void begin_stream(struct peer *p, struct http_stream *stream)
 	p->stream = stream;
 	p->stream->wake = on_wake;
 	p->stream->ctx = p;
-	p->net->connections++;
+	visitor_busy(p->net, p->wsi, true);
 	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
 }
 
@@ -227,7 +229,7 @@ static void end_reply(struct peer *p)
 	if (!p->stream)
 		return;
 	p->stream = http_stream_free(p->stream);
-	p->net->connections--;
+	visitor_busy(p->net, p->wsi, false);
 }
 
 void http_closed(struct peer *p)
@@ -290,11 +292,11 @@ static bool may_bring_body(const struct http_request *rq)
  * same moment is rare, and harmless. */
 static bool is_pipelined(struct lws *wsi)
 {
-	struct lws_context *context = lws_get_context(wsi);
-	bool first = !lws_get_opaque_user_data(wsi);
+	struct visitor *v = visitor_of(wsi);
+	bool first = !v->asked;
 
-	lws_set_opaque_user_data(wsi, context);
-	return !first && lws_service_adjust_timeout(context, 1, 0) == 0;
+	v->asked = true;
+	return !first && lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
 }
 
 static bool too_many(const struct net_server *n, const struct http_reply *r)

@@ -2,9 +2,10 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "net/listen.h"
+#include "net/visitor.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 
 #define SUBPROTOCOL "acp.v1"
@@ -46,6 +47,9 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return ws_receive(p, in, len);
 	case LWS_CALLBACK_SERVER_WRITEABLE:
 		return ws_writeable(p);
+	case LWS_CALLBACK_WSI_DESTROY:
+		visitor_leave(n, wsi);
+		return 0;
 	case LWS_CALLBACK_CLOSED:
 		ws_closed(p);
 		return 0;
@@ -82,29 +86,6 @@ static int adopt_loop(struct net_server *n)
 		       -EIO;
 }
 
-/* lws says in its log at most why a listener was refused; a bind of our own gets the same answer. */
-static int listen_failed(const struct net_config *cfg, struct err *e)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-	struct addrinfo *list = NULL;
-	char port[8];
-	const char *why;
-	int fd;
-
-	snprintf(port, sizeof(port), "%d", cfg->port);
-	fd = getaddrinfo(cfg->host, port, &hints, &list);
-	why = fd ? gai_strerror(fd) : NULL;
-	if (list) {
-		fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) < 0)
-			why = strerror(errno);
-		closep(&fd);
-		freeaddrinfo(list);
-	}
-	return err_set(e, -EADDRINUSE, 0, "LISTEN_FAILED", "cannot listen on %s:%d: %s (--listen)",
-		       cfg->host, cfg->port, why ? why : "the listener could not be made");
-}
-
 static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
@@ -113,29 +94,36 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	n->keepalive = (lws_retry_bo_t){ .secs_since_valid_ping = (uint16_t)cfg->ping_interval,
 					 .secs_since_valid_hangup = (uint16_t)(cfg->ping_interval +
 									       cfg->ping_timeout) };
-	info.port = cfg->port ? cfg->port : 0;
-	info.iface = cfg->host;
+	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
 	info.protocols = protocols;
 	info.gid = info.uid = (gid_t)-1;
 	info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
-		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
-		       LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND;
+		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME;
 	info.user = n;
-	info.fd_limit_per_thread = cfg->max_connections + 64;
+	/* with room for those that are sent away, until they are gone */
+	info.fd_limit_per_thread =
+		cfg->max_connections + STRANGERS_MAX + KNOWN_MAX + 4 * ACCEPTS_PER_TURN;
 	info.pt_serv_buf_size = 64 * KIB;
 	info.max_http_header_data = HTTP_HEADERS_MAX;
 	info.timeout_secs = HANDSHAKE_SECS;
 	info.keepalive_timeout = HTTP_KEEPALIVE_SECS;
 	info.retry_and_idle_policy = &n->keepalive;
 	info.server_string = "acpd";
-	/* an idle stream of events says nothing that would show its reader to be gone */
-	info.ka_time = TCP_KEEPALIVE_SECS;
-	info.ka_interval = TCP_KEEPALIVE_SECS / 3;
-	info.ka_probes = 3;
 	n->context = lws_create_context(&info);
 	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
 	if (!n->vhost || adopt_loop(n) < 0)
-		return listen_failed(cfg, e);
+		return err_set(e, -ENOMEM, 0, "LISTEN_FAILED", "the server could not be made");
+	return 0;
+}
+
+static int open_listener(struct net_server *n, const struct net_config *cfg, struct err *e)
+{
+	int fd = listen_tcp(cfg->host, cfg->port, e);
+
+	if (fd < 0)
+		return fd;
+	if (acceptor_open(&n->listener, n->loop, fd, visitor_arrive, n) < 0)
+		return err_set(e, -ENOMEM, 0, "LISTEN_FAILED", "the listener could not be watched");
 	return 0;
 }
 
@@ -150,15 +138,18 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, str
 	n->gate = gate;
 	n->http = http;
 	list_init(&n->dirty);
+	list_init(&n->stranger_list);
+	list_init(&n->known_list);
 	n->max_connections = cfg->max_connections;
 	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
-	return open_context(n, cfg, e) < 0 ? net_server_free(n) : n;
+	return open_context(n, cfg, e) < 0 || open_listener(n, cfg, e) < 0 ? net_server_free(n) : n;
 }
 
 struct net_server *net_server_free(struct net_server *n)
 {
 	if (!n)
 		return NULL;
+	acceptor_close(&n->listener);
 	if (n->context)
 		lws_context_destroy(n->context);
 	free(n->batch);
@@ -168,14 +159,12 @@ struct net_server *net_server_free(struct net_server *n)
 
 void net_server_adopt(void *server, int fd)
 {
-	struct net_server *n = server;
-
-	lws_adopt_socket_vhost(n->vhost, fd); /* closes it if it cannot */
+	visitor_adopt(server, fd, true);
 }
 
 int net_server_port(const struct net_server *n)
 {
-	return lws_get_vhost_listen_port(n->vhost);
+	return listen_port(n->listener.io.fd);
 }
 
 bool net_server_busy(const struct net_server *n)

@@ -2,10 +2,10 @@
 #include "net/ws.h"
 
 #include "base/file.h"
+#include "net/visitor.h"
 
 #include <stdio.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size)
 {
@@ -66,23 +66,15 @@ static int check_handshake(struct lws *wsi)
 	return 0;
 }
 
-/* Came through acp.sock, whose peers are known by their uid. */
-static bool is_local(struct lws *wsi)
-{
-	int domain = AF_UNSPEC;
-	socklen_t size = sizeof(domain);
-
-	return getsockopt(lws_get_socket_fd(wsi), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-	       domain == AF_UNIX;
-}
-
 int access_check(struct net_server *n, struct lws *wsi, bool open)
 {
 	char host[512], origin[1024], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
 		token[TOKEN_MAX];
 
-	if (is_local(wsi)) /* acp.sock serves nobody before the claim */
+	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
+		visitor_known(n, wsi);
 		return 0;
+	}
 	if (!gate_host_ok(n->gate, header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host))))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
 				   NULL, NULL);
@@ -101,6 +93,7 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 			   query_get(wsi, "token=", token, sizeof(token))))
 		return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
 				   "WWW-Authenticate:", "Bearer");
+	visitor_known(n, wsi);
 	return 0;
 }
 
@@ -162,9 +155,8 @@ int upgrade_check(struct net_server *n, struct lws *wsi)
 int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args)
 {
 	unsigned char *end = (unsigned char *)args->p + args->max_len;
-	char id[33];
+	char *id = visitor_of(wsi)->id;
 
-	/* a name for logs on both sides, not a credential */
 	random_hex(id, 16);
 	return lws_add_http_header_by_name(
 		wsi, (const unsigned char *)"Acp-Connection-Id:", (const unsigned char *)id, 32,

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "net/visitor.h"
 
 #define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
 
@@ -51,7 +52,8 @@ static void on_close(void *ctx, int code, const char *reason)
 		return;
 	p->close_code = code;
 	p->close_reason = reason;
-	log_info("net", "closing a connection", "reason", reason);
+	log_info("net", "closing a connection", "connection", visitor_of(p->wsi)->id, "reason",
+		 reason);
 	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, CLOSE_GRACE_SECS);
 	ask_writeable(p);
 }
@@ -66,8 +68,10 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 	p->net = n;
 	list_init(&p->dirty);
 	p->in = (struct buf){ .max = MESSAGE_MAX };
-	n->connections++;
+	visitor_busy(n, wsi, true);
 	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
+	log_info("net", "connection accepted", "connection", visitor_of(wsi)->id, "over",
+		 "websocket");
 	return 0;
 }
 
@@ -77,7 +81,9 @@ void ws_closed(struct peer *p)
 		return;
 	list_del(&p->dirty);
 	p->conn = acp_conn_free(p->conn);
-	p->net->connections--;
+	log_info("net", "connection closed", "connection", visitor_of(p->wsi)->id, "reason",
+		 p->close_reason ? p->close_reason : "by the client");
+	visitor_busy(p->net, p->wsi, false);
 	buf_done(&p->in);
 }
 
@@ -85,6 +91,7 @@ void ws_closed(struct peer *p)
 
 static int refuse(struct peer *p, enum lws_close_status code, const char *reason)
 {
+	p->close_reason = reason;
 	lws_close_reason(p->wsi, code, (unsigned char *)reason, strlen(reason));
 	return -1;
 }

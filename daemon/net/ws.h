@@ -3,8 +3,10 @@
 
 #include "net/server.h"
 
+#include "base/bucket.h"
 #include "base/buf.h"
 #include "base/chunked.h"
+#include "loop/acceptor.h"
 
 #include <libwebsockets.h>
 
@@ -16,9 +18,13 @@ struct net_server {
 	struct lws_context *context;
 	struct lws_vhost *vhost;
 	lws_retry_bo_t keepalive;
+	struct acceptor listener;
 	unsigned connections, max_connections;
-	struct list dirty;    /* peers with output not yet offered to their sockets */
-	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
+	unsigned strangers, known; /* see visitor.h */
+	struct list stranger_list, known_list;
+	struct bucket refusals; /* lines of the log */
+	struct list dirty;	/* peers with output not yet offered to their sockets */
+	unsigned char *batch;	/* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
 /* How far the body of an HTTP reply is. WAIT: its stream will say when there is more; LAST: the rest is in the buffer. */

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
 import { archives } from './archives.mjs';
+import { grows } from './grows.mjs';
 import { harnessTurns } from './harness.mjs';
 import { relay } from './mcp.mjs';
 import {
@@ -243,7 +244,7 @@ async function floods(table) {
 
 const parts = {
   exec, idle, units, roundTrips, floods, stalled, replay, opens, records, mcp: (t) => relay(t, N.relay), harness: (t) => harnessTurns(t, N.harness),
-  archives: (t) => archives(t, quick), rest,
+  archives: (t) => archives(t, quick), grows, rest,
 };
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !Object.hasOwn(parts, name));

@@ -1,0 +1,37 @@
+/*
+ * bucket.h - how often something may be said: a burst at once, then one for each interval. What was left out in between is counted,
+ * so that the next time can say so. All zeros is a full bucket. Time is given, monotonic milliseconds.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bucket {
+	uint64_t since; /* up to here what was used has come back */
+	unsigned used;
+	unsigned left_out;
+};
+
+static inline bool bucket_take(struct bucket *b, uint64_t now, unsigned burst, unsigned each_ms)
+{
+	uint64_t back = (now - b->since) / each_ms;
+
+	b->used = back >= b->used ? 0 : b->used - (unsigned)back;
+	b->since = b->used ? b->since + back * each_ms : now;
+	if (b->used >= burst) {
+		b->left_out++;
+		return false;
+	}
+	b->used++;
+	return true;
+}
+
+/* How many were left out since it was asked last. */
+static inline unsigned bucket_left_out(struct bucket *b)
+{
+	unsigned n = b->left_out;
+
+	b->left_out = 0;
+	return n;
+}

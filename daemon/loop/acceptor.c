@@ -1,0 +1,68 @@
+#include "loop/acceptor.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static void on_again(void *ctx)
+{
+	struct acceptor *a = ctx;
+
+	loop_io_set(a->loop, &a->io, EPOLLIN);
+}
+
+static void look_away(struct acceptor *a)
+{
+	loop_io_set(a->loop, &a->io, 0);
+	loop_timer_set(a->loop, &a->again, ACCEPT_AGAIN_MS, on_again, a);
+}
+
+/* A connection that ended while it waited is no reason to stop. */
+static bool is_lasting(int error)
+{
+	return error != EAGAIN && error != EINTR && error != ECONNABORTED && error != EPROTO;
+}
+
+static void on_readable(void *ctx, uint32_t events _unused_)
+{
+	struct acceptor *a = ctx;
+
+	for (int i = 0; i < ACCEPTS_PER_TURN && a->io.events; i++) {
+		int fd = accept4(a->io.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			a->fn(a->ctx, fd);
+			continue;
+		}
+		if (is_lasting(errno))
+			look_away(a);
+		return;
+	}
+}
+
+int acceptor_open(struct acceptor *a, struct loop *loop, int fd, void (*fn)(void *ctx, int fd),
+		  void *ctx)
+{
+	int r;
+
+	*a = (struct acceptor){ .loop = loop, .fn = fn, .ctx = ctx };
+	a->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = a };
+	r = loop_io_set(loop, &a->io, EPOLLIN);
+	if (r < 0)
+		acceptor_close(a);
+	return r;
+}
+
+void acceptor_close(struct acceptor *a)
+{
+	if (!a->loop)
+		return;
+	loop_timer_cancel(&a->again);
+	if (a->io.events)
+		loop_io_set(a->loop, &a->io, 0);
+	closep(&a->io.fd);
+	a->loop = NULL;
+}

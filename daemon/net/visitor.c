@@ -1,0 +1,128 @@
+#include "net/visitor.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/listen.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+struct visitor *visitor_of(struct lws *wsi)
+{
+	return lws_get_opaque_user_data(wsi);
+}
+
+static void leave_list(struct net_server *n, struct visitor *v)
+{
+	n->strangers -= v->place == VISITOR_STRANGER;
+	n->known -= v->place == VISITOR_KNOWN;
+	list_del(&v->link);
+}
+
+/* The one place where it changes. */
+static void set_place(struct net_server *n, struct visitor *v, enum visitor_place place)
+{
+	leave_list(n, v);
+	v->place = place;
+	n->strangers += place == VISITOR_STRANGER;
+	n->known += place == VISITOR_KNOWN;
+	if (place == VISITOR_STRANGER)
+		list_add_tail(&n->stranger_list, &v->link);
+	if (place == VISITOR_KNOWN)
+		list_add_tail(&n->known_list, &v->link);
+}
+
+/* lws may forget the timeout when a request of it is on the way; the end of the input it sees in any case. */
+static void send_away(struct net_server *n, struct visitor *v)
+{
+	visitor_refused(n, v->wsi, 0, "CROWDED_OUT");
+	set_place(n, v, VISITOR_LEAVING);
+	shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
+	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+static void make_room(struct net_server *n)
+{
+	if (n->strangers > STRANGERS_MAX)
+		send_away(n, list_first(&n->stranger_list, struct visitor, link));
+	if (n->known > KNOWN_MAX)
+		send_away(n, list_first(&n->known_list, struct visitor, link));
+}
+
+void visitor_adopt(struct net_server *n, int fd, bool local)
+{
+	struct visitor *v = new0(struct visitor);
+	lws_adopt_desc_t d = { .vh = n->vhost,
+			       .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP,
+			       .fd = { .sockfd = fd },
+			       .opaque = v };
+	bool gone = false;
+
+	list_init(&v->link);
+	v->place = VISITOR_LEAVING;
+	v->local = local;
+	v->gone = &gone;
+	v->wsi = lws_adopt_descriptor_vhost_via_info(&d);
+	if (gone)
+		return; /* destroyed again, and v with it */
+	v->gone = NULL;
+	if (!v->wsi) {
+		free(v);
+		return;
+	}
+	set_place(n, v, VISITOR_STRANGER);
+	make_room(n);
+}
+
+void visitor_arrive(void *server, int fd)
+{
+	listen_tune(fd);
+	visitor_adopt(server, fd, false);
+}
+
+void visitor_known(struct net_server *n, struct lws *wsi)
+{
+	struct visitor *v = visitor_of(wsi);
+
+	if (v->place == VISITOR_BUSY)
+		return;
+	set_place(n, v, VISITOR_KNOWN);
+	make_room(n);
+}
+
+void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
+{
+	struct visitor *v = visitor_of(wsi);
+
+	n->connections += busy ? 1 : -1U;
+	set_place(n, v, busy ? VISITOR_BUSY : VISITOR_KNOWN);
+	make_room(n);
+}
+
+void visitor_leave(struct net_server *n, struct lws *wsi)
+{
+	struct visitor *v = visitor_of(wsi);
+
+	if (!v)
+		return; /* our own loop's */
+	leave_list(n, v);
+	lws_set_opaque_user_data(wsi, NULL);
+	if (v->gone)
+		*v->gone = true;
+	free(v);
+}
+
+void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason)
+{
+	const struct visitor *v = visitor_of(wsi);
+	char code[12], left_out[12], from[48] = "";
+
+	if (!bucket_take(&n->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
+		return;
+	lws_get_peer_simple(wsi, from, sizeof(from));
+	snprintf(code, sizeof(code), "%d", status);
+	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&n->refusals));
+	log_info("net", "refused", "reason", reason, "status", code, "from", from, "connection",
+		 v ? v->id : "", "leftOut", left_out);
+}
