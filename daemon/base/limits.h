@@ -168,6 +168,13 @@
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
+#define TOOL_SHOW_LINES 2000            /* of a result that a model is shown */
+#define TOOL_SHOW_BYTES 51200
+#define TOOL_SHOW_MAX (TOOL_SHOW_BYTES + 16 * KIB) /* whatever a tool has written: the last line and what it says of the rest may be above */
+#define TOOL_SHOW_LINE 2000             /* bytes of one line */
+#define TOOL_SHOW_MATCH 500             /* bytes of a line that grep has found */
+#define TOOL_IMAGE_MAX (3 * MIB)        /* a file that is shown as an image; in base64 4 MiB, below what providers take */
+#define TOOL_IMAGE_SIDE 8000            /* pixels, the same */
 #define TOOL_FILES_BYTES 2097152        /* readFiles: all contents together, and the most that may be asked for */
 #define TOOL_FILES_BYTES_MAX (8 * MIB)
 #define TOOL_FILE_BYTES 262144          /* readFiles: of one file */
@@ -310,6 +317,8 @@
 /* Built-in tools: commands and test runs */
 #define RUN_KEEP_BYTES (1 * MIB)        /* newest output kept of each stream, unless the call says otherwise */
 #define RUN_KEEP_MAX (8 * MIB)
+#define OUTPUT_HEAD_BYTES (32 * KIB)    /* oldest output kept besides */
+#define RUN_ENDED_MAX 8                 /* commands whose output was shown in part, and can be read on */
 #define RUN_TIME_MS 30000               /* a command, unless the call or the policy say otherwise */
 #define RUN_TIME_MAX 86400000           /* longest time that can be asked for */
 #define TOOL_KILL_MS 1000               /* a command over the policy's time: SIGTERM until SIGKILL; shorter than TOOL_STOP_GRACE_MS */

@@ -93,7 +93,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
     const c = await shim(t, 'acpd', uid);
     const { msg } = await c.request('tools/call', { name: 'runCommand', arguments: { command: 'id -u; id -G; touch made' } });
 
-    assert.equal(msg.result.structuredContent.stdout, `${uid}\n${gid}\n`);
+    assert.equal(msg.result.content[0].text, `${uid}\n${gid}\n[exit code 0]\n`);
     assert.equal(fs.statSync(path.join(cwd, 'made')).uid, uid);
     assert.match(await overHttp(`/mcp?session=${session.sessionId}`), new RegExp(`"stdout":"${uid}\\\\n"`));
     assert.match(await overHttp('/mcp'), new RegExp(`"stdout":"${uid}\\\\n"`));

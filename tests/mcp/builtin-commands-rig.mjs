@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { ACPD } from '../lib/daemon.mjs';
+import { checkText } from './builtin.mjs';
 
 export class Box {
   #child;
@@ -88,7 +89,7 @@ export class Box {
     const result = await this.request('tools/call', params, id);
     const check = this.#check.get(name);
     assert.ok(check(result.structuredContent), `${name}: ${JSON.stringify(check.errors)}`);
-    assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent);
+    checkText(name, result);
     assert.equal(result.isError === true, 'error' in result.structuredContent);
     return result.structuredContent;
   }

@@ -25,6 +25,20 @@ export function scratch({ many = false } = {}) {
   return fs.realpathSync(fs.mkdtempSync(path.join(base, 'acpd-tools-')));
 }
 
+// What a model is shown: plain, of a size that a context can bear, with no JSON of the result in it.
+export const SHOWN_MAX = 51200 + 16384 + 100;
+
+export function checkText(name, { content, structuredContent: s, isError }) {
+  const [{ type, text }, ...more] = content;
+
+  assert.equal(type, 'text');
+  assert.ok(text.length > 0 && Buffer.byteLength(text) <= SHOWN_MAX, `${name} shows ${Buffer.byteLength(text)} bytes`);
+  assert.ok(!text.includes(JSON.stringify(s)), `${name} shows JSON: ${text}`);
+  assert.ok(more.every((block) => block.type === 'image'));
+  if (isError)
+    assert.ok(text.startsWith(`${s.error.code}: ${s.error.message}`), text);
+}
+
 export class Tools {
   #next = 1;
   #open = new Map();
@@ -103,7 +117,7 @@ export class Tools {
       return result;
     assert.equal(result.resultType, 'complete');
     assert.ok(tool.output(result.structuredContent), `${name}: ${JSON.stringify(tool.output.errors)} ${JSON.stringify(result)}`);
-    assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent);
+    checkText(name, result);
     assert.equal(result.isError === true, result.structuredContent.error !== undefined);
     if (!result.isError)
       assert.ok(tool.input(args), `${name} took what it does not announce: ${JSON.stringify(tool.input.errors)}`);

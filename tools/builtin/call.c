@@ -1,8 +1,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/thread.h"
-#include "base/utf8.h"
-#include "digest/base64.h"
 #include "tools/builtin/internal.h"
 
 #include <errno.h>
@@ -62,92 +60,6 @@ void box_call_error(struct call *c, int code, const char *reason, const char *me
 	post(c, EVENT_ERROR, &text);
 }
 
-/* {"structuredContent":S,"content":[{"type":"text","text":"S"}]}; meta: raw object, or empty. */
-static void result_put(struct buf *out, struct slice structured, struct slice meta, bool error)
-{
-	struct jw w = JW(out);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "resultType", "complete");
-	jw_arr(&w, "content");
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "text");
-	jw_slice(&w, "text", structured);
-	jw_end_obj(&w);
-	jw_end_arr(&w);
-	jw_raw(&w, "structuredContent", structured);
-	if (error)
-		jw_bool(&w, "isError", true);
-	jw_raw(&w, "_meta", meta);
-	jw_end_obj(&w);
-}
-
-static void artifact_put(struct buf *out, const struct tool_artifact *a)
-{
-	_cleanup_(buf_done) struct buf coded = { 0 };
-	bool plain = utf8_valid(a->bytes) && !memchr(a->bytes.p, 0, a->bytes.n);
-	struct jw w = JW(out);
-
-	if (!plain)
-		base64_encode(a->bytes, &coded);
-	jw_obj(&w, NULL);
-	jw_obj(&w, "acpd");
-	jw_obj(&w, "artifact");
-	jw_str(&w, "name", a->name);
-	jw_str(&w, "type", a->type);
-	jw_slice(&w, plain ? "text" : "base64", plain ? a->bytes : buf_slice(&coded));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-}
-
-void tool_done(struct tool_call *t, struct slice members)
-{
-	tool_done_with(t, members, NULL);
-}
-
-void tool_done_with(struct tool_call *t, struct slice members, const struct tool_artifact *a)
-{
-	_cleanup_(buf_done) struct buf object = { 0 }, meta = { 0 };
-	int64_t most = call_of(t)->result_max;
-	struct buf out = { 0 };
-	struct err e;
-
-	if (members.n > TOOL_RESULT_MAX || (most >= 0 && members.n > (size_t)most)) {
-		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the result has %zu bytes", members.n);
-		tool_fail(t, &e, SLICE_NONE);
-		return;
-	}
-	buf_putc(&object, '{');
-	buf_add_slice(&object, members);
-	buf_putc(&object, '}');
-	if (a && a->bytes.n && a->bytes.n <= ARTIFACT_INLINE_MAX && t->box->config.session)
-		artifact_put(&meta, a);
-	result_put(&out, buf_slice(&object), buf_slice(&meta), false);
-	post(call_of(t), EVENT_RESULT, &out);
-}
-
-void tool_fail(struct tool_call *t, const struct err *e, struct slice extra)
-{
-	_cleanup_(buf_done) struct buf object = { 0 };
-	struct buf out = { 0 };
-	struct jw w = JW(&object);
-
-	jw_obj(&w, NULL);
-	jw_obj(&w, "error");
-	jw_str(&w, "code", e->reason);
-	jw_str(&w, "message", e->msg);
-	jw_str(&w, "field", *e->field ? e->field : NULL);
-	if (extra.n) {
-		buf_putc(&object, ',');
-		buf_add_slice(&object, extra);
-	}
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	result_put(&out, buf_slice(&object), SLICE_NONE, true);
-	post(call_of(t), EVENT_RESULT, &out);
-}
-
 static void number_put(struct jw *w, const char *key, double v)
 {
 	char text[40];
@@ -203,6 +115,7 @@ struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
 	buf_add_slice(&c->params, params);
 	meta = jobj_get(buf_slice(&c->params), "_meta");
 	c->token = jobj_get(meta.raw, "progressToken").raw;
+	c->text_only = jobj_get(jobj_get(meta.raw, "acpd").raw, "textOnly").type == J_TRUE;
 	list_add_tail(&b->calls, &c->link);
 	return &c->base;
 }
@@ -261,11 +174,10 @@ static void on_grace_over(void *ctx)
 	struct call *c = ctx;
 	const struct mcp_reply_ops *ops = c->ops;
 	_cleanup_(buf_done) struct buf out = { 0 };
+	struct err e;
 
-	result_put(
-		&out,
-		SLICE("{\"error\":{\"code\":\"TIMEOUT\",\"message\":\"the tool did not end in time\"}}"),
-		SLICE_NONE, true);
+	err_set(&e, -ETIMEDOUT, 0, "TIMEOUT", "the tool did not end in time");
+	box_error_put(c, &e, SLICE_NONE, &out);
 	c->ops = NULL;
 	if (ops)
 		ops->done(c->ctx, buf_slice(&out), SLICE_NONE);

@@ -5,6 +5,7 @@
 #include "tools/builtin/place.h"
 #include "tools/builtin/policy.h"
 #include "tools/builtin/procs.h"
+#include "tools/builtin/show_run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -345,4 +346,50 @@ void command_put_unrun(struct jw *w, const char *shown, int code, const char *wh
 	jw_int(w, "stderrDroppedBytes", 0);
 	if (!why)
 		jw_bool(w, "dryRun", true);
+}
+
+void command_pid(const struct run *r, char text[PID_TEXT])
+{
+	snprintf(text, PID_TEXT, "%d", (int)run_pid(r));
+}
+
+/* A piece of one stream, by its place in it. */
+static void answer_piece(struct tool_call *c, const struct run *r, bool running, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf piece = { 0 }, text = { 0 };
+	enum run_stream s = tool_arg_is(c, "stream", "stderr") ? RUN_STDERR : RUN_STDOUT;
+	size_t most = (size_t)tool_arg_int(c, "length", TOOL_SHOW_BYTES);
+	const struct output *o = run_output(r, s);
+	uint64_t at = output_piece(o, (uint64_t)tool_arg_int(c, "offset", 0), most, &piece);
+
+	jw_slice(w, "piece", buf_slice(&piece));
+	jw_uint(w, "offset", at);
+	if (at + buf_len(&piece) < o->total)
+		jw_uint(w, "nextOffset", at + buf_len(&piece));
+	show_run_piece(&text, o, buf_slice(&piece), at, running);
+	tool_answer(c,
+		    &(struct tool_result){ .members = buf_slice(w->b), .text = buf_slice(&text) });
+}
+
+void command_answer(struct tool_call *c, const char *shown, const struct run *r,
+		    const struct run_status *st)
+{
+	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
+	bool piece = tool_arg(c, "offset").type == J_NUMBER;
+	struct jw w = JW(&out);
+	char pid[PID_TEXT];
+	struct show_run how = { .pid = pid,
+				.lines = (size_t)tool_arg_int(c, "tail", 0),
+				.capture = true };
+
+	command_pid(r, pid);
+	jw_str(&w, "pid", pid);
+	command_put(&w, shown, r, st, how.lines, !piece);
+	if (piece) {
+		answer_piece(c, r, !st, &w);
+		return;
+	}
+	show_run(&text, r, st, &how);
+	tool_answer(c,
+		    &(struct tool_result){ .members = buf_slice(&out), .text = buf_slice(&text) });
 }

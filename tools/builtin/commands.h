@@ -47,6 +47,11 @@ void command_put_end(struct jw *w, const struct run_status *st);
 /* Members of a result. st NULL: it still runs. lines: only the last of the output, 0: all; capture false: none. */
 void command_put(struct jw *w, const char *shown, const struct run *r, const struct run_status *st,
 		 size_t lines, bool capture);
+#define PID_TEXT 16
+void command_pid(const struct run *r, char text[PID_TEXT]);
+/* Ends a call of a tool that tells of a process (arguments tail; offset, length, stream): for programs and for models. */
+void command_answer(struct tool_call *c, const char *shown, const struct run *r,
+		    const struct run_status *st);
 /* Those of one that was not started: dry run, or not found (exit code 127, and why on stderr). */
 void command_put_unrun(struct jw *w, const char *shown, int code, const char *why);
 
@@ -104,6 +109,10 @@ extern const struct tool_field command_out[]; /* COMMAND_OUT_COMMON */
 	{ .name = "stderrDroppedBytes", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes that are not kept" }, \
 	{ .name = "leftBehind", .type = TOOL_INT, \
 	  .text = "processes that it had left running, which were ended with it" }, \
-	{ .name = "pid", .type = TOOL_STRING, .text = "names it for getProcessOutput and killProcess" }, \
+	{ .name = "pid", .type = TOOL_STRING, \
+	  .text = "names it for getProcessOutput and killProcess; of one that has ended: for what was left out" }, \
+	{ .name = "piece", .type = TOOL_STRING, .text = "getProcessOutput with offset: of the stream asked for" }, \
+	{ .name = "offset", .type = TOOL_INT, .text = "where piece begins" }, \
+	{ .name = "nextOffset", .type = TOOL_INT, .text = "where to read on, if there is more" }, \
 	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was run" }
 /* clang-format on */

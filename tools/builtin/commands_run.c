@@ -4,6 +4,8 @@
 #include "base/limits.h"
 #include "tools/builtin/code.h"
 #include "tools/builtin/procs.h"
+#include "tools/builtin/show.h"
+#include "tools/builtin/show_run.h"
 #include "tools/builtin/testrun.h"
 
 #include <errno.h>
@@ -38,12 +40,12 @@ void command_job_fail(struct command_job *j, const struct err *e)
 	tool_fail(c, e, SLICE_NONE);
 }
 
-void command_job_done(struct command_job *j, struct slice members)
+static void job_done(struct command_job *j, struct slice members, struct slice text)
 {
 	struct tool_call *c = j->call;
 
 	job_free(j);
-	tool_done(c, members);
+	tool_answer(c, &(struct tool_result){ .members = members, .text = text });
 }
 
 static void on_output(void *ctx, enum run_stream s, struct slice bytes)
@@ -56,13 +58,23 @@ static void on_output(void *ctx, enum run_stream s, struct slice bytes)
 
 static void finish(struct command_job *j, const struct run_status *st)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
+	struct show_run how = { .capture = j->capture };
 	struct jw w = JW(&out);
+	char pid[PID_TEXT];
 
+	/* what is left out can be read on, as that of a process in the background */
+	if (j->capture && show_run_cut(j->run) &&
+	    procs_keep(j->call->box, j->run, j->cmd.shown, st, pid))
+		how.pid = pid;
 	command_put(&w, j->cmd.shown, j->run, st, 0, j->capture);
+	jw_str(&w, "pid", how.pid);
 	if (j->more)
 		j->more(j, st, &w);
-	command_job_done(j, buf_slice(&out));
+	show_run(&text, j->run, st, &how);
+	if (how.pid)
+		j->run = NULL;
+	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
 static void on_end(void *ctx, const struct run_status *st)
@@ -88,13 +100,14 @@ static const struct run_events events = { on_output, on_end };
 
 static void unrun(struct command_job *j, int code, const char *why)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, text = { 0 };
 	struct jw w = JW(&out);
 
 	command_put_unrun(&w, j->cmd.shown, code, why);
 	if (j->more)
 		j->more(j, NULL, &w);
-	command_job_done(j, buf_slice(&out));
+	show_run(&text, NULL, NULL, &(struct show_run){ .unrun = why ? why : "dry run" });
+	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
 void command_job_run(struct command_job *j, struct slice input)
@@ -270,6 +283,7 @@ const struct tool command_tools[] = {
 		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
 		.in = testrun_in,
 		.out = testrun_out,
+		.show = show_tests,
 		.start = testrun_start,
 		.cancel = testrun_cancel,
 	},

@@ -27,5 +27,4 @@ struct command_job *command_job_new(struct tool_call *c);
 /* input: for its stdin, which then is at its end. */
 void command_job_run(struct command_job *j, struct slice input);
 void command_job_fail(struct command_job *j, const struct err *e);
-void command_job_done(struct command_job *j, struct slice members);
 void command_job_cancel(struct tool_call *c, bool timed_out);

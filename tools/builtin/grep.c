@@ -7,6 +7,7 @@
 #include "tools/builtin/globs.h"
 #include "tools/builtin/regex.h"
 #include "tools/builtin/walk.h"
+#include "tools/builtin/show.h"
 
 #include <errno.h>
 
@@ -385,6 +386,7 @@ const struct tool grep_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
+		.show = show_matches,
 		.work = work,
 	},
 	{ 0 },

@@ -30,6 +30,7 @@ struct call {
 	atomic_bool ended;     /* its end is on the way */
 	struct loop_timer timer;
 	int64_t time_ms, result_max; /* by policy; 0, -1: none */
+	bool text_only; /* its client shows a model what is in structuredContent: nothing is */
 	bool threaded;
 	pthread_t thread;
 };
@@ -90,6 +91,8 @@ void box_call_end(struct call *c, enum event_kind kind, struct buf *text);
 /* Acknowledges a subscription to nothing. */
 void box_call_listening(struct call *c);
 void box_call_error(struct call *c, int code, const char *reason, const char *message);
+/* answer.c: an error as a result of tools/call. */
+void box_error_put(const struct call *c, const struct err *e, struct slice extra, struct buf *out);
 int calls_open(struct toolbox *b);
 void calls_close(struct toolbox *b);
 
@@ -100,8 +103,8 @@ const struct tool *tool_find(struct slice name);
 /* schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
 void schema_put(struct jw *w, const char *key, const struct tool *t, bool output);
-/* A row of tools/list. */
-void tool_put(struct jw *w, const struct tool *t);
+/* A row of tools/list; an output schema obliges to structured results. */
+void tool_put(struct jw *w, const struct tool *t, bool output);
 
 /* args.c: 0 or -EINVAL with the field. */
 int args_check(const struct tool *t, struct slice args, struct err *e);

@@ -5,6 +5,7 @@
 #include "tools/builtin/families.h"
 #include "tools/builtin/globs.h"
 #include "tools/builtin/walk.h"
+#include "tools/builtin/show.h"
 
 #include <errno.h>
 
@@ -263,6 +264,7 @@ const struct tool list_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
+		.show = show_files,
 		.work = work,
 	},
 	{ 0 },

@@ -12,6 +12,7 @@ void output_init(struct output *o, size_t keep)
 void output_done(struct output *o)
 {
 	free(o->data);
+	free(o->head);
 	*o = (struct output){ .keep = o->keep };
 }
 
@@ -46,8 +47,25 @@ static void put(struct output *o, struct slice s)
 	}
 }
 
+static void add_head(struct output *o, struct slice s)
+{
+	char *head;
+
+	s.n = MIN(s.n, OUTPUT_HEAD_BYTES - o->head_len);
+	if (!s.n)
+		return;
+	head = realloc(o->head, o->head_len + s.n);
+	if (!head)
+		return;
+	memcpy(head + o->head_len, s.p, s.n);
+	o->head = head;
+	o->head_len += s.n;
+}
+
 void output_add(struct output *o, struct slice bytes)
 {
+	if (o->head_len == o->total) /* nothing is missing in between */
+		add_head(o, bytes);
 	o->total += bytes.n;
 	if (o->len + bytes.n > o->cap && o->cap < o->keep && o->at == 0)
 		grow(o, o->len + bytes.n);
@@ -78,16 +96,26 @@ static size_t last_lines(struct slice text, size_t lines)
 	return 0;
 }
 
+/* The ring from its oldest byte on. */
+static int flatten(const struct output *o, struct buf *ret)
+{
+	size_t first = MIN(o->len, o->cap - o->at);
+
+	if (buf_reserve(ret, o->len) < 0)
+		return -1;
+	buf_add(ret, o->data + o->at, first);
+	buf_add(ret, o->data, o->len - first);
+	return 0;
+}
+
 void output_text(const struct output *o, size_t lines, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf flat = { 0 };
-	size_t first = o->len ? MIN(o->len, o->cap - o->at) : 0, from = 0;
 	struct slice text;
+	size_t from = 0;
 
-	if (!o->len || buf_reserve(&flat, o->len) < 0)
+	if (!o->len || flatten(o, &flat) < 0)
 		return;
-	buf_add(&flat, o->data + o->at, first);
-	buf_add(&flat, o->data, o->len - first);
 	text = buf_slice(&flat);
 	/* cut off in the middle of a character: its rest says nothing */
 	if (output_dropped(o))
@@ -96,6 +124,32 @@ void output_text(const struct output *o, size_t lines, struct buf *ret)
 	if (lines)
 		from = MAX(from, last_lines(text, lines));
 	buf_add(ret, text.p + from, text.n - from);
+}
+
+uint64_t output_piece(const struct output *o, uint64_t from, size_t n, struct buf *ret)
+{
+	uint64_t kept = output_dropped(o);
+	_cleanup_(buf_done) struct buf flat = { 0 };
+	struct slice s;
+
+	if (from < kept && from < o->head_len) {
+		s = (struct slice){ o->head + from, MIN(n, o->head_len - (size_t)from) };
+	} else {
+		from = MIN(MAX(from, kept), o->total);
+		if (!o->len || flatten(o, &flat) < 0)
+			return from;
+		s = (struct slice){ flat.data + (from - kept), MIN(n, (size_t)(o->total - from)) };
+	}
+	while (s.n && ((unsigned char)*s.p & 0xc0) == 0x80 &&
+	       from == kept) { /* its beginning is gone */
+		s.p++;
+		s.n--;
+		from++;
+	}
+	if (from + s.n < o->total)
+		s.n = output_whole(s);
+	buf_add_slice(ret, s);
+	return from;
 }
 
 /* Length that the sequence begun by this byte has, by its first bits alone; 1 for what begins none. */

@@ -1,5 +1,6 @@
 /* patch.c - applyDiff. */
 #include "tools/builtin/patch_internal.h"
+#include "tools/builtin/show.h"
 
 #include "base/limits.h"
 
@@ -316,6 +317,7 @@ const struct tool patch_tools[] = {
 		.hints = HINT_DESTRUCTIVE,
 		.in = diff_in,
 		.out = diff_out,
+		.show = show_patch,
 		.work = apply_diff,
 	},
 	{ 0 },

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "tools/builtin/families.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,6 +22,7 @@ struct proc_entry {
 	struct run *run;
 	char *shown;
 	bool ended;
+	bool kept; /* not in the background: its output is read on */
 	struct run_status status;
 	struct list waiting;
 };
@@ -75,23 +77,9 @@ struct run_host *procs_host(struct toolbox *b)
 
 /* --- what is told --------------------------------------------------------------------------------------- */
 
-static void put(const struct tool_call *c, const struct proc_entry *p, struct buf *out)
-{
-	struct jw w = JW(out);
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", (int)run_pid(p->run));
-	jw_str(&w, "pid", pid);
-	command_put(&w, p->shown, p->run, p->ended ? &p->status : NULL,
-		    (size_t)tool_arg_int(c, "tail", 0), true);
-}
-
 static void answer(struct tool_call *c, const struct proc_entry *p)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-
-	put(c, p, &out);
-	tool_done(c, buf_slice(&out));
+	command_answer(c, p->shown, p->run, p->ended ? &p->status : NULL);
 }
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
@@ -157,6 +145,41 @@ static int make_room(struct procs *ps, struct err *e)
 		}
 	return err_set(e, -EAGAIN, 0, "TOO_MANY_PROCESSES",
 		       "%d processes run in the background: end one first", RUN_BACKGROUND_MAX);
+}
+
+/* Those kept for their output are fewer: nobody has said that he wants them. */
+static void kept_forget(struct procs *ps)
+{
+	unsigned n = 0;
+
+	list_each(p, &ps->all, struct proc_entry, link)
+		n += p->kept;
+	list_each(p, &ps->all, struct proc_entry, link)
+		if (p->kept && n >= RUN_ENDED_MAX) {
+			entry_free(ps, p);
+			n--;
+		}
+}
+
+bool procs_keep(struct toolbox *b, struct run *r, const char *shown, const struct run_status *st,
+		char pid[PID_TEXT])
+{
+	struct procs *ps = procs_of(b);
+	struct proc_entry *p;
+
+	kept_forget(ps);
+	if (make_room(ps, NULL) < 0)
+		return false;
+	p = new0(struct proc_entry);
+	list_init(&p->waiting);
+	p->run = r;
+	p->shown = xstrdup(shown);
+	p->status = *st;
+	p->ended = p->kept = true;
+	list_add_tail(&ps->all, &p->link);
+	ps->count++;
+	command_pid(r, pid);
+	return true;
 }
 
 static const struct run_events events = { NULL, on_end };
@@ -302,12 +325,14 @@ static void list_start(struct tool_call *c)
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct procs *ps = procs_of(c->box);
 	struct jw w = JW(&out);
-	char pid[16];
+	char pid[PID_TEXT];
 
 	jw_arr(&w, "processes");
 	list_each(p, &ps->all, struct proc_entry, link) {
+		if (p->kept)
+			continue;
 		jw_obj(&w, NULL);
-		snprintf(pid, sizeof(pid), "%d", (int)run_pid(p->run));
+		command_pid(p->run, pid);
 		jw_str(&w, "pid", pid);
 		jw_str(&w, "command", p->shown);
 		jw_uint(&w, "executionTime", run_elapsed(p->run));
@@ -332,9 +357,26 @@ static void list_start(struct tool_call *c)
 		.text = "only so many lines at the end of stdout and of stderr; 0: all that is kept" \
 	}
 
+static const char *const stream_words[] = { "stdout", "stderr", NULL };
+
 static const struct tool_field get_in[] = {
 	PID_IN,
 	TAIL_IN,
+	{ .name = "offset",
+	  .type = TOOL_INT,
+	  .max = SAFE_INT_MAX,
+	  .text = "instead: what it wrote to stream from this byte on, or from the first after it that is kept" },
+	{ .name = "length",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = RUN_KEEP_MAX,
+	  .fallback = NUMBER(TOOL_SHOW_BYTES),
+	  .text = "with offset: most bytes" },
+	{ .name = "stream",
+	  .type = TOOL_STRING,
+	  .words = stream_words,
+	  .fallback = "\"stdout\"",
+	  .text = "with offset: which" },
 	{ .name = "wait", .type = TOOL_BOOL, .text = "answer when it has ended" },
 	{ .name = "timeoutMs",
 	  .type = TOOL_INT,
@@ -395,7 +437,8 @@ const struct tool process_tools[] = {
 	{
 		.name = "getProcessOutput",
 		.title = "Get output of a process",
-		.text = "What a process in the background has written so far, and whether and how it has ended.",
+		.text = "What a process in the background has written so far, and whether and how it has ended. "
+			"With offset it reads on in what runCommand has left out.",
 		.category = TOOL_READ,
 		.hints = HINT_READ_ONLY,
 		.in = get_in,

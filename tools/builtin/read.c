@@ -3,23 +3,16 @@
 #include "base/utf8.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
+#include "tools/builtin/image.h"
 #include "tools/builtin/place.h"
+#include "tools/builtin/read.h"
 
 #include <errno.h>
 
 struct span {
 	int64_t offset, length; /* bytes */
 	int64_t first, last;	/* lines, 1-based, inclusive; 0: not by lines */
-	bool base64;
-};
-
-struct reading {
-	struct buf bytes;
-	struct stat sb;
-	int64_t offset;	      /* of bytes in the file */
-	int64_t first, lines; /* by lines: the first there is, and how many */
-	bool truncated;	      /* the file goes on behind what was asked for and did not fit */
-	bool ends;	      /* nothing is behind it */
+	bool base64, any;	/* any: what the encoding is was not said */
 };
 
 /* At most n bytes at offset. */
@@ -126,8 +119,25 @@ static void cut_character(struct reading *r)
 		r->bytes.len -= back;
 }
 
-static int check_text(struct reading *r, const char *path, struct err *e)
+/* All of an image, and nobody has said that it is to be text. */
+static bool is_image(const struct span *s, struct reading *r)
 {
+	bool whole = !r->offset && r->ends && !s->first;
+
+	return whole && s->any && buf_len(&r->bytes) <= TOOL_IMAGE_MAX &&
+	       image_look(buf_slice(&r->bytes), &r->image);
+}
+
+static int check_text(const struct span *s, struct reading *r, const char *path, struct err *e)
+{
+	if (is_image(s, r)) {
+		r->base64 = true;
+		return 0;
+	}
+	r->image.type = NULL;
+	r->base64 = s->base64;
+	if (r->base64)
+		return 0;
 	cut_character(r);
 	if (utf8_valid(buf_slice(&r->bytes)))
 		return 0;
@@ -137,11 +147,13 @@ static int check_text(struct reading *r, const char *path, struct err *e)
 
 static void answer(struct tool_call *c, const struct span *s, const char *path, struct reading *r)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, text = { 0 };
+	struct tool_image image = { buf_slice(&r->bytes), r->image.type };
 	struct jw w = JW(&out);
 	int64_t end = r->offset + (int64_t)buf_len(&r->bytes);
 
-	content_put(&w, "content", buf_slice(&r->bytes), s->base64);
+	content_put(&w, "content", buf_slice(&r->bytes), r->base64);
+	jw_str(&w, "mimeType", r->image.type);
 	jw_str(&w, "path", path);
 	jw_int(&w, "size", r->sb.st_size);
 	jw_int(&w, "offset", r->offset);
@@ -154,7 +166,10 @@ static void answer(struct tool_call *c, const struct span *s, const char *path, 
 	if (end < r->sb.st_size)
 		jw_int(&w, "nextOffset", end);
 	stat_put_version(&w, &r->sb);
-	tool_done(c, buf_slice(&out));
+	read_show(r, s->first, &text);
+	tool_answer(c, &(struct tool_result){ .members = buf_slice(&out),
+					      .text = buf_slice(&text),
+					      .image = image.type ? &image : NULL });
 }
 
 static int get_span(const struct tool_call *c, struct span *s, struct err *e)
@@ -164,6 +179,7 @@ static int get_span(const struct tool_call *c, struct span *s, struct err *e)
 	*s = (struct span){ .offset = tool_arg_int(c, "offset", 0),
 			    .length = tool_arg_int(c, "length", -1) };
 	s->base64 = tool_arg_is(c, "encoding", "base64");
+	s->any = jobj_get(c->args, "encoding").type <= J_NULL;
 	if (!lines)
 		return 0;
 	s->first = tool_arg_int(c, "startLine", 1);
@@ -193,7 +209,7 @@ static int read_file(struct tool_call *c, const char *path, const struct span *s
 	close(fd);
 	if (code < 0)
 		return tool_errno(e, code, "cannot read", path);
-	return s->base64 ? 0 : check_text(r, path, e);
+	return check_text(s, r, path, e);
 }
 
 static void work(struct tool_call *c)
@@ -216,7 +232,7 @@ static const struct tool_field in[] = {
 	  .type = TOOL_STRING,
 	  .words = encoding_words,
 	  .fallback = "\"utf-8\"",
-	  .text = "of content in the result; a file that is no UTF-8 text needs base64" },
+	  .text = "of content in the result; a file that is neither UTF-8 text nor an image needs base64" },
 	{ .name = "offset", .type = TOOL_INT, .max = SAFE_INT_MAX, .text = "first byte" },
 	{ .name = "length", .type = TOOL_INT, .max = SAFE_INT_MAX, .text = "most bytes" },
 	{ .name = "startLine",
@@ -239,6 +255,7 @@ static const struct tool_field out[] = {
 	  .text = "lines keep their ends" },
 	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
 	{ .name = "encoding", .type = TOOL_STRING, .words = encoding_words, .text = "of content" },
+	{ .name = "mimeType", .type = TOOL_STRING, .text = "of an image" },
 	{ .name = "size", .type = TOOL_INT, .text = "bytes of the file" },
 	{ .name = "offset", .type = TOOL_INT, .text = "where content begins" },
 	{ .name = "length", .type = TOOL_INT, .text = "bytes of content" },
@@ -258,7 +275,8 @@ const struct tool read_tools[] = {
 	{
 		.name = "readFile",
 		.title = "Read a file",
-		.text = "Reads a file, or a range of it by bytes or by lines.",
+		.text = "Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
+			"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
 		.category = TOOL_READ,
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,

@@ -6,6 +6,7 @@
 #include "tools/builtin/families.h"
 #include "tools/builtin/globs.h"
 #include "tools/builtin/walk.h"
+#include "tools/builtin/show.h"
 
 #include <errno.h>
 
@@ -244,6 +245,7 @@ const struct tool glob_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
+		.show = show_contents,
 		.work = work,
 	},
 	{ 0 },

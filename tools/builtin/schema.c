@@ -181,14 +181,15 @@ static void annotations_put(struct jw *w, const struct tool *t)
 	jw_end_obj(w);
 }
 
-void tool_put(struct jw *w, const struct tool *t)
+void tool_put(struct jw *w, const struct tool *t, bool output)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "name", t->name);
 	jw_str(w, "title", t->title);
 	jw_str(w, "description", t->text);
 	schema_put(w, "inputSchema", t, false);
-	schema_put(w, "outputSchema", t, true);
+	if (output)
+		schema_put(w, "outputSchema", t, true);
 	annotations_put(w, t);
 	jw_end_obj(w);
 }

@@ -5,7 +5,7 @@
  * what is announced is what is enforced. A tool either works on a thread of its own (work: may block, sees nothing that changes) or on
  * the loop (start, and cancel while it runs); it ends by tool_done or tool_fail, exactly once, and may not touch the call after.
  *
- * A result is the structured object; the text content is the same object as JSON. An error is isError with structuredContent
+ * A result is the structured object, and a text for models (show.h). An error is isError with structuredContent
  * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT, EEXIST, EISDIR, ENOTDIR,
  * ENOTEMPTY, EACCES, ESTALE).
  *
@@ -74,6 +74,8 @@ struct tool {
 	enum tool_category category;
 	unsigned hints;
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
+	void (*show)(struct buf *text,
+		     struct slice object); /* for models (show.h); NULL: a line for each member */
 	void (*work)(struct tool_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct tool_call *c); /* on the loop */
@@ -118,6 +120,18 @@ struct tool_artifact {
 	const char *name, *type; /* for people; media type */
 	struct slice bytes;
 };
+/* Shown to models beside the text. */
+struct tool_image {
+	struct slice bytes;
+	const char *type;
+};
+struct tool_result {
+	struct slice members;
+	struct slice text; /* for models; empty: as the tool's row says */
+	const struct tool_image *image;
+	const struct tool_artifact *artifact;
+};
+void tool_answer(struct tool_call *c, const struct tool_result *r);
 /* The same as tool_done, with such a file. */
 void tool_done_with(struct tool_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */

@@ -54,7 +54,7 @@ static void on_list(struct call *c)
 	jw_arr(&w, "tools");
 	for (size_t i = 0; (t = tool_at(i)); i++)
 		if (toolbox_offers(c->tool.box, t))
-			tool_put(&w, t);
+			tool_put(&w, t, !c->text_only);
 	jw_end_arr(&w);
 	jw_int(&w, "ttlMs", 0);
 	jw_str(&w, "cacheScope", "private");

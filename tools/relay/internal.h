@@ -58,7 +58,8 @@ struct offer {
 	struct mcp_backend *inner;
 	bool own;
 	struct toolgate *gate;
-	char *delivered; /* raw array of names; NULL: not listed yet */
+	struct mcp_backend *plain; /* in front of it, for the harness; or NULL */
+	char *delivered;	   /* raw array of names; NULL: not listed yet */
 	struct list questions;
 };
 

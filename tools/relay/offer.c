@@ -5,6 +5,7 @@
 #include "json/jstr.h"
 #include "session/artifacts.h"
 #include "tools/relay/internal.h"
+#include "tools/relay/plain.h"
 
 /* Unlike all others that the session's transcript has. */
 #define CALL_ID_BYTES 8
@@ -241,11 +242,14 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 	list_init(&o->link);
 	list_init(&o->questions);
 	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
+	if (gc.builtin)
+		o->plain = plain_new(toolgate_backend(o->gate));
 	return o;
 }
 
 struct offer *offer_free(struct offer *o)
 {
+	mcp_backend_free(o->plain);
 	toolgate_free(o->gate); /* withdraws its questions */
 	if (o->own)
 		mcp_backend_free(o->inner);

@@ -33,7 +33,9 @@ static struct mcp_backend *on_find(void *ctx, const char *server)
 {
 	struct offer *o = served_offer(ctx, server);
 
-	return o && o->given ? toolgate_backend(o->gate) : NULL;
+	if (!o || !o->given)
+		return NULL;
+	return o->plain ? o->plain : toolgate_backend(o->gate);
 }
 
 static const struct door_ops door_ops = { on_find };
