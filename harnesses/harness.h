@@ -261,6 +261,9 @@ struct harness_ops {
 	/* The child runs: send what opens the session. */
 	int (*start)(struct harness *h, struct err *e);
 	int (*on_line)(struct harness *h, struct slice line, struct err *e);
+	/* Optional, before each prompt: how many tool calls its turn may make; -1: as many as it likes. Those beyond are not to run: the
+	 * core cancels the turn when it hears of one, which may be too late. */
+	void (*limit)(struct harness *h, int64_t tool_calls);
 	/* content: raw array of ContentBlock; meta: raw params._meta or empty. */
 	int (*prompt)(struct harness *h, struct slice content, struct slice meta, struct err *e);
 	void (*cancel)(struct harness *h);

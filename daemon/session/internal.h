@@ -301,6 +301,8 @@ void turns_end_all(struct session *s);
 bool spend_begin(struct session *s);
 /* After each output: cancels the turn if a budget has been reached. */
 void spend_check(struct session *s);
+/* Tool calls that the budgets leave to a turn; -1: any number. */
+int64_t spend_calls_left(const struct session *s);
 void spend_end(struct session *s, struct turn *t);
 void trip_put(const struct trip *t, struct jw *w);
 

@@ -76,6 +76,20 @@ static uint64_t time_left(const struct session *s)
 	return left;
 }
 
+int64_t spend_calls_left(const struct session *s)
+{
+	const struct budgets *b = &s->setup.budgets;
+	uint64_t spent = s->totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
+
+	if (b->turn.has & (1u << BUDGET_TOOL_CALLS))
+		left = b->turn.limit[BUDGET_TOOL_CALLS];
+	if (b->session.has & (1u << BUDGET_TOOL_CALLS)) {
+		limit = b->session.limit[BUDGET_TOOL_CALLS];
+		left = MIN(left, limit - MIN(spent, limit));
+	}
+	return left == UINT64_MAX ? -1 : (int64_t)left;
+}
+
 bool spend_begin(struct session *s)
 {
 	struct turn *t = s->current;

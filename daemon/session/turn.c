@@ -218,6 +218,8 @@ static void turn_begin(struct session *s, struct turn *t)
 	session_emit_prompt(s, slice_of(t->content), t->origin);
 	if (!spend_begin(s))
 		return;
+	if (s->def->ops->limit)
+		s->def->ops->limit(s->harness, spend_calls_left(s));
 	if (s->log.error)
 		turn_fail(s, "resource", false, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));

@@ -176,13 +176,16 @@ static const char *kind_of_decision(struct jval v)
 										   NULL;
 }
 
-static void put_decisions(struct ask *a, const struct words *say, struct jval offered)
+/* limited: what Codex would allow for good it would no longer ask about. */
+static void put_decisions(struct ask *a, const struct words *say, struct jval offered, bool limited)
 {
 	struct jiter it;
 	struct jval v;
 
 	add_choice(a, "allow_once", decision(slice_of(say->accept)));
-	if (offered.type == J_ARRAY && jiter_init(&it, offered)) {
+	if (limited) {
+		add_choice(a, "allow_always", decision(slice_of(say->accept)));
+	} else if (offered.type == J_ARRAY && jiter_init(&it, offered)) {
 		while (jiter_next(&it, NULL, &v))
 			if (kind_of_decision(v))
 				add_choice(a, kind_of_decision(v), decision(v.raw));
@@ -257,6 +260,24 @@ static void ask_client(struct harness *h, struct ask *a, struct slice params, co
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
+static bool is_allowed(const struct harness *h, const char *what)
+{
+	list_each(n, (struct list *)&h->allowed, struct name, link)
+		if (strcmp(n->text, what) == 0)
+			return true;
+	return false;
+}
+
+static void remember_command(struct ask *a, const char *command)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (!command)
+		return;
+	buf_printf(&b, "$ %s", command); /* a tool's name has no space */
+	a->remember = b.failed ? NULL : xstrndup(b.data, b.len);
+}
+
 static void on_command(struct harness *h, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *command = codex_str(m->params, "command");
@@ -264,8 +285,10 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	struct ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
-	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"));
-	ask_client(h, a, m->params, title, false);
+	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
+	if (h->limited)
+		remember_command(a, command);
+	ask_client(h, a, m->params, title, a->remember && is_allowed(h, a->remember));
 }
 
 static void on_patch(struct harness *h, const struct rpc_msg *m)
@@ -275,7 +298,7 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 
 	a->item_id = codex_str(m->params, "itemId");
 	it = codex_item_find(h, a->item_id);
-	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"));
+	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
 	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is but a word to the model */
 		settle(h, a, h->cancelled ? NULL : "reject_once");
 		return;
@@ -291,7 +314,7 @@ static void on_old_approval(struct harness *h, const struct rpc_msg *m)
 	struct ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "callId");
-	put_decisions(a, &old_words, (struct jval){ 0 });
+	put_decisions(a, &old_words, (struct jval){ 0 }, h->limited);
 	ask_client(h, a, m->params,
 		   strcmp(m->method, "applyPatchApproval") == 0 ? "Edit files" : "Run a command",
 		   false);
@@ -332,14 +355,6 @@ static void on_permissions(struct harness *h, const struct rpc_msg *m)
 }
 
 /* --- MCP ---------------------------------------------------------------------------------------------------- */
-
-static bool is_allowed(const struct harness *h, const char *tool)
-{
-	list_each(n, (struct list *)&h->allowed, struct name, link)
-		if (strcmp(n->text, tool) == 0)
-			return true;
-	return false;
-}
 
 /* Codex has no "always" for a tool that is asked every time, so it is remembered here. */
 static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct slice meta)

@@ -193,6 +193,7 @@ const struct harness_ops harness_codex = {
 	.open = codex_open,
 	.start = codex_thread_open,
 	.on_line = on_line,
+	.limit = codex_limit,
 	.prompt = codex_prompt,
 	.cancel = codex_cancel,
 	.answer = codex_answer,

@@ -60,9 +60,9 @@ struct choice {
 struct ask {
 	struct list link;
 	uint64_t id;
-	char *rpc_id;	/* raw, as it came: it begins at 0 */
-	char *item_id;	/* tool call that goes on when it is allowed, or NULL */
-	char *remember; /* MCP tool that allow_always is for, or NULL */
+	char *rpc_id;  /* raw, as it came: it begins at 0 */
+	char *item_id; /* tool call that goes on when it is allowed, or NULL */
+	char *remember; /* what allow_always is for where Codex does not keep that: an MCP tool, a command; or NULL */
 	struct choice choices[ASK_CHOICES_MAX];
 	size_t nchoices;
 	char *on_cancel; /* raw result; NULL: the answer is that of an elicitation */
@@ -83,6 +83,8 @@ struct harness {
 	bool system_override;
 	char *mcp_servers, *additional_dirs; /* raw */
 	int64_t mcp_call_ms;
+	bool limited; /* the number of tool calls is: each is asked, whatever was allowed for good */
+	bool was_limited; /* Codex has been told so */
 	struct settings now, wanted;
 	unsigned setting; /* changes that wait for their answer; wanted is what the last of them makes */
 	struct model *models;
@@ -108,7 +110,7 @@ struct harness {
 	bool outlived;	    /* a command of an earlier turn may still run */
 	unsigned mcp_starting;
 	struct list meters;	     /* tokens of each thread as last reported */
-	struct list allowed, warned; /* MCP tools always allowed; warnings shown */
+	struct list allowed, warned; /* MCP tools and commands always allowed; warnings shown */
 };
 
 typedef void (*notify_fn)(struct harness *h, struct slice params);
@@ -134,6 +136,7 @@ int codex_thread_open(struct harness *h, struct err *e);
 void codex_options_put(const struct harness *h, struct jw *w, const char *key);
 void codex_options_changed(struct harness *h);
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w);
+const char *codex_approval_policy(const struct harness *h, const struct settings *s);
 void codex_settings_done(struct settings *s);
 void codex_models_load(struct harness *h, struct slice result);
 void codex_models_from_provider(struct harness *h, const struct harness_provider *p);
@@ -143,6 +146,7 @@ void codex_on_settings(struct harness *h, struct slice params);
 /* turn.c */
 int codex_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
 int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
+void codex_limit(struct harness *h, int64_t tool_calls);
 void codex_cancel(struct harness *h);
 void codex_on_turn_started(struct harness *h, struct slice params);
 void codex_on_turn_completed(struct harness *h, struct slice params);

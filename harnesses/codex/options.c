@@ -183,14 +183,19 @@ void codex_options_changed(struct harness *h)
 }
 
 /* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. In plan mode
- * edits are to be refused, so they must be asked. */
+ * edits are to be refused, so they must be asked; so must calls whose number is limited. */
+const char *codex_approval_policy(const struct harness *h, const struct settings *s)
+{
+	bool asks = s->approval != APPROVAL_NEVER || s->mode == MODE_PLAN || h->limited;
+
+	return asks ? "untrusted" : "never";
+}
+
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w)
 {
-	bool asks = s->approval != APPROVAL_NEVER || s->mode == MODE_PLAN;
-
 	jw_obj(w, NULL);
 	jw_str(w, "threadId", h->thread_id);
-	jw_str(w, "approvalPolicy", asks ? "untrusted" : "never");
+	jw_str(w, "approvalPolicy", codex_approval_policy(h, s));
 	jw_raw(w, "sandboxPolicy", SLICE("{\"type\":\"dangerFullAccess\"}"));
 	jw_obj(w, "collaborationMode");
 	jw_str(w, "mode", native_modes[s->mode]);

@@ -123,6 +123,20 @@ void codex_on_turn_started(struct harness *h, struct slice params)
 	turn_runs(h, jobj_get(params, "turn").raw);
 }
 
+/* The core cancels the turn when it hears of the call beyond; until then nobody may have allowed that. */
+void codex_limit(struct harness *h, int64_t tool_calls)
+{
+	h->limited = tool_calls >= 0;
+}
+
+static void put_policy(struct harness *h, struct jw *w)
+{
+	if (h->limited || h->was_limited)
+		jw_str(w, "approvalPolicy",
+		       codex_approval_policy(h, h->setting ? &h->wanted : &h->now));
+	h->was_limited = h->limited;
+}
+
 int codex_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -134,6 +148,7 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 	memset(&h->end, 0, sizeof(h->end));
 	put_thread(h, &w);
 	codex_input_put(&w, "input", content);
+	put_policy(h, &w);
 	jw_end_obj(&w);
 	h->turn = TURN_STARTING;
 	r = codex_call(h, "turn/start", buf_slice(&b), on_started, 0);

@@ -290,9 +290,23 @@ static struct harness *opencode_open(const struct harness_def *def _unused_,
 	return acp_open_with(&opencode_quirks, req, host);
 }
 
+/* To the plugin, which hears what comes in; OpenCode itself knows no such message. Its words are those that plugin.mjs looks for. */
+static void opencode_limit(struct harness *h, int64_t tool_calls)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+
+	if (tool_calls < 0)
+		buf_puts(&params, "{\"toolCalls\":null}");
+	else
+		buf_printf(&params, "{\"toolCalls\":%lld}", (long long)tool_calls);
+	rpc_put_notification(&b, "_acpd/limit", buf_slice(&params));
+	acp_send(h, &b);
+}
+
 const struct harness_ops harness_opencode = {
 	.name = "opencode",
 	.plan = opencode_plan,
 	.open = opencode_open,
+	.limit = opencode_limit,
 	HARNESS_ACP_PROTOCOL,
 };

@@ -9,6 +9,7 @@
  *	_acpd/summary {sessionId, messageId, id}       that message is a compaction's summary, not an answer
  *	_acpd/change {sessionId, callId, diffs}        what a call wrote, for the tools whose diffs ACP leaves out
  *
+ * It hears _acpd/limit {toolCalls} on the same stdin as OpenCode, before each prompt: of the calls of that turn no more are let run.
  * It switches compaction off for the rest of a turn in which the context was too long twice with no answer in between: OpenCode would
  * compact for ever.
  * It also adds the session's system prompt, keeps our variables from the commands, and answers what subagents ask: ACP shows

@@ -38,10 +38,34 @@ const written = {
   write: ({ filePath }) => [filePath],
   apply_patch: ({ patchText }) => [...String(patchText).matchAll(PATCHED)].map((m) => m[1].trim()),
 };
+// What is for us of what acpd writes to OpenCode: short lines that begin so.
+const LIMIT = /^\{"jsonrpc":"2\.0","method":"_acpd\/limit","params":\{"toolCalls":(null|\d+)\}\}$/;
+const LINE_MAX = 200, CANCEL_MS = 1000;
+let left = Infinity, line = '';
+const onLine = () => {
+  const limit = LIMIT.exec(line);
+  if (limit) left = limit[1] === 'null' ? Infinity : Number(limit[1]);
+  line = '';
+};
+const listen = (chunk) => {
+  for (let at = 0; at <= chunk.length;) {
+    const found = chunk.indexOf(10, at), end = found < 0 ? chunk.length : found;
+    line += chunk.toString('latin1', at, Math.min(end, at + LINE_MAX - line.length));
+    if (found < 0) break;
+    onLine();
+    at = end + 1;
+  }
+};
 export const AcpdReport = async ({ client, directory }) => {
   const parents = new Map(), models = new Map(), told = new Set(), compactions = new Map();
   const before = new Map(), overflows = new Map();
   let config = {}, compaction;
+  const { stdin } = process, { emit } = stdin;
+  // a listener more would have Bun read anew
+  stdin.emit = (name, ...rest) => {
+    if (name === 'data') listen(rest[0]);
+    return emit.call(stdin, name, ...rest);
+  };
   const root = (id) => { while (parents.has(id)) id = parents.get(id); return id; };
   const on = {
     'session.created': ({ info }) => { if (info.parentID) parents.set(info.id, info.parentID); },
@@ -94,7 +118,11 @@ export const AcpdReport = async ({ client, directory }) => {
     },
   };
   return {
-    'tool.execute.before': async ({ tool, callID }, { args }) => {
+    'tool.execute.before': async ({ tool, sessionID, callID }, { args }) => {
+      if (!parents.has(sessionID) && left-- <= 0) { // those of subagents are shown to nobody and counted by nobody
+        await new Promise((go) => setTimeout(go, CANCEL_MS)); // the cancel is on its way: the model has no more to say
+        throw new Error('The budget of tool calls is used up.');
+      }
       const files = (written[tool]?.(args) ?? []).filter((file) => typeof file === 'string');
       const old = async (file) => ({ type: 'diff', path: file, oldText: await textOf(file) });
       if (files.length)

@@ -5,7 +5,8 @@
 //   setStatus "acpd"  one JSON object, nothing is awaited: {type: "hello" | "diff" | "set", …}
 //   select            a permission question; the title is JSON {type: "permission", …}, the options are option ids
 //   input, select     a question of the tool ask_user; the title is JSON {type: "question", …}
-// Towards Pi acpd speaks through the commands /acpd:set {"mode": …, "approval": …} and /acpd:key {"key": …}.
+// Towards Pi acpd speaks through the commands /acpd:set {"mode": …, "approval": …}, /acpd:set {"calls": …} (how many tool calls the
+// next turn may make, null: any number) and /acpd:key {"key": …}.
 //
 // What the session is comes in the environment (ACPD_PI_0… joined are one JSON object), which is taken out of it at once: the commands
 // that the model runs inherit what is left. The provider's key comes by its command: /proc shows a process's first environment for ever.
@@ -260,7 +261,14 @@ class Gate {
 		return "ask";
 	}
 
+	// Calls of one message come here one by one, whatever runs at once later.
+	#counts() {
+		return this.#state.calls === null || this.#state.calls-- > 0;
+	}
+
 	async check(event, ctx) {
+		if (!this.#counts())
+			return { block: true, reason: "The budget of tool calls is used up." };
 		const rule = this.#rule(event, ctx);
 		const file = EDITS.has(event.toolName) ? absolute(ctx, event.input.path) : null;
 
@@ -343,7 +351,7 @@ function addSystemPrompt(options, { system, override, dirs }, mode) {
 
 export default function (pi) {
 	const { provider, mcp = [], mcpCallMs, elicitation, ...config } = takeEnv();
-	const state = { mode: "build", approval: "ask", dirs: [], ...config };
+	const state = { mode: "build", approval: "ask", dirs: [], calls: null, ...config };
 	const failures = [];
 	const edits = new Edits();
 	const gate = new Gate(pi, state, edits);
@@ -388,8 +396,12 @@ export default function (pi) {
 	pi.registerCommand("acpd:set", {
 		description: "Used by acpd",
 		handler: async (args, ctx) => {
-			const { mode = state.mode, approval = state.approval } = JSON.parse(args);
+			const { mode = state.mode, approval = state.approval, calls } = JSON.parse(args);
 
+			if (calls !== undefined) {
+				state.calls = calls;
+				return;
+			}
 			Object.assign(state, { mode, approval });
 			fs.writeFileSync(switched, JSON.stringify({ mode, approval }));
 			tell(ctx, { type: "set", mode, approval });

@@ -68,6 +68,7 @@ struct harness {
 	char *key;	       /* until the bridge has been told */
 	unsigned settings;     /* set_config calls that wait */
 	bool stats_open, stats_stale, queued;
+	bool limited; /* the bridge holds a number of tool calls */
 	unsigned banner_lines;
 	struct rpc_calls calls;
 	struct list tool_calls, asks;
@@ -132,6 +133,7 @@ void pi_open_failed(struct harness *h, const char *what);
 int pi_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
 int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
 void pi_cancel(struct harness *h);
+void pi_limit(struct harness *h, int64_t tool_calls);
 void pi_on_timer(struct harness *h);
 void pi_on_agent_start(struct harness *h, const struct pi_record *r);
 void pi_on_settled(struct harness *h, const struct pi_record *r);

@@ -341,6 +341,7 @@ const struct harness_ops harness_pi = {
 	.open = pi_open,
 	.start = pi_start,
 	.on_line = pi_on_line,
+	.limit = pi_limit,
 	.prompt = pi_prompt,
 	.cancel = pi_cancel,
 	.answer = pi_answer,

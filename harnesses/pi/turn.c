@@ -214,6 +214,27 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	}
 }
 
+static void on_limited(void *ctx _unused_, uint64_t tag _unused_, const struct rpc_msg *m _unused_)
+{
+	/* should Pi be gone, the prompt fails */
+}
+
+void pi_limit(struct harness *h, int64_t tool_calls)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	char command[64] = PI_BRIDGE_COMMANDS "set {\"calls\":null}";
+
+	if (tool_calls < 0 && !h->limited)
+		return;
+	if (tool_calls >= 0)
+		snprintf(command, sizeof(command), PI_BRIDGE_COMMANDS "set {\"calls\":%lld}",
+			 (long long)tool_calls);
+	h->limited = tool_calls >= 0;
+	jw_str(&w, "message", command);
+	pi_call(h, "prompt", buf_slice(&b), on_limited, 0);
+}
+
 int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -90,9 +90,51 @@ static void test_patches(void **state _unused_)
 
 #define T(fn) cmocka_unit_test_teardown(fn, teardown)
 
+/* A limited number of calls: each is asked, under "never" too, and what is allowed for good is remembered here. */
+static void test_limited_calls(void **state _unused_)
+{
+	ready(APPROVAL_NEVER);
+	f.ops->limit(f.h, 2);
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	assert_true(logged("\"approvalPolicy\":\"untrusted\""));
+	line("{\"id\":5,\"result\":{\"turn\":{\"id\":\"u1\"}}}");
+	buf_reset(&f.log);
+	line(COMMAND);
+	assert_true(logged("\"id\":41,\"result\":{\"decision\":\"accept\"}"));
+	line("{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\",\"turn\":{\"id\":\"u1\",\"status\":\"completed\"}}}");
+
+	f.ops->limit(f.h, -1);
+	buf_reset(&f.log);
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	assert_true(logged("\"approvalPolicy\":\"never\""));
+	line("{\"id\":6,\"result\":{\"turn\":{\"id\":\"u2\"}}}");
+	line("{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\",\"turn\":{\"id\":\"u2\",\"status\":\"completed\"}}}");
+	buf_reset(&f.log);
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	assert_false(logged("approvalPolicy"));
+}
+
+static void test_always_while_limited(void **state _unused_)
+{
+	ready(APPROVAL_ASK);
+	f.ops->limit(f.h, 2);
+	begin_turn("{\"id\":5,\"result\":{\"turn\":{\"id\":\"u1\"}}}");
+	line(COMMAND);
+	f.ops->answer(
+		f.h, 1,
+		SLICE("{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_always\"}}"));
+	assert_true(logged("\"id\":41,\"result\":{\"decision\":\"accept\"}"));
+	buf_reset(&f.log);
+	line(COMMAND);
+	assert_true(logged("\"id\":41,\"result\":{\"decision\":\"accept\"}"));
+	assert_false(logged("ask "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_limited_calls),
+		T(test_always_while_limited),
 		T(test_policy),
 		T(test_patches),
 	};

@@ -425,7 +425,7 @@ static void files_of_our_server(void **state _unused_)
 }
 
 /* What a harness must wait for. */
-static void test_longest_call(void **state _unused_)
+static void longest_call_that_a_harness_waits_for(void **state _unused_)
 {
 	static const struct {
 		const char *rules;
@@ -453,7 +453,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, teardown)
 	const struct CMUnitTest tests[] = {
+		T(longest_call_that_a_harness_waits_for),
 		T(denied_tools_are_not_listed),
+		T(longest_call_that_a_harness_waits_for),
 		T(denied_tools_are_not_listed),
 		T(lists_pass_byte_for_byte),
 		T(fallback_decides_without_rules),

@@ -206,6 +206,53 @@ async function cancelQueue(x, t) {
 	await s.goesOn();
 }
 
+// --- budgets ---------------------------------------------------------------------------------
+
+const lines = (s, name) => s.has(name) ? s.read(name).split('\n').length - 1 : 0;
+
+function assertSpent(turn, scope, limit) {
+	const detail = turn.answer._meta.acpd.stopDetail;
+
+	assert.deepEqual([turn.stop, turn.ends.length, turn.ends[0].stopReason], ['max_turn_requests', 1, 'max_turn_requests']);
+	assert.deepEqual([detail.budget, detail.scope, detail.limit], ['toolCalls', scope, limit]);
+	assert.deepEqual(turn.ends[0]._meta.acpd.stopDetail, detail);
+}
+
+// Nothing is asked, so nothing but the budget can keep a call from being made; whatever kind it is, and several at once.
+async function callBudget(x, t) {
+	const s = await x.session(t, { acpd: { policy: { approval: 'never' }, budgets: { turn: { toolCalls: 2 } } } });
+	const beyond = [`RUN:echo c >> log`, write(s.file('beyond.txt'))];
+
+	for (const wish of beyond) {
+		const turn = await s.turn('RUN:echo a >> log', 'RUN:echo b >> log', wish, 'TEXT:never');
+		assertSpent(turn, 'turn', 2);
+		assert.equal(lines(s, 'log'), 2, wish);
+		assert.equal(turn.text, '');
+		fs.rmSync(s.file('log'));
+	}
+	assert.ok(!s.has('beyond.txt'));
+
+	const within = await s.turn('RUN:echo a >> log', 'RUN:echo b >> log', 'TEXT:both');
+	assert.deepEqual([within.stop, within.text, lines(s, 'log')], ['end_turn', 'both', 2]);
+	fs.rmSync(s.file('log'));
+
+	const atOnce = await s.turn(...[1, 2, 3, 4].map((n) => `+RUN:echo ${n} >> log`), 'RUN:echo 5 >> log', 'TEXT:never');
+	assertSpent(atOnce, 'turn', 2);
+	assert.ok(lines(s, 'log') <= 2, `${lines(s, 'log')} calls of five ran`);
+	await s.goesOn();
+}
+
+// What was allowed for good counts too, and an earlier turn's calls do.
+async function callBudgetOfSession(x, t) {
+	const s = await x.session(t, { acpd: { budgets: { session: { toolCalls: 3 } } } });
+
+	s.o.answer = () => 'allow_always';
+	const first = await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:two');
+	assert.deepEqual([first.stop, first.text, first.asked.length], ['end_turn', 'two', 1]);
+	assertSpent(await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:never'), 'session', 3);
+	assert.equal(lines(s, 'log'), 3);
+}
+
 export default [
 	['allow once: asked again the next time', allowOnce],
 	['allow always: not asked again', allowAlways],
@@ -213,6 +260,8 @@ export default [
 	['approval never: nothing is asked', never],
 	['approval accept-edits: commands are asked, edits are not', acceptEdits],
 	['approval accept-edits: an edit that a symbolic link leads outside is asked', acceptEditsThroughLinks],
+	['a budget of tool calls: the call beyond it does not run', callBudget],
+	['a budget of tool calls of the session: the same', callBudgetOfSession],
 	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],
 	['cancel in the middle of a command: it is gone', cancelCommand],
