@@ -25,7 +25,8 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 	s = session_fork(from, &p, on_session_created, k, e);
 	if (!s) {
 		call_free(k);
-		return -EIO;
+		session_refused(c, m, from, &p, e);
+		return 0;
 	}
 	conn_serve(c, s);
 	return 0;

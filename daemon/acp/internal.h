@@ -139,6 +139,9 @@ void caps_put(struct jw *w, const struct harness_caps *caps);
 
 /* sessions.c: completion of session/new and fork; ctx is the call. */
 void on_session_created(void *ctx, struct session *s, const struct err *e);
+/* sessions.c: answers m with e, and with the variables that are missing if it is for those. */
+void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
+		     const struct session_params *p, const struct err *e);
 /* sessions.c: answers m with the known ids; field: where the unknown one stood. */
 void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
 

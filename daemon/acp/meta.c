@@ -13,6 +13,8 @@
 /* What every call that opens a session may say. */
 #define COMMON_FIELDS                                                                              \
 	JF_OBJ(struct session_args, env, "env", 0),                                                \
+		JF_OBJ(struct session_args, secrets, "secrets", 0),                                \
+		JF_ARR(struct session_args, env_keep, "envKeep", 0),                               \
 		JF_OBJ(struct session_args, provider, "provider", 0),                              \
 		JF_STR(struct session_args, model, "model", 0, 256),                               \
 		JF_STR(struct session_args, mode, "mode", 0, 256),                                 \
@@ -91,7 +93,7 @@ static bool env_name_ok(struct slice key)
 	return true;
 }
 
-static int check_env(struct slice env, struct err *e)
+static int check_env(struct slice env, const char *member, struct err *e)
 {
 	struct slice key;
 	struct jiter it;
@@ -105,9 +107,10 @@ static int check_env(struct slice env, struct err *e)
 	for (; jiter_next(&it, &key, &v); n++) {
 		_cleanup_(freep) char *value = NULL;
 
-		snprintf(path, sizeof(path), "_meta.acpd.env.%.*s", (int)MIN(key.n, 64u), key.p);
+		snprintf(path, sizeof(path), "_meta.acpd.%s.%.*s", member, (int)MIN(key.n, 64u),
+			 key.p);
 		if (n >= EXTRA_ENV_MAX)
-			return err_field(e, "_meta.acpd.env", "TOO_MANY", "more than %d variables",
+			return err_field(e, path, "TOO_MANY", "more than %d variables",
 					 EXTRA_ENV_MAX);
 		if (!env_name_ok(key))
 			return err_field(e, path, "ENV_NAME_INVALID",
@@ -117,6 +120,68 @@ static int check_env(struct slice env, struct err *e)
 					 "the value must be a string without NUL");
 	}
 	return 0;
+}
+
+static int name_refused(struct err *e, const char *path, const char *why)
+{
+	return err_field(e, path, "FIELD_INVALID", "%s", why);
+}
+
+/* A name twice would leave open which value holds; a secret is never written down. */
+static int check_names_once(const struct session_args *a, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[96], name[65];
+
+	if (!a->secrets.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, a->secrets });
+	while (jiter_next(&it, &key, &v)) {
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(key.n, 64u), key.p);
+		snprintf(path, sizeof(path), "_meta.acpd.secrets.%s", name);
+		if (a->env.n && jobj_get(a->env, name).type != J_NONE)
+			return name_refused(e, path, "the variable is in env, too");
+	}
+	return 0;
+}
+
+static int check_keep(const struct session_args *a, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char path[48];
+	size_t n = 0;
+
+	if (!a->env_keep.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, a->env_keep });
+	for (; jiter_next(&it, NULL, &v); n++) {
+		struct slice name = v.type == J_STRING ?
+					    (struct slice){ v.raw.p + 1, v.raw.n - 2 } :
+					    SLICE_NONE;
+
+		snprintf(path, sizeof(path), "_meta.acpd.envKeep[%zu]", n);
+		if (n >= EXTRA_ENV_MAX)
+			return err_field(e, path, "TOO_MANY", "more than %d names", EXTRA_ENV_MAX);
+		if (v.type != J_STRING)
+			return name_refused(e, path, "must be the name of a variable");
+		if (!env_name_ok(name))
+			return err_field(e, path, "ENV_NAME_INVALID", "not a variable name");
+	}
+	return 0;
+}
+
+static int check_variables(const struct session_args *a, struct err *e)
+{
+	int r = check_env(a->env, "env", e);
+
+	if (r == 0)
+		r = check_env(a->secrets, "secrets", e);
+	if (r == 0)
+		r = check_names_once(a, e);
+	return r == 0 ? check_keep(a, e) : r;
 }
 
 static int check_when_detached(const char *word, enum when_detached *ret, struct err *e)
@@ -276,7 +341,7 @@ static int check_names(const struct session_args *a, struct err *e)
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e)
 {
-	int r = check_env(a->env, e);
+	int r = check_variables(a, e);
 
 	if (r == 0)
 		r = check_names(a, e);
@@ -296,6 +361,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		return r;
 	p->request = &a->request;
 	p->setup.env = a->env;
+	p->setup.secrets = a->secrets;
+	p->setup.env_keep = a->env_keep;
 	p->setup.provider = a->provider;
 	p->setup.mcp = a->mcp;
 	p->setup.policy = a->policy;

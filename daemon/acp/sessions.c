@@ -23,6 +23,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_str(w, "cwd", session_cwd(s));
 	session_put_pending(s, w);
 	jw_members(w, session_furnished(s), NULL);
+	session_put_unmasked(w, s);
 	session_put_mcp(w, s);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
@@ -199,6 +200,17 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	watcher_ready(&v->w);
 }
 
+void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
+		     const struct session_params *p, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (strcmp(e->reason, "ENV_REQUIRED") == 0)
+		session_put_missing_env(&w, s, p);
+	conn_error(c, NULL, m->id, e, buf_slice(&b));
+}
+
 static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
 			struct err *e)
 {
@@ -234,10 +246,16 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	k->foreign = a->incarnation && strcmp(a->incarnation, c->srv->incarnation) != 0;
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	r = session_open(s, &p, on_reopened, k, e);
-	if (r < 0)
-		call_open_error(k, s, e);
-	else
+	if (r == 0) {
 		conn_serve(c, s);
+		return 0;
+	}
+	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {
+		call_open_error(k, s, e);
+		return 0;
+	}
+	call_free(k);
+	session_refused(c, m, s, &p, e);
 	return 0;
 }
 

@@ -202,12 +202,12 @@ static void ask_show(struct ask *a, struct watcher *w)
 	w->ops->ask(w->ctx, a);
 }
 
-/* Params for the client: without the harness's session id, and with absolute paths in the tool call. */
+/* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool call. */
 static char *client_params(const struct session *s, struct slice params)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
 	struct jw w = JW(&b);
-	struct slice key;
+	struct slice key, known;
 	struct jiter it;
 	struct jval v = { J_OBJECT, params };
 
@@ -222,7 +222,8 @@ static char *client_params(const struct session *s, struct slice params)
 			jw_member_raw(&w, key, v.raw);
 	}
 	jw_end_obj(&w);
-	return xstrndup(b.data, b.len);
+	known = session_hidden(s, buf_slice(&b), false, fields_ask, &hidden);
+	return xstrndup(known.p, known.n);
 }
 
 static struct ask *ask_new(struct session *s, struct slice params)

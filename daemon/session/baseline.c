@@ -109,14 +109,16 @@ static void note_failure(struct session *s, const struct shot *k, const struct e
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", e->reason,
-		 "text", e->msg);
+	struct err own = session_hide_err(s, e);
+
+	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", own.reason,
+		 "text", own.msg);
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "snapshot_failed");
 	if (k->turn)
 		jw_uint(&w, "turn", k->turn);
-	jw_str(&w, "reason", e->reason);
-	jw_str(&w, "message", e->msg);
+	jw_str(&w, "reason", own.reason);
+	jw_str(&w, "message", own.msg);
 	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
@@ -126,7 +128,14 @@ static const struct artifact *adopt(struct session *s, const struct shot *k, con
 	const struct artifact *a = NULL;
 	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
 
+	int r = session_hide_file(s, k->patch);
+
 	spec.turn = k->kind == SHOT_TURN ? k->turn : 0;
+	if (r < 0) { /* as it is it must not be seen */
+		err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			"the patch cannot be copied without its secrets: %s", strerror(-r));
+		return NULL;
+	}
 	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
 }
 
@@ -163,6 +172,7 @@ static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		if (r < 0)
 			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 				       "the patch cannot be read: %s", strerror(-r));
+		session_hide_bytes(s, &text);
 		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
 		return 0;
 	}

@@ -24,7 +24,6 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 	struct buf *b = &s->store->scratch;
 	struct evlog_entry e = { .seq = s->log.last + 1, .origin = origin, .kind = (uint8_t)kind };
 
-	secrets_redact(&s->secrets, b);
 	e.frame = buf_slice(b);
 	if (b->failed) {
 		log_error("session", "event too large to encode", "session", s->id);
@@ -50,15 +49,17 @@ static struct jw begin(struct session *s, const char *method)
 	return (struct jw){ b, true };
 }
 
-void session_emit(struct session *s, enum harness_update kind, struct slice update,
-		  struct slice meta, uint64_t origin)
+void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
+			 struct slice meta, uint64_t origin)
 {
+	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
+	struct slice known = session_hidden(s, update, false, fields_of(kind), &hidden);
 	struct jw w = begin(s, "session/update");
 
-	jw_raw(&w, "update", update);
+	jw_raw(&w, "update", known);
 	jw_obj(&w, "_meta");
-	if (meta.n)
-		jw_members(&w, meta, "acpd"); /* that member is ours alone */
+	if (meta.n) /* acpd is ours alone */
+		jw_members(&w, session_hidden(s, meta, false, NULL, &more), "acpd");
 	if (s->current && *s->current->traceparent)
 		jw_str(&w, "traceparent", s->current->traceparent);
 	put_acpd(&w, s->log.last + 1, session_running(s));
@@ -66,13 +67,28 @@ void session_emit(struct session *s, enum harness_update kind, struct slice upda
 	append(s, kind, origin);
 }
 
+void session_emit(struct session *s, enum harness_update kind, struct slice update,
+		  struct slice meta, uint64_t origin)
+{
+	session_flush_stream(s);
+	session_emit_update(s, kind, update, meta, origin);
+}
+
+static struct jw begin_note(struct session *s, const char *method)
+{
+	session_flush_stream(s);
+	return begin(s, method);
+}
+
 /* kind: one of ours; data: raw members of the event. */
 void session_note(struct session *s, enum event_kind kind, struct slice data)
 {
-	struct jw w = begin(s, "_acpd/event");
+	_cleanup_(buf_done) struct buf hidden = { 0 };
+	struct slice known = session_hidden(s, data, true, fields_of(kind), &hidden);
+	struct jw w = begin_note(s, "_acpd/event");
 
 	jw_obj(&w, "event");
-	jw_raw(&w, NULL, data);
+	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
 	jw_obj(&w, "_meta");
 	if (s->current && *s->current->traceparent)
@@ -181,6 +197,7 @@ static void note_state(struct session *s, const struct harness_event *ev)
 			free(s->title);
 			s->title = NULL;
 			jstr_decode(v, 4096, &s->title);
+			session_hide_string(s, &s->title);
 		}
 	}
 }
@@ -199,7 +216,7 @@ void session_harness_event(struct session *s, const struct harness_event *ev)
 	note_state(s, ev);
 	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
 		emit_tool_call(s, ev);
-	else
+	else if (!session_stream(s, ev))
 		session_emit(s, ev->kind, ev->update, ev->meta, 0);
 	if (in_turn && (row->flags & EVENT_F_TURN))
 		spend_check(s);

@@ -58,6 +58,7 @@ static void idle_shrink(void *ctx)
 
 void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret)
 {
+	session_flush_stream(s);
 	*ret = (struct turn_result){
 		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
 	};
@@ -178,11 +179,13 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	if (t->state == TURN_QUEUED)
 		s->queued--;
 	loop_timer_cancel(&s->cancel_timer);
+	session_end_stream(s);
 	session_cancel_asks(s);
 	session_close_calls(s);
 	spend_end(s, t);
 	s->current = NULL;
 	err_flatten(end.error.message);
+	session_hide_line(s, end.error.message, sizeof(end.error.message));
 	s->store->totals.failed += end.failed;
 	if (end.failed)
 		log_warn("session", "turn failed", "session", s->id, "class", end.error.cls, "text",

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "session/environ.h"
 #include "session/furnish.h"
 #include "session/place.h"
 
@@ -144,6 +145,8 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
+	if (env_check(&from->setup, &p->setup, e) < 0)
+		return -EINVAL;
 	if (!from->caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
@@ -170,7 +173,8 @@ struct session *session_fork(struct session *from, const struct session_params *
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
+	session_load_secrets(s);
+	secrets_inherit(&s->secrets, &from->secrets);
 	s->forked_from = xstrdup(from->id);
 	s->native_id = xstrdup(from->native_id);
 	s->home_filled = true;

@@ -52,8 +52,11 @@ static void host_failed(void *ctx, const struct err *e)
 {
 	struct session *s = ctx;
 
-	if (s->hstate == H_STARTING)
-		session_open_failed(s, e);
+	if (s->hstate == H_STARTING) {
+		struct err own = session_hide_err(s, e);
+
+		session_open_failed(s, &own);
+	}
 }
 
 static void host_event(void *ctx, const struct harness_event *ev)

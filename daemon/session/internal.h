@@ -9,6 +9,7 @@
 #include "session/reader.h"
 #include "session/removal.h"
 #include "usage/totals.h"
+#include "session/fields.h"
 #include "session/secrets.h"
 #include "session/servers.h"
 #include "session/upcall.h"
@@ -152,6 +153,7 @@ struct session {
 	bool reopening, restarting; /* that load found the session closed; or about to restart */
 	unsigned pending; /* enum setup_change: given, and waits for the end of the turn */
 	struct secrets secrets;
+	struct stream *stream; /* text that may be the beginning of a secret; NULL: none */
 
 	struct {
 		struct list list; /* struct artifact; valid once read */
@@ -324,7 +326,31 @@ void session_close_calls(struct session *s);
 void session_announce_call(struct session *s, struct slice tool_call);
 void session_track_call(struct session *s, const struct harness_event *ev);
 
+/* hide.c */
+/* From what the session is set up with; what was a secret before stays one. */
+void session_load_secrets(struct session *s);
+/* json with the secrets in its text hidden, in b; json itself if it has none. members, table: fields_mask. */
+struct slice session_hidden(const struct session *s, struct slice json, bool members,
+			    const struct field *table, struct buf *b);
+/* One line of others, in place; it may have been cut to size. */
+void session_hide_line(const struct session *s, char *text, size_t size);
+void session_hide_string(const struct session *s, char **text);
+struct err session_hide_err(const struct session *s, const struct err *e);
+/* A file of ours, by a copy. */
+int session_hide_file(const struct session *s, const char *path);
+
+/* stream.c */
+/* True if it has been taken: a piece of text that is sent on, perhaps later. */
+bool session_stream(struct session *s, const struct harness_event *ev);
+/* Sends what is held back: another event comes. */
+void session_flush_stream(struct session *s);
+void session_end_stream(struct session *s);
+void session_drop_stream(struct session *s);
+
 /* emit.c */
+/* The event alone: nothing that is held back goes before it. */
+void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
+			 struct slice meta, uint64_t origin);
 void session_emit(struct session *s, enum harness_update kind, struct slice update,
 		  struct slice meta, uint64_t origin);
 void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r);

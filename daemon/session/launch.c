@@ -28,14 +28,13 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	}
 }
 
-static void session_env_vars(const struct session *s, struct harness_plan *plan)
+static void put_variables(struct harness_plan *plan, const char *object)
 {
 	struct slice key;
 	struct jiter it;
 	struct jval v;
 
-	if (s->setup.env && jscan_value(slice_of(s->setup.env), &v) == JSCAN_OK &&
-	    jiter_init(&it, v)) {
+	if (object && jscan_value(slice_of(object), &v) == JSCAN_OK && jiter_init(&it, v)) {
 		while (jiter_next(&it, &key, &v)) {
 			_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
 
@@ -43,6 +42,12 @@ static void session_env_vars(const struct session *s, struct harness_plan *plan)
 				harness_plan_env(plan, name, value);
 		}
 	}
+}
+
+static void session_env_vars(const struct session *s, struct harness_plan *plan)
+{
+	put_variables(plan, s->setup.env);
+	put_variables(plan, s->setup.secrets);
 }
 
 /* Manifest, then session, then what nobody may change. */
@@ -125,6 +130,7 @@ static int on_line(void *ctx, struct slice line)
 		return 0;
 	if (s->def->ops->on_line(s->harness, line, &e) >= 0)
 		return 0;
+	e = session_hide_err(s, &e);
 	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
 	harness_broken(s, "harness_protocol", &e);
 	return -EPROTO;
@@ -148,14 +154,22 @@ static void on_closed(void *ctx, const char *fault)
 	harness_broken(s, "harness_protocol", &e);
 }
 
+/* The end of much: what its first word was cut from may have been a secret. */
+static const char *whole_words(const char *tail)
+{
+	const char *blank = strlen(tail) >= CHILD_STDERR_TAIL ? strchr(tail, ' ') : NULL;
+
+	return blank ? blank + 1 : tail;
+}
+
 static void log_exit(const struct session *s, const struct proc_status *st)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
 	char code[16];
 
 	snprintf(code, sizeof(code), "%d", st->code);
-	buf_puts(&tail, st->stderr_tail);
-	secrets_redact(&s->secrets, &tail);
+	buf_puts(&tail, whole_words(st->stderr_tail));
+	session_hide_bytes(s, &tail);
 	buf_putc(&tail, '\0');
 	log_info("session", "harness ended", "session", s->id, st->exited ? "exit" : "signal", code,
 		 "stderr", tail.data);

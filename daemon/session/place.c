@@ -221,7 +221,7 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 
 void place_note_head(struct session *s)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
 	char now[CLOCK_ISO_SIZE];
 	struct jw w = JW(&b);
 
@@ -233,7 +233,8 @@ void place_note_head(struct session *s)
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
 	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
-	evlog_note(&s->log, "session", buf_slice(&b));
+	evlog_note(&s->log, "session",
+		   session_hidden(s, buf_slice(&b), false, fields_head, &hidden));
 }
 
 char *place_journal_path(const struct store *st, const char *id)

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "session/artifacts.h"
 #include "session/baseline.h"
+#include "session/environ.h"
 #include "session/furnish.h"
 #include "session/place.h"
 
@@ -57,6 +58,16 @@ struct slice session_furnished(const struct session *s)
 struct slice session_refusal(const struct session *s)
 {
 	return slice_of(s->refusal);
+}
+
+void session_put_unmasked(struct jw *w, const struct session *s)
+{
+	secrets_put_unmasked(&s->secrets, w);
+}
+
+bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
+{
+	return env_put_missing(&s->setup, &p->setup, w);
 }
 
 bool session_restored(const struct session *s)
@@ -151,7 +162,7 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
 	furnish_setup(s, p->request);
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
+	session_load_secrets(s);
 	session_touch(s);
 	return s;
 }
@@ -216,7 +227,8 @@ struct session *session_prepared(struct store *st, const struct session_params *
 struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
 			    void *ctx, struct err *e)
 {
-	struct session *s = session_prepared(st, p, e);
+	static const struct setup none;
+	struct session *s = env_check(&none, &p->setup, e) < 0 ? NULL : session_prepared(st, p, e);
 
 	if (!s)
 		return NULL;
@@ -255,6 +267,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
+	if (env_check(&s->setup, &p->setup, e) < 0)
+		return -EINVAL;
 	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
 		return -EACCES;
 	if (p->request && furnish_admit(s, p->request, e) < 0)
@@ -286,10 +300,10 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	if (alive && s->current)
 		s->pending |= changed & (SETUP_RESTART | SETUP_MODE);
+	session_load_secrets(s);
 	if (changed & SETUP_CHANGED)
 		place_note_head(s);
 	s->client = p->client;
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
 	s->reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
@@ -309,7 +323,7 @@ void session_open_undone(struct session *s)
 	s->pending = 0;
 	s->resettle = false;
 	s->restart = s->restarting;
-	secrets_load(&s->secrets, s->setup.provider, s->setup.env, s->setup.mcp_servers);
+	session_load_secrets(s);
 	place_note_head(s);
 	if (!s->reopening || s->state != SESSION_OPEN)
 		return;
@@ -454,6 +468,7 @@ void session_free(struct session *s)
 	furnish_done(s);
 	setup_free(s->before);
 	setup_done(&s->setup);
+	session_drop_stream(s);
 	secrets_done(&s->secrets);
 	free(s->given);
 	free(s->native_id);

@@ -155,6 +155,10 @@ const struct harness_caps *session_caps(const struct session *s);
 /* Raw JSON, empty if the harness has none. */
 struct slice session_modes(const struct session *s);
 struct slice session_config(const struct session *s);
+/* Member "unmasked": what was given as a secret and is not hidden, and why. */
+void session_put_unmasked(struct jw *w, const struct session *s);
+/* Member "names": variables whose values were not written down, and that p does not give. True if there are any. */
+bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p);
 /* Array of the values that the option of a category has ("model", "mode"). */
 void session_known_values(const struct session *s, const char *category, struct jw *w,
 			  const char *key);

@@ -18,8 +18,10 @@ static void set_raw(char **slot, struct slice s)
 }
 
 /* The model in force is asked for by every usage record, and changes seldom. */
-static void set_config_raw(struct session *s, struct slice config)
+static void set_config_raw(struct session *s, struct slice given)
 {
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice config = session_hidden(s, given, false, fields_options, &b);
 	struct slice current = option_current(option_of_category(config, "model"));
 
 	set_raw(&s->config, config);
@@ -46,8 +48,10 @@ static bool derive_modes(struct session *s)
 
 void session_store_options(struct session *s, struct slice modes, struct slice config)
 {
+	_cleanup_(buf_done) struct buf b = { 0 };
+
 	if (modes.n)
-		set_raw(&s->modes, modes);
+		set_raw(&s->modes, session_hidden(s, modes, false, fields_options, &b));
 	s->own_modes |= modes.n != 0;
 	if (config.n)
 		set_config_raw(s, config);
@@ -142,10 +146,12 @@ static void remember_choice(struct session *s, const char *params)
 	place_note_head(s);
 }
 
-void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
+void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *given)
 {
 	struct session *s = ctx;
 	struct jval options = jobj_get(result, "configOptions");
+	struct err own = given ? session_hide_err(s, given) : (struct err){ 0 };
+	const struct err *e = given ? &own : NULL;
 
 	list_each(t, &s->settings, struct setting, link) {
 		if (t->token != token)

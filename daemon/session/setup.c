@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
+#include "session/environ.h"
 
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */
@@ -142,7 +143,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
-	changed |= bit(replace_given(&s->env, p->env), SETUP_ENV);
+	changed |= bit(env_apply(s, p, &noted), SETUP_ENV);
 	changed |= bit(replace_given(&s->provider, p->provider), SETUP_PROVIDER);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
@@ -188,6 +189,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		const char *from;
 	} rows[] = {
 		{ &s->env, from->env },
+		{ &s->secrets, from->secrets },
+		{ &s->env_keep, from->env_keep },
 		{ &s->mcp, from->mcp },
 		{ &s->policy, from->policy },
 		{ &s->provider, from->provider },
@@ -283,7 +286,8 @@ static const size_t owned[] = {
 	OWN(billing_ref), OWN(config_version),
 	OWN(sure_model),  OWN(sure_mode),
 	OWN(chosen),	  OWN(mcp),
-	OWN(policy),
+	OWN(policy),	  OWN(secrets),
+	OWN(env_keep),	  OWN(env_needed),
 };
 
 static char **owned_at(struct setup *s, size_t i)
@@ -351,6 +355,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "chosen", slice_of(s->chosen));
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
+	env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
 
@@ -387,6 +392,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_object(record, "chosen", &s->chosen);
 	load_object(record, "mcp", &s->mcp);
 	load_object(record, "policy", &s->policy);
+	env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))
 			s->approval = (enum harness_approval)i;

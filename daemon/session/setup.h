@@ -15,8 +15,10 @@ enum approval_choice { APPROVAL_UNCHANGED = -1 };
 struct setup_params {
 	struct slice mcp_servers, additional_dirs; /* raw arrays; always replaced, empty: none */
 	struct slice env;			   /* raw object of strings, checked */
-	struct slice provider;			   /* raw object, checked */
-	struct slice mcp, policy;		   /* raw objects, checked */
+	struct slice secrets;	  /* the same: its values are hidden wherever text goes out */
+	struct slice env_keep;	  /* raw array of names, checked */
+	struct slice provider;	  /* raw object, checked */
+	struct slice mcp, policy; /* raw objects, checked */
 	const char *auth_method;
 	const char *model;
 	const char *mode; /* id of a mode to start in */
@@ -29,7 +31,9 @@ struct setup_params {
 
 struct setup {
 	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
-	char *mcp, *policy; /* raw objects: _meta.acpd.mcp, .policy */
+	char *secrets;		     /* raw object: environment that the client marks as secret */
+	char *env_keep, *env_needed; /* raw arrays of names (environ.h) */
+	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */

@@ -227,9 +227,9 @@ test('no secret of the session is in it', async () => {
   const provider = { api: 'openai-chat', key: secret('key'), headers: { 'X-Auth': secret('header') } };
   const { sessionId } = await c.newSession({ meta: { provider, env: { MY_TOKEN: secret('env') } } });
   const all = [provider.key, provider.headers['X-Auth'], secret('env')];
-  const named = (name, i) => `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `t${i}`, title: 't', name })}`;
+  const titled = (title, i) => `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `t${i}`, title })}`;
 
-  await c.prompt(sessionId, all.map(named).join(';'), { meta: { acpd: { key: `k ${provider.key}` } } });
+  await c.prompt(sessionId, all.map(titled).join(';'));
   await failing(c, sessionId, `echo x; error -32603 the key ${all.join(' and ')}`);
   const text = fs.readFileSync(fileOf(d), 'utf8');
   assert.equal(turnsOf(d, sessionId).length, 2);

@@ -61,13 +61,8 @@ static void set_state(struct hosted_server *s, enum hosted_state state)
 /* What others wrote may hold what they were given. */
 static void set_error(struct hosted_server *s, const struct err *why)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
-
 	s->error = *why;
-	buf_puts(&text, why->msg);
-	secrets_redact(s->config.secrets, &text);
-	snprintf(s->error.msg, sizeof(s->error.msg), "%.*s", (int)buf_len(&text),
-		 buf_slice(&text).p ? buf_slice(&text).p : "");
+	mask_line(s->config.secrets->mask, s->error.msg, sizeof(s->error.msg));
 	err_flatten(s->error.msg);
 	s->error_ms = clock_real_ms();
 }

@@ -36,9 +36,8 @@ static void load_secrets(struct hosted_set *set, char *const *env)
 	jw_end_obj(&h);
 	jw_end_obj(&h);
 	jw_end_obj(&v);
-	buf_putc(&headers, '\0');
-	buf_putc(&vars, '\0');
-	secrets_load(&set->secrets, headers.data, vars.data, NULL);
+	secrets_load(&set->secrets, &(struct secrets_given){ .provider = buf_slice(&headers),
+							     .env = buf_slice(&vars) });
 }
 
 static void log_issues(const struct hosted_set *set)

@@ -93,6 +93,8 @@ static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct
 	const struct artifact *a;
 	int r = left_bytes(l, &bytes, e);
 
+	if (r == 0 && strncmp(l->type, "text/", 5) == 0)
+		session_hide_bytes(o->session, &bytes);
 	if (r == 0)
 		r = artifact_put(o->session, &spec, buf_slice(&bytes), &a, e);
 	if (r == 0)
