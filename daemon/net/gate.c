@@ -3,8 +3,10 @@
 #include "base/file.h"
 #include "digest/digest.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <strings.h>
 #include <sys/stat.h>
 
@@ -73,18 +75,37 @@ static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
 	return sha256_of(token, ret);
 }
 
+/* Whoever owns the file says who may come in: root or we ourselves, and nobody else may read it. */
+static int check_owner(int fd, struct err *e)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0)
+		return -errno;
+	if (sb.st_uid != 0 && sb.st_uid != geteuid())
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE",
+			       "it belongs to uid %u, not to root or the daemon (chown)",
+			       (unsigned)sb.st_uid);
+	if (S_ISREG(sb.st_mode) && (sb.st_mode & 077))
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
+	fcntl(fd, F_SETFL, 0); /* a pipe of somebody else's would have kept us waiting */
+	return 0;
+}
+
 int gate_load(struct gate *g, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct stat sb;
-	int r = stat(path, &sb) < 0 ? -errno : 0;
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int r = fd < 0 ? -errno : 0;
 
 	if (r == -ENOENT)
 		return 0;
-	if (r == 0 && S_ISREG(sb.st_mode) && (sb.st_mode & 077))
-		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
 	if (r == 0)
-		r = file_read(path, TOKEN_MAX + 16, &b);
+		r = check_owner(fd, e);
+	if (r == -EPERM)
+		return r;
+	if (r == 0)
+		r = file_read_fd(fd, TOKEN_MAX + 16, &b);
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
 	r = digest_of(trim(buf_slice(&b)), &g->token, e);
@@ -125,39 +146,53 @@ static bool in_list(const char *list, struct slice item)
 	return false;
 }
 
-/* Without the port; keeps the brackets of an IPv6 literal. */
+/* ":" and a port, or nothing; the port may be empty (RFC 9110 7.2). */
+static bool is_port(struct slice s)
+{
+	unsigned port = 0;
+
+	if (s.n && (s.p[0] != ':' || s.n > 6))
+		return false;
+	for (size_t i = 1; i < s.n; i++) {
+		if (!isdigit((unsigned char)s.p[i]))
+			return false;
+		port = port * 10 + (unsigned)(s.p[i] - '0');
+	}
+	return port <= 65535;
+}
+
+/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything else in it two readers
+ * may not agree on whom it names. */
 static struct slice host_name(struct slice host)
 {
-	const char *end = host.p + host.n, *colon;
+	const char *end = host.p + host.n, *rest = host.p;
 
-	if (!host.n)
-		return SLICE_NONE;
-	if (host.p[0] == '[') {
-		colon = memchr(host.p, ']', host.n);
-		colon = colon ? colon + 1 : end;
-		if (colon < end && *colon != ':')
-			return SLICE_NONE; /* something else follows the literal */
+	if (host.n && *rest == '[') {
+		rest = memchr(host.p, ']', host.n);
+		rest = rest ? rest + 1 : end;
 	} else {
-		colon = memchr(host.p, ':', host.n);
+		while (rest < end && (isalnum((unsigned char)*rest) || strchr("-._", *rest)) &&
+		       *rest)
+			rest++;
 	}
-	return colon ? (struct slice){ host.p, (size_t)(colon - host.p) } : host;
+	if (!is_port((struct slice){ rest, (size_t)(end - rest) }))
+		return SLICE_NONE;
+	return (struct slice){ host.p, (size_t)(rest - host.p) };
 }
 
 static bool is_ip_literal(struct slice h)
 {
-	size_t digits = 0, dots = 0;
+	unsigned char address[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+	bool six = h.n > 2 && h.p[0] == '[' && h.p[h.n - 1] == ']';
 
-	if (h.n > 2 && h.p[0] == '[' && h.p[h.n - 1] == ']')
-		return true;
-	for (size_t i = 0; i < h.n; i++) {
-		if (isdigit((unsigned char)h.p[i]))
-			digits++;
-		else if (h.p[i] == '.')
-			dots++;
-		else
-			return false;
-	}
-	return digits >= 4 && dots == 3;
+	if (six)
+		h = (struct slice){ h.p + 1, h.n - 2 };
+	if (h.n >= sizeof(text))
+		return false;
+	memcpy(text, h.p, h.n);
+	text[h.n] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, text, address) == 1;
 }
 
 /* "<port>-<sandbox id>.<domain>" */

@@ -25,7 +25,8 @@ struct gate_config {
 
 struct gate *gate_new(const struct gate_config *cfg);
 struct gate *gate_free(struct gate *g);
-/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the gate unclaimed (0). */
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the gate unclaimed (0); one of another owner than root or
+ * us, or that others can read, is refused. */
 int gate_load(struct gate *g, const char *path, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int gate_claim(struct gate *g, struct slice digest, struct err *e);

@@ -4,6 +4,9 @@
 #include "digest/digest.h"
 #include "net/gate.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #define TOKEN "0123456789abcdef-Token"
 #define TOKEN_B64 "MDEyMzQ1Njc4OWFiY2RlZi1Ub2tlbg"
 
@@ -71,6 +74,25 @@ static void test_hosts(void **state _unused_)
 		{ "127.0.0.1.evil.com", false },
 		{ "127.0.0.1.nip.io", false },
 		{ "127.1", false },
+		{ "127.0.0.1:1@evil", false },
+		{ "localhost:", true },
+		{ "localhost:65535", true },
+		{ "localhost:65536", false },
+		{ "localhost:000080", false },
+		{ "localhost:80x", false },
+		{ "localhost: 80", false },
+		{ "localhost:80:80", false },
+		{ "localhost/x", false },
+		{ "user@localhost", false },
+		{ "localhost\t", false },
+		{ "999.0.0.1", false },
+		{ "[evil.com]", false },
+		{ "[::1]:x", false },
+		{ "[::1%lo]", false },
+		{ "2270-abc.e2b.app:1@evil", false },
+		{ "2270-abc.x@evil", false },
+		{ "2270-abc.e2b.app/..", false },
+		{ "api.example.com:1@evil", false },
 		{ "0x7f.0.0.1", false },
 		{ "2130706433", false },
 		{ "1.2.3.4.5", false },
@@ -101,6 +123,33 @@ static void test_hosts(void **state _unused_)
 			fail_row(i, rows[i].host);
 	}
 	gate_free(g);
+}
+
+/* Whoever could write it would say who comes in. */
+static void test_a_token_file_has_a_trusted_owner(void **state _unused_)
+{
+	scratch_write("owned", TOKEN, strlen(TOKEN));
+	if (geteuid() != 0) {
+		skip();
+		return;
+	}
+	assert_int_equal(gate_load(gate, scratch_path("owned"), &e), 0);
+	assert_int_equal(chown(scratch_path("owned"), 65534, 65534), 0);
+	memset(&e, 0, sizeof(e));
+	assert_int_equal(gate_load(gate, scratch_path("owned"), &e), -EPERM);
+	assert_string_equal(e.reason, "TOKEN_UNSAFE");
+}
+
+/* Nobody writes into it: the daemon must not wait for that. */
+static void test_a_pipe_of_somebody_else_is_not_waited_for(void **state _unused_)
+{
+	if (geteuid() != 0) {
+		skip();
+		return;
+	}
+	assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
+	assert_int_equal(chown(scratch_path("pipe"), 65534, 65534), 0);
+	assert_int_equal(gate_load(gate, scratch_path("pipe"), &e), -EPERM);
 }
 
 /* People write lists with a space behind the comma. */
@@ -344,6 +393,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_hosts),
+		T(test_a_token_file_has_a_trusted_owner),
+		T(test_a_pipe_of_somebody_else_is_not_waited_for),
 		T(test_lists_may_have_spaces),
 		T(test_origins),
 		T(test_bearer),
