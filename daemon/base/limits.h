@@ -43,6 +43,8 @@
 #define HTTP_KEEPALIVE_SECS 15         /* between two requests; longer than clients keep a connection, so that none sends into a closing one */
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
+#define CORS_ORIGIN_MAX 1024            /* bytes of an Origin */
+#define CORS_HEADERS_MAX 1024           /* bytes of the names of headers that a page wants to send */
 #define HTTP_NAME_MAX 4096              /* the header Mcp-Name: a URI, perhaps in base64 */
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
@@ -108,6 +110,9 @@
 #define DOOR_CLIENTS_MAX 256            /* MCP connections of one session's harness */
 #define DOOR_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
 #define DOOR_HELLO_MS 10000
+#define DOOR_IN_MAX (20 * MIB)          /* bytes of messages that its clients together have begun; so also the longest message */
+#define DOOR_OUT_MAX (80 * MIB)         /* bytes that they together have not read */
+#define DOOR_LINE_MS 30000              /* from the first byte of a message to its end */
 #define DOOR_AGAIN_MS 100 /* when there was no descriptor for one */
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
 

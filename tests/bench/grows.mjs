@@ -4,6 +4,8 @@
 
 import { crowd } from '../lib/crowd.mjs';
 import { Daemon } from '../lib/daemon.mjs';
+import { halfLine, relayed } from '../lib/half-lines.mjs';
+import { MIB } from './rig.mjs';
 
 const CROWD = 5000;
 
@@ -43,8 +45,23 @@ const newcomers = (table) => withDaemon({}, async (d) => {
   }
 });
 
+const halfLines = (table) => withDaemon({}, async (d) => {
+  const { o, given } = await relayed(d);
+  let most = 0;
+  const watch = setInterval(() => { most = Math.max(most, d.rss()); }, 5);
+  const many = Array.from({ length: 40 }, () => halfLine(given, 48 * MIB));
+
+  await Promise.all(many.map((c) => c.written));
+  clearInterval(watch);
+  table.add({ what: 'memory with 40 half lines on an MCP socket', unit: 'mib', value: most, bar: 32 * MIB });
+  for (const c of many)
+    c.socket.destroy();
+  await o.close();
+});
+
 const rows = [
   ['newcomers', newcomers],
+  ['half lines', halfLines],
 ];
 
 export async function grows(table) {

@@ -29,6 +29,10 @@ struct mcp_serving {
 	bool moved; /* something was written since the grace began */
 	bool over;
 	const char *fault;
+
+	struct mcp_budget *budget; /* may be NULL */
+	size_t in_counted, out_counted;
+	struct loop_timer half; /* for the rest of a message that has begun */
 };
 
 static void turn(void *ctx);
@@ -79,8 +83,10 @@ static void take_lines(struct mcp_serving *s)
 	struct slice line;
 	int r = 0;
 
-	while (!s->over && !is_full(s) && (r = lines_next(&s->lines, &line)) > 0)
+	while (!s->over && !is_full(s) && (r = lines_next(&s->lines, &line)) > 0) {
+		loop_timer_cancel(&s->half);
 		feed(s, line);
+	}
 	if (r < 0)
 		finish(s, "a message is too long");
 	if (s->over || r || is_full(s))
@@ -90,6 +96,46 @@ static void take_lines(struct mcp_serving *s)
 		lines_done(&s->lines);
 	}
 	lines_trim(&s->lines);
+}
+
+/* While the client does not read, we do not either. */
+static void on_half(void *ctx)
+{
+	struct mcp_serving *s = ctx;
+
+	if (is_full(s))
+		loop_timer_set(s->loop, &s->half, s->budget->line_ms, on_half, s);
+	else
+		finish(s, "the rest of a message did not come");
+}
+
+static void count(size_t now, size_t *counted, size_t *sum)
+{
+	*sum += now - *counted;
+	*counted = now;
+}
+
+static void account(struct mcp_serving *s, size_t in, size_t out)
+{
+	struct mcp_budget *b = s->budget;
+
+	if (!b)
+		return;
+	count(in, &s->in_counted, &b->in);
+	count(out, &s->out_counted, &b->out);
+	if (in && b->in > b->in_max)
+		finish(s, "the clients of this socket have begun too much");
+	if (out && b->out > b->out_max)
+		finish(s, "the clients of this socket do not read");
+	if (!in)
+		loop_timer_cancel(&s->half);
+	else if (!s->half.due)
+		loop_timer_set(s->loop, &s->half, b->line_ms, on_half, s);
+}
+
+void mcp_serving_share(struct mcp_serving *s, struct mcp_budget *budget)
+{
+	s->budget = budget;
 }
 
 static void on_grace(void *ctx);
@@ -184,10 +230,12 @@ static void turn(void *ctx)
 	if (s->eof && !mcp_front_waiting(s->front) && !buf_len(&s->waiting) &&
 	    !lines_rest(&s->lines).n)
 		finish(s, NULL);
+	account(s, lines_rest(&s->lines).n, buf_len(&s->waiting));
 	watch(s);
 	if (!s->over)
 		return;
 	loop_task_cancel(&s->task);
+	loop_timer_cancel(&s->half);
 	loop_timer_cancel(&s->grace);
 	loop_timer_cancel(&s->again);
 	s->ops->done(s->ctx, s->fault);
@@ -232,7 +280,9 @@ struct mcp_serving *mcp_serving_free(struct mcp_serving *s)
 	if (!s)
 		return NULL;
 	mcp_front_free(s->front);
+	account(s, 0, 0);
 	loop_task_cancel(&s->task);
+	loop_timer_cancel(&s->half);
 	loop_timer_cancel(&s->grace);
 	loop_timer_cancel(&s->again);
 	loop_io_set(s->loop, &s->in, 0);

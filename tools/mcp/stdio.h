@@ -24,5 +24,16 @@ struct mcp_serve_ops {
 /* early: bytes of the input that the caller has read already, or empty. The backend must outlive it. */
 struct mcp_serving *mcp_serve(struct loop *loop, struct mcp_backend *backend, int in, int out,
 			      struct slice early, const struct mcp_serve_ops *ops, void *ctx);
+/*
+ * What the clients of one socket may make us keep together: bytes of messages that have begun, and bytes that they have not read. Whoever
+ * asks for more is ended, and so is one whose message takes longer than line_ms from its first byte. The counts are ours.
+ */
+struct mcp_budget {
+	size_t in_max, out_max;
+	unsigned line_ms;
+	size_t in, out;
+};
+/* The budget must outlive it. Without one only the limits of a single client hold. */
+void mcp_serving_share(struct mcp_serving *s, struct mcp_budget *budget);
 /* Cancels what is open; what was not written is lost. */
 struct mcp_serving *mcp_serving_free(struct mcp_serving *s);

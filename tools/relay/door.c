@@ -25,7 +25,8 @@ struct door {
 	void *ctx;
 	struct list clients;
 	unsigned n;
-	struct loop_timer again; /* there was no descriptor for a client */
+	struct mcp_budget budget; /* of all its clients */
+	struct loop_timer again;  /* there was no descriptor for a client */
 };
 
 struct client {
@@ -35,6 +36,7 @@ struct client {
 	struct buf hello;
 	struct loop_timer timer;
 	struct mcp_serving *serving;
+	bool left; /* counts no more */
 };
 
 static void client_free(struct client *c)
@@ -45,7 +47,8 @@ static void client_free(struct client *c)
 	closep(&c->io.fd);
 	buf_done(&c->hello);
 	list_del(&c->link);
-	c->door->n--;
+	if (!c->left)
+		c->door->n--;
 	free(c);
 }
 
@@ -92,6 +95,7 @@ static void begin(struct client *c, size_t line)
 	c->serving = mcp_serve(c->door->loop, b, c->io.fd, c->io.fd,
 			       (struct slice){ said.p + line + 1, said.n - line - 1 }, &serve_ops,
 			       c);
+	mcp_serving_share(c->serving, &c->door->budget);
 	buf_done(&c->hello);
 	c->hello = (struct buf){ 0 };
 }
@@ -135,6 +139,20 @@ static void on_no_room(struct door *d, int error)
 	loop_timer_set(d->loop, &d->again, DOOR_AGAIN_MS, on_again, d);
 }
 
+/* The oldest that has not said yet what it wants. Not freed here: this turn may hold an event for it. */
+static void drop_silent(struct door *d)
+{
+	list_each(c, &d->clients, struct client, link) {
+		if (c->serving || !c->io.events)
+			continue;
+		loop_io_set(d->loop, &c->io, 0);
+		loop_timer_set(d->loop, &c->timer, 0, on_silent, c);
+		d->n--;
+		c->left = true;
+		return;
+	}
+}
+
 static void on_accept(void *ctx, uint32_t events _unused_)
 {
 	struct door *d = ctx;
@@ -145,6 +163,8 @@ static void on_accept(void *ctx, uint32_t events _unused_)
 		on_no_room(d, errno);
 		return;
 	}
+	if (d->n >= DOOR_CLIENTS_MAX)
+		drop_silent(d);
 	if (!unixsock_peer_is(fd, d->uid) || d->n >= DOOR_CLIENTS_MAX) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
 		close(fd);
@@ -172,6 +192,9 @@ struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
 	d->ops = ops;
 	d->ctx = ctx;
 	list_init(&d->clients);
+	d->budget = (struct mcp_budget){ .in_max = DOOR_IN_MAX,
+					 .out_max = DOOR_OUT_MAX,
+					 .line_ms = DOOR_LINE_MS };
 	d->io = (struct loop_io){ .fd = unixsock_listen(path), .fn = on_accept, .ctx = d };
 	r = d->io.fd < 0 ? d->io.fd : sha256_of(slice_of(key), &d->key);
 	if (r == 0 && uid != geteuid() && chown(path, uid, gid) < 0)
