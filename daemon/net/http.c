@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "http/query.h"
+#include "net/cors.h"
 #include "net/visitor.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define HEAD_BYTES 2048
+#define HEAD_BYTES 5120 /* the longest Origin and list of headers that are echoed, and our own */
 #define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
 
 static int put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
@@ -26,6 +27,8 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		      unsigned char *end)
 {
+	if (r->status == 204) /* has no length (RFC 9110 8.6) */
+		return lws_add_http_header_status(wsi, 204, p, end);
 	if (!r->content_type)
 		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
 		       lws_add_http_header_content_length(wsi, 0, p, end);
@@ -52,6 +55,8 @@ static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, u
 		    unsigned char *end)
 {
 	if (put_status(wsi, r, chunked, p, end))
+		return -1;
+	if (cors_put(wsi, r->status == 204, p, end) < 0)
 		return -1;
 	for (unsigned i = 0; i < r->nheaders; i++)
 		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
@@ -326,6 +331,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 {
 	struct request_text text = { .path = "" };
 	struct http_request rq = take_request(n, wsi, &text);
+	bool preflight;
 
 	/* a request behind one whose answer is not over, or what looks like one in a body we do not read */
 	if (p->stream || p->sink || p->unread)
@@ -339,8 +345,11 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 			    NULL, NULL);
 		return -1;
 	}
-	if (access_check(n, wsi, http_route_open(rq.method, rq.path)))
+	preflight = cors_is_preflight(wsi, rq.method);
+	if (access_check(n, wsi, preflight || http_route_open(rq.method, rq.path)))
 		return transaction_over(p, wsi);
+	if (preflight)
+		return http_send(p, &(struct http_reply){ .status = 204 }, true);
 	if (rq.body == FRAMING_INVALID) {
 		http_refuse(wsi, 400, "BODY_LENGTH_INVALID",
 			    "the body needs one Content-Length or chunked coding", NULL, NULL);

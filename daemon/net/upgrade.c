@@ -2,6 +2,7 @@
 #include "net/ws.h"
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "net/visitor.h"
 
 #include <stdio.h>
@@ -68,7 +69,7 @@ static int check_handshake(struct lws *wsi)
 
 int access_check(struct net_server *n, struct lws *wsi, bool open)
 {
-	char host[512], origin[1024], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
+	char host[512], origin[CORS_ORIGIN_MAX], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
 		token[TOKEN_MAX];
 
 	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
