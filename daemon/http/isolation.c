@@ -5,6 +5,14 @@
 
 #include <pwd.h>
 
+/* Agents run as the very user that the daemon is: what it keeps from others it does not keep from them. */
+static bool is_daemons_own(const struct store *st)
+{
+	const struct passwd *pw = store_agent_user(st) ? getpwnam(store_agent_user(st)) : NULL;
+
+	return !pw || pw->pw_uid == geteuid();
+}
+
 static void find(const struct store *st, struct rootways *ret)
 {
 	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
@@ -23,6 +31,7 @@ void isolation_put(const struct store *st, struct jw *w, const char *key)
 	jw_obj(w, key);
 	jw_str(w, "agentUser", store_agent_user(st));
 	jw_bool(w, "noNewPrivileges", store_agent_user(st) != NULL);
+	jw_bool(w, "daemonUser", is_daemons_own(st));
 	jw_bool(w, "sharedUser", true);
 	jw_arr(w, "waysToRoot");
 	for (size_t i = 0; i < found.n; i++) {
@@ -45,6 +54,10 @@ void isolation_log(const struct store *st)
 	log_info("serve", "how agents run", "agentUser",
 		 store_agent_user(st) ? store_agent_user(st) : "none: the daemon's own user",
 		 "noNewPrivileges", store_agent_user(st) ? "true" : "false", "sharedUser", "true");
+	if (is_daemons_own(st))
+		log_warn(
+			"serve",
+			"agents run as the daemon's own user and can read its token, usage records and journals: start it as root with --agent-user");
 	for (size_t i = 0; i < found.n; i++)
 		log_warn("serve", "a way to root is open", "kind", found.ways[i].kind, "text",
 			 found.ways[i].text);

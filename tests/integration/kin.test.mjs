@@ -98,3 +98,10 @@ test('others are served on both, whoever their parents are', async () => {
   const r = spawnSync('/bin/sh', ['-c', `(setsid env -i "${ACPD}" sessions --run-dir "${d.runDir}" 2>&1)`], { encoding: 'utf8' });
   assert.equal(r.status, 0, r.stdout + r.stderr);
 });
+
+test('where agents run as the daemon\'s own user, /ready and the log say what that opens', async () => {
+  const { json } = await d.http('/ready', { token: d.token });
+
+  assert.equal(json.isolation.daemonUser, true);
+  assert.ok(d.logs.some((l) => l.level === 'warn' && /agents run as the daemon's own user/.test(l.msg)), 'a warning');
+});

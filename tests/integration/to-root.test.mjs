@@ -68,7 +68,7 @@ describe('ways to root', { skip }, () => {
     const kinds = ['EMPTY_PASSWORD', 'EMPTY_PASSWORD', 'SUDO_NOPASSWD', 'SSHD_EMPTY_PASSWORDS'];
 
     assert.deepEqual({ ...isolation, waysToRoot: isolation.waysToRoot.map((way) => way.kind) },
-      { agentUser: USER, noNewPrivileges: true, sharedUser: true, waysToRoot: kinds });
+      { agentUser: USER, noNewPrivileges: true, daemonUser: false, sharedUser: true, waysToRoot: kinds });
     const warned = d.stderr.split('\n').filter((line) => line.includes('a way to root is open')).map((line) => JSON.parse(line));
     assert.deepEqual(warned.map((line) => line.kind), kinds);
     const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
