@@ -91,16 +91,14 @@ static int put_file(struct plan *p, const struct job_source *s, struct outcome *
 static int read_source(struct extract *x, struct plan *p, size_t i, struct outcome *out)
 {
 	const struct job_source *s = &x->job->sources[i];
-	char aside[SKILL_ASIDE_SIZE];
-	struct name into;
 	int r;
 
 	if (s->file)
 		return put_file(p, s, out);
-	r = set_into(p, s, &into);
+	r = set_into(p, s, &x->into);
 	if (x->job->skills) {
-		skills_aside(i, aside);
-		p->into = aside;
+		skills_aside(i, x->aside);
+		p->into = x->aside;
 	}
 	if (r < 0)
 		return r;

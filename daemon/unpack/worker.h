@@ -9,6 +9,7 @@
 
 #include "unpack/job.h"
 #include "unpack/place.h"
+#include "unpack/skills.h"
 
 struct extract {
 	const struct job *job;
@@ -16,6 +17,8 @@ struct extract {
 	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
 	int old_manifest, new_manifest;	  /* -1: none */
 	int tell, go;			  /* to the keeper, and its one byte */
+	struct name into; /* where the source that is read goes; the plan points into these two */
+	char aside[SKILL_ASIDE_SIZE];
 };
 
 /* Never returns. */
