@@ -1,5 +1,7 @@
 #include "session/baseenv.h"
 
+#include "base/buf.h"
+
 static const char *const inherited[] = {
 	"PATH",
 	"LANG",
@@ -16,6 +18,8 @@ static const char *const inherited[] = {
 	"NODE_EXTRA_CA_CERTS",
 	"REQUESTS_CA_BUNDLE",
 };
+
+static const char *const loopback[] = { "localhost", "127.0.0.1", "::1" };
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -54,4 +58,31 @@ void baseenv_put(struct harness_plan *plan, const char *pass_env)
 		if (getenv(inherited[i]))
 			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
 	put_passed(plan, pass_env);
+}
+
+static void no_proxy(struct harness_plan *plan, const char *name, const char *value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (strcmp(value, "*") == 0) { /* says it all, if it stands alone */
+		harness_plan_env(plan, name, value);
+		return;
+	}
+	buf_puts(&b, value);
+	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
+		if (!listed(value, loopback[i], strlen(loopback[i])))
+			buf_printf(&b, "%s%s", buf_len(&b) ? "," : "", loopback[i]);
+	buf_putc(&b, '\0');
+	harness_plan_env(plan, name, b.data);
+}
+
+void baseenv_no_proxy(struct harness_plan *plan)
+{
+	static const char *const names[] = { "NO_PROXY", "no_proxy" };
+	_cleanup_(freep) char *one = xstrdup(harness_plan_getenv(plan, names[0])),
+			      *other = xstrdup(harness_plan_getenv(plan, names[1]));
+
+	/* programs read one or the other: what is said in one alone holds for both */
+	no_proxy(plan, names[0], one ? one : other ? other : "");
+	no_proxy(plan, names[1], other ? other : one ? one : "");
 }

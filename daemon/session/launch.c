@@ -56,6 +56,7 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
+	baseenv_no_proxy(plan);
 	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
@@ -66,6 +67,7 @@ char **session_environ(const struct session *s, const char *marker)
 
 	base_env(s, &plan);
 	session_env_vars(s, &plan);
+	baseenv_no_proxy(&plan);
 	harness_plan_env(&plan, TREE_OWNER_ENV, s->store->incarnation);
 	harness_plan_env(&plan, TREE_SESSION_ENV, marker);
 	return harness_plan_environ(&plan);
