@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
@@ -161,7 +162,29 @@ describe('a file that is not to be trusted with anything', () => {
     const res = await new McpHttp(d, `/mcp/far?session=${id}`).modern('tools/list');
 
     assert.ok((await res.over()).answer.error);
-    assert.ok((await ofSession(id)).servers.every((s) => s.state !== 'ready' && s.lastError), JSON.stringify(await ofSession(id)));
+    await until(async () => (await ofSession(id)).servers.every((s) => s.state !== 'ready' && s.lastError), 'both are down, and say why');
+    await c.call('session/close', { sessionId: id });
+  });
+
+  test('a server over HTTP is dialled by the session\'s user, not by the daemon', { skip: !isRoot && 'needs root' }, async (t) => {
+    const hex = (port) => port.toString(16).toUpperCase().padStart(4, '0');
+    const dialled = new Set();
+    const server = http.createServer((req, res) => res.writeHead(404).end());
+
+    // whose the client's end is, as the kernel and every rule of a firewall see it
+    server.on('connection', ({ remotePort, localPort }) => {
+      const row = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/))
+        .find((f) => f[1]?.endsWith(`:${hex(remotePort)}`) && f[2]?.endsWith(`:${hex(localPort)}`));
+
+      dialled.add(Number(row[7]));
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const id = await open(project({ near: { url: `http://127.0.0.1:${server.address().port}/mcp`, headers: { 'X-Any': 'of the file' } } }));
+    const res = await new McpHttp(d, `/mcp/near?session=${id}`).modern('tools/list');
+
+    assert.ok((await res.over()).answer.error);
+    assert.deepEqual([...dialled], [65534]);
     await c.call('session/close', { sessionId: id });
   });
 

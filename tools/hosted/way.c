@@ -25,6 +25,12 @@ static int make_stdio(struct hosted_way *w, const struct hosted_server_config *c
 	return 0;
 }
 
+/* A project's file is written by whoever works there: so are its connections made. The operator's are the daemon's. */
+static struct dial_as own_hand(const struct hosted_server_config *c)
+{
+	return (struct dial_as){ c->session && c->switch_user, c->uid, c->gid };
+}
+
 /* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote the file. */
 static int make_http(struct hosted_way *w, const struct hosted_server_config *c,
 		     const struct mcp_server_events *events, void *ctx, struct err *e)
@@ -39,7 +45,8 @@ static int make_http(struct hosted_way *w, const struct hosted_server_config *c,
 				 &(struct mcp_remote_config){ .name = c->entry->name,
 							      .url = c->entry->url,
 							      .headers = headers,
-							      .local_only = c->session != NULL },
+							      .local_only = c->session != NULL,
+							      .as = own_hand(c) },
 				 events, ctx, e);
 	harness_plan_free_environ(headers);
 	return w->http ? 0 : -EINVAL;

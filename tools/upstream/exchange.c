@@ -17,6 +17,7 @@ struct exchange {
 	struct loop *loop;
 	const struct exchange_ops *ops;
 	void *ctx;
+	struct dial_as as;
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t n, next;
 	struct loop_io io;
@@ -324,7 +325,8 @@ static void try_next(struct exchange *x)
 
 	while (x->next < x->n) {
 		a = &x->addresses[x->next++];
-		x->io.fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		x->io.fd = dial_socket(&x->as, a->at.ss_family,
+				       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (x->io.fd < 0) {
 			x->error = errno;
 			continue;
@@ -344,13 +346,15 @@ static void try_next(struct exchange *x)
 	loop_defer(x->loop, &x->task, no_address, x);
 }
 
-struct exchange *remote_exchange_open(struct loop *loop, const struct address *addresses, size_t n,
+struct exchange *remote_exchange_open(struct loop *loop, const struct dial_as *as,
+				      const struct address *addresses, size_t n,
 				      struct buf *request, const struct exchange_ops *ops,
 				      void *ctx)
 {
 	struct exchange *x = new0(struct exchange);
 
 	x->loop = loop;
+	x->as = *as;
 	x->ops = ops;
 	x->ctx = ctx;
 	x->n = MIN(n, (size_t)MCP_ADDRESSES_MAX);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "loop/loop.h"
+#include "tools/upstream/dial.h"
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -40,8 +41,9 @@ struct address {
 	struct sockaddr_storage at;
 };
 
-/* Tries the addresses in turn. request: head and body, taken over. */
-struct exchange *remote_exchange_open(struct loop *loop, const struct address *addresses, size_t n,
+/* Tries the addresses in turn, from sockets of that user. request: head and body, taken over. */
+struct exchange *remote_exchange_open(struct loop *loop, const struct dial_as *as,
+				      const struct address *addresses, size_t n,
 				      struct buf *request, const struct exchange_ops *ops,
 				      void *ctx);
 /* Always NULL. The memory goes at the end of this turn of the loop. */

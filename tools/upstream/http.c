@@ -310,6 +310,7 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 	}
 	h->name = xstrdup(config->name);
 	h->local_only = config->local_only;
+	h->as = config->as;
 	list_init(&h->posts);
 	h->again = (struct link_request){ .reply = renewed, .ctx = h };
 	h->listing = (struct link_request){ .reply = got_list, .ctx = h };
@@ -382,7 +383,7 @@ int mcp_remote_start(struct mcp_remote *h, struct err *e)
 	h->goodbye = exchange_close(h->goodbye);
 	h->no_stream = false;
 	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
-	h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, resolved, h);
+	h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as, resolved, h);
 	return 0;
 }
 

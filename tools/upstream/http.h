@@ -11,6 +11,7 @@
 #pragma once
 
 #include "loop/loop.h"
+#include "tools/upstream/dial.h"
 #include "tools/upstream/server.h"
 
 struct mcp_remote;
@@ -21,6 +22,7 @@ struct mcp_remote_config {
 	char *const *
 		headers; /* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or MCP itself */
 	bool local_only; /* loopback addresses only: for a configuration that is not the operator's */
+	struct dial_as as; /* whose connections and look-ups they are */
 	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
 };
 

@@ -338,7 +338,7 @@ void post_send(struct post *p)
 	p->waits = false;
 	p->mode = MODE_IGNORED;
 	put_request(&b, p);
-	p->x = remote_exchange_open(p->h->up.loop, p->h->addresses, p->h->naddresses, &b,
+	p->x = remote_exchange_open(p->h->up.loop, &p->h->as, p->h->addresses, p->h->naddresses, &b,
 				    &exchange_ops, p);
 }
 
@@ -373,5 +373,5 @@ struct exchange *post_goodbye(struct mcp_remote *h)
 	target_put_header(&b, "MCP-Protocol-Version", h->up.revision);
 	target_put_header(&b, "Mcp-Session-Id", h->session);
 	target_put_body(&b, SLICE_NONE);
-	return remote_exchange_open(h->up.loop, h->addresses, h->naddresses, &b, &ops, h);
+	return remote_exchange_open(h->up.loop, &h->as, h->addresses, h->naddresses, &b, &ops, h);
 }

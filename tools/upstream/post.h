@@ -46,6 +46,7 @@ struct mcp_remote {
 	struct target target;
 	char *name;
 	bool local_only;
+	struct dial_as as;
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t naddresses;
 	struct resolve *resolve;

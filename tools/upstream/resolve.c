@@ -23,6 +23,7 @@ struct found {
 /* What the thread owns. */
 struct query {
 	char *host, *port;
+	struct dial_as as;
 	int fd; /* its end of the pipe */
 };
 
@@ -57,7 +58,12 @@ static void *run(void *arg)
 	ssize_t n;
 
 	memset(&found, 0, sizeof(found));
-	look_up(q->host, q->port, AI_ADDRCONFIG, &found);
+	/* what is asked of whom is up to whoever wrote the name */
+	if (dial_become(&q->as))
+		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
+	else
+		found.error = EAI_FAIL;
+	dial_restore(&q->as);
 	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or nobody wants it */
 	(void)n;
 	close(q->fd);
@@ -88,7 +94,8 @@ static void on_found(void *ctx, uint32_t events _unused_)
 	tell(r);
 }
 
-static int start_thread(struct resolve *r, const char *host, const char *port)
+static int start_thread(struct resolve *r, const char *host, const char *port,
+			const struct dial_as *as)
 {
 	struct query *q = new0(struct query);
 	int fds[2], e;
@@ -98,7 +105,7 @@ static int start_thread(struct resolve *r, const char *host, const char *port)
 		free(q);
 		return -errno;
 	}
-	*q = (struct query){ xstrdup(host), xstrdup(port), fds[1] };
+	*q = (struct query){ xstrdup(host), xstrdup(port), *as, fds[1] };
 	r->io = (struct loop_io){ .fd = fds[0], .fn = on_found, .ctx = r };
 	loop_io_set(r->loop, &r->io, EPOLLIN);
 	e = thread_start_sized(&t, RESOLVE_STACK, run, q);
@@ -113,8 +120,8 @@ static int start_thread(struct resolve *r, const char *host, const char *port)
 	return 0;
 }
 
-struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port, resolve_fn fn,
-			      void *ctx)
+struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
+			      const struct dial_as *as, resolve_fn fn, void *ctx)
 {
 	struct resolve *r = new0(struct resolve);
 
@@ -129,7 +136,7 @@ struct resolve *resolve_begin(struct loop *loop, const char *host, const char *p
 	} else {
 		look_up(host, port, AI_NUMERICHOST, &r->found);
 	}
-	if (r->found.n || start_thread(r, host, port) < 0)
+	if (r->found.n || start_thread(r, host, port, as) < 0)
 		loop_defer(loop, &r->task, tell, r);
 	return r;
 }
