@@ -77,7 +77,7 @@ static void check_accepted(const struct slice *items, size_t n, const struct arg
 
 static void check_query(struct slice rest)
 {
-	struct slice items[QUERY_ITEMS_MAX];
+	struct slice items[QUERY_ITEMS_MAX] = { 0 };
 	struct args a = { 0 };
 	struct err e = { 0 };
 	size_t n = 0;
