@@ -142,6 +142,11 @@
 #define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
+#define SWEEP_SCAN_MS 10000             /* one look at the process table, in a thread */
+#define SWEEP_STACK (128 * KIB)
+#define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
+#define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
+#define CGROUP_READ_BYTES (64 * KIB)    /* of a list of members, per round of killing */
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
 #define CHILD_NPROC 4096
 #define ROOTWAYS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */

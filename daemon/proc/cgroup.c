@@ -1,12 +1,14 @@
 #include "proc/cgroup.h"
 
 #include "base/file.h"
+#include "base/limits.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 const char *cgroup_kind_name(enum cgroup_kind kind)
@@ -57,23 +59,77 @@ static char *mount_point(const char *fstype, const char *controller)
 	return NULL;
 }
 
+#define GROUP_PREFIX "acpd-"
+
+/* A group is locked by its daemon, for as long as that lives. Not empty: some process of a dead one sits in it still. */
+static void remove_if_dead(const char *parent, const char *name)
+{
+	_cleanup_(freep) char *path = file_join(parent, name);
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? opendir(path) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		_cleanup_(freep) char *sub = file_join(path, e->d_name);
+
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			cgroup_remove(sub);
+	}
+	if (!d)
+		return;
+	closedir(d);
+	cgroup_remove(path);
+}
+
+/* What daemons that were killed have left beside our place. */
+static void remove_dead(const char *parent)
+{
+	DIR *d = opendir(parent);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_DIR &&
+		    strncmp(e->d_name, GROUP_PREFIX, strlen(GROUP_PREFIX)) == 0)
+			remove_if_dead(parent, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+/* Made and locked; another daemon that starts may have taken it for a dead one's in between. */
+static int make_locked(const char *dir)
+{
+	for (int tries = 0; tries < 10; tries++) {
+		_cleanup_(closep) int fd = -1;
+		struct stat held, there;
+
+		if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+			return -1;
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 &&
+		    stat(dir, &there) == 0 && held.st_ino == there.st_ino)
+			return TAKE_FD(fd);
+	}
+	return -1;
+}
+
 static bool root_try(struct cgroup_root *root, enum cgroup_kind kind, const char *controller,
 		     const char *incarnation)
 {
 	_cleanup_(freep) char *point =
 		mount_point(kind == CGROUP_V2 ? "cgroup2" : "cgroup", controller);
 	_cleanup_(freep) char *own = point ? own_path(controller) : NULL;
-	_cleanup_(freep) char *dir = NULL;
-	size_t n;
+	_cleanup_(freep) char *parent = NULL, *dir = NULL;
+	char name[64];
 
 	if (!own)
 		return false;
-	n = strlen(point) + strlen(own) + strlen(incarnation) + 16;
-	dir = xalloc(n);
-	snprintf(dir, n, "%s%s%sacpd-%s", point, own, own[strlen(own) - 1] == '/' ? "" : "/",
-		 incarnation);
-	if (mkdir(dir, 0755) < 0)
+	parent = file_join(point, own + (*own == '/'));
+	snprintf(name, sizeof(name), GROUP_PREFIX "%s", incarnation);
+	dir = file_join(parent, name);
+	root->lock = make_locked(dir);
+	if (root->lock < 0)
 		return false;
+	remove_dead(parent);
 	root->kind = kind;
 	root->path = TAKE_PTR(dir);
 	return true;
@@ -86,7 +142,7 @@ void cgroup_root_open(struct cgroup_root *root, const char *incarnation)
 		const char *controller;
 	} order[] = { { CGROUP_V2, "" }, { CGROUP_V1, "pids" }, { CGROUP_V1, "freezer" } };
 
-	*root = (struct cgroup_root){ CGROUP_NONE, NULL };
+	*root = (struct cgroup_root){ CGROUP_NONE, NULL, -1 };
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (root_try(root, order[i].kind, order[i].controller, incarnation))
 			return;
@@ -97,7 +153,8 @@ void cgroup_root_close(struct cgroup_root *root)
 	if (root->path)
 		rmdir(root->path);
 	free(root->path);
-	*root = (struct cgroup_root){ CGROUP_NONE, NULL };
+	closep(&root->lock);
+	*root = (struct cgroup_root){ CGROUP_NONE, NULL, -1 };
 }
 
 char *cgroup_create(const struct cgroup_root *root, const char *name)
@@ -127,21 +184,46 @@ static bool kill_at_once(const char *path)
 	return fd >= 0 && write(fd, "1", 1) == 1;
 }
 
+/* What the beginning of a file in the group says, NUL-terminated: its length, or a negative errno. */
+static ssize_t read_some(const char *path, const char *name, char *ret, size_t size)
+{
+	_cleanup_(freep) char *file = file_join(path, name);
+	_cleanup_(closep) int fd = open(file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -errno : read(fd, ret, size - 1);
+
+	if (n >= 0)
+		ret[n] = '\0';
+	return fd >= 0 && n < 0 ? -errno : n;
+}
+
+/* Members read a moment ago, one by one, as many as fit: v1 has nothing better. */
+static bool kill_each(const char *path)
+{
+	_cleanup_(freep) char *pids = xalloc(CGROUP_READ_BYTES);
+	char *pid, *save = NULL, *whole;
+
+	if (read_some(path, "cgroup.procs", pids, CGROUP_READ_BYTES) <= 0)
+		return true;
+	whole = strrchr(pids, '\n'); /* the last number may be cut */
+	if (whole)
+		*whole = '\0';
+	for (pid = strtok_r(pids, "\n", &save); pid; pid = strtok_r(NULL, "\n", &save))
+		if (atoi(pid) > 0)
+			kill((pid_t)atoi(pid), SIGKILL);
+	return false;
+}
+
 bool cgroup_kill(const char *path)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *procs = path ? file_join(path, "cgroup.procs") : NULL;
-	char *pid, *save = NULL;
-	bool each;
+	char events[256];
 
-	if (!path || file_read(procs, 4 * 1024 * 1024, &b) < 0 || buf_len(&b) == 0)
+	if (!path)
 		return true;
-	each = !kill_at_once(path);
-	buf_putc(&b, '\0');
-	for (pid = strtok_r(b.data, "\n", &save); each && pid; pid = strtok_r(NULL, "\n", &save))
-		kill((pid_t)atoi(pid),
-		     SIGKILL); /* a member read a moment ago; v1 has nothing better */
-	return false;
+	/* v2 says in a word whether anybody is in it or below, however many */
+	if (read_some(path, "cgroup.events", events, sizeof(events)) > 0 &&
+	    strstr(events, "populated 0"))
+		return true;
+	return kill_at_once(path) ? false : kill_each(path);
 }
 
 void cgroup_remove(const char *path)

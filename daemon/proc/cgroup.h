@@ -4,6 +4,9 @@
  * The daemon makes "acpd-<incarnation>" below its own cgroup and one child directory per session in it. Only
  * membership is used here, no controller: killing a session's processes must reach those that called setsid,
  * double-forked or cleared their environment. Which kind was found is reported, never assumed.
+ *
+ * The daemon holds a lock on its directory as long as it lives. A starting one removes the directories beside its own that nobody locks, as far as
+ * they are empty: what is in them belongs to some state directory, and is for that one's next daemon to kill (owner.h).
  */
 #pragma once
 
@@ -16,6 +19,7 @@ enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 struct cgroup_root {
 	enum cgroup_kind kind;
 	char *path; /* NULL for CGROUP_NONE */
+	int lock;   /* its directory, locked; -1: none */
 };
 
 const char *cgroup_kind_name(enum cgroup_kind kind);

@@ -9,21 +9,43 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
-/* The file: incarnation, newline, cgroup path (may be empty), newline. */
+/* Numbers of processes mean something in one namespace only. */
+static unsigned long long pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (unsigned long long)st.st_ino;
+}
+
+/* True if whoever wrote the line "pid start-time namespace" can be seen from here, and is not there any more. */
+static bool is_dead(const char *line)
+{
+	unsigned long long start, ns;
+	int pid;
+
+	return line && sscanf(line, "%d %llu %llu", &pid, &start, &ns) == 3 &&
+	       ns == pid_namespace() && tree_start_time(pid) != start;
+}
+
+/* The file: incarnation, cgroup (may be empty), and who wrote it, a line each. */
 static void sweep_leftovers(const char *owner_file)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char *incarnation, *cgroup, *save = NULL;
+	char *rest, *incarnation, *cgroup;
 
 	if (file_read(owner_file, 8192, &b) < 0 || buf_putc(&b, '\0') < 0)
 		return;
-	incarnation = strtok_r(b.data, "\n", &save);
-	cgroup = strtok_r(NULL, "\n", &save);
-	if (!incarnation)
+	rest = b.data;
+	incarnation = strsep(&rest, "\n");
+	cgroup = strsep(&rest, "\n");
+	if (!*incarnation || !cgroup || !is_dead(strsep(&rest, "\n")))
 		return;
-	if (cgroup && strstr(cgroup, incarnation))
+	if (strstr(cgroup, incarnation)) {
 		cgroup_sweep(cgroup);
+		return; /* all of them were in it */
+	}
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_owner(incarnation) > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
 }
@@ -49,7 +71,8 @@ void owner_write(struct owner_lock *l, const char *incarnation, const char *cgro
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	buf_printf(&b, "%s\n%s\n", incarnation, cgroup ? cgroup : "");
+	buf_printf(&b, "%s\n%s\n%d %llu %llu\n", incarnation, cgroup ? cgroup : "", (int)getpid(),
+		   (unsigned long long)tree_start_time(getpid()), pid_namespace());
 	file_replace(l->path, b.data, b.len, 0600);
 }
 

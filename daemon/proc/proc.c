@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "proc/lines.h"
 #include "proc/spawn.h"
+#include "proc/sweep.h"
 #include "proc/tree.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 struct proc_host {
 	struct loop *loop;
 	struct cgroup_root cgroup;
+	struct sweeper *sweeper; /* where a session has no cgroup */
 	struct list procs;
 	unsigned count;
 	struct loop_task idle_task;
@@ -36,7 +38,7 @@ struct proc {
 	pid_t pid;
 	int pidfd;
 	enum proc_state state;
-	bool reaped, swept, faulted, done;
+	bool reaped, swept, faulted, done, trusted;
 	int wait_status;
 	struct rusage used; /* once reaped */
 	struct loop_io in, out, errout;
@@ -46,17 +48,24 @@ struct proc {
 	size_t tail_len;
 	unsigned rounds;
 	struct loop_timer stop_timer, sweep_timer;
+	struct sweep sweep;
 	struct loop_task exit_task;
 };
 
-static struct proc_host *the_host; /* tree.c's is_own has no context */
-
-static bool is_own_child(pid_t pid)
+/* Our children that live: what descends from them is theirs. */
+static size_t own_children(void *ctx, struct tree_own *ret, size_t max)
 {
-	list_each(p, &the_host->procs, struct proc, link)
-		if (p->pid == pid)
-			return true;
-	return false;
+	struct proc_host *h = ctx;
+	size_t n = 0;
+
+	list_each(p, &h->procs, struct proc, link) {
+		if (p->reaped)
+			continue;
+		if (n < max)
+			ret[n] = (struct tree_own){ p->pid, p->session };
+		n++;
+	}
+	return n;
 }
 
 struct proc_host *proc_host_new(struct loop *loop, const char *incarnation)
@@ -67,7 +76,7 @@ struct proc_host *proc_host_new(struct loop *loop, const char *incarnation)
 	list_init(&h->procs);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	cgroup_root_open(&h->cgroup, incarnation);
-	the_host = h;
+	h->sweeper = sweeper_new(loop, own_children, h);
 	return h;
 }
 
@@ -80,7 +89,7 @@ struct proc_host *proc_host_free(struct proc_host *h)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
 	cgroup_root_close(&h->cgroup);
-	the_host = NULL;
+	h->sweeper = sweeper_free(h->sweeper);
 	free(h);
 	return NULL;
 }
@@ -148,20 +157,18 @@ static void drain_over(void *ctx)
 static bool is_alone(const struct proc *self)
 {
 	list_each(p, &self->host->procs, struct proc, link)
-		if (p != self && !p->reaped)
+		if (p != self && !p->reaped && !p->trusted)
 			return false;
 	return true;
 }
 
-/* Kills the session's processes, round by round, until none is found. */
-static void sweep(void *ctx)
+static void sweep(void *ctx);
+
+/* A round of killing is over; gone: it found nothing. */
+static void swept_once(void *ctx, bool gone)
 {
 	struct proc *p = ctx;
-	bool alone = p->host->cgroup.kind == CGROUP_NONE && is_alone(p);
-	bool gone = cgroup_kill(p->cgroup);
 
-	if (tree_kill_session(p->session, p->pid, alone, is_own_child) > 0)
-		gone = false;
 	if (!gone && ++p->rounds < SWEEP_ROUNDS) {
 		loop_timer_set(p->host->loop, &p->sweep_timer, SWEEP_ROUND_MS, sweep, p);
 		return;
@@ -169,6 +176,23 @@ static void sweep(void *ctx)
 	p->swept = true;
 	loop_timer_set(p->host->loop, &p->sweep_timer, STOP_DRAIN_MS, drain_over, p);
 	proc_check_done(p);
+}
+
+/* Kills the session's processes, round by round, until none is found. In a cgroup the kernel knows them all. */
+static void sweep(void *ctx)
+{
+	struct proc *p = ctx;
+
+	if (p->cgroup) {
+		swept_once(p, cgroup_kill(p->cgroup));
+		return;
+	}
+	p->sweep.session = p->session;
+	p->sweep.leader = p->pid;
+	p->sweep.strays = is_alone(p);
+	p->sweep.done = swept_once;
+	p->sweep.ctx = p;
+	sweep_ask(p->host->sweeper, &p->sweep);
 }
 
 static void proc_reaped(struct proc *p, int status, const struct rusage *used)
@@ -349,6 +373,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->ev = ev;
 	p->ctx = ctx;
 	p->session = xstrdup(spec->session);
+	p->trusted = spec->trusted;
 	p->cgroup = TAKE_PTR(cgroup);
 	measure_open(&p->measure, h->cgroup.kind == CGROUP_V2 ? p->cgroup : NULL);
 	p->pid = s.pid;
@@ -374,6 +399,7 @@ struct proc *proc_free(struct proc *p)
 		loop_defer(p->host->loop, &p->host->idle_task, p->host->idle, p->host->idle_ctx);
 	loop_timer_cancel(&p->stop_timer);
 	loop_timer_cancel(&p->sweep_timer);
+	sweep_forget(&p->sweep);
 	loop_task_cancel(&p->exit_task);
 	io_close(p, &p->in);
 	io_close(p, &p->out);

@@ -30,7 +30,8 @@ struct proc_spec {
 	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
 	uid_t uid;
 	gid_t gid;
-	int data; /* a descriptor that the child has as 3; 0: none */
+	int data;     /* a descriptor that the child has as 3; 0: none */
+	bool trusted; /* a program of ours that starts nothing: no stray can be its */
 };
 
 struct proc_status {

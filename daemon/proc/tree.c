@@ -1,6 +1,7 @@
 #include "proc/tree.h"
 
-#include "base/file.h"
+#include "base/limits.h"
+#include "base/slice.h"
 #include "base/util.h"
 
 #include <ctype.h>
@@ -10,16 +11,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <time.h>
+
+enum { UNDECIDED = -2, SPARED = -1 }; /* else: the number of a wish */
 
 struct entry {
 	pid_t pid, ppid, sid;
-	bool mine;   /* descends from the daemon */
-	bool wanted; /* belongs to the session asked for */
-	bool marked; /* carries some session marker */
+	uint64_t start;
+	int verdict;
 };
 
 struct table {
-	struct entry *e;
+	struct entry *e; /* by pid */
 	size_t n, cap;
 };
 
@@ -28,21 +31,45 @@ static void table_done(struct table *t)
 	free(t->e);
 }
 
-/* Fields 4 (ppid) and 6 (session) of /proc/pid/stat; false for zombies and the vanished. */
+/* Fields 4 (ppid), 6 (session) and 22 (start time) of /proc/pid/stat; false for zombies and the vanished. */
 static bool read_stat(pid_t pid, struct entry *ret)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	char path[40], state, *after;
+	_cleanup_(closep) int fd = -1;
+	char path[40], text[1024], state, *after;
+	unsigned long long start;
 	int ppid, sid;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(path, 4096, &b) < 0 || buf_putc(&b, '\0') < 0)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
 		return false;
-	after = strrchr(b.data, ')');
-	if (!after || sscanf(after + 1, " %c %d %*d %d", &state, &ppid, &sid) != 3)
+	text[n] = '\0';
+	after = strrchr(text, ')');
+	if (!after || sscanf(after + 1,
+			     " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			     " %*d %llu",
+			     &state, &ppid, &sid, &start) != 4)
 		return false;
-	*ret = (struct entry){ .pid = pid, .ppid = ppid, .sid = sid };
+	*ret = (struct entry){
+		.pid = pid, .ppid = ppid, .sid = sid, .start = start, .verdict = UNDECIDED
+	};
 	return state != 'Z' && state != 'X';
+}
+
+uint64_t tree_start_time(pid_t pid)
+{
+	struct entry e;
+
+	return read_stat(pid, &e) ? e.start : 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
 static void table_read(struct table *t)
@@ -66,110 +93,200 @@ static void table_read(struct table *t)
 	}
 	if (d)
 		closedir(d);
+	if (t->n)
+		qsort(t->e, t->n, sizeof(*t->e), by_pid);
 }
 
-static struct entry *table_find(struct table *t, pid_t pid)
+static struct entry *parent_of(struct table *t, const struct entry *e)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->e[i].pid == pid)
-			return &t->e[i];
-	return NULL;
+	struct entry key = { .pid = e->ppid };
+
+	return bsearch(&key, t->e, t->n, sizeof(*t->e), by_pid);
 }
 
-/* True if the environment has "NAME=value" (value NULL: NAME with any value). */
-static bool env_has(pid_t pid, const char *name, const char *value)
+/* Whatever is undecided shares the lot of its parent; above everything stands SPARED. */
+static void spread(struct table *t)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	size_t n = strlen(name);
-	char path[40];
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->e[i];
+		size_t steps =
+			0; /* a table that was read while it changed may go round in a circle */
+		int verdict;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	if (file_read(path, 4 * 1024 * 1024, &b) < 0 || buf_putc(&b, '\0') < 0)
-		return false;
-	for (const char *p = b.data; p < b.data + b.len; p += strlen(p) + 1)
-		if (strncmp(p, name, n) == 0 && p[n] == '=' &&
-		    (!value || strcmp(p + n + 1, value) == 0))
-			return true;
-	return false;
+		while (e && e->verdict == UNDECIDED && steps++ < t->n)
+			e = parent_of(t, e);
+		verdict = e && e->verdict != UNDECIDED ? e->verdict : SPARED;
+		for (e = &t->e[i]; e && e->verdict == UNDECIDED; e = parent_of(t, e))
+			e->verdict = verdict;
+	}
 }
 
-/* By its number where no pidfd is to be had (a filter of system calls, valgrind): better than to leave it alive. */
-static bool kill_one(pid_t pid)
+static bool kill_one(const struct entry *e)
 {
-	_cleanup_(closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	_cleanup_(closep) int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	struct entry now;
 
-	if ((fd < 0 && errno == ESRCH) || !read_stat(pid, &now))
+	if ((fd < 0 && errno == ESRCH) || !read_stat(e->pid, &now) || now.start != e->start)
 		return false;
-	return (fd < 0 ? kill(pid, SIGKILL) :
+	return (fd < 0 ? kill(e->pid, SIGKILL) :
 			 syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
 }
 
-/* Carries a property from parents to children until nothing changes; the table is in no useful order. */
-static void spread(struct table *t)
+/* --- environments ------------------------------------------------------------------------------------------- */
+
+/* A variable as far as it was read: markers are short, the rest of a long one is let go. */
+struct variable {
+	char text[TREE_MARKER_MAX];
+	size_t n;
+};
+
+/* The next piece of an environment; fn is called with each value of the variable called name. */
+static void feed(struct variable *v, struct slice piece, const char *name,
+		 void (*fn)(void *ctx, const char *value), void *ctx)
 {
-	bool changed = true;
+	size_t len = strlen(name);
 
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < t->n; i++) {
-			struct entry *e = &t->e[i], *p = table_find(t, e->ppid);
-
-			if (!p || p->pid == getpid())
-				continue;
-			if ((p->mine && !e->mine) || (p->wanted && !e->wanted)) {
-				e->mine |= p->mine;
-				e->wanted |= p->wanted;
-				changed = true;
-			}
+	for (size_t i = 0; i < piece.n; i++) {
+		if (piece.p[i]) {
+			if (v->n < sizeof(v->text) - 1)
+				v->text[v->n++] = piece.p[i];
+			continue;
 		}
+		v->text[v->n] = '\0';
+		if (v->n > len && v->text[len] == '=' && memcmp(v->text, name, len) == 0)
+			fn(ctx, v->text + len + 1);
+		v->n = 0;
 	}
 }
 
-static void table_read_descendants(struct table *t)
+static void each_value(pid_t pid, const char *name, void (*fn)(void *ctx, const char *value),
+		       void *ctx)
 {
-	table_read(t);
-	for (size_t i = 0; i < t->n; i++)
-		t->e[i].mine = t->e[i].ppid == getpid();
-	spread(t);
+	char path[40], piece[TREE_READ_BYTES];
+	_cleanup_(closep) int fd = -1;
+	struct variable v = { .n = 0 };
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0)
+		feed(&v, (struct slice){ piece, (size_t)n }, name, fn, ctx);
 }
 
-static int kill_wanted(const struct table *t)
-{
-	int found = 0;
+/* --- whose is it -------------------------------------------------------------------------------------------- */
 
-	for (size_t i = 0; i < t->n; i++)
-		found += t->e[i].wanted && kill_one(t->e[i].pid);
-	return found;
+struct orphan {
+	struct tree_wish *wishes;
+	const struct tree_own *own;
+	size_t nwishes, nown;
+	int wish;    /* that it names; SPARED: none */
+	bool others; /* it names a session that lives */
+};
+
+static void on_session(void *ctx, const char *value)
+{
+	struct orphan *o = ctx;
+
+	for (size_t i = 0; i < o->nwishes; i++)
+		if (strcmp(o->wishes[i].session, value) == 0)
+			o->wish = (int)i;
+	for (size_t i = 0; i < o->nown; i++)
+		o->others |= strcmp(o->own[i].session, value) == 0;
 }
 
-int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_own)(pid_t pid))
+static int wish_of(const struct entry *e, struct orphan o)
+{
+	for (size_t i = 0; i < o.nown; i++)
+		if (o.own[i].pid == e->pid)
+			return SPARED;
+	for (size_t i = 0; i < o.nwishes; i++)
+		if (o.wishes[i].leader > 0 && o.wishes[i].leader == e->sid)
+			return (int)i;
+	o.wish = SPARED;
+	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
+	for (size_t i = 0; i < o.nwishes && o.wish == SPARED && !o.others; i++)
+		if (o.wishes[i].strays)
+			o.wish = (int)i;
+	return o.wish;
+}
+
+/* Of what hangs directly on us: a child of ours that lives, or what was orphaned. What is younger than the list of our children may be one
+ * of them that is not in it: it is left for the next round. */
+static int judge_child(const struct entry *e, struct orphan o, uint64_t since)
+{
+	int wish = wish_of(e, o);
+
+	if (wish < 0 || e->start < since)
+		return wish;
+	o.wishes[wish].found++;
+	return SPARED;
+}
+
+uint64_t tree_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
+	       (uint64_t)ts.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000;
+}
+
+void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
+			const struct tree_own *own, size_t nown, uint64_t since)
 {
 	_cleanup_(table_done) struct table t = { 0 };
+	const struct orphan about = {
+		.wishes = wishes, .own = own, .nwishes = nwishes, .nown = nown
+	};
 
-	table_read_descendants(&t);
+	table_read(&t);
 	for (size_t i = 0; i < t.n; i++) {
 		struct entry *e = &t.e[i];
 
-		if (!e->mine)
-			continue;
-		e->marked = env_has(e->pid, TREE_SESSION_ENV, NULL);
-		e->wanted = (leader > 0 && e->sid == leader) ||
-			    (e->marked && env_has(e->pid, TREE_SESSION_ENV, session)) ||
-			    (strays && !e->marked && e->ppid == getpid() && !is_own(e->pid));
+		if (e->pid == root)
+			e->verdict = SPARED;
+		else if (e->ppid == root)
+			e->verdict = judge_child(e, about, since);
 	}
 	spread(&t);
-	return kill_wanted(&t);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.e[i].verdict >= 0)
+			wishes[t.e[i].verdict].found += kill_one(&t.e[i]);
+}
+
+static int kill_all(struct table *t)
+{
+	int found = 0;
+
+	spread(t);
+	for (size_t i = 0; i < t->n; i++)
+		found += t->e[i].verdict >= 0 && kill_one(&t->e[i]);
+	return found;
 }
 
 int tree_kill_descendants(void)
 {
 	_cleanup_(table_done) struct table t = { 0 };
 
-	table_read_descendants(&t);
+	table_read(&t);
 	for (size_t i = 0; i < t.n; i++)
-		t.e[i].wanted = t.e[i].mine;
-	return kill_wanted(&t);
+		if (t.e[i].ppid == getpid())
+			t.e[i].verdict = 0;
+		else if (t.e[i].pid == getpid())
+			t.e[i].verdict = SPARED;
+	return kill_all(&t);
+}
+
+struct owned {
+	const char *incarnation;
+	bool yes;
+};
+
+static void on_owner(void *ctx, const char *value)
+{
+	struct owned *o = ctx;
+
+	o->yes |= strcmp(value, o->incarnation) == 0;
 }
 
 int tree_kill_owner(const char *incarnation)
@@ -177,9 +294,15 @@ int tree_kill_owner(const char *incarnation)
 	_cleanup_(table_done) struct table t = { 0 };
 
 	table_read(&t);
-	for (size_t i = 0; i < t.n; i++)
-		t.e[i].wanted = t.e[i].pid != getpid() &&
-				env_has(t.e[i].pid, TREE_OWNER_ENV, incarnation);
-	spread(&t);
-	return kill_wanted(&t);
+	for (size_t i = 0; i < t.n; i++) {
+		struct owned o = { incarnation, false };
+
+		if (t.e[i].pid != getpid())
+			each_value(t.e[i].pid, TREE_OWNER_ENV, on_owner, &o);
+		else
+			t.e[i].verdict = SPARED;
+		if (o.yes)
+			t.e[i].verdict = 0;
+	}
+	return kill_all(&t);
 }

@@ -1,23 +1,48 @@
 /*
- * tree.h - the process table: who descends from whom, and whose environment carries which owner marker.
+ * tree.h - the process table: who descends from whom, and whose environment carries which marker.
  *
- * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>; a process belongs to a session if
- * it or an ancestor below the daemon carries the marker, or if it is still in the leader's kernel session. Signals go
- * through a pidfd opened before the check, so that a recycled pid is never hit; where there are none, right after the check.
+ * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>. Below the daemon a process belongs to the session of the
+ * child of ours that it descends from. What was orphaned hangs directly on us: it belongs to the session whose leader's kernel
+ * session it is in, or that its environment names. One that names no session which has a child of ours (it may say what it likes) is a
+ * stray. Only environments of orphans are read, in pieces, whatever their size.
+ *
+ * All of this takes as long as agents want it to: never on the loop (sweep.h), but at start and end, when there is none.
+ *
+ * Signals go through a pidfd opened before the process is looked at once more; its start time must be the one it had in the table, so that
+ * a recycled pid is never hit. Where there are no pidfds, right after that look.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define TREE_OWNER_ENV "ACPD_OWNER"
 #define TREE_SESSION_ENV "ACPD_SESSION"
 
-/* Kills once what belongs to the session; returns how many live processes it found. leader may be 0.
- * With strays, processes below us that carry no session marker at all and are none of our own children
- * (is_own tells) are counted in: a cleared environment without a cgroup leaves no better trace. */
-int tree_kill_session(const char *session, pid_t leader, bool strays, bool (*is_own)(pid_t pid));
-/* Kills once everything that descends from us. */
+/* A session whose processes are to be killed. */
+struct tree_wish {
+	char *session;
+	pid_t leader; /* as its kernel session is numbered; 0: none */
+	bool strays;  /* count those in that nothing else can own */
+	int found;    /* live processes of it that were found */
+};
+
+/* A child of ours that lives. */
+struct tree_own {
+	pid_t pid;
+	char *session;
+};
+
+/* Kills once what belongs to the sessions wished for, among all that descends from root. since: tree_now before own was made. */
+void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
+			const struct tree_own *own, size_t nown, uint64_t since);
+/* Kills once everything that descends from us; returns how many. */
 int tree_kill_descendants(void);
 /* Kills once every process that carries ACPD_OWNER=incarnation, wherever it hangs; returns how many. */
 int tree_kill_owner(const char *incarnation);
+/* As start times are counted. */
+uint64_t tree_now(void);
+/* In clock ticks since the boot; 0: there is no such process. With its number it names a process for good. */
+uint64_t tree_start_time(pid_t pid);

@@ -132,7 +132,8 @@ static struct proc *spawn(struct proc_host *procs, const struct helper_spec *spe
 						       .env = env,
 						       .cwd = "/",
 						       .session = name,
-						       .data = spec->data },
+						       .data = spec->data,
+						       .trusted = true },
 				  &events, h, e);
 	err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HELPER_NOT_INSTALLED",
 		"acpd-unpack is not beside acpd, nor where ACPD_UNPACK says");

@@ -43,6 +43,7 @@ static void become(const char *how)
 {
 	static char *const argv[] = { "sleep", "300", NULL };
 	static char *const none[] = { NULL };
+	static char *const bogus[] = { "ACPD_SESSION=bogus", NULL };
 
 	if (strcmp(how, "pipes") != 0)
 		drop_stdio();
@@ -52,6 +53,8 @@ static void become(const char *how)
 		ignore_signals();
 	if (strcmp(how, "clearenv") == 0)
 		execve("/bin/sleep", argv, none);
+	if (strcmp(how, "bogusenv") == 0)
+		execve("/bin/sleep", argv, bogus);
 	linger();
 }
 
@@ -88,7 +91,8 @@ static void do_fork(struct session *s, struct prompt *p, char *arg)
 
 	(void)p;
 	signal(SIGCHLD, SIG_IGN); /* no zombies of ours */
-	if (strcmp(how, "double") == 0 || strcmp(how, "clearenv") == 0) {
+	if (strcmp(how, "double") == 0 || strcmp(how, "clearenv") == 0 ||
+	    strcmp(how, "bogusenv") == 0) {
 		pid = fork_double(how);
 	} else {
 		pid = fork();

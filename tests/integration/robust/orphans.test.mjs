@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing that a harness started survives its session or the daemon, however either ends. Grandchildren
-// keep pipes, make sessions of their own, fork twice, ignore signals, clear their environment.
+// keep pipes, make sessions of their own, fork twice, ignore signals, clear their environment, name a session that there is not.
 //
 // Everything runs with a cgroup per session where the machine lets us make one, and without. Without
 // one a process that forked twice and cleared its environment carries no mark of its session at all: it
@@ -8,13 +8,17 @@
 // and not at all once the daemon was killed. Those cases say so.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { Neighbour, cgroupKind, dropPlain, eventually, failing, ofSession, startPlain } from './rig.mjs';
+import { Neighbour, cgroupKind, dropPlain, eventually, failing, groupOf, ofSession, startPlain } from './rig.mjs';
 
-const HOWS = ['pipes', 'setsid', 'double', 'ignoreterm', 'clearenv'];
+const HOWS = ['pipes', 'setsid', 'double', 'ignoreterm', 'clearenv', 'bogusenv'];
+const unmarked = ({ how }) => how === 'clearenv' || how === 'bogusenv';
 
 after(assertNoViolations);
 
@@ -135,7 +139,7 @@ function suite(name, { start, cgroup }) {
       });
 
       test('many at once: 40 grandchildren of each of two sessions', async () => {
-        const hows = HOWS.flatMap((h) => Array(8).fill(h));
+        const hows = HOWS.slice(0, 5).flatMap((h) => Array(8).fill(h));
         const two = [(await c.newSession()).sessionId, (await c.newSession()).sessionId];
         const family = [...await born(c, two[0], hows), ...await born(c, two[1], hows)];
 
@@ -148,7 +152,7 @@ function suite(name, { start, cgroup }) {
         const neighbour = await Neighbour.start(c);
         const keeper = (await c.newSession()).sessionId;
         // Without a cgroup nothing says whose child an unmarked stray is while other sessions run.
-        const blind = (p) => !cgroup && p.how === 'clearenv';
+        const blind = (p) => !cgroup && unmarked(p);
         const kept = await born(c, keeper, HOWS.filter((how) => !blind({ how })));
         const { sessionId } = await c.newSession();
         const family = await born(c, sessionId);
@@ -255,7 +259,7 @@ function suite(name, { start, cgroup }) {
           await d.kill9();
           t.diagnostic(`alive after the kill: ${left(family).length} of ${family.length}`);
           await d.restart();
-          const blind = family.filter((p) => !cgroup && p.how === 'clearenv');
+          const blind = family.filter((p) => !cgroup && unmarked(p));
           await allGone(family.filter((p) => !blind.includes(p)), 'the next start', 1);
           noMarks(d);
           t.diagnostic(`without mark and parent: ${blind.length ? left(blind) : 'none'}`);
@@ -282,6 +286,63 @@ function suite(name, { start, cgroup }) {
         noMarks(d);
         await d.stop({ keep: true });
       });
+
+      test('a start on a copy of the state of a running daemon kills nothing of it', async (t) => {
+        const { d, c, usable } = await fresh(t);
+
+        if (!usable)
+          return;
+        const { sessionId } = await c.newSession();
+        const family = await born(c, sessionId);
+        const copy = path.join(d.dir, 'copy');
+
+        assert.equal(spawnSync('cp', ['-a', d.stateDir, copy]).status, 0);
+        const second = await start({ flags: { state: copy } });
+        t.after(async () => {
+          await second.discard();
+          dropPlain(second);
+        });
+        assert.deepEqual(left(family), named(family));
+        assert.equal((await c.prompt(sessionId, 'echo works')).stopReason, 'end_turn');
+        await second.stop();
+        assert.deepEqual(left(family), named(family));
+        // its number alone is not the daemon's: whoever has it now began at another time
+        await d.kill9();
+        const owner = path.join(d.stateDir, 'owner');
+        fs.writeFileSync(owner, fs.readFileSync(owner, 'utf8').replace(/^\d+ /m, `${process.pid} `));
+        await d.restart();
+        await allGone(family.filter((p) => cgroup || !unmarked(p)), 'the next start', 1);
+        killed(family);
+        await d.stop({ keep: true });
+      });
+
+      if (cgroup) {
+        test('a start removes the empty cgroups of daemons that were killed, and of no other', async (t) => {
+          const { d, c, usable } = await fresh(t);
+          const other = await start();
+
+          t.after(() => other.discard());
+          if (!usable)
+            return;
+          const groups = [d, other].map(groupOf);
+
+          await born(c, (await c.newSession()).sessionId, ['setsid']);
+          await d.kill9();
+          killed(families.flat()); // none of it is left, but nobody clears up: its state is never used again
+          await eventually(() => !left(families.flat()).length, 'killed');
+          assert.ok(fs.existsSync(groups[0]));
+          const third = await start();
+          t.after(() => third.discard());
+          assert.deepEqual(groups.map((dir) => fs.existsSync(dir)), [false, true]);
+          const alive = await other.client();
+          await alive.newSession();
+          assert.equal(fs.readdirSync(groups[1], { withFileTypes: true }).filter((e) => e.isDirectory()).length, 1);
+          await alive.close();
+          await other.stop();
+          await third.stop();
+          assert.ok(!fs.existsSync(groups[1]));
+        });
+      }
 
       test('a start on the state of a running daemon is refused and kills nothing', async (t) => {
         const { d, c, usable } = await fresh(t);

@@ -288,6 +288,9 @@ export async function cgroupKind(daemon) {
   return json.cgroup;
 }
 
+// The directory in which it makes a cgroup for each session; '' if it makes none.
+export const groupOf = (daemon) => fs.readFileSync(path.join(daemon.stateDir, 'owner'), 'utf8').split('\n')[1];
+
 // A number of /metrics, e.g. acpd_children.
 export async function metric(daemon, name) {
   const { body } = await daemon.http('/metrics', { token: daemon.token });
