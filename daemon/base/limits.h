@@ -81,13 +81,16 @@
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
-#define LEDGER_TAIL_MAX (4 * MIB)       /* damaged bytes at a ledger's end that are cut off without asking */
+#define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, looked through for its last record */
+#define LEDGER_LOOK_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */
+#define LEDGER_LOOK_MS 5                /* between two of them */
 #define EXTRA_ENV_MAX 256
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
 #define SECRETS_MAX 1024                /* of one session, those that were replaced included */
 #define FILE_PIECE (64 * KIB)            /* of a file that is copied without its secrets, at a time */
 #define SECRETS_BYTES_MAX (1 * MIB)
+#define PROBLEMS_MAX 100                /* of the state on disk, kept for /ready and doctor */
 #define PEAK_INTERVAL_MS 100            /* between two looks at the memory of a session's processes */
 #define ARTIFACT_MAX (64 * MIB)         /* bytes of one artifact */
 #define ARTIFACTS_MAX 10000             /* of one session */

@@ -238,6 +238,27 @@ static int check_isolation(struct slice isolation)
 	return bad;
 }
 
+static int check_state(struct slice report)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(report, "problems")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *what = text_of(v.raw, "what"),
+				      *name = text_of(v.raw, "name"),
+				      *text = text_of(v.raw, "text");
+		char label[80];
+
+		snprintf(label, sizeof(label), "state: %s", what);
+		printf("FAIL %-22s %s%s%s\n", label, name, *name ? ": " : "", text);
+		bad++;
+	}
+	return bad ? bad : line(true, "state", "nothing is damaged");
+}
+
 static int report_checks(struct slice report)
 {
 	_cleanup_(freep) char *version = text_of(report, "version"),
@@ -255,6 +276,7 @@ static int report_checks(struct slice report)
 	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
 	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
 	bad += check_isolation(jobj_get(report, "isolation").raw);
+	bad += check_state(report);
 	bad += check_harnesses(report);
 	bad += check_servers(jobj_get(report, "mcp").raw);
 	bad += check_problems(jobj_get(report, "mcp").raw);

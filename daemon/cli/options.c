@@ -90,6 +90,7 @@ OPT("since", T_INT, SCOPE_USAGE, since, 0, INT64_MAX, 0, NULL, NULL, "N", "only 
 OPT("session", T_STR, SCOPE_USAGE, session, 0, 0, 0, NULL, NULL, "ID", "only records of this session", 0),
 OPT("json", T_BOOL, SCOPE_USAGE, json, 0, 0, 0, "false", NULL, NULL, "print the records as they are, one JSON object a line; this is the default", 0),
 OPT("table", T_BOOL, SCOPE_USAGE, table, 0, 0, 0, "false", NULL, NULL, "print a table of turns and totals for each model", 0),
+OPT("from", T_STR, SCOPE_VERIFY, from, 0, 0, 0, NULL, NULL, "N:DIGEST", "a record that was seen before, and the SHA-256 of its line: it must be there, or the ledger begin right after it", 0),
 OPT("json", T_BOOL, SCOPE_VERIFY, json, 0, 0, 0, "false", NULL, NULL, "print one JSON object", 0),
 OPT("help", T_BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP, help, 0, 0, 0, "false", NULL, NULL, "this text", 'h'),
 };

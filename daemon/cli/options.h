@@ -30,7 +30,7 @@ struct config {
 	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
-		*archives_baked, *output, *skills;
+		*archives_baked, *output, *skills, *from;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		max_connections, since, archive_store_max, archive_max, uid;
 	bool allow_query_token, check, print_config, json, table, help;

@@ -10,6 +10,7 @@
 #include "net/server.h"
 #include "net/uds.h"
 #include "proc/owner.h"
+#include "session/version.h"
 #include "proc/spawn.h"
 
 #include <errno.h>
@@ -297,8 +298,11 @@ static int build_sessions(struct daemon *d, struct err *e)
 	d->loop = loop_new();
 	if (!d->loop)
 		return err_set(e, -errno, 0, "LOOP", "cannot make the event loop");
+	if (state_version_check(c->state, e) < 0)
+		return -EPROTONOSUPPORT;
 	if (owner_acquire(&d->lock, c->state, e) < 0)
 		return -EBUSY;
+	state_version_write(c->state);
 	d->procs = proc_host_new(d->loop, d->incarnation);
 	owner_write(&d->lock, d->incarnation, proc_host_cgroup(d->procs)->path);
 	if (build_archives(d, e) < 0)

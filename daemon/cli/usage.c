@@ -7,7 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "usage/cost.h"
-#include "usage/ledgerfile.h"
+#include "usage/ledgercheck.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,7 +326,7 @@ int cmd_usage(const struct config *c)
 	return r;
 }
 
-static void print_report(const struct ledger_report *rep)
+static void print_report(const struct ledger_report *rep, bool anchored)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -335,6 +335,11 @@ static void print_report(const struct ledger_report *rep)
 	jw_bool(&w, "ok", !rep->first_bad);
 	jw_uint(&w, "records", rep->records);
 	jw_uint(&w, "incarnations", rep->incarnations);
+	if (anchored && rep->records) {
+		jw_uint(&w, "first", rep->first);
+		jw_uint(&w, "last", rep->last);
+		jw_str(&w, "digest", rep->digest);
+	}
 	if (rep->first_bad) {
 		jw_uint(&w, "line", rep->first_bad);
 		jw_str(&w, "reason", rep->reason);
@@ -346,15 +351,19 @@ static void print_report(const struct ledger_report *rep)
 int cmd_usage_verify(const struct config *c)
 {
 	_cleanup_(freep) char *path = ledger_path(c);
+	struct ledger_anchor anchor = { 0 };
 	struct ledger_report rep;
 	struct err e;
 
+	if (c->from && !ledger_anchor_parse(c->from, &anchor))
+		return fail(EXIT_USAGE, "--from: '%s' is not N:DIGEST, a number and 64 hex digits",
+			    c->from);
 	if (!path)
 		return fail(EXIT_USAGE, "--state or --file is needed: there is no home directory");
-	if (ledger_verify(path, &rep, &e) < 0)
+	if (ledger_verify(path, &anchor, &rep, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	if (c->json)
-		print_report(&rep);
+		print_report(&rep, c->from != NULL);
 	else if (!rep.first_bad)
 		printf("ok: %llu records, %llu incarnations\n", (unsigned long long)rep.records,
 		       (unsigned long long)rep.incarnations);

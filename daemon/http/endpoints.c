@@ -35,6 +35,7 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_uint(&w, "children", proc_host_count(ctx->procs));
 	jw_str(&w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->procs)->kind));
 	isolation_put(ctx->store, &w, "isolation");
+	store_put_problems(ctx->store, &w, "problems");
 	jw_end_obj(&w);
 }
 

@@ -215,14 +215,21 @@ static void measure_end(struct session *s, struct turn *t)
 int bill_turn(struct session *s, struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct totals before = s->totals;
 	struct jw w = JW(&b);
+	int r;
 
 	if (t->started_ms)
 		compat_write(s, &t->account);
 	if (s->proc && t->started_ms)
 		measure_end(s, t);
 	totals_add(&s->totals, &t->account);
-	note_totals(s);
 	put_turn(&w, s, t);
-	return append(s, &b) < 0 || t->unbilled ? -EIO : 0;
+	r = append(s, &b);
+	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
+		before.spent = s->totals.spent;
+		s->totals = before;
+	}
+	note_totals(s);
+	return r < 0 || t->unbilled ? -EIO : 0;
 }

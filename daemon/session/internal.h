@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "usage/account.h"
 #include "usage/ledger.h"
+#include "session/problems.h"
 #include "session/reader.h"
 #include "session/removal.h"
 #include "usage/totals.h"
@@ -41,6 +42,7 @@ struct store {
 	struct ledger *ledger;
 	struct workspaces workspaces;
 	struct removal *removal;
+	struct problems problems;
 	const struct servers_ops *servers; /* NULL: nobody serves any */
 	void *servers_ctx;
 	struct list dormant; /* journals of earlier daemons, not yet read */

@@ -63,6 +63,9 @@ unsigned store_count(const struct store *st);
 /* Creation number of the newest session, living or not. */
 uint64_t store_last_number(const struct store *st);
 struct ledger *store_ledger(const struct store *st);
+/* Damage on disk: problems.h. */
+struct jw;
+void store_put_problems(const struct store *st, struct jw *w, const char *key);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */

@@ -55,12 +55,27 @@ static int find_agent_user(struct store *st, const char *name, struct err *e)
 	return 0;
 }
 
+static void on_ledger_problem(void *ctx, const char *text)
+{
+	struct store *st = ctx;
+
+	problems_add(&st->problems, "ledger", "usage.jsonl", text);
+}
+
+void store_put_problems(const struct store *st, struct jw *w, const char *key)
+{
+	problems_put(&st->problems, w, key);
+}
+
 static int open_ledger(struct store *st, struct err *e)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
 
 	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
-	return st->ledger ? 0 : -EIO;
+	if (!st->ledger)
+		return -EIO;
+	ledger_on_problem(st->ledger, on_ledger_problem, st);
+	return 0;
 }
 
 static void on_chores_done(void *ctx)
@@ -122,6 +137,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->mcp_hold = cfg->mcp_hold;
 	list_init(&st->sessions);
 	list_init(&st->dormant);
+	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    open_ledger(st, e) < 0)
 		return store_free(st);
@@ -149,6 +165,7 @@ struct store *store_free(struct store *st)
 	buf_done(&st->scratch);
 	free(st->state_dir);
 	free(st->incarnation);
+	problems_done(&st->problems);
 	free(st->user_name);
 	free(st->pass_env);
 	free(st);

@@ -4,8 +4,8 @@
  *
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives; prevDigest is the SHA-256
  * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. What a
- * stopped machine left torn at the end is cut off when the file is opened; a file that is no ledger of this version is refused and left
- * alone. A record that cannot be written fails its turn with class "resource", because an unrecorded turn must not look like a recorded
+ * stopped machine left torn at the end is cut off when the file is opened; what else is no record there is set aside, into a file beside it, and
+ * told; a ledger of a later version is refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource", because an unrecorded turn must not look like a recorded
  * one; a line that was written in part is taken back, so the file stays whole and goes on when there is room again. An error of syncing
  * is sticky: what the kernel has dropped nobody knows, so no later record is taken.
  *
@@ -54,10 +54,18 @@ void ledger_wait_cancel(struct ledger_wait *w);
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
 
+/* What was wrong when it was opened, and what a look at the whole chain (in the background, after opening) has found: called with each, from the
+ * loop, first_bad in it; the second at most once. What was no record has been set aside beside the ledger, so that it goes on. */
+void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx);
+
 /* Checks a ledger file as it lies on disk, also while a daemon appends; for "acpd usage verify". 0: see the report; -errno with e: the file
- * could not be read. */
+ * could not be read. anchor: may be NULL. */
 struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
+	uint64_t first, last;			   /* numbers of records; 0: there is none */
+	char digest[65];			   /* of the last good one */
 	char reason[96];
 };
-int ledger_verify(const char *path, struct ledger_report *ret, struct err *e);
+struct ledger_anchor;
+int ledger_verify(const char *path, const struct ledger_anchor *anchor, struct ledger_report *ret,
+		  struct err *e);

@@ -2,12 +2,10 @@
 
 #include "base/limits.h"
 #include "digest/digest.h"
+#include "json/jdec.h"
 #include "json/jscan.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define READ_CHUNK (64 * KIB)
@@ -254,104 +252,6 @@ int ledgerfile_read(int fd, off_t end, uint64_t since,
 	return MIN(r, 0);
 }
 
-/* --- checking --------------------------------------------------------------------------------------------- */
-
-struct check {
-	struct ledger_report *report;
-	uint64_t line, n;
-	char incarnation[INCARNATION_MAX + 1];
-	char digest[SHA256_HEX];
-};
-
-_printf_(2, 3) static bool bad(struct check *c, const char *fmt, ...)
-{
-	struct ledger_report *rep = c->report;
-	va_list ap;
-
-	rep->first_bad = c->line;
-	va_start(ap, fmt);
-	vsnprintf(rep->reason, sizeof(rep->reason), fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-static bool check_chain(struct check *c, const struct ledger_head *h)
-{
-	bool same = slice_is(h->incarnation, c->incarnation);
-
-	if (h->n != c->n + 1)
-		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
-			   (unsigned long long)(c->n + 1));
-	if (!same && h->prev_digest.n)
-		return bad(c, "prevDigest is not null in the first record of an incarnation");
-	if (same && !h->prev_digest.n)
-		return bad(c, "prevDigest is null within an incarnation");
-	if (same && !slice_is(h->prev_digest, c->digest))
-		return bad(c, "prevDigest is not the digest of the line before");
-	c->report->incarnations += !same;
-	return true;
-}
-
-static bool check_line(struct check *c, struct slice line)
-{
-	struct ledger_head h;
-	struct sha256 d;
-	const char *what;
-
-	if (ledger_line_check(line, &h, &what) != LEDGER_LINE_OK)
-		return bad(c, "%s", what);
-	if (!check_chain(c, &h))
-		return false;
-	if (sha256_of(line, &d) < 0)
-		return bad(c, "its digest cannot be made");
-	sha256_hex(&d, c->digest);
-	snprintf(c->incarnation, sizeof(c->incarnation), "%.*s", (int)h.incarnation.n,
-		 h.incarnation.p);
-	c->n = h.n;
-	c->report->records++;
-	return true;
-}
-
-#define PATIENCE_STEP_MS 10
-
-static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct slice *line)
-{
-	int r = ledger_lines_next(l, line);
-
-	/* a writer may be held up in the middle of a line for as long as the machine is busy */
-	for (unsigned waited = 0; r == 0 && waited < patience_ms && buf_len(&l->b);
-	     waited += PATIENCE_STEP_MS) {
-		poll(NULL, 0, PATIENCE_STEP_MS);
-		r = ledger_lines_next(l, line);
-	}
-	return r;
-}
-
-int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret)
-{
-	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
-	struct check c = { .report = ret };
-	struct slice line;
-	int r;
-
-	*ret = (struct ledger_report){ 0 };
-	ledger_lines_init(&l, fd, 0, READ_CHUNK);
-	while ((r = next_patiently(&l, patience_ms, &line)) > 0) {
-		c.line++;
-		if (r == 2) {
-			bad(&c, "longer than %lu bytes", LEDGER_LINE_MAX);
-			return 0;
-		}
-		if (!check_line(&c, line))
-			return 0;
-	}
-	if (r == 0 && buf_len(&l.b)) {
-		c.line++;
-		bad(&c, "the last line is not complete");
-	}
-	return r;
-}
-
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
 static int read_range(int fd, off_t at, size_t n, struct buf *ret)
@@ -374,7 +274,16 @@ static int read_range(int fd, off_t at, size_t n, struct buf *ret)
 	return r;
 }
 
-/* Last line of text that is a record; whatever stands behind it is torn. */
+/* Written by a later version of the daemon: not ours to judge. */
+static bool is_newer(struct slice line)
+{
+	struct jval v = jobj_get(line, "v");
+	int64_t n;
+
+	return v.type == J_NUMBER && jdec_int(v, &n) == 0 && n > 1;
+}
+
+/* Last line of text that is a record; whatever stands behind it is torn, or no record. */
 static int last_record(struct slice text, bool whole, struct slice *ret, const char **what)
 {
 	const char *nl;
@@ -391,7 +300,9 @@ static int last_record(struct slice text, bool whole, struct slice *ret, const c
 		case LEDGER_LINE_OK:
 			return 1;
 		case LEDGER_LINE_FOREIGN:
-			return -EBADMSG;
+			if (is_newer(*ret))
+				return -EPROTONOSUPPORT;
+			break;
 		case LEDGER_LINE_DAMAGED:
 			break;
 		}
@@ -400,13 +311,14 @@ static int last_record(struct slice text, bool whole, struct slice *ret, const c
 	return 0;
 }
 
-/* A file without any record may only be what a first, torn write left: part of a head, or blocks that never got their bytes. */
-static bool torn_start(struct slice text)
+bool ledger_tail_is_torn(struct slice text)
 {
 	static const char head[] = "{\"v\":1,";
 	size_t n = MIN(text.n, sizeof(head) - 1);
 
-	return !n || memcmp(text.p, head, n) == 0 || text.p[0] == '\0';
+	if (!n || text.p[0] == '\0')
+		return true;
+	return memcmp(text.p, head, n) == 0 && !memchr(text.p, '\n', text.n);
 }
 
 int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what)
@@ -428,18 +340,16 @@ int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what)
 		r = read_range(fd, size - (off_t)want, want, &b);
 		if (r == 0)
 			r = last_record(buf_slice(&b), whole, &last, what);
-		if (r || whole || want > LEDGER_LINE_MAX + LEDGER_TAIL_MAX)
+		if (r || whole || want > LEDGER_TAIL_MAX)
 			break;
 	}
 	if (r == 1) {
 		*ret_end = size - (off_t)want + (last.p + last.n + 1 - b.data);
-		if (size - *ret_end <= (off_t)LEDGER_TAIL_MAX)
-			return buf_add_slice(line, last) < 0 ? -ENOMEM : 1;
-		*what = "too much is damaged at its end";
-		return -EBADMSG;
+		return buf_add_slice(line, last) < 0 ? -ENOMEM : 1;
 	}
-	if (r == 0 && want == (size_t)size && torn_start(buf_slice(&b)))
+	if (r == 0 && want == (size_t)size && ledger_tail_is_torn(buf_slice(&b)))
 		return 0;
-	*what = r == -EBADMSG ? *what : "there is no record in it";
+	*what = r == -EPROTONOSUPPORT ? "a later version of acpd wrote it" :
+					"there is no record in it";
 	return r < 0 ? r : -EBADMSG;
 }

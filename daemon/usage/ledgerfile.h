@@ -3,7 +3,7 @@
  * pread only, so it works on a file that a daemon is appending to, and without one.
  *
  * Numbers rise with the offset, so a number is found by halving the file: no index to keep in memory, nothing to scan at the start, whatever
- * the file's size. Lines that are damaged have no number: they are passed over in reading (the gap shows) and named by ledgerfile_verify.
+ * the file's size. Lines that are damaged have no number: they are passed over in reading (the gap shows) and named by ledgercheck.h.
  */
 #pragma once
 
@@ -51,8 +51,9 @@ int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 int ledgerfile_read(int fd, off_t end, uint64_t since,
 		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		    uint64_t *skipped);
-/* See ledger_verify. A daemon may be in the middle of a write: a last line without its end gets so many milliseconds to be finished. */
-int ledgerfile_verify(int fd, unsigned patience_ms, struct ledger_report *ret);
-/* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is torn. 1: found; 0: the
- * file is empty, or nothing but the beginning of a torn record; -EBADMSG with what: this is no ledger of ours; -errno. */
+/* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is none. 1: found; 0: the
+ * file is empty, or nothing but the beginning of a torn record; -EBADMSG with what: there is no record in it, or none before LEDGER_TAIL_MAX
+ * bytes of damage; -EPROTONOSUPPORT: a later version wrote it; -errno. */
 int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what);
+/* What follows the last record is what a stopped machine leaves: part of a record without its end, or blocks that never got their bytes. */
+bool ledger_tail_is_torn(struct slice text);

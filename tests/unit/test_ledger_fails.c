@@ -34,7 +34,7 @@ static void check_whole(const char *path, uint64_t records)
 {
 	struct ledger_report r;
 
-	assert_int_equal(ledger_verify(path, &r, NULL), 0);
+	assert_int_equal(ledger_verify(path, NULL, &r, NULL), 0);
 	assert_true(r.first_bad == 0);
 	assert_true(r.records == records);
 }
@@ -91,7 +91,8 @@ static int fill_disk(const char *dir)
 		;
 	if (ledger_error(l) != -ENOSPC || ledger_last(l) < 20)
 		ret = 1;
-	else if (ledger_verify(path, &r, NULL) < 0 || r.first_bad || r.records != ledger_last(l))
+	else if (ledger_verify(path, NULL, &r, NULL) < 0 || r.first_bad ||
+		 r.records != ledger_last(l))
 		ret = 2;
 	return ret;
 }

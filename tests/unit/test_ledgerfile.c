@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "usage/ledgerfile.h"
+#include "usage/ledgercheck.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -156,7 +156,7 @@ static void test_lines_too_long(void **state _unused_)
 		assert_int_equal(ledger_lines_next(&l, &line), 1);
 		assert_int_equal(ledger_lines_next(&l, &line), 0);
 	}
-	assert_int_equal(ledger_verify(scratch_path("lines"), &r, NULL), 0);
+	assert_int_equal(ledger_verify(scratch_path("lines"), NULL, &r, NULL), 0);
 	assert_true(r.first_bad == 1); /* n is 7 */
 	assert_string_equal(r.reason, "n is 7 where 1 was due");
 }
@@ -233,14 +233,14 @@ static void test_while_a_daemon_writes(void **state _unused_)
 	if (pid == 0)
 		writer();
 	do {
-		assert_int_equal(ledger_verify(scratch_path("live"), &r, NULL), 0);
+		assert_int_equal(ledger_verify(scratch_path("live"), NULL, &r, NULL), 0);
 		if (r.first_bad) {
 			kill(pid, SIGKILL);
 			fail_msg("line %llu: %s", (unsigned long long)r.first_bad, r.reason);
 		}
 	} while (waitpid(pid, &status, WNOHANG) == 0);
 	assert_int_equal(status, 0);
-	assert_int_equal(ledger_verify(scratch_path("live"), &r, NULL), 0);
+	assert_int_equal(ledger_verify(scratch_path("live"), NULL, &r, NULL), 0);
 	assert_int_equal(r.records,
 			 1500); /* how often it was looked at is the scheduler's affair */
 }
@@ -250,9 +250,9 @@ static void test_unreadable(void **state _unused_)
 	struct ledger_report r;
 	struct err e = { 0 };
 
-	assert_int_equal(ledger_verify(scratch_path("missing"), &r, &e), -ENOENT);
+	assert_int_equal(ledger_verify(scratch_path("missing"), NULL, &r, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "missing"));
-	assert_int_equal(ledger_verify(scratch_dir(), &r, &e), -EISDIR);
+	assert_int_equal(ledger_verify(scratch_dir(), NULL, &r, &e), -EISDIR);
 }
 
 int main(void)
