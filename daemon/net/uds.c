@@ -186,8 +186,50 @@ static void on_close(void *ctx, int code _unused_, const char *reason)
 	on_dirty(c);
 }
 
+static void log_refused(struct uds_server *u, const struct listener *l, const char *reason)
+{
+	char left_out[12];
+
+	if (!bucket_take(&u->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
+		return;
+	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&u->refusals));
+	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut", left_out);
+}
+
+/* One line says why, and nothing that it says is looked at. */
+static void refuse(struct client *c, const char *reason, const char *message)
+{
+	log_refused(c->server, c->silent, reason);
+	control_refuse(&c->out, reason, message);
+	on_close(c, 1008, reason);
+}
+
+/* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs nothing. */
+static bool is_child(const struct uds_server *u, int fd)
+{
+	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);
+	struct kin_peer peer;
+	bool ours = true;
+
+	if (kin_peer_of(fd, &peer) == 0)
+		ours = kin_is_ours(&peer, u->info->incarnation, cgroup->path);
+	closep(&peer.pidfd);
+	return ours;
+}
+
+static bool may_speak(struct client *c)
+{
+	if (c->heard || !is_child(c->server, c->io.fd))
+		return true;
+	refuse(c, "CHILD_NOT_ALLOWED",
+	       "a process that the daemon has started may not use this socket");
+	return false;
+}
+
 static void take_line(struct client *c, struct slice line)
 {
+	if (!may_speak(c))
+		return;
 	set_heard(c);
 	if (c->conn)
 		acp_conn_feed(c->conn, line);
@@ -205,6 +247,8 @@ static bool hand_over_http(struct client *c)
 		return false;
 	c->unheard = false;
 	if (first < 'A' || first > 'Z' || !c->server->adopt)
+		return false;
+	if (!may_speak(c))
 		return false;
 	loop_io_set(c->server->loop, &c->io, 0);
 	c->server->adopt(c->server->adopt_ctx, TAKE_FD(c->io.fd));
@@ -249,16 +293,6 @@ static void on_client(void *ctx, uint32_t events)
 		client_flush(c);
 }
 
-static void log_refused(struct uds_server *u, const struct listener *l, const char *reason)
-{
-	char left_out[12];
-
-	if (!bucket_take(&u->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
-		return;
-	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&u->refusals));
-	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut", left_out);
-}
-
 static void on_silent(void *ctx)
 {
 	struct client *c = ctx;
@@ -266,14 +300,6 @@ static void on_silent(void *ctx)
 	if (!c->dead)
 		log_refused(c->server, c->silent, "SILENT");
 	client_drop(c);
-}
-
-/* One line says why, and nothing that it says is looked at. */
-static void refuse(struct client *c, const char *reason, const char *message)
-{
-	log_refused(c->server, c->silent, reason);
-	control_refuse(&c->out, reason, message);
-	on_close(c, 1008, reason);
 }
 
 static struct client *client_new(struct listener *l, int fd)
@@ -291,19 +317,6 @@ static struct client *client_new(struct listener *l, int fd)
 	loop_io_set(u->loop, &c->io, EPOLLIN);
 	loop_timer_set(u->loop, &c->close_timer, HANDSHAKE_SECS * 1000, on_silent, c);
 	return c;
-}
-
-/* What works for a client may not act as one. */
-static bool is_child(const struct uds_server *u, int fd)
-{
-	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);
-	struct kin_peer peer;
-	bool ours = true;
-
-	if (kin_peer_of(fd, &peer) == 0)
-		ours = kin_is_ours(&peer, u->info->incarnation, cgroup->path);
-	closep(&peer.pidfd);
-	return ours;
 }
 
 static void make_room(struct listener *l)
@@ -339,10 +352,7 @@ static void on_accept(void *ctx, int fd)
 	}
 	make_room(l);
 	c = client_new(l, fd);
-	if (is_child(u, fd))
-		refuse(c, "CHILD_NOT_ALLOWED",
-		       "a process that the daemon has started may not use this socket");
-	else if (u->nclients > LOCAL_MAX)
+	if (u->nclients > LOCAL_MAX)
 		refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
 	else if (l->acp && !gate_claimed(u->gate))
 		refuse(c, "UNCLAIMED", "the daemon has no token yet");
