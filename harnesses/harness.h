@@ -31,6 +31,7 @@ struct harness_caps {
 	bool steer;	      /* a running turn takes more input */
 	bool system_append;   /* session/new systemPrompt, mode append */
 	bool system_override; /* the same, mode override */
+	unsigned tool_text; /* bytes of a tool's text that its model is shown whole; 0: as many as tools give */
 };
 
 /*

@@ -186,9 +186,11 @@
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
-#define TOOL_SHOW_LINES 2000            /* of a result that a model is shown */
-#define TOOL_SHOW_BYTES 51200
-#define TOOL_SHOW_MAX (TOOL_SHOW_BYTES + 16 * KIB) /* whatever a tool has written: the last line and what it says of the rest may be above */
+#define TOOL_SHOW_LINES 1950            /* of a result that a model is shown, what is said of the rest not counted: harnesses cut at 2000 */
+#define TOOL_SHOW_BYTES 48000           /* the same: they cut at 50 KiB, and some then show nothing of it */
+#define TOOL_SHOW_LINES_MAX 1990        /* of all of it, whatever a tool has written */
+#define TOOL_SHOW_MORE 2400             /* bytes above TOOL_SHOW_BYTES for the same */
+#define TOOL_SHOW_BYTES_MIN 4000        /* a client cannot ask for less */
 #define TOOL_SHOW_LINE 2000             /* bytes of one line */
 #define TOOL_SHOW_MATCH 500             /* bytes of a line that grep has found */
 #define TOOL_IMAGE_MAX (3 * MIB)        /* a file that is shown as an image; in base64 4 MiB, below what providers take */

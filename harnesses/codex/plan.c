@@ -23,6 +23,7 @@ static const char *const settings[] = {
 	"features.apps=false",
 	"features.unbounded_connection_retries=false", /* else it waits for ever for a provider that is down */
 	"history.persistence=\"none\"",
+	"tool_output_token_limit=16000", /* else the middle of a text of 10 KB is cut out for a model that it does not know */
 	"shell_environment_policy.inherit=\"all\"",
 	"shell_environment_policy.exclude=[\"ACPD_PROVIDER_*\"]",
 };

@@ -40,6 +40,7 @@ const listed = {
 //   projectSkills     it reads the project's .agents/skills
 //   asksReads         reading is asked like any command
 //   elicits           it asks its user for an MCP tool
+//   unwrap            takes off what it puts around a tool's text for its model
 //   showsProgress     it shows what an MCP tool tells of its progress; the others ask for it and keep it to themselves
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
@@ -53,7 +54,7 @@ export const HARNESSES = {
 	codex: {
 		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
-		steer: true, tellsRetries: false, noStatus: [400],
+		steer: true, tellsRetries: false, noStatus: [400], unwrap: (text) => text.replace(/^Wall time: .*\nOutput:\n/, ''),
 		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true, elicits: true,
 		asked: { args: ([, , ...settings]) => [...settings, 'debug', 'prompt-input', 'hi'], list: listed.codex },
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',

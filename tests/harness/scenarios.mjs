@@ -15,13 +15,14 @@ import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
 import relay from './scenarios/relay.mjs';
 import settings from './scenarios/settings.mjs';
+import shown from './scenarios/shown.mjs';
 import skills from './scenarios/skills.mjs';
 import turns from './scenarios/turns.mjs';
 import workspaces from './scenarios/workspaces.mjs';
 
 // [name, run(play, t), patient?]; t.after(fn) runs when the scenario is over, t.passed says how. A patient row mostly waits (for
 // OpenCode's attempts): it runs beside all the others.
-export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...workspaces, ...relay, ...records, ...failures];
+export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...workspaces, ...relay, ...shown, ...records, ...failures];
 
 const TIMEOUT = 180_000;
 

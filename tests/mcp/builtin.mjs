@@ -26,13 +26,13 @@ export function scratch({ many = false } = {}) {
 }
 
 // What a model is shown: plain, of a size that a context can bear, with no JSON of the result in it.
-export const SHOWN_MAX = 51200 + 16384 + 100;
+export const SHOWN_MAX = 51200; // and 2000 lines: where harnesses cut
 
 export function checkText(name, { content, structuredContent: s, isError }) {
   const [{ type, text }, ...more] = content;
 
   assert.equal(type, 'text');
-  assert.ok(text.length > 0 && Buffer.byteLength(text) <= SHOWN_MAX, `${name} shows ${Buffer.byteLength(text)} bytes`);
+  assert.ok(text.length > 0 && Buffer.byteLength(text) <= SHOWN_MAX && text.split('\n').length <= 2000, `${name} shows ${Buffer.byteLength(text)} bytes`);
   assert.ok(!text.includes(JSON.stringify(s)), `${name} shows JSON: ${text}`);
   assert.ok(more.every((block) => block.type === 'image'));
   if (isError)

@@ -74,17 +74,24 @@ static void artifact_put(struct buf *out, const struct tool_artifact *a)
 }
 
 /* What a model reads: the tool's own words, else those of its row, else a line for each member. */
-static void shown_put(const struct tool *t, const struct tool_result *r, struct slice object,
+static void shown_put(const struct call *c, const struct tool_result *r, struct slice object,
 		      struct buf *text)
 {
+	const struct tool *t = c->tool.tool;
+
 	text->max = TOOL_RESULT_MAX;
 	if (r->text.n)
 		buf_add_slice(text, r->text);
 	else if (t->show)
-		t->show(text, object);
+		t->show(text, object, c->text_max);
 	else
 		show_plain(text, object);
-	show_limit(text);
+	show_limit(text, c->text_max);
+}
+
+size_t tool_room(const struct tool_call *t)
+{
+	return container_of(t, const struct call, tool)->text_max;
 }
 
 void tool_answer(struct tool_call *t, const struct tool_result *r)
@@ -100,7 +107,7 @@ void tool_answer(struct tool_call *t, const struct tool_result *r)
 	if (r->members.n <= TOOL_RESULT_MAX)
 		buf_add_slice(&object, r->members);
 	buf_putc(&object, '}');
-	shown_put(t->tool, r, buf_slice(&object), &text);
+	shown_put(c, r, buf_slice(&object), &text);
 	size = c->text_only ? buf_len(&text) : r->members.n;
 	if (r->members.n > TOOL_RESULT_MAX ||
 	    (c->result_max >= 0 && size > (size_t)c->result_max)) {
@@ -143,7 +150,7 @@ void box_error_put(const struct call *c, const struct err *e, struct slice extra
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	show_error(&text, jobj_get(buf_slice(&object), "error").raw);
-	show_limit(&text);
+	show_limit(&text, c->text_max);
 	result_put(c, out,
 		   &(struct answer){ .structured = buf_slice(&object),
 				     .text = buf_slice(&text),

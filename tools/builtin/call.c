@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/thread.h"
+#include "json/jdec.h"
 #include "tools/builtin/internal.h"
 
 #include <errno.h>
@@ -100,6 +101,18 @@ bool tool_timed_out(const struct tool_call *t)
 
 /* --- their life, on the loop --------------------------------------------------------------------------------- */
 
+/* What the client says of the model that it shows results to. */
+static void take_wishes(struct call *c, struct slice wishes)
+{
+	struct jval most = jobj_get(wishes, "textMax");
+	int64_t n = 0;
+
+	c->text_only = jobj_get(wishes, "textOnly").type == J_TRUE;
+	c->text_max = TOOL_SHOW_BYTES;
+	if (most.type == J_NUMBER && jdec_int(most, &n) == 0 && n < TOOL_SHOW_BYTES)
+		c->text_max = (size_t)MAX(n, TOOL_SHOW_BYTES_MIN);
+}
+
 struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
 			      const struct mcp_reply_ops *ops, void *ctx)
 {
@@ -115,7 +128,7 @@ struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
 	buf_add_slice(&c->params, params);
 	meta = jobj_get(buf_slice(&c->params), "_meta");
 	c->token = jobj_get(meta.raw, "progressToken").raw;
-	c->text_only = jobj_get(jobj_get(meta.raw, "acpd").raw, "textOnly").type == J_TRUE;
+	take_wishes(c, jobj_get(meta.raw, "acpd").raw);
 	list_add_tail(&b->calls, &c->link);
 	return &c->base;
 }

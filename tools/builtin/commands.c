@@ -358,7 +358,7 @@ static void answer_piece(struct tool_call *c, const struct run *r, bool running,
 {
 	_cleanup_(buf_done) struct buf piece = { 0 }, text = { 0 };
 	enum run_stream s = tool_arg_is(c, "stream", "stderr") ? RUN_STDERR : RUN_STDOUT;
-	size_t most = (size_t)tool_arg_int(c, "length", TOOL_SHOW_BYTES);
+	size_t most = (size_t)tool_arg_int(c, "length", (int64_t)tool_room(c));
 	const struct output *o = run_output(r, s);
 	uint64_t at = output_piece(o, (uint64_t)tool_arg_int(c, "offset", 0), most, &piece);
 
@@ -379,6 +379,7 @@ void command_answer(struct tool_call *c, const char *shown, const struct run *r,
 	struct jw w = JW(&out);
 	char pid[PID_TEXT];
 	struct show_run how = { .pid = pid,
+				.room = tool_room(c),
 				.lines = (size_t)tool_arg_int(c, "tail", 0),
 				.capture = true };
 

@@ -59,12 +59,12 @@ static void on_output(void *ctx, enum run_stream s, struct slice bytes)
 static void finish(struct command_job *j, const struct run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
-	struct show_run how = { .capture = j->capture };
+	struct show_run how = { .capture = j->capture, .room = tool_room(j->call) };
 	struct jw w = JW(&out);
 	char pid[PID_TEXT];
 
 	/* what is left out can be read on, as that of a process in the background */
-	if (j->capture && show_run_cut(j->run) &&
+	if (j->capture && show_run_cut(j->run, how.room) &&
 	    procs_keep(j->call->box, j->run, j->cmd.shown, st, pid))
 		how.pid = pid;
 	command_put(&w, j->cmd.shown, j->run, st, 0, j->capture);

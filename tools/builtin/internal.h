@@ -30,7 +30,8 @@ struct call {
 	atomic_bool ended;     /* its end is on the way */
 	struct loop_timer timer;
 	int64_t time_ms, result_max; /* by policy; 0, -1: none */
-	bool text_only; /* its client shows a model what is in structuredContent: nothing is */
+	bool text_only;	 /* its client shows a model what is in structuredContent: nothing is */
+	size_t text_max; /* bytes of text that are shown */
 	bool threaded;
 	pthread_t thread;
 };

@@ -3,7 +3,6 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/builtin/families.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -370,8 +369,7 @@ static const struct tool_field get_in[] = {
 	  .type = TOOL_INT,
 	  .min = 1,
 	  .max = RUN_KEEP_MAX,
-	  .fallback = NUMBER(TOOL_SHOW_BYTES),
-	  .text = "with offset: most bytes" },
+	  .text = "with offset: most bytes; default: as many as are shown at a time" },
 	{ .name = "stream",
 	  .type = TOOL_STRING,
 	  .words = stream_words,

@@ -166,7 +166,7 @@ static void answer(struct tool_call *c, const struct span *s, const char *path, 
 	if (end < r->sb.st_size)
 		jw_int(&w, "nextOffset", end);
 	stat_put_version(&w, &r->sb);
-	read_show(r, s->first, &text);
+	read_show(r, s->first, tool_room(c), &text);
 	tool_answer(c, &(struct tool_result){ .members = buf_slice(&out),
 					      .text = buf_slice(&text),
 					      .image = image.type ? &image : NULL });

@@ -18,4 +18,4 @@ struct reading {
 };
 
 /* read_show.c. line: the first that was asked for; 0: not by lines. */
-void read_show(const struct reading *r, int64_t line, struct buf *out);
+void read_show(const struct reading *r, int64_t line, size_t room, struct buf *out);

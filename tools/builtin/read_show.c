@@ -13,15 +13,15 @@ static void show_image(const struct reading *r, struct buf *out)
 }
 
 /* As it is, or in base64; n: bytes shown. */
-static void show_range(const struct reading *r, struct buf *out)
+static void show_range(const struct reading *r, size_t room, struct buf *out)
 {
 	struct slice bytes = buf_slice(&r->bytes);
 	int64_t end;
 
 	if (r->base64)
-		bytes.n = MIN(bytes.n, (size_t)TOOL_SHOW_BYTES / 4 * 3);
+		bytes.n = MIN(bytes.n, room / 4 * 3);
 	else
-		bytes.n = show_cut(bytes, TOOL_SHOW_BYTES);
+		bytes.n = show_cut(bytes, room);
 	if (r->base64)
 		base64_encode(bytes, out);
 	else
@@ -61,13 +61,13 @@ static void show_rest(const struct reading *r, int64_t first, int64_t shown, str
 	buf_printf(out, "; read on with startLine: %" PRId64 "]\n", first + shown);
 }
 
-static void show_numbered(const struct reading *r, int64_t line, struct buf *out)
+static void show_numbered(const struct reading *r, int64_t line, size_t room, struct buf *out)
 {
 	struct slice text = buf_slice(&r->bytes);
 	struct show_lines l = { .first = line ? line : 1,
 				.offset = r->offset,
 				.most = TOOL_SHOW_LINES,
-				.bytes = TOOL_SHOW_BYTES };
+				.bytes = room };
 
 	if (!text.n) {
 		buf_printf(out,
@@ -82,12 +82,12 @@ static void show_numbered(const struct reading *r, int64_t line, struct buf *out
 		buf_puts(out, "[lines end in CR LF]\n");
 }
 
-void read_show(const struct reading *r, int64_t line, struct buf *out)
+void read_show(const struct reading *r, int64_t line, size_t room, struct buf *out)
 {
 	if (r->image.type)
 		show_image(r, out);
 	else if (r->base64 || (r->offset && !line))
-		show_range(r, out);
+		show_range(r, room, out);
 	else
-		show_numbered(r, line, out);
+		show_numbered(r, line, room, out);
 }

@@ -220,12 +220,17 @@ void show_error(struct buf *out, struct slice error)
 
 /* --- the limit -------------------------------------------------------------------------------------------------- */
 
-void show_limit(struct buf *out)
+void show_limit(struct buf *out, size_t room)
 {
 	struct slice text = buf_slice(out);
-	size_t n = show_cut(text, TOOL_SHOW_MAX);
+	size_t n = show_cut(text, room + TOOL_SHOW_MORE), at = 0;
 	const char *nl;
 
+	for (int lines = 0; lines < TOOL_SHOW_LINES_MAX && at < n; lines++) {
+		nl = memchr(text.p + at, '\n', n - at);
+		at = nl ? (size_t)(nl - text.p) + 1 : n;
+	}
+	n = MIN(n, at);
 	if (n == text.n)
 		return;
 	nl = memrchr(text.p, '\n', n);

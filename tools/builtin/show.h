@@ -20,14 +20,14 @@ void show_plain(struct buf *out, struct slice object);
 /* CODE: message, and what else the error says. error: raw object. */
 void show_error(struct buf *out, struct slice error);
 /* Nothing is shown beyond the limits, whatever wrote it; a last line says how much is not. */
-void show_limit(struct buf *out);
+void show_limit(struct buf *out, size_t room);
 
-/* For tool->show: lists in a form of their own. */
-void show_files(struct buf *out, struct slice object);
-void show_contents(struct buf *out, struct slice object);
-void show_matches(struct buf *out, struct slice object);
-void show_patch(struct buf *out, struct slice object);
-void show_tests(struct buf *out, struct slice object);
+/* For tool->show: lists in a form of their own. room: bytes, at most TOOL_SHOW_BYTES. */
+void show_files(struct buf *out, struct slice object, size_t room);
+void show_contents(struct buf *out, struct slice object, size_t room);
+void show_matches(struct buf *out, struct slice object, size_t room);
+void show_patch(struct buf *out, struct slice object, size_t room);
+void show_tests(struct buf *out, struct slice object, size_t room);
 
 struct show_lines {
 	int64_t first;	/* number of the first line; 0: unknown, none are shown */

@@ -26,6 +26,15 @@ static void put_name(struct buf *out, struct slice object, const char *key)
 	show_name(out, buf_slice(&name));
 }
 
+/* One more element was written since; false, and it is not there any more: it was too much. */
+static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t room)
+{
+	if (buf_len(out) <= room || !shown)
+		return true;
+	out->len = out->pos + before;
+	return false;
+}
+
 /* --- listFiles -------------------------------------------------------------------------------------------------- */
 
 static void put_entry(struct buf *out, struct slice e)
@@ -42,7 +51,7 @@ static void put_entry(struct buf *out, struct slice e)
 	buf_putc(out, '\n');
 }
 
-void show_files(struct buf *out, struct slice object)
+void show_files(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0, all = 0;
 	struct jiter it;
@@ -51,11 +60,12 @@ void show_files(struct buf *out, struct slice object)
 	if (!list_of(object, "files", &it))
 		return;
 	while (jiter_next(&it, NULL, &v)) {
-		all++;
-		if (shown + 1 < all || shown >= TOOL_SHOW_LINES || buf_len(out) >= TOOL_SHOW_BYTES)
+		size_t before = buf_len(out);
+
+		if (++all > shown + 1 || shown >= TOOL_SHOW_LINES)
 			continue;
 		put_entry(out, v.raw);
-		shown++;
+		shown += still_fits(out, before, shown, room);
 	}
 	if (!all)
 		buf_puts(out, "[nothing]\n");
@@ -80,7 +90,7 @@ static void put_rest(struct buf *out, struct slice f, const struct show_lines *l
 			   l->shown + 1);
 }
 
-static void put_content(struct buf *out, struct slice f)
+static void put_content(struct buf *out, struct slice f, size_t room)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct show_lines l = { .first = 1, .most = TOOL_SHOW_LINES };
@@ -93,12 +103,12 @@ static void put_content(struct buf *out, struct slice f)
 		buf_puts(out, "[no text]\n");
 		return;
 	}
-	l.bytes = TOOL_SHOW_BYTES - MIN(buf_len(out), (size_t)TOOL_SHOW_BYTES);
+	l.bytes = room - MIN(buf_len(out), room);
 	show_lines(out, buf_slice(&text), &l);
 	put_rest(out, f, &l, buf_len(&text));
 }
 
-void show_contents(struct buf *out, struct slice object)
+void show_contents(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0;
 	struct jiter it;
@@ -106,8 +116,8 @@ void show_contents(struct buf *out, struct slice object)
 
 	if (!list_of(object, "files", &it))
 		return;
-	while (buf_len(out) < TOOL_SHOW_BYTES && jiter_next(&it, NULL, &v)) {
-		put_content(out, v.raw);
+	while (buf_len(out) < room && jiter_next(&it, NULL, &v)) {
+		put_content(out, v.raw, room);
 		shown++;
 	}
 	if (!show_number(object, "matched"))
@@ -182,7 +192,7 @@ static void put_match(struct buf *out, struct slice m, struct slice *path)
 	put_around(out, m, "after", line + 1);
 }
 
-void show_matches(struct buf *out, struct slice object)
+void show_matches(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0, all = list_length(object, "matches");
 	struct slice path = SLICE_NONE;
@@ -191,8 +201,12 @@ void show_matches(struct buf *out, struct slice object)
 
 	if (!list_of(object, "matches", &it))
 		return;
-	while (buf_len(out) < TOOL_SHOW_BYTES && jiter_next(&it, NULL, &v)) {
+	while (jiter_next(&it, NULL, &v)) {
+		size_t before = buf_len(out);
+
 		put_match(out, v.raw, &path);
+		if (!still_fits(out, before, shown, room))
+			break;
 		shown++;
 	}
 	if (!all)
@@ -213,7 +227,7 @@ void show_matches(struct buf *out, struct slice object)
 
 /* --- applyDiff -------------------------------------------------------------------------------------------------- */
 
-void show_patch(struct buf *out, struct slice object)
+void show_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
 	struct jiter it;
 	struct jval v;

@@ -176,10 +176,10 @@ static void put_stream(struct buf *out, const struct output *o, const char *name
 
 /* --- the whole of it -------------------------------------------------------------------------------------------- */
 
-bool show_run_cut(const struct run *r)
+bool show_run_cut(const struct run *r, size_t room)
 {
-	return !fits(run_output(r, RUN_STDOUT), TOOL_SHOW_BYTES / 2, TOOL_SHOW_LINES / 2) ||
-	       !fits(run_output(r, RUN_STDERR), TOOL_SHOW_BYTES / 2, TOOL_SHOW_LINES / 2);
+	return !fits(run_output(r, RUN_STDOUT), room / 2, TOOL_SHOW_LINES / 2) ||
+	       !fits(run_output(r, RUN_STDERR), room / 2, TOOL_SHOW_LINES / 2);
 }
 
 /* What the other does not need is this one's. */
@@ -187,12 +187,12 @@ static void put_streams(struct buf *out, const struct run *r, const struct show_
 {
 	for (enum run_stream s = 0; s < RUN_STREAMS; s++) {
 		const struct output *o = run_output(r, s), *other = run_output(r, 1 - s);
-		size_t bytes = TOOL_SHOW_BYTES, lines = TOOL_SHOW_LINES;
+		size_t bytes = how->room, lines = TOOL_SHOW_LINES;
 
 		if (!o->total)
 			continue;
 		if (other->total) {
-			bytes -= MIN(other->total, (uint64_t)TOOL_SHOW_BYTES / 2);
+			bytes -= MIN(other->total, (uint64_t)how->room / 2);
 			lines -= MIN(other->total,
 				     (uint64_t)TOOL_SHOW_LINES / 2); /* a line has a byte */
 		}

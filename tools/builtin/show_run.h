@@ -8,11 +8,12 @@ struct show_run {
 	const char *pid;   /* by which getProcessOutput reads what is left out; NULL: it cannot */
 	size_t lines;	   /* only the last so many of each stream; 0: head and tail */
 	bool capture;	   /* false: nothing of what it wrote */
+	size_t room;	   /* bytes, in all */
 	const char *unrun; /* why it was not run; st and r are not looked at then */
 };
 
 /* More was written than is shown. */
-bool show_run_cut(const struct run *r);
+bool show_run_cut(const struct run *r, size_t room);
 /* st NULL: it still runs. */
 void show_run(struct buf *out, const struct run *r, const struct run_status *st,
 	      const struct show_run *how);

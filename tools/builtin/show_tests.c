@@ -67,11 +67,11 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 }
 
 /* With results in hand what was printed matters less. */
-static void put_output(struct buf *out, struct slice o)
+static void put_output(struct buf *out, struct slice o, size_t all)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	bool listed = jobj_get(o, "success").type == J_TRUE && show_number(o, "passed");
-	size_t room = listed ? TOOL_SHOW_BYTES / 16 : TOOL_SHOW_BYTES / 4, from = 0;
+	size_t room = listed ? all / 16 : all / 4, from = 0;
 	struct slice s;
 
 	show_member(o, "output", &text);
@@ -95,11 +95,11 @@ static void put_output(struct buf *out, struct slice o)
 	}
 }
 
-void show_tests(struct buf *out, struct slice object)
+void show_tests(struct buf *out, struct slice object, size_t room)
 {
 	put_counts(out, object);
-	put_results(out, object, "failed", "FAILED ", TOOL_SHOW_BYTES / 2);
-	put_results(out, object, "skipped", "skipped ", TOOL_SHOW_BYTES / 16);
-	put_results(out, object, "passed", "passed ", TOOL_SHOW_BYTES / 16);
-	put_output(out, object);
+	put_results(out, object, "failed", "FAILED ", room / 2);
+	put_results(out, object, "skipped", "skipped ", room / 16);
+	put_results(out, object, "passed", "passed ", room / 16);
+	put_output(out, object, room);
 }

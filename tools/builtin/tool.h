@@ -74,8 +74,8 @@ struct tool {
 	enum tool_category category;
 	unsigned hints;
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
-	void (*show)(struct buf *text,
-		     struct slice object); /* for models (show.h); NULL: a line for each member */
+	void (*show)(struct buf *text, struct slice object,
+		     size_t room);	   /* for models (show.h); NULL: a line for each member */
 	void (*work)(struct tool_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct tool_call *c); /* on the loop */
@@ -132,6 +132,8 @@ struct tool_result {
 	const struct tool_artifact *artifact;
 };
 void tool_answer(struct tool_call *c, const struct tool_result *r);
+/* Bytes of text that its client shows its model. */
+size_t tool_room(const struct tool_call *c);
 /* The same as tool_done, with such a file. */
 void tool_done_with(struct tool_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */

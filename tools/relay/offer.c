@@ -245,7 +245,7 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 	list_init(&o->questions);
 	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
 	if (gc.builtin)
-		o->plain = plain_new(toolgate_backend(o->gate));
+		o->plain = plain_new(toolgate_backend(o->gate), session_harness(s)->caps.tool_text);
 	return o;
 }
 
