@@ -72,7 +72,7 @@ static bool is_call(const char *text, size_t n)
 
 uint64_t acp_ask(struct acp *a, const char *method, const char *params)
 {
-	char text[2048];
+	char text[8192 + 128];
 	int n = snprintf(text, sizeof(text),
 			 "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"method\":\"%s\",\"params\":%s}",
 			 ++a->last_id, method, params);
@@ -143,11 +143,36 @@ void acp_initialize(struct acp *a)
 	     &n);
 }
 
+/* As many variables that hold keys of the usual length, none of which occurs in what is said. */
+static void put_secrets(FILE *f)
+{
+	unsigned long v = 88172645463325252ul;
+
+	for (long i = 0; i < set.secrets; i++) {
+		fprintf(f, "%s\"BENCH_%ld_KEY\":\"sk-", i ? "," : "", i);
+		for (int k = 0; k < 48; k++) {
+			v ^= v << 13;
+			v ^= v >> 7;
+			v ^= v << 17;
+			fputc("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[v %
+											       62],
+			      f);
+		}
+		fputc('"', f);
+	}
+}
+
 uint64_t acp_ask_session(struct acp *a)
 {
-	char params[512];
+	char params[8192];
+	FILE *f = fmemopen(params, sizeof(params), "w");
 
-	snprintf(params, sizeof(params), "{\"cwd\":\"%s\",\"mcpServers\":[]}", set.cwd);
+	if (!f)
+		die("fmemopen: %m");
+	fprintf(f, "{\"cwd\":\"%s\",\"mcpServers\":[],\"_meta\":{\"acpd\":{\"env\":{", set.cwd);
+	put_secrets(f);
+	fputs("}}}}", f);
+	fclose(f);
 	return acp_ask(a, "session/new", params);
 }
 

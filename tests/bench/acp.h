@@ -11,7 +11,7 @@ extern struct settings {
 	const char *transport, *path, *token_file, *agent, *cwd, *cores;
 	char **argv;
 	char token[256];
-	long port, daemon, n, size, settle, seconds, read, hold, width;
+	long port, daemon, n, size, settle, seconds, read, hold, width, secrets;
 } set;
 
 struct acp {

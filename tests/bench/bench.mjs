@@ -120,10 +120,18 @@ async function roundTrips(table) {
   }
 }
 
+// A session that was given so many secrets, which are looked for in each update.
+async function secretive(flags) {
+  const target = await acpd(flags);
+
+  target.args.push('secrets=8');
+  return target;
+}
+
 async function updates(table, work, name, cores) {
   const n = work === 'flood' ? N.updates : N.updates / 2;
-  const [plain, relay, on, off] = await rounds(
-    N.rounds, [pipe, bare, acpd, () => acpd({ journal: 'off' })], work, { n, size: SIZE, cores },
+  const [plain, relay, on, off, searched] = await rounds(
+    N.rounds, [pipe, bare, acpd, () => acpd({ journal: 'off' }), secretive], work, { n, size: SIZE, cores },
   );
   const rates = (r) => best(r, 'per_s', Math.max);
   const refs = [{ name: 'bare pipe', value: rates(plain) }, { name: 'bare relay', value: rates(relay) }];
@@ -134,6 +142,10 @@ async function updates(table, work, name, cores) {
   table.section(`updates of ${SIZE} B, written ${work === 'flood' ? 'in blocks of 64 KiB' : 'line by line'}, ${name}`);
   table.add({ what: 'journal on', unit: 'rate', value: rates(on), bar: 300_000, atLeast: true, refs });
   table.add({ what: 'journal on, CPU each', unit: 'us2', value: best(on, 'cpu_us'), bar: 3, refs: [cpu] });
+  table.add({ what: 'journal on, 8 secrets', unit: 'rate', value: rates(searched), bar: 300_000, atLeast: true,
+    refs: [{ name: 'no secret', value: rates(on) }] });
+  table.add({ what: 'journal on, 8 secrets, CPU each', unit: 'us2', value: best(searched, 'cpu_us'), bar: 3,
+    refs: [{ name: 'no secret', value: best(on, 'cpu_us') }] });
   table.add({
     what: 'journal off', unit: 'rate', value: rates(off), bar: 300_000, atLeast: true, refs,
     note: `${gaps} gaps announced, ${off.reduce((sum, r) => sum + r.lost, 0)} updates in them`,

@@ -15,7 +15,7 @@
  *	opens     n sessions opened, width of them asked for at a time
  *	turns     n prompts as in rtt, one at a time on each of width sessions
  *
- * transport=ws|pipe|sse|tcp port= path= token=FILE agent=NAME cwd=DIR daemon=PID n= size= settle=MS seconds= width=
+ * transport=ws|pipe|sse|tcp port= path= token=FILE agent=NAME cwd=DIR daemon=PID n= size= secrets=N settle=MS seconds= width=
  * cores=CLIENT,AGENT,DAEMON; stall: hold=MS (stall for so long after all is written) read=1 (read it all afterwards)
  */
 #include "acp.h"
@@ -427,6 +427,7 @@ static const struct {
 	{ "n", NULL, &set.n },
 	{ "size", NULL, &set.size },
 	{ "settle", NULL, &set.settle },
+	{ "secrets", NULL, &set.secrets },
 	{ "seconds", NULL, &set.seconds },
 	{ "read", NULL, &set.read },
 	{ "hold", NULL, &set.hold },

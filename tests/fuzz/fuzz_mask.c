@@ -90,6 +90,18 @@ static void check_json(const struct mask *m, struct slice text)
 	}
 }
 
+/* One more level of escapes would make more backslashes in a row than are passed over. */
+static bool much_escaped(struct slice secret)
+{
+	size_t run = 0, longest = 0;
+
+	for (size_t i = 0; i < secret.n; i++) {
+		run = secret.p[i] == '\\' ? run + 1 : 0;
+		longest = MAX(longest, run);
+	}
+	return longest > 31;
+}
+
 /* Around the text, in each form. */
 static void check_forms(const struct mask *m, struct slice secret, struct slice text)
 {
@@ -99,7 +111,8 @@ static void check_forms(const struct mask *m, struct slice secret, struct slice 
 	buf_add_slice(&plain, secret);
 	buf_add_slice(&plain, text);
 	FUZZ_CHECK(mask_look(m, buf_slice(&plain)) & MASK_HIT);
-	if (jstr_encode(&json, secret) == 0 && !memmem(json.data, json.len, "\xef\xbf\xbd", 3)) {
+	if (!much_escaped(secret) && jstr_encode(&json, secret) == 0 &&
+	    !memmem(json.data, json.len, "\xef\xbf\xbd", 3)) {
 		json.data[0] = json.data[json.len - 1] = ' ';
 		FUZZ_CHECK(mask_look(m, buf_slice(&json)) & MASK_HIT);
 	}

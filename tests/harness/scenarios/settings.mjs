@@ -145,6 +145,22 @@ async function keyHeadersEnvironment(x, t) {
 	assert.ok(!journal.includes(KEY), 'the key is in the journal');
 }
 
+// The model streams about a word at a time, so that no piece holds the whole.
+async function secretInPieces(x, t) {
+	const secret = 'correct horse/battery "staple"';
+	const s = await x.session(t, { acpd: { secrets: { PASSPHRASE_OF_MINE: secret } } });
+	const turn = await s.turn('RUN:printenv PASSPHRASE_OF_MINE', `THINK:it may be ${secret} I think`, `TEXT:It is ${secret} and no other.`);
+
+	assert.equal(turn.stop, 'end_turn');
+	assert.equal(turn.text, 'It is *** and no other.');
+	assert.equal(turn.thoughts, 'it may be *** I think');
+	assert.ok(s.results.at(-1).includes(secret) || s.results.at(-1).includes(JSON.stringify(secret).slice(1, -1)), 'the harness has it');
+	const journal = fs.readFileSync(path.join(x.rig.daemon.stateDir, 'sessions', `${s.id}.jsonl`), 'utf8');
+	for (const text of [JSON.stringify(turn.updates), journal, x.rig.daemon.stderr])
+		for (const form of [secret, 'horse/battery', JSON.stringify(secret).slice(1, -1)])
+			assert.ok(!text.includes(form), `${form} is seen`);
+}
+
 async function everyApi(x, t) {
 	for (const api of ['openai-chat', 'openai-responses', 'anthropic']) {
 		if (!x.h.apis.includes(api)) {
@@ -231,6 +247,7 @@ export default [
 	['the system prompt is added to', systemPromptAppended],
 	['the system prompt is replaced', systemPromptReplaced],
 	['key, headers and environment go where they should and nowhere else', keyHeadersEnvironment],
+	['a secret that the model streams in pieces, and that a command prints, is not seen', secretInPieces],
 	['each API of a provider: tools, thoughts, usage', everyApi],
 	['additional directories', additionalDirectories],
 	['MCP server over stdio', mcpStdio],
