@@ -189,13 +189,21 @@ void bill_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
-static void note_totals(struct session *s)
+static void note_totals(struct session *s, const struct turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	totals_put_note(&s->totals, &w);
+	totals_put_note(&s->totals, &w, t->no);
 	evlog_note(&s->log, "totals", buf_slice(&b));
+}
+
+void bill_count(struct session *s, const struct turn *t)
+{
+	if (t->counted)
+		return;
+	totals_add(&s->totals, &t->account);
+	note_totals(s, t);
 }
 
 /* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
@@ -223,13 +231,14 @@ int bill_turn(struct session *s, struct turn *t)
 		compat_write(s, &t->account);
 	if (s->proc && t->started_ms)
 		measure_end(s, t);
-	totals_add(&s->totals, &t->account);
+	if (!t->counted)
+		totals_add(&s->totals, &t->account);
 	put_turn(&w, s, t);
 	r = append(s, &b);
 	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
 		before.spent = s->totals.spent;
 		s->totals = before;
 	}
-	note_totals(s);
+	note_totals(s, t);
 	return r < 0 || t->unbilled ? -EIO : 0;
 }

@@ -27,7 +27,8 @@ static void call_free(struct session *s, struct tool_call *c)
 	free(c);
 }
 
-static struct tool_call *call_add(struct session *s, struct slice id)
+/* now: monotonic, or of the journal that is read. */
+static struct tool_call *call_add(struct session *s, struct slice id, uint64_t now)
 {
 	struct tool_call *c;
 
@@ -36,7 +37,7 @@ static struct tool_call *call_add(struct session *s, struct slice id)
 	c = new0(struct tool_call);
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
-	c->since = clock_mono_ms();
+	c->since = now;
 	list_add_tail(&s->calls, &c->link);
 	s->ncalls++;
 	if (s->current)
@@ -44,12 +45,12 @@ static struct tool_call *call_add(struct session *s, struct slice id)
 	return c;
 }
 
-static void call_ended(struct session *s, struct tool_call *c, bool ok)
+static void call_ended(struct session *s, struct tool_call *c, bool ok, uint64_t now)
 {
 	c->open = false;
 	if (s->current)
 		account_tool(&s->current->account, c->name ? c->name : "other", ok,
-			     clock_mono_ms() - c->since);
+			     now > c->since ? now - c->since : 0);
 }
 
 static void emit_call_failed(struct session *s, const struct tool_call *c)
@@ -65,17 +66,23 @@ static void emit_call_failed(struct session *s, const struct tool_call *c)
 	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
 }
 
-void session_close_calls(struct session *s)
+void session_close_calls(struct session *s, uint64_t now)
 {
 	while (!list_empty(&s->calls)) {
 		struct tool_call *c = list_first(&s->calls, struct tool_call, link);
 
 		if (c->open && s->current) {
-			call_ended(s, c, false);
+			call_ended(s, c, false, now);
 			emit_call_failed(s, c);
 		}
 		call_free(s, c);
 	}
+}
+
+void session_forget_calls(struct session *s)
+{
+	while (!list_empty(&s->calls))
+		call_free(s, list_first(&s->calls, struct tool_call, link));
 }
 
 /* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
@@ -102,7 +109,7 @@ void session_announce_call(struct session *s, struct slice call)
 
 	if (call_find(s, id))
 		return;
-	call_add(s, id);
+	call_add(s, id, clock_mono_ms());
 	emit_announcement(s, call, id);
 }
 
@@ -118,28 +125,39 @@ static void note_name(struct tool_call *c, struct slice update)
 	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
 }
 
-static void note_status(struct session *s, struct tool_call *c, struct jval status)
+static void note_status(struct session *s, struct tool_call *c, struct jval status, uint64_t now)
 {
 	bool ok = jstr_is(status, "completed"), ended = ok || jstr_is(status, "failed");
 
 	if (status.type != J_STRING)
 		return;
 	if (ended && c->open)
-		call_ended(s, c, ok);
+		call_ended(s, c, ok, now);
 	c->open = !ended;
 }
 
-void session_track_call(struct session *s, const struct harness_event *ev)
+static void take_update(struct session *s, struct slice update, uint64_t now)
 {
 	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
 	struct tool_call *c;
 
-	jscan_object(ev->update, f, ARRAY_SIZE(f));
-	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		session_announce_call(s, ev->update);
+	jscan_object(update, f, ARRAY_SIZE(f));
 	c = call_find(s, f[0].v.raw);
 	if (!c)
-		c = call_add(s, f[0].v.raw);
-	note_name(c, ev->update);
-	note_status(s, c, f[1].v);
+		c = call_add(s, f[0].v.raw, now);
+	note_name(c, update);
+	note_status(s, c, f[1].v, now);
+}
+
+void session_track_call(struct session *s, const struct harness_event *ev)
+{
+	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		session_announce_call(s, ev->update);
+	take_update(s, ev->update, clock_mono_ms());
+}
+
+void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
+{
+	if (jobj_get(update, "toolCallId").type == J_STRING)
+		take_update(s, update, time_ms);
 }

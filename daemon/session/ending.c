@@ -181,7 +181,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	loop_timer_cancel(&s->cancel_timer);
 	session_end_stream(s);
 	session_cancel_asks(s);
-	session_close_calls(s);
+	session_close_calls(s, clock_mono_ms());
 	spend_end(s, t);
 	s->current = NULL;
 	err_flatten(end.error.message);

@@ -103,6 +103,7 @@ struct turn {
 	struct ledger_wait recorded;
 	unsigned waits; /* for the record, and for what has changed in the workspace */
 	bool unbilled;	/* a record of one of its model calls is missing */
+	bool counted;	/* in the session's totals */
 	struct trip trip;
 };
 
@@ -316,15 +317,20 @@ void bill_call(struct session *s, const struct harness_usage *u);
 void bill_begin(struct session *s);
 /* <0: the record could not be written. */
 int bill_turn(struct session *s, struct turn *t);
+/* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
+void bill_count(struct session *s, const struct turn *t);
 
 /* lost.c */
-/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. */
-/* begun: the last "turn" record of the journal, raw, or empty. */
-void turn_end_lost(struct session *s, uint64_t no, struct slice begun);
+/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it: number, times, account,
+ * whether the session's totals have it, and in s->calls its tool calls. begun: the last "turn" record of the journal, raw, or empty. */
+void turn_end_lost(struct session *s, struct turn *t, struct slice begun);
 
 /* calls.c */
-/* Ends every open tool call as failed and forgets all. */
-void session_close_calls(struct session *s);
+/* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed with. */
+void session_close_calls(struct session *s, uint64_t now);
+void session_forget_calls(struct session *s);
+/* An update of a tool call that stands in the journal: followed, not sent. */
+void session_recall_call(struct session *s, struct slice update, uint64_t time_ms);
 void session_announce_call(struct session *s, struct slice tool_call);
 void session_track_call(struct session *s, const struct harness_event *ev);
 

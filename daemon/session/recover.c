@@ -28,9 +28,11 @@ struct dormant {
 struct reading {
 	struct session *s;
 	char *harness;
-	uint64_t turn; /* newest turn with an event or an end */
-	uint64_t open; /* the turn that has begun and not ended; those that waited may end before it */
-	char *begun; /* the last "turn" record, raw */
+	uint64_t turn;	  /* newest turn with an event or an end */
+	uint64_t counted; /* the turn that the totals were last told with */
+	struct turn
+		open; /* has begun and not ended (no 0: none); those that waited may end before it */
+	char *begun;  /* the last "turn" record, raw */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -67,6 +69,7 @@ static void on_native(struct reading *r, const struct record *rec)
 static void on_totals(struct reading *r, const struct record *rec)
 {
 	totals_load(&r->s->totals, rec->value);
+	r->counted = take_uint(rec->value, "turn");
 }
 
 static void on_begun(struct reading *r, const struct record *rec)
@@ -111,10 +114,35 @@ static void keep_key(struct session *s, struct slice params)
 	s->nkeys++;
 }
 
+static void open_turn(struct reading *r, uint64_t no)
+{
+	account_done(&r->open.account);
+	session_forget_calls(r->s);
+	r->open = (struct turn){ .no = no, .session = r->s };
+}
+
+/* The clock of the journal: the turn lasts from its first event to its last. */
+static void on_turn_event(struct reading *r, const struct record *rec, struct slice update)
+{
+	struct turn *t = &r->open;
+
+	if (!t->started_ms)
+		t->started_ms = t->started_mono = rec->time_ms;
+	t->ended_ms = t->ended_mono = rec->time_ms;
+	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
+	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
+		t->first_output_mono = rec->time_ms;
+	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
+		r->s->current = t;
+		session_recall_call(r->s, update, rec->time_ms);
+		r->s->current = NULL;
+	}
+}
+
 static void on_turn_end(struct reading *r, struct slice params)
 {
-	if (r->open == take_uint(params, "turn"))
-		r->open = 0;
+	if (r->open.no == take_uint(params, "turn"))
+		open_turn(r, 0);
 	if (jobj_get(params, "key").type == J_STRING)
 		keep_key(r->s, params);
 }
@@ -129,8 +157,11 @@ static void on_event(struct reading *r, const struct record *rec)
 
 	r->turn = MAX(r->turn, turn);
 	r->s->updated_ms = rec->time_ms;
-	if (turn && rec->kind != EVENT_TURN_END)
-		r->open = turn;
+	if (turn && rec->kind != EVENT_TURN_END) {
+		if (r->open.no != turn)
+			open_turn(r, turn);
+		on_turn_event(r, rec, update);
+	}
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, params);
 	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
@@ -189,6 +220,7 @@ static struct session *recover(struct store *st, const char *id)
 	free(r.harness);
 	begun = r.begun;
 	if (!ok) {
+		account_done(&r.open.account);
 		session_free(s);
 		return NULL;
 	}
@@ -198,8 +230,9 @@ static struct session *recover(struct store *st, const char *id)
 	if (place_find_home(s) < 0)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
 	s->home_filled = true;
-	if (r.open)
-		turn_end_lost(s, r.open, slice_of(begun));
+	r.open.counted = r.counted && r.counted == r.open.no;
+	if (r.open.no)
+		turn_end_lost(s, &r.open, slice_of(begun));
 	evlog_shrink(&s->log);
 	return s;
 }

@@ -451,7 +451,7 @@ void session_free(struct session *s)
 	session_cancel_asks(s);
 	session_settings_fail(s, NULL);
 	turns_free(s);
-	session_close_calls(s);
+	session_forget_calls(s);
 	waiters_fail(s, &s->open_waiters);
 	waiters_fail(s, &s->close_waiters);
 	baseline_done(s);

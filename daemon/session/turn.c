@@ -188,14 +188,17 @@ struct turn *turn_first_queued(struct session *s)
 /* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
 static void note_begin(struct session *s, const struct turn *t)
 {
+	const char *model = s->model ? s->model : s->setup.gateway.model;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (!t->key && !*t->traceparent)
+	if (!t->key && !*t->traceparent && !model)
 		return;
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", t->no);
 	jw_str(&w, "key", t->key);
+	jw_str(&w, "model", model);
+	jw_str(&w, "harnessVersion", s->version);
 	if (*t->traceparent)
 		jw_str(&w, "traceparent", t->traceparent);
 	jw_end_obj(&w);

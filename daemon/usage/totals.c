@@ -51,9 +51,10 @@ static void put_numbers(struct jw *w, const char *key, const uint64_t *numbers, 
 }
 
 /* Bare integers in the order of the enums: this record is nobody's but ours. */
-void totals_put_note(const struct totals *t, struct jw *w)
+void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn)
 {
 	jw_obj(w, NULL);
+	jw_uint(w, "turn", turn);
 	jw_uint(w, "turns", t->turns);
 	put_numbers(w, "spent", t->spent.used, BUDGET_MAX);
 	put_numbers(w, "count", t->usage.count, COUNT_MAX);

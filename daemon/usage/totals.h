@@ -14,6 +14,6 @@ struct totals {
 void totals_add(struct totals *t, const struct account *a);
 /* Member of a ledger record. */
 void totals_put(const struct totals *t, struct jw *w, const char *key);
-/* What the session's journal keeps of it; totals_load reads it back. */
-void totals_put_note(const struct totals *t, struct jw *w);
+/* What the session's journal keeps of it, and which turn was the last in it; totals_load reads it back. */
+void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn);
 void totals_load(struct totals *t, struct slice record);

@@ -219,6 +219,44 @@ describe('turns that the end caught', () => {
     await d.stop();
   });
 
+  test('kill -9 in a tool call: closed as failed before the end of the turn, whose record says what the journal knows', async (t) => {
+    const d = await start(t);
+    const a = await d.client();
+    const { sessionId } = await a.newSession({ meta: { model: 'stub-large' } });
+    const from = Date.now();
+
+    a.call('session/prompt', a.promptParams(sessionId, 'tool done read Done; sleep 1200; toolopen left; sleep 60000')).catch(() => {});
+    await a.waitUpdate((u) => u.update.toolCallId === 'left');
+    const to = Date.now();
+    await d.kill9();
+    await sleep(1500); // nobody works in this time
+    for (let life = 0; life < 2; life++) {
+      await d.restart();
+      const c = await d.client();
+      await c.load(sessionId);
+      const said = c.messages.filter((m) => m.params?.update?.toolCallId === 'left' || m.method === '_acpd/turn_end');
+      assert.deepEqual(said.slice(-2).map((m) => m.params.update?.status ?? m.params.error.class), ['failed', 'shutdown']);
+      assert.equal(said.at(-2).params._meta.acpd.turn, 1);
+      assert.equal(said.filter((m) => m.params.update?.status === 'failed').length, 1, 'once');
+      c.assertClean();
+      await c.close();
+    }
+    const [record] = turnsOf(d, sessionId);
+    assert.equal(turnsOf(d, sessionId).length, 1);
+    const [began, ended] = [record.tsStart, record.tsEnd].map((ts) => Date.parse(ts));
+    assert.ok(began >= from - 5 && began <= to, `began ${record.tsStart}`);
+    assert.ok(ended >= began + 1200 && ended <= to + 5, `lasted until ${record.tsEnd}, the last that is known of it`);
+    assert.equal(record.durationMs, ended - began);
+    assert.equal(record.model, 'stub-large');
+    assert.deepEqual(Object.values(record.toolCalls).map(({ ok, err }) => [ok, err]).sort(), [[0, 1], [1, 0]]);
+    const c = await d.client();
+    await c.load(sessionId, { meta: { budgets: { session: { seconds: 1 } } } });
+    assert.equal((await c.prompt(sessionId, 'echo more')).stopReason, 'max_turn_requests', 'its seconds count');
+    verify(d);
+    await c.close();
+    await d.stop();
+  });
+
   test('kill -9 while one waited and another had left the queue: the running one is ended all the same', async (t) => {
     const d = await start(t);
     const { a, sessionId } = await busy(d);
