@@ -181,6 +181,8 @@ struct harness_ask {
 /* Why a turn failed; the classes are a closed list (daemon/PROTOCOL.md). */
 struct turn_error {
 	const char *cls;
+	const char *
+		reason; /* of the error that the client gets; NULL: TURN_FAILED. Not for adapters */
 	const char *provider; /* NULL: unknown */
 	int http_status;      /* 0: unknown */
 	bool retryable;

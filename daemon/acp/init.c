@@ -109,7 +109,9 @@ static void put_harnesses(struct jw *w, const char *key, const struct harness_ta
 static void put_acpd(struct jw *w, const struct acp_conn *c)
 {
 	const struct harness_table *t = c->srv->harnesses;
+	struct store_life life;
 
+	store_life(c->srv->store, &life);
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "version", ACPD_VERSION);
@@ -124,7 +126,9 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_uint(w, "idChars", RPC_ID_MAX);
 	jw_uint(w, "backlogBytes", c->srv->backlog_max);
 	jw_uint(w, "queuedPrompts", SESSION_QUEUE_MAX);
-	jw_uint(w, "sessions", SESSION_MAX);
+	jw_uint(w, "sessions", life.session_max);
+	jw_uint(w, "harnesses", life.harness_max);
+	jw_uint(w, "harnessIdleSeconds", life.harness_idle);
 	jw_end_obj(w);
 	jw_end_obj(w);
 	jw_end_obj(w);
@@ -191,6 +195,25 @@ static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
 	return true;
 }
 
+static void put_life(struct jw *w, const struct store *st)
+{
+	struct store_totals t;
+	struct store_life l;
+
+	store_life(st, &l);
+	store_totals(st, &t);
+	jw_obj(w, "harnesses");
+	jw_uint(w, "live", l.live);
+	jw_uint(w, "max", l.harness_max);
+	jw_uint(w, "waiting", l.waiting);
+	jw_uint(w, "idleSeconds", l.harness_idle);
+	jw_uint(w, "stoppedIdle", t.rested_idle);
+	jw_uint(w, "stoppedForRoom", t.rested_room);
+	jw_uint(w, "refused", t.crowded_out);
+	jw_end_obj(w);
+	jw_uint(w, "sessionMax", l.session_max);
+}
+
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -205,6 +228,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 		return not_found(e, id);
 	jw_obj(&w, NULL);
 	jw_str(&w, "incarnation", c->srv->incarnation);
+	put_life(&w, c->srv->store);
 	jw_arr(&w, "sessions");
 	if (s)
 		session_put_status(&w, NULL, s);

@@ -36,7 +36,8 @@ static void on_turn_done(void *ctx, const struct turn_result *r)
 		call_result(k, r->result);
 		return;
 	}
-	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "TURN_FAILED", "%s", r->error->message);
+	err_set(&e, -EIO, RPC_INTERNAL_ERROR, r->error->reason ? r->error->reason : "TURN_FAILED",
+		"%s", r->error->message);
 	snprintf(e.session, sizeof(e.session), "%s", r->session);
 	turn_error_put(&w, "turn", r->error);
 	call_error(k, &e, buf_slice(&b));

@@ -64,7 +64,12 @@
 #define MCP_HTTP_BACKLOG_MAX (4 * MIB)  /* unread bytes of one stream */
 
 /* Sessions */
-#define SESSION_MAX 4096
+#define SESSION_MAX 10000               /* open at a time */
+#define SESSIONS_KEPT_MAX 100000        /* closed ones included */
+#define HARNESS_MEMORY (512 * MIB)      /* so much of the machine's memory for each harness that may live at a time */
+#define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
+#define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
+#define WAIT_LOOK_MS 50                 /* between two looks at who has waited too long */
 #define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128

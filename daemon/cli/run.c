@@ -72,7 +72,7 @@ static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 		finish(r, r->code);
 }
 
-/* The session is of no use to anybody after us. */
+/* Unless it is to be kept, nothing of the session is left; kept, it needs no harness. */
 static void close_session(struct run *r, int code)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -86,7 +86,7 @@ static void close_session(struct run *r, int code)
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", r->session_id);
 	jw_end_obj(&w);
-	call(r, "session/close", buf_slice(&b), on_closed_reply);
+	call(r, r->cfg->keep ? "session/close" : "session/delete", buf_slice(&b), on_closed_reply);
 }
 
 static void failed(struct run *r, struct slice error)

@@ -51,7 +51,9 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	const struct http_context *ctx = c->ctx;
 	struct store_totals t;
 	struct hosted_totals mcp;
+	struct store_life life;
 
+	store_life(ctx->store, &life);
 	store_totals(ctx->store, &t);
 	hosted_totals(ctx->hosted, &mcp);
 	ret->content_type = "text/plain; version=0.0.4";
@@ -60,6 +62,21 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	metric(&ret->body, "connections", "gauge", "Open client connections.", ctx->connections);
 	metric(&ret->body, "sessions", "gauge", "Sessions in memory.", store_count(ctx->store));
 	metric(&ret->body, "children", "gauge", "Harness processes.", proc_host_count(ctx->procs));
+	metric(&ret->body, "harnesses", "gauge", "Harnesses of sessions that live.", life.live);
+	metric(&ret->body, "harnesses_max", "gauge", "As many may (--harness-max).",
+	       life.harness_max);
+	metric(&ret->body, "harnesses_waiting", "gauge", "Sessions that wait for one.",
+	       life.waiting);
+	metric(&ret->body, "harnesses_stopped_idle_total", "counter",
+	       "Harnesses stopped after --harness-idle.", t.rested_idle);
+	metric(&ret->body, "harnesses_stopped_room_total", "counter",
+	       "Idle harnesses stopped to make room for another.", t.rested_room);
+	metric(&ret->body, "harnesses_refused_total", "counter",
+	       "Prompts and sessions that got none in time (TOO_MANY_HARNESSES).", t.crowded_out);
+	metric(&ret->body, "sessions_max", "gauge", "Sessions that may be open (--session-max).",
+	       life.session_max);
+	metric(&ret->body, "sessions_removed_empty_total", "counter",
+	       "Sessions removed that had no client and no history.", t.removed_empty);
 	metric(&ret->body, "turns_running", "gauge", "Turns running now.", t.running);
 	metric(&ret->body, "turns_total", "counter", "Prompts accepted.", t.turns);
 	metric(&ret->body, "turns_failed_total", "counter", "Turns that ended in an error.",

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -155,6 +156,48 @@ void cgroup_root_close(struct cgroup_root *root)
 	free(root->path);
 	closep(&root->lock);
 	*root = (struct cgroup_root){ CGROUP_NONE, NULL, -1 };
+}
+
+/* The least that the groups from dir up to its mount point allow; UINT64_MAX: no limit. "max" reads as none. */
+static uint64_t least_limit(char *dir, size_t point, const char *file)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (;;) {
+		_cleanup_(freep) char *path = file_join(dir, file);
+		_cleanup_(buf_done) struct buf b = { 0 };
+		uint64_t n = 0;
+
+		if (file_read(path, 64, &b) == 0 && buf_putc(&b, '\0') == 0)
+			n = strtoull(b.data, NULL, 10);
+		if (n)
+			least = MIN(least, n);
+		if (strlen(dir) <= point)
+			return least;
+		*strrchr(dir, '/') = '\0';
+	}
+}
+
+static uint64_t group_limit(const char *fstype, const char *controller, const char *file)
+{
+	_cleanup_(freep) char *point = mount_point(fstype, controller);
+	_cleanup_(freep) char *own = point ? own_path(controller) : NULL;
+	_cleanup_(freep) char *dir = NULL;
+
+	if (!own)
+		return UINT64_MAX;
+	if (asprintf(&dir, "%s%s", point, own) < 0)
+		abort();
+	return least_limit(dir, strlen(point), file);
+}
+
+uint64_t memory_limit(void)
+{
+	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t group = MIN(group_limit("cgroup2", "", "memory.max"),
+			     group_limit("cgroup", "memory", "memory.limit_in_bytes"));
+
+	return MIN(pages * page, group);
 }
 
 char *cgroup_create(const struct cgroup_root *root, const char *name)

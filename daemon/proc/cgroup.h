@@ -13,6 +13,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
@@ -29,6 +30,9 @@ void cgroup_root_open(struct cgroup_root *root, const char *incarnation);
 void cgroup_root_close(struct cgroup_root *root);
 /* Kills everything below path (a directory of an earlier daemon) and removes it. */
 void cgroup_sweep(const char *path);
+
+/* Bytes of memory that the daemon and its children may have together: the machine's, or less if a cgroup says so. */
+uint64_t memory_limit(void);
 
 /* A session's directory; NULL if there is no hierarchy. Caller frees the path. */
 char *cgroup_create(const struct cgroup_root *root, const char *name);

@@ -102,6 +102,7 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 {
 	jw_obj(w, key);
 	jw_str(w, "class", te->cls);
+	jw_str(w, "reason", te->reason);
 	jw_str(w, "provider", te->provider);
 	if (te->http_status)
 		jw_int(w, "httpStatus", te->http_status);
@@ -126,9 +127,20 @@ static const char *const error_classes[] = {
 	"shutdown",
 };
 
+/* Reasons of their own that a prompt fails with; what is no such is NULL. */
+const char *turn_error_reason(const char *reason)
+{
+	static const char *const reasons[] = { "TOO_MANY_HARNESSES" };
+
+	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
+		if (strcmp(reasons[i], reason) == 0)
+			return reasons[i];
+	return NULL;
+}
+
 void turn_error_load(struct slice raw, struct turn_error *ret)
 {
-	_cleanup_(freep) char *message = NULL;
+	_cleanup_(freep) char *message = NULL, *reason = NULL;
 	struct jval cls = jobj_get(raw, "class");
 	int64_t status = 0;
 
@@ -138,6 +150,8 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 			ret->cls = error_classes[i];
 	if (jdec_int(jobj_get(raw, "httpStatus"), &status) == 0)
 		ret->http_status = (int)status;
+	jstr_decode(jobj_get(raw, "reason"), 64, &reason);
+	ret->reason = turn_error_reason(reason);
 	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
 	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
 		snprintf(ret->message, sizeof(ret->message), "%s", message);

@@ -122,6 +122,7 @@ static void on_recorded(void *ctx, int error)
 static void keep_end(struct turn *t, const struct harness_turn_end *end)
 {
 	t->end = *end;
+	t->end.error.reason = turn_error_reason(end->error.reason);
 	if (!end->error.provider)
 		return;
 	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
@@ -206,6 +207,17 @@ void turn_fail(struct session *s, const char *cls, bool retryable, const char *f
 	turn_finish(s, &end);
 }
 
+void turn_fail_because(struct session *s, const struct err *e)
+{
+	struct harness_turn_end end = {
+		.failed = true,
+		.error = { .cls = "resource", .reason = e->reason, .retryable = true }
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	turn_finish(s, &end);
+}
+
 void turns_end_all(struct session *s)
 {
 	list_each(t, &s->turns, struct turn, link) {
@@ -250,6 +262,7 @@ static void cancel_queued(struct session *s, struct turn *t)
 {
 	s->queued--;
 	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	session_advance(s);
 }
 
 void turns_cancel_all(struct session *s)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "session/environ.h"
 #include "session/furnish.h"
+#include "session/live.h"
 #include "session/place.h"
 
 #include <errno.h>
@@ -94,7 +95,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
 		fail(s, &e);
-	} else if (harness_launch(s, &e) < 0) {
+	} else if (live_launch(s, &e) < 0) {
 		fail(s, &e);
 	}
 }
@@ -177,7 +178,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	secrets_inherit(&s->secrets, &from->secrets);
 	s->forked_from = xstrdup(from->id);
 	s->native_id = xstrdup(from->native_id);
-	s->home_filled = true;
+	s->home_filled = s->began = true;
 	if (copy_history(s, from, e) < 0 || place_give_home(s, e) < 0) {
 		s->remove = true;
 		session_free(s);

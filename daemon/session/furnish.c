@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "session/baseline.h"
+#include "session/live.h"
 #include "session/looks.h"
 #include "session/place.h"
 #include "workspace/materialize.h"
@@ -236,7 +237,7 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 
 	if (e)
 		own = *e;
-	else if (s->state != SESSION_OPENING || harness_launch(s, &own) == 0)
+	else if (s->state != SESSION_OPENING || live_launch(s, &own) == 0)
 		return;
 	session_opened(s, &own);
 }
@@ -245,7 +246,7 @@ int furnish_first(struct session *s, const struct session_params *p, struct err 
 {
 	if (!p->request || !request_writes(p->request)) {
 		baseline_take(s);
-		return harness_launch(s, e);
+		return live_launch(s, e);
 	}
 	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }

@@ -46,6 +46,10 @@ struct store {
 	const struct servers_ops *servers; /* NULL: nobody serves any */
 	void *servers_ctx;
 	struct list dormant; /* journals of earlier daemons, not yet read */
+	unsigned harness_idle, harness_max, harness_wait, session_max;
+	struct list live, waiting, lonely; /* live.h */
+	unsigned nlive, nwaiting;
+	struct loop_timer lonely_timer, wait_timer;
 	struct loop_timer recover_timer;
 };
 
@@ -54,6 +58,7 @@ struct waiter {
 	struct list link;
 	session_done_fn done;
 	void *ctx;
+	uint64_t since; /* monotonic */
 };
 
 /* A call that waits for the harness: set_mode, set_config. */
@@ -97,7 +102,7 @@ struct turn {
 	struct account account;
 	struct proc_usage before, used;
 	uint64_t started_ms, ended_ms; /* unix; 0: never began */
-	uint64_t started_mono, first_output_mono, ended_mono;
+	uint64_t queued_mono, started_mono, first_output_mono, ended_mono;
 
 	struct harness_turn_end end; /* from TURN_ENDING on */
 	struct ledger_wait recorded;
@@ -188,6 +193,12 @@ struct session {
 	unsigned copying;  /* forks that read the home: no harness may be started */
 	struct harness_caps caps;
 	char *version; /* as the program says itself */
+	struct list live_link, wait_link,
+		lonely_link; /* live.h: of the store's lists; empty: in none */
+	uint64_t wait_since, lonely_since;
+	bool resting;	/* stopped because nobody needed it */
+	bool began;	/* a turn has, so there is a context to take up */
+	bool recovered; /* from the journal of an earlier daemon */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
@@ -250,6 +261,8 @@ void session_answer_waiters(struct session *s, const struct err *e);
 /* session.c: what session_open has changed holds, or (e) is taken back: a session that was closed is closed again. */
 void session_open_kept(struct session *s);
 void session_open_undone(struct session *s);
+/* The harness does not come: those who wait since before then are told; a session that was being made is none. */
+void session_waited(struct session *s, uint64_t before, const struct err *e);
 void session_closed(struct session *s);
 
 /* host.c: the callbacks an adapter uses. */
@@ -296,6 +309,8 @@ void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct tu
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The current one, which never began: e says why, with its reason. */
+void turn_fail_because(struct session *s, const struct err *e);
 void turn_cancel_running(struct session *s);
 void turns_cancel_all(struct session *s);
 /* At the end of the daemon: every turn is answered now. */

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "proc/tree.h"
 #include "session/baseenv.h"
+#include "session/live.h"
 #include "session/place.h"
 
 #include <errno.h>
@@ -207,6 +208,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	s->proc = proc_free(s->proc);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
+	live_ended(s);
 	loop_timer_cancel(&s->start_timer);
 	loop_timer_cancel(&s->adapter_timer);
 	served_close(s);
@@ -274,6 +276,8 @@ static int launch(struct session *s, struct err *e)
 	struct harness_req req;
 	int r;
 
+	if (!s->began) /* many a harness knows nothing of a session that it was never asked in */
+		xstrset(&s->native_id, NULL);
 	fill_req(s, &req);
 	base_env(s, &plan);
 	r = s->def->ops->plan(s->def, &req, &plan, e);
@@ -287,6 +291,7 @@ static int launch(struct session *s, struct err *e)
 	r = spawn(s, &plan, e);
 	if (r < 0)
 		return r;
+	live_began(s);
 	s->hstate = H_STARTING;
 	s->model_tried = s->mode_tried = s->restart = s->resettle = false;
 	s->pending = 0;
@@ -331,7 +336,7 @@ static void fail_waiting_turn(struct session *s, const struct err *e)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }
 
-void session_answer_waiters(struct session *s, const struct err *e)
+static void answer_waiters(struct session *s, uint64_t before, const struct err *e)
 {
 	struct list waiters;
 
@@ -339,6 +344,8 @@ void session_answer_waiters(struct session *s, const struct err *e)
 	while (!list_empty(&s->open_waiters)) {
 		struct list *n = s->open_waiters.next;
 
+		if (list_entry(n, struct waiter, link)->since > before)
+			break;
 		list_del(n);
 		list_add_tail(&waiters, n);
 	}
@@ -349,6 +356,22 @@ void session_answer_waiters(struct session *s, const struct err *e)
 		w->done(w->ctx, s, e);
 		free(w);
 	}
+}
+
+void session_answer_waiters(struct session *s, const struct err *e)
+{
+	answer_waiters(s, UINT64_MAX, e);
+}
+
+void session_waited(struct session *s, uint64_t before, const struct err *e)
+{
+	if (s->state == SESSION_OPENING) {
+		session_opened(s, e);
+		return;
+	}
+	if (list_entry(s->open_waiters.prev, struct waiter, link)->since <= before)
+		session_open_undone(s);
+	answer_waiters(s, before, e);
 }
 
 void session_opened(struct session *s, const struct err *e)

@@ -229,7 +229,8 @@ static struct session *recover(struct store *st, const char *id)
 	s->turn_count = r.turn;
 	if (place_find_home(s) < 0)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
-	s->home_filled = true;
+	s->home_filled = s->recovered = true;
+	s->began = r.turn > 0;
 	r.open.counted = r.counted && r.counted == r.open.no;
 	if (r.open.no)
 		turn_end_lost(s, &r.open, slice_of(begun));

@@ -10,6 +10,7 @@
 #include "session/baseline.h"
 #include "session/environ.h"
 #include "session/furnish.h"
+#include "session/live.h"
 #include "session/place.h"
 
 #include <errno.h>
@@ -142,6 +143,9 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->readers);
 	list_init(&s->looks);
 	list_init(&s->diffs);
+	list_init(&s->live_link);
+	list_init(&s->wait_link);
+	list_init(&s->lonely_link);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
@@ -173,6 +177,7 @@ static void wait_for(struct list *list, session_done_fn done, void *ctx)
 
 	w->done = done;
 	w->ctx = ctx;
+	w->since = clock_mono_ms();
 	list_add_tail(list, &w->link);
 }
 
@@ -210,11 +215,8 @@ struct session *session_prepared(struct store *st, const struct session_params *
 			"the daemon is shutting down");
 		return NULL;
 	}
-	if (st->count >= SESSION_MAX) {
-		err_set(e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
-			"the limit of %d sessions is reached", SESSION_MAX);
+	if (live_admit(st, true, e) < 0)
 		return NULL;
-	}
 	if (furnish_cwd(st, p, &cwd, e) < 0)
 		return NULL;
 	s = session_make(st, p, cwd);
@@ -269,7 +271,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 			"the provider's key was not written down: give the provider again");
 	if (env_check(&s->setup, &p->setup, e) < 0)
 		return -EINVAL;
-	if (s->state == SESSION_CLOSED && place_check_cwd(s->store, s->cwd, e) < 0)
+	if (s->state == SESSION_CLOSED &&
+	    (live_admit(s->store, false, e) < 0 || place_check_cwd(s->store, s->cwd, e) < 0))
 		return -EACCES;
 	if (p->request && furnish_admit(s, p->request, e) < 0)
 		return -EINVAL;
@@ -377,6 +380,12 @@ static int put_away(struct session *s, struct err *e)
 	return r;
 }
 
+static void session_at_rest(struct session *s)
+{
+	evlog_shrink(&s->log);
+	live_look(s);
+}
+
 void session_closed(struct session *s)
 {
 	struct err e = { 0 };
@@ -407,7 +416,7 @@ void session_closed(struct session *s)
 	if (s->remove)
 		session_free(s);
 	else
-		evlog_shrink(&s->log);
+		session_at_rest(s);
 }
 
 /* Whoever still waits is told that the session is gone. */
@@ -442,6 +451,7 @@ void session_free(struct session *s)
 	struct err e;
 
 	session_cancel_timers(s);
+	live_forget(s);
 	session_detach_all(s, "deleted");
 	session_drop_readers(s);
 	served_forget(s);

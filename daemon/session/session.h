@@ -39,7 +39,11 @@ struct store_config {
 	bool journal;
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
-	unsigned mcp_hold; /* seconds an MCP request to a client waits for one to come back */
+	unsigned mcp_hold;     /* seconds an MCP request to a client waits for one to come back */
+	unsigned harness_idle; /* seconds; 0: harnesses are never stopped for that */
+	unsigned harness_max;  /* 0: as memory allows */
+	unsigned harness_wait; /* seconds */
+	unsigned session_max;
 	struct archive_store *archives;
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	const char *skills;	/* directory of builtin ones; NULL: none */
@@ -80,8 +84,17 @@ bool store_put_ready(const struct store *st, struct jw *w);
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
 	struct removal_counts removal;
+	uint64_t rested_idle,
+		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */
+	uint64_t crowded_out;	/* prompts and sessions that got no harness in time */
+	uint64_t removed_empty; /* sessions without client and history */
 };
 void store_totals(const struct store *st, struct store_totals *ret);
+/* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */
+struct store_life {
+	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
+};
+void store_life(const struct store *st, struct store_life *ret);
 
 struct session_info {
 	const char *id, *cwd, *title, *harness, *state;
@@ -233,6 +246,8 @@ struct turn_result {
 
 /* As it stands in an error's data.turn and in _acpd/turn_end. */
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te);
+/* The same word with static life, if it is one of those that a turn may fail with; else NULL. */
+const char *turn_error_reason(const char *reason);
 /* Back from there; provider stays NULL. */
 void turn_error_load(struct slice raw, struct turn_error *ret);
 

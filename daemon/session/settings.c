@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/live.h"
 #include "session/options.h"
 #include "session/place.h"
 
@@ -201,6 +202,41 @@ static int setting_begun(struct setting *t, int r, const struct err *e)
 	return r;
 }
 
+typedef int (*setting_fn)(struct session *s, const char *arg, session_set_fn done, void *ctx,
+			  struct err *e);
+
+/* A call to a harness that was stopped because nobody needed it: made when it has been started again. */
+struct later {
+	setting_fn fn;
+	char *arg;
+	session_set_fn done;
+	void *ctx;
+};
+
+static void on_awake(void *ctx, struct session *s, const struct err *e)
+{
+	struct later *l = ctx;
+	struct err own = { 0 };
+
+	if (e)
+		own = *e;
+	if (e || l->fn(s, l->arg, l->done, l->ctx, &own) < 0)
+		l->done(l->ctx, SLICE_NONE, &own);
+	free(l->arg);
+	free(l);
+}
+
+static int set_later(struct session *s, setting_fn fn, const char *arg, session_set_fn done,
+		     void *ctx)
+{
+	struct later *l = new0(struct later);
+
+	*l = (struct later){ fn, xstrdup(arg), done, ctx };
+	session_wait_open(s, on_awake, l);
+	session_advance(s);
+	return 0;
+}
+
 static int need_ready(const struct session *s, struct err *e)
 {
 	if (s->hstate == H_READY)
@@ -226,12 +262,25 @@ int settings_set_config(struct session *s, struct slice params, session_set_fn d
 	return setting_begun(t, s->def->ops->set_config(s->harness, t->token, params, e), e);
 }
 
+static int set_config_later(struct session *s, const char *arg, session_set_fn done, void *ctx,
+			    struct err *e)
+{
+	return session_set_config(s, slice_of(arg), done, ctx, e);
+}
+
 int session_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
 		       struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	int r = need_ready(s, e);
+	int r;
+
+	if (live_rests(s)) {
+		_cleanup_(freep) char *arg = xstrndup(params.p, params.n);
+
+		return set_later(s, set_config_later, arg, done, ctx);
+	}
+	r = need_ready(s, e);
 
 	if (r == 0 && !s->config)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
@@ -292,7 +341,11 @@ int settings_set_mode(struct session *s, const char *mode, session_set_fn done, 
 int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
 		     struct err *e)
 {
-	int r = need_ready(s, e);
+	int r;
+
+	if (live_rests(s))
+		return set_later(s, session_set_mode, mode, done, ctx);
+	r = need_ready(s, e);
 
 	if (r == 0 && !s->modes)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
@@ -305,7 +358,11 @@ int session_set_mode(struct session *s, const char *mode, session_set_fn done, v
 int session_set_model(struct session *s, const char *model, session_set_fn done, void *ctx,
 		      struct err *e)
 {
-	int r = need_ready(s, e);
+	int r;
+
+	if (live_rests(s))
+		return set_later(s, session_set_model, model, done, ctx);
+	r = need_ready(s, e);
 
 	if (r == 0 && !option_of_category(slice_of(s->config), "model").n)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",

@@ -1,5 +1,5 @@
 /* status.c - one session as an object, wherever sessions are listed. */
-#include "session/internal.h"
+#include "session/live.h"
 
 #include "base/clock.h"
 #include "json/jenc.h"
@@ -23,6 +23,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);
+	if (live_waits(s))
+		jw_str(w, "waiting", "harness");
 	session_put_mcp(w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);

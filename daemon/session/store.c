@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "session/furnish.h"
 #include "session/looks.h"
+#include "session/live.h"
 #include "session/place.h"
 #include "session/recover.h"
 #include "workspace/derive.h"
@@ -119,6 +120,13 @@ static int open_removal(struct store *st, struct err *e)
 	return st->removal ? 0 : -EIO;
 }
 
+static unsigned harnesses_in_memory(void)
+{
+	uint64_t n = memory_limit() / HARNESS_MEMORY;
+
+	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
+}
+
 struct store *store_new(struct loop *loop, struct proc_host *procs,
 			const struct harness_table *harnesses, const struct store_config *cfg,
 			struct err *e)
@@ -135,6 +143,11 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
 	st->mcp_hold = cfg->mcp_hold;
+	st->harness_idle = cfg->harness_idle;
+	st->harness_max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
+	st->harness_wait = cfg->harness_wait;
+	st->session_max = cfg->session_max;
+	live_init(st);
 	list_init(&st->sessions);
 	list_init(&st->dormant);
 	problems_init(&st->problems);
@@ -154,6 +167,7 @@ struct store *store_free(struct store *st)
 	if (!st)
 		return NULL;
 	recover_done(st);
+	live_done(st);
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
@@ -208,6 +222,12 @@ void store_totals(const struct store *st, struct store_totals *ret)
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		ret->running += s->current || s->ending;
 	removal_count(st->removal, &ret->removal);
+}
+
+void store_life(const struct store *st, struct store_life *ret)
+{
+	*ret = (struct store_life){ st->nlive,	      st->nwaiting,	st->harness_max,
+				    st->harness_idle, st->harness_wait, st->session_max };
 }
 
 struct session *store_find(struct store *st, const char *id)

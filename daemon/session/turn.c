@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "session/baseline.h"
 #include "session/furnish.h"
+#include "session/live.h"
 #include "session/looks.h"
 
 #include <errno.h>
@@ -139,6 +140,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 		return r;
 	t = new0(struct turn);
 	t->session = s;
+	t->queued_mono = clock_mono_ms();
 	t->no = ++s->turn_count;
 	s->store->totals.turns++;
 	t->key = xstrdup(p->key);
@@ -211,6 +213,7 @@ static void turn_begin(struct session *s, struct turn *t)
 
 	s->current = t;
 	s->queued--;
+	s->began = true;
 	t->state = TURN_RUNNING;
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
@@ -240,7 +243,7 @@ static void launch_for(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (harness_launch(s, &e) < 0)
+	if (live_launch(s, &e) < 0)
 		session_opened(s, &e);
 }
 
@@ -271,14 +274,18 @@ static void advance(void *ctx)
 
 	if (s->store->stopping)
 		return;
-	if (s->state == SESSION_OPEN) {
+	live_look(s);
+	if (s->state == SESSION_OPENING && live_waits(s)) {
+		launch_for(s);
+	} else if (s->state == SESSION_OPEN) {
 		advance_open(s);
 	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
 		furnish_abort(s);
 	} else if (s->state == SESSION_CLOSING && !s->ending && looks_stopping(s)) {
 		return; /* called again when they have stopped */
 	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
-		if (s->hstate == H_STARTING || s->hstate == H_SETTLING) {
+		if (s->hstate == H_STARTING || s->hstate == H_SETTLING ||
+		    !list_empty(&s->open_waiters)) {
 			struct err e;
 
 			err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",

@@ -61,6 +61,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	w->live_from = s->log.last + 1;
 	list_init(&w->link);
 	list_add_tail(&s->watchers, &w->link);
+	session_advance(s);
 }
 
 void watcher_ready(struct watcher *w)
@@ -84,6 +85,7 @@ void watcher_detach(struct watcher *w)
 	if (!s)
 		return;
 	unlink_watcher(w);
+	session_advance(s);
 	if (s->when_detached == DETACHED_CANCEL && list_empty(&s->watchers))
 		loop_timer_set(s->store->loop, &s->detach_timer, DETACH_CANCEL_MS,
 			       on_detached_too_long, s);

@@ -216,14 +216,14 @@ test('a daemon that goes away in the middle is 1', async () => {
   }
 });
 
-test('no session stays open after a run, however it ended', async () => {
+test('nothing is left of a run, however it ended; with --keep its session, closed', async () => {
   await run('echo x\ncrash exit 1');
   await run('echo x\nstop refusal');
-  const left = (await sessions()).filter((s) => s.state !== 'closed');
+  assert.deepEqual(await sessions(), []);
+  const { sessionId } = JSON.parse((await run('echo kept', ['--keep', '--json'])).stdout);
 
-  assert.deepEqual(left.map((s) => [s.sessionId, s.state]), []);
-  const { children } = (await d.http('/ready', { token: d.token })).json;
-  assert.equal(children, 0, 'and no harness');
+  assert.deepEqual((await sessions()).map((s) => [s.sessionId, s.state]), [[sessionId, 'closed']]);
+  assert.match((await d.http('/metrics', { token: d.token })).body, /^acpd_harnesses 0$/m, 'and no harness');
 });
 
 test('--env gives variables: by value, or ours by name; one that is not there is named', async () => {

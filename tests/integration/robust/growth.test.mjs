@@ -77,6 +77,76 @@ const rows = [
     bounds: { descriptorsInAll: 0, processesInAll: 0 },
   },
   {
+    what: 'one-shot clients that prompt, and leave without closing',
+    n: 20,
+    start: { flags: { harnessIdle: 1 } },
+    async make({ d }) {
+      const c = await d.client();
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      await c.close();
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, kib: 64 },
+  },
+  {
+    what: 'one-shot clients that open a session and leave',
+    n: 20,
+    start: { flags: { harnessIdle: 1 } },
+    async make({ d }) {
+      const c = await d.client();
+
+      await c.newSession();
+      await c.close();
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, sessionsInAll: 0, kib: 48 },
+  },
+  {
+    what: 'clients that keep a session each and its harness idle',
+    n: 12,
+    start: { flags: { harnessMax: 3 } },
+    async make({ d }) {
+      const c = await d.client();
+      const { sessionId } = await c.newSession();
+
+      await c.prompt(sessionId, 'echo once');
+      return c;
+    },
+    after: ({ made }) => Promise.all(made.map((c) => c.close())),
+    bounds: { processesInAll: 2, descriptorsInAll: 12 },
+  },
+  {
+    what: 'connections that open and close',
+    n: 60,
+    make: async ({ d }) => (await d.client()).close(),
+    bounds: { descriptorsInAll: 0, kib: 4 },
+  },
+  {
+    what: 'prompts queued, one of them running, and cancelled',
+    n: 40,
+    before: async ({ c }) => (await c.newSession()).sessionId,
+    make: async ({ c, own }) => c.startPrompt(own, `sleep 60000; echo ${'x'.repeat(2000)}`),
+    async after({ c, own, made }) {
+      c.cancel(own);
+      await Promise.all(made.map(({ answer }) => answer));
+    },
+    bounds: { descriptorsInAll: 0, processesInAll: 0, kib: 16 },
+  },
+  {
+    what: 'questions that nobody answered',
+    n: 30,
+    before: async ({ c }) => (await c.newSession()).sessionId,
+    async make({ c, own }, i) {
+      const asked = c.waitRequest('session/request_permission', { from: c.requests.length });
+      const { answer } = c.startPrompt(own, `perm p${i}`);
+
+      await asked;
+      c.cancel(own);
+      await answer;
+    },
+    bounds: { descriptorsInAll: 1, processesInAll: 0, kib: 16 },
+  },
+  {
     what: 'sessions of an earlier daemon',
     n: 40,
     async make({ c }) {
