@@ -192,6 +192,7 @@ struct turn_error {
 struct harness_turn_end {
 	bool failed;
 	const char *stop_reason; /* ACP StopReason if not failed */
+	bool quiet; /* a command of the harness's own that has nothing to say: else a success without any output is none */
 	struct turn_error error;
 };
 

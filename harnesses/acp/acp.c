@@ -351,12 +351,17 @@ static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 int harness_acp_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	const struct acp_hooks *hooks = h->quirks->hooks;
+	bool as_text = hooks && hooks->on_turn_start && !hooks->on_turn_start(h, content);
 	struct jw w = JW(&b);
 	int r;
 
 	jw_obj(&w, NULL);
 	put_session(h, &w);
-	jw_raw(&w, "prompt", content);
+	if (as_text)
+		acp_put_as_text(&w, content);
+	else
+		jw_raw(&w, "prompt", content);
 	jw_raw(&w, "_meta", meta);
 	jw_end_obj(&w);
 	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
@@ -365,8 +370,6 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 			       "the harness takes no input");
 	acp_meter_turn_start(h);
 	buf_reset(&h->held);
-	if (h->quirks->hooks && h->quirks->hooks->on_turn_start)
-		h->quirks->hooks->on_turn_start(h);
 	return 0;
 }
 

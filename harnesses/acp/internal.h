@@ -4,10 +4,13 @@
 #include "base/list.h"
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
+#include "json/jenc.h"
 #include "rpc/rpc.h"
 
 /* Lines that are no JSON are forgiven before the agent has answered initialize: many print a banner. */
 #define BANNER_LINES_MAX 64
+
+#define ACP_NO_COMMAND "\\u200b" /* as JSON; the plugin of OpenCode knows it too */
 
 enum phase { PHASE_INITIALIZE, PHASE_AUTHENTICATE, PHASE_OPEN, PHASE_READY, PHASE_FAILED };
 
@@ -80,6 +83,8 @@ bool acp_is_model_option(const struct harness *h, struct jval config_id);
 bool acp_text_filter(struct harness *h, struct harness_event *ev, struct buf *scratch);
 /* A command that ended with a code other than 0 has failed. */
 void acp_exit_code(const struct harness *h, struct harness_event *ev, struct buf *scratch);
+/* Member "prompt" behind a character without width, with which no text is a command. */
+void acp_put_as_text(struct jw *w, struct slice content);
 /* At the turn's end: what was held back is an error, or is said now. */
 void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness_turn_end *end);
 /* meter.c */

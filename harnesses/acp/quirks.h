@@ -58,7 +58,8 @@ struct acp_hooks {
 	bool (*on_update)(struct harness *h, struct harness_event *ev, struct buf *scratch);
 	/* A notification that is not ACP's. */
 	void (*on_notification)(struct harness *h, const char *method, struct slice params);
-	void (*on_turn_start)(struct harness *h);
+	/* False: it would take the prompt for a command that it has not got, and swallow it. */
+	bool (*on_turn_start)(struct harness *h, struct slice content);
 	/* True: the usage of the turn has been reported, that of the reply is not wanted. */
 	bool (*on_turn_end)(struct harness *h, struct harness_turn_end *end);
 };

@@ -24,6 +24,7 @@ static const char *const settings[] = {
 	"features.unbounded_connection_retries=false", /* else it waits for ever for a provider that is down */
 	"history.persistence=\"none\"",
 	"tool_output_token_limit=16000", /* else the middle of a text of 10 KB is cut out for a model that it does not know */
+	"allow_login_shell=false", /* /etc/profile would set PATH anew */
 	"shell_environment_policy.inherit=\"all\"",
 	"shell_environment_policy.exclude=[\"ACPD_PROVIDER_*\"]",
 };

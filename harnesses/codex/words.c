@@ -1,8 +1,10 @@
 /* words.c - `/bin/bash -lc 'echo hi'` is how Codex runs `echo hi`; people are shown the latter. */
 #include "harnesses/codex/internal.h"
 
-static const char *const wrappers[] = { "/bin/bash -lc ", "/usr/bin/bash -lc ", "bash -lc ",
-					"/bin/sh -c ",	  "/usr/bin/zsh -lc ",	"/bin/zsh -lc " };
+static const char *const wrappers[] = { "/bin/bash -lc ",   "/usr/bin/bash -lc ", "bash -lc ",
+					"/bin/sh -c ",	    "/usr/bin/zsh -lc ",  "/bin/zsh -lc ",
+					"/bin/bash -c ",    "/usr/bin/bash -c ",  "bash -c ",
+					"/usr/bin/zsh -c ", "/bin/zsh -c " };
 
 /* One word as a shell reads it; NULL if there is more than one. */
 static char *unquote(const char *p)

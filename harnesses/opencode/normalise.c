@@ -1,215 +1,17 @@
 #include "harnesses/opencode/normalise.h"
 
-#include "harnesses/acp/internal.h"
-#include "harnesses/acp/turn.h"
+#include "harnesses/opencode/internal.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
 #include <stdio.h>
 
-/* ACP shows a summary as if it were an answer, and after the compaction has ended. */
-struct summary {
-	char message[64], compaction[64];
-};
-
-/* What a call did to files. ACP shows only what the edit tool was told. */
-struct change {
-	char *call, *diffs; /* diffs: raw array */
-};
-
-struct state {
-	bool in_turn, counted, truncated, failed;
-	struct turn_error error;
-	struct summary summaries[4]; /* the latest */
-	unsigned nsummaries;
-	struct change changes[8]; /* the latest: more are not on their way at once */
-	unsigned nchanges;
-};
-
-static struct state *state_of(struct harness *h)
-{
-	return h->hook_state;
-}
-
-/* --- what the plugin says ----------------------------------------------------------------------------- */
-
-/* OpenCode keeps apart what belongs together: input without cache, output without reasoning. Zeros are its word for unknown. */
-static void set_tokens(struct harness_usage *u, struct slice tokens)
-{
-	struct slice cache = jobj_get(tokens, "cache").raw;
-
-	harness_usage_set(u, COUNT_INPUT, jobj_get(tokens, "input"));
-	harness_usage_set(u, COUNT_OUTPUT, jobj_get(tokens, "output"));
-	harness_usage_set(u, COUNT_REASONING, jobj_get(tokens, "reasoning"));
-	harness_usage_set(u, COUNT_CACHE_READ, jobj_get(cache, "read"));
-	harness_usage_set(u, COUNT_CACHE_WRITE, jobj_get(cache, "write"));
-	harness_usage_set(u, COUNT_TOTAL, jobj_get(tokens, "total"));
-	u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
-	u->count[COUNT_OUTPUT] += u->count[COUNT_REASONING];
-	if (!u->count[COUNT_INPUT] && !u->count[COUNT_OUTPUT])
-		u->has = 0;
-}
-
-static void on_call(struct harness *h, struct slice params)
-{
-	struct harness_usage u = { .source = "step-finish.tokens" };
-	_cleanup_(freep) char *model = NULL, *provider = NULL, *reason = NULL;
-	struct state *s = state_of(h);
-
-	set_tokens(&u, jobj_get(params, "tokens").raw);
-	/* a model without prices costs 0 in its books, which is no report */
-	u.has_cost = harness_cost_parse(jobj_get(params, "cost").raw, &u.cost) && u.cost > 0;
-	jstr_decode(jobj_get(params, "model"), 256, &model);
-	jstr_decode(jobj_get(params, "provider"), 256, &provider);
-	jstr_decode(jobj_get(params, "reason"), 64, &reason);
-	u.model = model;
-	u.provider = provider && strcmp(provider, OPENCODE_PROVIDER_ID) != 0 ? provider : NULL;
-	u.finish_reason = reason;
-	s->counted = true;
-	s->failed = false; /* an error before it, a context overflow, has been mended */
-	if (jobj_get(params, "child").type != J_TRUE)
-		s->truncated = reason && strcmp(reason, "length") == 0;
-	if (u.has || u.has_cost)
-		h->host.ops->usage(h->host.ctx, &u);
-}
-
-static void send_event(struct harness *h, enum harness_update kind, struct buf *b)
-{
-	struct harness_event ev = { .kind = kind, .update = buf_slice(b) };
-
-	h->host.ops->event(h->host.ctx, &ev);
-}
-
-static void on_retry(struct harness *h, struct slice params)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-	int64_t attempt = 0;
-	char title[80];
-
-	jdec_int(jobj_get(params, "attempt"), &attempt);
-	snprintf(title, sizeof(title), "The model request failed; retry %d follows", (int)attempt);
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "notice");
-	jw_str(&w, "severity", "warning");
-	jw_str(&w, "title", title);
-	if (jobj_get(params, "message").type == J_STRING)
-		jw_raw(&w, "description", jobj_get(params, "message").raw);
-	jw_end_obj(&w);
-	send_event(h, UPDATE_NOTICE, &b);
-}
-
-static void on_compaction(struct harness *h, struct slice params)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	if (jobj_get(params, "id").type != J_STRING || jobj_get(params, "status").type != J_STRING)
-		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "compaction_update");
-	jw_raw(&w, "compactionId", jobj_get(params, "id").raw);
-	jw_raw(&w, "status", jobj_get(params, "status").raw);
-	jw_end_obj(&w);
-	send_event(h, UPDATE_COMPACTION, &b);
-}
-
-static void copy_id(char to[64], struct jval v)
-{
-	_cleanup_(freep) char *text = NULL;
-
-	if (jstr_decode(v, 63, &text) == 0)
-		snprintf(to, 64, "%s", text);
-}
-
-static void on_summary(struct harness *h, struct slice params)
-{
-	struct state *s = state_of(h);
-	struct summary *to = &s->summaries[s->nsummaries++ % ARRAY_SIZE(s->summaries)];
-
-	memset(to, 0, sizeof(*to));
-	copy_id(to->message, jobj_get(params, "messageId"));
-	copy_id(to->compaction, jobj_get(params, "id"));
-}
-
-static void on_change(struct harness *h, struct slice params)
-{
-	struct jval call = jobj_get(params, "callId"), diffs = jobj_get(params, "diffs");
-	struct state *s = state_of(h);
-	struct change *to;
-
-	if (call.type != J_STRING || diffs.type != J_ARRAY)
-		return;
-	to = &s->changes[s->nchanges++ % ARRAY_SIZE(s->changes)];
-	free(to->call);
-	free(to->diffs);
-	to->call = xstrndup(call.raw.p, call.raw.n);
-	to->diffs = xstrndup(diffs.raw.p, diffs.raw.n);
-}
-
-/* What has no status was no answer of the provider at all, or one that broke off. */
-static bool is_broken_answer(struct jval name, const char *message)
-{
-	return jstr_is(name, "UnknownError") && strcasestr(message, "JSON pars");
-}
-
-static void on_error(struct harness *h, struct slice params)
-{
-	_cleanup_(freep) char *text = NULL;
-	struct jval name = jobj_get(params, "name");
-	struct state *s = state_of(h);
-	struct turn_error *te = &s->error;
-	int64_t status = 0;
-
-	if (jstr_is(name, "MessageAbortedError"))
-		return;
-	if (jstr_is(name, "MessageOutputLengthError")) {
-		s->truncated = true;
-		return;
-	}
-	memset(te, 0, sizeof(*te));
-	s->failed = true;
-	if (jstr_decode(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
-		xstrset(&text, "OpenCode reported an error without a message");
-	snprintf(te->message, sizeof(te->message), "%s", text);
-	err_flatten(te->message);
-	jdec_int(jobj_get(params, "status"), &status);
-	acp_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
-	te->retryable |= jobj_get(params, "retryable").type == J_TRUE ||
-			 is_broken_answer(name, te->message);
-	if (jstr_is(name, "ContextOverflowError"))
-		te->cls = "context_overflow";
-	else if (jstr_is(name, "ProviderAuthError"))
-		te->cls = "auth";
-	if (strcmp(te->cls, "context_overflow") == 0)
-		te->retryable = false;
-}
-
-static void on_notification(struct harness *h, const char *method, struct slice params)
-{
-	static const struct {
-		const char *method;
-		void (*fn)(struct harness *h, struct slice params);
-	} rows[] = {
-		{ "_acpd/call", on_call },	 { "_acpd/retry", on_retry },
-		{ "_acpd/error", on_error },	 { "_acpd/compaction", on_compaction },
-		{ "_acpd/summary", on_summary }, { "_acpd/change", on_change },
-	};
-
-	if (!state_of(h)->in_turn || !h->native_id ||
-	    !jstr_is(jobj_get(params, "sessionId"), h->native_id))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].method, method) == 0)
-			rows[i].fn(h, params);
-}
-
 /* --- the turn ------------------------------------------------------------------------------------------ */
 
 static void forget_changes(struct harness *h)
 {
-	struct state *s = state_of(h);
+	struct opencode_state *s = state_of(h);
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++) {
 		free(s->changes[i].call);
@@ -217,15 +19,73 @@ static void forget_changes(struct harness *h)
 	}
 }
 
-static void on_turn_start(struct harness *h)
+/* The text of the prompt's blocks as OpenCode reads it; the caller frees. */
+static char *text_of(struct slice content)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, content });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *text = NULL;
+		struct jval own = jobj_get(v.raw, "text");
+
+		if (own.type != J_STRING)
+			own = jobj_get(jobj_get(v.raw, "resource").raw, "text");
+		if (jstr_decode(own, 32 * MIB, &text) == 0)
+			buf_puts(&b, text);
+	}
+	buf_putc(&b, '\0');
+	return xstrdup(b.failed || !b.data ? "/" : b.data);
+}
+
+static bool is_command(const struct opencode_state *s, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (s->commands && jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->commands) }))
+		while (jiter_next(&it, NULL, &v))
+			if (jstr_is(jobj_get(v.raw, "name"), name))
+				return true;
+	return false;
+}
+
+/* It takes what begins with a slash for a command, and does nothing if it has none of that name. White space before it is skipped, of which there
+ * is more than ASCII's: what goes as text without need is the same to the model. */
+static bool takes_prompt(struct opencode_state *s, struct slice content)
+{
+	_cleanup_(freep) char *text = text_of(content);
+	char *p = text;
+
+	while (*p && ((unsigned char)*p <= ' ' || (unsigned char)*p > '~'))
+		p++;
+	if (*p != '/')
+		return true;
+	p[strcspn(p, " \t\r\n\f\v")] = '\0';
+	s->quiet = strcmp(p, "/compact") == 0; /* its own, in no list */
+	return s->quiet || is_command(s, p + 1);
+}
+
+static bool on_turn_start(struct harness *h, struct slice content)
+{
+	struct opencode_state *s = state_of(h);
+
+	forget_changes(h);
+	*s = (struct opencode_state){ .in_turn = true, .commands = s->commands };
+	return takes_prompt(s, content);
+}
+
+static void free_state(struct harness *h)
 {
 	forget_changes(h);
-	*state_of(h) = (struct state){ .in_turn = true };
+	free(state_of(h)->commands);
 }
 
 static bool on_turn_end(struct harness *h, struct harness_turn_end *end)
 {
-	struct state *s = state_of(h);
+	struct opencode_state *s = state_of(h);
 	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
 
 	s->in_turn = false;
@@ -233,6 +93,7 @@ static bool on_turn_end(struct harness *h, struct harness_turn_end *end)
 		*end = (struct harness_turn_end){ .failed = true, .error = s->error };
 	else if (ended && s->truncated)
 		end->stop_reason = "max_tokens";
+	end->quiet = s->quiet;
 	return s->counted;
 }
 
@@ -316,7 +177,7 @@ static bool put_name(struct harness *h, struct slice update, struct buf *to)
 static const char *diffs_of(struct harness *h, struct slice update)
 {
 	struct slice call = jobj_get(update, "toolCallId").raw;
-	struct state *s = state_of(h);
+	struct opencode_state *s = state_of(h);
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++)
 		if (s->changes[i].call && slice_is(call, s->changes[i].call))
@@ -366,15 +227,32 @@ static bool put_gauge(struct harness *h _unused_, struct slice update, struct bu
 	return true;
 }
 
+/* A message that broke off is begun anew by a retry, whole and under the same id. */
+static bool put_message_id(struct harness *h, struct slice update, struct buf *to)
+{
+	struct opencode_state *s = state_of(h);
+	struct jval id = jobj_get(update, "messageId");
+	char fresh[80];
+	struct jw w = JW(to);
+
+	if (!s->broken[0] || !jstr_is(id, s->broken))
+		return false;
+	snprintf(fresh, sizeof(fresh), "%s.%u", s->broken, s->retries);
+	jw_obj(&w, NULL);
+	jw_members(&w, update, "messageId");
+	jw_str(&w, "messageId", fresh);
+	jw_end_obj(&w);
+	return true;
+}
+
 /* What is wrong with an update of a kind. One of these at most applies to any. */
 static const struct {
 	enum harness_update kind;
 	bool (*put)(struct harness *h, struct slice update, struct buf *to);
 } mends[] = {
-	{ UPDATE_TOOL_CALL, put_name },
-	{ UPDATE_TOOL_CALL_UPDATE, put_diffs },
-	{ UPDATE_TOOL_CALL_UPDATE, put_name },
-	{ UPDATE_USAGE, put_gauge },
+	{ UPDATE_TOOL_CALL, put_name },		{ UPDATE_TOOL_CALL_UPDATE, put_diffs },
+	{ UPDATE_TOOL_CALL_UPDATE, put_name },	{ UPDATE_USAGE, put_gauge },
+	{ UPDATE_AGENT_CHUNK, put_message_id }, { UPDATE_THOUGHT_CHUNK, put_message_id },
 };
 
 static void mend(struct harness *h, struct harness_event *ev, struct buf *scratch)
@@ -393,9 +271,9 @@ static void mend(struct harness *h, struct harness_event *ev, struct buf *scratc
 	}
 }
 
-static const struct summary *summary_of(struct harness *h, struct slice update)
+static const struct opencode_summary *summary_of(struct harness *h, struct slice update)
 {
-	struct state *s = state_of(h);
+	struct opencode_state *s = state_of(h);
 	struct jval id = jobj_get(update, "messageId");
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->summaries); i++)
@@ -405,7 +283,8 @@ static const struct summary *summary_of(struct harness *h, struct slice update)
 }
 
 /* False: there is nothing it could be shown with. */
-static bool to_summary(struct harness_event *ev, const struct summary *s, struct buf *scratch)
+static bool to_summary(struct harness_event *ev, const struct opencode_summary *s,
+		       struct buf *scratch)
 {
 	struct jw w = JW(scratch);
 
@@ -421,10 +300,20 @@ static bool to_summary(struct harness_event *ev, const struct summary *s, struct
 	return true;
 }
 
+static void keep_commands(struct opencode_state *s, struct slice update)
+{
+	struct jval list = jobj_get(update, "availableCommands");
+
+	free(s->commands);
+	s->commands = list.type == J_ARRAY ? xstrndup(list.raw.p, list.raw.n) : NULL;
+}
+
 static bool on_update(struct harness *h, struct harness_event *ev, struct buf *scratch)
 {
-	const struct summary *summary = NULL;
+	const struct opencode_summary *summary = NULL;
 
+	if (ev->kind == UPDATE_COMMANDS)
+		keep_commands(state_of(h), ev->update);
 	mend(h, ev, scratch);
 	if (ev->kind == UPDATE_AGENT_CHUNK || ev->kind == UPDATE_THOUGHT_CHUNK)
 		summary = summary_of(h, ev->update);
@@ -432,10 +321,10 @@ static bool on_update(struct harness *h, struct harness_event *ev, struct buf *s
 }
 
 static const struct acp_hooks hooks = {
-	.state_size = sizeof(struct state),
-	.free = forget_changes,
+	.state_size = sizeof(struct opencode_state),
+	.free = free_state,
 	.on_update = on_update,
-	.on_notification = on_notification,
+	.on_notification = opencode_on_notification,
 	.on_turn_start = on_turn_start,
 	.on_turn_end = on_turn_end,
 };

@@ -7,12 +7,14 @@
  *	_acpd/error  {sessionId, name, message, status, retryable}   why the turn fails
  *	_acpd/compaction {sessionId, id, status}
  *	_acpd/summary {sessionId, messageId, id}       that message is a compaction's summary, not an answer
+ *	_acpd/again {sessionId, messageId}             the next attempt at that message begins
+ *	_acpd/plan {sessionId, todos}                  the list of the model's tasks
  *	_acpd/change {sessionId, callId, diffs}        what a call wrote, for the tools whose diffs ACP leaves out
  *
  * It hears _acpd/limit {toolCalls} on the same stdin as OpenCode, before each prompt: of the calls of that turn no more are let run.
  * It switches compaction off for the rest of a turn in which the context was too long twice with no answer in between: OpenCode would
  * compact for ever.
- * It also adds the session's system prompt, keeps our variables from the commands, and answers what subagents ask: ACP shows
+ * It also adds the session's system prompt, tells the model the exit code of a command that failed, keeps our variables from the commands, and answers what subagents ask: ACP shows
  * their questions to nobody, and the turn would hang. It rejects all but the edits that the session's approval allows.
  */
 #pragma once

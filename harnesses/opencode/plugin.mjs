@@ -40,6 +40,7 @@ const written = {
 };
 // What is for us of what acpd writes to OpenCode: short lines that begin so.
 const LIMIT = /^\{"jsonrpc":"2\.0","method":"_acpd\/limit","params":\{"toolCalls":(null|\d+)\}\}$/;
+const NO_COMMAND = '\u200b'; // before a text that is not to be taken for a command; the model does not see it
 const LINE_MAX = 200, CANCEL_MS = 1000;
 let left = Infinity, line = '';
 const onLine = () => {
@@ -58,7 +59,7 @@ const listen = (chunk) => {
 };
 export const AcpdReport = async ({ client, directory }) => {
   const parents = new Map(), models = new Map(), told = new Set(), compactions = new Map();
-  const before = new Map(), overflows = new Map();
+  const before = new Map(), overflows = new Map(), latest = new Map(), broken = new Set();
   let config = {}, compaction;
   const { stdin } = process, { emit } = stdin;
   // a listener more would have Bun read anew
@@ -71,11 +72,12 @@ export const AcpdReport = async ({ client, directory }) => {
     'session.created': ({ info }) => { if (info.parentID) parents.set(info.id, info.parentID); },
     'session.idle': ({ sessionID }) => {
       if (parents.has(sessionID)) return;
-      [models, told, before, overflows].forEach((all) => all.clear());
+      [models, told, before, overflows, latest, broken].forEach((all) => all.clear());
       config.compaction = compaction;
     },
     'message.updated': ({ info }) => {
       if (info.role !== 'assistant') return;
+      latest.set(info.sessionID, info.id);
       models.set(info.id, { model: info.modelID, provider: info.providerID, summary: info.summary });
       if (info.summary && !told.has(info.id)) {
         told.add(info.id);
@@ -83,6 +85,8 @@ export const AcpdReport = async ({ client, directory }) => {
       }
     },
     'message.part.updated': ({ part }) => {
+      if (part.type === 'step-start' && broken.delete(part.messageID))
+        say('again', { sessionId: part.sessionID, messageId: part.messageID });
       if (part.type === 'step-finish' && !told.has(part.id)) {
         told.add(part.id);
         if (!models.get(part.messageID)?.summary)
@@ -98,9 +102,13 @@ export const AcpdReport = async ({ client, directory }) => {
       say('compaction', { sessionId: sessionID, id: compactions.get(sessionID), status: 'completed' });
       compactions.delete(sessionID);
     },
+    'todo.updated': ({ sessionID, todos }) => {
+      if (!parents.has(sessionID)) say('plan', { sessionId: sessionID, todos });
+    },
     'session.status': ({ sessionID, status }) => {
-      if (status.type === 'retry')
-        say('retry', { sessionId: root(sessionID), attempt: status.attempt, message: status.message });
+      if (status.type !== 'retry') return;
+      broken.add(latest.get(sessionID));
+      say('retry', { sessionId: root(sessionID), attempt: status.attempt, message: status.message });
     },
     'session.error': ({ sessionID, error }) => {
       const nth = error?.name === 'ContextOverflowError' ? (overflows.get(sessionID) ?? 0) + 1 : 0;
@@ -128,7 +136,13 @@ export const AcpdReport = async ({ client, directory }) => {
       if (files.length)
         before.set(callID, await Promise.all(files.map((file) => old(resolve(directory, file)))));
     },
-    'tool.execute.after': async ({ sessionID, callID }) => {
+    'chat.message': async (input, { parts }) => {
+      const mark = parts.findIndex((part) => part.type === 'text' && part.text === NO_COMMAND);
+      if (mark >= 0) parts.splice(mark, 1);
+    },
+    'tool.execute.after': async ({ tool, sessionID, callID }, output) => {
+      if (tool === 'bash' && output?.metadata?.exit)
+        output.output += `\n\n(exit code ${output.metadata.exit})`;
       const diffs = [];
       for (const diff of before.get(callID) ?? []) {
         const newText = await textOf(diff.path);

@@ -15,9 +15,11 @@ import { getBuiltinModel } from "@earendil-works/pi-ai/providers/all";
 import { Type } from "typebox";
 import fs from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const PROVIDER = "acpd";
 const SILENCE = 300_000; // ms that a provider may be silent, unless the session says otherwise; the same as in Pi
+const PAUSE_MAX = 60_000; // ms that a provider's retry-after is waited for
 const DIFF_MAX = 1 << 20; // bytes of a file whose texts are shown as a diff
 const READ_ONLY = new Set(["read", "grep", "find", "ls", "tool_search", "codemode", "ask_user"]);
 const EDITS = new Set(["edit", "write"]);
@@ -79,14 +81,37 @@ function registerProvider(pi, provider, key) {
 
 const hrefOf = (url) => URL.parse(url)?.href ?? "";
 
+// A provider that refuses may say when to come again: until then, but not for ever, nothing is asked.
+class Pause {
+	#until = 0;
+
+	note({ status, headers }) {
+		const said = headers.get("retry-after") ?? "";
+		const ms = /^\d+(\.\d+)?$/.test(said) ? said * 1000 : Date.parse(said) - Date.now();
+
+		if ((status === 429 || status >= 500) && ms > 0)
+			this.#until = Date.now() + Math.min(ms, PAUSE_MAX);
+	}
+
+	async over(signal) {
+		const ms = this.#until - Date.now();
+
+		if (ms > 0)
+			await sleep(ms, undefined, { signal });
+	}
+}
+
 // The head of an answer and each piece of it must come within so many ms. Pi's own limit would also be that of MCP servers, and stands in
 // a file that is written once: there it is the longest that a session may ask for.
 function limitSilence(base, ms) {
 	const { fetch } = globalThis;
+	const pause = new Pause();
 
 	globalThis.fetch = async (input, init = {}) => {
 		if (!hrefOf(input.url ?? input).startsWith(base))
 			return fetch(input, init);
+		if (base)
+			await pause.over(init.signal);
 		const silent = new AbortController();
 		const timer = setTimeout(() => silent.abort(new Error(`the provider timed out, silent for ${ms} ms`)), ms).unref();
 		const signal = AbortSignal.any([silent.signal, init.signal].filter(Boolean));
@@ -100,6 +125,7 @@ function limitSilence(base, ms) {
 
 		try {
 			const response = await fetch(input, { ...init, signal });
+			pause.note(response);
 			timer.refresh();
 			return new Response(response.body?.pipeThrough(heard), response);
 		} catch (error) {

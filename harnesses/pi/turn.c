@@ -210,6 +210,7 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 		snprintf(end.error.message, sizeof(end.error.message), "%s", text);
 		finish(h, &end);
 	} else if (jstr_is(jobj_get(m->result, "disposition"), "handled")) {
+		end.quiet = true;
 		finish(h, &end);
 	}
 }

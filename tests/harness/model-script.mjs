@@ -20,7 +20,7 @@
 //                        ERR:429 retry-after=3 sets the header (default 1 for 429, 503 and 529; retry-after=none: no header);
 //                        ERR:429 code=insufficient_quota sets the body's code
 //   OVERFLOW             fail as if the context window was too small
-//   CUT                  drop the connection here, in the middle of the stream
+//   CUT                  drop the connection here, in the middle of the stream; CUTx1: once, then go on
 //   MALFORMED            send a broken event here and end
 //   HANG                 send nothing more, keep the connection open
 //   EMPTY                end with no content at all
@@ -33,7 +33,7 @@ export const DEFAULT_USAGE = { input: 1200, cached: 200, written: 0, output: 40,
 
 const CALLS = ['TOOL', ...WISHES];
 const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|ERR):(.*)$`);
-const WORD = /^\s*(RECALL|OVERFLOW|CUT|MALFORMED|HANG|EMPTY)\s*$/;
+const WORD = /^\s*(RECALL|OVERFLOW|CUT(?:x\d+)?|MALFORMED|HANG|EMPTY)\s*$/;
 
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
 const NOTE = /<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|turn_aborted)>[\s\S]*?<\/\1>/g;
@@ -54,7 +54,7 @@ export function parseScript(text) {
 		}
 		const word = WORD.exec(raw);
 		if (word)
-			lines.push({ op: word[1], arg: '' });
+			lines.push({ op: word[1].replace(/x\d+$/, ''), arg: /\d*$/.exec(word[1])[0] });
 	}
 	return lines;
 }
@@ -185,6 +185,10 @@ export function planReply(lines, turn, messages, { failed, id, tools }) {
 			break;
 		}
 		case 'OVERFLOW': return { ...reply, error: { status: 400, overflow: true } };
+		case 'CUT':
+			if (failed(arg ? Number(arg) : Infinity, 'cut'))
+				return { ...reply, ending: 'cut' };
+			break;
 		case 'EMPTY': return reply;
 		default: return { ...reply, ending: op.toLowerCase() };
 		}

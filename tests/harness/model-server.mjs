@@ -147,7 +147,8 @@ class ModelServer {
 		return planReply(this.#script(call, turn), turn, call.messages, {
 			tools: call.tools,
 			id: () => `call_${String(++this.#ids).padStart(6, '0')}`,
-			failed: (times) => this.#failed(`${call.model} ${call.messages.length} ${turn.prompt}`, times),
+			// a retry may carry what had come of a stream that was cut
+			failed: (times, what = call.messages.length) => this.#failed(`${call.model} ${what} ${turn.prompt}`, times),
 		});
 	}
 

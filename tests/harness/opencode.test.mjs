@@ -156,3 +156,23 @@ test('nothing is left after the daemon stops, not even what detached itself', as
 
 	assert.deepEqual([...ofSession(q.id), ...commands(detached), ...commands(running)], []);
 });
+
+test('/compact compacts, and its turn is no empty one', async () => {
+	const own = await x.open({});
+	await own.turn('TEXT:something to sum up');
+	const turn = await own.turn('/compact');
+
+	assert.equal(turn.stop, 'end_turn');
+	assert.deepEqual(turn.of('compaction_update').map((u) => u.status), ['in_progress', 'completed']);
+	assert.ok(turn.of('compaction_summary_chunk').length > 0, 'no summary');
+	await own.goesOn();
+	await own.o.close();
+});
+
+test('tokens of reasoning that the provider has not told are absent, not 0', async () => {
+	const own = await x.open({ provider: { api: 'anthropic' } });
+	const { answer } = await own.turn('TEXT:hi');
+
+	assert.ok(answer.usage.outputTokens > 0 && !('thoughtTokens' in answer.usage), JSON.stringify(answer.usage));
+	await own.o.close();
+});

@@ -42,12 +42,15 @@ const listed = {
 //   elicits           it asks its user for an MCP tool
 //   unwrap            takes off what it puts around a tool's text for its model
 //   showsProgress     it shows what an MCP tool tells of its progress; the others ask for it and keep it to themselves
+//   tasks             a call with which its model keeps a list of tasks; none: it is offered no such tool
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
 		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
+		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },
+			{ content: 'mend', priority: 'medium', status: 'in_progress' }, { content: 'leave', priority: 'low', status: 'cancelled' }] } },
 		instructions: '.config/opencode/AGENTS.md', skillCommand: (name) => name, projectSkills: true,
 		asked: { args: () => ['debug', 'skill'], list: listed.opencode },
 	},

@@ -53,6 +53,7 @@ async function commandFails(x, t) {
 	assertCall(turn.calls[0], { kind: 'execute', status: 'failed' });
 	assert.match(shown(turn.calls[0]), /oops/);
 	assert.equal(exitCode(turn.calls[0].rawOutput), 3, JSON.stringify(turn.calls[0].rawOutput));
+	assert.match(s.results.at(-1), /code:? 3\b/, 'the model is not told');
 	assert.equal(turn.text, 'it failed');
 }
 
@@ -169,6 +170,69 @@ async function retriesAndSucceeds(x, t) {
 		assert.ok(turn.of('notice').length > 0, 'the retry is not told');
 }
 
+// What had come before the stream broke off is not a part of the answer: its message is another.
+async function retriesAfterACut(x, t) {
+	const s = await x.session(t);
+	const turn = await s.turn('SLOW:100', 'TEXT:the first half of it', 'CUTx1', 'TEXT: and the rest');
+	const messages = new Map();
+
+	for (const { messageId, content } of turn.of('agent_message_chunk'))
+		messages.set(messageId, (messages.get(messageId) ?? '') + content.text);
+	assert.equal(turn.stop, 'end_turn');
+	const [half, ...whole] = messages.values();
+	assert.ok(half && 'the first half of it'.startsWith(half.trim()), JSON.stringify([...messages]));
+	assert.equal(whole.join(''), 'the first half of it and the rest');
+}
+
+// As the provider asked for.
+async function waitsBeforeARetry(x, t) {
+	const s = await x.session(t);
+	const turn = await s.turn('ERR:429x1 retry-after=2', 'TEXT:recovered');
+	const [first, second] = s.requests.slice(-2);
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'recovered']);
+	assert.ok(second.at - first.at > 1900, `asked again after ${second.at - first.at} ms`);
+}
+
+// No command of that name, or no command at all: words to the model, byte for byte.
+async function slashes(x, t) {
+	const s = await x.session(t);
+
+	for (const text of ['/nosuch command, is there?', '/etc/hosts is what I mean', '  //', '/', '\u2003/compact-not']) {
+		const turn = await s.turn(text, 'TEXT:read');
+		assert.deepEqual([turn.stop, turn.text], ['end_turn', 'read'], text);
+		assert.equal(s.requests.at(-1).prompt.trim(), `${text}\nTEXT:read`.trim());
+	}
+}
+
+// A list of tasks where the harness offers its model one.
+async function plans(x, t) {
+	const s = await x.session(t);
+	const { tool, args } = x.h.tasks ?? {};
+
+	if (!tool) {
+		await s.turn('TEXT:none');
+		assert.ok(!s.requests.at(-1).tools.some((name) => /todo|plan$/.test(name)), `${s.requests.at(-1).tools}`);
+		return;
+	}
+	const turn = await s.turn(`TOOL:${tool} ${JSON.stringify(args)}`, 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.deepEqual(turn.of('plan').at(-1)?.entries, [{ content: 'look', priority: 'high', status: 'completed' },
+		{ content: 'mend', priority: 'medium', status: 'in_progress' }]);
+}
+
+// PATH of the session is that of its commands: no login shell sets it anew.
+async function ownPath(x, t) {
+	const dir = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'bin-'));
+	fs.writeFileSync(path.join(dir, 'own-tool'), '#!/bin/sh\necho from-own-tool\n', { mode: 0o755 });
+	fs.chmodSync(dir, 0o755);
+	const s = await x.session(t, { env: { PATH: `${dir}:${process.env.PATH}` } });
+	const turn = await s.turn('RUN:own-tool', 'TEXT:done');
+
+	assert.match(shown(turn.calls[0]), /from-own-tool/);
+	assert.match(s.results.at(-1), /from-own-tool/);
+}
+
 async function tokenLimit(x, t) {
 	const s = await x.session(t);
 
@@ -217,6 +281,11 @@ export default [
 	['a second prompt waits for the first', secondPromptWaits],
 	['steering: more input for the running turn', steering],
 	['the provider fails once: the harness tries again', retriesAndSucceeds],
+	['the provider breaks off once: what it said then is another message', retriesAfterACut],
+	['the provider says when to come again: not sooner', waitsBeforeARetry],
+	['a prompt that begins with a slash and is no command reaches the model', slashes],
+	['a list of tasks is a plan', plans],
+	['a command finds what lies in the PATH of the session', ownPath],
 	['the token limit ends the answer', tokenLimit],
 	['the provider refuses', refusal],
 ];

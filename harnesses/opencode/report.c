@@ -1,0 +1,233 @@
+/* report.c - what the plugin says: plugin.h has its words. */
+#include "harnesses/acp/turn.h"
+#include "harnesses/opencode/internal.h"
+#include "harnesses/opencode/normalise.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+void opencode_copy_id(char to[64], struct jval v)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(v, 63, &text) == 0)
+		snprintf(to, 64, "%s", text);
+}
+
+/* OpenCode keeps apart what belongs together: input without cache, output without reasoning. Zeros are its word for unknown. */
+static void set_tokens(struct harness_usage *u, struct slice tokens)
+{
+	struct slice cache = jobj_get(tokens, "cache").raw;
+
+	harness_usage_set(u, COUNT_INPUT, jobj_get(tokens, "input"));
+	harness_usage_set(u, COUNT_OUTPUT, jobj_get(tokens, "output"));
+	harness_usage_set(u, COUNT_REASONING, jobj_get(tokens, "reasoning"));
+	harness_usage_set(u, COUNT_CACHE_READ, jobj_get(cache, "read"));
+	harness_usage_set(u, COUNT_CACHE_WRITE, jobj_get(cache, "write"));
+	harness_usage_set(u, COUNT_TOTAL, jobj_get(tokens, "total"));
+	u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
+	u->count[COUNT_OUTPUT] += u->count[COUNT_REASONING];
+	if (!u->count[COUNT_REASONING])
+		u->has &= ~(1u << COUNT_REASONING);
+	if (!u->count[COUNT_INPUT] && !u->count[COUNT_OUTPUT])
+		u->has = 0;
+}
+
+static void on_call(struct harness *h, struct slice params)
+{
+	struct harness_usage u = { .source = "step-finish.tokens" };
+	_cleanup_(freep) char *model = NULL, *provider = NULL, *reason = NULL;
+	struct opencode_state *s = state_of(h);
+
+	set_tokens(&u, jobj_get(params, "tokens").raw);
+	/* a model without prices costs 0 in its books, which is no report */
+	u.has_cost = harness_cost_parse(jobj_get(params, "cost").raw, &u.cost) && u.cost > 0;
+	jstr_decode(jobj_get(params, "model"), 256, &model);
+	jstr_decode(jobj_get(params, "provider"), 256, &provider);
+	jstr_decode(jobj_get(params, "reason"), 64, &reason);
+	u.model = model;
+	u.provider = provider && strcmp(provider, OPENCODE_PROVIDER_ID) != 0 ? provider : NULL;
+	u.finish_reason = reason;
+	s->counted = true;
+	s->failed = false; /* an error before it, a context overflow, has been mended */
+	if (jobj_get(params, "child").type != J_TRUE)
+		s->truncated = reason && strcmp(reason, "length") == 0;
+	if (u.has || u.has_cost)
+		h->host.ops->usage(h->host.ctx, &u);
+}
+
+static void send_event(struct harness *h, enum harness_update kind, struct buf *b)
+{
+	struct harness_event ev = { .kind = kind, .update = buf_slice(b) };
+
+	h->host.ops->event(h->host.ctx, &ev);
+}
+
+static void on_retry(struct harness *h, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	int64_t attempt = 0;
+	char title[80];
+
+	jdec_int(jobj_get(params, "attempt"), &attempt);
+	snprintf(title, sizeof(title), "The model request failed; retry %d follows", (int)attempt);
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "notice");
+	jw_str(&w, "severity", "warning");
+	jw_str(&w, "title", title);
+	if (jobj_get(params, "message").type == J_STRING)
+		jw_raw(&w, "description", jobj_get(params, "message").raw);
+	jw_end_obj(&w);
+	send_event(h, UPDATE_NOTICE, &b);
+}
+
+/* What comes from now on is of the next attempt. */
+static void on_again(struct harness *h, struct slice params)
+{
+	struct opencode_state *s = state_of(h);
+
+	opencode_copy_id(s->broken, jobj_get(params, "messageId"));
+	s->retries++;
+}
+
+static void on_compaction(struct harness *h, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (jobj_get(params, "id").type != J_STRING || jobj_get(params, "status").type != J_STRING)
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "compaction_update");
+	jw_raw(&w, "compactionId", jobj_get(params, "id").raw);
+	jw_raw(&w, "status", jobj_get(params, "status").raw);
+	jw_end_obj(&w);
+	send_event(h, UPDATE_COMPACTION, &b);
+}
+
+/* In its words as in ACP's; what was given up is no part of the plan. */
+static void put_entry(struct jw *w, struct slice todo)
+{
+	static const char *const states[] = { "pending", "in_progress", "completed" };
+	static const char *const weights[] = { "high", "medium", "low" };
+	struct jval status = jobj_get(todo, "status"), weight = jobj_get(todo, "priority");
+	const char *state = NULL, *priority = "medium";
+
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		state = jstr_is(status, states[i]) ? states[i] : state;
+		priority = jstr_is(weight, weights[i]) ? weights[i] : priority;
+	}
+	if (!state || jobj_get(todo, "content").type != J_STRING)
+		return;
+	jw_obj(w, NULL);
+	jw_raw(w, "content", jobj_get(todo, "content").raw);
+	jw_str(w, "priority", priority);
+	jw_str(w, "status", state);
+	jw_end_obj(w);
+}
+
+static void on_plan(struct harness *h, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval todos = jobj_get(params, "todos"), v;
+	struct jw w = JW(&b);
+	struct jiter it;
+
+	if (todos.type != J_ARRAY || !jiter_init(&it, todos))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "plan");
+	jw_arr(&w, "entries");
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			put_entry(&w, v.raw);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	send_event(h, UPDATE_PLAN, &b);
+}
+
+static void on_summary(struct harness *h, struct slice params)
+{
+	struct opencode_state *s = state_of(h);
+	struct opencode_summary *to = &s->summaries[s->nsummaries++ % ARRAY_SIZE(s->summaries)];
+
+	memset(to, 0, sizeof(*to));
+	opencode_copy_id(to->message, jobj_get(params, "messageId"));
+	opencode_copy_id(to->compaction, jobj_get(params, "id"));
+}
+
+static void on_change(struct harness *h, struct slice params)
+{
+	struct jval call = jobj_get(params, "callId"), diffs = jobj_get(params, "diffs");
+	struct opencode_state *s = state_of(h);
+	struct opencode_change *to;
+
+	if (call.type != J_STRING || diffs.type != J_ARRAY)
+		return;
+	to = &s->changes[s->nchanges++ % ARRAY_SIZE(s->changes)];
+	free(to->call);
+	free(to->diffs);
+	to->call = xstrndup(call.raw.p, call.raw.n);
+	to->diffs = xstrndup(diffs.raw.p, diffs.raw.n);
+}
+
+/* What has no status was no answer of the provider at all, or one that broke off. */
+static bool is_broken_answer(struct jval name, const char *message)
+{
+	return jstr_is(name, "UnknownError") && strcasestr(message, "JSON pars");
+}
+
+static void on_error(struct harness *h, struct slice params)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct jval name = jobj_get(params, "name");
+	struct opencode_state *s = state_of(h);
+	struct turn_error *te = &s->error;
+	int64_t status = 0;
+
+	if (jstr_is(name, "MessageAbortedError"))
+		return;
+	if (jstr_is(name, "MessageOutputLengthError")) {
+		s->truncated = true;
+		return;
+	}
+	memset(te, 0, sizeof(*te));
+	s->failed = true;
+	if (jstr_decode(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
+		xstrset(&text, "OpenCode reported an error without a message");
+	snprintf(te->message, sizeof(te->message), "%s", text);
+	err_flatten(te->message);
+	jdec_int(jobj_get(params, "status"), &status);
+	acp_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
+	te->retryable |= jobj_get(params, "retryable").type == J_TRUE ||
+			 is_broken_answer(name, te->message);
+	if (jstr_is(name, "ContextOverflowError"))
+		te->cls = "context_overflow";
+	else if (jstr_is(name, "ProviderAuthError"))
+		te->cls = "auth";
+	if (strcmp(te->cls, "context_overflow") == 0)
+		te->retryable = false;
+}
+
+void opencode_on_notification(struct harness *h, const char *method, struct slice params)
+{
+	static const struct {
+		const char *method;
+		void (*fn)(struct harness *h, struct slice params);
+	} rows[] = {
+		{ "_acpd/call", on_call },	 { "_acpd/retry", on_retry },
+		{ "_acpd/error", on_error },	 { "_acpd/compaction", on_compaction },
+		{ "_acpd/summary", on_summary }, { "_acpd/change", on_change },
+		{ "_acpd/plan", on_plan },	 { "_acpd/again", on_again },
+	};
+
+	if (!state_of(h)->in_turn || !h->native_id ||
+	    !jstr_is(jobj_get(params, "sessionId"), h->native_id))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].method, method) == 0)
+			rows[i].fn(h, params);
+}
