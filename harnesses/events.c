@@ -69,6 +69,17 @@ static struct jval update_name(struct slice update)
 	return jobj_get(update, "sessionUpdate");
 }
 
+int harness_event_kind(struct slice update, struct harness_event *ret)
+{
+	int kind = find_kind(update_name(update));
+
+	if (kind < 0)
+		return -EINVAL;
+	ret->kind = (enum harness_update)kind;
+	ret->update = update;
+	return 0;
+}
+
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e)
 {
 	struct jslot slots[ARRAY_SIZE(rows[0].need) + 1] = { { .key = "sessionUpdate" } };

@@ -161,6 +161,24 @@ struct harness_event {
 /* Looks up and checks an update object: its kind, required members and their types. <0: not one we may send on. */
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e);
 const char *harness_update_name(enum harness_update kind);
+/* The kind alone, for those whose updates the core checks anyway. <0: unknown. */
+int harness_event_kind(struct slice update, struct harness_event *ret);
+
+/*
+ * What clients get must fit ACP's schema: they may drop all of a message in which one value does not. The core checks what adapters hand
+ * it; what does not fit is mended (parts are left out) into an empty buf, or refused. harnesses/shapes.c
+ */
+enum harness_check { CHECK_FITS, CHECK_MENDED, CHECK_REFUSED };
+
+struct buf;
+/* id (may be NULL): the value of toolCallId or messageId; J_NONE: there is none. It borrows from what fits. */
+enum harness_check harness_update_check(enum harness_update kind, struct slice update,
+					struct buf *mended, struct jval *id);
+/* {toolCall, options} of a permission request. */
+enum harness_check harness_ask_check(struct slice params, struct buf *mended);
+/* A SessionModeState; an array of config options. */
+enum harness_check harness_modes_check(struct slice state, struct buf *mended);
+enum harness_check harness_options_check(struct slice list, struct buf *mended);
 
 struct harness_ready {
 	const char *native_id;

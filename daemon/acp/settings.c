@@ -109,6 +109,8 @@ static void on_config_set(void *ctx, struct slice result, const struct err *give
 			call_free(k);
 		return;
 	}
+	if (k->view && k->view->w.session && session_config(k->view->w.session).n)
+		options.raw = session_config(k->view->w.session); /* as it was checked */
 	jw_obj(&w, NULL);
 	config_put(&w, options.raw, k->conn->client);
 	jw_end_obj(&w);

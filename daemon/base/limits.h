@@ -75,6 +75,8 @@
 #define SESSION_KEY_LEN 128
 #define SESSION_ASKS_MAX 64             /* open questions of one session */
 #define SESSION_CALLS_MAX 4096          /* tool calls open or announced in one turn */
+#define SESSION_IDS_MAX 65536           /* ids of calls and messages remembered, 8 to 32 bytes each */
+#define ID_TRIES_MAX 4096               /* uses of one id in one turn that are told apart */
 #define SESSION_LIST_PAGE 100
 #define PERMISSION_TIMEOUT_SECS 600
 #define DETACH_CANCEL_MS 2000           /* whenDetached "cancel": grace before the turn is cancelled */

@@ -90,6 +90,11 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	       t.removal.pending);
 	metric(&ret->body, "removals_failed_total", "counter",
 	       "Those that could not be removed; tried again at the next start.", t.removal.failed);
+	metric(&ret->body, "updates_mended_total", "counter",
+	       "Updates and questions of harnesses that ACP's schema does not allow, and what was left out of.",
+	       t.mended);
+	metric(&ret->body, "updates_refused_total", "counter", "Those of which nothing was left.",
+	       t.refused);
 	metric(&ret->body, "mcp_servers", "gauge", "Hosted MCP servers.", mcp.servers);
 	metric(&ret->body, "mcp_servers_ready", "gauge", "Those that answer.", mcp.ready);
 	metric(&ret->body, "mcp_servers_failed", "gauge", "Those that were given up.", mcp.failed);

@@ -202,8 +202,28 @@ static void ask_show(struct ask *a, struct watcher *w)
 	w->ops->ask(w->ctx, a);
 }
 
+/* The question is about a call that clients know by another id. */
+static void name_call(struct ask *a, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice params = slice_of(a->params);
+	struct jw w = JW(&b);
+
+	if (!id.n)
+		return;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "toolCall");
+	jw_raw(&w, "toolCallId", id);
+	jw_members(&w, jobj_get(params, "toolCall").raw, "toolCallId");
+	jw_end_obj(&w);
+	jw_members(&w, params, "toolCall");
+	jw_end_obj(&w);
+	free(a->params);
+	a->params = xstrndup(b.data, b.len);
+}
+
 /* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool call. */
-static char *client_params(const struct session *s, struct slice params)
+static char *client_params(struct session *s, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
 	struct jw w = JW(&b);
@@ -218,6 +238,8 @@ static char *client_params(const struct session *s, struct slice params)
 			continue;
 		if (jkey_is(key, "toolCall") && paths_make_absolute(v.raw, s->cwd, &call))
 			jw_member_raw(&w, key, buf_slice(&call));
+		else if (jkey_is(key, "toolCallId") && session_call_id(s, v.raw).n)
+			jw_member_raw(&w, key, session_call_id(s, v.raw)); /* of an elicitation */
 		else
 			jw_member_raw(&w, key, v.raw);
 	}
@@ -250,12 +272,32 @@ static void ask_begin(struct ask *a)
 	}
 	turn_output(s->current);
 	if (!a->elicitation)
-		session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw);
+		name_call(a,
+			  session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw));
 	note_question(a);
 	if (driver)
 		ask_show(a, driver);
 	else
 		ask_hold(a);
+}
+
+/* A client would refuse the request for one value that does not fit. */
+static bool check_question(struct ask *a)
+{
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct store_totals *t = &a->session->store->totals;
+	enum harness_check r = a->elicitation ? CHECK_FITS :
+						harness_ask_check(slice_of(a->params), &mended);
+	bool options = r == CHECK_REFUSED ? false : true;
+
+	if (r == CHECK_MENDED) {
+		free(a->params);
+		a->params = xstrndup(mended.data, mended.len);
+		options = !slice_is(jobj_get(slice_of(a->params), "options").raw, "[]");
+		t->mended++;
+	}
+	t->refused += !options;
+	return options;
 }
 
 void session_ask(struct session *s, const struct harness_ask *in)
@@ -264,7 +306,10 @@ void session_ask(struct session *s, const struct harness_ask *in)
 
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
-	ask_begin(a);
+	if (check_question(a))
+		ask_begin(a);
+	else
+		ask_settle(a, CANCELLED_OUTCOME); /* nobody could be shown it */
 }
 
 void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)

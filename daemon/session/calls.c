@@ -23,6 +23,7 @@ static void call_free(struct session *s, struct tool_call *c)
 	list_del(&c->link);
 	s->ncalls--;
 	free(c->id);
+	free(c->ours);
 	free(c->name);
 	free(c);
 }
@@ -60,10 +61,39 @@ static void emit_call_failed(struct session *s, const struct tool_call *c)
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", "tool_call_update");
-	jw_raw(&w, "toolCallId", slice_of(c->id));
+	jw_raw(&w, "toolCallId", slice_of(c->ours ? c->ours : c->id));
 	jw_str(&w, "status", "failed");
 	jw_end_obj(&w);
 	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
+}
+
+static void message_free(struct session *s, struct message *m)
+{
+	list_del(&m->link);
+	s->nmessages--;
+	free(m->id);
+	free(m->ours);
+	free(m);
+}
+
+struct slice session_message_id(struct session *s, struct slice id)
+{
+	struct message *m;
+
+	/* almost always the newest */
+	for (struct list *at = s->messages.prev; at != &s->messages; at = at->prev) {
+		m = list_entry(at, struct message, link);
+		if (slice_is(id, m->id))
+			return slice_of(m->ours);
+	}
+	if (s->nmessages >= SESSION_CALLS_MAX)
+		message_free(s, list_first(&s->messages, struct message, link));
+	m = new0(struct message);
+	m->id = xstrndup(id.p, id.n);
+	m->ours = ids_unique(&s->ids, ID_MESSAGE, id, session_running(s));
+	list_add_tail(&s->messages, &m->link);
+	s->nmessages++;
+	return slice_of(m->ours);
 }
 
 void session_close_calls(struct session *s, uint64_t now)
@@ -77,6 +107,8 @@ void session_close_calls(struct session *s, uint64_t now)
 		}
 		call_free(s, c);
 	}
+	while (!list_empty(&s->messages))
+		message_free(s, list_first(&s->messages, struct message, link));
 }
 
 void session_forget_calls(struct session *s)
@@ -103,14 +135,24 @@ static void emit_announcement(struct session *s, struct slice call, struct slice
 	session_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
 }
 
-void session_announce_call(struct session *s, struct slice call)
+struct slice session_call_id(struct session *s, struct slice id)
+{
+	const struct tool_call *c = call_find(s, id);
+
+	return c ? slice_of(c->ours) : SLICE_NONE;
+}
+
+struct slice session_announce_call(struct session *s, struct slice call)
 {
 	struct slice id = jobj_get(call, "toolCallId").raw;
+	struct tool_call *c = call_find(s, id);
 
-	if (call_find(s, id))
-		return;
-	call_add(s, id, clock_mono_ms());
-	emit_announcement(s, call, id);
+	if (c)
+		return slice_of(c->ours);
+	c = call_add(s, id, clock_mono_ms());
+	c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
+	return slice_of(c->ours);
 }
 
 /* The tool's name where the harness tells it, else the kind of tool. */
@@ -136,28 +178,42 @@ static void note_status(struct session *s, struct tool_call *c, struct jval stat
 	c->open = !ended;
 }
 
-static void take_update(struct session *s, struct slice update, uint64_t now)
+static bool is_end(struct jval status)
+{
+	return jstr_is(status, "completed") || jstr_is(status, "failed");
+}
+
+struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	struct jval status = jobj_get(ev->update, "status");
+	struct tool_call *c;
+
+	uint64_t now = clock_mono_ms();
+
+	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		session_announce_call(s, ev->update);
+	c = call_find(s, id);
+	/* one that is over does not begin again: another call, whose provider counts anew */
+	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
+		c = call_add(s, id, now);
+		c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	}
+	note_name(c, ev->update);
+	note_status(s, c, status, now);
+	return slice_of(c->ours);
+}
+
+/* Its id there is the client's already. */
+void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
 {
 	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
 	struct tool_call *c;
 
-	jscan_object(update, f, ARRAY_SIZE(f));
+	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
+		return;
 	c = call_find(s, f[0].v.raw);
 	if (!c)
-		c = call_add(s, f[0].v.raw, now);
+		c = call_add(s, f[0].v.raw, time_ms);
 	note_name(c, update);
-	note_status(s, c, f[1].v, now);
-}
-
-void session_track_call(struct session *s, const struct harness_event *ev)
-{
-	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		session_announce_call(s, ev->update);
-	take_update(s, ev->update, clock_mono_ms());
-}
-
-void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
-{
-	if (jobj_get(update, "toolCallId").type == J_STRING)
-		take_update(s, update, time_ms);
+	note_status(s, c, f[1].v, time_ms);
 }

@@ -185,13 +185,43 @@ void session_emit_turn_end(struct session *s, const struct turn *t, const struct
 
 /* --- events from the harness ----------------------------------------------------------------------------- */
 
-static void emit_tool_call(struct session *s, const struct harness_event *ev)
+static void put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	bool mended = paths_make_absolute(ev->update, s->cwd, &b);
+	struct jw w = JW(b);
 
-	session_track_call(s, ev);
-	session_emit(s, ev->kind, mended ? buf_slice(&b) : ev->update, ev->meta, 0);
+	jw_obj(&w, NULL);
+	jw_members(&w, update, key);
+	jw_raw(&w, key, id);
+	jw_end_obj(&w);
+}
+
+static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, named = { 0 };
+	struct slice ours = session_track_call(s, ev, id), update = ev->update;
+
+	if (ours.n) {
+		put_with_id(&named, update, "toolCallId", ours);
+		update = buf_slice(&named);
+	}
+	if (paths_make_absolute(update, s->cwd, &b))
+		update = buf_slice(&b);
+	session_emit(s, ev->kind, update, ev->meta, 0);
+}
+
+/* id: of the message, if it has one. */
+static void emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	struct slice ours = id.type == J_STRING ? session_message_id(s, id.raw) : SLICE_NONE;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_event named = *ev;
+
+	if (ours.n) {
+		put_with_id(&b, ev->update, "messageId", ours);
+		named.update = buf_slice(&b);
+	}
+	if (!session_stream(s, &named))
+		session_emit(s, named.kind, named.update, named.meta, 0);
 }
 
 /* Updates that change what a later load reports. */
@@ -216,22 +246,50 @@ static void note_state(struct session *s, const struct harness_event *ev)
 	}
 }
 
-void session_harness_event(struct session *s, const struct harness_event *ev)
+/* What comes of it goes to clients, who may drop all of a message in which one value does not fit. */
+static bool check_update(struct session *s, struct harness_event *ev, struct buf *mended,
+			 struct jval *id)
 {
-	const struct event_kind_row *row = event_kind_row(ev->kind);
+	enum harness_check r = harness_update_check(ev->kind, ev->update, mended, id);
+
+	if (r == CHECK_FITS)
+		return true;
+	s->store->totals.mended += r == CHECK_MENDED;
+	s->store->totals.refused += r == CHECK_REFUSED;
+	log_debug("session",
+		  r == CHECK_MENDED ? "update of the harness mended" :
+				      "update of the harness refused",
+		  "session", s->id, "kind", harness_update_name(ev->kind));
+	ev->update = buf_slice(mended);
+	return r == CHECK_MENDED;
+}
+
+static void emit_update(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		emit_tool_call(s, ev, id.raw);
+	else
+		emit_chunk(s, ev, id);
+}
+
+void session_harness_event(struct session *s, const struct harness_event *given)
+{
+	const struct event_kind_row *row = event_kind_row(given->kind);
 	bool in_turn = s->current && s->current->state != TURN_QUEUED;
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct harness_event checked = *given, *ev = &checked;
+	struct jval id;
 
 	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !in_turn)) {
 		s->store->totals.dropped++;
 		return;
 	}
+	if (!check_update(s, ev, &mended, &id))
+		return;
 	if (in_turn && (row->flags & EVENT_F_TURN))
 		turn_output(s->current);
 	note_state(s, ev);
-	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		emit_tool_call(s, ev);
-	else if (!session_stream(s, ev))
-		session_emit(s, ev->kind, ev->update, ev->meta, 0);
+	emit_update(s, ev, id);
 	if (in_turn && (row->flags & EVENT_F_TURN))
 		spend_check(s);
 	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {

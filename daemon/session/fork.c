@@ -44,6 +44,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 			       "the session's history cannot be read in full");
 	s->turn_count = from->turn_count;
 	xstrset(&s->title, from->title);
+	ids_copy(&s->ids, &from->ids);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "session/removal.h"
 #include "usage/totals.h"
 #include "session/fields.h"
+#include "session/ids.h"
 #include "session/secrets.h"
 #include "session/servers.h"
 #include "session/upcall.h"
@@ -124,10 +125,17 @@ struct keyed {
 /* A tool call of the running turn. */
 struct tool_call {
 	struct list link;
-	char *id; /* raw JSON string */
+	char *id;   /* raw JSON string, the harness's */
+	char *ours; /* the client's, raw; NULL: the same */
 	char *name;
 	uint64_t since; /* monotonic ms */
 	bool open;
+};
+
+/* A message of the running turn; ids as in struct tool_call. */
+struct message {
+	struct list link;
+	char *id, *ours;
 };
 
 struct ask {
@@ -219,6 +227,9 @@ struct session {
 	unsigned nkeys;
 	struct list calls;
 	unsigned ncalls;
+	struct list messages; /* of the running turn, the newest last */
+	unsigned nmessages;
+	struct ids ids;
 	struct loop_timer cancel_timer, detach_timer, idle_timer, budget_timer;
 	struct loop_task advance_task;
 
@@ -346,8 +357,11 @@ void session_close_calls(struct session *s, uint64_t now);
 void session_forget_calls(struct session *s);
 /* An update of a tool call that stands in the journal: followed, not sent. */
 void session_recall_call(struct session *s, struct slice update, uint64_t time_ms);
-void session_announce_call(struct session *s, struct slice tool_call);
-void session_track_call(struct session *s, const struct harness_event *ev);
+/* These give the id for clients, raw; empty: it is the harness's. */
+struct slice session_announce_call(struct session *s, struct slice tool_call);
+struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id);
+struct slice session_call_id(struct session *s, struct slice id);
+struct slice session_message_id(struct session *s, struct slice id);
 
 /* hide.c */
 /* From what the session is set up with; what was a secret before stays one. */

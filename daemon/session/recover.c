@@ -147,6 +147,20 @@ static void on_turn_end(struct reading *r, struct slice params)
 		keep_key(r->s, params);
 }
 
+/* Which ids clients have seen: none of them comes again. */
+static void note_id(struct session *s, unsigned kind, struct slice update)
+{
+	bool call = kind == UPDATE_TOOL_CALL;
+	struct jval id = { J_NONE, SLICE_NONE };
+
+	if (call)
+		id = jobj_get(update, "toolCallId");
+	else if (kind == UPDATE_AGENT_CHUNK || kind == UPDATE_THOUGHT_CHUNK)
+		id = jobj_get(update, "messageId");
+	if (id.type == J_STRING)
+		ids_take(&s->ids, call ? ID_CALL : ID_MESSAGE, id.raw);
+}
+
 static void on_event(struct reading *r, const struct record *rec)
 {
 	struct slice params = jobj_get(rec->value, "params").raw;
@@ -162,6 +176,7 @@ static void on_event(struct reading *r, const struct record *rec)
 			open_turn(r, turn);
 		on_turn_event(r, rec, update);
 	}
+	note_id(r->s, rec->kind, update);
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, params);
 	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)

@@ -136,6 +136,7 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->turns);
 	list_init(&s->keys);
 	list_init(&s->calls);
+	list_init(&s->messages);
 	list_init(&s->asks);
 	list_init(&s->ports);
 	list_init(&s->upcalls);
@@ -480,6 +481,7 @@ void session_free(struct session *s)
 	setup_done(&s->setup);
 	session_drop_stream(s);
 	secrets_done(&s->secrets);
+	ids_done(&s->ids);
 	free(s->given);
 	free(s->native_id);
 	free(s->forked_from);

@@ -83,6 +83,7 @@ bool store_put_ready(const struct store *st, struct jw *w);
 /* Counts over the life of this daemon, deleted sessions included. */
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
+	uint64_t mended, refused; /* updates of harnesses that did not fit ACP's schema */
 	struct removal_counts removal;
 	uint64_t rested_idle,
 		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */

@@ -47,10 +47,21 @@ static bool derive_modes(struct session *s)
 	return changed;
 }
 
+/* What fits of it, in buf if that is not all; empty: nothing does. */
+static struct slice fitting(enum harness_check (*check)(struct slice raw, struct buf *mended),
+			    struct slice raw, struct buf *mended)
+{
+	enum harness_check r = raw.n ? check(raw, mended) : CHECK_REFUSED;
+
+	return r == CHECK_FITS ? raw : r == CHECK_MENDED ? buf_slice(mended) : SLICE_NONE;
+}
+
 void session_store_options(struct session *s, struct slice modes, struct slice config)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, m = { 0 }, c = { 0 };
 
+	modes = fitting(harness_modes_check, modes, &m);
+	config = fitting(harness_options_check, config, &c);
 	if (modes.n)
 		set_raw(&s->modes, session_hidden(s, modes, false, fields_options, &b));
 	s->own_modes |= modes.n != 0;

@@ -259,7 +259,7 @@ static void on_update(struct harness *h, const struct jslot *s)
 	/* a child session of the agent's own is not ours to show; before the open is answered the id is unknown */
 	if (h->native_id && !jstr_is(s[0].v, h->native_id))
 		return;
-	if (harness_event_from_update(s[1].v.raw, &ev, NULL) < 0)
+	if (harness_event_kind(s[1].v.raw, &ev) < 0)
 		return;
 	if (h->replaying && ev.kind != UPDATE_COMMANDS && ev.kind != UPDATE_USAGE)
 		return;

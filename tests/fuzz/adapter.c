@@ -51,8 +51,17 @@ static void check_event(struct slice text)
 	struct slice update =
 		update_of((struct slice){ space + 1, text.n - (size_t)(space + 1 - text.p) });
 
-	FUZZ_CHECK(harness_event_from_update(update, &ev, NULL) == 0);
+	_cleanup_(buf_done) struct buf mended = { 0 }, again = { 0 };
+	struct jval id;
+
+	FUZZ_CHECK(harness_event_kind(update, &ev) == 0);
 	FUZZ_CHECK(slice_is(name, harness_update_name(ev.kind)));
+	/* as the core does: what is left of it fits, and has all that the schema requires */
+	if (harness_update_check(ev.kind, update, &mended, &id) != CHECK_MENDED)
+		return;
+	FUZZ_CHECK(is_json(buf_slice(&mended), J_OBJECT));
+	FUZZ_CHECK(harness_event_from_update(buf_slice(&mended), &ev, NULL) == 0);
+	FUZZ_CHECK(harness_update_check(ev.kind, buf_slice(&mended), &again, NULL) == CHECK_FITS);
 }
 
 /* "N permission|elicitation PARAMS" */

@@ -1,0 +1,333 @@
+#include "json/jshape.h"
+
+#include "base/util.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+const struct jshape jshape_any = { .kind = JS_ANY };
+const struct jshape jshape_string = { .kind = JS_STRING };
+const struct jshape jshape_name = { .kind = JS_NAME };
+const struct jshape jshape_time = { .kind = JS_TIME };
+const struct jshape jshape_bool = { .kind = JS_BOOL };
+const struct jshape jshape_number = { .kind = JS_NUMBER };
+const struct jshape jshape_map = { .kind = JS_MAP };
+
+/* --- values without parts -------------------------------------------------------------------------------- */
+
+static bool is_word(const char *const *words, struct jval v)
+{
+	for (; *words; words++)
+		if (jstr_is(v, *words))
+			return true;
+	return false;
+}
+
+static bool fits_form(struct slice text, const char *form)
+{
+	size_t n = strlen(form);
+
+	if (text.n < n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (form[i] == '0' ? text.p[i] < '0' || text.p[i] > '9' : text.p[i] != form[i])
+			return false;
+	return true;
+}
+
+/* "2026-01-31T12:34:56", a fraction, and Z or an offset, between quotes. */
+static bool is_time(struct jval v)
+{
+	static const char form[] = "\"0000-00-00T00:00:00";
+	struct slice rest = v.raw;
+
+	if (v.type != J_STRING || !fits_form(rest, form))
+		return false;
+	rest.p += sizeof(form) - 1;
+	rest.n -= sizeof(form) - 1;
+	if (slice_skip(&rest, ".")) {
+		if (!rest.n || *rest.p < '0' || *rest.p > '9')
+			return false;
+		while (rest.n && *rest.p >= '0' && *rest.p <= '9') {
+			rest.p++;
+			rest.n--;
+		}
+	}
+	if (slice_is(rest, "Z\""))
+		return true;
+	return rest.n == 7 && (fits_form(rest, "+00:00\"") || fits_form(rest, "-00:00\""));
+}
+
+static bool is_integer(const struct jshape *s, struct jval v)
+{
+	int64_t n;
+
+	return v.type == J_NUMBER && jdec_int(v, &n) == 0 && n >= s->min && n <= s->max;
+}
+
+static bool fits_plain(const struct jshape *s, struct jval v)
+{
+	switch (s->kind) {
+	case JS_ANY:
+		return true;
+	case JS_STRING:
+		return v.type == J_STRING;
+	case JS_NAME:
+		return v.type == J_STRING && v.raw.n > 2;
+	case JS_TIME:
+		return is_time(v);
+	case JS_WORD:
+		return v.type == J_STRING && is_word(s->words, v);
+	case JS_BOOL:
+		return v.type == J_TRUE || v.type == J_FALSE;
+	case JS_NUMBER:
+		return v.type == J_NUMBER;
+	case JS_INTEGER:
+		return is_integer(s, v);
+	case JS_MAP:
+		return v.type == J_OBJECT;
+	default:
+		return false;
+	}
+}
+
+/* --- objects ----------------------------------------------------------------------------------------------- */
+
+static const struct jmember *member_find(const struct jmember *m, struct slice key)
+{
+	for (; m->name; m++)
+		if (jkey_is(key, m->name))
+			return m;
+	return NULL;
+}
+
+static bool member_fits(const struct jmember *m, struct jval v)
+{
+	if (v.type == J_NULL && (m->flags & JS_NULLABLE))
+		return true;
+	return jshape_fits(m->shape, v, NULL);
+}
+
+static bool has_required(const struct jmember *members, unsigned seen)
+{
+	for (unsigned i = 0; members[i].name; i++)
+		if ((members[i].flags & JS_REQUIRED) && !(seen & 1u << i))
+			return false;
+	return true;
+}
+
+/* tag: a member that is no part of members and has been looked at; or NULL. */
+static bool object_fits(const struct jmember *members, const char *tag, struct jval v,
+			struct jval *id)
+{
+	unsigned seen = 0, bit;
+	bool tagged = false;
+	struct slice key;
+	struct jiter it;
+	struct jval part;
+
+	if (v.type != J_OBJECT || !jiter_init(&it, v))
+		return false;
+	while (jiter_next(&it, &key, &part)) {
+		const struct jmember *m = member_find(members, key);
+
+		if (!m && tag && !tagged && jkey_is(key, tag)) {
+			tagged = true;
+			continue;
+		}
+		if (!m)
+			return false;
+		bit = 1u << (m - members);
+		if ((seen & bit) || !member_fits(m, part))
+			return false;
+		seen |= bit;
+		if (id && (m->flags & JS_ID))
+			*id = part;
+	}
+	return has_required(members, seen);
+}
+
+static bool member_mend(const struct jmember *m, struct jval v, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf part = { 0 };
+
+	if (v.type == J_NULL && (m->flags & JS_NULLABLE))
+		jw_raw(w, m->name, v.raw);
+	else if (jshape_mend(m->shape, v, &part))
+		jw_raw(w, m->name, buf_slice(&part));
+	else
+		return false;
+	return true;
+}
+
+static bool put_fallbacks(const struct jmember *members, unsigned seen, struct jw *w)
+{
+	for (unsigned i = 0; members[i].name; i++) {
+		if (!(members[i].flags & JS_REQUIRED) || (seen & 1u << i))
+			continue;
+		if (!members[i].fallback)
+			return false;
+		jw_raw(w, members[i].name, slice_of(members[i].fallback));
+	}
+	return true;
+}
+
+static bool object_mend(const struct jmember *members, const char *tag, struct jval v,
+			struct buf *out)
+{
+	struct jw w = JW(out);
+	unsigned seen = 0, bit;
+	bool tagged = false;
+	struct slice key;
+	struct jiter it;
+	struct jval part;
+
+	if (v.type != J_OBJECT || !jiter_init(&it, v))
+		return false;
+	jw_obj(&w, NULL);
+	while (jiter_next(&it, &key, &part)) {
+		const struct jmember *m = member_find(members, key);
+
+		if (!m && tag && !tagged && jkey_is(key, tag)) {
+			jw_raw(&w, tag, part.raw);
+			tagged = true;
+		}
+		if (!m)
+			continue;
+		bit = 1u << (m - members);
+		if (!(seen & bit) && member_mend(m, part, &w))
+			seen |= bit;
+	}
+	if (!put_fallbacks(members, seen, &w))
+		return false;
+	jw_end_obj(&w);
+	return true;
+}
+
+static const struct jmember *arm_of(const struct jshape *s, struct jval v)
+{
+	struct jval tag = { J_NONE, SLICE_NONE };
+	struct slice key;
+	struct jiter it;
+
+	if (v.type != J_OBJECT || !jiter_init(&it, v))
+		return NULL;
+	/* the first of that name, as object_mend keeps it; almost always the first of all */
+	while (tag.type == J_NONE && jiter_next(&it, &key, &v))
+		if (jkey_is(key, s->tag))
+			tag = v;
+	for (const struct jarm *a = s->arms; a->tag; a++)
+		if (jstr_is(tag, a->tag))
+			return a->members;
+	return NULL;
+}
+
+/* --- arrays -------------------------------------------------------------------------------------------------- */
+
+static const struct jshape *items_of(const struct jshape *s, struct jval v)
+{
+	struct jiter it;
+	struct jval first;
+
+	if (s->kind != JS_EITHER || !jiter_init(&it, v) || !jiter_next(&it, NULL, &first))
+		return s->items;
+	return first.type == J_OBJECT && jobj_get(first.raw, s->tag).type != J_NONE ? s->other :
+										      s->items;
+}
+
+static bool array_fits(const struct jshape *items, struct jval v)
+{
+	struct jiter it;
+	struct jval part;
+
+	if (v.type != J_ARRAY || !jiter_init(&it, v))
+		return false;
+	while (jiter_next(&it, NULL, &part))
+		if (!jshape_fits(items, part, NULL))
+			return false;
+	return true;
+}
+
+static bool array_mend(const struct jshape *items, struct jval v, struct buf *out)
+{
+	struct jw w = JW(out);
+	struct jiter it;
+	struct jval part;
+
+	if (v.type != J_ARRAY || !jiter_init(&it, v))
+		return false;
+	jw_arr(&w, NULL);
+	while (jiter_next(&it, NULL, &part)) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+
+		if (jshape_mend(items, part, &b))
+			jw_raw(&w, NULL, buf_slice(&b));
+	}
+	jw_end_arr(&w);
+	return true;
+}
+
+/* --- any ------------------------------------------------------------------------------------------------------- */
+
+bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id)
+{
+	const struct jmember *arm;
+
+	if (id)
+		*id = (struct jval){ J_NONE, SLICE_NONE };
+	switch (s->kind) {
+	case JS_OBJECT:
+		return object_fits(s->members, s->tag, v, id);
+	case JS_TAGGED:
+		arm = arm_of(s, v);
+		return arm && object_fits(arm, s->tag, v, id);
+	case JS_ONE_OF:
+		return object_fits(s->members, NULL, v, NULL) ||
+		       object_fits(s->more, NULL, v, NULL);
+	case JS_ARRAY:
+	case JS_EITHER:
+		return array_fits(items_of(s, v), v);
+	default:
+		return fits_plain(s, v);
+	}
+}
+
+/* An integer that was written as 12.0 is one. */
+static bool integer_mend(const struct jshape *s, struct jval v, struct buf *out)
+{
+	const char *dot = v.type == J_NUMBER ? memchr(v.raw.p, '.', v.raw.n) : NULL;
+	struct jval whole = { J_NUMBER, { v.raw.p, dot ? (size_t)(dot - v.raw.p) : 0 } };
+
+	if (!dot)
+		return false;
+	for (const char *p = dot + 1; p < v.raw.p + v.raw.n; p++)
+		if (*p != '0')
+			return false;
+	return is_integer(s, whole) && buf_add_slice(out, whole.raw) == 0;
+}
+
+bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out)
+{
+	const struct jmember *arm;
+
+	if (jshape_fits(s, v, NULL))
+		return buf_add_slice(out, v.raw) == 0;
+	switch (s->kind) {
+	case JS_OBJECT:
+		return object_mend(s->members, s->tag, v, out);
+	case JS_TAGGED:
+		arm = arm_of(s, v);
+		return arm && object_mend(arm, s->tag, v, out);
+	case JS_ONE_OF:
+		if (object_mend(s->members, NULL, v, out))
+			return true;
+		buf_reset(out);
+		return object_mend(s->more, NULL, v, out);
+	case JS_ARRAY:
+	case JS_EITHER:
+		return array_mend(items_of(s, v), v, out);
+	case JS_INTEGER:
+		return integer_mend(s, v, out);
+	default:
+		return false;
+	}
+}

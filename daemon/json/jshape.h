@@ -1,0 +1,70 @@
+/*
+ * jshape.h - holds a JSON value against a shape: a static table of what its parts may be. For values that somebody foreign made and
+ * somebody strict reads.
+ *
+ *	static const struct jmember point_members[] = {
+ *		{ "x", &jshape_uint, JS_REQUIRED }, { "label", &jshape_string, JS_NULLABLE }, { NULL } };
+ *	static const struct jshape point = { JS_OBJECT, .members = point_members };
+ *
+ * jshape_fits is one walk, allocates nothing, and is all that a good value costs. jshape_mend writes what is left of a bad one: members that
+ * the shape does not have, members of a wrong type and second ones go, elements that do not fit go, and where a required member
+ * is wrong its fallback stands in its place, or the object goes with it. What was mended fits. Values have been validated before
+ * (jscan.h); strings are not looked into but for their words. Recursion is as deep as the tables are.
+ */
+#pragma once
+
+#include "json/jenc.h"
+#include "json/jscan.h"
+
+enum jshape_kind {
+	JS_ANY,
+	JS_STRING,
+	JS_NAME, /* a string that is not empty */
+	JS_TIME, /* ISO 8601 with a zone */
+	JS_WORD, /* one of words */
+	JS_BOOL,
+	JS_NUMBER,
+	JS_INTEGER, /* min to max, without fraction or exponent */
+	JS_MAP,	    /* any object */
+	JS_OBJECT,  /* with members */
+	JS_ARRAY,   /* of items */
+	JS_TAGGED,  /* an object whose member tag says which of arms it is */
+	JS_ONE_OF,  /* an object with members, or else with more */
+	JS_EITHER,  /* an array of items, or of other if its first element has the member tag */
+};
+
+enum jmember_flag {
+	JS_REQUIRED = 1,
+	JS_NULLABLE = 2,
+	JS_ID = 4, /* its value is handed out by jshape_fits, and kept by jshape_mend */
+};
+
+struct jmember {
+	const char *name;
+	const struct jshape *shape;
+	unsigned flags;
+	const char *fallback; /* raw, for a required one */
+};
+
+struct jarm {
+	const char *tag;
+	const struct jmember *members;
+};
+
+struct jshape {
+	enum jshape_kind kind;
+	const char *const *words;
+	int64_t min, max;
+	const struct jmember *members, *more;
+	const struct jshape *items, *other;
+	const char *tag;
+	const struct jarm *arms;
+};
+
+extern const struct jshape jshape_any, jshape_string, jshape_name, jshape_time, jshape_bool,
+	jshape_number, jshape_map;
+
+/* id (may be NULL): the value of the member JS_ID of v itself, J_NONE if it has none. */
+bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id);
+/* Appends what fits. False: nothing of it does, and what was appended is to be thrown away. */
+bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out);

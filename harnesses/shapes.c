@@ -1,0 +1,272 @@
+/*
+ * shapes.c - what ACP says that updates and permission requests look like, as tables. Source: ACP v1 schema (SDK 2.4.0, unstable superset).
+ * Stricter than the schema where clients are: lines begin at 1, paths and ids are not empty, times are ISO 8601, and there is nothing
+ * beside what it names but _meta. tests/integration/updates.test.mjs holds what comes of it against the schema.
+ */
+#include "harnesses/harness.h"
+
+#include "json/jshape.h"
+
+#define META                                                                                       \
+	{                                                                                          \
+		"_meta", &jshape_map, JS_NULLABLE, NULL                                            \
+	}
+#define REQUIRED(name, shape)                                                                      \
+	{                                                                                          \
+		name, &shape, JS_REQUIRED, NULL                                                    \
+	}
+#define FALLBACK(name, shape, raw)                                                                 \
+	{                                                                                          \
+		name, &shape, JS_REQUIRED, raw                                                     \
+	}
+#define OPTIONAL(name, shape)                                                                      \
+	{                                                                                          \
+		name, &shape, 0, NULL                                                              \
+	}
+#define NULLABLE(name, shape)                                                                      \
+	{                                                                                          \
+		name, &shape, JS_NULLABLE, NULL                                                    \
+	}
+#define LAST                                                                                       \
+	{                                                                                          \
+		NULL, NULL, 0, NULL                                                                \
+	}
+#define OBJECT(list)                                                                               \
+	{                                                                                          \
+		JS_OBJECT, .members = list                                                         \
+	}
+#define WORDS(list)                                                                                \
+	{                                                                                          \
+		JS_WORD, .words = list                                                             \
+	}
+#define ARRAY(shape)                                                                               \
+	{                                                                                          \
+		JS_ARRAY, .items = &shape                                                          \
+	}
+
+/* clang-format off */
+
+static const struct jshape line = { JS_INTEGER, .min = 1, .max = UINT32_MAX };
+static const struct jshape count = { JS_INTEGER, .min = 0, .max = (1ll << 53) - 1 }; /* what every client can hold */
+static const struct jshape size = { JS_INTEGER, .min = 0, .max = (1ll << 53) - 1 };
+static const struct jshape code = { JS_INTEGER, .min = INT32_MIN, .max = INT32_MAX };
+
+/* --- content ----------------------------------------------------------------------------------------------- */
+
+static const char *const roles[] = { "assistant", "user", NULL };
+static const struct jshape role = WORDS(roles), audience = ARRAY(role);
+static const struct jmember annotation_members[] = {
+	NULLABLE("audience", audience), NULLABLE("lastModified", jshape_string),
+	NULLABLE("priority", jshape_number), META, LAST };
+static const struct jshape annotations = OBJECT(annotation_members);
+
+static const struct jmember text_members[] = {
+	REQUIRED("text", jshape_string), NULLABLE("annotations", annotations), META, LAST };
+static const struct jmember image_members[] = {
+	REQUIRED("data", jshape_string), REQUIRED("mimeType", jshape_string), NULLABLE("uri", jshape_string),
+	NULLABLE("annotations", annotations), META, LAST };
+static const struct jmember audio_members[] = {
+	REQUIRED("data", jshape_string), REQUIRED("mimeType", jshape_string), NULLABLE("annotations", annotations),
+	META, LAST };
+static const struct jmember link_members[] = {
+	REQUIRED("name", jshape_string), REQUIRED("uri", jshape_string), NULLABLE("description", jshape_string),
+	NULLABLE("mimeType", jshape_string), NULLABLE("size", size), NULLABLE("title", jshape_string),
+	NULLABLE("annotations", annotations), META, LAST };
+static const struct jmember contents_text[] = {
+	REQUIRED("text", jshape_string), REQUIRED("uri", jshape_string), NULLABLE("mimeType", jshape_string), META, LAST };
+static const struct jmember contents_blob[] = {
+	REQUIRED("blob", jshape_string), REQUIRED("uri", jshape_string), NULLABLE("mimeType", jshape_string), META, LAST };
+static const struct jshape contents = { JS_ONE_OF, .members = contents_text, .more = contents_blob };
+static const struct jmember resource_members[] = {
+	REQUIRED("resource", contents), NULLABLE("annotations", annotations), META, LAST };
+static const struct jarm block_arms[] = {
+	{ "text", text_members }, { "image", image_members }, { "audio", audio_members },
+	{ "resource_link", link_members }, { "resource", resource_members }, { NULL, NULL } };
+static const struct jshape block = { JS_TAGGED, .tag = "type", .arms = block_arms }, blocks = ARRAY(block);
+
+/* --- tool calls ---------------------------------------------------------------------------------------------- */
+
+static const char *const kinds[] = { "read", "edit", "delete", "move", "search", "execute", "think", "fetch",
+				     "switch_mode", "other", NULL };
+static const char *const call_states[] = { "pending", "in_progress", "completed", "failed", NULL };
+static const struct jshape tool_kind = WORDS(kinds), call_state = WORDS(call_states);
+
+static const struct jmember content_members[] = { REQUIRED("content", block), META, LAST };
+static const struct jmember diff_members[] = {
+	REQUIRED("path", jshape_name), REQUIRED("newText", jshape_string), NULLABLE("oldText", jshape_string), META, LAST };
+static const struct jmember terminal_members[] = { REQUIRED("terminalId", jshape_string), META, LAST };
+static const struct jarm part_arms[] = {
+	{ "content", content_members }, { "diff", diff_members }, { "terminal", terminal_members }, { NULL, NULL } };
+static const struct jshape part = { JS_TAGGED, .tag = "type", .arms = part_arms }, parts = ARRAY(part);
+static const struct jmember location_members[] = {
+	REQUIRED("path", jshape_name), NULLABLE("line", line), META, LAST };
+static const struct jshape location = OBJECT(location_members), locations = ARRAY(location);
+
+static const struct jmember call_members[] = {
+	{ "toolCallId", &jshape_name, JS_REQUIRED | JS_ID, NULL }, FALLBACK("title", jshape_string, "\"\""),
+	NULLABLE("name", jshape_string), OPTIONAL("kind", tool_kind), OPTIONAL("status", call_state),
+	OPTIONAL("content", parts), OPTIONAL("locations", locations), OPTIONAL("rawInput", jshape_any),
+	OPTIONAL("rawOutput", jshape_any), META, LAST };
+static const struct jmember call_update_members[] = {
+	{ "toolCallId", &jshape_name, JS_REQUIRED | JS_ID, NULL }, NULLABLE("status", call_state),
+	NULLABLE("title", jshape_string), NULLABLE("name", jshape_string), NULLABLE("kind", tool_kind),
+	NULLABLE("content", parts), NULLABLE("locations", locations), OPTIONAL("rawInput", jshape_any),
+	OPTIONAL("rawOutput", jshape_any), META, LAST };
+static const struct jshape asked_call = OBJECT(call_update_members);
+
+/* --- plans, commands, options -------------------------------------------------------------------------------- */
+
+static const char *const priorities[] = { "high", "medium", "low", NULL };
+static const char *const entry_states[] = { "pending", "in_progress", "completed", NULL };
+static const struct jshape priority = WORDS(priorities), entry_state = WORDS(entry_states);
+static const struct jmember entry_members[] = {
+	REQUIRED("content", jshape_string), FALLBACK("priority", priority, "\"medium\""),
+	FALLBACK("status", entry_state, "\"pending\""), META, LAST };
+static const struct jshape entry = OBJECT(entry_members), entries = ARRAY(entry);
+static const struct jmember items_members[] = {
+	REQUIRED("planId", jshape_string), REQUIRED("entries", entries), META, LAST };
+static const struct jmember file_members[] = {
+	REQUIRED("planId", jshape_string), REQUIRED("uri", jshape_string), META, LAST };
+static const struct jmember markdown_members[] = {
+	REQUIRED("planId", jshape_string), REQUIRED("content", jshape_string), META, LAST };
+static const struct jarm plan_arms[] = {
+	{ "items", items_members }, { "file", file_members }, { "markdown", markdown_members }, { NULL, NULL } };
+static const struct jshape plan = { JS_TAGGED, .tag = "type", .arms = plan_arms };
+
+static const struct jmember input_members[] = { REQUIRED("hint", jshape_string), META, LAST };
+static const struct jshape input = OBJECT(input_members);
+static const struct jmember command_members[] = {
+	REQUIRED("name", jshape_string), FALLBACK("description", jshape_string, "\"\""), NULLABLE("input", input), META, LAST };
+static const struct jshape command = OBJECT(command_members), commands = ARRAY(command);
+
+static const struct jmember choice_members[] = {
+	REQUIRED("value", jshape_string), REQUIRED("name", jshape_string), NULLABLE("description", jshape_string), META, LAST };
+static const struct jshape choice = OBJECT(choice_members), choices = ARRAY(choice);
+static const struct jmember group_members[] = {
+	REQUIRED("group", jshape_string), REQUIRED("name", jshape_string), REQUIRED("options", choices), META, LAST };
+static const struct jshape group = OBJECT(group_members);
+static const struct jshape choices_or_groups = { JS_EITHER, .items = &choice, .other = &group, .tag = "group" };
+#define OPTION_MEMBERS                                                                                           \
+	REQUIRED("id", jshape_string), REQUIRED("name", jshape_string), NULLABLE("description", jshape_string),  \
+		NULLABLE("category", jshape_string), META
+static const struct jmember select_members[] = {
+	OPTION_MEMBERS, REQUIRED("currentValue", jshape_string), REQUIRED("options", choices_or_groups), LAST };
+static const struct jmember boolean_members[] = { OPTION_MEMBERS, REQUIRED("currentValue", jshape_bool), LAST };
+static const struct jarm option_arms[] = {
+	{ "select", select_members }, { "boolean", boolean_members }, { NULL, NULL } };
+static const struct jshape option = { JS_TAGGED, .tag = "type", .arms = option_arms }, options = ARRAY(option);
+
+/* --- usage, subagents, and the rest ----------------------------------------------------------------------------- */
+
+static const struct jmember cost_members[] = {
+	REQUIRED("amount", jshape_number), REQUIRED("currency", jshape_string), META, LAST };
+static const struct jshape cost = OBJECT(cost_members);
+static const struct jmember usage_members[] = {
+	REQUIRED("totalTokens", count), REQUIRED("inputTokens", count), REQUIRED("outputTokens", count),
+	NULLABLE("thoughtTokens", count), NULLABLE("cachedReadTokens", count), NULLABLE("cachedWriteTokens", count), META, LAST };
+static const struct jshape usage = OBJECT(usage_members);
+static const struct jmember fault_members[] = {
+	REQUIRED("code", code), REQUIRED("message", jshape_string), OPTIONAL("data", jshape_any), LAST };
+static const struct jshape fault = OBJECT(fault_members);
+static const struct jmember running_members[] = { META, LAST };
+static const struct jmember idle_members[] = {
+	NULLABLE("usage", usage), NULLABLE("stopReason", jshape_string), NULLABLE("error", fault), META, LAST };
+static const struct jarm state_arms[] = {
+	{ "running", running_members }, { "idle", idle_members }, { "requires_action", running_members },
+	{ "unknown", running_members }, { NULL, NULL } };
+static const struct jshape state = { JS_TAGGED, .tag = "state", .arms = state_arms };
+static const struct jmember empty_members[] = { META, LAST };
+static const struct jshape empty = OBJECT(empty_members);
+static const struct jmember capability_members[] = { NULLABLE("cancel", empty), META, LAST };
+static const struct jshape capabilities = OBJECT(capability_members);
+static const struct jshape names = ARRAY(jshape_name);
+
+/* --- updates --------------------------------------------------------------------------------------------------- */
+
+#define UPDATE(...) { JS_OBJECT, .tag = "sessionUpdate", .members = (const struct jmember[]){ __VA_ARGS__, META, LAST } }
+#define CHUNK UPDATE(REQUIRED("content", block), { "messageId", &jshape_name, JS_NULLABLE | JS_ID, NULL })
+
+static const struct jshape updates[UPDATE_MAX] = {
+	[UPDATE_USER_CHUNK] = CHUNK,
+	[UPDATE_AGENT_CHUNK] = CHUNK,
+	[UPDATE_THOUGHT_CHUNK] = CHUNK,
+	[UPDATE_TOOL_CALL] = { JS_OBJECT, .tag = "sessionUpdate", .members = call_members },
+	[UPDATE_TOOL_CALL_UPDATE] = { JS_OBJECT, .tag = "sessionUpdate", .members = call_update_members },
+	[UPDATE_PLAN] = UPDATE(REQUIRED("entries", entries)),
+	[UPDATE_COMMANDS] = UPDATE(REQUIRED("availableCommands", commands)),
+	[UPDATE_MODE] = UPDATE(REQUIRED("currentModeId", jshape_string)),
+	[UPDATE_CONFIG] = UPDATE(REQUIRED("configOptions", options)),
+	[UPDATE_INFO] = UPDATE(NULLABLE("title", jshape_string), NULLABLE("updatedAt", jshape_time)),
+	[UPDATE_USAGE] = UPDATE(REQUIRED("used", count), REQUIRED("size", count), NULLABLE("cost", cost)),
+	[UPDATE_NOTICE] = UPDATE(FALLBACK("severity", jshape_string, "\"warning\""), REQUIRED("title", jshape_string),
+				 NULLABLE("description", jshape_string)),
+	[UPDATE_COMPACTION] = UPDATE(REQUIRED("compactionId", jshape_string), REQUIRED("status", jshape_string),
+				     NULLABLE("summary", blocks), NULLABLE("error", jshape_string)),
+	[UPDATE_COMPACTION_CHUNK] = UPDATE(REQUIRED("compactionId", jshape_string), REQUIRED("content", block)),
+	[UPDATE_PLAN_UPDATE] = UPDATE(REQUIRED("plan", plan)),
+	[UPDATE_PLAN_REMOVED] = UPDATE(REQUIRED("planId", jshape_string)),
+	[UPDATE_SUBAGENT] = UPDATE(REQUIRED("sessionId", jshape_string), NULLABLE("title", jshape_string),
+				   NULLABLE("description", jshape_string), NULLABLE("capabilities", capabilities),
+				   NULLABLE("state", state), NULLABLE("cwd", jshape_name),
+				   NULLABLE("additionalDirectories", names)),
+	[UPDATE_SESSION_MESSAGE] = UPDATE(REQUIRED("messageId", jshape_string), NULLABLE("senderSessionId", jshape_string),
+					  NULLABLE("recipientSessionId", jshape_string),
+					  NULLABLE("senderMessageId", jshape_string),
+					  NULLABLE("recipientMessageId", jshape_string), NULLABLE("content", blocks)),
+	[UPDATE_SESSION_MESSAGE_CHUNK] = UPDATE(REQUIRED("messageId", jshape_string), REQUIRED("content", block)),
+};
+
+/* --- permission requests ----------------------------------------------------------------------------------------- */
+
+static const char *const answers[] = { "allow_once", "allow_always", "reject_once", "reject_always", NULL };
+static const struct jshape answer = WORDS(answers);
+static const struct jmember answer_members[] = {
+	REQUIRED("optionId", jshape_string), REQUIRED("name", jshape_string), REQUIRED("kind", answer), META, LAST };
+static const struct jshape offered = OBJECT(answer_members), offers = ARRAY(offered);
+static const struct jmember ask_members[] = { REQUIRED("toolCall", asked_call), REQUIRED("options", offers), META, LAST };
+static const struct jshape permission = OBJECT(ask_members);
+
+/* --- the modes of a session ---------------------------------------------------------------------------------------- */
+
+static const struct jmember mode_members[] = {
+	REQUIRED("id", jshape_string), REQUIRED("name", jshape_string), NULLABLE("description", jshape_string), META, LAST };
+static const struct jshape mode = OBJECT(mode_members), modes = ARRAY(mode);
+static const struct jmember state_members[] = {
+	REQUIRED("currentModeId", jshape_string), REQUIRED("availableModes", modes), META, LAST };
+static const struct jshape mode_state = OBJECT(state_members);
+
+/* clang-format on */
+
+static enum harness_check check(const struct jshape *s, enum jtype type, struct slice raw,
+				struct buf *mended, struct jval *id)
+{
+	struct jval v = { type, raw };
+
+	if (jshape_fits(s, v, id))
+		return CHECK_FITS;
+	if (!jshape_mend(s, v, mended) || mended->failed)
+		return CHECK_REFUSED;
+	v.raw = buf_slice(mended);
+	return jshape_fits(s, v, id) ? CHECK_MENDED : CHECK_REFUSED;
+}
+
+enum harness_check harness_update_check(enum harness_update kind, struct slice update,
+					struct buf *mended, struct jval *id)
+{
+	return check(&updates[kind], J_OBJECT, update, mended, id);
+}
+
+enum harness_check harness_ask_check(struct slice params, struct buf *mended)
+{
+	return check(&permission, J_OBJECT, params, mended, NULL);
+}
+
+enum harness_check harness_modes_check(struct slice state_raw, struct buf *mended)
+{
+	return check(&mode_state, J_OBJECT, state_raw, mended, NULL);
+}
+
+enum harness_check harness_options_check(struct slice list, struct buf *mended)
+{
+	return check(&options, J_ARRAY, list, mended, NULL);
+}
