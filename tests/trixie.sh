@@ -43,6 +43,7 @@ export ACPD_TRIXIE="$root" ACPD_NODE_MODULES="$(readlink -f tests/node_modules)"
 # shellcheck disable=SC2016 # expanded inside
 exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	r=$ACPD_TRIXIE
+	mount --bind "$r" "$r" # a mount point, as a root is
 	ip link set lo up
 	mount -t tmpfs -o mode=755 tmpfs "$r/dev"
 	mkdir "$r/dev/pts" "$r/dev/shm"

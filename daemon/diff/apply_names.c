@@ -75,7 +75,7 @@ static bool strip_parts(struct slice *s, unsigned strip)
 
 static int stripped(struct slice name, unsigned strip, char **ret)
 {
-	if (memchr(name.p, 0, name.n) || !strip_parts(&name, strip))
+	if (!name.n || memchr(name.p, 0, name.n) || !strip_parts(&name, strip))
 		return -EINVAL;
 	free(*ret);
 	*ret = xstrndup(name.p, name.n);

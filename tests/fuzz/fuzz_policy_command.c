@@ -24,7 +24,7 @@ static enum policy_verdict judge(const struct policy *p, struct slice before, st
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(policy_freep) struct policy *p = NULL;
-	struct slice text = { (const char *)data, size };
+	_cleanup_(exact_free) struct slice text = exact(data, size); /* data may be NULL */
 	char *words[3] = { NULL };
 	struct err e = { 0 };
 

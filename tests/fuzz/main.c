@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
 
+	LLVMFuzzerTestOneInput(NULL, 0); /* as libFuzzer begins */
 	for (int i = 1; i < argc; i++) {
 		int r = run_dir(argv[i]);
 

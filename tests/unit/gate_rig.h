@@ -171,7 +171,9 @@ static int teardown(void **state _unused_)
 
 static void gate_make(const char *text, bool builtin, enum policy_verdict fallback)
 {
-	struct toolgate_config config = { .name = "srv", .fallback = fallback, .builtin = builtin };
+	struct toolgate_config config = { .server = "srv",
+					  .fallback = fallback,
+					  .builtin = builtin };
 	struct err e;
 
 	teardown(NULL);
