@@ -143,3 +143,35 @@ test('the log names what was refused and why, once for many', async () => {
   const id = (await d.ws()).headers['acp-connection-id'];
   await d.waitLog((l) => l.msg === 'connection accepted' && l.connection === id);
 });
+
+test('without descriptors the daemon rests until there are some, on every socket', async () => {
+  const wrap = process.env.ACPD_WRAP;
+  let own;
+
+  process.env.ACPD_WRAP = `${wrap ?? ''} prlimit --nofile=48:48`;
+  try {
+    own = await Daemon.start();
+  } finally {
+    if (wrap === undefined)
+      delete process.env.ACPD_WRAP;
+    else
+      process.env.ACPD_WRAP = wrap;
+  }
+  try {
+    for (const where of [own.port, own.acpSocket]) {
+      const others = await crowd(100, where);
+
+      await sleep(200 * SLOW);
+      const began = own.cpu();
+      await sleep(1000);
+      const used = own.cpu() - began;
+      assert.ok(used < 0.5, `${used.toFixed(2)} s of CPU in a second, waiting on ${where}`);
+      others.end();
+      await timed('the next', async () => (await own.client()).close());
+    }
+    assert.ok(own.logs.filter((l) => l.level === 'error').length < 5, 'the log is not filled');
+    await own.stop();
+  } finally {
+    await own.discard();
+  }
+});
