@@ -190,6 +190,10 @@
 #define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
 #define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */
+#define TOOL_EDITS_MAX 256              /* of one call of editFile */
+#define NEAREST_FILE_MAX (1 * MIB)      /* a larger file is not looked through for what is like a text that is not in it */
+#define NEAREST_LINES_MAX 200           /* the same of a text */
+#define NEAREST_MAX 3                   /* places told */
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */

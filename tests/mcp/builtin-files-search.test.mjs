@@ -54,7 +54,7 @@ test('listFiles: depth, hidden, patterns, types, order', async (t) => {
   assert.deepEqual([entry.type, entry.isDirectory, entry.symlinkTarget], ['symlink', false, 'b']);
   await box.fails('ENOTDIR', 'listFiles', { path: 'a.js' });
   await box.fails('ENOENT', 'listFiles', { path: 'none' });
-  await box.fails('OUTSIDE_ROOTS', 'listFiles', { path: '/' });
+  assert.deepEqual(await names({ path: '/' }), [box.root], 'the roots are what there is of it');
   await box.fails('INVALID_ARGUMENT', 'listFiles', { cursor: '!' });
   await box.fails('PATTERN_INVALID', 'listFiles', { pattern: '{a' });
   fs.writeFileSync(Buffer.concat([Buffer.from(`${box.root}/x`), Buffer.from([0xff])]), '');

@@ -1,9 +1,11 @@
 /* edit.c - editFile: one text for another, exactly as often as meant. */
 #include "base/file.h"
 #include "base/limits.h"
+#include "json/jstr.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
 #include "tools/builtin/guard.h"
+#include "tools/builtin/nearest.h"
 #include "tools/builtin/store.h"
 
 #include <errno.h>
@@ -12,7 +14,7 @@
 struct edit {
 	struct buf old, new, text, result;
 	bool all;
-	size_t count;
+	size_t count, edits;
 	int64_t line; /* of the first */
 };
 
@@ -73,9 +75,11 @@ static int64_t line_of(const struct edit *ed, const char *at)
 static void replace(struct edit *ed)
 {
 	const char *from = ed->text.data, *at;
+	size_t n = 0;
 
 	while ((at = find(ed, from))) {
-		if (!ed->count++)
+		ed->count++;
+		if (!n++ && ed->edits <= 1)
 			ed->line = line_of(ed, at);
 		buf_add(&ed->result, from, (size_t)(at - from));
 		buf_add_slice(&ed->result, buf_slice(&ed->new));
@@ -84,7 +88,8 @@ static void replace(struct edit *ed)
 	buf_add(&ed->result, from, (size_t)(ed->text.data + ed->text.len - from));
 }
 
-static int apply(struct edit *ed, const char *path, struct err *e)
+/* Several edits are one: each sees what those before it have left, and the file is only written when all have found their place. */
+static int apply_one(struct edit *ed, const char *path, struct err *e)
 {
 	size_t n;
 
@@ -106,6 +111,63 @@ static int apply(struct edit *ed, const char *path, struct err *e)
 			path, n);
 	replace(ed);
 	return ed->result.failed ? tool_errno(e, E2BIG, "cannot edit", path) : 0;
+}
+
+static int take_edit(struct slice object, struct edit *ed, struct err *e)
+{
+	struct jval old = jobj_get(object, "oldText"), new = jobj_get(object, "newText");
+
+	buf_reset(&ed->old);
+	buf_reset(&ed->new);
+	ed->all = jobj_get(object, "replaceAll").type == J_TRUE;
+	if (old.type != J_STRING || new.type != J_STRING)
+		return err_field(e, old.type != J_STRING ? "oldText" : "newText",
+				 "INVALID_ARGUMENT", "%s is missing",
+				 old.type != J_STRING ? "oldText" : "newText");
+	jstr_decode_bytes(old, &ed->old);
+	jstr_decode_bytes(new, &ed->new);
+	return 0;
+}
+
+/* What one edit made is what the next one finds. */
+static void next_edit(struct edit *ed)
+{
+	buf_done(&ed->text);
+	ed->text = ed->result;
+	ed->result = (struct buf){ .max = TOOL_EDIT_MAX + 8192 };
+}
+
+static int apply(struct tool_call *c, struct edit *ed, const char *path, struct err *e)
+{
+	struct jval edits = tool_arg(c, "edits"), v;
+	struct jiter it;
+	char field[96];
+	int r = 0;
+
+	if (edits.type != J_ARRAY) {
+		r = take_edit(c->args, ed, e);
+		return r < 0 ? r : apply_one(ed, path, e);
+	}
+	if (tool_arg(c, "oldText").type || tool_arg(c, "newText").type ||
+	    tool_arg(c, "replaceAll").type == J_TRUE)
+		return err_field(e, "edits", "INVALID_ARGUMENT",
+				 "give edits, or oldText and newText, not both");
+	jiter_init(&it, edits);
+	while (r == 0 && jiter_next(&it, NULL, &v)) {
+		if (ed->edits++)
+			next_edit(ed);
+		r = take_edit(v.raw, ed, e);
+		if (r == 0)
+			r = apply_one(ed, path, e);
+	}
+	if (r < 0) {
+		snprintf(field, sizeof(field), "edits[%zu].%.60s", ed->edits - 1,
+			 *e->field ? e->field : "oldText");
+		snprintf(e->field, sizeof(e->field), "%s", field);
+	} else if (!ed->edits) {
+		r = err_field(e, "edits", "INVALID_ARGUMENT", "edits is empty");
+	}
+	return r;
 }
 
 static int load(struct tool_call *c, const char *path, const struct stat *old, struct edit *ed,
@@ -152,7 +214,7 @@ static int edit(struct tool_call *c, const char *path, struct edit *ed, bool dry
 	if (r == 0)
 		r = load(c, path, &old, ed, e);
 	if (r == 0)
-		r = apply(ed, path, e);
+		r = apply(c, ed, path, e);
 	if (r == 0)
 		r = store_file(c, &at, path, buf_slice(&ed->result), &how, &old, now, e);
 	place_name_done(&at);
@@ -163,14 +225,13 @@ static void work(struct tool_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
-	struct edit ed = { .all = tool_arg_bool(c, "replaceAll", false) };
+	_cleanup_(buf_done) struct buf nearest = { 0 };
+	struct edit ed = { 0 };
 	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false);
 	struct jw w = JW(&out);
 	struct stat now;
 	struct err e;
 
-	tool_arg_bytes(c, "oldText", &ed.old);
-	tool_arg_bytes(c, "newText", &ed.new);
 	if (edit(c, path, &ed, dry, &now, &e) == 0) {
 		jw_bool(&w, "success", true);
 		jw_str(&w, "path", path);
@@ -183,7 +244,9 @@ static void work(struct tool_call *c)
 			stat_put_version(&w, &now);
 		tool_done(c, buf_slice(&out));
 	} else {
-		tool_fail(c, &e, SLICE_NONE);
+		if (strcmp(e.reason, "NO_MATCH") == 0)
+			nearest_put(&nearest, buf_slice(&ed.text), buf_slice(&ed.old));
+		tool_fail(c, &e, buf_slice(&nearest));
 	}
 	buf_done(&ed.old);
 	buf_done(&ed.new);
@@ -191,20 +254,38 @@ static void work(struct tool_call *c)
 	buf_done(&ed.result);
 }
 
+static const struct tool_field edit_in[] = {
+	{ .name = "oldText",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .text = "as outside" },
+	{ .name = "newText",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .text = "as outside" },
+	{ .name = "replaceAll", .type = TOOL_BOOL, .fallback = "false", .text = "as outside" },
+	{ 0 },
+};
+
 static const struct tool_field in[] = {
 	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
 	{ .name = "oldText",
 	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .flags = TOOL_BYTES,
 	  .text = "what is there, to the byte; in a file whose lines end in CR LF a plain line end stands for that" },
 	{ .name = "newText",
 	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .flags = TOOL_BYTES,
 	  .text = "what takes its place" },
 	{ .name = "replaceAll",
 	  .type = TOOL_BOOL,
 	  .fallback = "false",
 	  .text = "false: oldText must be there exactly once" },
+	{ .name = "edits",
+	  .type = TOOL_OBJECTS,
+	  .max = TOOL_EDITS_MAX,
+	  .sub = edit_in,
+	  .text = "instead: several, one after the other, all or none; each finds what those before it have left" },
 	{ .name = "dryRun",
 	  .type = TOOL_BOOL,
 	  .fallback = "false",
@@ -228,7 +309,8 @@ const struct tool edit_tools[] = {
 	{
 		.name = "editFile",
 		.title = "Edit a file",
-		.text = "Replaces a text in a file by another: where it is exactly once, or everywhere. Atomic; line ends stay as they are.",
+		.text = "Replaces a text in a file by another: where it is exactly once, or everywhere; or several (edits), all or none. "
+			"Atomic; line ends stay as they are. NO_MATCH shows the places that are most like it.",
 		.category = TOOL_EDIT,
 		.hints = HINT_DESTRUCTIVE,
 		.in = in,

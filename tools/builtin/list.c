@@ -4,6 +4,7 @@
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
 #include "tools/builtin/globs.h"
+#include "tools/builtin/toolbox.h"
 #include "tools/builtin/walk.h"
 #include "tools/builtin/show.h"
 
@@ -102,6 +103,39 @@ static int get_cursor(const struct tool_call *c, struct buf *ret, struct err *e)
 	return cursor ? 1 : 0;
 }
 
+/* "/" where that is no root: what of it is there for these tools, the roots. Clients list it because it is the default elsewhere. */
+static bool is_above_roots(const struct tool_call *c, const char *path)
+{
+	char **roots = toolbox_config(c->box)->roots;
+
+	if (!*path || path[strspn(path, "/")])
+		return false;
+	for (; *roots; roots++)
+		if (strcmp(*roots, "/") == 0)
+			return false;
+	return true;
+}
+
+static void list_roots(struct listing *l)
+{
+	for (char **root = toolbox_config(l->call->box)->roots; *root; root++) {
+		struct place p;
+		struct err e;
+
+		if (place_find(l->call, *root, PLACE_LOOK, &p, &e) < 0)
+			continue;
+		jw_obj(&l->w, NULL);
+		name_put(&l->w, "name", strrchr(*root, '/') + 1);
+		name_put(&l->w, "path", *root);
+		jw_bool(&l->w, "isDirectory", true);
+		jw_str(&l->w, "type", stat_type(&p.sb));
+		jw_int(&l->w, "size", p.sb.st_size);
+		jw_int(&l->w, "mtime", stat_mtime_ms(&p.sb));
+		jw_end_obj(&l->w);
+		place_done(&p);
+	}
+}
+
 static int list(struct listing *l, struct err *e)
 {
 	struct tool_call *c = l->call;
@@ -151,7 +185,12 @@ static void work(struct tool_call *c)
 	int r;
 
 	jw_arr(&l.w, "files");
-	r = list(&l, &e);
+	if (is_above_roots(c, l.path)) {
+		list_roots(&l);
+		r = 0;
+	} else {
+		r = list(&l, &e);
+	}
 	if (r == 0 || r == PAGE_FULL) {
 		jw_end_arr(&l.w);
 		jw_str(&l.w, "path", l.path);
@@ -173,8 +212,7 @@ static const struct tool_field in[] = {
 	{ .name = "path",
 	  .type = TOOL_STRING,
 	  .fallback = "\".\"",
-	  .text = PATH_TEXT
-	  "; \"/\" is the root of the file system, so refused unless it is a root" },
+	  .text = PATH_TEXT "; \"/\", unless it is a root, has the roots in it" },
 	{ .name = "depth",
 	  .type = TOOL_INT,
 	  .min = 1,

@@ -202,9 +202,30 @@ void show_plain(struct buf *out, struct slice object)
 	put_object(out, object, none);
 }
 
+/* Places in the file, as it is: from there the text can be taken. */
+static void put_nearest(struct buf *out, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(buf_done) struct buf text = { 0 };
+		struct show_lines l = { .first = show_number(v.raw, "line"),
+					.most = TOOL_SHOW_LINES,
+					.bytes = TOOL_SHOW_BYTES / 8 };
+
+		show_member(v.raw, "text", &text);
+		buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
+			   show_number(v.raw, "alike"));
+		show_lines(out, buf_slice(&text), &l);
+	}
+}
+
 void show_error(struct buf *out, struct slice error)
 {
-	static const char *const said[] = { "code", "message", "field", NULL };
+	static const char *const said[] = { "code", "message", "field", "nearest", NULL };
 
 	show_member(error, "code", out);
 	buf_puts(out, ": ");
@@ -216,6 +237,7 @@ void show_error(struct buf *out, struct slice error)
 		buf_putc(out, '\n');
 	}
 	put_object(out, error, said);
+	put_nearest(out, jobj_get(error, "nearest"));
 }
 
 /* --- the limit -------------------------------------------------------------------------------------------------- */

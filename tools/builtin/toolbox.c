@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/limits.h"
+#include "digest/digest.h"
 #include "json/jstr.h"
 #include "tools/builtin/internal.h"
 
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 
 #define VERSION "2026-07-28"
+#define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
 
 struct method {
 	const char *name;
@@ -135,15 +137,57 @@ static const struct mcp_backend_ops backend_ops = { backend_call, box_call_cance
 
 /* --- the box ---------------------------------------------------------------------------------------------------- */
 
-/* The id that E2B gives, else one of our own, for as long as we live. */
+/* What E2B writes in a sandbox: after a restore from a snapshot anew, when the environment still has the old one. */
+static bool id_of_e2b(char *ret, size_t room)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(closep) int fd = open(E2B_ID_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t n = 0;
+
+	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0)
+		return false;
+	while (n < buf_len(&text) && n < room - 1 && (unsigned char)text.data[n] > ' ' &&
+	       (unsigned char)text.data[n] < 0x7f)
+		n++;
+	if (n)
+		snprintf(ret, room, "%.*s", (int)n, text.data);
+	return n > 0;
+}
+
+/* The same for all processes of this machine since it was started: a client may talk to several. */
+static void id_of_machine(char *ret)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(closep) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char host[256] = "";
+	struct sha256 sum;
+
+	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0 ||
+	    gethostname(host, sizeof(host) - 1) < 0) {
+		random_hex(ret, 10);
+		return;
+	}
+	buf_puts(&text, host);
+	if (sha256_of(buf_slice(&text), &sum) < 0)
+		random_hex(ret, 10);
+	else
+		for (size_t i = 0; i < 10; i++)
+			sprintf(ret + 2 * i, "%02x", sum.bytes[i]);
+}
+
+/* What the configuration says, else E2B, else one of our own. */
 static void choose_id(struct toolbox *b)
 {
-	const char *id = b->config.sandbox_id ? b->config.sandbox_id : getenv("E2B_SANDBOX_ID");
+	const char *id = b->config.sandbox_id;
 
+	if (!id && id_of_e2b(b->sandbox_id, sizeof(b->sandbox_id)))
+		return;
+	if (!id)
+		id = getenv("E2B_SANDBOX_ID");
 	if (id && *id)
 		snprintf(b->sandbox_id, sizeof(b->sandbox_id), "%s", id);
 	else
-		random_hex(b->sandbox_id, 10);
+		id_of_machine(b->sandbox_id);
 }
 
 static void make_key(struct toolbox *b)

@@ -12,8 +12,9 @@
 #include <sys/inotify.h>
 #include <time.h>
 
-#define LOOK_MS 100 /* between two looks whether the call is to end */
-#define PAIR_MS 20  /* the second half of a rename comes at once, or never */
+#define LOOK_MS 100	 /* between two looks whether the call is to end */
+#define DRAIN_READS 4096 /* of what has come in time */
+#define PAIR_MS 20	 /* the second half of a rename comes at once, or never */
 
 struct pending {
 	char *name;
@@ -52,7 +53,9 @@ static void emit(struct watch *s, const char *type, const char *name, const char
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct timespec now;
 
-	if (s->told == s->most || (*name && hidden_by_policy(s, name)))
+	if (*name && hidden_by_policy(s, name))
+		return;
+	if (s->told == s->most)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
 	jw_obj(&s->w, NULL);
@@ -239,6 +242,31 @@ static bool read_events(struct watch *s)
 
 /* --- the tool -------------------------------------------------------------------------------------------------------- */
 
+/* The kernel says that a directory was deleted when nobody has it open any more; we have. */
+static void look_at_root(struct watch *s)
+{
+	struct stat sb;
+
+	if (s->gone || fstat(s->dirs.start.fd, &sb) < 0 || sb.st_nlink)
+		return;
+	while (read_events(s)) /* what was in it went before */
+		;
+	moved_out(s);
+	flush_due(s, UINT64_MAX);
+	emit(s, "remove", "", NULL);
+	s->gone = true;
+}
+
+/* What happened in time, although nobody had come to read it. */
+static void read_rest(struct watch *s)
+{
+	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)
+		if (!read_events(s))
+			break;
+	moved_out(s);
+	flush_due(s, UINT64_MAX);
+}
+
 static int wait_ms(const struct watch *s, uint64_t now, uint64_t until)
 {
 	uint64_t next = MIN(until, now + LOOK_MS);
@@ -260,16 +288,14 @@ static void watch(struct watch *s, uint64_t until)
 
 		if (poll(&p, 1, wait_ms(s, now, until)) > 0)
 			read_events(s);
+		look_at_root(s);
 		now = clock_mono_ms();
 		flush_due(s, now);
 		if (s->moved && s->moved_due <= now)
 			moved_out(s);
 	}
-	/* what happened in time, although nobody had come to read it */
-	while (!s->gone && s->told < s->most && read_events(s))
-		;
-	moved_out(s);
-	flush_due(s, UINT64_MAX);
+	read_rest(s);
+	look_at_root(s);
 }
 
 static void answer(struct watch *s, const char *path, uint64_t until)
@@ -282,7 +308,7 @@ static void answer(struct watch *s, const char *path, uint64_t until)
 	buf_puts(&out, ",\"events\":[");
 	buf_add_slice(&out, buf_slice(&s->events));
 	buf_putc(&out, ']');
-	jw_bool(&w, "overflow", s->overflow);
+	jw_bool(&w, "overflow", s->overflow || s->told == s->most);
 	jw_bool(&w, "partial", clock_mono_ms() < until);
 	jw_int(&w, "directories", (int64_t)s->dirs.n);
 	tool_done(s->call, buf_slice(&out));
@@ -377,7 +403,9 @@ static const struct tool_field out_fields[] = {
 	  .flags = TOOL_REQUIRED,
 	  .sub = event_out,
 	  .text = "in their order" },
-	{ .name = "overflow", .type = TOOL_BOOL, .text = "events were lost" },
+	{ .name = "overflow",
+	  .type = TOOL_BOOL,
+	  .text = "events were lost, or there may be more than maxEvents" },
 	{ .name = "partial", .type = TOOL_BOOL, .text = "it ended before watchDuration was over" },
 	{ .name = "directories", .type = TOOL_INT, .text = "how many were watched" },
 	{ 0 },

@@ -1,0 +1,13 @@
+/*
+ * nearest.h - where is what is most like a text that is not there?
+ *
+ * A model that edits from memory has the right lines with a wrong indent, a wrong quote, or one line that has changed since. Told where the
+ * most of its lines are, and what really stands there, it needs no second reading of the file. Lines are compared without the blanks
+ * at their ends and in between; what is told is a place only if at least half of the lines are there, in their order.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* Appends the member "nearest": [{line, lines, alike, text}] of an error, best first; nothing if there is none. */
+void nearest_put(struct buf *out, struct slice text, struct slice wanted);
