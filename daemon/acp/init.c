@@ -83,11 +83,11 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 static void put_features(struct jw *w)
 {
 	static const char *const features[] = {
-		"seq",		"gap",		"detached", "turnEnd",	 "promptKey",
-		"whenBusy",	"whenDetached", "env",	    "provider",	 "status",
-		"model",	"mode",		"policy",   "budgets",	 "usage",
-		"fork",		"events",	"archives", "workspace", "skills",
-		"instructions", "harnessFiles", "diff",	    "artifacts", "mcp"
+		"seq",		"gap",	     "detached", "turnEnd", "promptKey",    "whenBusy",
+		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
+		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
+		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
+		"diff",		"artifacts", "mcp"
 	};
 
 	jw_obj(w, "features");

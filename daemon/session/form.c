@@ -168,6 +168,8 @@ static enum step step_escaped(const struct reading *r, struct place *at, struct 
 		struct place u = { to, at->k, 0 };
 
 		s = step_unicode(r, &u);
+		if (s != DIFFERS && is_byte(r->pattern, at->k, 'u'))
+			*other = (struct place){ to + 1, at->k + 1, 0 };
 		if (s == WENT_ON)
 			*at = u;
 		if (s != DIFFERS)

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "session/baseenv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,8 @@
 
 void session_load_secrets(struct session *s)
 {
-	const struct secrets_given given = {
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	struct secrets_given given = {
 		.marked = slice_of(s->setup.secrets),
 		.provider = slice_of(s->setup.provider),
 		.env = slice_of(s->setup.env),
@@ -20,6 +22,11 @@ void session_load_secrets(struct session *s)
 			    s->model, s->setup.mode },
 	};
 
+	baseenv_put(&plan, s->store->pass_env);
+	for (size_t i = 0; s->def && i < s->def->nenv; i++)
+		harness_plan_env(&plan, s->def->env[i].name, s->def->env[i].value);
+	given.operators = plan.env;
+	given.noperators = plan.nenv;
 	secrets_load(&s->secrets, &given);
 }
 

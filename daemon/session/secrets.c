@@ -267,6 +267,26 @@ static void add_variable(struct loading *l, const char *prefix, struct slice nam
 		secret_wipe(b.data, b.cap);
 }
 
+static void add_operators(struct loading *l)
+{
+	for (size_t i = 0; i < l->given->noperators; i++) {
+		const struct harness_env *e = &l->given->operators[i];
+
+		if (secrets_name(slice_of(e->name)))
+			add_quietly(l, slice_of(e->value));
+		else
+			add_password(l, slice_of(e->value));
+	}
+}
+
+static void add_address(struct loading *l, struct jval url)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (jstr_decode_bytes(url, &b) == 0)
+		add_password(l, buf_slice(&b));
+}
+
 static void add_env(struct loading *l, struct slice env)
 {
 	struct slice key;
@@ -338,6 +358,7 @@ static void add_servers(struct loading *l, struct slice servers)
 	while (jiter_next(&it, NULL, &v)) {
 		if (v.type != J_OBJECT)
 			continue;
+		add_address(l, jobj_get(v.raw, "url"));
 		add_pairs(l, "mcpServers.headers.", jobj_get(v.raw, "headers"), true);
 		add_pairs(l, "mcpServers.env.", jobj_get(v.raw, "env"), false);
 	}
@@ -357,10 +378,12 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	if (g->provider.n) {
 		add_json(&l, "provider.", SLICE("key"), jobj_get(g->provider, "key"));
 		add_members(&l, "provider.headers.", jobj_get(g->provider, "headers").raw, true);
+		add_address(&l, jobj_get(g->provider, "baseUrl"));
 	}
 	add_servers(&l, g->servers);
 	if (g->env.n)
 		add_env(&l, g->env);
+	add_operators(&l);
 	jw_end_arr(&l.unmasked);
 	free(x->unmasked);
 	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);

@@ -2,8 +2,8 @@
  * secrets.h - the values a session was given that nobody else may read, and the one way by which text of others goes out.
  *
  * Secret are: what the client marks (_meta.acpd.secrets); the provider's key and headers; headers of MCP servers; environment values, the
- * session's own and those of MCP servers, whose names say so (secrets_name); the password in an environment value that is a URL; of a
- * value with several lines also each long line. A value below 8 characters, or that is a word of the protocol, the name of the harness
+ * session's own, the operator's (manifest, --pass-env) and those of MCP servers, whose names say so (secrets_name); the password in a URL
+ * that is an environment value or an address; of a value with several lines also each long line. A value below 8 characters, or that is a word of the protocol, the name of the harness
  * or of a model in use, is no secret: to hide it would hide half of what is said. Nor is one above 32 KiB, or one that repeats itself
  * ("xxxxxxxxxx"). What was given and is not hidden is told to the client (secrets_put_unmasked).
  *
@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "harnesses/harness.h"
 #include "json/jenc.h"
 #include "session/mask.h"
 
@@ -35,7 +36,9 @@ struct secrets {
 /* Raw JSON, each may be empty: objects, and the array mcpServers of ACP. */
 struct secrets_given {
 	struct slice marked, provider, env, servers, models; /* models: names that are no secrets */
-	const char *in_use[8];				     /* as models; NULL: nothing */
+	const struct harness_env *operators; /* variables that the client did not give */
+	size_t noperators;
+	const char *in_use[8]; /* as models; NULL: nothing */
 };
 
 void secrets_load(struct secrets *x, const struct secrets_given *g);

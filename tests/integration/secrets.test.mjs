@@ -157,6 +157,24 @@ describe('a secret in every form', () => {
   });
 });
 
+describe('a secret as a harness writes it', () => {
+  // Escapes that no encoder of ours would choose: the harness's own line is passed on.
+  for (const [name, spelt] of [['\\/', JSON.stringify(SECRET).slice(1, -1).replace('/', '\\/')], ['\\uXXXX', [...SECRET].map((x) => hex(x)).join('')]])
+    test(`${name} of JSON itself: it is in nothing that goes out`, async () => {
+      const { sessionId } = await withSecret();
+      const native = JSON.parse(fs.readFileSync(journalOf(d, sessionId), 'utf8').split('\n').find((l) => l.includes('"native"'))).m.nativeId;
+      const from = c.messages.length;
+
+      await c.prompt(sessionId, `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${native}","update":` +
+        `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"is ${spelt}!"}}}}`);
+      assert.ok(c.updates.some((u) => u.sessionId === sessionId && u.update.content?.text === `is ${MASK}!`));
+      const all = await everything(sessionId, from);
+      assertGone(all, name);
+      for (const [where, text] of Object.entries(all))
+        assert.ok(!text.includes(spelt), where);
+    });
+});
+
 describe('a secret in pieces', () => {
   const chunk = (text, kind = 'agent_message_chunk') => update({ sessionUpdate: kind, messageId: 'm1', content: { type: 'text', text } });
   const textOf = (sessionId, from, kind = 'agent_message_chunk') => c.updates.filter((u) => u.sessionId === sessionId && u.seq > from &&

@@ -244,6 +244,26 @@ static void test_old_values(void **state _unused_)
 }
 
 /* What is replaced for ever is bounded; what is in force never makes room for it. */
+/* Variables of the operator, and addresses with a password in them. */
+static void test_others(void **state _unused_)
+{
+	const struct harness_env own[] = { { (char *)"IMAGE_TOKEN", (char *)"baked-in-value" },
+					   { (char *)"LANG", (char *)"en_GB.UTF-8" } };
+	const struct secrets_given g = {
+		.provider = SLICE("{\"baseUrl\":\"https://me:base-pass@host/v1\"}"),
+		.servers = SLICE("[{\"url\":\"http://u:url-password@host\"}]"),
+		.operators = own,
+		.noperators = 2
+	};
+	struct secrets x = { 0 };
+
+	secrets_load(&x, &g);
+	check_unmasked(&x, "");
+	check_put(x.mask, "baked-in-value base-pass url-password en_GB.UTF-8", false,
+		  "*** *** *** en_GB.UTF-8");
+	secrets_done(&x);
+}
+
 static void test_bounded(void **state _unused_)
 {
 	struct secrets x = { 0 };
@@ -281,7 +301,8 @@ int main(void)
 		cmocka_unit_test(test_json_stays_json), cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_lines),		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_what_is_none),	cmocka_unit_test(test_old_values),
-		cmocka_unit_test(test_bounded),		cmocka_unit_test(test_lines_of_a_key),
+		cmocka_unit_test(test_bounded),		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_lines_of_a_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
