@@ -147,6 +147,9 @@ void conn_error(struct acp_conn *c, struct view *view, struct slice id, const st
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
+	/* not its text, which may quote what the client sent */
+	log_info("acp", "request refused", "connection", c->transport.id, "reason", e->reason,
+		 "field", e->field, "session", view ? view->session_id : "");
 	rpc_put_error(&b, id, e, extra);
 	conn_queue(c, view, buf_slice(&b));
 }

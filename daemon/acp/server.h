@@ -33,6 +33,7 @@ struct acp_transport {
 	void (*close)(void *ctx, int code,
 		      const char *reason); /* after what is queued has gone out */
 	void *ctx;
+	const char *id; /* the connection's name in logs; lives as long as it */
 };
 
 struct acp_server *acp_server_new(struct loop *loop, struct store *store,

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define LOG_STRING_MAX 8192 /* of one value; the rest is cut off */
@@ -48,29 +47,41 @@ static void log_string(struct buf *b, const char *s)
 	buf_putc(b, '"');
 }
 
-void log_write(enum log_level level, const char *mod, const char *msg, ...)
+static void put_pair(struct buf *b, const char *key, const char *value)
+{
+	buf_putc(b, ',');
+	log_string(b, key);
+	buf_putc(b, ':');
+	log_string(b, value ? value : "");
+}
+
+void log_vwrite(enum log_level level, const char *mod, const char *msg, const char *const *first,
+		va_list ap)
 {
 	_cleanup_(buf_done) struct buf b = { .max = 1024 * 1024 };
 	char now[CLOCK_ISO_SIZE];
 	const char *key;
-	va_list ap;
 
 	if (level > current)
 		return;
 	buf_printf(&b, "{\"t\":\"%s\",\"level\":\"%s\",\"mod\":\"%s\",\"msg\":",
 		   clock_iso(clock_real_ms(), now), names[level], mod);
 	log_string(&b, msg);
-	va_start(ap, msg);
-	while ((key = va_arg(ap, const char *))) {
-		const char *value = va_arg(ap, const char *);
-
-		buf_putc(&b, ',');
-		log_string(&b, key);
-		buf_putc(&b, ':');
-		log_string(&b, value ? value : "");
-	}
-	va_end(ap);
+	for (; *first; first += 2)
+		put_pair(&b, first[0], first[1]);
+	while ((key = va_arg(ap, const char *)))
+		put_pair(&b, key, va_arg(ap, const char *));
 	buf_puts(&b, "}\n");
 	if (write(STDERR_FILENO, b.data, b.len) < 0)
 		return; /* nobody is left to tell */
+}
+
+void log_write(enum log_level level, const char *mod, const char *msg, ...)
+{
+	static const char *const none[] = { NULL };
+	va_list ap;
+
+	va_start(ap, msg);
+	log_vwrite(level, mod, msg, none, ap);
+	va_end(ap);
 }

@@ -8,6 +8,8 @@
 
 #include "base/util.h"
 
+#include <stdarg.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
@@ -18,6 +20,10 @@ int log_level_parse(const char *s);
 /* Pairs: const char *key, const char *value, ..., NULL. */
 void log_write(enum log_level level, const char *mod, const char *msg, ...)
 	__attribute__((sentinel));
+
+/* first: pairs that go before those of ap, ended by NULL. */
+void log_vwrite(enum log_level level, const char *mod, const char *msg, const char *const *first,
+		va_list ap);
 
 #define log_error(mod, ...) log_write(LOG_ERROR, mod, __VA_ARGS__, NULL)
 #define log_warn(mod, ...) log_write(LOG_WARN, mod, __VA_ARGS__, NULL)

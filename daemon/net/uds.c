@@ -333,7 +333,7 @@ static void make_room(struct listener *l)
 
 static void begin_acp(struct client *c)
 {
-	struct acp_transport t = { on_dirty, on_close, c };
+	struct acp_transport t = { on_dirty, on_close, c, c->id };
 
 	c->conn = acp_conn_new(c->server->acp, &t, NULL);
 	c->unheard = true;

@@ -60,7 +60,7 @@ static void on_close(void *ctx, int code, const char *reason)
 
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 {
-	struct acp_transport t = { on_dirty, on_close, p };
+	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id };
 	char harness[80];
 	struct slice id = query_get(wsi, "harness=", harness, sizeof(harness));
 

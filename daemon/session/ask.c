@@ -60,6 +60,25 @@ static void note_answer(struct ask *a, struct slice result)
 	session_note(a->session, EVENT_ANSWER, buf_slice(&b));
 }
 
+/* What the answer comes to: the kind of the chosen option, else the answer's own word. */
+static void log_answer(const struct ask *a, struct slice result)
+{
+	_cleanup_(freep) char *word = NULL;
+	struct slice outcome = jobj_get(result, "outcome").raw;
+	struct jval v, chosen = jobj_get(outcome, "optionId");
+	struct jval said = a->elicitation ? jobj_get(result, "action") :
+					    jobj_get(outcome, "outcome");
+	struct jiter it;
+
+	if (chosen.raw.n && jiter_init(&it, jobj_get(slice_of(a->params), "options")))
+		while (jiter_next(&it, NULL, &v))
+			if (v.type == J_OBJECT &&
+			    slice_eq(jobj_get(v.raw, "optionId").raw, chosen.raw))
+				said = jobj_get(v.raw, "kind");
+	jstr_decode(said, 32, &word);
+	session_log(a->session, "question answered", "outcome", word, NULL);
+}
+
 /* a is gone after. */
 static void ask_settle(struct ask *a, struct slice result)
 {
@@ -67,6 +86,7 @@ static void ask_settle(struct ask *a, struct slice result)
 	session_asked_fn answered = a->answered;
 	void *ctx = a->answered_ctx;
 
+	log_answer(a, result);
 	if (s->current)
 		note_answer(a, result);
 	if (!answered && s->harness)
@@ -275,6 +295,8 @@ static void ask_begin(struct ask *a)
 		name_call(a,
 			  session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw));
 	note_question(a);
+	session_log(s, "question asked", "kind", a->elicitation ? "elicitation" : "permission",
+		    "answeredBy", driver ? "client" : "nobody is attached", NULL);
 	if (driver)
 		ask_show(a, driver);
 	else

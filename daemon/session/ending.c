@@ -72,6 +72,20 @@ void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct tu
 	remember_key(s, t, ret);
 }
 
+static void log_end(const struct turn *t)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu",
+		 (unsigned long long)(t->started_mono ? t->ended_mono - t->started_mono : 0));
+	if (t->end.failed)
+		turn_log(t, LOG_WARN, "turn failed", "class", t->end.error.cls, "durationMs", ms,
+			 "text", t->end.error.message, NULL);
+	else
+		turn_log(t, LOG_INFO, "turn ended", "stopReason", t->end.stop_reason, "durationMs",
+			 ms, NULL);
+}
+
 /* The turn's record is durable, or there is no time to wait for that. t is gone after. */
 static void turn_settle(struct session *s, struct turn *t)
 {
@@ -79,6 +93,7 @@ static void turn_settle(struct session *s, struct turn *t)
 	struct turn_result r;
 
 	turn_tell(s, t, &b, &r);
+	log_end(t);
 	s->ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
 		w->done(w->ctx, &r);
@@ -188,9 +203,6 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	err_flatten(end.error.message);
 	session_hide_line(s, end.error.message, sizeof(end.error.message));
 	s->store->totals.failed += end.failed;
-	if (end.failed)
-		log_warn("session", "turn failed", "session", s->id, "class", end.error.cls, "text",
-			 end.error.message);
 	turn_end(s, t, &end);
 	session_advance(s);
 }
@@ -252,6 +264,7 @@ void turn_cancel_running(struct session *s)
 	if (!s->current || s->current->state != TURN_RUNNING)
 		return;
 	s->current->state = TURN_CANCELLING;
+	turn_log(s->current, LOG_INFO, "turn being cancelled", NULL);
 	loop_timer_set(s->store->loop, &s->cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue, s);
 	if (s->harness)
 		s->def->ops->cancel(s->harness);

@@ -105,6 +105,8 @@ static void finish(struct furnishing *f, const struct err *e, struct slice refus
 	if (e)
 		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
+	else
+		session_log(s, "workspace written", NULL);
 	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
 	if (!e && (f->skills_changed || f->instructions))
 		s->restart |= s->hstate != H_NONE;

@@ -4,6 +4,7 @@
 #include "session/session.h"
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "usage/account.h"
 #include "usage/ledger.h"
 #include "session/problems.h"
@@ -420,6 +421,10 @@ int served_open(struct session *s, struct err *e);
 void served_close(struct session *s);
 void served_forget(struct session *s);
 
+/* story.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes them. */
+void session_log(const struct session *s, const char *event, ...) __attribute__((sentinel));
+void turn_log(const struct turn *t, enum log_level level, const char *event, ...)
+	__attribute__((sentinel));
 /* watch.c */
 void session_wake(struct session *s);
 struct watcher *session_driver(struct session *s);

@@ -379,8 +379,10 @@ void session_opened(struct session *s, const struct err *e)
 	bool opening = s->state == SESSION_OPENING;
 
 	loop_timer_cancel(&s->start_timer);
-	if (!e && opening)
+	if (!e && opening) {
 		s->state = SESSION_OPEN;
+		session_log(s, "session created", "harness", s->def->id, "cwd", s->cwd, NULL);
+	}
 	if (!e)
 		session_open_kept(s);
 	if (e) {

@@ -152,6 +152,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	list_add_tail(&s->turns, &t->link);
 	s->queued++;
 	turn_wait(t, done, ctx);
+	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
 	session_touch(s);
 	session_advance(s);
 	return 0;
@@ -218,6 +219,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	proc_measure(s->proc, false, &t->before);
+	turn_log(t, LOG_INFO, "turn begun", NULL);
 	bill_begin(s);
 	evlog_hold(&s->log);
 	note_begin(s, t);

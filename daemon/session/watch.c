@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <stdio.h>
+
 struct watcher *session_driver(struct session *s)
 {
 	return list_empty(&s->watchers) ? NULL : list_entry(s->watchers.prev, struct watcher, link);
@@ -37,6 +39,7 @@ static void unlink_watcher(struct watcher *w)
 
 static void fence(struct watcher *w, const char *reason)
 {
+	session_log(w->session, "client detached", "reason", reason, NULL);
 	withdraw_asks(w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
@@ -50,6 +53,8 @@ void session_detach_all(struct session *s, const char *reason)
 
 void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 {
+	char seq[24];
+
 	if (w->session) { /* the same connection again */
 		withdraw_asks(w);
 		watcher_detach(w);
@@ -59,6 +64,8 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	w->session = s;
 	w->next = from ? from : 1;
 	w->live_from = s->log.last + 1;
+	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
+	session_log(s, "client attached", "from", seq, NULL);
 	list_init(&w->link);
 	list_add_tail(&s->watchers, &w->link);
 	session_advance(s);
@@ -84,6 +91,7 @@ void watcher_detach(struct watcher *w)
 
 	if (!s)
 		return;
+	session_log(s, "client left", NULL);
 	unlink_watcher(w);
 	session_advance(s);
 	if (s->when_detached == DETACHED_CANCEL && list_empty(&s->watchers))
