@@ -87,6 +87,9 @@
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
+#define JOURNAL_RETRY_MS 1000           /* between two tries to write a journal that cannot be written */
+#define JOURNAL_SPARE (64 * KIB)         /* beyond its bound, for the ends of turns */
+#define JOURNAL_ROOM_MIN (64 * KIB)     /* free in the state directory; below: no new session */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
 #define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, looked through for its last record */
 #define LEDGER_LOOK_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */

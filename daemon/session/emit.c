@@ -293,7 +293,7 @@ void session_harness_event(struct session *s, const struct harness_event *given)
 	if (in_turn && (row->flags & EVENT_F_TURN))
 		spend_check(s);
 	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
-		turn_fail(s, "resource", false, "the session's journal cannot be written: %s",
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));
 		if (s->proc && s->hstate == H_READY) {
 			s->hstate = H_STOPPING;

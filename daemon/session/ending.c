@@ -56,6 +56,93 @@ static void idle_shrink(void *ctx)
 		evlog_shrink(&s->log);
 }
 
+/* --- what the journal cannot take ------------------------------------------------------------------------- */
+
+/* The end of a turn whose beginning is in the journal; it follows when there is room. */
+struct owed {
+	struct list link;
+	struct turn turn; /* what its event tells: no, key, traceparent, trip */
+	struct turn_error error;
+	char provider[64], *result; /* raw; NULL: it failed */
+};
+
+static void owed_free(struct owed *o)
+{
+	list_del(&o->link);
+	free(o->turn.key);
+	free(o->result);
+	free(o);
+}
+
+static struct owed *owed_new(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct owed *o = new0(struct owed);
+
+	list_init(&o->link);
+	o->turn.no = t->no;
+	o->turn.key = t->key ? xstrdup(t->key) : NULL;
+	o->turn.trip = t->trip;
+	memcpy(o->turn.traceparent, t->traceparent, sizeof(t->traceparent));
+	if (r->failed)
+		o->error = *r->error;
+	else
+		o->result = xstrndup(r->result.p, r->result.n);
+	if (o->error.provider) {
+		snprintf(o->provider, sizeof(o->provider), "%s", o->error.provider);
+		o->error.provider = o->provider;
+	}
+	list_add_tail(&s->owed, &o->link);
+	return o;
+}
+
+static bool pay(struct session *s, struct owed *o)
+{
+	struct turn_result r = { .failed = !o->result,
+				 .turn = o->turn.no,
+				 .result = slice_of(o->result),
+				 .error = &o->error,
+				 .session = s->id };
+
+	session_emit_turn_end(s, &o->turn, &r);
+	if (evlog_flush(&s->log) == 0) {
+		owed_free(o);
+		return true;
+	}
+	evlog_rollback(&s->log);
+	return false;
+}
+
+/* What nobody has seen is taken back, so that the answer need not wait for it. For the end alone there may be room. */
+static void owe(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct owed *o;
+
+	evlog_rollback(&s->log);
+	o = owed_new(s, t, r);
+	if (!pay(s, o) && (!t->first_seq || s->log.last < t->first_seq))
+		owed_free(o); /* nothing of the turn is there that had to be ended */
+}
+
+void turns_journal_recovered(void *ctx)
+{
+	struct session *s = ctx;
+
+	while (!list_empty(&s->owed)) {
+		struct owed *o = list_first(&s->owed, struct owed, link);
+
+		if (!pay(s, o))
+			return;
+	}
+	log_info("session", "the journal can be written again", "session", s->id);
+	session_wake(s);
+}
+
+void turns_drop_owed(struct session *s)
+{
+	list_each(o, &s->owed, struct owed, link)
+		owed_free(o);
+}
+
 void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret)
 {
 	session_flush_stream(s);
@@ -68,7 +155,8 @@ void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct tu
 		put_result(b, t, ret->seq);
 	ret->result = buf_slice(b);
 	session_emit_turn_end(s, t, ret);
-	evlog_flush(&s->log);
+	if (evlog_flush(&s->log) < 0)
+		owe(s, t, ret);
 	remember_key(s, t, ret);
 }
 
@@ -161,6 +249,8 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 	keep_end(t, end);
 	t->state = TURN_ENDING;
 	s->ending++;
+	if (t->started_ms && evlog_flush(&s->log) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
 	if (bill_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
 	if (s->store->stopping)

@@ -1,8 +1,9 @@
-#include "session/evlog.h"
+#include "session/evlog_internal.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "session/kinds.h"
 #include "session/record.h"
 
 #include <errno.h>
@@ -12,24 +13,10 @@
 
 /* Without a journal the tail is the whole history: keep more of it. */
 #define TAIL_MAX_UNJOURNALED (8 * MIB)
-#define FLUSH_AT (256 * KIB)
 #define READ_CHUNK (256 * KIB)
 
-struct item {
-	uint64_t seq, origin, time_ms;
-	uint32_t len;
-	uint8_t kind;
-};
-
-struct block {
-	struct list link;
-	uint64_t first;
-	size_t used, cap;
-	char data[];
-};
-
 /* The journal's descriptor: kept while the log is held, else for as long as it is needed. */
-static int journal_get(struct evlog *l, int flags)
+int evlog_journal_get(struct evlog *l, int flags)
 {
 	if (l->fd < 0)
 		l->fd = open(l->path, flags | O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -42,7 +29,7 @@ static void journal_close(struct evlog *l)
 	l->fd = -1;
 }
 
-static void journal_put(struct evlog *l)
+void evlog_journal_put(struct evlog *l)
 {
 	if (!l->held)
 		journal_close(l);
@@ -62,7 +49,7 @@ static int evlog_init(struct evlog *l, struct loop *loop, const char *path, size
 		return 0;
 	l->path = xstrdup(path);
 	l->held = true;
-	return journal_get(l, flags);
+	return evlog_journal_get(l, flags);
 }
 
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max)
@@ -70,7 +57,7 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
 	return evlog_init(l, loop, path, journal_max, O_CREAT | O_EXCL);
 }
 
-static void block_free(struct evlog *l, struct block *b)
+void evlog_block_free(struct evlog *l, struct block *b)
 {
 	l->tail_bytes -= b->used;
 	if (l->read_next.block == b)
@@ -83,34 +70,15 @@ void evlog_close(struct evlog *l)
 {
 	evlog_flush(l);
 	loop_task_cancel(&l->flush_task);
+	loop_timer_cancel(&l->retry_timer);
 	while (!list_empty(&l->blocks))
-		block_free(l, list_first(&l->blocks, struct block, link));
+		evlog_block_free(l, list_first(&l->blocks, struct block, link));
 	journal_close(l);
 	buf_done(&l->pending);
 	free(l->index);
 	free(l->path);
 	l->index = NULL;
 	l->path = NULL;
-}
-
-int evlog_flush(struct evlog *l)
-{
-	size_t n = buf_len(&l->pending);
-	int r;
-
-	if (!n || !l->path)
-		return l->error;
-	r = journal_get(l, 0);
-	if (r == 0)
-		r = file_write_all(l->fd, l->pending.data + l->pending.pos, n);
-	journal_put(l);
-	if (r < 0 && !l->error)
-		l->error = r;
-	if (r == 0)
-		l->written += (off_t)n;
-	buf_reset(&l->pending);
-	buf_trim(&l->pending, LOG_BLOCK_MAX);
-	return l->error;
 }
 
 static void flush_later(void *ctx)
@@ -135,16 +103,19 @@ static void journal_add(struct evlog *l, const struct record *rec, const char *k
 {
 	off_t at = l->written + (off_t)buf_len(&l->pending);
 
-	if (!l->path || l->error)
+	if (!l->path || l->hole)
 		return;
-	if (at + (off_t)rec->value.n > l->journal_max) {
-		l->error = -EFBIG;
+	/* how a turn ended can still be said */
+	if (at + (off_t)rec->value.n > l->journal_max &&
+	    (rec->kind != EVENT_TURN_END || at > l->journal_max + (off_t)JOURNAL_SPARE)) {
+		evlog_fail_for(l, -EFBIG, rec->value.n);
+		l->hole = rec->seq ? rec->seq : l->last + 1;
 		return;
 	}
 	if (rec->seq)
 		index_add(l, rec->seq, at);
 	if (record_put(&l->pending, rec, kind) < 0)
-		l->error = -ENOMEM;
+		abort(); /* no memory: its buffer has room for any frame */
 	if (buf_len(&l->pending) >= FLUSH_AT)
 		evlog_flush(l);
 	else
@@ -158,7 +129,7 @@ void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
 
 static void drop_oldest(struct evlog *l)
 {
-	block_free(l, list_first(&l->blocks, struct block, link));
+	evlog_block_free(l, list_first(&l->blocks, struct block, link));
 	l->tail_first = list_first(&l->blocks, struct block, link)->first;
 }
 
@@ -198,18 +169,15 @@ static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
 	return b;
 }
 
-static size_t item_size(size_t len)
-{
-	return (sizeof(struct item) + len + 7) & ~(size_t)7;
-}
-
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
 {
 	uint64_t now = e->time_ms ? e->time_ms : clock_real_ms();
 	struct item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
-	struct record rec = {
-		.seq = e->seq, .origin = e->origin, .time_ms = now, .value = e->frame
-	};
+	struct record rec = { .seq = e->seq,
+			      .origin = e->origin,
+			      .kind = e->kind,
+			      .time_ms = now,
+			      .value = e->frame };
 	size_t size = item_size(e->frame.n);
 	struct block *b = block_for(l, e->seq, size);
 
@@ -236,7 +204,7 @@ void evlog_shrink(struct evlog *l)
 	if (!written)
 		return;
 	while (!list_empty(&l->blocks))
-		block_free(l, list_first(&l->blocks, struct block, link));
+		evlog_block_free(l, list_first(&l->blocks, struct block, link));
 	l->tail_first = l->last + 1;
 }
 
@@ -394,12 +362,12 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 		return 0;
 	}
 	evlog_flush(l); /* if that fails, what was pending is still in the tail */
-	r = journal_get(l, 0);
+	r = evlog_journal_get(l, 0);
 	l->held = true; /* whatever fn does */
 	if (r == 0)
 		r = read_journal(l, from, fn, ctx);
 	l->held = held;
-	journal_put(l);
+	evlog_journal_put(l);
 	return r;
 }
 
@@ -491,5 +459,6 @@ int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t jo
 	if (r >= 0)
 		r = buf_len(&b) ? cut_torn_tail(l, buf_slice(&b)) : 0;
 	l->tail_first = l->last + 1;
+	l->flushed = l->last;
 	return r;
 }

@@ -11,7 +11,8 @@
  *
  * Journal: one JSON object per line, as session/record.h has it; records that are no
  * events (the session's own data) have number 0. Bytes are collected and written once
- * per loop turn. A write error is sticky and reported by evlog_error: the turn must fail, nothing is lost silently.
+ * per loop turn. What cannot be written is held back from every reader and tried again, each JOURNAL_RETRY_MS and by whoever flushes; meanwhile
+ * error says why, and the turn must fail. What is taken back (evlog_rollback) nobody has seen, so its numbers are given again.
  */
 #pragma once
 
@@ -56,7 +57,13 @@ struct evlog {
 	struct evlog_index *index;
 	size_t nindex, cindex;
 	struct loop_task flush_task;
-	int error; /* sticky -errno of the journal; -EFBIG: journal_max reached */
+	int error; /* -errno of the last write; -EFBIG: journal_max reached. 0 again once there is room */
+	uint64_t flushed; /* newest seq in the journal */
+	uint64_t hole;	  /* the first that did not go into it, whatever came after; 0: none */
+	size_t need;	  /* bytes that there was no room for */
+	struct loop_timer retry_timer;
+	void (*recovered)(void *ctx); /* what was held back can be read */
+	void *recovered_ctx;
 };
 
 /* path NULL: no journal. */
@@ -70,7 +77,12 @@ void evlog_close(struct evlog *l);
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);
 /* A journal record that is no event. */
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
+/* 0: everything is in the journal. */
 int evlog_flush(struct evlog *l);
+/* Newest seq that may be read: all of them, unless they cannot be written. */
+uint64_t evlog_readable(const struct evlog *l);
+/* Drops what could not be written. */
+void evlog_rollback(struct evlog *l);
 /* Much will be written: the descriptor is kept until evlog_shrink. */
 void evlog_hold(struct evlog *l);
 /* Lets the descriptor go, and the memory tail if the journal holds everything. */

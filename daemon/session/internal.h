@@ -95,6 +95,7 @@ struct turn {
 	enum turn_state state;
 	uint64_t no; /* 0 while queued */
 	char *key, *content, *meta;
+	uint64_t first_seq;	  /* of its first event */
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
 	struct session *session;
@@ -247,6 +248,7 @@ struct session {
 	struct list watchers;
 	struct list readers; /* struct reader */
 	struct evlog log;
+	struct list owed; /* struct owed: ends of turns that the journal has yet to take (ending.c) */
 };
 
 /* store.c */
@@ -318,6 +320,9 @@ void turn_output(struct turn *t);
 /* ending.c */
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
 void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret);
+/* The journal can be written again. */
+void turns_journal_recovered(void *ctx);
+void turns_drop_owed(struct session *s);
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

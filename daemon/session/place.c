@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 /* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
 static void become_agent(const struct store *st)
@@ -116,7 +117,9 @@ int place_session_home(const struct store *st, const char *id, char **ret, struc
 	_cleanup_(freep) char *home = home_path(st, id);
 
 	if (mkdir(home, 0700) < 0)
-		return err_set(e, -errno, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+		return err_set(e, -errno, RPC_INTERNAL_ERROR,
+			       errno == ENOSPC || errno == EDQUOT ? "NO_SPACE" :
+								    "STATE_NOT_WRITABLE",
 			       "cannot make the session's home: %s", strerror(errno));
 	*ret = TAKE_PTR(home);
 	return 0;
@@ -219,6 +222,12 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
+void place_watch_log(struct session *s)
+{
+	s->log.recovered = turns_journal_recovered;
+	s->log.recovered_ctx = s;
+}
+
 void place_note_head(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
@@ -246,18 +255,38 @@ char *place_journal_path(const struct store *st, const char *id)
 	return file_join(dir, name);
 }
 
+/* Enough for its journal to begin with. */
+static bool has_room(const struct store *st)
+{
+	struct statvfs sv;
+
+	return statvfs(st->state_dir, &sv) < 0 ||
+	       (uint64_t)sv.f_bavail * sv.f_frsize >= JOURNAL_ROOM_MIN;
+}
+
+static int no_log(struct err *e, int r)
+{
+	bool full = r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
+
+	return err_set(e, r, RPC_INTERNAL_ERROR, full ? "NO_SPACE" : "STATE_NOT_WRITABLE",
+		       "cannot write the session's journal: %s", strerror(-r));
+}
+
 int place_session_log(struct session *s, struct err *e)
 {
 	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
 	int r;
 
+	if (s->store->journal && !has_room(s->store))
+		return no_log(e, -ENOSPC);
 	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
 		       s->store->journal_max);
 	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
-			       "cannot open the journal: %s", strerror(-r));
+		return no_log(e, r);
+	place_watch_log(s);
 	place_note_head(s);
-	return 0;
+	r = evlog_flush(&s->log);
+	return r < 0 ? no_log(e, r) : 0;
 }
 
 char *place_find_command(const char *command, const char *path)

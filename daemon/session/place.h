@@ -22,7 +22,9 @@ int place_make_dir(struct session *s, const char *relative, struct err *e);
 void place_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int place_give_home(struct session *s, struct err *e);
-/* Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
+/* What becomes of the log when its journal can be written again. */
+void place_watch_log(struct session *s);
+/* NO_SPACE, STATE_NOT_WRITABLE. Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
 int place_session_log(struct session *s, struct err *e);
 char *place_journal_path(const struct store *st, const char *id);
 /* Writes the session's own data into the journal; the last such record holds. */

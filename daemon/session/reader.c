@@ -20,7 +20,7 @@ void reader_detach(struct reader *r)
 
 bool reader_behind(const struct reader *r)
 {
-	return r->session && r->next <= r->session->log.last;
+	return r->session && r->next <= evlog_readable(&r->session->log);
 }
 
 bool reader_lost(const struct reader *r, uint64_t *from, uint64_t *to)
@@ -39,7 +39,7 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 {
 	struct offer *o = ctx;
 
-	if (!o->sink->event(o->sink->ctx, e))
+	if (e->seq > evlog_readable(&o->r->session->log) || !o->sink->event(o->sink->ctx, e))
 		return false;
 	o->r->next = e->seq + 1;
 	return true;
@@ -50,6 +50,8 @@ int reader_pump(struct reader *r, const struct watcher_sink *sink)
 	struct offer o = { r, sink };
 	struct evlog *l;
 
+	if (r->session)
+		evlog_flush(&r->session->log); /* nothing goes out that is not in it */
 	if (!reader_behind(r))
 		return 0;
 	l = &r->session->log;

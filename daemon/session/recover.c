@@ -239,6 +239,7 @@ static struct session *recover(struct store *st, const char *id)
 		session_free(s);
 		return NULL;
 	}
+	place_watch_log(s);
 	s->state = SESSION_CLOSED;
 	s->caps = s->def->caps;
 	s->turn_count = r.turn;

@@ -147,6 +147,7 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->live_link);
 	list_init(&s->wait_link);
 	list_init(&s->lonely_link);
+	list_init(&s->owed);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
@@ -463,6 +464,7 @@ void session_free(struct session *s)
 	session_settings_fail(s, NULL);
 	turns_free(s);
 	session_forget_calls(s);
+	turns_drop_owed(s);
 	waiters_fail(s, &s->open_waiters);
 	waiters_fail(s, &s->close_waiters);
 	baseline_done(s);

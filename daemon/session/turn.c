@@ -222,14 +222,17 @@ static void turn_begin(struct session *s, struct turn *t)
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	bill_begin(s);
 	evlog_hold(&s->log);
-	note_begin(s, t);
-	session_emit_prompt(s, slice_of(t->content), t->origin);
+	if (!s->log.error) {
+		t->first_seq = s->log.last + 1;
+		note_begin(s, t);
+		session_emit_prompt(s, slice_of(t->content), t->origin);
+	}
 	if (!spend_begin(s))
 		return;
 	if (s->def->ops->limit)
 		s->def->ops->limit(s->harness, spend_calls_left(s));
 	if (s->log.error)
-		turn_fail(s, "resource", false, "the session's journal cannot be written: %s",
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));
 	else if (s->def->ops->prompt(s->harness, slice_of(t->content), slice_of(t->meta), &e) < 0)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);

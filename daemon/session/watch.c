@@ -106,7 +106,7 @@ uint64_t watcher_backlog(const struct watcher *w)
 
 bool watcher_behind(const struct watcher *w)
 {
-	return w->session && w->next <= w->session->log.last;
+	return w->session && w->next <= evlog_readable(&w->session->log);
 }
 
 struct offer {
@@ -129,6 +129,8 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 {
 	struct offer *o = ctx;
 
+	if (e->seq > evlog_readable(&o->w->session->log))
+		return false;
 	if (meant_for(o->w, e) && !o->sink->event(o->sink->ctx, e))
 		return false;
 	o->w->next = e->seq + 1;
@@ -140,6 +142,8 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 	struct offer o = { w, sink };
 	struct evlog *l;
 
+	if (w->session)
+		evlog_flush(&w->session->log); /* nothing goes out that is not in it */
 	if (!watcher_behind(w))
 		return 0;
 	l = &w->session->log;

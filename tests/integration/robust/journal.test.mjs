@@ -278,7 +278,7 @@ async function survives(t, own, fill, { heal } = {}) {
   const neighbour = await Neighbour.start(calm);
   await neighbour.during(() => sleep(100));
   await neighbour.stop();
-  await calm.call('session/delete', { sessionId });
+  await reader.call('session/delete', { sessionId });
   assert.ok(!fs.existsSync(fileOf(own, sessionId)));
   calm.assertClean();
   for (const client of [a, reader, calm])
