@@ -3,8 +3,9 @@
 // that must hold; each has a daemon of its own. rows: [name, measure]; measure(table) adds what it found.
 
 import { crowd } from '../lib/crowd.mjs';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, STUB } from '../lib/daemon.mjs';
 import { halfLine, relayed } from '../lib/half-lines.mjs';
+import { sleep } from '../lib/rawws.mjs';
 import { MIB } from './rig.mjs';
 
 const CROWD = 5000;
@@ -59,9 +60,36 @@ const halfLines = (table) => withDaemon({}, async (d) => {
   await o.close();
 });
 
+// Environments of 1 MB: a variable may have 128 KiB.
+const BIG = 'v=$(head -c 125000 /dev/zero | tr "\\0" x); export a=$v b=$v c=$v d=$v e=$v f=$v g=$v h=$v';
+const MANY = 1500;
+const manyProcesses = {
+  id: 'many', command: '/bin/sh',
+  args: ['-c', `${BIG}; for i in $(seq ${MANY}); do sleep 600 & done; unset a b c d e f g h v; exec ${STUB} "$@"`, 'sh'],
+};
+
+// The loop's pause as a client sees it: the longest wait for /health, beside which all else of this machine counts, too.
+const bigProcesses = (table) => withDaemon({ harnesses: [manyProcesses] }, async (d) => {
+  const c = await d.client();
+  const { sessionId } = await c.newSession();
+  let over = false, most = 0;
+
+  await c.newSession({ meta: { harness: 'many' } });
+  while (d.descendants().length <= MANY)
+    await sleep(50);
+  const closed = c.call('session/close', { sessionId }, { timeout: 60000 }).finally(() => { over = true; });
+  while (!over)
+    most = Math.max(most, await worst(1, () => d.http('/health')));
+  await closed;
+  table.add({ what: `worst loop pause, closing a session beside ${MANY} processes with 1 MB environments`, unit: 'ms', bar: 10, value: most,
+    note: 'longest wait for /health' });
+  await c.close();
+});
+
 const rows = [
   ['newcomers', newcomers],
   ['half lines', halfLines],
+  ['processes', bigProcesses],
 ];
 
 export async function grows(table) {
