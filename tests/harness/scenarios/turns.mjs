@@ -173,15 +173,16 @@ async function retriesAndSucceeds(x, t) {
 // What had come before the stream broke off is not a part of the answer: its message is another.
 async function retriesAfterACut(x, t) {
 	const s = await x.session(t);
-	const turn = await s.turn('SLOW:100', 'TEXT:the first half of it', 'CUTx1', 'TEXT: and the rest');
+	const text = Array.from({ length: 20 }, (_, i) => `w${i}`).join(' '); // slow enough that its beginning is shown before the end comes
+	const turn = await s.turn('SLOW:100', `TEXT:${text}`, 'CUTx1', 'TEXT: and the rest');
 	const messages = new Map();
 
 	for (const { messageId, content } of turn.of('agent_message_chunk'))
 		messages.set(messageId, (messages.get(messageId) ?? '') + content.text);
 	assert.equal(turn.stop, 'end_turn');
 	const [half, ...whole] = messages.values();
-	assert.ok(half && 'the first half of it'.startsWith(half.trim()), JSON.stringify([...messages]));
-	assert.equal(whole.join(''), 'the first half of it and the rest');
+	assert.ok(half && text.startsWith(half.trim()), JSON.stringify([...messages]));
+	assert.equal(whole.join(''), `${text} and the rest`);
 }
 
 // As the provider asked for.
