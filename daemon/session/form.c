@@ -3,7 +3,7 @@
 #include "base/util.h"
 
 #define RUN_MAX 64	/* backslashes before a character: six levels of escapes */
-#define BREAK_MAX 2	/* line-break characters between two characters */
+#define BREAK_MAX 16	/* line-break characters between two characters */
 #define READINGS_MAX 16 /* ambiguous places of one comparison that are tried both ways */
 
 uint8_t form_fold(uint8_t c)

@@ -39,6 +39,7 @@ static void test_forms(void **state _unused_)
 		{ "\\\\u0073k-ab\\\\/cd+ef=9Q\\\\\\\"x", "***" },
 		{ "?k=sk-ab%2Fcd%2Bef%3D9Q%22x&a=1", "?k=***&a=1" },
 		{ "sk-ab\n/cd+ef\r\n=9Q\"x", "***" },
+		{ "sk-ab\r\n\r\n\r\n/cd+ef=9Q\"x", "***" },
 		{ "sk-ab/cd+ef=9Q", "sk-ab/cd+ef=9Q" },
 		{ "SK-AB/CD+EF=9Q\"X", "SK-AB/CD+EF=9Q\"X" },
 		{ "%sk-ab/cd+ef=9Q\"x%", "%***%" },
