@@ -69,6 +69,7 @@
 #define HARNESS_MEMORY (512 * MIB)      /* so much of the machine's memory for each harness that may live at a time */
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
+#define TICK_MS 5                       /* between two looks whether the clock of start times has gone on */
 #define WAIT_LOOK_MS 50                 /* between two looks at who has waited too long */
 #define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */

@@ -48,7 +48,7 @@ struct proc {
 	size_t tail_len;
 	unsigned rounds;
 	struct loop_timer stop_timer, sweep_timer;
-	struct sweep sweep;
+	struct sweep sweep, turn_sweep;
 	struct loop_task exit_task;
 };
 
@@ -193,6 +193,22 @@ static void sweep(void *ctx)
 	p->sweep.done = swept_once;
 	p->sweep.ctx = p;
 	sweep_ask(p->host->sweeper, &p->sweep);
+}
+
+static void turn_swept(void *ctx _unused_, bool gone _unused_)
+{
+}
+
+void proc_sweep_turn(struct proc *p, uint64_t from, uint64_t until)
+{
+	if (p->reaped)
+		return;
+	p->turn_sweep.session = p->session;
+	p->turn_sweep.leader = p->pid;
+	p->turn_sweep.from = from;
+	p->turn_sweep.until = until;
+	p->turn_sweep.done = turn_swept;
+	sweep_ask(p->host->sweeper, &p->turn_sweep);
 }
 
 static void proc_reaped(struct proc *p, int status, const struct rusage *used)
@@ -400,6 +416,7 @@ struct proc *proc_free(struct proc *p)
 	loop_timer_cancel(&p->stop_timer);
 	loop_timer_cancel(&p->sweep_timer);
 	sweep_forget(&p->sweep);
+	sweep_forget(&p->turn_sweep);
 	loop_task_cancel(&p->exit_task);
 	io_close(p, &p->in);
 	io_close(p, &p->out);

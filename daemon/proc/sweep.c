@@ -104,7 +104,9 @@ static struct scan *scan_new(struct sweeper *s)
 	list_each(w, &s->waiting, struct sweep, link)
 		c->wishes[c->nwishes++] = (struct tree_wish){ .session = xstrdup(w->session),
 							      .leader = w->leader,
-							      .strays = w->strays };
+							      .strays = w->strays,
+							      .from = w->from,
+							      .until = w->until };
 	n = s->own(s->ctx, NULL, 0);
 	c->own = xalloc(n * sizeof(*c->own));
 	c->nown = s->own(s->ctx, c->own, n);

@@ -194,13 +194,36 @@ static void on_session(void *ctx, const char *value)
 		o->others |= strcmp(o->own[i].session, value) == 0;
 }
 
+/* Its cgroup is named after the session: an environment may have been cleared. */
+static bool in_group(pid_t pid, const char *session)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[40], text[4096], want[TREE_MARKER_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	snprintf(want, sizeof(want), "/%s\n", session);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, want);
+}
+
+static bool in_time(const struct entry *e, const struct tree_wish *w)
+{
+	return e->start >= w->from && (!w->until || e->start < w->until);
+}
+
 static int wish_of(const struct entry *e, struct orphan o)
 {
 	for (size_t i = 0; i < o.nown; i++)
 		if (o.own[i].pid == e->pid)
 			return SPARED;
 	for (size_t i = 0; i < o.nwishes; i++)
-		if (o.wishes[i].leader > 0 && o.wishes[i].leader == e->sid)
+		if ((o.wishes[i].leader > 0 && o.wishes[i].leader == e->sid) ||
+		    (o.wishes[i].from && in_group(e->pid, o.wishes[i].session)))
 			return (int)i;
 	o.wish = SPARED;
 	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
@@ -216,10 +239,56 @@ static int judge_child(const struct entry *e, struct orphan o, uint64_t since)
 {
 	int wish = wish_of(e, o);
 
+	if (wish >= 0 && o.wishes[wish].from && !in_time(e, &o.wishes[wish]))
+		return SPARED;
 	if (wish < 0 || e->start < since)
 		return wish;
 	o.wishes[wish].found++;
 	return SPARED;
+}
+
+/* --- what a turn left below a leader that lives on ------------------------------------------------------------ */
+
+/* Where its standard input leads to; empty: cannot be told. */
+static void input_of(pid_t pid, char *ret, size_t size)
+{
+	char path[40];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
+	n = readlink(path, ret, size - 1);
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+/* It is fed by somebody: a server of the harness's, which has nothing to do with one turn. */
+static bool is_helper(pid_t pid, pid_t leader)
+{
+	char own[64], leaders[64];
+
+	input_of(pid, own, sizeof(own));
+	input_of(leader, leaders, sizeof(leaders));
+	return !*own || (strcmp(own, leaders) != 0 &&
+			 (strncmp(own, "pipe:", 5) == 0 || strncmp(own, "socket:", 7) == 0));
+}
+
+static bool descends_from(struct table *t, const struct entry *e, pid_t leader)
+{
+	for (size_t steps = 0; e && steps < t->n; steps++, e = parent_of(t, e))
+		if (e->ppid == leader)
+			return true;
+	return false;
+}
+
+static void judge_attached(struct table *t, const struct tree_wish *w, int wish)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->e[i];
+
+		if (e->verdict != UNDECIDED || !in_time(e, w) || !descends_from(t, e, w->leader) ||
+		    (e->sid == w->leader && is_helper(e->pid, w->leader)))
+			continue;
+		e->verdict = wish;
+	}
 }
 
 uint64_t tree_now(void)
@@ -248,6 +317,9 @@ void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
 		else if (e->ppid == root)
 			e->verdict = judge_child(e, about, since);
 	}
+	for (size_t i = 0; i < nwishes; i++)
+		if (wishes[i].from)
+			judge_attached(&t, &wishes[i], (int)i);
 	spread(&t);
 	for (size_t i = 0; i < t.n; i++)
 		if (t.e[i].verdict >= 0)

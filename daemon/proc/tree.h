@@ -8,6 +8,10 @@
  *
  * All of this takes as long as agents want it to: never on the loop (sweep.h), but at start and end, when there is none.
  *
+ * What a turn left (from, until: when it began, when the next one did): processes of the session that were started in it, and do not work for
+ * the leader. That is what was orphaned, what has a kernel session of its own, and what does not read from a pipe of its own, as MCP and
+ * language servers do, which a harness may start at any time; and whatever descends from such.
+ *
  * Signals go through a pidfd opened before the process is looked at once more; its start time must be the one it had in the table, so that
  * a recycled pid is never hit. Where there are no pidfds, right after that look.
  */
@@ -26,7 +30,9 @@ struct tree_wish {
 	char *session;
 	pid_t leader; /* as its kernel session is numbered; 0: none */
 	bool strays;  /* count those in that nothing else can own */
-	int found;    /* live processes of it that were found */
+	/* Not 0: the leader lives on; only what a turn of its left is meant, see below. until 0: to the end. */
+	uint64_t from, until;
+	int found; /* live processes of it that were found */
 };
 
 /* A child of ours that lives. */

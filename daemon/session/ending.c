@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jenc.h"
+#include "proc/tree.h"
 #include "session/baseline.h"
 
 #include <errno.h>
@@ -271,6 +272,32 @@ static const char *tripped_reason(const struct trip *t)
 	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
 }
 
+/* --- what a cancelled turn left running ------------------------------------------------------------------- */
+
+/* After its end, in milliseconds: harnesses need a moment to end their commands themselves. */
+static const unsigned sweep_pauses[] = { 50, 150, 300, 500, 500 };
+
+static void sweep_again(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->proc || s->hstate != H_READY)
+		return; /* the end of the harness sweeps everything */
+	proc_sweep_turn(s->proc, s->sweep_from, s->current ? s->current->started_ticks : 0);
+	if (++s->sweep_round < ARRAY_SIZE(sweep_pauses))
+		loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[s->sweep_round],
+			       sweep_again, s);
+}
+
+static void sweep_after(struct session *s, const struct turn *t)
+{
+	if (!s->sweep_timer.due)
+		s->sweep_from = t->started_ticks;
+	s->cancelled_tick = tree_now();
+	s->sweep_round = 0;
+	loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[0], sweep_again, s);
+}
+
 void turn_finish(struct session *s, const struct harness_turn_end *given)
 {
 	struct harness_turn_end end = *given;
@@ -289,6 +316,8 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	session_cancel_asks(s);
 	session_close_calls(s, clock_mono_ms());
 	spend_end(s, t);
+	if (t->state == TURN_CANCELLING)
+		sweep_after(s, t);
 	s->current = NULL;
 	err_flatten(end.error.message);
 	session_hide_line(s, end.error.message, sizeof(end.error.message));

@@ -105,6 +105,7 @@ struct turn {
 	struct account account;
 	struct proc_usage before, used;
 	uint64_t started_ms, ended_ms; /* unix; 0: never began */
+	uint64_t started_ticks;	       /* tree_now */
 	uint64_t queued_mono, started_mono, first_output_mono, ended_mono;
 
 	struct harness_turn_end end; /* from TURN_ENDING on */
@@ -206,6 +207,10 @@ struct session {
 	struct list live_link, wait_link,
 		lonely_link; /* live.h: of the store's lists; empty: in none */
 	uint64_t wait_since, lonely_since;
+	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
+	unsigned sweep_round;
+	uint64_t cancelled_tick; /* in which the last of them ended */
+	struct loop_timer sweep_timer, tick_timer;
 	bool resting;	/* stopped because nobody needed it */
 	bool began;	/* a turn has, so there is a context to take up */
 	bool recovered; /* from the journal of an earlier daemon */

@@ -440,7 +440,7 @@ static void session_cancel_timers(struct session *s)
 {
 	struct loop_timer *timers[] = { &s->start_timer,  &s->setting_timer, &s->adapter_timer,
 					&s->cancel_timer, &s->detach_timer,  &s->idle_timer,
-					&s->budget_timer };
+					&s->budget_timer, &s->sweep_timer,   &s->tick_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);

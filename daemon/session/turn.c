@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "proc/tree.h"
 #include "session/baseline.h"
 #include "session/furnish.h"
 #include "session/live.h"
@@ -218,6 +219,7 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->state = TURN_RUNNING;
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
+	t->started_ticks = tree_now();
 	proc_measure(s->proc, false, &t->before);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	bill_begin(s);
@@ -242,6 +244,20 @@ void turn_output(struct turn *t)
 {
 	if (!t->outputs++)
 		t->first_output_mono = clock_mono_ms();
+}
+
+static void on_next_tick(void *ctx)
+{
+	session_advance(ctx);
+}
+
+/* Start times of processes are told in ticks: those of a cancelled turn must not look like those of the next one. */
+static bool same_tick(struct session *s)
+{
+	if (!s->cancelled_tick || tree_now() > s->cancelled_tick)
+		return false;
+	loop_timer_set(s->store->loop, &s->tick_timer, TICK_MS, on_next_tick, s);
+	return true;
 }
 
 static void launch_for(struct session *s)
@@ -269,7 +285,8 @@ static void advance_open(struct session *s)
 		session_opened(s, NULL);
 	else if (s->hstate == H_NONE && (wanted || next))
 		launch_for(s);
-	else if (s->hstate == H_READY && !s->current && !s->ending && next && !baseline_busy(s))
+	else if (s->hstate == H_READY && !s->current && !s->ending && next && !baseline_busy(s) &&
+		 !same_tick(s))
 		turn_begin(s, next);
 }
 

@@ -181,6 +181,38 @@ function suite(name, { start, cgroup }) {
       });
     });
 
+    describe('the end of a turn', () => {
+      test('cancelled: what it started is gone within 2 s; the harness, and what was there before, live on', async (t) => {
+        const { d, c, usable } = await fresh(t);
+
+        if (!usable)
+          return;
+        const { sessionId } = await c.newSession();
+        const before = await born(c, sessionId);
+        await sleep(50); // start times are told in 10 ms
+        const from = c.updates.length;
+        // Without a cgroup nothing says whose child one is whose marks are gone.
+        const hows = HOWS.filter((how) => cgroup || !['clearenv', 'bogusenv'].includes(how));
+        const { answer } = c.startPrompt(sessionId, `${hows.map((how) => `fork ${how}`).join('; ')}; echo begun; sleep 60000`);
+        await c.waitUpdate((u) => u.update.content?.text === 'begun', { from });
+        const pids = c.chunks(sessionId, from).filter((text) => text.startsWith('pid:')).map((text) => Number(text.slice(4)));
+        const family = pids.map((pid, i) => ({ ...procs.stat(pid), how: hows[i] }));
+        families.push(family);
+        assert.equal(family.length, hows.length);
+        c.cancel(sessionId);
+        assert.equal((await answer).result.stopReason, 'cancelled');
+        const next = c.startPrompt(sessionId, 'fork setsid; fork double; echo next; sleep 2500');
+        await allGone(family, 'session/cancel', 2000);
+        assert.deepEqual(left(before), named(before), 'the harness and its older children');
+        assert.equal((await next.answer).result.stopReason, 'end_turn');
+        const later = c.chunks(sessionId).slice(-3, -1).map((text) => procs.stat(Number(text.slice(4))));
+        families.push(later);
+        assert.ok(later.length === 2 && later.every((p) => p && procs.alive(p)), 'what the next turn started lives');
+        await c.call('session/delete', { sessionId });
+        await d.stop({ keep: true });
+      });
+    });
+
     describe('the end of the daemon', () => {
       for (const signal of ['SIGTERM', 'SIGINT']) {
         for (const how of ['idle', 'in the middle of turns', 'with harnesses that ignore SIGTERM']) {
