@@ -66,7 +66,10 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 		return r;
 	acpd = jobj_get(a->meta, "acpd");
 	if (acpd.type == J_OBJECT)
-		r = jdec_object(acpd.raw, acpd_fields, "_meta.acpd.", a, e);
+		r = jdec_strict(acpd.raw, acpd_fields, "_meta.acpd.",
+				"a prompt has no such parameter", a, e);
+	else if (acpd.type != J_NONE && acpd.type != J_NULL)
+		r = err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
 	if (r == 0 && a->key && !*a->key)
 		r = err_field(e, "_meta.acpd.key", "FIELD_INVALID", "key must not be empty");
 	if (r == 0 && a->when_busy && strcmp(a->when_busy, "queue") != 0 &&

@@ -40,6 +40,7 @@ static void remember_key(struct session *s, const struct turn *t, const struct t
 	k = new0(struct keyed);
 	k->key = xstrdup(t->key);
 	k->turn = r->turn;
+	memcpy(k->digest, t->digest, sizeof(k->digest));
 	k->seq = r->seq;
 	if (r->failed)
 		k->error = *r->error;

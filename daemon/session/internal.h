@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "digest/digest.h"
 #include "usage/account.h"
 #include "usage/ledger.h"
 #include "session/problems.h"
@@ -96,6 +97,7 @@ struct turn {
 	uint64_t no; /* 0 while queued */
 	char *key, *content, *meta;
 	uint64_t first_seq;	  /* of its first event */
+	char digest[SHA256_HEX];  /* of the content, if there is a key; "": unknown */
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
 	struct session *session;
@@ -121,7 +123,8 @@ struct keyed {
 	struct list link;
 	char *key;
 	uint64_t turn, seq;
-	char *result; /* raw PromptResponse; NULL if it failed */
+	char digest[SHA256_HEX]; /* of the prompt; "": unknown */
+	char *result;		 /* raw PromptResponse; NULL if it failed */
 	struct turn_error error;
 };
 

@@ -60,12 +60,14 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 /* Key, trace and model of the turn, if that record is its. */
 static void load_begun(struct turn *t, struct slice begun)
 {
-	_cleanup_(freep) char *trace = NULL;
+	_cleanup_(freep) char *trace = NULL, *digest = NULL;
 	int64_t turn = 0;
 
 	if (!begun.n || jdec_int(jobj_get(begun, "turn"), &turn) < 0 || (uint64_t)turn != t->no)
 		return;
 	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
+	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(t->digest, sizeof(t->digest), "%s", digest);
 	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
 	jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &t->session->version);
 	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)

@@ -89,8 +89,11 @@ static const struct {
 };
 
 /* The stored result of a prompt that had a key, as it was sent. */
-static void keep_key(struct session *s, struct slice params)
+static void keep_key(const struct reading *r, struct slice params)
 {
+	struct session *s = r->s;
+	struct slice begun = slice_of(r->begun);
+	_cleanup_(freep) char *digest = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval reason = jobj_get(params, "stopReason");
 	struct keyed *k = new0(struct keyed);
@@ -100,6 +103,9 @@ static void keep_key(struct session *s, struct slice params)
 	take_string(params, "key", &k->key);
 	k->turn = take_uint(params, "turn");
 	k->seq = take_uint(params, "seq");
+	if (take_uint(begun, "turn") == k->turn &&
+	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(k->digest, sizeof(k->digest), "%s", digest);
 	if (reason.type == J_STRING) {
 		jw_obj(&w, NULL);
 		jw_raw(&w, "stopReason", reason.raw);
@@ -144,7 +150,7 @@ static void on_turn_end(struct reading *r, struct slice params)
 	if (r->open.no == take_uint(params, "turn"))
 		open_turn(r, 0);
 	if (jobj_get(params, "key").type == J_STRING)
-		keep_key(r->s, params);
+		keep_key(r, params);
 }
 
 /* Which ids clients have seen: none of them comes again. */

@@ -91,6 +91,35 @@ static bool key_known(struct session *s, const char *key, turn_done_fn done, voi
 	return false;
 }
 
+static int check_key(const char *have, const char *digest, struct err *e)
+{
+	if (!*have || strcmp(have, digest) == 0)
+		return 0;
+	return err_field(e, "_meta.acpd.key", "KEY_REUSED",
+			 "another prompt of this session has this key");
+}
+
+/* A key stands for one prompt: what came of another is no answer to this one. */
+static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
+{
+	list_each(t, (struct list *)&s->turns, struct turn, link)
+		if (t->key && strcmp(t->key, key) == 0)
+			return check_key(t->digest, digest, e);
+	list_each(k, (struct list *)&s->keys, struct keyed, link)
+		if (strcmp(k->key, key) == 0)
+			return check_key(k->digest, digest, e);
+	return 0;
+}
+
+static void digest_prompt(struct slice content, char out[SHA256_HEX])
+{
+	struct sha256 d;
+
+	*out = '\0';
+	if (sha256_of(content, &d) == 0)
+		sha256_hex(&d, out);
+}
+
 static int prompt_admit(const struct session *s, const struct prompt_params *p, struct err *e)
 {
 	if (s->store->stopping)
@@ -131,9 +160,14 @@ static void note_traceparent(struct turn *t, struct slice meta)
 int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
 		   struct err *e)
 {
+	char digest[SHA256_HEX] = "";
 	struct turn *t;
 	int r;
 
+	if (p->key)
+		digest_prompt(p->content, digest);
+	if (p->key && key_admit(s, p->key, digest, e) < 0)
+		return -EINVAL;
 	if (p->key && key_known(s, p->key, done, ctx))
 		return 0;
 	r = prompt_admit(s, p, e);
@@ -146,6 +180,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	s->store->totals.turns++;
 	t->key = xstrdup(p->key);
 	t->content = xstrndup(p->content.p, p->content.n);
+	memcpy(t->digest, digest, sizeof(t->digest));
 	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
 	t->origin = p->origin;
 	note_traceparent(t, p->meta);
@@ -201,6 +236,8 @@ static void note_begin(struct session *s, const struct turn *t)
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", t->no);
 	jw_str(&w, "key", t->key);
+	if (t->key)
+		jw_str(&w, "prompt", t->digest);
 	jw_str(&w, "model", model);
 	jw_str(&w, "harnessVersion", s->version);
 	if (*t->traceparent)

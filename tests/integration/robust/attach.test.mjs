@@ -332,7 +332,7 @@ describe('a prompt with a key', () => {
     const again = (await failing(b, sessionId, 'echo bad; crash exit 3', keyed('bad'))).error;
     assert.equal(again.code, bad.code);
     assert.deepEqual(again.data, bad.data);
-    assert.deepEqual(await b.prompt(sessionId, 'x', keyed('dropped')), cancelled);
+    assert.deepEqual(await b.prompt(sessionId, 'echo long; sleep 60000', keyed('dropped')), cancelled);
     assert.equal(b.updates.length, at, 'nothing was run');
     await b.prompt(sessionId, 'RECALL');
     const said = JSON.parse(b.chunks(sessionId).at(-1));
