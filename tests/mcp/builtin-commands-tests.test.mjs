@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runTests: targets of the configuration and of what lies in the directory, partial results, shards.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -116,6 +116,62 @@ test('a JUnit report that is whole and new counts; else what was printed', async
   assert.equal(r.results[1].message, 'no');
   assert.deepEqual(brief(await box.call('runTests', { target: 'torn' })), ['passed Printed']);
   assert.deepEqual(brief(await box.call('runTests', { target: 'old' })), ['passed Printed']);
+});
+
+// What the real ones wrote (testruns/), at the path that the call asked for, or where none was asked for what they print.
+function recorded(box, runner, report) {
+  const bin = join(box.root, 'node_modules', '.bin');
+
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, runner), `#!${process.execPath}
+    const { writeFileSync } = require('node:fs');
+    const out = process.argv.find((word) => word.startsWith('--outputFile'))?.split('=')[1];
+    console.log(process.argv.includes('--nothing') ? 'No test files found, exiting with code 1' : ' ✓ printed 1ms');
+    if (out) writeFileSync(out, ${JSON.stringify(report)}.replaceAll('{cwd}', process.cwd()));
+    process.exitCode = 1;`);
+  chmodSync(join(bin, runner), 0o755);
+  writeFileSync(join(box.root, 'package.json'), JSON.stringify({ scripts: { test: runner } }));
+}
+
+for (const runner of ['vitest', 'jest'])
+  test(`${runner} is asked for its report: files, suites, names and messages`, async (t) => {
+    const box = await Box.start(t, {}, withNode);
+    const kind = runner === 'vitest' ? 'vtest.mjs' : 'jtest.js';
+
+    recorded(box, runner, readFileSync(join(import.meta.dirname, 'testruns', `${runner}.json`), 'utf8'));
+    const r = await box.call('runTests', {});
+
+    assert.deepEqual(brief(r).sort(), [
+      `failed src/broken.${kind}`,
+      `failed src/sum.${kind} > sums > of small numbers/adds "a" & <b>`,
+      `passed src/sum.${kind} > sums > of small numbers/adds 1 and 2`,
+      `passed src/sum.${kind}/stands alone`,
+      `skipped src/sum.${kind} > sums/is for later`,
+      `skipped src/sum.${kind} > sums/is to be written`,
+    ]);
+    assert.match(r.results.find((x) => x.name.startsWith('adds "a"')).message, runner === 'vitest' ? /expected 3 to be 4/ : /Expected: 4\nReceived: 3/);
+    assert.match(r.results.find((x) => x.name.startsWith('src/broken')).message, /Cannot find module/);
+    assert.deepEqual(counts(r), { passed: 2, failed: 2, skipped: 2, partial: false, success: false });
+    assert.deepEqual(readdirSync(box.state).filter((name) => !name.endsWith('.log')), []);
+    assert.deepEqual(readdirSync(box.root).sort(), ['node_modules', 'package.json']);
+
+    // nothing to run is no test that failed
+    recorded(box, runner, '{"numTotalTests":0,"success":true,"testResults":[]}');
+    const none = await box.call('runTests', {});
+    assert.deepEqual([none.results, none.exitCode, none.success, none.failed], [[], 1, false, 0]);
+    writeFileSync(join(box.root, 'package.json'), JSON.stringify({ scripts: { test: `${runner} --nothing && true` } }));
+    const unasked = await box.call('runTests', {});
+    assert.deepEqual([unasked.results, unasked.exitCode, unasked.success], [[], 1, false]);
+    // and a report that is none leaves what was printed
+    recorded(box, runner, '{"testResults":[');
+    assert.deepEqual(brief(await box.call('runTests', {})), ['passed printed']);
+  });
+
+test('the options for a report are not put to the policy', async (t) => {
+  const box = await Box.start(t, { policy: { commands: [{ argv: ['npm', 'test', '--'], policy: 'allow' }], categories: { execute: 'ask' } } }, withNode);
+
+  recorded(box, 'jest', '{"testResults":[]}');
+  assert.equal((await box.call('runTests', {})).error, undefined);
 });
 
 test('what is wrong in the configuration is named', async (t) => {

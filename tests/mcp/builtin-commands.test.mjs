@@ -301,6 +301,9 @@ test('code: environment, modules of the working directory, time limit', async (t
   assert.deepEqual([r.stdout, r.language], ['nested\n', 'js']);
   r = await box.call('runCode', { code: 'while (true);', language: 'js', runCodeOpts: { language: 'python', timeoutMs: 1000 } });
   assert.deepEqual([r.timedOut, r.language], [true, 'js']);
+  // E2B's template spells it so
+  r = await box.call('runCode', { code: 'while True: pass', runCodeOpts: { language: 'python', envs: {}, timeoutMS: 1000, requestTimeoutMs: 30000 } });
+  assert.deepEqual([r.timedOut, r.killed], [true, true]);
   r = await box.call('runCode', { code: 'print(input())', input: 'given\n' });
   assert.equal(r.stdout, 'given\n');
   assert.deepEqual(readdirSync(box.state), []);

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "tools/builtin/testrun_parse.h"
+#include "tools/builtin/testrun_runner.h"
 
 struct row {
 	const char *format, *text, *want;
@@ -66,6 +67,10 @@ static const struct row rows[] = {
 	  "{\"name\":\"work\",\"status\":\"passed\",\"durationMs\":12},{\"name\":\"break\","
 	  "\"status\":\"failed\",\"durationMs\":2}",
 	  -1 },
+	{ "auto", "   \xe2\x9c\x93 adds 1\x1b[32m 12\x1b[2mms\x1b[22m\n   \xc3\x97 takes 2s 1.5s\n",
+	  "{\"name\":\"adds 1\",\"status\":\"passed\",\"durationMs\":12},{\"name\":\"takes 2s\","
+	  "\"status\":\"failed\",\"durationMs\":1500}",
+	  -1 },
 	{ "auto", "hello\n---\nnothing here\n", "", -1 },
 	{ "exit", "ok 1 - a\n", "", -1 },
 	{ "go", "ok 1 - a\n", "", -1 },
@@ -120,6 +125,14 @@ static void test_junit(void **state _unused_)
 		  "y\\nat 1\"},{\"name\":\"c>\",\"status\":\"skipped\"},{\"name\":\"d\","
 		  "\"status\":\"failed\",\"message\":\"<boom>\"}",
 		  true },
+		{ "<testsuites><testsuite name='pytest'><testcase classname='tests.test_a.TestX' "
+		  "name='test_y[a b]' file='tests/test_a.py' line='3'/><testcase "
+		  "classname='test_b' name='test_z' file='test_b.py'/><testcase "
+		  "classname='other' name='q' file='test_b.py'/></testsuite></testsuites>",
+		  "{\"name\":\"test_y[a b]\",\"suite\":\"tests/test_a.py::TestX\",\"status\":"
+		  "\"passed\"},{\"name\":\"test_z\",\"suite\":\"test_b.py\",\"status\":\"passed\"},"
+		  "{\"name\":\"q\",\"suite\":\"other\",\"status\":\"passed\"}",
+		  true },
 		{ "<testsuite><testcase name='a'/><testcase name='b'><fail", R("a", "passed"),
 		  false },
 		{ "<testsuite><testcase name='a", "", false },
@@ -145,12 +158,117 @@ static void test_junit(void **state _unused_)
 	}
 }
 
+/* As vitest 4 and jest 30 write it, without what is not read. */
+#define JSON_TESTS(file, error, skipped)                                                                \
+	"{\"numTotalTests\":4,\"success\":false,\"testResults\":[{\"assertionResults\":[],\"status\":"  \
+	"\"failed\",\"message\":\"Cannot find module\",\"name\":\"/w/src/broken.js\"},"                 \
+	"{\"assertionResults\":[{\"ancestorTitles\":[\"sums\",\"small\"],\"fullName\":\"sums small "    \
+	"adds\",\"status\":\"passed\",\"title\":\"adds\",\"duration\":1.202245,\"failureMessages\":[]}" \
+	",{\"ancestorTitles\":[\"sums\"],\"status\":\"failed\",\"title\":\"says \\\"a\\\"\","           \
+	"\"duration\":5,\"failureMessages\":[\"" error                                                  \
+	"\"]},{\"ancestorTitles\":[\"sums\"],\"duration\":null,\"status\":\"" skipped                   \
+	"\",\"title\":\"later\",\"failureMessages\":[]},{\"ancestorTitles\":[],\"status\":\"passed\","  \
+	"\"title\":\"alone\",\"duration\":0}],\"status\":\"failed\",\"message\":\"\",\"name\":\"" file  \
+	"\"}]}"
+#define JSON_RESULTS(file, error)                                                                  \
+	"{\"name\":\"src/broken.js\",\"status\":\"failed\",\"message\":\"Cannot find module\"},"   \
+	"{\"name\":\"adds\",\"suite\":\"" file                                                     \
+	" > sums > small\",\"status\":\"passed\",\"durationMs\":1},{\"name\":\"says \\\"a\\\"\","  \
+	"\"suite\":\"" file                                                                        \
+	" > sums\",\"status\":\"failed\",\"durationMs\":5,\"message\":\"" error                    \
+	"\"},{\"name\":\"later\",\"suite\":\"" file                                                \
+	" > sums\",\"status\":\"skipped\"},{\"name\":\"alone\",\"suite\":\"" file                  \
+	"\",\"status\":\"passed\",\"durationMs\":0}"
+
+static void test_json(void **state _unused_)
+{
+	static const struct {
+		const char *json, *want;
+		bool whole;
+	} docs[] = {
+		{ JSON_TESTS("/w/src/a.js", "Error: expected 3 to be 4\\n    at /w/src/a.js:5:48",
+			     "skipped"),
+		  JSON_RESULTS("src/a.js", "Error: expected 3 to be 4\\n    at /w/src/a.js:5:48"),
+		  true },
+		{ JSON_TESTS("/wide/a.js", "\\u001b[31mred\\u001b[39m", "pending"),
+		  JSON_RESULTS("/wide/a.js", "red"), true },
+		{ "{\"numTotalTests\":0,\"testResults\":[]}", "", true },
+		{ "{\"testResults\":[1,{},{\"assertionResults\":[null,{}],\"status\":\"failed\"},"
+		  "{\"assertionResults\":7,\"status\":\"passed\"}]}",
+		  R("", "skipped"), true },
+		{ "{\"testResults\":[{\"assertionResults\":[{\"title\":\"a\"", "", false },
+		{ "{\"testResults\":{}}", "", false },
+		{ "{}", "", false },
+		{ "[]", "", false },
+		{ "{", "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(docs); i++) {
+		_cleanup_(slice_freep) struct slice json = exact_copy(slice_of(docs[i].json));
+		struct test_report r;
+		bool whole;
+
+		test_report_init(&r, test_format_find("junit"));
+		whole = test_json_read(json, "/w", &r);
+		if (!slice_is(buf_slice(&r.items), docs[i].want) || whole != docs[i].whole) {
+			print_error("got:  %.*s\nwant: %s\n", (int)r.items.len, r.items.data,
+				    docs[i].want);
+			fail_row(i, docs[i].json);
+		}
+		test_report_done(&r);
+	}
+}
+
+static void test_runner_of_a_script(void **state _unused_)
+{
+	static const struct {
+		const char *script, *runner;
+	} scripts[] = {
+		{ "vitest", "vitest" },
+		{ "vitest run --coverage", "vitest" },
+		{ "tsc -p . && CI=1 npx vitest run", "vitest" },
+		{ "jest", "jest" },
+		{ "cross-env NODE_ENV=test jest --runInBand", "jest" },
+		{ "node --experimental-vm-modules ./node_modules/jest/bin/jest.js", "jest" },
+		{ "node --test", "node" },
+		{ "node --no-warnings --test", "node" },
+		/* what is added would go astray */
+		{ "vitest run && eslint .", NULL },
+		{ "vitest run | tee log", NULL },
+		{ "vitest run > log", NULL },
+		{ "jest # all", NULL },
+		{ "jest --json", NULL },
+		{ "vitest --reporter verbose", NULL },
+		{ "vitest --outputFile=x", NULL },
+		{ "jest -- a", NULL },
+		{ "node --test test/", NULL },
+		{ "node --test --test-reporter=spec", NULL },
+		{ "node jest.config.js", NULL },
+		{ "eslint src/jest", NULL },
+		{ "sh -c 'jest'", NULL },
+		{ "npm run jest", NULL },
+		{ "mocha", NULL },
+		{ "", NULL },
+		{ "&&", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		const struct test_runner *r = test_runner_of_script(scripts[i].script);
+		const char *got = r ? r->name : "none", *want = scripts[i].runner;
+
+		if (strcmp(got, want ? want : "none") != 0)
+			fail_row(i, scripts[i].script);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_junit),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_runner_of_a_script),
 	};
 
 	return RUN(tests, NULL, NULL);

@@ -158,13 +158,11 @@ static bool too_old(struct command_job *j, const struct run_status *st, struct e
 /* Outside of the tree that is worked in: nothing there changes because code is run. */
 static int write_code(const struct toolbox *b, struct code *code, struct slice text, struct err *e)
 {
-	const char *dir = toolbox_config(b)->state_dir, *tmp = getenv("TMPDIR");
+	const char *dir = toolbox_state_dir(b);
 	_cleanup_(closep) int fd = -1;
 	char *path = NULL;
 	int r;
 
-	if (!dir)
-		dir = tmp && *tmp == '/' ? tmp : "/tmp";
 	if (asprintf(&path, "%s/acpd-code-XXXXXX%s", dir, code->language->suffix) < 0)
 		abort();
 	fd = mkostemps(path, (int)strlen(code->language->suffix), O_CLOEXEC);
@@ -250,8 +248,11 @@ static void flatten(const struct tool_call *c, struct buf *out)
 	jw_members(&w, c->args, "runCodeOpts");
 	if (nested.type == J_OBJECT && jiter_init(&it, nested))
 		while (jiter_next(&it, &key, &v)) {
-			_cleanup_(freep) char *name = xstrndup(key.p, key.n);
+			_cleanup_(freep) char *name = NULL;
 
+			if (slice_is(key, "timeoutMS"))
+				key = SLICE("timeoutMs");
+			name = xstrndup(key.p, key.n);
 			if (jobj_get(c->args, name).type <= J_NULL && v.type != J_NULL)
 				jw_member_raw(&w, key, v.raw);
 		}
@@ -344,6 +345,10 @@ static const struct tool_field opts_in[] = {
 	  .type = TOOL_INT,
 	  .max = RUN_TIME_MAX,
 	  .text = "the same as outside" },
+	{ .name = "timeoutMS",
+	  .type = TOOL_INT,
+	  .max = RUN_TIME_MAX,
+	  .text = "the same as timeoutMs, as E2B spells it" },
 	{ .name = "requestTimeoutMs", .type = TOOL_INT, .max = RUN_TIME_MAX, .text = "no effect" },
 	{ 0 },
 };

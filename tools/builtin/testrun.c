@@ -21,6 +21,7 @@ struct shard {
 	bool ended;
 	struct run_status status;
 	struct test_report report;
+	bool reported;		      /* what it wrote for machines was whole */
 	struct buf line[RUN_STREAMS]; /* begun, without its end yet */
 };
 
@@ -37,6 +38,18 @@ struct testrun {
 	bool gone, over; /* the caller is; the time is */
 };
 
+/* One that we asked for goes; one of the configuration is the project's. */
+static void remove_report(const struct shard *s, unsigned no)
+{
+	_cleanup_(freep) char *path = NULL;
+
+	if (!s->all || !s->all->target.runner)
+		return;
+	path = test_target_report(&s->all->target, no, s->all->count, s->cmd.cwd);
+	if (path)
+		unlink(path);
+}
+
 static struct tool_call *testrun_free(struct testrun *t)
 {
 	struct tool_call *c = t->call;
@@ -46,6 +59,7 @@ static struct tool_call *testrun_free(struct testrun *t)
 		struct shard *s = &t->shards[i];
 
 		run_free(s->run);
+		remove_report(s, i + 1);
 		command_done(&s->cmd);
 		test_report_done(&s->report);
 		buf_done(&s->line[RUN_STDOUT]);
@@ -105,7 +119,10 @@ static void read_report(struct shard *s)
 	    file_read_fd(fd, TEST_JUNIT_MAX, &xml) < 0)
 		return;
 	test_report_init(&report, test_format_find("junit"));
-	if (test_junit_read(buf_slice(&xml), &report)) {
+	s->reported = xml.len && xml.data[0] == '{' ?
+			      test_json_read(buf_slice(&xml), s->cmd.cwd, &report) :
+			      test_junit_read(buf_slice(&xml), &report);
+	if (s->reported) {
 		test_report_done(&s->report);
 		s->report = report;
 		s->report.out.b = &s->report.items;
@@ -119,7 +136,7 @@ static bool ended_well(const struct shard *s)
 	return s->status.exited && !s->status.killed && !s->status.timed_out;
 }
 
-/* A runner that says nothing of single tests is one test itself. */
+/* What says nothing of single tests is one test itself; a runner that says it has run none is not. */
 static void whole_as_one(struct shard *s)
 {
 	struct test_case one = { .name = slice_of(s->all->target.name),
@@ -127,7 +144,8 @@ static void whole_as_one(struct shard *s)
 	bool empty = !s->report.count[TEST_PASSED] && !s->report.count[TEST_FAILED] &&
 		     !s->report.count[TEST_SKIPPED];
 
-	if (!empty || !ended_well(s))
+	if (!empty || !ended_well(s) || s->reported || s->report.nothing ||
+	    test_format_tells(s->report.format))
 		return;
 	one.status = s->status.code == 0 ? TEST_PASSED : TEST_FAILED;
 	test_report_add(&s->report, &one);

@@ -241,6 +241,31 @@ static void case_close(struct junit *j, struct test_report *r)
 	j->open = j->telling = false;
 }
 
+/* pytest names the file besides, and the class as Python does: then the suite is what its command line takes. */
+static void file_suite(struct junit *j, struct slice attrs)
+{
+	_cleanup_(buf_done) struct buf file = { 0 };
+	struct slice rest;
+	size_t n;
+
+	decode(&file, attr(attrs, "file"), TEST_NAME_MAX);
+	n = buf_len(&file);
+	if (n < 4 || memcmp(file.data + n - 3, ".py", 3) != 0 || buf_len(&j->suite) < n - 3)
+		return;
+	for (size_t i = 0; i < n - 3; i++)
+		if (j->suite.data[i] != (file.data[i] == '/' ? '.' : file.data[i]))
+			return;
+	rest = (struct slice){ j->suite.data + n - 3, buf_len(&j->suite) - (n - 3) };
+	if (rest.n && !slice_skip(&rest, "."))
+		return;
+	if (rest.n)
+		buf_puts(&file, "::");
+	for (size_t i = 0; i < rest.n; i++)
+		buf_puts(&file, rest.p[i] == '.' ? "::" : (char[]){ rest.p[i], '\0' });
+	buf_reset(&j->suite);
+	buf_add_slice(&j->suite, buf_slice(&file));
+}
+
 static void case_open(struct junit *j, struct slice attrs)
 {
 	buf_reset(&j->suite);
@@ -250,6 +275,7 @@ static void case_open(struct junit *j, struct slice attrs)
 	j->c = (struct test_case){ .status = TEST_PASSED, .ms = seconds(attr(attrs, "time")) };
 	decode(&j->suite, attr(attrs, "classname"), TEST_NAME_MAX);
 	decode(&j->name, attr(attrs, "name"), TEST_NAME_MAX);
+	file_suite(j, attrs);
 }
 
 /* An element inside a test case. */

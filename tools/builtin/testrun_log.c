@@ -57,11 +57,7 @@ void test_log_done(struct test_log *l)
 
 void test_log_open(struct test_log *l, struct toolbox *b)
 {
-	const char *dir = toolbox_config(b)->state_dir, *tmp = getenv("TMPDIR");
-
-	if (!dir)
-		dir = tmp && *tmp == '/' ? tmp : "/tmp";
-	if (asprintf(&l->path, "%s/acpd-tests-XXXXXX.log", dir) < 0)
+	if (asprintf(&l->path, "%s/acpd-tests-XXXXXX.log", toolbox_state_dir(b)) < 0)
 		abort();
 	l->fd = mkostemps(l->path, 4, O_CLOEXEC);
 	l->room = TEST_LOG_BYTES;

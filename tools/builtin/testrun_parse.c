@@ -135,6 +135,22 @@ static bool number(struct slice *s, double *ret)
 	return true;
 }
 
+/* "12ms" or "1.5s", a word of its own at the end, is taken off. */
+static double take_bare_time(struct slice *s)
+{
+	struct slice t = trim(*s), rest;
+	size_t from = t.n;
+	double v;
+
+	while (from > 0 && t.p[from - 1] != ' ')
+		from--;
+	rest = (struct slice){ t.p + from, t.n - from };
+	if (from == 0 || !number(&rest, &v) || (!slice_is(rest, "ms") && !slice_is(rest, "s")))
+		return -1;
+	*s = trim((struct slice){ t.p, from });
+	return slice_is(rest, "ms") ? v : v * 1000;
+}
+
 /* "(1.5 ms)" or "(0.01s)" at the end is taken off. */
 static double take_time(struct slice *s)
 {
@@ -366,6 +382,8 @@ static bool marks_line(struct test_report *r, struct slice line)
 			return true;
 		}
 		ms = take_time(&s);
+		if (ms < 0)
+			ms = take_bare_time(&s);
 		hold(r, marks[i].status, trim(s), ms);
 		return true;
 	}
@@ -387,13 +405,18 @@ const struct test_format *test_format_find(const char *name)
 	return NULL;
 }
 
+bool test_format_tells(const struct test_format *f)
+{
+	return f->line != NULL;
+}
+
 bool test_format_is(const struct test_format *f, const char *name)
 {
 	return strcmp(f->name, name) == 0;
 }
 
 /* Colours are for eyes: CSI sequences are taken out. */
-static struct slice plain(struct slice line, struct buf *room)
+struct slice test_plain(struct slice line, struct buf *room)
 {
 	if (!line.n || !memchr(line.p, 0x1b, line.n))
 		return line;
@@ -409,15 +432,23 @@ static struct slice plain(struct slice line, struct buf *room)
 	return buf_slice(room);
 }
 
+/* In the words of vitest, jest and mocha. */
+static bool says_nothing_ran(struct slice line)
+{
+	return slice_starts(line, "No test files found") || slice_starts(line, "No tests found") ||
+	       slice_starts(line, "Error: No test files found");
+}
+
 void test_report_line(struct test_report *r, struct slice line)
 {
 	_cleanup_(buf_done) struct buf room = { 0 };
-	struct slice s = plain(line, &room);
+	struct slice s = test_plain(line, &room);
 
 	if (s.n && s.p[s.n - 1] == '\r')
 		s.n--;
 	if (r->over)
 		return;
+	r->nothing |= says_nothing_ran(s);
 	if (r->format->line) {
 		r->format->line(r, s);
 		return;

@@ -1,9 +1,9 @@
 /*
- * testrun_parse.h - results of single tests, from what a test runner prints while it runs, or from the JUnit file it writes.
+ * testrun_parse.h - results of single tests, from what a test runner prints while it runs, or from the file it writes.
  *
  * What runners print is read line by line as it comes, so that a run that is cut off has given the results of the tests that ended
  * before: TAP (with subtests and their YAML), go test -v, cargo test, pytest -v, and the check marks that mocha, jest, vitest and node's spec reporter
- * print. "auto" takes the first of these that understands a line and stays with it. A JUnit file is read as far as it goes.
+ * print. "auto" takes the first of these that understands a line and stays with it. A JUnit file is read as far as it goes, JSON only whole.
  *
  * All input may be written by anybody: it is bounded (TEST_* in limits.h), names and messages are cut, and what is beyond is only counted.
  */
@@ -34,6 +34,7 @@ struct test_report {
 	long planned; /* by TAP; -1: unknown */
 	/* the last result, until the next line that is one: what follows it may say more */
 	bool held, yaml, over;
+	bool nothing; /* the runner says that it found no tests */
 	struct buf suite, name, message;
 	enum test_status status;
 	double ms;
@@ -52,7 +53,14 @@ void test_report_add(struct test_report *r, const struct test_case *c);
 
 /* NULL: no such format. "auto", "junit" and "exit" have no lines of their own. */
 const struct test_format *test_format_find(const char *name);
+/* Has lines for single tests: where there are none, none ran. */
+bool test_format_tells(const struct test_format *f);
 bool test_format_is(const struct test_format *f, const char *name);
 
+/* Text without what colours it; room holds it where there was some. */
+struct slice test_plain(struct slice text, struct buf *room);
+
+/* Results of the JSON that jest and vitest write; false if it is not that. dir: what their paths are shown below. */
+bool test_json_read(struct slice json, const char *dir, struct test_report *r);
 /* Results of a JUnit document; false if it ends before its root does. */
 bool test_junit_read(struct slice xml, struct test_report *r);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define ONLY "{only}"
+#define REPORTER "{reporter}" /* the options of a runner that is known */
 
 /* --- what is known without configuration ------------------------------------------------------------------ */
 
@@ -18,18 +19,49 @@ struct known {
 	const char *argv[6];
 	const char *joined_only;
 	const char *format;
+	const char *runner; /* that is asked for a report; "npm": what the script runs */
 };
 
 static const struct known known[] = {
-	{ "cargo", "Cargo.toml", NULL, { "cargo", "test", "--", ONLY }, NULL, "cargo" },
-	{ "go", "go.mod", NULL, { "go", "test", "-v", "./...", ONLY }, "-run", "go" },
-	{ "npm", "package.json", "\"test\"", { "npm", "test", "--", ONLY }, NULL, "auto" },
-	{ "pytest", "pytest.ini", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
-	{ "pytest", "conftest.py", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
-	{ "pytest", "pyproject.toml", "pytest", { "pytest", "-v", ONLY }, NULL, "pytest" },
-	{ "pytest", "setup.cfg", "pytest", { "pytest", "-v", ONLY }, NULL, "pytest" },
-	{ "pytest", "tests", NULL, { "pytest", "-v", ONLY }, NULL, "pytest" },
-	{ "make", "Makefile", "\ntest:", { "make", "test" }, NULL, "auto" },
+	{ "cargo", "Cargo.toml", NULL, { "cargo", "test", "--", ONLY }, NULL, "cargo", NULL },
+	{ "go", "go.mod", NULL, { "go", "test", "-v", "./...", ONLY }, "-run", "go", NULL },
+	{ "npm",
+	  "package.json",
+	  "\"test\"",
+	  { "npm", "test", "--", REPORTER, ONLY },
+	  NULL,
+	  "auto",
+	  "npm" },
+	{ "pytest",
+	  "pytest.ini",
+	  NULL,
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "conftest.py",
+	  NULL,
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "pyproject.toml",
+	  "pytest",
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "setup.cfg",
+	  "pytest",
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest", "tests", NULL, { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
+	{ "make", "Makefile", "\ntest:", { "make", "test" }, NULL, "auto", NULL },
 };
 
 static bool is_there(const struct known *k, const char *dir)
@@ -55,7 +87,19 @@ static const struct known *find_known(const char *name, const char *dir)
 	return NULL;
 }
 
-static void use_known(const struct known *k, struct test_target *ret)
+/* Its name cannot be foreseen, so that nobody has put a file there before. */
+static char *report_path(const struct toolbox *b, const char *suffix)
+{
+	char name[17], *ret;
+
+	random_hex(name, 8);
+	if (asprintf(&ret, "%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix) < 0)
+		abort();
+	return ret;
+}
+
+static void use_known(const struct toolbox *b, const struct known *k, const char *dir,
+		      struct test_target *ret)
 {
 	size_t n = 0;
 
@@ -64,6 +108,14 @@ static void use_known(const struct known *k, struct test_target *ret)
 		ret->argv[n] = xstrdup(k->argv[n]);
 	ret->joined_only = k->joined_only;
 	ret->format = test_format_find(k->format);
+	if (k->runner)
+		ret->runner = strcmp(k->runner, "npm") == 0 ? test_runner_of_package(dir) :
+							      test_runner_find(k->runner);
+	if (!ret->runner)
+		return;
+	ret->format = test_format_find(ret->runner->format);
+	if (ret->runner->suffix)
+		ret->report = report_path(b, ret->runner->suffix);
 }
 
 /* --- rows of the configuration ------------------------------------------------------------------------------ */
@@ -149,7 +201,7 @@ int test_target_find(const struct tool_call *c, const char *name, const char *cw
 			"%.60s: no such target is configured, and nothing in %.100s says how to run it",
 			name, cwd);
 	xstrset(&ret->name, k->name);
-	use_known(k, ret);
+	use_known(c->box, k, cwd, ret);
 	return 0;
 }
 
@@ -223,11 +275,50 @@ static void put_only(const struct test_target *t, char *const *only, char **argv
 		argv[(*n)++] = xstrdup(*only);
 }
 
+/* Options that make the runner write the report that test_target_report names. */
+static void put_reporter(const struct test_target *t, unsigned shard, char **argv, size_t *n)
+{
+	_cleanup_(freep) char *path = test_target_report(t, shard, 0, "/");
+
+	for (size_t i = 0; t->runner && i < ARRAY_SIZE(t->runner->options); i++) {
+		const char *word = t->runner->options[i];
+		size_t to = word ? strlen(word) - strlen(TEST_REPORT) : 0;
+
+		if (!word)
+			break;
+		if (!path || !strstr(word, TEST_REPORT))
+			argv[*n] = xstrdup(word);
+		else if (asprintf(&argv[*n], "%.*s%s", (int)to, word, path) < 0)
+			abort();
+		(*n)++;
+	}
+}
+
+static char **put_words(const struct test_target *t, unsigned shard, unsigned shards,
+			char *const *only, bool report)
+{
+	size_t n = 0, room = 1 + ARRAY_SIZE(((struct test_runner *)0)->options);
+	char **argv;
+
+	for (char **word = t->argv; *word; word++)
+		room++;
+	for (char *const *name = only; name && *name; name++)
+		room++;
+	argv = xalloc(room * sizeof(char *));
+	for (char **word = t->argv; *word; word++)
+		if (strcmp(*word, ONLY) == 0)
+			put_only(t, only, argv, &n);
+		else if (strcmp(*word, REPORTER) != 0)
+			argv[n++] = expand(*word, shard, shards, NULL);
+		else if (report)
+			put_reporter(t, shard, argv, &n);
+	return argv;
+}
+
 int test_target_command(const struct test_target *t, unsigned shard, unsigned shards,
 			char *const *only, struct command *cmd, struct err *e)
 {
 	_cleanup_(freep) char *quoted = only ? command_quote(only) : xstrdup("");
-	size_t n = 0, room = 3;
 
 	if (shards > 1 && !mentions(t, "{shard}"))
 		return err_field(e, "shards", "SHARDS_UNSUPPORTED",
@@ -240,16 +331,9 @@ int test_target_command(const struct test_target *t, unsigned shard, unsigned sh
 		cmd->shown = xstrdup(cmd->shell);
 		return 0;
 	}
-	for (char **word = t->argv; *word; word++)
-		room++;
-	for (char *const *name = only; name && *name; name++)
-		room++;
-	cmd->argv = xalloc(room * sizeof(char *));
-	for (char **word = t->argv; *word; word++)
-		if (strcmp(*word, ONLY) == 0)
-			put_only(t, only, cmd->argv, &n);
-		else
-			cmd->argv[n++] = expand(*word, shard, shards, NULL);
+	cmd->argv = put_words(t, shard, shards, only, true);
+	if (t->runner)
+		cmd->judged = put_words(t, shard, shards, only, false);
 	cmd->shown = command_quote(cmd->argv);
 	return 0;
 }

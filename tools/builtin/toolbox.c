@@ -251,6 +251,15 @@ const struct toolbox_config *toolbox_config(const struct toolbox *b)
 	return &b->config;
 }
 
+const char *toolbox_state_dir(const struct toolbox *b)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (b->config.state_dir)
+		return b->config.state_dir;
+	return tmp && *tmp == '/' ? tmp : "/tmp";
+}
+
 struct loop *toolbox_loop(const struct toolbox *b)
 {
 	return b->loop;

@@ -41,6 +41,8 @@ struct mcp_backend *toolbox_backend(struct toolbox *b);
 
 /* For the tools. What is kept changes only on the loop. */
 const struct toolbox_config *toolbox_config(const struct toolbox *b);
+/* Where files of ours lie that go again: outside of the tree that is worked in. */
+const char *toolbox_state_dir(const struct toolbox *b);
 struct loop *toolbox_loop(const struct toolbox *b);
 unsigned toolbox_umask(const struct toolbox *b);
 const struct policy *toolbox_policy(const struct toolbox *b);

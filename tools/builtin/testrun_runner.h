@@ -1,0 +1,34 @@
+/*
+ * testrun_runner.h - runners of tests that can say what they did for machines, and how they are asked to.
+ *
+ * What a runner prints for people leaves out what people see: vitest hides the tests of files that passed, jest all names that passed, and
+ * neither tells a group's name from a test's. So where a runner is known it is given options of its own: a report in a file (JSON of
+ * jest, which vitest writes too; JUnit of pytest), or lines that are read as they come (TAP of node). What it prints is read all the same:
+ * a run that is cut off writes no report.
+ *
+ * npm hands its arguments to the last command of a script. A runner counts there only if it is that command, and if the script
+ * itself says nothing of reports.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+#define TEST_REPORT "{report}" /* in an option: the path of the file */
+
+struct test_runner {
+	const char *name;
+	const char *options[4];
+	const char *suffix; /* of its report; NULL: it writes none */
+	const char *format; /* of what it prints */
+	bool bare;	    /* knows options only as long as no file is named */
+	const char *taken;  /* an option that begins so is asked for by the script itself */
+};
+
+/* By name: vitest, jest, node, pytest. */
+const struct test_runner *test_runner_find(const char *name);
+/* Of the script "test" in the package.json of dir; NULL: none that is known. */
+const struct test_runner *test_runner_of_package(const char *dir);
+/* Of one script. */
+const struct test_runner *test_runner_of_script(const char *script);
