@@ -48,7 +48,7 @@ bool store_put_ready(const struct store *st, struct jw *w)
 	bool harness = any_installed(st->harnesses);
 
 	jw_bool(w, "ready", !st->stopping && !state && harness);
-	jw_arr(w, "problems");
+	jw_arr(w, "notReady");
 	if (st->stopping)
 		put_problem(w, "SHUTTING_DOWN", "the daemon is shutting down");
 	if (state)

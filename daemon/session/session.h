@@ -77,7 +77,7 @@ char *store_find_command(const char *command);
 /* Its command is there. */
 bool harness_installed(const struct harness_def *def);
 struct jw;
-/* Members ready, problems and harnesses; true if a session could be served now. */
+/* Members ready, notReady (why) and harnesses; true if a session could be served now. */
 bool store_put_ready(const struct store *st, struct jw *w);
 
 /* Counts over the life of this daemon, deleted sessions included. */

@@ -106,6 +106,15 @@ describe('the socket', () => {
 });
 
 describe('calls and connections', () => {
+  // The connection is gone, and the daemon knows it.
+  async function leave(o, sessionId) {
+    const watcher = await daemon.client();
+
+    o.ws.reset();
+    await until(async () => (await watcher.call('_acpd/status', { sessionId })).sessions[0].watchers === 0);
+    await watcher.close();
+  }
+
   const declared = (o) => ({ mcpServers: [o.declaration()] });
 
   const keeps = { caps: { _meta: { acpd: { deduplicatesToolCalls: true } } } };
@@ -208,9 +217,8 @@ describe('calls and connections', () => {
   });
 
   test('nobody comes: the call fails, typed, after --mcp-hold', async (t) => {
-    const { o, c } = await relay(t);
-    o.ws.reset();
-    await o.ws.waitClosed();
+    const { o, c, sessionId } = await relay(t);
+    await leave(o, sessionId);
     const at = Date.now();
     const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
     const { raw } = await deadline(answer, (HOLD + 5) * 1000, 'the answer');
@@ -221,8 +229,7 @@ describe('calls and connections', () => {
 
   test('a call that comes while nobody is there waits for the next driver', async (t) => {
     const { o, c, sessionId } = await relay(t);
-    o.ws.reset();
-    await o.ws.waitClosed();
+    await leave(o, sessionId);
     const { answer } = c.begin('tools/call', { name: 'raw', arguments: {} });
     const next = await RawOrchestrator.connect(daemon, answering());
     t.after(() => next.close());
