@@ -8,16 +8,17 @@
 FROM debian:bookworm
 
 # OpenCode: one executable of one version, with the hash it has to have. npm only fetches it. ripgrep spares OpenCode a
-# download at run time; git and the certificates are for everything an agent does.
+# download at run time; git and the certificates are for everything an agent does; python3 and nodejs run the code of
+# runCode (TypeScript needs a node of 22.6 or newer, or tsx: Debian's is older).
 RUN export DEBIAN_FRONTEND=noninteractive \
     && apt-get update -qq \
-    && apt-get install -y -qq --no-install-recommends ca-certificates git ripgrep nodejs npm \
+    && apt-get install -y -qq --no-install-recommends ca-certificates git ripgrep nodejs npm python3 \
     && mkdir -p /opt/acpd/harnesses/opencode/bin \
     && cd /opt/acpd/harnesses/opencode \
     && npm install --prefix . --cache ./npm-cache --ignore-scripts --no-save --no-audit --no-fund opencode-linux-x64@1.18.33 \
     && echo 0abbb7c32ab0294c0a7bfa2705f9ff0df5dce5ab721d1f00cccfe393f2a11427 node_modules/opencode-linux-x64/bin/opencode | sha256sum -c - \
     && ln -s ../node_modules/opencode-linux-x64/bin/opencode bin/opencode \
-    && apt-get purge -y -qq --auto-remove nodejs npm \
+    && apt-get purge -y -qq --auto-remove npm \
     && rm -rf npm-cache /var/lib/apt/lists/*
 
 # The user that harnesses run as: no sudo, and not E2B's own "user", who has it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runCommand, processes in the background and runCode, by the real program over stdio.
 import assert from 'node:assert/strict';
-import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -309,6 +309,72 @@ test('code: environment, modules of the working directory, time limit', async (t
   assert.deepEqual(readdirSync(box.state), []);
 });
 
+test('code of js and ts imports the project, whatever kind of module both are', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+  const run = (language, code, more) => box.call('runCode', { language, code, timeoutSeconds: 20, ...more });
+  const said = async (...args) => {
+    const r = await run(...args);
+    return r.stdout || r.stderr;
+  };
+
+  mkdirSync(join(box.root, 'src'));
+  mkdirSync(join(box.root, 'node_modules', 'dep'), { recursive: true });
+  mkdirSync(join(box.root, '.git', 'info'), { recursive: true });
+  writeFileSync(join(box.root, '.git', 'info', 'exclude'), '*.log');
+  writeFileSync(join(box.root, 'node_modules', 'dep', 'package.json'), '{"type":"module","exports":"./d.js"}');
+  writeFileSync(join(box.root, 'node_modules', 'dep', 'd.js'), 'export default "dep";');
+  writeFileSync(join(box.root, 'src', 'esm.mjs'), 'export const word = "esm";');
+  writeFileSync(join(box.root, 'src', 'cjs.cjs'), 'exports.word = "cjs";');
+  writeFileSync(join(box.root, 'src', 'typed.mts'), 'export enum Level { low = 1, high }\nexport const top: Level = Level.high;');
+  for (const type of ['commonjs', 'module']) {
+    writeFileSync(join(box.root, 'package.json'), JSON.stringify({ type }));
+    assert.equal(await said('js', 'import dep from "dep";\nimport { word } from "./src/esm.mjs";\nconsole.log(dep, word);'), 'dep esm\n');
+    assert.equal(await said('js', 'const { word } = require("./src/cjs.cjs");\nconsole.log(word);'), 'cjs\n');
+    assert.equal(await said('js', 'const { word } = await import("./esm.mjs");\nconsole.log(word);', { cwd: 'src' }), 'esm\n');
+    assert.equal(await said('ts', 'import { top, Level } from "./src/typed.mts";\nenum Mine { a = "own" }\nconsole.log(Level[top], Mine.a);'), 'high own\n');
+    assert.equal(await said('ts', 'enum Mine { a = 7 }\nconst { word }: { word: string } = require("./src/cjs.cjs");\nconsole.log(word, Mine.a);'), 'cjs 7\n');
+  }
+  assert.equal(readFileSync(join(box.root, '.git', 'info', 'exclude'), 'utf8'), '*.log\n.acpd-code-*\n');
+  assert.deepEqual(readdirSync(join(box.root, 'src')).sort(), ['cjs.cjs', 'esm.mjs', 'typed.mts']);
+  assert.deepEqual(readdirSync(box.root).sort(), ['.git', 'node_modules', 'package.json', 'src']);
+});
+
+test('the file of code that runs is hidden, and goes however the run or the tools end', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+  const hidden = () => readdirSync(box.root).filter((name) => name.startsWith('.acpd-code-'));
+  const endless = { language: 'js', code: 'setInterval(() => {}, 1000)' };
+  const call = box.call('runCode', { ...endless, timeoutMs: 1000 });
+
+  await until(() => hidden().length === 1);
+  assert.deepEqual((await box.call('listFiles', { hidden: false })).files, []);
+  assert.equal((await call).timedOut, true);
+  assert.deepEqual(hidden(), []);
+  await box.cancelled('runCode', endless, 300);
+  await until(() => !hidden().length);
+  box.request('tools/call', { name: 'runCode', arguments: endless });
+  await until(() => hidden().length === 1);
+  await box.kill('SIGKILL');
+  await until(() => !hidden().length);
+});
+
+test('a node that does not know an option is asked with the next; tsx of the project comes first', async (t) => {
+  const box = await Box.start(t);
+  const fake = (path, text) => {
+    writeFileSync(join(box.root, path), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(box.root, path), 0o755);
+  };
+  const run = () => box.call('runCode', { language: 'ts', code: 'let a: number', input: 'given', envs: { PATH: `${box.root}/bin:${process.env.PATH}` } });
+
+  mkdirSync(join(box.root, 'bin'));
+  mkdirSync(join(box.root, 'node_modules', '.bin'), { recursive: true });
+  fake('bin/node', 'case $1 in *transform*) echo "node: bad option: $1" >&2; exit 9;; esac; echo "$1"; cat; cat "$3"');
+  assert.equal((await run()).stdout, '--experimental-strip-types\ngivenlet a: number');
+  fake('bin/node', 'echo "node: bad option: $1" >&2; exit 9');
+  assert.equal((await run()).error.code, 'INTERPRETER_NOT_FOUND');
+  fake('node_modules/.bin/tsx', 'echo "tsx $#"; cat "$1"');
+  assert.equal((await run()).stdout, 'tsx 1\nlet a: number');
+});
+
 test('an interpreter that is not there, or too old, is named', async (t) => {
   const box = await Box.start(t, { interpreters: { ts: ['no-such-runner', '-x'] } }, { PATH: '/nowhere' });
 
@@ -342,6 +408,7 @@ test('command rules hold for commands, code and test runs, however they are wrap
       ],
     },
   });
+  mkdirSync(join(box.root, '.git'));
   const rows = [
     ['runCommand', { command: 'echo fine' }, undefined],
     ['runCommand', { argv: ['echo', 'fine'] }, undefined],
@@ -354,12 +421,14 @@ test('command rules hold for commands, code and test runs, however they are wrap
     ['runCommand', { argv: ['touch', 'made'], background: true }, 'APPROVAL_REQUIRED'],
     ['runCommand', { command: 'echo a', envs: { LD_PRELOAD: './x.so' } }, 'APPROVAL_REQUIRED'],
     ['runCode', { code: 'open("made", "w")' }, 'APPROVAL_REQUIRED'],
+    ['runCode', { code: '1', language: 'js' }, 'APPROVAL_REQUIRED'],
     ['runTests', { target: 'bad' }, 'COMMAND_DENIED'],
   ];
 
   for (const [tool, args, code] of rows)
     assert.equal((await box.call(tool, args)).error?.code, code, JSON.stringify(args));
-  assert.deepEqual(readdirSync(box.root), []);
+  assert.deepEqual(readdirSync(box.root), ['.git']);
+  assert.deepEqual(readdirSync(join(box.root, '.git')), []);
   assert.deepEqual(readdirSync(box.state), []);
 });
 

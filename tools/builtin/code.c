@@ -1,26 +1,30 @@
 /* code.c - runCode: code of a language by a file of its own, that is gone when it has ended. */
 #include "tools/builtin/code.h"
 
-#include "base/file.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "tools/builtin/code_file.h"
 #include "tools/builtin/commands_run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
-/* node runs TypeScript by leaving the types out, from 22.6 on; older ones do not know the option. */
-#define STRIP "--experimental-strip-types"
+/*
+ * node runs TypeScript from 22.6 on. Some versions can translate what is more than types (enums, namespaces) too; one that does not know an
+ * option says so and runs nothing, and the next is tried. tsx, where it is installed, knows all of the language.
+ */
+static const char *const ts_options[] = { "--experimental-transform-types",
+					  "--experimental-strip-types" };
 #define QUIET "--disable-warning=ExperimentalWarning"
 
 struct language {
 	const char *const names[3];    /* as calls say it; the first one in the configuration too */
 	const char *const programs[3]; /* looked for in this order */
 	const char *const options[3];
+	const char *whole; /* a program that is better, if there is one */
 	const char *suffix;
+	const char *module, *script; /* by what it is, if it lies in the tree; NULL: it does not */
 	const char *search;  /* variable of the directories that modules are looked for in */
 	const char *modules; /* where they are, in the working directory */
 	const char *
@@ -31,21 +35,30 @@ static const struct language languages[] = {
 	{ { "python", NULL, NULL },
 	  { "python3", "python", NULL },
 	  { NULL },
+	  NULL,
 	  ".py",
+	  NULL,
+	  NULL,
 	  "PYTHONPATH",
 	  "",
 	  "-c" },
 	{ { "js", "javascript", NULL },
 	  { "node", "nodejs", NULL },
 	  { NULL },
+	  NULL,
 	  ".js",
+	  ".mjs",
+	  ".cjs",
 	  "NODE_PATH",
 	  "/node_modules",
 	  "-e" },
 	{ { "ts", "typescript", NULL },
 	  { "node", "nodejs", NULL },
-	  { STRIP, QUIET, NULL },
+	  { "--experimental-transform-types", QUIET, NULL },
+	  "tsx",
 	  ".ts",
+	  ".mts",
+	  ".cts",
 	  "NODE_PATH",
 	  "/node_modules",
 	  "-e" },
@@ -54,6 +67,9 @@ static const struct language languages[] = {
 struct code {
 	const struct language *language;
 	char *file;
+	bool whole;   /* it is run by the better program */
+	bool given;   /* the interpreter is of the configuration */
+	size_t tried; /* of ts_options */
 };
 
 static void code_free(void *own)
@@ -114,39 +130,81 @@ static int no_interpreter(const struct language *l, struct err *e)
 			 l->programs[0], l->names[0]);
 }
 
+/* In node_modules of the working directory or above, else by PATH. */
+static char *find_whole(const struct language *l, char *const *env, const char *cwd)
+{
+	_cleanup_(freep) char *at = xstrdup(cwd);
+
+	for (char *slash = at; slash; *slash = '\0') {
+		_cleanup_(freep) char *path = NULL;
+
+		if (asprintf(&path, "%s/node_modules/.bin/%s", at, l->whole) < 0)
+			abort();
+		if (access(path, X_OK) == 0)
+			return TAKE_PTR(path);
+		slash = strrchr(at, '/');
+		if (!slash || slash == at)
+			break;
+	}
+	return run_which(l->whole, env, cwd, NULL);
+}
+
 /* The words before the file. */
-static int interpreter(const struct tool_call *c, const struct language *l,
-		       const struct command *cmd, char ***v, size_t *n, struct err *e)
+static int interpreter(const struct tool_call *c, struct code *code, const struct command *cmd,
+		       char ***v, size_t *n, struct err *e)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
-	bool given = configured(c->box, l, v, n);
+	const struct language *l = code->language;
 	char *found = NULL;
 
-	if (given) {
+	code->given = configured(c->box, l, v, n);
+	if (code->given) {
 		found = run_which((*v)[0], env, cmd->cwd, NULL);
 		free(found);
 		return found ? 0 : no_interpreter(l, e);
 	}
+	found = l->whole ? find_whole(l, env, cmd->cwd) : NULL;
+	code->whole = found;
 	for (size_t i = 0; l->programs[i] && !found; i++)
 		found = run_which(l->programs[i], env, cmd->cwd, NULL);
 	if (!found)
 		return no_interpreter(l, e);
 	push(v, n, found);
-	for (size_t i = 0; l->options[i]; i++)
+	for (size_t i = 0; !code->whole && l->options[i]; i++)
 		push(v, n, xstrdup(l->options[i]));
 	return 0;
 }
 
-/* A node that is too old for types says so on its first line. */
-static bool too_old(struct command_job *j, const struct run_status *st, struct err *e)
+/* A node that does not know an option says so on its first line, and runs nothing. */
+static bool option_unknown(const struct command_job *j, const struct run_status *st)
 {
-	const struct code *code = j->own;
 	_cleanup_(buf_done) struct buf text = { 0 };
 
 	if (!st->exited || st->code != 9)
 		return false;
 	output_text(run_output(j->run, RUN_STDERR), 0, &text);
-	if (!text.len || !memmem(text.data, text.len, "bad option: --", 14))
+	return text.len && memmem(text.data, text.len, "bad option: --", 14);
+}
+
+static bool with_less(struct command_job *j, const struct run_status *st)
+{
+	struct code *code = j->own;
+	char *const *argv = j->cmd.argv;
+
+	if (code->given || code->tried + 1 >= ARRAY_SIZE(ts_options) || !argv[1] ||
+	    strcmp(argv[1], ts_options[code->tried]) != 0 || !option_unknown(j, st))
+		return false;
+	xstrset(&j->cmd.argv[1], ts_options[++code->tried]);
+	free(j->cmd.shown);
+	j->cmd.shown = command_quote(j->cmd.argv);
+	return true;
+}
+
+static bool too_old(struct command_job *j, const struct run_status *st, struct err *e)
+{
+	const struct code *code = j->own;
+
+	if (!option_unknown(j, st))
 		return false;
 	err_field(e, "language", "INTERPRETER_NOT_FOUND",
 		  "node is too old to run %s: 22.6 or newer is needed", code->language->names[0]);
@@ -155,24 +213,20 @@ static bool too_old(struct command_job *j, const struct run_status *st, struct e
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-/* Outside of the tree that is worked in: nothing there changes because code is run. */
-static int write_code(const struct toolbox *b, struct code *code, struct slice text, struct err *e)
+/* In the tree, if it is to lie there and can; an interpreter of the configuration may know only the plain suffix. */
+static int write_code(const struct toolbox *b, struct code *code, const char *cwd,
+		      struct slice text, struct err *e)
 {
-	const char *dir = toolbox_state_dir(b);
-	_cleanup_(closep) int fd = -1;
-	char *path = NULL;
-	int r;
+	const struct language *l = code->language;
+	const char *suffix = !l->module || code->given ? l->suffix :
+			     code_is_module(text)      ? l->module :
+							 l->script;
+	int r = l->module ? code_file_write(b, cwd, suffix, text, &code->file) : -ENOTSUP;
 
-	if (asprintf(&path, "%s/acpd-code-XXXXXX%s", dir, code->language->suffix) < 0)
-		abort();
-	fd = mkostemps(path, (int)strlen(code->language->suffix), O_CLOEXEC);
-	r = fd < 0 ? -errno : file_write_all(fd, text.p, text.n);
-	if (fd < 0)
-		free(path);
-	else
-		code->file = path;
 	if (r < 0)
-		return err_set(e, r, 0, "EXECUTION_FAILED", "cannot write the code to %s: %s", dir,
+		r = code_file_write(b, NULL, suffix, text, &code->file);
+	if (r < 0)
+		return err_set(e, r, 0, "EXECUTION_FAILED", "cannot write the code: %s",
 			       strerror(-r));
 	return 0;
 }
@@ -218,7 +272,7 @@ static void more(struct command_job *j, const struct run_status *st, struct jw *
 	jw_str(w, "language", ((struct code *)j->own)->language->names[0]);
 }
 
-/* The file lies elsewhere, but what the working directory has can be imported. */
+/* Where the file lies elsewhere, what the working directory has can be imported all the same. */
 static char *search_path(const struct tool_call *c, const struct language *l,
 			 const struct command *cmd)
 {
@@ -271,23 +325,38 @@ static const struct language *language_of(const struct tool_call *c, struct err 
 	return l;
 }
 
+/* What the policy is asked: the code, as if it stood in an argument of its interpreter. */
+static void judged_words(struct command_job *j, const struct code *code, size_t n,
+			 struct slice text)
+{
+	size_t judged = 0;
+
+	for (size_t i = 0; i < n; i++)
+		push(&j->cmd.judged, &judged,
+		     xstrdup(code->whole ? code->language->programs[0] : j->cmd.argv[i]));
+	push(&j->cmd.judged, &judged, xstrdup(code->language->inline_option));
+	push(&j->cmd.judged, &judged, xstrndup(text.p, strnlen(text.p, text.n)));
+}
+
+/* 1: a human is asked first. */
 static int prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
 {
 	struct tool_call *c = j->call;
-	char **argv = tool_arg_strv(c, "argv");
-	size_t n = 0, judged = 0;
-	int r = interpreter(c, code->language, &j->cmd, &j->cmd.argv, &n, e);
+	char **argv = tool_arg_strv(c, "argv"), *file = NULL;
+	size_t n = 0;
+	int r = interpreter(c, code, &j->cmd, &j->cmd.argv, &n, e);
 
-	for (size_t i = 0; r == 0 && i < n; i++)
-		push(&j->cmd.judged, &judged, xstrdup(j->cmd.argv[i]));
-	if (r == 0 && !c->dry_run)
-		r = write_code(c->box, code, text, e);
 	if (r == 0) {
-		char *file = code->file ? xstrdup(code->file) : NULL;
-
-		push(&j->cmd.judged, &judged, xstrdup(code->language->inline_option));
-		push(&j->cmd.judged, &judged, xstrndup(text.p, strnlen(text.p, text.n)));
-		if (!file && asprintf(&file, "code%s", code->language->suffix) < 0)
+		judged_words(j, code, n, text);
+		r = command_judge(c, &j->cmd, e);
+	}
+	if (r == 0 && !c->dry_run)
+		r = write_code(c->box, code, j->cmd.cwd, text, e);
+	j->cmd.remove = code->file;
+	if (r == 0) {
+		if (code->file)
+			file = xstrdup(code->file);
+		else if (asprintf(&file, "code%s", code->language->suffix) < 0)
 			abort();
 		push(&j->cmd.argv, &n, file);
 	}
@@ -303,7 +372,7 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 
 void code_start(struct tool_call *c)
 {
-	_cleanup_(buf_done) struct buf text = { 0 }, input = { 0 }, args = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 }, args = { 0 };
 	struct slice given = c->args;
 	struct command_job *j = command_job_new(c);
 	struct code *code = new0(struct code);
@@ -313,13 +382,14 @@ void code_start(struct tool_call *c)
 	j->own = code;
 	j->release = code_free;
 	j->more = more;
+	j->again = with_less;
 	j->refuse = too_old;
 	flatten(c, &args);
 	c->args = buf_slice(&args);
 	code->language = language_of(c, &e);
 	r = code->language ? 0 : -EINVAL;
 	tool_arg_bytes(c, "code", &text);
-	tool_arg_bytes(c, "input", &input);
+	tool_arg_bytes(c, "input", &j->input);
 	if (r == 0)
 		r = command_common(c, CODE_TIME_MS, CODE_KEEP_BYTES, &j->cmd, &e);
 	c->args = given; /* an approval is for the call as it came */
@@ -327,8 +397,10 @@ void code_start(struct tool_call *c)
 		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
 	if (r < 0)
 		command_job_fail(j, &e);
+	else if (r > 0)
+		command_job_drop(j);
 	else
-		command_job_run(j, buf_slice(&input));
+		command_job_run(j);
 }
 
 static const char *const language_words[] = {
@@ -358,12 +430,12 @@ const struct tool_field code_in[] = {
 	  .type = TOOL_STRING,
 	  .flags = TOOL_REQUIRED | TOOL_BYTES,
 	  .max = CODE_MAX,
-	  .text = "what is run: a program, from a file of its own outside of the working directory" },
+	  .text = "what is run: a program; it can import what the working directory has" },
 	{ .name = "language",
 	  .type = TOOL_STRING,
 	  .words = language_words,
 	  .fallback = "\"python\"",
-	  .text = "js and ts are run by node; of ts only the types are left out" },
+	  .text = "js and ts are run by node, ts by tsx where that is installed; types are not checked" },
 	{ .name = "argv",
 	  .type = TOOL_STRINGS,
 	  .max = RUN_ARGS_MAX,

@@ -236,7 +236,8 @@ int command_start(struct tool_call *c, const struct command *cmd, const struct r
 				 .cwd = cmd->cwd,
 				 .input = cmd->input,
 				 .timeout_ms = cmd->timeout_ms,
-				 .keep = cmd->keep };
+				 .keep = cmd->keep,
+				 .remove = cmd->remove };
 	int r = command_judge(c, cmd, e);
 
 	if (r != 0)

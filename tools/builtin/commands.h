@@ -21,7 +21,8 @@ struct command {
 	char *own_env; /* a variable of ours, which those of the call may replace; or NULL */
 	uint64_t timeout_ms;
 	size_t keep;
-	bool input; /* stdin stays open */
+	bool input;	    /* stdin stays open */
+	const char *remove; /* a file of ours that goes even if we are killed; borrowed, or NULL */
 };
 
 /* Arguments that they all take: workingDirectory or cwd, envs or env, timeoutMs or timeoutSeconds, maxOutputBytes. 0 or <0 with e. */

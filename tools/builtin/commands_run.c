@@ -10,13 +10,14 @@
 
 #include <errno.h>
 
-static void job_free(struct command_job *j)
+void command_job_drop(struct command_job *j)
 {
 	j->call->own = NULL;
 	run_free(j->run);
 	if (j->progress.call)
 		output_progress_end(&j->progress);
 	command_done(&j->cmd);
+	buf_done(&j->input);
 	if (j->release)
 		j->release(j->own);
 	free(j);
@@ -36,7 +37,7 @@ void command_job_fail(struct command_job *j, const struct err *e)
 {
 	struct tool_call *c = j->call;
 
-	job_free(j);
+	command_job_drop(j);
 	tool_fail(c, e, SLICE_NONE);
 }
 
@@ -44,7 +45,7 @@ static void job_done(struct command_job *j, struct slice members, struct slice t
 {
 	struct tool_call *c = j->call;
 
-	job_free(j);
+	command_job_drop(j);
 	tool_answer(c, &(struct tool_result){ .members = members, .text = text });
 }
 
@@ -89,6 +90,9 @@ static void on_end(void *ctx, const struct run_status *st)
 	if (j->gone) {
 		err_set(&e, -ECANCELED, 0, "ABORTED", "the command was ended, its caller has gone");
 		command_job_fail(j, &e);
+	} else if (j->again && !told.timed_out && j->again(j, st)) {
+		j->run = run_free(j->run);
+		command_job_run(j);
 	} else if (j->refuse && j->refuse(j, st, &e)) {
 		command_job_fail(j, &e);
 	} else {
@@ -110,7 +114,7 @@ static void unrun(struct command_job *j, int code, const char *why)
 	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
-void command_job_run(struct command_job *j, struct slice input)
+void command_job_run(struct command_job *j)
 {
 	struct tool_call *c = j->call;
 	struct err e = { 0 };
@@ -123,10 +127,10 @@ void command_job_run(struct command_job *j, struct slice input)
 		else if (r == 0)
 			unrun(j, 0, NULL);
 		else
-			job_free(j);
+			command_job_drop(j);
 		return;
 	}
-	j->cmd.input = input.n > 0;
+	j->cmd.input = buf_len(&j->input) > 0;
 	output_progress_init(&j->progress, toolbox_loop(c->box), c);
 	r = command_start(c, &j->cmd, &events, j, &j->run, &e);
 	if (r == -ENOENT && strcmp(e.reason, "COMMAND_NOT_FOUND") == 0) {
@@ -134,9 +138,9 @@ void command_job_run(struct command_job *j, struct slice input)
 	} else if (r < 0) {
 		command_job_fail(j, &e);
 	} else if (r > 0) {
-		job_free(j);
-	} else if (input.n) {
-		run_write(j->run, input);
+		command_job_drop(j);
+	} else if (buf_len(&j->input)) {
+		run_write(j->run, buf_slice(&j->input));
 		run_close_input(j->run);
 	}
 }
@@ -188,7 +192,6 @@ static int take_command(const struct tool_call *c, struct command *ret, struct e
 
 static void start(struct tool_call *c)
 {
-	_cleanup_(buf_done) struct buf input = { 0 };
 	_cleanup_(freep) char *mode = tool_arg_str(c, "stdin");
 	bool background = tool_arg_bool(c, "background", false);
 	bool pipe = mode && strcmp(mode, "pipe") == 0;
@@ -206,17 +209,19 @@ static void start(struct tool_call *c)
 		return;
 	}
 	j->capture = tool_arg_bool(c, "captureOutput", true);
-	tool_arg_bytes(c, "input", &input);
+	tool_arg_bytes(c, "input", &j->input);
 	if (background && !c->dry_run) {
+		_cleanup_(buf_done) struct buf input = j->input;
 		struct command cmd = j->cmd;
 
+		j->input = (struct buf){ 0 };
 		j->cmd = (struct command){ 0 };
-		job_free(j);
+		command_job_drop(j);
 		cmd.input = pipe;
 		procs_background(c, &cmd, buf_slice(&input));
 		command_done(&cmd);
 	} else {
-		command_job_run(j, buf_slice(&input));
+		command_job_run(j);
 	}
 }
 

@@ -313,7 +313,7 @@ struct run *run_start(struct run_host *h, const struct run_spec *spec, const str
 
 	uint64_t started = clock_mono_ms();
 
-	if (keeper_start(&child, &k, e) < 0)
+	if (keeper_start(&child, spec->remove, &k, e) < 0)
 		return NULL;
 	r = new0(struct run);
 	*r = (struct run){ .host = h, .ev = ev, .ctx = ctx, .keeper = k.pid, .pid = k.command.pid };

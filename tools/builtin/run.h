@@ -30,6 +30,7 @@ struct run_spec {
 	bool input;	     /* stdin stays open for run_write; else it is at its end */
 	uint64_t timeout_ms; /* 0: none */
 	size_t keep;	     /* newest bytes kept of each stream */
+	const char *remove; /* a file that goes with the command if we are killed before; or NULL */
 };
 
 struct run_status {

@@ -153,10 +153,11 @@ static void listen_once(struct keeping *k)
 		kill(-k->leader, signo); /* its own group: spawn_child made it a session leader */
 }
 
-_noreturn_ static void keeper_main(const struct proc_spec *spec, int sock)
+_noreturn_ static void keeper_main(const struct proc_spec *spec, const char *remove, int sock)
 {
 	struct keeping k = { 0 };
 	struct signalfd_siginfo si;
+	int left;
 
 	tidy(sock);
 	setsid();
@@ -178,6 +179,8 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, int sock)
 		if (!k.ending && p[1].revents)
 			listen_once(&k);
 	}
+	if (remove && recv(KEEPER_SOCK, &left, sizeof(left), MSG_DONTWAIT) == 0)
+		unlink(remove); /* nobody else is left to do it */
 	if (k.exit.kind == KEEPER_EXITED)
 		say(&k.exit, NULL);
 	_exit(0);
@@ -249,7 +252,8 @@ static int await_start(struct keeper *k, struct err *e)
 	return 0;
 }
 
-int keeper_start(const struct proc_spec *spec, struct keeper *ret, struct err *e)
+int keeper_start(const struct proc_spec *spec, const char *remove, struct keeper *ret,
+		 struct err *e)
 {
 	int sv[2], r;
 
@@ -259,7 +263,7 @@ int keeper_start(const struct proc_spec *spec, struct keeper *ret, struct err *e
 	ret->sock = sv[0];
 	ret->pid = fork();
 	if (ret->pid == 0)
-		keeper_main(spec, sv[1]);
+		keeper_main(spec, remove, sv[1]);
 	r = ret->pid < 0 ? -errno : 0;
 	close(sv[1]);
 	if (r < 0)

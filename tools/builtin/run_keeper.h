@@ -35,8 +35,9 @@ struct keeper {
 	struct spawned command; /* its pidfd is -1: the pid belongs to the keeper */
 };
 
-/* Waits until the command has been started, or has failed to be. */
-int keeper_start(const struct proc_spec *spec, struct keeper *ret, struct err *e);
+/* Waits until the command has been started, or has failed to be. remove: a file that goes with the command if we are gone by then; or NULL. */
+int keeper_start(const struct proc_spec *spec, const char *remove, struct keeper *ret,
+		 struct err *e);
 /* A word that has come; 1: the keeper has gone; -EAGAIN: none yet. */
 int keeper_read(int sock, struct keeper_word *ret);
 void keeper_signal(int sock, int signo);
