@@ -14,8 +14,10 @@ static cJSON *tree_of(struct jval v);
 static bool attach(cJSON *parent, struct slice raw_key, cJSON *child)
 {
 	_cleanup_(freep) char *key = NULL;
-	struct jval quoted = { J_STRING, { raw_key.p - 1, raw_key.n + 2 } };
+	struct jval quoted = { J_STRING, SLICE_NONE };
 
+	if (raw_key.p) /* members have one, with its quotes around it */
+		quoted.raw = (struct slice){ raw_key.p - 1, raw_key.n + 2 };
 	if (child && (cJSON_IsArray(parent) ? cJSON_AddItemToArray(parent, child) :
 					      jstr_decode(quoted, MESSAGE_MAX, &key) == 0 &&
 						      cJSON_AddItemToObject(parent, key, child)))

@@ -365,6 +365,8 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	jw_raw(&w, "_meta", meta);
 	jw_end_obj(&w);
 	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
+	if (r < 0 && hooks && hooks->on_turn_end) /* there is no turn after all */
+		hooks->on_turn_end(h, &(struct harness_turn_end){ .failed = true });
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
 			       "the harness takes no input");

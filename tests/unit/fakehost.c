@@ -66,8 +66,12 @@ static void on_failed(void *ctx, const struct err *e)
 
 static void on_event(void *ctx, const struct harness_event *ev)
 {
+	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct fake *f = ctx;
 
+	/* as the core does: what does not fit ACP's schema, and cannot be mended, reaches nobody */
+	if (harness_update_check(ev->kind, ev->update, &mended, NULL) == CHECK_REFUSED)
+		return;
 	buf_printf(&f->log, "event %s", harness_update_name(ev->kind));
 	put_slice(&f->log, " ", ev->update);
 	put_slice(&f->log, " meta=", ev->meta);

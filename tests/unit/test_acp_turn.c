@@ -209,15 +209,13 @@ static void test_updates_that_are_not_passed_on(void **state _unused_)
 	assert_log("");
 }
 
-/* Two readers could see two updates: none of them is passed on. */
+/* Two readers could see two updates: none of them is passed on. A member that is twice in the update itself is the core's to mend: test_shapes.c. */
 static void test_update_with_a_member_twice(void **state _unused_)
 {
 	static const char *const params[] = {
 		"{\"sessionId\":\"n1\",\"update\":" CHUNK ",\"update\":" CHUNK "}",
 		"{\"sessionId\":\"n1\",\"sessionId\":\"n1\",\"update\":" CHUNK "}",
 		"{\"sessionId\":\"n1\",\"session\\u0049d\":\"n2\",\"update\":" CHUNK "}",
-		"{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"plan\",\"sessionUpdate\":\"plan\",\"entries\":[]}}",
-		"{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"plan\",\"entries\":[],\"entries\":[]}}",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {

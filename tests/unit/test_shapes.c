@@ -80,9 +80,29 @@ static void test_rows(void **state _unused_)
 	}
 }
 
+/* Two readers would see two updates: one with the first of the two goes on. */
+static void test_update_with_a_member_twice(void **state _unused_)
+{
+	static const char *const updates[] = {
+		"{\"sessionUpdate\":\"plan\",\"sessionUpdate\":\"plan_removed\",\"entries\":[]}",
+		"{\"sessionUpdate\":\"plan\",\"entries\":[],\"entries\":[{\"content\":\"x\"}]}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
+		_cleanup_(buf_done) struct buf out = { 0 };
+
+		assert_int_equal(harness_update_check(UPDATE_PLAN, slice_of(updates[i]), &out,
+						      NULL),
+				 CHECK_MENDED);
+		assert_true(
+			slice_is(buf_slice(&out), "{\"sessionUpdate\":\"plan\",\"entries\":[]}"));
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows),
+					    cmocka_unit_test(test_update_with_a_member_twice) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
