@@ -6,6 +6,7 @@
 #include "harnesses/acp/acp.h"
 
 #include "base/list.h"
+#include "harnesses/acp/internal.h"
 #include "harnesses/acp/turn.h"
 #include "harnesses/registry.h"
 #include "harnesses/talk.h"
@@ -16,8 +17,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include "harnesses/acp/internal.h"
 
 int acp_send(struct harness *h, struct buf *b)
 {
