@@ -60,7 +60,7 @@ async function source(text = 'echo one; tool t1 read A; title Named', meta = {})
   return sessionId;
 }
 
-const processes = () => d.descendants().length;
+const processes = () => d.harnesses().length;
 const leaves = (dir) => fs.readdirSync(path.join(d.stateDir, dir)).sort();
 
 describe('what the new session is', () => {

@@ -256,12 +256,12 @@ describe('events', () => {
 
   test('a client that goes away is forgotten', async () => {
     const { sessionId } = await c.newSession();
-    const fds = d.fdCount();
+    const sockets = d.socketCount();
     const many = await Promise.all(Array.from({ length: 20 }, () => Stream.open(d, where(sessionId, '?follow=true'))));
 
-    assert.equal(d.fdCount(), fds + 20);
+    assert.equal(d.socketCount(), sockets + 20);
     many.forEach(({ res: { socket } }, i) => (i % 3 === 0 ? socket.resetAndDestroy() : i % 3 === 1 ? socket.destroy() : socket.end()));
-    await eventually(() => d.fdCount() === fds, 'the descriptors to be closed');
+    await eventually(() => d.socketCount() === sockets, 'the sockets to be closed');
     await c.prompt(sessionId, 'echo still');
   });
 

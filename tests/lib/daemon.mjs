@@ -250,6 +250,9 @@ export class Daemon {
   rss() { return procs.rss(this.pid); }
   pss() { return procs.pss(this.pid); }
   fdCount() { return procs.fdCount(this.pid); }
+  socketCount() { return procs.socketCount(this.pid); }
+  // Its children but the helper that removes, beside everything else, what deleted sessions have left.
+  harnesses() { return this.descendants().filter((p) => !p.comm.startsWith('acpd-unpack')); }
   cpu() { return procs.cpu(this.pid); }
   descendants() { return procs.descendants(this.pid); }
 

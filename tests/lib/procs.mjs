@@ -74,6 +74,14 @@ export const rss = (pid) => field(pid, 'status', 'VmRSS');
 export const pss = (pid) => field(pid, 'smaps_rollup', 'Pss');
 export const privateDirty = (pid) => field(pid, 'smaps_rollup', 'Private_Dirty');
 export const fdCount = (pid) => fs.readdirSync(`/proc/${pid}/fd`).length;
+// Journals are opened and closed as they are needed; sockets are what clients make.
+export const socketCount = (pid) => fs.readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+  try {
+    return fs.readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith('socket:');
+  } catch {
+    return false; // closed meanwhile
+  }
+}).length;
 
 // User and system CPU time in seconds (clock ticks are 10 ms on Linux).
 export function cpu(pid) {

@@ -60,7 +60,7 @@ for (const [how, end] of Object.entries(ENDS)) {
         assert.equal(s._meta.acpd.state, 'closed');
         assert.ok(s._meta.acpd.seq >= old._meta.acpd.seq);
       }
-      assert.equal(d.descendants().length, 0, 'no harness is started for that');
+      assert.equal(d.harnesses().length, 0, 'no harness is started for that');
 
       const loaded = await c.load(ids[0], { cwd: dirs[0] });
       const replay = c.messages.filter((m) => m.method && m.params?.sessionId === ids[0]);
@@ -320,7 +320,7 @@ describe('what a new life needs anew', () => {
 
       assert.deepEqual([error.code, error.data.reason, error.data.field], [-32602, 'PROVIDER_REQUIRED', '_meta.acpd.provider'], method);
     }
-    assert.equal(d.descendants().length, 0);
+    assert.equal(d.harnesses().length, 0);
     await c.load(sessionId, { meta: { provider } });
     assert.equal((await c.prompt(sessionId, 'echo y')).stopReason, 'end_turn');
     assert.equal((await c.load(sessionId)).modes.currentModeId, 'ask', 'and once is enough');
