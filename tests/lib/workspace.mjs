@@ -135,7 +135,7 @@ export async function until(pred, what, ms = 10000) {
 // Neither a session nor a file nor a process more than before. before: {kept, sessions} of look().
 export async function look(d, c) {
   // what was deleted before is still being removed
-  await until(() => !kept(d).some((n) => n.startsWith('state/removed/')), 'deleted sessions are removed');
+  await until(() => !kept(d).some((n) => n.startsWith('state/removed/')) && helpers(d).length === 0, 'deleted sessions are removed');
   const { sessions } = await c.call('session/list');
 
   return { kept: kept(d), sessions: sessions.map((s) => s.sessionId).sort(), helpers: helpers(d).length };

@@ -62,7 +62,7 @@ describe('a deleted session', () => {
     await assert.rejects(c.call('session/load', { sessionId: id, cwd: d.workDir, mcpServers: [] }),
                          (e) => e.data.reason === 'SESSION_NOT_FOUND');
     await removed(d);
-    assert.equal(await metric(d, 'acpd_removals_pending'), 0);
+    await eventually(async () => await metric(d, 'acpd_removals_pending') === 0, 'the helper to have ended');
   }));
 
   test('goes although its home is closed to its owner', () => withSession({}, async (d, c, id) => {
