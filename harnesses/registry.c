@@ -410,15 +410,6 @@ static int load_manifest(struct harness_table *t, struct slice text, struct err 
 	return r;
 }
 
-/* Raw parts of it end up in messages that are lines; line breaks can only be white space between tokens. */
-static struct slice one_line(struct buf *b)
-{
-	for (size_t i = b->pos; i < b->len; i++)
-		if (b->data[i] == '\n' || b->data[i] == '\r')
-			b->data[i] = ' ';
-	return buf_slice(b);
-}
-
 /* Where a file is not JSON is told before its line breaks go. */
 static int check_json(struct slice text, struct err *e)
 {
@@ -448,8 +439,10 @@ int harness_table_load(struct harness_table *t, const char *path, struct err *e)
 		r = err_set(e, r, 0, "MANIFEST_UNREADABLE", "%s", strerror(-r));
 	else
 		r = check_json(buf_slice(&b), e);
-	if (r == 0)
-		r = load_manifest(t, one_line(&b), e);
+	if (r == 0) {
+		jscan_join_lines(&b); /* raw parts of it end up in messages that are lines */
+		r = load_manifest(t, buf_slice(&b), e);
+	}
 	if (r < 0) {
 		err_wrap(e, "%s", path);
 		harness_table_done(t);

@@ -147,6 +147,8 @@ static bool asks_for_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	bool asked;
+
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
 		usage();
@@ -162,9 +164,9 @@ int main(int argc, char **argv)
 		if (words)
 			return run_command(&commands[i], argc - words, argv + words);
 	}
-	if ((argc < 3 || asks_for_help(argc, argv)) &&
-	    group_help(argv[1], asks_for_help(argc, argv)))
-		return asks_for_help(argc, argv) ? EXIT_DONE : EXIT_USAGE;
+	asked = asks_for_help(argc, argv);
+	if ((argc < 3 || asked) && group_help(argv[1], asked))
+		return asked ? EXIT_DONE : EXIT_USAGE;
 	return fail(EXIT_USAGE, "no such command: %s%s%s (see acpd --help)", argv[1],
 		    argc > 2 && argv[2][0] != '-' ? " " : "",
 		    argc > 2 && argv[2][0] != '-' ? argv[2] : "");

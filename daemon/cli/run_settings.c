@@ -10,14 +10,6 @@
 
 #include <stdio.h>
 
-/* Messages on a UNIX socket are lines; line breaks in JSON can only be white space between tokens. */
-static void join_lines(struct buf *b)
-{
-	for (size_t i = b->pos; i < b->len; i++)
-		if (b->data[i] == '\n' || b->data[i] == '\r')
-			b->data[i] = ' ';
-}
-
 /* A file, so that a key stands in no argument list. */
 static int put_provider(struct jw *w, const char *path)
 {
@@ -32,7 +24,7 @@ static int put_provider(struct jw *w, const char *path)
 	r = EXIT_DONE;
 	scan = jscan_object(buf_slice(&b), NULL, 0);
 	if (scan == JSCAN_OK && jscan_value(buf_slice(&b), &v) == JSCAN_OK) {
-		join_lines(&b);
+		jscan_join_lines(&b); /* messages on a UNIX socket are lines */
 		jw_raw(w, "provider", v.raw);
 	} else
 		r = fail(EXIT_USAGE, "--provider %s: %s", path,

@@ -346,6 +346,13 @@ const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_
 	return out;
 }
 
+void jscan_join_lines(struct buf *b)
+{
+	for (size_t i = b->pos; i < b->len; i++)
+		if (b->data[i] == '\n' || b->data[i] == '\r')
+			b->data[i] = ' ';
+}
+
 static void clear_slots(struct jslot *slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

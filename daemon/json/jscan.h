@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -49,6 +50,9 @@ const char *jscan_strerror(enum jscan_error e);
 /* For files that people write: jscan_strerror, and where text stops being valid, "…, line 3, column 7" (both from 1, the
  * column in bytes). Scans text again; returns out. */
 const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_TEXT_SIZE]);
+
+/* Makes valid JSON one line, in place, for messages and protocols that are lines: line breaks can only be white space between tokens. */
+void jscan_join_lines(struct buf *b);
 
 /* Validates text as exactly one JSON value; its type and trimmed span go to ret (may be NULL). */
 enum jscan_error jscan_value(struct slice text, struct jval *ret);

@@ -45,21 +45,10 @@ static const struct jfield skill_fields[] = {
 
 static int decode(struct chore *c, struct slice line, const struct jfield *fields)
 {
-	struct err e;
-	struct jval v;
-	int r = 0;
+	int r = job_decode(line, fields, c, &c->target, &c->v);
 
-	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
-		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
-	if (r == 0)
-		r = jdec_strict(line, fields, NULL, "no such member", c, &e);
-	if (r == 0 && c->target[0] != '/')
-		r = err_field(&e, fields[0].name, "PARAM_INVALID", "not an absolute path");
-	if (r < 0) {
-		fail_err(&c->v, r, &e);
-		c->v.kind = VERDICT_BAD_JOB;
+	if (r < 0)
 		return r;
-	}
 	return user_of(&c->user, c->uid, c->gid < 0 ? c->uid : c->gid, &c->v);
 }
 

@@ -7,6 +7,7 @@
 #include "tree/held.h"
 #include "tree/names.h"
 #include "unpack/confine.h"
+#include "unpack/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,21 +92,10 @@ static int discard_all(const struct discard *d, struct jw *w)
 
 static int open_directory(struct discard *d, struct slice line)
 {
-	struct err e;
-	struct jval v;
-	int r = 0;
+	int r = job_decode(line, fields, d, &d->directory, &d->v);
 
-	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
-		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
-	if (r == 0)
-		r = jdec_strict(line, fields, NULL, "no such member", d, &e);
-	if (r == 0 && d->directory[0] != '/')
-		r = err_field(&e, "directory", "PARAM_INVALID", "not an absolute path");
-	if (r < 0) {
-		fail_err(&d->v, r, &e);
-		d->v.kind = VERDICT_BAD_JOB;
+	if (r < 0)
 		return r;
-	}
 	d->dir = open(d->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return d->dir < 0 ? fail_with(&d->v, -errno, NULL, "opening the directory") : 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "json/jdec.h"
+#include "unpack/job.h"
 #include "json/jenc.h"
 #include "unpack/confine.h"
 #include "unpack/source.h"
@@ -24,23 +25,6 @@ static const struct jfield fields[] = {
 	JF_INT(struct inflate_job, gid, "gid", 0, 0, ID_MAX),
 	JF_END,
 };
-
-static int decode(struct inflate_job *j, struct slice line, struct verdict *v)
-{
-	struct jval value;
-	struct err e;
-	int r = 0;
-
-	if (jscan_value(line, &value) != JSCAN_OK || value.type != J_OBJECT)
-		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
-	if (r == 0)
-		r = jdec_strict(line, fields, NULL, "no such member", j, &e);
-	if (r < 0) {
-		fail_err(v, r, &e);
-		v->kind = VERDICT_BAD_JOB;
-	}
-	return r;
-}
 
 static int copy(struct source *s, int out, uint64_t *bytes, struct verdict *v)
 {
@@ -101,7 +85,7 @@ _Noreturn void inflate_job(struct slice line)
 	struct verdict v = { .kind = VERDICT_NONE };
 	struct jw w = JW(&answer);
 	uint64_t bytes = 0;
-	int r = decode(&j, line, &v);
+	int r = job_decode(line, fields, &j, NULL, &v);
 
 	if (r == 0)
 		r = work(&j, &bytes, &v);

@@ -283,3 +283,23 @@ int job_line(struct job_input *in, struct slice *ret)
 			in->b.len += (size_t)n;
 	}
 }
+
+int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,
+	       struct verdict *v)
+{
+	struct err e;
+	struct jval object;
+	int r = 0;
+
+	if (jscan_value(line, &object) != JSCAN_OK || object.type != J_OBJECT)
+		r = err_field(&e, "", "PARAM_INVALID", "the job is not a JSON object");
+	if (r == 0)
+		r = jdec_strict(line, fields, NULL, "no such member", ret, &e);
+	if (r == 0 && directory && (*directory)[0] != '/')
+		r = err_field(&e, fields[0].name, "PARAM_INVALID", "not an absolute path");
+	if (r < 0) {
+		fail_err(v, r, &e);
+		v->kind = VERDICT_BAD_JOB;
+	}
+	return r;
+}

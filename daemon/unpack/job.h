@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "json/jdec.h"
 #include "unpack/plan.h"
 #include "unpack/source.h"
 
@@ -39,6 +40,10 @@ struct job {
 /* -EINVAL with e naming the member. */
 int job_parse(struct slice line, struct job *ret, struct err *e);
 void job_done(struct job *j);
+/* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the first field was decoded
+ * into, and must be an absolute path. A negative errno: v says what is wrong, as VERDICT_BAD_JOB. */
+int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,
+	       struct verdict *v);
 
 /* Lines of standard input, read in pieces. */
 struct job_input {
