@@ -251,8 +251,13 @@ export class Daemon {
   pss() { return procs.pss(this.pid); }
   fdCount() { return procs.fdCount(this.pid); }
   socketCount() { return procs.socketCount(this.pid); }
-  // Its children but the helper that removes, beside everything else, what deleted sessions have left.
-  harnesses() { return this.descendants().filter((p) => !p.comm.startsWith('acpd-unpack')); }
+  // What it hosts: neither the helper that removes, beside everything else, what deleted sessions have left, nor a child of that
+  // kind that is forked and has not yet become it (until then it has the daemon's own arguments).
+  harnesses() {
+    const own = procs.cmdline(this.pid);
+
+    return this.descendants().filter((p) => !p.comm.startsWith('acpd-unpack') && procs.cmdline(p.pid) !== own);
+  }
   cpu() { return procs.cpu(this.pid); }
   descendants() { return procs.descendants(this.pid); }
 

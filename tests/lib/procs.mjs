@@ -38,6 +38,8 @@ export function alive(proc) {
   return now !== undefined && !'ZX'.includes(now.state) && (proc.start === undefined || proc.start === now.start);
 }
 
+export const cmdline = (pid) => read(`/proc/${pid}/cmdline`)?.toString() ?? '';
+
 export function environ(pid) {
   const text = read(`/proc/${pid}/environ`)?.toString() ?? '';
   const pairs = text.split('\0').filter((s) => s.includes('='));
