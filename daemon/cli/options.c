@@ -10,8 +10,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* T_LIST: values joined by commas; T_EACH: by newlines, for values that may hold commas. */
-enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH };
+/* T_LIST: values joined by commas; T_EACH: by newlines, for values that may hold commas; T_KEEP: base/keep.h. */
+enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH, T_KEEP };
 
 struct option_row {
 	const char *name;
@@ -114,6 +114,11 @@ static int bad_value(const struct option_row *r, const char *value, struct err *
 		return err_field(e, r->name, "OPTION_INVALID",
 				 "--%s: '%s' is not a number from %lld to %lld", r->name, value,
 				 (long long)r->min, (long long)r->max);
+	if (r->type == T_KEEP)
+		return err_field(
+			e, r->name, "OPTION_INVALID",
+			"--%s: '%s' is not %s: an age like 12h or 7d, a size like 500m or 2g",
+			r->name, value, r->arg);
 	return err_field(e, r->name, "OPTION_INVALID", "--%s: '%s' is not one of: %s", r->name,
 			 value, r->type == T_BOOL ? "true false" : r->words);
 }
@@ -157,6 +162,8 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 			return bad_value(r, value, e);
 		*(int64_t *)slot(c, r) = n;
 		return 0;
+	case T_KEEP:
+		return keep_parse(value, slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
 	}
 	return -EINVAL;
 }
@@ -304,6 +311,11 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 	return r;
 }
 
+static bool is_text(const struct option_row *r)
+{
+	return r->type != T_INT && r->type != T_BOOL && r->type != T_KEEP;
+}
+
 int config_load(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
 {
 	int r;
@@ -324,7 +336,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 void config_done(struct config *c)
 {
 	for (size_t i = 0; i < N_ROWS; i++)
-		if (rows[i].type != T_INT && rows[i].type != T_BOOL) {
+		if (is_text(&rows[i])) {
 			char **s = slot(c, &rows[i]);
 
 			free(*s);
@@ -334,6 +346,8 @@ void config_done(struct config *c)
 
 void config_print(const struct config *c, unsigned scope)
 {
+	char keep[KEEP_TEXT_MAX];
+
 	for (size_t i = 0; i < N_ROWS; i++) {
 		const struct option_row *r = &rows[i];
 
@@ -343,6 +357,8 @@ void config_print(const struct config *c, unsigned scope)
 			printf("%s = %lld\n", r->name, (long long)*(int64_t *)slot(c, r));
 		else if (r->type == T_BOOL)
 			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
+		else if (r->type == T_KEEP)
+			printf("%s = %s\n", r->name, keep_text(slot(c, r), keep));
 		else
 			printf("%s = %s\n", r->name,
 			       *(char **)slot(c, r) ? *(char **)slot(c, r) : "");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/keep.h"
 
 #include <stdbool.h>
 #include <stdint.h>
