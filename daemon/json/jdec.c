@@ -128,13 +128,28 @@ int jdec_object(struct slice text, const struct jfield *fields, const char *pref
 	return r;
 }
 
+#define KNOWN_SIZE 160
+
+/* "; known are a, b": empty where that is too long to help. */
+static const char *known_fields(const struct jfield *fields, char out[KNOWN_SIZE])
+{
+	size_t n = 0;
+
+	for (const struct jfield *f = fields; f->name && n < KNOWN_SIZE; f++)
+		n += (size_t)snprintf(out + n, KNOWN_SIZE - n, "%s%s",
+				      f == fields ? "; known are " : ", ", f->name);
+	if (!n || n >= KNOWN_SIZE)
+		out[0] = '\0';
+	return out;
+}
+
 int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
 			const char *refusal, struct err *e)
 {
 	struct slice key;
 	struct jiter it;
 	struct jval v;
-	char path[96];
+	char path[96], known[KNOWN_SIZE];
 
 	jiter_init(&it, (struct jval){ J_OBJECT, object });
 	while (jiter_next(&it, &key, &v)) {
@@ -146,7 +161,8 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 			continue;
 		snprintf(path, sizeof(path), "%s%.*s", prefix ? prefix : "", (int)MIN(key.n, 40u),
 			 key.p);
-		return err_field(e, path, "PARAM_UNSUPPORTED", "%s", refusal);
+		return err_field(e, path, "PARAM_UNSUPPORTED", "%s%s", refusal,
+				 known_fields(fields, known));
 	}
 	return 0;
 }

@@ -148,6 +148,11 @@ static const struct acp_quirks rows[] = {
 	},
 };
 
+const struct acp_quirks *acp_quirks_at(size_t i)
+{
+	return i < ARRAY_SIZE(rows) ? &rows[i] : NULL;
+}
+
 const struct acp_quirks *acp_quirks_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

@@ -92,6 +92,8 @@ struct acp_quirks {
 };
 
 extern const struct acp_quirks acp_no_quirks;
+/* The i-th row, or NULL. */
+const struct acp_quirks *acp_quirks_at(size_t i);
 /* NULL: no such row. */
 const struct acp_quirks *acp_quirks_find(const char *name);
 

@@ -192,7 +192,15 @@ test('--check reads the harness configuration and names the entry and the member
     [{ harnesses: [{ command: '/x' }] }, /harnesses\[0\]\.id/], [{ harnesses: [{ id: 'x' }] }, /harnesses\[0\]\.command/],
     [{ harnesses: [entry, { ...entry, id: 5 }] }, /harnesses\[1\]\.id/], [{ harnesses: [{ ...entry, args: 'x' }] }, /harnesses\[0\]\.args/],
     [{ harnesses: [{ ...entry, args: ['a', 5] }] }, /harnesses\[0\]\.args\[1\]/], [{ harnesses: [{ ...entry, env: { A: 5 } }] }, /harnesses\[0\]\.env\.A/],
-    [{ harnesses: [{ ...entry, env: ['A=b'] }] }, /harnesses\[0\]\.env/], [{ harnesses: [entry, entry] }, /harnesses\[1\].*twice/]];
+    [{ harnesses: [{ ...entry, env: ['A=b'] }] }, /harnesses\[0\]\.env/], [{ harnesses: [entry, entry] }, /harnesses\[1\].*twice/],
+    [{ harnesses: [], harness: [] }, /line 1: a manifest has no such member; known are harnesses/],
+    ['{"harnesses": [\n  {"id": "x", "command": "/bin/true",\n   "arg": []}\n]}', /line 3: .*no such member; known are id, command/],
+    [{ harnesses: [{ ...entry, quirks: 'none' }] }, /harnesses\[0\]\.quirks is the name of no row; known are copilot, claude, gemini/],
+    ...[['loadSession', 1], ['loadsession', true], ['promptCapabilities', []], ['auth', true]].map(([name, value]) =>
+      [{ harnesses: [{ ...entry, capabilities: { [name]: value } }] }, /line 1: /]),
+    [{ harnesses: [{ ...entry, capabilities: { mcpCapabilities: { htpp: true } } }] }, /no such capability; known are stdio, http/],
+    [{ harnesses: [{ ...entry, capabilities: { sessionCapabilities: { resume: true } } }] }, /harnesses\[0\]\.capabilities\.sessionCapabilities\.resume/],
+    [{ harnesses: [{ ...entry, authMethods: [{ id: 'a' }, 'b'] }] }, /harnesses\[0\]\.authMethods\[1\]/]];
 
   for (const [content, pattern] of bad) {
     fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));

@@ -242,9 +242,12 @@ describe('deaths', () => {
 
   test('one that never starts is given up after five restarts, and has another chance when it is asked for', { timeout: 180000 }, async () => {
     const flag = path.join(scratch, 'may-run');
-    const d = await startHosting({ crash: { ...own('--fail-unless', flag), env: { API_TOKEN: 'token-0123456789' } }, fine: own() });
+    const named = own('--fail-unless', flag);
+    const d = await startHosting({ crash: { ...named, env: { API_TOKEN: 'token-0123456789' } }, named, fine: own() });
 
     try {
+      const c = await d.client();
+      const naming = () => c.request('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { mcp: { hosted: ['fine', 'named'] } } } }).answer;
       const failed = await when(d, 'crash', (s) => s.state === 'failed', 90000);
       const times = d.logs.filter((l) => l.server === 'crash' && l.msg === 'server').map((l) => [l.to, Date.parse(l.t)]);
       const waits = times.slice(1).flatMap(([to, t], i) => (to === 'starting' ? [t - times[i][1]] : []));
@@ -260,10 +263,33 @@ describe('deaths', () => {
       fs.writeFileSync(flag, '');
       const refused = await (await client(d, 'crash').modern('tools/list')).over();
       assert.equal(refused.json.error.data.reason, 'SERVER_GONE');
+      await when(d, 'named', (s) => s.state === 'failed', 90000);
       await sleep(10100);
       assert.equal((await server(d, 'crash')).state, 'failed');
       assert.equal((await (await client(d, 'crash').modern('tools/list')).over()).answer.result.tools.length, 3);
       assert.equal((await ready(d, 'crash')).restarts, 6);
+      // a session that names it is refused, and its client may ask again
+      assert.deepEqual((({ code, data }) => [code, data.reason, data.field])((await naming()).error), [-32602, 'SERVER_GONE', '_meta.acpd.mcp.hosted[1]']);
+      await ready(d, 'named');
+      assert.deepEqual((await naming()).result._meta.acpd.mcp.map((m) => m.name), ['fine', 'named']);
+    } finally {
+      await d.stop();
+    }
+  });
+
+  test('one that is starting is had by a session, whose first calls wait for it', async () => {
+    const flag = path.join(scratch, 'may-start');
+    const d = await startHosting({ slow: { command: 'sh', args: ['-c', 'until [ -e "$1" ]; do sleep 0.05; done; exec "$2" "$3"', 'slow', flag, NODE, SERVER] } });
+
+    try {
+      const c = await d.client();
+      const { sessionId, _meta } = await c.newSession({ meta: { mcp: { hosted: ['slow'] } } });
+      const listing = client(d, `slow?session=${sessionId}`).modern('tools/list').then((res) => res.over());
+
+      assert.deepEqual(_meta.acpd.mcp, [{ name: 'slow', via: 'hosted' }]);
+      assert.equal((await server(d, 'slow')).state, 'starting');
+      fs.writeFileSync(flag, '');
+      assert.equal((await listing).answer.result.tools.length, 3);
     } finally {
       await d.stop();
     }

@@ -67,6 +67,7 @@ describe('what is refused, with a name, before the harness starts', () => {
   const metas = {
     'a server that is not hosted': [{ hosted: ['nobody'] }, 'MCP_SERVER_UNKNOWN', '_meta.acpd.mcp.hosted[0]'],
     'an unknown member': [{ builtins: true }, 'PARAM_UNSUPPORTED', '_meta.acpd.mcp.builtins'],
+    'a built-in tool that there is not': [{ builtin: { tools: ['readFile', 'raedFile'] } }, 'TOOL_UNKNOWN', '_meta.acpd.mcp.builtin.tools[1]'],
     'a tool list that is none': [{ builtin: { tools: [1] } }, 'FIELD_INVALID', '_meta.acpd.mcp.builtin.tools[0]'],
   };
 
@@ -86,6 +87,9 @@ describe('what is refused, with a name, before the harness starts', () => {
       (e) => e.data.field === '_meta.acpd.mcp.policy.jira.timeoutMs');
     await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { policy: { writes: ['x'] } } } }),
       (e) => e.data.reason === 'PARAM_UNSUPPORTED' && e.data.field === '_meta.acpd.policy.writes');
+    for (const tools of ['runComand', 'run_*'])
+      await assert.rejects(c.call('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { policy: { tools: { [tools]: { policy: 'deny' } } } } } }),
+        (e) => e.data.reason === 'TOOL_UNKNOWN' && e.data.field === `_meta.acpd.policy.tools.${tools}`);
   });
 
   test('a port of the sandbox where nobody listens', async (t) => {

@@ -59,6 +59,21 @@ static int strings(struct slice list, const char *name, char ***ret, struct err 
 	return 0;
 }
 
+/* One that is not there would be missing without a word. */
+static int tools_check(char *const *names, struct err *e)
+{
+	char at[64];
+
+	for (size_t i = 0; names && names[i]; i++) {
+		if (tool_find(slice_of(names[i])))
+			continue;
+		snprintf(at, sizeof(at), "tools[%zu]", i);
+		return err_field(e, at, "TOOL_UNKNOWN", "there is no built-in tool '%.64s'",
+				 names[i]);
+	}
+	return 0;
+}
+
 static int variables(struct slice object, char ***ret, struct err *e)
 {
 	size_t n = 0;
@@ -116,6 +131,8 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 	r = strings(raw.roots, "roots", &ret->roots, e);
 	if (r == 0)
 		r = strings(raw.tools, "tools", &ret->tools, e);
+	if (r == 0)
+		r = tools_check(ret->tools, e);
 	if (r == 0)
 		r = variables(raw.env, &ret->env, e);
 	jdec_free(fields, &raw);

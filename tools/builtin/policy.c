@@ -2,6 +2,7 @@
 
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "tools/builtin/internal.h"
 #include "tree/glob.h"
 
 #include <errno.h>
@@ -169,6 +170,27 @@ static int categories_parse(struct slice object, struct policy *p, struct err *e
 	return r;
 }
 
+/* A name or a glob that no tool has: a rule that was meant to hold would not. */
+static int names_check(const struct policy_rules *rules, struct err *e)
+{
+	char field[sizeof(e->field)];
+	const struct tool *t;
+
+	for (size_t i = 0, n; i < rules->n; i++) {
+		struct slice name = slice_of(rules->v[i].name);
+
+		for (n = 0; (t = tool_at(n)); n++)
+			if (glob_match(name, slice_of(t->name), false))
+				break;
+		if (t)
+			continue;
+		snprintf(field, sizeof(field), "tools.%.64s", rules->v[i].name);
+		return err_field(e, field, "TOOL_UNKNOWN", "there is no built-in tool '%.64s'",
+				 rules->v[i].name);
+	}
+	return 0;
+}
+
 static int members_parse(const struct words_of_policy *w, struct policy *p, struct err *e)
 {
 	int r = globs_parse(w->read, "read", &p->read, e);
@@ -183,6 +205,8 @@ static int members_parse(const struct words_of_policy *w, struct policy *p, stru
 		r = categories_parse(w->categories, p, e);
 	if (r == 0 && w->tools.n)
 		r = policy_rules_parse(w->tools, "tools", &p->tools, e);
+	if (r == 0)
+		r = names_check(&p->tools, e);
 	if (r == 0 && w->dry_run.type != J_NONE && w->dry_run.type != J_TRUE &&
 	    w->dry_run.type != J_FALSE)
 		return err_field(e, "dryRun", "FIELD_INVALID", "dryRun must be a boolean");

@@ -121,14 +121,36 @@ void hosted_kill(struct hosted *h)
 		set_kill(set);
 }
 
+/* NULL and e, with the names that there are. */
+static struct hosted_server *find_own(struct hosted *h, const char *name, struct err *e)
+{
+	_cleanup_(buf_done) struct buf known = { 0 };
+
+	for (size_t i = 0; i < h->own->file.n; i++) {
+		const char *have = hosted_server_name(h->own->servers[i]);
+
+		if (strcmp(have, name) == 0)
+			return h->own->servers[i];
+		buf_printf(&known, "%s%s", i ? ", " : "; there are ", have);
+	}
+	err_set(e, -ENOENT, RPC_INVALID_PARAMS, "MCP_SERVER_UNKNOWN",
+		"no MCP server of that name is hosted here%s",
+		buf_len(&known) && buf_len(&known) < ERR_MSG_SIZE / 2 ? known.data : "");
+	return NULL;
+}
+
 struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *e)
 {
-	for (size_t i = 0; i < h->own->file.n; i++)
-		if (strcmp(hosted_server_name(h->own->servers[i]), name) == 0)
-			return hosted_server_backend(h->own->servers[i], e);
-	err_set(e, -ENOENT, RPC_INVALID_PARAMS, "MCP_SERVER_UNKNOWN",
-		"no MCP server of that name is hosted here");
-	return NULL;
+	struct hosted_server *s = find_own(h, name, e);
+
+	return s ? hosted_server_backend(s, e) : NULL;
+}
+
+struct mcp_backend *hosted_offer(struct hosted *h, const char *name, struct err *e)
+{
+	struct hosted_server *s = find_own(h, name, e);
+
+	return s ? hosted_server_offer(s, e) : NULL;
 }
 
 const struct err *hosted_error(const struct hosted *h)

@@ -365,6 +365,18 @@ struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e
 	return refuse(s, &why, e);
 }
 
+struct mcp_backend *hosted_server_offer(struct hosted_server *s, struct err *e)
+{
+	struct mcp_backend *b = hosted_server_backend(s, e);
+	struct err why;
+
+	if (!b || s->state != HOSTED_FAILED)
+		return b;
+	why = s->error;
+	on_wanted(s);
+	return refuse(s, &why, e);
+}
+
 static void put_error(const struct hosted_server *s, struct jw *w)
 {
 	char at[CLOCK_ISO_SIZE];

@@ -270,7 +270,7 @@ static int give_backend(struct assembly *a, const char *name, enum offer_via via
 
 static int give_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
 {
-	struct mcp_backend *b = hosted_find(a->v->relay->hosted, name, e);
+	struct mcp_backend *b = hosted_offer(a->v->relay->hosted, name, e);
 
 	if (!b) {
 		snprintf(e->field, sizeof(e->field), "%s", field);
