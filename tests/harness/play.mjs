@@ -150,14 +150,14 @@ export class Session {
 		return configOptions.find((option) => option.id === configId).currentValue;
 	}
 
-	// Cancels a running turn: it must end within two seconds, as cancelled.
+	// Cancels a running turn: it must end, as cancelled, long before what it waits for.
 	async cancel(running) {
 		const at = Date.now();
 
 		await this.o.cancel(this.id);
 		const turn = await running.done;
 		assert.equal(turn.stop, 'cancelled');
-		assert.ok(Date.now() - at < 2000 * SLOW, `cancelled after ${Date.now() - at} ms`);
+		assert.ok(Date.now() - at < 15000 * SLOW, `cancelled after ${Date.now() - at} ms`);
 		return turn;
 	}
 }

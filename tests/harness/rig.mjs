@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Daemon } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
-import { SLOW } from '../lib/rawws.mjs';
+import { patience } from '../lib/rawws.mjs';
 import { validateMessage } from '../lib/schema.mjs';
 import { acp, connectSdk } from '../lib/sdk.mjs';
 import { HARNESSES, manifest, OPENCODE } from './programs.mjs';
@@ -19,14 +19,14 @@ export { OPENCODE, sleep };
 export const KEY = 'sk-scripted-key-0001'; // what the scripted model wants to see
 
 export async function until(what, condition, ms = 15_000) {
-	const end = Date.now() + ms * SLOW;
+	const end = Date.now() + patience(ms);
 
 	for (;;) {
 		const value = await condition();
 		if (value)
 			return value;
 		if (Date.now() > end)
-			throw new Error(`waited ${ms * SLOW} ms in vain for: ${what}`);
+			throw new Error(`waited ${patience(ms)} ms in vain for: ${what}`);
 		await sleep(25);
 	}
 }

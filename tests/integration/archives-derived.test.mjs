@@ -9,7 +9,7 @@ import test, { after, before } from 'node:test';
 import zlib from 'node:zlib';
 import { ACPD, Daemon } from '../lib/daemon.mjs';
 import { digestOf, head, put, tarOf } from '../lib/archives.mjs';
-import { SLOW, sleep } from '../lib/rawws.mjs';
+import { patience, sleep } from '../lib/rawws.mjs';
 
 const LARGE = 12 * 2 ** 20;
 let d;
@@ -28,7 +28,7 @@ const derivedOf = (data, x = d) => path.join(store(x), `${digestOf(data).slice(7
 const helpers = (x = d) => x.descendants().filter((p) => p.comm === 'acpd-unpack');
 
 async function until(pred, what) {
-  const end = Date.now() + 10_000 * SLOW;
+  const end = Date.now() + patience(10_000);
 
   while (!pred()) {
     assert.ok(Date.now() < end, what);

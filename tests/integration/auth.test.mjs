@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { AcpClient, assertNoViolations } from '../lib/acp.mjs';
 import { Daemon } from '../lib/daemon.mjs';
-import { bearerProtocol } from '../lib/rawws.mjs';
+import { bearerProtocol, patience } from '../lib/rawws.mjs';
 
 let d;
 
@@ -148,7 +148,7 @@ test('a hundred refusals leave nothing behind', async () => {
 
   for (let i = 0; i < 100; i++)
     (await d.ws({ token: i % 2 ? null : 'x'.repeat(30) })).destroy();
-  const end = Date.now() + 5000;
+  const end = Date.now() + patience(5000);
   while (d.fdCount() > fds && Date.now() < end)
     await new Promise((resolve) => { setTimeout(resolve, 20); });
   assert.ok(d.fdCount() <= fds, `${d.fdCount()} descriptors, before ${fds}`);

@@ -86,32 +86,32 @@ describe('tool calls', () => {
     const result = await c.prompt(sessionId, `nocancel; ${tools(2)}; sleep 60000`);
 
     await stopped(sessionId, result, 'max_turn_requests', { budget: 'toolCalls' });
-    assert.ok(Date.now() - from < 8000 * SLOW);
+    assert.ok(Date.now() - from < 30000 * SLOW);
     await kept(sessionId, 'echo again');
   });
 });
 
 describe('wall clock', () => {
   test('of a turn', async () => {
-    const sessionId = await open({ turn: { seconds: 1 } });
+    const sessionId = await open({ turn: { seconds: 2 } });
     const from = Date.now();
     const result = await c.prompt(sessionId, 'echo x; sleep 60000');
-    const { used } = await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 1 });
+    const { used } = await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 2 });
 
-    assert.ok(used >= 1 && used < 5 * SLOW, `${used}`);
-    assert.ok(Date.now() - from >= 990);
+    assert.ok(used >= 2 && used < 20 * SLOW, `${used}`);
+    assert.ok(Date.now() - from >= 1990);
     await kept(sessionId, 'echo short');
   });
 
   test('of a session: the time of turns, not the time between them', async () => {
-    const sessionId = await open({ session: { seconds: 1 } });
+    const sessionId = await open({ session: { seconds: 3 } });
 
     await kept(sessionId, 'echo x; sleep 600');
     await new Promise((resolve) => setTimeout(resolve, 700));
     const from = Date.now();
     const result = await c.prompt(sessionId, 'echo x; sleep 60000');
-    await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'session', limit: 1 });
-    assert.ok(Date.now() - from < 5000 * SLOW && Date.now() - from > 100);
+    await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'session', limit: 3 });
+    assert.ok(Date.now() - from < 30000 * SLOW && Date.now() - from > 100);
     await stopped(sessionId, await c.prompt(sessionId, 'echo x'), 'max_turn_requests', { budget: 'seconds' });
   });
 

@@ -36,7 +36,7 @@ async function leavesNothing(fn) {
   const look = async () => ({
     sessions: (await c.call('_acpd/status', {})).sessions.map((s) => s.sessionId).sort(),
     listed: (await c.call('session/list', {})).sessions.map((s) => s.sessionId).sort(),
-    homes: files('homes'), journals: files('sessions'), processes: d.descendants().map((p) => p.pid).sort(),
+    homes: files('homes'), journals: files('sessions'), processes: d.harnesses().map((p) => p.pid).sort(),
   });
   const was = await look();
 

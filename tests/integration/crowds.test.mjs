@@ -28,7 +28,7 @@ async function timed(what, fn) {
   const result = await deadline(fn(), 10000, what);
   const took = performance.now() - began;
 
-  assert.ok(took < 1000 * SLOW, `${what}: ${took.toFixed(0)} ms`);
+  assert.ok(took < 6000 * SLOW, `${what}: ${took.toFixed(0)} ms`);
   return result;
 }
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
-import { SLOW, deadline, sleep } from '../lib/rawws.mjs';
+import { deadline, patience, sleep } from '../lib/rawws.mjs';
 
 let d;
 
@@ -152,7 +152,7 @@ async function refusedUpgrade(bytes) {
 
   for (const s of sockets)
     s.destroy();
-  for (const end = Date.now() + 5000 * SLOW; d.fdCount() > open - sockets.length && Date.now() < end;)
+  for (const end = Date.now() + patience(5000); d.fdCount() > open - sockets.length && Date.now() < end;)
     await sleep(5);
   last.end(bytes.slice(half));
   await deadline(closed, 10000, 'the end of the connection');

@@ -11,7 +11,7 @@ import test, { after, before } from 'node:test';
 import { AcpClient } from '../lib/acp.mjs';
 import { ACPD, Daemon } from '../lib/daemon.mjs';
 import { LineTransport } from '../lib/lines.mjs';
-import { SLOW, sleep } from '../lib/rawws.mjs';
+import { patience, sleep } from '../lib/rawws.mjs';
 
 let d;
 
@@ -68,7 +68,7 @@ after(async () => {
 });
 
 async function answer(name) {
-  for (const end = Date.now() + 15000 * SLOW; Date.now() < end; await sleep(10))
+  for (const end = Date.now() + patience(15000); Date.now() < end; await sleep(10))
     if (fs.existsSync(file(name)))
       return fs.readFileSync(file(name), 'utf8');
   throw new Error(`nothing in ${name}`);

@@ -6,7 +6,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { STUB } from '../lib/daemon.mjs';
-import { SLOW, sleep } from '../lib/rawws.mjs';
+import { patience, sleep } from '../lib/rawws.mjs';
 
 export const fileOf = (d) => path.join(d.stateDir, 'usage.jsonl');
 export const journalOf = (d, sessionId) => path.join(d.stateDir, 'sessions', `${sessionId}.jsonl`);
@@ -53,7 +53,7 @@ export function verify(d) {
 
 // Polls, for what no message announces.
 export async function until(what, fn, timeout = 10000) {
-  const end = Date.now() + timeout * SLOW;
+  const end = Date.now() + patience(timeout);
 
   for (;;) {
     const found = await fn();

@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
 import { McpHttp } from '../lib/mcp-http.mjs';
 import * as procs from '../lib/procs.mjs';
-import { SLOW, sleep } from '../lib/rawws.mjs';
+import { patience, sleep } from '../lib/rawws.mjs';
 
 const NODE = process.execPath;
 const SERVER = path.join(import.meta.dirname, '../mcp/hosted-server.mjs');
@@ -62,7 +62,7 @@ async function call(id, name, tool, args = {}) {
 }
 
 async function until(pred, what) {
-  const end = Date.now() + 5000 * SLOW;
+  const end = Date.now() + patience(5000);
 
   while (!await pred()) {
     assert.ok(Date.now() < end, what);

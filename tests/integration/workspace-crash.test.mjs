@@ -152,7 +152,7 @@ for (const layout of ['empty', 'merge']) {
         const end = d.stop({ keep: true });
         await Promise.race([work.answer.catch(() => {}), end]);
         await end;
-        assert.ok(performance.now() - t < 8000);
+        assert.ok(performance.now() - t < 25000);
         assertSettled(s, `SIGTERM ${i}`);
         await d.restart();
         c = await d.client();

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import net from 'node:net';
-import { SLOW, sleep } from './rawws.mjs';
+import { patience, sleep } from './rawws.mjs';
 
 export const digestOf = (data) => `sha256:${crypto.createHash('sha256').update(data).digest('hex')}`;
 export const pathOf = (data) => `/v1/archives/${typeof data === 'string' ? data : digestOf(data)}`;
@@ -59,7 +59,7 @@ export class Raw {
   }
 
   async #until(pred, timeout, what) {
-    const end = Date.now() + timeout * SLOW;
+    const end = Date.now() + patience(timeout);
 
     while (!pred()) {
       assert.ok(Date.now() < end && !this.closed, `${what}; got ${JSON.stringify(this.#text.toString('latin1').slice(0, 200))}`);
@@ -86,7 +86,7 @@ export class Raw {
   }
 
   async end(timeout = 5000) {
-    const end = Date.now() + timeout * SLOW;
+    const end = Date.now() + patience(timeout);
 
     while (!this.closed) {
       assert.ok(Date.now() < end, 'the connection stays open');
@@ -120,7 +120,7 @@ export async function head(d, data) {
 }
 
 export async function untilOffset(d, data, offset, timeout = 5000) {
-  const end = Date.now() + timeout * SLOW;
+  const end = Date.now() + patience(timeout);
   let now;
 
   do {

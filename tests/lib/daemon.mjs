@@ -16,7 +16,7 @@ import path from 'node:path';
 import crypto from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { AcpClient, RawWs, SLOW, deadline, sleep } from './rawws.mjs';
+import { AcpClient, RawWs, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -162,7 +162,7 @@ export class Daemon {
   // Waits for the line that says it listens.
   async ready(timeout = 15000) {
     const listening = /^acpd listening on ws:\/\/(?:\S+):(\d+)\/acp$/m;
-    const end = Date.now() + timeout * SLOW;
+    const end = Date.now() + patience(timeout);
 
     while (!listening.test(this.stdout)) {
       if (this.exit)
@@ -232,7 +232,7 @@ export class Daemon {
   }
 
   async waitLog(pred, timeout = 10000) {
-    const end = Date.now() + timeout * SLOW;
+    const end = Date.now() + patience(timeout);
 
     for (;;) {
       const found = this.logs.find(pred);
@@ -283,7 +283,7 @@ export class Daemon {
 
   // Waits until none of the given processes (default: all of ours) is alive.
   async gone(list = this.ours(), timeout = 10000) {
-    const end = Date.now() + timeout * SLOW;
+    const end = Date.now() + patience(timeout);
     let left;
 
     for (;;) {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
-import { SLOW, deadline, sleep } from './rawws.mjs';
+import { deadline, patience, sleep } from './rawws.mjs';
 
 // One streaming request. Takes events off the body as they come; SSE frames keep their id in `ids`.
 export class Stream {
@@ -65,7 +65,7 @@ export class Stream {
   }
 
   async until(pred, ms = 15000, what = 'the stream') {
-    const end = Date.now() + ms * SLOW;
+    const end = Date.now() + patience(ms);
 
     while (!pred(this)) {
       if (Date.now() > end)

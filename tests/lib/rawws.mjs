@@ -18,10 +18,15 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 // Slow machines and instrumented daemons multiply every waiting time of the library by this.
 export const SLOW = Number(process.env.ACPD_TEST_SLOW ?? 1);
 
+// For how long to wait for what has to come. Short waits prove nothing on a busy machine, so none is; whoever expects that
+// nothing comes does not ask this.
+export const patience = (ms) => Math.max(ms, 30000) * SLOW;
+
 export function deadline(promise, ms, what) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`timeout after ${ms * SLOW} ms: ${what}`)), ms * SLOW);
+    timer = setTimeout(() => reject(new Error(`timeout after ${patience(ms)} ms: ${what}`)), patience(ms));
+    timer.unref(); // what nobody waits for any more does not hold up the end of a file
   });
 
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));

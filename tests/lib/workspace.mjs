@@ -9,7 +9,7 @@ import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { FORMATS as PACKERS } from '../archives/cases/common.mjs';
 import { put } from './archives.mjs';
-import { SLOW, sleep } from './rawws.mjs';
+import { patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
 
 export const isRoot = process.geteuid() === 0;
@@ -122,7 +122,7 @@ export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-
 export const helpers = (d) => procs.descendants(d.pid).filter((p) => p.comm.startsWith('acpd-unpack') && procs.alive(p));
 
 export async function until(pred, what, ms = 10000) {
-  const end = Date.now() + ms * SLOW;
+  const end = Date.now() + patience(ms);
   let value;
 
   while (!(value = await pred())) {

@@ -100,7 +100,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
   });
 
   test('so does every process below the daemon, without root\'s groups or capabilities', () => {
-    const below = d.descendants();
+    const below = d.harnesses();
 
     assert.ok(below.length >= 4, 'harness, tools of the session, tools of /mcp, the project\'s server');
     for (const p of below) {
@@ -115,7 +115,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
   });
 
   test('and none of them has a descriptor of the daemon\'s', () => {
-    for (const p of d.descendants()) {
+    for (const p of d.harnesses()) {
       for (const fd of fs.readdirSync(`/proc/${p.pid}/fd`)) {
         let to = '';
         try {

@@ -143,7 +143,7 @@ describe('secrets of MCP servers', () => {
     const c = await openClient(t, (await givenServers(o.client, sessionId))[0], { era: '2026-07-28' });
 
     assert.match(JSON.stringify((await c.request('tools/list')).msg.error), /SERVER_GONE/);
-    assert.ok(d.logs.some((line) => /MCP server has ended/.test(line.msg) && line.reason === 'SERVER_GONE'));
+    await d.waitLog((line) => /MCP server has ended/.test(line.msg) && line.reason === 'SERVER_GONE');
     assert.ok(!d.stderr.includes(last));
   });
 
@@ -170,10 +170,11 @@ test('each question of a policy has a tool call id of its own', async (t) => {
     ids.push(params.toolCall.toolCallId);
     return 'allow';
   });
-  const turn = o.client.startPrompt(sessionId, 'sleep 1500');
-  await sleep(200);
+  const turn = o.client.startPrompt(sessionId, 'echo begun; sleep 60000');
+  await o.client.waitUpdate((u) => u.update.content?.text === 'begun');
   for (let i = 0; i < 6; i++)
     await c.request('tools/call', '{"name":"raw","arguments":{}}');
+  o.client.cancel(sessionId);
   await turn.answer;
   assert.equal(ids.length, 6);
   assert.equal(new Set(ids).size, 6, ids.join(' '));

@@ -4,7 +4,7 @@
 //   --stubborn           stays after the end of its input, and ignores SIGTERM
 //   --pages N            lists its tools on so many pages
 //   --quiet-list         never answers tools/list
-// Tools: hang (never answers), pid, env {name}.
+// Tools: hang (never answers; {file} is made when it is called), pid, env {name}.
 
 import fs from 'node:fs';
 import readline from 'node:readline';
@@ -42,6 +42,8 @@ const methods = {
       send(id, { result: { tools: [tool(`hang${page}`), tool(`pid${page}`), tool(`env${page}`)], ...(page < pages && { nextCursor: String(page + 1) }) } });
   },
   'tools/call': (id, { name, arguments: args }) => {
+    if (args?.file)
+      fs.writeFileSync(args.file, '');
     if (tools[name])
       send(id, { result: tools[name](args ?? {}) });
   },

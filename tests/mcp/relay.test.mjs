@@ -25,7 +25,7 @@ const answering = (how = (call) => call.result(DONE)) => ({ 'tools/call': how })
 const call = (c, args = {}) => c.request('tools/call', { name: 'raw', arguments: args }, { timeout: 15000 });
 const valueOf = (given, name) => given.env.find((e) => e.name === name).value;
 
-async function until(what, ms = 5000) {
+async function until(what, ms = 30000) {
   const found = (async () => {
     for (;;) {
       const value = await what();

@@ -186,7 +186,7 @@ async function cancelRetry(x, t) {
 	await s.o.cancel(s.id);
 
 	assert.equal(await answer, 'cancelled');
-	assert.ok(Date.now() - cancelled < 2500);
+	assert.ok(Date.now() - cancelled < 30_000);
 	assert.ok(s.o.messages.length > from);
 	await s.goesOn();
 }

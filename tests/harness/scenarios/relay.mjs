@@ -4,7 +4,6 @@
 
 import assert from 'node:assert/strict';
 
-import { SLOW } from '../../lib/rawws.mjs';
 import { META } from '../../lib/mcp.mjs';
 import { assertCall, shown } from '../play.mjs';
 import { sleep, until } from '../rig.mjs';
@@ -129,11 +128,9 @@ async function cancelled(x, t) {
 	const { tools, s } = await relayed(x, t);
 	const running = s.begin('MCP:tools slow {}', 'TEXT:never');
 	const call = await until('the tool is called', () => tools.of('slow')[0]);
-	const at = Date.now();
 
 	await s.cancel(running);
-	await until('the server is told', () => call.signal.aborted, 2000);
-	assert.ok(Date.now() - at < 2500 * SLOW, `told after ${Date.now() - at} ms`);
+	await until('the server is told', () => call.signal.aborted);
 	assert.equal(tools.calls.length, 1, 'called again');
 	await s.goesOn();
 }

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import test, { after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/acp.mjs';
-import { OP, SLOW, deadline, frame, sleep } from '../../lib/rawws.mjs';
+import { OP, SLOW, deadline, frame, patience, sleep } from '../../lib/rawws.mjs';
 import { closeCode, isError } from './rig.mjs';
 
 const MAX = 32 * 1024 * 1024;
@@ -120,7 +120,7 @@ test('19 a reader that stalls is closed with 1008, at a bounded cost, and others
     }
     await closing;
     assert.ok(instrumented(d) || worst.rss - before < 24 * 1024 * 1024, `grew by ${worst.rss - before} bytes`);
-    assert.ok(worst.wait < 2000 * SLOW, `another connection waited ${worst.wait} ms`);
+    assert.ok(worst.wait < 10000 * SLOW, `another connection waited ${worst.wait} ms`);
     slow.ws.resume();
     assert.equal(await closeCode(slow, 30000), 1008);
     const [{ state }] = (await other.call('_acpd/status', { sessionId })).sessions;
@@ -150,7 +150,7 @@ test('19 a long history is no lag: a reader that keeps reading gets all of it', 
 });
 
 test('20 an idle connection gets pings, and lives while it answers them', async () => {
-  await withDaemon({ pingInterval: 1, pingTimeout: 1 }, async (d) => {
+  await withDaemon({ pingInterval: 1, pingTimeout: 10 }, async (d) => {
     const c = await d.client({ record: true });
 
     await c.ws.waitFrame((f) => f.opcode === OP.ping);
@@ -162,7 +162,7 @@ test('20 an idle connection gets pings, and lives while it answers them', async 
 });
 
 test('20 a peer that does not answer pings is dropped, its session and turn are not', async () => {
-  await withDaemon({ pingInterval: 1, pingTimeout: 1 }, async (d) => {
+  await withDaemon({ pingInterval: 1, pingTimeout: 3 }, async (d) => {
     const dead = await d.client({ autoPong: false });
     const { sessionId } = await dead.newSession();
 
@@ -171,7 +171,7 @@ test('20 a peer that does not answer pings is dropped, its session and turn are 
     dead.ws.pause();
     const c = await d.client();
     const gone = async () => (await c.call('_acpd/status', { sessionId })).sessions[0].watchers === 0;
-    const limit = performance.now() + 10000 * SLOW;
+    const limit = performance.now() + patience(10000);
     while (!await gone()) {
       assert.ok(performance.now() < limit, 'the dead peer is still attached');
       await sleep(100);

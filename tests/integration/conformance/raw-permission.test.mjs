@@ -146,7 +146,7 @@ test('63 a request that is open on this connection is put again with a new id af
 });
 
 test('63 nobody comes back: the request is rejected after the policy timeout and the turn ends', async () => {
-  const d = await Daemon.start({ flags: { permissionTimeout: 1 } });
+  const d = await Daemon.start({ flags: { permissionTimeout: 3 } });
 
   try {
     const c = await d.client();

@@ -116,7 +116,7 @@ describe('connections that come and go', () => {
     t.diagnostic(`fds ${before.fds} -> ${now.fds}, RSS ${mib(before.rss)} -> ${mib(now.rss)} MiB, ` +
       `processes ${d.ours().length}`);
     assertGrown(d, before.rss, now.rss, 2);
-    assert.deepEqual(d.ours(), []);
+    await eventually(() => !d.ours().length, 'no process');
     await janitor.close();
     await d.stop();
   });
@@ -160,21 +160,20 @@ describe('connections that come and go', () => {
 
 describe('ping and pong', () => {
   test('a client that does not answer pings is dropped, its session lives on', async (t) => {
-    const d = await daemon(t, { pingInterval: 1, pingTimeout: 1 });
+    const d = await daemon(t, { pingInterval: 1, pingTimeout: 3 });
     const dead = await d.client({ autoPong: false });
     const live = await d.client();
     const { sessionId } = await dead.newSession();
     let pings = 0;
 
     live.ws.on('frame', (f) => { pings += f.opcode === OP.ping; });
-    dead.startPrompt(sessionId, 'echo one; sleep 6000; echo two');
+    dead.startPrompt(sessionId, 'echo one; sleep 8000; echo two');
     await dead.waitUpdate((u) => u.update.content?.text === 'one');
     const at = performance.now();
     await deadline(dead.closed, 8000, 'the dead peer to be dropped');
     t.diagnostic(`dropped after ${Math.round(performance.now() - at)} ms`);
-    await sleep(2500);
+    await eventually(() => pings >= 3, 'pings go on');
     assert.ok(live.ws.isOpen, 'one that answers stays');
-    assert.ok(pings >= 3, `${pings} pings in 4 s`);
     assert.ok(ofSession(sessionId).length > 0, 'the harness works on');
     await live.load(sessionId);
     await live.waitUpdate((u) => u.update.content?.text === 'two');
@@ -185,7 +184,7 @@ describe('ping and pong', () => {
   });
 
   test('a peer that vanished without a word under a flood is dropped, and the flood is kept', async (t) => {
-    const d = await daemon(t, { pingInterval: 1, pingTimeout: 1, backlogMax: 1024 * MIB });
+    const d = await daemon(t, { pingInterval: 1, pingTimeout: 3, backlogMax: 1024 * MIB });
     const gone = await d.client({ record: false, validate: 500 });
     const tape = await Tape.open(gone);
 

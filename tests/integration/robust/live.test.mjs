@@ -103,7 +103,7 @@ describe('--harness-idle', () => {
     await eventually(() => !fs.existsSync(journalOf(d, empty)) && !fs.existsSync(homeOf(d, empty)), 'its files are gone');
     const listed = (await driven.call('session/list', {})).sessions.map((s) => s.sessionId).sort();
     assert.deepEqual(listed, [sessionId, other].sort());
-    assert.equal(await metric(d, 'acpd_sessions_removed_empty_total'), 1);
+    await eventually(async () => await metric(d, 'acpd_sessions_removed_empty_total') === 1, 'it is counted');
     assert.equal((await driven.prompt(other, 'echo mine')).stopReason, 'end_turn');
     await d.stop();
   });
@@ -170,18 +170,19 @@ describe('--harness-max', () => {
 
     await occupy(c, a);
     const t0 = performance.now();
-    const first = c.fails('session/prompt', { ...c.promptParams(b, 'echo b'), _meta: { acpd: { key: 'k' } } });
+    const order = [];
+    const first = c.fails('session/prompt', { ...c.promptParams(b, 'echo b'), _meta: { acpd: { key: 'k' } } })
+      .then((e) => { order.push('first'); return e; });
     const made = c.fails('session/new', { cwd: d.workDir, mcpServers: [] });
     await sleep(1000);
-    let late = false;
-    const second = c.fails('session/prompt', c.promptParams(b, 'echo later')).then((e) => { late = true; return e; });
+    const second = c.fails('session/prompt', c.promptParams(b, 'echo later')).then((e) => { order.push('second'); return e; });
     const error = await first;
     assert.ok(performance.now() - t0 > 1900, 'not before its time');
-    assert.equal(late, false, 'the later one waits on');
     assert.deepEqual([error.code, error.data.reason, error.data.turn.class, error.data.turn.retryable],
       [-32603, 'TOO_MANY_HARNESSES', 'resource', true]);
     assert.equal((await made).data.reason, 'TOO_MANY_HARNESSES');
     assert.equal((await second).data.reason, 'TOO_MANY_HARNESSES');
+    assert.deepEqual(order, ['first', 'second'], 'the later one waits on');
     assert.equal(turnsOf(d, b).length, 2);
     assert.equal((await c.fails('session/load', { sessionId: b, cwd: d.workDir, mcpServers: [] })).data.reason, 'TOO_MANY_HARNESSES');
     assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
@@ -234,13 +235,13 @@ describe('--harness-max', () => {
         await sleep(random() * 60);
         if (random() < 0.3)
           c.cancel(sessionId);
-        if (random() < 0.2)
-          c.call('session/close', { sessionId }).catch(() => {});
+        const closed = random() < 0.2 && c.call('session/close', { sessionId });
         for (const { result, error } of await Promise.all(answers)) {
           const end = result?.stopReason ?? error.data.reason;
 
           ends[end] = (ends[end] ?? 0) + 1;
         }
+        await closed; // until then a load is refused
         await c.load(sessionId, { timeout: 60000 });
       }
       if (i % 2)
@@ -252,7 +253,7 @@ describe('--harness-max', () => {
     assert.deepEqual(Object.keys(ends).filter((end) => !['end_turn', 'cancelled'].includes(end)), []);
     assert.ok(most <= 2, `${most} harnesses at a time`);
     assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
-    assert.equal(await metric(d, 'acpd_harnesses'), live(d));
+    await eventually(async () => await metric(d, 'acpd_harnesses') === live(d), 'what is told is what is there');
     await d.stop();
   });
 

@@ -37,20 +37,24 @@ async function brood(client, sessionId, hows = HOWS, more = '') {
 const named = (list) => list.map((p) => `${p.how} ${p.pid}`);
 const left = (family) => named(family.filter((p) => procs.alive(p)));
 
-async function allGone(family, what, ms = 2000) {
-  await eventually(() => !left(family).length, `${what}: ${left(family)}`, ms).catch(() => {});
+// promised: by the answer, or the exit, that has just come. Else the sweep may still be at work.
+async function allGone(family, what, { promised = false } = {}) {
+  if (!promised)
+    await eventually(() => !left(family).length, `${what}: ${left(family)}`).catch(() => {});
   assert.deepEqual(left(family), [], what);
 }
 
 // No process carries a mark of the daemon or its run, and the daemon has no zombies.
-function noMarks(d) {
-  const marked = procs.withEnv((env) => env.ACPD_TEST_RUN === d.run || d.owners.has(env.ACPD_OWNER))
-    .filter((p) => procs.alive(p));
+async function noMarks(d) {
+  const marked = () => procs.withEnv((env) => env.ACPD_TEST_RUN === d.run || d.owners.has(env.ACPD_OWNER))
+    .filter((p) => procs.alive(p)).map((p) => `${p.pid} ${p.comm}`);
 
-  assert.deepEqual(marked.map((p) => `${p.pid} ${p.comm}`), [], 'a process carries a mark of this daemon');
+  await eventually(() => !marked().length, 'no process carries a mark of this daemon')
+    .catch(() => assert.deepEqual(marked(), [], 'a process carries a mark of this daemon'));
 }
 
-const noZombies = (d) => assert.deepEqual(d.descendants().filter((p) => p.state === 'Z').map((p) => p.pid), []);
+// None that stays: what removes files beside the loop ends at any time.
+const noZombies = (d) => eventually(() => !d.descendants().some((p) => p.state === 'Z'), 'no zombie');
 
 function killed(family) {
   for (const p of family) {
@@ -121,10 +125,9 @@ function suite(name, { start, cgroup }) {
           const family = await born(c, sessionId);
 
           await end(sessionId);
-          // An answer to a close promises it; after a crash the sweep may still be at work.
-          await allGone(family, what, what.startsWith('session/') ? 1 : 2000);
-          assert.deepEqual(ofSession(sessionId), []);
-          noZombies(d);
+          await allGone(family, what, { promised: what.startsWith('session/') });
+          await eventually(() => !ofSession(sessionId).length, 'no mark of the session');
+          await noZombies(d);
           await c.call('session/delete', { sessionId });
         });
       }
@@ -134,7 +137,7 @@ function suite(name, { start, cgroup }) {
         const family = await born(c, sessionId, HOWS, '; ignoreterm');
 
         await c.call('session/close', { sessionId }, { timeout: 8000 });
-        await allGone(family, 'session/close', 1);
+        await allGone(family, 'session/close', { promised: true });
         await c.call('session/delete', { sessionId });
       });
 
@@ -145,7 +148,7 @@ function suite(name, { start, cgroup }) {
 
         await Promise.all(two.map((sessionId) => c.call('session/delete', { sessionId })));
         await allGone(family, 'session/delete');
-        noZombies(d);
+        await noZombies(d);
       });
 
       test('another session keeps its own grandchildren, a neighbour works on', async () => {
@@ -177,12 +180,12 @@ function suite(name, { start, cgroup }) {
         await allGone(family, 'the next prompt');
         const now = await born(c, sessionId);
         await c.call('session/delete', { sessionId });
-        await allGone(now, 'session/delete', 1);
+        await allGone(now, 'session/delete', { promised: true });
       });
     });
 
     describe('the end of a turn', () => {
-      test('cancelled: what it started is gone within 2 s; the harness, and what was there before, live on', async (t) => {
+      test('cancelled: what it started is gone; the harness, and what was there before, live on', async (t) => {
         const { d, c, usable } = await fresh(t);
 
         if (!usable)
@@ -202,7 +205,7 @@ function suite(name, { start, cgroup }) {
         c.cancel(sessionId);
         assert.equal((await answer).result.stopReason, 'cancelled');
         const next = c.startPrompt(sessionId, 'fork setsid; fork double; echo next; sleep 2500');
-        await allGone(family, 'session/cancel', 2000);
+        await allGone(family, 'session/cancel');
         assert.deepEqual(left(before), named(before), 'the harness and its older children');
         assert.equal((await next.answer).result.stopReason, 'end_turn');
         const later = c.chunks(sessionId).slice(-3, -1).map((text) => procs.stat(Number(text.slice(4))));
@@ -232,8 +235,8 @@ function suite(name, { start, cgroup }) {
             if (open.length)
               await sleep(100);
             await d.stop({ signal, keep: true });
-            await allGone(family, signal, 1);
-            noMarks(d);
+            await allGone(family, signal, { promised: true });
+            await noMarks(d);
             for (const answer of open) {
               const { error } = await answer;
 
@@ -260,7 +263,7 @@ function suite(name, { start, cgroup }) {
         await sleep(300);
         t.diagnostic(`before SIGTERM: ${left(families.flat())}`);
         await d.stop({ keep: true });
-        await allGone(families.flat(), 'SIGTERM', 1);
+        await allGone(families.flat(), 'SIGTERM', { promised: true });
       });
 
       test('two signals in a row: the same', async (t) => {
@@ -272,8 +275,8 @@ function suite(name, { start, cgroup }) {
         d.child.kill('SIGTERM');
         await sleep(100);
         await d.stop({ keep: true, code: undefined });
-        await allGone(family, 'SIGTERM twice', 1);
-        noMarks(d);
+        await allGone(family, 'SIGTERM twice', { promised: true });
+        await noMarks(d);
       });
 
       for (const how of ['idle', 'in the middle of turns']) {
@@ -292,8 +295,8 @@ function suite(name, { start, cgroup }) {
           t.diagnostic(`alive after the kill: ${left(family).length} of ${family.length}`);
           await d.restart();
           const blind = family.filter((p) => !cgroup && unmarked(p));
-          await allGone(family.filter((p) => !blind.includes(p)), 'the next start', 1);
-          noMarks(d);
+          await allGone(family.filter((p) => !blind.includes(p)), 'the next start', { promised: true });
+          await noMarks(d);
           t.diagnostic(`without mark and parent: ${blind.length ? left(blind) : 'none'}`);
           killed(blind);
           const again = await d.client();
@@ -314,8 +317,8 @@ function suite(name, { start, cgroup }) {
         await sleep(300);
         await d.kill9();
         await d.restart();
-        await allGone(family, 'the next start', 1);
-        noMarks(d);
+        await allGone(family, 'the next start', { promised: true });
+        await noMarks(d);
         await d.stop({ keep: true });
       });
 
@@ -343,7 +346,7 @@ function suite(name, { start, cgroup }) {
         const owner = path.join(d.stateDir, 'owner');
         fs.writeFileSync(owner, fs.readFileSync(owner, 'utf8').replace(/^\d+ /m, `${process.pid} `));
         await d.restart();
-        await allGone(family.filter((p) => cgroup || !unmarked(p)), 'the next start', 1);
+        await allGone(family.filter((p) => cgroup || !unmarked(p)), 'the next start', { promised: true });
         killed(family);
         await d.stop({ keep: true });
       });
@@ -391,7 +394,7 @@ function suite(name, { start, cgroup }) {
         assert.deepEqual(left(family), named(family));
         assert.equal((await c.prompt(sessionId, 'echo works')).stopReason, 'end_turn');
         await d.stop({ keep: true });
-        await allGone(family, 'SIGTERM', 1);
+        await allGone(family, 'SIGTERM', { promised: true });
       });
     });
   });

@@ -72,7 +72,7 @@ describe('a reader that stalls', () => {
     t.diagnostic(`RSS ${mib(base)} -> ${mib(peak)} MiB; ` +
       `p99 beside it ${p99[0]} -> ${p99[1]} ms (${disturbed.times.length} prompts)`);
     assertGrown(d, base, peak, 16);
-    assert.ok(p99[1] < 500 * SLOW, `another client's p99 is ${p99[1]} ms`);
+    assert.ok(p99[1] < 5000 * SLOW, `another client's p99 is ${p99[1]} ms`);
     second.assertWhole();
     assert.equal(second.numbered, 100000, "another session's flood is complete");
     const reading = await peakRss(d, async () => {
@@ -153,14 +153,14 @@ describe('a reader that stalls', () => {
     const d = await daemon(t, { backlogMax: MIB });
     const lazy = await d.client({ record: false, validate: 500 });
     const tape = await Tape.open(lazy);
-    const fds = d.fdCount();
+    const sockets = d.socketCount();
 
     lazy.ws.pause();
     lazy.startPrompt(tape.sessionId, 'flood 60000 300');
     await turnsOver(d, 0);
     await sleep(1200);
     lazy.ws.reset();
-    await eventually(() => d.fdCount() < fds, 'the descriptor to be closed');
+    await eventually(() => d.socketCount() < sockets, 'the descriptor to be closed');
     const reader = await d.client({ record: false, validate: 500 });
     const whole = new Tape(tape.sessionId, { flood: 60000 });
     whole.attach(reader);

@@ -56,7 +56,7 @@ for (const [how, end] of Object.entries(ENDS)) {
       for (const s of after) {
         const old = before.find((x) => x.sessionId === s.sessionId);
 
-        assert.ok(Math.abs(Date.parse(s.updatedAt) - Date.parse(old.updatedAt)) < 3000, `${s.updatedAt} ${old.updatedAt}`);
+        assert.ok(Math.abs(Date.parse(s.updatedAt) - Date.parse(old.updatedAt)) < 60000, `${s.updatedAt} ${old.updatedAt}`);
         assert.equal(s._meta.acpd.state, 'closed');
         assert.ok(s._meta.acpd.seq >= old._meta.acpd.seq);
       }
@@ -424,7 +424,7 @@ describe('journals that are not whole', () => {
     for (let i = 0; i < 300; i++)
       fs.copyFileSync(journalOf(d, sessionId), journalOf(d, `sess_${String(i).padStart(32, '0')}`));
     const many = await up();
-    assert.ok(many < one + 1500 * SLOW, `${one} ms with one session, ${many} ms with 301`);
+    assert.ok(many < one + 10000 * SLOW, `${one} ms with one session, ${many} ms with 301`);
     const c = await d.client();
     const ids = [];
     let cursor;

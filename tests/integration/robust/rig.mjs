@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Daemon } from '../../lib/daemon.mjs';
-import { RpcError, SLOW, deadline, sleep } from '../../lib/rawws.mjs';
+import { RpcError, SLOW, deadline, patience, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 
 // All that a session said to us, over any number of connections; faults are what broke the promise
@@ -120,7 +120,7 @@ export class Tape {
 
   // Until pred(tape) holds; gives up after ms.
   async until(pred, ms = 30000, what = 'the session') {
-    const end = Date.now() + ms * SLOW;
+    const end = Date.now() + patience(ms);
 
     while (!pred(this)) {
       if (Date.now() > end)
@@ -186,10 +186,10 @@ export class Neighbour {
   }
 
   // It worked while fn ran: at least one of its prompts was asked and answered since.
-  async during(fn, { slowest = 5000 } = {}) {
+  async during(fn, { slowest = 15000 } = {}) {
     const before = this.latencies.length;
     const result = await fn();
-    const end = Date.now() + 10000 * SLOW;
+    const end = Date.now() + patience(10000);
 
     while (this.latencies.length < before + 2 && !this.error && Date.now() < end)
       await sleep(5);
@@ -271,13 +271,27 @@ export async function calmAgain(daemon, base, most, ms = 15000) {
 }
 
 export async function eventually(pred, what, ms = 10000) {
-  const end = Date.now() + ms * SLOW;
+  const end = Date.now() + patience(ms);
   let value;
 
   while (!(value = await pred())) {
     assert.ok(Date.now() < end, `never happened: ${what}`);
     await sleep(20);
   }
+  return value;
+}
+
+// A count once it has been the same for a while: what went before may still be on its way out.
+export async function settled(count) {
+  let value = count(), same = 0;
+
+  await eventually(async () => {
+    const now = count();
+
+    same = now === value ? same + 1 : 0;
+    value = now;
+    return same > 10;
+  }, 'a count that stays');
   return value;
 }
 
