@@ -233,6 +233,7 @@
 /* Archives and file trees (their defaults; a job may say others) */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */
+#define STRIP_AUTO (-1)                 /* instead of a number of leading components: a single top directory, if there is one */
 #define UNPACK_ENTRIES_MAX 200000
 #define CLEAR_LEVELS 32                 /* directories open while a tree is removed, however deep it is */
 #define DISCARD_BATCH 64                /* trees that one job removes */
@@ -252,7 +253,6 @@
 #define UNPACK_RING_BYTES (256 * KIB)
 #define UNPACK_ZSTD_WINDOW_LOG 23       /* 8 MiB: the largest window that is allocated */
 #define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */
-#define SKIPPED_MAX 1000                /* paths named in "skipped" */
 #define SNAPSHOT_FILE_MAX (16 * MIB)    /* a larger file is left out of snapshots and patches */
 #define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
 #define SNAPSHOT_PATCH_MAX (64 * MIB)   /* one patch */

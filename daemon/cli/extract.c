@@ -1,7 +1,6 @@
 /* extract.c - `acpd archive extract`: the extraction path of the daemon from the command line; acpd-unpack does the work. */
 #include "cli/helper.h"
 
-#include "json/jdec.h"
 #include "json/jenc.h"
 
 #include <pwd.h>
@@ -23,6 +22,7 @@ static void write_job(struct buf *b, const struct config *c)
 	jw_arr(&w, "sources");
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);
+	jw_int(&w, "strip", c->strip);
 	jw_end_obj(&w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
@@ -31,13 +31,11 @@ static void write_job(struct buf *b, const struct config *c)
 
 static int print_done(const struct config *c, struct slice done)
 {
-	int64_t written = 0, bytes = 0;
-
 	if (c->json)
 		return EXIT_DONE;
-	jdec_int(jobj_get(done, "written"), &written);
-	jdec_int(jobj_get(done, "bytes"), &bytes);
-	printf("written %lld files, %lld bytes\n", (long long)written, (long long)bytes);
+	printf("written %lld files, %lld bytes\n", cli_number_of(done, "written"),
+	       cli_number_of(done, "bytes"));
+	cli_print_skipped(done);
 	return EXIT_DONE;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "json/jdec.h"
 #include "json/jstr.h"
 #include "workspace/helper.h"
 
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 
 #define ANSWER_MAX (16 * MIB)
+#define SHOWN_MAX 10 /* names of what was left out */
 
 char *cli_absolute(const char *path)
 {
@@ -65,6 +67,34 @@ char *cli_text_of(struct slice object, const char *key)
 	if (jstr_decode(jobj_get(object, key), PATH_BYTES_MAX, &s) == 0)
 		err_flatten(s); /* names come from the archive: nothing may steer the terminal */
 	return s;
+}
+
+long long cli_number_of(struct slice object, const char *key)
+{
+	int64_t n = 0;
+
+	jdec_int(jobj_get(object, key), &n);
+	return n;
+}
+
+void cli_print_skipped(struct slice report)
+{
+	long long total = cli_number_of(report, "skippedTotal"), shown = 0;
+	struct jiter it;
+	struct jval v;
+
+	if (!total || !jiter_init(&it, jobj_get(report, "skipped")))
+		return;
+	fprintf(stderr, "left out %lld:\n", total);
+	while (shown < SHOWN_MAX && jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *path = cli_text_of(v.raw, "path"),
+				      *reason = cli_text_of(v.raw, "reason");
+
+		fprintf(stderr, "  %s: %s\n", reason ? reason : "", path ? path : "");
+		shown++;
+	}
+	if (shown < total)
+		fprintf(stderr, "  and %lld more\n", total - shown);
 }
 
 static int print_bad(struct slice bad, int code)

@@ -18,7 +18,7 @@ struct option_row {
 	enum option_type type;
 	unsigned scope;
 	size_t offset;
-	int64_t min, max, num; /* T_INT: range and default */
+	int64_t min, max, num; /* T_INT: range and default; -1 is "auto" where that is a word */
 	const char *def;       /* NULL: none, or computed (set_computed) */
 	const char *words;     /* T_WORD: allowed values, separated by spaces */
 	const char *arg, *help;
@@ -73,6 +73,7 @@ OPT("url", T_STR, REMOTE, url, 0, 0, 0, NULL, NULL, "URL", "address of a daemon:
 OPT("url", T_STR, SCOPE_ARCHIVE, url, 0, 0, 0, NULL, NULL, "URL", "address of a daemon: http:// or ws:// (default: its acp.sock)", 0),
 OPT("output", T_STR, SCOPE_GET, output, 0, 0, 0, NULL, NULL, "FILE", "write here instead of to standard output", 'o'),
 OPT("uid", T_INT, SCOPE_EXTRACT, uid, 0, 4294967294, -1, NULL, NULL, "N", "user to unpack as, who then owns the tree; needs root (-1: ourselves)", 0),
+OPT("strip", T_INT, SCOPE_EXTRACT | SCOPE_RUN, strip, 0, PATH_DEPTH_MAX, 0, NULL, "auto", "N|auto", "leading components to take off the names in the archive; auto: a single top directory", 0),
 OPT("socket", T_STR, REMOTE | SCOPE_ARCHIVE, socket, 0, 0, 0, NULL, NULL, "PATH", "its acp.sock (default: the one in the run directory)", 0),
 OPT("harness", T_STR, SCOPE_RUN, harness, 0, 0, 0, NULL, NULL, "ID", "harness to run the prompt on", 0),
 OPT("model", T_STR, SCOPE_RUN, model, 0, 0, 0, NULL, NULL, "ID", "model of the session", 0),
@@ -112,8 +113,9 @@ static int bad_value(const struct option_row *r, const char *value, struct err *
 {
 	if (r->type == T_INT)
 		return err_field(e, r->name, "OPTION_INVALID",
-				 "--%s: '%s' is not a number from %lld to %lld", r->name, value,
-				 (long long)r->min, (long long)r->max);
+				 "--%s: '%s' is not a number from %lld to %lld%s%s", r->name, value,
+				 (long long)r->min, (long long)r->max, r->words ? " or " : "",
+				 r->words ? r->words : "");
 	if (r->type == T_KEEP)
 		return err_field(
 			e, r->name, "OPTION_INVALID",
@@ -156,6 +158,10 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 		*(bool *)slot(c, r) = value[0] == 't' || value[0] == '1';
 		return 0;
 	case T_INT:
+		if (r->words && strcmp(value, r->words) == 0) {
+			*(int64_t *)slot(c, r) = -1;
+			return 0;
+		}
 		errno = 0;
 		n = strtoll(value, &end, 10);
 		if (errno || *end || !*value || n < r->min || n > r->max)

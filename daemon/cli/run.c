@@ -1,6 +1,7 @@
 /* run.c - `acpd run`: an ACP client that runs one prompt and reports with an exit code. */
 #include "cli/commands.h"
 #include "cli/dial.h"
+#include "cli/helper.h"
 #include "cli/run_settings.h"
 
 #include "base/file.h"
@@ -117,6 +118,13 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	close_session(r, r->stop_reason ? code_of_stop(r->stop_reason) : EXIT_FAILED);
 }
 
+static struct slice written_workspace(struct slice result)
+{
+	struct slice meta = jobj_get(result, "_meta").raw;
+
+	return jobj_get(jobj_get(meta, "acpd").raw, "workspace").raw;
+}
+
 static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -130,6 +138,7 @@ static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m
 		failed(r, m->error);
 		return;
 	}
+	cli_print_skipped(written_workspace(m->result));
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", r->session_id);
 	jw_arr(&w, "prompt");

@@ -113,6 +113,10 @@ static int put_archive(struct jw *w, const struct config *c)
 	}
 	jw_obj(w, "workspace");
 	jw_str(w, "archive", name);
+	if (c->strip == STRIP_AUTO)
+		jw_str(w, "strip", "auto");
+	else if (c->strip)
+		jw_int(w, "strip", c->strip);
 	jw_end_obj(w);
 	return r;
 }
@@ -122,6 +126,8 @@ int run_settings(const struct config *c, struct buf *ret)
 	struct jw w = JW(ret);
 	int r = EXIT_DONE;
 
+	if (c->strip && !c->archive)
+		return fail(EXIT_USAGE, "--strip: what of? it goes with --archive");
 	jw_obj(&w, NULL);
 	jw_str(&w, "harness", c->harness);
 	jw_str(&w, "model", c->model);

@@ -1,6 +1,6 @@
 /*
  * run_settings.h - what `acpd run` asks of its session, as the object of `_meta.acpd` in session/new: --harness, --model, --provider,
- * --env, --archive, --budget. The daemon judges names and values; here only what cannot be sent at all is refused.
+ * --env, --archive, --strip, --budget. The daemon judges names and values; here only what cannot be sent at all is refused.
  */
 #pragma once
 

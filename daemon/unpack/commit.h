@@ -53,7 +53,7 @@ struct skipped {
 };
 
 /* Of entries, directories included. Each entry of the new generation counts as exactly one of written, unchanged and skipped;
- * removed ones were in the old generation only, as were those that are skipped because they should have been removed. */
+ * removed ones were in the old generation only, as were those that are skipped because they should have been removed. STRIPPED ones are of the archive only. */
 struct outcome {
 	uint64_t written, removed, unchanged, skipped_total;
 	struct skipped *skipped; /* the first SKIPPED_MAX */

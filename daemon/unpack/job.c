@@ -42,7 +42,7 @@ static const struct jfield job_fields[] = {
 static const struct jfield source_fields[] = {
 	JF_STR(struct raw_source, archive, "archive", 0, PATH_BYTES_MAX),
 	JF_STR(struct raw_source, format, "format", 0, 16),
-	JF_INT(struct raw_source, strip, "strip", 0, 0, PATH_DEPTH_MAX),
+	JF_INT(struct raw_source, strip, "strip", 0, STRIP_AUTO, PATH_DEPTH_MAX),
 	JF_STR(struct raw_source, into, "into", 0, PATH_BYTES_MAX),
 	JF_STR(struct raw_source, directory, "directory", 0, PATH_BYTES_MAX),
 	JF_BOOL(struct raw_source, skill, "skill", 0),
@@ -145,6 +145,8 @@ static int parse_sources(struct slice text, struct job *j, struct err *e)
 		r = decode(v.raw, source_fields, prefix, &raw, e);
 		if (r == 0 && j->n && raw.skill != j->skills)
 			r = bad(e, prefix, "skill", "for all sources or for none");
+		if (r == 0 && j->n && raw.strip == STRIP_AUTO)
+			r = bad(e, prefix, "strip", "found out for the first source only");
 		j->skills = raw.skill;
 		if (r == 0)
 			r = take_source(&j->sources[j->n++], &raw, prefix, e);

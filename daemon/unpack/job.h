@@ -15,7 +15,7 @@
 struct job_source {
 	char *archive;		    /* path of the file, or NULL */
 	enum archive_format format; /* declared; FORMAT_NONE: not */
-	int64_t strip;
+	int64_t strip;		    /* or STRIP_AUTO, of the first source: strip.h */
 	char *into;
 	char *file;	 /* path in the tree, or NULL */
 	char *directory; /* to be copied; or NULL */

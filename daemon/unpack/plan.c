@@ -1,5 +1,7 @@
 #include "unpack/plan.h"
 
+#include "unpack/merge.h"
+
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -275,6 +277,15 @@ static int check_type(struct plan *p, const struct entry *e)
 	return 0;
 }
 
+/* The name is still whole. An entry for the root loses nothing. */
+static int cut_away(struct plan *p, const struct entry *e)
+{
+	p->cut += p->name.n > 0;
+	if (p->out && p->name.n && e->type != ENTRY_DIR)
+		outcome_skip(p->out, p->name.path, "STRIPPED");
+	return 1;
+}
+
 int plan_entry(struct plan *p, const struct entry *e)
 {
 	int r;
@@ -286,7 +297,8 @@ int plan_entry(struct plan *p, const struct entry *e)
 	if (r >= 0 && check_type(p, e) < 0)
 		return -EBADMSG;
 	if (r != 0)
-		return r;
+		return r < 0 ? r : cut_away(p, e);
+	p->kept++;
 	if (p->name.slash_after && e->type != ENTRY_DIR)
 		return refuse(p->v, "TYPE_CONFLICT", p->name.path,
 			      "the name of a directory on something else");
@@ -381,7 +393,8 @@ int plan_finish(struct plan *p)
 	p->name.path[0] = '\0';
 	r = make_links(p);
 	for (size_t i = 0; r == 0 && i < p->nlate; i++)
-		r = WRITE(p, "setting a time", touch, manifest_path(&p->m, p->late[i].node, path),
-			  p->late[i].mtime);
+		if (!p->m.v[p->late[i].node].gone)
+			r = WRITE(p, "setting a time", touch,
+				  manifest_path(&p->m, p->late[i].node, path), p->late[i].mtime);
 	return r;
 }

@@ -6,6 +6,8 @@
  * the manifest of what is staged is filled (tree/manifest.h). What passes goes to a writer: the staging tree (stage.h), or none at all
  * when only the plan is wanted (a zip is planned before anything is written; the fuzz target).
  *
+ * What strip leaves no name of is STRIPPED; a directory among it is no loss that is told of: what was in it speaks for itself.
+ *
  * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after everything else, so
  * that nothing is ever written through one. Hard links are made to files of the same plan only.
  *
@@ -17,6 +19,7 @@
 
 #include "tree/manifest.h"
 #include "tree/names.h"
+#include "unpack/commit.h"
 #include "unpack/sums.h"
 #include "unpack/verdict.h"
 
@@ -33,6 +36,8 @@ struct writer_ops {
 	int (*symlink)(void *ctx, const char *path, const char *target);
 	int (*remove)(void *ctx, const char *path);
 	int (*touch)(void *ctx, const char *path, int64_t mtime);
+	int (*move)(void *ctx, const char *from, const char *path); /* nothing is there */
+	int (*rmdir)(void *ctx, const char *path);
 };
 
 struct writer {
@@ -82,8 +87,10 @@ struct plan {
 	struct verdict *v;
 	/* of the source that is read */
 	unsigned strip;
-	const char *into; /* parsed, "" for none */
+	const char *into;   /* parsed, "" for none */
+	uint64_t kept, cut; /* its entries: below "into", and cut away by strip */
 	/* results */
+	struct outcome *out; /* files and links that strip cuts away are told here; NULL: nowhere */
 	struct manifest m;
 	uint64_t seen, bytes;
 	/* the entry at hand */

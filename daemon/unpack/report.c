@@ -63,6 +63,8 @@ void report_summary(struct buf *b, const char *word, const struct summary *s)
 	jw_str(&w, "manifestDigest", digest);
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);
+	if (s->has_stripped)
+		jw_uint(&w, "stripped", s->stripped);
 	if (s->skills.n) {
 		jw_arr(&w, "skills");
 		jw_raw(&w, NULL, buf_slice(&s->skills.report));

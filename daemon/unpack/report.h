@@ -19,6 +19,8 @@ struct summary {
 	struct outcome outcome;
 	struct skills skills;
 	uint64_t entries, bytes;
+	bool has_stripped; /* the job said something of strip */
+	uint64_t stripped; /* components, of the last source that did */
 	struct sha256 manifest;
 };
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/statvfs.h>
 
 void stage_init(struct stage *s, int tree)
@@ -134,6 +135,45 @@ static int on_remove(void *ctx, const char *path)
 	return unlinkat(dir, leaf, 0) < 0 ? -errno : 0;
 }
 
+static int on_rmdir(void *ctx, const char *path)
+{
+	struct stage *s = ctx;
+	const char *leaf;
+	int dir = held_parent(&s->h, path, &leaf);
+
+	held_forget(&s->h, path);
+	if (dir < 0)
+		return dir;
+	return unlinkat(dir, leaf, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* The directory that holds path, for as long as the caller likes: the next call of held_parent may give its slot away. */
+static int own_parent(struct stage *s, const char *path, const char **leaf)
+{
+	int dir = held_parent(&s->h, path, leaf), fd;
+
+	if (dir < 0)
+		return dir;
+	fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int on_move(void *ctx, const char *from, const char *path)
+{
+	struct stage *s = ctx;
+	const char *leaf, *from_leaf;
+	_cleanup_(closep) int there = own_parent(s, from, &from_leaf);
+	int dir;
+
+	if (there < 0)
+		return there;
+	held_forget(&s->h, from);
+	dir = held_parent(&s->h, path, &leaf);
+	if (dir < 0)
+		return dir;
+	return renameat2(there, from_leaf, dir, leaf, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
 /* --- links ------------------------------------------------------------------------------------------------ */
 
 /* Makes the directories above path if they are missing, and tells the one that holds it. */
@@ -203,6 +243,8 @@ struct writer stage_writer(struct stage *s)
 		.symlink = on_symlink,
 		.remove = on_remove,
 		.touch = on_touch,
+		.move = on_move,
+		.rmdir = on_rmdir,
 	};
 
 	return (struct writer){ &ops, s };

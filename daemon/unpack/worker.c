@@ -5,6 +5,7 @@
 #include "unpack/report.h"
 #include "unpack/skills.h"
 #include "unpack/stage.h"
+#include "unpack/strip.h"
 #include "unpack/tar.h"
 #include "unpack/zip.h"
 
@@ -25,7 +26,8 @@ static int set_into(struct plan *p, const struct job_source *s, struct name *int
 	if (s->into && !name_parse(slice_of(s->into), &p->limits->names, into, &f))
 		return refuse(p->v, f.reason, s->into, "into: %s", f.message);
 	p->into = into->path;
-	p->strip = (unsigned)s->strip;
+	p->strip = s->strip == STRIP_AUTO ? 0 : (unsigned)s->strip;
+	p->kept = p->cut = 0;
 	return 0;
 }
 
@@ -88,13 +90,13 @@ static int put_file(struct plan *p, const struct job_source *s, struct outcome *
 	return r;
 }
 
-static int read_source(struct extract *x, struct plan *p, size_t i, struct outcome *out)
+static int read_source(struct extract *x, struct plan *p, size_t i, struct summary *sum)
 {
 	const struct job_source *s = &x->job->sources[i];
 	int r;
 
 	if (s->file)
-		return put_file(p, s, out);
+		return put_file(p, s, &sum->outcome);
 	r = set_into(p, s, &x->into);
 	if (x->job->skills) {
 		skills_aside(i, x->aside);
@@ -102,15 +104,20 @@ static int read_source(struct extract *x, struct plan *p, size_t i, struct outco
 	}
 	if (r < 0)
 		return r;
-	return s->archive ? read_archive(p, s, x->archives[i]) : skills_copy(p, x->archives[i]);
+	r = s->archive ? read_archive(p, s, x->archives[i]) : skills_copy(p, x->archives[i]);
+	if (r < 0 || !s->strip)
+		return r;
+	sum->has_stripped = true;
+	return strip_settle(p, s->strip, &sum->stripped);
 }
 
-static int read_sources(struct extract *x, struct plan *p, struct outcome *out)
+static int read_sources(struct extract *x, struct plan *p, struct summary *sum)
 {
 	int r = 0;
 
+	p->out = &sum->outcome;
 	for (size_t i = 0; r == 0 && i < x->job->n; i++)
-		r = read_source(x, p, i, out);
+		r = read_source(x, p, i, sum);
 	return r;
 }
 
@@ -141,7 +148,7 @@ static int fill(struct extract *x, struct plan *p, struct summary *sum)
 		return fail_with(p->v, tree, NULL, "making the staging tree");
 	stage_init(&s, tree);
 	p->writer = stage_writer(&s);
-	r = read_sources(x, p, &sum->outcome);
+	r = read_sources(x, p, sum);
 	if (r == 0)
 		r = plan_finish(p);
 	if (r == 0 && x->job->skills)
@@ -188,6 +195,15 @@ static int read_old(struct extract *x, struct plan *p, struct manifest *old)
 	return r < 0 ? fail_with(p->v, r, NULL, "reading the old manifest") : 0;
 }
 
+static uint64_t count_entries(const struct manifest *m)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 1; i < m->n; i++)
+		n += !m->v[i].gone;
+	return n;
+}
+
 static int prepare(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)
 {
 	struct err e;
@@ -197,7 +213,7 @@ static int prepare(struct extract *x, struct plan *p, struct commit *c, struct s
 		r = read_old(x, p, (struct manifest *)c->old);
 	if (r < 0)
 		return r;
-	sum->entries = p->m.n - 1;
+	sum->entries = count_entries(&p->m);
 	sum->bytes = p->bytes;
 	r = commit_plan(c, &sum->outcome, &e);
 	return r < 0 ? fail_err(p->v, r, &e) : write_manifest(x, p, &sum->manifest);

@@ -214,7 +214,9 @@ static bool kept_out(const struct materialize *m)
 	if (!m->instructions_file || !report.n || !jiter_init(&it, skipped))
 		return false;
 	while (jiter_next(&it, NULL, &v))
-		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file))
+		/* a file of this name that strip cut away is another one, of the archive */
+		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file) &&
+		    !jstr_is(jobj_get(v.raw, "reason"), "STRIPPED"))
 			return true;
 	return false;
 }
@@ -247,6 +249,19 @@ static void report_end(void *ctx)
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }
 
+/* Which parameter of the part acpd-unpack has refused. */
+static const char *refused_member(const struct err *e)
+{
+	static const struct {
+		const char *reason, *member;
+	} rows[] = { { "STRIPPED_ALL", ".strip" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].reason, e->reason) == 0)
+			return rows[i].member;
+	return "";
+}
+
 static void fail(struct materialize *m, enum part_kind kind, const struct err *e,
 		 struct slice refusal)
 {
@@ -255,8 +270,8 @@ static void fail(struct materialize *m, enum part_kind kind, const struct err *e
 	m->failed = true;
 	m->error = *e;
 	if (e->rpc == RPC_INVALID_PARAMS && !*e->field)
-		snprintf(m->error.field, sizeof(m->error.field), "%.60s%s", m->prefix,
-			 parts[kind].member);
+		snprintf(m->error.field, sizeof(m->error.field), "%.60s%s%s", m->prefix,
+			 parts[kind].member, refused_member(e));
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
 }
 

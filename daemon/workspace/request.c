@@ -31,7 +31,7 @@ static int bad(struct err *e, const char *prefix, const char *field, const char 
 
 struct workspace_args {
 	char *archive, *mode, *into;
-	int64_t strip;
+	struct jval strip;
 	bool ephemeral, remove_on_close, chown;
 	struct jval baseline;
 };
@@ -40,13 +40,27 @@ static const struct jfield workspace_fields[] = {
 	JF_STR(struct workspace_args, archive, "archive", 0, 128),
 	JF_STR(struct workspace_args, mode, "mode", 0, 16),
 	JF_STR(struct workspace_args, into, "into", 0, PATH_BYTES_MAX),
-	JF_INT(struct workspace_args, strip, "strip", 0, 0, PATH_DEPTH_MAX),
+	JF_RAW(struct workspace_args, strip, "strip", 0),
 	JF_BOOL(struct workspace_args, ephemeral, "ephemeral", 0),
 	JF_BOOL(struct workspace_args, remove_on_close, "removeOnClose", 0),
 	JF_BOOL(struct workspace_args, chown, "chown", 0),
 	JF_RAW(struct workspace_args, baseline, "baseline", 0),
 	JF_END,
 };
+
+_Static_assert(PATH_DEPTH_MAX == 128, "the text below says so");
+
+static int take_strip(struct request *r, struct jval v, const char *prefix, struct err *e)
+{
+	if (v.type == J_NONE)
+		return 0;
+	if (jstr_is(v, "auto"))
+		r->strip = STRIP_AUTO;
+	else if (jdec_int(v, &r->strip) < 0 || r->strip < 0 || r->strip > PATH_DEPTH_MAX)
+		return bad(e, prefix, "strip", "FIELD_INVALID",
+			   "must be a whole number from 0 to 128, or \"auto\"");
+	return 0;
+}
 
 static int take_workspace(struct request *r, struct workspace_args *a, const char *prefix,
 			  struct err *e)
@@ -55,7 +69,6 @@ static int take_workspace(struct request *r, struct workspace_args *a, const cha
 
 	r->baseline = a->baseline.type == J_TRUE ? 1 : a->baseline.type == J_FALSE ? 0 : -1;
 	r->merge = !replace;
-	r->strip = a->strip;
 	r->ephemeral = a->ephemeral;
 	r->remove_on_close = a->remove_on_close;
 	r->chown = a->chown;
@@ -66,7 +79,9 @@ static int take_workspace(struct request *r, struct workspace_args *a, const cha
 	if (a->archive && archive_digest_parse(slice_of(a->archive), &r->archive) < 0)
 		return bad(e, prefix, "archive", "DIGEST_INVALID",
 			   "must be sha256: and 64 hex digits");
-	if (!a->archive && (a->mode || a->strip || r->into))
+	if (take_strip(r, a->strip, prefix, e) < 0)
+		return -EINVAL;
+	if (!a->archive && (a->mode || r->strip || r->into))
 		return bad(e, prefix, "archive", "FIELD_MISSING",
 			   "is what mode, strip and into are about");
 	if (a->remove_on_close && !a->ephemeral)

@@ -35,7 +35,7 @@ struct request {
 	bool has_archive;
 	struct sha256 archive;
 	bool merge, ephemeral, remove_on_close, chown;
-	int64_t strip;
+	int64_t strip; /* or STRIP_AUTO */
 	char *into;
 	int baseline; /* 1: take one, 0: none, -1: not said */
 

@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "unpack/source.h"
+#include "unpack/strip.h"
 #include "unpack/tar.h"
 #include "unpack/zip.h"
 
@@ -96,6 +97,19 @@ static int on_touch(void *ctx _unused_, const char *path _unused_, int64_t mtime
 	return 0;
 }
 
+/* One of the names is a reserved one. */
+static int on_move(void *ctx _unused_, const char *from, const char *path)
+{
+	FUZZ_CHECK(*from && *path && *from != '/' && *path != '/');
+	return 0;
+}
+
+static int on_rmdir(void *ctx _unused_, const char *path)
+{
+	FUZZ_CHECK(*path);
+	return 0;
+}
+
 static const struct writer_ops ops = {
 	.room = on_room,
 	.dir = on_dir,
@@ -107,6 +121,8 @@ static const struct writer_ops ops = {
 	.symlink = on_symlink,
 	.remove = on_remove,
 	.touch = on_touch,
+	.move = on_move,
+	.rmdir = on_rmdir,
 };
 
 static int read_archive(int fd, struct plan *p, struct verdict *v)
@@ -140,12 +156,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct verdict v = { .kind = VERDICT_NONE };
 	int fd = memfd_create("archive", MFD_CLOEXEC), r;
+	uint64_t stripped;
 	struct plan p;
 
 	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	open_file = 0;
 	plan_init(&p, &limits, (struct writer){ &ops, NULL }, &v);
 	r = read_archive(fd, &p, &v);
+	if (r == 0 && size % 2) /* a flipped coin */
+		r = strip_settle(&p, STRIP_AUTO, &stripped);
 	if (r == 0)
 		r = plan_finish(&p);
 	FUZZ_CHECK((r < 0) == (v.kind != VERDICT_NONE));

@@ -253,7 +253,8 @@ test('wrong calls: exit 2; an ARCHIVE that is not there, or no file: exit 1, not
   const call = (...args) => spawnSync(ACPD, ['archive', 'extract', ...args], { timeout: 20000 });
 
   for (const args of [[], [archive], [archive, box.dest, 'more'], [archive, box.dest, '--uid'], [archive, box.dest, '--uid', 'nobody!'],
-    [archive, box.dest, '--uid', '-1'], [archive, box.dest, '--uid', '4294967295'], [archive, box.dest, '--strip', '1']]) {
+    [archive, box.dest, '--uid', '-1'], [archive, box.dest, '--uid', '4294967295'], [archive, box.dest, '--strip'], [archive, box.dest, '--strip', '-1'],
+    [archive, box.dest, '--strip', '129'], [archive, box.dest, '--strip', 'Auto']]) {
     const r = call(...args);
 
     assert.equal(r.status, 2, `${args.join(' ')}: ${r.stderr}`);

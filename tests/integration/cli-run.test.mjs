@@ -263,6 +263,17 @@ test('--archive fills the working directory: from a file, and by the digest of w
     assert.deepEqual([code, stdout, stderr], [0, 'done\n', '']);
     assert.equal(fs.readFileSync(path.join(cwd, 'inside.txt'), 'utf8'), 'from the archive\n');
   }
+  spawnSync('tar', ['-C', d.dir, '-rf', file, 'tree']);
+  for (const [i, [strip, names, told]] of [['auto', ['inside.txt', 'tree'], ''], ['1', ['inside.txt'], 'left out 1:\n  STRIPPED: inside.txt\n']].entries()) {
+    const cwd = path.join(d.dir, `stripped-${i}`);
+
+    fs.mkdirSync(cwd);
+    const { code, stdout, stderr } = await run('echo done', ['--archive', file, '--strip', strip, '--cwd', cwd]);
+    assert.deepEqual([code, stdout, stderr], [0, 'done\n', told]);
+    assert.deepEqual(fs.readdirSync(cwd).sort(), names);
+  }
+  const alone = await run('echo x', ['--strip', 'auto']);
+  assert.deepEqual([alone.code, alone.stderr], [2, 'acpd: --strip: what of? it goes with --archive\n']);
   const missing = await run('echo x', ['--archive', path.join(d.dir, 'no.tar')]);
   assert.deepEqual([missing.code, /no\.tar/.test(missing.stderr)], [1, true]);
 });

@@ -12,6 +12,7 @@ import * as S from '../archives/streams.mjs';
 import * as T from '../archives/tar.mjs';
 import * as Z from '../archives/zip.mjs';
 import { ACPD, NOBODY, temporary } from '../archives/run.mjs';
+import { manifestDigest, scan, treeOf } from '../lib/workspace.mjs';
 
 const UNPACK = path.join(path.dirname(ACPD), 'acpd-unpack');
 const isRoot = process.geteuid() === 0;
@@ -168,13 +169,133 @@ test('strip and into, several sources, single files and what they may replace', 
   });
 
   assert.equal(r.code, 0);
-  assert.deepEqual(r.done.skipped, [{ path: 'loose', reason: 'EXISTS' }]);
+  assert.deepEqual(r.done.skipped, [{ path: 'loose', reason: 'STRIPPED' }, { path: 'loose', reason: 'EXISTS' }]);
   assert.deepEqual(fs.readdirSync(`${b.dest}/x/y`).sort(), ['a', 'deep', 'h']);
   assert.equal(fs.readFileSync(`${b.dest}/loose`, 'utf8'), 'cut away');
   assert.equal(fs.readFileSync(`${b.dest}/top/a`, 'utf8'), 'über\n');
   assert.equal(fs.readFileSync(`${b.dest}/top/h`, 'utf8'), 'a');
   assert.deepEqual(fs.readFileSync(`${b.dest}/bin/tool`), Buffer.from([0, 1, 2, 255]));
   assert.equal(fs.statSync(`${b.dest}/bin/tool`).mode & 0o777, 0o755);
+});
+
+// What strip cuts away of an archive: [name, entries, strip, tree, stripped, what is told, without directories]
+const GLOBAL = T.entry({ name: 'pax_global_header', type: 'g', data: '52 comment=0123456789012345678901234567890123456789\n' });
+const FLAT = { a: '1', 'b.md': '2', c: '3', d: '4', 'src/e': '5' };
+const TOP = { 'top/a': '1', 'top/deep/b': '2', 'top/top': '3', 'top/l': '-> deep/b', 'top/h': '1' };
+const files = (tree) => Object.entries(tree).map(([name, data]) => (data.startsWith('->') ? T.symlink(name, data.slice(3)) : T.file(name, data)));
+const zipOf = (tree) => Z.zip(Object.entries(tree).map(([name, data]) => (data.startsWith('->') ? Z.symlink(name, data.slice(3)) : Z.file(name, data))));
+const without = (prefix, tree) => Object.fromEntries(Object.entries(tree).map(([name, data]) => [name.slice(prefix.length), data]));
+const STRIPS = [
+  ['a number: what has fewer components is told', T.tar(...files(FLAT)), 1, { e: '5' }, 1, ['a', 'b.md', 'c', 'd']],
+  ['a number, zip', zipOf(FLAT), 1, { e: '5' }, 1, ['a', 'b.md', 'c', 'd']],
+  ['a number of what code hosts make', T.tar(GLOBAL, T.dir('top/'), ...files(TOP)), 1, without('top/', TOP), 1, []],
+  ['auto of what code hosts make', T.tar(GLOBAL, T.dir('top/'), ...files(TOP)), 'auto', without('top/', TOP), 1, []],
+  ['auto, tar.gz', S.gzip(T.tar(T.dir('top/'), ...files(TOP))), 'auto', without('top/', TOP), 1, []],
+  ['auto, tar.zst', S.zstd(T.tar(T.dir('top/'), ...files(TOP))), 'auto', without('top/', TOP), 1, []],
+  ['auto, zip', zipOf(TOP), 'auto', without('top/', TOP), 1, []],
+  ['auto, without an entry for the directory', T.tar(...files(TOP)), 'auto', without('top/', TOP), 1, []],
+  ['auto, the entry for the directory last', T.tar(...files(TOP), T.dir('top/')), 'auto', without('top/', TOP), 1, []],
+  ['auto, ./ before the names and an entry for the root', T.tar(T.dir('./'), T.dir('./top/'), ...files({ './top/a': '1', './top//b': '2' })), 'auto', { a: '1', b: '2' }, 1, []],
+  ['auto, links only, and directories of links', T.tar(T.symlink('top/l', 'x'), T.symlink('top/d/l', '../x')), 'auto', { l: '-> x', 'd/l': '-> ../x' }, 1, []],
+  ['auto, one directory below the other', T.tar(...files({ 'top/top/top': '1' })), 'auto', { 'top/top': '1' }, 1, []],
+  ['auto, a flat archive', T.tar(...files(FLAT)), 'auto', FLAT, 0, []],
+  ['auto, a flat zip', zipOf(FLAT), 'auto', FLAT, 0, []],
+  ['auto, a file beside the directory', T.tar(...files({ ...TOP, z: '9' })), 'auto', { ...TOP, z: '9' }, 0, []],
+  ['auto, two directories', T.tar(...files({ ...TOP, 'topp/z': '9' })), 'auto', { ...TOP, 'topp/z': '9' }, 0, []],
+  ['auto, an empty directory beside it', T.tar(...files(TOP), T.dir('empty/')), 'auto', { ...TOP, empty: 'dir' }, 0, []],
+  ['auto, a single file', T.tar(T.file('top', '1')), 'auto', { top: '1' }, 0, []],
+  ['auto, a single empty directory', T.tar(T.dir('top/')), 'auto', { top: 'dir' }, 0, []],
+  ['auto, nothing at all', T.END, 'auto', {}, 0, []],
+];
+
+for (const [name, data, strip, tree, stripped, told] of STRIPS) {
+  test(`strip: ${name}`, () => {
+    const b = box();
+    const r = cli(b.put('archive', data), b.dest, '--strip', String(strip), '--json');
+
+    assert.equal(r.status, 0, r.stdout + r.stderr);
+    const { done } = JSON.parse(r.stdout);
+    assert.deepEqual(treeOf(b.dest), tree);
+    assert.equal(done.stripped, stripped);
+    assert.deepEqual([done.skipped, done.skippedTotal], [told.map((p) => ({ path: p, reason: 'STRIPPED' })), told.length]);
+    assert.equal(done.manifestDigest, manifestDigest(b.dest));
+    assert.equal(done.entries, scan(b.dest).size);
+  });
+}
+
+test('strip: what git makes of a commit, with and without a prefix', () => {
+  const b = box();
+  const git = (...args) => {
+    const r = spawnSync('git', ['-C', `${b.dir}/repo`, '-c', 'user.name=n', '-c', 'user.email=e@x', ...args], { encoding: 'utf8', timeout: TIMEOUT });
+
+    assert.equal(r.status, 0, r.stderr);
+  };
+
+  fs.mkdirSync(`${b.dir}/repo/src`, { recursive: true });
+  fs.writeFileSync(`${b.dir}/repo/README`, 'read me');
+  fs.writeFileSync(`${b.dir}/repo/src/main.c`, 'int');
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-qm', 'first');
+  for (const [i, format] of ['tar', 'tar.gz', 'zip'].entries())
+    for (const [prefix, stripped] of [['repo-0123abc/', 1], ['', 0]]) {
+      git('archive', `--format=${format}`, `--prefix=${prefix}`, '-o', `${b.dir}/archive`, 'HEAD');
+      const r = cli(`${b.dir}/archive`, `${b.dest}${i}${stripped}`, '--strip', 'auto', '--json');
+
+      assert.equal(r.status, 0, r.stdout);
+      assert.deepEqual(treeOf(`${b.dest}${i}${stripped}`), { README: 'read me', 'src/main.c': 'int' }, format);
+      assert.equal(JSON.parse(r.stdout).done.stripped, stripped);
+    }
+});
+
+test('strip: nothing left is refused, as are bad names that would have been cut away; the target is as it was', () => {
+  const b = box();
+  const refused = (data, strip) => {
+    const r = cli(b.put('archive', data), b.dest, '--strip', String(strip), '--json');
+
+    assert.equal(r.status, 3, r.stdout);
+    assert.ok(!fs.existsSync(b.dest));
+    return JSON.parse(r.stdout).refused.reason;
+  };
+
+  assert.equal(refused(T.tar(...files(FLAT)), 9), 'STRIPPED_ALL');
+  assert.equal(refused(zipOf(FLAT), 9), 'STRIPPED_ALL');
+  assert.equal(refused(T.tar(T.dir('top/')), 1), 'STRIPPED_ALL');
+  for (const strip of [1, 9, 'auto']) {
+    assert.equal(refused(T.tar(...files(TOP), T.file('../x', '1')), strip), 'NAME_DOTDOT');
+    assert.equal(refused(T.tar(...files(TOP), T.file('top/../x', '1')), strip), 'NAME_DOTDOT');
+    assert.equal(refused(T.tar(T.file('.acpd-stage-top/x', '1')), strip), 'NAME_RESERVED');
+  }
+  // inside as it came, outside of what is left
+  assert.equal(refused(T.tar(T.file('top/a', '1'), T.symlink('top/l', '../a')), 'auto'), 'SYMLINK_OUTWARD');
+  assert.equal(refused(T.tar(T.symlink('a', 'top/x'), T.file('top/x', '1'), T.hardlink('top/h', 'a')), 1), 'HARDLINK_MISSING');
+  assert.deepEqual(b.names(), ['archive']);
+});
+
+test('strip: of many the first 1000 are told, and how many; into, and single files beside', () => {
+  const b = box();
+  const many = T.tar(...Array.from({ length: 1200 }, (_, i) => T.file(`f${String(i).padStart(4, '0')}`, '')), T.file('top/x', 'x'));
+  const { done } = run({ target: b.dest, sources: [{ archive: b.put('many', many), strip: 1 }, { file: 'f0000', text: 'mine' }] });
+
+  assert.equal(done.skippedTotal, 1200);
+  assert.deepEqual([done.skipped.length, done.skipped[999].path], [1000, 'f0999']);
+  assert.deepEqual(treeOf(b.dest), { x: 'x', f0000: 'mine' });
+  const archive = b.put('top', T.tar(T.dir('./'), T.dir('top/', { mode: 0o700 }), ...files(TOP)));
+  const auto = run({ target: `${b.dest}2`, sources: [{ archive, strip: -1, into: 'x/y' }, { file: 'x/y/top', text: 'mine' }, { file: 'x/y/new', text: 'mine' }] });
+
+  assert.deepEqual(auto.done.skipped, [{ path: 'x/y/top', reason: 'EXISTS' }]);
+  assert.deepEqual(treeOf(`${b.dest}2/x/y`), { ...without('top/', TOP), new: 'mine' });
+  const second = run({ target: `${b.dest}3`, sources: [{ file: 'a', text: '' }, { archive, strip: -1 }] });
+
+  assert.equal(second.code, 2);
+});
+
+test('strip: what was left out is named without --json', () => {
+  const b = box();
+  const r = cli(b.put('archive', T.tar(...files(FLAT))), b.dest, '--strip', '1');
+
+  assert.equal(r.stdout, 'written 1 files, 1 bytes\n');
+  assert.equal(r.stderr, 'left out 4:\n  STRIPPED: a\n  STRIPPED: b.md\n  STRIPPED: c\n  STRIPPED: d\n');
 });
 
 test('generations: a manifest, then only what changed; a refusal leaves both as they were', () => {

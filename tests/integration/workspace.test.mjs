@@ -63,6 +63,31 @@ describe('session/new with an archive', () => {
 
     assert.deepEqual(treeOf(cwd), { 'sub/dir/one/a': '1', 'sub/dir/b': '2' });
     assert.equal(s._meta.acpd.workspace.manifestDigest, manifestDigest(cwd));
+    assert.deepEqual([s._meta.acpd.workspace.skipped, s._meta.acpd.workspace.stripped], [[{ path: 'c', reason: 'STRIPPED' }], 1]);
+    await close(s.sessionId);
+  });
+
+  test('strip "auto" says what it took away; live, too; instructions do not mind a file of that name that was cut away', async () => {
+    const cwd = newCwd(d);
+    const archive = await upload(d, { 'top/one/a': '1', 'top/b': '2' });
+    const s = await open(cwd, { workspace: { archive, strip: 'auto' } });
+
+    assert.deepEqual(treeOf(cwd), { 'one/a': '1', b: '2' });
+    assert.deepEqual([s._meta.acpd.workspace.skipped, s._meta.acpd.workspace.stripped], [[], 1]);
+    const flat = await upload(d, { 'one/a': '1', 'AGENTS.md': 'of the repository' });
+    const live = (workspace, more) => c.call('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace, ...more });
+
+    assert.equal((await live({ archive: flat, strip: 'auto' })).workspace.stripped, 0);
+    assert.deepEqual(treeOf(cwd), { 'one/a': '1', 'AGENTS.md': 'of the repository' });
+    const cut = await live({ archive: flat, strip: 1 }, { instructions: 'of the client' });
+
+    assert.deepEqual(cut.workspace.skipped, [{ path: 'AGENTS.md', reason: 'STRIPPED' }]);
+    assert.equal(cut.instructions?.in ?? cut._meta?.acpd?.instructions?.in ?? 'workspace', 'workspace', JSON.stringify(cut));
+    assert.deepEqual(treeOf(cwd), { a: '1', 'AGENTS.md': 'of the client' });
+    const e = await c.fails('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive: flat, strip: 9 } });
+
+    assert.deepEqual([e.code, e.data.reason, e.data.field], [-32602, 'STRIPPED_ALL', 'workspace.strip']);
+    assert.deepEqual(treeOf(cwd), { a: '1', 'AGENTS.md': 'of the client' });
     await close(s.sessionId);
   });
 
@@ -96,6 +121,10 @@ describe('what is refused has no effect', () => {
     ['strip below zero', (a) => ({ workspace: { archive: a, strip: -1 } }), '_meta.acpd.workspace.strip', /^FIELD_/],
     ['strip as text', (a) => ({ workspace: { archive: a, strip: '1' } }), '_meta.acpd.workspace.strip', 'FIELD_INVALID'],
     ['a fraction of strip', (a) => ({ workspace: { archive: a, strip: 1.5 } }), '_meta.acpd.workspace.strip', /^FIELD_/],
+    ['strip beyond what names can have', (a) => ({ workspace: { archive: a, strip: 129 } }), '_meta.acpd.workspace.strip', 'FIELD_INVALID'],
+    ['a word of strip that is none', (a) => ({ workspace: { archive: a, strip: 'Auto' } }), '_meta.acpd.workspace.strip', 'FIELD_INVALID'],
+    ['strip that leaves nothing', (a) => ({ workspace: { archive: a, strip: 9 } }), '_meta.acpd.workspace.strip', 'STRIPPED_ALL'],
+    ['strip "auto" without an archive', { workspace: { strip: 'auto' } }, '_meta.acpd.workspace.archive', 'FIELD_MISSING'],
     ['strip without an archive', { workspace: { strip: 1 } }, '_meta.acpd.workspace.archive', 'FIELD_MISSING'],
     ['into upwards', (a) => ({ workspace: { archive: a, into: '../x' } }), '_meta.acpd.workspace', 'NAME_DOTDOT'],
     ['into absolute', (a) => ({ workspace: { archive: a, into: '/etc' } }), '_meta.acpd.workspace', 'NAME_ABSOLUTE'],
