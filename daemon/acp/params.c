@@ -191,19 +191,6 @@ static int check_server(const struct mcp_server *s, const struct harness_caps *c
 		   "is not one of stdio, http, sse and acp");
 }
 
-/* Two of one name could not be told apart, by the harness or by a policy. */
-static bool name_taken(struct jval list, size_t n, const char *name)
-{
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, list);
-	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
-		if (jstr_is(jobj_get(v.raw, "name"), name))
-			return true;
-	return false;
-}
-
 static int check_mcp_servers(struct jval list, const struct harness_caps *caps, struct err *e)
 {
 	struct jiter it;
@@ -228,9 +215,9 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 		r = jdec_object(v.raw, mcp_fields, prefix, &s, e);
 		if (r == 0)
 			r = check_server(&s, caps, prefix, e);
-		if (r == 0 && name_taken(list, n, s.name))
+		if (r == 0 && mcp_server_named(list, n, s.name))
 			r = bad(e, prefix, "name", "MCP_NAME_TAKEN",
-				"is the name of an earlier entry");
+				"is the name of an earlier entry, or harnesses take both for one");
 		jdec_free(mcp_fields, &s);
 	}
 	return r;

@@ -345,6 +345,7 @@
 #define PR_PATCH_MAX (8 * MIB)          /* of a pull request, in an answer */
 #define PR_STEP_MS 120000               /* one run of git for it */
 #define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
+#define TOOL_NAMES_MAX 16384            /* tools of all servers that a session's harness is given */
 #define TOOLGATE_ROUNDS_MAX 64          /* calls that wait for their client's input */
 
 /* Built-in tools */

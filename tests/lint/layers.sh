@@ -44,7 +44,7 @@ sanitizer/.*            ^tests/
 # Everything else in <...> has to be libc or the kernel.
 libc=' aio alloca arpa/inet assert byteswap ctype dirent dlfcn elf endian err errno execinfo fcntl features fnmatch
 float getopt glob grp immintrin inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb nmmintrin
-poll pthread pty pwd sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
+poll pthread pty pwd sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
 stdnoreturn string strings syscall sysexits syslog termios tgmath threads time ucontext unistd utime wchar wordexp
 x86intrin cpuid '
 prefixes='^(sys|linux|asm|asm-generic|bits|net|netinet|netpacket)/'

@@ -90,18 +90,8 @@ static struct toolgate *gate;
 static struct toolgate_rules *rules;
 static struct reply replies[8];
 static struct toolgate_ask *asked;
-static char *question, *record, *names;
+static char *question, *record;
 static size_t nasked, nunasked;
-
-static void on_listed(void *ctx _unused_, const char *const *v, size_t n)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&b, "%s;", v[i]);
-	buf_putc(&b, '\0');
-	xstrset(&names, b.data);
-}
 
 static void on_ask(void *ctx _unused_, struct toolgate_ask *a, const struct toolgate_question *q)
 {
@@ -135,11 +125,9 @@ static void on_artifact(void *ctx _unused_, struct slice artifact, struct buf *r
 	buf_printf(ret, "{\"id\":\"art_1\",\"was\":%zu}", artifact.n);
 }
 
-static const struct toolgate_ops gate_ops = { .listed = on_listed,
-					      .ask = on_ask,
-					      .unask = on_unask,
-					      .artifact = on_artifact,
-					      .recorded = on_recorded };
+static const struct toolgate_ops gate_ops = {
+	.ask = on_ask, .unask = on_unask, .artifact = on_artifact, .recorded = on_recorded
+};
 
 static void replies_reset(void)
 {
@@ -163,7 +151,6 @@ static int teardown(void **state _unused_)
 	replies_reset();
 	xstrset(&question, NULL);
 	xstrset(&record, NULL);
-	xstrset(&names, NULL);
 	nfakes = cancelled = nasked = nunasked = 0;
 	asked = NULL;
 	return 0;

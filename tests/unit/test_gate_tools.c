@@ -20,14 +20,9 @@ static void denied_tools_are_not_listed(void **state _unused_)
 		replies[0].result,
 		"{ \"x\":1.0,\"tools\": [" TOOL("ls", ",\"n\":12345678901234567890") "," TOOL(
 			"rmdir", ",\"s\":\"\\ud800\"") "], \"nextCursor\":\"c\",\"ttlMs\":0}");
-	assert_string_equal(names, "ls;rmdir;");
 	call(1, "tools/list", "{\"cursor\":\"c\"}");
 	fake_done(1, "{\"tools\":[" TOOL("cat", "") "," TOOL("rm", "") "]}", "");
 	assert_string_equal(replies[1].result, "{\"tools\":[" TOOL("cat", "") "]}");
-	assert_string_equal(names, "ls;rmdir;cat;");
-	call(2, "tools/list", "{}");
-	fake_done(2, "{\"tools\":[]}", "");
-	assert_string_equal(names, "");
 }
 
 /* Without anything to take out the result is not touched at all. */
@@ -40,7 +35,6 @@ static void lists_pass_byte_for_byte(void **state _unused_)
 	call(0, "tools/list", "{}");
 	fake_done(0, text, "");
 	assert_string_equal(replies[0].result, text);
-	assert_string_equal(names, "a;b;");
 	call(1, "tools/list", "{}");
 	fake_done(1, "", "{\"code\":-32000,\"message\":\"no\"}");
 	assert_string_equal(replies[1].error, "{\"code\":-32000,\"message\":\"no\"}");
@@ -51,7 +45,7 @@ static void fallback_decides_without_rules(void **state _unused_)
 	gate_make("{\"srv\":{\"tools\":{\"a\":{\"policy\":\"allow\"}}}}", false, POLICY_DENY);
 	call(0, "tools/list", "{}");
 	fake_done(0, "{\"tools\":[" TOOL("a", "") "," TOOL("b", "") "]}", "");
-	assert_string_equal(names, "a;");
+	assert_string_equal(replies[0].result, "{\"tools\":[" TOOL("a", "") "]}");
 	call_tool(1, "b");
 	check_refused(1, "POLICY_DENIED");
 }

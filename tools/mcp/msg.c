@@ -35,6 +35,50 @@ const struct mcp_method *mcp_method_find(const char *name)
 	return NULL;
 }
 
+/* Per UTF-16 unit: the regular expressions of those who do it work on these. */
+static void fold_char(struct buf *out, unsigned char c)
+{
+	static const char kept[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	if (c < 0x80 || c >= 0xc0)
+		buf_putc(out, c && strchr(kept, c) ? (char)c : '_');
+	if (c >= 0xf0)
+		buf_putc(out, '_');
+}
+
+void mcp_name_fold(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		fold_char(out, (unsigned char)*name);
+}
+
+bool mcp_name_alike(const char *a, const char *b)
+{
+	_cleanup_(buf_done) struct buf x = { 0 }, y = { 0 };
+
+	mcp_name_fold(&x, a);
+	mcp_name_fold(&y, b);
+	return slice_eq(buf_slice(&x), buf_slice(&y));
+}
+
+bool mcp_server_named(struct jval servers, size_t n, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, servers))
+		return false;
+	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *other = NULL;
+
+		if (jstr_decode(jobj_get(v.raw, "name"), BUF_MAX_DEFAULT, &other) == 0 &&
+		    mcp_name_alike(other, name))
+			return true;
+	}
+	return false;
+}
+
 void mcp_flatten(char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -129,6 +173,13 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 				jw_member_raw(&w, key, v.raw);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
+}
+
+void mcp_text_splice(struct buf *out, struct slice text, struct slice part, struct slice instead)
+{
+	buf_add(out, text.p, (size_t)(part.p - text.p));
+	buf_add_slice(out, instead);
+	buf_add(out, part.p + part.n, (size_t)(text.p + text.n - (part.p + part.n)));
 }
 
 static bool is_one_of(struct slice key, const char *const *keys)

@@ -53,6 +53,12 @@ struct mcp_method {
 /* NULL: none of ours; extensions are passed in both eras. */
 const struct mcp_method *mcp_method_find(const char *name);
 
+/* A name as harnesses write it for providers: "_" in the place of all but letters, digits, "_" and "-". Appended. */
+void mcp_name_fold(struct buf *out, const char *name);
+/* Harnesses take them for one. */
+bool mcp_name_alike(const char *a, const char *b);
+/* One of the first n entries of an array of servers has this name, or one that harnesses take for it. */
+bool mcp_server_named(struct jval servers, size_t n, const char *name);
 /* Line breaks between tokens become spaces, in place: a line is a message on most ways. */
 void mcp_flatten(char *text, size_t n);
 /* Two ids or progress tokens are the same: as text, strings also by what they say. */
@@ -66,6 +72,8 @@ void mcp_meta_merge(struct buf *out, struct slice object, struct slice members);
 void mcp_meta_strip(struct buf *out, struct slice object, const char *const *keys);
 /* The object with members, in the place of those with the same keys. */
 void mcp_object_merge(struct buf *out, struct slice object, struct slice members);
+/* The text with another in the place of a part of it. */
+void mcp_text_splice(struct buf *out, struct slice text, struct slice part, struct slice instead);
 /* The object without the members keys, which ends with NULL. */
 void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys);
 /* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results that are not cacheable). */

@@ -127,7 +127,8 @@ static int give_acp(struct assembly *a, const struct named *s, struct err *e)
 					      .own = true,
 					      .given = true,
 					      .rules = a->v->rules,
-					      .fallback = a->v->fallback },
+					      .fallback = a->v->fallback,
+					      .names = a->v->names },
 			e);
 }
 
@@ -157,7 +158,8 @@ static int give_client(struct assembly *a, const struct named *s, const char *pr
 					      .inner = child_backend(own->child),
 					      .given = true,
 					      .rules = v->rules,
-					      .fallback = v->fallback },
+					      .fallback = v->fallback,
+					      .names = v->names },
 			e);
 }
 
@@ -236,22 +238,14 @@ static int give_all_named(struct assembly *a, struct err *e)
 
 /* --- servers of the sandbox ------------------------------------------------------------------------------------- */
 
-/* Two of one name could not be told apart. */
+/* Two of one name could not be told apart, by the harness or by a policy. */
 static bool taken(const struct assembly *a, const char *name)
 {
-	struct slice list = session_mcp_servers(a->v->session);
-	struct jiter it;
-	struct jval v;
-
-	if (served_offer(a->v, name))
-		return true;
-	if (!list.n)
-		return false;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	while (jiter_next(&it, NULL, &v))
-		if (jstr_is(jobj_get(v.raw, "name"), name))
+	list_each(o, &a->v->offers, struct offer, link)
+		if (mcp_name_alike(o->name, name))
 			return true;
-	return false;
+	return mcp_server_named((struct jval){ J_ARRAY, session_mcp_servers(a->v->session) },
+				MCP_SERVERS_MAX, name);
 }
 
 static int give_backend(struct assembly *a, const char *name, enum offer_via via,
@@ -264,7 +258,8 @@ static int give_backend(struct assembly *a, const char *name, enum offer_via via
 					      .own = own,
 					      .given = true,
 					      .rules = a->v->rules,
-					      .fallback = a->v->fallback },
+					      .fallback = a->v->fallback,
+					      .names = a->v->names },
 			e);
 }
 
@@ -277,8 +272,10 @@ static int give_hosted_one(struct assembly *a, const char *name, const char *fie
 		return -ENOENT;
 	}
 	if (taken(a, name))
-		return err_field(e, field, "MCP_NAME_TAKEN",
-				 "%s: another server of the session is named '%s'", field, name);
+		return err_field(
+			e, field, "MCP_NAME_TAKEN",
+			"%s: another server of the session is named '%s', or harnesses take both for one",
+			field, name);
 	if (!toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);
 		return 0;
@@ -333,7 +330,7 @@ static void give_one_of_project(void *ctx, const char *name, struct mcp_backend 
 
 	if (b && taken(a, name)) {
 		err_set(&e, -EEXIST, 0, "MCP_NAME_TAKEN",
-			"another server of the session has this name");
+			"another server of the session has this name, or one that harnesses take for it");
 		why = &e;
 	} else if (b && !toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);

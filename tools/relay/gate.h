@@ -59,8 +59,6 @@ struct toolgate_question {
 enum toolgate_answer { TOOLGATE_ALLOW, TOOLGATE_REJECT };
 
 struct toolgate_ops {
-	/* A client listed tools: all names it has been given since its first page. */
-	void (*listed)(void *ctx, const char *const *names, size_t n);
 	/* To be answered by toolgate_answer, also from inside. NULL: whatever asks is rejected. */
 	void (*ask)(void *ctx, struct toolgate_ask *a, const struct toolgate_question *q);
 	/* The caller has gone: no answer is wanted any more. */

@@ -1,6 +1,7 @@
 #include "tools/relay/gate_internal.h"
 
 #include "json/jstr.h"
+#include "tools/mcp/msg.h"
 
 void toolgate_list_forget(struct toolgate *g)
 {
@@ -47,19 +48,6 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 	return true;
 }
 
-static void report(const struct toolgate *g)
-{
-	const char **names;
-
-	if (!g->ops->listed)
-		return;
-	names = xalloc((g->ntools + 1) * sizeof(*names));
-	for (size_t i = 0; i < g->ntools; i++)
-		names[i] = g->tools[i].name;
-	g->ops->listed(g->ctx, names, g->ntools);
-	free(names);
-}
-
 /* What stays is copied with what stands around the array. */
 static size_t array_filter(struct toolgate *g, struct jval tools, struct buf *kept)
 {
@@ -91,12 +79,8 @@ bool toolgate_list_filter(struct toolgate *g, struct slice result, bool first, s
 	if (first)
 		toolgate_list_forget(g);
 	dropped = array_filter(g, tools, &kept);
-	report(g);
 	if (!dropped)
 		return false;
-	buf_add(out, result.p, (size_t)(tools.raw.p - result.p));
-	buf_add_slice(out, buf_slice(&kept));
-	buf_add(out, tools.raw.p + tools.raw.n,
-		(size_t)(result.p + result.n - (tools.raw.p + tools.raw.n)));
+	mcp_text_splice(out, result, tools.raw, buf_slice(&kept));
 	return true;
 }

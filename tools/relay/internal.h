@@ -42,6 +42,7 @@ struct served {
 	struct toolgate_rules *rules;
 	enum policy_verdict fallback; /* for tools of others that no rule speaks of: categories.mcp */
 	struct list offers, children;
+	struct names *names;	    /* of the offers' tools */
 	struct list proxies, calls; /* proxy.c */
 	struct child *builtin;
 	struct hosted_set *project;
@@ -59,7 +60,9 @@ struct offer {
 	bool own;
 	struct toolgate *gate;
 	struct mcp_backend *plain; /* in front of it, for the harness; or NULL */
-	char *delivered;	   /* raw array of names; NULL: not listed yet */
+	struct mcp_backend *front; /* in front of both: what the harness has */
+	char *delivered,
+		*renamed; /* raw arrays, of names and of {tool, as}; NULL: not listed yet, none */
 	struct list questions;
 };
 

@@ -4,6 +4,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/artifacts.h"
+#include "tools/relay/given.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/plain.h"
 
@@ -25,26 +26,41 @@ static const char *const vias[] = { [OFFER_ACP] = "acp",
 
 /* --- what the harness listed ------------------------------------------------------------------------------- */
 
-static void on_listed(void *ctx, const char *const *names, size_t n)
+/* True: it is another than before. */
+static bool keep_raw(char **slot, struct slice raw)
 {
-	_cleanup_(buf_done) struct buf list = { 0 }, b = { 0 };
-	struct jw l = JW(&list), w = JW(&b);
-	struct offer *o = ctx;
+	if (*slot ? slice_is(raw, *slot) : !raw.n)
+		return false;
+	free(*slot);
+	*slot = raw.n ? xstrndup(raw.p, raw.n) : NULL;
+	return true;
+}
 
-	jw_arr(&l, NULL);
-	for (size_t i = 0; i < n; i++)
-		jw_str(&l, NULL, names[i]);
-	jw_end_arr(&l);
-	if (list.failed || (o->delivered && slice_is(buf_slice(&list), o->delivered)))
+static void put_delivered(const struct offer *o, struct jw *w, const char *tools,
+			  const char *renamed)
+{
+	jw_raw(w, tools, slice_of(o->delivered));
+	jw_raw(w, renamed, slice_of(o->renamed));
+}
+
+static void on_listed(void *ctx, struct slice tools, struct slice renamed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct jw w = JW(&b);
+	bool changed = keep_raw(&o->delivered, tools);
+
+	changed |= keep_raw(&o->renamed, renamed);
+	if (!changed)
 		return;
-	free(o->delivered);
-	o->delivered = xstrndup(list.data, list.len);
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "tools_delivered");
 	jw_str(&w, "server", o->name);
-	jw_raw(&w, "tools", slice_of(o->delivered));
+	put_delivered(o, &w, "tools", "renamed");
 	session_tell(o->session, buf_slice(&b));
 }
+
+static const struct given_ops given_ops = { on_listed };
 
 static void on_recorded(void *ctx, const char *tool, struct slice args)
 {
@@ -218,11 +234,9 @@ static void on_unask(void *ctx, struct toolgate_ask *a)
 	}
 }
 
-static const struct toolgate_ops gate_ops = { .listed = on_listed,
-					      .ask = on_ask,
-					      .unask = on_unask,
-					      .artifact = on_artifact,
-					      .recorded = on_recorded };
+static const struct toolgate_ops gate_ops = {
+	.ask = on_ask, .unask = on_unask, .artifact = on_artifact, .recorded = on_recorded
+};
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
@@ -246,11 +260,14 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
 	if (gc.builtin)
 		o->plain = plain_new(toolgate_backend(o->gate), session_harness(s)->caps.tool_text);
+	o->front = given_new(o->plain ? o->plain : toolgate_backend(o->gate), o->name, spec->names,
+			     &given_ops, o);
 	return o;
 }
 
 struct offer *offer_free(struct offer *o)
 {
+	mcp_backend_free(o->front);
 	mcp_backend_free(o->plain);
 	toolgate_free(o->gate); /* withdraws its questions */
 	if (o->own)
@@ -258,6 +275,7 @@ struct offer *offer_free(struct offer *o)
 	list_del(&o->link);
 	free(o->name);
 	free(o->delivered);
+	free(o->renamed);
 	free(o);
 	return NULL;
 }
@@ -267,6 +285,6 @@ void offer_put(const struct offer *o, struct jw *w)
 	jw_obj(w, NULL);
 	jw_str(w, "name", o->name);
 	jw_str(w, "via", vias[o->via]);
-	jw_raw(w, "toolsDelivered", slice_of(o->delivered));
+	put_delivered(o, w, "toolsDelivered", "toolsRenamed");
 	jw_end_obj(w);
 }

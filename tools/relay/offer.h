@@ -7,6 +7,7 @@
 #include "session/session.h"
 #include "tools/mcp/backend.h"
 #include "tools/relay/gate.h"
+#include "tools/relay/names.h"
 
 struct offer;
 
@@ -27,10 +28,11 @@ struct offer_spec {
 	bool given; /* to the harness, not only to clients of /mcp */
 	const struct toolgate_rules *rules;
 	enum policy_verdict fallback; /* for tools that no rule speaks of */
+	struct names *names;	      /* of the session's tools; must outlive the offer */
 };
 
 struct offer *offer_new(struct loop *loop, struct session *s, const struct offer_spec *spec);
 /* Nobody may be connected. */
 struct offer *offer_free(struct offer *o);
-/* {"name","via","toolsDelivered"?: [names]}: the last only if somebody has listed them. */
+/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}]}: the last two only if the harness has listed them. */
 void offer_put(const struct offer *o, struct jw *w);

@@ -33,9 +33,7 @@ static struct mcp_backend *on_find(void *ctx, const char *server)
 {
 	struct offer *o = served_offer(ctx, server);
 
-	if (!o || !o->given)
-		return NULL;
-	return o->plain ? o->plain : toolgate_backend(o->gate);
+	return o && o->given ? o->front : NULL;
 }
 
 static const struct door_ops door_ops = { on_find };
@@ -82,6 +80,7 @@ struct served *served_need(struct relay *r, struct session *s)
 	v->relay = r;
 	v->session = s;
 	list_init(&v->offers);
+	v->names = names_new();
 	list_init(&v->children);
 	list_init(&v->proxies);
 	list_init(&v->calls);
@@ -97,6 +96,8 @@ static void served_clear(struct served *v)
 	proxy_calls_end(&v->calls);
 	while (!list_empty(&v->offers))
 		offer_free(list_first(&v->offers, struct offer, link));
+	names_free(v->names);
+	v->names = names_new();
 	while (!list_empty(&v->children)) {
 		struct served_child *c = list_first(&v->children, struct served_child, link);
 
@@ -113,6 +114,7 @@ static void served_clear(struct served *v)
 static void served_free(struct served *v)
 {
 	served_clear(v);
+	names_free(v->names);
 	proxies_free(v->relay, &v->proxies);
 	door_free(v->door);
 	child_free(v->builtin);

@@ -85,7 +85,8 @@ struct offer *served_builtin(struct served *v, bool given, struct slice more)
 					    .via = OFFER_BUILTIN,
 					    .inner = child_backend(v->builtin),
 					    .given = given,
-					    .rules = v->rules });
+					    .rules = v->rules,
+					    .names = v->names });
 	list_add_tail(&v->offers, &o->link);
 	return o;
 }

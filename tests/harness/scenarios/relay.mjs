@@ -27,11 +27,15 @@ const TOOLS = [
 class Tools {
 	calls = [];
 
+	constructor(tools = TOOLS) {
+		this.tools = tools;
+	}
+
 	handler = async ({ method, params, signal, notify }) => {
 		switch (method) {
 		case 'server/discover': return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ttlMs: 0,
 			cacheScope: 'private', _meta: { [`${META}serverInfo`]: { name: 'relayed-tools', version: '1.0.0' } } } };
-		case 'tools/list': return { result: { resultType: 'complete', tools: TOOLS, ttlMs: 0, cacheScope: 'private' } };
+		case 'tools/list': return { result: { resultType: 'complete', tools: this.tools, ttlMs: 0, cacheScope: 'private' } };
 		case 'tools/call': {
 			const call = { name: params.name, args: params.arguments ?? {}, meta: params._meta, signal };
 			this.calls.push(call);
@@ -56,12 +60,13 @@ class Tools {
 			signal.addEventListener('abort', () => reject(signal.reason));
 			setTimeout(resolve, 60_000, text('too late')).unref();
 		});
-		default:
+		case 'steps':
 			for (let i = 1; i <= 3 && meta.progressToken !== undefined; i++) {
 				await notify('notifications/progress', { progressToken: meta.progressToken, progress: i, total: 3, message: `step ${i} of 3` });
 				await sleep(150);
 			}
 			return text('all steps done');
+		default: return text(`this is ${name}`);
 		}
 	}
 
@@ -174,6 +179,52 @@ async function twoServers(x, t) {
 	assert.deepEqual([one, two].map((tools) => tools.calls.map((call) => call.args.a)), [[1], [2]]);
 }
 
+// What a request to the model offers: {name, namespace?, text}.
+const offersOf = (tools) => tools.flatMap((t) => t.type === 'namespace' ? offersOf(t.tools).map((o) => ({ ...o, namespace: t.name }))
+	: [{ name: (t.function ?? t).name, text: (t.function ?? t).description ?? '' }]);
+
+// Harnesses write names with other characters, OpenCode several tools then under one. Each tool must be offered, do what its server says
+// that it does, be under its own rule, and be told as it is.
+async function alike(x, t) {
+	const lists = { tools: ['a.b', 'a/b', 'a:b', 'a_b', 'a_c', 'no.b'], tools_a: ['c'] };
+	const denied = ['a:b', 'no.b'];
+	const served = Object.fromEntries(Object.entries(lists).map(([server, names]) => [server,
+		new Tools(names.map((name) => ({ name, description: `It is ${server} ${name}.`, inputSchema: object() })))]));
+	const wanted = Object.entries(lists).flatMap(([server, names]) => names.filter((name) => !denied.includes(name)).map((name) => `${server} ${name}`));
+	const on = await x.connect();
+	const policy = { tools: { tools: Object.fromEntries(denied.map((name) => [name, { policy: 'deny' }])) } };
+	const s = await x.session(t, { on, acpd: { mcp: { policy } }, params: { mcpServers: Object.entries(served).map(([name, tools]) => on.serve(name, tools.handler)) } });
+
+	await s.turn('TEXT:hi');
+	const offered = offersOf(JSON.parse(s.requests.at(-1).body).tools).filter(({ text }) => /^It is /.test(text))
+		.map(({ text, name, namespace }) => ({ name, namespace, of: /^It is (.*)\.$/.exec(text)[1] }));
+	assert.deepEqual(offered.map((o) => o.of).sort(), wanted.sort());
+	assert.equal(new Set(offered.map((o) => `${o.namespace} ${o.name}`)).size, wanted.length, JSON.stringify(offered));
+
+	const called = [];
+	for (const [server, tools] of Object.entries(served))
+		tools.calls.push = (call) => called.push(`${server} ${call.name}`);
+	await s.turn(...offered.map(({ name, namespace }) => namespace ? `MCP:${namespace.replace('mcp__', '')} ${name} {}` : `TOOL:${name} {}`), 'TEXT:done');
+	assert.deepEqual(called, offered.map((o) => o.of));
+	assert.deepEqual(s.requests.at(-1).results.map((result) => /this is \S+/.exec(result)?.[0]), offered.map((o) => `this is ${o.of.split(' ')[1]}`));
+
+	const { mcp } = (await s.o.request('_acpd/status', { sessionId: s.id })).sessions[0];
+	assert.deepEqual(mcp.flatMap(({ name, toolsDelivered }) => toolsDelivered.map((tool) => `${name} ${tool}`)).sort(), wanted);
+	const renamed = mcp.flatMap(({ name, toolsRenamed = [] }) => toolsRenamed.map(({ tool, as }) => [`${name} ${tool}`, as]));
+	assert.deepEqual(renamed.slice(0, 2).map(([tool]) => tool), ['tools a/b', 'tools a_b']);
+	assert.equal(renamed.length, 3, 'tools a_c or tools_a c'); // whichever is listed second
+	for (const [, as] of renamed)
+		assert.match(as, /^(a_b|a_c|c)_[0-9a-f]{8}$/);
+}
+
+async function serversAlike(x) {
+	const on = await x.connect();
+	const mcpServers = ['t.1', 't/1'].map((name) => on.serve(name, new Tools().handler));
+
+	await x.refuses({ on, params: { mcpServers } }, 'MCP_NAME_TAKEN');
+	await on.close();
+}
+
 export default [
 	['a relayed tool is called: a result, a failure, an error', results],
 	['a relayed tool shows an image', picture],
@@ -182,4 +233,6 @@ export default [
 	['a relayed tool asks its user', asks],
 	['relayed tools are called side by side', together],
 	['two relayed servers are kept apart', twoServers],
+	['relayed tools whose names harnesses write alike are each there', alike],
+	['relayed servers whose names harnesses write alike are refused', serversAlike],
 ];
