@@ -340,6 +340,7 @@
 #define POLICY_NESTING_MAX 16           /* programs that run programs; deeper counts as not understood */
 #define PATCH_FILES_MAX 4096            /* of one patch that is applied */
 #define PATCH_HUNKS_MAX 65536           /* of one file */
+#define PATCH_ANCHORS_MAX 8             /* "@@" lines above one hunk */
 #define PATCH_SIDE_MAX (64 * MIB)       /* a file that is patched, before or after */
 #define PATCH_BYTES_MAX (64 * MIB)      /* its text */
 #define PR_PATCH_MAX (8 * MIB)          /* of a pull request, in an answer */

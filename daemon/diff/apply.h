@@ -3,11 +3,21 @@
  * binary contents, as `git apply` would: all context must be there (no fuzz), a hunk is searched for from where it should be in both
  * directions, one at the beginning (at the end) of a file only there, and lines that one hunk made are no context of the next.
  *
+ * patch_read also takes what models write besides. Such a file is "loose", and what is said of it has one meaning or none:
+ *   - hunks whose counts are off, or with "@@", "@@ @@", "@@ ... @@" for a header: counted anew, placed where their lines are. Text behind "@@"
+ *     (no numbers) is a line of the file that stands above. With numbers the place that they name is taken if it fits; else a hunk must
+ *     fit behind the one before it exactly once.
+ *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ", "*** End of File", "*** End Patch": the same
+ *     hunks without numbers; one that only adds, with nothing above it, adds at the end.
+ *   - names without a/ and b/: both readings are handed on if there are two.
+ * Line ends of a loose file stay what they are: CR LF if all are, and none behind the last line if there is none, unless the patch says.
+ *
  * Pure: nothing is read or written here. patch_set borrows the text. What git refuses in a path is refused: absolute ones, "..", empty
  * parts, ".git". Text before, between and behind the patches of files is skipped, as in a mail.
  *
  * Errors: PATCH_EMPTY (no patch in it), PATCH_CORRUPT (with the line), PATCH_PATH, PATCH_BINARY (without contents or full ids),
- * PATCH_MISMATCH (the file is not what it was made for), PATCH_TOO_LARGE.
+ * PATCH_MISMATCH (the file is not what it was made for), PATCH_AMBIGUOUS (a loose hunk fits in several places), PATCH_MIXED (two ways of
+ * writing in one text), PATCH_TOO_LARGE.
  */
 #pragma once
 
@@ -22,14 +32,22 @@ struct patch_hunk {
 	uint32_t leading, trailing;	       /* lines of context */
 	struct slice body;
 	size_t line; /* of its header in the patch, from 1 */
+	/* of a loose file; old_n and new_n are then what was counted */
+	bool numbered;	      /* its header has numbers */
+	bool at_end;	      /* "*** End of File" */
+	struct slice anchors; /* without numbers: the lines with "@@" above it */
 };
 
 struct patch_file {
 	char *from,
 		*to; /* stripped; NULL: there is none (a new file, a deleted one). Equal but for renames and copies. */
-	bool copy;	/* from stays */
+	char *other_from, *other_to; /* without their first part, if that may be meant; else NULL */
+	bool copy;		     /* from stays */
 	bool maybe_new; /* an old kind of patch: if there is no such file, it may be a new one */
 	unsigned old_mode, new_mode; /* as git writes them; 0: not said */
+	bool loose;		     /* see above */
+	bool stars;		     /* of a text with "*** Begin Patch" */
+	bool whole;		     /* removed whatever is in it */
 	bool binary;
 	struct slice payload; /* binary: from "literal" or "delta" on */
 	char old_id[41], new_id[41];
@@ -46,15 +64,32 @@ struct patch_set {
 
 /* strip: leading parts of paths to take off, as -p. 0 or -EINVAL; patch_set_done in any case. */
 int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e);
+/* The same for any way of writing. strip -1: a/ and b/ if they are there. */
+int patch_read(struct slice text, int strip, struct patch_set *ret, struct err *e);
 void patch_set_done(struct patch_set *s);
+
+enum patch_miss {
+	MISS_NONE,
+	MISS_NOWHERE,
+	MISS_MANY,	 /* also: some of the lines, in the file as it was */
+	MISS_NO_CONTEXT, /* it only adds, and nothing says where */
+	MISS_ANCHOR,	 /* no line is what "@@" names */
+};
+
+#define PATCH_ALSO_MAX 6
 
 /* Where a hunk went: the line of the file as it was when the hunk's turn came, from 1; 0: nowhere. */
 struct patch_place {
 	size_t at;
-	int64_t offset; /* against where it should have been */
+	int64_t offset; /* against where it should have been; 0 without numbers */
+	enum patch_miss miss;
+	size_t also[PATCH_ALSO_MAX], nalso;
 };
 
-/* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with PATCH_MISMATCH if one or more
- * found no place (out is then what the others made of it). */
+/* Appends the lines that a hunk wants to find. */
+void patch_hunk_wants(const struct patch_hunk *h, struct buf *out);
+
+/* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with PATCH_MISMATCH or
+ * PATCH_AMBIGUOUS if one or more found no place (out is then what the others made of it). */
 int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
 		struct patch_place *places, struct err *e);

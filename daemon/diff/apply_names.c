@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <string.h>
 
 static struct slice chomp(struct slice s)
 {
@@ -106,6 +107,30 @@ int patch_name_parse_dated(struct slice text, unsigned strip, char **ret)
 	if (tab && text.p[0] != '"')
 		text.n = (size_t)(tab - text.p);
 	return patch_name_parse(text, strip, ret);
+}
+
+/* " 2020-01-01 10:00" and seconds, zone. */
+static bool is_date(struct slice s)
+{
+	static const char form[] = " 0000-00-00 00:00", more[] = "0123456789:.+-Z ";
+	size_t i = 0;
+
+	for (; form[i]; i++)
+		if (i >= s.n ||
+		    (form[i] == '0' ? !isdigit((unsigned char)s.p[i]) : form[i] != s.p[i]))
+			return false;
+	while (i < s.n && s.p[i] && strchr(more, s.p[i]))
+		i++;
+	return i == s.n;
+}
+
+struct slice patch_name_undated(struct slice text)
+{
+	text = chomp(text);
+	for (size_t i = 1; i < text.n && text.p[0] != '"'; i++)
+		if (is_date((struct slice){ text.p + i, text.n - i }))
+			return (struct slice){ text.p, i };
+	return text;
 }
 
 bool patch_name_is_null(struct slice text)

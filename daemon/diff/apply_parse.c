@@ -18,7 +18,7 @@ void reader_skip(struct patch_reader *r, size_t n)
 	r->line++;
 }
 
-static int corrupt(size_t line, const char *what, struct err *e)
+int patch_corrupt(size_t line, const char *what, struct err *e)
 {
 	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_CORRUPT", "patch, line %zu: %s", line,
 		       what);
@@ -154,7 +154,7 @@ static int header_line(struct header *h, struct slice line)
 }
 
 /* A line of git alone says nothing: a header must follow. */
-static bool is_git(const struct patch_reader *r)
+bool is_git(const struct patch_reader *r)
 {
 	struct patch_reader next = *r;
 	struct slice line = reader_line(r);
@@ -180,14 +180,15 @@ static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
 		char **want = i ? &h->f->to : &h->f->from;
 
 		if (!slice_skip(&s, marks[i]))
-			return i ? corrupt(r->line, "there is --- and no +++", e) : 0;
+			return i ? patch_corrupt(r->line, "there is --- and no +++", e) : 0;
 		if (patch_name_is_null(s)) {
 			if (!(i ? h->deleted : h->created))
-				return corrupt(r->line,
-					       "/dev/null without a header of git that says so", e);
+				return patch_corrupt(
+					r->line, "/dev/null without a header of git that says so",
+					e);
 		} else if (patch_name_parse_dated(s, h->strip, &name) < 0 ||
 			   (*want && strcmp(*want, name) != 0)) {
-			return corrupt(r->line, "the names of the file do not agree", e);
+			return patch_corrupt(r->line, "the names of the file do not agree", e);
 		} else if (!*want) {
 			*want = TAKE_PTR(name);
 		}
@@ -212,7 +213,7 @@ static int names_settle(struct header *h, const char *both, size_t line, struct 
 	if ((h->created && h->deleted) || (h->renamed && (!f->from || !f->to)) ||
 	    (!h->created && !f->from) || (!h->deleted && !f->to) || (!f->from && !f->to) ||
 	    (!h->renamed && f->from && f->to && strcmp(f->from, f->to) != 0))
-		return corrupt(line, "the headers of git do not say which file", e);
+		return patch_corrupt(line, "the headers of git do not say which file", e);
 	return 0;
 }
 
@@ -233,7 +234,7 @@ static int git_parse(struct patch_reader *r, struct header *h, struct err *e)
 			break;
 	}
 	if (k < 0)
-		return corrupt(r->line, "a header of git that cannot be read", e);
+		return patch_corrupt(r->line, "a header of git that cannot be read", e);
 	k = slice_starts(reader_line(r), "--- ") ? labels_check(r, h, e) : 0;
 	return k < 0 ? k : names_settle(h, both, at, e);
 }
@@ -265,10 +266,11 @@ static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned st
 	created = patch_name_is_null(a);
 	deleted = patch_name_is_null(b);
 	if (created && deleted)
-		return corrupt(r->line, "both sides are /dev/null", e);
-	if ((deleted || patch_name_parse_dated(b, strip, &name) < 0) &&
-	    (created || patch_name_parse_dated(a, strip, &name) < 0))
-		return corrupt(r->line, "no name is left when the parts to strip are gone", e);
+		return patch_corrupt(r->line, "both sides are /dev/null", e);
+	if ((deleted || patch_name_parse_dated(patch_name_undated(b), strip, &name) < 0) &&
+	    (created || patch_name_parse_dated(patch_name_undated(a), strip, &name) < 0))
+		return patch_corrupt(r->line, "no name is left when the parts to strip are gone",
+				     e);
 	f->maybe_new = !created && is_epoch(a);
 	if (!created)
 		f->from = xstrdup(name);
@@ -280,7 +282,7 @@ static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned st
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
-static bool is_plain(const struct patch_reader *r)
+bool is_plain(const struct patch_reader *r, bool loose)
 {
 	struct patch_reader next = *r;
 	struct slice line = reader_line(r);
@@ -292,10 +294,11 @@ static bool is_plain(const struct patch_reader *r)
 	if (!slice_starts(line, "+++ "))
 		return false;
 	reader_skip(&next, line.n);
-	return slice_starts(reader_line(&next), "@@ -");
+	return slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
 }
 
-static int contents_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
+static int contents_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
+			  struct err *e)
 {
 	struct slice line = reader_line(r);
 
@@ -304,7 +307,7 @@ static int contents_parse(struct patch_reader *r, struct patch_file *f, struct e
 	if (slice_starts(line, "Binary files ") || slice_starts(line, "Files "))
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_BINARY",
 			       "patch, line %zu: a binary file without its contents", r->line);
-	return hunks_parse(r, f, e);
+	return how->loose ? hunks_read(r, f, e) : hunks_parse(r, f, e);
 }
 
 static bool changes_nothing(const struct patch_file *f)
@@ -313,8 +316,7 @@ static bool changes_nothing(const struct patch_file *f)
 	       (!f->old_mode || !f->new_mode || f->old_mode == f->new_mode);
 }
 
-/* What its parts say together. */
-static int file_check(struct patch_file *f, struct err *e)
+int file_check(struct patch_file *f, struct err *e)
 {
 	const char *names[] = { f->from, f->to };
 	uint64_t old_n = 0, new_n = 0;
@@ -329,39 +331,51 @@ static int file_check(struct patch_file *f, struct err *e)
 		new_n += f->hunks[i].new_n;
 	}
 	if (changes_nothing(f))
-		return corrupt(f->line, "a header without a change", e);
+		return patch_corrupt(f->line, "a header without a change", e);
 	if (!f->from && old_n)
-		return corrupt(f->line, "a new file with old lines", e);
+		return patch_corrupt(f->line, "a new file with old lines", e);
 	if (!f->to && new_n)
-		return corrupt(f->line, "a deleted file with new lines", e);
+		return patch_corrupt(f->line, "a deleted file with new lines", e);
 	if (old_n)
 		f->maybe_new = false;
 	return 0;
 }
 
-static int file_parse(struct patch_reader *r, unsigned strip, struct patch_set *set, struct err *e)
+int patch_set_add(struct patch_set *set, size_t line, struct err *e)
 {
-	struct patch_file *room = realloc(set->files, (set->n + 1) * sizeof(*room));
-	struct header h = { .strip = strip };
-	bool git = is_git(r);
-	int k;
+	struct patch_file *room;
 
+	if (set->n >= PATCH_FILES_MAX)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
+			       "a patch of more than %d files", PATCH_FILES_MAX);
+	room = realloc(set->files, (set->n + 1) * sizeof(*room));
 	if (!room)
 		return -ENOMEM;
 	set->files = room;
-	h.f = &set->files[set->n++];
-	*h.f = (struct patch_file){ .line = r->line };
-	k = git ? git_parse(r, &h, e) : plain_parse(r, h.f, strip, e);
+	set->files[set->n++] = (struct patch_file){ .line = line };
+	return 0;
+}
+
+int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
+	       struct err *e)
+{
+	struct header h = { .f = f, .strip = how->strip };
+	bool git = is_git(r);
+	int k;
+
+	f->line = r->line;
+	k = git ? git_parse(r, &h, e) : plain_parse(r, f, how->strip, e);
 	if (k == 0)
-		k = contents_parse(r, h.f, e);
-	if (k == 0 && !git && h.f->nhunks == 1 && h.f->from && h.f->to && !h.f->hunks[0].old_n &&
-	    !h.f->hunks[0].old_at)
-		h.f->maybe_new = true;
-	return k < 0 ? k : file_check(h.f, e);
+		k = contents_parse(r, how, f, e);
+	if (k == 0 && !git && f->nhunks == 1 && f->from && f->to && !f->hunks[0].old_n &&
+	    !f->hunks[0].old_at)
+		f->maybe_new = true;
+	return k < 0 ? k : file_check(f, e);
 }
 
 int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e)
 {
+	struct patch_how how = { .strip = strip };
 	struct patch_reader r = { text.p, text.p + text.n, 1 };
 	int k = 0;
 
@@ -370,14 +384,14 @@ int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct
 		struct slice line = reader_line(&r);
 
 		if (slice_starts(line, "@@ -"))
-			return corrupt(r.line, "a hunk without the name of its file", e);
-		if (!is_git(&r) && !is_plain(&r))
+			return patch_corrupt(r.line, "a hunk without the name of its file", e);
+		if (!is_git(&r) && !is_plain(&r, false)) {
 			reader_skip(&r, line.n);
-		else if (ret->n >= PATCH_FILES_MAX)
-			return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
-				       "a patch of more than %d files", PATCH_FILES_MAX);
-		else
-			k = file_parse(&r, strip, ret, e);
+			continue;
+		}
+		k = patch_set_add(ret, r.line, e);
+		if (k == 0)
+			k = file_parse(&r, &how, &ret->files[ret->n - 1], e);
 	}
 	if (k == 0 && !ret->n)
 		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_EMPTY",
@@ -385,13 +399,20 @@ int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct
 	return k;
 }
 
+void patch_file_done(struct patch_file *f)
+{
+	free(f->from);
+	free(f->to);
+	free(f->other_from);
+	free(f->other_to);
+	free(f->hunks);
+	*f = (struct patch_file){ 0 };
+}
+
 void patch_set_done(struct patch_set *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->files[i].from);
-		free(s->files[i].to);
-		free(s->files[i].hunks);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		patch_file_done(&s->files[i]);
 	free(s->files);
 	*s = (struct patch_set){ NULL, 0 };
 }

@@ -100,7 +100,7 @@ test('refused by name', async (t) => {
   const rows = [
     ['PATCH_EMPTY', 'hello\n'],
     ['PATCH_EMPTY', ''],
-    ['PATCH_CORRUPT', CHANGE.replace('+2,3', '+2,9')],
+    ['PATCH_CORRUPT', CHANGE.replace(' line 4', 'line 4')],
     ['PATCH_CORRUPT', '@@ -1 +1 @@\n-x\n+y\n'],
     ['PATCH_PATH', one('../up')],
     ['PATCH_PATH', one('.git/config')],

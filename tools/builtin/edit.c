@@ -1,6 +1,7 @@
 /* edit.c - editFile: one text for another, exactly as often as meant. */
 #include "base/file.h"
 #include "base/limits.h"
+#include "diff/ends.h"
 #include "json/jstr.h"
 #include "tools/builtin/describe.h"
 #include "tools/builtin/families.h"
@@ -35,34 +36,6 @@ static size_t occurrences(const struct edit *ed)
 	return n;
 }
 
-/* Every line of the file ends in CR LF. */
-static bool is_crlf(struct slice text)
-{
-	const char *end = text.p + text.n, *nl = text.p;
-	bool any = false;
-
-	while (nl < end && (nl = memchr(nl, '\n', (size_t)(end - nl)))) {
-		if (nl == text.p || nl[-1] != '\r')
-			return false;
-		any = true;
-		nl++;
-	}
-	return any;
-}
-
-static void to_crlf(struct buf *b)
-{
-	struct buf out = { 0 };
-
-	for (size_t i = b->pos; i < b->len; i++) {
-		if (b->data[i] == '\n' && (i == b->pos || b->data[i - 1] != '\r'))
-			buf_putc(&out, '\r');
-		buf_putc(&out, b->data[i]);
-	}
-	buf_done(b);
-	*b = out;
-}
-
 static int64_t line_of(const struct edit *ed, const char *at)
 {
 	int64_t n = 1;
@@ -95,9 +68,9 @@ static int apply_one(struct edit *ed, const char *path, struct err *e)
 
 	if (!buf_len(&ed->old))
 		return err_field(e, "oldText", "INVALID_ARGUMENT", "oldText is empty");
-	if (is_crlf(buf_slice(&ed->text))) {
-		to_crlf(&ed->old);
-		to_crlf(&ed->new);
+	if (ends_are_crlf(buf_slice(&ed->text))) {
+		ends_to_crlf(&ed->old);
+		ends_to_crlf(&ed->new);
 	}
 	if (slice_eq(buf_slice(&ed->old), buf_slice(&ed->new)))
 		return err_field(e, "newText", "NO_CHANGE", "oldText and newText are the same");
@@ -228,7 +201,7 @@ static void work(struct tool_call *c)
 	_cleanup_(buf_done) struct buf nearest = { 0 };
 	struct edit ed = { 0 };
 	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false);
-	struct jw w = JW(&out);
+	struct jw w = JW(&out), near = JW(&nearest);
 	struct stat now;
 	struct err e;
 
@@ -245,7 +218,7 @@ static void work(struct tool_call *c)
 		tool_done(c, buf_slice(&out));
 	} else {
 		if (strcmp(e.reason, "NO_MATCH") == 0)
-			nearest_put(&nearest, buf_slice(&ed.text), buf_slice(&ed.old));
+			nearest_put(&near, buf_slice(&ed.text), buf_slice(&ed.old));
 		tool_fail(c, &e, buf_slice(&nearest));
 	}
 	buf_done(&ed.old);

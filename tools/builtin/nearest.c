@@ -2,7 +2,6 @@
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "json/jenc.h"
 #include "tools/builtin/show.h"
 
 #include <stdint.h>
@@ -97,11 +96,10 @@ static void put_place(struct jw *w, const struct lines *text, const struct place
 	jw_end_obj(w);
 }
 
-void nearest_put(struct buf *out, struct slice text, struct slice wanted)
+void nearest_put(struct jw *w, struct slice text, struct slice wanted)
 {
 	struct place best[NEAREST_MAX] = { 0 };
 	struct lines have, want;
-	struct jw w = JW(out);
 	size_t needed;
 
 	if (!text.n || text.n > NEAREST_FILE_MAX || !wanted.n)
@@ -116,10 +114,10 @@ void nearest_put(struct buf *out, struct slice text, struct slice wanted)
 			note(best, (struct place){ at, alike }, want.n);
 	}
 	if (best[0].alike) {
-		jw_arr(&w, "nearest");
+		jw_arr(w, "nearest");
 		for (size_t i = 0; i < NEAREST_MAX && best[i].alike; i++)
-			put_place(&w, &have, &best[i], want.n);
-		jw_end_arr(&w);
+			put_place(w, &have, &best[i], want.n);
+		jw_end_arr(w);
 	}
 	free(have.v);
 	free(want.v);

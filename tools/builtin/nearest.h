@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "json/jenc.h"
 
-/* Appends the member "nearest": [{line, lines, alike, text}] of an error, best first; nothing if there is none. */
-void nearest_put(struct buf *out, struct slice text, struct slice wanted);
+/* Writes the member "nearest": [{line, lines, alike, text}] of an error, best first; nothing if there is none. */
+void nearest_put(struct jw *w, struct slice text, struct slice wanted);

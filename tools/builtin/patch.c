@@ -1,4 +1,5 @@
 /* patch.c - applyDiff. */
+#include "tools/builtin/nearest.h"
 #include "tools/builtin/patch_internal.h"
 #include "tools/builtin/show.h"
 
@@ -23,8 +24,40 @@ static const char *status_of(const struct patch_item *it)
 	return f->copy ? "copied" : "renamed";
 }
 
-static void put_hunk(struct jw *w, const struct patch_hunk *h, const struct patch_place *at)
+/* What a hunk without a place might have meant. */
+static void put_nearest(struct jw *w, const struct patch_item *it, const struct patch_hunk *h,
+			const struct patch_plan *p)
 {
+	_cleanup_(buf_done) struct buf wanted = { 0 };
+	const struct patch_node *n = it->file->from ? patch_plan_node(p, it->file->from) : NULL;
+
+	if (!n)
+		return;
+	patch_hunk_wants(h, &wanted);
+	nearest_put(w, buf_slice(&n->old), buf_slice(&wanted));
+}
+
+static void put_miss(struct jw *w, const struct patch_item *it, size_t i,
+		     const struct patch_plan *p)
+{
+	const struct patch_place *at = &it->places[i];
+
+	if (at->nalso) {
+		jw_arr(w, "candidates");
+		for (size_t k = 0; k < at->nalso; k++)
+			jw_uint(w, NULL, at->also[k]);
+		jw_end_arr(w);
+	}
+	if (at->miss == MISS_NOWHERE)
+		put_nearest(w, it, &it->file->hunks[i], p);
+}
+
+static void put_hunk(struct jw *w, const struct patch_item *it, size_t i,
+		     const struct patch_plan *p)
+{
+	const struct patch_hunk *h = &it->file->hunks[i];
+	const struct patch_place *at = &it->places[i];
+
 	jw_obj(w, NULL);
 	jw_uint(w, "oldStart", h->old_at);
 	jw_uint(w, "oldLines", h->old_n);
@@ -35,11 +68,13 @@ static void put_hunk(struct jw *w, const struct patch_hunk *h, const struct patc
 	if (at->at) {
 		jw_uint(w, "line", at->at);
 		jw_int(w, "offset", at->offset);
+	} else if (it->e.reason[0]) {
+		put_miss(w, it, i, p);
 	}
 	jw_end_obj(w);
 }
 
-static void put_file(struct jw *w, const struct patch_item *it)
+static void put_file(struct jw *w, const struct patch_item *it, const struct patch_plan *p)
 {
 	const struct patch_file *f = it->file;
 
@@ -59,7 +94,7 @@ static void put_file(struct jw *w, const struct patch_item *it)
 	if (!it->left_out && !f->binary) {
 		jw_arr(w, "hunks");
 		for (size_t i = 0; i < f->nhunks; i++)
-			put_hunk(w, &f->hunks[i], &it->places[i]);
+			put_hunk(w, it, i, p);
 		jw_end_arr(w);
 	}
 	jw_end_obj(w);
@@ -69,7 +104,7 @@ static void put_files(struct jw *w, const struct patch_plan *p)
 {
 	jw_arr(w, "files");
 	for (size_t i = 0; i < p->set.n; i++)
-		put_file(w, &p->items[i]);
+		put_file(w, &p->items[i], p);
 	jw_end_arr(w);
 }
 
@@ -204,9 +239,10 @@ static void apply_diff(struct tool_call *c)
 	if (text.failed)
 		r = err_field(&e, "patch", "PATCH_TOO_LARGE", "patch has more than %lu bytes",
 			      PATCH_BYTES_MAX);
+	if (buf_len(&text) && text.data[text.len - 1] != '\n')
+		buf_putc(&text, '\n'); /* which models forget */
 	if (r == 0)
-		r = patch_parse(buf_slice(&text), (unsigned)tool_arg_int(c, "strip", 1), &plan.set,
-				&e);
+		r = patch_read(buf_slice(&text), (int)tool_arg_int(c, "strip", -1), &plan.set, &e);
 	if (r < 0)
 		tool_fail(c, &e, SLICE_NONE);
 	else
@@ -221,7 +257,8 @@ static const struct tool_field diff_in[] = {
 	{ .name = "patch",
 	  .type = TOOL_STRING,
 	  .flags = TOOL_REQUIRED | TOOL_BYTES,
-	  .text = "unified diff, or what git diff prints, with renames, modes and binary files" },
+	  .text = "what git diff prints; a unified diff, of which counts, line numbers, a/ and b/ may be missing or wrong; "
+		  "or *** Begin Patch with *** Add File: / Update File: / Move to: / Delete File:, hunks below @@ lines, *** End Patch" },
 	{ .name = "dryRun",
 	  .type = TOOL_BOOL,
 	  .fallback = "false",
@@ -230,8 +267,7 @@ static const struct tool_field diff_in[] = {
 	  .type = TOOL_INT,
 	  .min = 0,
 	  .max = 32,
-	  .fallback = "1",
-	  .text = "leading parts of paths to take off (a/ and b/)" },
+	  .text = "leading parts of paths to take off; without it a/ and b/, if they are there" },
 	{ .name = "paths",
 	  .type = TOOL_STRINGS,
 	  .max = PATCH_FILES_MAX,
@@ -240,10 +276,13 @@ static const struct tool_field diff_in[] = {
 };
 
 static const struct tool_field hunk_out[] = {
-	{ .name = "oldStart", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
-	{ .name = "oldLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "oldStart",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "as in its header; 0 without numbers" },
+	{ .name = "oldLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as counted" },
 	{ .name = "newStart", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
-	{ .name = "newLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "newLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as counted" },
 	{ .name = "patchLine",
 	  .type = TOOL_INT,
 	  .flags = TOOL_REQUIRED,
@@ -312,7 +351,8 @@ const struct tool patch_tools[] = {
 	{
 		.name = "applyDiff",
 		.title = "Apply a patch",
-		.text = "Applies a patch as git apply does, without fuzz, all or nothing: if one hunk of one file has no place, no file is changed, and the error says of every hunk whether it would fit.",
+		.text = "Applies a patch (git's, a unified diff, or *** Begin Patch) without fuzz, all files or none. Counts and line numbers of hunks need not be right: "
+			"the lines are searched for, and what would fit in several places is refused. The error says where each hunk fits, or what is most like it.",
 		.category = TOOL_EDIT,
 		.hints = HINT_DESTRUCTIVE,
 		.in = diff_in,

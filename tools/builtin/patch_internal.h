@@ -33,7 +33,7 @@ struct patch_node {
 
 /* One file of the patch, and what became of it. */
 struct patch_item {
-	const struct patch_file *file;
+	struct patch_file *file;
 	struct patch_place *places;
 	struct err e; /* reason empty: it fits */
 	bool left_out;
@@ -53,6 +53,8 @@ struct patch_plan {
 bool patch_plan_make(struct patch_plan *p, char *const *only);
 /* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it denies. */
 int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
+/* What is there of a file of the patch; NULL: it was not come to. */
+const struct patch_node *patch_plan_node(const struct patch_plan *p, const char *path);
 bool node_changes(const struct patch_node *n);
 /* Forgets what was planned, for patch_plan_make to be called once more. */
 void patch_plan_drop(struct patch_plan *p);

@@ -164,6 +164,15 @@ static int item_nodes(struct patch_plan *p, const struct patch_file *f, struct p
 	return r;
 }
 
+static uint64_t lines_of(struct slice s)
+{
+	uint64_t n = s.n && s.p[s.n - 1] != '\n';
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == '\n';
+	return n;
+}
+
 static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 {
 	_cleanup_(buf_done) struct buf next = { .max = PATCH_SIDE_MAX };
@@ -179,6 +188,8 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 		r = from ? mode_next(f, mode, &next_mode, e) : mode_next(f, 0, &next_mode, e);
 	if (r == 0 && to)
 		r = new_place_check(f, to, e);
+	if (r == 0 && f->whole)
+		it->file->deletions = lines_of(old);
 	if (r == 0 && (f->nhunks || f->binary || !to))
 		r = patch_apply(f, old, &next, it->places, e);
 	else if (r == 0)
@@ -189,6 +200,56 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 		node_set(from, false, 0, &(struct buf){ 0 });
 	if (to)
 		node_set(to, true, next_mode, &next);
+	return 0;
+}
+
+/* --- names that may be meant in two ways ---------------------------------------------------------------- */
+
+static bool is_made(const struct patch_plan *p, const struct patch_file *before, const char *path)
+{
+	for (const struct patch_file *f = p->set.files; f < before; f++)
+		if (f->to && strcmp(f->to, path) == 0)
+			return true;
+	return false;
+}
+
+/* It is there, or an earlier part of the patch makes it. */
+static bool is_known(const struct patch_plan *p, const struct patch_file *f, const char *path)
+{
+	struct place_name at = PLACE_NAME_NONE;
+	struct stat sb;
+	struct err e;
+	bool there;
+
+	if (is_made(p, f, path))
+		return true;
+	if (place_name(p->call, path, PLACE_LOOK, false, &at, &e) < 0)
+		return false;
+	there = at.root || fstatat(at.dir, at.leaf, &sb, AT_SYMLINK_NOFOLLOW) == 0;
+	place_name_done(&at);
+	return there;
+}
+
+/* Names without a/ and b/: with all their parts, unless only without the first there is such a file. */
+static int names_settle(struct patch_plan *p, struct patch_file *f, struct err *e)
+{
+	bool whole, cut;
+
+	if (!f->from || !f->other_from || strcmp(f->from, f->other_from) == 0)
+		return 0;
+	whole = is_known(p, f, f->from);
+	cut = is_known(p, f, f->other_from);
+	if (whole && cut)
+		return err_field(
+			e, "patch", "PATCH_AMBIGUOUS",
+			"patch, line %zu: is it %.80s or %.80s? Both are there: write a/ and b/ before the names, or give strip",
+			f->line, f->from, f->other_from);
+	if (cut) {
+		free(f->from);
+		free(f->to);
+		f->from = TAKE_PTR(f->other_from);
+		f->to = TAKE_PTR(f->other_to);
+	}
 	return 0;
 }
 
@@ -231,6 +292,8 @@ bool patch_plan_make(struct patch_plan *p, char *const *only)
 		struct patch_item *it = &p->items[i];
 
 		it->file = &p->set.files[i];
+		if (names_settle(p, it->file, &it->e) < 0)
+			fits = false;
 		it->places = xalloc((it->file->nhunks + 1) * sizeof(*it->places));
 		it->left_out = only && !((it->file->from && is_meant(it->file->from, only)) ||
 					 (it->file->to && is_meant(it->file->to, only)));
@@ -241,7 +304,7 @@ bool patch_plan_make(struct patch_plan *p, char *const *only)
 
 		struct err e = { 0 };
 
-		if (it->left_out)
+		if (it->left_out || it->e.reason[0])
 			continue;
 		if (item_plan(p, it, &e) < 0) {
 			it->e = e;
@@ -252,6 +315,14 @@ bool patch_plan_make(struct patch_plan *p, char *const *only)
 		}
 	}
 	return fits;
+}
+
+const struct patch_node *patch_plan_node(const struct patch_plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->nnodes; i++)
+		if (strcmp(p->nodes[i].path, path) == 0)
+			return &p->nodes[i];
+	return NULL;
 }
 
 bool node_changes(const struct patch_node *n)

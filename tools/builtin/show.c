@@ -202,8 +202,7 @@ void show_plain(struct buf *out, struct slice object)
 	put_object(out, object, none);
 }
 
-/* Places in the file, as it is: from there the text can be taken. */
-static void put_nearest(struct buf *out, struct jval list)
+void show_nearest(struct buf *out, struct jval list)
 {
 	struct jiter it;
 	struct jval v;
@@ -225,7 +224,7 @@ static void put_nearest(struct buf *out, struct jval list)
 
 void show_error(struct buf *out, struct slice error)
 {
-	static const char *const said[] = { "code", "message", "field", "nearest", NULL };
+	static const char *const said[] = { "code", "message", "field", "nearest", "files", NULL };
 
 	show_member(error, "code", out);
 	buf_puts(out, ": ");
@@ -237,7 +236,8 @@ void show_error(struct buf *out, struct slice error)
 		buf_putc(out, '\n');
 	}
 	put_object(out, error, said);
-	put_nearest(out, jobj_get(error, "nearest"));
+	show_misfits(out, jobj_get(error, "files"));
+	show_nearest(out, jobj_get(error, "nearest"));
 }
 
 /* --- the limit -------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,10 @@
 void show_plain(struct buf *out, struct slice object);
 /* CODE: message, and what else the error says. error: raw object. */
 void show_error(struct buf *out, struct slice error);
+/* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other value says nothing. */
+void show_misfits(struct buf *out, struct jval files);
+/* Places in a file, as it is: from there the text can be taken. */
+void show_nearest(struct buf *out, struct jval list);
 /* Nothing is shown beyond the limits, whatever wrote it; a last line says how much is not. */
 void show_limit(struct buf *out, size_t room);
 

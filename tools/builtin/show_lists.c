@@ -243,3 +243,59 @@ void show_patch(struct buf *out, struct slice object, size_t room _unused_)
 			   show_number(v.raw, "deletions"));
 	}
 }
+
+static void put_fitting(struct buf *out, struct jval files)
+{
+	struct jiter it;
+	struct jval v;
+	int64_t fit = 0, n = 0;
+
+	jiter_init(&it, files);
+	while (jiter_next(&it, NULL, &v)) {
+		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+		fit += is_true(v.raw, "fits") &&
+		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+	}
+	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
+		   n);
+}
+
+/* first: its message is that of the error. */
+static void put_misfit(struct buf *out, struct slice file, bool first)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!first) {
+		show_member(file, "code", out);
+		buf_puts(out, ": ");
+		show_member(file, "message", out);
+		buf_putc(out, '\n');
+	}
+	if (!list_of(file, "hunks", &it))
+		return;
+	for (int64_t n = 1; jiter_next(&it, NULL, &v); n++) {
+		if (is_true(v.raw, "fits"))
+			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
+				   show_number(v.raw, "line"));
+		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
+			buf_printf(out, "hunk %" PRId64 ":\n", n);
+		show_nearest(out, jobj_get(v.raw, "nearest"));
+	}
+}
+
+void show_misfits(struct buf *out, struct jval files)
+{
+	struct jiter it;
+	struct jval v;
+	bool first = true;
+
+	if (files.type != J_ARRAY || !jiter_init(&it, files))
+		return;
+	put_fitting(out, files);
+	while (jiter_next(&it, NULL, &v))
+		if (jobj_get(v.raw, "fits").type == J_FALSE) {
+			put_misfit(out, v.raw, first);
+			first = false;
+		}
+}
