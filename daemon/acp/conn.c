@@ -173,6 +173,18 @@ static void outgoing_free(struct acp_conn *c, struct outgoing *o)
 	free(o);
 }
 
+void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", session_id);
+	jw_uint(&w, "from", g->from);
+	jw_uint(&w, "to", g->to);
+	jw_str(&w, "reason", g->reason);
+	jw_end_obj(&w);
+}
+
 struct pump {
 	struct acp_conn *conn;
 	struct view *view;
@@ -205,17 +217,15 @@ static bool pump_event(void *ctx, const struct evlog_entry *e)
 	return pump_frame(p, buf_slice(&b));
 }
 
-static bool pump_gap(void *ctx, uint64_t from, uint64_t to)
+static bool pump_gap(void *ctx, const struct evlog_gap *g)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, params = { 0 };
 	struct pump *p = ctx;
 
 	if (!(p->conn->client & CLIENT_ACPD))
 		return true;
-	buf_printf(&b,
-		   "{\"jsonrpc\":\"2.0\",\"method\":\"_acpd/gap\",\"params\":{\"sessionId\":\"%s\","
-		   "\"from\":%llu,\"to\":%llu}}",
-		   p->view->session_id, (unsigned long long)from, (unsigned long long)to);
+	gap_put(&params, p->view->session_id, g);
+	rpc_put_notification(&b, "_acpd/gap", buf_slice(&params));
 	return pump_frame(p, buf_slice(&b));
 }
 

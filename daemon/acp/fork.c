@@ -14,11 +14,10 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 
 	if (!from)
 		return not_found(e, a->session_id);
-	if (strcmp(session_cwd(from), a->cwd) != 0)
-		return err_field(e, "cwd", "CWD_MISMATCH",
-				 "cwd is not the one the session was created with");
 	p.harness = session_harness(from);
-	r = session_args_check(a, session_caps(from), &p, e);
+	r = check_cwd(from, a->cwd, e);
+	if (r == 0)
+		r = session_args_check(a, session_caps(from), &p, e);
 	if (r < 0)
 		return r;
 	k = call_new(c, m->id);

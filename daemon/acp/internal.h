@@ -74,6 +74,8 @@ void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct 
 void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
 		struct slice extra);
 /* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
+/* params of an _acpd/gap. */
+void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
 void conn_close(struct acp_conn *c, int code, const char *reason);
 struct call *call_new(struct acp_conn *c, struct slice id);
@@ -139,6 +141,8 @@ void caps_put(struct jw *w, const struct harness_caps *caps);
 
 /* sessions.c: completion of session/new and fork; ctx is the call. */
 void on_session_created(void *ctx, struct session *s, const struct err *e);
+/* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
+int check_cwd(const struct session *s, const char *cwd, struct err *e);
 /* sessions.c: answers m with e, and with the variables that are missing if it is for those. */
 void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
 		     const struct session_params *p, const struct err *e);

@@ -21,6 +21,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 		jw_uint(w, "turn", session_running(s));
 	jw_str(w, "context", session_restored(s) ? "kept" : "lost");
 	jw_str(w, "cwd", session_cwd(s));
+	session_put_damage(w, s);
 	session_put_pending(s, w);
 	jw_members(w, session_furnished(s), NULL);
 	session_put_unmasked(w, s);
@@ -162,16 +163,10 @@ int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 static void tell_foreign(struct acp_conn *c, struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 
 	if (!(c->client & CLIENT_ACPD))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", session_id(s));
-	jw_uint(&w, "from", 1);
-	jw_uint(&w, "to", session_last_seq(s));
-	jw_str(&w, "reason", "incarnation");
-	jw_end_obj(&w);
+	gap_put(&b, session_id(s), &(struct evlog_gap){ 1, session_last_seq(s), "incarnation" });
 	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
 }
 
@@ -211,6 +206,18 @@ void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct s
 	conn_error(c, NULL, m->id, e, buf_slice(&b));
 }
 
+int check_cwd(const struct session *s, const char *cwd, struct err *e)
+{
+	if (!session_has_head(s))
+		return err_set(e, -EBADMSG, RPC_INTERNAL_ERROR, "SESSION_DAMAGED",
+			       "damage on disk has taken what the session was made with: it can be "
+			       "read over HTTP and deleted, not used");
+	if (strcmp(session_cwd(s), cwd) == 0)
+		return 0;
+	return err_field(e, "cwd", "CWD_MISMATCH",
+			 "cwd is not the one the session was created with");
+}
+
 static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
 			struct err *e)
 {
@@ -218,9 +225,8 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 
 	if (!s)
 		return not_found(e, a->session_id);
-	if (strcmp(session_cwd(s), a->cwd) != 0)
-		return err_field(e, "cwd", "CWD_MISMATCH",
-				 "cwd is not the one the session was created with");
+	if (check_cwd(s, a->cwd, e) < 0)
+		return -EINVAL;
 	if (a->from_seq > (int64_t)session_last_seq(s) + 1 &&
 	    (!a->incarnation || strcmp(a->incarnation, c->srv->incarnation) == 0))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
@@ -324,6 +330,7 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 	jw_str(&l->w, "harness", info.harness);
 	jw_str(&l->w, "state", info.state);
 	jw_uint(&l->w, "seq", info.last_seq);
+	session_put_damage(&l->w, s);
 	jw_end_obj(&l->w);
 	jw_end_obj(&l->w);
 	jw_end_obj(&l->w);

@@ -67,24 +67,31 @@ static bool put_event(void *ctx, const struct evlog_entry *e)
 	return true;
 }
 
-static bool put_gap(void *ctx, uint64_t from, uint64_t to)
+static void write_gap(const struct filling *f, const struct evlog_gap *g)
+{
+	begin_item(f, g->to);
+	transcript_put_gap(f->out, f->s->session_id, g);
+	end_item(f);
+}
+
+static bool put_gap(void *ctx, const struct evlog_gap *g)
 {
 	struct filling *f = ctx;
 
-	begin_item(f, to);
-	transcript_put_gap(f->out, f->s->session_id, from, to);
-	end_item(f);
+	if (buf_len(f->out) >= f->room)
+		return false;
+	write_gap(f, g);
 	return true;
 }
 
 /* The log went with its session. */
 static enum http_fill put_farewell(struct filling *f)
 {
-	uint64_t from, to;
+	struct evlog_gap g = { 0 };
 
 	buf_add_slice(f->out, buf_slice(&f->s->rest));
-	if (reader_lost(&f->s->reader, &from, &to))
-		put_gap(f, from, to);
+	if (reader_lost(&f->s->reader, &g.from, &g.to))
+		write_gap(f, &g);
 	begin_item(f, 0);
 	transcript_put_deleted(f->out, f->s->session_id);
 	end_item(f);

@@ -268,6 +268,11 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	s = http_session(c, ret);
 	if (!s)
 		return;
+	if (!session_has_head(s)) {
+		http_reply_error(ret, 409, "SESSION_DAMAGED",
+				 "damage on disk has taken where the session's workspace is");
+		return;
+	}
 	put_job(&job, s, &a);
 	x = new0(struct export);
 	x->loop = c->ctx->loop;

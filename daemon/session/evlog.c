@@ -13,7 +13,6 @@
 
 /* Without a journal the tail is the whole history: keep more of it. */
 #define TAIL_MAX_UNJOURNALED (8 * MIB)
-#define READ_CHUNK (256 * KIB)
 
 /* The journal's descriptor: kept while the log is held, else for as long as it is needed. */
 int evlog_journal_get(struct evlog *l, int flags)
@@ -35,8 +34,7 @@ void evlog_journal_put(struct evlog *l)
 		journal_close(l);
 }
 
-static int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
-		      int flags)
+int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags)
 {
 	*l = (struct evlog){ .loop = loop,
 			     .fd = -1,
@@ -76,7 +74,9 @@ void evlog_close(struct evlog *l)
 	journal_close(l);
 	buf_done(&l->pending);
 	free(l->index);
+	free(l->gaps);
 	free(l->path);
+	l->gaps = NULL;
 	l->index = NULL;
 	l->path = NULL;
 }
@@ -86,9 +86,9 @@ static void flush_later(void *ctx)
 	evlog_flush(ctx);
 }
 
-static void index_add(struct evlog *l, uint64_t seq, off_t offset)
+void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 {
-	if (l->nindex && offset - l->index[l->nindex - 1].offset < (off_t)LOG_INDEX_STEP)
+	if (!always && l->nindex && offset - l->index[l->nindex - 1].offset < (off_t)LOG_INDEX_STEP)
 		return;
 	if (l->nindex == l->cindex) {
 		l->cindex = l->cindex ? 2 * l->cindex : 4;
@@ -113,7 +113,7 @@ static void journal_add(struct evlog *l, const struct record *rec, const char *k
 		return;
 	}
 	if (rec->seq)
-		index_add(l, rec->seq, at);
+		evlog_index_add(l, rec->seq, at, false);
 	if (record_put(&l->pending, rec, kind) < 0)
 		abort(); /* no memory: its buffer has room for any frame */
 	if (buf_len(&l->pending) >= FLUSH_AT)
@@ -259,6 +259,30 @@ static void read_tail(struct evlog *l, uint64_t from,
 			return;
 }
 
+bool evlog_gap(const struct evlog *l, uint64_t seq, struct evlog_gap *ret)
+{
+	if (seq < l->first) {
+		*ret = (struct evlog_gap){ seq, l->first - 1, NULL };
+		return true;
+	}
+	for (size_t i = 0; i < l->ngaps; i++)
+		if (seq <= l->gaps[i].to) {
+			*ret = l->gaps[i];
+			ret->from = seq;
+			return seq >= l->gaps[i].from;
+		}
+	return false;
+}
+
+uint64_t evlog_missing(const struct evlog *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->ngaps; i++)
+		n += l->gaps[i].to - l->gaps[i].from + 1;
+	return n;
+}
+
 static off_t index_find(const struct evlog *l, uint64_t seq)
 {
 	size_t lo = 0, hi = l->nindex;
@@ -296,57 +320,81 @@ static int read_lines(struct evlog *l, off_t offset, struct buf *b)
 	}
 }
 
-/* Hands out what the buffer holds; *done once fn stops or the tail begins. Returns bytes used or -EBADMSG. */
-static ssize_t read_records(struct evlog *l, struct slice text, uint64_t from,
-			    bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx,
-			    uint64_t *next, bool *done)
-{
-	const char *p = text.p, *nl;
-	struct record rec;
+/* A reading of the journal. */
+struct pass {
+	struct evlog *l;
+	uint64_t from, next; /* next: the one that comes now */
+	bool (*fn)(void *ctx, const struct evlog_entry *e);
+	void *ctx;
+	bool done; /* fn has refused one, or what comes now is not in the journal */
+};
 
-	while (!*done && (nl = memchr(p, '\n', (size_t)(text.p + text.n - p)))) {
-		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0)
-			return -EBADMSG;
-		p = nl + 1;
-		if (!rec.seq || rec.seq < from)
-			continue;
-		if (rec.seq >= l->tail_first) {
-			*done = true;
-			break;
-		}
-		if (fn(ctx, &(struct evlog_entry){ rec.seq, rec.origin, rec.kind, rec.value,
-						   rec.time_ms }))
-			*next = rec.seq + 1;
-		else
-			*done = true;
-	}
-	return p - text.p;
+static bool in_gap(const struct pass *p)
+{
+	struct evlog_gap g;
+
+	return evlog_gap(p->l, p->next, &g);
 }
 
-static int read_journal(struct evlog *l, uint64_t from,
-			bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
+/* What has been damaged since is not passed over: its readers would not hear of it. */
+static int read_record(struct pass *p, const struct record *rec)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	off_t offset = index_find(l, from);
-	uint64_t next = from;
-	bool stopped = false;
+	if (rec->seq < p->next) /* no event, or not asked for, or a second time */
+		return 0;
+	if (rec->seq >= p->l->tail_first || in_gap(p)) {
+		p->done = true;
+		return 0;
+	}
+	if (rec->seq != p->next)
+		return -EBADMSG;
+	if (p->fn(p->ctx, &(struct evlog_entry){ rec->seq, rec->origin, rec->kind, rec->value,
+						 rec->time_ms }))
+		p->next++;
+	else
+		p->done = true;
+	return 0;
+}
+
+/* Hands out what the buffer holds. Returns bytes used or -EBADMSG. */
+static ssize_t read_records(struct pass *p, struct slice text)
+{
+	const char *at = text.p, *nl;
+	struct record rec;
 	int r = 0;
 
-	while (!stopped && (r = read_lines(l, offset, &b)) > 0) {
-		ssize_t used = read_records(l, buf_slice(&b), from, fn, ctx, &next, &stopped);
+	while (!p->done && r == 0 && (nl = memchr(at, '\n', (size_t)(text.p + text.n - at)))) {
+		r = record_parse(evlog_line((struct slice){ at, (size_t)(nl - at) }), &rec);
+		if (r == 0)
+			r = read_record(p, &rec);
+		else if (p->l->bad_lines)
+			r = 0; /* seen before; the number of the next one tells */
+		at = nl + 1;
+	}
+	return r < 0 ? r : at - text.p;
+}
+
+static int read_journal(struct pass *p)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct evlog *l = p->l;
+	off_t offset = index_find(l, p->from);
+	int r = 0;
+
+	while (!p->done && (r = read_lines(l, offset, &b)) > 0) {
+		ssize_t used = read_records(p, buf_slice(&b));
 
 		if (used < 0)
 			return (int)used;
 		offset += used;
 		buf_consume(&b, (size_t)used);
-		if (next >= l->tail_first || next > l->last)
+		if (p->next >= l->tail_first || p->next > l->last || in_gap(p))
 			break;
 	}
 	if (r < 0)
 		return r;
-	if (next >= l->tail_first)
-		read_tail(l, next, fn, ctx);
-	else if (!stopped)
+	if (p->next >= l->tail_first)
+		read_tail(l, p->next, p->fn, p->ctx);
+	else if (!p->done && !in_gap(p))
 		return -EBADMSG; /* the file ends before the memory begins */
 	return 0;
 }
@@ -365,7 +413,7 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	r = evlog_journal_get(l, 0);
 	l->held = true; /* whatever fn does */
 	if (r == 0)
-		r = read_journal(l, from, fn, ctx);
+		r = read_journal(&(struct pass){ l, from, from, fn, ctx, false });
 	l->held = held;
 	evlog_journal_put(l);
 	return r;
@@ -402,63 +450,4 @@ uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
 	if (seq >= l->tail_first || !l->path)
 		return tail_behind(l, seq);
 	return end - (uint64_t)index_find(l, seq);
-}
-
-/* --- taking up a journal of an earlier life ---------------------------------------------------------------- */
-
-/* Hands out whole records; *used: bytes up to the first that is none. */
-static void scan_records(struct evlog *l, struct slice text, off_t offset, size_t *used,
-			 void (*fn)(void *ctx, const struct record *rec), void *ctx)
-{
-	const char *p = text.p, *nl;
-	struct record rec;
-
-	while ((nl = memchr(p, '\n', (size_t)(text.p + text.n - p)))) {
-		if (record_parse((struct slice){ p, (size_t)(nl - p) }, &rec) < 0 ||
-		    (rec.seq && rec.seq != l->last + 1))
-			break;
-		if (rec.seq) {
-			index_add(l, rec.seq, offset + (p - text.p));
-			l->last = rec.seq;
-		}
-		fn(ctx, &rec);
-		p = nl + 1;
-	}
-	*used = (size_t)(p - text.p);
-}
-
-/* What a write was cut off in is the end of the file; a bad record before others is damage, and left as it is. */
-static int cut_torn_tail(struct evlog *l, struct slice rest)
-{
-	const char *nl = memchr(rest.p, '\n', rest.n);
-	struct stat sb;
-
-	if (fstat(l->fd, &sb) < 0)
-		return -errno;
-	if (nl && l->written + (nl + 1 - rest.p) < sb.st_size)
-		return -EBADMSG;
-	return ftruncate(l->fd, l->written) < 0 ? -errno : 0;
-}
-
-int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
-		 void (*fn)(void *ctx, const struct record *rec), void *ctx)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = evlog_init(l, loop, path, journal_max, 0);
-
-	while (r == 0 && (r = read_lines(l, l->written, &b)) > 0) {
-		size_t used;
-
-		scan_records(l, buf_slice(&b), l->written, &used, fn, ctx);
-		l->written += (off_t)used;
-		buf_consume(&b, used);
-		if (!used)
-			break;
-		r = 0;
-	}
-	if (r >= 0)
-		r = buf_len(&b) ? cut_torn_tail(l, buf_slice(&b)) : 0;
-	l->tail_first = l->last + 1;
-	l->flushed = l->last;
-	return r;
 }

@@ -32,6 +32,12 @@ struct evlog_entry {
 	uint64_t time_ms;   /* unix; 0 given to evlog_append: now */
 };
 
+/* Events that are not there any more. */
+struct evlog_gap {
+	uint64_t from, to;
+	const char *reason; /* "damaged", "trimmed"; NULL: without a journal no more are kept */
+};
+
 struct evlog_index {
 	uint64_t seq;
 	off_t offset;
@@ -42,7 +48,7 @@ struct evlog {
 	struct list blocks;
 	size_t tail_bytes, tail_max;
 	uint64_t last;	     /* newest seq; 0: none */
-	uint64_t first;	     /* oldest seq that can still be read */
+	uint64_t first;	     /* oldest seq that can still be read, unless it is damaged */
 	uint64_t tail_first; /* oldest seq in memory; last + 1 if none */
 	struct {
 		uint64_t seq;
@@ -54,6 +60,8 @@ struct evlog {
 	char *path; /* NULL: no journal */
 	struct buf pending;
 	off_t written, journal_max;
+	struct evlog_gap *gaps; /* what damage has taken, in order */
+	size_t ngaps, bad_lines;
 	struct evlog_index *index;
 	size_t nindex, cindex;
 	struct loop_task flush_task;
@@ -68,8 +76,8 @@ struct evlog {
 
 /* path NULL: no journal. */
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max);
-/* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. -EBADMSG: it is damaged
- * before its end; nothing was changed. */
+/* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. Damaged lines are passed over and
+ * left as they are; the numbers missing for them are gaps, and none of them is given again. */
 int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
 		 void (*fn)(void *ctx, const struct record *rec), void *ctx);
 void evlog_close(struct evlog *l);
@@ -88,7 +96,15 @@ void evlog_hold(struct evlog *l);
 /* Lets the descriptor go, and the memory tail if the journal holds everything. */
 void evlog_shrink(struct evlog *l);
 
-/* Hands out events from seq on, in order, until fn refuses one (returns false) or the end. The entry is valid during fn only.
+/* True: seq is not there, and so up to ret->to; ret->from is seq. */
+bool evlog_gap(const struct evlog *l, uint64_t seq, struct evlog_gap *ret);
+/* How many events damage has taken. */
+uint64_t evlog_missing(const struct evlog *l);
+static inline bool evlog_damaged(const struct evlog *l)
+{
+	return l->ngaps || l->bad_lines;
+}
+/* Hands out events from seq on, in order, until fn refuses one (returns false), the next gap or the end. The entry is valid during fn only.
  * Returns 0, or -errno if the journal could not be read back. */
 int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
 	       void *ctx);

@@ -5,6 +5,7 @@
 #include "session/evlog.h"
 
 #define FLUSH_AT (256 * KIB)
+#define READ_CHUNK (256 * KIB)
 
 struct item {
 	uint64_t seq, origin, time_ms;
@@ -24,6 +25,19 @@ static inline size_t item_size(size_t len)
 	return (sizeof(struct item) + len + 7) & ~(size_t)7;
 }
 
+/* What was given back to the file system (or what it has lost) reads as zeros, and no line begins with one. */
+static inline struct slice evlog_line(struct slice raw)
+{
+	while (raw.n && !*raw.p) {
+		raw.p++;
+		raw.n--;
+	}
+	return raw;
+}
+
+/* A log with nothing in it; flags: for opening its journal. */
+int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags);
+void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
 /* The journal's descriptor, opened if it is not. */
 int evlog_journal_get(struct evlog *l, int flags);
 void evlog_journal_put(struct evlog *l);

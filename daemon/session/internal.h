@@ -217,6 +217,7 @@ struct session {
 	bool resting;	/* stopped because nobody needed it */
 	bool began;	/* a turn has, so there is a context to take up */
 	bool recovered; /* from the journal of an earlier daemon */
+	bool headless;	/* and its head is damaged */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */

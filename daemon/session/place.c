@@ -233,6 +233,7 @@ void place_note_head(struct session *s)
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
 	char now[CLOCK_ISO_SIZE];
 	struct jw w = JW(&b);
+	struct slice head;
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", s->id);
@@ -242,8 +243,9 @@ void place_note_head(struct session *s)
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
 	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
-	evlog_note(&s->log, "session",
-		   session_hidden(s, buf_slice(&b), false, fields_head, &hidden));
+	head = session_hidden(s, buf_slice(&b), false, fields_head, &hidden);
+	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
+		evlog_note(&s->log, "session", head);
 }
 
 char *place_journal_path(const struct store *st, const char *id)

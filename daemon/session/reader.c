@@ -48,19 +48,24 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 int reader_pump(struct reader *r, const struct watcher_sink *sink)
 {
 	struct offer o = { r, sink };
+	struct evlog_gap g;
 	struct evlog *l;
+	int ret;
 
 	if (r->session)
 		evlog_flush(&r->session->log); /* nothing goes out that is not in it */
 	if (!reader_behind(r))
 		return 0;
 	l = &r->session->log;
-	if (r->next < l->first) {
-		if (!sink->gap(sink->ctx, r->next, l->first - 1))
-			return 0;
-		r->next = l->first;
-	}
-	return evlog_read(l, r->next, offer, &o);
+	do {
+		if (evlog_gap(l, r->next, &g)) {
+			if (!sink->gap(sink->ctx, &g))
+				return 0;
+			r->next = g.to + 1;
+		}
+		ret = evlog_read(l, r->next, offer, &o);
+	} while (ret == 0 && evlog_gap(l, r->next, &g));
+	return ret;
 }
 
 void session_wake_readers(struct session *s)

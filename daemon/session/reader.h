@@ -33,7 +33,7 @@ void reader_attach(struct reader *r, struct session *s, uint64_t from, const str
 		   void *ctx);
 /* Legal on a reader that is all zeros or has ended. */
 void reader_detach(struct reader *r);
-/* Offers events from the cursor on, until the sink refuses one; sink->gap first if the log begins later. -errno if the
+/* Offers events from the cursor on, until the sink refuses one; sink->gap first where some are gone. -errno if the
  * journal cannot be read. */
 int reader_pump(struct reader *r, const struct watcher_sink *sink);
 /* Something is left to read. */

@@ -90,18 +90,45 @@ static bool crc_matches(struct slice line)
 	return memcmp(want, line.p + line.n - CRC_TAIL, CRC_TAIL) == 0;
 }
 
+/* Up to the value. */
+static bool take_head(struct slice *s, struct record *ret)
+{
+	return slice_skip(s, "{\"n\":") && take_uint(s, &ret->seq) && slice_skip(s, ",\"o\":") &&
+	       take_uint(s, &ret->origin) && slice_skip(s, ",\"k\":\"") &&
+	       take_until(s, '"', &ret->kind_name) && slice_skip(s, "\",\"t\":") &&
+	       take_uint(s, &ret->time_ms) && slice_skip(s, ",\"m\":");
+}
+
 int record_parse(struct slice line, struct record *ret)
 {
 	struct slice s = line;
 
-	if (line.n < CRC_TAIL || !crc_matches(line))
-		return -EBADMSG;
-	if (!slice_skip(&s, "{\"n\":") || !take_uint(&s, &ret->seq) || !slice_skip(&s, ",\"o\":") ||
-	    !take_uint(&s, &ret->origin) || !slice_skip(&s, ",\"k\":\"") ||
-	    !take_until(&s, '"', &ret->kind_name) || !slice_skip(&s, "\",\"t\":") ||
-	    !take_uint(&s, &ret->time_ms) || !slice_skip(&s, ",\"m\":") || s.n < CRC_TAIL)
+	if (line.n < CRC_TAIL || !crc_matches(line) || !take_head(&s, ret) || s.n < CRC_TAIL)
 		return -EBADMSG;
 	ret->value = (struct slice){ s.p, s.n - CRC_TAIL };
 	ret->kind = (uint8_t)event_kind_find(ret->kind_name);
 	return 0;
+}
+
+/* Where one line goes over into the next, the newline between them being something else. */
+static size_t joints(struct slice line)
+{
+	static const char next[] = "{\"n\":";
+	const char *p = line.p, *end = line.p + line.n;
+	size_t n = 0;
+
+	while ((p = memmem(p, (size_t)(end - p), next, sizeof(next) - 1))) {
+		n += p - line.p >= 3 && memcmp(p - 3, "\"}", 2) == 0;
+		p++;
+	}
+	return n;
+}
+
+size_t record_count_damaged(struct slice line)
+{
+	struct slice s = line;
+	struct record r = { 0 };
+	bool note = take_head(&s, &r) && !r.seq && event_kind_find(r.kind_name) == EVENT_KIND_MAX;
+
+	return joints(line) + !note;
 }

@@ -21,3 +21,6 @@ struct record {
 int record_put(struct buf *b, const struct record *r, const char *kind);
 /* line without its newline. */
 int record_parse(struct slice line, struct record *ret);
+/* How many events a line that cannot be parsed may have been: one, unless number and kind both say that it was none, and one more for
+ * each place where it seems to go over into another line. */
+size_t record_count_damaged(struct slice line);

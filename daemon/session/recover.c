@@ -206,14 +206,32 @@ static void on_record(void *ctx, const struct record *rec)
 
 /* --- one session ---------------------------------------------------------------------------------------- */
 
+/* Stands for the harness of a session whose journal does not say any more which it was. */
+static const struct harness_def unknown = { .id = "unknown" };
+
+static void tell_damage(struct session *s)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "damaged: %llu events are missing, %zu lines cannot be read%s",
+		 (unsigned long long)evlog_missing(&s->log), s->log.bad_lines,
+		 s->headless ? ", nor what the session was made with" : "");
+	problems_add(&s->store->problems, "journal", s->id, text);
+}
+
 static int read_journal(struct session *s, struct reading *r)
 {
 	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
 	int e = evlog_reopen(&s->log, s->store->loop, path, s->store->journal_max, on_record, r);
 
-	if (e == 0 && (!s->cwd || !r->harness))
-		e = -EBADMSG;
-	return e;
+	if (e < 0)
+		return e;
+	s->headless = !s->cwd || !r->harness;
+	if (s->headless && !evlog_damaged(&s->log))
+		return -EBADMSG;
+	if (s->headless)
+		xstrset(&s->cwd, "/"); /* clients want an absolute one */
+	return 0;
 }
 
 static bool usable(struct session *s, struct reading *r)
@@ -221,7 +239,10 @@ static bool usable(struct session *s, struct reading *r)
 	int e = read_journal(s, r);
 
 	if (e == 0)
-		s->def = harness_table_find(s->store->harnesses, r->harness);
+		s->def = s->headless ? &unknown :
+				       harness_table_find(s->store->harnesses, r->harness);
+	if (e == 0 && s->def && evlog_damaged(&s->log))
+		tell_damage(s);
 	if (e == 0 && s->def)
 		return true;
 	log_warn("session",

@@ -26,6 +26,11 @@ const char *session_cwd(const struct session *s)
 	return s->cwd;
 }
 
+bool session_has_head(const struct session *s)
+{
+	return !s->headless;
+}
+
 void session_put_owner(struct jw *w, const struct session *s)
 {
 	workspaces_put_owner(&s->store->workspaces, w);

@@ -109,6 +109,9 @@ struct jw;
 /* Member "mcp": the session's MCP servers, and what of them has reached the harness; nothing if it has none. */
 void session_put_mcp(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
+/* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read; nothing if the
+ * journal is whole. */
+void session_put_damage(struct jw *w, const struct session *s);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
@@ -165,6 +168,9 @@ struct slice session_refusal(const struct session *s);
 
 const char *session_id(const struct session *s);
 const char *session_cwd(const struct session *s);
+/* False: damage on disk has taken what it was made with. It is closed, and can be read and deleted, nothing
+ * else; its harness is "unknown", its directory "/". */
+bool session_has_head(const struct session *s);
 /* Members uid and gid of a job of acpd-unpack, if the workspace is another user's. */
 void session_put_owner(struct jw *w, const struct session *s);
 const struct harness_def *session_harness(const struct session *s);
@@ -223,10 +229,10 @@ void watcher_ready(struct watcher *w);
 /* The connection is gone or lets go. */
 void watcher_detach(struct watcher *w);
 /* Offers events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
- * gap: called first if events before the log's start were asked for; may refuse likewise. -errno if the journal cannot be read. */
+ * gap: called first if events are gone that were asked for; may refuse likewise. -errno if the journal cannot be read. */
 struct watcher_sink {
 	bool (*event)(void *ctx, const struct evlog_entry *e);
-	bool (*gap)(void *ctx, uint64_t from, uint64_t to);
+	bool (*gap)(void *ctx, const struct evlog_gap *g);
 	void *ctx;
 };
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink);

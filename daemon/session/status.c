@@ -4,6 +4,17 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 
+void session_put_damage(struct jw *w, const struct session *s)
+{
+	if (!evlog_damaged(&s->log))
+		return;
+	jw_obj(w, "damaged");
+	jw_uint(w, "missing", evlog_missing(&s->log));
+	if (s->headless)
+		jw_bool(w, "unusable", true);
+	jw_end_obj(w);
+}
+
 void session_put_status(struct jw *w, const char *key, const struct session *s)
 {
 	struct session_info info;
@@ -25,6 +36,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_int(w, "pid", info.pid);
 	if (live_waits(s))
 		jw_str(w, "waiting", "harness");
+	session_put_damage(w, s);
 	session_put_mcp(w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);

@@ -228,12 +228,13 @@ static struct jw begin_lifecycle(struct buf *b, const char *session_id, const ch
 	return w;
 }
 
-int transcript_put_gap(struct buf *b, const char *session_id, uint64_t from, uint64_t to)
+int transcript_put_gap(struct buf *b, const char *session_id, const struct evlog_gap *g)
 {
 	struct jw w = begin_lifecycle(b, session_id, "gap");
 
-	jw_uint(&w, "from", from);
-	jw_uint(&w, "to", to);
+	jw_uint(&w, "from", g->from);
+	jw_uint(&w, "to", g->to);
+	jw_str(&w, "reason", g->reason);
 	jw_end_obj(&w);
 	return b->failed ? -E2BIG : 0;
 }

@@ -15,7 +15,7 @@
 
 /* Appends the object of e, without a newline; 0 or -E2BIG. */
 int transcript_put(struct buf *b, const char *session_id, const struct evlog_entry *e);
-/* Events from..to are no longer kept: {ts, sessionId, kind: "lifecycle", event: "gap", from, to}. */
-int transcript_put_gap(struct buf *b, const char *session_id, uint64_t from, uint64_t to);
+/* Events are gone: {ts, sessionId, kind: "lifecycle", event: "gap", from, to, reason?}. */
+int transcript_put_gap(struct buf *b, const char *session_id, const struct evlog_gap *g);
 /* {ts, sessionId, kind: "lifecycle", event: "deleted"} */
 int transcript_put_deleted(struct buf *b, const char *session_id);

@@ -140,17 +140,22 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 {
 	struct offer o = { w, sink };
+	struct evlog_gap g;
 	struct evlog *l;
+	int r;
 
 	if (w->session)
 		evlog_flush(&w->session->log); /* nothing goes out that is not in it */
 	if (!watcher_behind(w))
 		return 0;
 	l = &w->session->log;
-	if (w->next < l->first) {
-		if (!sink->gap(sink->ctx, w->next, l->first - 1))
-			return 0;
-		w->next = l->first;
-	}
-	return evlog_read(l, w->next, offer, &o);
+	do {
+		if (evlog_gap(l, w->next, &g)) {
+			if (!sink->gap(sink->ctx, &g))
+				return 0;
+			w->next = g.to + 1;
+		}
+		r = evlog_read(l, w->next, offer, &o);
+	} while (r == 0 && evlog_gap(l, w->next, &g));
+	return r;
 }

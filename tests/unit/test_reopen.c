@@ -1,4 +1,5 @@
-/* A journal of an earlier life: torn at any byte it is cut to its last whole line; damaged before its end it is left as it is. */
+/* A journal of an earlier life: torn at any byte it is cut to its last whole line; what is damaged is passed over,
+ * the rest can be read, and no number that may have been seen is given again. */
 #include "unit.h"
 
 #include "base/file.h"
@@ -6,6 +7,7 @@
 #include "session/kinds.h"
 #include "session/record.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #define JOURNAL "journal"
@@ -126,44 +128,137 @@ static void test_torn_anywhere(void **state)
 	}
 }
 
+/* What is there and what is said to be missing together are 1..last, in order. Returns how many are missing. */
+static uint64_t check_pieces(uint64_t last)
+{
+	uint64_t next = 1, missing = 0;
+	struct evlog_gap g;
+
+	while (next <= last) {
+		if (evlog_gap(&l, next, &g)) {
+			assert_true(g.from == next && g.to >= next && g.to <= last);
+			assert_string_equal(g.reason, "damaged");
+			missing += g.to - g.from + 1;
+			next = g.to + 1;
+			continue;
+		}
+		assert_int_equal(evlog_read(&l, next, check_event, &next), 0);
+	}
+	assert_true(next == last + 1 && missing == evlog_missing(&l));
+	return missing;
+}
+
+/* The journal goes on, and reads the same in the next life. */
+static void check_goes_on(void **state, uint64_t missing)
+{
+	uint64_t last = l.last;
+	unsigned records = 0;
+
+	append(last + 1);
+	append(last + 2);
+	assert_int_equal(evlog_flush(&l), 0);
+	evlog_shrink(&l);
+	assert_true(check_pieces(last + 2) == missing);
+	close_log(state);
+	assert_int_equal(evlog_reopen(&l, loop, scratch_path(JOURNAL), 1 << 20, count, &records),
+			 0);
+	assert_true(l.last == last + 2 && check_pieces(last + 2) == missing);
+	close_log(state);
+}
+
 static void test_damaged_anywhere(void **state)
 {
-	unsigned lines, records;
-	size_t last_line = whole_lines(whole.len - 1, &lines);
+	for (size_t i = 0; i + 1 < whole.len; i++)
+		for (unsigned bit = 0; bit < 8; bit++) {
+			_cleanup_(buf_done) struct buf b = { 0 };
+			unsigned before, records;
+			uint64_t missing;
 
-	/* without the newline before the last line the two are one, and that looks torn */
-	for (size_t i = 0; i + 1 < last_line; i++) {
-		_cleanup_(buf_done) struct buf b = { 0 }, after = { 0 };
+			whole_lines(i, &before); /* the line that is hit has as many before it */
+			buf_add(&b, whole.data, whole.len);
+			b.data[i] ^= (char)(1 << bit);
+			assert_int_equal(reopen(b.data, b.len, &records), 0);
+			if (!evlog_damaged(&l))
+				fail_msg("a change of byte %zu was not noticed", i);
+			assert_true(l.last >= EVENTS && l.last <= EVENTS + 1);
+			missing = check_pieces(l.last);
+			/* one event, or two of which the newline between them was hit, or the head */
+			assert_true(missing <= 2 && (before > 0) <= (missing > 0));
+			check_size(b.len);
+			check_goes_on(state, missing);
+		}
+}
+
+static void test_newline_at_the_end(void **state)
+{
+	for (unsigned bit = 0; bit < 8; bit++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		unsigned records;
 
 		buf_add(&b, whole.data, whole.len);
-		b.data[i] ^= 1;
-		if (reopen(b.data, b.len, &records) != -EBADMSG)
-			fail_msg("a change of byte %zu was not noticed", i);
-		close_log(state);
-		assert_int_equal(file_read(scratch_path(JOURNAL), 1 << 20, &after), 0);
-		assert_true(slice_eq(buf_slice(&after), buf_slice(&b)));
+		b.data[whole.len - 1] ^= (char)(1 << bit);
+		assert_int_equal(reopen(b.data, b.len, &records), 0);
+		assert_true(l.last == EVENTS && !evlog_damaged(&l));
+		check_size(b.len);
+		check_goes_on(state, 0);
 	}
 }
 
-/* Without the line that begins at from. */
-static void test_line_missing(void **state)
+/* A digit: that line; x: one that is damaged; z: zeros. */
+static void put_piece(struct buf *b, char what)
 {
-	const char *first = memchr(whole.data, '\n', whole.len), *second, *third;
-	_cleanup_(buf_done) struct buf b = { 0 }, twice = { 0 };
-	unsigned records;
+	static const char zeros[300];
+	const char *p = whole.data, *end = whole.data + whole.len, *nl;
 
-	second = memchr(first + 1, '\n', 4096);
-	third = memchr(second + 1, '\n', 4096);
-	buf_add(&b, whole.data, (size_t)(second + 1 - whole.data));
-	buf_add(&b, third + 1, (size_t)(whole.data + whole.len - third - 1));
-	assert_int_equal(reopen(b.data, b.len, &records), -EBADMSG);
-	close_log(state);
-	check_size(b.len);
-	buf_add(&twice, whole.data, (size_t)(third + 1 - whole.data));
-	buf_add(&twice, second + 1, (size_t)(whole.data + whole.len - second - 1));
-	assert_int_equal(reopen(twice.data, twice.len, &records), -EBADMSG);
-	close_log(state);
-	check_size(twice.len);
+	if (what == 'x')
+		buf_puts(b, "{\"n\":9,\"o\":1,\"k\":\"x\"}\n");
+	else if (what == 'z')
+		buf_add(b, zeros, sizeof(zeros));
+	for (int skip = what - '0'; what <= '9' && p < end; p = nl + 1, skip--) {
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (skip == 0)
+			buf_add(b, p, (size_t)(nl + 1 - p));
+	}
+}
+
+/* Lines are taken out, doubled, exchanged, or replaced by what is none. */
+static void test_lines_missing(void **state)
+{
+	static const char *const orders[] = { "01345",	"0112345", "0213456", "05", "5",
+					      "0xx45",	"0123x",   "0x",      "x",  "",
+					      "01zz45", "0123z",   "z" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		unsigned records;
+
+		for (const char *o = orders[i]; *o; o++)
+			put_piece(&b, *o);
+		assert_int_equal(reopen(b.data ? b.data : "", b.len, &records), 0);
+		check_goes_on(state, check_pieces(l.last));
+	}
+}
+
+/* A hole is skipped, however large, and zeros are no damage if nothing is missing. */
+static void test_hole(void **state)
+{
+	const char *second = (char *)memchr(whole.data, '\n', whole.len) + 1;
+	unsigned records;
+	off_t size = 1L << 40;
+	int fd;
+
+	scratch_write(JOURNAL, "", 0);
+	fd = open(scratch_path(JOURNAL), O_WRONLY | O_CLOEXEC);
+	if (pwrite(fd, second, (size_t)(whole.data + whole.len - second), size) < 0)
+		size = 0; /* no such files here */
+	close(fd);
+	if (!size)
+		skip();
+	assert_int_equal(
+		evlog_reopen(&l, loop, scratch_path(JOURNAL), SIZE_MAX / 4, count, &records), 0);
+	assert_true(l.last == EVENTS && !evlog_damaged(&l));
+	check_history(1, EVENTS);
+	check_goes_on(state, 0);
 }
 
 static void test_missing(void **state)
@@ -187,7 +282,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_torn_anywhere, close_log),
 		cmocka_unit_test_teardown(test_damaged_anywhere, close_log),
-		cmocka_unit_test_teardown(test_line_missing, close_log),
+		cmocka_unit_test_teardown(test_newline_at_the_end, close_log),
+		cmocka_unit_test_teardown(test_lines_missing, close_log),
+		cmocka_unit_test_teardown(test_hole, close_log),
 		cmocka_unit_test_teardown(test_missing, close_log),
 	};
 

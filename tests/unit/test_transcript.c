@@ -196,12 +196,13 @@ static void test_gap_and_deleted(void **state _unused_)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice text;
 
-	assert_int_equal(transcript_put_gap(&b, "s", 3, 9), 0);
+	assert_int_equal(transcript_put_gap(&b, "s", &(struct evlog_gap){ 3, 9, "damaged" }), 0);
 	text = buf_slice(&b);
 	assert_text(jobj_get(text, "kind").raw, "\"lifecycle\"");
 	assert_text(jobj_get(text, "event").raw, "\"gap\"");
 	assert_text(jobj_get(text, "from").raw, "3");
 	assert_text(jobj_get(text, "to").raw, "9");
+	assert_text(jobj_get(text, "reason").raw, "\"damaged\"");
 	assert_int_equal(jobj_get(text, "seq").type, J_NONE);
 	buf_reset(&b);
 	assert_int_equal(transcript_put_deleted(&b, "s"), 0);

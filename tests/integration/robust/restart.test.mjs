@@ -358,7 +358,7 @@ describe('what a new life needs anew', () => {
 });
 
 describe('journals that are not whole', () => {
-  test('torn: cut at the last whole line; damaged: left alone byte for byte, reported, the others served', async (t) => {
+  test('torn: cut at the last whole line; damaged: nothing in it is changed, served; empty: left alone, reported', async (t) => {
     const d = await start(t);
     const a = await d.client();
     const ids = {};
@@ -387,11 +387,10 @@ describe('journals that are not whole', () => {
     fs.symlinkSync('/etc/passwd', path.join(d.stateDir, 'sessions', 'link.jsonl'));
     await d.restart();
     const c = await d.client();
-    assert.deepEqual((await listed(c)).map((s) => s.sessionId).sort(), [ids.whole, ids.torn].sort());
-    for (const name of Object.keys(was)) {
+    assert.deepEqual((await listed(c)).map((s) => s.sessionId).sort(), ['whole', 'torn', 'flipped', 'removed', 'zeros'].map((name) => ids[name]).sort());
+    for (const name of Object.keys(was))
       assert.deepEqual(read(name), was[name], name);
-      await d.waitLog((l) => l.level === 'warn' && l.session === ids[name]);
-    }
+    await d.waitLog((l) => l.level === 'warn' && l.session === ids.empty);
     await c.load(ids.torn);
     assert.deepEqual(c.chunks(ids.torn).filter((x) => x.startsWith('torn')), ['torn 0', 'torn 1', 'torn 2']);
     assert.equal((await c.prompt(ids.torn, 'echo on')).stopReason, 'end_turn');
