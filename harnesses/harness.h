@@ -127,6 +127,8 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 /* A file (text NULL: a directory) below the private home, made before the first start and not again: from then on the
  * home belongs to the harness. path is relative; its directories are made too. */
 void harness_plan_file(struct harness_plan *p, const char *path, const char *text);
+/* The same for a file that the harness is to load: the text is there at every start, whatever was made of it. */
+void harness_plan_program(struct harness_plan *p, const char *path, const char *text);
 
 /* What kind of update an event carries; decides when it may be sent and to whom. The table is in events.c. */
 enum harness_update {

@@ -46,6 +46,12 @@ void harness_plan_file(struct harness_plan *p, const char *path, const char *tex
 	p->files[p->nfiles++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
 }
 
+void harness_plan_program(struct harness_plan *p, const char *path, const char *text)
+{
+	p->programs = grow(p->programs, p->nprograms + 1, sizeof(*p->programs));
+	p->programs[p->nprograms++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+}
+
 const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
 {
 	const struct harness_env *e = find_env(p, name);
@@ -70,20 +76,22 @@ void harness_plan_free_environ(char **list)
 	free(list);
 }
 
+static void pairs_free(struct harness_env *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].name);
+		free(v[i].value);
+	}
+	free(v);
+}
+
 void harness_plan_done(struct harness_plan *p)
 {
 	for (size_t i = 0; i < p->nargs; i++)
 		free(p->argv[i]);
-	for (size_t i = 0; i < p->nenv; i++) {
-		free(p->env[i].name);
-		free(p->env[i].value);
-	}
-	for (size_t i = 0; i < p->nfiles; i++) {
-		free(p->files[i].name);
-		free(p->files[i].value);
-	}
+	pairs_free(p->env, p->nenv);
+	pairs_free(p->files, p->nfiles);
+	pairs_free(p->programs, p->nprograms);
 	free(p->argv);
-	free(p->env);
-	free(p->files);
 	*p = (struct harness_plan){ 0 };
 }

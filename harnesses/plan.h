@@ -10,6 +10,8 @@ struct harness_plan {
 	size_t nenv;
 	struct harness_env *files; /* name: path below the home; value: text, NULL for a directory */
 	size_t nfiles;
+	struct harness_env *programs; /* the same, of what is written at every start */
+	size_t nprograms;
 };
 
 void harness_plan_done(struct harness_plan *p);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "session/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -207,6 +208,19 @@ int place_give_home(struct session *s, struct err *e)
 	return 0;
 }
 
+/* As the agent's user, whose home it is by now. */
+static int keep_programs(const struct session *s, const struct harness_plan *plan)
+{
+	_cleanup_(closep) int home = open(s->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r = home < 0 ? -errno : 0;
+
+	become_agent(s->store);
+	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
+		r = program_keep(home, plan->programs[i].name, plan->programs[i].value);
+	become_daemon(s->store);
+	return r;
+}
+
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
 {
 	int r = fresh_tmp(s);
@@ -215,6 +229,8 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 		r = make_file(s, &plan->files[i]);
 	if (r == 0 && !s->home_filled)
 		r = hand_over_home(s);
+	if (r == 0)
+		r = keep_programs(s, plan);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot prepare the session's home: %s", strerror(-r));

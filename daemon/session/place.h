@@ -14,7 +14,7 @@ int place_session_home(const struct store *st, const char *id, char **ret, struc
 /* Of a session of an earlier daemon. -ENOENT: it was gone, and is empty now. */
 int place_find_home(struct session *s);
 /* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
- * agent's user, after which the daemon writes nothing into it but that directory. */
+ * agent's user, after which the daemon writes nothing into it but that directory and the programs of the plan. */
 int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* A directory below a home that is still ours, with those above it, for the agent's user. */
 int place_make_dir(struct session *s, const char *relative, struct err *e);

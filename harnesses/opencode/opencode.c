@@ -256,7 +256,7 @@ static void plan_edits(const struct harness_req *req, struct harness_plan *plan)
 /* Else OpenCode installs that package from the network into its configuration directory, in the background. */
 static void plan_files(struct harness_plan *plan)
 {
-	harness_plan_file(plan, OPENCODE_PLUGIN_FILE, opencode_plugin);
+	harness_plan_program(plan, OPENCODE_PLUGIN_FILE, opencode_plugin);
 	harness_plan_file(plan, ".config/opencode/node_modules", NULL);
 	harness_plan_file(plan, ".config/opencode/package.json", "{}");
 	harness_plan_file(

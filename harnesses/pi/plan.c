@@ -120,6 +120,6 @@ int pi_plan(const struct harness_def *def, const struct harness_req *req, struct
 	harness_plan_env(plan, "PI_CODING_AGENT_DIR", dir);
 	plan_session(req, plan);
 	harness_plan_file(plan, AGENT_DIR "/settings.json", settings);
-	harness_plan_file(plan, BRIDGE_FILE, pi_bridge);
+	harness_plan_program(plan, BRIDGE_FILE, pi_bridge);
 	return 0;
 }

@@ -42,6 +42,7 @@ const listed = {
 //   elicits           it asks its user for an MCP tool
 //   unwrap            takes off what it puts around a tool's text for its model
 //   showsProgress     it shows what an MCP tool tells of its progress; the others ask for it and keep it to themselves
+//   program           what of ours it loads: [file below the private home, the same in this tree]; none: nothing
 //   tasks             a call with which its model keeps a list of tasks; none: it is offered no such tool
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
@@ -51,6 +52,7 @@ export const HARNESSES = {
 		steer: false, tellsRetries: true, noStatus: [400],
 		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },
 			{ content: 'mend', priority: 'medium', status: 'in_progress' }, { content: 'leave', priority: 'low', status: 'cancelled' }] } },
+		program: ['acpd-report.js', 'harnesses/opencode/plugin.mjs'],
 		instructions: '.config/opencode/AGENTS.md', skillCommand: (name) => name, projectSkills: true,
 		asked: { args: () => ['debug', 'skill'], list: listed.opencode },
 	},
@@ -67,6 +69,7 @@ export const HARNESSES = {
 		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
 		steer: true, tellsRetries: true, noStatus: [],
+		program: ['.acpd/bridge.mjs', 'harnesses/pi/bridge.mjs'],
 		showsProgress: true, instructions: '.pi/agent/AGENTS.md', skillCommand: (name) => `skill:${name}`, projectSkills: false,
 		asked: { args: () => [PI, '--mode', 'rpc', '--no-session', '--no-approve'], input: '{"id":"1","type":"get_commands"}\n', list: listed.pi },
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },

@@ -80,14 +80,15 @@ static void test_plan_files(void **state _unused_)
 	struct harness_req req = request();
 
 	assert_int_equal(harness_pi.plan(&def, &req, &plan, NULL), 0);
-	assert_int_equal(plan.nfiles, 2);
+	assert_int_equal(plan.nfiles, 1);
+	assert_int_equal(plan.nprograms, 1);
 	assert_string_equal(plan.files[0].name, ".pi/agent/settings.json");
 	assert_true(jscan_value(slice_of(plan.files[0].value), NULL) == JSCAN_OK);
 	assert_non_null(strstr(plan.files[0].value, "\"cacheWarming\":\"off\""));
 	/* the whole script, as it stands */
-	assert_string_equal(plan.files[1].name, ".acpd/bridge.mjs");
-	assert_true(slice_starts(slice_of(plan.files[1].value), "// bridge.mjs"));
-	assert_string_equal(plan.files[1].value + strlen(plan.files[1].value) - 3, "\n}\n");
+	assert_string_equal(plan.programs[0].name, ".acpd/bridge.mjs");
+	assert_true(slice_starts(slice_of(plan.programs[0].value), "// bridge.mjs"));
+	assert_string_equal(plan.programs[0].value + strlen(plan.programs[0].value) - 3, "\n}\n");
 }
 
 /* One variable holds 128 KiB; a character is never cut in two. */

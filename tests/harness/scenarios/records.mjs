@@ -2,6 +2,8 @@
 // Usage as the model server scripted it, and sessions that outlive their harness, their socket and their daemon.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 
 import { assertUsage, fresh, ofRecord, ofResponse, Play, usageOf, usageRecords, valuesOf } from '../play.mjs';
 import { ofSession, startRig, textOf, until } from '../rig.mjs';
@@ -80,6 +82,35 @@ async function contextGauge(x, t) {
 }
 
 // --- sessions --------------------------------------------------------------------------------
+
+// A home that an older acpd filled has its program, and the agent may put anything in its place.
+async function programKept(x, t) {
+	if (!x.h.program)
+		return; // it loads nothing of ours
+	let s = await x.session(t, {});
+	await s.turn('TEXT:noted', 'the secret word is marimba');
+	const file = path.join(x.rig.daemon.stateDir, 'homes', s.id, x.h.program[0]);
+	const text = fs.readFileSync(path.join(import.meta.dirname, '../../..', x.h.program[1]), 'utf8');
+	const victim = path.join(s.cwd, 'victim');
+	const old = `throw new Error('of another acpd');\n`;
+
+	for (const damage of [() => fs.writeFileSync(file, old), () => {
+		fs.writeFileSync(victim, old);
+		fs.rmSync(file);
+		fs.symlinkSync(victim, file);
+	}]) {
+		assert.equal(fs.readFileSync(file, 'utf8'), text);
+		await s.request('session/close', {});
+		await until('the harness has ended', () => ofSession(s.id).length === 0);
+		damage();
+		s = await x.take(t, s);
+		await s.request('session/load', { cwd: s.cwd, mcpServers: [] });
+		assert.match((await s.turn('RECALL')).text, /marimba/);
+		assert.ok(fs.lstatSync(file).isFile());
+	}
+	assert.equal(fs.readFileSync(file, 'utf8'), text);
+	assert.equal(fs.readFileSync(victim, 'utf8'), old);
+}
 
 async function closeAndTake(x, t) {
 	let s = await x.session(t, {});
@@ -210,6 +241,7 @@ export default [
 	['the context gauge', contextGauge],
 	['session/close, then session/load, then session/resume: the model has the context', closeAndTake],
 	['what was chosen holds when the harness is started again', choicesHold],
+	['the program of ours that a harness loads is the same at each start, whatever lies in its home', programKept],
 	['the daemon is killed and started again: the model has the context, what was chosen holds', daemonRestarts],
 	['fork', fork],
 ];
