@@ -14,6 +14,7 @@
 
 #define HEAD_BYTES 5120 /* the longest Origin and list of headers that are echoed, and our own */
 #define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
+#define SHORT_BODY (CONN_BATCH_BYTES - HEAD_BYTES)
 
 static int put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
 		      unsigned char *end)
@@ -253,10 +254,23 @@ static void take_reply(struct peer *p, struct http_reply *r)
 	p->body = r->stream ? BODY_MORE : BODY_LAST;
 	if (r->stream)
 		begin_stream(p, r->stream);
-	if (r->stream ||
-	    buf_len(&p->reply) > BODY_PIECE) /* what goes out in one piece is over at once */
-		body_watch_input(p);
-	http_ask_writeable(p);
+}
+
+/* Head and body in one write, and the answer is over. */
+static int send_short(struct peer *p, struct http_reply *r, bool head_only)
+{
+	unsigned char *start = p->net->batch + LWS_PRE, *at = start;
+	size_t n = head_only ? 0 : buf_len(&r->body);
+	int written = -1;
+
+	if (put_head(p->wsi, r, false, &at, start + HEAD_BYTES) == 0) {
+		if (n)
+			memcpy(at, r->body.data + r->body.pos, n);
+		written =
+			lws_write(p->wsi, start, (size_t)(at - start) + n, LWS_WRITE_HTTP_HEADERS);
+	}
+	buf_done(&r->body);
+	return written < 0 ? -1 : transaction_over(p, p->wsi);
 }
 
 static bool speaks_chunks(struct lws *wsi)
@@ -266,8 +280,14 @@ static bool speaks_chunks(struct lws *wsi)
 	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
 }
 
+/* As much as one write takes goes out at once, which mostly is all: lws 4.3 ends a connection that says more between a request and the
+ * end of its answer, where 4.1 keeps it for later. */
 int http_send(struct peer *p, struct http_reply *r, bool head_only)
 {
+	int over;
+
+	if (!r->stream && (head_only || buf_len(&r->body) <= SHORT_BODY))
+		return send_short(p, r, head_only);
 	p->chunked = r->stream && !r->sized && speaks_chunks(p->wsi);
 	p->no_keepalive |= r->stream && !r->sized && !p->chunked;
 	if (write_head(p->wsi, r, p->chunked) < 0 || head_only) {
@@ -276,7 +296,10 @@ int http_send(struct peer *p, struct http_reply *r, bool head_only)
 		return head_only ? transaction_over(p, p->wsi) : -1;
 	}
 	take_reply(p, r);
-	return 0;
+	over = http_writeable(p);
+	if (over == 0 && p->body != BODY_NONE)
+		body_watch_input(p);
+	return over;
 }
 
 /* lws waits for a body after these even if none is announced. */

@@ -54,6 +54,7 @@ struct peer {
 	bool unread; /* some of the request's body may still come: linger before the close */
 	struct http_sink *sink; /* takes the request's body */
 	struct chunked chunks;
+	uint64_t left; /* of a body with Content-Length */
 	bool chunks_in, body_over, paused, answer_due;
 	struct loop_timer stall;
 };

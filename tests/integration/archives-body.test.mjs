@@ -220,11 +220,18 @@ test('requests behind one another in one write: an upload is never mixed up with
   for (const [bytes, statuses] of [[[upload, ready], [201, 200]], [[ready, upload], [200, 503]], [[ready, upload, ready], [200, 503]],
     [[ready, ready, upload.subarray(0, 300)], [200, 200, 503]]]) {
     const raw = await Raw.open(d);
+    let ends = false;
 
     await raw.send(Buffer.concat(bytes));
-    for (const want of statuses)
-      assert.equal((await raw.answer()).status, want);
-    if (statuses.includes(503))
+    for (const want of statuses) {
+      const { status, headers } = await raw.answer();
+
+      assert.equal(status, want);
+      ends = headers.connection === 'close';
+      if (ends) // libwebsockets 4.3 loses what comes behind a body: the answer says so
+        break;
+    }
+    if (ends || statuses.includes(503))
       await raw.end();
     raw.destroy();
     assert.equal((await d.http('/health')).status, 200);

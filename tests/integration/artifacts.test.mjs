@@ -119,7 +119,9 @@ describe('put, list, get', () => {
 
   test('what is not there is 404, and nothing else of the folder can be had', async () => {
     await put({ name: 'a', text: 'x' });
-    for (const art of ['art_0', 'art_99999', 'index.jsonl', '..%2f..%2fowner', 'art_+1', 'art_01', '%00']) {
+    // libwebsockets 4.3 ends a connection whose path has a NUL
+    assert.ok([400, 404, 'ended'].includes(await fetched('%00').then((res) => res.status, () => 'ended')));
+    for (const art of ['art_0', 'art_99999', 'index.jsonl', '..%2f..%2fowner', 'art_+1', 'art_01']) {
       const res = await fetched(art);
 
       assert.ok([400, 404].includes(res.status), `${art} ${res.status}`);
