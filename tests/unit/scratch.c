@@ -3,7 +3,9 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 static char dir[64];
 
@@ -31,16 +33,29 @@ void scratch_write(const char *name, const void *p, size_t n)
 	close(fd);
 }
 
+static int setup_below(const char *top)
+{
+	snprintf(dir, sizeof(dir), "%s/acpd-unit-XXXXXX", top);
+	return mkdtemp(dir) ? 0 : -1;
+}
+
 int scratch_setup(void **state _unused_)
 {
-	snprintf(dir, sizeof(dir), "/tmp/acpd-unit-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
+	return setup_below("/tmp");
 }
 
 int scratch_setup_memory(void **state)
 {
-	snprintf(dir, sizeof(dir), "/dev/shm/acpd-unit-XXXXXX");
-	return mkdtemp(dir) ? 0 : scratch_setup(state);
+	return setup_below("/dev/shm") == 0 ? 0 : scratch_setup(state);
+}
+
+int scratch_setup_disk(void **state _unused_)
+{
+	struct statfs fs;
+
+	if (statfs("/tmp", &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+		return setup_below("/var/tmp");
+	return setup_below("/tmp");
 }
 
 int scratch_done(void **state _unused_)

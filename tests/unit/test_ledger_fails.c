@@ -212,5 +212,5 @@ int main(void)
 	};
 
 	log_set_level(LOG_ERROR);
-	return RUN(tests, scratch_setup, scratch_done);
+	return RUN(tests, scratch_setup_disk, scratch_done);
 }

@@ -335,5 +335,5 @@ int main(void)
 		T(test_sync_error_is_sticky),
 	};
 
-	return RUN(tests, scratch_setup, scratch_done);
+	return RUN(tests, scratch_setup_disk, scratch_done);
 }

@@ -59,4 +59,6 @@ void scratch_write(const char *name, const void *p, size_t n);
 int scratch_setup(void **state);
 /* The same in memory, where there is such a file system: for tests that make a thousand trees. */
 int scratch_setup_memory(void **state);
+/* The same not in memory, where nothing is ever synced; Debian 13 has /tmp there. */
+int scratch_setup_disk(void **state);
 int scratch_done(void **state);
