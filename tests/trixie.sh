@@ -3,7 +3,8 @@
 #
 # The root has all that tests need, this tree as it stands (a copy, so that objects do not mix), and the pinned packages of npm, which are
 # bound into it read-only. It runs in namespaces of its own: mounts, processes, and a network that has loopback alone. /dev is made anew and
-# /proc/sys is read-only there, so that nothing reaches the machine's. COMMAND: what to run in the tree instead of make check.
+# /proc/sys is read-only there, so that nothing reaches the machine's; /tmp is in memory, as Debian 13 has it.
+# COMMAND: what to run in the tree instead of make check.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/trixie
@@ -20,12 +21,12 @@ fi
 [ -n "$(ls tests/node_modules 2>/dev/null)" ] || sh tests/node-deps.sh
 
 packages=$(sh tests/install-deps.sh --debian 13 --list build runtime test | tr ' ' ',')
+packages="ca-certificates,procps,iproute2,passwd,e2fsprogs,nodejs,npm,$packages" # tests run what users have: npm, and any node
 if [ "$(cat "$root/.made-of" 2>/dev/null)" != "$packages" ]; then
 	echo "making a Debian 13 root in build/trixie"
 	rm -rf "$root" build/trixie.tar
 	mkdir -p build
-	mmdebstrap --quiet --mode=root --variant=minbase \
-		--include="ca-certificates,procps,iproute2,passwd,e2fsprogs,$packages" trixie build/trixie.tar
+	mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" trixie build/trixie.tar
 	mkdir -p "$root"
 	tar -C "$root" -xf build/trixie.tar --exclude='./dev/*'
 	rm build/trixie.tar

@@ -160,7 +160,8 @@ const rows = [
       rig.c = await rig.d.client();
       assert.equal((await rig.c.call('session/list', {})).sessions.length, 40);
     },
-    bounds: { descriptorsInAll: 0, processesInAll: 0, kib: 32 },
+    // the ledger's folder stays open until its first record in this life; on disk its thread has a descriptor from then on
+    bounds: { descriptorsInAll: 1, processesInAll: 0, kib: 32 },
   },
   {
     what: 'sessions with grandchildren of all kinds that are closed',
