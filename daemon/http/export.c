@@ -1,4 +1,4 @@
-/* export.c - GET /v1/sessions/{id}/workspace: the workspace as an archive, made by acpd-unpack while it is sent. Its first bytes are awaited, so that
+/* export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an archive, made by acpd-unpack while it is sent. Its first bytes are awaited, so that
  * what it refuses is an error and no short archive. */
 #include "http/handlers.h"
 
@@ -16,7 +16,7 @@ enum export_format { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, 
 
 struct export_args {
 	unsigned format, ignore;
-	struct slice paths;
+	struct slice paths, root;
 };
 
 static const char *const formats[] = { "tar", "tar.gz", "tar.zst", "zip", NULL };
@@ -35,6 +35,7 @@ static const struct query_field fields[] = {
 	{ "format", QUERY_WORD, offsetof(struct export_args, format), formats },
 	{ "ignore", QUERY_WORD, offsetof(struct export_args, ignore), ignores },
 	{ "paths", QUERY_NAME, offsetof(struct export_args, paths), NULL },
+	{ "root", QUERY_NAME, offsetof(struct export_args, root), NULL },
 	{ 0 },
 };
 
@@ -168,7 +169,7 @@ static void reply_failed(const struct export *x, struct http_reply *ret)
 	static const struct {
 		const char *reason;
 		int status;
-	} rows[] = { { "PATH_NOT_FOUND", 404 }, { "NO_SPACE", 507 } };
+	} rows[] = { { "PATH_NOT_FOUND", 404 }, { "ACCESS_DENIED", 403 }, { "NO_SPACE", 507 } };
 	int status = x->error.rpc == RPC_INVALID_PARAMS ? 400 : 500;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -224,12 +225,54 @@ static void put_paths(struct jw *w, struct slice paths)
 	jw_end_arr(w);
 }
 
-static void put_job(struct buf *b, const struct session *s, const struct export_args *a)
+static bool is_plain_path(struct slice path)
+{
+	if (*path.p != '/')
+		return false;
+	for (size_t i = 0; i < path.n; i++) {
+		const char *part = path.p + i + 1;
+		size_t left = path.n - i - 1, n = 0;
+
+		if (path.p[i] != '/')
+			continue;
+		while (n < left && part[n] != '/')
+			n++;
+		if ((n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+			return false;
+	}
+	return true;
+}
+
+/* The session's directory that it is in, and the rest of the way; false: it is refused. */
+static bool choose_root(const struct session *s, const struct export_args *a, char **root,
+			struct slice *below, struct http_reply *ret)
+{
+	*below = SLICE_NONE;
+	if (!a->root.n) {
+		*root = xstrdup(session_cwd(s));
+		return true;
+	}
+	if (!is_plain_path(a->root))
+		http_reply_error(
+			ret, 400, "QUERY_INVALID",
+			"query parameter 'root' must be an absolute path without . and ..");
+	else if (!session_root_of(s, a->root, root, below))
+		http_reply_error(
+			ret, 404, "ROOT_UNKNOWN",
+			"query parameter 'root' is neither in the session's cwd nor in one of "
+			"its additionalDirectories");
+	return *root != NULL;
+}
+
+static void put_job(struct buf *b, const struct session *s, const struct export_args *a,
+		    const char *root, struct slice below)
 {
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "root", session_cwd(s));
+	jw_str(&w, "root", root);
+	if (below.n)
+		jw_slice(&w, "below", below);
 	session_put_owner(&w, s);
 	jw_str(&w, "format", formats[a->format - 1]);
 	jw_str(&w, "ignore", ignores[a->ignore ? a->ignore - 1 : 0]);
@@ -258,6 +301,8 @@ static int start(struct export *x, const struct http_call *c, struct slice job, 
 void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *root = NULL;
+	struct slice below;
 	struct export_args a = { .format = EXPORT_TAR_GZ };
 	struct session *s;
 	struct export *x;
@@ -270,10 +315,12 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 		return;
 	if (!session_has_head(s)) {
 		http_reply_error(ret, 409, "SESSION_DAMAGED",
-				 "damage on disk has taken where the session's workspace is");
+				 "damage on disk has taken where the session's directories are");
 		return;
 	}
-	put_job(&job, s, &a);
+	if (!choose_root(s, &a, &root, &below, ret))
+		return;
+	put_job(&job, s, &a, root, below);
 	x = new0(struct export);
 	x->loop = c->ctx->loop;
 	x->format = (enum export_format)a.format;

@@ -171,6 +171,9 @@ const char *session_cwd(const struct session *s);
 /* False: damage on disk has taken what it was made with. It is closed, and can be read and deleted, nothing
  * else; its harness is "unknown", its directory "/". */
 bool session_has_head(const struct session *s);
+/* Which of the session's directories (cwd, additionalDirectories) the absolute path is in, by their text: the innermost, for the caller to free, and
+ * what of path comes after it, empty for the directory itself. path has no component "." or "..". False: it is in none. */
+bool session_root_of(const struct session *s, struct slice path, char **root, struct slice *below);
 /* Members uid and gid of a job of acpd-unpack, if the workspace is another user's. */
 void session_put_owner(struct jw *w, const struct session *s);
 const struct harness_def *session_harness(const struct session *s);

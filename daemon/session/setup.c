@@ -355,6 +355,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "chosen", slice_of(s->chosen));
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
+	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
 	env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
@@ -366,12 +367,12 @@ static void load_str(struct slice record, const char *key, char **slot)
 	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
 }
 
-static void load_object(struct slice record, const char *key, char **slot)
+static void load_raw(struct slice record, const char *key, enum jtype type, char **slot)
 {
 	struct jval v = jobj_get(record, key);
 
 	free(*slot);
-	*slot = v.type == J_OBJECT ? xstrndup(v.raw.p, v.raw.n) : NULL;
+	*slot = v.type == type ? xstrndup(v.raw.p, v.raw.n) : NULL;
 }
 
 void setup_load(struct setup *s, struct slice record)
@@ -389,9 +390,10 @@ void setup_load(struct setup *s, struct slice record)
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
-	load_object(record, "chosen", &s->chosen);
-	load_object(record, "mcp", &s->mcp);
-	load_object(record, "policy", &s->policy);
+	load_raw(record, "chosen", J_OBJECT, &s->chosen);
+	load_raw(record, "mcp", J_OBJECT, &s->mcp);
+	load_raw(record, "policy", J_OBJECT, &s->policy);
+	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

@@ -5,6 +5,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "tree/held.h"
 #include "unpack/export.h"
 #include "unpack/state.h"
 
@@ -15,7 +16,7 @@
 /* --- the job, as it comes ------------------------------------------------------------------------------- */
 
 struct job {
-	char *root, *dir, *patch, *format, *ignore;
+	char *root, *below, *dir, *patch, *format, *ignore;
 	struct slice paths, limits;
 	int64_t turn, since, uid, gid;
 };
@@ -33,6 +34,7 @@ struct job_limits {
 
 static const struct jfield pack_fields[] = {
 	JOB_ROOT,
+	JF_STR(struct job, below, "below", 0, PATH_BYTES_MAX),
 	JF_STR(struct job, format, "format", JF_REQUIRED, 16),
 	JF_ARR(struct job, paths, "paths", 0),
 	JOB_COMMON,
@@ -135,11 +137,46 @@ static int open_export(struct outward *o, struct verdict *v)
 		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
 	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
 	setlocale(LC_CTYPE, "C.UTF-8");
+	if (o->job.below && export_path_clean(o->job.below) < 0)
+		return refuse(v, "PATH_INVALID", o->job.below, "a path below root, without \"..\"");
 	return o->job.paths.n ? take_paths(o, o->job.paths, v) : 0;
+}
+
+static int not_entered(struct verdict *v, int error, const char *path)
+{
+	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
+		return refuse(v, "PATH_NOT_FOUND", path,
+			      "there is no such directory, or a symbolic link is on the way");
+	if (error == -EXDEV)
+		return refuse(v, "OTHER_FILE_SYSTEM", path, "something is mounted on the way");
+	return fail_with(v, error, path, "opening the tree");
+}
+
+/* From the root on, whose path is believed, nothing is followed. */
+static int enter_below(struct outward *o, struct verdict *v)
+{
+	_cleanup_(held_done) struct held h;
+	int fd;
+
+	held_init(&h, o->root);
+	fd = held_dir(&h, slice_of(o->job.below));
+	if (fd >= 0)
+		fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else
+		errno = -fd;
+	if (fd < 0)
+		return not_entered(v, -errno, o->job.below);
+	close(o->root);
+	o->root = fd;
+	return 0;
 }
 
 static int enter_export(struct outward *o, struct verdict *v)
 {
+	int r = o->job.below && *o->job.below ? enter_below(o, v) : 0;
+
+	if (r < 0)
+		return r;
 	o->export.root = o->root;
 	o->export.gitignore = o->gitignore;
 	o->export.entries = (uint64_t)o->limits.entries;
@@ -330,7 +367,8 @@ int outward_enter(struct outward *o, struct verdict *v)
 {
 	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->root < 0)
-		return fail_with(v, -errno, o->job.root, "opening the tree");
+		return o->verb->enter ? not_entered(v, -errno, o->job.root) :
+					fail_with(v, -errno, o->job.root, "opening the tree");
 	return o->verb->enter ? o->verb->enter(o, v) : 0;
 }
 

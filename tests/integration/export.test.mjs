@@ -6,7 +6,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, SANITIZED } from '../lib/daemon.mjs';
 import { assertNoViolations, sleep } from '../lib/rawws.mjs';
@@ -17,7 +17,7 @@ import { helpers, newCwd, scan, treeOf, until, upload } from '../lib/workspace.m
 let d, c, id, cwd;
 
 before(async () => {
-  d = await Daemon.start();
+  d = await Daemon.start({ stub: { args: ['--additional-dirs'], capabilities: { loadSession: true, sessionCapabilities: { additionalDirectories: {} } } } });
   c = await d.client();
   cwd = newCwd(d);
   id = (await c.newSession({ cwd })).sessionId;
@@ -120,6 +120,139 @@ describe('the archive', () => {
     await d.restart();
     c = await d.client();
     assert.ok((await get()).bytes.equals(was));
+    await c.load(id, { cwd });
+  });
+});
+
+describe('root: any directory of the session', () => {
+  let more, other, cwd2, sid, sid2;
+  const of = async (root, query = '', session = sid) => {
+    const r = await get(`?format=tar&root=${encodeURIComponent(root)}${query}`, session);
+
+    assert.equal(r.status, 200, JSON.stringify(r.json));
+    return treeOf(unpacked(r.bytes, 'tar'));
+  };
+  const refused = async (root, status, reason, query = '', session = sid) => {
+    const r = await get(`?root=${encodeURIComponent(root)}${query}`, session);
+
+    assert.deepEqual([r.status, r.json?.error?.reason], [status, reason], `${root}${query}: ${JSON.stringify(r.json)}`);
+    return r.json.error.message;
+  };
+
+  before(async () => {
+    cwd2 = newCwd(d);
+    more = newCwd(d);
+    other = newCwd(d);
+    fs.mkdirSync(`${more}/in/deep`, { recursive: true });
+    fs.writeFileSync(`${more}/in/deep/x`, 'x');
+    fs.writeFileSync(`${more}/f`, 'f');
+    fs.writeFileSync(`${other}/secret`, 'of another session');
+    sid = (await c.newSession({
+      cwd: cwd2, additionalDirectories: [`${more}//`, `${cwd2}/made/by`],
+      meta: { workspace: { archive: await upload(d, { 'top/a': '1' }), strip: 'auto', into: 'made/by/us' } },
+    })).sessionId;
+    sid2 = (await c.newSession({ cwd: other, additionalDirectories: [`${d.dir}/gone`] })).sessionId;
+  });
+
+  test('cwd, an additional directory, what was put there, and directories below them', async () => {
+    assert.deepEqual(await of(cwd2), { 'made/by/us/a': '1' });
+    assert.deepEqual(await of(`${cwd2}/`), { 'made/by/us/a': '1' });
+    assert.deepEqual(await of(`${cwd2}/made/by`), { 'us/a': '1' });
+    assert.deepEqual(await of(`/${cwd2}//made/by/us/`), { a: '1' });
+    assert.deepEqual(await of(more), { f: 'f', 'in/deep/x': 'x' });
+    assert.deepEqual(await of(`${more}/in`), { 'deep/x': 'x' });
+    assert.deepEqual(await of(more, '&paths=in/deep'), { 'in/deep/x': 'x' });
+  });
+
+  test('an ephemeral workspace', async () => {
+    const s = await c.newSession({ meta: { workspace: { archive: await upload(d, { e: 'phemeral', 'd/x': 'x' }), ephemeral: true } } });
+
+    assert.deepEqual(await of(s._meta.acpd.cwd, '', s.sessionId), { e: 'phemeral', 'd/x': 'x' });
+    assert.deepEqual(await of(`${s._meta.acpd.cwd}/d`, '', s.sessionId), { x: 'x' });
+    await c.call('session/delete', { sessionId: s.sessionId });
+  });
+
+  test('outside of them, another session\'s, and what only begins like one: refused', async () => {
+    for (const root of [other, `${other}/secret`, d.dir, path.dirname(cwd2), '/', `${cwd2}x`, `${more}x/in`, d.stateDir, d.tokenFile])
+      assert.match(await refused(root, 404, 'ROOT_UNKNOWN'), /'root'/);
+    assert.equal(await refused(more, 404, 'ROOT_UNKNOWN', '', sid2), await refused(cwd2, 404, 'ROOT_UNKNOWN', '', sid2));
+    for (const root of [`${cwd2}/../${path.basename(other)}`, `${cwd2}/..`, `${more}/in/../f`, `${cwd2}/.`, `${cwd2}/./made`, 'made', './made', path.relative('/', more), '~'])
+      assert.match(await refused(root, 400, 'QUERY_INVALID'), /'root'/);
+    assert.match(await refused('', 400, 'QUERY_INVALID'), /'root'/);
+  });
+
+  test('no link is followed below a root, wherever it leads', async () => {
+    fs.symlinkSync(other, `${more}/out`);
+    fs.symlinkSync('in', `${more}/inside`);
+    fs.symlinkSync('/proc/self/root', `${more}/magic`);
+    for (const name of ['out', 'out/', 'inside', 'inside/deep', 'magic', `magic${other}`, 'in/none', 'f', 'f/x'])
+      await refused(`${more}/${name}`, 404, 'PATH_NOT_FOUND');
+    for (const name of ['out', 'inside', 'magic'])
+      fs.unlinkSync(`${more}/${name}`);
+  });
+
+  test('a root while somebody puts a link in its place again and again: what comes out is never of elsewhere', async () => {
+    fs.mkdirSync(`${more}/flip`);
+    fs.writeFileSync(`${more}/flip/mine`, 'm');
+    fs.symlinkSync(other, `${more}/link`);
+    const swapper = spawn(process.execPath, ['-e', `
+      const fs = require('node:fs');
+      const [dir, link, spare] = ['flip', 'link', 'spare'].map((n) => process.argv[1] + '/' + n);
+      for (;;) {
+        fs.renameSync(dir, spare); fs.renameSync(link, dir);
+        fs.renameSync(dir, link); fs.renameSync(spare, dir);
+      }`, more], { stdio: 'ignore' });
+
+    try {
+      for (let i = 0; i < 20; i++) {
+        const r = await get(`?format=tar&root=${encodeURIComponent(`${more}/flip`)}`, sid);
+
+        if (r.status !== 200)
+          assert.deepEqual([r.status, r.json.error.reason], [404, 'PATH_NOT_FOUND'], JSON.stringify(r.json));
+        else
+          assert.deepEqual(treeOf(unpacked(r.bytes, 'tar')), { mine: 'm' });
+      }
+    } finally {
+      const ended = new Promise((resolve) => { swapper.on('exit', resolve); });
+
+      swapper.kill('SIGKILL');
+      await ended;
+      for (const name of ['flip', 'link', 'spare'])
+        fs.rmSync(`${more}/${name}`, { recursive: true, force: true });
+    }
+  });
+
+  test('a root that is gone, or was never there', async () => {
+    const gone = newCwd(d);
+    const s = await c.newSession({ cwd: gone });
+
+    fs.rmdirSync(gone);
+    await refused(gone, 404, 'PATH_NOT_FOUND', '', s.sessionId);
+    await refused(`${gone}/x`, 404, 'PATH_NOT_FOUND', '', s.sessionId);
+    await refused(`${d.dir}/gone`, 404, 'PATH_NOT_FOUND', '', sid2);
+    fs.symlinkSync(other, gone); // the directory itself is what the session was given
+    assert.deepEqual(await of(gone, '', s.sessionId), { secret: 'of another session' });
+    fs.unlinkSync(gone);
+    await c.call('session/delete', { sessionId: s.sessionId });
+  });
+
+  test('what only the workspace has is refused by name', async () => {
+    for (const name of ['since', 'turn', 'baseline'])
+      assert.match(await refused(more, 400, 'QUERY_UNKNOWN', `&${name}=1`), new RegExp(`'${name}'`));
+    const e = await c.fails('_acpd/workspace/diff', { sessionId: sid, root: more });
+
+    assert.deepEqual([e.code, e.data.field], [-32602, 'root']);
+  });
+
+  test('of a closed session, and after a restart of the daemon', async () => {
+    await c.call('session/close', { sessionId: sid });
+    assert.deepEqual(await of(`${more}/in`), { 'deep/x': 'x' });
+    await c.close();
+    await d.restart();
+    c = await d.client();
+    assert.deepEqual(await of(`${more}/in`), { 'deep/x': 'x' });
+    assert.deepEqual(await of(`${cwd2}/made`), { 'by/us/a': '1' });
+    await refused(other, 404, 'ROOT_UNKNOWN');
     await c.load(id, { cwd });
   });
 });
