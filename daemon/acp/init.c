@@ -214,6 +214,22 @@ static void put_life(struct jw *w, const struct store *st)
 	jw_uint(w, "sessionMax", l.session_max);
 }
 
+static void put_usage(struct jw *w, const struct store *st)
+{
+	struct ledger_counts n;
+
+	ledger_count(store_ledger(st), &n);
+	jw_obj(w, "usage");
+	jw_uint(w, "first", n.first);
+	jw_uint(w, "last", n.last);
+	jw_uint(w, "read", n.read);
+	jw_uint(w, "files", n.files);
+	jw_uint(w, "bytes", n.bytes);
+	jw_uint(w, "removedFiles", n.removed_files);
+	jw_uint(w, "removedRecords", n.removed_records);
+	jw_end_obj(w);
+}
+
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -229,6 +245,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jw_obj(&w, NULL);
 	jw_str(&w, "incarnation", c->srv->incarnation);
 	put_life(&w, c->srv->store);
+	put_usage(&w, c->srv->store);
 	jw_arr(&w, "sessions");
 	if (s)
 		session_put_status(&w, NULL, s);

@@ -94,6 +94,11 @@
 #define JOURNAL_ROOM_MIN (64 * KIB)     /* free in the state directory; below: no new session */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
 #define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, looked through for its last record */
+#define LEDGER_FILE_MAX (64 * MIB)      /* one file of the ledger; the next is begun before it would be larger */
+#define LEDGER_FILE_MIN (64 * KIB)      /* with --keep-usage AGE,SIZE: an eighth of SIZE, this at least */
+#define LEDGER_ROOM_MIN (256 * KIB)     /* free in the state directory; below: files of the ledger that were read go */
+#define LEDGER_KEEP_MS 30000            /* between two looks at what is to go */
+#define LEDGER_MARK_MS 1000             /* until it is durable how far the ledger was read */
 #define LEDGER_LOOK_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */
 #define LEDGER_LOOK_MS 5                /* between two of them */
 #define EXTRA_ENV_MAX 256
@@ -159,6 +164,7 @@
 #define SWEEP_ROUND_MS 10
 #define SWEEP_SCAN_MS 10000             /* one look at the process table, in a thread */
 #define SWEEP_STACK (128 * KIB)
+#define JOB_STACK (256 * KIB)           /* of a thread that does a piece of work beside the loop */
 #define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
 #define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
 #define CGROUP_READ_BYTES (64 * KIB)    /* of a list of members, per round of killing */

@@ -33,8 +33,9 @@ struct config {
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
-		max_connections, harness_idle, harness_max, harness_wait, session_max, since,
-		archive_store_max, archive_max, uid, strip;
+		max_connections, harness_idle, harness_max, harness_wait, session_max,
+		usage_file_max, since, archive_store_max, archive_max, uid, strip;
+	struct keep keep_usage;
 	bool keep, allow_query_token, check, print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;

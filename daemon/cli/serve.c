@@ -296,6 +296,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .harness_max = (unsigned)c->harness_max,
 				   .harness_wait = (unsigned)c->harness_wait,
 				   .session_max = (unsigned)c->session_max,
+				   .keep_usage = c->keep_usage,
+				   .usage_file_max = (uint64_t)c->usage_file_max,
 				   .workspaces = c->workspaces,
 				   .skills = baked(c->skills, SKILLS_BAKED) };
 

@@ -7,10 +7,9 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "usage/cost.h"
-#include "usage/ledgercheck.h"
+#include "usage/ledgerfiles.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 #define TEXT_MAX 256
@@ -249,7 +248,8 @@ static bool on_row(void *ctx, uint64_t n, struct slice line)
 	return !ferror(stdout);
 }
 
-static int print_table(struct print *p, int fd, uint64_t *skipped)
+static int print_table(struct print *p, const struct ledger_files *f, uint64_t *skipped,
+		       struct err *e)
 {
 	int r;
 
@@ -257,7 +257,7 @@ static int print_table(struct print *p, int fd, uint64_t *skipped)
 	printf("%6s %-19s %-36s %5s %-10s %-28s %-16s", "n", "ended", "session", "turn", "harness",
 	       "model", "result");
 	print_titles();
-	r = ledgerfile_read(fd, 0, (uint64_t)p->c->since, on_row, p, skipped);
+	r = ledger_files_read(f, (uint64_t)p->c->since, on_row, p, skipped, e);
 	printf("\n%-40s %8s", "totals", "turns");
 	print_titles();
 	for (size_t i = 0; i < p->nmodels; i++) {
@@ -284,11 +284,22 @@ static bool on_record(void *ctx, uint64_t n _unused_, struct slice line)
 
 /* --- the commands ----------------------------------------------------------------------------------------- */
 
-static char *ledger_path(const struct config *c)
+/* As it is given, else all of the state directory; "": there is none. */
+static const char *ledger_paths(const struct config *c)
 {
-	if (c->file)
-		return xstrdup(c->file);
-	return c->state ? file_join(c->state, "usage.jsonl") : NULL;
+	return c->file ? c->file : c->state ? c->state : "";
+}
+
+static int open_ledger(const struct config *c, struct ledger_files *ret)
+{
+	const char *paths = ledger_paths(c);
+	struct err e;
+
+	if (!*paths)
+		return fail(EXIT_USAGE, "--state or --file is needed: there is no home directory");
+	if (ledger_files_open(ret, paths, &e) < 0)
+		return fail(EXIT_FAILED, "%s", e.msg);
+	return EXIT_DONE;
 }
 
 static int flushed(int code)
@@ -300,33 +311,31 @@ static int flushed(int code)
 
 int cmd_usage(const struct config *c)
 {
-	_cleanup_(freep) char *path = ledger_path(c);
-	_cleanup_(closep) int fd = -1;
+	_cleanup_(ledger_files_done) struct ledger_files files = { 0 };
 	struct print p = { .c = c };
 	uint64_t skipped = 0;
+	struct err e;
 	int r;
 
 	if (c->json && c->table)
 		return fail(EXIT_USAGE, "--json and --table exclude each other");
-	if (!path)
-		return fail(EXIT_USAGE, "--state or --file is needed: there is no home directory");
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+	r = open_ledger(c, &files);
+	if (r != EXIT_DONE)
+		return r;
 	if (c->table)
-		r = print_table(&p, fd, &skipped);
+		r = print_table(&p, &files, &skipped, &e);
 	else
-		r = ledgerfile_read(fd, 0, (uint64_t)c->since, on_record, &p, &skipped);
+		r = ledger_files_read(&files, (uint64_t)c->since, on_record, &p, &skipped, &e);
 	if (r < 0)
-		return fail(EXIT_FAILED, "%s: %s", path, strerror(-r));
+		return fail(EXIT_FAILED, "%s", e.msg);
 	r = flushed(EXIT_DONE);
 	if (r == EXIT_DONE && skipped)
-		r = fail(EXIT_FAILED, "%s: %llu lines are no records and were left out", path,
-			 (unsigned long long)skipped);
+		r = fail(EXIT_FAILED, "%s: %llu lines are no records and were left out",
+			 ledger_paths(c), (unsigned long long)skipped);
 	return r;
 }
 
-static void print_report(const struct ledger_report *rep, bool anchored)
+static void print_json(const struct ledger_report *rep, const char *path, bool asked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -335,12 +344,15 @@ static void print_report(const struct ledger_report *rep, bool anchored)
 	jw_bool(&w, "ok", !rep->first_bad);
 	jw_uint(&w, "records", rep->records);
 	jw_uint(&w, "incarnations", rep->incarnations);
-	if (anchored && rep->records) {
+	if ((asked || rep->anchored) && rep->records) {
 		jw_uint(&w, "first", rep->first);
 		jw_uint(&w, "last", rep->last);
 		jw_str(&w, "digest", rep->digest);
 	}
+	if (rep->anchored)
+		jw_bool(&w, "anchored", true);
 	if (rep->first_bad) {
+		jw_str(&w, "file", path);
 		jw_uint(&w, "line", rep->first_bad);
 		jw_str(&w, "reason", rep->reason);
 	}
@@ -348,27 +360,41 @@ static void print_report(const struct ledger_report *rep, bool anchored)
 	printf("%.*s\n", (int)buf_len(&b), b.data);
 }
 
+static void print_text(const struct ledger_report *rep, const char *path)
+{
+	if (rep->first_bad) {
+		fail(EXIT_FAILED, "%s: line %llu: %s", path, (unsigned long long)rep->first_bad,
+		     rep->reason);
+		return;
+	}
+	printf("ok: %llu records, %llu incarnations", (unsigned long long)rep->records,
+	       (unsigned long long)rep->incarnations);
+	if (rep->anchored)
+		printf(", from record %llu, anchored", (unsigned long long)rep->first);
+	printf("\n");
+}
+
 int cmd_usage_verify(const struct config *c)
 {
-	_cleanup_(freep) char *path = ledger_path(c);
+	_cleanup_(ledger_files_done) struct ledger_files files = { 0 };
 	struct ledger_anchor anchor = { 0 };
 	struct ledger_report rep;
+	const char *path;
 	struct err e;
+	int r;
 
 	if (c->from && !ledger_anchor_parse(c->from, &anchor))
 		return fail(EXIT_USAGE, "--from: '%s' is not N:DIGEST, a number and 64 hex digits",
 			    c->from);
-	if (!path)
-		return fail(EXIT_USAGE, "--state or --file is needed: there is no home directory");
-	if (ledger_verify(path, &anchor, &rep, &e) < 0)
+	r = open_ledger(c, &files);
+	if (r != EXIT_DONE)
+		return r;
+	if (ledger_files_verify(&files, &anchor, &rep, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
+	path = rep.file ? files.part[rep.file - 1].path : "";
 	if (c->json)
-		print_report(&rep, c->from != NULL);
-	else if (!rep.first_bad)
-		printf("ok: %llu records, %llu incarnations\n", (unsigned long long)rep.records,
-		       (unsigned long long)rep.incarnations);
+		print_json(&rep, path, c->from != NULL);
 	else
-		fail(EXIT_FAILED, "%s: line %llu: %s", path, (unsigned long long)rep.first_bad,
-		     rep.reason);
+		print_text(&rep, path);
 	return flushed(rep.first_bad ? EXIT_FAILED : EXIT_DONE);
 }

@@ -52,6 +52,7 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	struct store_totals t;
 	struct hosted_totals mcp;
 	struct store_life life;
+	struct ledger_counts usage;
 
 	store_life(ctx->store, &life);
 	store_totals(ctx->store, &t);
@@ -77,6 +78,14 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	       life.session_max);
 	metric(&ret->body, "sessions_removed_empty_total", "counter",
 	       "Sessions removed that had no client and no history.", t.removed_empty);
+	ledger_count(store_ledger(ctx->store), &usage);
+	metric(&ret->body, "usage_records_unread", "gauge",
+	       "Usage records that no client has read.", usage.last - usage.read);
+	metric(&ret->body, "usage_files", "gauge", "Files of the usage ledger.", usage.files);
+	metric(&ret->body, "usage_bytes", "gauge", "Their bytes.", usage.bytes);
+	metric(&ret->body, "usage_files_removed_total", "counter",
+	       "Files of the usage ledger removed (--keep-usage, or no space).",
+	       usage.removed_files);
 	metric(&ret->body, "turns_running", "gauge", "Turns running now.", t.running);
 	metric(&ret->body, "turns_total", "counter", "Prompts accepted.", t.turns);
 	metric(&ret->body, "turns_failed_total", "counter", "Turns that ended in an error.",

@@ -64,18 +64,33 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 	return true;
 }
 
+/* What asking says of the records before, and where those that are left begin. */
+static void begin(struct usage_stream *s, struct buf *out)
+{
+	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);
+
+	if (s->json && !s->begun)
+		buf_puts(out, "{\"records\":[");
+	if (!s->session && !s->begun)
+		ledger_asked(s->ledger, s->since);
+	s->begun = true;
+	s->since = MAX(s->since, removed);
+}
+
 static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct usage_stream *s = container_of(base, struct usage_stream, base);
 	struct filling f = { s, out, room, 0 };
+	uint64_t since;
 
-	if (s->json && !s->begun)
-		buf_puts(out, "{\"records\":[");
-	s->begun = true;
+	begin(s, out);
+	since = s->since;
 	if (s->since < s->last && ledger_read(s->ledger, s->since, put_record, &f) < 0)
 		return HTTP_FILL_ERROR;
 	if (out->failed || (s->since < s->last && !f.seen))
 		return HTTP_FILL_ERROR; /* records are missing from the file */
+	if (!s->session)
+		ledger_handed(s->ledger, since, s->since);
 	if (s->since < s->last)
 		return HTTP_FILL_MORE;
 	if (s->json)
@@ -98,7 +113,7 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	struct ledger *ledger = store_ledger(c->ctx->store);
 	struct usage_args a = { 0 };
 	struct usage_stream *s;
-	char last[24];
+	char number[24];
 
 	if (!http_query(c, fields, &a, ret))
 		return;
@@ -113,8 +128,10 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	s->last = ledger_last(ledger);
 	s->session = a.session.n ? xstrndup(a.session.p, a.session.n) : NULL;
 	s->json = a.format == FORMAT_JSON;
-	snprintf(last, sizeof(last), "%llu", (unsigned long long)s->last);
-	http_reply_header(ret, "Acpd-Last:", last);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->last);
+	http_reply_header(ret, "Acpd-Last:", number);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)ledger_first(ledger));
+	http_reply_header(ret, "Acpd-First:", number);
 	ret->content_type = s->json ? "application/json" : "application/x-ndjson";
 	ret->stream = &s->base;
 }

@@ -15,6 +15,7 @@ struct search {
 	struct turn *t;
 	char *stop_reason;
 	bool recorded;
+	uint64_t since; /* its records in the ledger come after that one */
 };
 
 static bool is_ours(const struct search *x, struct slice record)
@@ -57,14 +58,16 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	return false;
 }
 
-/* Key, trace and model of the turn, if that record is its. */
-static void load_begun(struct turn *t, struct slice begun)
+/* Key, trace and model of the turn, and where the ledger was, if that record is its. */
+static void load_begun(struct turn *t, struct slice begun, uint64_t *since)
 {
 	_cleanup_(freep) char *trace = NULL, *digest = NULL;
-	int64_t turn = 0;
+	int64_t turn = 0, n;
 
 	if (!begun.n || jdec_int(jobj_get(begun, "turn"), &turn) < 0 || (uint64_t)turn != t->no)
 		return;
+	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
+		*since = (uint64_t)n;
 	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
 	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(t->digest, sizeof(t->digest), "%s", digest);
@@ -87,12 +90,12 @@ void turn_end_lost(struct session *s, struct turn *t, struct slice begun)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct turn_result r;
 
-	load_begun(t, begun);
+	load_begun(t, begun, &x.since);
 	t->end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
 	t->end.failed = true;
 	snprintf(t->end.error.message, sizeof(t->end.error.message),
 		 "the daemon ended before the turn did");
-	ledger_read(s->store->ledger, 0, on_line, &x);
+	ledger_read(s->store->ledger, x.since, on_line, &x);
 	if (x.recorded && x.stop_reason) {
 		t->end.failed = false;
 		t->end.stop_reason = x.stop_reason;

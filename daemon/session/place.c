@@ -295,8 +295,10 @@ int place_session_log(struct session *s, struct err *e)
 	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
 	int r;
 
-	if (s->store->journal && !has_room(s->store))
+	if (s->store->journal && !has_room(s->store)) {
+		ledger_pressed(s->store->ledger);
 		return no_log(e, -ENOSPC);
+	}
 	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
 		       s->store->journal_max);
 	if (r < 0)

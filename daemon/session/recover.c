@@ -324,6 +324,8 @@ static void next(void *ctx)
 	uint64_t begun = clock_mono_ms();
 	struct store *st = ctx;
 
+	if (list_empty(&st->dormant))
+		ledger_hold(st->ledger, false);
 	if (list_empty(&st->dormant) || st->stopping)
 		return;
 	do

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/keep.h"
 #include "base/slice.h"
 #include "harnesses/registry.h"
 #include "loop/loop.h"
@@ -44,6 +45,8 @@ struct store_config {
 	unsigned harness_max;  /* 0: as memory allows */
 	unsigned harness_wait; /* seconds */
 	unsigned session_max;
+	struct keep keep_usage; /* of closed ledger files that were read */
+	uint64_t usage_file_max;
 	struct archive_store *archives;
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	const char *skills;	/* directory of builtin ones; NULL: none */

@@ -68,14 +68,19 @@ void store_put_problems(const struct store *st, struct jw *w, const char *key)
 	problems_put(&st->problems, w, key);
 }
 
-static int open_ledger(struct store *st, struct err *e)
+static int open_ledger(struct store *st, const struct store_config *cfg, struct err *e)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
+	struct ledger_limits limits = { .file_max = cfg->usage_file_max,
+					.keep_secs = (uint64_t)cfg->keep_usage.age_secs,
+					.keep_bytes = (uint64_t)cfg->keep_usage.bytes };
 
 	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
 	if (!st->ledger)
 		return -EIO;
 	ledger_on_problem(st->ledger, on_ledger_problem, st);
+	ledger_hold(st->ledger, true); /* until recover.c needs no records to end turns by */
+	ledger_limit(st->ledger, &limits);
 	return 0;
 }
 
@@ -152,7 +157,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	list_init(&st->dormant);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
-	    open_ledger(st, e) < 0)
+	    open_ledger(st, cfg, e) < 0)
 		return store_free(st);
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)

@@ -231,10 +231,9 @@ static void note_begin(struct session *s, const struct turn *t)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (!t->key && !*t->traceparent && !model)
-		return;
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", t->no);
+	jw_uint(&w, "ledger", ledger_last(s->store->ledger));
 	jw_str(&w, "key", t->key);
 	if (t->key)
 		jw_str(&w, "prompt", t->digest);

@@ -1,61 +1,29 @@
-#include "usage/ledger.h"
+#include "usage/ledger_internal.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "digest/digest.h"
 #include "json/jscan.h"
-#include "usage/ledgercheck.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 /* The longest head: names and punctuation, n, incarnation, digest. */
 #define HEAD_MAX 256
-#define VERIFY_PATIENCE_MS 1000
-
-struct ledger {
-	int fd;
-	off_t size; /* bytes of whole lines */
-	uint64_t last;
-	int error;  /* of the last append, 0 if it was written */
-	bool stuck; /* a part of a line could not be taken back: nothing may follow it */
-	char *incarnation;
-	char digest[SHA256_HEX]; /* of the last line of this incarnation; empty: there is none */
-	struct buf line;
-	struct syncer *syncer;
-
-	struct loop *loop;
-	char *problem; /* found at opening */
-	void (*on_problem)(void *ctx, const char *text);
-	void *problem_ctx;
-	struct ledger_check *look; /* over what earlier lives wrote, until look_end */
-	struct ledger_lines looked;
-	struct ledger_report look_report;
-	struct loop_timer look_timer;
-	off_t look_end;
-};
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-/* The directory that the file's name stands in, to make the name durable too. */
-static int open_parent(const char *path)
+int ledger_open_dir(const struct ledger *l)
 {
-	const char *slash = strrchr(path, '/');
-	_cleanup_(freep) char *dir = slash ? xstrndup(path, MAX((size_t)(slash - path), 1u)) :
-					     xstrdup(".");
-
-	return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return open(l->set.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int open_file(const char *path, struct err *e)
+static int open_private(const char *path, int flags, struct err *e)
 {
 	_cleanup_(closep) int fd =
-		open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+		open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
 	struct stat sb;
 
 	if (fd < 0 || fstat(fd, &sb) < 0)
@@ -69,187 +37,72 @@ static int open_file(const char *path, struct err *e)
 	return TAKE_FD(fd);
 }
 
-_printf_(2, 3) static void problem(struct ledger *l, const char *fmt, ...)
+int ledger_open_file(const char *path, int flags, struct err *e)
 {
-	va_list ap;
-
-	free(l->problem);
-	va_start(ap, fmt);
-	if (vasprintf(&l->problem, fmt, ap) < 0)
-		abort();
-	va_end(ap);
+	return open_private(path, O_APPEND | flags, e);
 }
 
-static char *aside_path(const char *path)
+int ledger_open_state(const char *path, struct err *e)
 {
-	char *aside = NULL;
-
-	if (asprintf(&aside, "%s.aside", path) < 0)
-		abort();
-	return aside;
+	return open_private(path, O_CREAT, e);
 }
 
-static int copy_tail(struct ledger *l, int to, struct buf *tail)
+/* A daemon that was killed, or a removal, has left nothing in the file that is written to: what the newest closed one ends with. */
+static int take_up_closed(struct ledger *l, const char **what)
 {
-	char piece[16 * KIB];
-	off_t at = l->size;
-	ssize_t n;
+	struct ledger_closed *c = l->set.n ? &l->set.closed[l->set.n - 1] : NULL;
+	_cleanup_(freep) char *path = c ? ledger_set_path(&l->set, c->first) : NULL;
+	_cleanup_(closep) int fd = -1;
+	struct err e = { 0 };
 	int r = 0;
 
-	while (r == 0 && (n = pread(l->fd, piece, sizeof(piece), at)) > 0) {
-		if (buf_len(tail) < LEDGER_LINE_MAX)
-			r = buf_add(tail, piece, (size_t)n);
-		if (r == 0 && to >= 0)
-			r = file_write_all(to, piece, (size_t)n);
-		at += n;
+	if (c) {
+		fd = ledger_open_file(path, 0, &e);
+		r = fd < 0 ? fd : ledger_take_end(l, fd, path, &c->size, what);
 	}
-	return r;
-}
-
-/* A number that a lost record had is not given to another. */
-static void skip_numbers(struct ledger *l, struct slice tail)
-{
-	const char *nl;
-
-	for (; (nl = memchr(tail.p, '\n', tail.n));
-	     tail.n -= (size_t)(nl + 1 - tail.p), tail.p = nl + 1) {
-		struct ledger_head h;
-
-		if (ledger_head_parse((struct slice){ tail.p, (size_t)(nl - tail.p) }, &h) &&
-		    h.n > l->last && h.n - l->last < LEDGER_TAIL_MAX)
-			l->last = h.n;
+	if (c && (r == 0 || r == -EBADMSG)) {
+		ledger_problem(l, "there is no record in %s", path);
+		l->last = MAX(l->last, c->first);
 	}
+	if (l->last < l->keep.state.removed.n)
+		l->last = l->keep.state.removed.n;
+	return r == -EBADMSG ? 0 : MIN(r, 0);
 }
 
-static int set_tail_aside(struct ledger *l, const char *path, struct buf *tail)
+static uint64_t begun_ms(int fd)
 {
-	_cleanup_(freep) char *aside = aside_path(path);
-	_cleanup_(closep) int fd =
-		open(aside, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int r = fd < 0 ? -errno : 0;
+	struct statx sx;
 
-	buf_reset(tail);
-	if (r == 0)
-		r = copy_tail(l, fd, tail);
-	if (r == 0)
-		skip_numbers(l, buf_slice(tail));
-	if (r == 0)
-		problem(l, "what stood behind record %llu is no record; it was set aside in %s",
-			(unsigned long long)l->last, aside);
-	return r;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) < 0 || !(sx.stx_mask & STATX_BTIME))
+		return clock_real_ms();
+	return (uint64_t)sx.stx_btime.tv_sec * 1000 + sx.stx_btime.tv_nsec / 1000000;
 }
 
-/* Behind the last record. */
-static int cut_tail(struct ledger *l, const char *path)
+/* Where the last life ended. */
+static int take_up(struct ledger *l, struct err *e)
 {
-	_cleanup_(buf_done) struct buf tail = { 0 };
-	struct stat sb;
-	char bytes[32];
-	int r;
+	const char *what = NULL;
+	int r = ledger_take_end(l, l->fd, l->path, &l->size, &what), have = r;
 
-	if (fstat(l->fd, &sb) < 0)
-		return -errno;
-	if (sb.st_size == l->size)
-		return 0;
-	snprintf(bytes, sizeof(bytes), "%lld", (long long)(sb.st_size - l->size));
-	r = copy_tail(l, -1, &tail);
-	if (r == 0 && ledger_tail_is_torn(buf_slice(&tail)))
-		log_warn("ledger", "cutting off a torn end", "file", path, "bytes", bytes);
-	else if (r == 0)
-		r = set_tail_aside(l, path, &tail);
-	if (r == 0 && ftruncate(l->fd, l->size) < 0)
-		r = -errno;
-	return r;
-}
-
-/* There is no record in it: another file takes its place. */
-static int set_file_aside(struct ledger *l, const char *path)
-{
-	_cleanup_(freep) char *aside = NULL;
-	struct err e = { 0 };
-	int fd;
-
-	if (asprintf(&aside, "%s.aside-%llu", path, (unsigned long long)clock_real_ms()) < 0)
-		abort();
-	if (rename(path, aside) < 0)
-		return -errno;
-	fd = open_file(path, &e);
-	if (fd < 0)
-		return fd;
-	close(l->fd);
-	l->fd = fd;
-	l->size = 0;
-	problem(l, "it was no usage ledger; it was set aside as %s, and another was begun", aside);
+	if (r == -EBADMSG)
+		r = ledger_set_file_aside(l);
+	if (r == 0)
+		r = take_up_closed(l, &what);
+	if (r == -EPROTONOSUPPORT)
+		return err_set(e, r, 0, "STATE_VERSION", "%s: %s", l->path, what);
+	if (r < 0)
+		return err_set(e, r, 0, "LEDGER", "%s cannot be taken up: %s", l->path,
+			       strerror(-r));
+	l->first = have == 1 ? ledgerfile_first(l->fd) : 0;
+	l->first = l->first ? l->first : l->last + 1;
+	l->begun_ms = begun_ms(l->fd);
 	return 0;
 }
 
-/* Where the last life ended; the chain goes on only within one incarnation. */
-static int take_up(struct ledger *l, const char *path, struct err *e)
-{
-	_cleanup_(buf_done) struct buf line = { 0 };
-	struct ledger_head h;
-	struct sha256 d;
-	const char *what = NULL;
-	int r = ledgerfile_last(l->fd, &line, &l->size, &what);
-
-	if (r == -EPROTONOSUPPORT)
-		return err_set(e, r, 0, "STATE_VERSION", "%s: %s", path, what);
-	if (r == 1 && ledger_head_parse(buf_slice(&line), &h)) {
-		l->last = h.n;
-		if (slice_is(h.incarnation, l->incarnation) && sha256_of(buf_slice(&line), &d) == 0)
-			sha256_hex(&d, l->digest);
-	}
-	r = r == -EBADMSG ? set_file_aside(l, path) : r < 0 ? r : cut_tail(l, path);
-	return r < 0 ? err_set(e, r, 0, "LEDGER", "%s cannot be taken up: %s", path, strerror(-r)) :
-		       0;
-}
-
-/* --- looking at all of it --------------------------------------------------------------------------------- */
-
-static void tell(struct ledger *l, const char *text)
+void ledger_tell(struct ledger *l, const char *text)
 {
 	if (l->on_problem)
 		l->on_problem(l->problem_ctx, text);
-}
-
-static void look_done(struct ledger *l)
-{
-	l->look = ledger_check_free(l->look);
-	ledger_lines_done(&l->looked);
-	l->looked = (struct ledger_lines){ 0 };
-}
-
-/* What earlier lives wrote, a piece at a time: nobody waits for it. */
-static void look(void *ctx)
-{
-	struct ledger *l = ctx;
-	off_t until = MIN(l->looked.at + (off_t)LEDGER_LOOK_BYTES, l->look_end);
-	struct slice line;
-	char text[160];
-	int r = 0;
-
-	while (l->looked.at < until && (r = ledger_lines_next(&l->looked, &line)) > 0)
-		if (!ledger_check_line(l->look, line, r))
-			break;
-	if (l->look_report.first_bad) {
-		snprintf(text, sizeof(text), "line %llu: %s; see acpd usage verify",
-			 (unsigned long long)l->look_report.first_bad, l->look_report.reason);
-		tell(l, text);
-	}
-	if (l->look_report.first_bad || r < 0 || l->looked.at >= l->look_end)
-		look_done(l);
-	else
-		loop_timer_set(l->loop, &l->look_timer, LEDGER_LOOK_MS, look, l);
-}
-
-static void look_begin(struct ledger *l)
-{
-	if (!l->size)
-		return;
-	l->look = ledger_check_new(NULL, true, &l->look_report);
-	l->look_end = l->size;
-	ledger_lines_init(&l->looked, l->fd, 0, LEDGER_LOOK_BYTES);
-	loop_timer_set(l->loop, &l->look_timer, LEDGER_LOOK_MS, look, l);
 }
 
 void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx)
@@ -257,29 +110,52 @@ void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text)
 	l->on_problem = fn;
 	l->problem_ctx = ctx;
 	if (l->problem)
-		tell(l, l->problem);
+		ledger_tell(l, l->problem);
+}
+
+static struct ledger *ledger_new(struct loop *loop, const char *path, const char *incarnation)
+{
+	struct ledger *l = new0(struct ledger);
+
+	l->loop = loop;
+	l->fd = l->keep.fd = l->look.fd = l->look.last_fd = -1;
+	l->keep.mark.io.fd = l->keep.removal.io.fd = -1;
+	l->path = xstrdup(path);
+	l->incarnation = xstrdup(incarnation);
+	l->file_max = LEDGER_FILE_MAX;
+	ledger_set_init(&l->set, path);
+	return l;
+}
+
+static int open_all(struct ledger *l, struct err *e)
+{
+	int r = ledger_set_list(&l->set);
+
+	if (r < 0)
+		return err_set(e, r, 0, "LEDGER", "cannot read %s: %s", l->set.dir, strerror(-r));
+	l->fd = ledger_open_file(l->path, O_CREAT, e);
+	if (l->fd < 0)
+		return l->fd;
+	ledger_keep_open(l);
+	return take_up(l, e);
 }
 
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e)
 {
 	struct ledger *l;
-	int fd = -1;
 
-	if (!ledger_incarnation_valid(slice_of(incarnation)))
+	if (!ledger_incarnation_valid(slice_of(incarnation))) {
 		err_set(e, -EINVAL, 0, "LEDGER", "no incarnation: '%.64s'", incarnation);
-	else
-		fd = open_file(path, e);
-	if (fd < 0)
 		return NULL;
-	l = new0(struct ledger);
-	l->fd = fd;
-	l->loop = loop;
-	l->incarnation = xstrdup(incarnation);
-	if (take_up(l, path, e) < 0)
+	}
+	l = ledger_new(loop, path, incarnation);
+	if (open_all(l, e) < 0)
 		return ledger_free(l);
-	l->syncer = syncer_new(loop, l->fd, open_parent(path));
-	look_begin(l);
+	ledger_rotate_clean(l);
+	l->syncer = syncer_new(loop, l->fd, ledger_open_dir(l));
+	ledger_keep_begin(l);
+	ledger_look_begin(l);
 	return l;
 }
 
@@ -287,13 +163,16 @@ struct ledger *ledger_free(struct ledger *l)
 {
 	if (!l)
 		return NULL;
-	loop_timer_cancel(&l->look_timer);
-	look_done(l);
+	ledger_look_end(l);
+	ledger_keep_close(l);
+	ledger_wait_cancel(&l->closed);
 	syncer_free(l->syncer);
 	closep(&l->fd);
+	ledger_set_done(&l->set);
 	free(l->problem);
 	buf_done(&l->line);
 	free(l->incarnation);
+	free(l->path);
 	free(l);
 	return NULL;
 }
@@ -370,6 +249,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 
 	if (l->stuck || syncer_error(l->syncer) || !record_fits(record))
 		return 0;
+	ledger_rotate_for(l, record.n + HEAD_MAX);
 	l->error = lay_out(l, record);
 	line = buf_slice(&l->line);
 	if (!l->error)
@@ -378,6 +258,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 		l->error = put_line(l, line);
 	if (l->error) {
 		log_error("ledger", "cannot be written", "text", strerror(-l->error));
+		ledger_pressed(l);
 		return 0;
 	}
 	sha256_hex(&d, l->digest);
@@ -411,17 +292,55 @@ void ledger_wait_cancel(struct ledger_wait *w)
 	syncer_cancel(&w->sync);
 }
 
+/* A reading of several files. */
+struct pass {
+	bool (*fn)(void *ctx, uint64_t n, struct slice line);
+	void *ctx;
+	uint64_t last;
+	bool stopped;
+};
+
+static bool pass_on(void *ctx, uint64_t n, struct slice line)
+{
+	struct pass *p = ctx;
+
+	if (n <= p->last && p->fn(p->ctx, n, line))
+		return true;
+	p->stopped = true;
+	return false;
+}
+
+static int read_closed(const struct ledger *l, uint64_t first, uint64_t since, struct pass *p)
+{
+	_cleanup_(freep) char *path = ledger_set_path(&l->set, first);
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0) /* it is just being removed */
+		return errno == ENOENT ? 0 : -errno;
+	return ledgerfile_read(fd, 0, since, pass_on, p, NULL);
+}
+
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
 {
-	return since >= l->last ? 0 : ledgerfile_read(l->fd, l->size, since, fn, ctx, NULL);
+	struct pass p = { fn, ctx, l->last, false };
+	/* fn may append: these are as they were */
+	uint64_t first = l->first;
+	size_t n = l->set.n;
+	off_t size = l->size;
+	int r = 0, fd = l->fd;
+
+	if (since >= l->last)
+		return 0;
+	for (size_t i = 0; r == 0 && !p.stopped && i < n; i++)
+		if ((i + 1 < n ? l->set.closed[i + 1].first : first) > since + 1)
+			r = read_closed(l, l->set.closed[i].first, since, &p);
+	if (r == 0 && !p.stopped && size)
+		r = ledgerfile_read(fd, size, since, pass_on, &p, NULL);
+	return r;
 }
 
-int ledger_verify(const char *path, const struct ledger_anchor *anchor, struct ledger_report *ret,
-		  struct err *e)
+uint64_t ledger_first(const struct ledger *l)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int r = fd < 0 ? -errno : ledgerfile_verify(fd, anchor, VERIFY_PATIENCE_MS, ret);
-
-	return r < 0 ? err_set(e, r, 0, "LEDGER", "%s: %s", path, strerror(-r)) : 0;
+	return l->set.n ? l->set.closed[0].first : l->first;
 }

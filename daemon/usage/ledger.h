@@ -1,6 +1,7 @@
 /*
  * ledger.h - the usage ledger, <state>/usage.jsonl: append-only JSON lines, one record per turn and one per model call that the
- * harness told of. Format and fields: daemon/PROTOCOL.md.
+ * harness told of. Format and fields: daemon/PROTOCOL.md. A file that is full gets another name (usage/ledgerset.h) and the next is begun; numbers and
+ * chain run over all of them. Closed files whose records were read may be removed.
  *
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives; prevDigest is the SHA-256
  * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. What a
@@ -11,7 +12,8 @@
  *
  * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the machine) in a worker
  * thread (usage/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
- * thread. Nothing is scanned at the start: opening reads the last lines, reading finds its place by halving (usage/ledgerfile.h).
+ * thread. Nothing is scanned at the start: opening reads the names of the files and the last lines, reading finds its place by the names and by
+ * halving (usage/ledgerfile.h).
  */
 #pragma once
 
@@ -58,12 +60,42 @@ int ledger_read(struct ledger *l, uint64_t since,
  * loop, first_bad in it; the second at most once. What was no record has been set aside beside the ledger, so that it goes on. */
 void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx);
 
-/* Checks a ledger file as it lies on disk, also while a daemon appends; for "acpd usage verify". 0: see the report; -errno with e: the file
- * could not be read. anchor: may be NULL. */
+/* --- files that come and go ---------------------------------------------------------------------------------- */
+
+struct ledger_limits {
+	uint64_t file_max; /* bytes of a file; 0: LEDGER_FILE_MAX */
+	uint64_t keep_secs,
+		keep_bytes; /* closed files beyond that, whose records were read, are removed; 0: no bound */
+};
+void ledger_limit(struct ledger *l, const struct ledger_limits *limits);
+/* A client asks for the records after a number: it has those up to it, if they were handed out. */
+void ledger_asked(struct ledger *l, uint64_t since);
+/* All records after since, up to a number, go to a client. */
+void ledger_handed(struct ledger *l, uint64_t since, uint64_t to);
+/* Nothing is removed for a while. */
+void ledger_hold(struct ledger *l, bool hold);
+/* Something could not be written for want of room: records that were read may have to go. */
+void ledger_pressed(struct ledger *l);
+/* Number of the oldest record that is still there; the next one's: there is none. */
+uint64_t ledger_first(const struct ledger *l);
+
+struct ledger_counts {
+	uint64_t first, last, read; /* read: up to it, as ledger_asked says */
+	uint64_t files, bytes;
+	uint64_t removed_files, removed_records, removed_bytes; /* by this daemon */
+};
+void ledger_count(const struct ledger *l, struct ledger_counts *ret);
+
+/* --- as they lie on disk -------------------------------------------------------------------------------------- */
+
+/* Checks a ledger, also while a daemon appends; for "acpd usage verify". path: one file, or a directory with all of them. 0: see the report;
+ * -errno with e: it could not be read. anchor: may be NULL. */
 struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
+	size_t file;				   /* which one that is in, from 1 */
 	uint64_t first, last;			   /* numbers of records; 0: there is none */
-	char digest[65];			   /* of the last good one */
+	bool anchored;	 /* older ones were there, and it begins as it should without them */
+	char digest[65]; /* of the last good one */
 	char reason[96];
 };
 struct ledger_anchor;

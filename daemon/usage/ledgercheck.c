@@ -29,7 +29,7 @@ struct tally {
 
 struct ledger_check {
 	struct ledger_report *report;
-	struct ledger_anchor anchor;
+	struct ledger_anchor anchor, removed;
 	bool chain_only, anchored;
 	uint64_t line, n;
 	char incarnation[INCARNATION_MAX + 1];
@@ -216,19 +216,31 @@ static bool check_content(struct ledger_check *c, struct slice line)
 
 /* --- the chain ------------------------------------------------------------------------------------------------ */
 
+/* May the ledger begin at n, if records up to that one are gone? */
+static bool reaches(const struct ledger_anchor *a, uint64_t n)
+{
+	return a->n && n <= a->n + 1;
+}
+
 /* Where a ledger without its older files begins. */
 static bool check_first(struct ledger_check *c, const struct ledger_head *h)
 {
+	const struct ledger_anchor *before = c->anchor.n == h->n - 1 ? &c->anchor : &c->removed;
+
 	if (h->n == 1)
 		return true;
-	if (!c->anchor.n || h->n > c->anchor.n + 1)
-		return bad(c, "n is %llu where 1 was due", (unsigned long long)h->n);
-	if (h->n <= c->anchor.n) /* the anchor itself is still to come */
+	if (!reaches(&c->anchor, h->n) && !reaches(&c->removed, h->n))
+		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
+			   (unsigned long long)MAX(c->anchor.n, c->removed.n) + 1);
+	c->report->anchored = true;
+	c->anchored = c->anchor.n == h->n - 1;
+	if (c->anchored && c->anchor.n == c->removed.n &&
+	    strcmp(c->anchor.digest, c->removed.digest) != 0)
+		return bad(c, "the record before it was not the anchor");
+	if (before->n != h->n - 1 || !h->prev_digest.n) /* the anchor itself is still to come */
 		return true;
-	c->anchored = true;
-	return !h->prev_digest.n || slice_is(h->prev_digest, c->anchor.digest) ?
-		       true :
-		       bad(c, "prevDigest is not the anchor's");
+	return slice_is(h->prev_digest, before->digest) ? true :
+							  bad(c, "prevDigest is not the anchor's");
 }
 
 static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
@@ -297,11 +309,27 @@ void ledger_check_torn(struct ledger_check *c)
 
 bool ledger_check_end(struct ledger_check *c)
 {
-	if (c->report->first_bad || !c->anchor.n || c->anchored)
-		return !c->report->first_bad;
-	c->line++;
-	return bad(c, "record %llu is missing: the ledger ends before the anchor",
-		   (unsigned long long)c->anchor.n);
+	uint64_t last = c->report->records ? c->n : c->removed.n;
+
+	if (c->report->first_bad)
+		return false;
+	if (last < c->anchor.n || last < c->removed.n) {
+		c->line++;
+		return bad(c, "record %llu is missing: the ledger ends before the anchor",
+			   (unsigned long long)MAX(c->anchor.n, c->removed.n));
+	}
+	if (!c->anchor.n || c->anchored)
+		return true;
+	c->line += !c->line;
+	return c->anchor.n == c->removed.n && strcmp(c->anchor.digest, c->removed.digest) == 0 ?
+		       true :
+		       bad(c, "record %llu was removed", (unsigned long long)c->anchor.n);
+}
+
+void ledger_check_next_file(struct ledger_check *c)
+{
+	c->report->file++;
+	c->line = 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
@@ -337,6 +365,11 @@ struct ledger_check *ledger_check_new(const struct ledger_anchor *anchor, bool c
 	return c;
 }
 
+void ledger_check_removed(struct ledger_check *c, const struct ledger_anchor *removed)
+{
+	c->removed = *removed;
+}
+
 struct ledger_check *ledger_check_free(struct ledger_check *c)
 {
 	if (c)
@@ -358,22 +391,30 @@ static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct s
 	return r;
 }
 
-int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
-		      struct ledger_report *ret)
+int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms)
 {
 	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
-	struct ledger_check *c = ledger_check_new(anchor, false, ret);
 	struct slice line;
 	int r;
 
+	ledger_check_next_file(c);
 	ledger_lines_init(&l, fd, 0, READ_CHUNK);
 	while ((r = next_patiently(&l, patience_ms, &line)) > 0)
 		if (!ledger_check_line(c, line, r))
 			break;
 	if (r == 0 && buf_len(&l.b))
 		ledger_check_torn(c);
+	return MIN(r, 0);
+}
+
+int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
+		      struct ledger_report *ret)
+{
+	struct ledger_check *c = ledger_check_new(anchor, false, ret);
+	int r = ledger_check_fd(c, fd, patience_ms);
+
 	if (r == 0)
 		ledger_check_end(c);
 	ledger_check_free(c);
-	return MIN(r, 0);
+	return r;
 }

@@ -24,13 +24,20 @@ bool ledger_anchor_parse(const char *text, struct ledger_anchor *ret);
 /* rep is filled in as lines come. */
 struct ledger_check *ledger_check_new(const struct ledger_anchor *anchor, bool chain_only,
 				      struct ledger_report *rep);
+/* The daemon itself has removed the records up to that one, so the ledger may begin after it, or at any before. */
+void ledger_check_removed(struct ledger_check *c, const struct ledger_anchor *removed);
 struct ledger_check *ledger_check_free(struct ledger_check *c);
+/* The lines of a file follow; of the first one, too. */
+void ledger_check_next_file(struct ledger_check *c);
 /* False: it is bad, rep says why, and no more lines may come. kind: as ledger_lines_next has it. */
 bool ledger_check_line(struct ledger_check *c, struct slice line, int kind);
 /* The file ends in the middle of a line. */
 void ledger_check_torn(struct ledger_check *c);
 /* All lines have come. */
 bool ledger_check_end(struct ledger_check *c);
-/* A file on disk, as ledger_verify has it. A daemon may be in the middle of a write: a last line without its end gets so many milliseconds. */
+/* All lines of a file on disk. A daemon may be in the middle of a write: a last line without its end gets so many milliseconds. 0: see the report;
+ * -errno. */
+int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms);
+/* That alone, from beginning to end. */
 int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
 		      struct ledger_report *ret);

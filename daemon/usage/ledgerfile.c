@@ -252,6 +252,24 @@ int ledgerfile_read(int fd, off_t end, uint64_t since,
 	return MIN(r, 0);
 }
 
+uint64_t ledgerfile_first(int fd)
+{
+	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
+	struct ledger_head h;
+	struct slice line;
+
+	ledger_lines_init(&l, fd, 0, PROBE_CHUNK);
+	while (l.at < (off_t)LEDGER_LINE_MAX) {
+		int r = ledger_lines_next(&l, &line);
+
+		if (r <= 0)
+			break;
+		if (r == 1 && ledger_head_parse(line, &h))
+			return h.n;
+	}
+	return 0;
+}
+
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
 static int read_range(int fd, off_t at, size_t n, struct buf *ret)

@@ -51,6 +51,8 @@ int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 int ledgerfile_read(int fd, off_t end, uint64_t since,
 		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		    uint64_t *skipped);
+/* Number of the first record; 0: there is none before LEDGER_LINE_MAX bytes of something else, or it cannot be read. */
+uint64_t ledgerfile_first(int fd);
 /* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is none. 1: found; 0: the
  * file is empty, or nothing but the beginning of a torn record; -EBADMSG with what: there is no record in it, or none before LEDGER_TAIL_MAX
  * bytes of damage; -EPROTONOSUPPORT: a later version wrote it; -errno. */

@@ -14,9 +14,14 @@
 enum sync_state { SYNC_IDLE, SYNC_RUNNING };
 enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_QUIT };
 
+/* What one sync makes durable, in this order; -1: none. */
+struct sync_files {
+	int old, fd, dirfd;
+};
+
 struct syncer {
 	struct loop *loop;
-	int fd, dirfd;
+	struct sync_files files; /* old: the file before the last switch, ours */
 	bool in_memory, dirty;
 	int error; /* sticky */
 	enum sync_state state;
@@ -27,6 +32,7 @@ struct syncer {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
+	struct sync_files job; /* of the sync that runs */
 	/* under the mutex */
 	enum worker_order order;
 	int result;
@@ -47,8 +53,7 @@ struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
 	struct syncer *s = new0(struct syncer);
 
 	s->loop = loop;
-	s->fd = fd;
-	s->dirfd = dirfd;
+	s->files = (struct sync_files){ -1, fd, dirfd };
 	s->in_memory = fs_in_memory(fd);
 	s->io = (struct loop_io){ .fd = -1, .fn = on_worker_done, .ctx = s };
 	list_init(&s->waiting);
@@ -58,12 +63,15 @@ struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
 
 /* --- the work, in either thread --------------------------------------------------------------------------- */
 
-static int sync_files(int fd, int dirfd)
+/* The older file first: what is durable of the chain has no hole. */
+static int sync_files(const struct sync_files *f)
 {
-	if (fdatasync(fd) < 0)
+	if (f->old >= 0 && fdatasync(f->old) < 0)
+		return -errno;
+	if (fdatasync(f->fd) < 0)
 		return -errno;
 	/* file systems that cannot sync a directory say EINVAL */
-	if (dirfd >= 0 && fsync(dirfd) < 0 && errno != EINVAL)
+	if (f->dirfd >= 0 && fsync(f->dirfd) < 0 && errno != EINVAL)
 		return -errno;
 	return 0;
 }
@@ -75,15 +83,16 @@ static void *work(void *ctx)
 
 	pthread_mutex_lock(&s->mutex);
 	for (;;) {
-		int dirfd, r;
+		struct sync_files files;
+		int r;
 
 		while (s->order == ORDER_NONE)
 			pthread_cond_wait(&s->cond, &s->mutex);
 		if (s->order == ORDER_QUIT)
 			break;
-		dirfd = s->dirfd;
+		files = s->job;
 		pthread_mutex_unlock(&s->mutex);
-		r = sync_files(s->fd, dirfd);
+		r = sync_files(&files);
 		pthread_mutex_lock(&s->mutex);
 		s->result = r;
 		if (s->order == ORDER_SYNC)
@@ -149,14 +158,23 @@ static void answer_all(struct list *waiters, int error)
 	}
 }
 
+/* The job has made it durable: it is needed no more, unless another has taken its place meanwhile. */
+static void drop(int *fd, int synced)
+{
+	if (*fd < 0 || *fd != synced)
+		return;
+	close(*fd);
+	*fd = -1;
+}
+
 static void finish(struct syncer *s, int result)
 {
 	s->state = SYNC_IDLE;
 	if (result < 0 && !s->error)
 		s->error = result;
 	if (result == 0) {
-		closep(&s->dirfd);
-		s->dirfd = -1;
+		drop(&s->files.old, s->job.old);
+		drop(&s->files.dirfd, s->job.dirfd);
 	}
 	answer_all(&s->running, s->error);
 	if (!list_empty(&s->waiting))
@@ -184,6 +202,7 @@ static void advance(void *ctx)
 	if (s->state == SYNC_RUNNING || list_empty(&s->waiting))
 		return;
 	move_all(&s->waiting, &s->running);
+	s->job = s->files;
 	if (s->in_memory || s->error || !s->dirty) {
 		finish(s, s->error);
 		return;
@@ -193,7 +212,24 @@ static void advance(void *ctx)
 	if (thread_ready(s))
 		give_order(s, ORDER_SYNC);
 	else
-		finish(s, sync_files(s->fd, s->dirfd));
+		finish(s, sync_files(&s->job));
+}
+
+bool syncer_may_switch(const struct syncer *s)
+{
+	return s->files.old < 0 && !s->error;
+}
+
+void syncer_switch(struct syncer *s, int fd, int dirfd)
+{
+	/* a directory that a running sync has not done yet is the same one */
+	if (s->files.dirfd >= 0)
+		closep(&dirfd);
+	else
+		s->files.dirfd = dirfd;
+	s->files.old = s->files.fd;
+	s->files.fd = fd;
+	s->dirty = true;
 }
 
 void syncer_dirty(struct syncer *s)
@@ -242,10 +278,11 @@ struct syncer *syncer_free(struct syncer *s)
 		stop_thread(s);
 	/* the order may have come too late for the worker to take it */
 	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error)
-		sync_files(s->fd, s->dirfd);
+		sync_files(&s->files);
 	move_all(&s->waiting, &s->running);
 	answer_all(&s->running, -ECANCELED);
-	closep(&s->dirfd);
+	closep(&s->files.old);
+	closep(&s->files.dirfd);
 	free(s);
 	return NULL;
 }

@@ -25,6 +25,11 @@ struct syncer_wait {
 struct syncer *syncer_new(struct loop *loop, int fd, int dirfd);
 /* Waits for a running sync, syncs what is not yet durable; waiters are called with -ECANCELED. */
 struct syncer *syncer_free(struct syncer *s);
+/* From now on another file is written to. The one before is taken: closed once it is durable, and so is the name of the new one (dirfd, taken;
+ * -1: none); nobody is answered earlier. */
+void syncer_switch(struct syncer *s, int fd, int dirfd);
+/* False: the file before the last switch is not yet durable, or nothing will be any more. */
+bool syncer_may_switch(const struct syncer *s);
 /* The file was written to. */
 void syncer_dirty(struct syncer *s);
 /* w is the caller's and must live until done or syncer_cancel. done is never called from within. */
