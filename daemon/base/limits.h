@@ -204,6 +204,9 @@
 #define TOOL_EDITS_MAX 256              /* of one call of editFile */
 #define NEAREST_FILE_MAX (1 * MIB)      /* a larger file is not looked through for what is like a text that is not in it */
 #define NEAREST_LINES_MAX 200           /* the same of a text */
+#define NEAREST_LINE_MAX 2048           /* bytes of a text of one line, and of the lines that it is compared with, without blanks */
+#define NEAREST_LINE_MIN 3              /* a shorter one is like too much */
+#define NEAREST_PERCENT 40              /* of it that must be alike */
 #define NEAREST_MAX 3                   /* places told */
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */

@@ -298,8 +298,22 @@ test('code: environment, modules of the working directory, time limit', async (t
   assert.deepEqual([r.timedOut, r.killed, r.stdout], [true, true, 'begun\n']);
   r = await box.call('runCode', { code: 'console.log(process.env.X)', runCodeOpts: { language: 'js', envs: { X: 'nested' }, requestTimeoutMs: 5 } });
   assert.deepEqual([r.stdout, r.language], ['nested\n', 'js']);
-  r = await box.call('runCode', { code: 'while (true);', language: 'js', runCodeOpts: { language: 'python', timeoutMs: 1000 } });
+  r = await box.call('runCode', { code: 'while (true);', language: 'js', runCodeOpts: { language: 'js', timeoutMs: 1000 } });
   assert.deepEqual([r.timedOut, r.language], [true, 'js']);
+  // said twice, and not the same: refused by name
+  for (const [args, name] of [
+    [{ language: 'js', runCodeOpts: { language: 'python' } }, 'language'],
+    [{ envs: { X: 'y' }, runCodeOpts: { envs: {} } }, 'envs'],
+    [{ env: {}, runCodeOpts: { envs: {} } }, 'envs'],
+    [{ timeoutMs: 5, runCodeOpts: { timeoutMs: 6 } }, 'timeoutMs'],
+    [{ timeoutSeconds: 20, runCodeOpts: { timeoutMs: 5000 } }, 'timeoutMs'],
+    [{ timeoutSeconds: 20, runCodeOpts: { timeoutMS: 20000 } }, 'timeoutMS'],
+    [{ runCodeOpts: { timeoutMs: 5, timeoutMS: 6 } }, 'timeoutMS'],
+  ]) {
+    const { error } = await box.call('runCode', { code: 'print(1)', ...args });
+
+    assert.deepEqual([error?.code, error?.field], ['INVALID_ARGUMENT', `runCodeOpts.${name}`], JSON.stringify(args));
+  }
   // E2B's template spells it so
   r = await box.call('runCode', { code: 'while True: pass', runCodeOpts: { language: 'python', envs: {}, timeoutMS: 1000, requestTimeoutMs: 30000 } });
   assert.deepEqual([r.timedOut, r.killed], [true, true]);

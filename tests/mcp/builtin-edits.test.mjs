@@ -54,7 +54,16 @@ test('editFile: NO_MATCH shows the places that are most like it, as they are', a
   assert.deepEqual(nearest[0], { line: 7, lines: 5, alike: 4, text: 'int g(void)\n{\n\tint a = 2;\n\treturn a;\n}' });
   assert.deepEqual(nearest[1], { line: 1, lines: 5, alike: 3, text: 'int f(void)\n{\n\tint a = 1;\n\treturn a;\n}' });
   assert.match(text, /^NO_MATCH: .*\nfield: oldText\nmost like it, 4 of its lines:\n {5}7\tint g\(void\)\n {5}8\t\{\n {5}9\t\tint a = 2;\n/);
-  assert.deepEqual((await noMatch('  int a = 2;')).nearest, [{ line: 9, lines: 1, alike: 1, text: '\tint a = 2;' }]);
+  // one line, and only a part of one: where it is the same but for blanks, or nearly the same
+  const blanks = await noMatch('  int a = 2;');
+
+  assert.deepEqual(blanks.nearest, [{ line: 9, lines: 1, alike: 1, differs: 'blanks', text: '\tint a = 2;' },
+    { line: 3, lines: 1, alike: 0, percent: blanks.nearest[1].percent, text: '\tint a = 1;' }]);
+  assert.match(blanks.text, /\nthe same but for blanks:\n {5}9\t\tint a = 2;\nmost like it, \d+ %:\n {5}3\t/);
+  assert.deepEqual((await noMatch('return  a')).nearest.map((p) => [p.line, p.differs]), [[4, 'blanks'], [10, 'blanks']]);
+  assert.equal((await noMatch('retrun a;')).nearest[0].line, 4);
+  assert.equal((await noMatch('int g(int)')).nearest[0].text, 'int g(void)');
+  assert.equal((await noMatch('int g(void)\n{\n  int a = 2;\n')).nearest[0].differs, 'blanks');
   assert.equal((await noMatch('nothing of it')).nearest, undefined);
   fs.writeFileSync(box.file('a'), 'x\n'.repeat(2 << 20));
   assert.equal((await noMatch('y')).nearest, undefined);

@@ -75,7 +75,7 @@ test('what may be meant in two ways is refused, and says which file, hunk and li
   assert.equal(await shown(stars(...b, '*** Update File: src/a.c', '@@ int g(void)', ' {', '-    return  1;', '+\treturn 2;', ' }')),
     'PATCH_MISMATCH: hunk 1 of src/a.c (line 7 of the patch) has no place: its lines do not stand there like this\n'
     + '[nothing was changed; 1 of 2 files would fit]\n'
-    + 'hunk 1:\nmost like it, 3 of its lines:\n     2\t{\n     3\t\treturn 1;\n     4\t}\nmost like it, 3 of its lines:\n     7\t{\n     8\t\treturn 1;\n     9\t}\n');
+    + 'hunk 1:\nthe same but for blanks:\n     2\t{\n     3\t\treturn 1;\n     4\t}\nthe same but for blanks:\n     7\t{\n     8\t\treturn 1;\n     9\t}\n');
   assert.deepEqual(all(box.root), before);
   // strip says which is meant
   await box.call('applyDiff', { patch: names, strip: 0 });

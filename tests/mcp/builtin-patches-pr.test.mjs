@@ -103,6 +103,8 @@ test('refused by name', async (t) => {
   const box = await tools(t);
   const empty = await tools(t);
 
+  assert.equal((await empty.fails('INVALID_ARGUMENT', 'openPR', { title: '' })).field, 'title');
+  assert.equal((await empty.fails('INVALID_ARGUMENT', 'openPR', { title: ' \n\t' })).field, 'title');
   await empty.fails('NOT_A_REPOSITORY', 'openPR', { title: 'x' });
   git(empty.root, 'init', '-q', '.');
   await empty.fails('NO_COMMIT', 'openPR', { title: 'x' });

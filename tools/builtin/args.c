@@ -53,6 +53,9 @@ static int string_check(const struct tool_field *f, struct jval v, const char *p
 		return err_field(e, path, CODE, "%s holds half of a surrogate pair", path);
 	if (!(f->flags & TOOL_BYTES) && memchr(text.data, '\0', text.len))
 		return err_field(e, path, CODE, "%s holds NUL", path);
+	if (f->min && characters(buf_slice(&text)) < (size_t)f->min)
+		return err_field(e, path, CODE, "%s is %s", path,
+				 buf_len(&text) ? "too short" : "empty");
 	if (f->max && characters(buf_slice(&text)) > (size_t)f->max)
 		return err_field(e, path, CODE, "%s is longer than %lld characters", path,
 				 (long long)f->max);

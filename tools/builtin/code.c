@@ -290,27 +290,60 @@ static char *search_path(const struct tool_call *c, const struct language *l,
 	return ret;
 }
 
-/* E2B's template nests some arguments: they count where they are not given beside. */
-static void flatten(const struct tool_call *c, struct buf *out)
+/* E2B's template nests some arguments. Said twice, and not the same, nobody knows which is meant. */
+static const struct {
+	const char *nested, *as, *others[3];
+} twice[] = {
+	{ "language", "language", { "language" } },
+	{ "envs", "envs", { "envs", "env" } },
+	{ "timeoutMs", "timeoutMs", { "timeoutMs", "timeoutSeconds" } },
+	{ "timeoutMS", "timeoutMs", { "timeoutMs", "timeoutSeconds" } },
+};
+
+static int nested_refuse(const char *nested, const char *other, struct err *e)
 {
-	struct jval nested = jobj_get(c->args, "runCodeOpts"), v;
+	char field[64];
+
+	snprintf(field, sizeof(field), "runCodeOpts.%s", nested);
+	return err_field(e, field, "INVALID_ARGUMENT", "give %s or %s, not both", other, field);
+}
+
+/* 1: it is to be taken; 0: the same is said outside. */
+static int nested_check(const struct tool_call *c, size_t row, struct slice nested, struct jval v,
+			struct err *e)
+{
+	for (const char *const *other = twice[row].others; *other; other++) {
+		struct jval outside = jobj_get(c->args, *other);
+
+		if (outside.type <= J_NULL)
+			continue;
+		if (strcmp(*other, twice[row].as) == 0 && slice_eq(outside.raw, v.raw))
+			return 0;
+		return nested_refuse(twice[row].nested, *other, e);
+	}
+	if (strcmp(twice[row].nested, "timeoutMS") == 0 &&
+	    jobj_get(nested, "timeoutMs").type > J_NULL)
+		return nested_refuse("timeoutMS", "runCodeOpts.timeoutMs", e);
+	return 1;
+}
+
+static int flatten(const struct tool_call *c, struct buf *out, struct err *e)
+{
+	struct jval nested = jobj_get(c->args, "runCodeOpts");
 	struct jw w = JW(out);
-	struct slice key;
-	struct jiter it;
+	int r = 0;
 
 	jw_obj(&w, NULL);
 	jw_members(&w, c->args, "runCodeOpts");
-	if (nested.type == J_OBJECT && jiter_init(&it, nested))
-		while (jiter_next(&it, &key, &v)) {
-			_cleanup_(freep) char *name = NULL;
+	for (size_t i = 0; nested.type == J_OBJECT && r >= 0 && i < ARRAY_SIZE(twice); i++) {
+		struct jval v = jobj_get(nested.raw, twice[i].nested);
 
-			if (slice_is(key, "timeoutMS"))
-				key = SLICE("timeoutMs");
-			name = xstrndup(key.p, key.n);
-			if (jobj_get(c->args, name).type <= J_NULL && v.type != J_NULL)
-				jw_member_raw(&w, key, v.raw);
-		}
+		r = v.type > J_NULL ? nested_check(c, i, nested.raw, v, e) : 0;
+		if (r > 0)
+			jw_member_raw(&w, slice_of(twice[i].as), v.raw);
+	}
 	jw_end_obj(&w);
+	return MIN(r, 0);
 }
 
 /* --- the call ------------------------------------------------------------------------------------------- */
@@ -384,9 +417,9 @@ void code_start(struct tool_call *c)
 	j->more = more;
 	j->again = with_less;
 	j->refuse = too_old;
-	flatten(c, &args);
+	r = flatten(c, &args, &e);
 	c->args = buf_slice(&args);
-	code->language = language_of(c, &e);
+	code->language = r == 0 ? language_of(c, &e) : NULL;
 	r = code->language ? 0 : -EINVAL;
 	tool_arg_bytes(c, "code", &text);
 	tool_arg_bytes(c, "input", &j->input);
@@ -445,7 +478,7 @@ const struct tool_field code_in[] = {
 	{ .name = "runCodeOpts",
 	  .type = TOOL_OBJECT,
 	  .sub = opts_in,
-	  .text = "language, envs and timeoutMs may stand here too" },
+	  .text = "language, envs and timeoutMs may stand here instead" },
 	{ 0 },
 };
 

@@ -134,13 +134,26 @@ static bool pr_allowed(struct tool_call *c, bool draft)
 			    SLICE_NONE, SLICE_NONE);
 }
 
+/* False: the call is ended. */
+static bool pr_titled(struct tool_call *c)
+{
+	_cleanup_(freep) char *title = tool_arg_str(c, "title");
+	struct err e = { 0 };
+
+	if (title && title[strspn(title, " \t\r\n\v\f")])
+		return true;
+	err_field(&e, "title", "INVALID_ARGUMENT", "title has nothing but blanks");
+	tool_fail(c, &e, SLICE_NONE);
+	return false;
+}
+
 static void pr_start(struct tool_call *c)
 {
 	bool draft = c->dry_run || tool_arg_bool(c, "draft", true);
 	struct pr *p;
 	char hex[17];
 
-	if (!pr_allowed(c, draft))
+	if (!pr_titled(c) || !pr_allowed(c, draft))
 		return;
 	p = new0(struct pr);
 	c->own = p;
@@ -178,6 +191,7 @@ static const struct tool_field pr_in[] = {
 	{ .name = "title",
 	  .type = TOOL_STRING,
 	  .flags = TOOL_REQUIRED,
+	  .min = 1,
 	  .max = 512,
 	  .text = "also the first line of the commit" },
 	{ .name = "body",

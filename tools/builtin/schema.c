@@ -55,6 +55,8 @@ static void details_put(struct jw *w, const struct tool_field *f)
 {
 	switch (f->type) {
 	case TOOL_STRING:
+		if (f->min)
+			jw_int(w, "minLength", f->min);
 		bounds_put(w, f, "maxLength");
 		if (f->words)
 			words_put(w, f->words);

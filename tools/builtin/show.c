@@ -216,8 +216,14 @@ void show_nearest(struct buf *out, struct jval list)
 					.bytes = TOOL_SHOW_BYTES / 8 };
 
 		show_member(v.raw, "text", &text);
-		buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
-			   show_number(v.raw, "alike"));
+		if (jobj_get(v.raw, "differs").type == J_STRING)
+			buf_puts(out, "the same but for blanks:\n");
+		else if (jobj_get(v.raw, "percent").type == J_NUMBER)
+			buf_printf(out, "most like it, %" PRId64 " %%:\n",
+				   show_number(v.raw, "percent"));
+		else
+			buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
+				   show_number(v.raw, "alike"));
 		show_lines(out, buf_slice(&text), &l);
 	}
 }

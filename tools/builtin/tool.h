@@ -48,7 +48,7 @@ struct tool_field {
 	const char *name; /* NULL: end of the table */
 	enum tool_type type;
 	unsigned flags;
-	/* TOOL_INT: range, none if both are 0; strings: most characters, in max; arrays and maps: most elements, in max; 0: only
+	/* TOOL_INT: range, none if both are 0; strings: least and most characters; arrays and maps: most elements, in max; 0: only
 	 * the limits that all calls have */
 	int64_t min, max;
 	const char *text;	  /* description */
