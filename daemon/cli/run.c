@@ -27,7 +27,7 @@ struct run {
 	char *stop_reason;
 	unsigned tool_calls;
 	int code;
-	bool cancelled, done;
+	bool cancelled, closing, done;
 };
 
 static void finish(struct run *r, int code)
@@ -65,12 +65,22 @@ static int code_of_stop(const char *reason)
 	return EXIT_FAILED;
 }
 
+/* What we could not put away ourselves. */
+static void tell_left(const struct run *r)
+{
+	fprintf(stderr, "acpd: session %s stays: session/%s puts it away\n", r->session_id,
+		r->cfg->keep ? "close" : "delete");
+}
+
 static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct run *r = ctx;
 
-	if (m)
-		finish(r, r->code);
+	if (!m)
+		return;
+	if (m->error.n)
+		tell_left(r);
+	finish(r, r->code);
 }
 
 /* Unless it is to be kept, nothing of the session is left; kept, it needs no harness. */
@@ -79,11 +89,14 @@ static void close_session(struct run *r, int code)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
+	if (r->closing)
+		return;
 	r->code = code;
 	if (!r->session_id) {
 		finish(r, code);
 		return;
 	}
+	r->closing = true;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", r->session_id);
 	jw_end_obj(&w);
@@ -279,23 +292,34 @@ static void on_closed(void *ctx, bool opened, const char *why)
 
 static const struct link_events events = { on_open, on_message, on_closed };
 
-/* First Ctrl-C cancels the turn, the second leaves. */
-static void on_signal(void *ctx, int signo _unused_)
+static void cancel_turn(struct run *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
-	struct run *r = ctx;
 	struct jw w = JW(&p);
 
-	if (r->cancelled || !r->session_id) {
-		finish(r, EXIT_CANCELLED);
-		return;
-	}
 	r->cancelled = true;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", r->session_id);
 	jw_end_obj(&w);
 	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
 	link_send(r->link, buf_slice(&b));
+}
+
+/* The first Ctrl-C cancels the turn, the second puts the session away without waiting for its end, the third leaves. */
+static void on_signal(void *ctx, int signo _unused_)
+{
+	struct run *r = ctx;
+
+	if (!r->session_id) {
+		finish(r, EXIT_CANCELLED);
+	} else if (!r->cancelled) {
+		cancel_turn(r);
+	} else if (!r->closing) {
+		close_session(r, EXIT_CANCELLED);
+	} else {
+		tell_left(r);
+		finish(r, EXIT_CANCELLED);
+	}
 }
 
 static void print_json(const struct run *r)

@@ -110,6 +110,51 @@ test('SIGINT cancels the turn and ends with 5; the session is not left running',
   }
 });
 
+const begun = async (out) => {
+  while (!out.stdout.includes('begun'))
+    await new Promise((resolve) => { setTimeout(resolve, 20); });
+};
+// Two of a kind could become one, so the kinds alternate, and the third comes when the first two have been taken.
+const taken = async ({ pid }) => {
+  while (!/^ShdPnd:\t0+$/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8')))
+    await new Promise((resolve) => { setTimeout(resolve, 10); });
+};
+const interrupt = async (child) => {
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    child.kill(signal);
+  await taken(child);
+};
+
+test('a second SIGINT deletes the session although its turn goes on', async () => {
+  const before = await sessions();
+  const { code, signal, stderr } = await run('nocancel\necho begun\nsleep 60000', [], {
+    timeout: 60000,
+    started: async (child, out) => {
+      await begun(out);
+      await interrupt(child);
+    },
+  });
+
+  assert.deepEqual([code, signal, stderr], [5, null, '']);
+  assert.deepEqual(await sessions(), before);
+});
+
+test('a third SIGINT leaves a daemon that does not answer, and says what stays', async (t) => {
+  t.after(() => d.child.kill('SIGCONT'));
+  const { code, signal, stderr } = await run('nocancel\necho begun\nsleep 60000', [], {
+    timeout: 60000,
+    started: async (child, out) => {
+      await begun(out);
+      d.child.kill('SIGSTOP');
+      await interrupt(child);
+      child.kill('SIGINT');
+    },
+  });
+
+  assert.deepEqual([code, signal], [5, null]);
+  assert.match(stderr, /^acpd: session sess_\w+ stays: session\/delete puts it away\n$/);
+});
+
 test('SIGTERM ends it the same way', async () => {
   const { code, signal } = await run('echo begun\nsleep 60000', [], {
     timeout: 10000,

@@ -162,6 +162,29 @@ async function cancelCommand(x, t) {
 	await s.goesOn();
 }
 
+// Not the harness, but all that the command began, wherever it went. What the built-in tool was told to keep in the background is the
+// session's and not the turn's.
+async function cancelFamily(x, t) {
+	const s = await x.session(t, { acpd: { mcp: { builtin: true } } });
+	const [asked, kept, ...family] = Array.from({ length: 5 }, nap);
+	const background = (command) => `MCP:acpd runCommand ${JSON.stringify({ command: `exec ${command}`, background: true })}`;
+	await s.turn(background(asked), 'TEXT:it runs');
+	const harness = x.rig.harnessOf(s.id);
+	const running = s.begin(background(kept), `RUN:setsid ${family[0]} & setsid sh -c '${family[1]} & exec ${family[2]}' & wait`, 'TEXT:not reached');
+
+	for (const command of [asked, kept, ...family])
+		await runs(command);
+	await s.o.cancel(s.id);
+	assert.equal((await running.done).stop, 'cancelled');
+	for (const command of family)
+		await gone(command, 15_000);
+	await s.goesOn();
+	if (!JSON.stringify(s.o.messages).includes('"harness_exited"')) // it was too slow for the daemon on a busy machine
+		assert.equal(x.rig.harnessOf(s.id)?.pid, harness.pid, 'the harness is another one');
+	for (const command of [asked, kept])
+		assert.equal(commands(command).length, 1, command);
+}
+
 async function cancelQuestion(x, t) {
 	const s = await x.session(t);
 	const name = fresh('made');
@@ -265,6 +288,7 @@ export default [
 	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],
 	['cancel in the middle of a command: it is gone', cancelCommand],
+	['cancel: nothing that the turn started lives, but the harness and what was declared to run in the background', cancelFamily],
 	['cancel while a question is open', cancelQuestion],
 	['cancel while the harness tries the provider again', cancelRetry],
 	['cancel ends the waiting prompts too', cancelQueue],
