@@ -354,6 +354,7 @@
 #define PATCH_SIDE_MAX (64 * MIB)       /* a file that is patched, before or after */
 #define PATCH_BYTES_MAX (64 * MIB)      /* its text */
 #define PR_PATCH_MAX (8 * MIB)          /* of a pull request, in an answer */
+#define PR_BUNDLE_MAX ARTIFACT_INLINE_MAX /* of its branch */
 #define PR_STEP_MS 120000               /* one run of git for it */
 #define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
 #define TOOL_NAMES_MAX 16384            /* tools of all servers that a session's harness is given */

@@ -5,10 +5,12 @@ import test from 'node:test';
 import { strict as assert } from 'node:assert';
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import { promisify } from 'node:util';
-import { tools } from './builtin.mjs';
+import path from 'node:path';
+import { scratch, tools } from './builtin.mjs';
 
 const ENV = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
 const git = (cwd, ...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd, env: ENV, encoding: 'utf8',
@@ -127,4 +129,76 @@ test('what may not be read is in no patch, and a denied git commit denies it', a
   await box.call('openPR', { title: 'x' });
   repository(none);
   await none.fails('COMMAND_DENIED', 'openPR', { title: 'x' });
+});
+
+// With the answer of a human.
+async function allowed(box, args) {
+  const { inputRequests, requestState } = await box.raw('openPR', args);
+  const [[key]] = Object.entries(inputRequests);
+
+  return (await box.raw('openPR', args, { requestState, inputResponses: { [key]: { action: 'accept', content: { approve: true } } } })).structuredContent;
+}
+
+// A repository below the root, which is none.
+async function below(t) {
+  const box = await tools(t, {}, { elicitation: { form: {} } });
+  const root = box.file('deep/repo');
+  const there = { root, file: (name) => path.join(root, name) };
+
+  fs.mkdirSync(root, { recursive: true });
+  repository(there);
+  return { box, there, tree: (cwd, of) => git(cwd, 'ls-tree', '-r', of) };
+}
+
+test('path says which repository, and its branch can be cloned or fetched elsewhere from a bundle', async (t) => {
+  const { box, there, tree } = await below(t);
+  const other = scratch();
+
+  t.after(() => fs.rmSync(other, { recursive: true, force: true }));
+  fs.mkdirSync(there.file('sub'));
+  await box.fails('NOT_A_REPOSITORY', 'openPR', { title: 'x' });
+  await box.fails('ENOTDIR', 'openPR', { title: 'x', path: 'deep/repo/a.txt' });
+  await box.fails('ENOENT', 'openPR', { title: 'x', path: 'deep/none' });
+  await box.fails('OUTSIDE_ROOTS', 'openPR', { title: 'x', path: other });
+  const draft = await box.call('openPR', { title: 'x', path: 'deep/repo/sub' });
+
+  assert.deepEqual([draft.files, draft.bundle], [['a.txt', 'c.bin'], undefined]);
+  const whole = await allowed(box, { title: 'All of it', path: 'deep/repo', draft: false });
+
+  assert.match(whole.bundle, /^all-of-it-[0-9a-f]{8}\.bundle$/);
+  assert.equal(whole.bundlePath, `deep/repo/.git/acpd-bundles/${whole.bundle}`);
+  assert.equal(whole.bundleRequires, undefined);
+  git(other, 'clone', '-q', box.file(whole.bundlePath), 'clone');
+  assert.equal(git(path.join(other, 'clone'), 'rev-parse', 'HEAD').trim(), whole.commit);
+  assert.equal(tree(path.join(other, 'clone'), 'HEAD'), tree(there.root, whole.branch));
+  assert.equal(fs.readFileSync(path.join(other, 'clone/a.txt'), 'utf8'), 'one\n2\n');
+
+  // what comes after base is for those who have it
+  git(other, 'clone', '-q', '-b', 'main', there.root, 'has');
+  git(other, 'init', '-q', 'has-not');
+  const rest = await allowed(box, { title: 'The rest', path: 'deep/repo', base: 'main', draft: false });
+  const fetch = (cwd) => git(path.join(other, cwd), 'fetch', '-q', box.file(rest.bundlePath), `${rest.branch}:got`);
+
+  assert.equal(rest.bundleRequires, git(there.root, 'rev-parse', 'main').trim());
+  fetch('has');
+  assert.equal(tree(path.join(other, 'has'), 'got'), tree(there.root, rest.branch));
+  assert.throws(() => fetch('has-not'), /prerequisite/);
+});
+
+test('a bundle that is too large is refused, and there is no branch', async (t) => {
+  const { box, there } = await below(t);
+
+  for (const name of ['one', 'two']) {
+    fs.writeFileSync(there.file('noise'), crypto.randomBytes(5 << 20));
+    git(there.root, 'add', '-A');
+    git(there.root, 'commit', '-qm', name);
+  }
+  fs.writeFileSync(there.file('a.txt'), 'small\n');
+  const before = state(there);
+  const { error } = await allowed(box, { title: 'x', path: 'deep/repo', draft: false });
+
+  assert.deepEqual([error.code, error.field], ['BUNDLE_TOO_LARGE', 'base']);
+  assert.equal(state(there), before);
+  assert.equal(fs.existsSync(there.file('.git/acpd-bundles')), false);
+  assert.ok((await allowed(box, { title: 'x', path: 'deep/repo', base: 'HEAD', draft: false })).bundlePath);
 });

@@ -194,7 +194,23 @@ describe('what the policy asks of the client of the session', () => {
     answer = 'allow';
     const pr = good(await s.call('openPR', { title: 'x', draft: false }));
 
-    assert.ok(branches().includes(/^branch: (.*)$/m.exec(pr)[1]));
+    const branch = /^branch: (.*)$/m.exec(pr)[1];
+
+    assert.ok(branches().includes(branch));
+    // the branch is the orchestrator's: a bundle that it can clone
+    const [made, ...more] = await s.artifacts();
+    const at = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-bundle-'));
+
+    t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+    assert.deepEqual([more, made.type, made.name], [[], 'application/x-git-bundle', /^bundle: (.*)$/m.exec(pr)[1]]);
+    const url = `http://127.0.0.1:${d.port}/v1/sessions/${s.sessionId}/artifacts/${made.id}`;
+    const bytes = await (await fetch(url, { headers: { Authorization: `Bearer ${d.token}` } })).arrayBuffer();
+
+    fs.writeFileSync(path.join(at, 'b'), Buffer.from(bytes));
+    git(at, 'clone', '-q', 'b', 'clone');
+    assert.equal(git(path.join(at, 'clone'), 'ls-tree', '-r', 'HEAD'), git(s.cwd, 'ls-tree', '-r', branch));
+    assert.equal(fs.readFileSync(path.join(at, 'clone/a.txt'), 'utf8'), 'two\n');
+    assert.equal(fs.existsSync(path.join(s.cwd, '.git/acpd-bundles')), false);
     assert.equal(s.asked.length, 2);
     assert.equal(s.asked[0].toolCall._meta.acpd.permission.tool, 'openPR');
   });

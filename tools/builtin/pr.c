@@ -3,7 +3,8 @@
  *
  * A draft changes nothing: the work tree is written as a commit object through an index and a directory of objects of its own, beside
  * the repository's, both gone afterwards, and the answer is the patch from base to it. Without "draft" a human is asked first, and the commit gets a branch; HEAD,
- * index and work tree stay as they are in any case. Nothing is pushed: that is for whoever holds the credentials.
+ * index and work tree stay as they are in any case. Nothing is pushed: that is for whoever holds the credentials, who is left the branch as a
+ * bundle (pr_bundle.c).
  *
  * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.
  */
@@ -13,11 +14,13 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "digest/base64.h"
+#include "tools/builtin/place.h"
 #include "tools/builtin/policy.h"
 #include "tools/builtin/toolbox.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* --- ends ------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +33,12 @@ static void pr_free(struct pr *p)
 	free(p->body);
 	free(p->base);
 	free(p->index);
+	free(p->dir);
 	free(p->top);
+	free(p->store);
+	free(p->bundle_name);
+	free(p->bundle_path);
+	buf_done(&p->bundle);
 	if (p->objects)
 		file_remove_tree(p->objects);
 	free(p->objects);
@@ -46,6 +54,7 @@ void pr_fail(struct pr *p)
 	struct tool_call *c = p->call;
 	struct err e = p->e;
 
+	bundle_drop(p);
 	pr_free(p);
 	tool_fail(c, &e, SLICE_NONE);
 }
@@ -61,10 +70,33 @@ static void put_patch(struct jw *w, const struct pr *p)
 	jw_slice(w, "patch", plain ? buf_slice(&p->patch) : buf_slice(&text));
 }
 
+/* The branch, and where it can be had. */
+static void put_branch(struct jw *w, const struct pr *p)
+{
+	jw_str(w, "branch", p->branch);
+	jw_str(w, "commit", p->commit);
+	jw_str(w, "bundle", p->bundle_name);
+	if (p->bundle_path)
+		jw_str(w, "bundlePath", place_shown(p->call, p->bundle_path));
+	if (p->base)
+		jw_str(w, "bundleRequires", p->onto);
+}
+
+/* What the session is left: the branch, or of a draft the patch. */
+static struct tool_artifact leave(const struct pr *p, const char *name, const struct buf *bytes)
+{
+	if (p->draft)
+		return (struct tool_artifact){ "pull-request.patch", "text/x-diff",
+					       buf_slice(bytes) };
+	return (struct tool_artifact){ name, "application/x-git-bundle", buf_slice(bytes) };
+}
+
 void pr_done(struct pr *p)
 {
-	_cleanup_(buf_done) struct buf out = { 0 }, patch = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 }, bytes = { 0 };
+	_cleanup_(freep) char *name = NULL;
 	struct tool_call *c = p->call;
+	struct tool_artifact left;
 	struct jw w = JW(&out);
 
 	jw_str(&w, "status", "draft");
@@ -73,21 +105,19 @@ void pr_done(struct pr *p)
 	jw_str(&w, "body", p->body ? p->body : "");
 	jw_str(&w, "base", p->onto);
 	jw_str(&w, "head", p->head);
-	if (!p->draft) {
-		jw_str(&w, "branch", p->branch);
-		jw_str(&w, "commit", p->commit);
-	}
+	if (!p->draft)
+		put_branch(&w, p);
 	jw_bool(&w, "approvalRequired", p->draft);
 	jw_arr(&w, "files");
 	jw_raw(&w, NULL, buf_slice(&p->files));
 	jw_end_arr(&w);
 	put_patch(&w, p);
-	patch = p->patch;
-	p->patch = (struct buf){ 0 };
+	bytes = p->draft ? p->patch : p->bundle;
+	*(p->draft ? &p->patch : &p->bundle) = (struct buf){ 0 };
+	name = TAKE_PTR(p->bundle_name);
+	left = leave(p, name, &bytes);
 	pr_free(p);
-	tool_done_with(c, buf_slice(&out),
-		       &(struct tool_artifact){ "pull-request.patch", "text/x-diff",
-						buf_slice(&patch) });
+	tool_done_with(c, buf_slice(&out), &left);
 }
 
 /* --- the call -------------------------------------------------------------------------------------------- */
@@ -114,7 +144,7 @@ static void branch_name(struct pr *p)
 static bool pr_allowed(struct tool_call *c, bool draft)
 {
 	static const char *const git[] = { "git", "commit", NULL };
-	_cleanup_(freep) char *title = NULL;
+	_cleanup_(freep) char *title = NULL, *path = NULL;
 	_cleanup_(buf_done) struct buf question = { 0 };
 	struct err e = { 0 };
 	enum policy_verdict v =
@@ -127,8 +157,10 @@ static bool pr_allowed(struct tool_call *c, bool draft)
 	if (draft && v == POLICY_ALLOW)
 		return true;
 	title = tool_arg_str(c, "title");
-	buf_printf(&question, "Commit all changes to a new branch for the pull request \"%.200s\"",
-		   title);
+	path = tool_arg_str(c, "path");
+	buf_printf(&question,
+		   "Commit all changes%s%.200s to a new branch for the pull request \"%.200s\"",
+		   path ? " of " : "", path ? path : "", title);
 	buf_putc(&question, '\0');
 	return tool_allowed(c, question.failed ? "Prepare a pull request" : question.data,
 			    SLICE_NONE, SLICE_NONE);
@@ -147,15 +179,37 @@ static bool pr_titled(struct tool_call *c)
 	return false;
 }
 
+/* Where git runs; NULL: the call is ended. */
+static char *pr_dir(struct tool_call *c)
+{
+	_cleanup_(place_done) struct place at = PLACE_NONE;
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	struct err e = { 0 };
+	int r;
+
+	if (!path)
+		return xstrdup(toolbox_config(c->box)->cwd);
+	r = place_find(c, path, PLACE_LOOK, &at, &e);
+	if (r == 0 && S_ISDIR(at.sb.st_mode))
+		return TAKE_PTR(at.real);
+	if (r == 0)
+		err_field(&e, "path", "ENOTDIR", "%.120s is no directory", path);
+	tool_fail(c, &e, SLICE_NONE);
+	return NULL;
+}
+
 static void pr_start(struct tool_call *c)
 {
 	bool draft = c->dry_run || tool_arg_bool(c, "draft", true);
+	char *dir = pr_titled(c) ? pr_dir(c) : NULL, hex[17];
 	struct pr *p;
-	char hex[17];
 
-	if (!pr_titled(c) || !pr_allowed(c, draft))
+	if (!dir || !pr_allowed(c, draft)) {
+		free(dir);
 		return;
+	}
 	p = new0(struct pr);
+	p->dir = dir;
 	c->own = p;
 	p->call = c;
 	p->draft = draft;
@@ -169,7 +223,7 @@ static void pr_start(struct tool_call *c)
 		     toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir : "/tmp",
 		     hex) < 0)
 		abort();
-	p->git = run_which("git", environ, toolbox_config(c->box)->cwd, &p->e);
+	p->git = run_which("git", environ, p->dir, &p->e);
 	if (p->git)
 		pr_next(p);
 	else
@@ -194,6 +248,9 @@ static const struct tool_field pr_in[] = {
 	  .min = 1,
 	  .max = 512,
 	  .text = "also the first line of the commit" },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .text = "a directory of the repository; without it, the working directory" },
 	{ .name = "body",
 	  .type = TOOL_STRING,
 	  .max = 65536,
@@ -231,6 +288,13 @@ static const struct tool_field pr_out[] = {
 	  .text = "commit that is checked out" },
 	{ .name = "branch", .type = TOOL_STRING, .text = "made here" },
 	{ .name = "commit", .type = TOOL_STRING, .text = "its commit" },
+	{ .name = "bundle",
+	  .type = TOOL_STRING,
+	  .text = "name of the file with the branch, for git fetch: an artifact of the session" },
+	{ .name = "bundlePath", .type = TOOL_STRING, .text = "where it lies, without a session" },
+	{ .name = "bundleRequires",
+	  .type = TOOL_STRING,
+	  .text = "commit that whoever fetches from it must have; without base none, and it can be cloned" },
 	{ .name = "approvalRequired",
 	  .type = TOOL_BOOL,
 	  .flags = TOOL_REQUIRED,
@@ -252,7 +316,7 @@ const struct tool pr_tools[] = {
 	{
 		.name = "openPR",
 		.title = "Prepare a pull request",
-		.text = "Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it. Nothing is pushed; HEAD, index and work tree stay as they are.",
+		.text = "Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it, which is also left as a git bundle. Nothing is pushed; HEAD, index and work tree stay as they are.",
 		.category = TOOL_OTHER,
 		.in = pr_in,
 		.out = pr_out,

@@ -18,7 +18,7 @@ struct step {
 
 /* --- steps ----------------------------------------------------------------------------------------------- */
 
-static void push(const char **argv, const char *const *words)
+void pr_push(const char **argv, const char *const *words)
 {
 	while (*argv)
 		argv++;
@@ -26,7 +26,7 @@ static void push(const char **argv, const char *const *words)
 		*argv++ = *words++;
 }
 
-#define ARGS(...) push(argv, (const char *const[]){ __VA_ARGS__, NULL })
+#define ARGS(...) pr_push(argv, (const char *const[]){ __VA_ARGS__, NULL })
 
 static struct slice line_of(struct slice out)
 {
@@ -45,7 +45,7 @@ static int id_take(struct pr *p, struct slice out, char id[PR_ID_MAX])
 	return 0;
 }
 
-static int failed(struct pr *p, const char *reason, const char *what)
+int pr_failed(struct pr *p, const char *reason, const char *what)
 {
 	_cleanup_(buf_done) struct buf said = { 0 };
 	struct slice text;
@@ -63,20 +63,25 @@ static void top_args(struct pr *p _unused_, const char **argv)
 	ARGS("rev-parse", "--git-path", "objects", "--show-toplevel");
 }
 
+static void store_note(struct pr *p, struct slice path)
+{
+	_cleanup_(freep) char *name = xstrndup(path.p, path.n);
+
+	p->store = *name == '/' ? xstrdup(name) : file_join(p->dir, name);
+}
+
 /* The objects of a draft go to a directory of their own and with it; those of the repository are found through this variable, whose
  * paths end at a colon unless they are quoted. */
-static int objects_take(struct pr *p, struct slice path)
+static int objects_take(struct pr *p)
 {
-	_cleanup_(freep) char *name = xstrndup(path.p, path.n), *full = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	full = *name == '/' ? xstrdup(name) : file_join(toolbox_config(p->call->box)->cwd, name);
 	if (asprintf(&p->objects, "%s.objects", p->index) < 0)
 		abort();
 	if (mkdir(p->objects, 0700) < 0)
 		return tool_errno(&p->e, -errno, "cannot make", p->objects);
 	buf_puts(&b, "GIT_ALTERNATE_OBJECT_DIRECTORIES=\"");
-	for (const char *s = full; *s; s++) {
+	for (const char *s = p->store; *s; s++) {
 		if (*s == '"' || *s == '\\')
 			buf_putc(&b, '\\');
 		buf_putc(&b, *s);
@@ -93,9 +98,9 @@ static int top_done(struct pr *p, struct slice out, int code)
 	int r;
 
 	if (code || !end)
-		return failed(p, "NOT_A_REPOSITORY",
-			      "the working directory is in no repository of git");
-	r = p->draft ? objects_take(p, (struct slice){ out.p, (size_t)(end - out.p) }) : 0;
+		return pr_failed(p, "NOT_A_REPOSITORY", "the directory is in no repository of git");
+	store_note(p, (struct slice){ out.p, (size_t)(end - out.p) });
+	r = p->draft ? objects_take(p) : 0;
 	if (r < 0)
 		return r;
 	out = line_of((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
@@ -124,7 +129,7 @@ static void head_args(struct pr *p _unused_, const char **argv)
 
 static int head_done(struct pr *p, struct slice out, int code)
 {
-	return code ? failed(p, "NO_COMMIT", "the repository has no commit yet") :
+	return code ? pr_failed(p, "NO_COMMIT", "the repository has no commit yet") :
 		      id_take(p, out, p->head);
 }
 
@@ -135,7 +140,7 @@ static void base_args(struct pr *p, const char **argv)
 
 static int base_done(struct pr *p, struct slice out, int code)
 {
-	return code ? failed(p, "BASE_UNKNOWN", "base is no commit that this work comes from") :
+	return code ? pr_failed(p, "BASE_UNKNOWN", "base is no commit that this work comes from") :
 		      id_take(p, out, p->onto);
 }
 
@@ -151,7 +156,7 @@ static void add_args(struct pr *p _unused_, const char **argv)
 
 static int plain_done(struct pr *p, struct slice out _unused_, int code)
 {
-	return code ? failed(p, "GIT_FAILED", "git cannot take in the work tree") : 0;
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot take in the work tree") : 0;
 }
 
 static void tree_args(struct pr *p _unused_, const char **argv)
@@ -161,7 +166,7 @@ static void tree_args(struct pr *p _unused_, const char **argv)
 
 static int tree_done(struct pr *p, struct slice out, int code)
 {
-	return code ? failed(p, "GIT_FAILED", "git cannot write the tree") :
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot write the tree") :
 		      id_take(p, out, p->tree);
 }
 
@@ -174,7 +179,7 @@ static void commit_args(struct pr *p, const char **argv)
 
 static int commit_done(struct pr *p, struct slice out, int code)
 {
-	return code ? failed(p, "GIT_FAILED", "git cannot make the commit") :
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the commit") :
 		      id_take(p, out, p->commit);
 }
 
@@ -196,7 +201,7 @@ static int name_take(struct pr *p, const char *name)
 
 static int names_done(struct pr *p, struct slice out, int code)
 {
-	int r = code ? failed(p, "GIT_FAILED", "git cannot compare") : 0;
+	int r = code ? pr_failed(p, "GIT_FAILED", "git cannot compare") : 0;
 
 	while (r == 0 && out.n) {
 		size_t n = strnlen(out.p, out.n);
@@ -221,7 +226,7 @@ static void diff_args(struct pr *p, const char **argv)
 static int diff_done(struct pr *p, struct slice out, int code)
 {
 	if (code)
-		return failed(p, "GIT_FAILED", "git cannot compare");
+		return pr_failed(p, "GIT_FAILED", "git cannot compare");
 	if (output_dropped(run_output(p->run, RUN_STDOUT)))
 		return err_set(&p->e, -EFBIG, 0, "PATCH_TOO_LARGE",
 			       "the patch has more than %lu bytes", PR_PATCH_MAX);
@@ -241,17 +246,17 @@ static void branch_args(struct pr *p, const char **argv)
 
 static int branch_done(struct pr *p, struct slice out _unused_, int code)
 {
-	return code ? failed(p, "GIT_FAILED", "git cannot make the branch") : 0;
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the branch") : 0;
 }
 
 static const struct step steps[] = {
 	{ top_args, top_done },	  { ident_args, ident_done },	{ head_args, head_done },
 	{ base_args, base_done }, { read_args, plain_done },	{ add_args, plain_done },
 	{ tree_args, tree_done }, { commit_args, commit_done }, { names_args, names_done },
-	{ diff_args, diff_done }, { branch_args, branch_done },
+	{ diff_args, diff_done }, { bundle_args, bundle_done }, { branch_args, branch_done },
 };
 
-#define STEP_BRANCH (ARRAY_SIZE(steps) - 1)
+#define STEP_BUNDLE (ARRAY_SIZE(steps) - 2) /* this and the next are not of a draft */
 
 /* --- running --------------------------------------------------------------------------------------------- */
 
@@ -325,9 +330,11 @@ static int step_start(struct pr *p)
 {
 	const char *argv[GIT_ARGS_MAX] = { p->git, "-c", "core.hooksPath=/dev/null", "-c",
 					   "core.fsmonitor=false" };
-	struct run_spec spec = { .cwd = toolbox_config(p->call->box)->cwd,
+	struct run_spec spec = { .cwd = p->dir,
+				 .input = p->step == STEP_BUNDLE,
 				 .timeout_ms = PR_STEP_MS,
-				 .keep = PR_PATCH_MAX };
+				 .keep = MAX(PR_PATCH_MAX, PR_BUNDLE_MAX) };
+	_cleanup_(buf_done) struct buf input = { 0 };
 
 	if (p->nameless)
 		ARGS("-c", "user.name=acpd", "-c", "user.email=acpd@localhost");
@@ -336,12 +343,16 @@ static int step_start(struct pr *p)
 	spec.env = env_make(p);
 	p->run = run_start(host_of(p->call->box), &spec, &events, p, &p->e);
 	tool_strv_free((char **)spec.env);
+	if (p->run && spec.input) {
+		run_write(p->run, bundle_input(p, &input));
+		run_close_input(p->run);
+	}
 	return p->run ? 0 : -EIO;
 }
 
 void pr_next(struct pr *p)
 {
-	if (p->step > STEP_BRANCH || (p->step == STEP_BRANCH && p->draft))
+	if (p->step >= (p->draft ? STEP_BUNDLE : ARRAY_SIZE(steps)))
 		pr_done(p);
 	else if (step_start(p) < 0)
 		pr_fail(p);
