@@ -84,6 +84,11 @@ bool baseline_busy(const struct session *s)
 	return s->shooting > 0;
 }
 
+bool baseline_due(const struct session *s)
+{
+	return s->baseline_due;
+}
+
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
 
 struct patch_info {
@@ -248,6 +253,8 @@ static void on_shot(struct look *look, struct slice report, const struct err *e)
 		turn_looked(s, k, report);
 	if (k->kind == SHOT_TURN)
 		settle_turn(s);
+	if (k->kind == SHOT_BASELINE)
+		s->baseline_due = s->shoot_again;
 	look_done(look);
 	shot_free(k);
 	if (s->shoot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
@@ -273,10 +280,12 @@ void baseline_take(struct session *s)
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 
 	s->shoot_again = s->setup.baseline && baseline_busy(s);
+	s->baseline_due = s->shoot_again;
 	if (!s->setup.baseline || s->shoot_again)
 		return; /* after the one that is being taken */
 	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
 		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));
+	s->baseline_due = baseline_busy(s);
 }
 
 static void on_overdue(void *ctx)

@@ -14,6 +14,8 @@
 void baseline_take(struct session *s);
 /* A snapshot is being taken. */
 bool baseline_busy(const struct session *s);
+/* Whoever waits for the workspace waits for its baseline: what he changes is no part of it. */
+bool baseline_due(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
 bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t));
 void baseline_forget_turn(struct session *s, const struct turn *t);

@@ -17,6 +17,7 @@ struct furnishing {
 	char *instructions; /* for the private home, should the workspace have its own */
 	char *members;	    /* of the reply, while instructions are written there */
 	bool skills_changed, workspace;
+	bool written; /* only the baseline is waited for */
 	session_set_fn done;
 	void *ctx;
 };
@@ -94,11 +95,29 @@ static void keep_result(struct furnishing *f, struct slice members, bool nowhere
 	f->session->furnished = xstrndup(b.data, b.len);
 }
 
-static void finish(struct furnishing *f, const struct err *e, struct slice refusal)
+static void answer(struct furnishing *f, const struct err *e)
 {
 	struct session *s = f->session;
 
 	s->furnishing = NULL;
+	if (f->done)
+		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
+	furnishing_free(f);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+void furnish_settle(struct session *s)
+{
+	if (s->furnishing && s->furnishing->written && !baseline_due(s))
+		answer(s->furnishing, NULL);
+}
+
+/* A new session's harness starts while its baseline is taken: session_opened waits for both. */
+static void finish(struct furnishing *f, const struct err *e, struct slice refusal)
+{
+	struct session *s = f->session;
+
 	xstrset(&s->refusal, NULL);
 	if (e && refusal.n)
 		s->refusal = xstrndup(refusal.p, refusal.n);
@@ -112,11 +131,9 @@ static void finish(struct furnishing *f, const struct err *e, struct slice refus
 		s->restart |= s->hstate != H_NONE;
 	if (!e && f->workspace)
 		baseline_take(s);
-	if (f->done)
-		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
-	furnishing_free(f);
-	store_check_stopped(s->store);
-	session_advance(s);
+	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
+	if (!f->written)
+		answer(f, e);
 }
 
 static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
@@ -288,7 +305,9 @@ int furnish_again(struct session *s, const struct request *r, struct err *e)
 
 void furnish_abort(struct session *s)
 {
-	if (s->furnishing)
+	if (s->furnishing && s->furnishing->written)
+		answer(s->furnishing, NULL);
+	else if (s->furnishing)
 		materialize_abort(s->furnishing->work);
 }
 

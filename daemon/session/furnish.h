@@ -20,6 +20,8 @@ int furnish_admit(const struct session *s, const struct request *r, struct err *
 /* For one that is loaded; its waiters fail with it. */
 int furnish_again(struct session *s, const struct request *r, struct err *e);
 bool furnish_busy(const struct session *s);
+/* Whoever asked is answered once the baseline is taken, too. */
+void furnish_settle(struct session *s);
 /* The session is being closed. */
 void furnish_abort(struct session *s);
 /* cwd of a new session: that of p, or an ephemeral directory made for it. The caller frees. */

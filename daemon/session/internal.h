@@ -188,6 +188,7 @@ struct session {
 	struct list diffs;	  /* asked for while one is taken */
 	unsigned shooting;	  /* snapshots being taken (baseline.c) */
 	bool shoot_again;	  /* a baseline is wanted when they are */
+	bool baseline_due;	  /* until the newest is taken nobody is answered */
 	struct turn *looked_turn; /* waits for the one at its end */
 	void (*looked_done)(struct turn *t);
 	struct loop_timer look_timer;

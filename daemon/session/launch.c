@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "proc/tree.h"
 #include "session/baseenv.h"
+#include "session/baseline.h"
 #include "session/live.h"
 #include "session/place.h"
 
@@ -391,7 +392,8 @@ void session_opened(struct session *s, const struct err *e)
 		fail_waiting_turn(s, e);
 		session_open_undone(s);
 	}
-	session_answer_waiters(s, e);
+	if (e || !baseline_due(s))
+		session_answer_waiters(s, e);
 	if (e && opening) {
 		s->remove = true;
 		s->state = SESSION_CLOSING;

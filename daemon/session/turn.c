@@ -317,7 +317,7 @@ static void advance_open(struct session *s)
 	}
 	if (s->hstate == H_READY && s->resettle && !s->current)
 		session_resettle(s);
-	else if (s->hstate == H_READY && wanted)
+	else if (s->hstate == H_READY && wanted && !baseline_due(s))
 		session_opened(s, NULL);
 	else if (s->hstate == H_NONE && (wanted || next))
 		launch_for(s);
@@ -333,6 +333,7 @@ static void advance(void *ctx)
 	if (s->store->stopping)
 		return;
 	live_look(s);
+	furnish_settle(s);
 	if (s->state == SESSION_OPENING && live_waits(s)) {
 		launch_for(s);
 	} else if (s->state == SESSION_OPEN) {

@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { ACPD, Daemon } from '../lib/daemon.mjs';
 import { Stream } from '../lib/events.mjs';
 import { assertNoViolations } from '../lib/rawws.mjs';
 import { applied, copyOf, helpers, newCwd, treeOf, until, upload } from '../lib/workspace.mjs';
@@ -46,19 +47,11 @@ async function content(sessionId, id) {
   return bytes;
 }
 
-async function begin(meta = {}, cwd = newCwd(d)) {
+async function start(meta = {}, cwd = newCwd(d)) {
   const archive = await upload(d, TREE);
   const s = await c.newSession({ cwd, meta: { workspace: { archive }, ...meta } });
 
   return { id: s.sessionId, cwd, old: copyOf(cwd) };
-}
-
-// A turn waits for the first snapshot, and so does a diff: only behind it may we write ourselves.
-async function start(...args) {
-  const s = await begin(...args);
-
-  await diff(s.id);
-  return s;
 }
 
 // Everything that can change at once.
@@ -316,14 +309,40 @@ describe('the diff of a turn', () => {
 
   test('sessions that are closed in the middle of it', async () => {
     for (const wait of [0, 3, 10, 30]) {
-      const { id } = await (wait ? start() : begin());
+      const { id } = await start();
       const turn = c.startPrompt(id, 'write x.txt x');
 
       await new Promise((resolve) => setTimeout(resolve, wait));
       await remove(id);
       await turn.answer;
     }
-    await until(() => helpers(d).length === 0, 'no helper');
-    await until(() => !fs.readdirSync(path.join(d.stateDir, 'snapshots')).length, 'no snapshot');
+    await until(() => fs.readdirSync(path.join(d.stateDir, 'snapshots')).length === 0, 'no snapshot is left');
   });
+});
+
+// The helper that takes snapshots is late: what is changed as soon as the answer is there must be told as a change all the same.
+test('who is told that a workspace is written may change it at once', async () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-late-'));
+  const late = path.join(dir, 'acpd-unpack');
+
+  fs.writeFileSync(late, `#!/bin/sh\n[ "$1" != snapshot ] || /bin/sleep 0.5\nexec '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"\n`, { mode: 0o755 });
+  const own = await Daemon.start({ env: { ACPD_UNPACK: late } });
+
+  try {
+    const client = await own.client();
+    const archive = await upload(own, TREE);
+    const cwd = newCwd(own);
+    const changed = async () => (await client.call('_acpd/workspace/diff', { sessionId })).patch.match(/^diff --git .*$/gm);
+    const { sessionId } = await client.newSession({ cwd, meta: { workspace: { archive } } });
+
+    fs.writeFileSync(`${cwd}/first.txt`, 'x');
+    assert.deepEqual(await changed(), ['diff --git a/first.txt b/first.txt']);
+    await client.call('_acpd/workspace/materialize', { sessionId, workspace: { archive } });
+    fs.writeFileSync(`${cwd}/second.txt`, 'x');
+    assert.deepEqual(await changed(), ['diff --git a/second.txt b/second.txt']);
+    await client.close();
+  } finally {
+    await own.stop();
+    fs.rmSync(dir, { recursive: true });
+  }
 });
