@@ -3,13 +3,16 @@
  *
  *   <hex>        a whole archive whose hash was right. Mode 0400 once it is known to be on disk (below).
  *   <hex>.part   an upload that is not finished; it can be taken up where it stopped, also by a later daemon.
- *   <hex>.tar    a file derived from an archive (its decompressed stream), made by others, counted and evicted here.
+ *   <hex>.<hex>.tar    a file derived from an archive (its decompressed stream), and its own SHA-256; made by others, counted and evicted here.
  *
  * Besides there may be a directory of baked archives, <hex> each: found like the others, never written, counted or deleted.
  *
  * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used first,
  * until there is enough: derived files; uploads nobody sends; archives. Nothing that is pinned goes, and no derived file of
  * something pinned. The time of last use is the file's mtime, so it survives restarts. Unfinished uploads go after a day.
+ *
+ * Damage. Disks change bits. Whoever uses an archive hashes it (acpd-unpack does), and tells when it is not what its name says
+ * (archive_damaged): it is removed, so that it can be uploaded again. A baked one is forgotten until the next start.
  *
  * Threads. Bytes are hashed and written by one thread for each upload (worker.h): a write can wait for the disk as long as it likes
  * and no session notices. Everything in this header is called on the loop's thread and does no more than look up, rename or remove.
@@ -44,6 +47,9 @@ struct archive_store *archive_store_close(struct archive_store *s);
 
 /* "sha256:<64 hex digits>"; -EINVAL otherwise. */
 int archive_digest_parse(struct slice text, struct sha256 *ret);
+#define ARCHIVE_DIGEST_SIZE (sizeof("sha256:") - 1 + SHA256_HEX)
+/* Such a text; returns ret. */
+const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE]);
 
 /* --- what is there ---------------------------------------------------------------------------------------- */
 
@@ -54,6 +60,7 @@ struct archive_info {
 	uint64_t size;	  /* whole */
 	uint64_t partial; /* bytes of an unfinished upload; the next has this number */
 	uint64_t derived; /* bytes of the derived file; 0: none */
+	struct sha256 derived_digest;
 	uint64_t used_ms; /* last use, wall clock; 0 if baked */
 	unsigned pins;
 };
@@ -75,12 +82,22 @@ int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e);
 void archive_unpin(struct archive_store *s, const struct sha256 *d);
 /* Where a whole archive stands; NULL: there is none. The caller frees. Stays true while it is pinned. */
 char *archive_path(struct archive_store *s, const struct sha256 *d);
-/* Where its derived file stands or is to stand (write it elsewhere in this directory and rename). The caller frees. */
+/* Where its derived file stands; NULL: there is none. The caller frees. */
 char *archive_derived_path(struct archive_store *s, const struct sha256 *d);
+/* Where one is to be written before it is put in place. The caller frees. */
+char *archive_derived_temp(const struct archive_store *s);
 /* Makes room for a derived file of so many bytes, before it is written: 0, or -ENOSPC with STORE_FULL or NO_SPACE. */
 int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e);
-/* It was put in place or removed: it is looked at and counted. */
-void archive_derived_changed(struct archive_store *s, const struct sha256 *d);
+/* What stands at archive_derived_temp, whose digest is given, becomes the derived file. */
+int archive_derived_place(struct archive_store *s, const struct sha256 *d,
+			  const struct sha256 *digest);
+/* The file of the archive, or the derived one if file is its digest, was read and is another: it is removed. file: of what was read. */
+void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file);
+/* How often that was. */
+uint64_t archive_damaged_count(const struct archive_store *s);
+/* Told of each: which one, and a text. */
+typedef void (*archive_problem_fn)(void *ctx, const char *name, const char *text);
+void archive_on_problem(struct archive_store *s, archive_problem_fn fn, void *ctx);
 /* Opens a whole archive for reading and marks it as used; the descriptor, or -ENOENT. */
 int archive_open(struct archive_store *s, const struct sha256 *d);
 /* Whole or not. -ENOENT ARCHIVE_NOT_FOUND, -EBUSY ARCHIVE_IN_USE (pinned) or UPLOAD_IN_PROGRESS, -EPERM ARCHIVE_BAKED. */

@@ -1,4 +1,4 @@
-/* internal.h - insides of the archive store, shared by store.c (what is there), room.c (how much may be) and upload.c. */
+/* internal.h - insides of the archive store, shared by store.c (what is there), scan.c (what was there at the start), room.c (how much may be) and upload.c. */
 #pragma once
 
 #include "archive/archive.h"
@@ -16,7 +16,8 @@ struct entry {
 	char hex[SHA256_HEX];
 	bool whole, baked, has_part;
 	uint64_t size, derived,
-		part;	   /* bytes of the files; part: also those still on their way to it */
+		part; /* bytes of the files; part: also those still on their way to it */
+	struct sha256 derived_digest;
 	uint64_t reserved; /* what the upload may grow to */
 	uint64_t charged;  /* in store->used */
 	uint64_t used_ms;
@@ -32,6 +33,9 @@ struct archive_store {
 	struct list buckets[BUCKETS], lru;
 	struct list uploads; /* upload.link */
 	struct loop_timer tidy;
+	uint64_t damaged;
+	archive_problem_fn problem;
+	void *problem_ctx;
 };
 
 /* store.c */
@@ -42,10 +46,16 @@ struct entry *entry_get(struct archive_store *s,
 void entry_settle(struct archive_store *s, struct entry *e);
 void entry_use(struct archive_store *s, struct entry *e);
 char *entry_file(const struct archive_store *s, const struct entry *e, const char *suffix);
+#define DERIVED_SUFFIX_SIZE (SHA256_HEX + sizeof(".tar")) /* .<hex>.tar and a NUL */
+/* Of the derived file that is there. */
+const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE]);
 /* Removes the file and what entry says of it; entry_settle follows. */
 void entry_remove_whole(struct archive_store *s, struct entry *e);
 void entry_remove_derived(struct archive_store *s, struct entry *e);
 void entry_remove_part(struct archive_store *s, struct entry *e);
+
+/* scan.c: all that is there; STORE_FAILED. */
+int archive_scan(struct archive_store *s, struct err *e);
 
 /* room.c: what a file of so many bytes counts as. */
 uint64_t room_charge(uint64_t bytes);

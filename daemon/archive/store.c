@@ -5,14 +5,11 @@
 #include "base/limits.h"
 #include "base/thread.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
-
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 /* --- entries ---------------------------------------------------------------------------------------------- */
 
@@ -78,6 +75,15 @@ char *entry_file(const struct archive_store *s, const struct entry *e, const cha
 	return path;
 }
 
+const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE])
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(&e->derived_digest, hex);
+	snprintf(suffix, DERIVED_SUFFIX_SIZE, ".%s.tar", hex);
+	return suffix;
+}
+
 /* Newest last; the file remembers it. */
 void entry_use(struct archive_store *s, struct entry *e)
 {
@@ -107,7 +113,9 @@ void entry_remove_whole(struct archive_store *s, struct entry *e)
 
 void entry_remove_derived(struct archive_store *s, struct entry *e)
 {
-	remove_file(s, e, ".tar");
+	char suffix[DERIVED_SUFFIX_SIZE];
+
+	remove_file(s, e, entry_derived(e, suffix));
 	e->derived = 0;
 }
 
@@ -118,131 +126,10 @@ void entry_remove_part(struct archive_store *s, struct entry *e)
 	e->part = e->reserved = 0;
 }
 
-/* --- what an earlier daemon left -------------------------------------------------------------------------- */
-
-struct scan {
-	struct archive_store *store;
-	int dirfd;
-	bool same_boot, baked;
-};
-
-static uint64_t mtime_ms(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
-}
-
-static bool on_disk(const struct stat *st)
-{
-	return !(st->st_mode & 0200);
-}
-
-static void found_whole(struct scan *sc, struct entry *e, const struct stat *st)
-{
-	if (!sc->baked && !on_disk(st) && !sc->same_boot) {
-		unlinkat(sc->dirfd, e->hex, 0);
-		return;
-	}
-	if (sc->baked && e->whole)
-		entry_remove_whole(sc->store, e); /* was uploaded before the image had it */
-	e->whole = true;
-	e->baked = sc->baked;
-	e->size = (uint64_t)st->st_size;
-	e->used_ms = sc->baked ? 0 : mtime_ms(st);
-}
-
-static void found_part(struct scan *sc, struct entry *e, const char *name, const struct stat *st)
-{
-	if (on_disk(st) && renameat(sc->dirfd, name, sc->dirfd, e->hex) == 0) {
-		found_whole(sc, e, st); /* it was whole and synced, only its name was not */
-		return;
-	}
-	e->has_part = true;
-	e->part = (uint64_t)st->st_size;
-	e->used_ms = MAX(e->used_ms, mtime_ms(st));
-}
-
-static void scan_file(struct scan *sc, const char *name)
-{
-	static const size_t hex = 2 * (size_t)SHA256_BYTES;
-	const char *suffix = strlen(name) >= hex ? name + hex : NULL;
-	char canonical[SHA256_HEX];
-	struct sha256 d;
-	struct entry *e;
-	struct stat st;
-
-	if (!suffix || sha256_from_hex((struct slice){ name, hex }, &d) < 0 ||
-	    fstatat(sc->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return;
-	sha256_hex(&d, canonical);
-	if (strncmp(name, canonical, hex) != 0) /* capital letters: no name of ours */
-		return;
-	e = entry_get(sc->store, &d);
-	if (!*suffix)
-		found_whole(sc, e, &st);
-	else if (!sc->baked && strcmp(suffix, ".part") == 0)
-		found_part(sc, e, name, &st);
-	else if (!sc->baked && strcmp(suffix, ".tar") == 0)
-		e->derived = (uint64_t)st.st_size;
-	entry_settle(sc->store, e);
-}
-
-static int scan_dir(struct scan *sc, const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *de;
-
-	if (!dir)
-		return -errno;
-	sc->dirfd = dirfd(dir);
-	while ((de = readdir(dir)))
-		scan_file(sc, de->d_name);
-	closedir(dir);
-	return 0;
-}
-
-static int by_use(const void *a, const void *b)
-{
-	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
-
-	return x->used_ms < y->used_ms ? -1 : x->used_ms > y->used_ms;
-}
-
-static void sort_by_use(struct archive_store *s)
-{
-	struct entry **all = xalloc((s->count + 1) * sizeof(struct entry *));
-	size_t n = 0;
-
-	list_each(e, &s->lru, struct entry, lru)
-		all[n++] = e;
-	qsort(all, n, sizeof(struct entry *), by_use);
-	for (size_t i = 0; i < n; i++) {
-		list_del(&all[i]->lru);
-		list_add_tail(&s->lru, &all[i]->lru);
-	}
-	free(all);
-}
-
-/* True if the machine has not been started anew since the last daemon; remembers its start. */
-static bool check_boot(const struct archive_store *s)
-{
-	_cleanup_(freep) char *path = file_join(s->dir, "boot");
-	_cleanup_(buf_done) struct buf now = { 0 }, before = { 0 };
-	bool same;
-
-	if (file_read(BOOT_ID, 256, &now) < 0)
-		return false;
-	same = file_read(path, 256, &before) == 0 && slice_eq(buf_slice(&now), buf_slice(&before));
-	if (!same)
-		(void)file_replace(path, now.data, now.len,
-				   0600); /* then nothing unsynced is kept next time */
-	return same;
-}
-
 struct archive_store *archive_store_open(struct loop *loop, const struct archive_config *cfg,
 					 struct err *e)
 {
 	struct archive_store *s = new0(struct archive_store);
-	struct scan sc = { .store = s };
 	int r;
 
 	s->loop = loop;
@@ -255,21 +142,10 @@ struct archive_store *archive_store_open(struct loop *loop, const struct archive
 	list_init(&s->lru);
 	list_init(&s->uploads);
 	r = file_mkdirs(s->dir, 0700);
-	if (r == 0) {
-		sc.same_boot = check_boot(s);
-		r = scan_dir(&sc, s->dir);
-	}
-	if (r < 0) {
+	if (r < 0)
 		err_set(e, r, 0, "STORE_FAILED", "%s: %s", s->dir, strerror(-r));
+	if (r < 0 || archive_scan(s, e) < 0)
 		return archive_store_close(s);
-	}
-	sc.baked = true;
-	r = s->baked ? scan_dir(&sc, s->baked) : 0;
-	if (r < 0) {
-		err_set(e, r, 0, "STORE_FAILED", "%s: %s", s->baked, strerror(-r));
-		return archive_store_close(s);
-	}
-	sort_by_use(s);
 	room_tidy_start(s);
 	return s;
 }
@@ -295,12 +171,20 @@ int archive_digest_parse(struct slice text, struct sha256 *ret)
 	return slice_skip(&text, "sha256:") ? sha256_from_hex(text, ret) : -EINVAL;
 }
 
+const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE])
+{
+	memcpy(ret, "sha256:", sizeof("sha256:"));
+	sha256_hex(d, ret + strlen(ret));
+	return ret;
+}
+
 static struct archive_info info_of(const struct entry *e)
 {
 	struct archive_info i = { .whole = e->whole,
 				  .baked = e->baked,
 				  .size = e->size,
 				  .derived = e->derived,
+				  .derived_digest = e->derived_digest,
 				  .used_ms = e->used_ms,
 				  .pins = e->pins };
 
@@ -385,12 +269,15 @@ char *archive_path(struct archive_store *s, const struct sha256 *d)
 
 char *archive_derived_path(struct archive_store *s, const struct sha256 *d)
 {
-	char hex[SHA256_HEX], *path = NULL;
+	const struct entry *e = entry_find(s, d);
+	char suffix[DERIVED_SUFFIX_SIZE];
 
-	sha256_hex(d, hex);
-	if (asprintf(&path, "%s/%s.tar", s->dir, hex) < 0)
-		abort();
-	return path;
+	return e && e->derived ? entry_file(s, e, entry_derived(e, suffix)) : NULL;
+}
+
+char *archive_derived_temp(const struct archive_store *s)
+{
+	return file_join(s->dir, "derived");
 }
 
 int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e)
@@ -398,14 +285,25 @@ int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e)
 	return room_make(s, NULL, room_charge(bytes), bytes, e);
 }
 
-void archive_derived_changed(struct archive_store *s, const struct sha256 *d)
+int archive_derived_place(struct archive_store *s, const struct sha256 *d,
+			  const struct sha256 *digest)
 {
-	_cleanup_(freep) char *path = archive_derived_path(s, d);
+	_cleanup_(freep) char *temp = archive_derived_temp(s), *path = NULL;
+	char suffix[DERIVED_SUFFIX_SIZE];
 	struct entry *e = entry_get(s, d);
 	struct stat st;
+	int r = 0;
 
-	e->derived = lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	if (e->derived)
+		entry_remove_derived(s, e);
+	e->derived_digest = *digest;
+	path = entry_file(s, e, entry_derived(e, suffix));
+	if (rename(temp, path) < 0 || lstat(path, &st) < 0)
+		r = -errno;
+	else
+		e->derived = (uint64_t)st.st_size;
 	entry_settle(s, e);
+	return r;
 }
 
 int archive_open(struct archive_store *s, const struct sha256 *d)
@@ -431,6 +329,14 @@ static void let_go_slowly(struct archive_store *s, struct entry *e, const char *
 		thread_close(fd);
 }
 
+static void let_derived_go(struct archive_store *s, struct entry *e)
+{
+	char suffix[DERIVED_SUFFIX_SIZE];
+
+	if (e->derived)
+		let_go_slowly(s, e, entry_derived(e, suffix), entry_remove_derived);
+}
+
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
 	struct entry *entry = entry_find(s, d);
@@ -447,10 +353,55 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 		upload_drop(entry->upload);
 	if (entry->has_part)
 		let_go_slowly(s, entry, ".part", entry_remove_part);
-	if (entry->derived)
-		let_go_slowly(s, entry, ".tar", entry_remove_derived);
+	let_derived_go(s, entry);
 	if (entry->whole)
 		let_go_slowly(s, entry, "", entry_remove_whole);
 	entry_settle(s, entry);
 	return 0;
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------ */
+
+static void drop_damaged(struct archive_store *s, struct entry *e)
+{
+	if (e->baked)
+		e->whole = e->baked = false; /* the image's file is not ours to remove */
+	else
+		let_go_slowly(s, e, "", entry_remove_whole);
+	e->size = 0;
+	let_derived_go(s, e);
+}
+
+void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file)
+{
+	struct entry *e = entry_find(s, d);
+	bool whole = sha256_equal(d, file);
+	char hex[SHA256_HEX];
+
+	if (!e || (whole ? !e->whole : !e->derived || !sha256_equal(file, &e->derived_digest)))
+		return; /* somebody else has seen it before */
+	s->damaged++;
+	sha256_hex(d, hex);
+	if (whole)
+		drop_damaged(s, e);
+	else
+		let_derived_go(s, e);
+	if (s->problem)
+		s->problem(
+			s->problem_ctx, hex,
+			whole ? "the archive has another SHA-256 than its name says; it was "
+				"removed, and can be uploaded again" :
+				"the decompressed copy of the archive has changed; it was removed");
+	entry_settle(s, e);
+}
+
+uint64_t archive_damaged_count(const struct archive_store *s)
+{
+	return s->damaged;
+}
+
+void archive_on_problem(struct archive_store *s, archive_problem_fn fn, void *ctx)
+{
+	s->problem = fn;
+	s->problem_ctx = ctx;
 }

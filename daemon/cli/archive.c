@@ -51,10 +51,7 @@ static int client_open(struct client *cl, const struct config *c)
 
 static void client_name(struct client *cl, const struct sha256 *d)
 {
-	char hex[SHA256_HEX];
-
-	sha256_hex(d, hex);
-	snprintf(cl->digest, sizeof(cl->digest), "sha256:%s", hex);
+	archive_digest_text(d, cl->digest);
 	snprintf(cl->path, sizeof(cl->path), "/v1/archives/%s", cl->digest);
 }
 

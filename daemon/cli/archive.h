@@ -2,9 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "digest/digest.h"
-
-#define ARCHIVE_DIGEST_SIZE (7 + SHA256_HEX) /* "sha256:", the hex digits and a NUL */
+#include "archive/archive.h"
 
 /* Uploads file (-: standard input) to the daemon that c names unless it has it, and names it. EXIT_DONE, or what to exit with; the
  * reason has been printed then. */

@@ -104,6 +104,9 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	       t.mended);
 	metric(&ret->body, "updates_refused_total", "counter", "Those of which nothing was left.",
 	       t.refused);
+	metric(&ret->body, "archives_damaged_total", "counter",
+	       "Stored archives that were not as they were uploaded.",
+	       archive_damaged_count(ctx->archives));
 	metric(&ret->body, "mcp_servers", "gauge", "Hosted MCP servers.", mcp.servers);
 	metric(&ret->body, "mcp_servers_ready", "gauge", "Those that answer.", mcp.ready);
 	metric(&ret->body, "mcp_servers_failed", "gauge", "Those that were given up.", mcp.failed);

@@ -84,6 +84,13 @@ static int open_ledger(struct store *st, const struct store_config *cfg, struct 
 	return 0;
 }
 
+static void on_archive_problem(void *ctx, const char *name, const char *text)
+{
+	struct store *st = ctx;
+
+	problems_add(&st->problems, "archive", name, text);
+}
+
 static void on_chores_done(void *ctx)
 {
 	store_check_stopped(ctx);
@@ -106,6 +113,7 @@ static void open_workspaces(struct store *st, const struct store_config *cfg)
 				   .idle = on_chores_done,
 				   .ctx = st };
 	list_init(&ws->claims);
+	archive_on_problem(cfg->archives, on_archive_problem, st);
 	workspaces_recover(ws);
 }
 
@@ -178,6 +186,8 @@ struct store *store_free(struct store *st)
 		session_free(s);
 	st->removal = removal_close(st->removal);
 	st->ledger = ledger_free(st->ledger);
+	if (st->workspaces.archives)
+		archive_on_problem(st->workspaces.archives, NULL, NULL);
 	free(st->workspaces.state_dir);
 	free(st->workspaces.root);
 	free(st->workspaces.builtin_dir);

@@ -57,6 +57,11 @@ static int open_sources(struct keeper *k, const struct user *user)
 		if (s->file)
 			continue;
 		k->x.archives[i] = open_source(s, user);
+		if (k->x.archives[i] < 0 && errno == ENOENT && s->has_digest) {
+			intact_blame(&k->v, &s->digest);
+			return refuse(&k->v, "ARCHIVE_NOT_FOUND", NULL,
+				      "the archive is not in the store any more");
+		}
 		if (k->x.archives[i] < 0)
 			return fail_with(&k->v, -errno, NULL,
 					 s->archive ? s->archive : s->directory);

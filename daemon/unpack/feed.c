@@ -10,6 +10,7 @@ void feed_init(struct feed *f, int fd, uint64_t size, struct feed_limits limits)
 	f->limits = limits;
 	f->v.kind = VERDICT_NONE;
 	f->v.has_limit = false;
+	f->intact = NULL;
 	feed_part(f, 0, size);
 }
 
@@ -32,6 +33,8 @@ ssize_t feed_fill(struct feed *f)
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return fail_with(&f->v, -errno, NULL, "reading the archive");
+	if (f->intact)
+		intact_add(f->intact, f->in, (size_t)got, f->pos);
 	f->at = 0;
 	f->have = (size_t)got;
 	f->pos += (uint64_t)got;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "unpack/intact.h"
 #include "unpack/verdict.h"
 
 #include <sys/types.h>
@@ -22,7 +23,8 @@ struct feed {
 	uint64_t made;
 	struct feed_limits limits;
 	struct verdict v;
-	size_t at, have; /* in[at..have) waits */
+	struct intact *intact; /* hashes what is read; or NULL */
+	size_t at, have;       /* in[at..have) waits */
 	uint8_t in[128 * KIB];
 };
 

@@ -1,7 +1,7 @@
 /*
  * inflate_job.h - the job that writes the decompressed stream of a tar.gz or tar.zst into a file:
  *
- *	inflate	{archive, output, bytes, uid?, gid?}: {"done":{"bytes":N}}
+ *	inflate	{archive, digest?, output, bytes, uid?, gid?}: {"done":{"bytes":N, "digest":"sha256:..."}} (of the output)
  *
  * For an archive that has been unpacked: nothing looks into the tar here, and whoever unpacks the output checks all of it again. What the
  * compression has to check is checked (inflate.h), and a stream longer than bytes, which is required, is refused.

@@ -17,7 +17,7 @@ struct raw_job {
 	bool confirm;
 };
 struct raw_source {
-	char *archive, *directory, *format, *into, *file, *text, *base64;
+	char *archive, *digest, *directory, *format, *into, *file, *text, *base64;
 	int64_t strip;
 	bool executable, overwrite, renew, skill;
 };
@@ -41,6 +41,7 @@ static const struct jfield job_fields[] = {
 };
 static const struct jfield source_fields[] = {
 	JF_STR(struct raw_source, archive, "archive", 0, PATH_BYTES_MAX),
+	JF_STR(struct raw_source, digest, "digest", 0, 80),
 	JF_STR(struct raw_source, format, "format", 0, 16),
 	JF_INT(struct raw_source, strip, "strip", 0, STRIP_AUTO, PATH_DEPTH_MAX),
 	JF_STR(struct raw_source, into, "into", 0, PATH_BYTES_MAX),
@@ -105,8 +106,11 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 		return bad(e, prefix, "archive", "one of archive, directory and file is needed");
 	if (raw->directory && !raw->skill)
 		return bad(e, prefix, "directory", "only skills are copied from directories");
-	if (!raw->archive && (raw->format || raw->strip))
-		return bad(e, prefix, "format", "format and strip are for archives");
+	if (!raw->archive && (raw->format || raw->strip || raw->digest))
+		return bad(e, prefix, "format", "digest, format and strip are for archives");
+	s->has_digest = raw->digest != NULL;
+	if (raw->digest && !intact_parse(raw->digest, &s->digest))
+		return bad(e, prefix, "digest", "not sha256: and 64 hex digits");
 	if (raw->into && (raw->file || raw->skill))
 		return bad(e, prefix, "into", "neither for files nor for skills");
 	if (!raw->file &&

@@ -13,7 +13,9 @@
 #include "unpack/source.h"
 
 struct job_source {
-	char *archive;		    /* path of the file, or NULL */
+	char *archive;	 /* path of the file, or NULL */
+	bool has_digest; /* the archive has to have this one: intact.h */
+	struct sha256 digest;
 	enum archive_format format; /* declared; FORMAT_NONE: not */
 	int64_t strip;		    /* or STRIP_AUTO, of the first source: strip.h */
 	char *into;

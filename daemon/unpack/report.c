@@ -14,6 +14,8 @@ void report_verdict(struct buf *b, const struct verdict *v)
 	if (v->path[0])
 		jw_str(&w, "path", v->path);
 	jw_str(&w, "message", v->message);
+	if (v->digest[0])
+		jw_str(&w, "digest", v->digest);
 	if (v->has_limit) {
 		jw_uint(&w, "limit", v->limit);
 		jw_uint(&w, "used", v->used);

@@ -11,8 +11,8 @@ struct source {
 	struct feed feed;
 };
 
-int source_open(int fd, enum archive_format format, struct feed_limits limits, struct source **ret,
-		struct verdict *v)
+int source_open(int fd, enum archive_format format, struct feed_limits limits,
+		struct intact *intact, struct source **ret, struct verdict *v)
 {
 	static const ring_producer_fn producers[] = {
 		[FORMAT_TAR] = inflate_plain,
@@ -27,6 +27,7 @@ int source_open(int fd, enum archive_format format, struct feed_limits limits, s
 	s = new0(struct source);
 	s->v = v;
 	feed_init(&s->feed, fd, (uint64_t)sb.st_size, limits);
+	s->feed.intact = intact;
 	s->ring = ring_start(producers[format], &s->feed);
 	if (!s->ring) {
 		source_close(s);

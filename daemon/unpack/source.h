@@ -26,8 +26,9 @@ bool format_is_tar_header(const uint8_t *block);
 
 struct source;
 
-int source_open(int fd, enum archive_format format, struct feed_limits limits, struct source **ret,
-		struct verdict *v);
+/* intact: hashes what is read, for as long as the source is open; or NULL. */
+int source_open(int fd, enum archive_format format, struct feed_limits limits,
+		struct intact *intact, struct source **ret, struct verdict *v);
 void source_close(struct source *s);
 static inline void source_closep(struct source **s)
 {

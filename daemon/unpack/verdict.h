@@ -25,6 +25,7 @@ struct verdict {
 	char message[ERR_MSG_SIZE];
 	bool has_limit;
 	uint64_t limit, used;
+	char digest[80]; /* of the archive that is damaged; may be empty */
 };
 
 /* path may be NULL. */

@@ -38,7 +38,7 @@ static struct feed_limits stream_limits(const struct plan_limits *l)
 				     l->ratio };
 }
 
-static int read_archive(struct plan *p, const struct job_source *s, int fd)
+static int read_entries(struct plan *p, const struct job_source *s, int fd, struct intact *intact)
 {
 	_cleanup_(source_closep) struct source *src = NULL;
 	enum archive_format format;
@@ -48,8 +48,20 @@ static int read_archive(struct plan *p, const struct job_source *s, int fd)
 		return r;
 	if (format == FORMAT_ZIP)
 		return zip_read(fd, stream_limits(p->limits), p);
-	r = source_open(fd, format, stream_limits(p->limits), &src, p->v);
+	r = source_open(fd, format, stream_limits(p->limits), intact, &src, p->v);
 	return r < 0 ? r : tar_read(src, p);
+}
+
+static int read_archive(struct plan *p, const struct job_source *s, int fd)
+{
+	struct intact intact;
+	int r;
+
+	if (!s->has_digest)
+		return read_entries(p, s, fd, NULL);
+	intact_begin(&intact, &s->digest);
+	r = read_entries(p, s, fd, &intact);
+	return intact_end(&intact, fd, r, p->v);
 }
 
 /* Something is there already, and the source may not replace it. */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 #include "workspace/helper.h"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ struct derive {
 	struct workspaces *ws;
 	struct helper *helper;
 	struct sha256 digest;
-	char *made, *path; /* where it is written, and its name when it is whole */
+	char *made; /* where it is written */
 };
 
 static void derive_free(struct derive *d)
@@ -26,7 +27,6 @@ static void derive_free(struct derive *d)
 		unlink(d->made);
 	helper_free(d->helper);
 	free(d->made);
-	free(d->path);
 	free(d);
 }
 
@@ -40,23 +40,34 @@ static enum archive_format format_of(const char *path)
 }
 
 /* The archive may have gone meanwhile. A tar may begin with the magic of something else, where an extended header gives its name. */
-static bool put_in_place(struct derive *d)
+static bool put_in_place(struct derive *d, struct slice report)
 {
+	_cleanup_(freep) char *text = NULL;
 	struct archive_info info;
+	struct sha256 digest;
 
 	return archive_find(d->ws->archives, &d->digest, &info) && info.whole &&
-	       format_of(d->made) == ARCHIVE_TAR && rename(d->made, d->path) == 0;
+	       format_of(d->made) == ARCHIVE_TAR &&
+	       jstr_decode(jobj_get(report, "digest"), ARCHIVE_DIGEST_SIZE, &text) == 0 &&
+	       archive_digest_parse(slice_of(text), &digest) == 0 &&
+	       archive_derived_place(d->ws->archives, &d->digest, &digest) == 0;
 }
 
-static void on_made(void *ctx, struct slice report _unused_, const struct err *e)
+/* Other than one that was damaged when it was uploaded. */
+static bool has_digest(struct slice refusal)
+{
+	return jobj_get(refusal, "digest").type == J_STRING;
+}
+
+static void on_made(void *ctx, struct slice report, const struct err *e)
 {
 	struct derive *d = ctx;
 	struct workspaces *ws = d->ws;
 
-	if (!e && put_in_place(d))
-		archive_derived_changed(ws->archives, &d->digest);
-	else
+	if (e || !put_in_place(d, report))
 		ws->derive_failed = d->digest;
+	if (e && strcmp(e->reason, "ARCHIVE_DAMAGED") == 0 && has_digest(report))
+		archive_damaged(ws->archives, &d->digest, &d->digest);
 	if (e && !ws->closing)
 		log_info("workspace", "an archive stays compressed", "reason", e->reason, "text",
 			 e->msg);
@@ -92,18 +103,19 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 {
 	enum archive_format format = format_of(archive);
 	_cleanup_(freep) char *dir = NULL;
+	char digest[ARCHIVE_DIGEST_SIZE];
 	struct jw w = JW(job);
 
-	d->path = archive_derived_path(d->ws->archives, &d->digest);
-	dir = xstrdup(d->path);
+	d->made = archive_derived_temp(d->ws->archives);
+	dir = xstrdup(d->made);
 	*strrchr(dir, '/') = '\0';
-	d->made = file_join(dir, "derived");
 	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) || !fits(d->ws, dir, most) ||
 	    archive_derived_room(d->ws->archives, most, NULL) < 0)
 		return false;
 	unlink(d->made); /* of a daemon that was killed */
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);
+	jw_str(&w, "digest", archive_digest_text(&d->digest, digest));
 	jw_str(&w, "output", d->made);
 	jw_uint(&w, "bytes", most);
 	workspaces_put_owner(d->ws, &w);
@@ -145,11 +157,14 @@ void derive_stop(struct workspaces *ws)
 		helper_abort(ws->derive->helper);
 }
 
-char *derive_source(struct workspaces *ws, const struct sha256 *digest)
+char *derive_source(struct workspaces *ws, const struct sha256 *digest, struct sha256 *file)
 {
 	struct archive_info info;
 
-	if (archive_find(ws->archives, digest, &info) && info.whole && info.derived)
+	*file = *digest;
+	if (archive_find(ws->archives, digest, &info) && info.whole && info.derived) {
+		*file = info.derived_digest;
 		return archive_derived_path(ws->archives, digest);
+	}
 	return archive_path(ws->archives, digest);
 }

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "workspace/derive.h"
 #include "workspace/helper.h"
+#include "workspace/pins.h"
 #include "workspace/sources.h"
 
 #include <errno.h>
@@ -32,8 +33,7 @@ struct materialize {
 	const struct materialize_events *ev;
 	void *ctx;
 	struct part parts[PART_MAX];
-	struct sha256 *pins;
-	size_t npins;
+	struct pins pins;
 	char *instructions_file;
 	char *prefix;
 	bool has_archive, failed,
@@ -48,21 +48,6 @@ static const struct {
 } parts[PART_MAX] = { [PART_WORKSPACE] = { "workspace" }, [PART_SKILLS] = { "skills" } };
 
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
-
-static int use_archive(struct materialize *m, const struct sha256 *digest, char **path,
-		       struct err *e)
-{
-	int r = archive_pin(m->ws->archives, digest, e);
-
-	if (r < 0)
-		return r;
-	m->pins = realloc(m->pins, (m->npins + 1) * sizeof(*m->pins));
-	if (!m->pins)
-		abort();
-	m->pins[m->npins++] = *digest;
-	*path = derive_source(m->ws, digest);
-	return 0;
-}
 
 static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool merge, struct err *e)
 {
@@ -84,20 +69,16 @@ static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool m
 
 static int put_archive(struct materialize *m, struct jw *w, const struct request *r, struct err *e)
 {
-	_cleanup_(freep) char *path = NULL;
 	int ret;
 
 	if (!r->has_archive)
 		return 0;
-	ret = use_archive(m, &r->archive, &path, e);
-	if (ret < 0)
-		return ret;
 	jw_obj(w, NULL);
-	jw_str(w, "archive", path);
+	ret = pins_add(&m->pins, w, &r->archive, "workspace.archive", e);
 	jw_int(w, "strip", r->strip);
 	jw_str(w, "into", r->into);
 	jw_end_obj(w);
-	return 0;
+	return ret;
 }
 
 /* All that the workspace is to hold: what an earlier one wrote does not count. Else it is what the request adds to. */
@@ -159,23 +140,25 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 	return ret;
 }
 
-static int put_skill(struct materialize *m, struct jw *w, const struct request_skill *s,
+static int put_skill(struct materialize *m, struct jw *w, const struct request *request, size_t i,
 		     struct err *e)
 {
+	const struct request_skill *s = &request->skills[i];
 	_cleanup_(freep) char *path = NULL;
+	char field[48];
 	int r = 0;
 
-	if (s->source == SKILL_ARCHIVE)
-		r = use_archive(m, &s->digest, &path, e);
-	else
-		path = sources_skill_path(m->ws, s);
-	if (r < 0)
-		return r;
+	snprintf(field, sizeof(field), "skills[%zu].archive", i);
 	jw_obj(w, NULL);
-	jw_str(w, s->source == SKILL_ARCHIVE ? "archive" : "directory", path);
+	if (s->source == SKILL_ARCHIVE) {
+		r = pins_add(&m->pins, w, &s->digest, field, e);
+	} else {
+		path = sources_skill_path(m->ws, s);
+		jw_str(w, "directory", path);
+	}
 	jw_bool(w, "skill", true);
 	jw_end_obj(w);
-	return 0;
+	return r;
 }
 
 static int plan_skills(struct materialize *m, const struct materialize_spec *spec, struct err *e)
@@ -193,7 +176,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 	p->target = xstrdup(spec->skills_dir);
 	ret = begin_job(m, p, &w, true, e);
 	for (size_t i = 0; ret == 0 && i < r->nskills; i++)
-		ret = put_skill(m, &w, &r->skills[i], e);
+		ret = put_skill(m, &w, r, i, e);
 	jw_end_arr(&w);
 	if (r->remove_skills)
 		jw_raw(&w, "removeSkills", slice_of(r->remove_skills));
@@ -244,7 +227,8 @@ static void report_end(void *ctx)
 		if (m->parts[i].report)
 			jw_raw(&w, parts[i].member, slice_of(m->parts[i].report));
 	if (!m->failed && !m->dry_run && m->has_archive)
-		derive_begin(m->ws, &m->pins[0], slice_of(m->parts[PART_WORKSPACE].report));
+		derive_begin(m->ws, &m->pins.v[0].archive,
+			     slice_of(m->parts[PART_WORKSPACE].report));
 	ret = (struct materialized){ buf_slice(&b), skills_changed(m), kept_out(m) };
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }
@@ -273,6 +257,17 @@ static void fail(struct materialize *m, enum part_kind kind, const struct err *e
 		snprintf(m->error.field, sizeof(m->error.field), "%.60s%s%s", m->prefix,
 			 parts[kind].member, refused_member(e));
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
+}
+
+static void fail_part(struct part *p, const struct err *e, struct slice refusal)
+{
+	_cleanup_(buf_done) struct buf own_refusal = { 0 };
+	struct err own = *e;
+
+	if (pins_blame(&p->m->pins, refusal, &own, &own_refusal))
+		fail(p->m, p->kind, &own, buf_slice(&own_refusal));
+	else
+		fail(p->m, p->kind, e, refusal);
 }
 
 static void on_staged(void *ctx, struct slice report)
@@ -331,7 +326,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	struct materialize *m = p->m;
 
 	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
-		fail(m, p->kind, e, report);
+		fail_part(p, e, report);
 	if (!e) {
 		p->report = xstrndup(report.p, report.n);
 		note_instructions(m, p);
@@ -435,6 +430,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	m->ev = ev;
 	m->ctx = ctx;
 	m->prefix = xstrdup(spec->prefix);
+	m->pins = (struct pins){ .ws = ws, .prefix = m->prefix };
 	m->dry_run = spec->request->dry_run;
 	m->has_archive = spec->request->has_archive;
 	m->instructions_file = spec->request->instructions ? xstrdup(spec->instructions_file) :
@@ -464,15 +460,13 @@ struct materialize *materialize_free(struct materialize *m)
 	if (!m)
 		return NULL;
 	loop_task_cancel(&m->end_task);
-	for (size_t i = 0; i < m->npins; i++)
-		archive_unpin(m->ws->archives, &m->pins[i]);
+	pins_done(&m->pins);
 	for (size_t i = 0; i < PART_MAX; i++) {
 		workspaces_release(m->ws, &m->parts[i].claim);
 		free(m->parts[i].target);
 		free(m->parts[i].report);
 		buf_done(&m->parts[i].job);
 	}
-	free(m->pins);
 	free(m->instructions_file);
 	free(m->prefix);
 	free(m->refusal);

@@ -136,7 +136,7 @@ static int read_archive(int fd, struct plan *p, struct verdict *v)
 		return r;
 	if (format == FORMAT_ZIP)
 		return zip_read(fd, feed, p);
-	r = source_open(fd, format, feed, &s, v);
+	r = source_open(fd, format, feed, NULL, &s, v);
 	if (r == 0)
 		r = tar_read(s, p);
 	source_close(s);

@@ -24,7 +24,10 @@ after(async () => {
 });
 
 const store = (x = d) => path.join(x.stateDir, 'archives');
-const derivedOf = (data, x = d) => path.join(store(x), `${digestOf(data).slice(7)}.tar`);
+const hexOf = (data) => digestOf(data).slice(7);
+// Its name tells what it was made of, and what is in it.
+const derivedOf = (data, x = d) => path.join(store(x), `${hexOf(data)}.${hexOf(raw(data))}.tar`);
+const damaged = async () => Number(/^acpd_archives_damaged_total (\d+)$/m.exec((await d.http('/metrics', { token: d.token })).body.toString())[1]);
 const helpers = (x = d) => x.descendants().filter((p) => p.comm === 'acpd-unpack');
 
 async function until(pred, what) {
@@ -72,7 +75,15 @@ for (const [kind, compress, seed] of [['gz', (x) => zlib.gzipSync(x, { level: 1 
     tar[512 + 1000] ^= 1;
     fs.chmodSync(derived, 0o600);
     fs.writeFileSync(derived, tar);
-    assert.deepEqual(await session(packed, `${kind}-third`), [[`file-${seed}`, false]]);
+    const before = await damaged();
+    const e = await session(packed, `${kind}-third`).catch((error) => error);
+    assert.deepEqual([e.data?.reason, e.data?.refused?.digest], ['ARCHIVE_DAMAGED', digestOf(packed)], String(e));
+    assert.equal(await damaged(), before + 1);
+    assert.ok(!fs.existsSync(derived), 'what is damaged stays');
+    assert.equal((await put(d, packed)).status, 200, 'the archive itself is there');
+    assert.deepEqual(await session(packed, `${kind}-fourth`), [[`file-${seed}`, true]]);
+    await until(() => fs.existsSync(derived), 'none is made again');
+    await until(() => !helpers().length, 'the helper stays');
 
     assert.equal((await d.http(`/v1/archives/${digestOf(packed)}`, { method: 'DELETE', token: d.token })).status, 200);
     assert.ok(!fs.existsSync(derived), 'it outlives its archive');

@@ -46,21 +46,72 @@ static void test_full_of_pins(void **state _unused_)
 static void test_derived(void **state _unused_)
 {
 	struct sha256 a = stored(200000, 30), b = stored(200000, 31);
-	_cleanup_(freep) char *path = archive_derived_path(store, &a), *raw = xalloc(400000);
+	_cleanup_(freep) char *temp = archive_derived_temp(store), *path = NULL,
+			      *raw = xalloc(400000);
 	struct archive_info i;
 	struct err e;
 
+	assert_null(archive_derived_path(store, &a));
 	assert_int_equal(archive_derived_room(store, 400000, &e), 0);
-	assert_int_equal(file_replace(path, raw, 400000, 0600), 0);
-	archive_derived_changed(store, &a);
+	assert_int_equal(file_replace(temp, raw, 400000, 0600), 0);
+	assert_int_equal(archive_derived_place(store, &a, &b), 0);
+	path = archive_derived_path(store, &a);
 	assert_true(archive_find(store, &a, &i) && i.derived == 400000);
+	assert_true(sha256_equal(&i.derived_digest, &b));
 	assert_true(archive_store_used(store) >= 800000);
 	reopen();
 	assert_true(archive_find(store, &a, &i) && i.derived == 400000);
+	assert_true(sha256_equal(&i.derived_digest, &b));
 	assert_int_equal(archive_derived_room(store, 1000001, &e), -ENOSPC);
 	stored(300000, 32);
 	assert_true(has(&a) && has(&b)); /* the derived file went first */
 	assert_true(archive_find(store, &a, &i) && i.derived == 0 && access(path, F_OK) < 0);
+}
+
+static void note_problem(void *ctx, const char *name, const char *text)
+{
+	assert_true(strlen(name) == 64 && *text);
+	++*(unsigned *)ctx;
+}
+
+static void derive(const struct sha256 *a, const struct sha256 *digest)
+{
+	_cleanup_(freep) char *temp = archive_derived_temp(store);
+
+	assert_int_equal(file_replace(temp, "0123456789", 10, 0600), 0);
+	assert_int_equal(archive_derived_place(store, a, digest), 0);
+}
+
+static void test_damaged(void **state _unused_)
+{
+	struct sha256 a = stored(200000, 33), other = stored(1000, 34);
+	unsigned told = 0;
+	struct archive_info i;
+	struct err e;
+	char path[300];
+
+	archive_on_problem(store, note_problem, &told);
+	derive(&a, &other);
+	archive_damaged(store, &a, &other); /* the derived one alone */
+	assert_true(archive_find(store, &a, &i) && i.whole && !i.derived && told == 1);
+	archive_damaged(store, &a, &other); /* as told before */
+	derive(&a, &other);
+	assert_int_equal(archive_pin(store, &a, &e), 0);
+	archive_damaged(store, &a, &a); /* whoever holds it */
+	file_of(&a, "", path);
+	assert_true(!has(&a) && access(path, F_OK) < 0 && told == 2);
+	archive_unpin(store, &a);
+	archive_damaged(store, &a, &a);
+	assert_true(archive_damaged_count(store) == 2 && told == 2);
+	assert_true(has(&other) && archive_store_used(store) < 10000);
+	stored(200000, 33);
+	assert_true(has(&a));
+	reopen();
+	assert_true(has(&a));
+	file_of(&a, ".tar", path); /* as earlier daemons called them */
+	assert_int_equal(file_replace(path, "x", 1, 0600), 0);
+	reopen();
+	assert_true(has(&a) && access(path, F_OK) < 0);
 }
 
 static void test_parts_go_before_archives(void **state _unused_)
@@ -196,6 +247,7 @@ int main(void)
 		T(test_eviction),
 		T(test_full_of_pins),
 		T(test_derived),
+		T(test_damaged),
 		T(test_parts_go_before_archives),
 		T(test_last_use_survives),
 		T(test_old_parts),

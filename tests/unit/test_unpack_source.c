@@ -66,7 +66,7 @@ static const char *run(const struct buf *b, enum archive_format format, struct f
 	scratch_write("archive", b->data, b->len);
 	fd = open(scratch_path("archive"), O_RDONLY);
 	v = (struct verdict){ .kind = VERDICT_NONE };
-	assert_int_equal(source_open(fd, format, limits, &s, &v), 0);
+	assert_int_equal(source_open(fd, format, limits, NULL, &s, &v), 0);
 	for (;;) {
 		const uint8_t *p;
 
@@ -225,7 +225,7 @@ static void test_left_early(void **state)
 		struct source *s = NULL;
 		char head[1000];
 
-		assert_int_equal(source_open(fd, FORMAT_TAR_GZ, wide, &s, &v), 0);
+		assert_int_equal(source_open(fd, FORMAT_TAR_GZ, wide, NULL, &s, &v), 0);
 		if (i % 2)
 			assert_int_equal(source_read(s, head, sizeof(head)), sizeof(head));
 		source_close(s);

@@ -1,0 +1,171 @@
+/* scan.c - what an earlier daemon left in the store, and what the image brings. */
+#include "archive/internal.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+struct scan {
+	struct archive_store *store;
+	int dirfd;
+	bool same_boot, baked;
+};
+
+static uint64_t mtime_ms(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
+}
+
+static bool on_disk(const struct stat *st)
+{
+	return !(st->st_mode & 0200);
+}
+
+static void found_whole(struct scan *sc, struct entry *e, const struct stat *st)
+{
+	if (!sc->baked && !on_disk(st) && !sc->same_boot) {
+		unlinkat(sc->dirfd, e->hex, 0);
+		return;
+	}
+	if (sc->baked && e->whole)
+		entry_remove_whole(sc->store, e); /* was uploaded before the image had it */
+	e->whole = true;
+	e->baked = sc->baked;
+	e->size = (uint64_t)st->st_size;
+	e->used_ms = sc->baked ? 0 : mtime_ms(st);
+}
+
+static void found_part(struct scan *sc, struct entry *e, const char *name, const struct stat *st)
+{
+	if (on_disk(st) && renameat(sc->dirfd, name, sc->dirfd, e->hex) == 0) {
+		found_whole(sc, e, st); /* it was whole and synced, only its name was not */
+		return;
+	}
+	e->has_part = true;
+	e->part = (uint64_t)st->st_size;
+	e->used_ms = MAX(e->used_ms, mtime_ms(st));
+}
+
+/* One of several is kept, and none whose digest is not told: earlier daemons made such. */
+static void found_derived(struct scan *sc, struct entry *e, const char *name, const char *suffix,
+			  const struct stat *st)
+{
+	struct slice hex = { suffix + 1, SHA256_HEX - 1 };
+
+	if (e->derived || strlen(suffix) != DERIVED_SUFFIX_SIZE - 1 ||
+	    sha256_from_hex(hex, &e->derived_digest) < 0)
+		unlinkat(sc->dirfd, name, 0);
+	else
+		e->derived = (uint64_t)st->st_size;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static void scan_file(struct scan *sc, const char *name)
+{
+	static const size_t hex = 2 * (size_t)SHA256_BYTES;
+	const char *suffix = strlen(name) >= hex ? name + hex : NULL;
+	char canonical[SHA256_HEX];
+	struct sha256 d;
+	struct entry *e;
+	struct stat st;
+
+	if (!suffix || sha256_from_hex((struct slice){ name, hex }, &d) < 0 ||
+	    fstatat(sc->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return;
+	sha256_hex(&d, canonical);
+	if (strncmp(name, canonical, hex) != 0) /* capital letters: no name of ours */
+		return;
+	e = entry_get(sc->store, &d);
+	if (!*suffix)
+		found_whole(sc, e, &st);
+	else if (!sc->baked && strcmp(suffix, ".part") == 0)
+		found_part(sc, e, name, &st);
+	else if (!sc->baked && ends_in(suffix, ".tar"))
+		found_derived(sc, e, name, suffix, &st);
+	entry_settle(sc->store, e);
+}
+
+static int scan_dir(struct scan *sc, const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *de;
+
+	if (!dir)
+		return -errno;
+	sc->dirfd = dirfd(dir);
+	while ((de = readdir(dir)))
+		scan_file(sc, de->d_name);
+	closedir(dir);
+	return 0;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+
+	return x->used_ms < y->used_ms ? -1 : x->used_ms > y->used_ms;
+}
+
+static void sort_by_use(struct archive_store *s)
+{
+	struct entry **all = xalloc((s->count + 1) * sizeof(struct entry *));
+	size_t n = 0;
+
+	list_each(e, &s->lru, struct entry, lru)
+		all[n++] = e;
+	qsort(all, n, sizeof(struct entry *), by_use);
+	for (size_t i = 0; i < n; i++) {
+		list_del(&all[i]->lru);
+		list_add_tail(&s->lru, &all[i]->lru);
+	}
+	free(all);
+}
+
+/* True if the machine has not been started anew since the last daemon; remembers its start. */
+static bool check_boot(const struct archive_store *s)
+{
+	_cleanup_(freep) char *path = file_join(s->dir, "boot");
+	_cleanup_(buf_done) struct buf now = { 0 }, before = { 0 };
+	bool same;
+
+	if (file_read(BOOT_ID, 256, &now) < 0)
+		return false;
+	same = file_read(path, 256, &before) == 0 && slice_eq(buf_slice(&now), buf_slice(&before));
+	if (!same)
+		(void)file_replace(path, now.data, now.len,
+				   0600); /* then nothing unsynced is kept next time */
+	return same;
+}
+
+static int scan_one(struct scan *sc, const char *path, struct err *e)
+{
+	int r = scan_dir(sc, path);
+
+	return r < 0 ? err_set(e, r, 0, "STORE_FAILED", "%s: %s", path, strerror(-r)) : 0;
+}
+
+int archive_scan(struct archive_store *s, struct err *e)
+{
+	struct scan sc = { .store = s, .same_boot = check_boot(s) };
+	int r = scan_one(&sc, s->dir, e);
+
+	sc.baked = true;
+	if (r == 0 && s->baked)
+		r = scan_one(&sc, s->baked, e);
+	if (r == 0)
+		sort_by_use(s);
+	return r;
+}
