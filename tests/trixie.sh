@@ -4,7 +4,7 @@
 # The root has all that tests need, this tree as it stands (a copy, so that objects do not mix), and the pinned packages of npm, which are
 # bound into it read-only. It runs in namespaces of its own: mounts, processes, and a network that has loopback alone. /dev is made anew and
 # /proc/sys is read-only there, so that nothing reaches the machine's; /tmp is in memory, as Debian 13 has it.
-# COMMAND: what to run in the tree instead of make check.
+# COMMAND: what to run in the tree instead of make check. ACPD_TEST_SLOW: a time factor, as elsewhere.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/trixie
@@ -61,5 +61,6 @@ exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	mount --bind "$ACPD_NODE_MODULES" "$r/usr/src/acpd/tests/node_modules"
 	mount -o remount,bind,ro "$r/usr/src/acpd/tests/node_modules"
 	exec chroot "$r" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 JOBS="$ACPD_JOBS" \
+		${ACPD_TEST_SLOW:+"ACPD_TEST_SLOW=$ACPD_TEST_SLOW"} \
 		sh -euc "cd /usr/src/acpd; if [ \$# != 0 ]; then exec \"\$@\"; fi; make -s -j\$JOBS CI=true programs; exec make check" sh "$@"
 ' sh "$@"
