@@ -77,26 +77,30 @@ static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 
-/* Head and body in one write: the connection may be closed right behind it. */
+/* Head and body in one write: the connection may be closed right behind it. It is if the client is gone: lws would wait for ever, and spin,
+ * for a socket that it knows to be of no more use. */
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value)
 {
-	unsigned char out[LWS_PRE + HEAD_BYTES], *start = out + LWS_PRE, *p = start;
+	unsigned char out[LWS_PRE + HEAD_BYTES], *start = out + LWS_PRE, *at = start;
 	bool head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI);
+	struct peer *p = lws_wsi_user(wsi);
 	struct http_reply r = { 0 };
 
 	visitor_refused(lws_context_user(lws_get_context(wsi)), wsi, status, reason);
 	http_reply_error(&r, status, reason, message);
 	if (extra_header)
 		http_reply_header(&r, extra_header, extra_value);
-	if (put_head(wsi, &r, false, &p, out + sizeof(out) - 1) == 0) {
-		size_t room = (size_t)(out + sizeof(out) - p), n = head_only ? 0 : buf_len(&r.body);
+	if (put_head(wsi, &r, false, &at, out + sizeof(out) - 1) == 0) {
+		size_t room = (size_t)(out + sizeof(out) - at),
+		       n = head_only ? 0 : buf_len(&r.body);
 
 		if (n <= room) {
-			memcpy(p, r.body.data, n);
-			if (lws_write(wsi, start, (size_t)(p - start) + n, LWS_WRITE_HTTP_HEADERS) <
-			    0)
-				n = 0; /* the caller ends the connection either way */
+			memcpy(at, r.body.data, n);
+			if (lws_write(wsi, start, (size_t)(at - start) + n,
+				      LWS_WRITE_HTTP_HEADERS) < 0 &&
+			    p)
+				p->no_keepalive = true;
 		}
 	}
 	buf_done(&r.body);
