@@ -87,7 +87,7 @@ static void put_features(struct jw *w)
 		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
 		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
 		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
-		"diff",		"artifacts", "mcp"
+		"diff",		"artifacts", "mcp",	 "ack"
 	};
 
 	jw_obj(w, "features");
@@ -199,6 +199,7 @@ static void put_life(struct jw *w, const struct store *st)
 {
 	struct store_totals t;
 	struct store_life l;
+	char keep[KEEP_TEXT_MAX];
 
 	store_life(st, &l);
 	store_totals(st, &t);
@@ -212,6 +213,13 @@ static void put_life(struct jw *w, const struct store *st)
 	jw_uint(w, "refused", t.crowded_out);
 	jw_end_obj(w);
 	jw_uint(w, "sessionMax", l.session_max);
+	jw_obj(w, "retention");
+	jw_str(w, "keepSessions", keep_text(&l.keep, keep));
+	jw_uint(w, "removedAge", t.removed_age);
+	jw_uint(w, "removedSize", t.removed_size);
+	jw_uint(w, "removedRoom", t.removed_room);
+	jw_uint(w, "trimmed", t.trimmed);
+	jw_end_obj(w);
 }
 
 static void put_usage(struct jw *w, const struct store *st)

@@ -109,6 +109,7 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e);

@@ -49,6 +49,7 @@ static const struct method methods[] = {
 	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_remove },
 	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_validate },
 	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list },
+	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_ack },
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status },
 };
 

@@ -423,3 +423,32 @@ int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 {
 	return close_or_delete(c, m, true, e);
 }
+
+/* --- acknowledging ----------------------------------------------------------------------------------------------- */
+
+struct ack_args {
+	char *session_id;
+	int64_t seq;
+};
+
+static const struct jfield ack_fields[] = {
+	JF_STR(struct ack_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_INT(struct ack_args, seq, "seq", JF_REQUIRED, 0, INT64_MAX),
+	JF_END,
+};
+
+int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct ack_args a = { 0 };
+	struct session *s = NULL;
+	int r = jdec_strict(m->params, ack_fields, NULL, "PARAM_UNSUPPORTED", &a, e);
+
+	if (r == 0 && !(s = store_find(c->srv->store, a.session_id)))
+		r = not_found(e, a.session_id);
+	if (r == 0)
+		r = session_ack(s, (uint64_t)a.seq, e);
+	if (r == 0)
+		conn_result(c, NULL, m->id, SLICE("{}"));
+	jdec_free(ack_fields, &a);
+	return r;
+}

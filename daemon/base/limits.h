@@ -87,11 +87,17 @@
 #define LOG_BLOCK_MIN (4 * KIB)
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
+#define LOG_TRIM_MIN (64 * KIB)         /* of a journal, given up at a time; less is not worth it */
+#define LOG_TRIM_PIECE (16 * MIB)       /* and made a hole in one turn of the loop */
 #define LOG_GAPS_MAX 4096               /* pieces that damage has torn out of one journal */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
 #define JOURNAL_RETRY_MS 1000           /* between two tries to write a journal that cannot be written */
 #define JOURNAL_SPARE (64 * KIB)         /* beyond its bound, for the ends of turns */
 #define JOURNAL_ROOM_MIN (64 * KIB)     /* free in the state directory; below: no new session */
+#define RETAIN_ROOM_MIN (256 * KIB)     /* free on the disk, under pressure: until then closed sessions go */
+#define RETAIN_LOOK_MS 200              /* between two looks while there is pressure, or sessions are too many */
+#define RETAIN_SECS 60                  /* between two looks at what is too old, at most */
+#define RETAIN_BATCH 16                 /* sessions that are removed in one turn of the loop */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
 #define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, looked through for its last record */
 #define LEDGER_FILE_MAX (64 * MIB)      /* one file of the ledger; the next is begun before it would be larger */

@@ -64,6 +64,7 @@ OPT("harness-wait", T_INT, SCOPE_SERVE, harness_wait, 1, 86400, HARNESS_WAIT_SEC
 OPT("session-max", T_INT, SCOPE_SERVE, session_max, 1, SESSIONS_KEPT_MAX, SESSION_MAX, NULL, NULL, "N", "sessions that are open at a time", 0),
 OPT("keep-usage", T_KEEP, SCOPE_SERVE, keep_usage, 0, 0, 0, NULL, NULL, "AGE[,SIZE]", "whole files of the usage ledger beyond that are removed once a client has read them, oldest first (default: only when there is no space)", 0),
 OPT("usage-file-max", T_INT, SCOPE_SERVE, usage_file_max, 1024, INT64_MAX / 2, LEDGER_FILE_MAX, NULL, NULL, "BYTES", "one file of the usage ledger; the next is begun before it would be larger", 0),
+OPT("keep-sessions", T_KEEP, SCOPE_SERVE, keep_sessions, 0, 0, 0, NULL, NULL, "AGE[,SIZE]", "closed sessions that are older, or beyond so much on disk, are deleted, the longest closed first (default: only when the disk is full)", 0),
 OPT("archive-store-max", T_INT, SCOPE_SERVE, archive_store_max, 65536, INT64_MAX / 2, ARCHIVE_STORE_MAX, NULL, NULL, "BYTES", "all uploaded archives together; beyond it the least recently used go", 0),
 OPT("archive-max", T_INT, SCOPE_SERVE, archive_max, 65536, INT64_MAX / 2, ARCHIVE_UPLOAD_MAX, NULL, NULL, "BYTES", "largest archive that may be uploaded", 0),
 OPT("archives-baked", T_STR, SCOPE_SERVE, archives_baked, 0, 0, 0, NULL, NULL, "DIR", "archives of the image, read only (default: /opt/acpd/archives if it is there)", 0),

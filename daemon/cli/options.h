@@ -36,6 +36,7 @@ struct config {
 		max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, since, archive_store_max, archive_max, uid, strip;
 	struct keep keep_usage;
+	struct keep keep_sessions;
 	bool keep, allow_query_token, check, print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;

@@ -298,6 +298,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .session_max = (unsigned)c->session_max,
 				   .keep_usage = c->keep_usage,
 				   .usage_file_max = (uint64_t)c->usage_file_max,
+				   .keep = c->keep_sessions,
 				   .workspaces = c->workspaces,
 				   .skills = baked(c->skills, SKILLS_BAKED) };
 

@@ -86,6 +86,14 @@ static void get_metrics(const struct http_call *c, struct http_reply *ret)
 	metric(&ret->body, "usage_files_removed_total", "counter",
 	       "Files of the usage ledger removed (--keep-usage, or no space).",
 	       usage.removed_files);
+	metric(&ret->body, "sessions_removed_age_total", "counter",
+	       "Closed sessions deleted for their age (--keep-sessions).", t.removed_age);
+	metric(&ret->body, "sessions_removed_size_total", "counter",
+	       "Closed sessions deleted for their size (--keep-sessions).", t.removed_size);
+	metric(&ret->body, "sessions_removed_room_total", "counter",
+	       "Closed sessions deleted because the disk was full.", t.removed_room);
+	metric(&ret->body, "journals_trimmed_total", "counter",
+	       "Times that acknowledged events were given up for want of room.", t.trimmed);
 	metric(&ret->body, "turns_running", "gauge", "Turns running now.", t.running);
 	metric(&ret->body, "turns_total", "counter", "Prompts accepted.", t.turns);
 	metric(&ret->body, "turns_failed_total", "counter", "Turns that ended in an error.",

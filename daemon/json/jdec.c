@@ -186,3 +186,10 @@ void jdec_free(const struct jfield *fields, void *st)
 		*s = NULL;
 	}
 }
+
+uint64_t jobj_uint(struct slice object, const char *key)
+{
+	int64_t n = 0;
+
+	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}

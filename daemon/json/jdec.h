@@ -64,3 +64,5 @@ int jdec_strict(struct slice object, const struct jfield *fields, const char *pr
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */
 int jdec_int(struct jval v, int64_t *ret);
+/* A member; 0 if it is not there, no number, or below 0. */
+uint64_t jobj_uint(struct slice object, const char *key);

@@ -189,12 +189,12 @@ void bill_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
-static void note_totals(struct session *s, const struct turn *t)
+void bill_note_totals(struct session *s, uint64_t turn)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	totals_put_note(&s->totals, &w, t->no);
+	totals_put_note(&s->totals, &w, turn);
 	evlog_note(&s->log, "totals", buf_slice(&b));
 }
 
@@ -203,7 +203,7 @@ void bill_count(struct session *s, const struct turn *t)
 	if (t->counted)
 		return;
 	totals_add(&s->totals, &t->account);
-	note_totals(s, t);
+	bill_note_totals(s, t->no);
 }
 
 /* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
@@ -239,6 +239,6 @@ int bill_turn(struct session *s, struct turn *t)
 		before.spent = s->totals.spent;
 		s->totals = before;
 	}
-	note_totals(s, t);
+	bill_note_totals(s, t->no);
 	return r < 0 || t->unbilled ? -EIO : 0;
 }

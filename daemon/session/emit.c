@@ -30,6 +30,8 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 		return;
 	}
 	s->store->totals.events++;
+	if (kind != EVENT_LIFECYCLE)
+		s->told = e.seq;
 	evlog_append(&s->log, &e, event_kind_name(kind));
 	buf_reset(b);
 	buf_trim(b, LOG_BLOCK_MAX);

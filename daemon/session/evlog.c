@@ -69,6 +69,7 @@ void evlog_close(struct evlog *l)
 	evlog_flush(l);
 	loop_task_cancel(&l->flush_task);
 	loop_timer_cancel(&l->retry_timer);
+	loop_timer_cancel(&l->trim_timer);
 	while (!list_empty(&l->blocks))
 		evlog_block_free(l, list_first(&l->blocks, struct block, link));
 	journal_close(l);
@@ -99,21 +100,38 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 	l->index[l->nindex++] = (struct evlog_index){ seq, offset };
 }
 
+/* How a turn ended can still be said, and what a cut of the log needs. */
+static bool over(const struct evlog *l, const struct record *rec)
+{
+	off_t at = l->written + (off_t)buf_len(&l->pending) - l->freed;
+
+	if (l->trimming || at + (off_t)rec->value.n <= l->journal_max)
+		return false;
+	return rec->kind != EVENT_TURN_END || at > l->journal_max + (off_t)JOURNAL_SPARE;
+}
+
+void evlog_make_room(struct evlog *l, int error)
+{
+	if (!l->full || l->trimming)
+		return;
+	l->trimming = true;
+	l->full(l->ctx, error);
+	l->trimming = false;
+}
+
 static void journal_add(struct evlog *l, const struct record *rec, const char *kind)
 {
-	off_t at = l->written + (off_t)buf_len(&l->pending);
-
 	if (!l->path || l->hole)
 		return;
-	/* how a turn ended can still be said */
-	if (at + (off_t)rec->value.n > l->journal_max &&
-	    (rec->kind != EVENT_TURN_END || at > l->journal_max + (off_t)JOURNAL_SPARE)) {
+	if (over(l, rec))
+		evlog_make_room(l, -EFBIG);
+	if (over(l, rec)) {
 		evlog_fail_for(l, -EFBIG, rec->value.n);
 		l->hole = rec->seq ? rec->seq : l->last + 1;
 		return;
 	}
 	if (rec->seq)
-		evlog_index_add(l, rec->seq, at, false);
+		evlog_index_add(l, rec->seq, l->written + (off_t)buf_len(&l->pending), false);
 	if (record_put(&l->pending, rec, kind) < 0)
 		abort(); /* no memory: its buffer has room for any frame */
 	if (buf_len(&l->pending) >= FLUSH_AT)
@@ -262,7 +280,10 @@ static void read_tail(struct evlog *l, uint64_t from,
 bool evlog_gap(const struct evlog *l, uint64_t seq, struct evlog_gap *ret)
 {
 	if (seq < l->first) {
-		*ret = (struct evlog_gap){ seq, l->first - 1, NULL };
+		bool trimmed = seq <= l->trimmed;
+
+		*ret = (struct evlog_gap){ seq, trimmed ? l->trimmed : l->first - 1,
+					   trimmed ? "trimmed" : NULL };
 		return true;
 	}
 	for (size_t i = 0; i < l->ngaps; i++)

@@ -35,7 +35,8 @@ struct evlog_entry {
 /* Events that are not there any more. */
 struct evlog_gap {
 	uint64_t from, to;
-	const char *reason; /* "damaged", "trimmed"; NULL: without a journal no more are kept */
+	const char *
+		reason; /* "damaged"; "trimmed": given up; NULL: without a journal no more are kept */
 };
 
 struct evlog_index {
@@ -62,6 +63,11 @@ struct evlog {
 	off_t written, journal_max;
 	struct evlog_gap *gaps; /* what damage has taken, in order */
 	size_t ngaps, bad_lines;
+	uint64_t trimmed;	  /* events up to this one have been given up (evlog_trim) */
+	off_t freed;		  /* bytes of the file that are holes, or will be */
+	off_t trim_next, free_to; /* from here to there they are still to be made */
+	bool trimming, cannot_trim;
+	struct loop_timer trim_timer;
 	struct evlog_index *index;
 	size_t nindex, cindex;
 	struct loop_task flush_task;
@@ -70,8 +76,11 @@ struct evlog {
 	uint64_t hole;	  /* the first that did not go into it, whatever came after; 0: none */
 	size_t need;	  /* bytes that there was no room for */
 	struct loop_timer retry_timer;
+	void (*full)(
+		void *ctx,
+		int error); /* -EFBIG: journal_max; else the disk: the last moment for evlog_trim */
 	void (*recovered)(void *ctx); /* what was held back can be read */
-	void *recovered_ctx;
+	void *ctx;		      /* of both */
 };
 
 /* path NULL: no journal. */
@@ -91,6 +100,16 @@ int evlog_flush(struct evlog *l);
 uint64_t evlog_readable(const struct evlog *l);
 /* Drops what could not be written. */
 void evlog_rollback(struct evlog *l);
+/* Where a log may be cut so that events from upto + 1 on stay, at the latest. ret: the first that stays, which begins a record. False: it would not
+ * free as much as least bytes. */
+bool evlog_cut(const struct evlog *l, uint64_t upto, size_t least, struct evlog_index *ret);
+/* Gives up the events before at: their bytes go back to the file system, a piece at a time. What a later life needs of them must have been noted
+ * and flushed. False: the file system cannot do that. */
+bool evlog_trim(struct evlog *l, const struct evlog_index *at);
+/* A log that is still empty takes up one that has been cut after seq. */
+void evlog_begin_after(struct evlog *l, uint64_t seq);
+/* In evlog_reopen's fn: they were given up in an earlier life. */
+void evlog_was_trimmed(struct evlog *l, uint64_t upto);
 /* Much will be written: the descriptor is kept until evlog_shrink. */
 void evlog_hold(struct evlog *l);
 /* Lets the descriptor go, and the memory tail if the journal holds everything. */

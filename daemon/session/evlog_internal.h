@@ -41,6 +41,8 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
 /* The journal's descriptor, opened if it is not. */
 int evlog_journal_get(struct evlog *l, int flags);
 void evlog_journal_put(struct evlog *l);
+/* Asks for it; what is noted meanwhile has no bound. */
+void evlog_make_room(struct evlog *l, int error);
 void evlog_block_free(struct evlog *l, struct block *b);
 /* From now on each turn is refused, until there is room for what there was none for. Returns error. */
 int evlog_fail_for(struct evlog *l, int error, size_t need);

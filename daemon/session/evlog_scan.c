@@ -60,6 +60,7 @@ static void take_line(struct scan *s, struct slice raw)
 	if (!line.n)
 		return;
 	if (!s->endless && record_parse(line, &rec) == 0 && (!rec.seq || rec.seq > s->l->last)) {
+		s->l->freed += s->at - s->line + (line.p - raw.p);
 		take_record(s, &rec, s->at + (line.p - raw.p));
 		return;
 	}

@@ -18,7 +18,7 @@ static bool has_room(const struct evlog *l)
 	struct statvfs sv;
 	struct rlimit rl;
 
-	if (l->written + (off_t)l->need > l->journal_max)
+	if (l->written - l->freed + (off_t)l->need > l->journal_max)
 		return false;
 	if (getrlimit(RLIMIT_FSIZE, &rl) == 0 && rl.rlim_cur != RLIM_INFINITY &&
 	    (rlim_t)l->written + l->need > rl.rlim_cur)
@@ -30,6 +30,8 @@ static void retry(void *ctx)
 {
 	struct evlog *l = ctx;
 
+	if (!has_room(l))
+		evlog_make_room(l, l->error);
 	if (!has_room(l)) {
 		loop_timer_set(l->loop, &l->retry_timer, JOURNAL_RETRY_MS, retry, l);
 		return;
@@ -37,7 +39,7 @@ static void retry(void *ctx)
 	l->error = 0;
 	l->need = 0;
 	if (evlog_flush(l) == 0 && l->recovered)
-		l->recovered(l->recovered_ctx);
+		l->recovered(l->ctx);
 }
 
 int evlog_fail_for(struct evlog *l, int error, size_t need)
@@ -71,6 +73,11 @@ int evlog_flush(struct evlog *l)
 	if (!l->path || (!n && !l->hole))
 		return 0;
 	r = n ? write_pending(l) : 0;
+	if (r == -ENOSPC || r == -EDQUOT) {
+		evlog_make_room(l, r);
+		n = buf_len(&l->pending);
+		r = n ? write_pending(l) : 0;
+	}
 	if (r < 0) {
 		evlog_fail_for(l, r, n);
 		if (n >= FLUSH_AT)

@@ -11,6 +11,7 @@
 #include "session/furnish.h"
 #include "session/live.h"
 #include "session/place.h"
+#include "session/trim.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,8 +36,13 @@ static bool copy_event(void *ctx, const struct evlog_entry *e)
 
 static int copy_history(struct session *s, struct session *from, struct err *e)
 {
-	int r = from->log.first > 1 ? -ENODATA : evlog_read(&from->log, 1, copy_event, s);
+	uint64_t gone = from->log.trimmed;
+	int r = from->log.first > gone + 1 ? -ENODATA : 0;
 
+	if (r == 0 && gone)
+		evlog_begin_after(&s->log, gone);
+	if (r == 0)
+		r = evlog_read(&from->log, gone + 1, copy_event, s);
 	if (r == 0 && s->log.last != from->log.last)
 		r = -EBADMSG;
 	if (r < 0)
@@ -45,6 +51,8 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 	s->turn_count = from->turn_count;
 	xstrset(&s->title, from->title);
 	ids_copy(&s->ids, &from->ids);
+	if (gone)
+		trim_inherit(s);
 	return 0;
 }
 

@@ -13,7 +13,7 @@ static int host_send(void *ctx, struct slice line)
 }
 
 /* What a restarted daemon will need to take the session up again. */
-static void note_native(struct session *s)
+void session_note_native(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -44,7 +44,7 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 	xstrset(&s->native_id, r->native_id);
 	xstrset(&s->version, r->version);
 	session_store_options(s, r->modes, r->config_options);
-	note_native(s);
+	session_note_native(s);
 	session_settle(s);
 }
 

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "digest/digest.h"
+#include "json/jenc.h"
 
 #include <stdio.h>
 
@@ -46,16 +47,21 @@ static void grow(struct ids *t)
 	t->cap = cap;
 }
 
-bool ids_take(struct ids *t, enum id_kind kind, struct slice raw)
+static bool take(struct ids *t, uint64_t digest)
 {
 	if (t->n >= SESSION_IDS_MAX)
 		return false;
 	if (2 * t->n >= t->cap)
 		grow(t);
-	if (!put(t->slots, t->cap, digest_of(kind, raw)))
+	if (!put(t->slots, t->cap, digest))
 		return false;
 	t->n++;
 	return true;
+}
+
+bool ids_take(struct ids *t, enum id_kind kind, struct slice raw)
+{
+	return take(t, digest_of(kind, raw));
 }
 
 char *ids_unique(struct ids *t, enum id_kind kind, struct slice raw, uint64_t turn)
@@ -89,6 +95,31 @@ void ids_copy(struct ids *to, const struct ids *from)
 		return;
 	to->slots = xalloc(from->cap * sizeof(*to->slots));
 	memcpy(to->slots, from->slots, from->cap * sizeof(*to->slots));
+}
+
+void ids_put(const struct ids *t, struct jw *w, const char *key)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < t->cap; i++)
+		if (t->slots[i])
+			buf_printf(&b, "%016llx", (unsigned long long)t->slots[i]);
+	jw_slice(w, key, buf_slice(&b));
+}
+
+void ids_load(struct ids *t, struct jval text)
+{
+	if (text.type != J_STRING)
+		return;
+	for (const char *p = text.raw.p + 1; p + 16 < text.raw.p + text.raw.n; p += 16) {
+		char hex[17] = { 0 };
+		uint64_t digest;
+
+		memcpy(hex, p, 16);
+		digest = strtoull(hex, NULL, 16);
+		if (digest)
+			take(t, digest);
+	}
 }
 
 void ids_done(struct ids *t)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "json/jscan.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,4 +28,8 @@ bool ids_take(struct ids *t, enum id_kind kind, struct slice raw);
 /* NULL: raw is good as it is, and in use from now on. Else another raw JSON string that is, for the caller to free. */
 char *ids_unique(struct ids *t, enum id_kind kind, struct slice raw, uint64_t turn);
 void ids_copy(struct ids *to, const struct ids *from);
+/* Member: their digests, as one string of hex digits; ids_load adds them. */
+struct jw;
+void ids_put(const struct ids *t, struct jw *w, const char *key);
+void ids_load(struct ids *t, struct jval text);
 void ids_done(struct ids *t);

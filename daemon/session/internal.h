@@ -54,6 +54,12 @@ struct store {
 	unsigned nlive, nwaiting;
 	struct loop_timer lonely_timer, wait_timer;
 	struct loop_timer recover_timer;
+	struct keep keep; /* retain.h */
+	struct loop_timer retain_timer, pressure_timer;
+	bool cramped; /* the disk is full, and nothing could go */
+	struct proc *measuring;
+	int64_t measured;
+	char *measured_id;
 };
 
 /* Somebody who waits for the harness to be ready, or for the session to be closed. */
@@ -215,10 +221,11 @@ struct session {
 	unsigned sweep_round;
 	uint64_t cancelled_tick; /* in which the last of them ended */
 	struct loop_timer sweep_timer, tick_timer;
-	bool resting;	/* stopped because nobody needed it */
-	bool began;	/* a turn has, so there is a context to take up */
-	bool recovered; /* from the journal of an earlier daemon */
-	bool headless;	/* and its head is damaged */
+	bool resting;	  /* stopped because nobody needed it */
+	bool began;	  /* a turn has, so there is a context to take up */
+	bool recovered;	  /* from the journal of an earlier daemon */
+	bool headless;	  /* and its head is damaged */
+	bool unremovable; /* it was to be deleted, and could not */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
@@ -258,6 +265,10 @@ struct session {
 	struct list watchers;
 	struct list readers; /* struct reader */
 	struct evlog log;
+	uint64_t acked,
+		told; /* trim.h; told: the newest event that is not about the session's own life */
+	uint64_t closed_ms; /* unix; 0: in an earlier life */
+	int64_t bytes;	    /* on disk, once closed; -1: not measured */
 	struct list owed; /* struct owed: ends of turns that the journal has yet to take (ending.c) */
 };
 
@@ -291,6 +302,8 @@ void session_closed(struct session *s);
 
 /* host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops session_host_ops;
+
+void session_note_native(struct session *s);
 
 /* settings.c */
 void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
@@ -359,6 +372,8 @@ void bill_call(struct session *s, const struct harness_usage *u);
 void bill_begin(struct session *s);
 /* <0: the record could not be written. */
 int bill_turn(struct session *s, struct turn *t);
+/* turn: the last one in them. */
+void bill_note_totals(struct session *s, uint64_t turn);
 /* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
 void bill_count(struct session *s, const struct turn *t);
 

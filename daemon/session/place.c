@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/program.h"
+#include "session/retain.h"
+#include "session/trim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -241,7 +243,8 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 void place_watch_log(struct session *s)
 {
 	s->log.recovered = turns_journal_recovered;
-	s->log.recovered_ctx = s;
+	s->log.full = trim_full;
+	s->log.ctx = s;
 }
 
 void place_note_head(struct session *s)
@@ -297,6 +300,7 @@ int place_session_log(struct session *s, struct err *e)
 
 	if (s->store->journal && !has_room(s->store)) {
 		ledger_pressed(s->store->ledger);
+		retain_pressure(s->store);
 		return no_log(e, -ENOSPC);
 	}
 	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,

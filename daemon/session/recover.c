@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "session/place.h"
 #include "session/record.h"
+#include "session/trim.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,13 +48,6 @@ static void take_string(struct slice object, const char *key, char **slot)
 	*slot = text;
 }
 
-static uint64_t take_uint(struct slice object, const char *key)
-{
-	int64_t n = 0;
-
-	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
-}
-
 static void on_head(struct reading *r, const struct record *rec)
 {
 	take_string(rec->value, "cwd", &r->s->cwd);
@@ -69,7 +63,7 @@ static void on_native(struct reading *r, const struct record *rec)
 static void on_totals(struct reading *r, const struct record *rec)
 {
 	totals_load(&r->s->totals, rec->value);
-	r->counted = take_uint(rec->value, "turn");
+	r->counted = jobj_uint(rec->value, "turn");
 }
 
 static void on_begun(struct reading *r, const struct record *rec)
@@ -78,14 +72,22 @@ static void on_begun(struct reading *r, const struct record *rec)
 	r->begun = xstrndup(rec->value.p, rec->value.n);
 }
 
+static void on_ack(struct reading *r, const struct record *rec)
+{
+	trim_load_ack(r->s, rec->value);
+}
+
+static void on_base(struct reading *r, const struct record *rec)
+{
+	trim_load_base(r->s, rec->value);
+}
+
 static const struct {
 	const char *kind;
 	void (*fn)(struct reading *r, const struct record *rec);
 } notes[] = {
-	{ "session", on_head },
-	{ "native", on_native },
-	{ "totals", on_totals },
-	{ "turn", on_begun },
+	{ "session", on_head }, { "native", on_native }, { "totals", on_totals },
+	{ "turn", on_begun },	{ "ack", on_ack },	 { "base", on_base },
 };
 
 /* The stored result of a prompt that had a key, as it was sent. */
@@ -101,9 +103,9 @@ static void keep_key(const struct reading *r, struct slice params)
 
 	list_init(&k->link);
 	take_string(params, "key", &k->key);
-	k->turn = take_uint(params, "turn");
-	k->seq = take_uint(params, "seq");
-	if (take_uint(begun, "turn") == k->turn &&
+	k->turn = jobj_uint(params, "turn");
+	k->seq = jobj_uint(params, "seq");
+	if (jobj_uint(begun, "turn") == k->turn &&
 	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(k->digest, sizeof(k->digest), "%s", digest);
 	if (reason.type == J_STRING) {
@@ -147,7 +149,7 @@ static void on_turn_event(struct reading *r, const struct record *rec, struct sl
 
 static void on_turn_end(struct reading *r, struct slice params)
 {
-	if (r->open.no == take_uint(params, "turn"))
+	if (r->open.no == jobj_uint(params, "turn"))
 		open_turn(r, 0);
 	if (jobj_get(params, "key").type == J_STRING)
 		keep_key(r, params);
@@ -173,10 +175,12 @@ static void on_event(struct reading *r, const struct record *rec)
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
 	struct slice update = jobj_get(params, "update").raw;
 
-	uint64_t turn = take_uint(acpd, "turn");
+	uint64_t turn = jobj_uint(acpd, "turn");
 
 	r->turn = MAX(r->turn, turn);
 	r->s->updated_ms = rec->time_ms;
+	if (rec->kind != EVENT_LIFECYCLE)
+		r->s->told = rec->seq;
 	if (turn && rec->kind != EVENT_TURN_END) {
 		if (r->open.no != turn)
 			open_turn(r, turn);
@@ -269,11 +273,11 @@ static struct session *recover(struct store *st, const char *id)
 	place_watch_log(s);
 	s->state = SESSION_CLOSED;
 	s->caps = s->def->caps;
-	s->turn_count = r.turn;
+	s->turn_count = MAX(s->turn_count, r.turn);
 	if (place_find_home(s) < 0)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
 	s->home_filled = s->recovered = true;
-	s->began = r.turn > 0;
+	s->began = s->turn_count > 0;
 	r.open.counted = r.counted && r.counted == r.open.no;
 	if (r.open.no)
 		turn_end_lost(s, &r.open, slice_of(begun));

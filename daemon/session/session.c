@@ -12,6 +12,7 @@
 #include "session/furnish.h"
 #include "session/live.h"
 #include "session/place.h"
+#include "session/retain.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -24,11 +25,6 @@ const char *session_id(const struct session *s)
 const char *session_cwd(const struct session *s)
 {
 	return s->cwd;
-}
-
-bool session_has_head(const struct session *s)
-{
-	return !s->headless;
 }
 
 void session_put_owner(struct jw *w, const struct session *s)
@@ -134,6 +130,7 @@ struct session *session_blank(struct store *st, const char *id)
 	s->id = xstrdup(id);
 	s->number = ++st->last_number;
 	s->log.fd = -1;
+	s->bytes = -1;
 	list_init(&s->log.blocks);
 	list_init(&s->open_waiters);
 	list_init(&s->close_waiters);
@@ -390,7 +387,10 @@ static int put_away(struct session *s, struct err *e)
 static void session_at_rest(struct session *s)
 {
 	evlog_shrink(&s->log);
+	s->closed_ms = clock_real_ms();
+	s->bytes = -1;
 	live_look(s);
+	retain_look(s);
 }
 
 void session_closed(struct session *s)

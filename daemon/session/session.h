@@ -47,6 +47,7 @@ struct store_config {
 	unsigned session_max;
 	struct keep keep_usage; /* of closed ledger files that were read */
 	uint64_t usage_file_max;
+	struct keep keep; /* closed sessions */
 	struct archive_store *archives;
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	const char *skills;	/* directory of builtin ones; NULL: none */
@@ -92,11 +93,13 @@ struct store_totals {
 		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */
 	uint64_t crowded_out;	/* prompts and sessions that got no harness in time */
 	uint64_t removed_empty; /* sessions without client and history */
+	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.h */
 };
 void store_totals(const struct store *st, struct store_totals *ret);
 /* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */
 struct store_life {
 	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
+	struct keep keep;
 };
 void store_life(const struct store *st, struct store_life *ret);
 
@@ -194,6 +197,9 @@ void session_known_values(const struct session *s, const char *category, struct 
 /* The last open of the harness found its context again (always true for a first open). */
 bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
+/* The client has stored the events up to seq: they may be given up when there is no room. FIELD_OUT_OF_RANGE. */
+int session_ack(struct session *s, uint64_t seq, struct err *e);
+uint64_t session_acked(const struct session *s);
 bool session_is_open(const struct session *s);
 /* Some connection is its driver. */
 bool session_is_driven(const struct session *s);

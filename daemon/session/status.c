@@ -4,6 +4,11 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 
+bool session_has_head(const struct session *s)
+{
+	return !s->headless;
+}
+
 void session_put_damage(struct jw *w, const struct session *s)
 {
 	if (!evlog_damaged(&s->log))
@@ -28,6 +33,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_str(w, "cwd", info.cwd);
 	jw_str(w, "title", info.title);
 	jw_uint(w, "seq", info.last_seq);
+	if (session_acked(s))
+		jw_uint(w, "acked", session_acked(s));
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);

@@ -9,6 +9,7 @@
 #include "session/live.h"
 #include "session/place.h"
 #include "session/recover.h"
+#include "session/retain.h"
 #include "workspace/derive.h"
 
 #include <errno.h>
@@ -160,6 +161,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->harness_max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
 	st->harness_wait = cfg->harness_wait;
 	st->session_max = cfg->session_max;
+	st->keep = cfg->keep;
 	live_init(st);
 	list_init(&st->sessions);
 	list_init(&st->dormant);
@@ -172,6 +174,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 		return store_free(st);
 	proc_host_on_idle(procs, on_chores_done, st);
 	recover_begin(st);
+	retain_begin(st);
 	return st;
 }
 
@@ -180,6 +183,7 @@ struct store *store_free(struct store *st)
 	if (!st)
 		return NULL;
 	recover_done(st);
+	retain_done(st);
 	live_done(st);
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
@@ -242,7 +246,8 @@ void store_totals(const struct store *st, struct store_totals *ret)
 void store_life(const struct store *st, struct store_life *ret)
 {
 	*ret = (struct store_life){ st->nlive,	      st->nwaiting,	st->harness_max,
-				    st->harness_idle, st->harness_wait, st->session_max };
+				    st->harness_idle, st->harness_wait, st->session_max,
+				    st->keep };
 }
 
 struct session *store_find(struct store *st, const char *id)
@@ -294,6 +299,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 	}
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
+	retain_stop(st);
 	store_check_stopped(st);
 }
 

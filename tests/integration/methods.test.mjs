@@ -51,6 +51,7 @@ const ROWS = {
   '_acpd/skills/remove': driver({ names: ['none'] }),
   '_acpd/skills/validate': reads({ skills: [] }, 'FIELD_MISSING'),
   '_acpd/skills/list': reads(),
+  '_acpd/ack': leaves({ seq: 0 }),
   '_acpd/status': reads(),
 };
 

@@ -71,7 +71,7 @@ before(async () => {
   for (const what of [...CASES.map((r) => r[0]), 'both heads', 'the tail']) {
     ids.set(what, (await a.newSession({ meta: { model: 'stub-large' } })).sessionId);
     for (let i = 0; i < 3; i++)
-      await a.prompt(ids.get(what), `echo ${what} ${i}; title T${i}`, { key: `key-${i}` });
+      await a.prompt(ids.get(what), `echo ${what} ${i}; title T${i}`, { meta: { acpd: { key: `key-${i}` } } });
   }
   await a.close();
   await d.stop({ keep: true });
