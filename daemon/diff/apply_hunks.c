@@ -177,7 +177,7 @@ static int image_split(struct patch_image *m, struct slice s)
 	while (r.p < r.end) {
 		struct slice line = reader_line(&r);
 
-		m->v[m->n] = (struct patch_line){ line, m->n + 1, false };
+		m->v[m->n] = (struct patch_line){ line, (uint32_t)m->n + 1, false };
 		m->n++;
 		r.p += line.n;
 	}
@@ -207,7 +207,8 @@ static int hunk_sides(const struct patch_hunk *h, struct patch_image *pre, struc
 			pre->v[pre->n++] = (struct patch_line){ text, 0, false };
 		if (line.p[0] != '-')
 			post->v[post->n++] =
-				(struct patch_line){ text, line.p[0] == '+' ? 0 : pre->n, true };
+				(struct patch_line){ text, line.p[0] == '+' ? 0 : (uint32_t)pre->n,
+						     true };
 	}
 	return 0;
 }
@@ -367,6 +368,8 @@ int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
 	if (!f->loose)
 		return lines_apply(f, old, out, places, e);
 	ends = ends_take(f, old, &plain);
+	if (plain.failed)
+		return -ENOMEM;
 	r = lines_apply(f, buf_len(&plain) ? buf_slice(&plain) : old, out, places, e);
 	ends_give(&ends, out);
 	return r == 0 && out->failed ? result_check(f, &(struct patch_image){ 0 }, out, e) : r;

@@ -65,8 +65,8 @@ int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e);
 /* A file, line by line. */
 struct patch_line {
 	struct slice text;
-	size_t no; /* of an image: in the file as it was, from 1. Of what a hunk leaves: which of the lines it wants this is; 0: it is new */
-	bool made; /* by an earlier hunk: no context for a later one */
+	uint32_t no; /* of an image: in the file as it was, from 1. Of what a hunk leaves: which of the lines it wants this is; 0: it is new */
+	bool made;   /* by an earlier hunk: no context for a later one */
 };
 
 struct patch_image {

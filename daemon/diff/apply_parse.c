@@ -30,6 +30,7 @@ struct header {
 	struct patch_file *f;
 	unsigned strip;
 	bool created, deleted, renamed, copied;
+	bool loose; /* /dev/null alone says that it is new, or goes */
 };
 
 static int mode_parse(struct slice s, unsigned *ret)
@@ -182,6 +183,7 @@ static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
 		if (!slice_skip(&s, marks[i]))
 			return i ? patch_corrupt(r->line, "there is --- and no +++", e) : 0;
 		if (patch_name_is_null(s)) {
+			*(i ? &h->deleted : &h->created) |= h->loose;
 			if (!(i ? h->deleted : h->created))
 				return patch_corrupt(
 					r->line, "/dev/null without a header of git that says so",
@@ -359,7 +361,7 @@ int patch_set_add(struct patch_set *set, size_t line, struct err *e)
 int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
 	       struct err *e)
 {
-	struct header h = { .f = f, .strip = how->strip };
+	struct header h = { .f = f, .strip = how->strip, .loose = how->loose };
 	bool git = is_git(r);
 	int k;
 

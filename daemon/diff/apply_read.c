@@ -137,7 +137,7 @@ static int outside(const struct patch_reader *r, const struct patch_set *set, st
 {
 	struct slice line = reader_line(r);
 
-	if (slice_starts(line, "@@ -") || slice_is(line, "@@\n") || slice_starts(line, "@@ @@"))
+	if (slice_starts(line, "@@"))
 		return patch_corrupt(r->line, "a hunk without the name of its file", e);
 	if (is_labels(r))
 		return patch_corrupt(r->line, "no hunk follows", e);
