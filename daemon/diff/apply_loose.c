@@ -36,7 +36,9 @@ static bool is_body(const struct patch_reader *r)
 {
 	struct slice line = reader_line(r);
 
-	return line.n && memchr(" +-\n\\", line.p[0], 5) && !is_signature(r) && !is_labels(r);
+	if (!line.n || is_signature(r) || is_labels(r))
+		return false;
+	return memchr(" +-\n", line.p[0], 4) || is_note(line);
 }
 
 /* Lines that are left over when as many were taken as the headers said. */
@@ -69,7 +71,7 @@ static bool is_end(const struct patch_reader *r, bool stars)
 /* A line of a hunk, which is one. */
 static void line_count(struct slice line, struct patch_hunk *h, struct patch_file *f, bool *changed)
 {
-	if (line.p[0] == '\\')
+	if (is_note(line))
 		return;
 	h->old_n += line.p[0] != '+';
 	h->new_n += line.p[0] != '-';

@@ -33,6 +33,7 @@ static void refused(void **state _unused_)
 		  "*** Begin Patch\n*** Add File: g\n+a\n" END "*** Add File: f\n" },
 		{ "PATCH_CORRUPT", "*** Begin Patch\n*** Update File: f\n*** Move to: f\n" END },
 		{ "PATCH_CORRUPT", LABELS "@@ @@\n-a\n+b\nc\n" },
+		{ "PATCH_CORRUPT", LABELS "@@ @@\n-a\n\\ x\n+b\n" },
 		{ "PATCH_CORRUPT", LABELS "-a\n+b\n@@ @@\n-a\n+b\n" },
 		{ "PATCH_CORRUPT", LABELS "@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n" },
 		{ "PATCH_CORRUPT", "@@ @@\n-a\n+b\n" },
