@@ -2,6 +2,8 @@
 /* Directives of an agent that misbehaves on the wire or dies. */
 #include "stub.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +293,62 @@ static void do_ignoreterm(struct session *s, struct prompt *p, char *arg)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+struct together together;
+
+static void on_term(int signo)
+{
+	(void)signo;
+	together.term = 1;
+}
+
+static void do_together(struct session *s, struct prompt *p, char *arg)
+{
+	const char *how = next_word(&arg);
+
+	do_ignoreterm(s, p, arg);
+	together.stays = strcmp(how, "kill") == 0;
+	together.term = strcmp(how, "eof") == 0;
+	together.n = atoi(next_word(&arg));
+	together.dir = strdup(next_word(&arg));
+	if (!together.term)
+		signal(SIGTERM, on_term);
+}
+
+static void together_mark(const char *what)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s-%d", together.dir, what, (int)getpid());
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+}
+
+static int together_count(void)
+{
+	DIR *d = opendir(together.dir);
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d)))
+		n += strncmp(e->d_name, "told-", 5) == 0;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+bool together_over(void)
+{
+	if (!together.dir || !together.term || together.all)
+		return false;
+	if (!together.told)
+		together_mark("told");
+	together.told = true;
+	if (together_count() < together.n)
+		return false;
+	together_mark("all");
+	together.all = true;
+	return !together.stays;
+}
+
 static void do_crash(struct session *s, struct prompt *p, char *arg)
 {
 	const char *how = next_word(&arg);
@@ -328,6 +386,7 @@ const struct directive damage_directives[] = {
 	{ "silence", false, do_silence },
 	{ "closeout", false, do_closeout },
 	{ "ignoreterm", false, do_ignoreterm },
+	{ "together", true, do_together },
 	{ "crash", true, do_crash },
 	{ NULL, false, NULL },
 };

@@ -139,7 +139,7 @@ static int poll_timeout(void)
 	if (out_held_until() > 0)
 		at = earlier(at, out_held_until());
 	if (die_at)
-		at = earlier(at, die_at);
+		at = earlier(at, together.dir ? now_ms() + 10 : die_at);
 	if (at < 0)
 		return -1;
 	return at <= now ? 0 : (int)(at - now);
@@ -171,6 +171,8 @@ static void loop(void)
 				return;
 			die_at = now_ms() + LINGER_MS;
 		}
+		if (!open && together_over())
+			return;
 		if (die_at && now_ms() >= die_at)
 			return;
 		run_all();

@@ -21,6 +21,7 @@
 #define _GNU_SOURCE 1
 #endif
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,15 @@ struct peer { /* what initialize and authenticate told us */
 
 extern struct peer peer;
 extern bool ignore_term; /* SIGTERM and EOF mean nothing from now on */
+
+/* A harness that ends only when others are told to end, too: README, "together". */
+extern struct together {
+	char *dir; /* NULL: not asked for */
+	int n;
+	volatile sig_atomic_t term; /* told by what it waits for, once its input has ended */
+	bool stays, told, all;
+} together;
+bool together_over(void); /* what it waits for has come; false: go on */
 
 /* ---- sessions (session.c) and their memory on disk (store.c) ---- */
 
