@@ -173,7 +173,10 @@
 #define JOB_STACK (256 * KIB)           /* of a thread that does a piece of work beside the loop */
 #define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
 #define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
-#define CGROUP_READ_BYTES (64 * KIB)    /* of a list of members, per round of killing */
+#define CGROUP_READ_BYTES (2 * KIB)     /* of a list of members, per round of killing: each number in it is a signal sent by the loop */
+#define REAP_MAX 256                    /* dead children taken note of in one go */
+#define MEASURE_FILES_MAX 256           /* files of /proc read for the usage of a turn where no cgroup counts it: some milliseconds */
+#define MEASURE_READ_BYTES (4 * KIB)    /* of each of them */
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
 #define CHILD_NPROC 4096
 #define ROOTWAYS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */

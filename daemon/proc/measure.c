@@ -1,6 +1,7 @@
 #include "proc/measure.h"
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/util.h"
 
 #include <dirent.h>
@@ -8,13 +9,29 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define TREE_MAX 512 /* processes looked at; a fork bomb is not worth more */
+/* The processes of a session, as far as the loop can afford to look: a fork bomb is not worth more. */
+struct walk {
+	char text[MEASURE_READ_BYTES + 1];
+	size_t files;
+	pid_t list[MEASURE_FILES_MAX];
+	size_t n;
+	uint64_t ticks, peak_kib;
+};
 
-/* NUL-terminated text of a small file in /proc or /sys; NULL if it is gone. */
-static const char *read_text(struct buf *b, const char *path)
+/* The beginning of a file in /proc, NUL-terminated; NULL if it is gone, or enough has been read. */
+static char *read_text(struct walk *w, const char *path)
 {
-	buf_reset(b);
-	return file_read(path, 64 * 1024, b) < 0 || buf_putc(b, '\0') < 0 ? NULL : b->data + b->pos;
+	_cleanup_(closep) int fd = -1;
+	ssize_t n;
+
+	if (++w->files > MEASURE_FILES_MAX)
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, w->text, MEASURE_READ_BYTES);
+	if (n < 0)
+		return NULL;
+	w->text[n] = '\0';
+	return w->text;
 }
 
 static int open_in(const char *dir, const char *name)
@@ -60,45 +77,44 @@ static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
 }
 
 /* Fields 14-17 of stat: utime, stime, cutime, cstime in clock ticks. */
-static void add_process(pid_t pid, struct buf *b, uint64_t *ticks, uint64_t *peak_kib)
+static void add_process(struct walk *w, pid_t pid)
 {
 	unsigned long u, s, cu, cs;
 	const char *text, *at;
 	char path[48];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	text = read_text(b, path);
+	text = read_text(w, path);
 	at = text ? strrchr(text, ')') : NULL;
 	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
 			  &u, &s, &cu, &cs) != 4)
 		return;
-	*ticks += u + s + cu + cs;
+	w->ticks += u + s + cu + cs;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	text = read_text(b, path);
+	text = read_text(w, path);
 	at = text ? strstr(text, "VmHWM:") : NULL;
 	if (at)
-		*peak_kib += strtoull(at + 6, NULL, 10);
+		w->peak_kib += strtoull(at + 6, NULL, 10);
 }
 
-/* Appends the pids in a "children" file. */
-static size_t add_list(const char *path, struct buf *b, pid_t *list, size_t n)
+/* Appends the pids in a "children" file, each followed by a space; a cut one is left out. */
+static void add_list(struct walk *w, const char *path)
 {
-	const char *text = read_text(b, path);
+	const char *text = read_text(w, path);
 	char *end;
 
-	while (text && *text && n < TREE_MAX) {
+	while (text && *text && w->n < MEASURE_FILES_MAX) {
 		pid_t child = (pid_t)strtol(text, &end, 10);
 
-		if (end == text)
+		if (*end != ' ')
 			break;
-		list[n++] = child;
-		text = end + (*end == ' ');
+		w->list[w->n++] = child;
+		text = end + 1;
 	}
-	return n;
 }
 
 /* Children hang on the thread that forked them. */
-static size_t add_children(pid_t pid, struct buf *b, pid_t *list, size_t n)
+static void add_children(struct walk *w, pid_t pid)
 {
 	char path[320];
 	struct dirent *de;
@@ -106,34 +122,43 @@ static size_t add_children(pid_t pid, struct buf *b, pid_t *list, size_t n)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
-	while (d && (de = readdir(d))) {
+	while (d && w->files < MEASURE_FILES_MAX && (de = readdir(d))) {
 		if (de->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, de->d_name);
-		n = add_list(path, b, list, n);
+		add_list(w, path);
 	}
 	if (d)
 		closedir(d);
-	return n;
 }
 
 void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	uint64_t ticks = 0, peak_kib = 0;
-	pid_t list[TREE_MAX] = { leader };
-	size_t n = 1;
+	struct walk w = { .n = 1 };
 
 	*ret = (struct proc_usage){ 0 };
 	if (from_cgroup(m, ret) && (ret->peak_rss || !peak))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		add_process(list[i], &b, &ticks, &peak_kib);
-		n = add_children(list[i], &b, list, n);
+	w.list[0] = leader;
+	for (size_t i = 0; i < w.n && w.files < MEASURE_FILES_MAX; i++) {
+		add_process(&w, w.list[i]);
+		add_children(&w, w.list[i]);
 	}
-	ret->peak_rss = peak_kib * 1024;
+	ret->peak_rss = w.peak_kib * 1024;
 	if (ret->source)
 		return; /* a cgroup that does not keep its memory's peak */
-	ret->cpu_us = ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-	ret->source = peak_kib ? "procfs" : NULL;
+	ret->cpu_us = w.ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	ret->source = w.peak_kib ? "procfs" : NULL;
+}
+
+static uint64_t micros(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
+void measure_dead(const struct rusage *used, struct proc_usage *ret)
+{
+	*ret = (struct proc_usage){ .cpu_us = micros(used->ru_utime) + micros(used->ru_stime),
+				    .peak_rss = (uint64_t)used->ru_maxrss * 1024,
+				    .source = "rusage" };
 }

@@ -3,7 +3,7 @@
  *
  * From the session's cgroup where the kernel keeps it there (v2: cpu.stat, memory.peak); else from the process table: the child and its
  * living descendants, each with what its waited-for children used. The second way misses what was orphaned, and its peak is the sum
- * of each living process's own peak. source says which it was.
+ * of each living process's own peak; of many processes it looks at the first (MEASURE_FILES_MAX). source says which it was.
  *
  * A turn is measured twice, and to open a file of a cgroup costs six times as much as to read it: both files stay open. Once the
  * cgroup has been removed reading fails, and the process table is asked.
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct proc_usage {
@@ -29,3 +30,5 @@ void measure_open(struct measure *m, const char *cgroup);
 void measure_close(struct measure *m);
 /* peak: the memory is wanted too, also where the cgroup does not keep it and the process table must be read for it. */
 void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret);
+/* What the kernel told of a process that has exited. */
+void measure_dead(const struct rusage *used, struct proc_usage *ret);

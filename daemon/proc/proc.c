@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "proc/lines.h"
+#include "proc/reaper.h"
 #include "proc/spawn.h"
 #include "proc/sweep.h"
 #include "proc/tree.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -22,6 +22,7 @@ struct proc_host {
 	struct list procs;
 	unsigned count;
 	struct loop_task idle_task;
+	struct reaper reaper;
 	void (*idle)(void *ctx);
 	void *idle_ctx;
 };
@@ -88,6 +89,7 @@ struct proc_host *proc_host_free(struct proc_host *h)
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
+	reaper_done(&h->reaper);
 	cgroup_root_close(&h->cgroup);
 	h->sweeper = sweeper_free(h->sweeper);
 	free(h);
@@ -221,20 +223,21 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	sweep(p);
 }
 
-void proc_host_reap(struct proc_host *h)
+static void on_reaped(void *ctx, pid_t pid, int status, const struct rusage *used)
 {
-	struct rusage used;
-	int status;
-	pid_t pid;
+	struct proc_host *h = ctx;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
-		list_each(p, &h->procs, struct proc, link) {
-			if (p->pid != pid || p->reaped)
-				continue;
-			proc_reaped(p, status, &used);
-			break;
+	list_each(p, &h->procs, struct proc, link) {
+		if (p->pid == pid && !p->reaped) {
+			proc_reaped(p, status, used);
+			return;
 		}
 	}
+}
+
+void proc_host_reap(struct proc_host *h)
+{
+	reaper_run(&h->reaper, h->loop, on_reaped, h);
 }
 
 static void proc_fault(struct proc *p, const char *why)
@@ -483,18 +486,10 @@ void proc_kill(struct proc *p)
 	cgroup_kill(p->cgroup);
 }
 
-static uint64_t micros(struct timeval tv)
-{
-	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
-}
-
 void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret)
 {
-	if (!p->reaped) {
+	if (p->reaped)
+		measure_dead(&p->used, ret);
+	else
 		measure_tree(&p->measure, p->pid, peak, ret);
-		return;
-	}
-	*ret = (struct proc_usage){ .cpu_us = micros(p->used.ru_utime) + micros(p->used.ru_stime),
-				    .peak_rss = (uint64_t)p->used.ru_maxrss * 1024,
-				    .source = "rusage" };
 }

@@ -2,21 +2,29 @@
 // What grows: how much of the daemon an agent or a peer can make its own. A row is one hostile shape, made with real parts, and the bound
 // that must hold; each has a daemon of its own. rows: [name, measure]; measure(table) adds what it found.
 
+import fs from 'node:fs';
+import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { dropPlain, startPlain } from '../integration/robust/rig.mjs';
 import { crowd } from '../lib/crowd.mjs';
-import { Daemon, STUB } from '../lib/daemon.mjs';
+import { Daemon } from '../lib/daemon.mjs';
 import { halfLine, relayed } from '../lib/half-lines.mjs';
+import { crowded, deepTree, manyFiles } from '../lib/made.mjs';
+import { loopTime } from '../lib/procs.mjs';
 import { sleep } from '../lib/rawws.mjs';
-import { MIB } from './rig.mjs';
+import { MIB, memory } from './rig.mjs';
 
 const CROWD = 5000;
 
-async function withDaemon(opts, body) {
-  const d = await Daemon.start(opts);
+async function withDaemon(opts, body, start = Daemon.start) {
+  const d = await start(opts);
 
   try {
     return await body(d);
   } finally {
-    await d.stop();
+    await d.stop({ keep: true, timeout: 60000 });
+    await d.discard();
+    dropPlain(d);
   }
 }
 
@@ -60,36 +68,144 @@ const halfLines = (table) => withDaemon({}, async (d) => {
   await o.close();
 });
 
-// Environments of 1 MB: a variable may have 128 KiB.
-const BIG = 'v=$(head -c 125000 /dev/zero | tr "\\0" x); export a=$v b=$v c=$v d=$v e=$v f=$v g=$v h=$v';
-const MANY = 1500;
-const manyProcesses = {
-  id: 'many', command: '/bin/sh',
-  args: ['-c', `${BIG}; for i in $(seq ${MANY}); do sleep 600 & done; unset a b c d e f g h v; exec ${STUB} "$@"`, 'sh'],
-};
+// What the loop does in one go while something is done: the most that its thread has worked while one request for /health waited. Wall time counts
+// all other work on this machine, too; the longest wait stands beside it, and beside that the longest while nothing was done.
+async function pause(d, work) {
+  let over = false;
+  const most = { worked: 0, wall: 0 };
+  const done = Promise.resolve(work).finally(() => { over = true; });
 
-// The loop's pause as a client sees it: the longest wait for /health, beside which all else of this machine counts, too.
-const bigProcesses = (table) => withDaemon({ harnesses: [manyProcesses] }, async (d) => {
+  while (!over) {
+    const [began, before] = [performance.now(), loopTime(d.pid)];
+
+    await d.http('/health');
+    most.wall = Math.max(most.wall, performance.now() - began);
+    most.worked = Math.max(most.worked, loopTime(d.pid) - before);
+    await sleep(1);
+  }
+  await done;
+  return most;
+}
+
+async function addPause(table, what, d, work) {
+  const quiet = await pause(d, sleep(1000));
+  const { worked, wall } = await pause(d, work());
+
+  table.add({ what: `loop pause (CPU): ${what}`, unit: 'ms', bar: 10, value: worked,
+    note: `longest wait for /health ${wall.toFixed(1)} ms, ${quiet.wall.toFixed(1)} ms with nothing done` });
+}
+
+const MANY = 1500;
+
+// A session of its own that is closed, and then the one that has made them all.
+const processes = (start, how) => (table) => withDaemon({ harnesses: [crowded('many', MANY)] }, async (d) => {
   const c = await d.client();
   const { sessionId } = await c.newSession();
-  let over = false, most = 0;
+  const many = await c.newSession({ meta: { harness: 'many' } });
 
-  await c.newSession({ meta: { harness: 'many' } });
   while (d.descendants().length <= MANY)
     await sleep(50);
-  const closed = c.call('session/close', { sessionId }, { timeout: 60000 }).finally(() => { over = true; });
-  while (!over)
-    most = Math.max(most, await worst(1, () => d.http('/health')));
-  await closed;
-  table.add({ what: `worst loop pause, closing a session beside ${MANY} processes with 1 MB environments`, unit: 'ms', bar: 10, value: most,
-    note: 'longest wait for /health' });
+  await c.prompt(many.sessionId, 'echo warm');
+  await addPause(table, `a turn of a session with ${MANY} processes of 1 MB environment, ${how}`, d, () => c.prompt(many.sessionId, 'echo turn'));
+  await addPause(table, `closing another one beside them, ${how}`, d, () => c.call('session/close', { sessionId }, { timeout: 60000 }));
+  await addPause(table, `closing theirs, ${how}`, d, () => c.call('session/close', { sessionId: many.sessionId }, { timeout: 60000 }));
+  await c.close();
+}, start);
+
+const FILES = 200_000, LEVELS = 30_000;
+const deleted = async (d, c, sessionId) => {
+  await c.call('session/delete', { sessionId });
+  while (fs.readdirSync(path.join(d.stateDir, 'removed')).length)
+    await sleep(20);
+};
+const restarted = async (d, c, sessionId) => {
+  await c.load(sessionId);
+  await c.prompt(sessionId, 'echo again');
+};
+
+async function trees(table) {
+  const dir = memory && fs.mkdtempSync(path.join(memory, 'acpd-bench-')); // a disk would be all that is seen
+
+  try {
+    await withDaemon({ dir }, (d) => treeRows(table, d));
+  } finally {
+    if (dir)
+      execFileSync('rm', ['-rf', dir]); // deeper than Node's own can remove
+  }
+}
+
+async function treeRows(table, d) {
+  const c = await d.client();
+
+  for (const [where, act, what] of [['', deleted, 'deleting a session whose home has'], ['tmp', restarted, 'starting a harness whose tmp has']])
+    for (const [make, n, of] of [[manyFiles, FILES, `${FILES} files`], [deepTree, LEVELS, `a tree ${LEVELS} deep`]]) {
+      const { sessionId } = await c.newSession();
+      const dir = path.join(d.stateDir, 'homes', sessionId, where);
+
+      await c.prompt(sessionId, 'echo once');
+      if (act === restarted)
+        await c.call('session/close', { sessionId });
+      fs.mkdirSync(dir, { recursive: true });
+      make(dir, n);
+      await addPause(table, `${what} ${of}`, d, () => act(d, c, sessionId));
+      if (act === restarted)
+        await deleted(d, c, sessionId);
+    }
+  await c.close();
+}
+
+const descriptors = (table) => withDaemon({}, async (d) => {
+  const c = await d.client();
+  const one = async () => {
+    const { sessionId } = await c.newSession();
+
+    await c.prompt(sessionId, 'echo once');
+    await c.call('session/close', { sessionId });
+  };
+
+  await one();
+  await sleep(500);
+  const before = d.fdCount();
+  for (let i = 0; i < 100; i++)
+    await one();
+  await sleep(500);
+  table.add({ what: 'descriptors per closed session', unit: 'count', value: (d.fdCount() - before) / 100, bar: 0, note: 'of 100' });
   await c.close();
 });
+
+const IDLE = 300;
+
+const sigterm = (start, how, prompt, what, bar) => async (table) => {
+  const d = await start({ flags: { harnessMax: IDLE } });
+
+  try {
+    const c = await d.client();
+
+    for (let i = 0; i < IDLE; i += 10)
+      await Promise.all(Array.from({ length: 10 }, async () => {
+        const { sessionId } = await c.newSession();
+
+        await c.prompt(sessionId, prompt);
+      }));
+    const began = performance.now();
+    await d.stop({ timeout: 120000, keep: true });
+    table.add({ what: `SIGTERM with ${IDLE} idle sessions${what}, ${how}`, unit: 'ms', value: performance.now() - began, bar });
+  } finally {
+    await d.discard();
+    dropPlain(d);
+  }
+};
 
 const rows = [
   ['newcomers', newcomers],
   ['half lines', halfLines],
-  ['processes', bigProcesses],
+  ['descriptors', descriptors],
+  ...[[Daemon.start, 'with cgroups where they can be had'], [startPlain, 'without cgroups']].flatMap(([start, how]) => [
+    ['processes', processes(start, how)],
+    ['end', sigterm(start, how, 'echo idle', '', 5000)],
+    ['end', sigterm(start, how, 'ignoreterm; echo idle', ' that ignore it (4.5 s of grace)', 5500)],
+  ]),
+  ['trees', trees],
 ];
 
 export async function grows(table) {

@@ -98,6 +98,9 @@ export const socketCount = (pid) => fs.readdirSync(`/proc/${pid}/fd`).filter((fd
   }
 }).length;
 
+// Milliseconds that the daemon's loop, its first thread, has worked: unlike those of a clock no matter of what else the machine does.
+export const loopTime = (pid) => read(`/proc/${pid}/task/${pid}/schedstat`).toString().split(' ')[0] / 1e6;
+
 // User and system CPU time in seconds (clock ticks are 10 ms on Linux).
 export function cpu(pid) {
   const f = read(`/proc/${pid}/stat`)?.toString().split(') ')[1]?.split(' ');

@@ -118,8 +118,9 @@ export function kept(d) {
 }
 
 export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-stage-[^/]*$/.test(n));
-// Helpers of the daemon that are at work.
-export const helpers = (d) => procs.descendants(d.pid).filter((p) => p.comm.startsWith('acpd-unpack') && procs.alive(p));
+// Helpers of the daemon that are at work; one that is only forked still looks like the daemon.
+export const helpers = (d) => procs.descendants(d.pid).filter((p) => procs.alive(p) &&
+  (p.comm.startsWith('acpd-unpack') || procs.cmdline(p.pid) === procs.cmdline(d.pid)));
 
 export async function until(pred, what, ms = 10000) {
   const end = Date.now() + patience(ms);

@@ -8,24 +8,10 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { deepTree } from '../../lib/made.mjs';
 import { eventually, metric } from './rig.mjs';
 
 const root = process.getuid() === 0;
-
-// From the bottom up, 500 levels at a time: no path is ever too long.
-function deepTree(dir, levels) {
-  const [top, next] = [path.join(dir, 'd'), path.join(dir, 'next')];
-
-  for (let i = 0; i < levels; i += 500) {
-    const chunk = path.join(next, ...Array(500).fill('d'));
-
-    fs.mkdirSync(chunk, { recursive: true });
-    fs.writeFileSync(path.join(chunk, 'f'), 'x');
-    if (i)
-      fs.renameSync(top, path.join(chunk, 'd'));
-    fs.renameSync(next, top);
-  }
-}
 
 const homeOf = (d, id) => path.join(d.stateDir, 'homes', id);
 const left = (d) => fs.readdirSync(path.join(d.stateDir, 'removed'));
