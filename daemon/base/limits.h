@@ -110,6 +110,8 @@
 #define EXTRA_ENV_MAX 256
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
+#define SECRETS_LEARNED_MAX 64          /* of those that an agent gave its sandbox */
+#define SECRET_LEARNED_BYTES (4 * KIB)  /* one of them, as JSON */
 #define SECRETS_MAX 1024                /* of one session, those that were replaced included */
 #define FILE_PIECE (64 * KIB)            /* of a file that is copied without its secrets, at a time */
 #define SECRETS_BYTES_MAX (1 * MIB)
@@ -383,6 +385,7 @@
 #define RUN_BACKGROUND_MAX 64           /* processes in the background that are known, ended ones too */
 #define RUN_ARGS_MAX 4096
 #define RUN_ENVS_MAX 256
+#define RUN_WORD_MAX (128 * KIB)         /* the kernel's own (MAX_ARG_STRLEN), with the byte that ends it */
 #define RUN_PROGRESS_MS 50              /* between two pieces of output that are told; the first goes at once */
 #define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream told each time */
 #define CODE_KEEP_BYTES (512 * KIB)     /* of runCode, whose result holds the output twice */

@@ -9,10 +9,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-void session_load_secrets(struct session *s)
+static struct secrets_given given_of(const struct session *s)
 {
-	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
-	struct secrets_given given = {
+	return (struct secrets_given){
 		.marked = slice_of(s->setup.secrets),
 		.provider = slice_of(s->setup.provider),
 		.env = slice_of(s->setup.env),
@@ -21,6 +20,12 @@ void session_load_secrets(struct session *s)
 		.in_use = { s->def ? s->def->id : NULL, s->setup.model, s->setup.gateway.model,
 			    s->model, s->setup.mode },
 	};
+}
+
+void session_load_secrets(struct session *s)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	struct secrets_given given = given_of(s);
 
 	baseenv_put(&plan, s->store->pass_env);
 	for (size_t i = 0; s->def && i < s->def->nenv; i++)
@@ -28,6 +33,13 @@ void session_load_secrets(struct session *s)
 	given.operators = plan.env;
 	given.noperators = plan.nenv;
 	secrets_load(&s->secrets, &given);
+}
+
+void session_learn_env(struct session *s, struct slice env)
+{
+	struct secrets_given given = given_of(s);
+
+	secrets_learn(&s->secrets, &given, env);
 }
 
 struct slice session_hidden(const struct session *s, struct slice json, bool members,

@@ -390,6 +390,28 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	rebuild(x);
 }
 
+void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct loading l = { x, g, JW(&b) };
+	size_t all = x->n;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, env }))
+		return;
+	while (x->learned < SECRETS_LEARNED_MAX && jiter_next(&it, &key, &v)) {
+		size_t before = x->n;
+
+		if (v.type == J_STRING && v.raw.n <= SECRET_LEARNED_BYTES)
+			add_variable(&l, "env.", key, v);
+		x->learned += x->n > before ? x->n - before : 0;
+	}
+	if (x->n != all)
+		rebuild(x);
+}
+
 void secrets_inherit(struct secrets *x, const struct secrets *from)
 {
 	for (size_t i = 0; i < from->n; i++)

@@ -29,7 +29,7 @@ struct secret {
 struct secrets {
 	struct mask *mask; /* NULL: there are none */
 	struct secret *list;
-	size_t n, bytes;
+	size_t n, bytes, learned;
 	char *unmasked; /* raw array, or NULL */
 };
 
@@ -42,6 +42,9 @@ struct secrets_given {
 };
 
 void secrets_load(struct secrets *x, const struct secrets_given *g);
+/* Variables that came later, from the agent's side: a raw object. Those whose names say so are secrets from here on, up to SECRETS_LEARNED_MAX
+ * values, so that there is room for what the client gives. */
+void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env);
 /* Those of another session are secrets of this one, too. */
 void secrets_inherit(struct secrets *x, const struct secrets *from);
 void secrets_done(struct secrets *x);

@@ -167,6 +167,36 @@ for (const runner of ['vitest', 'jest'])
     assert.deepEqual(brief(await box.call('runTests', {})), ['passed printed']);
   });
 
+// A stand-in for each runner says how it was called; node is there itself.
+test('only is a filter for names where the runner has one, and the result says so', async (t) => {
+  const box = await Box.start(t, {}, withNode);
+  const called = async (runner) => {
+    const bin = join(box.root, 'node_modules', '.bin');
+
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, runner), `#!${process.execPath}\nconsole.log(JSON.stringify(process.argv.slice(2)));`);
+    chmodSync(join(bin, runner), 0o755);
+    writeFileSync(join(box.root, 'package.json'), JSON.stringify({ scripts: { test: runner } }));
+    const r = await box.call('runTests', { only: ['adds 1 + 2 (quickly)', '-x'] });
+    return [r.onlyAs, JSON.parse(/^\[.*\]$/m.exec(r.output)[0]).slice(-2)];
+  };
+
+  for (const runner of ['vitest', 'jest']) {
+    const [as, words] = await called(runner);
+    assert.deepEqual([as, words.at(-1)], ['names', String.raw`--testNamePattern=adds 1 \+ 2 \(quickly\)|-x`]);
+  }
+  assert.deepEqual(await called('mocha'), ['arguments', ['adds 1 + 2 (quickly)', '-x']]);
+  writeFileSync(join(box.root, 'package.json'), '{"scripts":{"test":"node --test"}}');
+  writeFileSync(join(box.root, 'a.test.js'), `
+    const { test } = require('node:test');
+    for (const name of ['adds 1 + 2 (quickly)', 'adds more', 'other'])
+      test(name, () => {});`);
+  const r = await box.call('runTests', { only: ['1 + 2 (', 'othe'] });
+  assert.deepEqual(brief(r).filter((x) => x.startsWith('passed')).sort(), ['passed adds 1 + 2 (quickly)', 'passed other']);
+  assert.equal(r.onlyAs, 'names');
+  assert.equal((await box.call('runTests', {})).onlyAs, undefined);
+});
+
 test('the options for a report are not put to the policy', async (t) => {
   const box = await Box.start(t, { policy: { commands: [{ argv: ['npm', 'test', '--'], policy: 'allow' }], categories: { execute: 'ask' } } }, withNode);
 

@@ -80,6 +80,17 @@ const good = (result) => {
 };
 const codeOf = (result) => result._meta?.acpd?.error?.code ?? (result.isError ? /^(\w+): /.exec(result.content[0].text)[1] : undefined);
 
+test('what createSandbox is given is in later commands, and hidden if its name says that it is a secret', async (t) => {
+  const s = await session(t);
+  const [secret, plain] = ['hush-4711-sandbox', 'told-4711-sandbox'];
+  const from = s.c.updates.length;
+
+  assert.match(good(await s.call('createSandbox', { envs: { SANDBOX_TOKEN: secret, COLOR: plain } })), /^sandboxId: /);
+  assert.equal(good(await s.call('runCommand', { command: 'echo $COLOR $SANDBOX_TOKEN' })).split('\n')[0], `${plain} ${secret}`);
+  await s.c.prompt(s.sessionId, `echo a ${secret} and ${plain}`);
+  assert.deepEqual(s.c.chunks(s.sessionId, from).join('').trim(), `a *** and ${plain}`);
+});
+
 describe('artifacts', () => {
   test('the log of runTests', async (t) => {
     const s = await session(t, { builtin: { tests: { t: { command: 'echo 1..1; echo "ok 1 - it works"; printf "\\377\\n"', format: 'tap' } } } });
@@ -248,7 +259,7 @@ test('a dry run of the session: every tool that changes something is called, and
     ['editFile', { path: 'a.txt', oldText: 'two', newText: 'x' }], ['deleteFile', { path: 'a.txt' }], ['createDirectory', { path: 'x/y' }],
     ['applyDiff', { patch: '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+x\n' }], ['runCommand', { command: 'touch made' }],
     ['runCommand', { command: 'touch made', background: true }], ['runCode', { code: 'open("made", "w")', language: 'python' }],
-    ['runTests', { target: 't' }], ['openPR', { title: 'x', draft: false }],
+    ['runTests', { target: 't' }], ['createSandbox', { envs: { MADE: 'x' } }], ['openPR', { title: 'x', draft: false }],
   ];
 
   for (const [name, args] of calls)

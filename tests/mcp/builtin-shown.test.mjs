@@ -164,7 +164,7 @@ test('commands: head and tail, what is between them can be read on', async (t) =
 
   const back = await box.raw('runCommand', { command: 'echo up; sleep 100', background: true });
 
-  assert.match(back.content[0].text, /running, pid: "\d+"\]\n$/);
+  assert.match(back.content[0].text, /running, pid: "\d+"; getProcessOutput reads on\]\n$/);
   await box.call('killProcess', { pid: back.structuredContent.pid });
 });
 

@@ -106,8 +106,10 @@ static void test_answers(void **state _unused_)
 
 static void test_methods_of_old(void **state _unused_)
 {
-	static const char *const names[] = { "initialize", "ping", "logging/setLevel",
-					     "resources/subscribe", "resources/unsubscribe" };
+	static const char *const names[] = { "tasks/list",	     "tasks/result",
+					     "initialize",	     "ping",
+					     "logging/setLevel",     "resources/subscribe",
+					     "resources/unsubscribe" };
 
 	ups_legacy("{}");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -76,6 +76,18 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 	return 0;
 }
 
+/* The kernel would take what is behind the first "=" for the value. Escaped or not, a NUL ends a name. */
+static bool is_variable(struct slice key)
+{
+	_cleanup_(buf_done) struct buf quoted = { 0 };
+	_cleanup_(freep) char *name = NULL;
+
+	buf_printf(&quoted, "\"%.*s\"", (int)key.n, key.p);
+	return jstr_decode((struct jval){ J_STRING, buf_slice(&quoted) }, MESSAGE_MAX, &name) ==
+		       0 &&
+	       *name && !strchr(name, '=');
+}
+
 /* Arrays and maps: each element by the row item. */
 static int each_check(const struct tool_field *f, const struct tool_field *item, struct jval v,
 		      const char *path, struct err *e)
@@ -96,6 +108,10 @@ static int each_check(const struct tool_field *f, const struct tool_field *item,
 		else
 			snprintf(at, sizeof(at), "%s[%zu]", path, n);
 		n++;
+		if ((f->flags & TOOL_VARIABLES) && !is_variable(key))
+			return err_field(
+				e, at, CODE,
+				"%s: the name of a variable is not empty and has no =", at);
 		r = item ? string_check(item, el, at, e) : object_check(f->sub, NULL, el, at, e);
 	}
 	if (r == 0 && f->max && n > (size_t)f->max)

@@ -5,6 +5,7 @@
 #include "tools/builtin/place.h"
 #include "tools/builtin/policy.h"
 #include "tools/builtin/procs.h"
+#include "tools/builtin/sandbox.h"
 #include "tools/builtin/show_run.h"
 
 #include <errno.h>
@@ -54,10 +55,6 @@ static int take_envs(const struct tool_call *c, struct command *ret, struct err 
 	if (r < 0)
 		return r;
 	ret->envs = tool_arg_strv(c, name);
-	for (char **v = ret->envs; v && *v; v++)
-		if (**v == '=')
-			return err_field(e, name, "INVALID_ARGUMENT", "%s: a variable needs a name",
-					 name);
 	return 0;
 }
 
@@ -140,15 +137,11 @@ char *command_quote(char *const *argv)
 
 /* --- the door ------------------------------------------------------------------------------------------- */
 
-static enum policy_verdict verdict(const struct tool_call *c, const struct command *cmd,
-				   struct err *e)
+/* The stricter of v and what holds for these variables. */
+static enum policy_verdict with_variables(const struct policy *p, char *const *env,
+					  enum policy_verdict v, struct err *e)
 {
-	const struct policy *p = toolbox_policy(c->box);
-	enum policy_verdict v = cmd->shell ?
-					policy_shell(p, cmd->shell, e) :
-					policy_argv(p, cmd->judged ? cmd->judged : cmd->argv, e);
-
-	for (char **env = cmd->envs; env && *env && v != POLICY_DENY; env++) {
+	for (; env && *env && v != POLICY_DENY; env++) {
 		_cleanup_(freep) char *name = xstrndup(*env, strcspn(*env, "="));
 		struct err why = { 0 };
 		enum policy_verdict more = policy_variable(p, name, &why);
@@ -159,6 +152,18 @@ static enum policy_verdict verdict(const struct tool_call *c, const struct comma
 		}
 	}
 	return v;
+}
+
+static enum policy_verdict verdict(const struct tool_call *c, const struct command *cmd,
+				   struct err *e)
+{
+	const struct policy *p = toolbox_policy(c->box);
+	enum policy_verdict v = cmd->shell ?
+					policy_shell(p, cmd->shell, e) :
+					policy_argv(p, cmd->judged ? cmd->judged : cmd->argv, e);
+
+	v = with_variables(p, cmd->envs, v, e);
+	return with_variables(p, sandbox_variables(c->box), v, e);
 }
 
 static void command_json(const struct command *cmd, struct buf *out)
@@ -213,17 +218,32 @@ static size_t overlay(char **env, size_t n, char *const *v)
 
 char **command_environment(const struct toolbox *b, const struct command *cmd)
 {
-	char *const *more = toolbox_config(b)->env;
+	char *const *more = toolbox_config(b)->env, *const *given = sandbox_variables(b);
 	char *own[] = { cmd->own_env, NULL };
-	size_t n = 0, room = strv_len(environ) + strv_len(more) + strv_len(cmd->envs) + 2;
+	size_t n = 0, room = strv_len(environ) + strv_len(more) + strv_len(given) +
+			     strv_len(cmd->envs) + 2;
 	char **env = xalloc(room * sizeof(*env));
 
 	n = overlay(env, n, environ);
 	n = overlay(env, n, more);
+	n = overlay(env, n, given);
 	n = overlay(env, n, own);
 	n = overlay(env, n, cmd->envs);
 	env[n] = NULL;
 	return env;
+}
+
+/* The kernel takes no longer ones, and says only that the list is too long. */
+static int check_words(char *const *words, const char *field, struct err *e)
+{
+	for (; *words; words++)
+		if (strlen(*words) >= RUN_WORD_MAX)
+			return err_field(
+				e, field, "TOO_LARGE",
+				"%s: a command, word or variable may have %zu bytes; longer text "
+				"goes into a file or to stdin (input)",
+				field, (size_t)RUN_WORD_MAX - 1);
+	return 0;
 }
 
 int command_start(struct tool_call *c, const struct command *cmd, const struct run_events *ev,
@@ -255,6 +275,11 @@ int command_start(struct tool_call *c, const struct command *cmd, const struct r
 		argv[0] = program;
 	}
 	spec.argv = argv;
+	r = check_words(argv, cmd->shell ? "command" : "argv", e);
+	if (r == 0)
+		r = check_words(env, "envs", e);
+	if (r < 0)
+		return r;
 	*ret = run_start(procs_host(c->box), &spec, ev, ctx, e);
 	return *ret ? 0 : -EIO;
 }
@@ -271,7 +296,7 @@ static void put_text(struct jw *w, const char *key, const struct output *o, size
 
 bool command_succeeded(const struct run_status *st)
 {
-	return st && st->exited && st->code == 0;
+	return !st || (st->exited && st->code == 0);
 }
 
 void command_put_end(struct jw *w, const struct run_status *st)

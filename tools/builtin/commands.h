@@ -41,7 +41,7 @@ int command_judge(struct tool_call *c, const struct command *cmd, struct err *e)
 int command_start(struct tool_call *c, const struct command *cmd, const struct run_events *ev,
 		  void *ctx, struct run **ret, struct err *e);
 
-/* NULL: it still runs. */
+/* NULL: it still runs, and has not failed. */
 bool command_succeeded(const struct run_status *st);
 /* How it ended: exitCode, signal, running, timedOut, killed. */
 void command_put_end(struct jw *w, const struct run_status *st);
@@ -67,10 +67,12 @@ extern const struct tool_field command_out[]; /* COMMAND_OUT_COMMON */
 		{ .name = "envs",                                                                  \
 		  .type = TOOL_MAP,                                                                \
 		  .max = RUN_ENVS_MAX,                                                             \
+		  .flags = TOOL_VARIABLES,                                                         \
 		  .text = "environment variables, on top of those there are" },                    \
 		{ .name = "env",                                                                   \
 		  .type = TOOL_MAP,                                                                \
 		  .max = RUN_ENVS_MAX,                                                             \
+		  .flags = TOOL_VARIABLES,                                                         \
 		  .text = "the same as envs" },                                                    \
 		{ .name = "timeoutMs",                                                             \
 		  .type = TOOL_INT,                                                                \
@@ -90,7 +92,7 @@ extern const struct tool_field command_out[]; /* COMMAND_OUT_COMMON */
 /* clang-format off */
 #define COMMAND_OUT_END \
 	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, \
-	  .text = "it has ended with exit code 0" }, \
+	  .text = "it has not failed: it runs, or it has ended with exit code 0" }, \
 	{ .name = "exitCode", .type = TOOL_INT, .flags = TOOL_REQUIRED | TOOL_NULLABLE, \
 	  .text = "128 and the signal's number if a signal ended it; 127: no such command; null: it runs" }, \
 	{ .name = "signal", .type = TOOL_STRING, .flags = TOOL_REQUIRED | TOOL_NULLABLE, \

@@ -335,7 +335,7 @@ static void list_start(struct tool_call *c)
 		jw_str(&w, "pid", pid);
 		jw_str(&w, "command", p->shown);
 		jw_uint(&w, "executionTime", run_elapsed(p->run));
-		jw_bool(&w, "success", p->ended && command_succeeded(&p->status));
+		jw_bool(&w, "success", command_succeeded(p->ended ? &p->status : NULL));
 		command_put_end(&w, p->ended ? &p->status : NULL);
 		jw_end_obj(&w);
 	}

@@ -206,7 +206,7 @@ static void put_end(struct buf *out, const struct run *r, const struct run_statu
 		    const char *pid)
 {
 	if (!st) {
-		buf_printf(out, "running, pid: \"%s\"", pid ? pid : "");
+		buf_printf(out, "running, pid: \"%s\"; getProcessOutput reads on", pid ? pid : "");
 		return;
 	}
 	if (st->timed_out)

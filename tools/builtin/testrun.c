@@ -35,6 +35,7 @@ struct testrun {
 	struct test_log log;
 	uint64_t started;
 	time_t began;
+	bool only;	 /* not all tests were asked for */
 	bool gone, over; /* the caller is; the time is */
 };
 
@@ -232,6 +233,8 @@ static void result_put(struct jw *w, struct testrun *t)
 	if (sum.planned)
 		jw_int(w, "planned", sum.planned);
 	jw_bool(w, "partial", sum.partial);
+	if (t->only)
+		jw_str(w, "onlyAs", t->target.by_name ? "names" : "arguments");
 	jw_uint(w, "executionTime", clock_mono_ms() - t->started);
 	jw_uint(w, "shards", t->count);
 	jw_slice(w, "output", buf_slice(&tail));
@@ -310,6 +313,7 @@ static int prepare(struct testrun *t, struct err *e)
 	struct command where = { 0 };
 	int r = command_common(c, TEST_TIME_MS, 0, &where, e);
 
+	t->only = only && only[0];
 	if (r == 0)
 		r = test_target_find(c, name ? name : "auto", where.cwd, &t->target, e);
 	for (unsigned i = 0; r == 0 && i < t->count; i++)
@@ -411,7 +415,7 @@ const struct tool_field testrun_in[] = {
 	{ .name = "only",
 	  .type = TOOL_STRINGS,
 	  .max = RUN_ARGS_MAX,
-	  .text = "names of the tests to run, as the target's runner takes them" },
+	  .text = "the tests to run. vitest, jest, node --test: texts in their names; go: whole names, sub/test; cargo: texts in paths; pytest: files or ids (file::test); other commands: their arguments. The result's onlyAs says which" },
 	{ .name = "shards",
 	  .type = TOOL_INT,
 	  .min = 1,
@@ -422,6 +426,8 @@ const struct tool_field testrun_in[] = {
 };
 
 static const char *const status_words[] = { "passed", "failed", "skipped", NULL };
+
+static const char *const only_words[] = { "names", "arguments", NULL };
 
 static const struct tool_field result_fields[] = {
 	{ .name = "name", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "of the test" },
@@ -451,6 +457,10 @@ const struct tool_field testrun_out[] = {
 	{ .name = "unlisted",
 	  .type = TOOL_INT,
 	  .text = "tests that are counted, but not in results" },
+	{ .name = "onlyAs",
+	  .type = TOOL_STRING,
+	  .words = only_words,
+	  .text = "what only was taken for: names of tests, or arguments of the command" },
 	{ .name = "planned", .type = TOOL_INT, .text = "tests there should have been" },
 	{ .name = "partial",
 	  .type = TOOL_BOOL,

@@ -23,7 +23,9 @@ struct test_runner {
 	const char *suffix; /* of its report; NULL: it writes none */
 	const char *format; /* of what it prints */
 	bool bare;	    /* knows options only as long as no file is named */
-	const char *taken;  /* an option that begins so is asked for by the script itself */
+	const char *
+		only; /* option whose value is a regular expression for names of tests; NULL: it takes arguments of its own */
+	const char *taken; /* an option that begins so is asked for by the script itself */
 };
 
 /* By name: vitest, jest, node, pytest. */

@@ -111,6 +111,8 @@ static void use_known(const struct toolbox *b, const struct known *k, const char
 	if (k->runner)
 		ret->runner = strcmp(k->runner, "npm") == 0 ? test_runner_of_package(dir) :
 							      test_runner_find(k->runner);
+	ret->by_name = k->joined_only || strcmp(k->name, "cargo") == 0 ||
+		       (ret->runner && ret->runner->only);
 	if (!ret->runner)
 		return;
 	ret->format = test_format_find(ret->runner->format);
@@ -249,15 +251,38 @@ static bool mentions(const struct test_target *t, const char *what)
 	return false;
 }
 
-/* ^(a|b)$ */
+/* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. */
 static char *joined(char *const *only)
 {
 	struct buf b = { 0 };
 
-	buf_puts(&b, "^(");
-	for (char *const *name = only; *name; name++)
-		buf_printf(&b, "%s%s", name == only ? "" : "|", *name);
-	buf_puts(&b, ")$");
+	for (char *const *name = only; *name; name++) {
+		buf_puts(&b, name == only ? "^" : "|^");
+		for (const char *c = *name; *c; c++)
+			if (*c == '/')
+				buf_puts(&b, "$/^");
+			else
+				buf_putc(&b, *c);
+		buf_putc(&b, '$');
+	}
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+/* Names whose text has one of these: a regular expression for JavaScript. */
+static char *any_of(char *const *only)
+{
+	struct buf b = { 0 };
+
+	for (char *const *name = only; *name; name++) {
+		if (name != only)
+			buf_putc(&b, '|');
+		for (const char *c = *name; *c; c++) {
+			if (strchr("\\^$.*+?()[]{}|/", *c))
+				buf_putc(&b, '\\');
+			buf_putc(&b, *c);
+		}
+	}
 	buf_putc(&b, '\0');
 	return b.failed ? xstrdup("") : b.data;
 }
@@ -266,6 +291,13 @@ static void put_only(const struct test_target *t, char *const *only, char **argv
 {
 	if (!only)
 		return;
+	if (t->runner && t->runner->only) {
+		_cleanup_(freep) char *pattern = any_of(only);
+
+		if (asprintf(&argv[(*n)++], "%s%s", t->runner->only, pattern) < 0)
+			abort();
+		return;
+	}
 	if (t->joined_only) {
 		argv[(*n)++] = xstrdup(t->joined_only);
 		argv[(*n)++] = joined(only);

@@ -20,7 +20,8 @@ struct test_target {
 	const struct test_format *format;
 	const char *
 		joined_only; /* option before all names, joined for a regular expression; or NULL */
-	int64_t timeout_ms;  /* -1: not said */
+	bool by_name; /* "only" is names of tests; else arguments that the command takes as it likes */
+	int64_t timeout_ms; /* -1: not said */
 };
 
 /* cwd: absolute; dir of a row is relative to it. */

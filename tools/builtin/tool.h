@@ -39,7 +39,8 @@ enum tool_type {
 
 enum tool_flag {
 	TOOL_REQUIRED = 1,
-	TOOL_NULLABLE = 2, /* output: null is possible */
+	TOOL_NULLABLE = 2,  /* output: null is possible */
+	TOOL_VARIABLES = 4, /* of a map: its keys are names of environment variables */
 	TOOL_BYTES =
 		4, /* TOOL_STRING: contents, may hold NUL (tool_arg_bytes); refused elsewhere */
 };

@@ -199,8 +199,10 @@ static void call_start(struct toolgate_call *c, struct slice params)
 	_cleanup_(buf_done) struct buf able = { 0 };
 	struct toolgate *g = c->g;
 
-	if (g->config.builtin)
+	if (g->config.builtin) {
 		toolgate_params_able(params, &able);
+		toolgate_params_variables(g, c->tool, params);
+	}
 	c->state = TOOLGATE_RUNNING;
 	if (c->word.rule.timeout_ms > 0)
 		loop_timer_set(g->loop, &c->timer, (uint64_t)c->word.rule.timeout_ms, on_timeout,

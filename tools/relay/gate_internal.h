@@ -69,6 +69,8 @@ void toolgate_params_round(const char *tool, struct slice params, struct slice s
 			   struct sha256 *ret);
 /* With elicitation among the client's capabilities: a question of the policy may be put to us. */
 void toolgate_params_able(struct slice params, struct buf *out);
+/* Tells of the variables that a call gives our sandbox, before they can come back in what a command prints. */
+void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params);
 /* A question of the policy in a result: its key among inputRequests, what it says, and the state to give back. */
 struct toolgate_asked {
 	struct slice key, permission, state;

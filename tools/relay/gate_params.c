@@ -64,6 +64,21 @@ void toolgate_params_able(struct slice params, struct buf *out)
 	put_with(&w, NULL, params, "_meta", put_meta);
 }
 
+void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params)
+{
+	static const char *const members[] = { "envs", "envVars" };
+	struct slice args = jobj_get(params, "arguments").raw;
+
+	if (!g->ops->variables || strcmp(tool, "createSandbox") != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		struct jval env = jobj_get(args, members[i]);
+
+		if (env.type == J_OBJECT)
+			g->ops->variables(g->ctx, env.raw);
+	}
+}
+
 static struct jval at(struct slice object, const char *const *path)
 {
 	struct jval v = { J_OBJECT, object };

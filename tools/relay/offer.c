@@ -139,6 +139,13 @@ static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
 	jw_end_obj(&w);
 }
 
+static void on_variables(void *ctx, struct slice env)
+{
+	struct offer *o = ctx;
+
+	session_learn_env(o->session, env);
+}
+
 /* --- permissions ----------------------------------------------------------------------------------------------- */
 
 static void question_free(struct question *q)
@@ -234,9 +241,11 @@ static void on_unask(void *ctx, struct toolgate_ask *a)
 	}
 }
 
-static const struct toolgate_ops gate_ops = {
-	.ask = on_ask, .unask = on_unask, .artifact = on_artifact, .recorded = on_recorded
-};
+static const struct toolgate_ops gate_ops = { .ask = on_ask,
+					      .unask = on_unask,
+					      .artifact = on_artifact,
+					      .variables = on_variables,
+					      .recorded = on_recorded };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 

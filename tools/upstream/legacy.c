@@ -321,6 +321,9 @@ void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params
 		{ "logging/setLevel", not_here },
 		{ "resources/subscribe", not_here },
 		{ "resources/unsubscribe", not_here },
+		{ "tasks/list",
+		  not_here }, /* of the older tasks, whose capability is not passed on */
+		{ "tasks/result", not_here },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
