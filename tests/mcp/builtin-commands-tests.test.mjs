@@ -197,6 +197,34 @@ test('only is a filter for names where the runner has one, and the result says s
   assert.equal((await box.call('runTests', {})).onlyAs, undefined);
 });
 
+// What the real ones printed (testruns/, cargo 1.95 and go 1.19), by a program of that name.
+const NATIVE = {
+  cargo: { file: 'Cargo.toml', code: 101, results: ['passed tests::adds', 'skipped tests::later', 'passed tests::panics', 'failed tests::breaks'],
+    name: 'tests::breaks', why: /^what it printed\n[^]*assertion `left == right` failed: the sum\n +left: 3\n +right: 4$/m, only: ['test', '--', 'a', 'b'] },
+  go: { file: 'go.mod', code: 1, results: ['passed TestAdds', 'failed TestBreaks', 'skipped TestLater', 'failed TestTable', 'passed TestTable/one', 'failed TestTable/two_words'],
+    name: 'TestBreaks', why: /^sums_test\.go:12: on the way\nsums_test\.go:14: got 3,\nwanted 4$/, only: ['test', '-v', './...', '-run', '^a$|^b$'] },
+};
+
+for (const [runner, { file, code, results, name, why, only }] of Object.entries(NATIVE))
+  test(`${runner}: each test, and why it failed`, async (t) => {
+    const bin = mkdtempSync(join(tmpdir(), 'acpd-bin-'));
+    const box = await Box.start(t, {}, { PATH: `${bin}:${process.env.PATH}` });
+
+    t.after(() => rmSync(bin, { recursive: true }));
+    writeFileSync(join(bin, runner), `#!/bin/sh\nfor word; do echo "+$word" >> ${join(bin, 'words')}; done\ncat ${join(import.meta.dirname, 'testruns', `${runner}.txt`)}; exit ${code}\n`);
+    chmodSync(join(bin, runner), 0o755);
+    writeFileSync(join(box.root, file), '');
+    const r = await box.call('runTests', {});
+
+    assert.deepEqual(brief(r), results);
+    assert.match(r.results.find((x) => x.name === name).message, why);
+    const [failed, skipped] = ['failed', 'skipped'].map((word) => results.filter((x) => x.startsWith(word)).length);
+    assert.deepEqual([r.target, r.exitCode, counts(r)], [runner, code, { passed: results.length - failed - skipped, failed, skipped, partial: false, success: false }]);
+    rmSync(join(bin, 'words'));
+    await box.call('runTests', { only: ['a', 'b'] });
+    assert.deepEqual(readFileSync(join(bin, 'words'), 'utf8').trim().split('\n'), only.map((word) => `+${word}`));
+  });
+
 test('the options for a report are not put to the policy', async (t) => {
   const box = await Box.start(t, { policy: { commands: [{ argv: ['npm', 'test', '--'], policy: 'allow' }], categories: { execute: 'ask' } } }, withNode);
 

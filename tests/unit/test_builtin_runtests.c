@@ -53,7 +53,20 @@ static const struct row rows[] = {
 	{ "auto",
 	  "running 3 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, slow\n"
 	  "test result: FAILED. 1 passed\n",
-	  R("a::b", "passed") "," R("c", "failed") "," R("d", "skipped"), -1 },
+	  R("a::b", "passed") "," R("d", "skipped") "," R("c", "failed"), -1 },
+	{ "cargo",
+	  "test a ... FAILED\ntest b - should panic ... ok\ntest c ... FAILED\n\nfailures:\n\n---- c "
+	  "stdout ----\nwhy c\n  left: 1\n\n---- none stdout ----\nx\n\nfailures:\n    a\n    c\n\ntest "
+	  "result: FAILED\n     Running more\ntest a ... ok\ntest d ... FAILED\n",
+	  R("b", "passed") ",{\"name\":\"c\",\"status\":\"failed\",\"message\":\"why c\\n  left: "
+			   "1\\n\"}," R("a", "failed") "," R("a", "passed") "," R("d", "failed"),
+	  -1 },
+	{ "go",
+	  "=== RUN   TestA\n=== PAUSE TestA\n=== RUN   TestB\n    b_test.go:3: of b\n=== CONT  TestA\n"
+	  "    a_test.go:5: of a\n        more\n--- FAIL: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n",
+	  "{\"name\":\"TestA\",\"status\":\"failed\",\"durationMs\":0,\"message\":\"a_test.go:5: of "
+	  "a\\nmore\"},{\"name\":\"TestB\",\"status\":\"failed\",\"durationMs\":0}",
+	  -1 },
 	{ "auto",
 	  "============ test session starts ====\ntests/a.py::test_x PASSED   [ 33%]\n"
 	  "tests/a.py::test_y[a b] FAILED [ 66%]\ntests/a.py::test_z SKIPPED (no) [100%]\n"

@@ -82,6 +82,9 @@ void test_report_done(struct test_report *r)
 	buf_done(&r->suite);
 	buf_done(&r->name);
 	buf_done(&r->message);
+	buf_done(&r->current);
+	buf_done(&r->said);
+	buf_done(&r->failed);
 	for (int i = 0; i < TEST_LEVELS; i++)
 		buf_done(&r->level[i]);
 }
@@ -89,6 +92,7 @@ void test_report_done(struct test_report *r)
 void test_report_end(struct test_report *r)
 {
 	release(r);
+	test_cargo_end(r);
 }
 
 /* --- pieces of lines --------------------------------------------------------------------------------- */
@@ -299,6 +303,22 @@ static bool tap_line(struct test_report *r, struct slice line)
 
 /* --- what other runners print ------------------------------------------------------------------------ */
 
+static bool go_current(struct test_report *r, struct slice name)
+{
+	if (slice_eq(name, buf_slice(&r->current)))
+		return true;
+	buf_reset(&r->current);
+	buf_reset(&r->said);
+	buf_add_slice(&r->current, cut(name, TEST_NAME_MAX));
+	return true;
+}
+
+static void go_said(struct test_report *r, struct slice line)
+{
+	if (buf_len(&r->current) && slice_starts(line, "    "))
+		test_report_said(r, trim(line));
+}
+
 static bool go_line(struct test_report *r, struct slice line)
 {
 	static const struct word_status words[] = { { "PASS", TEST_PASSED },
@@ -308,13 +328,19 @@ static bool go_line(struct test_report *r, struct slice line)
 	struct slice s = trim(line), word;
 	double ms;
 
-	if (!slice_skip(&s, "--- ") || !split(&s, ": ", &word))
+	if (slice_skip(&s, "=== ")) /* RUN, CONT, NAME and a test: its output is next */
+		return split(&s, " ", &word) && go_current(r, trim(s));
+	if (!slice_skip(&s, "--- ") || !split(&s, ": ", &word)) {
+		go_said(r, line);
 		return false;
+	}
 	w = word_find(words, ARRAY_SIZE(words), word);
 	ms = take_time(&s);
 	if (!w || ms < 0)
 		return false;
 	hold(r, w->status, s, ms);
+	if (w->status == TEST_FAILED && slice_eq(s, buf_slice(&r->current)))
+		buf_add_slice(&r->message, buf_slice(&r->said));
 	return true;
 }
 
@@ -324,14 +350,23 @@ static bool cargo_line(struct test_report *r, struct slice line)
 						    { "FAILED", TEST_FAILED },
 						    { "ignored", TEST_SKIPPED } };
 	const struct word_status *w;
-	struct slice s = line, name;
+	struct slice s = line, name, plain;
 
-	if (!slice_skip(&s, "test ") || !split(&s, " ... ", &name))
+	if (!slice_skip(&s, "test ") || !split(&s, " ... ", &name)) {
+		release(r);
+		if (test_format_is(r->format, "cargo"))
+			test_cargo_line(r, line);
 		return false;
+	}
 	w = word_find(words, ARRAY_SIZE(words), trim(s));
 	if (!w && !slice_starts(s, "ignored,"))
 		return false;
-	hold(r, w ? w->status : TEST_SKIPPED, name, -1);
+	if (split(&name, " - should panic", &plain))
+		name = plain;
+	if (w && w->status == TEST_FAILED)
+		test_cargo_failed(r, name);
+	else
+		hold(r, w ? w->status : TEST_SKIPPED, name, -1);
 	return true;
 }
 

@@ -38,6 +38,8 @@ struct test_report {
 	struct buf suite, name, message;
 	enum test_status status;
 	double ms;
+	struct buf current, said; /* go, cargo: whose output comes, and what it was */
+	struct buf failed;	  /* cargo: names that have failed, a line each; why comes later */
 	struct buf level[TEST_LEVELS]; /* names of the subtests that are open */
 	bool nested[TEST_LEVELS]; /* there were results below the one that comes at this level */
 };
@@ -50,6 +52,13 @@ void test_report_line(struct test_report *r, struct slice line);
 /* The end of what is printed: the last result is taken over. */
 void test_report_end(struct test_report *r);
 void test_report_add(struct test_report *r, const struct test_case *c);
+
+/* A line of what the current test printed. */
+void test_report_said(struct test_report *r, struct slice line);
+/* Lines of cargo that are no result; a test that has failed, told when it is known why, or at the end. */
+void test_cargo_line(struct test_report *r, struct slice line);
+void test_cargo_failed(struct test_report *r, struct slice name);
+void test_cargo_end(struct test_report *r);
 
 /* NULL: no such format. "auto", "junit" and "exit" have no lines of their own. */
 const struct test_format *test_format_find(const char *name);
