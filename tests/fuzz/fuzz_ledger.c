@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "usage/ledgercheck.h"
+#include "usage/ledgerset.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -96,6 +96,22 @@ static void check_life(const char *file, struct slice input, const struct ledger
 	loop_free(loop);
 }
 
+/* What is known of a ledger beside it: what can be read of it is written again as it was. */
+static void check_state(int fd)
+{
+	_cleanup_(closep) int copy = memfd_create("state", MFD_CLOEXEC);
+	struct ledger_state s, again;
+	int r = ledger_state_load(fd, &s);
+
+	FUZZ_CHECK(r == 0 || r == -EBADMSG);
+	FUZZ_CHECK(r == 0 || (!s.read && !s.handed && !s.removed.n));
+	FUZZ_CHECK(copy >= 0 && ledger_state_store(copy, &s) == 0);
+	FUZZ_CHECK(ledger_state_load(copy, &again) == 0);
+	FUZZ_CHECK(s.read == again.read && s.handed == again.handed);
+	FUZZ_CHECK(s.removed.n == again.removed.n);
+	FUZZ_CHECK(strcmp(s.removed.digest, again.removed.digest) == 0);
+}
+
 static char dir[] = "/dev/shm/acpd-fuzz-XXXXXX", path[64];
 
 static void remove_scratch(void)
@@ -124,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_scratch();
 	FUZZ_CHECK(fd >= 0 && file_write_all(fd, data, size) == 0);
 	FUZZ_CHECK(file_replace(path, data, size, 0600) == 0);
+	check_state(fd);
 	FUZZ_CHECK(ledgerfile_verify(fd, NULL, 0, &rep) == 0);
 	FUZZ_CHECK(memchr(rep.reason, 0, sizeof(rep.reason)) && !rep.first_bad == !rep.reason[0]);
 	check_reading(fd, &rep, 0);
