@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /ready while no session could be served: each reason by the real state that it names, and gone when that is over.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { Daemon } from '../../lib/daemon.mjs';
+import { eventually } from './rig.mjs';
+
+const mount = (...args) => spawnSync('mount', args).status === 0;
+
+// A daemon with its state on a small disk of its own; undefined: we may not mount one.
+async function onSmallDisk(t) {
+  const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-disk-'));
+  const mounted = process.getuid() === 0 && mount('-t', 'tmpfs', '-o', 'size=2m,mode=755', 'tmpfs', disk);
+  let d;
+
+  t.after(async () => {
+    await d?.discard();
+    if (mounted)
+      spawnSync('umount', ['-R', disk]);
+    fs.rmSync(disk, { recursive: true, force: true });
+  });
+  if (!mounted) {
+    t.skip('no right to mount a small disk');
+    return {};
+  }
+  d = await Daemon.start({ flags: { state: path.join(disk, 'state') } });
+  return { d, disk };
+}
+
+async function ready(d) {
+  const { status, json } = await d.http('/ready', { token: d.token });
+
+  return { status, ready: json.ready, reasons: json.notReady.map((p) => p.reason), messages: json.notReady.map((p) => p.message) };
+}
+
+function refused({ messages, ...answer }, reason) {
+  assert.deepEqual(answer, { status: 503, ready: false, reasons: [reason] });
+  assert.ok(messages.every((text) => text.length > 10), messages.join());
+}
+
+const serves = async (d) => assert.deepEqual(await ready(d), { status: 200, ready: true, reasons: [], messages: [] });
+
+test('NO_SPACE: the disk of the state directory is full', async (t) => {
+  const { d, disk } = await onSmallDisk(t);
+
+  if (!d)
+    return;
+  const filler = path.join(disk, 'filler');
+
+  await serves(d);
+  fs.writeFileSync(filler, '');
+  assert.throws(() => {
+    for (;;)
+      fs.appendFileSync(filler, Buffer.alloc(4096));
+  }, { code: 'ENOSPC' });
+  refused(await ready(d), 'NO_SPACE');
+  fs.rmSync(filler);
+  await serves(d);
+});
+
+test('STATE_NOT_WRITABLE: the state directory has become read-only', async (t) => {
+  const { d, disk } = await onSmallDisk(t);
+
+  if (!d)
+    return;
+  const state = path.join(disk, 'state');
+
+  await serves(d);
+  assert.ok(mount('--bind', state, state) && mount('-o', 'remount,bind,ro', state));
+  refused(await ready(d), 'STATE_NOT_WRITABLE');
+  spawnSync('umount', ['-l', state]);
+  await serves(d);
+});
+
+test('SHUTTING_DOWN: the daemon was told to end, and a session takes its time', async (t) => {
+  const d = await Daemon.start();
+
+  t.after(() => d.discard());
+  const c = await d.client({ record: false });
+  const { sessionId } = await c.newSession();
+
+  await c.prompt(sessionId, 'ignoreterm; echo x');
+  await serves(d);
+  process.kill(d.child.pid, 'SIGTERM');
+  const answer = await eventually(async () => {
+    const now = await ready(d);
+
+    return now.status === 503 && now;
+  }, '/ready says that it cannot serve');
+  refused(answer, 'SHUTTING_DOWN');
+  await d.exited;
+});
