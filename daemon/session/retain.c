@@ -53,10 +53,26 @@ static size_t candidates(struct store *st, bool stored_first, struct session *ou
 	return n;
 }
 
-/* What cannot be removed is not tried again and again. */
+static bool has_room(const struct store *st)
+{
+	struct statvfs v;
+
+	return statvfs(st->state_dir, &v) < 0 ||
+	       (uint64_t)v.f_bavail * v.f_frsize >= RETAIN_ROOM_MIN;
+}
+
+/* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried when it is asked for next. */
 static void on_removed(void *ctx _unused_, struct session *s, const struct err *e)
 {
-	s->unremovable = e != NULL;
+	struct store *st = s->store;
+
+	if (!e)
+		return;
+	s->unremovable = has_room(st);
+	if (s->unremovable)
+		return;
+	st->cramped = true;
+	loop_timer_cancel(&st->pressure_timer);
 }
 
 static void let_go(struct session *s, const char *why, uint64_t *count)
@@ -207,14 +223,6 @@ static void look_again(struct store *st, uint64_t ms)
 }
 
 /* --- a full disk ------------------------------------------------------------------------------------------ */
-
-static bool has_room(const struct store *st)
-{
-	struct statvfs v;
-
-	return statvfs(st->state_dir, &v) < 0 ||
-	       (uint64_t)v.f_bavail * v.f_frsize >= RETAIN_ROOM_MIN;
-}
 
 static bool trim_any(struct store *st)
 {

@@ -20,6 +20,15 @@ async function start(t, opts) {
   return d;
 }
 
+// Whether the file system of the tests can free a part of a file, as a journal's head asks for.
+function cannotTrim(d) {
+  const file = path.join(d.dir, 'probe');
+
+  fs.writeFileSync(file, Buffer.alloc(65536, 1));
+  const { error, status } = spawnSync('fallocate', ['--punch-hole', '--offset', '0', '--length', '32768', file]);
+  return !error && status !== 0;
+}
+
 const seqOf = (m) => m.params._meta?.acpd?.seq ?? m.params.seq;
 const told = (c, id) => c.messages.filter((m) => m.method && m.params?.sessionId === id && (m.method === '_acpd/gap' || seqOf(m)));
 const statusOf = async (c, sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0];
@@ -37,7 +46,7 @@ const metric = async (d, name) => {
   return Number(body.match(new RegExp(`^acpd_${name} (\\d+)$`, 'm'))[1]);
 };
 // A closed session with a home of so many bytes; nobody watches it.
-async function closed(d, { bytes = 0, acked = false, say = 'echo x' } = {}) {
+async function closed(d, { bytes = 0, acked = false, say = 'echo x', first = async () => {} } = {}) {
   const c = await d.client({ record: false });
   const { sessionId } = await c.newSession();
 
@@ -46,6 +55,7 @@ async function closed(d, { bytes = 0, acked = false, say = 'echo x' } = {}) {
     fs.writeFileSync(path.join(homeOf(d, sessionId), 'large'), Buffer.alloc(bytes, 1));
   if (acked)
     await ack(c, sessionId);
+  await first(sessionId);
   await c.call('session/close', { sessionId });
   await c.close();
   return sessionId;
@@ -85,6 +95,8 @@ describe('_acpd/ack', () => {
 
   test('a journal at its bound gives up what is acknowledged, and the session works on; the rest is there in this life and the next', async (t) => {
     const d = await start(t, { flags: { journalMax: 400000 } });
+    if (cannotTrim(d))
+      return t.skip('no holes in files here');
     let c = await d.client({ validate: 100 });
     const { sessionId } = await c.newSession();
     const turns = 12;
@@ -96,7 +108,7 @@ describe('_acpd/ack', () => {
     const { seq } = await statusOf(c, sessionId);
     const { trimmed } = await retention(c);
     assert.ok(trimmed >= 1 && trimmed === await metric(d, 'journals_trimmed_total'));
-    assert.ok(d.logs.some((l) => l.session === sessionId && /trimmed/.test(l.msg)));
+    await d.waitLog((l) => l.session === sessionId && /trimmed/.test(l.msg));
     const { blocks, size } = fs.statSync(journalOf(d, sessionId));
     assert.ok(blocks * 512 < 500000 && size > 500000, `${blocks * 512} bytes of ${size} are on disk`);
     const check = async (last) => {
@@ -138,6 +150,8 @@ describe('_acpd/ack', () => {
 
   test('what is not acknowledged is not given up; once it is, the session works again', async (t) => {
     const d = await start(t, { flags: { journalMax: 200000 } });
+    if (cannotTrim(d))
+      return t.skip('no holes in files here');
     const c = await d.client({ validate: 100 });
     const { sessionId } = await c.newSession();
 
@@ -179,8 +193,8 @@ describe('--keep-sessions', () => {
     for (const id of [open, watched])
       await c.prompt(id, 'echo x');
     await c.call('session/close', { sessionId: watched });
-    const followed = await closed(d);
-    const stream = await Stream.open(d, `/v1/sessions/${followed}/events?follow=true`);
+    let stream;
+    const followed = await closed(d, { first: async (id) => { stream = await Stream.open(d, `/v1/sessions/${id}/events?follow=true`); } });
     const old = await closed(d, { acked: true });
     await eventually(async () => !(await listed(c)).includes(old), 'the old one is deleted');
     assert.deepEqual((await listed(c)).sort(), [open, watched, followed].sort());
@@ -203,7 +217,7 @@ describe('--keep-sessions', () => {
     const c = await d.client({ record: false });
     assert.deepEqual(await listed(c), ids, 'by default nothing goes');
     await c.close();
-    await d.restart({ flags: { keepSessions: ',900k' } });
+    await d.restart({ flags: { keepSessions: ',800k' } });
     const again = await d.client({ record: false });
     await eventually(async () => (await listed(again)).length === 2, 'two of them fit');
     assert.deepEqual(await listed(again), ids.slice(2));

@@ -118,7 +118,7 @@ describe('one flipped bit, a line that is gone, zeros', () => {
       assert.deepEqual((await acpdOf(c, s.id)).damaged, { missing: s.lost.length });
       const [status] = (await c.call('_acpd/status', { sessionId: s.id })).sessions;
       assert.deepEqual(status.damaged, { missing: s.lost.length });
-      assert.ok(d.logs.some((l) => l.level === 'error' && l.what === 'journal' && l.name === s.id), 'told in the log');
+      await d.waitLog((l) => l.level === 'error' && l.what === 'journal' && l.name === s.id);
       // the end of a turn that is lost is told again, under a number of its own
       s.last = status.seq;
       const stream = await Stream.open(d, `/v1/sessions/${s.id}/events?format=ndjson`);
