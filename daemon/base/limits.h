@@ -88,7 +88,7 @@
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define LOG_TRIM_MIN (64 * KIB)         /* of a journal, given up at a time; less is not worth it */
-#define LOG_TRIM_PIECE (16 * MIB)       /* and made a hole in one turn of the loop */
+#define LOG_TRIM_PIECE (4 * MIB)        /* and made a hole in one turn of the loop */
 #define LOG_GAPS_MAX 4096               /* pieces that damage has torn out of one journal */
 #define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
 #define JOURNAL_RETRY_MS 1000           /* between two tries to write a journal that cannot be written */
