@@ -176,7 +176,7 @@
 #define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
 #define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
 #define CGROUP_READ_BYTES (2 * KIB)     /* of a list of members, per round of killing: each number in it is a signal sent by the loop */
-#define REAP_MAX 256                    /* dead children taken note of in one go */
+#define REAP_MAX 32                     /* dead children taken note of in one go: each costs a look at all that live */
 #define MEASURE_FILES_MAX 256           /* files of /proc read for the usage of a turn where no cgroup counts it: some milliseconds */
 #define MEASURE_READ_BYTES (4 * KIB)    /* of each of them */
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
