@@ -31,9 +31,11 @@ void test_cargo_failed(struct test_report *r, struct slice name)
 /* The first of those that have failed and were not told yet is taken out. False: there is none, or none of that name. */
 static bool take(struct test_report *r, struct slice name, struct slice *ret)
 {
-	char *at = r->failed.data, *end = at + buf_len(&r->failed), *line;
+	char *at = r->failed.data, *end, *line;
 
-	for (; at < end; at = line + 1) {
+	if (!buf_len(&r->failed))
+		return false;
+	for (end = at + buf_len(&r->failed); at < end; at = line + 1) {
 		line = memchr(at, '\n', (size_t)(end - at));
 		*ret = (struct slice){ at, (size_t)(line - at) };
 		if (!name.p || slice_eq(*ret, name))
