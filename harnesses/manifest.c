@@ -118,7 +118,7 @@ static int parse_args(struct slice raw, const char *prefix, char ***ret, struct 
 	for (; jiter_next(&it, NULL, &v); n++) {
 		snprintf(path, sizeof(path), "%sargs[%zu]", prefix, n);
 		if (n >= MANIFEST_ARGS_MAX)
-			return err_field(e, path, "TOO_MANY", "more than %d args",
+			return err_field(e, path, "TOO_MANY", "%s: more than %d args", path,
 					 MANIFEST_ARGS_MAX);
 		if (jstr_decode(v, 64 * KIB, &args[n]) < 0)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
@@ -138,7 +138,7 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 
 		snprintf(path, sizeof(path), "%senv.%.*s", prefix, (int)MIN(key.n, 40u), key.p);
 		if (d->nenv >= EXTRA_ENV_MAX)
-			return err_field(e, path, "TOO_MANY", "more than %d variables",
+			return err_field(e, path, "TOO_MANY", "%s: more than %d variables", path,
 					 EXTRA_ENV_MAX);
 		if (!key.n || memchr(key.p, '=', key.n) || memchr(key.p, '\\', key.n) ||
 		    jstr_decode(v, 1 * MIB, &value) < 0)
@@ -298,8 +298,8 @@ static int load_entries(struct harness_table *t, struct slice text, struct err *
 	jiter_init(&it, (struct jval){ J_ARRAY, f.harnesses });
 	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
 		if (i >= MANIFEST_ENTRIES_MAX)
-			return err_field(e, "harnesses", "TOO_MANY", "more than %d harnesses",
-					 MANIFEST_ENTRIES_MAX);
+			return err_field(e, "harnesses", "TOO_MANY",
+					 "harnesses: more than %d of them", MANIFEST_ENTRIES_MAX);
 		r = load_entry(t, v, i, e);
 	}
 	return r;

@@ -1,6 +1,7 @@
 /* provider.c - the one input that says where the model is; adapters render it. */
 #include "harnesses/harness.h"
 
+#include "base/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -9,12 +10,15 @@
 
 #define MODEL_LEN_MAX 256
 #define MODELS_MAX 256
+#define HEADERS_MAX 64
+#define HEADER_VALUE_MAX (64 * KIB)
+#define FIELD "_meta.acpd.provider."
 
 static const struct jfield fields[] = {
 	JF_STR(struct harness_provider, api, "api", JF_REQUIRED, 64),
-	JF_STR(struct harness_provider, base_url, "baseUrl", 0, 4096),
+	JF_STR(struct harness_provider, base_url, "baseUrl", JF_FILLED, 4096),
 	JF_STR(struct harness_provider, key, "key", JF_REQUIRED, 16384),
-	JF_STR(struct harness_provider, model, "model", 0, MODEL_LEN_MAX),
+	JF_STR(struct harness_provider, model, "model", JF_FILLED, MODEL_LEN_MAX),
 	JF_ARR(struct harness_provider, models, "models", 0),
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
 	JF_INT(struct harness_provider, idle_timeout_ms, "idleTimeoutMs", 0, PROVIDER_IDLE_MIN_MS,
@@ -29,7 +33,7 @@ static int check_api(const char *api, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(apis); i++)
 		if (strcmp(apis[i], api) == 0)
 			return 0;
-	return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
+	return err_field(e, FIELD "api", "PROVIDER_API_UNSUPPORTED",
 			 "api must be openai-responses, openai-chat, anthropic or google");
 }
 
@@ -45,13 +49,21 @@ static int check_models(struct slice models, struct err *e)
 	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
 		_cleanup_(freep) char *text = NULL;
 
-		snprintf(path, sizeof(path), "_meta.acpd.provider.models[%zu]", i);
+		snprintf(path, sizeof(path), FIELD "models[%zu]", i);
 		if (i >= MODELS_MAX)
 			return err_field(e, path, "TOO_MANY", "more than %d models", MODELS_MAX);
 		if (jstr_decode(v, MODEL_LEN_MAX, &text) < 0 || !*text)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a model's id", path);
 	}
 	return 0;
+}
+
+static bool header_ok(struct slice key, struct jval v)
+{
+	_cleanup_(freep) char *value = NULL;
+
+	return header_name_ok(key) && jstr_decode(v, HEADER_VALUE_MAX, &value) == 0 &&
+	       header_value_ok(value);
 }
 
 /* They end up in header lines of requests that the harness makes. */
@@ -61,16 +73,18 @@ static int check_headers(struct slice headers, struct err *e)
 	struct jiter it;
 	struct jval v;
 	char path[96];
+	size_t n = 0;
 
 	if (!headers.n)
 		return 0;
 	jiter_init(&it, (struct jval){ J_OBJECT, headers });
-	while (jiter_next(&it, &key, &v)) {
-		if (key.n && v.type == J_STRING)
-			continue;
-		snprintf(path, sizeof(path), "_meta.acpd.provider.headers.%.*s",
-			 (int)MIN(key.n, 40u), key.p);
-		return err_field(e, path, "FIELD_INVALID", "a header is a name and a string");
+	for (; jiter_next(&it, &key, &v); n++) {
+		snprintf(path, sizeof(path), FIELD "headers.%.*s", (int)MIN(key.n, 40u), key.p);
+		if (n >= HEADERS_MAX)
+			return err_field(e, path, "TOO_MANY", "more than %d headers", HEADERS_MAX);
+		if (!header_ok(key, v))
+			return err_field(e, path, "FIELD_INVALID",
+					 "a header is a name and a string that is one line");
 	}
 	return 0;
 }
@@ -81,8 +95,7 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 
 	memset(ret, 0, sizeof(*ret));
 	/* a misspelt baseUrl must not send the key to the public API */
-	r = jdec_strict(raw, fields, "_meta.acpd.provider.", "a provider has no such member", ret,
-			e);
+	r = jdec_strict(raw, fields, FIELD, "a provider has no such member", ret, e);
 	if (r == 0)
 		r = check_api(ret->api, e);
 	if (r == 0)

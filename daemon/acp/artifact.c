@@ -13,29 +13,30 @@
 
 struct artifact_args {
 	char *session_id, *id, *name, *type;
-	struct jval text, base64, meta;
+	struct jval text, base64;
+	struct slice meta;
 };
 
 static const struct jfield put_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct artifact_args, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
 	JF_STR(struct artifact_args, type, "type", 0, ARTIFACT_NAME_MAX),
-	JF_RAW(struct artifact_args, text, "text", 0),
-	JF_RAW(struct artifact_args, base64, "base64", 0),
-	JF_RAW(struct artifact_args, meta, "_meta", 0),
+	JF_TEXT(struct artifact_args, text, "text", 0),
+	JF_TEXT(struct artifact_args, base64, "base64", 0),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield list_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_RAW(struct artifact_args, meta, "_meta", 0),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield get_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct artifact_args, id, "id", JF_REQUIRED, 64),
-	JF_RAW(struct artifact_args, meta, "_meta", 0),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
 	JF_END,
 };
 

@@ -238,18 +238,30 @@ static void put_usage(struct jw *w, const struct store *st)
 	jw_end_obj(w);
 }
 
+struct status_args {
+	char *session_id;
+	struct slice meta;
+};
+
+static const struct jfield status_fields[] = {
+	JF_STR(struct status_args, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_OBJ(struct status_args, meta, "_meta", 0),
+	JF_END,
+};
+
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *id = NULL;
-	struct jval want = jobj_get(m->params, "sessionId");
+	struct status_args a = { 0 };
 	struct session *s = NULL;
 	struct jw w = JW(&b);
+	int r = own_params(m->params, status_fields, &a, e);
 
-	if (want.type != J_NONE && jstr_decode(want, RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	if (id && !(s = store_find(c->srv->store, id)))
-		return not_found(e, id);
+	if (r == 0 && a.session_id && !(s = store_find(c->srv->store, a.session_id)))
+		r = not_found(e, a.session_id);
+	jdec_free(status_fields, &a);
+	if (r < 0)
+		return r;
 	jw_obj(&w, NULL);
 	jw_str(&w, "incarnation", c->srv->incarnation);
 	put_life(&w, c->srv->store);

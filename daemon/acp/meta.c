@@ -16,8 +16,8 @@
 		JF_OBJ(struct session_args, secrets, "secrets", 0),                                \
 		JF_ARR(struct session_args, env_keep, "envKeep", 0),                               \
 		JF_OBJ(struct session_args, provider, "provider", 0),                              \
-		JF_STR(struct session_args, model, "model", 0, 256),                               \
-		JF_STR(struct session_args, mode, "mode", 0, 256),                                 \
+		JF_STR(struct session_args, model, "model", JF_FILLED, 256),                       \
+		JF_STR(struct session_args, mode, "mode", JF_FILLED, 256),                         \
 		JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),                       \
 		JF_OBJ(struct session_args, policy, "policy", 0),                                  \
 		JF_OBJ(struct session_args, mcp, "mcp", 0),                                        \
@@ -28,9 +28,9 @@
 /* What is put into workspace and home, for calls that start the harness. */
 #define FURNISH_FIELDS                                                                             \
 	JF_OBJ(struct session_args, furnish.workspace, "workspace", 0),                            \
-		JF_RAW(struct session_args, furnish.skills, "skills", 0),                          \
+		JF_ARR(struct session_args, furnish.skills, "skills", 0),                          \
 		JF_RAW(struct session_args, furnish.instructions, "instructions", 0),              \
-		JF_RAW(struct session_args, furnish.harness_files, "harnessFiles", 0)
+		JF_ARR(struct session_args, furnish.harness_files, "harnessFiles", 0)
 
 static const struct jfield new_fields[] = {
 	COMMON_FIELDS,
@@ -127,21 +127,36 @@ static int name_refused(struct err *e, const char *path, const char *why)
 	return err_field(e, path, "FIELD_INVALID", "%s", why);
 }
 
-/* A name twice would leave open which value holds; a secret is never written down. */
+static bool has_member(struct slice object, struct slice name)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!object.n)
+		return false;
+	jiter_init(&it, (struct jval){ J_OBJECT, object });
+	while (jiter_next(&it, &key, &v))
+		if (slice_eq(key, name))
+			return true;
+	return false;
+}
+
+/* A name twice would leave open which value holds. */
 static int check_names_once(const struct session_args *a, struct err *e)
 {
 	struct slice key;
 	struct jiter it;
 	struct jval v;
-	char path[96], name[65];
+	char path[96];
 
 	if (!a->secrets.n)
 		return 0;
 	jiter_init(&it, (struct jval){ J_OBJECT, a->secrets });
 	while (jiter_next(&it, &key, &v)) {
-		snprintf(name, sizeof(name), "%.*s", (int)MIN(key.n, 64u), key.p);
-		snprintf(path, sizeof(path), "_meta.acpd.secrets.%s", name);
-		if (a->env.n && jobj_get(a->env, name).type != J_NONE)
+		snprintf(path, sizeof(path), "_meta.acpd.secrets.%.*s", (int)MIN(key.n, 64u),
+			 key.p);
+		if (has_member(a->env, key))
 			return name_refused(e, path, "the variable is in env, too");
 	}
 	return 0;
@@ -328,23 +343,11 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	return r;
 }
 
-/* Empty is no name: to be ignored is not what the client meant. */
-static int check_names(const struct session_args *a, struct err *e)
-{
-	if (a->model && !*a->model)
-		return err_field(e, "_meta.acpd.model", "FIELD_INVALID", "model must not be empty");
-	if (a->mode && !*a->mode)
-		return err_field(e, "_meta.acpd.mode", "FIELD_INVALID", "mode must not be empty");
-	return 0;
-}
-
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e)
 {
 	int r = check_variables(a, e);
 
-	if (r == 0)
-		r = check_names(a, e);
 	if (r == 0)
 		r = check_when_detached(a->when_detached, &p->when_detached, e);
 	if (r == 0)

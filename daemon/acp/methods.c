@@ -1,6 +1,7 @@
 /* methods.c - the table of methods: what exists, in which phase it is allowed, and who handles it. */
 #include "acp/internal.h"
 
+#include "json/jdec.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -13,44 +14,57 @@ enum method_access {
 	ACCESS_FREE,   /* that one, or anybody while it is closed or nobody drives it */
 };
 
+/* What a method's _meta.acpd may hold. */
+enum method_meta {
+	META_NONE, /* nothing */
+	META_ACPD, /* its handler sees to it */
+};
+
 struct method {
 	const char *name;
 	unsigned phases;
 	enum rpc_kind kind;
 	enum method_access access;
 	acp_handler fn;
+	enum method_meta meta;
 };
 
 static const struct method methods[] = {
-	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, on_initialize },
-	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_authenticate },
-	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new },
-	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_load },
-	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_resume },
-	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_fork },
-	{ "session/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_list },
-	{ "session/close", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_close },
-	{ "session/delete", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_delete },
-	{ "session/prompt", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_prompt },
-	{ "_session/steering", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_steer },
-	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, ACCESS_DRIVER, on_cancel },
-	{ "session/set_mode", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_mode },
-	{ "session/set_model", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_model },
-	{ "session/set_config_option", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_config },
-	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_cancel_request },
-	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_mcp_message },
-	{ "_acpd/usage", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_usage },
-	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize },
-	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_diff },
-	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_artifact_put },
-	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_list },
-	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_get },
-	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_install },
-	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_remove },
-	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_validate },
-	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list },
-	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_ack },
-	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status },
+	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, on_initialize, META_NONE },
+	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_authenticate, META_NONE },
+	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new, META_ACPD },
+	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_load, META_ACPD },
+	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_resume, META_ACPD },
+	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_fork, META_ACPD },
+	{ "session/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_list, META_NONE },
+	{ "session/close", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_close, META_NONE },
+	{ "session/delete", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_delete, META_NONE },
+	{ "session/prompt", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_prompt, META_ACPD },
+	{ "_session/steering", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_steer, META_NONE },
+	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, ACCESS_DRIVER, on_cancel, META_NONE },
+	{ "session/set_mode", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_mode, META_NONE },
+	{ "session/set_model", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_model, META_NONE },
+	{ "session/set_config_option", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_config,
+	  META_NONE },
+	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_cancel_request,
+	  META_NONE },
+	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_mcp_message, META_NONE },
+	{ "_acpd/usage", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_usage, META_NONE },
+	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize,
+	  META_NONE },
+	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_diff, META_NONE },
+	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_artifact_put, META_NONE },
+	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_list, META_NONE },
+	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_get, META_NONE },
+	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_install,
+	  META_NONE },
+	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_skills_remove,
+	  META_NONE },
+	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_validate,
+	  META_NONE },
+	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list, META_NONE },
+	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_ack, META_NONE },
+	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status, META_NONE },
 };
 
 static const struct method *find_method(const struct rpc_msg *m)
@@ -104,20 +118,44 @@ static int check_driver(struct acp_conn *c, const char *id, bool free, struct er
 	return -ENOENT;
 }
 
+struct named {
+	char *session_id;
+};
+
+static const struct jfield named_fields[] = {
+	JF_STR(struct named, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_END,
+};
+
 /* The one place where somebody who does not drive a session is kept from changing it. */
 static int check_access(struct acp_conn *c, const struct method *row, const struct rpc_msg *m,
 			struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
-	struct jval v = jobj_get(m->params, "sessionId");
+	struct named a = { 0 };
+	int r;
 
 	if (row->access == ACCESS_ANY)
 		return 0;
-	if (v.type == J_NONE)
-		return err_field(e, "sessionId", "FIELD_MISSING", "sessionId is required");
-	if (jstr_decode(v, RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	return check_driver(c, id, row->access == ACCESS_FREE, e);
+	r = jdec_object(m->params, named_fields, NULL, &a, e);
+	if (r == 0)
+		r = check_driver(c, a.session_id, row->access == ACCESS_FREE, e);
+	jdec_free(named_fields, &a);
+	return r;
+}
+
+/* Members of ours where there are none would be lost without a word. A notification cannot be answered, so it is taken as it is. */
+static int check_meta(const struct method *row, const struct rpc_msg *m, struct err *e)
+{
+	static const struct jfield none[] = { JF_END };
+	struct jval v = jobj_get(jobj_get(m->params, "_meta").raw, "acpd");
+
+	if (row->meta != META_NONE || row->kind != RPC_REQUEST || v.type == J_NONE ||
+	    v.type == J_NULL)
+		return 0;
+	if (v.type != J_OBJECT)
+		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
+	return jdec_refuse_unknown(v.raw, none, "_meta.acpd.", "this method has no such parameter",
+				   e);
 }
 
 static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
@@ -134,6 +172,8 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 			    "too many unanswered requests");
 	if (r == 0)
 		r = check_access(c, row, m, e);
+	if (r == 0)
+		r = check_meta(row, m, e);
 	return r < 0 ? r : row->fn(c, m, e);
 }
 

@@ -20,7 +20,7 @@ static const struct jfield prompt_fields[] = {
 };
 
 static const struct jfield acpd_fields[] = {
-	JF_STR(struct prompt_args, key, "key", 0, SESSION_KEY_LEN),
+	JF_STR(struct prompt_args, key, "key", JF_FILLED, SESSION_KEY_LEN),
 	JF_STR(struct prompt_args, when_busy, "whenBusy", 0, 16),
 	JF_END,
 };
@@ -70,8 +70,6 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 				"a prompt has no such parameter", a, e);
 	else if (acpd.type != J_NONE && acpd.type != J_NULL)
 		r = err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
-	if (r == 0 && a->key && !*a->key)
-		r = err_field(e, "_meta.acpd.key", "FIELD_INVALID", "key must not be empty");
 	if (r == 0 && a->when_busy && strcmp(a->when_busy, "queue") != 0 &&
 	    strcmp(a->when_busy, "reject") != 0)
 		r = err_field(e, "_meta.acpd.whenBusy", "FIELD_INVALID",

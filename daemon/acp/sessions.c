@@ -429,11 +429,13 @@ int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 struct ack_args {
 	char *session_id;
 	int64_t seq;
+	struct slice meta;
 };
 
 static const struct jfield ack_fields[] = {
 	JF_STR(struct ack_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_INT(struct ack_args, seq, "seq", JF_REQUIRED, 0, INT64_MAX),
+	JF_OBJ(struct ack_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -441,7 +443,7 @@ int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	struct ack_args a = { 0 };
 	struct session *s = NULL;
-	int r = jdec_strict(m->params, ack_fields, NULL, "PARAM_UNSUPPORTED", &a, e);
+	int r = own_params(m->params, ack_fields, &a, e);
 
 	if (r == 0 && !(s = store_find(c->srv->store, a.session_id)))
 		r = not_found(e, a.session_id);

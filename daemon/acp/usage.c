@@ -10,11 +10,13 @@
 struct usage_args {
 	char *session_id;
 	int64_t since;
+	struct slice meta;
 };
 
 static const struct jfield usage_fields[] = {
 	JF_STR(struct usage_args, session_id, "sessionId", 0, RPC_ID_MAX),
 	JF_INT(struct usage_args, since, "since", 0, 0, INT64_MAX),
+	JF_OBJ(struct usage_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -56,7 +58,7 @@ int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct usage_args a = { 0 };
 	struct page p = { .w = JW(&b) };
-	int r = jdec_object(m->params.n ? m->params : SLICE("{}"), usage_fields, NULL, &a, e);
+	int r = own_params(m->params, usage_fields, &a, e);
 
 	if (r < 0)
 		return r;

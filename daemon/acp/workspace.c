@@ -10,7 +10,7 @@
 
 struct furnish_args {
 	char *session_id;
-	struct jval meta;
+	struct slice meta;
 	struct request_args request;
 };
 
@@ -18,35 +18,28 @@ static const struct jfield materialize_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_OBJ(struct furnish_args, request.workspace, "workspace", 0),
 	JF_RAW(struct furnish_args, request.instructions, "instructions", 0),
-	JF_RAW(struct furnish_args, request.harness_files, "harnessFiles", 0),
-	JF_RAW(struct furnish_args, meta, "_meta", 0),
+	JF_ARR(struct furnish_args, request.harness_files, "harnessFiles", 0),
+	JF_OBJ(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield install_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_RAW(struct furnish_args, request.skills, "skills", JF_REQUIRED),
-	JF_RAW(struct furnish_args, meta, "_meta", 0),
+	JF_ARR(struct furnish_args, request.skills, "skills", JF_REQUIRED),
+	JF_OBJ(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield remove_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_RAW(struct furnish_args, request.remove_skills, "names", JF_REQUIRED),
-	JF_RAW(struct furnish_args, meta, "_meta", 0),
+	JF_ARR(struct furnish_args, request.remove_skills, "names", JF_REQUIRED),
+	JF_OBJ(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
 int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e)
 {
-	int r = jdec_object(params, fields, NULL, ret, e);
-
-	if (r < 0)
-		return r;
-	r = jdec_refuse_unknown(params, fields, NULL, "this method has no such parameter", e);
-	if (r < 0)
-		jdec_free(fields, ret);
-	return r;
+	return jdec_strict(params, fields, NULL, "this method has no such parameter", ret, e);
 }
 
 static void on_furnished(void *ctx, struct slice result, const struct err *e)
@@ -140,7 +133,7 @@ static void on_result(void *ctx, struct slice result, const struct err *e)
 
 static const struct jfield skills_fields[] = {
 	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_RAW(struct furnish_args, meta, "_meta", 0),
+	JF_OBJ(struct furnish_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -175,13 +168,14 @@ int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 
 struct diff_args {
 	char *session_id;
-	struct jval since, meta;
+	struct jval since;
+	struct slice meta;
 };
 
 static const struct jfield diff_fields[] = {
 	JF_STR(struct diff_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_RAW(struct diff_args, since, "since", 0),
-	JF_RAW(struct diff_args, meta, "_meta", 0),
+	JF_OBJ(struct diff_args, meta, "_meta", 0),
 	JF_END,
 };
 

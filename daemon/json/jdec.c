@@ -8,6 +8,7 @@
 static const char *const type_names[] = {
 	[JF_T_STR] = "a string",  [JF_T_BOOL] = "a boolean", [JF_T_INT] = "an integer",
 	[JF_T_OBJ] = "an object", [JF_T_ARR] = "an array",   [JF_T_RAW] = "a value",
+	[JF_T_TEXT] = "a string",
 };
 
 int jdec_int(struct jval v, int64_t *ret)
@@ -52,6 +53,8 @@ static int decode_field(const struct jfield *f, struct jval v, void *slot)
 {
 	switch (f->type) {
 	case JF_T_STR:
+		if ((f->flags & JF_FILLED) && v.type == J_STRING && v.raw.n == 2)
+			return -ENODATA;
 		return jstr_decode(v, (size_t)f->max, slot);
 	case JF_T_BOOL:
 		if (v.type != J_TRUE && v.type != J_FALSE)
@@ -64,6 +67,11 @@ static int decode_field(const struct jfield *f, struct jval v, void *slot)
 		return decode_span(J_OBJECT, v, slot);
 	case JF_T_ARR:
 		return decode_span(J_ARRAY, v, slot);
+	case JF_T_TEXT:
+		if (v.type != J_STRING)
+			return -EINVAL;
+		*(struct jval *)slot = v;
+		return 0;
 	case JF_T_RAW:
 		*(struct jval *)slot = v;
 		return 0;
@@ -81,6 +89,8 @@ static int field_error(const struct jfield *f, const char *prefix, int r, struct
 				 (long long)f->max);
 	if (r == -ERANGE)
 		return err_field(e, path, "FIELD_OUT_OF_RANGE", "%s is out of range", path);
+	if (r == -ENODATA)
+		return err_field(e, path, "FIELD_INVALID", "%s must not be empty", path);
 	if (r == -ENOENT)
 		return err_field(e, path, "FIELD_MISSING", "%s is required", path);
 	return err_field(e, path, "FIELD_INVALID", "%s must be %s", path, type_names[f->type]);
@@ -161,7 +171,7 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 			continue;
 		snprintf(path, sizeof(path), "%s%.*s", prefix ? prefix : "", (int)MIN(key.n, 40u),
 			 key.p);
-		return err_field(e, path, "PARAM_UNSUPPORTED", "%s%s", refusal,
+		return err_field(e, path, "PARAM_UNSUPPORTED", "%s: %s%s", path, refusal,
 				 known_fields(fields, known));
 	}
 	return 0;

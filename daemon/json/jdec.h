@@ -21,12 +21,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum jftype { JF_T_STR, JF_T_BOOL, JF_T_INT, JF_T_OBJ, JF_T_ARR, JF_T_RAW };
+enum jftype { JF_T_STR, JF_T_BOOL, JF_T_INT, JF_T_OBJ, JF_T_ARR, JF_T_RAW, JF_T_TEXT };
 
 enum jfflag {
 	JF_REQUIRED = 1,
 	JF_LENIENT = 2,
 	JF_NULLABLE = 4, /* required, but null is as good as empty */
+	JF_FILLED =
+		8, /* JF_T_STR: not empty: that is no name, and to be taken for absent is not what was meant */
 };
 
 struct jfield {
@@ -44,12 +46,14 @@ struct jfield {
 #define JF_OBJ(st, m, name, flags) { name, JF_T_OBJ, flags, offsetof(st, m), 0, 0 }
 #define JF_ARR(st, m, name, flags) { name, JF_T_ARR, flags, offsetof(st, m), 0, 0 }
 #define JF_RAW(st, m, name, flags) { name, JF_T_RAW, flags, offsetof(st, m), 0, 0 }
+#define JF_TEXT(st, m, name, flags) { name, JF_T_TEXT, flags, offsetof(st, m), 0, 0 }
 #define JF_END { NULL, JF_T_RAW, 0, 0, 0, 0 }
 /* clang-format on */
 
 #define JDEC_FIELDS_MAX 24
 
-/* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW. prefix (may be NULL)
+/* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW (anything) and TEXT (a string
+ * that is left as it stands). prefix (may be NULL)
  * is put before field names in errors, e.g. "mcpServers[0].". */
 int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
 		struct err *e);

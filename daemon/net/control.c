@@ -2,24 +2,37 @@
 
 #include "base/log.h"
 #include "http/isolation.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>
 
+#define NO_PARAMETER "this command has no such parameter"
+
 typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
 			  struct err *e);
+
+struct claim_args {
+	char *digest;
+};
+
+static const struct jfield claim_fields[] = {
+	JF_STR(struct claim_args, digest, "digest", JF_REQUIRED, 128),
+	JF_END,
+};
+
+static const struct jfield no_fields[] = { JF_END };
 
 static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 		    struct jw *w _unused_, struct err *e)
 {
-	_cleanup_(freep) char *digest = NULL;
-	int r;
+	struct claim_args a = { 0 };
+	int r = jdec_object(m->params, claim_fields, NULL, &a, e);
 
-	if (jstr_decode(jobj_get(m->params, "digest"), 128, &digest) < 0)
-		return err_field(e, "digest", "FIELD_INVALID", "digest must be a string");
-	r = gate_claim(ctx->gate, slice_of(digest), e);
+	if (r == 0)
+		r = gate_claim(ctx->gate, slice_of(a.digest), e);
+	jdec_free(claim_fields, &a);
 	if (r == 0) {
 		log_info("net", "claimed");
 		isolation_log(ctx->info->store); /* an image may have changed since the start */
@@ -78,10 +91,11 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 static const struct {
 	const char *name;
 	control_fn fn;
+	const struct jfield *fields;
 } methods[] = {
-	{ "claim", do_claim },
-	{ "sessions", do_sessions },
-	{ "doctor", do_doctor },
+	{ "claim", do_claim, claim_fields },
+	{ "sessions", do_sessions, no_fields },
+	{ "doctor", do_doctor, no_fields },
 };
 
 static int call(const struct control_context *ctx, const struct rpc_msg *m, struct buf *result,
@@ -94,6 +108,9 @@ static int call(const struct control_context *ctx, const struct rpc_msg *m, stru
 
 		if (strcmp(methods[i].name, m->method) != 0)
 			continue;
+		r = jdec_refuse_unknown(m->params, methods[i].fields, NULL, NO_PARAMETER, e);
+		if (r < 0)
+			return r;
 		jw_obj(&w, NULL);
 		r = methods[i].fn(ctx, m, &w, e);
 		jw_end_obj(&w);

@@ -39,7 +39,7 @@ struct workspace_args {
 static const struct jfield workspace_fields[] = {
 	JF_STR(struct workspace_args, archive, "archive", 0, 128),
 	JF_STR(struct workspace_args, mode, "mode", 0, 16),
-	JF_STR(struct workspace_args, into, "into", 0, PATH_BYTES_MAX),
+	JF_STR(struct workspace_args, into, "into", JF_FILLED, PATH_BYTES_MAX),
 	JF_RAW(struct workspace_args, strip, "strip", 0),
 	JF_BOOL(struct workspace_args, ephemeral, "ephemeral", 0),
 	JF_BOOL(struct workspace_args, remove_on_close, "removeOnClose", 0),
@@ -174,17 +174,15 @@ static int parse_skill(struct jval v, size_t i, const char *prefix, struct reque
 	return ret;
 }
 
-static int parse_skills(struct jval list, const char *prefix, struct request *r, struct err *e)
+static int parse_skills(struct slice list, const char *prefix, struct request *r, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
 	int ret = 0;
 
-	if (list.type == J_NONE || list.type == J_NULL)
+	if (!list.n)
 		return 0;
-	if (list.type != J_ARRAY)
-		return bad(e, prefix, "skills", "FIELD_INVALID", "must be an array");
-	jiter_init(&it, list);
+	jiter_init(&it, (struct jval){ J_ARRAY, list });
 	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
 		if (i == REQUEST_SKILLS_MAX)
 			return bad(e, prefix, "skills", "TOO_MANY", "has more than 128 entries");
@@ -193,16 +191,14 @@ static int parse_skills(struct jval list, const char *prefix, struct request *r,
 	return ret;
 }
 
-static int parse_removals(struct jval list, const char *prefix, struct request *r, struct err *e)
+static int parse_removals(struct slice list, const char *prefix, struct request *r, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
 
-	if (list.type == J_NONE || list.type == J_NULL)
+	if (!list.n)
 		return 0;
-	if (list.type != J_ARRAY)
-		return bad(e, prefix, "names", "FIELD_INVALID", "must be an array of names");
-	jiter_init(&it, list);
+	jiter_init(&it, (struct jval){ J_ARRAY, list });
 	for (size_t n = 0; jiter_next(&it, NULL, &v); n++) {
 		_cleanup_(freep) char *name = NULL;
 
@@ -212,7 +208,7 @@ static int parse_removals(struct jval list, const char *prefix, struct request *
 			return bad(e, prefix, "names", "FIELD_INVALID",
 				   "must hold names of skills");
 	}
-	r->remove_skills = xstrndup(list.raw.p, list.raw.n);
+	r->remove_skills = xstrndup(list.p, list.n);
 	return 0;
 }
 
@@ -262,9 +258,9 @@ struct file_args {
 };
 
 static const struct jfield file_fields[] = {
-	JF_STR(struct file_args, path, "path", JF_REQUIRED, PATH_BYTES_MAX),
-	JF_RAW(struct file_args, text, "text", 0),
-	JF_RAW(struct file_args, base64, "base64", 0),
+	JF_STR(struct file_args, path, "path", JF_REQUIRED | JF_FILLED, PATH_BYTES_MAX),
+	JF_TEXT(struct file_args, text, "text", 0),
+	JF_TEXT(struct file_args, base64, "base64", 0),
 	JF_BOOL(struct file_args, executable, "executable", 0),
 	JF_BOOL(struct file_args, overwrite, "overwrite", 0),
 	JF_END,
@@ -304,17 +300,15 @@ static int check_file(struct jval v, size_t i, const char *prefix, struct err *e
 	return ret;
 }
 
-static int parse_files(struct jval list, const char *prefix, struct request *r, struct err *e)
+static int parse_files(struct slice list, const char *prefix, struct request *r, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
 	int ret = 0;
 
-	if (list.type == J_NONE || list.type == J_NULL)
+	if (!list.n)
 		return 0;
-	if (list.type != J_ARRAY)
-		return bad(e, prefix, "harnessFiles", "FIELD_INVALID", "must be an array");
-	jiter_init(&it, list);
+	jiter_init(&it, (struct jval){ J_ARRAY, list });
 	for (size_t i = 0; ret == 0 && jiter_next(&it, NULL, &v); i++) {
 		if (i == REQUEST_FILES_MAX)
 			return bad(e, prefix, "harnessFiles", "TOO_MANY",
@@ -322,7 +316,7 @@ static int parse_files(struct jval list, const char *prefix, struct request *r, 
 		ret = check_file(v, i, prefix, e);
 	}
 	if (ret == 0)
-		r->files = xstrndup(list.raw.p, list.raw.n);
+		r->files = xstrndup(list.p, list.n);
 	return ret;
 }
 

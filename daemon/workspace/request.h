@@ -15,11 +15,11 @@
 
 /* As it comes: raw spans, borrowed; empty or J_NONE if absent. */
 struct request_args {
-	struct slice workspace;	   /* object */
-	struct jval skills;	   /* array */
-	struct jval instructions;  /* string, or {text, overwrite} */
-	struct jval harness_files; /* array */
-	struct jval remove_skills; /* array of names */
+	struct slice workspace;	    /* object */
+	struct slice skills;	    /* array */
+	struct jval instructions;   /* string, or {text, overwrite} */
+	struct slice harness_files; /* array */
+	struct slice remove_skills; /* array of names */
 };
 
 enum skill_source { SKILL_ARCHIVE, SKILL_BUILTIN, SKILL_PATH };

@@ -193,8 +193,8 @@ test('--check reads the harness configuration and names the entry and the member
     [{ harnesses: [entry, { ...entry, id: 5 }] }, /harnesses\[1\]\.id/], [{ harnesses: [{ ...entry, args: 'x' }] }, /harnesses\[0\]\.args/],
     [{ harnesses: [{ ...entry, args: ['a', 5] }] }, /harnesses\[0\]\.args\[1\]/], [{ harnesses: [{ ...entry, env: { A: 5 } }] }, /harnesses\[0\]\.env\.A/],
     [{ harnesses: [{ ...entry, env: ['A=b'] }] }, /harnesses\[0\]\.env/], [{ harnesses: [entry, entry] }, /harnesses\[1\].*twice/],
-    [{ harnesses: [], harness: [] }, /line 1: a manifest has no such member; known are harnesses/],
-    ['{"harnesses": [\n  {"id": "x", "command": "/bin/true",\n   "arg": []}\n]}', /line 3: .*no such member; known are id, command/],
+    [{ harnesses: [], harness: [] }, /line 1: harness: a manifest has no such member; known are harnesses/],
+    ['{"harnesses": [\n  {"id": "x", "command": "/bin/true",\n   "arg": []}\n]}', /line 3: harnesses\[0\]\.arg: an entry has no such member; known are id, command/],
     [{ harnesses: [{ ...entry, quirks: 'none' }] }, /harnesses\[0\]\.quirks is the name of no row; known are copilot, claude, gemini/],
     ...[['loadSession', 1], ['loadsession', true], ['promptCapabilities', []], ['auth', true]].map(([name, value]) =>
       [{ harnesses: [{ ...entry, capabilities: { [name]: value } }] }, /line 1: /]),

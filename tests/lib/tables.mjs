@@ -8,11 +8,101 @@ import { ROOT } from './daemon.mjs';
 
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
-// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE'}] of daemon/acp/methods.c.
+// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', meta: 'NONE' | 'ACPD'}] of daemon/acp/methods.c.
 export function methodTable() {
   const body = /struct method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
-  const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*\w+\s*\}/g)];
+  const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*\w+(?:,\s*META_(\w+))?\s*\}/g)];
 
   assert.equal(rows.length, body.match(/\{\s*"/g).length, 'each row of the table is understood');
-  return rows.map(([, name, kind, access]) => ({ name, kind, access }));
+  return rows.map(([, name, kind, access, meta = 'NONE']) => ({ name, kind, access, meta }));
 }
+
+// --- tables of fields ----------------------------------------------------------------------------------------------------------
+
+const sources = (dir) => fs.readdirSync(path.join(ROOT, dir), { recursive: true }).filter((f) => /\.[ch]$/.test(f)).map((f) => path.join(dir, f)).sort();
+const FILES = ['daemon', 'harnesses', 'tools'].flatMap(sources);
+
+const defines = (text) => new Map([...text.matchAll(/^#define (\w+)[ \t]+(.+?)(?:\s*\/\*.*)?$/gm)].map(([, name, value]) => [name, value]));
+const common = new Map(FILES.filter((f) => f.endsWith('.h')).flatMap((f) => [...defines(read(f))]));
+
+const LARGEST = { INT64_MAX: 2 ** 63, UINT32_MAX: 2 ** 32 - 1, SIZE_MAX: 2 ** 64 };
+
+// The value of a constant of the daemon, or of an expression of such; own: the #defines of the file it stands in.
+export function constant(expression, own = new Map()) {
+  const text = expression.replace(/\b(\d+)[uUlL]+\b/g, '$1').replace(/\b[A-Za-z_]\w*\b/g, (name) => {
+    if (name in LARGEST)
+      return String(LARGEST[name]);
+    assert.ok(own.has(name) || common.has(name), `${name} is no constant`);
+    return `(${constant(own.get(name) ?? common.get(name), own)})`;
+  });
+
+  assert.match(text, /^[\d\s()*+</-]+$/, expression);
+  return Function(`return ${text}`)();
+}
+
+// a, "b", f(c, d) → [a, "b", f(c, d)]
+function split(text) {
+  const parts = [''];
+  let depth = 0;
+
+  for (const c of text) {
+    depth += (c === '(') - (c === ')');
+    if (c === ',' && depth === 0)
+      parts.push('');
+    else
+      parts[parts.length - 1] += c;
+  }
+  return parts.map((p) => p.trim()).filter(Boolean);
+}
+
+// A file's own macros that stand for rows: #define NAME rows, #define NAME(name) row.
+function expand(body, text) {
+  const joined = text.replaceAll(/\\\n\s*/g, ' ');
+
+  for (const [, name, arg, rows] of joined.matchAll(/^#define (\w+)(?:\((\w+)\))?[ \t]+(JF_\w+\(.*)$/gm))
+    body = arg ? body.replaceAll(new RegExp(`\\b${name}\\(([^()]*)\\)`, 'g'), (_, given) => rows.replaceAll(new RegExp(`\\b${arg}\\b`, 'g'), given)) :
+      body.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), rows);
+  return body;
+}
+
+function field(row, own) {
+  const [, type, args] = /^JF_(\w+)\((.*)\)$/s.exec(row) ?? assert.fail(row);
+  const [, , name, flags, ...bounds] = split(args);
+  const [min, max] = type === 'STR' ? [0, constant(bounds[0], own)] : bounds.map((b) => constant(b, own));
+
+  return { name: JSON.parse(name), type, required: /JF_REQUIRED/.test(flags), min, max };
+}
+
+// Every table by which an object is decoded (json/jdec.h): Map of "file:table" → [{name, type: 'STR' …, required, min, max}].
+export function fieldTables() {
+  const tables = new Map();
+
+  for (const file of FILES.filter((f) => f.endsWith('.c'))) {
+    const text = read(file);
+
+    for (const [, name, body] of text.matchAll(/^(?:static )?const struct jfield (\w+)\[\] = \{(.*?)\};$/gms)) {
+      const rows = split(expand(body, text).replaceAll(/\/\*.*?\*\//gs, ''));
+
+      assert.equal(rows.at(-1), 'JF_END', `${file}: ${name}`);
+      tables.set(`${file}:${name}`, rows.slice(0, -1).map((row) => field(row, defines(text))));
+    }
+  }
+  return tables;
+}
+
+// The same of queries (http/query.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT'}.
+export function queryTables() {
+  const tables = new Map();
+
+  for (const file of FILES.filter((f) => f.endsWith('.c')))
+    for (const [, name, body] of read(file).matchAll(/^static const struct query_field (\w+)\[\] = \{(.*?)\};$/gms))
+      tables.set(`${file}:${name}`, [...body.matchAll(/\{ "(\w+)", QUERY_(\w+),/g)].map((m) => ({ name: m[1], type: m[2] })));
+  return tables;
+}
+
+// [{method, path, open}] of daemon/http/endpoints.c.
+export const routeTable = () => [...read('daemon/http/endpoints.c').matchAll(/\{ "([A-Z]+)", "(\/[^"]*)", (true|false), \w+ \}/g)]
+  .map(([, method, where, open]) => ({ method, path: where, open: open === 'true' }));
+
+// Words of a list in a source, by what stands before each.
+export const wordsOf = (file, pattern) => [...read(file).matchAll(pattern)].map((m) => m[1]);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // runTests: targets of the configuration and of what lies in the directory, partial results, shards.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
+import { ACPD } from '../lib/daemon.mjs';
 import { descendants } from '../lib/procs.mjs';
 import { Box } from './builtin-commands-rig.mjs';
 
@@ -232,15 +234,14 @@ test('the options for a report are not put to the policy', async (t) => {
   assert.equal((await box.call('runTests', {})).error, undefined);
 });
 
-test('what is wrong in the configuration is named', async (t) => {
-  const box = await Box.start(t, {
-    tests: { a: { command: 5 }, b: { command: 'x', format: 'nope' }, c: { command: 'x', more: 1 }, d: {}, e: { command: [] } },
-  });
+test('what is wrong in the configuration is named, before any tool runs', () => {
+  const rows = { command: [{ command: 5 }, { command: [] }, {}, { command: '' }], format: [{ command: 'x', format: 'nope' }], more: [{ command: 'x', more: 1 }] };
 
-  for (const [target, field] of [['a', 'tests.a.'], ['b', 'tests.b.'], ['c', 'tests.c.more'], ['d', 'tests.d.command'], ['e', 'tests.e.']]) {
-    const { error } = await box.call('runTests', { target });
-    assert.ok(error.field.startsWith(field), `${target}: ${JSON.stringify(error)}`);
-  }
+  for (const [field, wrong] of Object.entries(rows))
+    for (const t of wrong) {
+      const { status, stderr } = spawnSync(ACPD, ['mcp', '--builtin', '--config-fd', '0'], { input: JSON.stringify({ roots: ['/'], tests: { t } }), encoding: 'utf8' });
+      assert.deepEqual([status, stderr.includes(`tests.t.${field}`)], [2, true], `${field}: ${stderr}`);
+    }
 });
 
 test('files with the output are bounded in number, and go with the tools', async (t) => {

@@ -2,7 +2,6 @@
 #include "tools/builtin/code.h"
 
 #include "base/limits.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/builtin/code_file.h"
 #include "tools/builtin/commands_run.h"
@@ -122,6 +121,11 @@ static bool configured(const struct toolbox *b, const struct language *l, char *
 			push(v, n, word);
 	}
 	return *n > 0;
+}
+
+const char *code_language_at(size_t i)
+{
+	return i < ARRAY_SIZE(languages) ? languages[i].names[0] : NULL;
 }
 
 static int no_interpreter(const struct language *l, struct err *e)

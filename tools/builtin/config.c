@@ -1,7 +1,9 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "tools/builtin/code.h"
 #include "tools/builtin/internal.h"
+#include "tools/builtin/testrun_target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -135,6 +137,10 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 		r = tools_check(ret->tools, e);
 	if (r == 0)
 		r = variables(raw.env, &ret->env, e);
+	if (r == 0)
+		r = test_rows_check(raw.tests, e);
+	if (r == 0)
+		r = code_interpreters_check(raw.interpreters, e);
 	jdec_free(fields, &raw);
 	return r;
 }

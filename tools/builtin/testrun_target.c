@@ -131,8 +131,8 @@ struct row {
 static const struct jfield fields[] = {
 	JF_RAW(struct row, command, "command", JF_REQUIRED),
 	JF_STR(struct row, format, "format", 0, 16),
-	JF_STR(struct row, report, "report", 0, PATH_BYTES_MAX),
-	JF_STR(struct row, dir, "cwd", 0, PATH_BYTES_MAX),
+	JF_STR(struct row, report, "report", JF_FILLED, PATH_BYTES_MAX),
+	JF_STR(struct row, dir, "cwd", JF_FILLED, PATH_BYTES_MAX),
 	JF_INT(struct row, timeout_ms, "timeoutMs", 0, 0, RUN_TIME_MAX),
 	JF_END,
 };
@@ -144,7 +144,8 @@ static int words(struct jval list, struct test_target *ret)
 	size_t n = 0;
 
 	if (list.type == J_STRING)
-		return jstr_decode(list, MESSAGE_MAX, &ret->shell);
+		return jstr_decode(list, MESSAGE_MAX, &ret->shell) == 0 && *ret->shell ? 0 :
+											 -EINVAL;
 	if (list.type != J_ARRAY || !jiter_init(&it, list))
 		return -EINVAL;
 	while (jiter_next(&it, NULL, &v))
@@ -155,7 +156,15 @@ static int words(struct jval list, struct test_target *ret)
 	while (jiter_next(&it, NULL, &v))
 		if (jstr_decode(v, MESSAGE_MAX, &ret->argv[n++]) < 0)
 			return -EINVAL;
-	return n ? 0 : -EINVAL;
+	return n && *ret->argv[0] ? 0 : -EINVAL;
+}
+
+static int refuse(const char *prefix, const char *name, const char *what, struct err *e)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%.60s", prefix, name);
+	return err_field(e, path, "FIELD_INVALID", "%s %s", path, what);
 }
 
 static int use_row(struct jval raw, const char *name, struct test_target *ret, struct err *e)
@@ -176,11 +185,32 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 	ret->timeout_ms = row.timeout_ms;
 	ret->format = test_format_find(row.format ? row.format : ret->report ? "junit" : "auto");
 	if (words(row.command, ret) < 0)
-		r = err_field(e, prefix, "CONFIG_INVALID", "%scommand must be text or words",
-			      prefix);
+		r = refuse(prefix, "command", "must be text or words", e);
 	else if (!ret->format)
-		r = err_field(e, prefix, "CONFIG_INVALID", "%sformat is not known", prefix);
+		r = refuse(prefix, "format", "is not known", e);
 	jdec_free(fields, &row);
+	return r;
+}
+
+int test_rows_check(struct slice rows, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (!rows.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, rows });
+	while (r == 0 && jiter_next(&it, &key, &v)) {
+		_cleanup_(test_target_done) struct test_target target = { .timeout_ms = -1 };
+		_cleanup_(freep) char *name = xstrndup(key.p, key.n);
+
+		if (v.type != J_OBJECT)
+			r = refuse("tests.", name, "must be an object", e);
+		else
+			r = use_row(v, name, &target, e);
+	}
 	return r;
 }
 

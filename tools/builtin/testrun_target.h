@@ -24,6 +24,8 @@ struct test_target {
 	int64_t timeout_ms; /* -1: not said */
 };
 
+/* All rows, as test_target_find will read them. */
+int test_rows_check(struct slice rows, struct err *e);
 /* cwd: absolute; dir of a row is relative to it. */
 int test_target_find(const struct tool_call *c, const char *name, const char *cwd,
 		     struct test_target *ret, struct err *e);

@@ -1,6 +1,7 @@
 /* entry.c - one entry of a configuration file. */
 #include "tools/hosted/mcpfile.h"
 
+#include "base/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -241,20 +242,15 @@ static bool header_ok(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		if (strcasecmp(name, ours[i]) == 0)
 			return false;
-	for (const char *p = name; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr("!#$%&'*+-.^_`|~", *p))
-			return false;
-	return *name;
+	return header_name_ok(slice_of(name));
 }
 
 /* Goes into the head of a request: no line may be broken there. */
 static int check_line(const char *text, const char *field, struct err *e)
 {
-	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return err_field(e, field, "FIELD_INVALID",
-					 "%s must be without control characters", field);
-	return 0;
+	return header_value_ok(text) ? 0 :
+				       err_field(e, field, "FIELD_INVALID",
+						 "%s must be without control characters", field);
 }
 
 /* --- the two kinds -------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define FIELD "_meta.acpd.mcp"
+#define WISH_NAME_MAX 256
 
 struct wish_args {
 	struct jval builtin;
@@ -49,7 +50,7 @@ static void put_below(struct err *e, const char *prefix)
 	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)room, field);
 }
 
-static int check_strings(struct slice array, const char *field, struct err *e)
+static int check_names(struct slice array, const char *field, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -59,9 +60,11 @@ static int check_strings(struct slice array, const char *field, struct err *e)
 		return 0;
 	jiter_init(&it, (struct jval){ J_ARRAY, array });
 	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *name = NULL;
+
 		snprintf(path, sizeof(path), "%s[%zu]", field, i);
-		if (v.type != J_STRING)
-			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
+		if (jstr_decode(v, WISH_NAME_MAX, &name) < 0)
+			return err_field(e, path, "FIELD_INVALID", "%s must be a name", path);
 	}
 	return 0;
 }
@@ -100,7 +103,7 @@ static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
 				 "builtin must be true, false or {tools: [names]}");
 	r = jdec_strict(v.raw, builtin_fields, FIELD ".builtin.", NO_MEMBER, &a, e);
 	if (r == 0)
-		r = check_strings(a.tools, FIELD ".builtin.tools", e);
+		r = check_names(a.tools, FIELD ".builtin.tools", e);
 	ret->setup = v.raw;
 	return r == 0 ? check_setup(v.raw, e) : r;
 }
@@ -117,7 +120,7 @@ int wish_parse(struct slice raw, struct wish *ret, struct err *e)
 	if (r == 0)
 		r = parse_builtin(a.builtin, ret, e);
 	if (r == 0)
-		r = check_strings(a.hosted, FIELD ".hosted", e);
+		r = check_names(a.hosted, FIELD ".hosted", e);
 	ret->project = a.project;
 	ret->hosted = a.hosted;
 	ret->policy = a.policy;

@@ -1,5 +1,6 @@
 #include "tools/upstream/mirror.h"
 
+#include "base/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

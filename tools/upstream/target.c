@@ -1,5 +1,6 @@
 #include "tools/upstream/target.h"
 
+#include "base/header.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"
@@ -61,20 +62,6 @@ static int take_url(struct target *t, const char *url, struct err *e)
 	snprintf(t->path, rest.n + 2, "%s%.*s", rest.n && rest.p[0] == '/' ? "" : "/", (int)rest.n,
 		 rest.p);
 	return take_authority(t, authority, e);
-}
-
-bool header_name_ok(struct slice s)
-{
-	static const char more[] = "!#$%&'*+-.^_`|~";
-
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-		bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-
-		if (!c || (!alnum && !strchr(more, c)))
-			return false;
-	}
-	return s.n > 0;
 }
 
 static bool is_reserved(struct slice name)

@@ -17,9 +17,6 @@ struct target {
 int target_parse(struct target *t, const char *url, char *const *headers, struct err *e);
 void target_done(struct target *t);
 
-/* A token of HTTP. */
-bool header_name_ok(struct slice name);
-
 /* A request up to its own headers: "POST", then add lines by target_put_header, then target_put_body. */
 void target_put_head(struct buf *b, const struct target *t, const char *method);
 void target_put_header(struct buf *b, const char *name, const char *value);
