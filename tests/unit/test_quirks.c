@@ -56,7 +56,7 @@ static void test_silence_cannot_be_limited(void **state _unused_)
 
 #define PROVIDER(api, url)                                                                         \
 	"{\"api\":\"" api "\",\"baseUrl\":\"" url "\",\"key\":\"k\",\"model\":\"m\","              \
-	"\"headers\":{\"x-a\":\"1\",\"x-b\":\"2\",\"bad\":\"1\\r\\nx-evil: 1\"}}"
+	"\"headers\":{\"x-a\":\"1\",\"x-b\":\"2\"}}"
 
 static void check_env(const char *name, const char *want)
 {
