@@ -241,8 +241,8 @@ describe('deaths', () => {
 
   test('one that never starts is given up after five restarts, and has another chance when it is asked for', { timeout: 180000 }, async () => {
     const flag = path.join(scratch, 'may-run');
-    const named = own('--fail-unless', flag);
-    const d = await startHosting({ crash: { ...named, env: { API_TOKEN: 'token-0123456789' } }, named, fine: own() });
+    const second = path.join(scratch, 'may-run-too'); // both try at moments of their own
+    const d = await startHosting({ crash: { ...own('--fail-unless', flag), env: { API_TOKEN: 'token-0123456789' } }, named: own('--fail-unless', second), fine: own() });
 
     try {
       const c = await d.client();
@@ -268,6 +268,7 @@ describe('deaths', () => {
       assert.equal((await (await client(d, 'crash').modern('tools/list')).over()).answer.result.tools.length, 3);
       assert.equal((await ready(d, 'crash')).restarts, 6);
       // a session that names it is refused, and its client may ask again
+      fs.writeFileSync(second, '');
       assert.deepEqual((({ code, data }) => [code, data.reason, data.field])((await naming()).error), [-32602, 'SERVER_GONE', '_meta.acpd.mcp.hosted[1]']);
       await ready(d, 'named');
       assert.deepEqual((await naming()).result._meta.acpd.mcp.map((m) => m.name), ['fine', 'named']);
