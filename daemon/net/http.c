@@ -288,8 +288,6 @@ static bool speaks_chunks(struct lws *wsi)
  * end of its answer, where 4.1 keeps it for later. */
 int http_send(struct peer *p, struct http_reply *r, bool head_only)
 {
-	int over;
-
 	if (!r->stream && (head_only || buf_len(&r->body) <= SHORT_BODY))
 		return send_short(p, r, head_only);
 	p->chunked = r->stream && !r->sized && speaks_chunks(p->wsi);
@@ -300,10 +298,8 @@ int http_send(struct peer *p, struct http_reply *r, bool head_only)
 		return head_only ? transaction_over(p, p->wsi) : -1;
 	}
 	take_reply(p, r);
-	over = http_writeable(p);
-	if (over == 0 && p->body != BODY_NONE)
-		body_watch_input(p);
-	return over;
+	body_watch_input(p); /* before: once the answer is out, lws may have freed p */
+	return http_writeable(p);
 }
 
 /* lws waits for a body after these even if none is announced. */
