@@ -203,9 +203,10 @@ static void in_their_places(void **state _unused_)
 
 enum { COUNTS, NUMBERS, STARS, WAYS };
 
-static void header_put(uint64_t *seed, int way, const char *line, struct buf *out)
+static void header_put(uint64_t *seed, int way, struct slice text, struct buf *out)
 {
 	unsigned old_at = 0, new_at = 0;
+	_cleanup_(freep) char *line = xstrndup(text.p, text.n);
 	const char *plus = strchr(line, '+');
 
 	if (way != COUNTS) {
@@ -227,7 +228,7 @@ static bool rewrite(uint64_t *seed, int way, struct slice patch, struct buf *out
 		nl = memchr(p, '\n', (size_t)(end - p));
 		body |= *p == '@';
 		if (*p == '@')
-			header_put(seed, way, p, out);
+			header_put(seed, way, (struct slice){ p, (size_t)(nl - p) }, out);
 		else if (*p == '\\' && way == STARS)
 			return false;
 		else if (body)
