@@ -90,6 +90,7 @@ clean:
 # --- checks --------------------------------------------------------------------------------------------------
 -include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
+NODE_TEST := $(NODE) --test --test-reporter=./tests/lib/report.mjs
 INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
 REAL := $(wildcard tests/harness/*.test.mjs)
 
@@ -100,15 +101,15 @@ check: unit fuzz-corpora integration
 JOBS := $(shell nproc)
 programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(FUZZ_BINS)
 integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
-	$(ENV) $(NODE) --test --test-concurrency=2 $(INTEGRATION)
+	$(ENV) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 harness: all $(BUILD)/stub-agent
-	HARNESS=$(HARNESS) $(ENV) $(NODE) --test --test-concurrency=1 $(REAL)
+	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
 check-san:
 	$(MAKE) MODE=san check
 # Units under valgrind, and the daemon itself through one file of each kind of life.
 check-valgrind: all $(BUILD)/stub-agent unit-valgrind
 	ACPD_WRAP="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" ACPD_TEST_SLOW=10 \
-		$(ENV) $(NODE) --test --test-concurrency=2 $(wildcard tests/integration/conformance/sdk-*.test.mjs)
+		$(ENV) $(NODE_TEST) --test-concurrency=2 $(wildcard tests/integration/conformance/sdk-*.test.mjs)
 
 # What .ci/run runs. test-fast leaves out the sanitizers and the real harness.
 test: test-deps
