@@ -4,6 +4,7 @@
  */
 #include "harnesses/harness.h"
 
+#include "json/jenc.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -47,6 +48,26 @@ static const struct update_row rows[UPDATE_MAX] = {
 const char *harness_update_name(enum harness_update kind)
 {
 	return rows[kind].name;
+}
+
+bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slice item),
+			 struct buf *ret)
+{
+	struct jw w = JW(ret);
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return false;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", rows[UPDATE_PLAN].name);
+	jw_arr(&w, "entries");
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			put(&w, v.raw);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	return true;
 }
 
 static int find_kind(struct jval name)

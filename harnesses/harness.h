@@ -163,6 +163,11 @@ struct harness_event {
 /* Looks up and checks an update object: its kind, required members and their types. <0: not one we may send on. */
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e);
 const char *harness_update_name(enum harness_update kind);
+struct buf;
+struct jw;
+/* The update "plan" of what a harness lists: put writes the entry of each object in it, or nothing. False: it is no list. */
+bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slice item),
+			 struct buf *ret);
 /* The kind alone, for those whose updates the core checks anyway. <0: unknown. */
 int harness_event_kind(struct slice update, struct harness_event *ret);
 
@@ -172,7 +177,6 @@ int harness_event_kind(struct slice update, struct harness_event *ret);
  */
 enum harness_check { CHECK_FITS, CHECK_MENDED, CHECK_REFUSED };
 
-struct buf;
 /* id (may be NULL): the value of toolCallId or messageId; J_NONE: there is none. It borrows from what fits. */
 enum harness_check harness_update_check(enum harness_update kind, struct slice update,
 					struct buf *mended, struct jval *id);

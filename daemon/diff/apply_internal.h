@@ -24,6 +24,8 @@ struct patch_how {
 /* A file of the patch begins here: git's headers, or "--- ", "+++ " and a hunk. */
 bool is_git(const struct patch_reader *r);
 bool is_plain(const struct patch_reader *r, bool loose);
+/* Two lines with the names of both sides; next: what follows them. */
+bool is_names(const struct patch_reader *r, struct patch_reader *next);
 /* One more, empty. */
 int patch_set_add(struct patch_set *set, size_t line, struct err *e);
 void patch_file_done(struct patch_file *f);

@@ -19,17 +19,9 @@ static bool is_signature(const struct patch_reader *r)
 
 bool is_labels(const struct patch_reader *r)
 {
-	struct patch_reader next = *r;
-	struct slice line = reader_line(r);
+	struct patch_reader next;
 
-	if (!slice_starts(line, "--- "))
-		return false;
-	reader_skip(&next, line.n);
-	line = reader_line(&next);
-	if (!slice_starts(line, "+++ "))
-		return false;
-	reader_skip(&next, line.n);
-	return next.p >= next.end || slice_starts(reader_line(&next), "@@");
+	return is_names(r, &next) && (next.p >= next.end || slice_starts(reader_line(&next), "@@"));
 }
 
 static bool is_body(const struct patch_reader *r)

@@ -284,19 +284,26 @@ static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned st
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
-bool is_plain(const struct patch_reader *r, bool loose)
+bool is_names(const struct patch_reader *r, struct patch_reader *next)
 {
-	struct patch_reader next = *r;
 	struct slice line = reader_line(r);
 
+	*next = *r;
 	if (!slice_starts(line, "--- "))
 		return false;
-	reader_skip(&next, line.n);
-	line = reader_line(&next);
+	reader_skip(next, line.n);
+	line = reader_line(next);
 	if (!slice_starts(line, "+++ "))
 		return false;
-	reader_skip(&next, line.n);
-	return slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
+	reader_skip(next, line.n);
+	return true;
+}
+
+bool is_plain(const struct patch_reader *r, bool loose)
+{
+	struct patch_reader next;
+
+	return is_names(r, &next) && slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
 }
 
 static int contents_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,

@@ -23,7 +23,8 @@ void rootways_add(struct rootways *w, const char *kind, const char *fmt, ...)
 	w->n++;
 }
 
-bool rootways_text(struct rootways *w, const char *path, struct buf *ret)
+/* The file as NUL-terminated text; false: it is not there. One that may not be read is noted as unread. */
+static bool text_of(struct rootways *w, const char *path, struct buf *ret)
 {
 	int r = file_read(path, ROOTWAYS_FILE_MAX, ret);
 
@@ -40,7 +41,8 @@ char *rootways_path(const struct rootways_user *u, const char *base, const char 
 	return *path == '/' ? xstrdup(path) : file_join(dir, path);
 }
 
-char *rootways_line(char **rest)
+/* The next line with those that continue it joined; NULL at the end. Changes the text. */
+static char *next_line(char **rest)
 {
 	char *line = *rest, *p = line, *out = line;
 
@@ -55,6 +57,16 @@ char *rootways_line(char **rest)
 	*rest = *p ? p + 1 : p;
 	*out = '\0';
 	return line;
+}
+
+void rootways_lines(struct rootways *w, const char *path,
+		    void (*fn)(void *ctx, char *line, const char *path), void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char *rest = text_of(w, path, &b) ? b.data : NULL, *line;
+
+	while ((line = next_line(&rest)))
+		fn(ctx, line, path);
 }
 
 /* --- accounts ----------------------------------------------------------------------------------------------- */
@@ -97,8 +109,8 @@ static void read_groups(struct rootways *w, struct rootways_user *u)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char *rest, *line, *f[4];
 
-	rest = rootways_text(w, path, &b) ? b.data : NULL;
-	while ((line = rootways_line(&rest)))
+	rest = text_of(w, path, &b) ? b.data : NULL;
+	while ((line = next_line(&rest)))
 		if (fields_of(line, f, 4) == 4 &&
 		    (strcmp(f[2], u->gid) == 0 || lists(f[3], u->name)))
 			buf_add(&u->groups, f[0], strlen(f[0]) + 1);
@@ -127,11 +139,11 @@ static void read_accounts(struct rootways *w, struct rootways_user *u)
 	_cleanup_(freep) char *passwd = file_join(u->etc, "passwd"),
 			      *shadow = file_join(u->etc, "shadow");
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
-	const char *hashes = rootways_text(w, shadow, &hidden) ? hidden.data : NULL;
+	const char *hashes = text_of(w, shadow, &hidden) ? hidden.data : NULL;
 	char *rest, *line, *f[7];
 
-	rest = rootways_text(w, passwd, &b) ? b.data : NULL;
-	while ((line = rootways_line(&rest))) {
+	rest = text_of(w, passwd, &b) ? b.data : NULL;
+	while ((line = next_line(&rest))) {
 		if (fields_of(line, f, 7) < 7)
 			continue;
 		if (strcmp(f[0], u->name) == 0) {
@@ -168,8 +180,9 @@ static void sshd_include(struct sshd *s, const char *pattern)
 	globfree(&g);
 }
 
-static void sshd_line(struct sshd *s, char *line)
+static void sshd_line(void *ctx, char *line, const char *path _unused_)
 {
+	struct sshd *s = ctx;
 	char *save = NULL, *key = strtok_r(line, " \t=\"", &save),
 	     *value = key ? strtok_r(NULL, " \t=\"", &save) : NULL;
 
@@ -187,14 +200,8 @@ static void sshd_line(struct sshd *s, char *line)
 
 static void sshd_file(struct sshd *s, const char *path)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	char *rest, *line;
-
-	if (s->files++ >= ROOTWAYS_FILES_MAX || !rootways_text(s->w, path, &b))
-		return;
-	rest = b.data;
-	while ((line = rootways_line(&rest)))
-		sshd_line(s, line);
+	if (s->files++ < ROOTWAYS_FILES_MAX)
+		rootways_lines(s->w, path, sshd_line, s);
 }
 
 static void read_sshd(struct rootways *w, const struct rootways_user *u)

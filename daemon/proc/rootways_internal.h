@@ -12,12 +12,11 @@ struct rootways_user {
 };
 
 void rootways_add(struct rootways *w, const char *kind, const char *fmt, ...) _printf_(3, 4);
-/* The file as NUL-terminated text; false: it is not there. One that may not be read is noted as unread. */
-bool rootways_text(struct rootways *w, const char *path, struct buf *ret);
 /* path as written in a file below /etc, for the directory that stands for it. The caller frees. */
 char *rootways_path(const struct rootways_user *u, const char *base, const char *path);
-/* The next line with those that continue it joined; NULL at the end. Changes the text. */
-char *rootways_line(char **rest);
+/* fn gets each line of the file, with those that continue it joined; it may change it. A file that may not be read is noted as unread. */
+void rootways_lines(struct rootways *w, const char *path,
+		    void (*fn)(void *ctx, char *line, const char *path), void *ctx);
 bool rootways_in_group(const struct rootways_user *u, const char *name, size_t n);
 
 void rootways_sudo(struct rootways *w, const struct rootways_user *u);

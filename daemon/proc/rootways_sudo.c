@@ -141,8 +141,10 @@ static void drop_comment(char *line)
 		}
 }
 
-static void sudo_line(struct sudo *s, char *line, const char *path)
+static void sudo_line(void *ctx, char *line, const char *path)
 {
+	struct sudo *s = ctx;
+
 	line = (char *)skip_blanks(line);
 	if (included(s, line))
 		return;
@@ -157,14 +159,8 @@ static void sudo_line(struct sudo *s, char *line, const char *path)
 
 static void sudo_file(struct sudo *s, const char *path)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	char *rest, *line;
-
-	if (s->files++ >= ROOTWAYS_FILES_MAX || !rootways_text(s->w, path, &b))
-		return;
-	rest = b.data;
-	while ((line = rootways_line(&rest)))
-		sudo_line(s, line, path);
+	if (s->files++ < ROOTWAYS_FILES_MAX)
+		rootways_lines(s->w, path, sudo_line, s);
 }
 
 void rootways_sudo(struct rootways *w, const struct rootways_user *u)

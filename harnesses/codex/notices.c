@@ -165,20 +165,8 @@ static void put_step(struct jw *w, struct slice step)
 
 void codex_on_plan(struct harness *h, struct slice params)
 {
-	struct jval plan = jobj_get(params, "plan"), v;
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-	struct jiter it;
 
-	if (plan.type != J_ARRAY || !jiter_init(&it, plan))
-		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "plan");
-	jw_arr(&w, "entries");
-	while (jiter_next(&it, NULL, &v))
-		if (v.type == J_OBJECT)
-			put_step(&w, v.raw);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
-	codex_event(h, &b);
+	if (harness_plan_update(jobj_get(params, "plan"), put_step, &b))
+		codex_event(h, &b);
 }

@@ -132,21 +132,9 @@ static void put_entry(struct jw *w, struct slice todo)
 static void on_plan(struct harness *h, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jval todos = jobj_get(params, "todos"), v;
-	struct jw w = JW(&b);
-	struct jiter it;
 
-	if (todos.type != J_ARRAY || !jiter_init(&it, todos))
-		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "plan");
-	jw_arr(&w, "entries");
-	while (jiter_next(&it, NULL, &v))
-		if (v.type == J_OBJECT)
-			put_entry(&w, v.raw);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
-	send_event(h, UPDATE_PLAN, &b);
+	if (harness_plan_update(jobj_get(params, "todos"), put_entry, &b))
+		send_event(h, UPDATE_PLAN, &b);
 }
 
 static void on_summary(struct harness *h, struct slice params)
