@@ -28,14 +28,16 @@ LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 
 # acpd-unpack: the only program that links the libraries that read archives, and these folders.
 HELPER_LIBS := libarchive zlib libzstd yaml-0.1 libseccomp libcrypto
-HELPER_SRC := $(wildcard daemon/unpack/*.c daemon/skill/*.c)
-HELPER_SHARED := $(wildcard daemon/base/*.c daemon/digest/*.c daemon/tree/*.c daemon/diff/*.c) \
+# $(call sources,FOLDER...): what is in them, at any depth.
+sources = $(sort $(shell find $(1) -name '*.c'))
+HELPER_SRC := $(call sources,daemon/unpack daemon/skill)
+HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/tree daemon/diff) \
 	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
-HELPER_MAIN := daemon/unpack/main.c
+HELPER_MAIN := $(filter %/main.c,$(HELPER_SRC))
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 
-SRC := $(filter-out $(HELPER_SRC),$(wildcard daemon/*/*.c harnesses/*.c harnesses/*/*.c tools/*/*.c))
+SRC := $(filter-out $(HELPER_SRC),$(call sources,daemon harnesses tools))
 MAIN := daemon/cli/main.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 # What tests link: everything but the two main functions.
@@ -48,7 +50,7 @@ all: $(BUILD)/acpd $(BUILD)/acpd-unpack
 # Not on the way of any update or call: small before fast.
 COLD := daemon/cli daemon/workspace tools/hosted tools/builtin
 ifeq ($(MODE),release)
-$(foreach d,$(COLD),$(BUILD)/obj/$(d)/%.o): CFLAGS += -Os
+$(foreach f,$(call sources,$(COLD)),$(BUILD)/obj/$(f:%.c=%.o)): CFLAGS += -Os
 endif
 
 $(BUILD)/acpd: $(OBJ)
