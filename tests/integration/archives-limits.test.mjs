@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -111,25 +112,24 @@ function large(mib) {
   for (let i = 0; i < mib; i++)
     hash.update(block);
   const where = `/v1/archives/sha256:${hash.digest('hex')}`;
-  const send = (d) => new Promise((resolve, reject) => {
+  // step(i), if any, is waited for before the megabyte i.
+  const send = (d, step) => new Promise((resolve, reject) => {
     const req = http.request({ host: '127.0.0.1', port: d.port, path: where, method: 'PUT', agent: false,
       headers: { Authorization: `Bearer ${d.token}`, 'Content-Length': 512 + mib * MIB } }, (res) => {
       res.resume();
       res.on('end', () => resolve(res.statusCode));
     });
-    let i = -1;
-    const more = () => {
-      while (i < mib) {
-        if (!req.write(i++ < 0 ? first : block)) {
-          req.once('drain', more);
-          return;
-        }
+    const all = async () => {
+      for (let i = -1; i < mib; i++) {
+        await step?.(i);
+        if (!req.write(i < 0 ? first : block))
+          await once(req, 'drain');
       }
       req.end();
     };
 
     req.on('error', reject);
-    more();
+    all().catch(reject);
   });
 
   return { where, size: 512 + mib * MIB, send };
@@ -147,14 +147,15 @@ test('300 MiB pass through without being held in memory, and prompts beside them
   const up = await peakRss(d, async () => {
     let busy = true;
     let prompts = 0;
-    const status = body.send(d).finally(() => { busy = false; });
+    // However fast the machine is: each 20 MiB wait for a prompt more, and each of these is answered while there is more to come.
+    const status = body.send(d, (i) => until(() => prompts >= i / 20, 'a prompt')).finally(() => { busy = false; });
 
     for (; busy; prompts++)
       await c.prompt(sessionId, 'echo x');
     return { status: await status, prompts };
   });
   assert.equal(up.result.status, 201);
-  assert.ok(up.result.prompts > 10, `${up.result.prompts} prompts`);
+  assert.ok(up.result.prompts >= 14, `${up.result.prompts} prompts`);
 
   const hash = crypto.createHash('sha256');
   const down = await peakRss(d, () => new Promise((resolve, reject) => {
