@@ -2,7 +2,7 @@
 #include "acp/internal.h"
 
 #include "json/jdec.h"
-#include "session/upcall.h"
+#include "session/mcp/upcall.h"
 
 struct conn_port {
 	struct list link;

@@ -1,7 +1,7 @@
 #include "cli/hosting.h"
 
 #include "base/limits.h"
-#include "session/baseenv.h"
+#include "session/harness/baseenv.h"
 #include "tools/hosted/mcpfile.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "net/server.h"
 #include "net/uds.h"
 #include "proc/owner.h"
-#include "session/version.h"
+#include "session/store/state_version.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

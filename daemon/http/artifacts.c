@@ -1,7 +1,7 @@
 /* artifacts.c - GET /v1/sessions/{id}/artifacts and /v1/sessions/{id}/artifacts/{artifact}: the list, and the bytes of one. */
 #include "http/file.h"
 
-#include "session/artifacts.h"
+#include "session/workspace/artifact_store.h"
 
 #include <fcntl.h>
 

@@ -2,8 +2,8 @@
 #include "http/handlers.h"
 
 #include "base/limits.h"
-#include "session/reader.h"
-#include "session/transcript.h"
+#include "session/log/reader.h"
+#include "session/log/transcript.h"
 
 enum events_format { FORMAT_DEFAULT, FORMAT_SSE, FORMAT_NDJSON };
 

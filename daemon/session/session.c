@@ -1,18 +1,18 @@
-/* session.c - one session: what others may ask of it, how it is made, opened, closed and freed. What it does next: turn.c. */
-#include "session/internal.h"
+/* session.c - one session: what others may ask of it, how it is made, opened, closed and freed. What it does next: turn_queue.c. */
+#include "session/session_internal.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
-#include "session/artifacts.h"
-#include "session/baseline.h"
-#include "session/environ.h"
-#include "session/furnish.h"
-#include "session/live.h"
-#include "session/place.h"
-#include "session/retain.h"
+#include "session/workspace/artifact_store.h"
+#include "session/workspace/baseline.h"
+#include "session/harness/session_env.h"
+#include "session/workspace/provision.h"
+#include "session/harness/harness_pool.h"
+#include "session/workspace/session_paths.h"
+#include "session/store/retain.h"
 
 #include <errno.h>
 #include <unistd.h>

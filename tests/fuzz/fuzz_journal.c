@@ -5,9 +5,9 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "session/evlog.h"
-#include "session/kinds.h"
-#include "session/record.h"
+#include "session/log/evlog.h"
+#include "session/log/event_table.h"
+#include "session/log/journal_record.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "session/evlog.h"
-#include "session/kinds.h"
+#include "session/log/evlog.h"
+#include "session/log/event_table.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

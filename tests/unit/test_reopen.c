@@ -3,9 +3,9 @@
 #include "unit.h"
 
 #include "base/file.h"
-#include "session/evlog.h"
-#include "session/kinds.h"
-#include "session/record.h"
+#include "session/log/evlog.h"
+#include "session/log/event_table.h"
+#include "session/log/journal_record.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "proc/tree.h"
-#include "session/place.h"
+#include "session/workspace/session_paths.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "proc/proc.h"
-#include "session/secrets.h"
+#include "session/secrets/secrets.h"
 #include "tools/hosted/mcpfile.h"
 #include "tools/mcp/backend.h"
 

@@ -1,8 +1,8 @@
 #include "tools/relay/acp.h"
 
 #include "base/buf.h"
-#include "session/servers.h"
-#include "session/upcall.h"
+#include "session/mcp/mcp_servers.h"
+#include "session/mcp/upcall.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/repeat.h"
 

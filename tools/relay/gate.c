@@ -147,7 +147,7 @@ static bool take_artifact(struct toolgate *g, struct slice result, struct buf *o
 	return !out->failed;
 }
 
-/* session/upcall.c: nobody knows whether it was carried out. A model reads results, not errors. */
+/* session/mcp/upcall.c: nobody knows whether it was carried out. A model reads results, not errors. */
 static bool is_lost(struct slice error)
 {
 	return jstr_is(jobj_get(jobj_get(error, "data").raw, "reason"), "TOOL_CALL_LOST");

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "json/jenc.h"
-#include "session/servers.h"
+#include "session/mcp/mcp_servers.h"
 #include "tools/relay/child.h"
 #include "tools/relay/door.h"
 #include "tools/relay/offer.h"

@@ -3,7 +3,7 @@
 #include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/artifacts.h"
+#include "session/workspace/artifact_store.h"
 #include "tools/relay/given.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/plain.h"

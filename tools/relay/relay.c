@@ -124,7 +124,7 @@ static void served_free(struct served *v)
 	free(v);
 }
 
-/* --- session/servers.h ---------------------------------------------------------------------------------------- */
+/* --- session/mcp/mcp_servers.h ---------------------------------------------------------------------------------------- */
 
 static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {

@@ -5,7 +5,7 @@
  * serves over ACP, the built-in tools, those hosted in the sandbox, those of a trusted .mcp.json. The harness is given our shim for each
  * of them, and what it reaches by itself as the client said it, after a look whether it can be reached at all.
  *
- * It implements session/servers.h: open before each start of the harness, close when that has ended, forget when the session goes. What runs
+ * It implements session/mcp/mcp_servers.h: open before each start of the harness, close when that has ended, forget when the session goes. What runs
  * for the session and nothing of it has changed is kept over a restart of the harness.
  *
  * The same backends answer the HTTP endpoint /mcp: relay_find.

@@ -1,0 +1,117 @@
+/* adapter_host.c - the core's half of the adapter contract. */
+#include "session/session_internal.h"
+
+#include "json/jenc.h"
+
+#include <errno.h>
+
+static int host_send(void *ctx, struct slice line)
+{
+	struct session *s = ctx;
+
+	return s->proc ? proc_send(s->proc, line) : -EPIPE;
+}
+
+/* What a restarted daemon will need to take the session up again. */
+void session_note_native(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "nativeId", s->native_id);
+	jw_end_obj(&w);
+	evlog_note(&s->log, "native", buf_slice(&b));
+}
+
+static void host_ready(void *ctx, const struct harness_ready *r)
+{
+	struct session *s = ctx;
+
+	if (s->hstate != H_STARTING)
+		return;
+	if (s->state == SESSION_OPENING && s->forked_from && !r->restored) {
+		struct err e;
+
+		err_set(&e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
+			"the harness did not take up the context");
+		session_open_failed(s, &e);
+		return;
+	}
+	s->hstate = H_SETTLING;
+	s->restored = !s->native_id || r->restored;
+	s->caps = r->caps;
+	xstrset(&s->native_id, r->native_id);
+	xstrset(&s->version, r->version);
+	session_store_options(s, r->modes, r->config_options);
+	session_note_native(s);
+	session_settle(s);
+}
+
+static void host_failed(void *ctx, const struct err *e)
+{
+	struct session *s = ctx;
+
+	if (s->hstate == H_STARTING) {
+		struct err own = session_hide_err(s, e);
+
+		session_open_failed(s, &own);
+	}
+}
+
+static void host_event(void *ctx, const struct harness_event *ev)
+{
+	session_harness_event(ctx, ev);
+}
+
+static void host_ask(void *ctx, const struct harness_ask *a)
+{
+	session_ask(ctx, a);
+}
+
+static void host_unask(void *ctx, uint64_t id)
+{
+	session_unask(ctx, id);
+}
+
+static void host_usage(void *ctx, const struct harness_usage *u)
+{
+	struct session *s = ctx;
+
+	if (!s->current || s->current->state == TURN_QUEUED)
+		return;
+	account_usage(&s->current->account, u);
+	if (!u->whole_turn)
+		bill_call(s, u);
+}
+
+static void host_turn_end(void *ctx, const struct harness_turn_end *end)
+{
+	struct session *s = ctx;
+
+	if (s->current && s->current->state != TURN_QUEUED)
+		turn_finish(s, end);
+}
+
+static void on_adapter_timer(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->harness && s->def->ops->on_timer)
+		s->def->ops->on_timer(s->harness);
+}
+
+static void host_timer(void *ctx, unsigned ms)
+{
+	struct session *s = ctx;
+
+	if (ms)
+		loop_timer_set(s->store->loop, &s->adapter_timer, ms, on_adapter_timer, s);
+	else
+		loop_timer_cancel(&s->adapter_timer);
+}
+
+const struct harness_host_ops session_host_ops = {
+	host_send,  host_ready, host_failed,   host_event,	   host_ask,
+	host_unask, host_usage, host_turn_end, session_host_reply, host_timer,
+};

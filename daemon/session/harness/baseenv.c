@@ -1,0 +1,88 @@
+#include "session/harness/baseenv.h"
+
+#include "base/buf.h"
+
+static const char *const inherited[] = {
+	"PATH",
+	"LANG",
+	"LC_ALL",
+	"TZ",
+	"HTTP_PROXY",
+	"HTTPS_PROXY",
+	"NO_PROXY",
+	"http_proxy",
+	"https_proxy",
+	"no_proxy",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"NODE_EXTRA_CA_CERTS",
+	"REQUESTS_CA_BUNDLE",
+};
+
+static const char *const loopback[] = { "localhost", "127.0.0.1", "::1" };
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* item of the list: a name, or the beginning of names. */
+static bool listed(const char *list, const char *name, size_t n)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		bool prefix = len && list[len - 1] == '*';
+
+		if (prefix ? n >= len - 1 && memcmp(list, name, len - 1) == 0 :
+			     n == len && memcmp(list, name, n) == 0)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
+/* What the operator lets through; never what is ours. */
+static void put_passed(struct harness_plan *plan, const char *pass_env)
+{
+	for (char **e = environ; pass_env && *e; e++) {
+		size_t n = strcspn(*e, "=");
+		_cleanup_(freep) char *name = xstrndup(*e, n);
+
+		if ((*e)[n] && strncmp(name, "ACPD_", 5) != 0 && listed(pass_env, name, n))
+			harness_plan_env(plan, name, *e + n + 1);
+	}
+}
+
+void baseenv_put(struct harness_plan *plan, const char *pass_env)
+{
+	harness_plan_env(plan, "PATH", DEFAULT_PATH);
+	harness_plan_env(plan, "LANG", "C.UTF-8");
+	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
+		if (getenv(inherited[i]))
+			harness_plan_env(plan, inherited[i], getenv(inherited[i]));
+	put_passed(plan, pass_env);
+}
+
+static void no_proxy(struct harness_plan *plan, const char *name, const char *value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (strcmp(value, "*") == 0) { /* says it all, if it stands alone */
+		harness_plan_env(plan, name, value);
+		return;
+	}
+	buf_puts(&b, value);
+	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
+		if (!listed(value, loopback[i], strlen(loopback[i])))
+			buf_printf(&b, "%s%s", buf_len(&b) ? "," : "", loopback[i]);
+	buf_putc(&b, '\0');
+	harness_plan_env(plan, name, b.data);
+}
+
+void baseenv_no_proxy(struct harness_plan *plan)
+{
+	static const char *const names[] = { "NO_PROXY", "no_proxy" };
+	_cleanup_(freep) char *one = xstrdup(harness_plan_getenv(plan, names[0])),
+			      *other = xstrdup(harness_plan_getenv(plan, names[1]));
+
+	/* programs read one or the other: what is said in one alone holds for both */
+	no_proxy(plan, names[0], one ? one : other ? other : "");
+	no_proxy(plan, names[1], other ? other : one ? one : "");
+}

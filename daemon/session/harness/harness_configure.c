@@ -1,0 +1,169 @@
+/* harness_configure.c - a harness has been opened: what the session asked for (model, mode, options) is put in force before anybody may use it. */
+#include "session/session_internal.h"
+
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/harness/config_options.h"
+#include "session/workspace/session_paths.h"
+
+#include <errno.h>
+
+void session_open_failed(struct session *s, const struct err *e)
+{
+	s->hstate = H_STOPPING;
+	session_opened(s, e);
+	proc_stop(s->proc);
+}
+
+static void on_settled(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+
+	if (s->hstate != H_SETTLING)
+		return;
+	if (e)
+		session_open_failed(s, e);
+	else
+		session_settle(s);
+}
+
+static bool in_force(struct slice current, const char *value)
+{
+	return current.n && jstr_is((struct jval){ J_STRING, current }, value);
+}
+
+/* 0: in force; 1: being set; <0: cannot be had, e says why. */
+static int settle_model(struct session *s, struct err *e)
+{
+	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
+	struct slice option = option_of_category(slice_of(s->config), "model");
+	_cleanup_(freep) char *value = NULL;
+	int r;
+
+	if (!want || s->model_tried)
+		return 0;
+	/* a model named with the provider has reached a harness that offers no choice by its configuration */
+	if (!option.n && !s->setup.model)
+		return 0;
+	if (!option.n && !s->setup.provider)
+		return err_field(e, "_meta.acpd.model", "CONFIG_UNSUPPORTED",
+				 "this harness lets no model be chosen");
+	if (!option.n)
+		return 0;
+	value = option_find_value(option, want);
+	if (!value)
+		return err_field(e,
+				 s->setup.model ? "_meta.acpd.model" : "_meta.acpd.provider.model",
+				 "MODEL_UNKNOWN", "the harness has no such model");
+	if (in_force(option_current(option), value))
+		return 0;
+	s->model_tried = true;
+	r = settings_choose(s, "model", want, on_settled, s, e);
+	return r < 0 ? r : 1;
+}
+
+static int settle_mode(struct session *s, struct err *e)
+{
+	const char *want = s->setup.mode;
+	int r;
+
+	if (!want || s->mode_tried ||
+	    in_force(jobj_get(slice_of(s->modes), "currentModeId").raw, want))
+		return 0;
+	if (!settings_has_mode(s, want))
+		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
+				 "the harness has no such mode");
+	s->mode_tried = true;
+	r = settings_set_mode(s, want, on_settled, s, e);
+	return r < 0 ? r : 1;
+}
+
+/* The members of one call, from an entry of setup.chosen. */
+static void put_choice(struct buf *b, struct slice key, struct slice value)
+{
+	struct jw w = JW(b);
+
+	buf_puts(b, "\"configId\":\"");
+	buf_add(b, key.p, key.n);
+	buf_putc(b, '"');
+	w.comma = true;
+	jw_raw(&w, "value", value);
+}
+
+static bool still_wanted(const struct session *s, struct slice members, struct slice value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice option = SLICE_NONE;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, NULL, members);
+	jw_end_obj(&w);
+	return options_check(slice_of(s->config), buf_slice(&b), &option, NULL) == 0 &&
+	       !slice_eq(jobj_get(option, "currentValue").raw, value);
+}
+
+/* What clients chose before the harness was started anew; what it no longer offers is passed over. */
+static int settle_choices(struct session *s, struct err *e)
+{
+	unsigned n = 0;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!s->setup.chosen)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, slice_of(s->setup.chosen) });
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		int r;
+
+		if (n++ < s->choices_tried)
+			continue;
+		s->choices_tried = n;
+		put_choice(&b, key, v.raw);
+		if (!still_wanted(s, buf_slice(&b), v.raw))
+			continue;
+		r = settings_set_config(s, buf_slice(&b), on_settled, s, e);
+		return r < 0 ? r : 1;
+	}
+	return 0;
+}
+
+static void start_over(struct session *s)
+{
+	loop_timer_cancel(&s->start_timer);
+	session_advance(s);
+}
+
+void session_settle(struct session *s)
+{
+	struct err e = { 0 };
+	int r = settle_model(s, &e);
+
+	if (r == 0)
+		r = settle_mode(s, &e);
+	if (r == 0)
+		r = settle_choices(s, &e);
+	if (r < 0) {
+		setup_forget_choice(&s->setup); /* else no later start could succeed */
+		place_note_head(s);
+		session_open_failed(s, &e);
+	} else if (r == 0) {
+		s->hstate = H_READY;
+		setup_keep_choice(&s->setup);
+		if (s->restart ||
+		    s->resettle) /* for what came meanwhile: nobody is answered before it is in force */
+			start_over(s);
+		else
+			session_opened(s, NULL);
+	}
+}
+
+void session_resettle(struct session *s)
+{
+	s->resettle = s->mode_tried = false;
+	s->pending &= ~(unsigned)SETUP_MODE;
+	s->hstate = H_SETTLING;
+	session_settle(s);
+}

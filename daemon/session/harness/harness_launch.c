@@ -1,0 +1,402 @@
+/* harness_launch.c - starting and stopping the harness of a session: environment, process, handshake timeout, exit. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "harnesses/plan.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "proc/tree.h"
+#include "session/harness/baseenv.h"
+#include "session/workspace/baseline.h"
+#include "session/harness/harness_pool.h"
+#include "session/workspace/session_paths.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+static void base_env(const struct session *s, struct harness_plan *plan)
+{
+	char tmp[4096];
+
+	baseenv_put(plan, s->store->pass_env);
+	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
+	harness_plan_env(plan, "HOME", s->home);
+	harness_plan_env(plan, "TMPDIR", tmp);
+	if (s->store->user_name) {
+		harness_plan_env(plan, "USER", s->store->user_name);
+		harness_plan_env(plan, "LOGNAME", s->store->user_name);
+	}
+}
+
+static void put_variables(struct harness_plan *plan, const char *object)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (object && jscan_value(slice_of(object), &v) == JSCAN_OK && jiter_init(&it, v)) {
+		while (jiter_next(&it, &key, &v)) {
+			_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
+
+			if (jstr_decode(v, 1 * MIB, &value) == 0)
+				harness_plan_env(plan, name, value);
+		}
+	}
+}
+
+static void session_env_vars(const struct session *s, struct harness_plan *plan)
+{
+	put_variables(plan, s->setup.env);
+	put_variables(plan, s->setup.secrets);
+}
+
+/* Manifest, then session, then what nobody may change. */
+static void own_env(const struct session *s, struct harness_plan *plan)
+{
+	for (size_t i = 0; i < s->def->nenv; i++)
+		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
+	session_env_vars(s, plan);
+	baseenv_no_proxy(plan);
+	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
+}
+
+char **session_environ(const struct session *s, const char *marker)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	base_env(s, &plan);
+	session_env_vars(s, &plan);
+	baseenv_no_proxy(&plan);
+	harness_plan_env(&plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(&plan, TREE_SESSION_ENV, marker);
+	return harness_plan_environ(&plan);
+}
+
+/* Where skills are put later, and instructions that the workspace has no room for. */
+static void own_files(const struct session *s, struct harness_plan *plan)
+{
+	const struct harness_places *places = &s->def->places;
+
+	if (places->skills_dir)
+		harness_plan_file(plan, places->skills_dir, NULL);
+	if (s->home_instructions)
+		harness_plan_file(plan, places->instructions_home, s->home_instructions);
+}
+
+static void fill_req(const struct session *s, struct harness_req *req)
+{
+	*req = (struct harness_req){
+		.mode = s->native_id ? HARNESS_RESTORE : HARNESS_NEW,
+		.session_id = s->id,
+		.native_id = s->native_id,
+		.cwd = s->cwd,
+		.home = s->home,
+		.mcp_servers = slice_of(s->given),
+		.mcp_call_ms = s->mcp_call_ms ? s->mcp_call_ms : MCP_CALL_MS,
+		.additional_dirs = slice_of(s->setup.additional_dirs),
+		.provider = s->setup.provider ? &s->setup.gateway : NULL,
+		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
+		.system_prompt = s->setup.system_prompt,
+		.system_override = s->setup.system_override,
+		.approval = s->setup.approval,
+		.boolean_config = s->client & CLIENT_BOOLEAN,
+		.elicitation = s->client & CLIENT_ELICITATION,
+		.auth_method = s->setup.auth_method,
+	};
+}
+
+static bool harness_opening(const struct session *s)
+{
+	return s->hstate == H_STARTING || s->hstate == H_SETTLING;
+}
+
+/* The process is no use any more: everything that waits for it learns why, and it is killed. */
+static void harness_broken(struct session *s, const char *cls, const struct err *why)
+{
+	if (harness_opening(s))
+		session_opened(s, why);
+	else if (s->current)
+		turn_fail(s, cls, true, "%s", why->msg);
+	s->hstate = H_STOPPING;
+	if (s->proc)
+		proc_kill(s->proc);
+}
+
+static int on_line(void *ctx, struct slice line)
+{
+	struct session *s = ctx;
+	struct err e = { 0 };
+
+	if (!s->harness || s->hstate == H_STOPPING)
+		return 0;
+	if (s->def->ops->on_line(s->harness, line, &e) >= 0)
+		return 0;
+	e = session_hide_err(s, &e);
+	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
+	harness_broken(s, "harness_protocol", &e);
+	return -EPROTO;
+}
+
+static void on_closed(void *ctx, const char *fault)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	if (s->hstate == H_STOPPING)
+		return;
+	if (!fault) {
+		/* most often it is exiting, and its status, set before, will say more than our kill */
+		s->closed_output = true;
+		proc_kill(s->proc);
+		return;
+	}
+	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+		"the harness closed its output: %s", fault);
+	harness_broken(s, "harness_protocol", &e);
+}
+
+/* The end of much: what its first word was cut from may have been a secret. */
+static const char *whole_words(const char *tail)
+{
+	const char *blank = strlen(tail) >= CHILD_STDERR_TAIL ? strchr(tail, ' ') : NULL;
+
+	return blank ? blank + 1 : tail;
+}
+
+static void log_exit(const struct session *s, const struct proc_status *st)
+{
+	_cleanup_(buf_done) struct buf tail = { 0 };
+	char code[16];
+
+	snprintf(code, sizeof(code), "%d", st->code);
+	buf_puts(&tail, whole_words(st->stderr_tail));
+	session_hide_bytes(s, &tail);
+	buf_putc(&tail, '\0');
+	log_info("session", "harness ended", "session", s->id, st->exited ? "exit" : "signal", code,
+		 "stderr", tail.data);
+}
+
+/* Only what nobody asked for is worth an entry. */
+static void note_exit(struct session *s, const struct proc_status *st)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (s->hstate == H_STOPPING || harness_opening(s))
+		return;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "harness_exited");
+	jw_int(&w, st->exited ? "exitCode" : "signal", st->code);
+	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static void on_gone(void *ctx, const struct proc_status *st)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	log_exit(s, st);
+	note_exit(s, st);
+	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED",
+		st->exited ? "the harness exited with code %d" :
+			     "the harness was killed by signal %d",
+		st->code);
+	if (s->current)
+		proc_measure(s->proc, true, &s->current->used);
+	s->proc = proc_free(s->proc);
+	if (s->harness)
+		s->harness = s->def->ops->free(s->harness);
+	live_ended(s);
+	loop_timer_cancel(&s->start_timer);
+	loop_timer_cancel(&s->adapter_timer);
+	served_close(s);
+	if (harness_opening(s))
+		session_opened(s, &e);
+	s->hstate = H_NONE;
+	s->restart = false;
+	session_cancel_asks(s);
+	session_settings_fail(s, &e);
+	if (s->current && s->current->state == TURN_CANCELLING)
+		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	else if (s->current)
+		turn_fail(s, "harness_exit", true, "%s", e.msg);
+	store_check_stopped(s->store);
+	session_quiet(s);
+	session_advance(s);
+}
+
+static const struct proc_events proc_events = { on_line, on_closed, on_gone };
+
+static void on_start_timeout(void *ctx)
+{
+	struct session *s = ctx;
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_START_TIMEOUT",
+		"the harness did not open the session within %d s", HARNESS_START_MS / 1000);
+	harness_broken(s, "harness_start", &e);
+}
+
+static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
+{
+	_cleanup_(freep) char *program = NULL;
+	char **env;
+
+	program = place_find_command(plan->argv[0], harness_plan_getenv(plan, "PATH"));
+	if (!program)
+		return err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HARNESS_NOT_INSTALLED",
+			       "harness '%s': no executable '%s' in the sandbox", s->def->id,
+			       plan->argv[0]);
+	xstrset(&plan->argv[0], program);
+	env = harness_plan_environ(plan);
+	s->proc = proc_spawn(s->store->procs,
+			     &(struct proc_spec){ .argv = plan->argv,
+						  .env = env,
+						  .cwd = s->cwd,
+						  .session = s->id,
+						  .switch_user = s->store->switch_user,
+						  .uid = s->store->uid,
+						  .gid = s->store->gid },
+			     &proc_events, s, e);
+	harness_plan_free_environ(env);
+	return s->proc ? 0 : -EIO;
+}
+
+void harness_arm_start(struct session *s)
+{
+	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
+}
+
+static int launch(struct session *s, struct err *e)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	struct harness_host host = { &session_host_ops, s };
+	struct harness_req req;
+	int r;
+
+	if (!s->began) /* many a harness knows nothing of a session that it was never asked in */
+		xstrset(&s->native_id, NULL);
+	fill_req(s, &req);
+	base_env(s, &plan);
+	r = s->def->ops->plan(s->def, &req, &plan, e);
+	if (r < 0)
+		return r;
+	own_env(s, &plan);
+	own_files(s, &plan);
+	r = place_fill_home(s, &plan, e);
+	if (r < 0)
+		return r;
+	r = spawn(s, &plan, e);
+	if (r < 0)
+		return r;
+	live_began(s);
+	s->hstate = H_STARTING;
+	s->model_tried = s->mode_tried = s->restart = s->resettle = false;
+	s->pending = 0;
+	s->peak_rss = 0;
+	s->choices_tried = 0;
+	harness_arm_start(s);
+	s->harness = s->def->ops->open(s->def, &req, &host);
+	if (s->def->ops->start(s->harness, e) < 0)
+		log_warn("session", "harness takes no input", "session",
+			 s->id); /* its exit will tell */
+	log_info("session", "harness started", "session", s->id, "harness", s->def->id);
+	return 0;
+}
+
+int harness_launch(struct session *s, struct err *e)
+{
+	int r = served_open(s, e);
+
+	if (r == 0)
+		r = launch(s, e);
+	if (r < 0)
+		served_close(s);
+	return r;
+}
+
+void harness_stop(struct session *s)
+{
+	if (s->hstate == H_NONE || !s->proc)
+		return;
+	if (s->hstate == H_READY && s->def->ops->close)
+		s->def->ops->close(s->harness);
+	s->hstate = H_STOPPING;
+	proc_stop(s->proc);
+}
+
+/* The turn that wanted the harness does not get it. */
+static void fail_waiting_turn(struct session *s, const struct err *e)
+{
+	if (!s->current && s->queued)
+		s->current = turn_first_queued(s);
+	if (s->current)
+		turn_fail(s, "harness_start", true, "%s", e->msg);
+}
+
+static void answer_waiters(struct session *s, uint64_t before, const struct err *e)
+{
+	struct list waiters;
+
+	list_init(&waiters);
+	while (!list_empty(&s->open_waiters)) {
+		struct list *n = s->open_waiters.next;
+
+		if (list_entry(n, struct waiter, link)->since > before)
+			break;
+		list_del(n);
+		list_add_tail(&waiters, n);
+	}
+	while (!list_empty(&waiters)) {
+		struct waiter *w = list_first(&waiters, struct waiter, link);
+
+		list_del(&w->link);
+		w->done(w->ctx, s, e);
+		free(w);
+	}
+}
+
+void session_answer_waiters(struct session *s, const struct err *e)
+{
+	answer_waiters(s, UINT64_MAX, e);
+}
+
+void session_waited(struct session *s, uint64_t before, const struct err *e)
+{
+	if (s->state == SESSION_OPENING) {
+		session_opened(s, e);
+		return;
+	}
+	if (list_entry(s->open_waiters.prev, struct waiter, link)->since <= before)
+		session_open_undone(s);
+	answer_waiters(s, before, e);
+}
+
+void session_opened(struct session *s, const struct err *e)
+{
+	bool opening = s->state == SESSION_OPENING;
+
+	loop_timer_cancel(&s->start_timer);
+	if (!e && opening) {
+		s->state = SESSION_OPEN;
+		session_log(s, "session created", "harness", s->def->id, "cwd", s->cwd, NULL);
+	}
+	if (!e)
+		session_open_kept(s);
+	if (e) {
+		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+		fail_waiting_turn(s, e);
+		session_open_undone(s);
+	}
+	if (e || !baseline_due(s))
+		session_answer_waiters(s, e);
+	if (e && opening) {
+		s->remove = true;
+		s->state = SESSION_CLOSING;
+	}
+	session_advance(s);
+}

@@ -1,0 +1,361 @@
+#include "session/harness/harness_pool.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "session/workspace/provision.h"
+
+#include <errno.h>
+
+static void on_lonely(void *ctx);
+static void on_wait_over(void *ctx);
+
+void live_init(struct store *st)
+{
+	list_init(&st->live);
+	list_init(&st->waiting);
+	list_init(&st->lonely);
+}
+
+void live_done(struct store *st)
+{
+	loop_timer_cancel(&st->lonely_timer);
+	loop_timer_cancel(&st->wait_timer);
+}
+
+bool live_waits(const struct session *s)
+{
+	return !list_empty(&s->wait_link);
+}
+
+bool live_rests(const struct session *s)
+{
+	return s->resting && s->state == SESSION_OPEN && s->hstate != H_READY;
+}
+
+/* --- how many there may be ---------------------------------------------------------------------------- */
+
+int live_admit(const struct store *st, bool is_new, struct err *e)
+{
+	unsigned open = 0;
+
+	list_each(s, (struct list *)&st->sessions, struct session, link)
+		open += s->state != SESSION_CLOSED;
+	if (open >= st->session_max)
+		return err_set(
+			e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
+			"%u sessions are open, which is the limit (--session-max); close some",
+			open);
+	if (is_new && st->count >= SESSIONS_KEPT_MAX)
+		return err_set(e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
+			       "%u sessions are kept, which is the limit; delete some", st->count);
+	return 0;
+}
+
+static unsigned places(const struct store *st)
+{
+	return st->nlive < st->harness_max ? st->harness_max - st->nlive : 0;
+}
+
+/* --- who needs what ----------------------------------------------------------------------------------- */
+
+/* A client or a turn wants the harness. */
+static bool wanted(struct session *s)
+{
+	return (s->state == SESSION_OPEN || s->state == SESSION_OPENING) &&
+	       (!list_empty(&s->open_waiters) || turn_first_queued(s));
+}
+
+static bool busy(const struct session *s)
+{
+	return s->current || s->queued || s->ending || s->nasks || s->nupcalls || s->copying ||
+	       !list_empty(&s->open_waiters) || !list_empty(&s->settings) || furnish_busy(s);
+}
+
+/* Nothing is under way in the harness, and stopping it loses nothing. */
+static bool may_rest(const struct session *s)
+{
+	return s->state == SESSION_OPEN && s->hstate == H_READY && !busy(s) &&
+	       (s->caps.restore || !s->turn_count);
+}
+
+static bool has_history(const struct session *s)
+{
+	return s->turn_count || s->recovered || s->forked_from || !list_empty(&s->readers);
+}
+
+static bool lonely(const struct session *s)
+{
+	if (!list_empty(&s->watchers) || busy(s) || s->store->stopping)
+		return false;
+	return may_rest(s) ||
+	       (!has_history(s) && (s->state == SESSION_OPEN || s->state == SESSION_CLOSED));
+}
+
+/* --- harnesses that do nothing ------------------------------------------------------------------------ */
+
+static void rest(struct session *s, const char *why)
+{
+	log_info("session", "harness stopped, nobody needs it now", "session", s->id, "why", why);
+	s->resting = true;
+	harness_stop(s);
+}
+
+/* Those in the queue that no free place and no harness under way to its end will serve. */
+static unsigned unserved(const struct store *st)
+{
+	unsigned coming = places(st);
+
+	list_each(s, (struct list *)&st->live, struct session, live_link)
+		coming += s->hstate == H_STOPPING;
+	return st->nwaiting > coming ? st->nwaiting - coming : 0;
+}
+
+/* The list of the living is in order of use. */
+static void make_room(struct store *st)
+{
+	unsigned n = st->nwaiting ? unserved(st) : 0;
+
+	list_each(s, &st->live, struct session, live_link) {
+		if (!n)
+			return;
+		if (!may_rest(s))
+			continue;
+		rest(s, "room");
+		st->totals.rested_room++;
+		n--;
+	}
+}
+
+static void on_removed(void *ctx _unused_, struct session *s _unused_, const struct err *e _unused_)
+{
+}
+
+static void leave_alone(struct session *s)
+{
+	struct store *st = s->store;
+
+	list_del(&s->lonely_link);
+	if (!lonely(s))
+		return;
+	if (has_history(s)) {
+		st->totals.rested_idle++;
+		rest(s, "idle");
+		return;
+	}
+	st->totals.removed_empty++;
+	log_info("session", "session removed: it has no client and no history", "session", s->id);
+	session_close(s, true, on_removed, NULL);
+}
+
+static void arm_lonely(struct store *st)
+{
+	uint64_t due, now = clock_mono_ms();
+
+	if (list_empty(&st->lonely))
+		return;
+	due = list_first(&st->lonely, struct session, lonely_link)->lonely_since +
+	      st->harness_idle * 1000ul;
+	loop_timer_set(st->loop, &st->lonely_timer, due > now ? due - now : 1, on_lonely, st);
+}
+
+static void on_lonely(void *ctx)
+{
+	struct store *st = ctx;
+	uint64_t now = clock_mono_ms();
+
+	while (!list_empty(&st->lonely)) {
+		struct session *s = list_first(&st->lonely, struct session, lonely_link);
+
+		if (s->lonely_since + st->harness_idle * 1000ul > now)
+			break;
+		leave_alone(s);
+	}
+	arm_lonely(st);
+}
+
+static void look_lonely(struct session *s)
+{
+	struct store *st = s->store;
+	bool first = list_empty(&st->lonely);
+
+	if (!st->harness_idle)
+		return;
+	if (!lonely(s)) {
+		list_del(&s->lonely_link);
+		return;
+	}
+	if (!list_empty(&s->lonely_link))
+		return;
+	s->lonely_since = clock_mono_ms();
+	list_add_tail(&st->lonely, &s->lonely_link);
+	if (first)
+		arm_lonely(st);
+}
+
+/* --- the queue ----------------------------------------------------------------------------------------- */
+
+/* Everybody for whom there is a place now looks for himself. */
+static void call_next(struct store *st)
+{
+	unsigned n = places(st);
+
+	list_each(s, &st->waiting, struct session, wait_link) {
+		if (!n--)
+			return;
+		session_advance(s);
+	}
+}
+
+static void leave_queue(struct session *s)
+{
+	if (!live_waits(s))
+		return;
+	list_del(&s->wait_link);
+	s->store->nwaiting--;
+	call_next(s->store);
+}
+
+static bool is_next(const struct session *s)
+{
+	unsigned n = places(s->store);
+
+	if (!live_waits(s))
+		return s->store->nwaiting < n;
+	list_each(w, &s->store->waiting, struct session, wait_link) {
+		if (!n--)
+			return false;
+		if (w == s)
+			return true;
+	}
+	return false;
+}
+
+/* When the first of those who wait with s has waited long enough. */
+static uint64_t wait_due(struct session *s)
+{
+	const struct turn *t = turn_first_queued(s);
+	uint64_t first = t ? t->queued_mono : UINT64_MAX;
+
+	if (!list_empty(&s->open_waiters))
+		first = MIN(first, list_first(&s->open_waiters, struct waiter, link)->since);
+	if (first == UINT64_MAX) /* whoever makes it is about to say so */
+		first = s->wait_since;
+	return MAX(first, s->wait_since) + s->store->harness_wait * 1000ul;
+}
+
+static void arm_wait(struct store *st)
+{
+	uint64_t due = UINT64_MAX, now = clock_mono_ms();
+
+	list_each(s, &st->waiting, struct session, wait_link)
+		due = MIN(due, wait_due(s));
+	if (due != UINT64_MAX)
+		loop_timer_set(st->loop, &st->wait_timer,
+			       due > now ? MAX(due - now, (uint64_t)WAIT_LOOK_MS) : WAIT_LOOK_MS,
+			       on_wait_over, st);
+}
+
+static void fail_overdue(struct session *s)
+{
+	uint64_t wait = s->store->harness_wait * 1000ul, now = clock_mono_ms();
+	uint64_t before = s->wait_since + wait <= now ? now - wait : 0;
+	struct turn *t;
+	struct err e;
+
+	err_set(&e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
+		"%u harnesses work, which is the limit (--harness-max), and none of them fell idle "
+		"within %u s",
+		s->store->harness_max, s->store->harness_wait);
+	while (before && (t = turn_first_queued(s)) && t->queued_mono <= before) {
+		s->store->totals.crowded_out++;
+		s->current = t;
+		turn_fail_because(s, &e);
+	}
+	if (before && !list_empty(&s->open_waiters) &&
+	    list_first(&s->open_waiters, struct waiter, link)->since <= before) {
+		s->store->totals.crowded_out++;
+		session_waited(s, before, &e);
+		session_advance(s);
+	}
+}
+
+static void on_wait_over(void *ctx)
+{
+	struct store *st = ctx;
+
+	list_each(s, &st->waiting, struct session, wait_link)
+		fail_overdue(s);
+	arm_wait(st);
+}
+
+static void join_queue(struct session *s)
+{
+	struct store *st = s->store;
+
+	if (!live_waits(s)) {
+		log_info("session", "waits for a place for its harness", "session", s->id);
+		s->wait_since = clock_mono_ms();
+		list_add_tail(&st->waiting, &s->wait_link);
+		if (!st->nwaiting++)
+			arm_wait(st);
+	}
+	make_room(st);
+}
+
+int live_launch(struct session *s, struct err *e)
+{
+	int r;
+
+	if (!is_next(s)) {
+		join_queue(s);
+		return 0;
+	}
+	r = harness_launch(s, e);
+	leave_queue(s);
+	return r;
+}
+
+/* --- what happens to a session -------------------------------------------------------------------------- */
+
+void live_began(struct session *s)
+{
+	s->resting = false;
+	list_add_tail(&s->store->live, &s->live_link);
+	s->store->nlive++;
+}
+
+void live_ended(struct session *s)
+{
+	if (list_empty(&s->live_link))
+		return;
+	list_del(&s->live_link);
+	s->store->nlive--;
+	call_next(s->store);
+}
+
+/* The end of the list is for those in use. */
+static void look_used(struct session *s)
+{
+	if (list_empty(&s->live_link) || !busy(s))
+		return;
+	list_del(&s->live_link);
+	list_add_tail(&s->store->live, &s->live_link);
+}
+
+void live_look(struct session *s)
+{
+	if (live_waits(s) && (!wanted(s) || s->copying || furnish_busy(s)))
+		leave_queue(s);
+	look_used(s);
+	look_lonely(s);
+	if (s->store->nwaiting && may_rest(s))
+		make_room(s->store);
+}
+
+void live_forget(struct session *s)
+{
+	list_del(&s->lonely_link);
+	leave_queue(s);
+	live_ended(s);
+}

@@ -1,0 +1,403 @@
+#include "session/harness/setup.h"
+
+#include "base/limits.h"
+#include "harnesses/choices.h"
+#include "json/jstr.h"
+#include "session/harness/session_env.h"
+
+#define CHOICE_MAX 4096	       /* bytes of an option's id or value */
+#define CHOICES_MAX (64 * KIB) /* of all that a client chose */
+
+static bool same(const char *have, struct slice want)
+{
+	bool none = !want.n || slice_is(want, "[]");
+
+	if (!have || strcmp(have, "[]") == 0)
+		return none;
+	return slice_is(want, have);
+}
+
+/* True if it changed. */
+static bool replace(char **slot, struct slice s)
+{
+	if (same(*slot, s))
+		return false;
+	free(*slot);
+	*slot = s.n ? xstrndup(s.p, s.n) : NULL;
+	return true;
+}
+
+static bool replace_given(char **slot, struct slice s)
+{
+	return s.n && replace(slot, s);
+}
+
+static bool replace_budget(struct budget *slot, const struct budget *b)
+{
+	if (slot->has == b->has && !memcmp(slot->limit, b->limit, sizeof(b->limit)))
+		return false;
+	*slot = *b;
+	return true;
+}
+
+/* The list as the harness would see it: which connection serves an "acp" server makes no difference to it. */
+static void put_seen(struct buf *b, struct slice servers)
+{
+	struct jw w = JW(b);
+	struct jiter it;
+	struct jval v;
+
+	if (!servers.n || !jiter_init(&it, (struct jval){ J_ARRAY, servers }))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		jw_obj(&w, NULL);
+		jw_members(&w, v.raw, jstr_is(jobj_get(v.raw, "type"), "acp") ? "serverId" : NULL);
+		jw_end_obj(&w);
+	}
+}
+
+/* True if the harness has to be told. */
+static bool replace_servers(char **slot, struct slice s)
+{
+	_cleanup_(buf_done) struct buf before = { 0 }, after = { 0 };
+
+	put_seen(&before, slice_of(*slot));
+	put_seen(&after, s);
+	replace(slot, s);
+	return !slice_eq(buf_slice(&before), buf_slice(&after));
+}
+
+struct slice setup_server_id(const struct setup *s, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!s->mcp_servers || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->mcp_servers) }))
+		return SLICE_NONE;
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(jobj_get(v.raw, "type"), "acp") &&
+		    jstr_is(jobj_get(v.raw, "name"), name))
+			return jobj_get(v.raw, "serverId").raw;
+	return SLICE_NONE;
+}
+
+/* A provider that lists its models has no others. */
+static bool model_listed(const struct harness_provider *p, const char *model)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!p->models.n)
+		return true;
+	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(v, model))
+			return true;
+	return false;
+}
+
+/* The parsed view borrows from the text, which has been checked before. */
+static void parse_gateway(struct setup *s)
+{
+	harness_provider_done(&s->gateway);
+	if (!s->provider)
+		return;
+	if (harness_provider_parse(slice_of(s->provider), &s->gateway, NULL) < 0)
+		return;
+	if (s->model && model_listed(&s->gateway, s->model))
+		xstrset(&s->gateway.model, s->model);
+	s->needs_provider = false;
+}
+
+static unsigned bit(bool changed, enum setup_change which)
+{
+	return changed ? which | SETUP_CHANGED : 0;
+}
+
+static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
+{
+	bool changed = replace_given(&s->system_prompt, slice_of(p->system_prompt));
+
+	if (p->system_prompt) {
+		changed |= s->system_override != p->system_override;
+		s->system_override = p->system_override;
+	}
+	return bit(changed, SETUP_PROMPT);
+}
+
+static unsigned apply_approval(struct setup *s, int approval)
+{
+	bool changed = approval != APPROVAL_UNCHANGED &&
+		       s->approval != (enum harness_approval)approval;
+
+	if (changed)
+		s->approval = (enum harness_approval)approval;
+	return bit(changed, SETUP_POLICY);
+}
+
+unsigned setup_apply(struct setup *s, const struct setup_params *p)
+{
+	unsigned changed = bit(replace_servers(&s->mcp_servers, p->mcp_servers), SETUP_SERVERS);
+	bool noted = false;
+
+	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
+	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
+	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
+	changed |= bit(env_apply(s, p, &noted), SETUP_ENV);
+	changed |= bit(replace_given(&s->provider, p->provider), SETUP_PROVIDER);
+	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
+	changed |= apply_prompt(s, p);
+	changed |= apply_approval(s, p->approval);
+	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
+	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
+	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
+	noted |= replace_given(&s->config_version, slice_of(p->config_version));
+	if (p->budgets) {
+		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
+		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
+	}
+	parse_gateway(s);
+	return changed | (noted ? SETUP_CHANGED : 0);
+}
+
+void setup_put_names(unsigned changes, struct jw *w)
+{
+	static const struct {
+		enum setup_change bit;
+		const char *name;
+	} names[] = {
+		{ SETUP_SERVERS, "mcpServers" },
+		{ SETUP_MCP, "mcp" },
+		{ SETUP_POLICY, "policy" },
+		{ SETUP_DIRS, "additionalDirectories" },
+		{ SETUP_ENV, "env" },
+		{ SETUP_PROVIDER, "provider" },
+		{ SETUP_MODEL, "model" },
+		{ SETUP_PROMPT, "systemPrompt" },
+		{ SETUP_MODE, "mode" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (changes & names[i].bit)
+			jw_str(w, NULL, names[i].name);
+}
+
+void setup_inherit(struct setup *s, const struct setup *from)
+{
+	const struct {
+		char **to;
+		const char *from;
+	} rows[] = {
+		{ &s->env, from->env },
+		{ &s->secrets, from->secrets },
+		{ &s->env_keep, from->env_keep },
+		{ &s->mcp, from->mcp },
+		{ &s->policy, from->policy },
+		{ &s->provider, from->provider },
+		{ &s->auth_method, from->auth_method },
+		{ &s->model, from->model },
+		{ &s->mode, from->mode },
+		{ &s->billing_ref, from->billing_ref },
+		{ &s->config_version, from->config_version },
+		{ &s->chosen, from->chosen },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!*rows[i].to)
+			xstrset(rows[i].to, rows[i].from);
+	if (!s->system_prompt && from->system_prompt) {
+		xstrset(&s->system_prompt, from->system_prompt);
+		s->system_override = from->system_override;
+	}
+	if (!s->budgets.turn.has && !s->budgets.session.has)
+		s->budgets = from->budgets;
+	parse_gateway(s);
+	s->needs_provider = from->needs_provider && !s->provider;
+}
+
+static void take_choice(char **slot, struct slice value)
+{
+	char *text = NULL;
+
+	if (jstr_decode((struct jval){ J_STRING, value }, CHOICE_MAX, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+void setup_choose(struct setup *s, struct slice category, struct slice id, struct slice value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *key = NULL;
+	struct jw w = JW(&b);
+
+	if (slice_is(category, "\"model\"")) {
+		take_choice(&s->model, value);
+		parse_gateway(s);
+		return;
+	}
+	if (slice_is(category, "\"mode\"")) {
+		take_choice(&s->mode, value);
+		return;
+	}
+	if (jstr_decode((struct jval){ J_STRING, id }, CHOICE_MAX, &key) < 0)
+		return;
+	jw_obj(&w, NULL);
+	if (s->chosen)
+		jw_members(&w, slice_of(s->chosen), key);
+	jw_raw(&w, NULL, id);
+	buf_putc(&b, ':');
+	jw_raw(&(struct jw){ &b, false }, NULL, value);
+	jw_end_obj(&w);
+	if (b.failed || buf_len(&b) > CHOICES_MAX)
+		return;
+	free(s->chosen);
+	s->chosen = xstrndup(b.data, b.len);
+}
+
+void setup_keep_choice(struct setup *s)
+{
+	xstrset(&s->sure_model, s->model);
+	xstrset(&s->sure_mode, s->mode);
+}
+
+static bool equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* If what was in force cannot be had any more either, nothing of it is wanted. */
+void setup_forget_choice(struct setup *s)
+{
+	bool back = !equal(s->model, s->sure_model) || !equal(s->mode, s->sure_mode);
+
+	xstrset(&s->model, back ? s->sure_model : NULL);
+	xstrset(&s->mode, back ? s->sure_mode : NULL);
+	parse_gateway(s);
+}
+
+/* Strings that a setup owns. */
+#define OWN(member) offsetof(struct setup, member)
+static const size_t owned[] = {
+	OWN(mcp_servers), OWN(additional_dirs),
+	OWN(env),	  OWN(provider),
+	OWN(auth_method), OWN(model),
+	OWN(mode),	  OWN(system_prompt),
+	OWN(billing_ref), OWN(config_version),
+	OWN(sure_model),  OWN(sure_mode),
+	OWN(chosen),	  OWN(mcp),
+	OWN(policy),	  OWN(secrets),
+	OWN(env_keep),	  OWN(env_needed),
+};
+
+static char **owned_at(struct setup *s, size_t i)
+{
+	return (char **)((char *)s + owned[i]);
+}
+
+void setup_done(struct setup *s)
+{
+	harness_provider_done(&s->gateway);
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		free(*owned_at(s, i));
+	memset(s, 0, sizeof(*s));
+}
+
+struct setup *setup_copy(const struct setup *s)
+{
+	struct setup *copy = new0(struct setup);
+	bool needs = s->needs_provider;
+
+	*copy = *s;
+	copy->gateway = (struct harness_provider){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
+	parse_gateway(copy);
+	copy->needs_provider = needs;
+	return copy;
+}
+
+void setup_restore(struct setup *s, struct setup *copy)
+{
+	if (!copy)
+		return;
+	setup_done(s);
+	*s = *copy; /* what the gateway borrows moves along */
+	free(copy);
+}
+
+struct setup *setup_free(struct setup *copy)
+{
+	if (copy)
+		setup_done(copy);
+	free(copy);
+	return NULL;
+}
+
+void setup_put(const struct setup *s, struct jw *w)
+{
+	jw_str(w, "model", s->model);
+	jw_str(w, "mode", s->mode);
+	jw_str(w, "approval", harness_approvals[s->approval]);
+	jw_str(w, "systemPrompt", s->system_prompt);
+	if (s->ephemeral)
+		jw_bool(w, "ephemeral", true);
+	if (s->remove_on_close)
+		jw_bool(w, "removeOnClose", true);
+	if (s->baseline)
+		jw_bool(w, "baseline", true);
+	if (s->system_prompt)
+		jw_bool(w, "systemOverride", s->system_override);
+	jw_str(w, "authMethod", s->auth_method);
+	jw_str(w, "billingRef", s->billing_ref);
+	jw_str(w, "configVersion", s->config_version);
+	jw_bool(w, "provider", s->provider || s->needs_provider);
+	jw_raw(w, "chosen", slice_of(s->chosen));
+	jw_raw(w, "mcp", slice_of(s->mcp));
+	jw_raw(w, "policy", slice_of(s->policy));
+	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
+	env_put(s, w);
+	budgets_put(&s->budgets, w, "budgets");
+}
+
+static void load_str(struct slice record, const char *key, char **slot)
+{
+	free(*slot);
+	*slot = NULL;
+	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
+}
+
+static void load_raw(struct slice record, const char *key, enum jtype type, char **slot)
+{
+	struct jval v = jobj_get(record, key);
+
+	free(*slot);
+	*slot = v.type == type ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
+void setup_load(struct setup *s, struct slice record)
+{
+	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
+
+	load_str(record, "model", &s->model);
+	load_str(record, "mode", &s->mode);
+	load_str(record, "systemPrompt", &s->system_prompt);
+	load_str(record, "authMethod", &s->auth_method);
+	load_str(record, "billingRef", &s->billing_ref);
+	load_str(record, "configVersion", &s->config_version);
+	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
+	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
+	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
+	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
+	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
+	load_raw(record, "chosen", J_OBJECT, &s->chosen);
+	load_raw(record, "mcp", J_OBJECT, &s->mcp);
+	load_raw(record, "policy", J_OBJECT, &s->policy);
+	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
+	env_load(s, record);
+	for (int i = 0; i < APPROVAL_MAX; i++)
+		if (jstr_is(v, harness_approvals[i]))
+			s->approval = (enum harness_approval)i;
+	if (budgets.type == J_OBJECT)
+		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
+}

@@ -1,0 +1,86 @@
+/*
+ * setup.h - what a session's harness is started with: the parameters of session/new, changed by load and resume. Owned by the
+ * session; everything but secrets (provider key and headers, env) is written into the journal, so that a restarted daemon can
+ * start the harness again once the client has given those anew.
+ */
+#pragma once
+
+#include "harnesses/harness.h"
+#include "json/jenc.h"
+#include "usage/budget.h"
+
+enum approval_choice { APPROVAL_UNCHANGED = -1 };
+
+/* As it comes from the protocol side; strings and slices are borrowed. Absent members leave what was set before. */
+struct setup_params {
+	struct slice mcp_servers, additional_dirs; /* raw arrays; always replaced, empty: none */
+	struct slice env;			   /* raw object of strings, checked */
+	struct slice secrets;	  /* the same: its values are hidden wherever text goes out */
+	struct slice env_keep;	  /* raw array of names, checked */
+	struct slice provider;	  /* raw object, checked */
+	struct slice mcp, policy; /* raw objects, checked */
+	const char *auth_method;
+	const char *model;
+	const char *mode; /* id of a mode to start in */
+	const char *system_prompt;
+	bool system_override;
+	int approval; /* enum harness_approval or APPROVAL_UNCHANGED */
+	const struct budgets *budgets;
+	const char *billing_ref, *config_version;
+};
+
+struct setup {
+	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
+	char *secrets;		     /* raw object: environment that the client marks as secret */
+	char *env_keep, *env_needed; /* raw arrays of names (session_env.h) */
+	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
+	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
+	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
+	char *sure_model, *sure_mode; /* the last that were in force */
+	bool system_override;
+	enum harness_approval approval;
+	struct budgets budgets;
+	struct harness_provider gateway; /* provider, parsed; borrows from it */
+	bool ephemeral, remove_on_close; /* cwd was made for this session */
+	bool baseline;			 /* changes in the workspace are recorded */
+	bool needs_provider; /* one was given in an earlier life, and its key was not written down */
+};
+
+enum setup_change {
+	SETUP_CHANGED = 1, /* the journal's record is no longer true */
+	/* What takes effect when the harness process is started anew, by parameter. */
+	SETUP_SERVERS = 2,
+	SETUP_MCP = 4,
+	SETUP_POLICY = 8,
+	SETUP_DIRS = 16,
+	SETUP_ENV = 32,
+	SETUP_PROVIDER = 64,
+	SETUP_MODEL = 128,
+	SETUP_PROMPT = 256,
+	SETUP_RESTART = 510, /* all of them */
+	SETUP_MODE = 512,    /* and what is set in the running one */
+};
+
+/* Returns enum setup_change bits. */
+unsigned setup_apply(struct setup *s, const struct setup_params *p);
+/* The parameters of these bits, by the names that clients know: elements of an array. */
+void setup_put_names(unsigned changes, struct jw *w);
+/* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */
+struct setup *setup_copy(const struct setup *s);
+void setup_restore(struct setup *s, struct setup *copy);
+struct setup *setup_free(struct setup *copy);
+/* What was not given to a fork is as it was for the original. */
+void setup_inherit(struct setup *s, const struct setup *from);
+/* A client has chosen a value of an option: it is chosen again whenever the harness starts anew. value: raw. */
+void setup_choose(struct setup *s, struct slice category, struct slice id, struct slice value);
+/* Model and mode are in force. */
+void setup_keep_choice(struct setup *s);
+/* They cannot be had: back to those that last were in force, else to what the harness begins with. */
+void setup_forget_choice(struct setup *s);
+/* serverId (raw string) of the MCP server of type "acp" with that name; empty: there is none. */
+struct slice setup_server_id(const struct setup *s, const char *name);
+void setup_done(struct setup *s);
+/* Members of the journal's "session" record. */
+void setup_put(const struct setup *s, struct jw *w);
+/* From such a record; what is malformed counts as absent. */
+void setup_load(struct setup *s, struct slice record);

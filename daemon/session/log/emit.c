@@ -1,0 +1,305 @@
+/* emit.c - from a typed event to a numbered, encoded entry of the log. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/turn/absolute_paths.h"
+
+#include <stdio.h>
+
+static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
+{
+	jw_obj(w, "acpd");
+	jw_uint(w, "seq", seq);
+	if (turn)
+		jw_uint(w, "turn", turn);
+	jw_end_obj(w);
+}
+
+static void append(struct session *s, unsigned kind, uint64_t origin)
+{
+	struct buf *b = &s->store->scratch;
+	struct evlog_entry e = { .seq = s->log.last + 1, .origin = origin, .kind = (uint8_t)kind };
+
+	e.frame = buf_slice(b);
+	if (b->failed) {
+		log_error("session", "event too large to encode", "session", s->id);
+		return;
+	}
+	s->store->totals.events++;
+	if (kind != EVENT_LIFECYCLE)
+		s->told = e.seq;
+	evlog_append(&s->log, &e, event_kind_name(kind));
+	buf_reset(b);
+	buf_trim(b, LOG_BLOCK_MAX);
+	session_wake(s);
+}
+
+static struct jw begin(struct session *s, const char *method)
+{
+	struct buf *b = &s->store->scratch;
+
+	buf_reset(b);
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+	buf_puts(b, method);
+	buf_puts(b, "\",\"params\":{\"sessionId\":\"");
+	buf_puts(b, s->id); /* our own ids need no escaping */
+	buf_putc(b, '"');
+	return (struct jw){ b, true };
+}
+
+void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
+			 struct slice meta, uint64_t origin)
+{
+	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
+	struct slice known = session_hidden(s, update, false, fields_of(kind), &hidden);
+	struct jw w = begin(s, "session/update");
+
+	jw_raw(&w, "update", known);
+	jw_obj(&w, "_meta");
+	if (meta.n) /* acpd is ours alone */
+		jw_members(&w, session_hidden(s, meta, false, NULL, &more), "acpd");
+	if (s->current && *s->current->traceparent)
+		jw_str(&w, "traceparent", s->current->traceparent);
+	put_acpd(&w, s->log.last + 1, session_running(s));
+	buf_puts(w.b, "}}}");
+	append(s, kind, origin);
+}
+
+void session_emit(struct session *s, enum harness_update kind, struct slice update,
+		  struct slice meta, uint64_t origin)
+{
+	session_flush_stream(s);
+	session_emit_update(s, kind, update, meta, origin);
+}
+
+static struct jw begin_note(struct session *s, const char *method)
+{
+	session_flush_stream(s);
+	return begin(s, method);
+}
+
+/* kind: one of ours; data: raw members of the event. */
+void session_note(struct session *s, enum event_kind kind, struct slice data)
+{
+	_cleanup_(buf_done) struct buf hidden = { 0 };
+	struct slice known = session_hidden(s, data, true, fields_of(kind), &hidden);
+	struct jw w = begin_note(s, "_acpd/event");
+
+	jw_obj(&w, "event");
+	jw_raw(&w, NULL, known);
+	jw_end_obj(&w);
+	jw_obj(&w, "_meta");
+	if (s->current && *s->current->traceparent)
+		jw_str(&w, "traceparent", s->current->traceparent);
+	put_acpd(&w, s->log.last + 1, session_running(s));
+	buf_puts(w.b, "}}}");
+	append(s, kind, 0);
+}
+
+void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
+{
+	jw_obj(w, key);
+	jw_str(w, "class", te->cls);
+	jw_str(w, "reason", te->reason);
+	jw_str(w, "provider", te->provider);
+	if (te->http_status)
+		jw_int(w, "httpStatus", te->http_status);
+	jw_str(w, "message", te->message);
+	jw_bool(w, "retryable", te->retryable);
+	jw_end_obj(w);
+}
+
+/* The closed list of classes, for what is read back. daemon/PROTOCOL.md */
+static const char *const error_classes[] = {
+	"harness_exit",
+	"harness_protocol",
+	"harness_start",
+	"harness_error",
+	"auth",
+	"rate_limit",
+	"quota",
+	"provider",
+	"context_overflow",
+	"empty_turn",
+	"resource",
+	"shutdown",
+};
+
+/* Reasons of their own that a prompt fails with; what is no such is NULL. */
+const char *turn_error_reason(const char *reason)
+{
+	static const char *const reasons[] = { "TOO_MANY_HARNESSES" };
+
+	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
+		if (strcmp(reasons[i], reason) == 0)
+			return reasons[i];
+	return NULL;
+}
+
+void turn_error_load(struct slice raw, struct turn_error *ret)
+{
+	_cleanup_(freep) char *message = NULL, *reason = NULL;
+	struct jval cls = jobj_get(raw, "class");
+	int64_t status = 0;
+
+	*ret = (struct turn_error){ .cls = "harness_error" };
+	for (size_t i = 0; i < ARRAY_SIZE(error_classes); i++)
+		if (jstr_is(cls, error_classes[i]))
+			ret->cls = error_classes[i];
+	if (jdec_int(jobj_get(raw, "httpStatus"), &status) == 0)
+		ret->http_status = (int)status;
+	jstr_decode(jobj_get(raw, "reason"), 64, &reason);
+	ret->reason = turn_error_reason(reason);
+	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
+	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
+		snprintf(ret->message, sizeof(ret->message), "%s", message);
+}
+
+void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct jw w = begin(s, "_acpd/turn_end");
+
+	jw_uint(&w, "seq", s->log.last + 1);
+	jw_uint(&w, "turn", t->no);
+	jw_str(&w, "key", t->key);
+	if (r->failed) {
+		turn_error_put(&w, "error", r->error);
+	} else {
+		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
+		jw_raw(&w, "usage", jobj_get(r->result, "usage").raw);
+	}
+	jw_obj(&w, "_meta");
+	if (*t->traceparent)
+		jw_str(&w, "traceparent", t->traceparent);
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", s->log.last + 1);
+	jw_uint(&w, "turn", t->no);
+	trip_put(&t->trip, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_puts(w.b, "}}");
+	append(s, EVENT_TURN_END, 0);
+}
+
+/* --- events from the harness ----------------------------------------------------------------------------- */
+
+static void put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_members(&w, update, key);
+	jw_raw(&w, key, id);
+	jw_end_obj(&w);
+}
+
+static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, named = { 0 };
+	struct slice ours = session_track_call(s, ev, id), update = ev->update;
+
+	if (ours.n) {
+		put_with_id(&named, update, "toolCallId", ours);
+		update = buf_slice(&named);
+	}
+	if (paths_make_absolute(update, s->cwd, &b))
+		update = buf_slice(&b);
+	session_emit(s, ev->kind, update, ev->meta, 0);
+}
+
+/* id: of the message, if it has one. */
+static void emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	struct slice ours = id.type == J_STRING ? session_message_id(s, id.raw) : SLICE_NONE;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_event named = *ev;
+
+	if (ours.n) {
+		put_with_id(&b, ev->update, "messageId", ours);
+		named.update = buf_slice(&b);
+	}
+	if (!session_stream(s, &named))
+		session_emit(s, named.kind, named.update, named.meta, 0);
+}
+
+/* Updates that change what a later load reports. */
+static void note_state(struct session *s, const struct harness_event *ev)
+{
+	struct jval v;
+
+	if (ev->kind == UPDATE_CONFIG) {
+		session_config_changed(s, jobj_get(ev->update, "configOptions").raw);
+	} else if (ev->kind == UPDATE_MODE) {
+		session_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
+	} else if (ev->kind == UPDATE_INFO) {
+		v = jobj_get(ev->update, "title");
+		if (v.type == J_NULL)
+			xstrset(&s->title, NULL);
+		else if (v.type == J_STRING) {
+			free(s->title);
+			s->title = NULL;
+			jstr_decode(v, 4096, &s->title);
+			session_hide_string(s, &s->title);
+		}
+	}
+}
+
+/* What comes of it goes to clients, who may drop all of a message in which one value does not fit. */
+static bool check_update(struct session *s, struct harness_event *ev, struct buf *mended,
+			 struct jval *id)
+{
+	enum harness_check r = harness_update_check(ev->kind, ev->update, mended, id);
+
+	if (r == CHECK_FITS)
+		return true;
+	s->store->totals.mended += r == CHECK_MENDED;
+	s->store->totals.refused += r == CHECK_REFUSED;
+	log_debug("session",
+		  r == CHECK_MENDED ? "update of the harness mended" :
+				      "update of the harness refused",
+		  "session", s->id, "kind", harness_update_name(ev->kind));
+	ev->update = buf_slice(mended);
+	return r == CHECK_MENDED;
+}
+
+static void emit_update(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		emit_tool_call(s, ev, id.raw);
+	else
+		emit_chunk(s, ev, id);
+}
+
+void session_harness_event(struct session *s, const struct harness_event *given)
+{
+	const struct event_kind_row *row = event_kind_row(given->kind);
+	bool in_turn = s->current && s->current->state != TURN_QUEUED;
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct harness_event checked = *given, *ev = &checked;
+	struct jval id;
+
+	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !in_turn)) {
+		s->store->totals.dropped++;
+		return;
+	}
+	if (!check_update(s, ev, &mended, &id))
+		return;
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		turn_output(s->current);
+	note_state(s, ev);
+	emit_update(s, ev, id);
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		spend_check(s);
+	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
+			  strerror(-s->log.error));
+		if (s->proc && s->hstate == H_READY) {
+			s->hstate = H_STOPPING;
+			proc_kill(s->proc);
+		}
+	}
+}

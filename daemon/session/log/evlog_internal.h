@@ -1,0 +1,48 @@
+/* evlog_internal.h - the insides of an event log, for evlog.c and evlog_write.c. */
+#pragma once
+
+#include "base/limits.h"
+#include "session/log/evlog.h"
+
+#define FLUSH_AT (256 * KIB)
+#define READ_CHUNK (256 * KIB)
+
+struct item {
+	uint64_t seq, origin, time_ms;
+	uint32_t len;
+	uint8_t kind;
+};
+
+struct block {
+	struct list link;
+	uint64_t first;
+	size_t used, cap;
+	char data[];
+};
+
+static inline size_t item_size(size_t len)
+{
+	return (sizeof(struct item) + len + 7) & ~(size_t)7;
+}
+
+/* What was given back to the file system (or what it has lost) reads as zeros, and no line begins with one. */
+static inline struct slice evlog_line(struct slice raw)
+{
+	while (raw.n && !*raw.p) {
+		raw.p++;
+		raw.n--;
+	}
+	return raw;
+}
+
+/* A log with nothing in it; flags: for opening its journal. */
+int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags);
+void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
+/* The journal's descriptor, opened if it is not. */
+int evlog_journal_get(struct evlog *l, int flags);
+void evlog_journal_put(struct evlog *l);
+/* Asks for it; what is noted meanwhile has no bound. */
+void evlog_make_room(struct evlog *l, int error);
+void evlog_block_free(struct evlog *l, struct block *b);
+/* From now on each turn is refused, until there is room for what there was none for. Returns error. */
+int evlog_fail_for(struct evlog *l, int error, size_t need);

@@ -1,0 +1,182 @@
+/* evlog_scan.c - taking up the journal of an earlier life, whatever has become of it. */
+#include "session/log/evlog_internal.h"
+
+#include "session/log/journal_record.h"
+
+#include <errno.h>
+
+/* Longer than any line that was ever written. */
+#define LINE_BYTES_MAX (2 * LINE_MAX_BYTES)
+
+/* Shorter than any. */
+#define LINE_BYTES_MIN 48
+
+struct scan {
+	struct evlog *l;
+	struct buf text; /* from the file's byte `at` on */
+	size_t begun;	 /* bytes of it without a newline */
+	off_t at, line;	 /* line: where the one that is read now begins */
+	bool endless;	 /* so much of it has been seen that it is none */
+	uint64_t lost;	 /* events that damage may have taken since the last good one */
+	void (*fn)(void *ctx, const struct record *rec);
+	void *ctx;
+};
+
+/* Beyond LOG_GAPS_MAX the last one grows, whatever could be read in between. */
+static void add_gap(struct evlog *l, uint64_t from, uint64_t to)
+{
+	if (l->ngaps == LOG_GAPS_MAX) {
+		l->gaps[l->ngaps - 1].to = to;
+		return;
+	}
+	if ((l->ngaps & (l->ngaps - 1)) == 0) {
+		l->gaps = reallocarray(l->gaps, l->ngaps ? 2 * l->ngaps : 1, sizeof(*l->gaps));
+		if (!l->gaps)
+			abort();
+	}
+	l->gaps[l->ngaps++] = (struct evlog_gap){ from, to, "damaged" };
+}
+
+static void take_record(struct scan *s, const struct record *rec, off_t offset)
+{
+	struct evlog *l = s->l;
+	bool gap = rec->seq > l->last + 1;
+
+	if (rec->seq) {
+		if (gap)
+			add_gap(l, l->last + 1, rec->seq - 1);
+		evlog_index_add(l, rec->seq, offset, gap);
+		l->last = rec->seq;
+		s->lost = 0;
+	}
+	s->fn(s->ctx, rec);
+}
+
+static void take_line(struct scan *s, struct slice raw)
+{
+	struct slice line = evlog_line(raw);
+	struct record rec;
+
+	if (!line.n)
+		return;
+	if (!s->endless && record_parse(line, &rec) == 0 && (!rec.seq || rec.seq > s->l->last)) {
+		s->l->freed += s->at - s->line + (line.p - raw.p);
+		take_record(s, &rec, s->at + (line.p - raw.p));
+		return;
+	}
+	s->l->bad_lines++;
+	s->lost += record_count_damaged(line);
+}
+
+static void drop(struct scan *s, size_t n)
+{
+	buf_consume(&s->text, n);
+	s->at += (off_t)n;
+}
+
+/* All lines that are whole. */
+static void take_lines(struct scan *s)
+{
+	const char *nl;
+
+	while ((nl = memchr(s->text.data + s->text.pos + s->begun, '\n',
+			    buf_len(&s->text) - s->begun))) {
+		size_t n = (size_t)(nl - (s->text.data + s->text.pos));
+
+		take_line(s, (struct slice){ s->text.data + s->text.pos, n });
+		drop(s, n + 1);
+		s->line = s->at;
+		s->endless = false;
+		s->begun = 0;
+	}
+}
+
+/* What cannot be the beginning of a line is not kept. */
+static void forget(struct scan *s)
+{
+	struct slice text = buf_slice(&s->text);
+
+	drop(s, text.n - evlog_line(text).n);
+	if (buf_len(&s->text) > LINE_BYTES_MAX) {
+		s->endless = true;
+		drop(s, buf_len(&s->text));
+	}
+	s->begun = buf_len(&s->text);
+}
+
+/* A hole is not read through. */
+static void skip_hole(struct scan *s)
+{
+	off_t data = buf_len(&s->text) ? -1 : lseek(s->l->fd, s->at, SEEK_DATA);
+
+	if (data > s->at)
+		s->at = data;
+}
+
+static int read_more(struct scan *s)
+{
+	ssize_t n;
+	int r;
+
+	skip_hole(s);
+	r = buf_reserve(&s->text, READ_CHUNK);
+	if (r < 0)
+		return r;
+	do
+		n = pread(s->l->fd, s->text.data + s->text.len, READ_CHUNK,
+			  s->at + (off_t)buf_len(&s->text));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	s->text.len += (size_t)n;
+	return n > 0;
+}
+
+/* A write that was cut off is taken back. Is only the newline another character, then it is put right: what comes next must begin a line.
+ * Zeros at the end are what a machine leaves that lost its power: there were events. */
+static int end_whole(struct scan *s)
+{
+	struct slice raw = buf_slice(&s->text), rest = evlog_line(raw);
+	uint64_t zeros = (uint64_t)(s->at - s->line) + (raw.n - rest.n);
+	struct record rec;
+
+	if (rest.n && !s->endless &&
+	    record_parse((struct slice){ rest.p, rest.n - 1 }, &rec) == 0) {
+		take_line(s, (struct slice){ raw.p, raw.n - 1 });
+		s->line = s->at + (off_t)raw.n;
+		if (ftruncate(s->l->fd, s->line - 1) < 0 || write(s->l->fd, "\n", 1) != 1)
+			return -EIO;
+		return 0;
+	}
+	if (zeros && !s->endless) {
+		s->l->bad_lines++;
+		s->lost += zeros / LINE_BYTES_MIN + 1;
+	}
+	return ftruncate(s->l->fd, s->line) < 0 ? -errno : 0;
+}
+
+int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
+		 void (*fn)(void *ctx, const struct record *rec), void *ctx)
+{
+	struct scan s = {
+		.l = l, .fn = fn, .ctx = ctx, .text.max = LINE_BYTES_MAX + 2 * READ_CHUNK
+	};
+	int r = evlog_init(l, loop, path, journal_max, 0);
+
+	while (r == 0 && (r = read_more(&s)) > 0) {
+		take_lines(&s);
+		forget(&s);
+		r = 0;
+	}
+	if (r == 0)
+		r = end_whole(&s);
+	buf_done(&s.text);
+	if (s.lost) { /* they were the last ones, and may have been seen */
+		add_gap(l, l->last + 1, l->last + s.lost);
+		l->last += s.lost;
+	}
+	l->written = s.line;
+	l->tail_first = l->last + 1;
+	l->flushed = l->last;
+	return r;
+}

@@ -1,0 +1,26 @@
+/*
+ * journal_record.h - one line of a journal: {"n":12,"o":0,"k":"agent_message_chunk","t":1795248000123,"m":<value>,"crc":"0a1b2c3d"}
+ *
+ * n is the sequence number (0: no event), o the connection the event came from, t Unix milliseconds.
+ * Written with fixed member order, so that reading one back is a few comparisons; anything else is -EBADMSG. crc
+ * is CRC-32C over the bytes from '{' up to, not including, the comma before "crc".
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+struct record {
+	uint64_t seq, origin, time_ms;
+	struct slice kind_name, value;
+	uint8_t kind; /* enum event_kind, EVENT_KIND_MAX if it is none */
+};
+
+/* Appends the line of r (seq, origin, time_ms, value) with its newline; 0 or -E2BIG. */
+int record_put(struct buf *b, const struct record *r, const char *kind);
+/* line without its newline. */
+int record_parse(struct slice line, struct record *ret);
+/* How many events a line that cannot be parsed may have been: one, unless number and kind both say that it was none, and one more for
+ * each place where it seems to go over into another line. */
+size_t record_count_damaged(struct slice line);

@@ -1,0 +1,197 @@
+#include "session/log/journal_trim.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/workspace/session_paths.h"
+#include "session/store/retain.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- what is acknowledged ---------------------------------------------------------------------------- */
+
+int session_ack(struct session *s, uint64_t seq, struct err *e)
+{
+	char text[48];
+
+	if (seq > s->log.last)
+		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
+				 "the session has no such event yet");
+	if (seq <= s->acked)
+		return 0;
+	s->acked = seq;
+	snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)seq);
+	evlog_note(&s->log, "ack", slice_of(text));
+	retain_look(s);
+	return 0;
+}
+
+uint64_t session_acked(const struct session *s)
+{
+	return s->acked;
+}
+
+bool trim_stored(const struct session *s)
+{
+	return s->acked >= s->told;
+}
+
+/* --- the record that stands for what is given up ------------------------------------------------------ */
+
+static void put_key(struct jw *w, const struct keyed *k)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "key", k->key);
+	jw_uint(w, "turn", k->turn);
+	jw_uint(w, "seq", k->seq);
+	jw_str(w, "prompt", *k->digest ? k->digest : NULL);
+	if (k->result)
+		jw_raw(w, "result", slice_of(k->result));
+	else
+		turn_error_put(w, "error", &k->error);
+	jw_end_obj(w);
+}
+
+static void put_base(struct session *s, struct buf *b, uint64_t to)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "to", to);
+	jw_uint(&w, "acked", s->acked);
+	jw_uint(&w, "told", s->told);
+	jw_uint(&w, "turns", s->current ? s->current->no - 1 : s->turn_count);
+	jw_str(&w, "title", s->title);
+	jw_arr(&w, "keys");
+	list_each(k, &s->keys, struct keyed, link)
+		put_key(&w, k);
+	jw_end_arr(&w);
+	ids_put(&s->ids, &w, "ids");
+	jw_end_obj(&w);
+}
+
+static void load_key(struct session *s, struct slice object)
+{
+	_cleanup_(freep) char *digest = NULL;
+	struct jval result = jobj_get(object, "result");
+	struct keyed *k = new0(struct keyed);
+
+	list_init(&k->link);
+	k->turn = jobj_uint(object, "turn");
+	k->seq = jobj_uint(object, "seq");
+	if (jstr_decode(jobj_get(object, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(k->digest, sizeof(k->digest), "%s", digest);
+	if (result.type == J_OBJECT)
+		k->result = xstrndup(result.raw.p, result.raw.n);
+	else
+		turn_error_load(jobj_get(object, "error").raw, &k->error);
+	if (jstr_decode(jobj_get(object, "key"), SESSION_KEY_LEN, &k->key) < 0) {
+		free(k->result);
+		free(k);
+		return;
+	}
+	list_add_tail(&s->keys, &k->link);
+	s->nkeys++;
+}
+
+static bool has_key(const struct session *s, struct slice object)
+{
+	list_each(k, (struct list *)&s->keys, struct keyed, link)
+		if (jstr_is(jobj_get(object, "key"), k->key))
+			return true;
+	return false;
+}
+
+void trim_load_base(struct session *s, struct slice value)
+{
+	struct jval keys = jobj_get(value, "keys"), k;
+	_cleanup_(freep) char *title = NULL;
+	struct jiter it;
+
+	evlog_was_trimmed(&s->log, jobj_uint(value, "to"));
+	s->acked = MAX(s->acked, jobj_uint(value, "acked"));
+	s->told = MAX(s->told, jobj_uint(value, "told"));
+	s->turn_count = MAX(s->turn_count, jobj_uint(value, "turns"));
+	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
+		xstrset(&s->title, title);
+	if (keys.type == J_ARRAY && jiter_init(&it, keys))
+		while (jiter_next(&it, NULL, &k))
+			if (!has_key(s, k.raw))
+				load_key(s, k.raw);
+	ids_load(&s->ids, jobj_get(value, "ids"));
+}
+
+void trim_load_ack(struct session *s, struct slice value)
+{
+	s->acked = MAX(s->acked, jobj_uint(value, "seq"));
+}
+
+/* --- giving up ------------------------------------------------------------------------------------------ */
+
+/* What is known of a turn that is not over stays. */
+static uint64_t may_go(const struct session *s)
+{
+	uint64_t upto = s->acked;
+
+	list_each(t, (struct list *)&s->turns, struct turn, link)
+		if (t->first_seq)
+			upto = MIN(upto, t->first_seq > 2 ? t->first_seq - 2 : 0);
+	return upto;
+}
+
+/* What follows stands for what is gone. False: it could not be written. */
+static bool note_base(struct session *s, struct slice base)
+{
+	bool trimming = s->log.trimming;
+	uint64_t last = s->log.last;
+	bool done;
+
+	s->log.trimming = true;
+	place_note_head(s);
+	session_note_native(s);
+	bill_note_totals(s, s->current ? 0 : s->turn_count);
+	evlog_note(&s->log, "base", base);
+	done = evlog_flush(&s->log) == 0 && s->log.last == last;
+	s->log.trimming = trimming;
+	return done;
+}
+
+bool trim_now(struct session *s, bool disk_full)
+{
+	_cleanup_(buf_done) struct buf base = { 0 };
+	struct evlog_index at;
+
+	if (s->headless || s->log.hole || !list_empty(&s->owed) ||
+	    !evlog_cut(&s->log, may_go(s), LOG_TRIM_MIN, &at))
+		return false;
+	put_base(s, &base, at.seq - 1);
+	if (!evlog_cut(&s->log, may_go(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
+		return false;
+	if (!disk_full && (!note_base(s, buf_slice(&base)) || !evlog_trim(&s->log, &at)))
+		return false;
+	if (disk_full && !evlog_trim(&s->log, &at)) /* else there is nowhere to write it */
+		return false;
+	if (disk_full)
+		note_base(s, buf_slice(&base));
+	s->store->totals.trimmed++;
+	session_log(s, "journal trimmed, there was no room for what is acknowledged", NULL);
+	return true;
+}
+
+void trim_inherit(struct session *s)
+{
+	_cleanup_(buf_done) struct buf base = { 0 };
+
+	put_base(s, &base, s->log.trimmed);
+	evlog_note(&s->log, "base", buf_slice(&base));
+}
+
+void trim_full(void *ctx, int error)
+{
+	struct session *s = ctx;
+
+	if (!trim_now(s, error != -EFBIG) && error != -EFBIG)
+		retain_pressure(s->store);
+}

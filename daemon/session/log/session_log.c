@@ -1,0 +1,41 @@
+/* session_log.c - what the log tells of a session: one line for each event of its life, with the session, the turn and the trace. */
+#include "session/session_internal.h"
+
+#include <stdio.h>
+
+static void tell(const struct session *s, const struct turn *t, enum log_level level,
+		 const char *event, va_list ap)
+{
+	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL };
+	size_t n = 2;
+	char no[24];
+
+	if (t) {
+		snprintf(no, sizeof(no), "%llu", (unsigned long long)t->no);
+		first[n++] = "turn";
+		first[n++] = no;
+	}
+	if (t && *t->traceparent) {
+		first[n++] = "traceparent";
+		first[n++] = t->traceparent;
+	}
+	log_vwrite(level, "session", event, first, ap);
+}
+
+void session_log(const struct session *s, const char *event, ...)
+{
+	va_list ap;
+
+	va_start(ap, event);
+	tell(s, s->current, LOG_INFO, event, ap);
+	va_end(ap);
+}
+
+void turn_log(const struct turn *t, enum log_level level, const char *event, ...)
+{
+	va_list ap;
+
+	va_start(ap, event);
+	tell(t->session, t, level, event, ap);
+	va_end(ap);
+}

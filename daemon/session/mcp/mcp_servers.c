@@ -1,0 +1,105 @@
+/* mcp_servers.c - a session's side of mcp_servers.h. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+#include "json/jenc.h"
+
+#include <unistd.h>
+
+void store_serve(struct store *st, const struct servers_ops *ops, void *ctx)
+{
+	st->servers = ops;
+	st->servers_ctx = ctx;
+}
+
+void *session_served(const struct session *s)
+{
+	return s->served;
+}
+
+void session_set_served(struct session *s, void *own)
+{
+	s->served = own;
+}
+
+/* And for a human who is asked before it. */
+void session_set_call_ms(struct session *s, int64_t ms)
+{
+	s->mcp_call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
+}
+
+struct slice session_mcp_servers(const struct session *s)
+{
+	return slice_of(s->setup.mcp_servers);
+}
+
+struct slice session_mcp(const struct session *s)
+{
+	return slice_of(s->setup.mcp);
+}
+
+struct slice session_policy(const struct session *s)
+{
+	return slice_of(s->setup.policy);
+}
+
+struct slice session_env(const struct session *s)
+{
+	return slice_of(s->setup.env);
+}
+
+const char *session_traceparent(const struct session *s)
+{
+	return s->current ? s->current->traceparent : "";
+}
+
+const char *session_home(const struct session *s)
+{
+	return s->home;
+}
+
+bool store_user(const struct store *st, uid_t *uid, gid_t *gid)
+{
+	*uid = st->switch_user ? st->uid : geteuid();
+	*gid = st->switch_user ? st->gid : getegid();
+	return st->switch_user;
+}
+
+void session_tell(struct session *s, struct slice members)
+{
+	session_note(s, EVENT_LIFECYCLE, members);
+}
+
+int served_open(struct session *s, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const struct servers_ops *ops = s->store->servers;
+	int r = ops ? ops->open(s->store->servers_ctx, s, &b, e) : 0;
+
+	if (r < 0)
+		return r;
+	free(s->given);
+	s->given = buf_len(&b)		? xstrndup(b.data, b.len) :
+		   ops			? NULL :
+		   s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
+					  NULL;
+	return 0;
+}
+
+void served_close(struct session *s)
+{
+	if (s->store->servers)
+		s->store->servers->close(s->store->servers_ctx, s);
+}
+
+void served_forget(struct session *s)
+{
+	if (s->store->servers)
+		s->store->servers->forget(s->store->servers_ctx, s);
+}
+
+void session_put_mcp(struct jw *w, const struct session *s)
+{
+	if (s->store->servers)
+		s->store->servers->put(s->store->servers_ctx, s, w);
+}

@@ -1,0 +1,70 @@
+/*
+ * mcp_servers.h - what serves a session's MCP servers. It stands above this layer (tools/relay) and is called from here: before the harness
+ * starts, when it is gone, and when the session goes.
+ *
+ * The session keeps what the client asked for (mcpServers, _meta.acpd.mcp) and one pointer for whoever serves it; what the
+ * harness is given instead is for the other side to say.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "json/jenc.h"
+
+#include <sys/types.h>
+
+struct session;
+struct store;
+
+struct servers_ops {
+	/* The harness is about to start. Appends the array of McpServer that it is given; on error nothing is started: e names the entry. */
+	int (*open)(void *ctx, struct session *s, struct buf *ret, struct err *e);
+	/* The harness has ended, or could not be started: nobody is connected from there any more. */
+	void (*close)(void *ctx, struct session *s);
+	/* The session is closed or freed: nothing of it may stay. */
+	void (*forget)(void *ctx, struct session *s);
+	/* Member "mcp" of what is told about the session: each server and what of it has reached the harness. */
+	void (*put)(void *ctx, const struct session *s, struct jw *w);
+};
+
+void store_serve(struct store *st, const struct servers_ops *ops, void *ctx);
+
+/* For the ops: */
+void *session_served(const struct session *s);
+void session_set_served(struct session *s, void *own);
+/* What the policy allows the longest call; the harness is to wait for it. 0: it says nothing. */
+void session_set_call_ms(struct session *s, int64_t ms);
+/* Raw: mcpServers, _meta.acpd.mcp, _meta.acpd.policy, _meta.acpd.env; empty if absent. */
+struct slice session_mcp_servers(const struct session *s);
+struct slice session_mcp(const struct session *s);
+struct slice session_policy(const struct session *s);
+struct slice session_env(const struct session *s);
+/* Its own private home. */
+const char *session_home(const struct session *s);
+/* False: what runs for it keeps the daemon's uid. */
+bool store_user(const struct store *st, uid_t *uid, gid_t *gid);
+/* That user may execute the file. */
+bool store_user_may_run(const struct store *st, const char *path);
+/* That user may write to the socket. */
+bool store_user_may_write(const struct store *st, const char *path);
+/* Environment of a process of this session: the base environment, the session's own, and the markers of proc/tree.h with this name.
+ * Freed with harness_plan_free_environ. */
+char **session_environ(const struct session *s, const char *marker);
+/* W3C trace context of the running turn; "": none. */
+const char *session_traceparent(const struct session *s);
+/* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
+/* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
+void session_learn_env(struct session *s, struct slice env);
+/* What is left of a tool's making. */
+void session_hide_bytes(const struct session *s, struct buf *b);
+void session_tell(struct session *s, struct slice members);
+
+/*
+ * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw result, once; then it is
+ * gone. Returns a handle for session_unask_own. Outside a running turn the answer is "cancelled".
+ */
+struct ask;
+typedef void (*session_asked_fn)(void *ctx, struct slice result);
+void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx);
+/* Withdraws what was asked with that ctx; it is not answered. */
+void session_unask_own(struct session *s, void *ctx);

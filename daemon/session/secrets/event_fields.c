@@ -1,0 +1,269 @@
+#include "session/secrets/event_fields.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#define TEXT NULL
+#define PROTOCOL field_protocol
+#define KEEP(member)                                                                               \
+	{                                                                                          \
+		member, PROTOCOL                                                                   \
+	}
+#define OTHERS(of)                                                                                 \
+	{                                                                                          \
+		NULL, of                                                                           \
+	}
+
+const struct field field_protocol[] = { OTHERS(field_protocol) };
+
+/* --- parts ------------------------------------------------------------------------------------------- */
+
+/* Content blocks, and what a tool call may have besides: diffs and terminals. */
+static const struct field content[] = {
+	KEEP("type"), KEEP("mimeType"),	      KEEP("annotations"),     KEEP("terminalId"),
+	KEEP("size"), { "content", content }, { "resource", content }, OTHERS(TEXT),
+};
+
+static const struct field chunk[] = {
+	KEEP("sessionUpdate"),
+	KEEP("messageId"),
+	KEEP("compactionId"),
+	KEEP("sessionId"),
+	KEEP("senderSessionId"),
+	KEEP("recipientSessionId"),
+	KEEP("senderMessageId"),
+	KEEP("recipientMessageId"),
+	KEEP("status"),
+	{ "content", content },
+	OTHERS(TEXT),
+};
+
+static const struct field call[] = {
+	KEEP("sessionUpdate"), KEEP("toolCallId"), KEEP("kind"),	   KEEP("status"),
+	KEEP("name"),	       KEEP("messageId"),  { "content", content }, OTHERS(TEXT),
+};
+
+static const struct field plan_entry[] = { KEEP("priority"), KEEP("status"), OTHERS(TEXT) };
+static const struct field plan[] = {
+	KEEP("sessionUpdate"),	   KEEP("planId"), KEEP("id"), KEEP("type"), { "plan", plan },
+	{ "entries", plan_entry }, OTHERS(TEXT),
+};
+
+static const struct field command[] = { KEEP("name"), OTHERS(TEXT) };
+static const struct field commands[] = {
+	KEEP("sessionUpdate"),
+	{ "availableCommands", command },
+	OTHERS(TEXT),
+};
+
+/* The name of a value is a model's. */
+static const struct field option[] = {
+	KEEP("id"),	      KEEP("name"),  KEEP("category"),	    KEEP("type"), KEEP("value"),
+	KEEP("currentValue"), KEEP("group"), { "options", option }, OTHERS(TEXT),
+};
+const struct field fields_options[] = {
+	KEEP("sessionUpdate"),
+	KEEP("currentModeId"),
+	{ "availableModes", option },
+	{ "configOptions", option },
+	{ "options", option },
+	KEEP("id"),
+	KEEP("name"),
+	KEEP("category"),
+	KEEP("type"),
+	KEEP("value"),
+	KEEP("currentValue"),
+	KEEP("group"),
+	OTHERS(TEXT),
+};
+
+static const struct field info[] = { KEEP("sessionUpdate"), KEEP("updatedAt"), OTHERS(TEXT) };
+static const struct field usage[] = { KEEP("sessionUpdate"), KEEP("cost"), OTHERS(TEXT) };
+static const struct field notice[] = {
+	KEEP("sessionUpdate"), KEEP("severity"), KEEP("id"), KEEP("code"), OTHERS(TEXT),
+};
+static const struct field subagent[] = {
+	KEEP("sessionUpdate"), KEEP("sessionId"), KEEP("parentSessionId"), KEEP("toolCallId"),
+	KEEP("status"),	       KEEP("type"),	  KEEP("model"),	   OTHERS(TEXT),
+};
+
+/* What a question offers, and what was chosen. */
+static const struct field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
+static const struct field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
+static const struct field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };
+
+/* A form is JSON Schema: the names of its properties are members. */
+static const struct field form[], properties[];
+static const struct field form[] = {
+	KEEP("type"),	   KEEP("format"),
+	KEEP("enum"),	   KEEP("const"),
+	KEEP("required"),  KEEP("pattern"),
+	{ "oneOf", form }, { "anyOf", form },
+	{ "items", form }, { "properties", properties },
+	OTHERS(TEXT),
+};
+static const struct field properties[] = { OTHERS(form) };
+
+const struct field fields_ask[] = {
+	KEEP("sessionId"),    KEEP("mode"),	     KEEP("elicitationId"),
+	{ "toolCall", call }, { "options", choice }, { "requestedSchema", form },
+	OTHERS(TEXT),
+};
+
+/* --- events of ours --------------------------------------------------------------------------------------- */
+
+static const struct field ask_event[] = {
+	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, OTHERS(TEXT),
+};
+static const struct field lifecycle[] = {
+	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
+	KEEP("tool"), KEEP("requestId"), KEEP("method"), OTHERS(TEXT),
+};
+static const struct field artifact[] = {
+	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),
+};
+static const struct field artifact_event[] = {
+	KEEP("kind"),
+	{ "artifact", artifact },
+	OTHERS(TEXT),
+};
+
+const struct field fields_head[] = { { "systemPrompt", TEXT }, OTHERS(PROTOCOL) };
+
+const struct field *fields_of(unsigned kind)
+{
+	static const struct field *const rows[EVENT_KIND_MAX] = {
+		[UPDATE_USER_CHUNK] = chunk,
+		[UPDATE_AGENT_CHUNK] = chunk,
+		[UPDATE_THOUGHT_CHUNK] = chunk,
+		[UPDATE_TOOL_CALL] = call,
+		[UPDATE_TOOL_CALL_UPDATE] = call,
+		[UPDATE_PLAN] = plan,
+		[UPDATE_COMMANDS] = commands,
+		[UPDATE_MODE] = fields_options,
+		[UPDATE_CONFIG] = fields_options,
+		[UPDATE_INFO] = info,
+		[UPDATE_USAGE] = usage,
+		[UPDATE_NOTICE] = notice,
+		[UPDATE_COMPACTION] = chunk,
+		[UPDATE_COMPACTION_CHUNK] = chunk,
+		[UPDATE_PLAN_UPDATE] = plan,
+		[UPDATE_PLAN_REMOVED] = plan,
+		[UPDATE_SUBAGENT] = subagent,
+		[UPDATE_SESSION_MESSAGE] = chunk,
+		[UPDATE_SESSION_MESSAGE_CHUNK] = chunk,
+		[EVENT_TURN_END] = field_protocol, /* its error is hidden where it is made */
+		[EVENT_ASK] = ask_event,
+		[EVENT_ANSWER] = ask_event,
+		[EVENT_USAGE] = field_protocol,
+		[EVENT_LIFECYCLE] = lifecycle,
+		[EVENT_ARTIFACT] = artifact_event,
+	};
+
+	return kind < EVENT_KIND_MAX ? rows[kind] : TEXT;
+}
+
+/* --- the walk ------------------------------------------------------------------------------------------ */
+
+struct level {
+	const struct field *table;
+	bool object;
+};
+
+struct walk {
+	const struct mask *m;
+	const char *p, *end, *copied; /* copied: up to here it is in ret */
+	struct level levels[JSON_DEPTH_MAX + 2];
+	unsigned depth;
+	const struct field *next; /* table of the value that comes */
+	bool key;		  /* a string here is a member's name */
+	struct buf *ret;
+};
+
+static const struct field *find(const struct field *table, struct slice key)
+{
+	if (!table)
+		return TEXT;
+	while (table->name && !jkey_is(key, table->name))
+		table++;
+	return table->in;
+}
+
+/* At the opening quote: what is between the quotes; p is moved behind the closing one. */
+static struct slice take_string(struct walk *x)
+{
+	const char *start = ++x->p;
+
+	while (x->p < x->end && *x->p != '"')
+		x->p += *x->p == '\\' ? 2 : 1;
+	x->p = MIN(x->p, x->end);
+	return (struct slice){ start, (size_t)(x->p++ - start) };
+}
+
+static void put_text(struct walk *x, struct slice text)
+{
+	if (!(mask_look(x->m, text) & MASK_HIT))
+		return;
+	buf_add(x->ret, x->copied, (size_t)(text.p - x->copied));
+	mask_put(x->m, text, true, 0, NULL, x->ret);
+	x->copied = text.p + text.n;
+}
+
+static void on_string(struct walk *x)
+{
+	struct slice text = take_string(x);
+
+	if (x->key) {
+		x->next = find(x->levels[x->depth].table, text);
+		x->key = false;
+	} else if (x->next != PROTOCOL) {
+		put_text(x, text);
+	}
+}
+
+static void enter(struct walk *x, bool object)
+{
+	if (x->depth + 1 < ARRAY_SIZE(x->levels))
+		x->depth++;
+	x->levels[x->depth] = (struct level){ x->next, object };
+	x->key = object;
+}
+
+static void walk(struct walk *x)
+{
+	while (x->p < x->end) {
+		char c = *x->p;
+
+		if (c == '"') {
+			on_string(x);
+			continue;
+		}
+		if (c == '{' || c == '[')
+			enter(x, c == '{');
+		else if ((c == '}' || c == ']') && x->depth)
+			x->depth--;
+		if (c == ',') {
+			x->key = x->levels[x->depth].object;
+			x->next = x->levels[x->depth].table;
+		}
+		x->p++;
+	}
+}
+
+void fields_mask(const struct mask *m, struct slice json, bool members, const struct field *table,
+		 struct buf *ret)
+{
+	struct walk x = { .m = m,
+			  .p = json.p,
+			  .end = json.p + json.n,
+			  .copied = json.p,
+			  .levels = { { table, members } },
+			  .next = table,
+			  .key = members,
+			  .ret = ret };
+
+	if (!json.n)
+		return;
+	walk(&x);
+	buf_add(ret, x.copied, (size_t)(x.end - x.copied));
+}

@@ -1,0 +1,32 @@
+/*
+ * event_fields.h - which strings of an event are text of others, and which are words of the protocol.
+ *
+ * Secrets are hidden in text only. A member's name, an id, a status, a model's name or a number is what programs act on: put "***" there
+ * and the protocol is broken, or a bill is made out to nobody. So every kind of update and of our own events has a table of its members:
+ * those that are protocol, and where others lie deeper. What no table names is text, so that a member nobody has heard of leaks nothing.
+ *
+ * Pure. The input has been validated; it is read once, whatever its depth, and everything but the strings that change is copied as it is.
+ */
+#pragma once
+
+#include "session/log/event_table.h"
+#include "session/secrets/mask.h"
+
+struct field {
+	const char *
+		name; /* NULL: the last; in is then what members have that the table does not name */
+	const struct field *in; /* NULL: text */
+};
+
+/* As in of a field: all of it is protocol. */
+extern const struct field field_protocol[];
+
+/* Of an update object, or of the members of an event of ours; kind: enum harness_update or event_kind. */
+const struct field *fields_of(unsigned kind);
+extern const struct field fields_ask[];	    /* params of a permission request or an elicitation */
+extern const struct field fields_options[]; /* modes and config options, as a harness has them */
+extern const struct field fields_head[];    /* the "session" record of a journal */
+
+/* json: one value, or, members, those of an object without its braces. Appends it with the secrets in its text hidden. */
+void fields_mask(const struct mask *m, struct slice json, bool members, const struct field *table,
+		 struct buf *ret);

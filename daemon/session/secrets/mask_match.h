@@ -1,0 +1,29 @@
+/*
+ * mask_match.h - one pattern against a text at one place: mask.c says where, mask_match.c in how many ways a character can be written there.
+ *
+ * A character of the pattern may stand as it is, behind backslashes (JSON, to any depth that anybody uses), as \u0041 or as %41. Between two of
+ * them there may be line breaks, themselves in any of these forms. No heap, no recursion but where a text can be read in two ways.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pattern {
+	char *p;
+	size_t n;
+	bool base64;   /* - and _ are + and / */
+	uint16_t next; /* with the same first byte */
+};
+
+enum outcome { FAILS, MAY_BEGIN, MATCHES }; /* MAY_BEGIN: the text ends in it */
+
+/* quotes: a quote that the pattern does not have ends the text. *end: behind what matches. */
+enum outcome form_compare(const struct pattern *p, struct slice text, bool quotes, size_t i,
+			  size_t *end);
+/* At a backslash or percent sign: the first byte of the character that it stands for. FAILS: it stands for the one that follows, if any. */
+enum outcome form_first(struct slice text, bool quotes, size_t i, uint8_t *ret);
+/* Of both alphabets of base64 the first. */
+uint8_t form_fold(uint8_t c);

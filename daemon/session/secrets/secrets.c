@@ -1,0 +1,437 @@
+#include "session/secrets/secrets.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "digest/digest.h"
+#include "json/jscan.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#define LINE_MIN 16 /* a line of a longer value is a secret by itself from this length on */
+
+/* What is being loaded. */
+struct loading {
+	struct secrets *x;
+	const struct secrets_given *given;
+	struct jw unmasked;
+};
+
+/* --- what is no secret --------------------------------------------------------------------------------- */
+
+/* Backslashes and line breaks are not compared. */
+static size_t length_compared(struct slice v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v.n; i++)
+		n += v.p[i] != '\\' && v.p[i] != '\n' && v.p[i] != '\r';
+	return n;
+}
+
+/*
+ * True if much of it is like its own beginning. It is a placeholder then; and a text made for it would cost far more than its length
+ * to be searched. By the Z function: how much of the beginning each of its ends begins with.
+ */
+static bool repeats(struct slice v)
+{
+	size_t *z = xalloc(v.n * sizeof(*z)), left = 0, right = 0, sum = 0;
+
+	for (size_t i = 1; i < v.n; i++) {
+		z[i] = i < right ? MIN(right - i, z[i - left]) : 0;
+		while (i + z[i] < v.n && v.p[z[i]] == v.p[i + z[i]])
+			z[i]++;
+		if (i + z[i] > right) {
+			left = i;
+			right = i + z[i];
+		}
+		sum += z[i];
+	}
+	free(z);
+	return sum > v.n;
+}
+
+static struct slice between_quotes(struct jval v)
+{
+	return v.type == J_STRING ? (struct slice){ v.raw.p + 1, v.raw.n - 2 } : SLICE_NONE;
+}
+
+static bool in_use(const struct secrets_given *g, struct slice v)
+{
+	struct jiter it;
+	struct jval model;
+
+	for (size_t i = 0; i < ARRAY_SIZE(g->in_use); i++)
+		if (g->in_use[i] && slice_is(v, g->in_use[i]))
+			return true;
+	if (g->models.n && jiter_init(&it, (struct jval){ J_ARRAY, g->models }))
+		while (jiter_next(&it, NULL, &model))
+			if (slice_eq(between_quotes(model), v))
+				return true;
+	return word_of_protocol(v);
+}
+
+static const char *refusal(const struct loading *l, struct slice v)
+{
+	if (length_compared(v) < SECRET_MIN)
+		return "short";
+	if (v.n > SECRET_MAX)
+		return "long";
+	if (in_use(l->given, v))
+		return "word";
+	if (repeats(v))
+		return "repetitive";
+	if (l->x->n >= SECRETS_MAX || l->x->bytes + v.n > SECRETS_BYTES_MAX)
+		return "too_many";
+	return NULL;
+}
+
+/* --- the list ------------------------------------------------------------------------------------------ */
+
+static void forget(struct secrets *x, size_t i)
+{
+	x->bytes -= x->list[i].n;
+	secret_wipe(x->list[i].value, x->list[i].n);
+	free(x->list[i].value);
+	memmove(&x->list[i], &x->list[i + 1], (x->n - i - 1) * sizeof(*x->list));
+	x->n--;
+}
+
+/* One that is there moves to the end: the oldest are first. */
+static void keep(struct secrets *x, struct slice v, bool old)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (slice_eq((struct slice){ x->list[i].value, x->list[i].n }, v)) {
+			forget(x, i);
+			break;
+		}
+	x->list = reallocarray(x->list, x->n + 1, sizeof(*x->list));
+	if (!x->list)
+		abort();
+	x->list[x->n++] = (struct secret){ xstrndup(v.p, v.n), v.n, old };
+	x->bytes += v.n;
+}
+
+/* Room for the newest: of those that are in force no more the oldest go. */
+static void make_room(struct secrets *x, size_t n)
+{
+	while (x->n && x->list[0].old && (x->n >= SECRETS_MAX || x->bytes + n > SECRETS_BYTES_MAX))
+		forget(x, 0);
+}
+
+static void rebuild(struct secrets *x)
+{
+	x->mask = mask_free(x->mask);
+	if (x->n)
+		x->mask = mask_new();
+	for (size_t i = 0; i < x->n; i++)
+		mask_add(x->mask, (struct slice){ x->list[i].value, x->list[i].n });
+}
+
+static void add_quietly(struct loading *l, struct slice v)
+{
+	make_room(l->x, v.n);
+	if (!refusal(l, v))
+		keep(l->x, v, false);
+}
+
+static struct slice trimmed(struct slice v)
+{
+	while (v.n && strchr(" \t\r", v.p[0]) && v.p[0]) {
+		v.p++;
+		v.n--;
+	}
+	while (v.n && strchr(" \t\r", v.p[v.n - 1]) && v.p[v.n - 1])
+		v.n--;
+	return v;
+}
+
+/* A key of several lines is shown with numbers before each, or signs of a patch. */
+static void add_lines(struct loading *l, struct slice v)
+{
+	while (v.n) {
+		const char *end = memchr(v.p, '\n', v.n);
+		size_t n = end ? (size_t)(end - v.p) : v.n;
+		struct slice line = trimmed((struct slice){ v.p, n });
+
+		if (line.n < v.n && line.n >= LINE_MIN && !memchr(line.p, ' ', line.n))
+			add_quietly(l, line);
+		n += end != NULL;
+		v.p += n;
+		v.n -= n;
+	}
+}
+
+static void tell_unmasked(struct loading *l, struct slice name, const char *reason)
+{
+	jw_obj(&l->unmasked, NULL);
+	jw_slice(&l->unmasked, "name", name);
+	jw_str(&l->unmasked, "reason", reason);
+	jw_end_obj(&l->unmasked);
+}
+
+static void add(struct loading *l, const char *prefix, struct slice name, struct slice v)
+{
+	_cleanup_(buf_done) struct buf path = { 0 };
+	const char *why;
+
+	make_room(l->x, v.n);
+	why = refusal(l, v);
+	if (!why) {
+		keep(l->x, v, false);
+		add_lines(l, v);
+		return;
+	}
+	if (!v.n)
+		return;
+	buf_puts(&path, prefix);
+	buf_add_slice(&path, name);
+	tell_unmasked(l, buf_slice(&path), why);
+}
+
+static void add_json(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+
+	if (jstr_decode_bytes(v, &b) == 0)
+		add(l, prefix, name, buf_slice(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+/* --- where they stand ------------------------------------------------------------------------------------ */
+
+static bool part_is(struct slice name, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (size_t at = 0; at + n <= name.n; at++)
+		if (strncasecmp(name.p + at, part, n) == 0 && (!at || name.p[at - 1] == '_') &&
+		    (at + n == name.n || name.p[at + n] == '_'))
+			return true;
+	return false;
+}
+
+static bool has(struct slice name, const char *word)
+{
+	for (size_t at = 0; at + strlen(word) <= name.n; at++)
+		if (strncasecmp(name.p + at, word, strlen(word)) == 0)
+			return true;
+	return false;
+}
+
+bool secrets_name(struct slice name)
+{
+	static const char *const words[] = { "KEY",	   "TOKEN",  "SECRET", "PASSWORD",
+					     "CREDENTIAL", "PASSWD", "COOKIE", "PASSPHRASE" };
+	static const char *const parts[] = { "PAT", "PASS", "AUTH", "DSN" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (has(name, words[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (part_is(name, parts[i]))
+			return true;
+	return false;
+}
+
+/* scheme://user:password@host */
+static void add_password(struct loading *l, struct slice v)
+{
+	const char *at = memmem(v.p, v.n, "://", 3), *end = v.p + v.n, *colon, *host;
+
+	if (!at)
+		return;
+	at += 3;
+	for (const char *p = at; p < end; p++)
+		if (strchr("/?# \n", *p) && *p) {
+			end = p;
+			break;
+		}
+	colon = memchr(at, ':', (size_t)(end - at));
+	host = memrchr(at, '@', (size_t)(end - at));
+	if (colon && host && colon < host)
+		add_quietly(l, (struct slice){ colon + 1, (size_t)(host - colon - 1) });
+}
+
+static void add_variable(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+
+	if (secrets_name(name))
+		add_json(l, prefix, name, v);
+	else if (jstr_decode_bytes(v, &b) == 0)
+		add_password(l, buf_slice(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+static void add_operators(struct loading *l)
+{
+	for (size_t i = 0; i < l->given->noperators; i++) {
+		const struct harness_env *e = &l->given->operators[i];
+
+		if (secrets_name(slice_of(e->name)))
+			add_quietly(l, slice_of(e->value));
+		else
+			add_password(l, slice_of(e->value));
+	}
+}
+
+static void add_address(struct loading *l, struct jval url)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (jstr_decode_bytes(url, &b) == 0)
+		add_password(l, buf_slice(&b));
+}
+
+static void add_env(struct loading *l, struct slice env)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (jscan_value(env, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v))
+		add_variable(l, "env.", key, v);
+}
+
+/* Of "Bearer abc" what comes after the scheme is one, too. */
+static void add_header(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+	const char *space;
+
+	add_json(l, prefix, name, v);
+	if (jstr_decode_bytes(v, &b) == 0 && (space = memchr(b.data, ' ', b.len)))
+		add_quietly(l, (struct slice){ space + 1, b.len - (size_t)(space + 1 - b.data) });
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+static void add_members(struct loading *l, const char *prefix, struct slice object, bool headers)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!object.n || jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT ||
+	    !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		if (headers)
+			add_header(l, prefix, key, v);
+		else
+			add_json(l, prefix, key, v);
+	}
+}
+
+/* Headers or variables of a server: [{name, value}]. */
+static void add_pairs(struct loading *l, const char *prefix, struct jval list, bool headers)
+{
+	struct jiter it;
+	struct jval pair;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &pair)) {
+		struct slice name = between_quotes(jobj_get(pair.raw, "name"));
+		struct jval v = jobj_get(pair.raw, "value");
+
+		if (headers)
+			add_header(l, prefix, name, v);
+		else
+			add_variable(l, prefix, name, v);
+	}
+}
+
+static void add_servers(struct loading *l, struct slice servers)
+{
+	struct jiter it;
+	struct jval list, v;
+
+	if (!servers.n || jscan_value(servers, &list) != JSCAN_OK || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type != J_OBJECT)
+			continue;
+		add_address(l, jobj_get(v.raw, "url"));
+		add_pairs(l, "mcpServers.headers.", jobj_get(v.raw, "headers"), true);
+		add_pairs(l, "mcpServers.env.", jobj_get(v.raw, "env"), false);
+	}
+}
+
+/* --- together -------------------------------------------------------------------------------------------- */
+
+void secrets_load(struct secrets *x, const struct secrets_given *g)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct loading l = { x, g, JW(&b) };
+
+	for (size_t i = 0; i < x->n; i++)
+		x->list[i].old = true;
+	jw_arr(&l.unmasked, NULL);
+	add_members(&l, "secrets.", g->marked, false);
+	if (g->provider.n) {
+		add_json(&l, "provider.", SLICE("key"), jobj_get(g->provider, "key"));
+		add_members(&l, "provider.headers.", jobj_get(g->provider, "headers").raw, true);
+		add_address(&l, jobj_get(g->provider, "baseUrl"));
+	}
+	add_servers(&l, g->servers);
+	if (g->env.n)
+		add_env(&l, g->env);
+	add_operators(&l);
+	jw_end_arr(&l.unmasked);
+	free(x->unmasked);
+	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);
+	rebuild(x);
+}
+
+void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct loading l = { x, g, JW(&b) };
+	size_t all = x->n;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, env }))
+		return;
+	while (x->learned < SECRETS_LEARNED_MAX && jiter_next(&it, &key, &v)) {
+		size_t before = x->n;
+
+		if (v.type == J_STRING && v.raw.n <= SECRET_LEARNED_BYTES)
+			add_variable(&l, "env.", key, v);
+		x->learned += x->n > before ? x->n - before : 0;
+	}
+	if (x->n != all)
+		rebuild(x);
+}
+
+void secrets_inherit(struct secrets *x, const struct secrets *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		if (x->n < SECRETS_MAX && x->bytes + from->list[i].n <= SECRETS_BYTES_MAX)
+			keep(x, (struct slice){ from->list[i].value, from->list[i].n }, true);
+	rebuild(x);
+}
+
+void secrets_done(struct secrets *x)
+{
+	while (x->n)
+		forget(x, x->n - 1);
+	free(x->list);
+	free(x->unmasked);
+	mask_free(x->mask);
+	*x = (struct secrets){ 0 };
+}
+
+void secrets_put_unmasked(const struct secrets *x, struct jw *w)
+{
+	if (x->unmasked)
+		jw_raw(w, "unmasked", slice_of(x->unmasked));
+}

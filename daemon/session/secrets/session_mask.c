@@ -1,0 +1,134 @@
+/* session_mask.c - the secrets of a session in text that leaves it: in JSON by the tables of event_fields.h, in lines, in files. */
+#include "session/session_internal.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "session/harness/baseenv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+static struct secrets_given given_of(const struct session *s)
+{
+	return (struct secrets_given){
+		.marked = slice_of(s->setup.secrets),
+		.provider = slice_of(s->setup.provider),
+		.env = slice_of(s->setup.env),
+		.servers = slice_of(s->setup.mcp_servers),
+		.models = s->setup.gateway.models,
+		.in_use = { s->def ? s->def->id : NULL, s->setup.model, s->setup.gateway.model,
+			    s->model, s->setup.mode },
+	};
+}
+
+void session_load_secrets(struct session *s)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	struct secrets_given given = given_of(s);
+
+	baseenv_put(&plan, s->store->pass_env);
+	for (size_t i = 0; s->def && i < s->def->nenv; i++)
+		harness_plan_env(&plan, s->def->env[i].name, s->def->env[i].value);
+	given.operators = plan.env;
+	given.noperators = plan.nenv;
+	secrets_load(&s->secrets, &given);
+}
+
+void session_learn_env(struct session *s, struct slice env)
+{
+	struct secrets_given given = given_of(s);
+
+	secrets_learn(&s->secrets, &given, env);
+}
+
+struct slice session_hidden(const struct session *s, struct slice json, bool members,
+			    const struct field *table, struct buf *b)
+{
+	if (!(mask_look(s->secrets.mask, json) & MASK_HIT))
+		return json;
+	fields_mask(s->secrets.mask, json, members, table, b);
+	return buf_slice(b);
+}
+
+void session_hide_line(const struct session *s, char *text, size_t size)
+{
+	mask_line(s->secrets.mask, text, size);
+}
+
+void session_hide_string(const struct session *s, char **text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (!*text || !mask_look(s->secrets.mask, slice_of(*text)))
+		return;
+	mask_put(s->secrets.mask, slice_of(*text), false, 0, NULL, &b);
+	free(*text);
+	*text = xstrndup(buf_slice(&b).p, buf_len(&b));
+}
+
+struct err session_hide_err(const struct session *s, const struct err *e)
+{
+	struct err own = *e;
+
+	session_hide_line(s, own.msg, sizeof(own.msg));
+	return own;
+}
+
+void session_hide_bytes(const struct session *s, struct buf *b)
+{
+	struct buf hidden = { .max = SIZE_MAX / 2 };
+
+	if (!mask_look(s->secrets.mask, buf_slice(b)))
+		return;
+	mask_put(s->secrets.mask, buf_slice(b), false, 0, NULL, &hidden);
+	hidden.max = b->max;
+	buf_done(b);
+	*b = hidden;
+}
+
+/* A piece at a time; what may be the beginning of a secret waits for the next. */
+static int copy_hidden(const struct mask *m, int from, int to)
+{
+	_cleanup_(buf_done) struct buf in = { .max = 4 * MIB }, out = { .max = 4 * MIB };
+	ssize_t n = 1;
+	int r = 0;
+
+	while (r == 0 && n > 0) {
+		size_t tail;
+
+		if (buf_reserve(&in, FILE_PIECE) < 0)
+			return -ENOMEM;
+		n = read(from, in.data + in.len, FILE_PIECE);
+		if (n < 0)
+			return -errno;
+		in.len += (size_t)n;
+		buf_reset(&out);
+		mask_put(m, buf_slice(&in), false, 0, n ? &tail : NULL, &out);
+		buf_consume(&in, n ? tail : buf_len(&in));
+		r = out.failed ? -E2BIG : file_write_all(to, buf_slice(&out).p, buf_len(&out));
+	}
+	return r;
+}
+
+int session_hide_file(const struct session *s, const char *path)
+{
+	_cleanup_(freep) char *copy = NULL;
+	_cleanup_(closep) int from = -1, to = -1;
+	int r;
+
+	if (!s->secrets.mask)
+		return 0;
+	if (asprintf(&copy, "%s.hidden", path) < 0)
+		abort();
+	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (from < 0 || to < 0)
+		return -errno;
+	r = copy_hidden(s->secrets.mask, from, to);
+	if (r == 0 && rename(copy, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(copy);
+	return r;
+}

@@ -1,0 +1,50 @@
+/* session_status.c - one session as an object, wherever sessions are listed. */
+#include "session/harness/harness_pool.h"
+
+#include "base/clock.h"
+#include "json/jenc.h"
+
+bool session_has_head(const struct session *s)
+{
+	return !s->headless;
+}
+
+void session_put_damage(struct jw *w, const struct session *s)
+{
+	if (!evlog_damaged(&s->log))
+		return;
+	jw_obj(w, "damaged");
+	jw_uint(w, "missing", evlog_missing(&s->log));
+	if (s->headless)
+		jw_bool(w, "unusable", true);
+	jw_end_obj(w);
+}
+
+void session_put_status(struct jw *w, const char *key, const struct session *s)
+{
+	struct session_info info;
+	char when[CLOCK_ISO_SIZE];
+
+	session_describe(s, &info);
+	jw_obj(w, key);
+	jw_str(w, "sessionId", info.id);
+	jw_str(w, "harness", info.harness);
+	jw_str(w, "state", info.state);
+	jw_str(w, "cwd", info.cwd);
+	jw_str(w, "title", info.title);
+	jw_uint(w, "seq", info.last_seq);
+	if (session_acked(s))
+		jw_uint(w, "acked", session_acked(s));
+	jw_uint(w, "turn", session_running(s));
+	jw_uint(w, "turns", info.turns);
+	jw_uint(w, "queued", info.queued);
+	jw_uint(w, "watchers", info.watchers);
+	if (info.pid)
+		jw_int(w, "pid", info.pid);
+	if (live_waits(s))
+		jw_str(w, "waiting", "harness");
+	session_put_damage(w, s);
+	session_put_mcp(w, s);
+	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_end_obj(w);
+}

@@ -1,0 +1,68 @@
+/* readiness.c - what keeps the daemon from serving a session just now, looked at when somebody asks. */
+#include "session/session_internal.h"
+
+#include "json/jenc.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static const char *state_problem(const struct store *st)
+{
+	struct statvfs v;
+
+	if (access(st->state_dir, W_OK | X_OK) < 0 || statvfs(st->state_dir, &v) < 0)
+		return "STATE_NOT_WRITABLE";
+	/* what is kept for root is not full for root */
+	if (v.f_blocks && !(geteuid() ? v.f_bavail : v.f_bfree))
+		return "NO_SPACE";
+	return v.f_files && !v.f_ffree ? "NO_SPACE" : NULL;
+}
+
+bool harness_installed(const struct harness_def *def)
+{
+	_cleanup_(freep) char *path = store_find_command(def->command);
+
+	return path != NULL;
+}
+
+static bool any_installed(const struct harness_table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (harness_installed(&t->defs[i]))
+			return true;
+	return false;
+}
+
+static void put_problem(struct jw *w, const char *reason, const char *text)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "reason", reason);
+	jw_str(w, "message", text);
+	jw_end_obj(w);
+}
+
+bool store_put_ready(const struct store *st, struct jw *w)
+{
+	const char *state = state_problem(st);
+	bool harness = any_installed(st->harnesses);
+
+	jw_bool(w, "ready", !st->stopping && !state && harness);
+	jw_arr(w, "notReady");
+	if (st->stopping)
+		put_problem(w, "SHUTTING_DOWN", "the daemon is shutting down");
+	if (state)
+		put_problem(w, state, "the state directory cannot be written");
+	if (!harness)
+		put_problem(w, "HARNESS_NOT_INSTALLED", "no harness is installed");
+	jw_end_arr(w);
+	jw_arr(w, "harnesses");
+	for (size_t i = 0; i < st->harnesses->n; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "id", st->harnesses->defs[i].id);
+		jw_bool(w, "installed", harness_installed(&st->harnesses->defs[i]));
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+	return !st->stopping && !state && harness;
+}

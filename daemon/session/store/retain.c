@@ -1,0 +1,297 @@
+#include "session/store/retain.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "session/workspace/provision.h"
+#include "session/workspace/session_paths.h"
+#include "session/log/journal_trim.h"
+
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+/* --- which may go, and in which order ----------------------------------------------------------------- */
+
+static bool removable(const struct session *s)
+{
+	return s->state == SESSION_CLOSED && !s->remove && !s->unremovable && !s->copying &&
+	       !s->proc && list_empty(&s->watchers) && list_empty(&s->readers) &&
+	       list_empty(&s->open_waiters) && list_empty(&s->close_waiters) &&
+	       list_empty(&s->turns) && !furnish_busy(s);
+}
+
+static uint64_t closed_at(const struct session *s)
+{
+	return s->closed_ms ? s->closed_ms : s->updated_ms;
+}
+
+static bool before(const struct session *a, const struct session *b, bool stored_first)
+{
+	if (stored_first && trim_stored(a) != trim_stored(b))
+		return trim_stored(a);
+	return closed_at(a) < closed_at(b);
+}
+
+/* The first ones, at most RETAIN_BATCH. */
+static size_t candidates(struct store *st, bool stored_first, struct session *out[RETAIN_BATCH])
+{
+	size_t n = 0;
+
+	list_each(s, &st->sessions, struct session, link) {
+		size_t at = n;
+
+		if (!removable(s))
+			continue;
+		while (at > 0 && before(s, out[at - 1], stored_first))
+			at--;
+		if (at == RETAIN_BATCH)
+			continue;
+		n += n < RETAIN_BATCH;
+		memmove(&out[at + 1], &out[at], (n - at - 1) * sizeof(*out));
+		out[at] = s;
+	}
+	return n;
+}
+
+static bool has_room(const struct store *st)
+{
+	struct statvfs v;
+
+	return statvfs(st->state_dir, &v) < 0 ||
+	       (uint64_t)v.f_bavail * v.f_frsize >= RETAIN_ROOM_MIN;
+}
+
+/* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried when it is asked for next. */
+static void on_removed(void *ctx _unused_, struct session *s, const struct err *e)
+{
+	struct store *st = s->store;
+
+	if (!e)
+		return;
+	s->unremovable = has_room(st);
+	if (s->unremovable)
+		return;
+	st->cramped = true;
+	loop_timer_cancel(&st->pressure_timer);
+}
+
+static void let_go(struct session *s, const char *why, uint64_t *count)
+{
+	char when[CLOCK_ISO_SIZE];
+
+	++*count;
+	log_info("session", "closed session deleted, it is not to be kept", "session", s->id, "why",
+		 why, "closed", clock_iso(closed_at(s), when), "acknowledged",
+		 trim_stored(s) ? "true" : "false");
+	session_close(s, true, on_removed, NULL);
+}
+
+/* --- what they take on disk ----------------------------------------------------------------------------- */
+
+static int on_line(void *ctx, struct slice line)
+{
+	struct store *st = ctx;
+	_cleanup_(freep) char *text = xstrndup(line.p, line.n);
+	char *end;
+	long long n = strtoll(text, &end, 10);
+
+	if (strcmp(end, "\ttotal") == 0)
+		st->measured = n;
+	return 0;
+}
+
+static void on_closed(void *ctx _unused_, const char *fault _unused_)
+{
+}
+
+static void look_again(struct store *st, uint64_t ms);
+
+static void on_measured(void *ctx, const struct proc_status *status _unused_)
+{
+	struct store *st = ctx;
+
+	st->measuring = proc_free(st->measuring);
+	list_each(s, &st->sessions, struct session, link)
+		if (strcmp(s->id, st->measured_id) == 0)
+			s->bytes = st->measured;
+	if (st->stopping)
+		store_check_stopped(st);
+	else
+		look_again(st, 1);
+}
+
+static const struct proc_events measure_events = { on_line, on_closed, on_measured };
+
+static char *part(const struct store *st, const char *where, const struct session *s)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s/%s", st->state_dir, where, s->id) < 0)
+		abort();
+	return path;
+}
+
+/* Parts that are not there are complaints of du, no more. Where there is no du only the journal counts. */
+static void measure(struct store *st, struct session *s)
+{
+	_cleanup_(freep) char *du = place_find_command("du", getenv("PATH"));
+	_cleanup_(freep) char *journal = place_journal_path(st, s->id);
+	_cleanup_(freep) char *home = part(st, "homes", s), *artifacts = part(st, "artifacts", s),
+			      *snapshots = part(st, "snapshots", s);
+	char options[] = "-scB1", end[] = "--";
+	char *argv[] = { du, options, end, journal, home, artifacts, snapshots, NULL },
+	     *env[] = { NULL };
+	struct err e = { 0 };
+
+	st->measured = s->log.written - s->log.freed;
+	xstrset(&st->measured_id, s->id);
+	if (du)
+		st->measuring = proc_spawn(st->procs,
+					   &(struct proc_spec){ .argv = argv,
+								.env = env,
+								.cwd = "/",
+								.session = s->id,
+								.trusted = true },
+					   &measure_events, st, &e);
+	if (!st->measuring)
+		s->bytes = st->measured;
+}
+
+/* True: all of them are known. */
+static bool measure_next(struct store *st)
+{
+	if (st->measuring)
+		return false;
+	list_each(s, &st->sessions, struct session, link)
+		if (s->state == SESSION_CLOSED && !s->remove && s->bytes < 0) {
+			measure(st, s);
+			return false;
+		}
+	return true;
+}
+
+/* --- --keep-sessions ------------------------------------------------------------------------------------- */
+
+static bool expire_old(struct store *st, struct session *const *list, size_t n)
+{
+	uint64_t now = clock_real_ms(), age = (uint64_t)st->keep.age_secs * 1000, gone = 0;
+
+	for (size_t i = 0; age && i < n && closed_at(list[i]) + age < now; i++, gone++)
+		let_go(list[i], "age", &st->totals.removed_age);
+	return gone == RETAIN_BATCH;
+}
+
+static bool expire_large(struct store *st, struct session *const *list, size_t n)
+{
+	int64_t sum = 0;
+	size_t gone = 0;
+
+	if (!st->keep.bytes || !measure_next(st))
+		return false;
+	list_each(s, &st->sessions, struct session, link)
+		sum += s->state == SESSION_CLOSED && !s->remove ? s->bytes : 0;
+	for (; gone < n && sum > st->keep.bytes; gone++) {
+		if (list[gone]->state != SESSION_CLOSED)
+			continue; /* gone for its age */
+		sum -= list[gone]->bytes;
+		let_go(list[gone], "size", &st->totals.removed_size);
+	}
+	return gone == RETAIN_BATCH;
+}
+
+static void on_look(void *ctx)
+{
+	struct store *st = ctx;
+	struct session *list[RETAIN_BATCH + 1];
+	uint64_t pause = RETAIN_SECS * 1000;
+	size_t n;
+	bool more;
+
+	if (st->stopping)
+		return;
+	if (st->keep.age_secs)
+		pause = MIN(pause, MAX((uint64_t)st->keep.age_secs * 100, RETAIN_LOOK_MS));
+	n = candidates(st, false, list);
+	more = expire_old(st, list, n);
+	more |= expire_large(st, list, n);
+	look_again(st, more ? RETAIN_LOOK_MS : pause);
+}
+
+static void look_again(struct store *st, uint64_t ms)
+{
+	loop_timer_set(st->loop, &st->retain_timer, ms, on_look, st);
+}
+
+/* --- a full disk ------------------------------------------------------------------------------------------ */
+
+static bool trim_any(struct store *st)
+{
+	list_each(s, &st->sessions, struct session, link)
+		if (trim_now(s, true))
+			return true;
+	return false;
+}
+
+/* What is removed gives its room back in its own time. */
+static bool removing(const struct store *st)
+{
+	struct removal_counts c;
+
+	removal_count(st->removal, &c);
+	return c.pending > c.failed;
+}
+
+static void on_pressure(void *ctx)
+{
+	struct store *st = ctx;
+	struct session *list[RETAIN_BATCH + 1];
+
+	st->cramped = false;
+	if (st->stopping || has_room(st))
+		return;
+	if (!removing(st)) {
+		if (candidates(st, true, list))
+			let_go(list[0], "room", &st->totals.removed_room);
+		else
+			st->cramped = !trim_any(st);
+	}
+	if (!st->cramped)
+		loop_timer_set(st->loop, &st->pressure_timer, RETAIN_LOOK_MS, on_pressure, st);
+}
+
+void retain_pressure(struct store *st)
+{
+	if (!st->pressure_timer.due && !st->stopping)
+		loop_timer_set(st->loop, &st->pressure_timer, 1, on_pressure, st);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------- */
+
+void retain_look(struct session *s)
+{
+	struct store *st = s->store;
+
+	if (st->cramped)
+		retain_pressure(st);
+	if (keep_bounded(&st->keep) && st->retain_timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
+		look_again(st, RETAIN_LOOK_MS);
+}
+
+void retain_begin(struct store *st)
+{
+	if (keep_bounded(&st->keep))
+		look_again(st, RETAIN_LOOK_MS);
+}
+
+void retain_stop(struct store *st)
+{
+	if (st->measuring)
+		proc_kill(st->measuring);
+}
+
+void retain_done(struct store *st)
+{
+	loop_timer_cancel(&st->retain_timer);
+	loop_timer_cancel(&st->pressure_timer);
+	free(st->measured_id);
+}

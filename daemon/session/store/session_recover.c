@@ -1,0 +1,408 @@
+#include "session/store/session_recover.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/workspace/session_paths.h"
+#include "session/log/journal_record.h"
+#include "session/log/journal_trim.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".jsonl"
+
+/* A journal not yet read. */
+struct dormant {
+	struct list link;
+	char *id;
+	struct timespec changed;
+};
+
+/* What reading one journal has shown. */
+struct reading {
+	struct session *s;
+	char *harness;
+	uint64_t turn;	  /* newest turn with an event or an end */
+	uint64_t counted; /* the turn that the totals were last told with */
+	struct turn
+		open; /* has begun and not ended (no 0: none); those that waited may end before it */
+	char *begun;  /* the last "turn" record, raw */
+};
+
+/* --- records ------------------------------------------------------------------------------------------ */
+
+static void take_string(struct slice object, const char *key, char **slot)
+{
+	char *text = NULL;
+
+	if (jstr_decode(jobj_get(object, key), 64 * KIB, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+static void on_head(struct reading *r, const struct record *rec)
+{
+	take_string(rec->value, "cwd", &r->s->cwd);
+	take_string(rec->value, "harness", &r->harness);
+	setup_load(&r->s->setup, rec->value);
+}
+
+static void on_native(struct reading *r, const struct record *rec)
+{
+	take_string(rec->value, "nativeId", &r->s->native_id);
+}
+
+static void on_totals(struct reading *r, const struct record *rec)
+{
+	totals_load(&r->s->totals, rec->value);
+	r->counted = jobj_uint(rec->value, "turn");
+}
+
+static void on_begun(struct reading *r, const struct record *rec)
+{
+	free(r->begun);
+	r->begun = xstrndup(rec->value.p, rec->value.n);
+}
+
+static void on_ack(struct reading *r, const struct record *rec)
+{
+	trim_load_ack(r->s, rec->value);
+}
+
+static void on_base(struct reading *r, const struct record *rec)
+{
+	trim_load_base(r->s, rec->value);
+}
+
+static const struct {
+	const char *kind;
+	void (*fn)(struct reading *r, const struct record *rec);
+} notes[] = {
+	{ "session", on_head }, { "native", on_native }, { "totals", on_totals },
+	{ "turn", on_begun },	{ "ack", on_ack },	 { "base", on_base },
+};
+
+/* The stored result of a prompt that had a key, as it was sent. */
+static void keep_key(const struct reading *r, struct slice params)
+{
+	struct session *s = r->s;
+	struct slice begun = slice_of(r->begun);
+	_cleanup_(freep) char *digest = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval reason = jobj_get(params, "stopReason");
+	struct keyed *k = new0(struct keyed);
+	struct jw w = JW(&b);
+
+	list_init(&k->link);
+	take_string(params, "key", &k->key);
+	k->turn = jobj_uint(params, "turn");
+	k->seq = jobj_uint(params, "seq");
+	if (jobj_uint(begun, "turn") == k->turn &&
+	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(k->digest, sizeof(k->digest), "%s", digest);
+	if (reason.type == J_STRING) {
+		jw_obj(&w, NULL);
+		jw_raw(&w, "stopReason", reason.raw);
+		jw_raw(&w, "usage", jobj_get(params, "usage").raw);
+		jw_raw(&w, "_meta", jobj_get(params, "_meta").raw);
+		jw_end_obj(&w);
+		k->result = xstrndup(b.data, b.len);
+	} else {
+		turn_error_load(jobj_get(params, "error").raw, &k->error);
+	}
+	list_add_tail(&s->keys, &k->link);
+	s->nkeys++;
+}
+
+static void open_turn(struct reading *r, uint64_t no)
+{
+	account_done(&r->open.account);
+	session_forget_calls(r->s);
+	r->open = (struct turn){ .no = no, .session = r->s };
+}
+
+/* The clock of the journal: the turn lasts from its first event to its last. */
+static void on_turn_event(struct reading *r, const struct record *rec, struct slice update)
+{
+	struct turn *t = &r->open;
+
+	if (!t->started_ms)
+		t->started_ms = t->started_mono = rec->time_ms;
+	t->ended_ms = t->ended_mono = rec->time_ms;
+	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
+	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
+		t->first_output_mono = rec->time_ms;
+	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
+		r->s->current = t;
+		session_recall_call(r->s, update, rec->time_ms);
+		r->s->current = NULL;
+	}
+}
+
+static void on_turn_end(struct reading *r, struct slice params)
+{
+	if (r->open.no == jobj_uint(params, "turn"))
+		open_turn(r, 0);
+	if (jobj_get(params, "key").type == J_STRING)
+		keep_key(r, params);
+}
+
+/* Which ids clients have seen: none of them comes again. */
+static void note_id(struct session *s, unsigned kind, struct slice update)
+{
+	bool call = kind == UPDATE_TOOL_CALL;
+	struct jval id = { J_NONE, SLICE_NONE };
+
+	if (call)
+		id = jobj_get(update, "toolCallId");
+	else if (kind == UPDATE_AGENT_CHUNK || kind == UPDATE_THOUGHT_CHUNK)
+		id = jobj_get(update, "messageId");
+	if (id.type == J_STRING)
+		ids_take(&s->ids, call ? ID_CALL : ID_MESSAGE, id.raw);
+}
+
+static void on_event(struct reading *r, const struct record *rec)
+{
+	struct slice params = jobj_get(rec->value, "params").raw;
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+	struct slice update = jobj_get(params, "update").raw;
+
+	uint64_t turn = jobj_uint(acpd, "turn");
+
+	r->turn = MAX(r->turn, turn);
+	r->s->updated_ms = rec->time_ms;
+	if (rec->kind != EVENT_LIFECYCLE)
+		r->s->told = rec->seq;
+	if (turn && rec->kind != EVENT_TURN_END) {
+		if (r->open.no != turn)
+			open_turn(r, turn);
+		on_turn_event(r, rec, update);
+	}
+	note_id(r->s, rec->kind, update);
+	if (rec->kind == EVENT_TURN_END)
+		on_turn_end(r, params);
+	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
+		xstrset(&r->s->title, NULL);
+	else if (rec->kind == UPDATE_INFO)
+		take_string(update, "title", &r->s->title);
+}
+
+static void on_record(void *ctx, const struct record *rec)
+{
+	struct reading *r = ctx;
+
+	if (rec->seq) {
+		on_event(r, rec);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		if (slice_is(rec->kind_name, notes[i].kind))
+			notes[i].fn(r, rec);
+}
+
+/* --- one session ---------------------------------------------------------------------------------------- */
+
+/* Stands for the harness of a session whose journal does not say any more which it was. */
+static const struct harness_def unknown = { .id = "unknown" };
+
+static void tell_damage(struct session *s)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "damaged: %llu events are missing, %zu lines cannot be read%s",
+		 (unsigned long long)evlog_missing(&s->log), s->log.bad_lines,
+		 s->headless ? ", nor what the session was made with" : "");
+	problems_add(&s->store->problems, "journal", s->id, text);
+}
+
+static int read_journal(struct session *s, struct reading *r)
+{
+	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
+	int e = evlog_reopen(&s->log, s->store->loop, path, s->store->journal_max, on_record, r);
+
+	if (e < 0)
+		return e;
+	s->headless = !s->cwd || !r->harness;
+	if (s->headless && !evlog_damaged(&s->log))
+		return -EBADMSG;
+	if (s->headless)
+		xstrset(&s->cwd, "/"); /* clients want an absolute one */
+	return 0;
+}
+
+static bool usable(struct session *s, struct reading *r)
+{
+	int e = read_journal(s, r);
+
+	if (e == 0)
+		s->def = s->headless ? &unknown :
+				       harness_table_find(s->store->harnesses, r->harness);
+	if (e == 0 && s->def && evlog_damaged(&s->log))
+		tell_damage(s);
+	if (e == 0 && s->def)
+		return true;
+	log_warn("session",
+		 e < 0 ? "journal not readable, session left alone" :
+			 "harness no longer configured, session left alone",
+		 "session", s->id, "text", e < 0 ? strerror(-e) : r->harness);
+	return false;
+}
+
+static struct session *recover(struct store *st, const char *id)
+{
+	struct session *s = session_blank(st, id);
+	struct reading r = { .s = s };
+	_cleanup_(freep) char *begun = NULL;
+	bool ok = usable(s, &r);
+
+	free(r.harness);
+	begun = r.begun;
+	if (!ok) {
+		account_done(&r.open.account);
+		session_free(s);
+		return NULL;
+	}
+	place_watch_log(s);
+	s->state = SESSION_CLOSED;
+	s->caps = s->def->caps;
+	s->turn_count = MAX(s->turn_count, r.turn);
+	if (place_find_home(s) < 0)
+		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
+	s->home_filled = s->recovered = true;
+	s->began = s->turn_count > 0;
+	r.open.counted = r.counted && r.counted == r.open.no;
+	if (r.open.no)
+		turn_end_lost(s, &r.open, slice_of(begun));
+	evlog_shrink(&s->log);
+	return s;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static void dormant_free(struct dormant *d)
+{
+	list_del(&d->link);
+	free(d->id);
+	free(d);
+}
+
+static struct session *wake(struct store *st, struct dormant *d)
+{
+	_cleanup_(freep) char *id = TAKE_PTR(d->id);
+
+	dormant_free(d);
+	return recover(st, id);
+}
+
+struct session *recover_one(struct store *st, const char *id)
+{
+	list_each(d, &st->dormant, struct dormant, link)
+		if (strcmp(d->id, id) == 0)
+			return wake(st, d);
+	return NULL;
+}
+
+void recover_all(struct store *st)
+{
+	while (!list_empty(&st->dormant))
+		wake(st, list_first(&st->dormant, struct dormant, link));
+}
+
+void recover_done(struct store *st)
+{
+	loop_timer_cancel(&st->recover_timer);
+	while (!list_empty(&st->dormant))
+		dormant_free(list_first(&st->dormant, struct dormant, link));
+}
+
+static void next(void *ctx)
+{
+	uint64_t begun = clock_mono_ms();
+	struct store *st = ctx;
+
+	if (list_empty(&st->dormant))
+		ledger_hold(st->ledger, false);
+	if (list_empty(&st->dormant) || st->stopping)
+		return;
+	do
+		wake(st, list_first(&st->dormant, struct dormant, link));
+	while (!list_empty(&st->dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
+	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+}
+
+static int by_change(const void *pa, const void *pb)
+{
+	const struct dormant *a = *(struct dormant *const *)pa, *b = *(struct dormant *const *)pb;
+
+	if (a->changed.tv_sec != b->changed.tv_sec)
+		return a->changed.tv_sec < b->changed.tv_sec ? -1 : 1;
+	if (a->changed.tv_nsec != b->changed.tv_nsec)
+		return a->changed.tv_nsec < b->changed.tv_nsec ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
+/* Journals as they are found. */
+struct found {
+	struct dormant **d;
+	size_t n, cap;
+};
+
+static void found_add(struct found *f, struct dormant *d)
+{
+	if (f->n == f->cap) {
+		f->cap = f->cap ? 2 * f->cap : 64;
+		f->d = reallocarray(f->d, f->cap, sizeof(struct dormant *));
+		if (!f->d)
+			abort();
+	}
+	f->d[f->n++] = d;
+}
+
+static void note(struct found *f, int dir, const char *name)
+{
+	size_t n = strlen(name), suffix = strlen(SUFFIX);
+	struct dormant *d;
+	struct stat sb;
+
+	if (n <= suffix || strcmp(name + n - suffix, SUFFIX) != 0 || name[0] == '.' ||
+	    fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
+		return;
+	d = new0(struct dormant);
+	list_init(&d->link);
+	d->id = xstrndup(name, n - suffix);
+	d->changed = sb.st_mtim;
+	found_add(f, d);
+}
+
+/* Oldest change first: that is the order of session/list. */
+static void found_done(struct found *f, struct store *st)
+{
+	if (f->n)
+		qsort(f->d, f->n, sizeof(struct dormant *), by_change);
+	for (size_t i = 0; i < f->n; i++)
+		list_add_tail(&st->dormant, &f->d[i]->link);
+	free(f->d);
+}
+
+void recover_begin(struct store *st)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
+	DIR *dir = st->journal ? opendir(path) : NULL;
+	struct found found = { 0 };
+	struct dirent *de;
+
+	while (dir && (de = readdir(dir)))
+		note(&found, dirfd(dir), de->d_name);
+	if (dir)
+		closedir(dir);
+	found_done(&found, st);
+	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+}

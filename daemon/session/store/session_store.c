@@ -1,0 +1,312 @@
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "session/workspace/provision.h"
+#include "session/workspace/inspection.h"
+#include "session/harness/harness_pool.h"
+#include "session/workspace/session_paths.h"
+#include "session/store/session_recover.h"
+#include "session/store/retain.h"
+#include "workspace/derive.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+
+/* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
+static int make_dirs(struct store *st, struct err *e)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} dirs[] = { { "sessions", 0700 }, { "homes", 0711 }, { "trees", 0700 } };
+	int r = file_mkdirs(st->state_dir, 0711);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++) {
+		_cleanup_(freep) char *path = file_join(st->state_dir, dirs[i].name);
+
+		r = file_mkdirs(path, dirs[i].mode);
+	}
+	if (r < 0)
+		return err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", st->state_dir,
+			       strerror(-r));
+	return 0;
+}
+
+static int find_agent_user(struct store *st, const char *name, struct err *e)
+{
+	struct passwd *pw;
+
+	if (!name || !*name)
+		return 0;
+	pw = getpwnam(name);
+	if (!pw)
+		return err_set(e, -ENOENT, 0, "AGENT_USER_UNKNOWN", "no user named '%s'", name);
+	if (pw->pw_uid == geteuid())
+		return 0;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, 0, "AGENT_USER_NEEDS_ROOT",
+			       "running children as '%s' needs root", name);
+	st->switch_user = true;
+	st->uid = pw->pw_uid;
+	st->gid = pw->pw_gid;
+	st->user_name = xstrdup(name);
+	return 0;
+}
+
+static void on_ledger_problem(void *ctx, const char *text)
+{
+	struct store *st = ctx;
+
+	problems_add(&st->problems, "ledger", "usage.jsonl", text);
+}
+
+void store_put_problems(const struct store *st, struct jw *w, const char *key)
+{
+	problems_put(&st->problems, w, key);
+}
+
+static int open_ledger(struct store *st, const struct store_config *cfg, struct err *e)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
+	struct ledger_limits limits = { .file_max = cfg->usage_file_max,
+					.keep_secs = (uint64_t)cfg->keep_usage.age_secs,
+					.keep_bytes = (uint64_t)cfg->keep_usage.bytes };
+
+	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
+	if (!st->ledger)
+		return -EIO;
+	ledger_on_problem(st->ledger, on_ledger_problem, st);
+	ledger_hold(st->ledger,
+		    true); /* until session_recover.c needs no records to end turns by */
+	ledger_limit(st->ledger, &limits);
+	return 0;
+}
+
+static void on_archive_problem(void *ctx, const char *name, const char *text)
+{
+	struct store *st = ctx;
+
+	problems_add(&st->problems, "archive", name, text);
+}
+
+static void on_chores_done(void *ctx)
+{
+	store_check_stopped(ctx);
+}
+
+static void open_workspaces(struct store *st, const struct store_config *cfg)
+{
+	struct workspaces *ws = &st->workspaces;
+
+	*ws = (struct workspaces){ .loop = st->loop,
+				   .procs = st->procs,
+				   .archives = cfg->archives,
+				   .state_dir = file_join(st->state_dir, "trees"),
+				   .root = cfg->workspaces ? xstrdup(cfg->workspaces) :
+							     file_join(st->state_dir, "workspaces"),
+				   .builtin_dir = xstrdup(cfg->skills),
+				   .switch_user = st->switch_user,
+				   .uid = st->uid,
+				   .gid = st->gid,
+				   .idle = on_chores_done,
+				   .ctx = st };
+	list_init(&ws->claims);
+	archive_on_problem(cfg->archives, on_archive_problem, st);
+	workspaces_recover(ws);
+}
+
+static void remove_foreign(void *ctx, const char *path)
+{
+	struct store *st = ctx;
+
+	workspaces_remove(&st->workspaces, path);
+}
+
+static int open_removal(struct store *st, struct err *e)
+{
+	struct removal_spec spec = { st->loop,	     st->procs,	     st->state_dir,
+				     on_chores_done, remove_foreign, st };
+
+	st->removal = removal_open(&spec, e);
+	return st->removal ? 0 : -EIO;
+}
+
+static unsigned harnesses_in_memory(void)
+{
+	uint64_t n = memory_limit() / HARNESS_MEMORY;
+
+	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
+}
+
+struct store *store_new(struct loop *loop, struct proc_host *procs,
+			const struct harness_table *harnesses, const struct store_config *cfg,
+			struct err *e)
+{
+	struct store *st = new0(struct store);
+
+	st->loop = loop;
+	st->procs = procs;
+	st->harnesses = harnesses;
+	st->state_dir = xstrdup(cfg->state);
+	st->incarnation = xstrdup(cfg->incarnation);
+	st->pass_env = xstrdup(cfg->pass_env);
+	st->journal = cfg->journal;
+	st->journal_max = cfg->journal_max;
+	st->permission_timeout = cfg->permission_timeout;
+	st->mcp_hold = cfg->mcp_hold;
+	st->harness_idle = cfg->harness_idle;
+	st->harness_max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
+	st->harness_wait = cfg->harness_wait;
+	st->session_max = cfg->session_max;
+	st->keep = cfg->keep;
+	live_init(st);
+	list_init(&st->sessions);
+	list_init(&st->dormant);
+	problems_init(&st->problems);
+	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
+	    open_ledger(st, cfg, e) < 0)
+		return store_free(st);
+	open_workspaces(st, cfg);
+	if (open_removal(st, e) < 0)
+		return store_free(st);
+	proc_host_on_idle(procs, on_chores_done, st);
+	recover_begin(st);
+	retain_begin(st);
+	return st;
+}
+
+struct store *store_free(struct store *st)
+{
+	if (!st)
+		return NULL;
+	recover_done(st);
+	retain_done(st);
+	live_done(st);
+	proc_host_on_idle(st->procs, NULL, NULL);
+	list_each(s, &st->sessions, struct session, link)
+		session_free(s);
+	st->removal = removal_close(st->removal);
+	st->ledger = ledger_free(st->ledger);
+	if (st->workspaces.archives)
+		archive_on_problem(st->workspaces.archives, NULL, NULL);
+	free(st->workspaces.state_dir);
+	free(st->workspaces.root);
+	free(st->workspaces.builtin_dir);
+	buf_done(&st->scratch);
+	free(st->state_dir);
+	free(st->incarnation);
+	problems_done(&st->problems);
+	free(st->user_name);
+	free(st->pass_env);
+	free(st);
+	return NULL;
+}
+
+const struct harness_table *store_harnesses(const struct store *st)
+{
+	return st->harnesses;
+}
+
+unsigned store_count(const struct store *st)
+{
+	return st->count;
+}
+
+uint64_t store_last_number(const struct store *st)
+{
+	return st->last_number;
+}
+
+struct ledger *store_ledger(const struct store *st)
+{
+	return st->ledger;
+}
+
+const char *store_agent_user(const struct store *st)
+{
+	return st->user_name;
+}
+
+char *store_find_command(const char *command)
+{
+	return place_find_command(command, getenv("PATH"));
+}
+
+void store_totals(const struct store *st, struct store_totals *ret)
+{
+	*ret = st->totals;
+	list_each(s, (struct list *)&st->sessions, struct session, link)
+		ret->running += s->current || s->ending;
+	removal_count(st->removal, &ret->removal);
+}
+
+void store_life(const struct store *st, struct store_life *ret)
+{
+	*ret = (struct store_life){ st->nlive,	      st->nwaiting,	st->harness_max,
+				    st->harness_idle, st->harness_wait, st->session_max,
+				    st->keep };
+}
+
+struct session *store_find(struct store *st, const char *id)
+{
+	list_each(s, &st->sessions, struct session, link)
+		if (strcmp(s->id, id) == 0)
+			return s;
+	return recover_one(st, id);
+}
+
+int store_forget(struct store *st, const char *id, struct err *e)
+{
+	return removal_session(st->removal, id, e);
+}
+
+void store_each(struct store *st, uint64_t after,
+		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
+{
+	recover_all(st);
+	list_each(s, &st->sessions, struct session, link)
+		if (s->number > after && s->state != SESSION_OPENING && !s->remove)
+			if (!fn(ctx, s, s->number))
+				return;
+}
+
+void store_check_stopped(struct store *st)
+{
+	void (*done)(void *ctx) = st->stopped;
+
+	if (!st->stopping || proc_host_count(st->procs) > 0 || !done)
+		return;
+	list_each(s, &st->sessions, struct session, link)
+		session_finish_readers(s);
+	st->stopped = NULL;
+	done(st->stopped_ctx);
+}
+
+void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
+{
+	st->stopping = true;
+	st->stopped = done;
+	st->stopped_ctx = ctx;
+	list_each(s, &st->sessions, struct session, link) {
+		turns_end_all(s);
+		furnish_abort(s);
+		looks_stopping(s);
+		served_forget(s);
+		harness_stop(s);
+	}
+	derive_stop(&st->workspaces);
+	removal_stop(st->removal);
+	retain_stop(st);
+	store_check_stopped(st);
+}
+
+void store_kill(struct store *st)
+{
+	list_each(s, &st->sessions, struct session, link)
+		if (s->proc)
+			proc_kill(s->proc);
+}

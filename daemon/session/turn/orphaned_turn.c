@@ -1,0 +1,114 @@
+/* orphaned_turn.c - a turn that an earlier daemon left open is ended once: as its record in the ledger says, or as failed, with a record then. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define NAME_MAX_BYTES 4096
+
+struct search {
+	struct session *s;
+	struct turn *t;
+	char *stop_reason;
+	bool recorded;
+	uint64_t since; /* its records in the ledger come after that one */
+};
+
+static bool is_ours(const struct search *x, struct slice record)
+{
+	int64_t turn;
+
+	return jstr_is(jobj_get(record, "sessionId"), x->s->id) &&
+	       jdec_int(jobj_get(record, "turn"), &turn) == 0 && (uint64_t)turn == x->t->no;
+}
+
+static void load_error(struct turn *t, struct slice error)
+{
+	t->end.failed = true;
+	turn_error_load(error, &t->end.error);
+}
+
+/* A record that ended the turn says how; those of its model calls, what it had used. */
+static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
+{
+	_cleanup_(freep) char *model = NULL, *provider = NULL;
+	struct search *x = ctx;
+	struct harness_usage u;
+
+	if (!is_ours(x, line))
+		return true;
+	account_load_call(line, &u);
+	jstr_decode(jobj_get(line, "model"), NAME_MAX_BYTES, &model);
+	jstr_decode(jobj_get(line, "provider"), NAME_MAX_BYTES, &provider);
+	u.model = model;
+	u.provider = provider;
+	if (jstr_is(jobj_get(line, "type"), "model_call")) {
+		account_usage(&x->t->account, &u);
+		return true;
+	}
+	u.whole_turn = true;
+	account_usage(&x->t->account, &u);
+	x->recorded = true;
+	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
+		load_error(x->t, jobj_get(line, "error").raw);
+	return false;
+}
+
+/* Key, trace and model of the turn, and where the ledger was, if that record is its. */
+static void load_begun(struct turn *t, struct slice begun, uint64_t *since)
+{
+	_cleanup_(freep) char *trace = NULL, *digest = NULL;
+	int64_t turn = 0, n;
+
+	if (!begun.n || jdec_int(jobj_get(begun, "turn"), &turn) < 0 || (uint64_t)turn != t->no)
+		return;
+	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
+		*since = (uint64_t)n;
+	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
+	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(t->digest, sizeof(t->digest), "%s", digest);
+	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
+	jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &t->session->version);
+	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)
+		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
+}
+
+static void close_calls(struct session *s, struct turn *t)
+{
+	s->current = t;
+	session_close_calls(s, t->ended_mono);
+	s->current = NULL;
+}
+
+void turn_end_lost(struct session *s, struct turn *t, struct slice begun)
+{
+	struct search x = { .s = s, .t = t };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r;
+
+	load_begun(t, begun, &x.since);
+	t->end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
+	t->end.failed = true;
+	snprintf(t->end.error.message, sizeof(t->end.error.message),
+		 "the daemon ended before the turn did");
+	ledger_read(s->store->ledger, x.since, on_line, &x);
+	if (x.recorded && x.stop_reason) {
+		t->end.failed = false;
+		t->end.stop_reason = x.stop_reason;
+	}
+	close_calls(s, t);
+	if (!t->counted)
+		spend_end(s, t);
+	if (x.recorded)
+		bill_count(s, t);
+	else if (bill_turn(s, t) < 0)
+		log_error("session", "the usage ledger cannot be written", "session", s->id);
+	turn_tell(s, t, &b, &r);
+	free(x.stop_reason);
+	free(t->key);
+	account_done(&t->account);
+}

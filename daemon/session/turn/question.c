@@ -1,0 +1,390 @@
+/* question.c - questions of the harness: shown to the driver, held while there is none, answered exactly once. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/turn/absolute_paths.h"
+
+#define CANCELLED_OUTCOME SLICE("{\"outcome\":{\"outcome\":\"cancelled\"}}")
+#define CANCELLED_ELICITATION SLICE("{\"action\":\"cancel\"}")
+
+bool ask_is_elicitation(const struct ask *a)
+{
+	return a->elicitation;
+}
+
+struct slice ask_params(const struct ask *a)
+{
+	return slice_of(a->params);
+}
+
+static void ask_free(struct ask *a)
+{
+	loop_timer_cancel(&a->timer);
+	list_del(&a->link);
+	a->session->nasks--;
+	free(a->params);
+	free(a);
+}
+
+static void put_question(struct jw *w, const struct ask *a)
+{
+	jw_str(w, "kind", "ask_approval");
+	jw_uint(w, "ask", a->no);
+	jw_bool(w, "elicitation", a->elicitation);
+}
+
+static void note_question(struct ask *a)
+{
+	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_question(&w, a);
+	jw_raw(&w, "toolCallId", jobj_get(call, "toolCallId").raw);
+	jw_raw(&w, "title", jobj_get(call, "title").raw);
+	jw_raw(&w, "message", jobj_get(slice_of(a->params), "message").raw);
+	jw_raw(&w, "options", jobj_get(slice_of(a->params), "options").raw);
+	session_note(a->session, EVENT_ASK, buf_slice(&b));
+}
+
+static void note_answer(struct ask *a, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_question(&w, a);
+	jw_raw(&w, "answer", result);
+	session_note(a->session, EVENT_ANSWER, buf_slice(&b));
+}
+
+/* What the answer comes to: the kind of the chosen option, else the answer's own word. */
+static void log_answer(const struct ask *a, struct slice result)
+{
+	_cleanup_(freep) char *word = NULL;
+	struct slice outcome = jobj_get(result, "outcome").raw;
+	struct jval v, chosen = jobj_get(outcome, "optionId");
+	struct jval said = a->elicitation ? jobj_get(result, "action") :
+					    jobj_get(outcome, "outcome");
+	struct jiter it;
+
+	if (chosen.raw.n && jiter_init(&it, jobj_get(slice_of(a->params), "options")))
+		while (jiter_next(&it, NULL, &v))
+			if (v.type == J_OBJECT &&
+			    slice_eq(jobj_get(v.raw, "optionId").raw, chosen.raw))
+				said = jobj_get(v.raw, "kind");
+	jstr_decode(said, 32, &word);
+	session_log(a->session, "question answered", "outcome", word, NULL);
+}
+
+/* a is gone after. */
+static void ask_settle(struct ask *a, struct slice result)
+{
+	struct session *s = a->session;
+	session_asked_fn answered = a->answered;
+	void *ctx = a->answered_ctx;
+
+	log_answer(a, result);
+	if (s->current)
+		note_answer(a, result);
+	if (!answered && s->harness)
+		s->def->ops->answer(s->harness, a->harness_id, result);
+	ask_free(a);
+	if (answered)
+		answered(ctx, result);
+}
+
+static void ask_withdraw(struct ask *a)
+{
+	struct watcher *w = a->shown_to;
+
+	a->shown_to = NULL;
+	if (w)
+		w->ops->unask(w->ctx, a);
+}
+
+/* The offered option of that kind; empty if there is none. */
+static struct slice option_of_kind(const struct ask *a, const char *kind)
+{
+	struct jval options = jobj_get(slice_of(a->params), "options"), v;
+	struct jiter it;
+
+	if (!jiter_init(&it, options))
+		return SLICE_NONE;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "kind"), kind))
+			return jobj_get(v.raw, "optionId").raw;
+	return SLICE_NONE;
+}
+
+static bool option_offered(const struct ask *a, struct slice id)
+{
+	struct jval options = jobj_get(slice_of(a->params), "options"), v;
+	struct jiter it;
+
+	if (!jiter_init(&it, options))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && slice_eq(jobj_get(v.raw, "optionId").raw, id))
+			return true;
+	return false;
+}
+
+/* No valid answer is a no: the reject option if one is offered, else "cancelled". */
+static void ask_reject(struct ask *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice id = option_of_kind(a, "reject_once");
+	struct jw w = JW(&b);
+
+	if (a->elicitation) {
+		ask_settle(a, CANCELLED_ELICITATION);
+		return;
+	}
+	if (!id.n)
+		id = option_of_kind(a, "reject_always");
+	if (!id.n) {
+		ask_settle(a, CANCELLED_OUTCOME);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_obj(&w, "outcome");
+	jw_str(&w, "outcome", "selected");
+	jw_raw(&w, "optionId", id);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	ask_settle(a, buf_slice(&b));
+}
+
+static bool answer_ok(const struct ask *a, struct slice result)
+{
+	struct slice outcome = jobj_get(result, "outcome").raw;
+	struct jval kind = jobj_get(outcome, "outcome"), action;
+
+	if (a->elicitation) {
+		action = jobj_get(result, "action");
+		return jstr_is(action, "accept") || jstr_is(action, "decline") ||
+		       jstr_is(action, "cancel");
+	}
+	if (jstr_is(kind, "cancelled"))
+		return true;
+	return jstr_is(kind, "selected") && option_offered(a, jobj_get(outcome, "optionId").raw);
+}
+
+void session_answer(struct session *s _unused_, struct ask *a, struct slice result)
+{
+	a->shown_to = NULL;
+	if (result.n && answer_ok(a, result))
+		ask_settle(a, result);
+	else
+		ask_reject(a);
+}
+
+static void on_held_too_long(void *ctx)
+{
+	struct ask *a = ctx;
+
+	log_warn("session", "nobody answered a question in time: rejected", "session",
+		 a->session->id);
+	ask_reject(a);
+}
+
+static void ask_hold(struct ask *a)
+{
+	struct session *s = a->session;
+
+	a->shown_to = NULL;
+	if (s->when_detached != DETACHED_HOLD)
+		loop_timer_set(s->store->loop, &a->timer, s->store->permission_timeout * 1000ul,
+			       on_held_too_long, a);
+}
+
+/* Only in a mode that the client announced. */
+static bool may_elicit(const struct ask *a, const struct watcher *w)
+{
+	struct jval mode = jobj_get(slice_of(a->params), "mode");
+
+	if (jstr_is(mode, "form"))
+		return w->client & CLIENT_ELICITATION;
+	return jstr_is(mode, "url") && (w->client & CLIENT_ELICIT_URL);
+}
+
+static void ask_show(struct ask *a, struct watcher *w)
+{
+	loop_timer_cancel(&a->timer);
+	if (a->elicitation && !may_elicit(a, w)) {
+		ask_reject(a);
+		return;
+	}
+	a->shown_to = w;
+	w->ops->ask(w->ctx, a);
+}
+
+/* The question is about a call that clients know by another id. */
+static void name_call(struct ask *a, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice params = slice_of(a->params);
+	struct jw w = JW(&b);
+
+	if (!id.n)
+		return;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "toolCall");
+	jw_raw(&w, "toolCallId", id);
+	jw_members(&w, jobj_get(params, "toolCall").raw, "toolCallId");
+	jw_end_obj(&w);
+	jw_members(&w, params, "toolCall");
+	jw_end_obj(&w);
+	free(a->params);
+	a->params = xstrndup(b.data, b.len);
+}
+
+/* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool call. */
+static char *client_params(struct session *s, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
+	struct jw w = JW(&b);
+	struct slice key, known;
+	struct jiter it;
+	struct jval v = { J_OBJECT, params };
+
+	jw_obj(&w, NULL);
+	jiter_init(&it, v);
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, "sessionId"))
+			continue;
+		if (jkey_is(key, "toolCall") && paths_make_absolute(v.raw, s->cwd, &call))
+			jw_member_raw(&w, key, buf_slice(&call));
+		else if (jkey_is(key, "toolCallId") && session_call_id(s, v.raw).n)
+			jw_member_raw(&w, key, session_call_id(s, v.raw)); /* of an elicitation */
+		else
+			jw_member_raw(&w, key, v.raw);
+	}
+	jw_end_obj(&w);
+	known = session_hidden(s, buf_slice(&b), false, fields_ask, &hidden);
+	return xstrndup(known.p, known.n);
+}
+
+static struct ask *ask_new(struct session *s, struct slice params)
+{
+	struct ask *a = new0(struct ask);
+
+	a->session = s;
+	a->no = ++s->last_ask;
+	a->params = client_params(s, params);
+	list_add_tail(&s->asks, &a->link);
+	s->nasks++;
+	return a;
+}
+
+static void ask_begin(struct ask *a)
+{
+	struct session *s = a->session;
+	bool running = s->current && s->current->state == TURN_RUNNING;
+	struct watcher *driver = session_driver(s);
+
+	if (!running || s->nasks > SESSION_ASKS_MAX) {
+		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+		return;
+	}
+	turn_output(s->current);
+	if (!a->elicitation)
+		name_call(a,
+			  session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw));
+	note_question(a);
+	session_log(s, "question asked", "kind", a->elicitation ? "elicitation" : "permission",
+		    "answeredBy", driver ? "client" : "nobody is attached", NULL);
+	if (driver)
+		ask_show(a, driver);
+	else
+		ask_hold(a);
+}
+
+/* A client would refuse the request for one value that does not fit. */
+static bool check_question(struct ask *a)
+{
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct store_totals *t = &a->session->store->totals;
+	enum harness_check r = a->elicitation ? CHECK_FITS :
+						harness_ask_check(slice_of(a->params), &mended);
+	bool options = r == CHECK_REFUSED ? false : true;
+
+	if (r == CHECK_MENDED) {
+		free(a->params);
+		a->params = xstrndup(mended.data, mended.len);
+		options = !slice_is(jobj_get(slice_of(a->params), "options").raw, "[]");
+		t->mended++;
+	}
+	t->refused += !options;
+	return options;
+}
+
+void session_ask(struct session *s, const struct harness_ask *in)
+{
+	struct ask *a = ask_new(s, in->params);
+
+	a->harness_id = in->id;
+	a->elicitation = in->elicitation;
+	if (check_question(a))
+		ask_begin(a);
+	else
+		ask_settle(a, CANCELLED_OUTCOME); /* nobody could be shown it */
+}
+
+void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
+{
+	struct ask *a = ask_new(s, params);
+
+	a->answered = answered;
+	a->answered_ctx = ctx;
+	ask_begin(a);
+}
+
+void session_unask_own(struct session *s, void *ctx)
+{
+	list_each(a, &s->asks, struct ask, link) {
+		if (!a->answered || a->answered_ctx != ctx)
+			continue;
+		ask_withdraw(a);
+		ask_free(a);
+		return;
+	}
+}
+
+void session_unask(struct session *s, uint64_t harness_id)
+{
+	list_each(a, &s->asks, struct ask, link) {
+		if (a->answered || a->harness_id != harness_id)
+			continue;
+		ask_withdraw(a);
+		ask_free(a);
+		return;
+	}
+}
+
+void session_cancel_asks(struct session *s)
+{
+	while (!list_empty(&s->asks)) {
+		struct ask *a = list_first(&s->asks, struct ask, link);
+
+		ask_withdraw(a);
+		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+	}
+}
+
+void session_reissue_asks(struct session *s, struct watcher *w)
+{
+	list_each(a, &s->asks, struct ask, link)
+		if (!a->shown_to)
+			ask_show(a, w);
+}
+
+void session_hold_asks(struct session *s, struct watcher *gone)
+{
+	list_each(a, &s->asks, struct ask, link)
+		if (a->shown_to == gone)
+			ask_hold(a);
+}

@@ -1,0 +1,219 @@
+/* tool_calls.c - the tool calls of a turn: which are open, how long they took; every one is announced and every one ends. */
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+static struct tool_call *call_find(struct session *s, struct slice id)
+{
+	/* the newest are the likeliest */
+	for (struct list *at = s->calls.prev; at != &s->calls; at = at->prev) {
+		struct tool_call *c = list_entry(at, struct tool_call, link);
+
+		if (slice_is(id, c->id))
+			return c;
+	}
+	return NULL;
+}
+
+static void call_free(struct session *s, struct tool_call *c)
+{
+	list_del(&c->link);
+	s->ncalls--;
+	free(c->id);
+	free(c->ours);
+	free(c->name);
+	free(c);
+}
+
+/* now: monotonic, or of the journal that is read. */
+static struct tool_call *call_add(struct session *s, struct slice id, uint64_t now)
+{
+	struct tool_call *c;
+
+	if (s->ncalls >= SESSION_CALLS_MAX)
+		call_free(s, list_first(&s->calls, struct tool_call, link));
+	c = new0(struct tool_call);
+	c->id = xstrndup(id.p, id.n);
+	c->open = true;
+	c->since = now;
+	list_add_tail(&s->calls, &c->link);
+	s->ncalls++;
+	if (s->current)
+		s->current->account.tool_calls++;
+	return c;
+}
+
+static void call_ended(struct session *s, struct tool_call *c, bool ok, uint64_t now)
+{
+	c->open = false;
+	if (s->current)
+		account_tool(&s->current->account, c->name ? c->name : "other", ok,
+			     now > c->since ? now - c->since : 0);
+}
+
+static void emit_call_failed(struct session *s, const struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "tool_call_update");
+	jw_raw(&w, "toolCallId", slice_of(c->ours ? c->ours : c->id));
+	jw_str(&w, "status", "failed");
+	jw_end_obj(&w);
+	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
+}
+
+static void message_free(struct session *s, struct message *m)
+{
+	list_del(&m->link);
+	s->nmessages--;
+	free(m->id);
+	free(m->ours);
+	free(m);
+}
+
+struct slice session_message_id(struct session *s, struct slice id)
+{
+	struct message *m;
+
+	/* almost always the newest */
+	for (struct list *at = s->messages.prev; at != &s->messages; at = at->prev) {
+		m = list_entry(at, struct message, link);
+		if (slice_is(id, m->id))
+			return slice_of(m->ours);
+	}
+	if (s->nmessages >= SESSION_CALLS_MAX)
+		message_free(s, list_first(&s->messages, struct message, link));
+	m = new0(struct message);
+	m->id = xstrndup(id.p, id.n);
+	m->ours = ids_unique(&s->ids, ID_MESSAGE, id, session_running(s));
+	list_add_tail(&s->messages, &m->link);
+	s->nmessages++;
+	return slice_of(m->ours);
+}
+
+void session_close_calls(struct session *s, uint64_t now)
+{
+	while (!list_empty(&s->calls)) {
+		struct tool_call *c = list_first(&s->calls, struct tool_call, link);
+
+		if (c->open && s->current) {
+			call_ended(s, c, false, now);
+			emit_call_failed(s, c);
+		}
+		call_free(s, c);
+	}
+	while (!list_empty(&s->messages))
+		message_free(s, list_first(&s->messages, struct message, link));
+}
+
+void session_forget_calls(struct session *s)
+{
+	while (!list_empty(&s->calls))
+		call_free(s, list_first(&s->calls, struct tool_call, link));
+}
+
+/* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
+static void emit_announcement(struct session *s, struct slice call, struct slice id)
+{
+	struct jslot f[] = { { .key = "title" }, { .key = "kind" } };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jscan_object(call, f, ARRAY_SIZE(f));
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "tool_call");
+	jw_raw(&w, "toolCallId", id);
+	jw_raw(&w, "title", f[0].v.type == J_STRING ? f[0].v.raw : id);
+	jw_raw(&w, "kind", f[1].v.type == J_STRING ? f[1].v.raw : SLICE_NONE);
+	jw_str(&w, "status", "pending");
+	jw_end_obj(&w);
+	session_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
+}
+
+struct slice session_call_id(struct session *s, struct slice id)
+{
+	const struct tool_call *c = call_find(s, id);
+
+	return c ? slice_of(c->ours) : SLICE_NONE;
+}
+
+struct slice session_announce_call(struct session *s, struct slice call)
+{
+	struct slice id = jobj_get(call, "toolCallId").raw;
+	struct tool_call *c = call_find(s, id);
+
+	if (c)
+		return slice_of(c->ours);
+	c = call_add(s, id, clock_mono_ms());
+	c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
+	return slice_of(c->ours);
+}
+
+/* The tool's name where the harness tells it, else the kind of tool. */
+static void note_name(struct tool_call *c, struct slice update)
+{
+	struct jval name = jobj_get(update, "name"), kind = jobj_get(update, "kind");
+
+	if (name.type != J_STRING && (c->name || kind.type != J_STRING))
+		return;
+	free(c->name);
+	c->name = NULL;
+	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
+}
+
+static void note_status(struct session *s, struct tool_call *c, struct jval status, uint64_t now)
+{
+	bool ok = jstr_is(status, "completed"), ended = ok || jstr_is(status, "failed");
+
+	if (status.type != J_STRING)
+		return;
+	if (ended && c->open)
+		call_ended(s, c, ok, now);
+	c->open = !ended;
+}
+
+static bool is_end(struct jval status)
+{
+	return jstr_is(status, "completed") || jstr_is(status, "failed");
+}
+
+struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	struct jval status = jobj_get(ev->update, "status");
+	struct tool_call *c;
+
+	uint64_t now = clock_mono_ms();
+
+	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		session_announce_call(s, ev->update);
+	c = call_find(s, id);
+	/* one that is over does not begin again: another call, whose provider counts anew */
+	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
+		c = call_add(s, id, now);
+		c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	}
+	note_name(c, ev->update);
+	note_status(s, c, status, now);
+	return slice_of(c->ours);
+}
+
+/* Its id there is the client's already. */
+void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
+{
+	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
+	struct tool_call *c;
+
+	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
+		return;
+	c = call_find(s, f[0].v.raw);
+	if (!c)
+		c = call_add(s, f[0].v.raw, time_ms);
+	note_name(c, update);
+	note_status(s, c, f[1].v, time_ms);
+}

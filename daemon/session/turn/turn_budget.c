@@ -1,0 +1,130 @@
+/* turn_budget.c - budgets at work: what a turn has used is held against its limits and the session's. */
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+
+static void turn_spending(const struct turn *t, struct spending *ret)
+{
+	uint64_t in, out, now = t->ended_mono ? t->ended_mono : clock_mono_ms();
+	int64_t cost;
+
+	account_count(&t->account, COUNT_INPUT, &in);
+	account_count(&t->account, COUNT_OUTPUT, &out);
+	account_cost(&t->account, &cost);
+	*ret = (struct spending){ .used = { [BUDGET_STEPS] = t->account.calls,
+					    [BUDGET_TOOL_CALLS] = t->account.tool_calls,
+					    [BUDGET_SECONDS] = now - t->started_mono,
+					    [BUDGET_TOKENS] = in + out,
+					    [BUDGET_COST] = (uint64_t)cost } };
+}
+
+static bool find_reached(const struct session *s, const struct turn *t, struct trip *ret)
+{
+	const struct budgets *b = &s->setup.budgets;
+	struct spending used;
+	int kind;
+
+	turn_spending(t, &used);
+	kind = budget_reached(&b->turn, &used);
+	if (kind >= 0) {
+		*ret = (struct trip){ true, false, (enum budget_kind)kind, b->turn.limit[kind],
+				      used.used[kind] };
+		return true;
+	}
+	for (int i = 0; i < BUDGET_MAX; i++)
+		used.used[i] += s->totals.spent.used[i];
+	kind = budget_reached(&b->session, &used);
+	if (kind >= 0)
+		*ret = (struct trip){ true, true, (enum budget_kind)kind, b->session.limit[kind],
+				      used.used[kind] };
+	return kind >= 0;
+}
+
+static bool limited(const struct session *s)
+{
+	return s->setup.budgets.turn.has || s->setup.budgets.session.has;
+}
+
+/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn that
+ * simply ends there has kept its budget. */
+void spend_check(struct session *s)
+{
+	struct turn *t = s->current;
+
+	if (limited(s) && t && t->state == TURN_RUNNING && find_reached(s, t, &t->trip))
+		turn_cancel_running(s);
+}
+
+static void on_time_up(void *ctx)
+{
+	spend_check(ctx);
+}
+
+/* Milliseconds of wall clock that are left; 0: no limit. */
+static uint64_t time_left(const struct session *s)
+{
+	const struct budgets *b = &s->setup.budgets;
+	uint64_t left = 0, spent = s->totals.spent.used[BUDGET_SECONDS];
+
+	if (b->turn.has & (1u << BUDGET_SECONDS))
+		left = b->turn.limit[BUDGET_SECONDS];
+	if (b->session.has & (1u << BUDGET_SECONDS)) {
+		uint64_t rest = b->session.limit[BUDGET_SECONDS] - spent;
+
+		left = left ? MIN(left, rest) : rest;
+	}
+	return left;
+}
+
+int64_t spend_calls_left(const struct session *s)
+{
+	const struct budgets *b = &s->setup.budgets;
+	uint64_t spent = s->totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
+
+	if (b->turn.has & (1u << BUDGET_TOOL_CALLS))
+		left = b->turn.limit[BUDGET_TOOL_CALLS];
+	if (b->session.has & (1u << BUDGET_TOOL_CALLS)) {
+		limit = b->session.limit[BUDGET_TOOL_CALLS];
+		left = MIN(left, limit - MIN(spent, limit));
+	}
+	return left == UINT64_MAX ? -1 : (int64_t)left;
+}
+
+bool spend_begin(struct session *s)
+{
+	struct turn *t = s->current;
+
+	if (!limited(s))
+		return true;
+	if (find_reached(s, t, &t->trip)) {
+		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "end_turn" });
+		return false;
+	}
+	if (time_left(s))
+		loop_timer_set(s->store->loop, &s->budget_timer, time_left(s) + 1, on_time_up, s);
+	return true;
+}
+
+void spend_end(struct session *s, struct turn *t)
+{
+	struct spending used;
+
+	loop_timer_cancel(&s->budget_timer);
+	if (!t->started_ms)
+		return;
+	turn_spending(t, &used);
+	for (int i = 0; i < BUDGET_MAX; i++)
+		s->totals.spent.used[i] += used.used[i];
+}
+
+void trip_put(const struct trip *t, struct jw *w)
+{
+	if (!t->tripped)
+		return;
+	jw_obj(w, "stopDetail");
+	jw_str(w, "budget", budget_name(t->kind));
+	jw_str(w, "scope", t->of_session ? "session" : "turn");
+	budget_put_amount(w, "limit", t->kind, t->limit);
+	budget_put_amount(w, "used", t->kind, t->used);
+	jw_end_obj(w);
+}

@@ -1,0 +1,434 @@
+/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then told to everybody; and how it is cancelled. */
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "proc/tree.h"
+#include "session/workspace/baseline.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- telling everybody -------------------------------------------------------------------------------- */
+
+static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "stopReason", t->end.stop_reason);
+	account_put_acp(&t->account, &w, "usage");
+	jw_obj(&w, "_meta");
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", seq);
+	jw_uint(&w, "turn", t->no);
+	trip_put(&t->trip, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static void remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct keyed *k;
+
+	if (!t->key)
+		return;
+	k = new0(struct keyed);
+	k->key = xstrdup(t->key);
+	k->turn = r->turn;
+	memcpy(k->digest, t->digest, sizeof(k->digest));
+	k->seq = r->seq;
+	if (r->failed)
+		k->error = *r->error;
+	else
+		k->result = xstrndup(r->result.p, r->result.n);
+	list_add_tail(&s->keys, &k->link);
+	s->nkeys++;
+}
+
+static void idle_shrink(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->current)
+		evlog_shrink(&s->log);
+}
+
+/* --- what the journal cannot take ------------------------------------------------------------------------- */
+
+/* The end of a turn whose beginning is in the journal; it follows when there is room. */
+struct owed {
+	struct list link;
+	struct turn turn; /* what its event tells: no, key, traceparent, trip */
+	struct turn_error error;
+	char provider[64], *result; /* raw; NULL: it failed */
+};
+
+static void owed_free(struct owed *o)
+{
+	list_del(&o->link);
+	free(o->turn.key);
+	free(o->result);
+	free(o);
+}
+
+static struct owed *owed_new(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct owed *o = new0(struct owed);
+
+	list_init(&o->link);
+	o->turn.no = t->no;
+	o->turn.key = t->key ? xstrdup(t->key) : NULL;
+	o->turn.trip = t->trip;
+	memcpy(o->turn.traceparent, t->traceparent, sizeof(t->traceparent));
+	if (r->failed)
+		o->error = *r->error;
+	else
+		o->result = xstrndup(r->result.p, r->result.n);
+	if (o->error.provider) {
+		snprintf(o->provider, sizeof(o->provider), "%s", o->error.provider);
+		o->error.provider = o->provider;
+	}
+	list_add_tail(&s->owed, &o->link);
+	return o;
+}
+
+static bool pay(struct session *s, struct owed *o)
+{
+	struct turn_result r = { .failed = !o->result,
+				 .turn = o->turn.no,
+				 .result = slice_of(o->result),
+				 .error = &o->error,
+				 .session = s->id };
+
+	session_emit_turn_end(s, &o->turn, &r);
+	if (evlog_flush(&s->log) == 0) {
+		owed_free(o);
+		return true;
+	}
+	evlog_rollback(&s->log);
+	return false;
+}
+
+/* What nobody has seen is taken back, so that the answer need not wait for it. For the end alone there may be room. */
+static void owe(struct session *s, const struct turn *t, const struct turn_result *r)
+{
+	struct owed *o;
+
+	evlog_rollback(&s->log);
+	o = owed_new(s, t, r);
+	if (!pay(s, o) && (!t->first_seq || s->log.last < t->first_seq))
+		owed_free(o); /* nothing of the turn is there that had to be ended */
+}
+
+void turns_journal_recovered(void *ctx)
+{
+	struct session *s = ctx;
+
+	while (!list_empty(&s->owed)) {
+		struct owed *o = list_first(&s->owed, struct owed, link);
+
+		if (!pay(s, o))
+			return;
+	}
+	log_info("session", "the journal can be written again", "session", s->id);
+	session_wake(s);
+}
+
+void turns_drop_owed(struct session *s)
+{
+	list_each(o, &s->owed, struct owed, link)
+		owed_free(o);
+}
+
+void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret)
+{
+	session_flush_stream(s);
+	*ret = (struct turn_result){
+		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
+	};
+	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
+	ret->seq = s->log.last + 1;
+	if (!t->end.failed)
+		put_result(b, t, ret->seq);
+	ret->result = buf_slice(b);
+	session_emit_turn_end(s, t, ret);
+	if (evlog_flush(&s->log) < 0)
+		owe(s, t, ret);
+	remember_key(s, t, ret);
+}
+
+static void log_end(const struct turn *t)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu",
+		 (unsigned long long)(t->started_mono ? t->ended_mono - t->started_mono : 0));
+	if (t->end.failed)
+		turn_log(t, LOG_WARN, "turn failed", "class", t->end.error.cls, "durationMs", ms,
+			 "text", t->end.error.message, NULL);
+	else
+		turn_log(t, LOG_INFO, "turn ended", "stopReason", t->end.stop_reason, "durationMs",
+			 ms, NULL);
+}
+
+/* The turn's record is durable, or there is no time to wait for that. t is gone after. */
+static void turn_settle(struct session *s, struct turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r;
+
+	turn_tell(s, t, &b, &r);
+	log_end(t);
+	s->ending--;
+	list_each(w, &t->waiters, struct prompt_waiter, link)
+		w->done(w->ctx, &r);
+	turn_free(t);
+	session_touch(s);
+	loop_timer_set(s->store->loop, &s->idle_timer, SESSION_IDLE_MS, idle_shrink, s);
+	session_advance(s);
+}
+
+static void fail_with(struct harness_turn_end *end, const char *cls, bool retryable,
+		      const char *text)
+{
+	*end = (struct harness_turn_end){ .failed = true,
+					  .error = { .cls = cls, .retryable = retryable } };
+	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
+}
+
+/* One of the things it waits for is there. */
+static void turn_waited(struct turn *t)
+{
+	if (--t->waits == 0)
+		turn_settle(t->session, t);
+}
+
+/* A turn whose record may be lost must not look like one that is on record. */
+static void on_recorded(void *ctx, int error)
+{
+	struct turn *t = ctx;
+
+	if (error < 0)
+		log_error("session", "the usage ledger could not be made durable", "session",
+			  t->session->id, "text", strerror(-error));
+	if (error < 0 && error != -ECANCELED && !t->end.failed)
+		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	turn_waited(t);
+}
+
+/* --- the end of a turn ------------------------------------------------------------------------------------ */
+
+/* Names given by an adapter are borrowed: what is kept is our own. */
+static void keep_end(struct turn *t, const struct harness_turn_end *end)
+{
+	t->end = *end;
+	t->end.error.reason = turn_error_reason(end->error.reason);
+	if (!end->error.provider)
+		return;
+	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
+	t->end.error.provider = t->failed_provider;
+}
+
+/* The workspace is looked at while the record goes to disk. */
+static void turn_wait_for_records(struct session *s, struct turn *t)
+{
+	t->waits = 1;
+	if (baseline_turn(s, t, turn_waited))
+		t->waits++;
+	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
+}
+
+/* Ends t for everybody, as soon as its record is durable. */
+static void turn_end(struct session *s, struct turn *t, const struct harness_turn_end *end)
+{
+	t->ended_ms = clock_real_ms();
+	t->ended_mono = clock_mono_ms();
+	keep_end(t, end);
+	t->state = TURN_ENDING;
+	s->ending++;
+	if (t->started_ms && evlog_flush(&s->log) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
+	if (bill_turn(s, t) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	if (s->store->stopping)
+		turn_settle(s, t);
+	else
+		turn_wait_for_records(s, t);
+}
+
+/* A success without a single event is none: the harness swallowed an error. */
+static void refuse_empty(const struct turn *t, struct harness_turn_end *end)
+{
+	if (!end->failed && !end->quiet && !t->outputs && strcmp(end->stop_reason, "end_turn") == 0)
+		fail_with(end, "empty_turn", true, "the harness ended the turn without any output");
+}
+
+static const char *tripped_reason(const struct trip *t)
+{
+	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
+}
+
+/* --- what a cancelled turn left running ------------------------------------------------------------------- */
+
+/* After its end, in milliseconds: harnesses need a moment to end their commands themselves. */
+static const unsigned sweep_pauses[] = { 50, 150, 300, 500, 500 };
+
+static void sweep_again(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->proc || s->hstate != H_READY)
+		return; /* the end of the harness sweeps everything */
+	proc_sweep_turn(s->proc, s->sweep_from, s->current ? s->current->started_ticks : 0);
+	if (++s->sweep_round < ARRAY_SIZE(sweep_pauses))
+		loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[s->sweep_round],
+			       sweep_again, s);
+}
+
+static void sweep_after(struct session *s, const struct turn *t)
+{
+	if (!s->sweep_timer.due)
+		s->sweep_from = t->started_ticks;
+	s->cancelled_tick = tree_now();
+	s->sweep_round = 0;
+	loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[0], sweep_again, s);
+}
+
+void turn_finish(struct session *s, const struct harness_turn_end *given)
+{
+	struct harness_turn_end end = *given;
+	struct turn *t = s->current;
+
+	if (t->trip.tripped)
+		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
+	else if (t->state == TURN_CANCELLING)
+		end = (struct harness_turn_end){ .stop_reason = "cancelled" };
+	else if (t->state == TURN_RUNNING)
+		refuse_empty(t, &end);
+	if (t->state == TURN_QUEUED)
+		s->queued--;
+	loop_timer_cancel(&s->cancel_timer);
+	session_end_stream(s);
+	session_cancel_asks(s);
+	session_close_calls(s, clock_mono_ms());
+	spend_end(s, t);
+	if (t->state == TURN_CANCELLING)
+		sweep_after(s, t);
+	s->current = NULL;
+	err_flatten(end.error.message);
+	session_hide_line(s, end.error.message, sizeof(end.error.message));
+	s->store->totals.failed += end.failed;
+	turn_end(s, t, &end);
+	session_advance(s);
+}
+
+void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
+{
+	struct harness_turn_end end = { .failed = true,
+					.error = { .cls = cls, .retryable = retryable } };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(end.error.message, sizeof(end.error.message), fmt, ap);
+	va_end(ap);
+	turn_finish(s, &end);
+}
+
+void turn_fail_because(struct session *s, const struct err *e)
+{
+	struct harness_turn_end end = {
+		.failed = true,
+		.error = { .cls = "resource", .reason = e->reason, .retryable = true }
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	turn_finish(s, &end);
+}
+
+void turns_end_all(struct session *s)
+{
+	list_each(t, &s->turns, struct turn, link) {
+		if (t->state == TURN_ENDING) {
+			ledger_wait_cancel(&t->recorded);
+			turn_settle(s, t);
+			continue;
+		}
+		s->current = t;
+		turn_fail(s, "shutdown", true, "the daemon is shutting down");
+	}
+}
+
+/* --- cancelling ---------------------------------------------------------------------------------------- */
+
+static void on_cancel_overdue(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!s->current)
+		return;
+	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
+	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	if (s->proc && s->hstate == H_READY) {
+		s->hstate = H_STOPPING;
+		proc_kill(s->proc);
+	}
+}
+
+void turn_cancel_running(struct session *s)
+{
+	if (!s->current || s->current->state != TURN_RUNNING)
+		return;
+	s->current->state = TURN_CANCELLING;
+	turn_log(s->current, LOG_INFO, "turn being cancelled", NULL);
+	loop_timer_set(s->store->loop, &s->cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue, s);
+	if (s->harness)
+		s->def->ops->cancel(s->harness);
+	session_cancel_asks(s);
+}
+
+static void cancel_queued(struct session *s, struct turn *t)
+{
+	s->queued--;
+	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	session_advance(s);
+}
+
+void turns_cancel_all(struct session *s)
+{
+	list_each(t, &s->turns, struct turn, link)
+		if (t->state == TURN_QUEUED)
+			cancel_queued(s, t);
+	turn_cancel_running(s);
+}
+
+void session_cancel(struct session *s)
+{
+	turns_cancel_all(s);
+}
+
+static bool turn_has(const struct turn *t, const void *ctx)
+{
+	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)
+		if (w->ctx == ctx)
+			return true;
+	return false;
+}
+
+bool session_cancel_prompt(struct session *s, void *ctx)
+{
+	list_each(t, &s->turns, struct turn, link) {
+		if (!turn_has(t, ctx))
+			continue;
+		if (t->state == TURN_QUEUED)
+			cancel_queued(s, t);
+		else
+			turn_cancel_running(s);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,364 @@
+/* turn_queue.c - the queue of prompts, and what a session does next. How a turn ends: turn_end.c. */
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "proc/tree.h"
+#include "session/workspace/baseline.h"
+#include "session/workspace/provision.h"
+#include "session/harness/harness_pool.h"
+#include "session/workspace/inspection.h"
+
+#include <errno.h>
+
+void turn_free(struct turn *t)
+{
+	list_del(&t->link);
+	baseline_forget_turn(t->session, t);
+	ledger_wait_cancel(&t->recorded);
+	while (!list_empty(&t->waiters)) {
+		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
+
+		list_del(&w->link);
+		free(w);
+	}
+	account_done(&t->account);
+	free(t->key);
+	free(t->content);
+	free(t->meta);
+	free(t);
+}
+
+static void keyed_free(struct keyed *k)
+{
+	list_del(&k->link);
+	free(k->key);
+	free(k->result);
+	free(k);
+}
+
+void turns_free(struct session *s)
+{
+	s->current = NULL;
+	while (!list_empty(&s->turns))
+		turn_free(list_first(&s->turns, struct turn, link));
+	while (!list_empty(&s->keys))
+		keyed_free(list_first(&s->keys, struct keyed, link));
+}
+
+/* --- accepting a prompt ---------------------------------------------------------------------------- */
+
+static void turn_wait(struct turn *t, turn_done_fn done, void *ctx)
+{
+	struct prompt_waiter *w = new0(struct prompt_waiter);
+
+	w->done = done;
+	w->ctx = ctx;
+	list_add_tail(&t->waiters, &w->link);
+}
+
+static void keyed_answer(const struct session *s, const struct keyed *k, turn_done_fn done,
+			 void *ctx)
+{
+	struct turn_result r = { .failed = !k->result,
+				 .turn = k->turn,
+				 .seq = k->seq,
+				 .result = slice_of(k->result),
+				 .error = &k->error,
+				 .session = s->id };
+
+	done(ctx, &r);
+}
+
+/* True if the key is known: the caller is attached to its turn or has been answered. */
+static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
+{
+	list_each(t, &s->turns, struct turn, link) {
+		if (!t->key || strcmp(t->key, key) != 0)
+			continue;
+		turn_wait(t, done, ctx);
+		return true;
+	}
+	list_each(k, &s->keys, struct keyed, link) {
+		if (strcmp(k->key, key) != 0)
+			continue;
+		keyed_answer(s, k, done, ctx);
+		return true;
+	}
+	return false;
+}
+
+static int check_key(const char *have, const char *digest, struct err *e)
+{
+	if (!*have || strcmp(have, digest) == 0)
+		return 0;
+	return err_field(e, "_meta.acpd.key", "KEY_REUSED",
+			 "another prompt of this session has this key");
+}
+
+/* A key stands for one prompt: what came of another is no answer to this one. */
+static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
+{
+	list_each(t, (struct list *)&s->turns, struct turn, link)
+		if (t->key && strcmp(t->key, key) == 0)
+			return check_key(t->digest, digest, e);
+	list_each(k, (struct list *)&s->keys, struct keyed, link)
+		if (strcmp(k->key, key) == 0)
+			return check_key(k->digest, digest, e);
+	return 0;
+}
+
+static void digest_prompt(struct slice content, char out[SHA256_HEX])
+{
+	struct sha256 d;
+
+	*out = '\0';
+	if (sha256_of(content, &d) == 0)
+		sha256_hex(&d, out);
+}
+
+static int prompt_admit(const struct session *s, const struct prompt_params *p, struct err *e)
+{
+	if (s->store->stopping)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	if (s->state != SESSION_OPEN)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			       "the session is not open");
+	if (p->reject_if_busy && !list_empty(&s->turns))
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "a turn is running on this session");
+	if (s->queued >= SESSION_QUEUE_MAX)
+		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
+			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
+	if (p->key && s->nkeys >= SESSION_KEYS_MAX)
+		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
+			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);
+	return 0;
+}
+
+/* W3C Trace Context, which ACP carries in _meta.traceparent; what is malformed counts as absent, as that standard wants. */
+static void note_traceparent(struct turn *t, struct slice meta)
+{
+	static const char form[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(jobj_get(meta, "traceparent"), TRACEPARENT_SIZE, &text) < 0 ||
+	    strlen(text) != strlen(form))
+		return;
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] == 'x' ? !strchr("0123456789abcdef", text[i]) : text[i] != '-')
+			return;
+	if (strncmp(text, "ff", 2) != 0 && strspn(text + 3, "0") < 32 &&
+	    strspn(text + 36, "0") < 16)
+		memcpy(t->traceparent, text, TRACEPARENT_SIZE);
+}
+
+int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
+		   struct err *e)
+{
+	char digest[SHA256_HEX] = "";
+	struct turn *t;
+	int r;
+
+	if (p->key)
+		digest_prompt(p->content, digest);
+	if (p->key && key_admit(s, p->key, digest, e) < 0)
+		return -EINVAL;
+	if (p->key && key_known(s, p->key, done, ctx))
+		return 0;
+	r = prompt_admit(s, p, e);
+	if (r < 0)
+		return r;
+	t = new0(struct turn);
+	t->session = s;
+	t->queued_mono = clock_mono_ms();
+	t->no = ++s->turn_count;
+	s->store->totals.turns++;
+	t->key = xstrdup(p->key);
+	t->content = xstrndup(p->content.p, p->content.n);
+	memcpy(t->digest, digest, sizeof(t->digest));
+	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
+	t->origin = p->origin;
+	note_traceparent(t, p->meta);
+	list_init(&t->waiters);
+	list_add_tail(&s->turns, &t->link);
+	s->queued++;
+	turn_wait(t, done, ctx);
+	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
+	session_touch(s);
+	session_advance(s);
+	return 0;
+}
+
+/* --- beginning --------------------------------------------------------------------------------------- */
+
+/* What the user says is part of the history: every watcher but its sender sees it. */
+void session_emit_prompt(struct session *s, struct slice content, uint64_t origin)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval v = { J_ARRAY, content };
+	struct jiter it;
+
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v)) {
+		struct jw w = JW(&b);
+
+		buf_reset(&b);
+		jw_obj(&w, NULL);
+		jw_str(&w, "sessionUpdate", "user_message_chunk");
+		jw_raw(&w, "content", v.raw);
+		jw_end_obj(&w);
+		session_emit(s, UPDATE_USER_CHUNK, buf_slice(&b), SLICE_NONE, origin);
+	}
+}
+
+struct turn *turn_first_queued(struct session *s)
+{
+	list_each(t, &s->turns, struct turn, link)
+		if (t->state == TURN_QUEUED)
+			return t;
+	return NULL;
+}
+
+/* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
+static void note_begin(struct session *s, const struct turn *t)
+{
+	const char *model = s->model ? s->model : s->setup.gateway.model;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turn", t->no);
+	jw_uint(&w, "ledger", ledger_last(s->store->ledger));
+	jw_str(&w, "key", t->key);
+	if (t->key)
+		jw_str(&w, "prompt", t->digest);
+	jw_str(&w, "model", model);
+	jw_str(&w, "harnessVersion", s->version);
+	if (*t->traceparent)
+		jw_str(&w, "traceparent", t->traceparent);
+	jw_end_obj(&w);
+	evlog_note(&s->log, "turn", buf_slice(&b));
+}
+
+static void turn_begin(struct session *s, struct turn *t)
+{
+	struct err e;
+
+	s->current = t;
+	s->queued--;
+	s->began = true;
+	t->state = TURN_RUNNING;
+	t->started_ms = clock_real_ms();
+	t->started_mono = clock_mono_ms();
+	t->started_ticks = tree_now();
+	proc_measure(s->proc, false, &t->before);
+	turn_log(t, LOG_INFO, "turn begun", NULL);
+	bill_begin(s);
+	evlog_hold(&s->log);
+	if (!s->log.error) {
+		t->first_seq = s->log.last + 1;
+		note_begin(s, t);
+		session_emit_prompt(s, slice_of(t->content), t->origin);
+	}
+	if (!spend_begin(s))
+		return;
+	if (s->def->ops->limit)
+		s->def->ops->limit(s->harness, spend_calls_left(s));
+	if (s->log.error)
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
+			  strerror(-s->log.error));
+	else if (s->def->ops->prompt(s->harness, slice_of(t->content), slice_of(t->meta), &e) < 0)
+		turn_fail(s, "harness_exit", true, "%s", e.msg);
+}
+
+void turn_output(struct turn *t)
+{
+	if (!t->outputs++)
+		t->first_output_mono = clock_mono_ms();
+}
+
+static void on_next_tick(void *ctx)
+{
+	session_advance(ctx);
+}
+
+/* Start times of processes are told in ticks: those of a cancelled turn must not look like those of the next one. */
+static bool same_tick(struct session *s)
+{
+	if (!s->cancelled_tick || tree_now() > s->cancelled_tick)
+		return false;
+	loop_timer_set(s->store->loop, &s->tick_timer, TICK_MS, on_next_tick, s);
+	return true;
+}
+
+static void launch_for(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (live_launch(s, &e) < 0)
+		session_opened(s, &e);
+}
+
+static void advance_open(struct session *s)
+{
+	bool wanted = !list_empty(&s->open_waiters);
+	struct turn *next = turn_first_queued(s);
+
+	if (s->copying || furnish_busy(s))
+		return;
+	if (s->restart && s->hstate == H_READY && !s->current) {
+		harness_stop(s);
+		return;
+	}
+	if (s->hstate == H_READY && s->resettle && !s->current)
+		session_resettle(s);
+	else if (s->hstate == H_READY && wanted && !baseline_due(s))
+		session_opened(s, NULL);
+	else if (s->hstate == H_NONE && (wanted || next))
+		launch_for(s);
+	else if (s->hstate == H_READY && !s->current && !s->ending && next && !baseline_busy(s) &&
+		 !same_tick(s))
+		turn_begin(s, next);
+}
+
+static void advance(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->store->stopping)
+		return;
+	live_look(s);
+	furnish_settle(s);
+	if (s->state == SESSION_OPENING && live_waits(s)) {
+		launch_for(s);
+	} else if (s->state == SESSION_OPEN) {
+		advance_open(s);
+	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
+		furnish_abort(s);
+	} else if (s->state == SESSION_CLOSING && !s->ending && looks_stopping(s)) {
+		return; /* called again when they have stopped */
+	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
+		if (s->hstate == H_STARTING || s->hstate == H_SETTLING ||
+		    !list_empty(&s->open_waiters)) {
+			struct err e;
+
+			err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+				"the session is being closed");
+			session_opened(s, &e);
+		}
+		if (s->hstate == H_NONE)
+			session_closed(s);
+		else if (s->hstate != H_STOPPING)
+			harness_stop(s);
+	}
+}
+
+void session_advance(struct session *s)
+{
+	loop_defer(s->store->loop, &s->advance_task, advance, s);
+}

@@ -1,0 +1,244 @@
+/* usage_record.c - what stands in the usage ledger: a record for each model call that is told of, and one for every turn, however it ended. */
+#include "session/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jstr.h"
+#include "usage/compat.h"
+
+#include <errno.h>
+
+/* OpenTelemetry's gen_ai.provider.name for the API a session was pointed to. */
+static const struct {
+	const char *api, *name;
+} providers[] = {
+	{ "openai-responses", "openai" },
+	{ "openai-chat", "openai" },
+	{ "anthropic", "anthropic" },
+	{ "google", "gcp.gemini" },
+};
+
+static const char *provider_name(const struct session *s, const char *reported)
+{
+	const char *api = s->setup.gateway.api;
+
+	for (size_t i = 0; api && i < ARRAY_SIZE(providers); i++)
+		if (strcmp(providers[i].api, api) == 0)
+			return providers[i].name;
+	return reported;
+}
+
+static void put_time(struct jw *w, const char *key, uint64_t ms)
+{
+	char text[CLOCK_ISO_SIZE];
+
+	jw_str(w, key, clock_iso(ms, text));
+}
+
+static void put_who(struct jw *w, const struct session *s, const struct turn *t, const char *type)
+{
+	jw_str(w, "type", type);
+	jw_str(w, "sessionId", s->id);
+	jw_uint(w, "turn", t->no);
+	jw_str(w, "key", t->key);
+	jw_str(w, "harness", s->def->id);
+	jw_str(w, "harnessVersion", s->version);
+}
+
+static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)
+{
+	jw_str(w, "model", used ? used : s->model ? s->model : s->setup.gateway.model);
+	jw_str(w, "provider", provider_name(s, provider));
+}
+
+/* traceparent: 2 hex digits, dash, 32 of the trace, dash, 16 of the parent span. */
+static void put_trace(struct jw *w, const struct turn *t)
+{
+	if (!*t->traceparent)
+		return;
+	jw_slice(w, "traceId", (struct slice){ t->traceparent + 3, 32 });
+	jw_slice(w, "parentSpanId", (struct slice){ t->traceparent + 36, 16 });
+}
+
+static int append(struct session *s, struct buf *b)
+{
+	return ledger_append(s->store->ledger, buf_slice(b)) ? 0 : -EIO;
+}
+
+void bill_call(struct session *s, const struct harness_usage *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
+	struct jw w = JW(&b), ew = JW(&event);
+	struct turn *t = s->current;
+
+	jw_str(&ew, "kind", "usage");
+	account_put_usage(u, &ew);
+	session_note(s, EVENT_USAGE, buf_slice(&event));
+	jw_obj(&w, NULL);
+	put_who(&w, s, t, "model_call");
+	jw_uint(&w, "call", t->account.calls);
+	put_model(&w, s, u->model, u->provider);
+	put_time(&w, "ts", clock_real_ms());
+	jw_str(&w, "responseId", u->response_id);
+	jw_str(&w, "finishReason", u->finish_reason);
+	account_put_usage(u, &w);
+	put_trace(&w, t);
+	jw_end_obj(&w);
+	t->unbilled |= append(s, &b) < 0;
+}
+
+static void put_outcome(struct jw *w, const struct turn *t)
+{
+	if (!t->end.failed) {
+		jw_str(w, "stopReason", t->end.stop_reason);
+		trip_put(&t->trip, w);
+		return;
+	}
+	turn_error_put(w, "error", &t->end.error);
+}
+
+static void put_times(struct jw *w, const struct turn *t)
+{
+	put_time(w, "tsStart", t->started_ms ? t->started_ms : t->ended_ms);
+	put_time(w, "tsEnd", t->ended_ms);
+	if (!t->started_ms)
+		return; /* it never began */
+	jw_uint(w, "durationMs", t->ended_mono - t->started_mono);
+	if (t->first_output_mono)
+		jw_uint(w, "ttftMs", t->first_output_mono - t->started_mono);
+}
+
+static void put_process(struct jw *w, const struct turn *t)
+{
+	if (!t->used.source || !t->started_ms)
+		return;
+	jw_obj(w, "process");
+	if (t->used.cpu_us >= t->before.cpu_us)
+		jw_uint(w, "cpuMs", (t->used.cpu_us - t->before.cpu_us) / 1000);
+	if (t->used.peak_rss)
+		jw_uint(w, "peakRssBytes", t->used.peak_rss);
+	jw_str(w, "source", t->used.source);
+	jw_end_obj(w);
+}
+
+static void put_turn(struct jw *w, const struct session *s, const struct turn *t)
+{
+	jw_obj(w, NULL);
+	put_who(w, s, t, "turn");
+	put_model(w, s, t->account.model, t->account.provider);
+	put_times(w, t);
+	put_outcome(w, t);
+	account_put_record(&t->account, w);
+	put_process(w, t);
+	put_trace(w, t);
+	jw_str(w, "billingRef", s->setup.billing_ref);
+	jw_str(w, "configVersion", s->setup.config_version);
+	totals_put(&s->totals, w, "cumulative");
+	jw_end_obj(w);
+}
+
+/* --- the view for Agenta's runner ------------------------------------------------------------------------- */
+
+static char *compat_path(const struct session *s)
+{
+	struct jval v = s->setup.env ? jobj_get(slice_of(s->setup.env), USAGE_COMPAT_ENV) :
+				       (struct jval){ 0 };
+	char *path = NULL;
+
+	if (v.type == J_STRING)
+		jstr_decode(v, 4096, &path);
+	return path;
+}
+
+static struct usage_compat_owner compat_owner(const struct session *s)
+{
+	return (struct usage_compat_owner){ .switch_user = s->store->switch_user,
+					    .uid = s->store->uid,
+					    .gid = s->store->gid };
+}
+
+/* That view is a courtesy: what goes wrong with it is told in the log and ends no turn. */
+static void compat_failed(const struct session *s, int r)
+{
+	if (r < 0)
+		log_warn("session", USAGE_COMPAT_ENV " cannot be written", "session", s->id, "text",
+			 strerror(-r));
+}
+
+static void compat_write(const struct session *s, const struct account *a)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat u = { .owner = compat_owner(s) };
+
+	if (!path)
+		return;
+	u.has_input = account_count(a, COUNT_INPUT, &u.input);
+	u.has_output = account_count(a, COUNT_OUTPUT, &u.output);
+	u.has_total = account_count(a, COUNT_TOTAL, &u.total);
+	u.has_cost = account_cost(a, &u.cost);
+	compat_failed(s, usage_compat_write(path, &u));
+}
+
+void bill_begin(struct session *s)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat_owner owner = compat_owner(s);
+
+	if (path)
+		compat_failed(s, usage_compat_remove(path, &owner));
+}
+
+void bill_note_totals(struct session *s, uint64_t turn)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	totals_put_note(&s->totals, &w, turn);
+	evlog_note(&s->log, "totals", buf_slice(&b));
+}
+
+void bill_count(struct session *s, const struct turn *t)
+{
+	if (t->counted)
+		return;
+	totals_add(&s->totals, &t->account);
+	bill_note_totals(s, t->no);
+}
+
+/* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
+static void measure_end(struct session *s, struct turn *t)
+{
+	bool peak = !s->peak_rss || clock_mono_ms() - s->peak_at_ms >= PEAK_INTERVAL_MS;
+
+	proc_measure(s->proc, peak, &t->used);
+	if (t->used.peak_rss) {
+		s->peak_rss = t->used.peak_rss;
+		s->peak_at_ms = clock_mono_ms();
+	} else {
+		t->used.peak_rss = s->peak_rss;
+	}
+}
+
+int bill_turn(struct session *s, struct turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct totals before = s->totals;
+	struct jw w = JW(&b);
+	int r;
+
+	if (t->started_ms)
+		compat_write(s, &t->account);
+	if (s->proc && t->started_ms)
+		measure_end(s, t);
+	if (!t->counted)
+		totals_add(&s->totals, &t->account);
+	put_turn(&w, s, t);
+	r = append(s, &b);
+	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
+		before.spent = s->totals.spent;
+		s->totals = before;
+	}
+	bill_note_totals(s, t->no);
+	return r < 0 || t->unbilled ? -EIO : 0;
+}

@@ -1,0 +1,161 @@
+/* watcher.c - watchers: attach with fencing, detach, and what each of them is offered from the log. */
+#include "session/session_internal.h"
+
+#include "base/limits.h"
+
+#include <stdio.h>
+
+struct watcher *session_driver(struct session *s)
+{
+	return list_empty(&s->watchers) ? NULL : list_entry(s->watchers.prev, struct watcher, link);
+}
+
+void session_wake(struct session *s)
+{
+	list_each(w, &s->watchers, struct watcher, link)
+		w->ops->wake(w->ctx);
+	session_wake_readers(s);
+}
+
+/* The client can no longer answer there: it is told so, and the questions stay open. */
+static void withdraw_asks(struct watcher *w)
+{
+	list_each(a, &w->session->asks, struct ask, link) {
+		if (a->shown_to != w)
+			continue;
+		a->shown_to = NULL;
+		w->ops->unask(w->ctx, a);
+	}
+}
+
+static void unlink_watcher(struct watcher *w)
+{
+	struct session *s = w->session;
+
+	list_del(&w->link);
+	w->session = NULL;
+	session_hold_asks(s, w);
+}
+
+static void fence(struct watcher *w, const char *reason)
+{
+	session_log(w->session, "client detached", "reason", reason, NULL);
+	withdraw_asks(w);
+	unlink_watcher(w);
+	w->ops->detached(w->ctx, reason);
+}
+
+void session_detach_all(struct session *s, const char *reason)
+{
+	while (!list_empty(&s->watchers))
+		fence(list_first(&s->watchers, struct watcher, link), reason);
+}
+
+void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
+{
+	char seq[24];
+
+	if (w->session) { /* the same connection again */
+		withdraw_asks(w);
+		watcher_detach(w);
+	}
+	session_detach_all(s, "taken_over");
+	loop_timer_cancel(&s->detach_timer);
+	w->session = s;
+	w->next = from ? from : 1;
+	w->live_from = s->log.last + 1;
+	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
+	session_log(s, "client attached", "from", seq, NULL);
+	list_init(&w->link);
+	list_add_tail(&s->watchers, &w->link);
+	session_advance(s);
+}
+
+void watcher_ready(struct watcher *w)
+{
+	if (w->session)
+		session_reissue_asks(w->session, w);
+}
+
+static void on_detached_too_long(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (list_empty(&s->watchers))
+		session_cancel(s);
+}
+
+void watcher_detach(struct watcher *w)
+{
+	struct session *s = w->session;
+
+	if (!s)
+		return;
+	session_log(s, "client left", NULL);
+	unlink_watcher(w);
+	session_advance(s);
+	if (s->when_detached == DETACHED_CANCEL && list_empty(&s->watchers))
+		loop_timer_set(s->store->loop, &s->detach_timer, DETACH_CANCEL_MS,
+			       on_detached_too_long, s);
+}
+
+uint64_t watcher_backlog(const struct watcher *w)
+{
+	return w->session ? evlog_behind(&w->session->log, w->next) : 0;
+}
+
+bool watcher_behind(const struct watcher *w)
+{
+	return w->session && w->next <= evlog_readable(&w->session->log);
+}
+
+struct offer {
+	struct watcher *w;
+	const struct watcher_sink *sink;
+};
+
+static bool meant_for(const struct watcher *w, const struct evlog_entry *e)
+{
+	const struct event_kind_row *row = event_kind_row(e->kind);
+
+	if ((row->needs & w->client) != row->needs)
+		return false;
+	if (e->seq < w->live_from) /* replay: everything but what is only news */
+		return !(row->flags & EVENT_F_LIVE);
+	return !e->origin || e->origin != w->origin;
+}
+
+static bool offer(void *ctx, const struct evlog_entry *e)
+{
+	struct offer *o = ctx;
+
+	if (e->seq > evlog_readable(&o->w->session->log))
+		return false;
+	if (meant_for(o->w, e) && !o->sink->event(o->sink->ctx, e))
+		return false;
+	o->w->next = e->seq + 1;
+	return true;
+}
+
+int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
+{
+	struct offer o = { w, sink };
+	struct evlog_gap g;
+	struct evlog *l;
+	int r;
+
+	if (w->session)
+		evlog_flush(&w->session->log); /* nothing goes out that is not in it */
+	if (!watcher_behind(w))
+		return 0;
+	l = &w->session->log;
+	do {
+		if (evlog_gap(l, w->next, &g)) {
+			if (!sink->gap(sink->ctx, &g))
+				return 0;
+			w->next = g.to + 1;
+		}
+		r = evlog_read(l, w->next, offer, &o);
+	} while (r == 0 && evlog_gap(l, w->next, &g));
+	return r;
+}

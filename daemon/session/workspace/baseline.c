@@ -1,0 +1,343 @@
+#include "session/workspace/baseline.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/workspace/artifact_store.h"
+#include "session/workspace/inspection.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum shot_kind { SHOT_BASELINE, SHOT_TURN, SHOT_DIFF };
+
+struct shot {
+	struct look look;
+	enum shot_kind kind;
+	uint64_t turn;
+	char *patch;	     /* where one is written; NULL: nowhere */
+	session_set_fn done; /* SHOT_DIFF */
+	void *ctx;
+};
+
+static char *snapshot_dir(const struct session *s)
+{
+	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
+
+	return file_join(all, s->id);
+}
+
+/* --- running it ------------------------------------------------------------------------------------------ */
+
+static void put_job(const struct session *s, struct buf *b, const struct shot *k)
+{
+	_cleanup_(freep) char *dir = snapshot_dir(s);
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "root", s->cwd);
+	jw_str(&w, "dir", dir);
+	jw_uint(&w, k->kind == SHOT_DIFF ? "since" : "turn", k->turn);
+	jw_str(&w, "patch", k->patch);
+	jw_str(&w, "ignore", "gitignore");
+	session_put_owner(&w, s);
+	jw_end_obj(&w);
+}
+
+static void shot_free(struct shot *k)
+{
+	if (k->patch)
+		unlink(k->patch);
+	free(k->patch);
+	free(k);
+}
+
+static void on_shot(struct look *look, struct slice report, const struct err *e);
+
+static int start(struct session *s, struct shot *k, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r;
+
+	put_job(s, &b, k);
+	r = look_start(&k->look, s, k->kind == SHOT_DIFF ? "diff" : "snapshot", buf_slice(&b),
+		       on_shot, e);
+	s->shooting += r == 0 && k->kind != SHOT_DIFF;
+	return r;
+}
+
+static struct shot *shot_new(struct session *s, enum shot_kind kind, uint64_t turn,
+			     const char *name)
+{
+	struct shot *k = new0(struct shot);
+
+	k->kind = kind;
+	k->turn = turn;
+	k->patch = name ? artifact_new_path(s, name) : NULL;
+	return k;
+}
+
+bool baseline_busy(const struct session *s)
+{
+	return s->shooting > 0;
+}
+
+bool baseline_due(const struct session *s)
+{
+	return s->baseline_due;
+}
+
+/* --- what becomes of it ------------------------------------------------------------------------------------ */
+
+struct patch_info {
+	int64_t bytes, files, insertions, deletions;
+};
+
+static const struct jfield patch_fields[] = {
+	JF_INT(struct patch_info, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX),
+	JF_INT(struct patch_info, files, "files", 0, 0, INT64_MAX),
+	JF_INT(struct patch_info, insertions, "insertions", 0, 0, INT64_MAX),
+	JF_INT(struct patch_info, deletions, "deletions", 0, 0, INT64_MAX),
+	JF_END,
+};
+
+static bool read_patch_info(struct slice report, struct patch_info *ret)
+{
+	*ret = (struct patch_info){ 0 };
+	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
+}
+
+static void note_failure(struct session *s, const struct shot *k, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	struct err own = session_hide_err(s, e);
+
+	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", own.reason,
+		 "text", own.msg);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "snapshot_failed");
+	if (k->turn)
+		jw_uint(&w, "turn", k->turn);
+	jw_str(&w, "reason", own.reason);
+	jw_str(&w, "message", own.msg);
+	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static const struct artifact *adopt(struct session *s, const struct shot *k, const char *name,
+				    struct err *e)
+{
+	const struct artifact *a = NULL;
+	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
+
+	int r = session_hide_file(s, k->patch);
+
+	spec.turn = k->kind == SHOT_TURN ? k->turn : 0;
+	if (r < 0) { /* as it is it must not be seen */
+		err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			"the patch cannot be copied without its secrets: %s", strerror(-r));
+		return NULL;
+	}
+	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
+}
+
+static void settle_turn(struct session *s)
+{
+	struct turn *t = TAKE_PTR(s->looked_turn);
+
+	loop_timer_cancel(&s->look_timer);
+	if (t)
+		s->looked_done(t);
+}
+
+static void turn_looked(struct session *s, const struct shot *k, struct slice report)
+{
+	struct patch_info info;
+	struct err e = { 0 };
+	char name[64];
+
+	snprintf(name, sizeof(name), "turn-%llu.diff", (unsigned long long)k->turn);
+	if (read_patch_info(report, &info) && info.bytes && !adopt(s, k, name, &e))
+		note_failure(s, k, &e);
+}
+
+/* The text if it fits an answer, else an artifact that holds it. */
+static int put_patch(struct jw *w, struct session *s, const struct shot *k,
+		     const struct patch_info *info, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
+	const struct artifact *a;
+
+	if (info->bytes <= (int64_t)ARTIFACT_INLINE_MAX) {
+		int r = info->bytes ? file_read(k->patch, ARTIFACT_INLINE_MAX, &text) : 0;
+
+		if (r < 0)
+			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+				       "the patch cannot be read: %s", strerror(-r));
+		session_hide_bytes(s, &text);
+		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
+		return 0;
+	}
+	a = adopt(s, k, "workspace.diff", e);
+	if (a)
+		artifact_describe(w, "artifact", a);
+	return a ? 0 : -EIO;
+}
+
+static void diff_looked(struct session *s, const struct shot *k, struct slice report,
+			const struct err *failed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct patch_info info;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!failed && !read_patch_info(report, &info))
+		r = err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
+			    "acpd-unpack reported no patch");
+	jw_obj(&w, NULL);
+	if (!failed && r == 0)
+		r = put_patch(&w, s, k, &info, &e);
+	if (failed || r < 0) {
+		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
+		return;
+	}
+	jw_int(&w, "files", info.files);
+	jw_int(&w, "insertions", info.insertions);
+	jw_int(&w, "deletions", info.deletions);
+	jw_raw(&w, "omitted", jobj_get(report, "omitted").raw);
+	jw_raw(&w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
+	jw_end_obj(&w);
+	k->done(k->ctx, buf_slice(&b), NULL);
+}
+
+static void diff_begin(struct session *s, struct shot *k)
+{
+	struct err e = { 0 };
+
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			"the session is being closed");
+	else if (start(s, k, &e) == 0)
+		return;
+	k->done(k->ctx, SLICE_NONE, &e);
+	shot_free(k);
+}
+
+/* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
+static void begin_diffs(struct session *s)
+{
+	while (!baseline_busy(s) && !list_empty(&s->diffs)) {
+		struct shot *k = list_first(&s->diffs, struct shot, look.link);
+
+		list_del(&k->look.link);
+		diff_begin(s, k);
+	}
+}
+
+static void on_shot(struct look *look, struct slice report, const struct err *e)
+{
+	struct shot *k = container_of(look, struct shot, look);
+	struct session *s = look->session;
+
+	s->shooting -= k->kind != SHOT_DIFF;
+	if (k->kind == SHOT_DIFF)
+		diff_looked(s, k, report, e);
+	else if (e)
+		note_failure(s, k, e);
+	else if (k->kind == SHOT_TURN)
+		turn_looked(s, k, report);
+	if (k->kind == SHOT_TURN)
+		settle_turn(s);
+	if (k->kind == SHOT_BASELINE)
+		s->baseline_due = s->shoot_again;
+	look_done(look);
+	shot_free(k);
+	if (s->shoot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
+	    !s->store->stopping)
+		baseline_take(s);
+	begin_diffs(s);
+}
+
+/* --- when ------------------------------------------------------------------------------------------------------ */
+
+static void begin(struct session *s, struct shot *k)
+{
+	struct err e = { 0 };
+
+	if (start(s, k, &e) == 0)
+		return;
+	note_failure(s, k, &e);
+	shot_free(k);
+}
+
+void baseline_take(struct session *s)
+{
+	_cleanup_(freep) char *dir = snapshot_dir(s);
+
+	s->shoot_again = s->setup.baseline && baseline_busy(s);
+	s->baseline_due = s->shoot_again;
+	if (!s->setup.baseline || s->shoot_again)
+		return; /* after the one that is being taken */
+	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
+		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));
+	s->baseline_due = baseline_busy(s);
+}
+
+static void on_overdue(void *ctx)
+{
+	settle_turn(ctx);
+}
+
+bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t))
+{
+	char name[64];
+
+	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
+		return false;
+	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
+	begin(s, shot_new(s, SHOT_TURN, t->no, name));
+	if (!baseline_busy(s))
+		return false;
+	s->looked_turn = t;
+	s->looked_done = done;
+	loop_timer_set(s->store->loop, &s->look_timer, SNAPSHOT_WAIT_MS, on_overdue, s);
+	return true;
+}
+
+void baseline_forget_turn(struct session *s, const struct turn *t)
+{
+	if (s->looked_turn == t)
+		s->looked_turn = NULL;
+}
+
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+{
+	struct shot *k;
+	char name[64];
+
+	if (!s->setup.baseline)
+		return err_set(
+			e, -ENODATA, RPC_INVALID_PARAMS, "NO_BASELINE",
+			"the session has no baseline: its workspace came from no archive, and "
+			"workspace.baseline did not ask for one");
+	if (since > s->turn_count)
+		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
+				 "the session has had no such turn");
+	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_look);
+	k = shot_new(s, SHOT_DIFF, since, name);
+	k->done = done;
+	k->ctx = ctx;
+	list_add_tail(&s->diffs, &k->look.link);
+	begin_diffs(s);
+	return 0;
+}
+
+void baseline_done(struct session *s)
+{
+	loop_timer_cancel(&s->look_timer);
+}

@@ -1,0 +1,42 @@
+#include "session/workspace/inspection.h"
+
+#include <errno.h>
+
+static void on_done(void *ctx, struct slice report, const struct err *e)
+{
+	struct look *k = ctx;
+	struct session *s = k->session;
+
+	k->ended(k, report, e); /* k is gone after */
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+static const struct helper_events events = { NULL, on_done };
+
+int look_start(struct look *k, struct session *s, const char *verb, struct slice job,
+	       void (*ended)(struct look *k, struct slice report, const struct err *e),
+	       struct err *e)
+{
+	k->session = s;
+	k->ended = ended;
+	k->helper = helper_start(s->store->loop, s->store->procs,
+				 &(struct helper_spec){ verb, job, 0 }, &events, k, e);
+	if (!k->helper)
+		return -EIO;
+	list_add_tail(&s->looks, &k->link);
+	return 0;
+}
+
+void look_done(struct look *k)
+{
+	list_del(&k->link);
+	helper_free(k->helper);
+}
+
+bool looks_stopping(struct session *s)
+{
+	list_each(k, &s->looks, struct look, link)
+		helper_abort(k->helper);
+	return !list_empty(&s->looks);
+}

@@ -1,0 +1,24 @@
+/*
+ * inspection.h - runs of acpd-unpack that only look at what belongs to a session: snapshots, diffs, lists of skills. Embedded in whatever
+ * wants to know; a session is not freed while one goes on.
+ */
+#pragma once
+
+#include "session/session_internal.h"
+#include "workspace/helper.h"
+
+struct look {
+	struct list link; /* in the session's looks */
+	struct session *session;
+	struct helper *helper;
+	/* Once; then the owner calls look_done and frees what it is embedded in. */
+	void (*ended)(struct look *k, struct slice report, const struct err *e);
+};
+
+/* On failure nothing has begun, and look_done is not to be called. */
+int look_start(struct look *k, struct session *s, const char *verb, struct slice job,
+	       void (*ended)(struct look *k, struct slice report, const struct err *e),
+	       struct err *e);
+void look_done(struct look *k);
+/* Some go on in a session that is to be closed: they are told to stop, and session_advance is called then. */
+bool looks_stopping(struct session *s);

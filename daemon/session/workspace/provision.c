@@ -1,0 +1,390 @@
+#include "session/workspace/provision.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "session/workspace/baseline.h"
+#include "session/harness/harness_pool.h"
+#include "session/workspace/inspection.h"
+#include "session/workspace/session_paths.h"
+#include "workspace/materialize.h"
+#include "workspace/sources.h"
+
+#include <errno.h>
+
+struct furnishing {
+	struct session *session;
+	struct materialize *work;
+	char *instructions; /* for the private home, should the workspace have its own */
+	char *members;	    /* of the reply, while instructions are written there */
+	bool skills_changed, workspace;
+	bool written; /* only the baseline is waited for */
+	session_set_fn done;
+	void *ctx;
+};
+
+static void furnishing_free(struct furnishing *f)
+{
+	if (!f)
+		return;
+	materialize_free(f->work);
+	free(f->instructions);
+	free(f->members);
+	free(f);
+}
+
+bool furnish_busy(const struct session *s)
+{
+	return s->furnishing != NULL;
+}
+
+int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e)
+{
+	const struct request *q = p->request;
+	int r = q ? sources_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
+
+	if (r == 0 && q && q->ephemeral)
+		return workspaces_make_ephemeral(&st->workspaces, ret, e);
+	if (r == 0 && q && q->chown)
+		r = workspaces_hand_over(&st->workspaces, p->cwd, e);
+	if (r == 0)
+		r = place_check_cwd(st, p->cwd, e);
+	*ret = r < 0 ? NULL : xstrdup(p->cwd);
+	return r;
+}
+
+/* Nothing has been written: an ephemeral directory is as empty as it was made. */
+void furnish_unmake(struct session *s)
+{
+	if (s->setup.ephemeral)
+		rmdir(s->cwd);
+}
+
+void furnish_setup(struct session *s, const struct request *r)
+{
+	if (!r)
+		return;
+	s->setup.ephemeral = r->ephemeral;
+	s->setup.remove_on_close = r->remove_on_close;
+	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
+}
+
+/* --- the result ---------------------------------------------------------------------------------------- */
+
+static void put_instructions(struct jw *w, const struct session *s, bool at_home)
+{
+	jw_obj(w, "instructions");
+	jw_str(w, "path",
+	       at_home ? s->def->places.instructions_home : s->def->places.instructions_file);
+	jw_str(w, "in", at_home ? "home" : "workspace");
+	jw_end_obj(w);
+}
+
+/* nowhere: "skipped" says why. */
+static void keep_result(struct furnishing *f, struct slice members, bool nowhere, bool at_home)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	if (f->instructions && (at_home || !nowhere))
+		put_instructions(&w, f->session, at_home);
+	if (members.n && w.comma)
+		buf_putc(&b, ',');
+	buf_add_slice(&b, members);
+	buf_puts(&b, "}");
+	f->session->furnished = xstrndup(b.data, b.len);
+}
+
+static void answer(struct furnishing *f, const struct err *e)
+{
+	struct session *s = f->session;
+
+	s->furnishing = NULL;
+	if (f->done)
+		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
+	furnishing_free(f);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+void furnish_settle(struct session *s)
+{
+	if (s->furnishing && s->furnishing->written && !baseline_due(s))
+		answer(s->furnishing, NULL);
+}
+
+/* A new session's harness starts while its baseline is taken: session_opened waits for both. */
+static void finish(struct furnishing *f, const struct err *e, struct slice refusal)
+{
+	struct session *s = f->session;
+
+	xstrset(&s->refusal, NULL);
+	if (e && refusal.n)
+		s->refusal = xstrndup(refusal.p, refusal.n);
+	if (e)
+		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+	else
+		session_log(s, "workspace written", NULL);
+	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
+	if (!e && (f->skills_changed || f->instructions))
+		s->restart |= s->hstate != H_NONE;
+	if (!e && f->workspace)
+		baseline_take(s);
+	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
+	if (!f->written)
+		answer(f, e);
+}
+
+static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
+			 struct slice refusal)
+{
+	struct furnishing *f = ctx;
+
+	if (!e)
+		keep_result(f, slice_of(f->members), true, !m->instructions_kept_out);
+	finish(f, e, refusal);
+}
+
+static const struct materialize_events home_events = { on_home_done };
+
+/* The home is the agent's already: what goes into it is written as its user, by acpd-unpack. */
+static int write_at_home(struct furnishing *f, const struct materialized *m, struct err *e)
+{
+	struct session *s = f->session;
+	struct request r = { .instructions = f->instructions,
+			     .instructions_overwrite = true,
+			     .baseline = -1 };
+	struct materialize_spec spec = { .request = &r,
+					 .cwd = s->home,
+					 .instructions_file = s->def->places.instructions_home,
+					 .prefix = "" };
+
+	f->members = xstrndup(m->members.p, m->members.n);
+	f->work = materialize_free(f->work);
+	f->work = materialize_start(&s->store->workspaces, &spec, &home_events, f, e);
+	return f->work ? 0 : -EINVAL;
+}
+
+static void on_done(void *ctx, const struct materialized *m, const struct err *e,
+		    struct slice refusal)
+{
+	struct furnishing *f = ctx;
+	struct session *s = f->session;
+	/* the harness reads both: that of the repository, and ours from its own configuration */
+	bool home = !e && m->instructions_kept_out && s->def->places.instructions_home;
+	struct err own = { 0 };
+
+	f->skills_changed = !e && m->skills_changed;
+	xstrset(&s->furnished, NULL);
+	if (home && s->home_filled) {
+		if (write_at_home(f, m, &own) < 0)
+			finish(f, &own, SLICE_NONE);
+		return;
+	}
+	if (home)
+		xstrset(&s->home_instructions, f->instructions);
+	if (!e)
+		keep_result(f, m->members, m->instructions_kept_out, home);
+	finish(f, e, refusal);
+}
+
+static const struct materialize_events events = { on_done };
+
+/* --- beginning ------------------------------------------------------------------------------------------------ */
+
+/* Below a home that is still ours; in one that has been handed over it was made then. */
+static int skills_dir(struct session *s, const struct request *r, char **ret, struct err *e)
+{
+	const char *relative = s->def->places.skills_dir;
+
+	*ret = NULL;
+	if (!request_touches_skills(r) || !relative)
+		return 0;
+	*ret = file_join(s->home, relative);
+	if (s->home_filled)
+		return 0;
+	place_let_into_home(s);
+	return place_make_dir(s, relative, e);
+}
+
+static int busy(struct err *e)
+{
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+		       "the session's workspace is being written already");
+}
+
+int furnish_begin(struct session *s, const struct request *r, const char *prefix,
+		  session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *skills = NULL;
+	struct furnishing *f;
+
+	if (s->furnishing)
+		return busy(e);
+	if (request_touches_workspace(r) && place_check_writable(s->store, s->cwd, e) < 0)
+		return -EACCES;
+	if (skills_dir(s, r, &skills, e) < 0)
+		return -EIO;
+	f = new0(struct furnishing);
+	f->session = s;
+	f->done = done;
+	f->ctx = ctx;
+	f->instructions = xstrdup(r->instructions);
+	f->workspace = request_touches_workspace(r);
+	f->work = materialize_start(
+		&s->store->workspaces,
+		&(struct materialize_spec){ .request = r,
+					    .cwd = s->cwd,
+					    .skills_dir = skills,
+					    .instructions_file = s->def->places.instructions_file,
+					    .prefix = prefix },
+		&events, f, e);
+	if (!f->work) {
+		furnishing_free(f);
+		return -EINVAL;
+	}
+	s->furnishing = f;
+	return 0;
+}
+
+/* The harness comes after its files. */
+static void on_first(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+	struct err own = { 0 };
+
+	if (e)
+		own = *e;
+	else if (s->state != SESSION_OPENING || live_launch(s, &own) == 0)
+		return;
+	session_opened(s, &own);
+}
+
+int furnish_first(struct session *s, const struct session_params *p, struct err *e)
+{
+	if (!p->request || !request_writes(p->request)) {
+		baseline_take(s);
+		return live_launch(s, e);
+	}
+	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+}
+
+int furnish_admit(const struct session *s, const struct request *r, struct err *e)
+{
+	int ret = request_check_live(r, "_meta.acpd.", e);
+
+	if (ret == 0 && request_writes(r) && s->furnishing)
+		ret = busy(e);
+	if (ret == 0 && request_touches_workspace(r))
+		ret = place_check_writable(s->store, s->cwd, e);
+	if (ret == 0)
+		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
+	return ret;
+}
+
+/* Those who wait for the session go on when the work is done, if it went well. */
+static void on_again(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	if (!e)
+		return;
+	session_open_undone(ctx);
+	session_answer_waiters(ctx, e);
+}
+
+int furnish_again(struct session *s, const struct request *r, struct err *e)
+{
+	if (!request_writes(r)) {
+		/* what an earlier request wrote is no answer to this one */
+		if (!s->furnishing && list_empty(&s->open_waiters))
+			xstrset(&s->furnished, NULL);
+		return 0;
+	}
+	return furnish_begin(s, r, "_meta.acpd.", on_again, s, e);
+}
+
+void furnish_abort(struct session *s)
+{
+	if (s->furnishing && s->furnishing->written)
+		answer(s->furnishing, NULL);
+	else if (s->furnishing)
+		materialize_abort(s->furnishing->work);
+}
+
+/* --- which skills there are ---------------------------------------------------------------------------------- */
+
+struct listing {
+	struct look look;
+	session_set_fn done;
+	void *ctx;
+};
+
+static void on_listed(struct look *k, struct slice report, const struct err *e)
+{
+	struct listing *l = container_of(k, struct listing, look);
+
+	l->done(l->ctx, report, e);
+	look_done(k);
+	free(l);
+}
+
+int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *dir = NULL;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct jw w = JW(&job);
+	struct listing *l;
+	int r;
+
+	if (!s->def->places.skills_dir || !s->home)
+		return err_set(e, -ENOSYS, RPC_INVALID_PARAMS, "CAPABILITY_MISSING",
+			       "this harness reads no skills");
+	dir = file_join(s->home, s->def->places.skills_dir);
+	jw_obj(&w, NULL);
+	jw_str(&w, "directory", dir);
+	session_put_owner(&w, s);
+	jw_end_obj(&w);
+	l = new0(struct listing);
+	l->done = done;
+	l->ctx = ctx;
+	r = look_start(&l->look, s, "skills", buf_slice(&job), on_listed, e);
+	if (r < 0)
+		free(l);
+	return r;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+void furnish_inherit(struct session *s, const struct session *from)
+{
+	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
+
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	theirs = file_join(from->home, s->def->places.skills_dir);
+	workspaces_inherit(&s->store->workspaces, skills, theirs);
+}
+
+void furnish_closed(struct session *s, bool remove)
+{
+	_cleanup_(freep) char *skills = NULL;
+
+	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
+		workspaces_remove(&s->store->workspaces, s->cwd);
+	if (!remove || !s->home)
+		return;
+	workspaces_forget(&s->store->workspaces, s->home);
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	workspaces_forget(&s->store->workspaces, skills);
+}
+
+void furnish_done(struct session *s)
+{
+	furnishing_free(s->furnishing);
+	free(s->furnished);
+	free(s->refusal);
+	free(s->home_instructions);
+}

@@ -1,0 +1,332 @@
+#include "session/workspace/session_paths.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "session/harness/home_program.h"
+#include "session/store/retain.h"
+#include "session/log/journal_trim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
+static void become_agent(const struct store *st)
+{
+	if (st->switch_user) {
+		setfsgid(st->gid);
+		setfsuid(st->uid);
+	}
+}
+
+static void become_daemon(const struct store *st)
+{
+	if (st->switch_user) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+}
+
+static bool agent_may(const struct store *st, const char *path, int what)
+{
+	bool may;
+
+	become_agent(st);
+	may = faccessat(AT_FDCWD, path, what, AT_EACCESS) == 0;
+	become_daemon(st);
+	return may;
+}
+
+bool store_user_may_run(const struct store *st, const char *path)
+{
+	return agent_may(st, path, X_OK);
+}
+
+bool store_user_may_write(const struct store *st, const char *path)
+{
+	return agent_may(st, path, W_OK);
+}
+
+static int enter_as_agent(const struct store *st, const char *path, bool write)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat sb;
+	int r = 0;
+
+	become_agent(st);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0 ||
+	    (write && faccessat(fd, ".", W_OK, AT_EACCESS) < 0))
+		r = -errno;
+	become_daemon(st);
+	return r;
+}
+
+int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
+{
+	int r;
+
+	if (cwd[0] != '/')
+		return err_field(e, "cwd", "CWD_NOT_ABSOLUTE", "cwd must be an absolute path");
+	r = enter_as_agent(st, cwd, false);
+	if (r == -ENOENT)
+		return err_field(e, "cwd", "CWD_NOT_FOUND", "cwd does not exist in the sandbox");
+	if (r == -ENOTDIR)
+		return err_field(e, "cwd", "CWD_NOT_DIRECTORY", "cwd is not a directory");
+	if (r < 0)
+		return err_field(e, "cwd", "CWD_NOT_ACCESSIBLE",
+				 "the user that runs the harness cannot enter cwd: %s",
+				 strerror(-r));
+	return 0;
+}
+
+/* An empty directory could be replaced by one of the agent's, but nobody asked for it to be handed over. */
+int place_check_writable(const struct store *st, const char *cwd, struct err *e)
+{
+	int r = st->switch_user ? enter_as_agent(st, cwd, true) : 0;
+
+	if (r < 0)
+		return err_field(e, "cwd", "CWD_NOT_WRITABLE",
+				 "the user that runs the harness cannot write in cwd (%s); "
+				 "workspace.chown hands it over",
+				 strerror(-r));
+	return 0;
+}
+
+static char *home_path(const struct store *st, const char *id)
+{
+	_cleanup_(freep) char *homes = file_join(st->state_dir, "homes");
+
+	return file_join(homes, id);
+}
+
+int place_find_home(struct session *s)
+{
+	struct stat sb;
+
+	s->home = home_path(s->store, s->id);
+	if (lstat(s->home, &sb) == 0 && S_ISDIR(sb.st_mode))
+		return 0;
+	return mkdir(s->home, 0700) < 0 ? -errno : -ENOENT;
+}
+
+int place_session_home(const struct store *st, const char *id, char **ret, struct err *e)
+{
+	_cleanup_(freep) char *home = home_path(st, id);
+
+	if (mkdir(home, 0700) < 0)
+		return err_set(e, -errno, RPC_INTERNAL_ERROR,
+			       errno == ENOSPC || errno == EDQUOT ? "NO_SPACE" :
+								    "STATE_NOT_WRITABLE",
+			       "cannot make the session's home: %s", strerror(errno));
+	*ret = TAKE_PTR(home);
+	return 0;
+}
+
+/* Gives what is there to the agent's user, link by link, following none. */
+static int hand_over(const struct store *st, const char *path)
+{
+	return st->switch_user && lchown(path, st->uid, st->gid) < 0 ? -errno : 0;
+}
+
+static int make_dirs_for(const struct session *s, const char *relative)
+{
+	_cleanup_(freep) char *path = file_join(s->home, relative);
+	int r = 0;
+
+	for (char *p = path + strlen(s->home) + 1; r == 0 && (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			r = -errno;
+		else
+			r = hand_over(s->store, path);
+		*p = '/';
+	}
+	return r;
+}
+
+static int make_file(const struct session *s, const struct harness_env *f)
+{
+	_cleanup_(freep) char *path = file_join(s->home, f->name);
+	int r = make_dirs_for(s, f->name);
+
+	if (r == 0 && f->value)
+		r = file_replace(path, f->value, strlen(f->value), 0600);
+	else if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	return r < 0 ? r : hand_over(s->store, path);
+}
+
+int place_make_dir(struct session *s, const char *relative, struct err *e)
+{
+	struct harness_env dir = { .name = (char *)relative };
+	int r = make_file(s, &dir);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot prepare the session's home: %s", strerror(-r));
+	return 0;
+}
+
+static int fresh_tmp(const struct session *s)
+{
+	_cleanup_(freep) char *tmp = file_join(s->home, "tmp");
+
+	int r = removal_tree(s->store->removal, tmp);
+
+	if (r < 0)
+		return r;
+	if (mkdir(tmp, 0700) < 0)
+		return -errno;
+	return hand_over(s->store, tmp);
+}
+
+/* Names in it are still ours to give, but what has been handed over below it can be reached. */
+void place_let_into_home(const struct session *s)
+{
+	if (s->store->switch_user)
+		(void)chmod(s->home, 0711); /* should it fail, whoever wants in fails with a word */
+}
+
+static int hand_over_home(const struct session *s)
+{
+	if (s->store->switch_user && chmod(s->home, 0700) < 0)
+		return -errno;
+	return hand_over(s->store, s->home);
+}
+
+int place_give_home(struct session *s, struct err *e)
+{
+	int r = hand_over_home(s);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot hand over the session's home: %s", strerror(-r));
+	return 0;
+}
+
+/* As the agent's user, whose home it is by now. */
+static int keep_programs(const struct session *s, const struct harness_plan *plan)
+{
+	_cleanup_(closep) int home = open(s->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r = home < 0 ? -errno : 0;
+
+	become_agent(s->store);
+	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
+		r = program_keep(home, plan->programs[i].name, plan->programs[i].value);
+	become_daemon(s->store);
+	return r;
+}
+
+int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
+{
+	int r = fresh_tmp(s);
+
+	for (size_t i = 0; r == 0 && !s->home_filled && i < plan->nfiles; i++)
+		r = make_file(s, &plan->files[i]);
+	if (r == 0 && !s->home_filled)
+		r = hand_over_home(s);
+	if (r == 0)
+		r = keep_programs(s, plan);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "cannot prepare the session's home: %s", strerror(-r));
+	s->home_filled = true;
+	return 0;
+}
+
+void place_watch_log(struct session *s)
+{
+	s->log.recovered = turns_journal_recovered;
+	s->log.full = trim_full;
+	s->log.ctx = s;
+}
+
+void place_note_head(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
+	char now[CLOCK_ISO_SIZE];
+	struct jw w = JW(&b);
+	struct slice head;
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", s->id);
+	jw_str(&w, "incarnation", s->store->incarnation);
+	jw_str(&w, "harness", s->def->id);
+	jw_str(&w, "cwd", s->cwd);
+	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	setup_put(&s->setup, &w);
+	jw_end_obj(&w);
+	head = session_hidden(s, buf_slice(&b), false, fields_head, &hidden);
+	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
+		evlog_note(&s->log, "session", head);
+}
+
+char *place_journal_path(const struct store *st, const char *id)
+{
+	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s.jsonl", id);
+	return file_join(dir, name);
+}
+
+/* Enough for its journal to begin with. */
+static bool has_room(const struct store *st)
+{
+	struct statvfs sv;
+
+	return statvfs(st->state_dir, &sv) < 0 ||
+	       (uint64_t)sv.f_bavail * sv.f_frsize >= JOURNAL_ROOM_MIN;
+}
+
+static int no_log(struct err *e, int r)
+{
+	bool full = r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
+
+	return err_set(e, r, RPC_INTERNAL_ERROR, full ? "NO_SPACE" : "STATE_NOT_WRITABLE",
+		       "cannot write the session's journal: %s", strerror(-r));
+}
+
+int place_session_log(struct session *s, struct err *e)
+{
+	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
+	int r;
+
+	if (s->store->journal && !has_room(s->store)) {
+		ledger_pressed(s->store->ledger);
+		retain_pressure(s->store);
+		return no_log(e, -ENOSPC);
+	}
+	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
+		       s->store->journal_max);
+	if (r < 0)
+		return no_log(e, r);
+	place_watch_log(s);
+	place_note_head(s);
+	r = evlog_flush(&s->log);
+	return r < 0 ? no_log(e, r) : 0;
+}
+
+char *place_find_command(const char *command, const char *path)
+{
+	const char *p = path ? path : "";
+
+	if (strchr(command, '/'))
+		return access(command, X_OK) == 0 && command[0] == '/' ? xstrdup(command) : NULL;
+	while (*p) {
+		size_t n = strcspn(p, ":");
+		_cleanup_(freep) char *dir = xstrndup(p, n);
+		_cleanup_(freep) char *full = file_join(dir, command);
+
+		if (n && access(full, X_OK) == 0)
+			return TAKE_PTR(full);
+		p += n + (p[n] == ':');
+	}
+	return NULL;
+}
