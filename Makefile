@@ -48,7 +48,7 @@ STUB := $(wildcard tests/stub/*.c)
 all: $(BUILD)/acpd $(BUILD)/acpd-unpack
 
 # Not on the way of any update or call: small before fast.
-COLD := daemon/cli daemon/workspace tools/hosted tools/builtin
+COLD := daemon/cli daemon/workspace tools/hosted tools/builtin tools/policy
 ifeq ($(MODE),release)
 $(foreach f,$(call sources,$(COLD)),$(BUILD)/obj/$(f:%.c=%.o)): CFLAGS += -Os
 endif

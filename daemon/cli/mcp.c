@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "loop/loop.h"
-#include "tools/builtin/toolbox.h"
+#include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/stdio.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "tools/builtin/policy.h"
+#include "tools/policy/policy.h"
 
 static const char rules[] =
 	"{\"commands\":[{\"prefix\":[\"ls\"],\"policy\":\"allow\"},{\"prefix\":[\"find\"],\"policy\":\"allow\"},"

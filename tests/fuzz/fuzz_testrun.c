@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "tools/builtin/testrun_parse.h"
+#include "tools/builtin/testrun/testrun_parse.h"
 
 static const char *const formats[] = { "tap",	"go",	"cargo", "pytest",
 				       "marks", "auto", "junit", "exit" };

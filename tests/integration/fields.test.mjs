@@ -76,7 +76,7 @@ const rule = (more = {}) => ({ policy: { takes: ['string'], word: 'FIELD_INVALID
 const globs = (name) => ({ bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'],
   [many(constant('POLICY_RULES_MAX') + 1, () => name), 'FIELD_INVALID']] });
 const words = { bad: [[[7], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]']] };
-const categories = wordsOf('tools/builtin/policy.c', /\[CATEGORY_\w+\] = "(\w+)"/g).flatMap((name) =>
+const categories = wordsOf('tools/policy/policy.c', /\[CATEGORY_\w+\] = "(\w+)"/g).flatMap((name) =>
   [7, 'no-such-word', '', null, {}].map((v) => [{ [name]: v }, 'FIELD_INVALID', `.${name}`]));
 const TOOLS = [[{ readFile: 7 }, 'FIELD_INVALID', '.readFile'], [{ raedFile: {} }, 'TOOL_UNKNOWN', '.raedFile']];
 const row = (command) => ({ command });
@@ -135,15 +135,15 @@ const ROWS = {
     tools: { bad: [[[7], 'FIELD_INVALID', '[0]'], [['raedFile'], 'TOOL_UNKNOWN', '[0]']] }, tests: { bad: [[{ t: 'x' }, 'FIELD_INVALID', '.t']] },
     interpreters: { bad: [[{ python: 'x' }, 'FIELD_INVALID', '.python'], [{ python: [] }, 'FIELD_INVALID', '.python'], [{ python: [''] }, 'FIELD_INVALID', '.python[0]'],
       [{ ts: ['x', 7] }, 'FIELD_INVALID', '.ts[1]'], [{ cobol: ['x'] }, 'PARAM_UNSUPPORTED', '.cobol']] } } }],
-  'tools/builtin/testrun_target.c:fields': [{ send: below(NEW, (t) => ({ mcp: { builtin: { tests: { t } } } })), at: '_meta.acpd.mcp.builtin.tests.t', base: row('true'), more: {
+  'tools/builtin/testrun/testrun_target.c:fields': [{ send: below(NEW, (t) => ({ mcp: { builtin: { tests: { t } } } })), at: '_meta.acpd.mcp.builtin.tests.t', base: row('true'), more: {
     command: { takes: ['string', 'array'], bad: ['', [], [''], [7]].map((v) => [v, 'FIELD_INVALID']) }, format: { word: 'FIELD_INVALID' }, report: {}, cwd: {} } }],
-  'tools/builtin/policy.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (policy) => ({ policy })), at: '_meta.acpd.policy', more: {
+  'tools/policy/policy.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (policy) => ({ policy })), at: '_meta.acpd.policy', more: {
     read: globs('*'), write: globs('*'), deny: globs('none'), commands: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[{ policy: 'ask' }], 'FIELD_INVALID', '[0]']] },
     categories: { bad: [...categories, [{ zz: 'ask' }, 'PARAM_UNSUPPORTED', '.zz']] }, tools: { bad: TOOLS }, dryRun: { takes: ['bool'] } } })),
-  'tools/builtin/policy.c:command_fields': [{ send: below(NEW, (o) => ({ policy: { commands: [o] } })), at: '_meta.acpd.policy.commands[0]', base: { argv: ['x'], policy: 'ask' }, more: {
+  'tools/policy/policy.c:command_fields': [{ send: below(NEW, (o) => ({ policy: { commands: [o] } })), at: '_meta.acpd.policy.commands[0]', base: { argv: ['x'], policy: 'ask' }, more: {
     argv: { bad: [...words.bad, [[], 'FIELD_INVALID']] }, prefix: { bad: words.bad.map((b) => [...b, { argv: undefined }]), skip: [] },
     policy: { takes: ['string'], word: 'FIELD_INVALID' } } }],
-  'tools/builtin/policy_rule.c:fields': [
+  'tools/policy/policy_rule.c:fields': [
     { send: below(NEW, (readFile) => ({ policy: { tools: { readFile } } })), at: '_meta.acpd.policy.tools.readFile', more: rule() },
     { send: below(NEW, (s) => ({ mcp: { policy: { s } } })), at: '_meta.acpd.mcp.policy.s', more: rule({ tools: { takes: ['object'] } }) },
     { send: below(LOAD, (t) => ({ mcp: { policy: { s: { tools: { t } } } } })), at: '_meta.acpd.mcp.policy.s.tools.t', more: rule() }],
@@ -159,7 +159,7 @@ const OTHERS = {
   'between the daemon and its own programs': ['daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/chores.c:tree_fields', 'daemon/unpack/chores.c:skill_fields',
     'daemon/unpack/discard.c:fields', 'daemon/unpack/inflate_job.c:fields', 'daemon/unpack/job.c:job_fields', 'daemon/unpack/job.c:source_fields', 'daemon/unpack/job.c:limit_fields',
     'daemon/unpack/outward.c:pack_fields', 'daemon/unpack/outward.c:snapshot_fields', 'daemon/unpack/outward.c:diff_fields', 'daemon/unpack/outward.c:limit_fields',
-    'tools/relay/offer.c:left_fields', 'tools/builtin/config.c:fields'],
+    'tools/relay/offer.c:left_fields', 'tools/builtin/core/config.c:fields'],
   'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/manifest.c:${t}_fields`).concat('tools/hosted/entry.c:fields'),
 };

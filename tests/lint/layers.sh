@@ -36,7 +36,7 @@ seccomp\.h              ^daemon/(proc|unpack)/confine[^/]*\.c$
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/
-pcre2\.h                ^tools/builtin/regex\.c$
+pcre2\.h                ^tools/builtin/search/regex\.c$
 openssl/.*              ^daemon/digest/
 cmocka\.h               ^tests/
 sanitizer/.*            ^tests/

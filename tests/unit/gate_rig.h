@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "json/jscan.h"
-#include "tools/relay/gate.h"
+#include "tools/relay/gate/gate.h"
 
 #include <poll.h>
 

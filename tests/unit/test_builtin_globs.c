@@ -1,8 +1,8 @@
 /* test_builtin_globs.c - patterns with braces, and regular expressions whose cost is bounded. */
 #include "unit.h"
 
-#include "tools/builtin/globs.h"
-#include "tools/builtin/regex.h"
+#include "tools/builtin/search/globs.h"
+#include "tools/builtin/search/regex.h"
 
 static void test_globs(void **state _unused_)
 {

@@ -1,8 +1,8 @@
 /* Results of tests, from what runners print and from JUnit files. */
 #include "unit.h"
 
-#include "tools/builtin/testrun_parse.h"
-#include "tools/builtin/testrun_runner.h"
+#include "tools/builtin/testrun/testrun_parse.h"
+#include "tools/builtin/testrun/testrun_runner.h"
 
 struct row {
 	const char *format, *text, *want;

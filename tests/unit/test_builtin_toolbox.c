@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "loop/loop.h"
-#include "tools/builtin/toolbox.h"
+#include "tools/builtin/core/toolbox.h"
 
 #include <poll.h>
 

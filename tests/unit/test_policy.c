@@ -1,7 +1,7 @@
 /* The policy's text, its globs, and its word on tools. */
 #include "unit.h"
 
-#include "tools/builtin/policy.h"
+#include "tools/policy/policy.h"
 
 static struct policy *policy_of(const char *text)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/hosted/server.h"
-#include "tools/upstream/http.h"
+#include "tools/upstream/http/http.h"
 #include "tools/upstream/stdio.h"
 
 struct hosted_way { /* at most one of both; none: not made */

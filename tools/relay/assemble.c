@@ -4,7 +4,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/hosted/hosted.h"
-#include "tools/relay/acp.h"
+#include "tools/relay/client/acp.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"
 #include "tools/relay/reach.h"

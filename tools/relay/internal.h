@@ -5,7 +5,7 @@
 #include "json/jenc.h"
 #include "session/mcp/mcp_servers.h"
 #include "tools/relay/child.h"
-#include "tools/relay/door.h"
+#include "tools/relay/harness/door.h"
 #include "tools/relay/offer.h"
 #include "tools/relay/relay.h"
 

@@ -4,9 +4,9 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/workspace/artifact_store.h"
-#include "tools/relay/given.h"
+#include "tools/relay/harness/given.h"
 #include "tools/relay/internal.h"
-#include "tools/relay/plain.h"
+#include "tools/relay/harness/plain.h"
 
 /* Unlike all others that the session's transcript has. */
 #define CALL_ID_BYTES 8

@@ -6,8 +6,8 @@
 
 #include "session/session.h"
 #include "tools/mcp/backend.h"
-#include "tools/relay/gate.h"
-#include "tools/relay/names.h"
+#include "tools/relay/gate/gate.h"
+#include "tools/relay/harness/names.h"
 
 struct offer;
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The environment that each of them has, as tools/builtin/toolbox.h reads it. */
+/* The environment that each of them has, as tools/builtin/core/toolbox.h reads it. */
 static void put_setup(struct jw *w, const char *root, const char *state, const char *id)
 {
 	jw_obj(w, NULL);

@@ -4,10 +4,10 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "tools/builtin/policy.h"
-#include "tools/builtin/toolbox.h"
+#include "tools/policy/policy.h"
+#include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/msg.h"
-#include "tools/relay/gate.h"
+#include "tools/relay/gate/gate.h"
 
 #include <stdio.h>
 

@@ -3,17 +3,17 @@
  *
  *	{"builtin": true | {"tools": [name...], "tests": {...}, "interpreters": {...}},
  *	                                           the built-in tools (all, or these) are offered to the harness as server "acpd", with the
- *	                                           targets of runTests and the interpreters of runCode (tools/builtin/toolbox.h)
+ *	                                           targets of runTests and the interpreters of runCode (tools/builtin/core/toolbox.h)
  *	 "project": true,                          the servers of <cwd>/.mcp.json are trusted and offered
  *	 "hosted": [name...],                      servers of the daemon's own configuration that are offered
- *	 "policy": {...}}                          relay/gate.h
+ *	 "policy": {...}}                          relay/gate/gate.h
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
-#include "tools/builtin/policy.h"
+#include "tools/policy/policy.h"
 
 #include <stdbool.h>
 

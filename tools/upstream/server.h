@@ -6,7 +6,7 @@
  * are never sent twice. Who owns it decides when to start again; nothing here does by itself.
  *
  * A modern server (2026-07-28) gets calls as they are, but for request ids and progress tokens, which are ours on that hop. A legacy one
- * (2024-11-05 to 2025-11-25) is held by upstream/legacy.h, so that callers see only a modern server.
+ * (2024-11-05 to 2025-11-25) is held by upstream/legacy/legacy.h, so that callers see only a modern server.
  *
  * params._meta.acpd.session, a string, may say for whom a call is made. What a legacy server asks or logs without saying in which call
  * goes to one of its open calls only if those are all made for the same one; what is asked in a call is answered only by the same one.

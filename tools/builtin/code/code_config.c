@@ -1,0 +1,51 @@
+/* code_config.c - the interpreters that a configuration names, held against the languages that there are. */
+#include "tools/builtin/code/code.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+static int check_words(struct jval list, const char *path, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char at[96];
+	size_t n = 0;
+
+	if (list.type == J_ARRAY && jiter_init(&it, list))
+		for (; jiter_next(&it, NULL, &v); n++) {
+			_cleanup_(freep) char *word = NULL;
+
+			snprintf(at, sizeof(at), "%s[%zu]", path, n);
+			if (jstr_decode(v, PATH_BYTES_MAX, &word) < 0 || !*word)
+				return err_field(e, at, "FIELD_INVALID", "%s must be a word", at);
+		}
+	return n ? 0 : err_field(e, path, "FIELD_INVALID", "%s must be words", path);
+}
+
+int code_interpreters_check(struct slice interpreters, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	char path[80];
+	int r = 0;
+
+	if (!interpreters.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, interpreters });
+	while (r == 0 && jiter_next(&it, &key, &v)) {
+		const char *name;
+		size_t i = 0;
+
+		snprintf(path, sizeof(path), "interpreters.%.*s", (int)MIN(key.n, 40u), key.p);
+		while ((name = code_language_at(i)) && !jkey_is(key, name))
+			i++;
+		if (!name)
+			return err_field(e, path, "PARAM_UNSUPPORTED",
+					 "there is no such language; known are python, js, ts");
+		r = check_words(v, path, e);
+	}
+	return r;
+}

@@ -1,0 +1,292 @@
+#include "base/file.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "json/jstr.h"
+#include "tools/builtin/core/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define VERSION "2026-07-28"
+#define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
+
+struct method {
+	const char *name;
+	void (*fn)(struct call *c);
+};
+
+/* --- methods -------------------------------------------------------------------------------------------------- */
+
+static void answer(struct call *c, struct buf *text)
+{
+	box_call_end(c, EVENT_RESULT, text);
+}
+
+static void on_discover(struct call *c)
+{
+	struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "resultType", "complete");
+	jw_raw(&w, "supportedVersions", SLICE("[\"" VERSION "\"]"));
+	jw_raw(&w, "capabilities", SLICE("{\"tools\":{}}"));
+	jw_str(&w, "instructions",
+	       "Files and commands of this sandbox. Paths are relative to the working directory, or absolute inside its roots.");
+	jw_int(&w, "ttlMs", 0);
+	jw_str(&w, "cacheScope", "private");
+	jw_raw(&w, "_meta",
+	       SLICE("{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"acpd\",\"title\":\"acpd built-in tools\",\"version\":\"" ACPD_VERSION
+		     "\"}}"));
+	jw_end_obj(&w);
+	answer(c, &out);
+}
+
+static void on_list(struct call *c)
+{
+	struct buf out = { 0 };
+	struct jw w = JW(&out);
+	const struct tool *t;
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "resultType", "complete");
+	jw_arr(&w, "tools");
+	for (size_t i = 0; (t = tool_at(i)); i++)
+		if (toolbox_offers(c->tool.box, t))
+			tool_put(&w, t, !c->text_only);
+	jw_end_arr(&w);
+	jw_int(&w, "ttlMs", 0);
+	jw_str(&w, "cacheScope", "private");
+	jw_end_obj(&w);
+	answer(c, &out);
+}
+
+/* Nothing here ever changes: the list of what it may be told is empty. */
+static void on_listen(struct call *c)
+{
+	c->state = CALL_LISTENING;
+	box_call_listening(c);
+}
+
+static int check_sandbox(const struct call *c, struct err *e)
+{
+	struct jval id = jobj_get(c->tool.args, "sandboxId");
+
+	if (id.type != J_STRING || jstr_is(id, toolbox_sandbox_id(c->tool.box)))
+		return 0;
+	return err_field(e, "sandboxId", "SANDBOX_MISMATCH", "this sandbox is %s",
+			 toolbox_sandbox_id(c->tool.box));
+}
+
+static void on_call(struct call *c)
+{
+	struct slice params = buf_slice(&c->params);
+	_cleanup_(freep) char *name = NULL;
+	struct jval args = jobj_get(params, "arguments");
+	const struct tool *t = NULL;
+	struct err e;
+
+	if (jstr_decode(jobj_get(params, "name"), METHOD_NAME_MAX, &name) == 0)
+		t = tool_find(slice_of(name));
+	if (!t || !toolbox_offers(c->tool.box, t)) {
+		box_call_error(c, RPC_INVALID_PARAMS, "UNKNOWN_TOOL", "there is no such tool");
+		return;
+	}
+	c->tool.tool = t;
+	c->tool.args = args.type == J_NONE ? SLICE("{}") : args.raw;
+	if (args_check(t, c->tool.args, &e) < 0 || check_sandbox(c, &e) < 0)
+		tool_fail(&c->tool, &e, SLICE_NONE);
+	else if (rules_pass(c))
+		box_call_start(c);
+}
+
+static const struct method methods[] = {
+	{ "server/discover", on_discover },
+	{ "tools/list", on_list },
+	{ "tools/call", on_call },
+	{ "subscriptions/listen", on_listen },
+};
+
+static struct mcp_call *backend_call(struct mcp_backend *base, const char *method,
+				     struct slice params, const struct mcp_reply_ops *ops,
+				     void *ctx)
+{
+	struct toolbox *b = container_of(base, struct toolbox, base);
+	struct mcp_call *base_call = box_call_new(b, params, ops, ctx);
+	struct call *c = container_of(base_call, struct call, base);
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (strcmp(methods[i].name, method) == 0) {
+			methods[i].fn(c);
+			return base_call;
+		}
+	box_call_error(c, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+		       "the built-in tools have no such method");
+	return base_call;
+}
+
+static void backend_free(struct mcp_backend *base)
+{
+	toolbox_free(container_of(base, struct toolbox, base));
+}
+
+static const struct mcp_backend_ops backend_ops = { backend_call, box_call_cancel, backend_free };
+
+/* --- the box ---------------------------------------------------------------------------------------------------- */
+
+/* What E2B writes in a sandbox: after a restore from a snapshot anew, when the environment still has the old one. */
+static bool id_of_e2b(char *ret, size_t room)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(closep) int fd = open(E2B_ID_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t n = 0;
+
+	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0)
+		return false;
+	while (n < buf_len(&text) && n < room - 1 && (unsigned char)text.data[n] > ' ' &&
+	       (unsigned char)text.data[n] < 0x7f)
+		n++;
+	if (n)
+		snprintf(ret, room, "%.*s", (int)n, text.data);
+	return n > 0;
+}
+
+/* The same for all processes of this machine since it was started: a client may talk to several. */
+static void id_of_machine(char *ret)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(closep) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char host[256] = "";
+	struct sha256 sum;
+
+	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0 ||
+	    gethostname(host, sizeof(host) - 1) < 0) {
+		random_hex(ret, 10);
+		return;
+	}
+	buf_puts(&text, host);
+	if (sha256_of(buf_slice(&text), &sum) < 0)
+		random_hex(ret, 10);
+	else
+		for (size_t i = 0; i < 10; i++)
+			sprintf(ret + 2 * i, "%02x", sum.bytes[i]);
+}
+
+/* What the configuration says, else E2B, else one of our own. */
+static void choose_id(struct toolbox *b)
+{
+	const char *id = b->config.sandbox_id;
+
+	if (!id && id_of_e2b(b->sandbox_id, sizeof(b->sandbox_id)))
+		return;
+	if (!id)
+		id = getenv("E2B_SANDBOX_ID");
+	if (id && *id)
+		snprintf(b->sandbox_id, sizeof(b->sandbox_id), "%s", id);
+	else
+		id_of_machine(b->sandbox_id);
+}
+
+static void make_key(struct toolbox *b)
+{
+	if (getrandom(b->key, sizeof(b->key), 0) != (ssize_t)sizeof(b->key))
+		abort();
+}
+
+/* A directory for what tools keep, the user's own. */
+static int state_open(const struct toolbox *b, struct err *e)
+{
+	const char *dir = b->config.state_dir;
+	int r = dir ? file_mkdirs(dir, 0700) : 0;
+
+	return r < 0 ? err_field(e, "stateDir", "OPTION_INVALID", "%s: %s", dir, strerror(-r)) : 0;
+}
+
+struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct err *e)
+{
+	struct toolbox *b = new0(struct toolbox);
+
+	b->base.ops = &backend_ops;
+	b->loop = loop;
+	b->config = *c;
+	*c = (struct toolbox_config){ 0 };
+	b->umask = umask(022);
+	umask(b->umask);
+	choose_id(b);
+	make_key(b);
+	if (calls_open(b) < 0) {
+		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
+		return toolbox_free(b);
+	}
+	return state_open(b, e) < 0 || rules_open(b, e) < 0 || roots_open(b, e) < 0 ?
+		       toolbox_free(b) :
+		       b;
+}
+
+struct toolbox *toolbox_free(struct toolbox *b)
+{
+	if (!b)
+		return NULL;
+	calls_close(b);
+	for (size_t i = 0; i < PARTS; i++)
+		if (b->kept[i].p)
+			b->kept[i].release(b->kept[i].p);
+	roots_close(b);
+	rules_close(b);
+	toolbox_config_done(&b->config);
+	free(b);
+	return NULL;
+}
+
+struct mcp_backend *toolbox_backend(struct toolbox *b)
+{
+	return &b->base;
+}
+
+const struct toolbox_config *toolbox_config(const struct toolbox *b)
+{
+	return &b->config;
+}
+
+const char *toolbox_state_dir(const struct toolbox *b)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (b->config.state_dir)
+		return b->config.state_dir;
+	return tmp && *tmp == '/' ? tmp : "/tmp";
+}
+
+struct loop *toolbox_loop(const struct toolbox *b)
+{
+	return b->loop;
+}
+
+unsigned toolbox_umask(const struct toolbox *b)
+{
+	return b->umask;
+}
+
+const struct policy *toolbox_policy(const struct toolbox *b)
+{
+	return b->policy;
+}
+
+const char *toolbox_sandbox_id(const struct toolbox *b)
+{
+	return b->sandbox_id;
+}
+
+void *toolbox_kept(const struct toolbox *b, enum toolbox_part part)
+{
+	return b->kept[part].p;
+}
+
+void toolbox_keep(struct toolbox *b, enum toolbox_part part, void *p, void (*release)(void *p))
+{
+	b->kept[part].p = p;
+	b->kept[part].release = release;
+}

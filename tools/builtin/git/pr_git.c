@@ -1,0 +1,359 @@
+/* pr_git.c - the steps of git for openPR, each a row of a table. */
+#include "base/file.h"
+#include "base/limits.h"
+#include "tools/builtin/core/place.h"
+#include "tools/builtin/git/pr_internal.h"
+#include "tools/builtin/core/toolbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define GIT_ARGS_MAX 24
+
+/* One run of git: its arguments, and what is made of its output. */
+struct step {
+	void (*args)(struct pr *p, const char **argv);
+	int (*done)(struct pr *p, struct slice out, int code);
+};
+
+/* --- steps ----------------------------------------------------------------------------------------------- */
+
+void pr_push(const char **argv, const char *const *words)
+{
+	while (*argv)
+		argv++;
+	while (*words)
+		*argv++ = *words++;
+}
+
+#define ARGS(...) pr_push(argv, (const char *const[]){ __VA_ARGS__, NULL })
+
+static struct slice line_of(struct slice out)
+{
+	while (out.n && out.p[out.n - 1] == '\n')
+		out.n--;
+	return out;
+}
+
+static int id_take(struct pr *p, struct slice out, char id[PR_ID_MAX])
+{
+	out = line_of(out);
+	if (out.n < 40 || out.n >= PR_ID_MAX)
+		return err_set(&p->e, -EIO, 0, "GIT_FAILED", "git said what nobody understands");
+	memcpy(id, out.p, out.n);
+	id[out.n] = '\0';
+	return 0;
+}
+
+int pr_failed(struct pr *p, const char *reason, const char *what)
+{
+	_cleanup_(buf_done) struct buf said = { 0 };
+	struct slice text;
+	const char *at;
+
+	output_text(run_output(p->run, RUN_STDERR), 0, &said);
+	text = line_of(buf_slice(&said));
+	at = text.n ? memchr(text.p, '\n', text.n) : NULL;
+	return err_set(&p->e, -EINVAL, 0, reason, "%s: %.*s", what,
+		       (int)MIN(at ? (size_t)(at - text.p) : text.n, 160u), text.n ? text.p : "");
+}
+
+static void top_args(struct pr *p _unused_, const char **argv)
+{
+	ARGS("rev-parse", "--git-path", "objects", "--show-toplevel");
+}
+
+static void store_note(struct pr *p, struct slice path)
+{
+	_cleanup_(freep) char *name = xstrndup(path.p, path.n);
+
+	p->store = *name == '/' ? xstrdup(name) : file_join(p->dir, name);
+}
+
+/* The objects of a draft go to a directory of their own and with it; those of the repository are found through this variable, whose
+ * paths end at a colon unless they are quoted. */
+static int objects_take(struct pr *p)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (asprintf(&p->objects, "%s.objects", p->index) < 0)
+		abort();
+	if (mkdir(p->objects, 0700) < 0)
+		return tool_errno(&p->e, -errno, "cannot make", p->objects);
+	buf_puts(&b, "GIT_ALTERNATE_OBJECT_DIRECTORIES=\"");
+	for (const char *s = p->store; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			buf_putc(&b, '\\');
+		buf_putc(&b, *s);
+	}
+	buf_puts(&b, "\"");
+	p->lender = xstrndup(b.data, b.len);
+	return 0;
+}
+
+static int top_done(struct pr *p, struct slice out, int code)
+{
+	const char *end = out.n ? memchr(out.p, '\n', out.n) : NULL;
+	struct place at;
+	int r;
+
+	if (code || !end)
+		return pr_failed(p, "NOT_A_REPOSITORY", "the directory is in no repository of git");
+	store_note(p, (struct slice){ out.p, (size_t)(end - out.p) });
+	r = p->draft ? objects_take(p) : 0;
+	if (r < 0)
+		return r;
+	out = line_of((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
+	p->top = xstrndup(out.p, out.n);
+	r = place_find(p->call, p->top, PLACE_LOOK, &at, &p->e);
+	if (r == 0)
+		place_done(&at);
+	return r;
+}
+
+static void ident_args(struct pr *p _unused_, const char **argv)
+{
+	ARGS("var", "GIT_COMMITTER_IDENT");
+}
+
+static int ident_done(struct pr *p, struct slice out _unused_, int code)
+{
+	p->nameless = code != 0;
+	return 0;
+}
+
+static void head_args(struct pr *p _unused_, const char **argv)
+{
+	ARGS("rev-parse", "--verify", "HEAD^{commit}");
+}
+
+static int head_done(struct pr *p, struct slice out, int code)
+{
+	return code ? pr_failed(p, "NO_COMMIT", "the repository has no commit yet") :
+		      id_take(p, out, p->head);
+}
+
+static void base_args(struct pr *p, const char **argv)
+{
+	ARGS("merge-base", "--", p->base ? p->base : p->head, p->head);
+}
+
+static int base_done(struct pr *p, struct slice out, int code)
+{
+	return code ? pr_failed(p, "BASE_UNKNOWN", "base is no commit that this work comes from") :
+		      id_take(p, out, p->onto);
+}
+
+static void read_args(struct pr *p, const char **argv)
+{
+	ARGS("read-tree", p->head);
+}
+
+static void add_args(struct pr *p _unused_, const char **argv)
+{
+	ARGS("-C", p->top, "add", "-A");
+}
+
+static int plain_done(struct pr *p, struct slice out _unused_, int code)
+{
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot take in the work tree") : 0;
+}
+
+static void tree_args(struct pr *p _unused_, const char **argv)
+{
+	ARGS("write-tree");
+}
+
+static int tree_done(struct pr *p, struct slice out, int code)
+{
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot write the tree") :
+		      id_take(p, out, p->tree);
+}
+
+static void commit_args(struct pr *p, const char **argv)
+{
+	ARGS("commit-tree", p->tree, "-p", p->head, "-m", p->title);
+	if (p->body && *p->body)
+		ARGS("-m", p->body);
+}
+
+static int commit_done(struct pr *p, struct slice out, int code)
+{
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the commit") :
+		      id_take(p, out, p->commit);
+}
+
+static void names_args(struct pr *p, const char **argv)
+{
+	ARGS("diff", "--name-only", "-z", "--no-renames", p->onto, p->commit);
+}
+
+/* A patch shows what is in files: policy's word on reading holds for it too. */
+static int name_take(struct pr *p, const char *name)
+{
+	_cleanup_(freep) char *real = file_join(p->top, name);
+	struct jw w = { &p->files, p->nfiles > 0 };
+
+	p->nfiles++;
+	jw_str(&w, NULL, name);
+	return place_judge(p->call, real, PLACE_READ, &p->e);
+}
+
+static int names_done(struct pr *p, struct slice out, int code)
+{
+	int r = code ? pr_failed(p, "GIT_FAILED", "git cannot compare") : 0;
+
+	while (r == 0 && out.n) {
+		size_t n = strnlen(out.p, out.n);
+		_cleanup_(freep) char *name = xstrndup(out.p, n);
+
+		r = name_take(p, name);
+		n = MIN(n + 1, out.n);
+		out = (struct slice){ out.p + n, out.n - n };
+	}
+	if (r == 0 && !p->nfiles)
+		return err_set(&p->e, -EINVAL, 0, "NOTHING_TO_PROPOSE",
+			       "there is no change between base and the work tree");
+	return r;
+}
+
+static void diff_args(struct pr *p, const char **argv)
+{
+	ARGS("diff", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
+	     "--src-prefix=a/", "--dst-prefix=b/", p->onto, p->commit);
+}
+
+static int diff_done(struct pr *p, struct slice out, int code)
+{
+	if (code)
+		return pr_failed(p, "GIT_FAILED", "git cannot compare");
+	if (output_dropped(run_output(p->run, RUN_STDOUT)))
+		return err_set(&p->e, -EFBIG, 0, "PATCH_TOO_LARGE",
+			       "the patch has more than %lu bytes", PR_PATCH_MAX);
+	return buf_add_slice(&p->patch, out);
+}
+
+static void branch_args(struct pr *p, const char **argv)
+{
+	static char ref[sizeof("refs/heads/") + sizeof(p->branch)]; /* read before the loop goes on */
+
+	snprintf(ref, sizeof(ref), "refs/heads/%s", p->branch);
+	ARGS("update-ref", "--no-deref", ref, p->commit,
+	     strlen(p->commit) > 40 ?
+		     "0000000000000000000000000000000000000000000000000000000000000000" :
+		     "0000000000000000000000000000000000000000");
+}
+
+static int branch_done(struct pr *p, struct slice out _unused_, int code)
+{
+	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the branch") : 0;
+}
+
+static const struct step steps[] = {
+	{ top_args, top_done },	  { ident_args, ident_done },	{ head_args, head_done },
+	{ base_args, base_done }, { read_args, plain_done },	{ add_args, plain_done },
+	{ tree_args, tree_done }, { commit_args, commit_done }, { names_args, names_done },
+	{ diff_args, diff_done }, { bundle_args, bundle_done }, { branch_args, branch_done },
+};
+
+#define STEP_BUNDLE (ARRAY_SIZE(steps) - 2) /* this and the next are not of a draft */
+
+/* --- running --------------------------------------------------------------------------------------------- */
+
+static void on_exit_of(void *ctx, const struct run_status *st)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct pr *p = ctx;
+	int code = st->exited ? st->code : 128 + st->code, r;
+
+	output_text(run_output(p->run, RUN_STDOUT), 0, &out);
+	if (p->cancelled || st->timed_out)
+		r = err_set(&p->e, -ETIMEDOUT, 0, "TIMEOUT", "git was not done in time");
+	else
+		r = steps[p->step].done(p, buf_slice(&out), code);
+	p->run = run_free(p->run);
+	if (r < 0 && !p->e.reason[0])
+		tool_errno(&p->e, r, "cannot prepare", "the patch");
+	if (r < 0) {
+		pr_fail(p);
+		return;
+	}
+	p->step++;
+	pr_next(p);
+}
+
+static const struct run_events events = { NULL, on_exit_of };
+
+static struct run_host *host_of(struct toolbox *b)
+{
+	struct run_host *h = toolbox_kept(b, PART_OTHER);
+
+	if (!h) {
+		h = run_host_new(toolbox_loop(b));
+		toolbox_keep(b, PART_OTHER, h, (void (*)(void *))(void (*)(void))run_host_free);
+	}
+	return h;
+}
+
+static bool is_gits(const char *variable)
+{
+	return strncmp(variable, "GIT_", 4) == 0;
+}
+
+/* The environment without what others told git, and with what keeps it quiet, local and away from the repository's index. */
+static char **env_make(const struct pr *p)
+{
+	static const char *const fixed[] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",
+					     "GIT_NO_LAZY_FETCH=1",   "GIT_OPTIONAL_LOCKS=0",
+					     "GIT_PAGER=cat",	      "LC_ALL=C" };
+	size_t n = 0, k = 0;
+	char **env;
+
+	while (environ[n])
+		n++;
+	env = xalloc((n + ARRAY_SIZE(fixed) + 4) * sizeof(*env));
+	for (size_t i = 0; i < n; i++)
+		if (!is_gits(environ[i]))
+			env[k++] = xstrdup(environ[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		env[k++] = xstrdup(fixed[i]);
+	if (asprintf(&env[k++], "GIT_INDEX_FILE=%s", p->index) < 0)
+		abort();
+	if (p->objects && asprintf(&env[k++], "GIT_OBJECT_DIRECTORY=%s", p->objects) < 0)
+		abort();
+	if (p->lender)
+		env[k] = xstrdup(p->lender);
+	return env;
+}
+
+static int step_start(struct pr *p)
+{
+	const char *argv[GIT_ARGS_MAX] = { p->git, "-c", "core.hooksPath=/dev/null", "-c",
+					   "core.fsmonitor=false" };
+	struct run_spec spec = { .cwd = p->dir,
+				 .input = p->step == STEP_BUNDLE,
+				 .timeout_ms = PR_STEP_MS,
+				 .keep = MAX(PR_PATCH_MAX, PR_BUNDLE_MAX) };
+	_cleanup_(buf_done) struct buf input = { 0 };
+
+	if (p->nameless)
+		ARGS("-c", "user.name=acpd", "-c", "user.email=acpd@localhost");
+	steps[p->step].args(p, argv);
+	spec.argv = (char *const *)argv;
+	spec.env = env_make(p);
+	p->run = run_start(host_of(p->call->box), &spec, &events, p, &p->e);
+	tool_strv_free((char **)spec.env);
+	if (p->run && spec.input) {
+		run_write(p->run, bundle_input(p, &input));
+		run_close_input(p->run);
+	}
+	return p->run ? 0 : -EIO;
+}
+
+void pr_next(struct pr *p)
+{
+	if (p->step >= (p->draft ? STEP_BUNDLE : ARRAY_SIZE(steps)))
+		pr_done(p);
+	else if (step_start(p) < 0)
+		pr_fail(p);
+}

@@ -1,0 +1,245 @@
+#include "base/file.h"
+#include "tools/builtin/patch/patch_internal.h"
+#include "tools/policy/policy_rule.h"
+#include "tools/builtin/files/store.h"
+#include "tools/builtin/core/toolbox.h"
+#include "diff/patch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define STAGE_PREFIX ".acpd-patch-" /* and 16 hex digits: what a kill may leave behind */
+
+/* --- directories ---------------------------------------------------------------------------------------- */
+
+static bool is_there(const struct patch_plan *p, const char *dir)
+{
+	struct place at;
+	struct err e;
+	int r = place_find(p->call, dir, PLACE_LOOK, &at, &e);
+
+	if (r == 0)
+		place_done(&at);
+	return r == 0;
+}
+
+/* Those above path that will have to be made, outermost first: known before, to be taken away again. */
+static void dirs_note(struct patch_plan *p, const char *path)
+{
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		char *dir = xstrndup(path, (size_t)(slash - path));
+
+		if (is_there(p, dir))
+			free(dir);
+		else
+			*(char **)policy_grow(&p->made_dirs, &p->nmade_dirs, sizeof(char *)) = dir;
+	}
+}
+
+static bool dir_remove(const struct patch_plan *p, const char *dir)
+{
+	struct place_name at;
+	struct err e;
+	bool gone;
+
+	if (place_name(p->call, dir, PLACE_LOOK, false, &at, &e) < 0)
+		return false;
+	gone = !at.root && unlinkat(at.dir, at.leaf, AT_REMOVEDIR) == 0;
+	place_name_done(&at);
+	return gone;
+}
+
+/* As git: directories that the patch has emptied go. */
+static void dirs_tidy(const struct patch_plan *p, const char *path)
+{
+	_cleanup_(freep) char *dir = xstrdup(path);
+	char *slash;
+
+	while ((slash = strrchr(dir, '/'))) {
+		*slash = '\0';
+		if (!dir_remove(p, dir))
+			return;
+	}
+}
+
+/* --- staging: everything that may fail for want of room -------------------------------------------------- */
+
+static mode_t mode_wanted(const struct patch_plan *p, const struct patch_node *n)
+{
+	mode_t bits = n->there && S_ISREG(n->sb.st_mode) ? n->sb.st_mode & 07777 :
+							   0666 & ~toolbox_umask(p->call->box);
+
+	if (n->planned_mode == PATCH_EXECUTABLE)
+		return bits | (0111 & ~toolbox_umask(p->call->box)) | S_IXUSR;
+	return n->mode == PATCH_EXECUTABLE || !n->there ? bits & ~0111u : bits;
+}
+
+static int stage_link(struct patch_node *n)
+{
+	buf_putc(&n->next, '\0');
+	if (n->next.failed || strlen(n->next.data) != buf_len(&n->next) - 1)
+		return -EINVAL;
+	n->next.len--;
+	return symlinkat(n->next.data, n->at.dir, n->staged) < 0 ? -errno : 0;
+}
+
+static int stage_file(const struct patch_plan *p, struct patch_node *n)
+{
+	_cleanup_(closep) int fd = openat(
+		n->at.dir, n->staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, n->next.data, buf_len(&n->next));
+	if (r < 0)
+		return r;
+	if (n->there && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
+	    fchown(fd, n->sb.st_uid, n->sb.st_gid) < 0 && geteuid() == 0)
+		return -errno;
+	store_date(fd, &n->sb);
+	return fchmod(fd, mode_wanted(p, n)) < 0 ? -errno : 0;
+}
+
+static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
+{
+	char hex[17];
+	int r;
+
+	if (n->at.dir < 0) {
+		dirs_note(p, n->path);
+		place_name_done(&n->at);
+		r = place_name_parents(p->call, n->path, PLACE_LOOK, false, &n->at, e);
+		if (r < 0)
+			return r;
+	}
+	random_hex(hex, 8);
+	snprintf(n->staged, sizeof(n->staged), STAGE_PREFIX "%s", hex);
+	if (!n->planned)
+		return 0;
+	r = n->planned_mode == PATCH_SYMLINK ? stage_link(n) : stage_file(p, n);
+	return r < 0 ? tool_errno(e, r, "cannot write", n->path) : 0;
+}
+
+/* --- exchanging: each by one rename, undone by another ---------------------------------------------------- */
+
+/* What was read is still there. */
+static int node_unchanged(const struct patch_node *n, struct err *e)
+{
+	struct stat now;
+	int r = fstatat(n->at.dir, n->at.leaf, &now, AT_SYMLINK_NOFOLLOW);
+
+	if (!n->there ? r < 0 && errno == ENOENT : r == 0 && store_same(&now, &n->sb))
+		return 0;
+	return !n->there && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
+				     tool_errno(e, ESTALE, "somebody changed", n->path);
+}
+
+/* Where the file system cannot exchange two names, there is a moment without the file. */
+static int swap(struct patch_node *n)
+{
+	char aside[sizeof(n->staged) + 2];
+
+	if (renameat2(n->at.dir, n->staged, n->at.dir, n->at.leaf, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	snprintf(aside, sizeof(aside), "%s.o", n->staged);
+	if (renameat(n->at.dir, n->at.leaf, n->at.dir, aside) < 0)
+		return -errno;
+	if (renameat(n->at.dir, n->staged, n->at.dir, n->at.leaf) < 0) {
+		int r = -errno;
+
+		renameat(n->at.dir, aside, n->at.dir, n->at.leaf);
+		return r;
+	}
+	return renameat(n->at.dir, aside, n->at.dir, n->staged) < 0 ? -errno : 0;
+}
+
+static int node_exchange(struct patch_node *n, struct err *e)
+{
+	int r = node_unchanged(n, e);
+
+	if (r < 0)
+		return r;
+	if (n->there && n->planned) {
+		r = swap(n);
+		n->swapped = r == 0;
+	} else if (n->planned) {
+		r = renameat2(n->at.dir, n->staged, n->at.dir, n->at.leaf, RENAME_NOREPLACE) < 0 ?
+			    -errno :
+			    0;
+		if (r == -EINVAL || r == -ENOSYS)
+			r = renameat(n->at.dir, n->staged, n->at.dir, n->at.leaf) < 0 ? -errno : 0;
+		n->placed = r == 0;
+	} else {
+		r = renameat(n->at.dir, n->at.leaf, n->at.dir, n->staged) < 0 ? -errno : 0;
+		n->taken = r == 0;
+	}
+	return r < 0 ? tool_errno(e, r, "cannot change", n->path) : 0;
+}
+
+static void node_undo(struct patch_node *n)
+{
+	if (n->swapped)
+		swap(n);
+	else if (n->placed)
+		unlinkat(n->at.dir, n->at.leaf, 0);
+	else if (n->taken)
+		renameat(n->at.dir, n->staged, n->at.dir, n->at.leaf);
+	n->swapped = n->placed = n->taken = false;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------- */
+
+static int each(struct patch_plan *p, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->nnodes && r == 0; i++)
+		if (node_changes(&p->nodes[i]))
+			r = node_stage(p, &p->nodes[i], e);
+	if (r == 0 && tool_cancelled(p->call))
+		return tool_errno(e, ECANCELED, "nothing was changed in", "the tree");
+	/* What goes first makes room for what comes: a file where a directory was is not made by one patch. */
+	for (size_t i = 0; i < p->nnodes && r == 0; i++)
+		if (node_changes(&p->nodes[i]))
+			r = node_exchange(&p->nodes[i], e);
+	return r;
+}
+
+int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e)
+{
+	_cleanup_(freep) int *dirs = xalloc((p->nnodes + 1) * sizeof(*dirs));
+	struct err why;
+	int r;
+
+	for (size_t i = 0; i < p->nnodes; i++)
+		dirs[i] = p->nodes[i].at.dir;
+	r = guard_enter(p->call, dirs, p->nnodes, ret, e);
+	*stale = false;
+	for (size_t i = 0; i < p->nnodes && r == 0; i++)
+		*stale |= p->nodes[i].at.dir >= 0 && node_unchanged(&p->nodes[i], &why) < 0;
+	return r;
+}
+
+int patch_plan_commit(struct patch_plan *p, struct err *e)
+{
+	int r = each(p, e);
+
+	for (size_t i = p->nnodes; r < 0 && i-- > 0;)
+		node_undo(&p->nodes[i]);
+	for (size_t i = 0; i < p->nnodes; i++) {
+		struct patch_node *n = &p->nodes[i];
+
+		if (n->staged[0])
+			unlinkat(n->at.dir, n->staged, 0); /* never exchanged, or what was */
+		if (r == 0 && n->taken)
+			dirs_tidy(p, n->path);
+	}
+	for (size_t i = p->nmade_dirs; r < 0 && i-- > 0;)
+		dir_remove(p, p->made_dirs[i]);
+	return r;
+}

@@ -1,0 +1,67 @@
+/*
+ * patch_internal.h - what the files of applyDiff share: a plan of what every path would hold, made without changing anything, and the
+ * carrying out of it, all or nothing.
+ */
+#pragma once
+
+#include "diff/apply.h"
+#include "tools/builtin/files/guard.h"
+#include "tools/builtin/core/place.h"
+#include "tools/builtin/core/tool.h"
+
+/* A path that the patch speaks of: what is there, and what is to be. */
+struct patch_node {
+	char *path; /* as the patch has it */
+	struct place_name at;
+	struct err e; /* reason not empty: it cannot be patched */
+	bool leaving; /* something of the patch takes it away */
+	bool made;    /* something of the patch made what is planned */
+
+	bool there;
+	unsigned mode; /* as git has it */
+	struct stat sb;
+	struct buf old;
+
+	bool planned;
+	unsigned planned_mode;
+	struct buf next;
+
+	/* while it is carried out */
+	char staged[32]; /* name beside it of what is to be; after the exchange, of what was */
+	bool swapped, placed, taken;
+};
+
+/* One file of the patch, and what became of it. */
+struct patch_item {
+	struct patch_file *file;
+	struct patch_place *places;
+	struct err e; /* reason empty: it fits */
+	bool left_out;
+};
+
+struct patch_plan {
+	struct tool_call *call;
+	struct patch_set set;
+	struct patch_item *items;
+	struct patch_node *nodes;
+	size_t nnodes;
+	char **made_dirs; /* that were not there, outermost first */
+	size_t nmade_dirs;
+};
+
+/* Which files are meant (NULL: all), what they would become, and whether each fits: false if one does not. */
+bool patch_plan_make(struct patch_plan *p, char *const *only);
+/* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it denies. */
+int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
+/* What is there of a file of the patch; NULL: it was not come to. */
+const struct patch_node *patch_plan_node(const struct patch_plan *p, const char *path);
+bool node_changes(const struct patch_node *n);
+/* Forgets what was planned, for patch_plan_make to be called once more. */
+void patch_plan_drop(struct patch_plan *p);
+void patch_plan_done(struct patch_plan *p);
+
+/* patch_commit.c */
+/* Keeps other writers out. stale: somebody has written since it was planned, so it is to be planned again. */
+int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e);
+/* 0, or an error after which everything is as it was. */
+int patch_plan_commit(struct patch_plan *p, struct err *e);

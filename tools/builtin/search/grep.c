@@ -1,0 +1,393 @@
+/* grep.c - grep: lines that a regular expression matches, in a file or in all below a directory. */
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tools/builtin/files/describe.h"
+#include "tools/builtin/core/families.h"
+#include "tools/builtin/search/globs.h"
+#include "tools/builtin/search/regex.h"
+#include "tools/builtin/search/walk.h"
+#include "tools/builtin/core/show.h"
+
+#include <errno.h>
+
+#define BINARY_BYTES (8 * KIB) /* NUL among the first bytes: binary, as git has it */
+#define FULL (-EXFULL)
+
+struct grep {
+	struct tool_call *call;
+	struct regex *regex;
+	struct globs include, exclude;
+	char *path;
+	int64_t context, per_file, left;
+	int64_t searched, with, binary, skipped;
+	bool truncated, costly;
+	struct jw w;
+};
+
+/* --- lines ---------------------------------------------------------------------------------------------------------- */
+
+static struct slice line_at(struct slice text, size_t at)
+{
+	const char *nl = memchr(text.p + at, '\n', text.n - at);
+	size_t end = nl ? (size_t)(nl - text.p) : text.n;
+
+	if (end > at && text.p[end - 1] == '\r')
+		end--;
+	return (struct slice){ text.p + at, end - at };
+}
+
+/* Where the line after the one at at begins; text.n: there is none. */
+static size_t next_line(struct slice text, size_t at)
+{
+	const char *nl = memchr(text.p + at, '\n', text.n - at);
+
+	return nl ? (size_t)(nl - text.p) + 1 : text.n;
+}
+
+static size_t line_before(struct slice text, size_t at)
+{
+	const char *nl = at > 1 ? memrchr(text.p, '\n', at - 1) : NULL;
+
+	return nl ? (size_t)(nl - text.p) + 1 : 0;
+}
+
+/* UTF-16 units; a byte that is no UTF-8 counts as the one character that shows it. */
+static int64_t utf16_units(struct slice s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	int64_t units = 0;
+
+	for (size_t i = 0; i < s.n;) {
+		size_t n = p[i] < 0x80 ? 1 : utf8_sequence(p + i, s.n - i);
+
+		units += n == 4 ? 2 : 1;
+		i += n ? n : 1;
+	}
+	return units;
+}
+
+/* At most so many bytes of it, whole characters. */
+static struct slice shown(struct slice line)
+{
+	size_t n = MIN(line.n, (size_t)TOOL_GREP_LINE_MAX);
+
+	while (n && n < line.n && ((unsigned char)line.p[n] & 0xc0) == 0x80)
+		n--;
+	return (struct slice){ line.p, n };
+}
+
+static void before_put(struct grep *g, struct slice text, size_t at)
+{
+	size_t starts[TOOL_GREP_CONTEXT_MAX], n = 0;
+
+	while ((int64_t)n < g->context && at > 0) {
+		at = line_before(text, at);
+		starts[n++] = at;
+	}
+	jw_arr(&g->w, "before");
+	while (n > 0)
+		jw_slice(&g->w, NULL, shown(line_at(text, starts[--n])));
+	jw_end_arr(&g->w);
+}
+
+static void after_put(struct grep *g, struct slice text, size_t at)
+{
+	jw_arr(&g->w, "after");
+	for (int64_t i = 0; i < g->context; i++) {
+		at = next_line(text, at);
+		if (at == text.n)
+			break;
+		jw_slice(&g->w, NULL, shown(line_at(text, at)));
+	}
+	jw_end_arr(&g->w);
+}
+
+static void path_put(struct grep *g, const char *path)
+{
+	_cleanup_(buf_done) struct buf full = { 0 };
+
+	if (path && strcmp(g->path, ".") != 0)
+		buf_printf(&full, "%s%s", g->path, g->path[strlen(g->path) - 1] == '/' ? "" : "/");
+	buf_puts(&full, path ? path : g->path);
+	buf_putc(&full, '\0');
+	if (!full.failed)
+		name_put(&g->w, "path", full.data);
+}
+
+struct hit {
+	size_t at, start; /* of the line in the text; of the match in the line */
+	int64_t number;
+};
+
+static void hit_put(struct grep *g, const char *path, struct slice text, const struct hit *h)
+{
+	struct slice line = line_at(text, h->at);
+
+	jw_obj(&g->w, NULL);
+	path_put(g, path);
+	jw_int(&g->w, "line", h->number);
+	jw_int(&g->w, "column", utf16_units((struct slice){ line.p, h->start }));
+	jw_slice(&g->w, "text", shown(line));
+	if (shown(line).n < line.n)
+		jw_bool(&g->w, "lineTruncated", true);
+	if (g->context) {
+		before_put(g, text, h->at);
+		after_put(g, text, h->at);
+	}
+	jw_end_obj(&g->w);
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------- */
+
+static int search_text(struct grep *g, const char *path, struct slice text)
+{
+	struct hit h = { .number = 1 };
+	int64_t left = g->per_file;
+	size_t end;
+
+	for (; h.at < text.n && left; h.at = next_line(text, h.at), h.number++) {
+		enum regex_found found = regex_find(g->regex, line_at(text, h.at), &h.start, &end);
+
+		if (h.number % 4096 == 0 && tool_cancelled(g->call))
+			return -ECANCELED;
+		g->costly |= found == REGEX_COSTLY;
+		if (found != REGEX_YES)
+			continue;
+		if (!g->left)
+			return FULL;
+		g->left--;
+		g->with += left-- == g->per_file;
+		hit_put(g, path, text, &h);
+	}
+	return 0;
+}
+
+/* path NULL: the one file that was asked for. */
+static int search_fd(struct grep *g, const char *path, int fd, const struct stat *sb)
+{
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+
+	if (sb->st_size > (off_t)TOOL_GREP_FILE_MAX ||
+	    file_read_fd(fd, TOOL_GREP_FILE_MAX, &bytes) < 0) {
+		g->skipped++;
+		return 0;
+	}
+	if (memchr(buf_len(&bytes) ? bytes.data : "", '\0', MIN(buf_len(&bytes), BINARY_BYTES))) {
+		g->binary++;
+		return 0;
+	}
+	g->searched++;
+	return buf_len(&bytes) ? search_text(g, path, buf_slice(&bytes)) : 0;
+}
+
+static int visit(void *ctx, const struct walk_entry *e)
+{
+	struct grep *g = ctx;
+	_cleanup_(closep) int fd = -1;
+	struct stat sb;
+
+	if (globs_match(&g->exclude, e->path))
+		return 1;
+	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
+		return 0;
+	fd = walk_open(e->dir, e->name, &sb);
+	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
+}
+
+static int search_place(struct grep *g, struct place *p, struct err *e)
+{
+	struct tool_call *c = g->call;
+	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+				  .no_hidden = !tool_arg_bool(c, "hidden", true) };
+	int fd, r;
+
+	if (S_ISDIR(p->sb.st_mode))
+		return walk_below(c, p, &o, visit, g, e);
+	r = place_judge(c, p->real, PLACE_READ, e);
+	fd = r < 0 ? r : place_open_file(p, g->path, e);
+	if (fd < 0)
+		return fd;
+	r = search_fd(g, NULL, fd, &p->sb);
+	close(fd);
+	return r;
+}
+
+static int globs_arg(struct grep *g, const char *name, struct globs *ret, struct err *e)
+{
+	char **list = tool_arg_strv(g->call, name);
+	int r = 0;
+
+	ret->deep = true;
+	for (char **p = list; p && *p && r == 0; p++)
+		r = globs_add(ret, *p, name, e);
+	tool_strv_free(list);
+	return r;
+}
+
+static int search(struct grep *g, struct err *e)
+{
+	struct tool_call *c = g->call;
+	_cleanup_(buf_done) struct buf pattern = { 0 };
+	struct place p;
+	int r;
+
+	tool_arg_bytes(c, "pattern", &pattern);
+	if (memchr(buf_len(&pattern) ? pattern.data : "", '\n', buf_len(&pattern)))
+		return err_field(
+			e, "pattern", "EUNSUPPORTED_PATTERN",
+			"pattern: a line end never matches, lines are searched one by one");
+	g->regex = regex_new(buf_slice(&pattern), tool_arg_bool(c, "literal", false),
+			     !tool_arg_bool(c, "caseSensitive", true), e);
+	r = g->regex ? globs_arg(g, "include", &g->include, e) : -EINVAL;
+	if (r == 0)
+		r = globs_arg(g, "exclude", &g->exclude, e);
+	if (r == 0)
+		r = place_find(c, g->path, PLACE_LOOK, &p, e);
+	if (r < 0)
+		return r;
+	r = search_place(g, &p, e);
+	place_done(&p);
+	g->truncated = r == FULL || r == -ECANCELED;
+	return g->truncated ? 0 : r;
+}
+
+static void answer(struct grep *g, struct buf *out)
+{
+	jw_end_arr(&g->w);
+	jw_bool(&g->w, "truncated", g->truncated);
+	jw_int(&g->w, "filesSearched", g->searched);
+	jw_int(&g->w, "filesWithMatches", g->with);
+	jw_int(&g->w, "filesBinary", g->binary);
+	jw_int(&g->w, "filesSkipped", g->skipped);
+	if (g->costly)
+		jw_str(&g->w, "note",
+		       "on some lines the pattern took too many steps: they count as not matching");
+	tool_done(g->call, buf_slice(out));
+}
+
+static void work(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct grep g = { .call = c,
+			  .path = tool_arg_str(c, "path"),
+			  .context = tool_arg_int(c, "contextLines", 0),
+			  .per_file = tool_arg_int(c, "maxCountPerFile", INT64_MAX),
+			  .left = tool_arg_int(c, "maxMatches", 0),
+			  .w = JW(&out) };
+	struct err e;
+
+	jw_arr(&g.w, "matches");
+	if (search(&g, &e) == 0)
+		answer(&g, &out);
+	else
+		tool_fail(c, &e, SLICE_NONE);
+	if (g.regex)
+		regex_free(g.regex);
+	globs_done(&g.include);
+	globs_done(&g.exclude);
+	free(g.path);
+}
+
+static const struct tool_field in[] = {
+	{ .name = "pattern",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .max = 4096,
+	  .text = "regular expression as in JavaScript or Perl, for single lines" },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .fallback = "\".\"",
+	  .text = PATH_TEXT "; a file or a directory" },
+	{ .name = "include",
+	  .type = TOOL_STRINGS,
+	  .max = 64,
+	  .text = "only files that match one of these; without a slash the name at any depth" },
+	{ .name = "exclude",
+	  .type = TOOL_STRINGS,
+	  .max = 64,
+	  .text = "neither these nor what is in them" },
+	{ .name = "literal",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "pattern is the text itself" },
+	{ .name = "caseSensitive", .type = TOOL_BOOL, .fallback = "true", .text = "a is not A" },
+	{ .name = "contextLines",
+	  .type = TOOL_INT,
+	  .max = TOOL_GREP_CONTEXT_MAX,
+	  .fallback = "0",
+	  .text = "lines shown before and after each" },
+	{ .name = "maxCountPerFile",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = INT32_MAX,
+	  .text = "matching lines of one file" },
+	{ .name = "maxMatches",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_GREP_MATCHES_MAX,
+	  .fallback = NUMBER(TOOL_GREP_MATCHES),
+	  .text = "matching lines of all" },
+	{ .name = "gitignore",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "leave out what .gitignore files exclude, and .git" },
+	{ .name = "hidden",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "names that begin with a dot, too" },
+	{ 0 },
+};
+
+static const struct tool_field match_out[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "to read it by" },
+	{ .name = "pathBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "line", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "from 1" },
+	{ .name = "column",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "where the first match begins in the line: UTF-16 units, from 0" },
+	{ .name = "text",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "the line without its end" },
+	{ .name = "lineTruncated", .type = TOOL_BOOL, .text = "text is only its beginning" },
+	{ .name = "before", .type = TOOL_STRINGS, .text = "with contextLines" },
+	{ .name = "after", .type = TOOL_STRINGS, .text = "with contextLines" },
+	{ 0 },
+};
+
+static const struct tool_field out_fields[] = {
+	{ .name = "matches",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = match_out,
+	  .text = "in the order of paths and lines" },
+	{ .name = "truncated",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "there are more, or the time was over" },
+	{ .name = "filesSearched", .type = TOOL_INT, .text = "how many" },
+	{ .name = "filesWithMatches", .type = TOOL_INT, .text = "of them" },
+	{ .name = "filesBinary", .type = TOOL_INT, .text = "not searched" },
+	{ .name = "filesSkipped",
+	  .type = TOOL_INT,
+	  .text = "not searched: too large, or not readable" },
+	{ .name = "note", .type = TOOL_STRING, .text = "what else is to be known" },
+	{ 0 },
+};
+
+const struct tool grep_tools[] = {
+	{
+		.name = "grep",
+		.title = "Search in files",
+		.text = "Finds lines that match a regular expression; a pattern that cannot be understood is EUNSUPPORTED_PATTERN.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
+		.in = in,
+		.out = out_fields,
+		.show = show_matches,
+		.work = work,
+	},
+	{ 0 },
+};

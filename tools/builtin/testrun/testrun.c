@@ -1,0 +1,483 @@
+#include "tools/builtin/testrun/testrun.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "tools/builtin/run/output_progress.h"
+#include "tools/builtin/testrun/testrun_log.h"
+#include "tools/builtin/testrun/testrun_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+struct shard {
+	struct testrun *all;
+	unsigned no;
+	struct command cmd;
+	struct run *run;
+	bool ended;
+	struct run_status status;
+	struct test_report report;
+	bool reported;		      /* what it wrote for machines was whole */
+	struct buf line[RUN_STREAMS]; /* begun, without its end yet */
+};
+
+struct testrun {
+	struct tool_call *call;
+	struct test_target target;
+	struct shard shards[TEST_SHARDS_MAX];
+	unsigned count, left;
+	struct output_progress progress;
+	struct output tail; /* of both streams, as they came */
+	struct test_log log;
+	uint64_t started;
+	time_t began;
+	bool only;	 /* not all tests were asked for */
+	bool gone, over; /* the caller is; the time is */
+};
+
+/* One that we asked for goes; one of the configuration is the project's. */
+static void remove_report(const struct shard *s, unsigned no)
+{
+	_cleanup_(freep) char *path = NULL;
+
+	if (!s->all || !s->all->target.runner)
+		return;
+	path = test_target_report(&s->all->target, no, s->all->count, s->cmd.cwd);
+	if (path)
+		unlink(path);
+}
+
+static struct tool_call *testrun_free(struct testrun *t)
+{
+	struct tool_call *c = t->call;
+
+	output_progress_end(&t->progress);
+	for (unsigned i = 0; i < TEST_SHARDS_MAX; i++) {
+		struct shard *s = &t->shards[i];
+
+		run_free(s->run);
+		remove_report(s, i + 1);
+		command_done(&s->cmd);
+		test_report_done(&s->report);
+		buf_done(&s->line[RUN_STDOUT]);
+		buf_done(&s->line[RUN_STDERR]);
+	}
+	test_target_done(&t->target);
+	output_done(&t->tail);
+	test_log_done(&t->log);
+	c->own = NULL;
+	free(t);
+	return c;
+}
+
+/* --- what they print ------------------------------------------------------------------------------------ */
+
+/* A line that is too long is read up to there. */
+static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
+{
+	while (bytes.n) {
+		const char *end = memchr(bytes.p, '\n', bytes.n);
+		size_t n = end ? (size_t)(end - bytes.p) : bytes.n;
+
+		if (buf_len(line) < TEST_LINE_MAX)
+			buf_add(line, bytes.p, MIN(n, TEST_LINE_MAX - buf_len(line)));
+		if (!end)
+			return;
+		test_report_line(&s->report, buf_slice(line));
+		buf_reset(line);
+		bytes = (struct slice){ end + 1, bytes.n - n - 1 };
+	}
+}
+
+static void on_output(void *ctx, enum run_stream stream, struct slice bytes)
+{
+	struct shard *s = ctx;
+	struct testrun *t = s->all;
+
+	output_add(&t->tail, bytes);
+	test_log_add(&t->log, bytes);
+	output_progress_add(&t->progress, stream, bytes);
+	add_lines(s, &s->line[stream], bytes);
+}
+
+/* --- its result ----------------------------------------------------------------------------------------- */
+
+/* A report that is whole and of this run says more than what was printed. */
+static void read_report(struct shard *s)
+{
+	struct testrun *t = s->all;
+	_cleanup_(freep) char *path = test_target_report(&t->target, s->no, t->count, s->cmd.cwd);
+	_cleanup_(closep) int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	_cleanup_(buf_done) struct buf xml = { .max = TEST_JUNIT_MAX };
+	struct test_report report;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mtime < t->began ||
+	    file_read_fd(fd, TEST_JUNIT_MAX, &xml) < 0)
+		return;
+	test_report_init(&report, test_format_find("junit"));
+	s->reported = xml.len && xml.data[0] == '{' ?
+			      test_json_read(buf_slice(&xml), s->cmd.cwd, &report) :
+			      test_junit_read(buf_slice(&xml), &report);
+	if (s->reported) {
+		test_report_done(&s->report);
+		s->report = report;
+		s->report.out.b = &s->report.items;
+	} else {
+		test_report_done(&report);
+	}
+}
+
+static bool ended_well(const struct shard *s)
+{
+	return s->status.exited && !s->status.killed && !s->status.timed_out;
+}
+
+/* What says nothing of single tests is one test itself; a runner that says it has run none is not. */
+static void whole_as_one(struct shard *s)
+{
+	struct test_case one = { .name = slice_of(s->all->target.name),
+				 .ms = (double)s->status.ms };
+	bool empty = !s->report.count[TEST_PASSED] && !s->report.count[TEST_FAILED] &&
+		     !s->report.count[TEST_SKIPPED];
+
+	if (!empty || !ended_well(s) || s->reported || s->report.nothing ||
+	    test_format_tells(s->report.format))
+		return;
+	one.status = s->status.code == 0 ? TEST_PASSED : TEST_FAILED;
+	test_report_add(&s->report, &one);
+}
+
+static bool is_partial(const struct shard *s)
+{
+	const struct test_report *r = &s->report;
+	unsigned n = r->count[TEST_PASSED] + r->count[TEST_FAILED] + r->count[TEST_SKIPPED];
+
+	return !ended_well(s) || (r->planned > 0 && n < (unsigned long)r->planned);
+}
+
+struct sum {
+	unsigned count[TEST_STATUSES], unlisted;
+	long planned;
+	bool partial, good, timed_out, killed;
+};
+
+static void add_up(struct testrun *t, struct sum *ret)
+{
+	*ret = (struct sum){ .good = true };
+	for (unsigned i = 0; i < t->count; i++) {
+		const struct shard *s = &t->shards[i];
+
+		for (int k = 0; k < TEST_STATUSES; k++)
+			ret->count[k] += s->report.count[k];
+		ret->unlisted += s->report.unlisted;
+		ret->planned += s->report.planned > 0 ? s->report.planned : 0;
+		ret->partial |= is_partial(s);
+		ret->good &= ended_well(s) && s->status.code == 0;
+		ret->timed_out |= s->status.timed_out;
+		ret->killed |= s->status.killed;
+	}
+	ret->timed_out |= t->over;
+}
+
+/* The one that ended worst speaks for all. */
+static const struct shard *worst(const struct testrun *t)
+{
+	for (unsigned i = 0; i < t->count; i++)
+		if (!ended_well(&t->shards[i]) || t->shards[i].status.code != 0)
+			return &t->shards[i];
+	return &t->shards[0];
+}
+
+static void results_put(struct jw *w, const struct testrun *t)
+{
+	bool comma = false;
+
+	jw_arr(w, "results");
+	for (unsigned i = 0; i < t->count; i++) {
+		struct slice items = buf_slice(&t->shards[i].report.items);
+
+		if (items.n && comma)
+			buf_putc(w->b, ',');
+		buf_add_slice(w->b, items);
+		comma |= items.n > 0;
+	}
+	jw_end_arr(w);
+}
+
+static void result_put(struct jw *w, struct testrun *t)
+{
+	_cleanup_(buf_done) struct buf tail = { 0 };
+	const struct shard *bad = worst(t);
+	struct run_status st = bad->status;
+	struct sum sum;
+
+	add_up(t, &sum);
+	output_text(&t->tail, 0, &tail);
+	st.timed_out = sum.timed_out;
+	st.killed = sum.killed;
+	jw_bool(w, "success", sum.good && !sum.partial && !sum.count[TEST_FAILED]);
+	command_put_end(w, &st);
+	jw_str(w, "target", t->target.name);
+	jw_str(w, "command", bad->cmd.shown);
+	results_put(w, t);
+	jw_uint(w, "passed", sum.count[TEST_PASSED]);
+	jw_uint(w, "failed", sum.count[TEST_FAILED]);
+	jw_uint(w, "skipped", sum.count[TEST_SKIPPED]);
+	if (sum.unlisted)
+		jw_uint(w, "unlisted", sum.unlisted);
+	if (sum.planned)
+		jw_int(w, "planned", sum.planned);
+	jw_bool(w, "partial", sum.partial);
+	if (t->only)
+		jw_str(w, "onlyAs", t->target.by_name ? "names" : "arguments");
+	jw_uint(w, "executionTime", clock_mono_ms() - t->started);
+	jw_uint(w, "shards", t->count);
+	jw_slice(w, "output", buf_slice(&tail));
+	jw_str(w, "log", t->log.path);
+}
+
+static void finish(struct testrun *t)
+{
+	_cleanup_(buf_done) struct buf out = { 0 }, log = { 0 };
+	struct jw w = JW(&out);
+	struct err e = { 0 };
+
+	output_progress_end(&t->progress);
+	if (t->gone) {
+		err_set(&e, -ECANCELED, 0, "ABORTED",
+			"the tests were ended, their caller has gone");
+		tool_fail(testrun_free(t), &e, SLICE_NONE);
+		return;
+	}
+	result_put(&w, t);
+	test_log_text(&t->log, &log);
+	tool_done_with(testrun_free(t), buf_slice(&out),
+		       &(struct tool_artifact){ "tests.log", "text/plain; charset=utf-8",
+						buf_slice(&log) });
+}
+
+static void on_end(void *ctx, const struct run_status *st)
+{
+	struct shard *s = ctx;
+
+	s->status = *st;
+	s->ended = true;
+	for (int k = 0; k < RUN_STREAMS; k++)
+		if (buf_len(&s->line[k]))
+			test_report_line(&s->report, buf_slice(&s->line[k]));
+	test_report_end(&s->report);
+	read_report(s);
+	whole_as_one(s);
+	if (--s->all->left == 0)
+		finish(s->all);
+}
+
+static const struct run_events events = { on_output, on_end };
+
+/* --- the call ------------------------------------------------------------------------------------------- */
+
+static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struct err *e)
+{
+	struct shard *s = &t->shards[i];
+	int r = command_common(t->call, TEST_TIME_MS, 0, &s->cmd, e);
+
+	s->all = t;
+	s->no = i + 1;
+	s->cmd.keep = 0;
+	if (r < 0)
+		return r;
+	if (t->target.timeout_ms >= 0 && jobj_get(t->call->args, "timeoutMs").type <= J_NULL &&
+	    jobj_get(t->call->args, "timeoutSeconds").type <= J_NULL)
+		s->cmd.timeout_ms = (uint64_t)t->target.timeout_ms;
+	if (t->target.dir) {
+		char *dir = t->target.dir[0] == '/' ? xstrdup(t->target.dir) :
+						      file_join(s->cmd.cwd, t->target.dir);
+
+		free(s->cmd.cwd);
+		s->cmd.cwd = dir;
+	}
+	test_report_init(&s->report, t->target.format);
+	return test_target_command(&t->target, s->no, t->count, only, &s->cmd, e);
+}
+
+static int prepare(struct testrun *t, struct err *e)
+{
+	struct tool_call *c = t->call;
+	_cleanup_(freep) char *name = tool_arg_str(c, "target");
+	char **only = tool_arg_strv(c, "only");
+	struct command where = { 0 };
+	int r = command_common(c, TEST_TIME_MS, 0, &where, e);
+
+	t->only = only && only[0];
+	if (r == 0)
+		r = test_target_find(c, name ? name : "auto", where.cwd, &t->target, e);
+	for (unsigned i = 0; r == 0 && i < t->count; i++)
+		r = prepare_shard(t, i, only && only[0] ? only : NULL, e);
+	/* all before the first starts: a question may come back with the whole call */
+	for (unsigned i = 0; r == 0 && i < t->count; i++)
+		r = command_judge(c, &t->shards[i].cmd, e);
+	command_done(&where);
+	tool_strv_free(only);
+	return r;
+}
+
+static void dry(struct testrun *t)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	for (unsigned i = 0; i < t->count; i++)
+		t->shards[i].status.exited = true;
+	result_put(&w, t);
+	jw_bool(&w, "dryRun", true);
+	tool_done(testrun_free(t), buf_slice(&out));
+}
+
+/* One that cannot be started ends the others; the last of them ends the call. */
+static void start_all(struct testrun *t)
+{
+	struct err e = { 0 };
+	int r = 0;
+
+	for (unsigned i = 0; i < t->count && r == 0; i++) {
+		struct shard *s = &t->shards[i];
+
+		r = command_start(t->call, &s->cmd, &events, s, &s->run, &e);
+		t->left += r == 0;
+	}
+	if (r < 0 && t->left == 0) {
+		tool_fail(testrun_free(t), &e, SLICE_NONE);
+	} else if (r != 0) {
+		t->count = t->left;
+		for (unsigned i = 0; i < t->count; i++)
+			run_kill(t->shards[i].run);
+	}
+}
+
+void testrun_start(struct tool_call *c)
+{
+	struct testrun *t = new0(struct testrun);
+	struct err e = { 0 };
+	int r;
+
+	c->own = t;
+	t->call = c;
+	t->count = (unsigned)tool_arg_int(c, "shards", 1);
+	t->started = clock_mono_ms();
+	t->began = time(NULL);
+	output_init(&t->tail, TEST_OUTPUT_BYTES);
+	test_log_init(&t->log);
+	output_progress_init(&t->progress, toolbox_loop(c->box), c);
+	r = prepare(t, &e);
+	if (r < 0) {
+		tool_fail(testrun_free(t), &e, SLICE_NONE);
+	} else if (r > 0) {
+		testrun_free(t);
+	} else if (c->dry_run) {
+		dry(t);
+	} else {
+		test_log_open(&t->log, c->box);
+		start_all(t);
+	}
+}
+
+void testrun_cancel(struct tool_call *c, bool timed_out)
+{
+	struct testrun *t = c->own;
+
+	if (!t)
+		return;
+	t->over |= timed_out;
+	t->gone |= !timed_out;
+	for (unsigned i = 0; i < t->count; i++) {
+		struct run *r = t->shards[i].run;
+
+		if (!r || t->shards[i].ended)
+			continue;
+		if (timed_out)
+			run_stop(r, TOOL_KILL_MS);
+		else
+			run_kill(r);
+	}
+}
+
+const struct tool_field testrun_in[] = {
+	{ .name = "target",
+	  .type = TOOL_STRING,
+	  .max = 256,
+	  .fallback = "\"auto\"",
+	  .text = "a configured target, or npm, pytest, go, cargo, make; auto: the one whose files are there" },
+	{ .name = "only",
+	  .type = TOOL_STRINGS,
+	  .max = RUN_ARGS_MAX,
+	  .text = "the tests to run. vitest, jest, node --test: texts in their names; go: whole names, sub/test; cargo: texts in paths; pytest: files or ids (file::test); other commands: their arguments. The result's onlyAs says which" },
+	{ .name = "shards",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TEST_SHARDS_MAX,
+	  .text = "parts that run at a time, if the target's command has {shard}" },
+	COMMAND_IN_COMMON,
+	{ 0 },
+};
+
+static const char *const status_words[] = { "passed", "failed", "skipped", NULL };
+
+static const char *const only_words[] = { "names", "arguments", NULL };
+
+static const struct tool_field result_fields[] = {
+	{ .name = "name", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "of the test" },
+	{ .name = "suite", .type = TOOL_STRING, .text = "that it is in" },
+	{ .name = "status",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = status_words,
+	  .text = "how it ended" },
+	{ .name = "durationMs", .type = TOOL_INT, .text = "milliseconds" },
+	{ .name = "message", .type = TOOL_STRING, .text = "why it failed" },
+	{ 0 },
+};
+
+const struct tool_field testrun_out[] = {
+	COMMAND_OUT_END,
+	{ .name = "target", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what was tested" },
+	{ .name = "command", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what was run" },
+	{ .name = "results",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = result_fields,
+	  .text = "of single tests, in the order they ended" },
+	{ .name = "passed", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "tests" },
+	{ .name = "failed", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "tests" },
+	{ .name = "skipped", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "tests" },
+	{ .name = "unlisted",
+	  .type = TOOL_INT,
+	  .text = "tests that are counted, but not in results" },
+	{ .name = "onlyAs",
+	  .type = TOOL_STRING,
+	  .words = only_words,
+	  .text = "what only was taken for: names of tests, or arguments of the command" },
+	{ .name = "planned", .type = TOOL_INT, .text = "tests there should have been" },
+	{ .name = "partial",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "not all tests ended: results are those that did" },
+	{ .name = "executionTime",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "milliseconds" },
+	{ .name = "shards", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "parts that ran" },
+	{ .name = "output",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "the end of what they printed" },
+	{ .name = "log",
+	  .type = TOOL_STRING,
+	  .text = "file with all of it, up to 64 MiB; kept for the last 16 runs, as long as these tools run" },
+	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was run" },
+	{ 0 },
+};

@@ -1,0 +1,114 @@
+/* testrun_json.c - the JSON report that jest writes, and vitest after it: files, and in each its tests. */
+#include "tools/builtin/testrun/testrun_parse.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jstr.h"
+
+#include <stdlib.h>
+
+static void put(struct buf *b, struct jval v)
+{
+	if (v.type == J_STRING)
+		jstr_decode_bytes(v, b);
+}
+
+/* The path of a file, as people write it: below dir. */
+static void put_file(struct buf *b, struct jval name, const char *dir)
+{
+	_cleanup_(buf_done) struct buf path = { 0 };
+	struct slice s;
+
+	put(&path, name);
+	s = buf_slice(&path);
+	if (s.n && slice_skip(&s, dir) && !slice_skip(&s, "/"))
+		s = buf_slice(&path);
+	buf_add_slice(b, s);
+}
+
+/* The strings of an array, one behind the other. */
+static void put_all(struct buf *b, struct jval list, const char *between, size_t max)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (buf_len(b) < max && jiter_next(&it, NULL, &v)) {
+		if (buf_len(b))
+			buf_puts(b, between);
+		put(b, v);
+	}
+}
+
+static double milliseconds(struct jval v)
+{
+	char text[32] = "", *end;
+	double ms;
+
+	if (v.type != J_NUMBER || v.raw.n >= sizeof(text))
+		return -1;
+	memcpy(text, v.raw.p, v.raw.n);
+	ms = strtod(text, &end);
+	return *end ? -1 : ms;
+}
+
+static void add_test(struct test_report *r, struct slice file, struct slice test)
+{
+	_cleanup_(buf_done) struct buf suite = { 0 }, name = { 0 }, message = { 0 }, clean = { 0 };
+	struct jval status = jobj_get(test, "status");
+	struct test_case c = { .ms = milliseconds(jobj_get(test, "duration")) };
+
+	buf_add_slice(&suite, file);
+	put_all(&suite, jobj_get(test, "ancestorTitles"), " > ", TEST_NAME_MAX);
+	put(&name, jobj_get(test, "title"));
+	c.status = jstr_is(status, "passed") ? TEST_PASSED :
+		   jstr_is(status, "failed") ? TEST_FAILED :
+					       TEST_SKIPPED;
+	if (c.status == TEST_FAILED)
+		put_all(&message, jobj_get(test, "failureMessages"), "\n", TEST_MESSAGE_MAX);
+	c.suite = buf_slice(&suite);
+	c.name = buf_slice(&name);
+	c.message = test_plain(buf_slice(&message), &clean);
+	test_report_add(r, &c);
+}
+
+/* A file that could not be run has no tests: it is one that failed. */
+static void add_file(struct test_report *r, struct slice of, const char *dir)
+{
+	_cleanup_(buf_done) struct buf file = { 0 }, message = { 0 }, clean = { 0 };
+	struct jval tests = jobj_get(of, "assertionResults"), v;
+	struct jiter it;
+	bool any = false;
+
+	put_file(&file, jobj_get(of, "name"), dir);
+	if (tests.type == J_ARRAY && jiter_init(&it, tests))
+		for (; jiter_next(&it, NULL, &v); any = true)
+			if (v.type == J_OBJECT)
+				add_test(r, buf_slice(&file), v.raw);
+	if (any || !jstr_is(jobj_get(of, "status"), "failed"))
+		return;
+	put(&message, jobj_get(of, "message"));
+	test_report_add(r, &(struct test_case){
+				   .name = buf_slice(&file),
+				   .message = test_plain(buf_slice(&message), &clean),
+				   .status = TEST_FAILED,
+				   .ms = -1,
+			   });
+}
+
+bool test_json_read(struct slice json, const char *dir, struct test_report *r)
+{
+	struct jval whole, files, v;
+	struct jiter it;
+
+	if (jscan_value(json, &whole) != JSCAN_OK || whole.type != J_OBJECT)
+		return false;
+	files = jobj_get(whole.raw, "testResults");
+	if (files.type != J_ARRAY || !jiter_init(&it, files))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			add_file(r, v.raw, dir);
+	return true;
+}

@@ -1,0 +1,94 @@
+#include "tools/builtin/testrun/testrun_log.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* The files of the last runs. */
+struct test_logs {
+	char *path[TEST_LOGS_MAX];
+	size_t next;
+};
+
+static void log_remove(char **path)
+{
+	if (*path)
+		unlink(*path);
+	free(*path);
+	*path = NULL;
+}
+
+static void logs_free(void *p)
+{
+	struct test_logs *l = p;
+
+	for (size_t i = 0; i < TEST_LOGS_MAX; i++)
+		log_remove(&l->path[i]);
+	free(l);
+}
+
+static void logs_add(struct toolbox *b, const char *path)
+{
+	struct test_logs *l = toolbox_kept(b, PART_TEST_LOGS);
+
+	if (!l) {
+		l = new0(struct test_logs);
+		toolbox_keep(b, PART_TEST_LOGS, l, logs_free);
+	}
+	log_remove(&l->path[l->next]);
+	l->path[l->next] = xstrdup(path);
+	l->next = (l->next + 1) % TEST_LOGS_MAX;
+}
+
+void test_log_init(struct test_log *l)
+{
+	*l = (struct test_log){ .fd = -1 };
+	output_init(&l->end, TEST_ARTIFACT_BYTES);
+}
+
+void test_log_done(struct test_log *l)
+{
+	closep(&l->fd);
+	free(l->path);
+	output_done(&l->end);
+}
+
+void test_log_open(struct test_log *l, struct toolbox *b)
+{
+	if (asprintf(&l->path, "%s/acpd-tests-XXXXXX.log", toolbox_state_dir(b)) < 0)
+		abort();
+	l->fd = mkostemps(l->path, 4, O_CLOEXEC);
+	l->room = TEST_LOG_BYTES;
+	if (l->fd < 0) {
+		free(l->path);
+		l->path = NULL;
+	} else {
+		logs_add(b, l->path);
+	}
+}
+
+void test_log_add(struct test_log *l, struct slice bytes)
+{
+	size_t n = MIN(bytes.n, l->room);
+
+	output_add(&l->end, bytes);
+	if (l->fd < 0)
+		return;
+	l->room -= n;
+	if (file_write_all(l->fd, bytes.p, n) < 0 || !l->room) {
+		close(l->fd);
+		l->fd = -1;
+	}
+}
+
+void test_log_text(const struct test_log *l, struct buf *ret)
+{
+	uint64_t dropped = output_dropped(&l->end);
+
+	if (dropped)
+		buf_printf(ret, "[%llu bytes before this are left out]\n",
+			   (unsigned long long)dropped);
+	output_text(&l->end, 0, ret);
+}

@@ -1,0 +1,409 @@
+#include "tools/builtin/testrun/testrun_target.h"
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define ONLY "{only}"
+#define REPORTER "{reporter}" /* the options of a runner that is known */
+
+/* --- what is known without configuration ------------------------------------------------------------------ */
+
+struct known {
+	const char *name, *file;
+	const char *holds; /* text that makes it sure; NULL: that there is such a file is enough */
+	const char *argv[6];
+	const char *joined_only;
+	const char *format;
+	const char *runner; /* that is asked for a report; "npm": what the script runs */
+};
+
+static const struct known known[] = {
+	{ "cargo", "Cargo.toml", NULL, { "cargo", "test", "--", ONLY }, NULL, "cargo", NULL },
+	{ "go", "go.mod", NULL, { "go", "test", "-v", "./...", ONLY }, "-run", "go", NULL },
+	{ "npm",
+	  "package.json",
+	  "\"test\"",
+	  { "npm", "test", "--", REPORTER, ONLY },
+	  NULL,
+	  "auto",
+	  "npm" },
+	{ "pytest",
+	  "pytest.ini",
+	  NULL,
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "conftest.py",
+	  NULL,
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "pyproject.toml",
+	  "pytest",
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest",
+	  "setup.cfg",
+	  "pytest",
+	  { "pytest", "-v", REPORTER, ONLY },
+	  NULL,
+	  "pytest",
+	  "pytest" },
+	{ "pytest", "tests", NULL, { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
+	{ "make", "Makefile", "\ntest:", { "make", "test" }, NULL, "auto", NULL },
+};
+
+static bool is_there(const struct known *k, const char *dir)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *path = file_join(dir, k->file);
+
+	if (!k->holds)
+		return access(path, F_OK) == 0;
+	buf_putc(&text, '\n');
+	return file_read(path, MIB, &text) == 0 &&
+	       memmem(text.data, text.len, k->holds, strlen(k->holds));
+}
+
+/* A name that is known runs whatever lies there; "auto" what is there. */
+static const struct known *find_known(const char *name, const char *dir)
+{
+	bool any = strcmp(name, "auto") == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (any ? is_there(&known[i], dir) : strcmp(known[i].name, name) == 0)
+			return &known[i];
+	return NULL;
+}
+
+/* Its name cannot be foreseen, so that nobody has put a file there before. */
+static char *report_path(const struct toolbox *b, const char *suffix)
+{
+	char name[17], *ret;
+
+	random_hex(name, 8);
+	if (asprintf(&ret, "%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix) < 0)
+		abort();
+	return ret;
+}
+
+static void use_known(const struct toolbox *b, const struct known *k, const char *dir,
+		      struct test_target *ret)
+{
+	size_t n = 0;
+
+	ret->argv = xalloc(ARRAY_SIZE(k->argv) * sizeof(char *));
+	for (; n < ARRAY_SIZE(k->argv) - 1 && k->argv[n]; n++)
+		ret->argv[n] = xstrdup(k->argv[n]);
+	ret->joined_only = k->joined_only;
+	ret->format = test_format_find(k->format);
+	if (k->runner)
+		ret->runner = strcmp(k->runner, "npm") == 0 ? test_runner_of_package(dir) :
+							      test_runner_find(k->runner);
+	ret->by_name = k->joined_only || strcmp(k->name, "cargo") == 0 ||
+		       (ret->runner && ret->runner->only);
+	if (!ret->runner)
+		return;
+	ret->format = test_format_find(ret->runner->format);
+	if (ret->runner->suffix)
+		ret->report = report_path(b, ret->runner->suffix);
+}
+
+/* --- rows of the configuration ------------------------------------------------------------------------------ */
+
+struct row {
+	struct jval command;
+	char *format, *report, *dir;
+	int64_t timeout_ms;
+};
+
+static const struct jfield fields[] = {
+	JF_RAW(struct row, command, "command", JF_REQUIRED),
+	JF_STR(struct row, format, "format", 0, 16),
+	JF_STR(struct row, report, "report", JF_FILLED, PATH_BYTES_MAX),
+	JF_STR(struct row, dir, "cwd", JF_FILLED, PATH_BYTES_MAX),
+	JF_INT(struct row, timeout_ms, "timeoutMs", 0, 0, RUN_TIME_MAX),
+	JF_END,
+};
+
+static int words(struct jval list, struct test_target *ret)
+{
+	struct jiter it;
+	struct jval v;
+	size_t n = 0;
+
+	if (list.type == J_STRING)
+		return jstr_decode(list, MESSAGE_MAX, &ret->shell) == 0 && *ret->shell ? 0 :
+											 -EINVAL;
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return -EINVAL;
+	while (jiter_next(&it, NULL, &v))
+		n++;
+	ret->argv = xalloc((n + 1) * sizeof(char *));
+	n = 0;
+	jiter_init(&it, list);
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_decode(v, MESSAGE_MAX, &ret->argv[n++]) < 0)
+			return -EINVAL;
+	return n && *ret->argv[0] ? 0 : -EINVAL;
+}
+
+static int refuse(const char *prefix, const char *name, const char *what, struct err *e)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%.60s", prefix, name);
+	return err_field(e, path, "FIELD_INVALID", "%s %s", path, what);
+}
+
+static int use_row(struct jval raw, const char *name, struct test_target *ret, struct err *e)
+{
+	_cleanup_(freep) char *prefix = NULL;
+	struct row row = { .timeout_ms = -1 };
+	int r;
+
+	if (asprintf(&prefix, "tests.%.60s.", name) < 0)
+		abort();
+	r = jdec_strict(raw.raw, fields, prefix, "is not known to runTests", &row, e);
+	if (r < 0)
+		return r;
+	if (jobj_get(raw.raw, "timeoutMs").type == J_NONE)
+		row.timeout_ms = -1;
+	ret->report = TAKE_PTR(row.report);
+	ret->dir = TAKE_PTR(row.dir);
+	ret->timeout_ms = row.timeout_ms;
+	ret->format = test_format_find(row.format ? row.format : ret->report ? "junit" : "auto");
+	if (words(row.command, ret) < 0)
+		r = refuse(prefix, "command", "must be text or words", e);
+	else if (!ret->format)
+		r = refuse(prefix, "format", "is not known", e);
+	jdec_free(fields, &row);
+	return r;
+}
+
+int test_rows_check(struct slice rows, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (!rows.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, rows });
+	while (r == 0 && jiter_next(&it, &key, &v)) {
+		_cleanup_(test_target_done) struct test_target target = { .timeout_ms = -1 };
+		_cleanup_(freep) char *name = xstrndup(key.p, key.n);
+
+		if (v.type != J_OBJECT)
+			r = refuse("tests.", name, "must be an object", e);
+		else
+			r = use_row(v, name, &target, e);
+	}
+	return r;
+}
+
+int test_target_find(const struct tool_call *c, const char *name, const char *cwd,
+		     struct test_target *ret, struct err *e)
+{
+	const char *config = toolbox_config(c->box)->tests;
+	struct jval row = config ? jobj_get(slice_of(config), name) :
+				   (struct jval){ J_NONE, SLICE_NONE };
+	const struct known *k;
+
+	*ret = (struct test_target){ .timeout_ms = -1 };
+	ret->name = xstrdup(name);
+	if (row.type == J_OBJECT)
+		return use_row(row, name, ret, e);
+	k = find_known(name, cwd);
+	if (!k)
+		return err_field(
+			e, "target", "TEST_TARGET_UNKNOWN",
+			"%.60s: no such target is configured, and nothing in %.100s says how to run it",
+			name, cwd);
+	xstrset(&ret->name, k->name);
+	use_known(c->box, k, cwd, ret);
+	return 0;
+}
+
+void test_target_done(struct test_target *t)
+{
+	free(t->name);
+	free(t->shell);
+	free(t->report);
+	free(t->dir);
+	t->argv = tool_strv_free(t->argv);
+	*t = (struct test_target){ 0 };
+}
+
+/* --- one command of it ---------------------------------------------------------------------------------------- */
+
+/* Puts the numbers in place, and in text for a shell the names. */
+static char *expand(const char *text, unsigned shard, unsigned shards, const char *only)
+{
+	struct buf b = { 0 };
+	struct slice rest = slice_of(text);
+
+	while (rest.n) {
+		if (slice_skip(&rest, "{shard}"))
+			buf_printf(&b, "%u", shard);
+		else if (slice_skip(&rest, "{shards}"))
+			buf_printf(&b, "%u", shards);
+		else if (only && slice_skip(&rest, ONLY))
+			buf_puts(&b, only);
+		else if (buf_putc(&b, *rest.p) == 0)
+			rest = (struct slice){ rest.p + 1, rest.n - 1 };
+		else
+			break;
+	}
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+static bool mentions(const struct test_target *t, const char *what)
+{
+	if (t->shell)
+		return strstr(t->shell, what) != NULL;
+	for (char **word = t->argv; *word; word++)
+		if (strstr(*word, what))
+			return true;
+	return false;
+}
+
+/* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. */
+static char *joined(char *const *only)
+{
+	struct buf b = { 0 };
+
+	for (char *const *name = only; *name; name++) {
+		buf_puts(&b, name == only ? "^" : "|^");
+		for (const char *c = *name; *c; c++)
+			if (*c == '/')
+				buf_puts(&b, "$/^");
+			else
+				buf_putc(&b, *c);
+		buf_putc(&b, '$');
+	}
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+/* Names whose text has one of these: a regular expression for JavaScript. */
+static char *any_of(char *const *only)
+{
+	struct buf b = { 0 };
+
+	for (char *const *name = only; *name; name++) {
+		if (name != only)
+			buf_putc(&b, '|');
+		for (const char *c = *name; *c; c++) {
+			if (strchr("\\^$.*+?()[]{}|/", *c))
+				buf_putc(&b, '\\');
+			buf_putc(&b, *c);
+		}
+	}
+	buf_putc(&b, '\0');
+	return b.failed ? xstrdup("") : b.data;
+}
+
+static void put_only(const struct test_target *t, char *const *only, char **argv, size_t *n)
+{
+	if (!only)
+		return;
+	if (t->runner && t->runner->only) {
+		_cleanup_(freep) char *pattern = any_of(only);
+
+		if (asprintf(&argv[(*n)++], "%s%s", t->runner->only, pattern) < 0)
+			abort();
+		return;
+	}
+	if (t->joined_only) {
+		argv[(*n)++] = xstrdup(t->joined_only);
+		argv[(*n)++] = joined(only);
+		return;
+	}
+	for (; *only; only++)
+		argv[(*n)++] = xstrdup(*only);
+}
+
+/* Options that make the runner write the report that test_target_report names. */
+static void put_reporter(const struct test_target *t, unsigned shard, char **argv, size_t *n)
+{
+	_cleanup_(freep) char *path = test_target_report(t, shard, 0, "/");
+
+	for (size_t i = 0; t->runner && i < ARRAY_SIZE(t->runner->options); i++) {
+		const char *word = t->runner->options[i];
+		size_t to = word ? strlen(word) - strlen(TEST_REPORT) : 0;
+
+		if (!word)
+			break;
+		if (!path || !strstr(word, TEST_REPORT))
+			argv[*n] = xstrdup(word);
+		else if (asprintf(&argv[*n], "%.*s%s", (int)to, word, path) < 0)
+			abort();
+		(*n)++;
+	}
+}
+
+static char **put_words(const struct test_target *t, unsigned shard, unsigned shards,
+			char *const *only, bool report)
+{
+	size_t n = 0, room = 1 + ARRAY_SIZE(((struct test_runner *)0)->options);
+	char **argv;
+
+	for (char **word = t->argv; *word; word++)
+		room++;
+	for (char *const *name = only; name && *name; name++)
+		room++;
+	argv = xalloc(room * sizeof(char *));
+	for (char **word = t->argv; *word; word++)
+		if (strcmp(*word, ONLY) == 0)
+			put_only(t, only, argv, &n);
+		else if (strcmp(*word, REPORTER) != 0)
+			argv[n++] = expand(*word, shard, shards, NULL);
+		else if (report)
+			put_reporter(t, shard, argv, &n);
+	return argv;
+}
+
+int test_target_command(const struct test_target *t, unsigned shard, unsigned shards,
+			char *const *only, struct command *cmd, struct err *e)
+{
+	_cleanup_(freep) char *quoted = only ? command_quote(only) : xstrdup("");
+
+	if (shards > 1 && !mentions(t, "{shard}"))
+		return err_field(e, "shards", "SHARDS_UNSUPPORTED",
+				 "the command of %.60s has no {shard}", t->name);
+	if (only && !mentions(t, ONLY))
+		return err_field(e, "only", "ONLY_UNSUPPORTED",
+				 "the command of %.60s has no {only}", t->name);
+	if (t->shell) {
+		cmd->shell = expand(t->shell, shard, shards, quoted);
+		cmd->shown = xstrdup(cmd->shell);
+		return 0;
+	}
+	cmd->argv = put_words(t, shard, shards, only, true);
+	if (t->runner)
+		cmd->judged = put_words(t, shard, shards, only, false);
+	cmd->shown = command_quote(cmd->argv);
+	return 0;
+}
+
+char *test_target_report(const struct test_target *t, unsigned shard, unsigned shards,
+			 const char *cwd)
+{
+	_cleanup_(freep) char *path = t->report ? expand(t->report, shard, shards, NULL) : NULL;
+
+	return !path ? NULL : path[0] == '/' ? TAKE_PTR(path) : file_join(cwd, path);
+}

@@ -1,0 +1,308 @@
+#include "tools/policy/policy_internal.h"
+
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/builtin/core/internal.h"
+#include "tree/glob.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct words_of_policy {
+	struct slice read, write, deny, commands, categories, tools;
+	struct jval dry_run;
+};
+
+static const struct jfield fields[] = {
+	JF_ARR(struct words_of_policy, read, "read", 0),
+	JF_ARR(struct words_of_policy, write, "write", 0),
+	JF_ARR(struct words_of_policy, deny, "deny", 0),
+	JF_ARR(struct words_of_policy, commands, "commands", 0),
+	JF_OBJ(struct words_of_policy, categories, "categories", 0),
+	JF_OBJ(struct words_of_policy, tools, "tools", 0),
+	JF_RAW(struct words_of_policy, dry_run, "dryRun", 0),
+	JF_END,
+};
+
+struct command_words {
+	struct slice argv, prefix;
+	struct jval policy;
+};
+
+static const struct jfield command_fields[] = {
+	JF_ARR(struct command_words, argv, "argv", 0),
+	JF_ARR(struct command_words, prefix, "prefix", 0),
+	JF_RAW(struct command_words, policy, "policy", JF_REQUIRED),
+	JF_END,
+};
+
+static const char *const category_names[CATEGORIES] = {
+	[CATEGORY_READ] = "read", [CATEGORY_EDIT] = "edit",   [CATEGORY_EXECUTE] = "execute",
+	[CATEGORY_MCP] = "mcp",	  [CATEGORY_OTHER] = "other",
+};
+
+/* --- parsing ----------------------------------------------------------------------------------------- */
+
+static void strings_free(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+}
+
+static int strings_parse(struct slice array, const char *path, char ***v, size_t *n, struct err *e)
+{
+	char field[sizeof(e->field)];
+	struct jiter it;
+	struct jval item;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	while (jiter_next(&it, NULL, &item)) {
+		char **slot;
+
+		snprintf(field, sizeof(field), "%.80s[%zu]", path, *n);
+		if (*n >= POLICY_RULES_MAX)
+			return err_field(e, path, "FIELD_INVALID", "%s has more than %d elements",
+					 path, POLICY_RULES_MAX);
+		slot = policy_grow(v, n, sizeof(*slot));
+		if (jstr_decode(item, POLICY_NAME_MAX, slot) < 0)
+			return err_field(e, field, "FIELD_INVALID",
+					 "%s must be a string of at most %d bytes", field,
+					 POLICY_NAME_MAX);
+	}
+	return 0;
+}
+
+static int globs_parse(struct slice array, const char *path, struct policy_globs *g, struct err *e)
+{
+	char field[sizeof(e->field)];
+	int r;
+
+	g->given = array.n > 0;
+	if (!g->given)
+		return 0;
+	r = strings_parse(array, path, &g->v, &g->n, e);
+	for (size_t i = 0; r == 0 && i < g->n; i++) {
+		snprintf(field, sizeof(field), "%s[%zu]", path, i);
+		if (!g->v[i][0])
+			return err_field(e, field, "FIELD_INVALID", "%s is empty", field);
+	}
+	return r;
+}
+
+static int command_parse(struct jval v, const char *path, struct policy_command *c, struct err *e)
+{
+	struct command_words w = { 0 };
+	char prefix[sizeof(e->field)];
+	int r;
+
+	if (v.type != J_OBJECT)
+		return err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
+	snprintf(prefix, sizeof(prefix), "%.80s.", path);
+	r = jdec_strict(v.raw, command_fields, prefix, "a command rule has no such member", &w, e);
+	if (r < 0)
+		return r;
+	if (!w.argv.n == !w.prefix.n)
+		return err_field(e, path, "FIELD_INVALID", "%s needs argv or prefix", path);
+	c->exact = w.argv.n > 0;
+	snprintf(prefix, sizeof(prefix), "%.80s.policy", path);
+	if (policy_verdict_parse(w.policy, &c->verdict) < 0)
+		return err_field(e, prefix, "FIELD_INVALID",
+				 "%s must be \"allow\", \"ask\" or \"deny\"", prefix);
+	snprintf(prefix, sizeof(prefix), "%.80s.%s", path, c->exact ? "argv" : "prefix");
+	r = strings_parse(c->exact ? w.argv : w.prefix, prefix, &c->words, &c->n, e);
+	if (r == 0 && c->exact && !c->n)
+		return err_field(e, prefix, "FIELD_INVALID", "%s is empty", prefix);
+	return r;
+}
+
+static int commands_parse(struct slice array, struct policy *p, struct err *e)
+{
+	char field[sizeof(e->field)];
+	struct jiter it;
+	struct jval item;
+	int r = 0;
+
+	if (!array.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	while (r == 0 && jiter_next(&it, NULL, &item)) {
+		snprintf(field, sizeof(field), "commands[%zu]", p->ncommands);
+		if (p->ncommands >= POLICY_RULES_MAX)
+			return err_field(e, "commands", "FIELD_INVALID",
+					 "commands has more than %d elements", POLICY_RULES_MAX);
+		r = command_parse(item, field,
+				  policy_grow(&p->commands, &p->ncommands, sizeof(*p->commands)),
+				  e);
+	}
+	return r;
+}
+
+static int category_parse(struct policy *p, struct slice key, struct jval v, struct err *e)
+{
+	char field[sizeof(e->field)];
+	size_t i = 0;
+
+	snprintf(field, sizeof(field), "categories.%.*s", (int)MIN(key.n, 40u), key.p);
+	while (i < CATEGORIES && !jkey_is(key, category_names[i]))
+		i++;
+	if (i == CATEGORIES)
+		return err_field(e, field, "PARAM_UNSUPPORTED", "there is no such category");
+	p->category_given[i] = true;
+	if (policy_verdict_parse(v, &p->category[i]) < 0)
+		return err_field(e, field, "FIELD_INVALID",
+				 "%s must be \"allow\", \"ask\" or \"deny\"", field);
+	return 0;
+}
+
+static int categories_parse(struct slice object, struct policy *p, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (!object.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, object });
+	while (r == 0 && jiter_next(&it, &key, &v))
+		r = category_parse(p, key, v, e);
+	return r;
+}
+
+/* A name or a glob that no tool has: a rule that was meant to hold would not. */
+static int names_check(const struct policy_rules *rules, struct err *e)
+{
+	char field[sizeof(e->field)];
+	const struct tool *t;
+
+	for (size_t i = 0, n; i < rules->n; i++) {
+		struct slice name = slice_of(rules->v[i].name);
+
+		for (n = 0; (t = tool_at(n)); n++)
+			if (glob_match(name, slice_of(t->name), false))
+				break;
+		if (t)
+			continue;
+		snprintf(field, sizeof(field), "tools.%.64s", rules->v[i].name);
+		return err_field(e, field, "TOOL_UNKNOWN", "there is no built-in tool '%.64s'",
+				 rules->v[i].name);
+	}
+	return 0;
+}
+
+static int members_parse(const struct words_of_policy *w, struct policy *p, struct err *e)
+{
+	int r = globs_parse(w->read, "read", &p->read, e);
+
+	if (r == 0)
+		r = globs_parse(w->write, "write", &p->write, e);
+	if (r == 0)
+		r = globs_parse(w->deny, "deny", &p->deny, e);
+	if (r == 0)
+		r = commands_parse(w->commands, p, e);
+	if (r == 0)
+		r = categories_parse(w->categories, p, e);
+	if (r == 0 && w->tools.n)
+		r = policy_rules_parse(w->tools, "tools", &p->tools, e);
+	if (r == 0)
+		r = names_check(&p->tools, e);
+	if (r == 0 && w->dry_run.type != J_NONE && w->dry_run.type != J_TRUE &&
+	    w->dry_run.type != J_FALSE)
+		return err_field(e, "dryRun", "FIELD_INVALID", "dryRun must be a boolean");
+	p->dry_run = w->dry_run.type == J_TRUE;
+	return r;
+}
+
+int policy_parse(struct slice raw, struct policy **ret, struct err *e)
+{
+	_cleanup_(policy_freep) struct policy *p = new0(struct policy);
+	struct words_of_policy w = { 0 };
+	enum jscan_error scan = jscan_object(raw, NULL, 0);
+	char why[JSCAN_TEXT_SIZE];
+	int r;
+
+	if (scan != JSCAN_OK)
+		return err_field(e, "policy", "FIELD_INVALID", "policy: %s",
+				 jscan_explain(raw, scan, why));
+	r = jdec_strict(raw, fields, NULL, "a policy has no such member", &w, e);
+	if (r == 0)
+		r = members_parse(&w, p, e);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+struct policy *policy_free(struct policy *p)
+{
+	if (!p)
+		return NULL;
+	strings_free(p->read.v, p->read.n);
+	strings_free(p->write.v, p->write.n);
+	strings_free(p->deny.v, p->deny.n);
+	for (size_t i = 0; i < p->ncommands; i++)
+		strings_free(p->commands[i].words, p->commands[i].n);
+	free(p->commands);
+	policy_rules_done(&p->tools);
+	free(p);
+	return NULL;
+}
+
+/* --- tools ------------------------------------------------------------------------------------------- */
+
+static enum policy_category category_of(enum tool_category c)
+{
+	static const enum policy_category of[] = {
+		[TOOL_READ] = CATEGORY_READ,
+		[TOOL_EDIT] = CATEGORY_EDIT,
+		[TOOL_EXECUTE] = CATEGORY_EXECUTE,
+		[TOOL_OTHER] = CATEGORY_OTHER,
+	};
+
+	return of[c];
+}
+
+enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
+				const char *name, struct err *e)
+{
+	enum policy_category c = category_of(category);
+	const struct policy_rule *rule = p ? policy_rules_find(&p->tools, name) : NULL;
+	enum policy_verdict v = POLICY_ALLOW;
+
+	if (rule && rule->ruled)
+		v = rule->verdict;
+	else if (p && c == CATEGORY_EXECUTE && p->ncommands)
+		v = POLICY_ALLOW; /* each of its commands is judged */
+	else if (p && p->category_given[c])
+		v = p->category[c];
+	if (v == POLICY_DENY)
+		err_set(e, -EACCES, RPC_INVALID_PARAMS, "TOOL_DENIED", "the policy denies %s",
+			name);
+	else if (v == POLICY_ASK)
+		err_set(e, 1, RPC_INVALID_PARAMS, "TOOL_ASK",
+			"the policy wants a human to allow %s", name);
+	return v;
+}
+
+struct policy_limits policy_tool_limits(const struct policy *p, const char *name)
+{
+	const struct policy_rule *rule = p ? policy_rules_find(&p->tools, name) : NULL;
+	struct policy_limits l = { 0, -1, -1, p && p->dry_run };
+
+	if (!rule)
+		return l;
+	l.timeout_ms = MAX(rule->timeout_ms, 0);
+	l.max_calls = rule->max_calls;
+	l.max_result_bytes = rule->max_result_bytes;
+	if (rule->dry_run >= 0)
+		l.dry_run = rule->dry_run > 0;
+	return l;
+}
+
+enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b)
+{
+	if (a == POLICY_DENY || b == POLICY_DENY)
+		return POLICY_DENY;
+	return a == POLICY_ASK ? a : b;
+}

@@ -1,0 +1,92 @@
+/*
+ * policy_internal.h - what the files of the policy share.
+ *
+ * A command is judged by taking notes: every part of it that is understood notes the verdict of its rule, what is not understood notes that
+ * of "sh", and the strictest note is the answer. So nothing that is looked at later can make up for what was seen before.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "tools/policy/policy.h"
+#include "tools/policy/policy_rule.h"
+
+struct policy_globs {
+	char **v;
+	size_t n;
+	bool given;
+};
+
+struct policy_command {
+	char **words;
+	size_t n;
+	bool exact; /* for what is allowed: no further words */
+	enum policy_verdict verdict;
+};
+
+enum policy_category {
+	CATEGORY_READ,
+	CATEGORY_EDIT,
+	CATEGORY_EXECUTE,
+	CATEGORY_MCP,
+	CATEGORY_OTHER,
+	CATEGORIES
+};
+
+struct policy {
+	struct policy_globs read, write, deny;
+	struct policy_command *commands;
+	size_t ncommands;
+	bool category_given[CATEGORIES];
+	enum policy_verdict category[CATEGORIES];
+	struct policy_rules tools;
+	bool dry_run;
+};
+
+enum word_kind {
+	WORD_PLAIN,
+	WORD_GLOB,    /* text is what its expansions begin with */
+	WORD_UNKNOWN, /* may become anything, also several words */
+};
+
+struct word {
+	char *text;
+	enum word_kind kind;
+	bool quoted; /* in part: neither a reserved word nor an assignment */
+};
+
+struct words {
+	struct word *v;
+	size_t n;
+};
+
+struct word *words_add(struct words *w, struct slice text, enum word_kind kind);
+void words_done(struct words *w);
+
+/* One judgement. */
+struct judge {
+	const struct policy *p;
+	enum policy_verdict verdict;
+	unsigned depth;
+	struct err *e;
+};
+
+/* policy_command.c */
+void judge_note(struct judge *j, enum policy_verdict v, const char *why, const char *what);
+/* Something that cannot be understood. */
+void judge_sh(struct judge *j, const char *why);
+void judge_command(struct judge *j, const struct word *v, size_t n);
+void judge_variable(struct judge *j, const char *name, size_t n);
+/* policy_match.c: the rule that speaks of a command. */
+struct command_match {
+	const struct policy_command *rule; /* NULL: none */
+	bool narrow;
+};
+
+struct command_match policy_match(const struct policy *p, const struct word *v, size_t n);
+/* policy_programs.c: programs that run others. False: v is none of them, or does nothing of the kind this time. */
+bool judge_program(struct judge *j, const struct command_match *m, const struct word *v, size_t n);
+/* policy_sed.c: a script of sed that only prints, deletes and replaces. */
+bool policy_sed_plain(const char *script);
+/* policy_shell.c */
+void judge_shell(struct judge *j, struct slice text);

@@ -1,0 +1,136 @@
+#include "tools/policy/policy_internal.h"
+
+#include "tree/glob.h"
+
+#include <errno.h>
+
+/* a/b out of ./a//b/. False: it leaves its root, or is absolute. */
+static bool path_clean(const char *path, struct buf *out)
+{
+	if (path[0] == '/')
+		return false;
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && path[0] == '.' && path[1] == '.')
+			return false;
+		if (n && !(n == 1 && path[0] == '.')) {
+			if (buf_len(out))
+				buf_putc(out, '/');
+			buf_add(out, path, n);
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	return !out->failed;
+}
+
+static struct slice glob_body(const char *glob, bool *anchored)
+{
+	struct slice s = slice_of(glob);
+
+	while (s.n > 1 && s.p[s.n - 1] == '/')
+		s.n--;
+	*anchored = memchr(s.p, '/', s.n) != NULL;
+	slice_skip(&s, "./");
+	slice_skip(&s, "/");
+	return s.n ? s : SLICE("."); /* the root */
+}
+
+/* One glob and one path, or a directory that leads to it. */
+static bool glob_covers(const char *glob, struct slice path)
+{
+	bool anchored;
+	struct slice s = glob_body(glob, &anchored);
+	size_t from = 0;
+
+	if (!path.n)
+		return slice_is(s, "**") || slice_is(s, ".");
+	for (size_t i = 0; i <= path.n; i++) {
+		if (i < path.n && path.p[i] != '/')
+			continue;
+		if (anchored ? glob_match(s, (struct slice){ path.p, i }, true) :
+			       glob_match(s, (struct slice){ path.p + from, i - from }, true))
+			return true;
+		from = i + 1;
+	}
+	return slice_is(s, "."); /* the root, and all in it */
+}
+
+static bool globs_cover(const struct policy_globs *g, struct slice path)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (glob_covers(g->v[i], path))
+			return true;
+	return false;
+}
+
+static const struct policy_globs *globs_for(const struct policy *p, enum policy_access access)
+{
+	return access == POLICY_READ ? &p->read : &p->write;
+}
+
+enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
+				struct err *e)
+{
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	const char *does = access == POLICY_READ ? "read" : "write";
+	const struct policy_globs *g;
+
+	if (!p)
+		return POLICY_ALLOW;
+	if (!path_clean(path, &clean) || globs_cover(&p->deny, buf_slice(&clean))) {
+		err_set(e, -EACCES, RPC_INVALID_PARAMS, "PATH_DENIED",
+			"the policy denies every access to %s", path);
+		return POLICY_DENY;
+	}
+	g = globs_for(p, access);
+	if (!g->given || globs_cover(g, buf_slice(&clean)))
+		return POLICY_ALLOW;
+	err_set(e, -EACCES, RPC_INVALID_PARAMS, "PATH_NOT_ALLOWED",
+		"the policy's %s globs leave out %s", does, path);
+	return POLICY_DENY;
+}
+
+/* Whether the parts of dir could be the beginning of what a glob with slashes matches. */
+static bool glob_reaches(const char *glob, struct slice dir)
+{
+	bool anchored;
+	struct slice s = glob_body(glob, &anchored);
+
+	if (!anchored || !dir.n)
+		return true;
+	while (dir.n && s.n) {
+		const char *ds = memchr(dir.p, '/', dir.n), *gs = memchr(s.p, '/', s.n);
+		struct slice d = { dir.p, ds ? (size_t)(ds - dir.p) : dir.n };
+		struct slice g = { s.p, gs ? (size_t)(gs - s.p) : s.n };
+
+		if (slice_is(g, "**"))
+			return true;
+		if (!glob_match(g, d, true))
+			return false;
+		dir.p += d.n + (ds != NULL);
+		dir.n -= d.n + (ds != NULL);
+		s.p += g.n + (gs != NULL);
+		s.n -= g.n + (gs != NULL);
+	}
+	return true;
+}
+
+bool policy_path_within(const struct policy *p, const char *dir, enum policy_access access)
+{
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	const struct policy_globs *g;
+
+	if (!p)
+		return true;
+	if (!path_clean(dir, &clean) || globs_cover(&p->deny, buf_slice(&clean)))
+		return false;
+	g = globs_for(p, access);
+	if (!g->given)
+		return true;
+	for (size_t i = 0; i < g->n; i++)
+		if (glob_reaches(g->v[i], buf_slice(&clean)))
+			return true;
+	return false;
+}

@@ -1,0 +1,187 @@
+#include "tools/policy/policy_internal.h"
+
+#include "tree/glob.h"
+
+#include <errno.h>
+
+struct word *words_add(struct words *w, struct slice text, enum word_kind kind)
+{
+	struct word *word = policy_grow(&w->v, &w->n, sizeof(*word));
+
+	word->text = xstrndup(text.p, text.n);
+	word->kind = kind;
+	return word;
+}
+
+void words_done(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->v[i].text);
+	free(w->v);
+	*w = (struct words){ NULL, 0 };
+}
+
+/* --- notes ------------------------------------------------------------------------------------------- */
+
+void judge_note(struct judge *j, enum policy_verdict v, const char *why, const char *what)
+{
+	bool deny = v == POLICY_DENY;
+
+	if (policy_stricter(v, j->verdict) == j->verdict)
+		return;
+	j->verdict = v;
+	err_set(j->e, deny ? -EACCES : 1, RPC_INVALID_PARAMS,
+		deny ? "COMMAND_DENIED" : "COMMAND_ASK", "the policy %s: %s%s%.120s",
+		deny ? "denies the command" : "wants a human to allow the command", why,
+		what ? ": " : "", what ? what : "");
+}
+
+/* Of a command that no rule speaks of. */
+static enum policy_verdict fallback(const struct policy *p)
+{
+	enum policy_verdict v = POLICY_ALLOW;
+	bool found = false;
+
+	for (size_t i = 0; i < p->ncommands; i++) {
+		if (p->commands[i].n)
+			continue;
+		v = policy_stricter(v, p->commands[i].verdict);
+		found = true;
+	}
+	if (found)
+		return v;
+	if (p->category_given[CATEGORY_EXECUTE])
+		return p->category[CATEGORY_EXECUTE];
+	return p->ncommands ? POLICY_ASK : POLICY_ALLOW;
+}
+
+static bool forbids_any(const struct policy *p)
+{
+	for (size_t i = 0; i < p->ncommands; i++)
+		if (p->commands[i].verdict != POLICY_ALLOW)
+			return true;
+	return false;
+}
+
+void judge_sh(struct judge *j, const char *why)
+{
+	const struct word sh = { (char *)(uintptr_t) "sh", WORD_PLAIN, false };
+	struct command_match m = policy_match(j->p, &sh, 1);
+	enum policy_verdict v = fallback(j->p);
+
+	if (m.rule)
+		v = m.rule->verdict;
+	else if (forbids_any(j->p))
+		v = policy_stricter(v, POLICY_ASK);
+	judge_note(j, v, "what counts as \"sh\"", why);
+}
+
+void judge_variable(struct judge *j, const char *name, size_t n)
+{
+	/* what loaders, shells and common programs take programs, code or options from */
+	static const char *const names[] = {
+		"LD_*",		 "DYLD_*",     "PATH",	       "IFS",	       "ENV",
+		"BASH_*",	 "SHELLOPTS",  "BASHOPTS",     "PS[0-9]",      "PROMPT_COMMAND",
+		"CDPATH",	 "GLOBIGNORE", "SHELL",	       "HOME",	       "XDG_CONFIG_*",
+		"GIT_*",	 "*PAGER",     "LESS*",	       "*EDITOR",      "VISUAL",
+		"BROWSER",	 "*ASKPASS",   "PYTHON*",      "PERL*",	       "RUBY*",
+		"GEM_*",	 "BUNDLE_*",   "NODE_*",       "npm_config_*", "NPM_CONFIG_*",
+		"*JAVA*OPTIONS", "CLASSPATH",  "MAVEN_OPTS",   "GRADLE_OPTS",  "TAR_OPTIONS",
+		"MAKE*",	 "MFLAGS",     "GNUMAKEFLAGS", "RSYNC_*",      "CARGO_*",
+		"RUSTC*",	 "GOFLAGS",    "CC",	       "CXX",	       "LUA_*",
+		"PHP*",		 "GCONV_PATH", "ZDOTDIR",      "FPATH",	       "*_RSH",
+		"DENO_*",	 "BUN_*",      "AWK*",	       "OPENSSL_*",    "DOCKER_*",
+		"GTK_*",	 "QT_*",       "VIMINIT",      "EXINIT",       "INPUTRC",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (glob_match(slice_of(names[i]), (struct slice){ name, n }, false))
+			judge_sh(j, "a variable that programs take commands from");
+}
+
+/* --- one command ------------------------------------------------------------------------------------- */
+
+static bool is_harmless(const struct word *v)
+{
+	static const char *const names[] = { ":",    "true", "false", "cd",   "pwd",
+					     "echo", "test", "[",     "exit", "return" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(v->text, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void judge_plain(struct judge *j, const struct command_match *m, const struct word *v)
+{
+	if (m->rule)
+		judge_note(j, m->rule->verdict, "a rule speaks of it", v->text);
+	else if (!is_harmless(v))
+		judge_note(j, fallback(j->p), "no rule allows it", v->text);
+}
+
+/* Words that mean something to a shell only ("!", "A=b") where a program's name should be: somebody may take them so. */
+static bool is_odd(const char *name)
+{
+	return name[0] == '-' || strpbrk(name, "=!{}()<>;&|`$\n");
+}
+
+void judge_command(struct judge *j, const struct word *v, size_t n)
+{
+	struct command_match m;
+
+	if (!n)
+		return;
+	if (v[0].kind != WORD_PLAIN || !v[0].text[0]) {
+		judge_sh(j, "a program whose name is not known before");
+		return;
+	}
+	if (j->depth >= POLICY_NESTING_MAX) {
+		judge_sh(j, "programs that run programs");
+		return;
+	}
+	j->depth++;
+	if (is_odd(v[0].text)) {
+		judge_sh(j, "an odd name of a program");
+		judge_command(j, v + 1, n - 1);
+	}
+	m = policy_match(j->p, v, n);
+	if (!judge_program(j, &m, v, n))
+		judge_plain(j, &m, v);
+	j->depth--;
+}
+
+/* --- entries ----------------------------------------------------------------------------------------- */
+
+enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struct err *e)
+{
+	struct judge j = { p, POLICY_ALLOW, 0, e };
+	struct words words = { NULL, 0 };
+
+	if (!p || !p->ncommands)
+		return POLICY_ALLOW; /* the tool itself was judged */
+	for (; *argv; argv++)
+		words_add(&words, slice_of(*argv), WORD_PLAIN);
+	judge_command(&j, words.v, words.n);
+	words_done(&words);
+	return j.verdict;
+}
+
+enum policy_verdict policy_shell(const struct policy *p, const char *text, struct err *e)
+{
+	struct judge j = { p, POLICY_ALLOW, 0, e };
+
+	if (!p || !p->ncommands)
+		return POLICY_ALLOW;
+	judge_shell(&j, slice_of(text));
+	return j.verdict;
+}
+
+enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e)
+{
+	struct judge j = { p, POLICY_ALLOW, 0, e };
+
+	if (p && p->ncommands)
+		judge_variable(&j, name, strlen(name));
+	return j.verdict;
+}

@@ -1,0 +1,173 @@
+#include "tools/upstream/http/resolve.h"
+
+#include "base/limits.h"
+#include "base/thread.h"
+#include "base/util.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */
+
+struct found {
+	struct address addresses[MCP_ADDRESSES_MAX];
+	size_t n;
+	int error; /* of getaddrinfo */
+};
+
+/* What the thread owns. */
+struct query {
+	char *host, *port;
+	struct dial_as as;
+	int fd; /* its end of the pipe */
+};
+
+struct resolve {
+	struct loop *loop;
+	struct loop_io io;
+	struct loop_task task;
+	resolve_fn fn;
+	void *ctx;
+	struct found found;
+};
+
+static void look_up(const char *host, const char *port, int flags, struct found *ret)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	struct addrinfo *list = NULL;
+
+	ret->n = 0;
+	ret->error = getaddrinfo(host, port, &hints, &list);
+	for (const struct addrinfo *a = list; a && ret->n < MCP_ADDRESSES_MAX; a = a->ai_next) {
+		ret->addresses[ret->n].n = a->ai_addrlen;
+		memcpy(&ret->addresses[ret->n++].at, a->ai_addr, a->ai_addrlen);
+	}
+	if (list)
+		freeaddrinfo(list);
+}
+
+static void *run(void *arg)
+{
+	struct query *q = arg;
+	struct found found;
+	ssize_t n;
+
+	memset(&found, 0, sizeof(found));
+	/* what is asked of whom is up to whoever wrote the name */
+	if (dial_become(&q->as))
+		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
+	else
+		found.error = EAI_FAIL;
+	dial_restore(&q->as);
+	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or nobody wants it */
+	(void)n;
+	close(q->fd);
+	free(q->host);
+	free(q->port);
+	free(q);
+	return NULL;
+}
+
+static void tell(void *ctx)
+{
+	struct resolve *r = ctx;
+	struct found found = r->found;
+	resolve_fn fn = r->fn;
+	void *fn_ctx = r->ctx;
+
+	resolve_cancel(r);
+	fn(fn_ctx, found.addresses, found.n,
+	   found.n ? NULL : gai_strerror(found.error ? found.error : EAI_NONAME));
+}
+
+static void on_found(void *ctx, uint32_t events _unused_)
+{
+	struct resolve *r = ctx;
+
+	if (read(r->io.fd, &r->found, sizeof(r->found)) != (ssize_t)sizeof(r->found))
+		r->found = (struct found){ .error = EAI_AGAIN };
+	tell(r);
+}
+
+static int start_thread(struct resolve *r, const char *host, const char *port,
+			const struct dial_as *as)
+{
+	struct query *q = new0(struct query);
+	int fds[2], e;
+	pthread_t t;
+
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		free(q);
+		return -errno;
+	}
+	*q = (struct query){ xstrdup(host), xstrdup(port), *as, fds[1] };
+	r->io = (struct loop_io){ .fd = fds[0], .fn = on_found, .ctx = r };
+	loop_io_set(r->loop, &r->io, EPOLLIN);
+	e = thread_start_sized(&t, RESOLVE_STACK, run, q);
+	if (e < 0) {
+		close(fds[1]);
+		free(q->host);
+		free(q->port);
+		free(q);
+		return e;
+	}
+	pthread_detach(t);
+	return 0;
+}
+
+struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
+			      const struct dial_as *as, resolve_fn fn, void *ctx)
+{
+	struct resolve *r = new0(struct resolve);
+
+	*r = (struct resolve){ .loop = loop, .fn = fn, .ctx = ctx, .io.fd = -1 };
+	if (strcmp(host, "localhost") == 0) {
+		struct found v6;
+
+		look_up("127.0.0.1", port, AI_NUMERICHOST, &r->found);
+		look_up("::1", port, AI_NUMERICHOST, &v6);
+		if (r->found.n && v6.n)
+			r->found.addresses[r->found.n++] = v6.addresses[0];
+	} else {
+		look_up(host, port, AI_NUMERICHOST, &r->found);
+	}
+	if (r->found.n || start_thread(r, host, port, as) < 0)
+		loop_defer(loop, &r->task, tell, r);
+	return r;
+}
+
+struct resolve *resolve_cancel(struct resolve *r)
+{
+	if (!r)
+		return NULL;
+	loop_task_cancel(&r->task);
+	if (r->io.fd >= 0) {
+		loop_io_set(r->loop, &r->io, 0);
+		close(r->io.fd);
+	}
+	free(r);
+	return NULL;
+}
+
+static bool is_local(const struct address *a)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a->at;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a->at;
+
+	if (a->at.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+	return a->at.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+bool addresses_are_local(const struct address *addresses, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!is_local(&addresses[i]))
+			return false;
+	return true;
+}
