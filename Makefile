@@ -38,7 +38,7 @@ HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 
 SRC := $(filter-out $(HELPER_SRC),$(call sources,daemon harnesses tools))
-MAIN := daemon/cli/main.c
+MAIN := daemon/cli/acpd.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 # What tests link: everything but the two main functions.
 OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN)),$(OBJ) $(HELPER_OBJ))

@@ -1,6 +1,6 @@
 #include "harnesses/inside.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -1,7 +1,7 @@
 /* provider.c - the one input that says where the model is; adapters render it. */
 #include "harnesses/harness.h"
 
-#include "base/header.h"
+#include "base/http/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

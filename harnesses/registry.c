@@ -1,11 +1,11 @@
 #include "harnesses/registry.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
 #include "harnesses/codex/codex.h"
-#include "harnesses/manifest.h"
+#include "harnesses/harness_config.h"
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/pi/pi.h"
 #include "json/jdec.h"

@@ -1,8 +1,8 @@
 /* artifact.c - _acpd/artifact/put, list and get: files that belong to a session besides its history. */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "digest/base64.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/jdec.h"

@@ -1,4 +1,4 @@
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

@@ -1,5 +1,5 @@
 /* init.c - initialize, authenticate, and our own status call. */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"

@@ -1,5 +1,5 @@
 /* methods.c - the table of methods: what exists, in which phase it is allowed, and who handles it. */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "json/jdec.h"
 #include "json/jstr.h"

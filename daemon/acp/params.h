@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 #include "json/jdec.h"
 
 struct session_args {

@@ -1,5 +1,5 @@
 /* port.c - MCP requests of sessions to the client of this connection, and what it says about them ("mcp/message"). */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "json/jdec.h"
 #include "session/mcp/upcall.h"

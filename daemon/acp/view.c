@@ -1,5 +1,5 @@
 /* view.c - the sessions that are active on a connection, and the questions put to its client. */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "base/limits.h"
 

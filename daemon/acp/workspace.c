@@ -1,6 +1,6 @@
 /* workspace.c - _acpd/workspace/materialize and diff, _acpd/skills/install, remove, validate and list: more for the workspace and the private home of an open session, and
  * what has changed in it. */
-#include "acp/internal.h"
+#include "acp/acp_internal.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"

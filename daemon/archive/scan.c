@@ -1,7 +1,7 @@
 /* scan.c - what an earlier daemon left in the store, and what the image brings. */
 #include "archive/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
 #include "archive/internal.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/os/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "archive/worker.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/os/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

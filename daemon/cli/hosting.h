@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "cli/options.h"
-#include "http/mcp.h"
+#include "cli/cli_options.h"
+#include "http/mcp/mcp_http.h"
 #include "session/session.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/relay.h"

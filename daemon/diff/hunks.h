@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "diff/lines.h"
+#include "diff/diff_lines.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 #include "http/endpoints.h"
 
 #include "base/clock.h"
-#include "http/handlers.h"
+#include "http/routes/handlers.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
 

@@ -10,9 +10,9 @@
 
 #include "archive/archive.h"
 #include "base/buf.h"
-#include "http/mcp.h"
-#include "http/sink.h"
-#include "http/stream.h"
+#include "http/mcp/mcp_http.h"
+#include "http/body_sink.h"
+#include "http/body_stream.h"
 #include "session/session.h"
 #include "tools/hosted/hosted.h"
 

@@ -1,7 +1,7 @@
 #include "http/isolation.h"
 
 #include "base/log.h"
-#include "proc/rootways.h"
+#include "proc/root/root_access.h"
 
 #include <pwd.h>
 

@@ -1,7 +1,7 @@
 #include "loop/job.h"
 
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/os/threads.h"
 #include "base/util.h"
 
 #include <sys/epoll.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "http/endpoints.h"
-#include "net/gate.h"
+#include "net/admission.h"
 
 struct control_context {
 	struct gate *gate;

@@ -1,7 +1,7 @@
 /* upgrade.c - everything that is checked before the 101: route, method, version, key, Host, Origin, claim, token. */
 #include "net/ws.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "net/visitor.h"
 

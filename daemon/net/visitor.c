@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "net/listen.h"
+#include "net/tcp_listen.h"
 
 #include <stdio.h>
 #include <sys/socket.h>

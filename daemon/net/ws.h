@@ -1,11 +1,11 @@
-/* ws.h - insides of the WebSocket and HTTP server, shared by net/server.c, net/upgrade.c and net/ws.c. */
+/* ws.h - insides of the WebSocket and HTTP server, shared by net/net_server.c, net/upgrade.c and net/ws.c. */
 #pragma once
 
-#include "net/server.h"
+#include "net/net_server.h"
 
 #include "base/bucket.h"
 #include "base/buf.h"
-#include "base/chunked.h"
+#include "base/http/chunked.h"
 #include "loop/acceptor.h"
 
 #include <libwebsockets.h>
@@ -68,7 +68,7 @@ int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args);
 /* upgrade.c: value of a header; empty if absent or longer than the buffer. */
 struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size);
 struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size);
-/* http.c */
+/* http_serve.c */
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
 int http_writeable(struct peer *p);
 void http_closed(struct peer *p);

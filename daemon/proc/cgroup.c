@@ -1,6 +1,6 @@
 #include "proc/cgroup.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
 #include "proc/owner.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "proc/cgroup.h"
-#include "proc/tree.h"
+#include "proc/table/process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #include "proc/lines.h"
 #include "proc/reaper.h"
 #include "proc/spawn.h"
-#include "proc/sweep.h"
-#include "proc/tree.h"
+#include "proc/table/sweep.h"
+#include "proc/table/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>

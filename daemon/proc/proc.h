@@ -15,7 +15,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/cgroup.h"
-#include "proc/measure.h"
+#include "proc/table/measure.h"
 
 #include <sys/types.h>
 
@@ -68,7 +68,7 @@ int proc_send(struct proc *p, struct slice line);
 void proc_stop(struct proc *p);
 /* SIGKILL of everything now; on_exit follows. */
 void proc_kill(struct proc *p);
-/* Kills once, beside the loop, what a turn left that began at `from` (tree_now), the next one at `until` (0: there is none yet): tree.h. */
+/* Kills once, beside the loop, what a turn left that began at `from` (tree_now), the next one at `until` (0: there is none yet): table/process_tree.h. */
 void proc_sweep_turn(struct proc *p, uint64_t from, uint64_t until);
 /* What it and its descendants have used so far; after the exit, what the child and those it waited for did. */
 void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret);

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/keep.h"
+#include "base/retention.h"
 #include "base/slice.h"
 #include "harnesses/registry.h"
 #include "loop/loop.h"
@@ -23,7 +23,7 @@
 #include "session/log/evlog.h"
 #include "session/log/event_table.h"
 #include "session/store/removal.h"
-#include "usage/ledger.h"
+#include "usage/ledger/ledger.h"
 #include "session/harness/setup.h"
 #include "workspace/request.h"
 #include "workspace/workspaces.h"

@@ -4,7 +4,7 @@
  */
 #include "session/session_internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/harness/session_env.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "digest/digest.h"
 #include "usage/account.h"
-#include "usage/ledger.h"
+#include "usage/ledger/ledger.h"
 #include "session/store/problems.h"
 #include "session/log/reader.h"
 #include "session/store/removal.h"

@@ -5,7 +5,7 @@
  */
 #include "skill/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <dirent.h>
 #include <errno.h>

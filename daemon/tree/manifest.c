@@ -1,6 +1,6 @@
 #include "tree/manifest.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 #include "unpack/carry.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/confine.h"
 #include "unpack/outward.h"
 #include "unpack/recover.h"

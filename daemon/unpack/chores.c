@@ -1,6 +1,6 @@
 #include "unpack/chores.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "skill/skill.h"
 #include "tree/held.h"

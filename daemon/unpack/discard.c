@@ -1,6 +1,6 @@
 #include "unpack/discard.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

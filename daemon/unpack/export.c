@@ -1,6 +1,6 @@
 #include "unpack/export.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "tree/held.h"
 #include "unpack/take.h"

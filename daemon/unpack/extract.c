@@ -1,7 +1,7 @@
 #include "unpack/extract.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/recover.h"
 #include "unpack/worker.h"
 

@@ -1,7 +1,7 @@
 #include "unpack/index.h"
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <endian.h>

@@ -1,6 +1,6 @@
 #include "unpack/inflate_job.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "unpack/job.h"
 #include "json/jenc.h"

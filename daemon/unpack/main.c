@@ -1,7 +1,7 @@
 /*
  * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of standard output.
  */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/carry.h"
 #include "unpack/chores.h"
 #include "unpack/discard.h"

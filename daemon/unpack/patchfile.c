@@ -1,6 +1,6 @@
 #include "unpack/patchfile.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "diff/patch.h"
+#include "diff/git_patch.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 #include "unpack/place.h"
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tree/held.h"
 #include "tree/names.h"
 

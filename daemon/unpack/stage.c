@@ -1,6 +1,6 @@
 #include "unpack/stage.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "unpack/state.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "tree/held.h"
 

@@ -1,7 +1,7 @@
 #include "unpack/walk.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "tree/held.h"
 #include "tree/ignore.h"

@@ -1,6 +1,6 @@
 #include "unpack/worker.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/merge.h"
 #include "unpack/report.h"
 #include "unpack/skills.h"

@@ -1,6 +1,6 @@
 #include "usage/compat.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "json/jenc.h"
 #include "usage/cost.h"

@@ -1,6 +1,6 @@
 #include "workspace/derive.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"

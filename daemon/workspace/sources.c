@@ -1,6 +1,6 @@
 #include "workspace/sources.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

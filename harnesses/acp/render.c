@@ -2,7 +2,7 @@
 #include "harnesses/acp/quirks.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 

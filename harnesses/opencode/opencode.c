@@ -1,7 +1,7 @@
 #include "harnesses/opencode/opencode.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "harnesses/acp/internal.h"
 #include "harnesses/opencode/normalise.h"
 #include "harnesses/opencode/plugin.h"

@@ -1,7 +1,7 @@
 /* message.c - what the model says, as it streams in, and what each call of it used. */
 #include "harnesses/pi/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jstr.h"
 
 #include <stdio.h>

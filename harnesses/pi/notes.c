@@ -1,7 +1,7 @@
 /* notes.c - what goes on around the model calls: retries, compaction, the queue, the title. */
 #include "harnesses/pi/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

@@ -3,7 +3,7 @@
 #include "harnesses/choices.h"
 #include "harnesses/pi/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 

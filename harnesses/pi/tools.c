@@ -1,7 +1,7 @@
 /* tools.c - tool executions as tool calls. What a tool is to a client stands in one table; MCP tools are named by their server. */
 #include "harnesses/pi/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

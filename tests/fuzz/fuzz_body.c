@@ -2,7 +2,7 @@
  * in, cutting the input elsewhere changes nothing, and a range lies inside its total. */
 #include "fuzz.h"
 
-#include "base/chunked.h"
+#include "base/http/chunked.h"
 #include "http/range.h"
 
 #include <errno.h>

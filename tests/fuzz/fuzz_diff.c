@@ -5,8 +5,8 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "diff/lines.h"
-#include "diff/patch.h"
+#include "diff/diff_lines.h"
+#include "diff/git_patch.h"
 
 static struct slice next_line(struct slice *rest)
 {

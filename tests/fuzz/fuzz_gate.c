@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "digest/digest.h"
-#include "net/gate.h"
+#include "net/admission.h"
 
 #include <ctype.h>
 #include <strings.h>

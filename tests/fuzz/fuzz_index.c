@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/history.h"
 
 #include <errno.h>

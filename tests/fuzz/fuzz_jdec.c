@@ -6,7 +6,7 @@
 
 #include "acp/params.h"
 #include "harnesses/opencode/opencode.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 
 static void check_refusal(const struct err *e)

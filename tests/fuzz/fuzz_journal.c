@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "session/log/evlog.h"
 #include "session/log/event_table.h"
 #include "session/log/journal_record.h"

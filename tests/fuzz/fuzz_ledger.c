@@ -4,9 +4,9 @@
  */
 #include "fuzz.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
-#include "usage/ledgerset.h"
+#include "usage/ledger/ledger_set.h"
 
 #include <errno.h>
 #include <sys/mman.h>

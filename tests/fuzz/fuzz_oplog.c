@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/oplog.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "diff/apply.h"
+#include "diff/apply/apply.h"
 
 static void check_file(const struct patch_file *f, struct slice text)
 {

@@ -8,7 +8,7 @@
  * Then the same bytes are said on a connection that is closed in the middle, at every byte where the corpus runs. */
 #include "fuzz.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/visitor.h"

@@ -1,7 +1,7 @@
 /* main.c - runs a target over every file of the directories (or files) given: the corpus as an ordinary test. */
 #include "fuzz.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <dirent.h>
 #include <errno.h>

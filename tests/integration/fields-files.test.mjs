@@ -48,7 +48,7 @@ async function refused({ put }, { label, object, field }, i) {
 
 for (const [name, row] of Object.entries(MANIFEST))
   test(`--harness-config: ${row.at ?? 'the file'}`, async () => {
-    const all = [...wrongObjects(tables.get(`harnesses/manifest.c:${name}_fields`), row)];
+    const all = [...wrongObjects(tables.get(`harnesses/harness_config.c:${name}_fields`), row)];
     const cases = (name.endsWith('caps') ? few(all) : all).map((c, i) => [c, i]);
     const wrong = [];
 

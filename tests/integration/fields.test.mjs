@@ -97,7 +97,7 @@ const ROWS = {
     more: { id: { empty: 'ARTIFACT_NOT_FOUND' } } }],
   'daemon/acp/init.c:status_fields': [{ send: own('_acpd/status') }],
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
-  'daemon/acp/usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
+  'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
   'daemon/acp/workspace.c:materialize_fields': [{ send: own('_acpd/workspace/materialize'), base: () => ({ ...here(), harnessFiles: [{ path: 'good', text: '' }] }), more: {
     instructions: furnished.instructions, harnessFiles: { bad: files } } }],
   'daemon/acp/workspace.c:install_fields': [{ send: own('_acpd/skills/install'), base: () => ({ ...here(), skills: [{ archive: DIGEST }] }), good: 'ARCHIVE_NOT_FOUND',
@@ -152,7 +152,7 @@ const ROWS = {
 // Tables that decode no object of ours that a client sends.
 const OTHERS = {
   'of ACP; conformance/ has them': ['acp/init.c:init_fields', 'acp/params.c:new_fields', 'acp/params.c:load_fields', 'acp/params.c:resume_fields', 'acp/params.c:mcp_fields',
-    'acp/port.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/settings.c:mode_fields', 'acp/settings.c:model_fields', 'acp/methods.c:named_fields'].map((t) => `daemon/${t}`),
+    'acp/port.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields', 'acp/methods.c:named_fields'].map((t) => `daemon/${t}`),
   'of MCP': ['tools/mcp/legacy.c:initialize_fields'],
   'read again, after those above': ['tools/relay/assemble.c:named_fields'],
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],
@@ -161,7 +161,7 @@ const OTHERS = {
     'daemon/unpack/outward.c:pack_fields', 'daemon/unpack/outward.c:snapshot_fields', 'daemon/unpack/outward.c:diff_fields', 'daemon/unpack/outward.c:limit_fields',
     'tools/relay/offer.c:left_fields', 'tools/builtin/core/config.c:fields'],
   'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],
-  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/manifest.c:${t}_fields`).concat('tools/hosted/entry.c:fields'),
+  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/entry.c:fields'),
 };
 
 test('every table of fields of the daemon has a row here, and no other', () => {
@@ -302,11 +302,11 @@ const QUERIES = {
   NAME: ['', '%01', '%7f', '%ff', 'x'.repeat(4097)], TEXT: ['', '%20', '%c3%a4', 'x'.repeat(1025)],
 };
 const PLACES = {
-  'daemon/http/usage.c:fields': ['GET /v1/usage'], 'daemon/http/events.c:fields': ['GET /v1/sessions/{}/events'], 'daemon/http/export.c:fields': ['GET /v1/sessions/{}/workspace'],
-  'daemon/http/mcp.c:fields': ['GET', 'POST', 'DELETE'].flatMap((m) => [`${m} /mcp`, `${m} /mcp/{}`]),
-  'daemon/http/archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
-  'daemon/http/artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp_status.c:no_query': ['GET /v1/mcp'],
-  'daemon/http/sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
+  'daemon/http/routes/route_usage.c:fields': ['GET /v1/usage'], 'daemon/http/routes/route_events.c:fields': ['GET /v1/sessions/{}/events'], 'daemon/http/routes/route_export.c:fields': ['GET /v1/sessions/{}/workspace'],
+  'daemon/http/mcp/mcp_http.c:fields': ['GET', 'POST', 'DELETE'].flatMap((m) => [`${m} /mcp`, `${m} /mcp/{}`]),
+  'daemon/http/routes/route_archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
+  'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
+  'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /ready', 'GET /metrics']; // for probes that add what they like
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# docs.sh [TREE] - the man page is well formed and names every flag of the config table (daemon/cli/options.c, one
+# docs.sh [TREE] - the man page is well formed and names every flag of the config table (daemon/cli/cli_options.c, one
 # row a line: OPT("name", ...)).
 . "$(dirname "$0")/files.sh"
 lint_need mandoc
 
 page=daemon/acpd.1
-table=daemon/cli/options.c
+table=daemon/cli/cli_options.c
 if [ ! -f $page ]; then
 	echo "$page:0: the man page is missing"
 	exit 1

@@ -30,7 +30,7 @@ layers='
 '
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='
-libwebsockets\.h        ^daemon/net/[^/]*\.[ch]$
+libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
 seccomp\.h              ^daemon/(proc|unpack)/confine[^/]*\.c$
 archive(_entry)?\.h     ^daemon/unpack/

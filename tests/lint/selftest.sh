@@ -19,13 +19,13 @@ clean() {
 	printf '#pragma once\n\n#include <stddef.h>\n\nint buf_len(const char *s);\n' | put daemon/base/buf.h
 	printf '#include "base/buf.h"\n\n#include <string.h>\n#include <sys/types.h>\n\n' | put daemon/base/buf.c
 	printf 'int buf_len(const char *s)\n{\n\treturn (int)strlen(s);\n}\n' >>"$tree/daemon/base/buf.c"
-	printf '#include "acp/server.h"\n#include "net/ws.h"\n\n#include <libwebsockets.h>\n' | put daemon/net/ws.c
+	printf '#include "acp/acp_server.h"\n#include "net/ws.h"\n\n#include <libwebsockets.h>\n' | put daemon/net/ws.c
 	printf '#include "harnesses/harness.h"\n#include "rpc/rpc.h"\n' | put harnesses/x/x.c
 	printf '#include <openssl/sha.h>\n' | put daemon/digest/sha.c
 	printf '#include <cjson/cJSON.h>\n' | put daemon/json/jdec.c
 	printf '#include "session/session.h"\n#include "unit.h"\n' | put tests/unit/test.c
 	printf 'static const struct opt rows[] = {\n\tOPT("listen", "x"),\n\tOPT("run-dir", "x"),\n};\n' |
-		put daemon/cli/options.c
+		put daemon/cli/cli_options.c
 	printf '.Dd January 1, 2026\n.Dt ACPD 1\n.Os\n.Sh NAME\n.Nm acpd\n.Nd test\n.Sh DESCRIPTION\n' | put daemon/acpd.1
 	printf '.Fl Fl listen\n.Fl Fl run-dir ,\n' >>"$tree/daemon/acpd.1"
 	printf 'harnesses/registry.c\nsee ws/work/a\n' | put README.md
@@ -84,11 +84,11 @@ clean; printf 'see /%s/main\n' work | put daemon/a.c; expect words.sh daemon/a.c
 clean; printf 'a \n' | put daemon/a.c; expect words.sh daemon/a.c:1
 clean; printf 'a \n' | put tests/fixtures/a.json; expect words.sh PASS
 
-clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/options.c"; expect docs.sh daemon/cli/options.c:5
-clean; printf 'none\n' | put daemon/cli/options.c; expect docs.sh daemon/cli/options.c:0
+clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/cli_options.c"; expect docs.sh daemon/cli/cli_options.c:5
+clean; printf 'none\n' | put daemon/cli/cli_options.c; expect docs.sh daemon/cli/cli_options.c:0
 clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
 clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
-clean; rm "$tree/daemon/cli/options.c"; expect docs.sh PASS
+clean; rm "$tree/daemon/cli/cli_options.c"; expect docs.sh PASS
 
 if command -v git >/dev/null; then # what git ignores is not looked at
 	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md

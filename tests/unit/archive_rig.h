@@ -5,7 +5,7 @@
 
 #include "archive/archive.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 
 #include <fcntl.h>

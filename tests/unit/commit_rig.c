@@ -1,6 +1,6 @@
 #include "commit_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tree/held.h"
 

@@ -1,6 +1,6 @@
 #include "git_tree.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-#include "diff/patch.h"
+#include "diff/git_patch.h"
 
 #define TREE_FILES_MAX 24
 

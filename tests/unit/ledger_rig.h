@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "usage/ledger.h"
+#include "usage/ledger/ledger.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 #include "replay.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jstr.h"
 
 struct fake f;

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -1,7 +1,7 @@
 #include "snap_rig.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "git_tree.h"
 
 #include <dirent.h>

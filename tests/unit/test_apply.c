@@ -1,7 +1,7 @@
 /* Patches by hand: what is read, what is refused and where, and where hunks go. */
 #include "unit.h"
 
-#include "diff/apply.h"
+#include "diff/apply/apply.h"
 
 static int parse(const char *text, unsigned strip, struct patch_set *set, struct err *e)
 {

@@ -2,7 +2,7 @@
 #include "git_tree.h"
 
 #include "base/limits.h"
-#include "diff/apply.h"
+#include "diff/apply/apply.h"
 
 static void patch_set_donep(struct patch_set *s)
 {

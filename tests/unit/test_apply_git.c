@@ -1,9 +1,9 @@
 /* Patches of random texts and trees, whole, moved, in conflict and damaged: what git takes we take, with the same result. */
 #include "git_tree.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
-#include "diff/apply.h"
+#include "diff/apply/apply.h"
 
 #define CASES 600
 #define TREES 40

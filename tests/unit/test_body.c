@@ -3,7 +3,7 @@
 
 #include "archive/format.h"
 #include "base/limits.h"
-#include "base/chunked.h"
+#include "base/http/chunked.h"
 #include "http/range.h"
 
 /* The body, "!" behind it if it ended, "?" if it was refused. */

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "harnesses/codex/codex.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 
 static struct harness_plan plan;
 static struct err e;

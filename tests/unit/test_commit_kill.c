@@ -4,7 +4,7 @@
  */
 #include "commit_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tree/held.h"
 #include "unpack/oplog.h"

@@ -1,7 +1,7 @@
 /* The usage file for Agenta's runner: whole, of this turn only, private, and no way out of the session user's rights. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "usage/compat.h"
 #include "usage/cost.h"
 

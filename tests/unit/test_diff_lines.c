@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "diff/lines.h"
+#include "diff/diff_lines.h"
 
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /* Update kinds: the members without which an update is no valid ACP, checked against the schema itself. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -1,7 +1,7 @@
 /* The event log: memory tail and journal give one history, in order and whole, wherever a reader starts. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "session/log/evlog.h"
 #include "session/log/event_table.h"

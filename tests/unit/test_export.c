@@ -6,7 +6,7 @@
 #include "snap_rig.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/export.h"
 
 #include <fcntl.h>

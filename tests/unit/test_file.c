@@ -1,7 +1,7 @@
 /* File helpers: what they read, replace, make and remove, and what they refuse to follow. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* A program of ours in a home where its owner may have put anything else. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "session/harness/home_program.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "http/endpoints.h"
 #include "session/session_internal.h"
-#include "usage/ledger.h"
+#include "usage/ledger/ledger.h"
 
 static struct loop *loop;
 static struct store store;

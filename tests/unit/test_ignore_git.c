@@ -1,7 +1,7 @@
 /* Our reading of .gitignore against git's own: chosen and random patterns on one tree, every path of it asked of both. */
 #include "git_tree.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tree/ignore.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* The usage ledger: what was appended is there, in order and whole, over lives, torn ends and full disks; who waits is told once. */
 #include "ledger_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jscan.h"

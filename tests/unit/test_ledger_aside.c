@@ -1,7 +1,7 @@
 /* Ledgers that are not as they were written: what becomes of them, and who is told. */
 #include "ledger_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* The usage ledger where the machine says no: full disks, no threads; and what a thread must not disturb. */
 #include "ledger_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
 
 #include <fcntl.h>

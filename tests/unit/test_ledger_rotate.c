@@ -4,10 +4,10 @@
  */
 #include "ledger_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
 #include "json/jscan.h"
-#include "usage/ledgerset.h"
+#include "usage/ledger/ledger_set.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
 #include "json/jstr.h"
 

@@ -1,7 +1,7 @@
 /* Manifests of trees: nodes, the order and form of their lines, what is no manifest, many entries. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tree/manifest.h"
 

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "http/mcp_internal.h"
+#include "http/mcp/mcp_http_internal.h"
 
 #define META                                                                                       \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"

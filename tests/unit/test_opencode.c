@@ -3,7 +3,7 @@
 
 #include "fakehost.h"
 #include "harnesses/opencode/opencode.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 
 static struct harness_plan plan;

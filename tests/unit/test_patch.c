@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "diff/patch.h"
+#include "diff/git_patch.h"
 
 #define A PATCH_FILE
 #define X PATCH_EXECUTABLE

@@ -1,7 +1,7 @@
 /* Patches of random trees against git itself: it takes each one, forward and backward, and the trees are then the right ones. */
 #include "git_tree.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 

@@ -1,7 +1,7 @@
 /* The Pi adapter: how it starts Pi, what an error's text means, and how a session opens. */
 #include "pi_session.h"
 
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 
 static struct harness_plan plan;
 

@@ -1,7 +1,7 @@
 /* The plan of a child: arguments in order, one value for each variable. */
 #include "unit.h"
 
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 
 static void test_args(void **state _unused_)
 {

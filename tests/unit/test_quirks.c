@@ -3,7 +3,7 @@
 
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 
 static struct harness_plan plan;

@@ -2,7 +2,7 @@
  * the rest can be read, and no number that may have been seen is given again. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "session/log/evlog.h"
 #include "session/log/event_table.h"
 #include "session/log/journal_record.h"

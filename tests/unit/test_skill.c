@@ -1,7 +1,7 @@
 /* A SKILL.md against the rules: every row of fixtures/skills/vectors.json, then what a vector cannot say. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

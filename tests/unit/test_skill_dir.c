@@ -1,7 +1,7 @@
 /* A whole skill: the rules over its listing, links walked by its own entries, and the same read from disk. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "skill/skill.h"
 

@@ -1,7 +1,7 @@
 /* The files of a snapshot directory by themselves: order of paths, index and turns written and read, the pack, going back. */
 #include "snap_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/export.h"
 #include "unpack/packfile.h"
 #include "unpack/walk.h"

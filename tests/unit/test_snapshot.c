@@ -1,7 +1,7 @@
 /* Snapshots: what is read again, what counts as a change, what is left out and told, turns and the way back, damage. */
 #include "snap_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -5,7 +5,7 @@
 #include "git_tree.h"
 #include "snap_rig.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #define ROUNDS 12
 #define TURNS 4 /* the last one is not recorded */

@@ -2,7 +2,7 @@
 #include "snap_rig.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "unpack/packfile.h"
 #include "unpack/take.h"
 

@@ -1,7 +1,7 @@
 /* Trees below a held directory: walking, making, removing; with openat2 and without. */
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tree/held.h"
 

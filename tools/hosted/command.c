@@ -1,7 +1,7 @@
 #include "tools/hosted/command.h"
 
-#include "base/file.h"
-#include "proc/tree.h"
+#include "base/os/file.h"
+#include "proc/table/process_tree.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* command.h - what an entry of type stdio comes to: program, environment, directory. */
 #pragma once
 
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "tools/hosted/server.h"
 
 struct hosted_command {

@@ -1,6 +1,6 @@
 #include "tools/hosted/hosted.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "json/jenc.h"
 #include "tools/hosted/set.h"
 

@@ -1,6 +1,6 @@
 #include "tools/hosted/mcpfile.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "tools/hosted/look.h"
 #include "tools/hosted/way.h"

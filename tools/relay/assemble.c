@@ -1,6 +1,6 @@
 /* assemble.c - what a session's harness gets: for each server an offer behind the door, or the server itself. */
 #include "base/limits.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/hosted/hosted.h"

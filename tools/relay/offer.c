@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jdec.h"

@@ -1,12 +1,12 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
-#include "base/unixsock.h"
+#include "base/os/unixsock.h"
 #include "digest/digest.h"
-#include "harnesses/plan.h"
-#include "proc/tree.h"
+#include "harnesses/spawn_plan.h"
+#include "proc/table/process_tree.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/wish.h"
 

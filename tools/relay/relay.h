@@ -23,7 +23,7 @@ struct relay_config {
 	const char *self;    /* absolute path of acpd, for the shim and the built-in tools */
 	const char *root;    /* where the built-in tools of /mcp work when no session is named */
 	const char *state;   /* directory: what those keep */
-	char *const *env;    /* their environment, without the markers of proc/tree.h */
+	char *const *env; /* their environment, without the markers of proc/table/process_tree.h */
 	const char *incarnation;
 	struct hosted *hosted;
 	/* A backend that relay_find gave is about to go. */

@@ -1,8 +1,8 @@
 /* tools.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/internal.h"

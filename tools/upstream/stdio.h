@@ -16,7 +16,8 @@ struct mcp_stdio;
 struct mcp_stdio_config {
 	const char *name;  /* of the server, for the log and errors */
 	char *const *argv; /* argv[0] is an absolute path */
-	char *const *env;  /* whole; with the markers of proc/tree.h, ACPD_SESSION being session */
+	char *const *
+		env; /* whole; with the markers of proc/table/process_tree.h, ACPD_SESSION being session */
 	const char *cwd;
 	const char *
 		session; /* names the cgroup and what the sweep kills: no other child of the daemon may have the same */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 
 /* pass_env: names or NAME*, comma-separated, or NULL. Adds PATH and LANG in any case. */
 void baseenv_put(struct harness_plan *plan, const char *pass_env);

@@ -3,10 +3,10 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "proc/tree.h"
+#include "proc/table/process_tree.h"
 #include "session/harness/baseenv.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"

@@ -1,6 +1,6 @@
 #include "session/harness/home_program.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <errno.h>

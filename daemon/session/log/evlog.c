@@ -1,7 +1,7 @@
 #include "session/log/evlog_internal.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "session/log/event_table.h"
 #include "session/log/journal_record.h"

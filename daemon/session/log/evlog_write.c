@@ -1,7 +1,7 @@
 /* evlog_write.c - what an event log does with its journal, and what it does when that cannot be written. */
 #include "session/log/evlog_internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <errno.h>
 #include <sys/resource.h>

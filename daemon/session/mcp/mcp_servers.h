@@ -47,7 +47,7 @@ bool store_user(const struct store *st, uid_t *uid, gid_t *gid);
 bool store_user_may_run(const struct store *st, const char *path);
 /* That user may write to the socket. */
 bool store_user_may_write(const struct store *st, const char *path);
-/* Environment of a process of this session: the base environment, the session's own, and the markers of proc/tree.h with this name.
+/* Environment of a process of this session: the base environment, the session's own, and the markers of proc/table/process_tree.h with this name.
  * Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);
 /* W3C trace context of the running turn; "": none. */

@@ -1,7 +1,7 @@
 /* upcall.c - MCP requests to the client: which connection has them, once more to the next, and how they end. */
 #include "session/mcp/upcall.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"

@@ -1,7 +1,7 @@
 /* session_mask.c - the secrets of a session in text that leaves it: in JSON by the tables of event_fields.h, in lines, in files. */
 #include "session/session_internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "session/harness/baseenv.h"
 

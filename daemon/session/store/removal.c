@@ -1,6 +1,6 @@
 #include "session/store/removal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"

@@ -1,7 +1,7 @@
 #include "session/store/retain.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "session/workspace/provision.h"
 #include "session/workspace/session_paths.h"

@@ -1,7 +1,7 @@
 #include "session/session_internal.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/workspace/provision.h"

@@ -1,6 +1,6 @@
 #include "session/store/state_version.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
 
 #include <errno.h>

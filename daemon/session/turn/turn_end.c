@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jenc.h"
-#include "proc/tree.h"
+#include "proc/table/process_tree.h"
 #include "session/workspace/baseline.h"
 
 #include <errno.h>

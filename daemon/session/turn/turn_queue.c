@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "proc/tree.h"
+#include "proc/table/process_tree.h"
 #include "session/workspace/baseline.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"

@@ -1,7 +1,7 @@
 #include "session/workspace/artifact_store.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"

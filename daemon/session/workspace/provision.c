@@ -1,6 +1,6 @@
 #include "session/workspace/provision.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/log.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"

@@ -1,7 +1,7 @@
 #include "session/workspace/session_paths.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/harness/home_program.h"

@@ -1,7 +1,7 @@
 /* session_paths.h - where a session's things live on disk, and whether the agent's user may go there. */
 #pragma once
 
-#include "harnesses/plan.h"
+#include "harnesses/spawn_plan.h"
 #include "session/session_internal.h"
 
 /* cwd must be an absolute path of a directory that the uid running the harness can enter: -EINVAL with

@@ -1,6 +1,6 @@
 #include "tools/builtin/code/code_file.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tools/builtin/core/toolbox.h"

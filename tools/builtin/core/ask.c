@@ -7,7 +7,7 @@
  * command?}: the gate of a session makes a permission request of it.
  */
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jstr.h"

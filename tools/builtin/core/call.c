@@ -1,6 +1,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/os/threads.h"
 #include "json/jdec.h"
 #include "tools/builtin/core/internal.h"
 

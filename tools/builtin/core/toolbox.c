@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jstr.h"

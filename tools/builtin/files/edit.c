@@ -1,5 +1,5 @@
 /* edit.c - editFile: one text for another, exactly as often as meant. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "diff/ends.h"
 #include "json/jstr.h"

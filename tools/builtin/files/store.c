@@ -1,6 +1,6 @@
 #include "tools/builtin/files/store.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tools/builtin/core/toolbox.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
  */
 #include "tools/builtin/git/pr_internal.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "digest/base64.h"

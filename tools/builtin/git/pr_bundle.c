@@ -4,7 +4,7 @@
  * It is put together here, a header and a pack, and not by `git bundle`, which needs the branch to be there: one that is too large is
  * known before anything is made. In a session it becomes an artifact. Elsewhere it is left beside the repository's objects.
  */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tools/builtin/git/pr_internal.h"

@@ -1,5 +1,5 @@
 /* pr_git.c - the steps of git for openPR, each a row of a table. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tools/builtin/core/place.h"
 #include "tools/builtin/git/pr_internal.h"

@@ -1,9 +1,9 @@
-#include "base/file.h"
+#include "base/os/file.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/policy/policy_rule.h"
 #include "tools/builtin/files/store.h"
 #include "tools/builtin/core/toolbox.h"
-#include "diff/patch.h"
+#include "diff/git_patch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "diff/apply.h"
+#include "diff/apply/apply.h"
 #include "tools/builtin/files/guard.h"
 #include "tools/builtin/core/place.h"
 #include "tools/builtin/core/tool.h"

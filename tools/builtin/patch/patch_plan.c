@@ -1,6 +1,6 @@
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
-#include "diff/patch.h"
+#include "diff/git_patch.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/policy/policy.h"
 #include "tools/builtin/core/toolbox.h"

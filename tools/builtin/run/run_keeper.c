@@ -1,7 +1,7 @@
 #include "tools/builtin/run/run_keeper.h"
 
 #include "base/limits.h"
-#include "proc/tree.h"
+#include "proc/table/process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* grep.c - grep: lines that a regular expression matches, in a file or in all below a directory. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tools/builtin/files/describe.h"

@@ -1,5 +1,5 @@
 /* readmany.c - readFiles: all files that a pattern matches, within bounds of bytes. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tools/builtin/files/describe.h"

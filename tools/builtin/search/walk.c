@@ -1,7 +1,7 @@
 #include "tools/builtin/search/walk.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tools/builtin/core/tool.h"

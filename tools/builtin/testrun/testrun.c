@@ -1,7 +1,7 @@
 #include "tools/builtin/testrun/testrun.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "tools/builtin/run/output_progress.h"
 #include "tools/builtin/testrun/testrun_log.h"

@@ -1,6 +1,6 @@
 #include "tools/builtin/testrun/testrun_runner.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "json/jstr.h"

@@ -1,6 +1,6 @@
 #include "tools/builtin/testrun/testrun_target.h"
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -1,6 +1,6 @@
 #include "tools/upstream/http/exchange.h"
 
-#include "base/chunked.h"
+#include "base/http/chunked.h"
 #include "base/limits.h"
 #include "base/util.h"
 

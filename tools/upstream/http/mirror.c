@@ -1,6 +1,6 @@
 #include "tools/upstream/http/mirror.h"
 
-#include "base/header.h"
+#include "base/http/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -1,7 +1,7 @@
 #include "tools/upstream/http/resolve.h"
 
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/os/threads.h"
 #include "base/util.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 #include "tools/upstream/http/target.h"
 
-#include "base/header.h"
+#include "base/http/header.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"

@@ -1,0 +1,156 @@
+/* acp_internal.h - connection state shared by the files of acp/. */
+#pragma once
+
+#include "acp/acp_server.h"
+#include "base/buf.h"
+#include "json/jenc.h"
+#include "rpc/rpc.h"
+
+struct acp_server {
+	struct loop *loop;
+	struct store *store;
+	const struct harness_table *harnesses;
+	char *default_harness, *incarnation, *workspaces;
+	uint64_t backlog_max;
+	struct list conns;
+	unsigned count;
+	uint64_t last_conn;
+	struct loop_timer
+		watch_timer; /* looks for readers that lag; armed only while there is output */
+};
+
+enum conn_phase { CONN_NEW = 1, CONN_READY = 2, CONN_CLOSING = 4 };
+
+/* A message waiting to go out, behind the events of a session up to barrier. */
+struct outgoing {
+	struct list link;
+	struct view *view; /* NULL: at once */
+	uint64_t barrier;
+	size_t n;
+	char text[];
+};
+
+struct acp_conn {
+	struct list link;
+	struct acp_server *srv;
+	struct acp_transport transport;
+	uint64_t no;
+	enum conn_phase phase;
+	const struct harness_def *harness; /* of the URL, or the default */
+	unsigned client;		   /* client_cap bits */
+	char *auth_method;
+	struct list out, views, calls, ports;
+	size_t out_bytes;
+	unsigned ncalls;
+	struct rpc_calls requests; /* ours, to the client */
+	uint64_t sent_bytes, sent_seen, stalled_since;
+};
+
+/* A session as seen by a connection: "active" in the words of ACP. */
+struct view {
+	struct list link;
+	struct acp_conn *conn;
+	struct watcher w;
+	char *session_id;
+};
+
+/* A request of the client that is answered later; outlives its connection (conn NULL). */
+struct call {
+	struct list link;
+	struct acp_conn *conn;
+	char *id; /* raw */
+	struct view *view;
+	bool prompt;
+	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
+	bool load;     /* replay before the response */
+	bool foreign;  /* the client's numbers are of another incarnation */
+};
+
+/* conn.c */
+void conn_dirty(struct acp_conn *c);
+void conn_queue(struct acp_conn *c, struct view *view, struct slice text);
+void conn_notify(struct acp_conn *c, struct view *view, const char *method, struct slice params);
+void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result);
+void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
+		struct slice extra);
+/* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
+/* params of an _acpd/gap. */
+void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
+void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
+void conn_close(struct acp_conn *c, int code, const char *reason);
+struct call *call_new(struct acp_conn *c, struct slice id);
+void call_free(struct call *k);
+/* Answers and frees; nothing is sent if the connection is gone or the call was answered before. */
+void call_result(struct call *k, struct slice result);
+void call_error(struct call *k, const struct err *e, struct slice extra);
+/* Answers every open call on that view with e; their completions find nobody. */
+void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
+
+/* port.c */
+/* The client takes MCP requests of that session from now on. */
+void conn_serve(struct acp_conn *c, struct session *s);
+void conn_drop_ports(struct acp_conn *c);
+
+/* view.c */
+struct view *view_find(struct acp_conn *c, const char *session_id);
+struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
+void view_free(struct view *v);
+/* The view of an active session, or RPC_NOT_FOUND with the session id. */
+struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
+int not_found(struct err *e, const char *session_id);
+
+/* methods.c */
+void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
+
+/* Handlers: 0: answered or will be; <0: e is the answer. */
+typedef int (*acp_handler)(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_steer(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+/* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
+struct jfield;
+int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e);
+int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+
+/* init.c: the capability objects that depend on a harness. */
+void caps_put(struct jw *w, const struct harness_caps *caps);
+
+/* sessions.c: completion of session/new and fork; ctx is the call. */
+void on_session_created(void *ctx, struct session *s, const struct err *e);
+/* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
+int check_cwd(const struct session *s, const char *cwd, struct err *e);
+/* sessions.c: answers m with e, and with the variables that are missing if it is for those. */
+void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
+		     const struct session_params *p, const struct err *e);
+/* sessions.c: answers m with the known ids; field: where the unknown one stood. */
+void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
+
+/* acp_config.c: boolean options are only for clients that announced them. */
+void config_put(struct jw *w, struct slice options, unsigned client);
+/* Rewrites a whole config_option_update frame. */
+void config_filter_frame(struct buf *b, struct slice frame);

@@ -1,0 +1,84 @@
+/* acp_usage.c - _acpd/usage: records of the ledger, for orchestrators that hold a connection anyway. */
+#include "acp/acp_internal.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+
+struct usage_args {
+	char *session_id;
+	int64_t since;
+	struct slice meta;
+};
+
+static const struct jfield usage_fields[] = {
+	JF_STR(struct usage_args, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_INT(struct usage_args, since, "since", 0, 0, INT64_MAX),
+	JF_OBJ(struct usage_args, meta, "_meta", 0),
+	JF_END,
+};
+
+struct page {
+	struct jw w;
+	const char *session_id;
+	uint64_t last;
+	size_t seen; /* bytes of records looked at: who wants few of them does not hold up the loop */
+	bool more;
+};
+
+static bool put_record(void *ctx, uint64_t n, struct slice line)
+{
+	struct page *p = ctx;
+
+	if (p->seen > USAGE_PAGE_BYTES) {
+		p->more = true;
+		return false;
+	}
+	p->last = n;
+	p->seen += line.n;
+	if (!p->session_id || jstr_is(jobj_get(line, "sessionId"), p->session_id))
+		jw_raw(&p->w, NULL, line);
+	return true;
+}
+
+/* All that was read goes to the client; of one session it would not be all. */
+static void note_read(struct ledger *l, const struct usage_args *a, const struct page *p)
+{
+	if (a->session_id)
+		return;
+	ledger_asked(l, (uint64_t)a->since);
+	ledger_handed(l, (uint64_t)a->since, p->last);
+}
+
+int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct ledger *ledger = store_ledger(c->srv->store);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct usage_args a = { 0 };
+	struct page p = { .w = JW(&b) };
+	int r = own_params(m->params, usage_fields, &a, e);
+
+	if (r < 0)
+		return r;
+	p.session_id = a.session_id;
+	p.last = (uint64_t)a.since;
+	jw_obj(&p.w, NULL);
+	jw_arr(&p.w, "records");
+	r = ledger_read(ledger, (uint64_t)a.since, put_record, &p);
+	jw_end_arr(&p.w);
+	jw_uint(&p.w, "last", p.last);
+	jw_bool(&p.w, "more", p.more);
+	if (ledger_first(ledger) > 1)
+		jw_uint(&p.w, "first", ledger_first(ledger));
+	jw_end_obj(&p.w);
+	if (r < 0)
+		err_set(e, r, RPC_INTERNAL_ERROR, "LEDGER_UNREADABLE", "%s", strerror(-r));
+	else
+		conn_result(c, NULL, m->id, buf_slice(&b));
+	if (r == 0)
+		note_read(ledger, &a, &p);
+	jdec_free(usage_fields, &a);
+	return r;
+}

@@ -1,0 +1,152 @@
+#include "base/os/file.h"
+
+#include "base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+int file_read_fd(int fd, size_t max, struct buf *ret)
+{
+	size_t start = buf_len(ret);
+	ssize_t n;
+
+	for (;;) {
+		int r = buf_reserve(ret, 4096);
+
+		if (r < 0)
+			return r;
+		n = read(fd, ret->data + ret->len, 4096);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		ret->len += (size_t)n;
+		if (buf_len(ret) - start > max)
+			return -E2BIG;
+	}
+}
+
+int file_read(const char *path, size_t max, struct buf *ret)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : file_read_fd(fd, max, ret);
+}
+
+int file_write_all(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t w = write(fd, at, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		at += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int file_replace(const char *path, const void *p, size_t n, mode_t mode)
+{
+	_cleanup_(freep) char *tmp = xalloc(strlen(path) + 8);
+	_cleanup_(closep) int fd = -1;
+	int r;
+
+	sprintf(tmp, "%s.tmp", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, p, n);
+	if (r == 0 && rename(tmp, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(tmp);
+	return r;
+}
+
+int file_mkdirs(const char *path, mode_t mode)
+{
+	_cleanup_(freep) char *p = xstrndup(path, strlen(path));
+
+	if (!*p)
+		return -ENOENT;
+	for (char *s = p + 1; *s; s++) {
+		if (*s != '/')
+			continue;
+		*s = '\0';
+		if (mkdir(p, mode) < 0 && errno != EEXIST)
+			return -errno;
+		*s = '/';
+	}
+	return mkdir(p, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int remove_below(int dirfd)
+{
+	DIR *d = fdopendir(dirfd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d) {
+		close(dirfd);
+		return -errno;
+	}
+	while ((e = readdir(d))) {
+		int fd;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd, e->d_name, 0) == 0)
+			continue;
+		fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			remove_below(fd);
+		if (unlinkat(dirfd, e->d_name, AT_REMOVEDIR) < 0)
+			r = -errno;
+	}
+	closedir(d);
+	return r;
+}
+
+int file_remove_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	remove_below(fd);
+	return rmdir(path) < 0 ? -errno : 0;
+}
+
+char *file_join(const char *dir, const char *name)
+{
+	size_t n = strlen(dir) + strlen(name) + 2;
+	char *p = xalloc(n);
+
+	snprintf(p, n, "%s/%s", dir, name);
+	return p;
+}
+
+void random_hex(char *out, size_t bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char raw[64];
+
+	if (bytes > sizeof(raw) || getrandom(raw, bytes, 0) != (ssize_t)bytes)
+		abort();
+	for (size_t i = 0; i < bytes; i++) {
+		out[2 * i] = digits[raw[i] >> 4];
+		out[2 * i + 1] = digits[raw[i] & 15];
+	}
+	out[2 * bytes] = '\0';
+}

@@ -1,0 +1,93 @@
+#include "base/os/unixsock.h"
+
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int address(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+int unixsock_connect(const char *path)
+{
+	_cleanup_(closep) int fd = -1;
+	struct sockaddr_un a;
+	int r = address(path, &a);
+
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return -errno;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return TAKE_FD(fd);
+}
+
+int unixsock_listen(const char *path)
+{
+	_cleanup_(closep) int fd = -1, probe = unixsock_connect(path);
+	struct sockaddr_un a;
+	mode_t mask;
+	int r = address(path, &a);
+
+	if (r < 0)
+		return r;
+	if (probe >= 0)
+		return -EADDRINUSE;
+	unlink(path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	mask = umask(0177);
+	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno :
+											  0;
+	umask(mask);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+void unixsock_sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		_cleanup_(freep) char *path = file_join(dir, entry->d_name);
+		_cleanup_(closep) int fd = -1;
+		struct stat st;
+
+		if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+			continue;
+		fd = unixsock_connect(path);
+		if (fd == -ECONNREFUSED)
+			unlink(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+bool unixsock_peer_is(int fd, uid_t uid)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid() || peer.uid == uid);
+}
+
+bool unixsock_peer_trusted(int fd)
+{
+	return unixsock_peer_is(fd, 0);
+}

@@ -1,0 +1,26 @@
+/*
+ * retention.h - how long and how much of something is kept: "AGE", "AGE,SIZE" or ",SIZE".
+ *
+ * AGE is a number with s, m, h, d or w (seconds if it has none), SIZE a number with k, m, g or t (powers of 1024; bytes if it has
+ * none). Both are at least 1; what is left out has no bound. The empty text bounds nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keep {
+	int64_t age_secs, bytes; /* 0: no bound */
+};
+
+#define KEEP_TEXT_MAX 48
+
+/* Decimal digits and one unit at most. -EINVAL: not of that form, or beyond 10 000 years or 2^62 bytes; *ret is unchanged then. */
+int keep_parse(const char *text, struct keep *ret);
+/* In the largest units that leave nothing over; keep_parse takes it. */
+const char *keep_text(const struct keep *k, char out[KEEP_TEXT_MAX]);
+static inline bool keep_bounded(const struct keep *k)
+{
+	return k->age_secs || k->bytes;
+}

@@ -1,0 +1,173 @@
+#include "cli/cmd/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct command {
+	const char *name; /* one word or two; "a b" stands before "a" */
+	const char *args; /* arguments besides options, a word each; NULL: none */
+	unsigned scope;
+	int (*fn)(const struct config *c);
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{ "serve", NULL, SCOPE_SERVE, cmd_serve, "serve ACP over WebSocket and host harnesses" },
+	{ "acp", NULL, SCOPE_CLIENT, cmd_acp,
+	  "bridge: ACP on standard input and output to a daemon" },
+	{ "run", NULL, SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
+	{ "claim", NULL, SCOPE_LOCAL, cmd_claim,
+	  "give the daemon its token (read from standard input or --token-file)" },
+	{ "sessions", NULL, SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
+	{ "usage verify", NULL, SCOPE_VERIFY, cmd_usage_verify,
+	  "check the usage ledger: every line, and that none is missing" },
+	{ "usage", NULL, SCOPE_USAGE, cmd_usage,
+	  "print usage records, straight from the ledger file" },
+	{ "archive put", "FILE", SCOPE_ARCHIVE, cmd_archive_put,
+	  "upload an archive (-: standard input) unless the daemon has it; prints its digest" },
+	{ "archive have", "DIGEST", SCOPE_ARCHIVE, cmd_archive_have,
+	  "ask whether the daemon has an archive: exit code 0 or 1" },
+	{ "archive get", "DIGEST", SCOPE_ARCHIVE | SCOPE_GET, cmd_archive_get,
+	  "download an archive" },
+	{ "archive list", NULL, SCOPE_ARCHIVE, cmd_archive_list,
+	  "list the archives that the daemon has" },
+	{ "archive rm", "DIGEST", SCOPE_ARCHIVE, cmd_archive_rm,
+	  "remove an archive, unless a session needs it" },
+	{ "archive extract", "ARCHIVE DEST", SCOPE_EXTRACT, cmd_archive_extract,
+	  "unpack an archive file into a directory, all of it or nothing" },
+	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
+	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
+	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,
+	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
+	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
+};
+
+int fail(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("acpd: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return code;
+}
+
+static int usage(void)
+{
+	printf("acpd %s - agent runtime and ACP daemon for sandboxes\n\nusage: acpd COMMAND [OPTION...]\n\n",
+	       ACPD_VERSION);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+	printf("\nacpd COMMAND --help lists a command's options; acpd --version prints the version.\n"
+	       "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable or "
+	       "not claimed.\n");
+	return EXIT_DONE;
+}
+
+static int count_words(const char *s)
+{
+	int n = 0;
+
+	for (; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
+		n++;
+	return n;
+}
+
+/* As many arguments as the command has names for. */
+static int check_args(const struct command *cmd, const struct config *c)
+{
+	int want = count_words(cmd->args);
+
+	if (c->nargs > want)
+		return fail(EXIT_USAGE, "'%s': unexpected argument", c->args[want]);
+	if (c->nargs < want)
+		return fail(EXIT_USAGE, "usage: acpd %s %s [OPTION...]", cmd->name, cmd->args);
+	return EXIT_DONE;
+}
+
+static int run_command(const struct command *cmd, int argc, char **argv)
+{
+	struct config c;
+	struct err e;
+	int r;
+
+	if (config_load(&c, cmd->scope, argc, argv, &e) < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	if (c.help) {
+		printf("acpd %s - %s\n\n", cmd->name, cmd->help);
+		if (cmd->args)
+			printf("usage: acpd %s %s [OPTION...]\n\n", cmd->name, cmd->args);
+		config_usage(cmd->scope);
+		r = EXIT_DONE;
+	} else {
+		r = check_args(cmd, &c);
+		if (r == EXIT_DONE)
+			r = cmd->fn(&c);
+	}
+	config_done(&c);
+	return r;
+}
+
+/* How many of the arguments are the command's name; 0: it is another. */
+static int name_words(const char *name, int argc, char **argv)
+{
+	size_t n = strcspn(name, " ");
+	int more = name[n] ? 1 : 0;
+
+	if (argc < 2 + more || strlen(argv[1]) != n || strncmp(name, argv[1], n) != 0)
+		return 0;
+	return !more ? 1 : strcmp(name + n + 1, argv[2]) == 0 ? 2 : 0;
+}
+
+/* "archive" alone, or with what none of its commands is called: which there are. 0: no command begins so. */
+static int group_help(const char *group, bool asked)
+{
+	FILE *out = asked ? stdout : stderr;
+	size_t n = strlen(group), found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strncmp(commands[i].name, group, n) != 0 || commands[i].name[n] != ' ')
+			continue;
+		if (!found++)
+			fprintf(out, "acpd %s - its commands:\n\n", group);
+		fprintf(out, "  acpd %s %s\n      %s\n", commands[i].name,
+			commands[i].args ? commands[i].args : "", commands[i].help);
+	}
+	if (found)
+		fprintf(out, "\nacpd %s COMMAND --help lists a command's options.\n", group);
+	return (int)found;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	return argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+}
+
+int main(int argc, char **argv)
+{
+	bool asked;
+
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		usage();
+		return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("acpd %s\n", ACPD_VERSION);
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int words = name_words(commands[i].name, argc, argv);
+
+		if (words)
+			return run_command(&commands[i], argc - words, argv + words);
+	}
+	asked = asks_for_help(argc, argv);
+	if ((argc < 3 || asked) && group_help(argv[1], asked))
+		return asked ? EXIT_DONE : EXIT_USAGE;
+	return fail(EXIT_USAGE, "no such command: %s%s%s (see acpd --help)", argv[1],
+		    argc > 2 && argv[2][0] != '-' ? " " : "",
+		    argc > 2 && argv[2][0] != '-' ? argv[2] : "");
+}

@@ -1,0 +1,51 @@
+/*
+ * cli_options.h - the configuration, as one table: each row gives a flag, its ACPD_* environment variable, type, range, default
+ * and help. --help, --print-config and --check come from the same rows. A flag wins over the environment.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/retention.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum option_scope {
+	SCOPE_SERVE = 1,
+	SCOPE_CLIENT = 2,
+	SCOPE_RUN = 4,
+	SCOPE_LOCAL = 8,
+	SCOPE_USAGE = 16,
+	SCOPE_VERIFY = 32,
+	SCOPE_ARCHIVE = 64,
+	SCOPE_GET = 128,
+	SCOPE_EXTRACT = 256,
+	SCOPE_VALIDATE = 512,
+	SCOPE_MCP = 1024,
+};
+
+struct config {
+	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
+		*agent_user, *pass_env, *mcp_config, *tools_root, *root, *policy;
+	bool builtin, dry_run;
+	int64_t config_fd;
+	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
+		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
+		*archives_baked, *output, *skills, *from;
+	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
+		max_connections, harness_idle, harness_max, harness_wait, session_max,
+		usage_file_max, since, archive_store_max, archive_max, uid, strip;
+	struct keep keep_usage;
+	struct keep keep_sessions;
+	bool keep, allow_query_token, check, print_config, json, table, help;
+	char **args; /* what is no option, in argv */
+	int nargs;
+};
+
+/* Defaults, environment, then argv[1..]; scope: which rows apply. -EINVAL with e naming the option. */
+int config_load(struct config *c, unsigned scope, int argc, char **argv, struct err *e);
+void config_done(struct config *c);
+void config_print(const struct config *c, unsigned scope);
+void config_usage(unsigned scope);
+/* "host:port" or "[v6]:port" into host (caller frees) and port. */
+int config_parse_listen(const char *listen, char **host, int *port, struct err *e);

@@ -1,0 +1,37 @@
+/* cmd.h - the subcommands, and the one table of exit codes. */
+#pragma once
+
+#include "cli/cli_options.h"
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_REFUSED = 3, /* by policy, safety or the model */
+	EXIT_BUDGET = 4,
+	EXIT_CANCELLED = 5,
+	EXIT_UNREACHABLE = 6, /* no daemon, or it is not claimed */
+};
+
+int cmd_serve(const struct config *c);
+int cmd_acp(const struct config *c);
+int cmd_run(const struct config *c);
+int cmd_claim(const struct config *c);
+int cmd_sessions(const struct config *c);
+int cmd_doctor(const struct config *c);
+int cmd_usage(const struct config *c);
+int cmd_usage_verify(const struct config *c);
+int cmd_archive_put(const struct config *c);
+int cmd_archive_have(const struct config *c);
+int cmd_archive_get(const struct config *c);
+int cmd_archive_list(const struct config *c);
+int cmd_archive_rm(const struct config *c);
+int cmd_archive_extract(const struct config *c);
+int cmd_skills_validate(const struct config *c);
+int cmd_mcp(const struct config *c);
+
+/* shim.c: `acpd mcp` without --builtin. */
+int shim_run(void);
+
+/* "acpd: text" on standard error; returns code. */
+int fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,304 @@
+/* cmd_control.c - the commands that speak to the control socket: claim, sessions, doctor. */
+#include "cli/cmd/cmd.h"
+#include "cli/reach_daemon.h"
+
+#include "digest/digest.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jpretty.h"
+#include "json/jstr.h"
+#include "net/admission.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int control_failed(int r, const struct err *e)
+{
+	return fail(r == -ECONNREFUSED ? EXIT_UNREACHABLE : EXIT_REFUSED, "%s", e->msg);
+}
+
+/* --- claim ---------------------------------------------------------------------------------------------- */
+
+static int put_digest(struct buf *params, struct slice token, struct err *e)
+{
+	char text[7 + SHA256_HEX] = "sha256:";
+	struct jw w = JW(params);
+	struct sha256 d;
+
+	if (slice_starts(token, "sha256:")) {
+		if (sha256_from_hex((struct slice){ token.p + 7, token.n - 7 }, &d) < 0)
+			return err_set(e, -EINVAL, 0, "TOKEN_INVALID",
+				       "sha256: needs 64 hex digits");
+	} else if (token.n < TOKEN_MIN || token.n > TOKEN_MAX) {
+		return err_set(e, -EINVAL, 0, "TOKEN_INVALID", "a token has %d to %d characters",
+			       TOKEN_MIN, TOKEN_MAX);
+	} else if (sha256_of(token, &d) < 0) {
+		return err_set(e, -EIO, 0, "TOKEN_INVALID", "the token could not be hashed");
+	}
+	sha256_hex(&d, text + 7);
+	jw_obj(&w, NULL);
+	jw_str(&w, "digest", text);
+	jw_end_obj(&w);
+	return 0;
+}
+
+/* Only the digest leaves this process, and the token was never in argv. */
+int cmd_claim(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf token = { 0 }, params = { 0 }, result = { 0 };
+	struct err e;
+	int r = read_token(c->token_file, &token, &e);
+
+	if (r == 0)
+		r = put_digest(&params, buf_slice(&token), &e);
+	if (token.data)
+		secret_wipe(token.data, token.cap);
+	if (r < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	r = control_call(c, "claim", buf_slice(&params), &result, &e);
+	return r < 0 ? control_failed(r, &e) : EXIT_DONE;
+}
+
+/* --- sessions ------------------------------------------------------------------------------------------- */
+
+static char *text_of(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
+}
+
+static void print_session(struct slice s)
+{
+	_cleanup_(freep) char *id = text_of(s, "sessionId"), *state = text_of(s, "state"),
+			      *harness = text_of(s, "harness"), *cwd = text_of(s, "cwd"),
+			      *title = text_of(s, "title");
+	struct slice seq = jobj_get(s, "seq").raw;
+
+	printf("%-38s %-8s %-10s %8.*s  %s%s%s\n", id, state, harness, (int)seq.n, seq.p, cwd,
+	       *title ? "  " : "", title);
+}
+
+int cmd_sessions(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	_cleanup_(freep) char *pretty = NULL;
+	struct jiter it;
+	struct jval v;
+	struct err e;
+	int r = control_call(c, "sessions", SLICE("{}"), &result, &e);
+
+	if (r < 0)
+		return control_failed(r, &e);
+	if (c->json) {
+		pretty = jpretty(buf_slice(&result));
+		printf("%s\n", pretty ? pretty : "{}");
+		return EXIT_DONE;
+	}
+	if (jiter_init(&it, jobj_get(buf_slice(&result), "sessions")))
+		while (jiter_next(&it, NULL, &v))
+			print_session(v.raw);
+	return EXIT_DONE;
+}
+
+/* --- doctor --------------------------------------------------------------------------------------------- */
+
+static int line(bool ok, const char *what, const char *detail)
+{
+	printf("%-4s %-22s %s\n", ok ? "ok" : "FAIL", what, detail);
+	return ok ? 0 : 1;
+}
+
+static int check_harnesses(struct slice report)
+{
+	struct jiter it;
+	struct jval v;
+	int installed = 0;
+
+	if (!jiter_init(&it, jobj_get(report, "harnesses")))
+		return 1;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *id = text_of(v.raw, "id"), *path = text_of(v.raw, "path"),
+				      *command = text_of(v.raw, "command");
+		bool ok = jobj_get(v.raw, "installed").type == J_TRUE;
+		char what[80];
+
+		installed += ok;
+		snprintf(what, sizeof(what), "harness %s", id);
+		printf("%-4s %-22s %s%s\n", ok ? "ok" : "--", what, ok ? path : command,
+		       ok ? "" : " (not installed)");
+	}
+	return line(installed > 0, "harnesses",
+		    installed ? "at least one is installed" : "none is installed");
+}
+
+/* "ready, 2025-11-25, 13 tools, 4 ms", or why it is not. */
+static void describe_server(struct slice server, char *out, size_t size)
+{
+	_cleanup_(freep) char *state = text_of(server, "state"),
+			      *revision = text_of(server, "revision"),
+			      *message = text_of(jobj_get(server, "lastError").raw, "message");
+	struct slice tools = jobj_get(server, "toolCount").raw,
+		     ms = jobj_get(server, "latencyMs").raw;
+
+	if (strcmp(state, "ready") == 0 && ms.n)
+		snprintf(out, size, "ready, %s, %.*s tools, %.*s ms", revision,
+			 tools.n ? (int)tools.n : 2, tools.n ? tools.p : "no", (int)ms.n, ms.p);
+	else
+		snprintf(out, size, "%s%s%s", state, *message ? ": " : "", message);
+}
+
+static int check_servers(struct slice mcp)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(mcp, "servers")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *name = text_of(v.raw, "name"),
+				      *state = text_of(v.raw, "state");
+		bool failed = strcmp(state, "failed") == 0 || strcmp(state, "backoff") == 0;
+		char what[80], text[ERR_MSG_SIZE + 32];
+
+		snprintf(what, sizeof(what), "mcp server %s", name);
+		describe_server(v.raw, text, sizeof(text));
+		printf("%-4s %-22s %s\n",
+		       failed			   ? "FAIL" :
+		       strcmp(state, "ready") == 0 ? "ok" :
+						     "--",
+		       what, text);
+		bad += failed;
+	}
+	return bad;
+}
+
+static bool lists_server(struct slice mcp, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(mcp, "servers")))
+		while (jiter_next(&it, NULL, &v))
+			if (jstr_is(jobj_get(v.raw, "name"), name))
+				return true;
+	return false;
+}
+
+/* The error of an entry stands beside its server already, if it has one. */
+static int check_problems(struct slice mcp)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(mcp, "problems")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *server = text_of(v.raw, "server"),
+				      *field = text_of(v.raw, "field"),
+				      *message = text_of(v.raw, "message");
+		bool error = jstr_is(jobj_get(v.raw, "severity"), "error");
+
+		if (error && lists_server(mcp, server))
+			continue;
+		printf("%-4s %-22s %s%s%s%s%s\n", error ? "FAIL" : "--", "mcp configuration",
+		       server, *server && *field ? "." : "", field, *server || *field ? ": " : "",
+		       message);
+		bad += error;
+	}
+	return bad;
+}
+
+static int check_isolation(struct slice isolation)
+{
+	bool walled = jobj_get(isolation, "noNewPrivileges").type == J_TRUE, found = false;
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	printf("%-4s %-22s %s\n", "--", "sessions",
+	       "share one user: each can read and stop the others' processes");
+	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *text = text_of(v.raw, "text");
+
+		/* without a user of their own agents are not meant to be kept from anything */
+		printf("%-4s %-22s %s\n", walled ? "FAIL" : "--", "way to root open", text);
+		bad += walled;
+		found = true;
+	}
+	if (jobj_get(isolation, "unread").type == J_TRUE)
+		printf("%-4s %-22s %s\n", "--", "ways to root",
+		       "not all files could be read: there may be more");
+	else if (!found)
+		line(true, "ways to root", "none found");
+	return bad;
+}
+
+static int check_state(struct slice report)
+{
+	struct jiter it;
+	struct jval v;
+	int bad = 0;
+
+	if (!jiter_init(&it, jobj_get(report, "problems")))
+		return 0;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *what = text_of(v.raw, "what"),
+				      *name = text_of(v.raw, "name"),
+				      *text = text_of(v.raw, "text");
+		char label[80];
+
+		snprintf(label, sizeof(label), "state: %s", what);
+		printf("FAIL %-22s %s%s%s\n", label, name, *name ? ": " : "", text);
+		bad++;
+	}
+	return bad ? bad : line(true, "state", "nothing is damaged");
+}
+
+static int report_checks(struct slice report)
+{
+	_cleanup_(freep) char *version = text_of(report, "version"),
+			      *cgroup = text_of(report, "cgroup"),
+			      *user = text_of(report, "agentUser");
+	bool claimed = jobj_get(report, "claimed").type == J_TRUE;
+	int bad = 0;
+
+	bad += line(true, "daemon", version);
+	bad += line(claimed, "claimed", claimed ? "yes" : "no: acpd claim, or --token-file");
+	printf("%-4s %-22s %s\n", strcmp(cgroup, "none") == 0 ? "--" : "ok", "cgroup",
+	       strcmp(cgroup, "none") == 0 ?
+		       "none: processes are found by their environment marker" :
+		       cgroup);
+	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
+	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
+	bad += check_isolation(jobj_get(report, "isolation").raw);
+	bad += check_state(report);
+	bad += check_harnesses(report);
+	bad += check_servers(jobj_get(report, "mcp").raw);
+	bad += check_problems(jobj_get(report, "mcp").raw);
+	return bad;
+}
+
+int cmd_doctor(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	_cleanup_(freep) char *pretty = NULL;
+	struct err e;
+	int r = control_call(c, "doctor", SLICE("{}"), &result, &e);
+
+	if (r < 0) {
+		if (!c->json)
+			line(false, "daemon", e.msg);
+		return c->json ? control_failed(r, &e) : EXIT_UNREACHABLE;
+	}
+	if (c->json) {
+		pretty = jpretty(buf_slice(&result));
+		printf("%s\n", pretty ? pretty : "{}");
+		return EXIT_DONE;
+	}
+	return report_checks(buf_slice(&result)) ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,436 @@
+/* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
+#include "cli/cmd/cmd.h"
+#include "cli/hosting.h"
+
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "http/isolation.h"
+#include "net/net_server.h"
+#include "net/unix_server.h"
+#include "proc/owner.h"
+#include "session/store/state_version.h"
+#include "proc/spawn.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define INCARNATION_BYTES 16
+#define ARCHIVES_BAKED "/opt/acpd/archives"
+#define SKILLS_BAKED "/opt/acpd/skills"
+
+struct daemon {
+	const struct config *cfg;
+	char incarnation[2 * INCARNATION_BYTES + 1];
+	struct owner_lock lock;
+	struct loop *loop;
+	struct proc_host *procs;
+	struct harness_table harnesses;
+	struct store *store;
+	struct archive_store *archives;
+	struct hosting mcp;
+	struct acp_server *acp;
+	struct gate *gate;
+	struct http_context http;
+	struct uds_server *uds;
+	struct net_server *net;
+	struct loop_timer grace, linger;
+	bool stopping, sessions_down, hosted_down;
+};
+
+/* --- stopping ------------------------------------------------------------------------------------------ */
+
+static void on_linger_over(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	loop_quit(d->loop);
+}
+
+/* Once all children are gone clients get a moment to read their last words. */
+static void check_stopped(struct daemon *d)
+{
+	if (!d->sessions_down || !d->hosted_down)
+		return;
+	loop_timer_set(d->loop, &d->linger,
+		       acp_server_count(d->acp) || net_server_busy(d->net) ? 300 : 1,
+		       on_linger_over, d);
+}
+
+static void on_sessions_down(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->sessions_down = true;
+	check_stopped(d);
+}
+
+static void on_hosted_down(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->hosted_down = true;
+	check_stopped(d);
+}
+
+static void kill_children(struct daemon *d)
+{
+	store_kill(d->store);
+	hosted_kill(d->mcp.hosted);
+}
+
+static void on_grace_over(void *ctx)
+{
+	log_warn("serve", "harnesses did not stop in time, killing them");
+	kill_children(ctx);
+}
+
+static void stop(struct daemon *d)
+{
+	if (d->stopping) { /* asked twice: now */
+		kill_children(d);
+		return;
+	}
+	d->stopping = true;
+	log_info("serve", "stopping");
+	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
+	store_stop(d->store, on_sessions_down, d);
+	relay_stop(d->mcp.relay);
+	hosted_stop(d->mcp.hosted, on_hosted_down, d);
+	acp_server_shutdown(d->acp);
+}
+
+static void reload_token(struct daemon *d)
+{
+	struct err e;
+
+	if (d->cfg->token_file && gate_load(d->gate, d->cfg->token_file, &e) < 0)
+		log_error("serve", "token file not read", "text", e.msg);
+	else
+		log_info("serve", "token file read", "claimed",
+			 gate_claimed(d->gate) ? "true" : "false");
+}
+
+static void on_signal(void *ctx, int signo)
+{
+	struct daemon *d = ctx;
+
+	switch (signo) {
+	case SIGCHLD:
+		proc_host_reap(d->procs);
+		break;
+	case SIGHUP:
+		reload_token(d);
+		break;
+	case SIGUSR2:
+		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
+		break;
+	default:
+		stop(d);
+	}
+}
+
+static int watch_signals(struct daemon *d, struct err *e)
+{
+	static const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is an error, not an end */
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
+		sigaddset(&set, caught[i]);
+	if (loop_signals(d->loop, &set, on_signal, d) < 0)
+		return err_set(e, -errno, 0, "SIGNALS", "cannot watch signals");
+	return 0;
+}
+
+/* --- starting ------------------------------------------------------------------------------------------ */
+
+/* Other processes of our uid may not read our memory or descriptors, and no core file holds a secret. */
+static void harden(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	spawn_raise_files();
+	/* large buffers come and go with large messages: give them back, and do not let the threshold creep up */
+	mallopt(M_MMAP_THRESHOLD, 128 * KIB);
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static const char *default_harness(const struct daemon *d)
+{
+	if (d->cfg->default_harness)
+		return d->cfg->default_harness;
+	if (d->harnesses.first_manifest < d->harnesses.n)
+		return d->harnesses.defs[d->harnesses.first_manifest].id;
+	return d->harnesses.defs[0].id;
+}
+
+static int load_harnesses(struct daemon *d, struct err *e)
+{
+	int r = harness_table_load(&d->harnesses, d->cfg->harness_config, e);
+
+	if (r == 0 && !harness_table_find(&d->harnesses, default_harness(d)))
+		r = err_field(e, "default-harness", "OPTION_INVALID",
+			      "--default-harness: no harness '%s'", default_harness(d));
+	return r;
+}
+
+static int make_workspaces(const struct config *c, struct err *e)
+{
+	struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
+	int r;
+
+	if (!c->workspaces)
+		return 0;
+	r = file_mkdirs(c->workspaces, 0755);
+	if (r == 0 && pw && geteuid() == 0 && chown(c->workspaces, pw->pw_uid, pw->pw_gid) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_field(e, "workspaces", "OPTION_INVALID", "--workspaces: %s: %s",
+				 c->workspaces, strerror(-r));
+	return 0;
+}
+
+static int check_token(const struct config *c, struct err *e)
+{
+	struct gate *g = gate_new(&(struct gate_config){ NULL, NULL, false });
+	int r = c->token_file ? gate_load(g, c->token_file, e) : 0;
+
+	gate_free(g);
+	if (r < 0)
+		err_wrap(e, "--token-file %s", c->token_file);
+	return r;
+}
+
+/* By doing it: rights alone do not tell of file systems that are read-only or take no directories. */
+static bool can_make_in(const char *dir)
+{
+	_cleanup_(freep) char *probe = file_join(dir, ".acpd-XXXXXX");
+
+	return mkdtemp(probe) && rmdir(probe) == 0;
+}
+
+/* That dir is there, or can be made, and can be written: by its nearest parent that is there. Nothing stays. */
+static int check_dir(const char *option, const char *dir, struct err *e)
+{
+	_cleanup_(freep) char *at = xstrdup(dir);
+	struct stat st;
+	char *slash;
+
+	while (stat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at)
+		*slash = '\0';
+	if (stat(at, &st) < 0 && errno == ENOENT)
+		return 0; /* below our own directory, or the root: made without asking anybody */
+	if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
+		errno = ENOTDIR;
+	else if (can_make_in(at))
+		return 0;
+	return err_field(e, option, "DIR_UNUSABLE", "--%s: %s: %s: %s", option, dir, at,
+			 strerror(errno));
+}
+
+static int check_config(const struct config *c, struct err *e)
+{
+	_cleanup_(freep) char *host = NULL;
+	int port, r = check_token(c, e);
+
+	if (r < 0)
+		return r;
+	if (c->agent_user && !getpwnam(c->agent_user))
+		return err_field(e, "agent-user", "OPTION_INVALID",
+				 "--agent-user: no user named '%s'", c->agent_user);
+	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
+		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
+				 c->archives_baked, strerror(errno));
+	if (!c->state)
+		return err_field(e, "state", "OPTION_INVALID",
+				 "--state is needed: there is no home directory");
+	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
+		return -EINVAL;
+	return config_parse_listen(c->listen, &host, &port, e);
+}
+
+/* What the image brought along, where nobody says otherwise. */
+static const char *baked(const char *given, const char *usual)
+{
+	return given ? given : access(usual, X_OK) == 0 ? usual : NULL;
+}
+
+static int build_archives(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	_cleanup_(freep) char *dir = file_join(c->state, "archives");
+	struct archive_config ac = { .dir = dir,
+				     .baked = baked(c->archives_baked, ARCHIVES_BAKED),
+				     .store_max = (uint64_t)c->archive_store_max,
+				     .upload_max = (uint64_t)c->archive_max };
+
+	d->archives = archive_store_open(d->loop, &ac, e);
+	return d->archives ? 0 : -EIO;
+}
+
+static int build_sessions(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct store_config sc = { .state = c->state,
+				   .incarnation = d->incarnation,
+				   .agent_user = c->agent_user,
+				   .pass_env = c->pass_env,
+				   .journal = strcmp(c->journal, "on") == 0,
+				   .journal_max = (uint64_t)c->journal_max,
+				   .permission_timeout = (unsigned)c->permission_timeout,
+				   .mcp_hold = (unsigned)c->mcp_hold,
+				   .harness_idle = (unsigned)c->harness_idle,
+				   .harness_max = (unsigned)c->harness_max,
+				   .harness_wait = (unsigned)c->harness_wait,
+				   .session_max = (unsigned)c->session_max,
+				   .keep_usage = c->keep_usage,
+				   .usage_file_max = (uint64_t)c->usage_file_max,
+				   .keep = c->keep_sessions,
+				   .workspaces = c->workspaces,
+				   .skills = baked(c->skills, SKILLS_BAKED) };
+
+	d->loop = loop_new();
+	if (!d->loop)
+		return err_set(e, -errno, 0, "LOOP", "cannot make the event loop");
+	if (state_version_check(c->state, e) < 0)
+		return -EPROTONOSUPPORT;
+	if (owner_acquire(&d->lock, c->state, e) < 0)
+		return -EBUSY;
+	state_version_write(c->state);
+	d->procs = proc_host_new(d->loop, d->incarnation);
+	owner_write(&d->lock, d->incarnation, proc_host_cgroup(d->procs)->path);
+	if (build_archives(d, e) < 0)
+		return -EIO;
+	sc.archives = d->archives;
+	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
+	if (!d->store)
+		return -EINVAL;
+	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->store, d->incarnation, e) < 0)
+		return -EIO;
+	return watch_signals(d, e);
+}
+
+/* Everything but /health is refused until then: whoever starts the daemon should not have to find out why. */
+static void say_unclaimed(const struct config *c)
+{
+	if (c->token_file)
+		log_warn(
+			"serve",
+			"not claimed: there is no token file; write it and send SIGHUP, or use acpd claim",
+			"path", c->token_file);
+	else
+		log_info("serve", "not claimed: waiting for acpd claim");
+}
+
+static int build_net(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct gate_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
+	struct acp_config ac = { default_harness(d), d->incarnation, (uint64_t)c->backlog_max,
+				 c->workspaces };
+	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
+				 .ping_timeout = (unsigned)c->ping_timeout,
+				 .max_connections = (unsigned)c->max_connections };
+	_cleanup_(freep) char *host = NULL;
+
+	d->gate = gate_new(&gc);
+	if (c->token_file && gate_load(d->gate, c->token_file, e) < 0)
+		return -EINVAL;
+	if (!gate_claimed(d->gate))
+		say_unclaimed(c);
+	d->acp = acp_server_new(d->loop, d->store, &ac);
+	d->http = (struct http_context){ .loop = d->loop,
+					 .store = d->store,
+					 .procs = d->procs,
+					 .archives = d->archives,
+					 .hosted = d->mcp.hosted,
+					 .mcp = d->mcp.http,
+					 .incarnation = d->incarnation,
+					 .started_ms = clock_mono_ms() };
+	d->uds = uds_server_new(d->loop, c->run_dir, d->acp, d->gate, &d->http, e);
+	if (!d->uds || config_parse_listen(c->listen, &host, &nc.port, e) < 0)
+		return -EINVAL;
+	nc.host = host;
+	d->net = net_server_new(d->loop, d->acp, d->gate, &d->http, &nc, e);
+	if (!d->net)
+		return -EADDRINUSE;
+	uds_server_serve_http(d->uds, net_server_adopt, d->net);
+	hosted_start(d->mcp.hosted);
+	isolation_log(d->store);
+	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
+	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
+	fflush(stdout);
+	return 0;
+}
+
+/* Sockets first (they hold connections), then the server, the sessions, the processes. */
+static void teardown(struct daemon *d)
+{
+	d->net = net_server_free(d->net);
+	d->uds = uds_server_free(d->uds);
+	hosting_close_http(&d->mcp);
+	loop_timer_cancel(&d->grace);
+	loop_timer_cancel(&d->linger);
+	d->store = store_free(d->store);
+	hosting_close(&d->mcp);
+	d->archives = archive_store_close(d->archives);
+	d->acp = acp_server_free(d->acp);
+	d->gate = gate_free(d->gate);
+	d->procs = proc_host_free(d->procs);
+	owner_release(&d->lock);
+	harness_table_done(&d->harnesses);
+	d->loop = loop_free(d->loop);
+}
+
+static int start(struct daemon *d, struct err *e)
+{
+	int r = check_config(d->cfg, e);
+
+	if (r == 0)
+		r = load_harnesses(d, e);
+	if (r == 0 && d->cfg->check)
+		r = hosting_check(d->cfg, e);
+	if (r < 0 || d->cfg->check)
+		return r;
+	r = make_workspaces(d->cfg, e);
+	if (r == 0)
+		r = build_sessions(d, e);
+	if (r == 0)
+		r = build_net(d, e);
+	return r;
+}
+
+int cmd_serve(const struct config *c)
+{
+	struct daemon d = { .cfg = c, .lock = OWNER_LOCK_INIT };
+	struct err e = { 0 };
+	int r = EXIT_DONE;
+
+	if (c->print_config) {
+		config_print(c, SCOPE_SERVE);
+		return EXIT_DONE;
+	}
+	harden();
+	log_set_level((enum log_level)log_level_parse(c->log));
+	random_hex(d.incarnation, INCARNATION_BYTES);
+	if (start(&d, &e) < 0)
+		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
+			 "%s", e.msg);
+	else if (!c->check)
+		net_server_run(d.net);
+	teardown(&d);
+	return r;
+}

@@ -1,0 +1,386 @@
+#include "diff/apply/apply_internal.h"
+
+#include "base/limits.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+/* --- reading ------------------------------------------------------------------------------------------- */
+
+static int number(struct slice *s, uint32_t *ret)
+{
+	uint64_t v = 0;
+	size_t i = 0;
+
+	for (; i < s->n && i < 10 && isdigit((unsigned char)s->p[i]); i++)
+		v = v * 10 + (uint64_t)(s->p[i] - '0');
+	if (!i || v > INT32_MAX)
+		return -EINVAL;
+	*ret = (uint32_t)v;
+	s->p += i;
+	s->n -= i;
+	return 0;
+}
+
+/* "12,3" or "12", which is one line. */
+static int range(struct slice *s, uint32_t *at, uint32_t *n)
+{
+	*n = 1;
+	if (number(s, at) < 0)
+		return -EINVAL;
+	return slice_skip(s, ",") ? number(s, n) : 0;
+}
+
+int hunk_header(struct slice s, struct patch_hunk *h)
+{
+	if (!slice_skip(&s, "@@ -") || range(&s, &h->old_at, &h->old_n) < 0 ||
+	    !slice_skip(&s, " +") || range(&s, &h->new_at, &h->new_n) < 0)
+		return -EINVAL;
+	return slice_starts(s, " @@") ? 0 : -EINVAL;
+}
+
+struct tally {
+	uint32_t old_left, new_left;
+	bool changed; /* a line went or came already */
+};
+
+/* One line of a hunk. 1: it is none. */
+static int body_line(struct slice line, struct tally *t, struct patch_hunk *h, struct patch_file *f)
+{
+	switch (line.p[0]) {
+	case ' ':
+	case '\n': /* some programs leave the blank of an empty line away */
+		if (!t->old_left || !t->new_left)
+			return 1;
+		t->old_left--;
+		t->new_left--;
+		h->trailing++;
+		h->leading += !t->changed;
+		return 0;
+	case '-':
+		if (!t->old_left)
+			return 1;
+		t->old_left--;
+		f->deletions++;
+		break;
+	case '+':
+		if (!t->new_left)
+			return 1;
+		t->new_left--;
+		f->insertions++;
+		break;
+	default:
+		return 1;
+	}
+	t->changed = true;
+	h->trailing = 0;
+	return 0;
+}
+
+bool is_note(struct slice line)
+{
+	return line.n >= 12 && slice_starts(line, "\\ ");
+}
+
+static int hunk_parse(struct patch_reader *r, struct patch_file *f, struct patch_hunk *h,
+		      struct err *e)
+{
+	struct slice line = reader_line(r);
+	struct tally t;
+	const char *from;
+
+	h->line = r->line;
+	if (hunk_header(line, h) < 0)
+		return patch_corrupt(r->line, "a header of a hunk that cannot be read", e);
+	t = (struct tally){ h->old_n, h->new_n, false };
+	reader_skip(r, line.n);
+	for (from = r->p; r->p < r->end && (t.old_left || t.new_left); reader_skip(r, line.n)) {
+		line = reader_line(r);
+		if (!is_note(line) && body_line(line, &t, h, f) != 0)
+			return patch_corrupt(r->line,
+					     "the hunk does not have the lines its header says", e);
+	}
+	if (t.old_left || t.new_left)
+		return patch_corrupt(r->line, "the patch ends within a hunk", e);
+	if (is_note(reader_line(r)))
+		reader_skip(r, reader_line(r).n);
+	h->body = (struct slice){ from, (size_t)(r->p - from) };
+	if (!t.changed)
+		return patch_corrupt(h->line, "a hunk that changes nothing", e);
+	return 0;
+}
+
+int hunk_add(struct patch_file *f, struct err *e)
+{
+	struct patch_hunk *room;
+
+	if (f->nhunks >= PATCH_HUNKS_MAX)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
+			       "more than %d hunks for one file", PATCH_HUNKS_MAX);
+	if ((f->nhunks & (f->nhunks - 1)) == 0) {
+		room = realloc(f->hunks, (f->nhunks ? f->nhunks * 2 : 1) * sizeof(*room));
+		if (!room)
+			return -ENOMEM;
+		f->hunks = room;
+	}
+	f->hunks[f->nhunks++] = (struct patch_hunk){ 0 };
+	return 0;
+}
+
+int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	while (slice_starts(reader_line(r), "@@ -")) {
+		int k = hunk_add(f, e);
+
+		if (k == 0)
+			k = hunk_parse(r, f, &f->hunks[f->nhunks - 1], e);
+		if (k < 0)
+			return k;
+	}
+	return 0;
+}
+
+/* --- applying ------------------------------------------------------------------------------------------ */
+
+static int image_room(struct patch_image *m, size_t n)
+{
+	struct patch_line *room;
+
+	if (n <= m->cap)
+		return 0;
+	room = realloc(m->v, n * sizeof(*room));
+	if (!room)
+		return -ENOMEM;
+	m->v = room;
+	m->cap = n;
+	return 0;
+}
+
+static size_t lines_count(struct slice s)
+{
+	size_t n = 0;
+
+	for (const char *p = s.p, *end = s.p + s.n; p < end; n++) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		p = nl ? nl + 1 : end;
+	}
+	return n;
+}
+
+static int image_split(struct patch_image *m, struct slice s)
+{
+	struct patch_reader r = { s.p, s.p + s.n, 1 };
+
+	if (image_room(m, lines_count(s) + 1) < 0)
+		return -ENOMEM;
+	while (r.p < r.end) {
+		struct slice line = reader_line(&r);
+
+		m->v[m->n] = (struct patch_line){ line, (uint32_t)m->n + 1, false };
+		m->n++;
+		r.p += line.n;
+	}
+	return 0;
+}
+
+/* A hunk as the lines it wants and those it leaves. */
+static int hunk_sides(const struct patch_hunk *h, struct patch_image *pre, struct patch_image *post)
+{
+	struct patch_reader r = { h->body.p, h->body.p + h->body.n, 1 }, next;
+
+	if (image_room(pre, (size_t)h->old_n + 1) < 0 || image_room(post, (size_t)h->new_n + 1) < 0)
+		return -ENOMEM;
+	pre->n = post->n = 0;
+	for (; r.p < r.end; r = next) {
+		struct slice line = reader_line(&r), text = { line.p + 1, line.n - 1 };
+
+		next = r;
+		reader_skip(&next, line.n);
+		if (is_note(line))
+			continue;
+		if (line.p[0] == '\n')
+			text = line;
+		if (is_note(reader_line(&next)) && text.n && text.p[text.n - 1] == '\n')
+			text.n--;
+		if (line.p[0] != '+')
+			pre->v[pre->n++] = (struct patch_line){ text, 0, false };
+		if (line.p[0] != '-')
+			post->v[post->n++] =
+				(struct patch_line){ text, line.p[0] == '+' ? 0 : (uint32_t)pre->n,
+						     true };
+	}
+	return 0;
+}
+
+bool image_fits(const struct patch_image *img, const struct patch_image *pre, size_t at)
+{
+	if (at + pre->n > img->n)
+		return false;
+	for (size_t i = 0; i < pre->n; i++)
+		if (img->v[at + i].made || !slice_eq(img->v[at + i].text, pre->v[i].text))
+			return false;
+	return true;
+}
+
+struct search {
+	const struct patch_image *img, *pre;
+	bool at_start, at_end; /* only there */
+};
+
+static bool matches(const struct search *s, size_t at)
+{
+	if (at + s->pre->n > s->img->n || (s->at_start && at) ||
+	    (s->at_end && at + s->pre->n != s->img->n))
+		return false;
+	return image_fits(s->img, s->pre, at);
+}
+
+/* From where it should be, one line further away in turns; -1: nowhere. */
+static ssize_t place_find(const struct search *s, size_t want)
+{
+	size_t down, up;
+
+	if (s->at_start)
+		want = 0;
+	else if (s->at_end)
+		want = s->img->n - MIN(s->pre->n, s->img->n);
+	want = MIN(want, s->img->n);
+	if (matches(s, want))
+		return (ssize_t)want;
+	if (s->at_start || s->at_end)
+		return -1;
+	for (down = up = want; down < s->img->n || up > 0;) {
+		if (down < s->img->n && matches(s, ++down))
+			return (ssize_t)down;
+		if (up > 0 && matches(s, --up))
+			return (ssize_t)up;
+	}
+	return -1;
+}
+
+static int image_replace(struct patch_image *img, size_t at, size_t n,
+			 const struct patch_image *with)
+{
+	if (image_room(img, img->n - n + with->n) < 0)
+		return -ENOMEM;
+	memmove(img->v + at + with->n, img->v + at + n, (img->n - at - n) * sizeof(*img->v));
+	memcpy(img->v + at, with->v, with->n * sizeof(*img->v));
+	img->n = img->n - n + with->n;
+	return 0;
+}
+
+static void image_done(struct patch_image *m)
+{
+	free(m->v);
+}
+
+/* Where git would put it. */
+static void place_strict(const struct patch_hunk *h, const struct patch_image *img,
+			 const struct patch_image *pre, struct patch_place *ret)
+{
+	size_t want = h->new_at ? h->new_at - 1 : 0;
+	struct search s = { img, pre, h->old_at <= 1, !h->trailing };
+	ssize_t at = place_find(&s, want);
+
+	if (at < 0)
+		*ret = (struct patch_place){ .miss = MISS_NOWHERE };
+	else
+		*ret = (struct patch_place){ (size_t)at + 1, (int64_t)at - (int64_t)want,
+					     .miss = MISS_NONE };
+}
+
+/* Context of a loose file stays what it is, and may be that of the next hunk. */
+static void keep_context(const struct patch_image *img, size_t at, struct patch_image *post)
+{
+	for (size_t i = 0; i < post->n; i++)
+		if (post->v[i].no)
+			post->v[i] = img->v[at + post->v[i].no - 1];
+}
+
+static int hunk_apply(struct patch_spot *spot, struct patch_image *img, struct patch_place *ret)
+{
+	_cleanup_(image_done) struct patch_image pre = { 0 }, post = { 0 };
+	const struct patch_hunk *h = spot->h;
+	size_t at;
+
+	if (hunk_sides(h, &pre, &post) < 0)
+		return -ENOMEM;
+	if (!spot->f->loose)
+		place_strict(h, img, &pre, ret);
+	else if (place_loose(img, &pre, spot, ret) == -ENOMEM)
+		return -ENOMEM;
+	if (!ret->at)
+		return 0;
+	at = ret->at - 1;
+	if (spot->f->loose)
+		keep_context(img, at, &post);
+	spot->behind = at + post.n - h->trailing;
+	spot->delta += (int64_t)post.n - (int64_t)pre.n;
+	return image_replace(img, at, pre.n, &post);
+}
+
+static int result_check(const struct patch_file *f, const struct patch_image *img,
+			const struct buf *out, struct err *e)
+{
+	if (out->failed)
+		return err_set(e, -EFBIG, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
+			       "the patched file is too large");
+	if (!f->to && img->n)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_MISMATCH",
+			       "%.120s is to be removed and has more than the patch says", f->from);
+	return 0;
+}
+
+static int lines_apply(const struct patch_file *f, struct slice old, struct buf *out,
+		       struct patch_place *places, struct err *e)
+{
+	_cleanup_(image_done) struct patch_image img = { 0 };
+	struct patch_spot spot = { .f = f };
+	size_t failed = 0;
+
+	if (image_split(&img, old) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nhunks; i++) {
+		spot.h = &f->hunks[i];
+		if (hunk_apply(&spot, &img, &places[i]) < 0)
+			return -ENOMEM;
+		failed += !places[i].at;
+	}
+	for (size_t i = 0; i < img.n; i++)
+		buf_add_slice(out, img.v[i].text);
+	if (failed && !out->failed)
+		return patch_misfit(f, places, e);
+	return result_check(f, &img, out, e);
+}
+
+int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
+		struct patch_place *places, struct err *e)
+{
+	_cleanup_(buf_done) struct buf plain = { .max = PATCH_SIDE_MAX + 1 };
+	struct patch_ends ends;
+	int r;
+
+	if (f->binary)
+		return binary_apply(f, old, out, e);
+	if (f->whole)
+		return 0;
+	if (!f->loose)
+		return lines_apply(f, old, out, places, e);
+	ends = ends_take(f, old, &plain);
+	if (plain.failed)
+		return -ENOMEM;
+	r = lines_apply(f, buf_len(&plain) ? buf_slice(&plain) : old, out, places, e);
+	ends_give(&ends, out);
+	return r == 0 && out->failed ? result_check(f, &(struct patch_image){ 0 }, out, e) : r;
+}
+
+void patch_hunk_wants(const struct patch_hunk *h, struct buf *out)
+{
+	_cleanup_(image_done) struct patch_image pre = { 0 }, post = { 0 };
+
+	if (hunk_sides(h, &pre, &post) < 0)
+		return;
+	for (size_t i = 0; i < pre.n; i++)
+		buf_add_slice(out, pre.v[i].text);
+}

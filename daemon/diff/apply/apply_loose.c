@@ -1,0 +1,161 @@
+/* apply_loose.c - hunks whose headers do not say what is in them: they are counted by their lines. */
+#include "diff/apply/apply_internal.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+/* "-- " and a version, which git writes below the last hunk of a mail. Without it, it is a line that goes. */
+static bool is_signature(const struct patch_reader *r)
+{
+	struct patch_reader next = *r;
+	struct slice line = reader_line(r);
+
+	if (!slice_is(line, "-- \n"))
+		return false;
+	reader_skip(&next, line.n);
+	line = reader_line(&next);
+	return line.n && isalnum((unsigned char)line.p[0]);
+}
+
+bool is_labels(const struct patch_reader *r)
+{
+	struct patch_reader next;
+
+	return is_names(r, &next) && (next.p >= next.end || slice_starts(reader_line(&next), "@@"));
+}
+
+static bool is_body(const struct patch_reader *r)
+{
+	struct slice line = reader_line(r);
+
+	if (!line.n || is_signature(r) || is_labels(r))
+		return false;
+	return memchr(" +-\n", line.p[0], 4) || is_note(line);
+}
+
+/* Lines that are left over when as many were taken as the headers said. */
+static bool more_to_come(struct patch_reader r)
+{
+	while (slice_is(reader_line(&r), "\n"))
+		reader_skip(&r, 1);
+	return slice_starts(reader_line(&r), "@@") || is_body(&r);
+}
+
+static const char *const ends[] = {
+	"@@",	   "diff ",    "--- ",	"-- ",	   "```",
+	"Index: ", "Only in ", "From ", "commit ", "GIT binary",
+};
+
+/* What may stand below a hunk: text that is none of it would be lost in silence if it were a line that lacks its first character. */
+static bool is_end(const struct patch_reader *r, bool stars)
+{
+	struct slice line = reader_line(r);
+
+	if (stars)
+		return slice_starts(line, "@@") || slice_starts(line, "*** ") ||
+		       slice_is(line, "***\n");
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (slice_starts(line, ends[i]))
+			return true;
+	return !line.n || is_stars(line);
+}
+
+/* A line of a hunk, which is one. */
+static void line_count(struct slice line, struct patch_hunk *h, struct patch_file *f, bool *changed)
+{
+	if (is_note(line))
+		return;
+	h->old_n += line.p[0] != '+';
+	h->new_n += line.p[0] != '-';
+	f->insertions += line.p[0] == '+';
+	f->deletions += line.p[0] == '-';
+	if (line.p[0] == '+' || line.p[0] == '-') {
+		*changed = true;
+		h->trailing = 0;
+		return;
+	}
+	h->trailing++;
+	h->leading += !*changed;
+}
+
+/* Empty lines below a hunk are taken for what is between it and the next. */
+static struct slice without_empty(struct slice body)
+{
+	while (body.n >= 2 && body.p[body.n - 1] == '\n' && body.p[body.n - 2] == '\n')
+		body.n--;
+	return body;
+}
+
+static int body_count(struct patch_reader *r, struct patch_file *f, struct patch_hunk *h,
+		      struct err *e)
+{
+	struct patch_reader at = { r->p, r->end, r->line };
+	bool changed = false;
+
+	while (is_body(r))
+		reader_skip(r, reader_line(r).n);
+	if (f->stars && is_labels(r))
+		return patch_mixed(r->line, e);
+	if (!is_end(r, f->stars))
+		return patch_corrupt(r->line, "each line of a hunk begins with a blank, + or -", e);
+	h->body = without_empty((struct slice){ at.p, (size_t)(r->p - at.p) });
+	for (at.end = h->body.p + h->body.n; at.p < at.end; reader_skip(&at, reader_line(&at).n))
+		line_count(reader_line(&at), h, f, &changed);
+	return changed ? 0 : patch_corrupt(h->line, "a hunk that changes nothing", e);
+}
+
+static int one_count(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	int k = hunk_add(f, e);
+	struct patch_hunk *h;
+	const char *from = r->p;
+
+	if (k < 0)
+		return k;
+	h = &f->hunks[f->nhunks - 1];
+	h->line = r->line;
+	while (!h->numbered && slice_starts(reader_line(r), "@@")) {
+		h->numbered = hunk_header(reader_line(r), h) == 0;
+		reader_skip(r, reader_line(r).n);
+	}
+	h->old_n = h->new_n = 0;
+	if (!h->numbered) {
+		h->old_at = h->new_at = 0;
+		h->anchors = (struct slice){ from, (size_t)(r->p - from) };
+	}
+	k = body_count(r, f, h, e);
+	if (k == 0 && f->stars && slice_starts(reader_line(r), "*** End of File")) {
+		h->at_end = true;
+		reader_skip(r, reader_line(r).n);
+	}
+	return k;
+}
+
+int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	bool first = f->stars && is_body(r);
+	int k = 0;
+
+	f->loose = true;
+	while (k == 0 && (first || slice_starts(reader_line(r), "@@"))) {
+		k = one_count(r, f, e);
+		first = false;
+	}
+	return k;
+}
+
+/* As git, unless lines are left over: what git skips there in silence was meant to be of the hunk. */
+int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e)
+{
+	struct patch_reader from = *r;
+	int k = hunks_parse(r, f, e);
+
+	if ((k == 0 && !more_to_come(*r)) || k == -ENOMEM)
+		return k;
+	*r = from;
+	f->nhunks = 0;
+	free(f->hunks);
+	f->hunks = NULL;
+	f->insertions = f->deletions = 0;
+	return hunks_count(r, f, e);
+}

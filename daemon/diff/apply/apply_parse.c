@@ -1,0 +1,427 @@
+#include "diff/apply/apply_internal.h"
+
+#include "base/limits.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+struct slice reader_line(const struct patch_reader *r)
+{
+	const char *nl = r->p < r->end ? memchr(r->p, '\n', (size_t)(r->end - r->p)) : NULL;
+
+	return (struct slice){ r->p, nl ? (size_t)(nl + 1 - r->p) : (size_t)(r->end - r->p) };
+}
+
+void reader_skip(struct patch_reader *r, size_t n)
+{
+	r->p += n;
+	r->line++;
+}
+
+int patch_corrupt(size_t line, const char *what, struct err *e)
+{
+	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_CORRUPT", "patch, line %zu: %s", line,
+		       what);
+}
+
+/* --- git's extended headers ---------------------------------------------------------------------------- */
+
+struct header {
+	struct patch_file *f;
+	unsigned strip;
+	bool created, deleted, renamed, copied;
+	bool loose; /* /dev/null alone says that it is new, or goes */
+};
+
+static int mode_parse(struct slice s, unsigned *ret)
+{
+	unsigned v = 0;
+	size_t i = 0;
+
+	for (; i < s.n && s.p[i] >= '0' && s.p[i] <= '7' && i < 7; i++)
+		v = v * 8 + (unsigned)(s.p[i] - '0');
+	*ret = v;
+	return i == 6 ? 0 : -EINVAL;
+}
+
+static int on_old_mode(struct header *h, struct slice s)
+{
+	return mode_parse(s, &h->f->old_mode);
+}
+
+static int on_new_mode(struct header *h, struct slice s)
+{
+	return mode_parse(s, &h->f->new_mode);
+}
+
+static int on_created(struct header *h, struct slice s)
+{
+	h->created = true;
+	return mode_parse(s, &h->f->new_mode);
+}
+
+static int on_deleted(struct header *h, struct slice s)
+{
+	h->deleted = true;
+	return mode_parse(s, &h->f->old_mode);
+}
+
+/* These names are without a/ and b/. */
+static int on_from(struct header *h, struct slice s)
+{
+	h->renamed = true;
+	return patch_name_parse(s, h->strip ? h->strip - 1 : 0, &h->f->from);
+}
+
+static int on_to(struct header *h, struct slice s)
+{
+	h->renamed = true;
+	return patch_name_parse(s, h->strip ? h->strip - 1 : 0, &h->f->to);
+}
+
+static int on_copy_from(struct header *h, struct slice s)
+{
+	h->copied = true;
+	return on_from(h, s);
+}
+
+static int on_copy_to(struct header *h, struct slice s)
+{
+	h->copied = true;
+	return on_to(h, s);
+}
+
+static size_t hex_length(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && isxdigit((unsigned char)s.p[n]))
+		n++;
+	return n;
+}
+
+/* "index OLD..NEW MODE": whole ids are kept for binary patches. */
+static int on_index(struct header *h, struct slice s)
+{
+	size_t n = hex_length(s);
+	struct slice rest = { s.p + n, s.n - n };
+	size_t m;
+
+	if (!slice_skip(&rest, ".."))
+		return 0;
+	m = hex_length(rest);
+	if (n == 40 && m == 40) {
+		memcpy(h->f->old_id, s.p, 40);
+		memcpy(h->f->new_id, rest.p, 40);
+	}
+	rest = (struct slice){ rest.p + m, rest.n - m };
+	if (slice_skip(&rest, " ") && !h->f->old_mode)
+		return mode_parse(rest, &h->f->old_mode);
+	return 0;
+}
+
+static int on_nothing(struct header *h _unused_, struct slice s _unused_)
+{
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	int (*fn)(struct header *h, struct slice s);
+} headers[] = {
+	{ "old mode ", on_old_mode },
+	{ "new mode ", on_new_mode },
+	{ "deleted file mode ", on_deleted },
+	{ "new file mode ", on_created },
+	{ "copy from ", on_copy_from },
+	{ "copy to ", on_copy_to },
+	{ "rename from ", on_from },
+	{ "rename to ", on_to },
+	{ "similarity index ", on_nothing },
+	{ "dissimilarity index ", on_nothing },
+	{ "index ", on_index },
+};
+
+/* 1: it is none of them. */
+static int header_line(struct header *h, struct slice line)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+		struct slice s = line;
+
+		if (slice_skip(&s, headers[i].word))
+			return headers[i].fn(h, s);
+	}
+	return 1;
+}
+
+/* A line of git alone says nothing: a header must follow. */
+bool is_git(const struct patch_reader *r)
+{
+	struct patch_reader next = *r;
+	struct slice line = reader_line(r);
+
+	if (!slice_starts(line, "diff --git "))
+		return false;
+	reader_skip(&next, line.n);
+	line = reader_line(&next);
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++)
+		if (slice_starts(line, headers[i].word))
+			return true;
+	return slice_starts(line, "--- ");
+}
+
+/* "--- a/x" and "+++ b/x", which must agree with what was said before. */
+static int labels_check(struct patch_reader *r, struct header *h, struct err *e)
+{
+	const char *const marks[] = { "--- ", "+++ " };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(freep) char *name = NULL;
+		struct slice line = reader_line(r), s = line;
+		char **want = i ? &h->f->to : &h->f->from;
+
+		if (!slice_skip(&s, marks[i]))
+			return i ? patch_corrupt(r->line, "there is --- and no +++", e) : 0;
+		if (patch_name_is_null(s)) {
+			*(i ? &h->deleted : &h->created) |= h->loose;
+			if (!(i ? h->deleted : h->created))
+				return patch_corrupt(
+					r->line, "/dev/null without a header of git that says so",
+					e);
+		} else if (patch_name_parse_dated(s, h->strip, &name) < 0 ||
+			   (*want && strcmp(*want, name) != 0)) {
+			return patch_corrupt(r->line, "the names of the file do not agree", e);
+		} else if (!*want) {
+			*want = TAKE_PTR(name);
+		}
+		reader_skip(r, line.n);
+	}
+	return 0;
+}
+
+static int names_settle(struct header *h, const char *both, size_t line, struct err *e)
+{
+	struct patch_file *f = h->f;
+
+	if (!h->renamed && !f->from && !h->created)
+		f->from = xstrdup(f->to ? f->to : both);
+	if (!h->renamed && !f->to && !h->deleted)
+		f->to = xstrdup(f->from ? f->from : both);
+	if (h->created)
+		xstrset(&f->from, NULL);
+	if (h->deleted)
+		xstrset(&f->to, NULL);
+	f->copy = h->copied;
+	if ((h->created && h->deleted) || (h->renamed && (!f->from || !f->to)) ||
+	    (!h->created && !f->from) || (!h->deleted && !f->to) || (!f->from && !f->to) ||
+	    (!h->renamed && f->from && f->to && strcmp(f->from, f->to) != 0))
+		return patch_corrupt(line, "the headers of git do not say which file", e);
+	return 0;
+}
+
+static int git_parse(struct patch_reader *r, struct header *h, struct err *e)
+{
+	_cleanup_(freep) char *both = NULL;
+	struct slice line = reader_line(r), s = line;
+	size_t at = r->line;
+	int k = 0;
+
+	slice_skip(&s, "diff --git ");
+	if (patch_name_parse_both(s, h->strip, &both) < 0)
+		xstrset(&both, NULL);
+	for (reader_skip(r, line.n); r->p < r->end; reader_skip(r, line.n)) {
+		line = reader_line(r);
+		k = header_line(h, line);
+		if (k != 0)
+			break;
+	}
+	if (k < 0)
+		return patch_corrupt(r->line, "a header of git that cannot be read", e);
+	k = slice_starts(reader_line(r), "--- ") ? labels_check(r, h, e) : 0;
+	return k < 0 ? k : names_settle(h, both, at, e);
+}
+
+/* --- patches without them ------------------------------------------------------------------------------ */
+
+/* Dates of diff -N: the file did not exist. */
+static bool is_epoch(struct slice s)
+{
+	const char *tab = s.n ? memchr(s.p, '\t', s.n) : NULL;
+	struct slice date;
+
+	if (!tab)
+		return false;
+	date = (struct slice){ tab + 1, (size_t)(s.p + s.n - tab - 1) };
+	return slice_starts(date, "1970-01-01 ") || slice_starts(date, "1969-12-31 ");
+}
+
+static int plain_parse(struct patch_reader *r, struct patch_file *f, unsigned strip, struct err *e)
+{
+	struct slice first = reader_line(r), second, a = first, b;
+	_cleanup_(freep) char *name = NULL;
+	bool created, deleted;
+
+	reader_skip(r, first.n);
+	second = b = reader_line(r);
+	slice_skip(&a, "--- ");
+	slice_skip(&b, "+++ ");
+	created = patch_name_is_null(a);
+	deleted = patch_name_is_null(b);
+	if (created && deleted)
+		return patch_corrupt(r->line, "both sides are /dev/null", e);
+	if ((deleted || patch_name_parse_dated(patch_name_undated(b), strip, &name) < 0) &&
+	    (created || patch_name_parse_dated(patch_name_undated(a), strip, &name) < 0))
+		return patch_corrupt(r->line, "no name is left when the parts to strip are gone",
+				     e);
+	f->maybe_new = !created && is_epoch(a);
+	if (!created)
+		f->from = xstrdup(name);
+	if (!deleted)
+		f->to = xstrdup(name);
+	reader_skip(r, second.n);
+	return 0;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------- */
+
+bool is_names(const struct patch_reader *r, struct patch_reader *next)
+{
+	struct slice line = reader_line(r);
+
+	*next = *r;
+	if (!slice_starts(line, "--- "))
+		return false;
+	reader_skip(next, line.n);
+	line = reader_line(next);
+	if (!slice_starts(line, "+++ "))
+		return false;
+	reader_skip(next, line.n);
+	return true;
+}
+
+bool is_plain(const struct patch_reader *r, bool loose)
+{
+	struct patch_reader next;
+
+	return is_names(r, &next) && slice_starts(reader_line(&next), loose ? "@@" : "@@ -");
+}
+
+static int contents_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
+			  struct err *e)
+{
+	struct slice line = reader_line(r);
+
+	if (slice_is(line, "GIT binary patch\n"))
+		return binary_skip(r, f, e);
+	if (slice_starts(line, "Binary files ") || slice_starts(line, "Files "))
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_BINARY",
+			       "patch, line %zu: a binary file without its contents", r->line);
+	return how->loose ? hunks_read(r, f, e) : hunks_parse(r, f, e);
+}
+
+static bool changes_nothing(const struct patch_file *f)
+{
+	return !f->nhunks && !f->binary && f->from && f->to && strcmp(f->from, f->to) == 0 &&
+	       (!f->old_mode || !f->new_mode || f->old_mode == f->new_mode);
+}
+
+int file_check(struct patch_file *f, struct err *e)
+{
+	const char *names[] = { f->from, f->to };
+	uint64_t old_n = 0, new_n = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		if (names[i] && !patch_name_valid(names[i]))
+			return err_field(e, "patch", "PATCH_PATH",
+					 "patch, line %zu: a path that is not taken: %.120s",
+					 f->line, names[i]);
+	for (size_t i = 0; i < f->nhunks; i++) {
+		old_n += f->hunks[i].old_n;
+		new_n += f->hunks[i].new_n;
+	}
+	if (changes_nothing(f))
+		return patch_corrupt(f->line, "a header without a change", e);
+	if (!f->from && old_n)
+		return patch_corrupt(f->line, "a new file with old lines", e);
+	if (!f->to && new_n)
+		return patch_corrupt(f->line, "a deleted file with new lines", e);
+	if (old_n)
+		f->maybe_new = false;
+	return 0;
+}
+
+int patch_set_add(struct patch_set *set, size_t line, struct err *e)
+{
+	struct patch_file *room;
+
+	if (set->n >= PATCH_FILES_MAX)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_TOO_LARGE",
+			       "a patch of more than %d files", PATCH_FILES_MAX);
+	room = realloc(set->files, (set->n + 1) * sizeof(*room));
+	if (!room)
+		return -ENOMEM;
+	set->files = room;
+	set->files[set->n++] = (struct patch_file){ .line = line };
+	return 0;
+}
+
+int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
+	       struct err *e)
+{
+	struct header h = { .f = f, .strip = how->strip, .loose = how->loose };
+	bool git = is_git(r);
+	int k;
+
+	f->line = r->line;
+	k = git ? git_parse(r, &h, e) : plain_parse(r, f, how->strip, e);
+	if (k == 0)
+		k = contents_parse(r, how, f, e);
+	if (k == 0 && !git && f->nhunks == 1 && f->from && f->to && !f->hunks[0].old_n &&
+	    !f->hunks[0].old_at)
+		f->maybe_new = true;
+	return k < 0 ? k : file_check(f, e);
+}
+
+int patch_parse(struct slice text, unsigned strip, struct patch_set *ret, struct err *e)
+{
+	struct patch_how how = { .strip = strip };
+	struct patch_reader r = { text.p, text.p + text.n, 1 };
+	int k = 0;
+
+	*ret = (struct patch_set){ NULL, 0 };
+	while (r.p < r.end && k == 0) {
+		struct slice line = reader_line(&r);
+
+		if (slice_starts(line, "@@ -"))
+			return patch_corrupt(r.line, "a hunk without the name of its file", e);
+		if (!is_git(&r) && !is_plain(&r, false)) {
+			reader_skip(&r, line.n);
+			continue;
+		}
+		k = patch_set_add(ret, r.line, e);
+		if (k == 0)
+			k = file_parse(&r, &how, &ret->files[ret->n - 1], e);
+	}
+	if (k == 0 && !ret->n)
+		return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "PATCH_EMPTY",
+			       "there is no patch in it");
+	return k;
+}
+
+void patch_file_done(struct patch_file *f)
+{
+	free(f->from);
+	free(f->to);
+	free(f->other_from);
+	free(f->other_to);
+	free(f->hunks);
+	*f = (struct patch_file){ 0 };
+}
+
+void patch_set_done(struct patch_set *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		patch_file_done(&s->files[i]);
+	free(s->files);
+	*s = (struct patch_set){ NULL, 0 };
+}

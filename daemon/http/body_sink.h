@@ -1,0 +1,54 @@
+/*
+ * body_sink.h - the body of a request that is used while it arrives: whoever reads the socket (net/) hands pieces over, whoever wants them
+ * (http/) says when it has enough for now. The mirror of body_stream.h.
+ *
+ * The consumer embeds struct http_sink first and hands it over in http_reply.sink instead of an answer; from then on the driver owns it
+ * and calls ops->free exactly once: after the answer, or when the client goes away. After WAIT the consumer calls http_sink_wake once
+ * that has changed; the driver then asks look. ANSWER may be given at any time: the rest of the body is not read then. Everything
+ * runs on the loop; wake may be called from anywhere but inside these functions.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stddef.h>
+
+struct http_reply;
+
+enum http_take {
+	HTTP_TAKE_MORE,	  /* go on */
+	HTTP_TAKE_WAIT,	  /* nothing more for now: wake will be called */
+	HTTP_TAKE_ANSWER, /* there is an answer */
+};
+
+struct http_sink;
+
+struct http_sink_ops {
+	/* The next bytes, at most BODY_READ_BYTES. They are taken whatever is returned. */
+	enum http_take (*take)(struct http_sink *s, struct slice piece);
+	/* That was the body. WAIT or ANSWER. */
+	enum http_take (*end)(struct http_sink *s);
+	enum http_take (*look)(struct http_sink *s);
+	/* Fills the answer (of status 200, JSON, empty); asked once. */
+	void (*answer)(struct http_sink *s, struct http_reply *ret);
+	void (*free)(struct http_sink *s);
+};
+
+struct http_sink {
+	const struct http_sink_ops *ops;
+	void (*wake)(void *ctx); /* the driver's; NULL: not asked yet */
+	void *ctx;
+};
+
+static inline void http_sink_wake(struct http_sink *s)
+{
+	if (s->wake)
+		s->wake(s->ctx);
+}
+
+static inline struct http_sink *http_sink_free(struct http_sink *s)
+{
+	if (s)
+		s->ops->free(s);
+	return NULL;
+}

@@ -1,8 +1,0 @@
-/* file.h - a file as the body of a reply: streamed, whole or the part that a Range header asks for. */
-#pragma once
-
-#include "http/handlers.h"
-
-/* Owns fd. type: must live as long as ret's head is not written. Answers 416 where the range begins behind the end. */
-void http_reply_file(const struct http_call *c, struct http_reply *ret, int fd, uint64_t size,
-		     const char *type);

@@ -1,0 +1,91 @@
+#include "http/mcp/mcp_events.h"
+
+#include "base/limits.h"
+
+static void on_quiet(void *ctx)
+{
+	struct mcp_events *s = ctx;
+
+	s->comment = true;
+	http_stream_wake(&s->base);
+}
+
+/* The queue and the empty buffer change places: no byte is copied. */
+static void hand_over(struct mcp_events *s, struct buf *out)
+{
+	struct buf queue = s->out;
+
+	s->out = *out;
+	*out = queue;
+	buf_reset(&s->out);
+	buf_trim(&s->out, 0);
+}
+
+static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room _unused_)
+{
+	struct mcp_events *s = container_of(base, struct mcp_events, base);
+
+	if (s->broken || s->out.failed)
+		return HTTP_FILL_ERROR;
+	if (buf_len(&s->out))
+		hand_over(s, out);
+	else if (s->comment)
+		buf_puts(out, ":\n\n");
+	s->comment = false;
+	if (s->ended)
+		return HTTP_FILL_END;
+	loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_quiet, s);
+	return HTTP_FILL_WAIT;
+}
+
+static void free_stream(struct http_stream *base)
+{
+	struct mcp_events *s = container_of(base, struct mcp_events, base);
+
+	loop_timer_cancel(&s->quiet);
+	s->gone(s);
+}
+
+static const struct http_stream_ops ops = { fill, free_stream };
+
+void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s))
+{
+	*s = (struct mcp_events){ .base = { .ops = &ops }, .loop = loop, .gone = gone };
+}
+
+void mcp_events_done(struct mcp_events *s)
+{
+	loop_timer_cancel(&s->quiet);
+	buf_done(&s->out);
+}
+
+bool mcp_events_put(struct mcp_events *s, struct slice message, bool last)
+{
+	if (!last && buf_len(&s->out) > MCP_HTTP_BACKLOG_MAX)
+		s->broken = true;
+	if (s->broken) {
+		buf_done(&s->out);
+		http_stream_wake(&s->base);
+		return false;
+	}
+	buf_puts(&s->out, "event: message\ndata: ");
+	buf_add_slice(&s->out, message);
+	buf_puts(&s->out, "\n\n");
+	s->ended |= last;
+	http_stream_wake(&s->base);
+	return true;
+}
+
+void mcp_events_end(struct mcp_events *s)
+{
+	s->ended = true;
+	http_stream_wake(&s->base);
+}
+
+void mcp_events_reply(struct mcp_events *s, struct http_reply *ret)
+{
+	ret->content_type = "text/event-stream";
+	http_reply_header(ret, "Cache-Control:", "no-store");
+	http_reply_header(ret, "X-Accel-Buffering:", "no");
+	ret->stream = &s->base;
+}

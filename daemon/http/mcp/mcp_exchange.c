@@ -1,0 +1,281 @@
+/* mcp_exchange.c - one POST: body in, answer out. */
+#include "http/mcp/mcp_http_internal.h"
+
+#include "base/limits.h"
+#include "rpc/rpc.h"
+#include "tools/mcp/msg.h"
+
+/* --- its end -------------------------------------------------------------------------------------------- */
+
+static void mcp_exchange_free(struct mcp_exchange *x)
+{
+	loop_timer_cancel(&x->decide);
+	loop_task_cancel(&x->cancel);
+	list_del(&x->link);
+	mcp_front_free(x->front);
+	mcp_events_done(&x->events);
+	buf_done(&x->in);
+	buf_done(&x->body);
+	free(x->version);
+	free(x->method);
+	free(x->name);
+	free(x->session_id);
+	free(x->id);
+	free(x);
+}
+
+static bool settled(const struct mcp_exchange *x)
+{
+	return list_empty(&x->link);
+}
+
+/* The driver let go of a part of it. A session whose client never learnt of it ends with its first exchange. */
+static void release(struct mcp_exchange *x)
+{
+	if (x->has_sink || x->has_stream)
+		return;
+	if (!settled(x) && x->session) {
+		x->state = EXCHANGE_ORPHAN;
+		loop_timer_cancel(&x->decide);
+		if (x->initialize)
+			mcp_session_end(x->session, "INITIALIZE_FAILED", "nobody waits for it");
+		return;
+	}
+	mcp_exchange_free(x);
+}
+
+static void settle(struct mcp_exchange *x)
+{
+	struct mcp_session *s = x->session;
+
+	if (settled(x))
+		return;
+	list_del(&x->link);
+	loop_timer_cancel(&x->decide);
+	x->session = NULL;
+	if (s)
+		mcp_session_settled(s, x);
+	if (x->state == EXCHANGE_ORPHAN)
+		mcp_exchange_free(x);
+}
+
+/* --- its answer ----------------------------------------------------------------------------------------- */
+
+static void decided(struct mcp_exchange *x, enum mcp_exchange_state state)
+{
+	x->state = state;
+	loop_timer_cancel(&x->decide);
+	if (x->has_sink && !x->working)
+		http_sink_wake(&x->sink);
+}
+
+static void answer_json(struct mcp_exchange *x, int status, struct slice message)
+{
+	x->status = status;
+	buf_add_slice(&x->body, message);
+	decided(x, EXCHANGE_JSON);
+}
+
+static void on_undecided(void *ctx)
+{
+	decided(ctx, EXCHANGE_STREAM);
+}
+
+/* Errors that HTTP has a word for; a legacy client is told none of them so. An error is short. */
+static int status_of(const struct mcp_exchange *x, struct slice message)
+{
+	static const struct {
+		const char *code;
+		int status;
+	} rows[] = { { "-32601", 404 }, { "-32021", 400 } };
+	struct jval error;
+
+	if (!x->front || message.n > MCP_HTTP_ERROR_MAX)
+		return 200;
+	error = jobj_get(message, "error");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (slice_is(jobj_get(error.raw, "code").raw, rows[i].code))
+			return rows[i].status;
+	return 200;
+}
+
+static void on_cancel(void *ctx)
+{
+	struct mcp_exchange *x = ctx;
+
+	x->front = mcp_front_free(x->front);
+}
+
+/* The reader lost its stream. To a modern client that is a cancellation, but we may be inside its front. */
+static void stream_lost(struct mcp_exchange *x)
+{
+	if (x->front)
+		loop_defer(x->m->loop, &x->cancel, on_cancel, x);
+}
+
+void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last)
+{
+	if (last) {
+		mcp_exchange_answer(x, status_of(x, message), message);
+		return;
+	}
+	if (x->state == EXCHANGE_OPEN)
+		decided(x, EXCHANGE_STREAM);
+	if (x->state == EXCHANGE_STREAM && !mcp_events_put(&x->events, message, false))
+		stream_lost(x);
+}
+
+void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice message)
+{
+	if (x->initialize)
+		x->failed = jobj_get(message, "error").type != J_NONE;
+	if (x->state <= EXCHANGE_OPEN)
+		answer_json(x, status, message);
+	else if (x->state == EXCHANGE_STREAM)
+		mcp_events_put(&x->events, message, true);
+	settle(x);
+}
+
+void mcp_exchange_fail(struct mcp_exchange *x, int status, const struct err *e, struct slice extra)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_error(&b, x->id ? slice_of(x->id) : SLICE("null"), e, extra);
+	mcp_exchange_answer(x, status, buf_slice(&b));
+}
+
+void mcp_exchange_drop(struct mcp_exchange *x)
+{
+	if (x->state == EXCHANGE_OPEN)
+		decided(x, EXCHANGE_STREAM);
+	mcp_events_end(&x->events);
+	settle(x);
+}
+
+void mcp_exchange_accept(struct mcp_exchange *x, int status)
+{
+	answer_json(x, status, SLICE_NONE);
+}
+
+void mcp_exchange_open(struct mcp_exchange *x, struct mcp_session *s)
+{
+	x->state = EXCHANGE_OPEN;
+	x->session = s;
+	list_del(&x->link);
+	list_add_tail(s ? &s->exchanges : &x->m->exchanges, &x->link);
+	if (s)
+		mcp_session_touch(s);
+	loop_timer_set(x->m->loop, &x->decide, MCP_HTTP_DECIDE_MS, on_undecided, x);
+}
+
+/* --- the driver's side ---------------------------------------------------------------------------------- */
+
+static struct mcp_exchange *of_sink(struct http_sink *s)
+{
+	return container_of(s, struct mcp_exchange, sink);
+}
+
+static enum http_take look(struct http_sink *s)
+{
+	const struct mcp_exchange *x = of_sink(s);
+
+	if (x->state == EXCHANGE_BODY)
+		return HTTP_TAKE_MORE;
+	return x->state == EXCHANGE_OPEN ? HTTP_TAKE_WAIT : HTTP_TAKE_ANSWER;
+}
+
+static enum http_take take(struct http_sink *s, struct slice piece)
+{
+	struct mcp_exchange *x = of_sink(s);
+	struct err e = { .rpc = RPC_INVALID_REQUEST,
+			 .reason = "MESSAGE_TOO_LARGE",
+			 .msg = "the message is too large" };
+
+	x->working = true;
+	if (buf_add_slice(&x->in, piece) < 0)
+		mcp_exchange_fail(x, 413, &e, SLICE_NONE);
+	x->working = false;
+	return look(s);
+}
+
+static enum http_take end(struct http_sink *s)
+{
+	struct mcp_exchange *x = of_sink(s);
+	struct mcp_headers h = { slice_of(x->version), slice_of(x->method), slice_of(x->name) };
+	struct mcp_post post;
+
+	if (x->state != EXCHANGE_BODY) /* its server went while the body came */
+		return look(s);
+	x->working = true;
+	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
+	mcp_post_check(buf_slice(&x->in), &h, &post);
+	x->id = post.id.n ? xstrndup(post.id.p, post.id.n) : NULL;
+	mcp_post(x, &post);
+	buf_done(&post.extra);
+	buf_done(&x->in);
+	x->working = false;
+	return look(s);
+}
+
+static void answer(struct http_sink *s, struct http_reply *ret)
+{
+	struct mcp_exchange *x = of_sink(s);
+
+	if (x->began[0])
+		http_reply_header(ret, "Mcp-Session-Id:", x->began);
+	if (x->state == EXCHANGE_STREAM) {
+		mcp_events_reply(&x->events, ret);
+		x->has_stream = true;
+		return;
+	}
+	ret->status = x->status;
+	ret->body = x->body;
+	x->body = (struct buf){ 0 };
+	if (!buf_len(&ret->body))
+		ret->content_type = NULL;
+}
+
+static void free_sink(struct http_sink *s)
+{
+	struct mcp_exchange *x = of_sink(s);
+
+	x->has_sink = false;
+	release(x);
+}
+
+static void on_stream_gone(struct mcp_events *s)
+{
+	struct mcp_exchange *x = container_of(s, struct mcp_exchange, events);
+
+	x->has_stream = false;
+	release(x);
+}
+
+static const struct http_sink_ops sink_ops = { take, end, look, answer, free_sink };
+
+static char *copy(struct slice s)
+{
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s.n ? xstrndup(s.p, s.n) : NULL;
+}
+
+struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
+				      const struct http_request *rq)
+{
+	struct mcp_exchange *x = new0(struct mcp_exchange);
+
+	x->sink.ops = &sink_ops;
+	x->has_sink = true;
+	x->m = m;
+	x->backend = b;
+	x->in.max = MESSAGE_MAX;
+	list_init(&x->link);
+	list_add_tail(&m->exchanges, &x->link);
+	mcp_events_init(&x->events, m->loop, on_stream_gone);
+	x->version = copy(rq->mcp_version);
+	x->method = copy(rq->mcp_method);
+	x->name = copy(rq->mcp_name);
+	x->session_id = copy(rq->mcp_session);
+	return x;
+}

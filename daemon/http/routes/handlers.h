@@ -1,0 +1,42 @@
+/* handlers.h - what the table of routes calls, for the files of http/ alone. */
+#pragma once
+
+#include "http/endpoints.h"
+#include "http/query.h"
+#include "http/route.h"
+
+struct http_call {
+	const struct http_context *ctx;
+	const struct http_request *rq;
+	struct slice params[ROUTE_PARAMS_MAX]; /* of the path */
+};
+
+/* Decodes the query; false: answered with 400. */
+bool http_query(const struct http_call *c, const struct query_field *fields, void *ret,
+		struct http_reply *reply);
+/* The session that the path names; NULL: answered with 404. */
+struct session *http_session(const struct http_call *c, struct http_reply *reply);
+
+/* route_sessions.c */
+void http_get_sessions(const struct http_call *c, struct http_reply *ret);
+void http_get_session(const struct http_call *c, struct http_reply *ret);
+/* route_events.c */
+void http_get_events(const struct http_call *c, struct http_reply *ret);
+/* route_artifacts.c */
+void http_get_artifacts(const struct http_call *c, struct http_reply *ret);
+void http_get_artifact(const struct http_call *c, struct http_reply *ret);
+/* route_export.c */
+void http_get_workspace(const struct http_call *c, struct http_reply *ret);
+/* route_usage.c */
+void http_get_usage(const struct http_call *c, struct http_reply *ret);
+/* mcp/mcp_status.c */
+void http_get_hosted(const struct http_call *c, struct http_reply *ret);
+/* route_archives.c */
+void http_get_archives(const struct http_call *c, struct http_reply *ret);
+void http_get_archive(const struct http_call *c, struct http_reply *ret);
+void http_put_archive(const struct http_call *c, struct http_reply *ret);
+void http_delete_archive(const struct http_call *c, struct http_reply *ret);
+/* mcp/mcp_http.c */
+void http_post_mcp(const struct http_call *c, struct http_reply *ret);
+void http_get_mcp(const struct http_call *c, struct http_reply *ret);
+void http_delete_mcp(const struct http_call *c, struct http_reply *ret);

@@ -1,0 +1,221 @@
+/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or for ever. */
+#include "http/routes/handlers.h"
+
+#include "base/limits.h"
+#include "session/log/reader.h"
+#include "session/log/transcript.h"
+
+enum events_format { FORMAT_DEFAULT, FORMAT_SSE, FORMAT_NDJSON };
+
+struct events_args {
+	uint64_t since;
+	enum query_flag follow;
+	unsigned format;
+};
+
+static const char *const formats[] = { "sse", "ndjson", NULL };
+
+static const struct query_field fields[] = {
+	{ "since", QUERY_UINT, offsetof(struct events_args, since), NULL },
+	{ "follow", QUERY_BOOL, offsetof(struct events_args, follow), NULL },
+	{ "format", QUERY_WORD, offsetof(struct events_args, format), formats },
+	{ 0 },
+};
+
+struct event_stream {
+	struct http_stream base;
+	struct reader reader;
+	struct loop *loop;
+	struct loop_timer quiet; /* SSE: time for a comment */
+	char *session_id;
+	bool sse, follow, comment;
+	uint64_t until;	 /* without follow: the newest event at the time of the request */
+	struct buf rest; /* the session is deleted: what was still unread, up to a bound */
+};
+
+struct filling {
+	struct event_stream *s;
+	struct buf *out;
+	size_t room;
+};
+
+/* --- framing ------------------------------------------------------------------------------------------- */
+
+static void begin_item(const struct filling *f, uint64_t seq)
+{
+	if (f->s->sse && seq)
+		buf_printf(f->out, "id: %llu\n", (unsigned long long)seq);
+	if (f->s->sse)
+		buf_puts(f->out, "data: ");
+}
+
+/* No "event:" line: a browser dispatches those by name, and "error" is the name of its own. */
+static void end_item(const struct filling *f)
+{
+	buf_puts(f->out, f->s->sse ? "\n\n" : "\n");
+}
+
+static bool put_event(void *ctx, const struct evlog_entry *e)
+{
+	struct filling *f = ctx;
+
+	if (buf_len(f->out) >= f->room || (!f->s->follow && e->seq > f->s->until))
+		return false;
+	begin_item(f, e->seq);
+	transcript_put(f->out, f->s->session_id, e);
+	end_item(f);
+	return true;
+}
+
+static void write_gap(const struct filling *f, const struct evlog_gap *g)
+{
+	begin_item(f, g->to);
+	transcript_put_gap(f->out, f->s->session_id, g);
+	end_item(f);
+}
+
+static bool put_gap(void *ctx, const struct evlog_gap *g)
+{
+	struct filling *f = ctx;
+
+	if (buf_len(f->out) >= f->room)
+		return false;
+	write_gap(f, g);
+	return true;
+}
+
+/* The log went with its session. */
+static enum http_fill put_farewell(struct filling *f)
+{
+	struct evlog_gap g = { 0 };
+
+	buf_add_slice(f->out, buf_slice(&f->s->rest));
+	if (reader_lost(&f->s->reader, &g.from, &g.to))
+		write_gap(f, &g);
+	begin_item(f, 0);
+	transcript_put_deleted(f->out, f->s->session_id);
+	end_item(f);
+	return HTTP_FILL_END;
+}
+
+/* --- the stream ------------------------------------------------------------------------------------------- */
+
+static void on_quiet(void *ctx)
+{
+	struct event_stream *s = ctx;
+
+	s->comment = true;
+	http_stream_wake(&s->base);
+}
+
+static void on_wake(void *ctx)
+{
+	struct event_stream *s = ctx;
+
+	http_stream_wake(&s->base);
+}
+
+static void on_leaving(void *ctx)
+{
+	struct event_stream *s = ctx;
+	struct filling f = { s, &s->rest, CONN_BATCH_BYTES };
+
+	/* what cannot be read is reported as lost */
+	(void)reader_pump(&s->reader, &(struct watcher_sink){ put_event, put_gap, &f });
+}
+
+static const struct reader_ops reader_ops = { on_wake, on_leaving };
+
+static enum http_fill wait(struct filling *f)
+{
+	struct event_stream *s = f->s;
+
+	if (s->comment && !buf_len(f->out))
+		buf_puts(f->out, ":\n\n");
+	s->comment = false;
+	if (s->sse)
+		loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_quiet, s);
+	return HTTP_FILL_WAIT;
+}
+
+static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+{
+	struct event_stream *s = container_of(base, struct event_stream, base);
+	struct filling f = { s, out, room };
+	const struct watcher_sink sink = { put_event, put_gap, &f };
+
+	if (!s->reader.session)
+		return put_farewell(&f);
+	if (reader_pump(&s->reader, &sink) < 0 || out->failed)
+		return HTTP_FILL_ERROR;
+	if (!s->follow && s->reader.next > s->until)
+		return HTTP_FILL_END;
+	if (reader_behind(&s->reader))
+		return HTTP_FILL_MORE;
+	return s->reader.finished ? HTTP_FILL_END : wait(&f);
+}
+
+static void event_stream_free(struct http_stream *base)
+{
+	struct event_stream *s = container_of(base, struct event_stream, base);
+
+	loop_timer_cancel(&s->quiet);
+	reader_detach(&s->reader);
+	buf_done(&s->rest);
+	free(s->session_id);
+	free(s);
+}
+
+static const struct http_stream_ops ops = { fill, event_stream_free };
+
+/* --- the request ------------------------------------------------------------------------------------------- */
+
+static bool wants_sse(const struct http_call *c, const struct events_args *a)
+{
+	if (a->format)
+		return a->format == FORMAT_SSE;
+	return route_accepts(c->rq->accept, "text/event-stream");
+}
+
+/* A browser that reconnects repeats the URL as it was: its header is the newer word. */
+static bool take_since(const struct http_call *c, bool sse, struct events_args *a,
+		       struct http_reply *ret)
+{
+	if (!sse || !c->rq->last_event_id.n || query_uint(c->rq->last_event_id, &a->since))
+		return true;
+	http_reply_error(ret, 400, "LAST_EVENT_ID_INVALID",
+			 "Last-Event-ID must be an event's number");
+	return false;
+}
+
+void http_get_events(const struct http_call *c, struct http_reply *ret)
+{
+	struct events_args a = { 0 };
+	struct event_stream *s;
+	struct session *session;
+	bool sse;
+
+	if (!http_query(c, fields, &a, ret))
+		return;
+	sse = wants_sse(c, &a);
+	if (!take_since(c, sse, &a, ret))
+		return;
+	session = http_session(c, ret);
+	if (!session)
+		return;
+	if (a.since > session_last_seq(session)) {
+		http_reply_error(ret, 400, "SINCE_AHEAD", "the session has no such event yet");
+		return;
+	}
+	s = new0(struct event_stream);
+	s->base.ops = &ops;
+	s->loop = c->ctx->loop;
+	s->sse = sse;
+	s->follow = a.follow ? a.follow == QUERY_YES : sse;
+	s->until = session_last_seq(session);
+	s->session_id = xstrdup(session_id(session));
+	reader_attach(&s->reader, session, a.since + 1, &reader_ops, s);
+	ret->content_type = sse ? "text/event-stream" : "application/x-ndjson";
+	http_reply_header(ret, "Cache-Control:", "no-store");
+	ret->stream = &s->base;
+}

@@ -1,0 +1,137 @@
+/* route_usage.c - GET /v1/usage: the usage ledger's records after a number, as lines or as one object. */
+#include "http/routes/handlers.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+#include "usage/ledger/ledger.h"
+
+#include <stdio.h>
+
+enum usage_format { FORMAT_DEFAULT, FORMAT_NDJSON, FORMAT_JSON };
+
+struct usage_args {
+	uint64_t since;
+	struct slice session;
+	unsigned format;
+};
+
+static const char *const formats[] = { "ndjson", "json", NULL };
+
+static const struct query_field fields[] = {
+	{ "since", QUERY_UINT, offsetof(struct usage_args, since), NULL },
+	{ "session", QUERY_TEXT, offsetof(struct usage_args, session), NULL },
+	{ "format", QUERY_WORD, offsetof(struct usage_args, format), formats },
+	{ 0 },
+};
+
+struct usage_stream {
+	struct http_stream base;
+	struct ledger *ledger;
+	uint64_t since, last; /* read so far; the newest at the time of the request */
+	char *session;	      /* NULL: all */
+	bool json, begun, comma;
+};
+
+struct filling {
+	struct usage_stream *s;
+	struct buf *out;
+	size_t room,
+		seen; /* seen: bytes of lines looked at, so that a filter does not hold up the loop */
+};
+
+static bool wanted(const struct usage_stream *s, struct slice line)
+{
+	return !s->session || jstr_is(jobj_get(line, "sessionId"), s->session);
+}
+
+static bool put_record(void *ctx, uint64_t n, struct slice line)
+{
+	struct filling *f = ctx;
+	struct usage_stream *s = f->s;
+
+	if (f->seen >= f->room || n > s->last)
+		return false;
+	f->seen += line.n + 1;
+	s->since = n;
+	if (!wanted(s, line))
+		return true;
+	if (s->json && s->comma)
+		buf_putc(f->out, ',');
+	s->comma = true;
+	buf_add_slice(f->out, line);
+	if (!s->json)
+		buf_putc(f->out, '\n');
+	return true;
+}
+
+/* What asking says of the records before, and where those that are left begin. */
+static void begin(struct usage_stream *s, struct buf *out)
+{
+	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);
+
+	if (s->json && !s->begun)
+		buf_puts(out, "{\"records\":[");
+	if (!s->session && !s->begun)
+		ledger_asked(s->ledger, s->since);
+	s->begun = true;
+	s->since = MAX(s->since, removed);
+}
+
+static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+{
+	struct usage_stream *s = container_of(base, struct usage_stream, base);
+	struct filling f = { s, out, room, 0 };
+	uint64_t since;
+
+	begin(s, out);
+	since = s->since;
+	if (s->since < s->last && ledger_read(s->ledger, s->since, put_record, &f) < 0)
+		return HTTP_FILL_ERROR;
+	if (out->failed || (s->since < s->last && !f.seen))
+		return HTTP_FILL_ERROR; /* records are missing from the file */
+	if (!s->session)
+		ledger_handed(s->ledger, since, s->since);
+	if (s->since < s->last)
+		return HTTP_FILL_MORE;
+	if (s->json)
+		buf_printf(out, "],\"last\":%llu}", (unsigned long long)s->last);
+	return HTTP_FILL_END;
+}
+
+static void usage_stream_free(struct http_stream *base)
+{
+	struct usage_stream *s = container_of(base, struct usage_stream, base);
+
+	free(s->session);
+	free(s);
+}
+
+static const struct http_stream_ops ops = { fill, usage_stream_free };
+
+void http_get_usage(const struct http_call *c, struct http_reply *ret)
+{
+	struct ledger *ledger = store_ledger(c->ctx->store);
+	struct usage_args a = { 0 };
+	struct usage_stream *s;
+	char number[24];
+
+	if (!http_query(c, fields, &a, ret))
+		return;
+	if (!ledger) {
+		http_reply_error(ret, 404, "LEDGER_OFF", "no usage ledger is kept");
+		return;
+	}
+	s = new0(struct usage_stream);
+	s->base.ops = &ops;
+	s->ledger = ledger;
+	s->since = a.since;
+	s->last = ledger_last(ledger);
+	s->session = a.session.n ? xstrndup(a.session.p, a.session.n) : NULL;
+	s->json = a.format == FORMAT_JSON;
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->last);
+	http_reply_header(ret, "Acpd-Last:", number);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)ledger_first(ledger));
+	http_reply_header(ret, "Acpd-First:", number);
+	ret->content_type = s->json ? "application/json" : "application/x-ndjson";
+	ret->stream = &s->base;
+}

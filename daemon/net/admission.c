@@ -1,0 +1,300 @@
+#include "net/admission.h"
+
+#include "base/os/file.h"
+#include "digest/digest.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define BEARER_ITEM "acpd.bearer."
+#define SUBPROTOCOL "acp.v1"
+
+struct gate {
+	struct sha256 token;
+	bool claimed, allow_query_token;
+	char *hosts, *origins;
+};
+
+struct gate *gate_new(const struct gate_config *cfg)
+{
+	struct gate *g = new0(struct gate);
+
+	g->hosts = xstrdup(cfg->allow_hosts);
+	g->origins = xstrdup(cfg->allow_origins);
+	g->allow_query_token = cfg->allow_query_token;
+	return g;
+}
+
+struct gate *gate_free(struct gate *g)
+{
+	if (!g)
+		return NULL;
+	secret_wipe(&g->token, sizeof(g->token));
+	free(g->hosts);
+	free(g->origins);
+	free(g);
+	return NULL;
+}
+
+bool gate_claimed(const struct gate *g)
+{
+	return g->claimed;
+}
+
+bool gate_query_token(const struct gate *g)
+{
+	return g->allow_query_token;
+}
+
+static struct slice trim(struct slice s)
+{
+	while (s.n && isspace((unsigned char)s.p[s.n - 1]))
+		s.n--;
+	while (s.n && isspace((unsigned char)s.p[0])) {
+		s.p++;
+		s.n--;
+	}
+	return s;
+}
+
+static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
+{
+	if (slice_starts(token, "sha256:")) {
+		if (sha256_from_hex((struct slice){ token.p + 7, token.n - 7 }, ret) == 0)
+			return 0;
+		return err_set(e, -EINVAL, 0, "TOKEN_INVALID",
+			       "sha256: must be followed by 64 hex digits");
+	}
+	if (token.n < TOKEN_MIN || token.n > TOKEN_MAX)
+		return err_set(e, -EINVAL, 0, "TOKEN_INVALID", "a token has %d to %d characters",
+			       TOKEN_MIN, TOKEN_MAX);
+	return sha256_of(token, ret);
+}
+
+/* Whoever owns the file says who may come in: root or we ourselves, and nobody else may read it. */
+static int check_owner(int fd, struct err *e)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0)
+		return -errno;
+	if (sb.st_uid != 0 && sb.st_uid != geteuid())
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE",
+			       "it belongs to uid %u, not to root or the daemon (chown)",
+			       (unsigned)sb.st_uid);
+	if (S_ISREG(sb.st_mode) && (sb.st_mode & 077))
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
+	fcntl(fd, F_SETFL, 0); /* a pipe of somebody else's would have kept us waiting */
+	return 0;
+}
+
+int gate_load(struct gate *g, const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int r = fd < 0 ? -errno : 0;
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = check_owner(fd, e);
+	if (r == -EPERM)
+		return r;
+	if (r == 0)
+		r = file_read_fd(fd, TOKEN_MAX + 16, &b);
+	if (r < 0)
+		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
+	r = digest_of(trim(buf_slice(&b)), &g->token, e);
+	secret_wipe(b.data, b.cap);
+	if (r == 0)
+		g->claimed = true;
+	return r;
+}
+
+int gate_claim(struct gate *g, struct slice digest, struct err *e)
+{
+	struct sha256 d;
+
+	if (!slice_starts(digest, "sha256:") || digest_of(digest, &d, e) < 0)
+		return err_field(e, "digest", "TOKEN_INVALID",
+				 "digest must be sha256:<64 hex digits>");
+	if (g->claimed && !sha256_equal(&d, &g->token))
+		return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
+			       "the daemon is claimed with another token");
+	g->token = d;
+	g->claimed = true;
+	return 0;
+}
+
+/* --- Host and Origin ------------------------------------------------------------------------------- */
+
+static bool in_list(const char *list, struct slice item)
+{
+	while (list && *list) {
+		size_t n = strcspn(list, ",");
+
+		struct slice own = trim((struct slice){ list, n });
+
+		if (own.n == item.n && strncasecmp(own.p, item.p, own.n) == 0)
+			return true;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+/* ":" and a port, or nothing; the port may be empty (RFC 9110 7.2). */
+static bool is_port(struct slice s)
+{
+	unsigned port = 0;
+
+	if (s.n && (s.p[0] != ':' || s.n > 6))
+		return false;
+	for (size_t i = 1; i < s.n; i++) {
+		if (!isdigit((unsigned char)s.p[i]))
+			return false;
+		port = port * 10 + (unsigned)(s.p[i] - '0');
+	}
+	return port <= 65535;
+}
+
+/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything else in it two readers
+ * may not agree on whom it names. */
+static struct slice host_name(struct slice host)
+{
+	const char *end = host.p + host.n, *rest = host.p;
+
+	if (host.n && *rest == '[') {
+		rest = memchr(host.p, ']', host.n);
+		rest = rest ? rest + 1 : end;
+	} else {
+		while (rest < end && (isalnum((unsigned char)*rest) || strchr("-._", *rest)) &&
+		       *rest)
+			rest++;
+	}
+	if (!is_port((struct slice){ rest, (size_t)(end - rest) }))
+		return SLICE_NONE;
+	return (struct slice){ host.p, (size_t)(rest - host.p) };
+}
+
+static bool is_ip_literal(struct slice h)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+	bool six = h.n > 2 && h.p[0] == '[' && h.p[h.n - 1] == ']';
+
+	if (six)
+		h = (struct slice){ h.p + 1, h.n - 2 };
+	if (h.n >= sizeof(text))
+		return false;
+	memcpy(text, h.p, h.n);
+	text[h.n] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, text, address) == 1;
+}
+
+/* "<port>-<sandbox id>.<domain>" */
+static bool is_e2b_host(struct slice h)
+{
+	size_t i = 0, id;
+
+	while (i < h.n && isdigit((unsigned char)h.p[i]))
+		i++;
+	if (!i || i > 5 || i >= h.n || h.p[i] != '-')
+		return false;
+	id = ++i;
+	while (i < h.n && isalnum((unsigned char)h.p[i]))
+		i++;
+	return i > id && i < h.n && h.p[i] == '.' && i + 1 < h.n;
+}
+
+bool gate_host_ok(const struct gate *g, struct slice host)
+{
+	struct slice h = host_name(host);
+
+	if (!h.n)
+		return false;
+	return (h.n == 9 && strncasecmp(h.p, "localhost", 9) == 0) || is_ip_literal(h) ||
+	       is_e2b_host(h) || in_list(g->hosts, h) || in_list(g->hosts, host);
+}
+
+bool gate_origin_ok(const struct gate *g, struct slice origin)
+{
+	return !origin.n || in_list(g->origins, origin);
+}
+
+/* --- tokens ------------------------------------------------------------------------------------------ */
+
+static bool token_matches(const struct gate *g, struct slice token)
+{
+	struct sha256 d;
+
+	return g->claimed && token.n && token.n <= TOKEN_MAX && sha256_of(token, &d) == 0 &&
+	       sha256_equal(&d, &g->token);
+}
+
+static bool next_item(struct slice *list, struct slice *item)
+{
+	const char *comma;
+
+	if (!list->n)
+		return false;
+	comma = memchr(list->p, ',', list->n);
+	item->p = list->p;
+	item->n = comma ? (size_t)(comma - list->p) : list->n;
+	list->p += item->n + (comma != NULL);
+	list->n -= item->n + (comma != NULL);
+	*item = trim(*item);
+	return true;
+}
+
+static bool protocol_matches(const struct gate *g, struct slice protocols)
+{
+	struct slice item;
+
+	while (next_item(&protocols, &item)) {
+		unsigned char token[2 * TOKEN_MAX];
+		bool ok;
+		int n;
+
+		if (!slice_starts(item, BEARER_ITEM))
+			continue;
+		item.p += strlen(BEARER_ITEM);
+		item.n -= strlen(BEARER_ITEM);
+		if (item.n > sizeof(token))
+			return false;
+		n = base64url_decode(item, token);
+		ok = n > 0 && token_matches(g, (struct slice){ (const char *)token, (size_t)n });
+		secret_wipe(token, sizeof(token));
+		return ok;
+	}
+	return false;
+}
+
+bool gate_token_ok(const struct gate *g, struct slice authorization, struct slice protocols,
+		   struct slice query)
+{
+	if (authorization.n) {
+		if (authorization.n < 7 || strncasecmp(authorization.p, "Bearer ", 7) != 0)
+			return false;
+		return token_matches(
+			g, trim((struct slice){ authorization.p + 7, authorization.n - 7 }));
+	}
+	if (protocols.n && protocol_matches(g, protocols))
+		return true;
+	return g->allow_query_token && query.n && token_matches(g, query);
+}
+
+const char *gate_subprotocol(struct slice protocols)
+{
+	struct slice item;
+
+	if (!trim(protocols).n)
+		return "";
+	while (next_item(&protocols, &item))
+		if (slice_is(item, SUBPROTOCOL))
+			return SUBPROTOCOL;
+	return NULL;
+}

@@ -1,0 +1,43 @@
+/*
+ * admission.h - who may speak to the daemon: the token, the Host and the Origin. Knows no sockets.
+ *
+ * Only the SHA-256 of the token is kept. Without one the daemon is unclaimed and nobody may do anything but ask for its
+ * health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it.
+ * Host guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass.
+ * Origin is sent by browsers only and must be listed (--allow-origin).
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+#define TOKEN_MIN 16
+#define TOKEN_MAX 4096
+
+struct gate;
+
+struct gate_config {
+	const char *allow_hosts, *allow_origins; /* comma-separated, may be NULL */
+	bool allow_query_token;
+};
+
+struct gate *gate_new(const struct gate_config *cfg);
+struct gate *gate_free(struct gate *g);
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the gate unclaimed (0); one of another owner than root or
+ * us, or that others can read, is refused. */
+int gate_load(struct gate *g, const char *path, struct err *e);
+/* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
+int gate_claim(struct gate *g, struct slice digest, struct err *e);
+bool gate_claimed(const struct gate *g);
+bool gate_query_token(const struct gate *g);
+
+bool gate_host_ok(const struct gate *g, struct slice host);
+/* Absent (n == 0) is fine. */
+bool gate_origin_ok(const struct gate *g, struct slice origin);
+/* authorization: header value; protocols: Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
+bool gate_token_ok(const struct gate *g, struct slice authorization, struct slice protocols,
+		   struct slice query);
+/* The subprotocol a client that offers these is to be answered with: "acp.v1", "" if it offered none, NULL: refuse. */
+const char *gate_subprotocol(struct slice protocols);

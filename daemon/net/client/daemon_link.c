@@ -1,0 +1,197 @@
+#include "net/client/daemon_link.h"
+
+#include "net/client/ws_client.h"
+#include "base/limits.h"
+#include "base/os/unixsock.h"
+#include "proc/lines.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+struct link {
+	struct loop *loop;
+	const struct link_events *ev;
+	void *ctx;
+	struct wsclient *ws; /* NULL: UNIX socket */
+	struct loop_io io;
+	struct lines in;
+	struct buf out;
+	struct loop_task open_task;
+	bool closing, closed;
+};
+
+static void closed(struct link *l, const char *why)
+{
+	if (l->closed)
+		return;
+	l->closed = true;
+	if (l->io.fd >= 0) {
+		loop_io_set(l->loop, &l->io, 0);
+		closep(&l->io.fd);
+		l->io.fd = -1;
+	}
+	l->ev->on_closed(l->ctx, true, why);
+}
+
+static void flush(struct link *l)
+{
+	while (!l->closed && buf_len(&l->out)) {
+		ssize_t n =
+			send(l->io.fd, l->out.data + l->out.pos, buf_len(&l->out), MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			closed(l, "the daemon closed the connection");
+			return;
+		}
+		buf_consume(&l->out, (size_t)n);
+	}
+	if (l->closed)
+		return;
+	if (l->closing && !buf_len(&l->out))
+		closed(l, "closed");
+	else
+		loop_io_set(l->loop, &l->io, EPOLLIN | (buf_len(&l->out) ? (uint32_t)EPOLLOUT : 0));
+}
+
+static void read_lines(struct link *l)
+{
+	char *space = lines_space(&l->in, CHILD_READ_BYTES);
+	struct slice line;
+	ssize_t n = space ? read(l->io.fd, space, CHILD_READ_BYTES) : 0;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		closed(l, "the daemon closed the connection");
+		return;
+	}
+	lines_filled(&l->in, (size_t)n);
+	while (!l->closed && lines_next(&l->in, &line) > 0)
+		l->ev->on_message(l->ctx, line);
+}
+
+static void on_io(void *ctx, uint32_t events)
+{
+	struct link *l = ctx;
+
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		read_lines(l);
+	if (!l->closed && (events & EPOLLOUT))
+		flush(l);
+}
+
+static void report_open(void *ctx)
+{
+	struct link *l = ctx;
+
+	l->ev->on_open(l->ctx);
+}
+
+static struct link *link_new(struct loop *loop, const struct link_events *ev, void *ctx)
+{
+	struct link *l = new0(struct link);
+
+	l->loop = loop;
+	l->ev = ev;
+	l->ctx = ctx;
+	l->io.fd = -1;
+	lines_init(&l->in, LINE_MAX_BYTES);
+	return l;
+}
+
+struct link *link_open_socket(struct loop *loop, const char *path, const struct link_events *ev,
+			      void *ctx, struct err *e)
+{
+	struct link *l;
+	int fd = unixsock_connect(path);
+
+	if (fd < 0) {
+		err_set(e, fd, 0, "UNREACHABLE", "no daemon answers on %s: %s", path,
+			strerror(-fd));
+		return NULL;
+	}
+	l = link_new(loop, ev, ctx);
+	l->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = l };
+	loop_io_set(loop, &l->io, EPOLLIN);
+	loop_defer(loop, &l->open_task, report_open, l);
+	return l;
+}
+
+struct link *link_open_url(struct loop *loop, const char *url, struct slice token,
+			   const struct link_events *ev, void *ctx, struct err *e)
+{
+	struct link *l = link_new(loop, ev, ctx);
+
+	l->ws = wsclient_new(loop, url, token, ev, ctx, e);
+	return l->ws ? l : link_free(l);
+}
+
+const char *link_status_text(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *text;
+	} rows[] = {
+		{ 401, "the token is missing or wrong; give the daemon's token by --token-file" },
+		{ 403, "this address is not served; serve --allow-host names further ones" },
+		{ 404, "there is nothing at this path; is it acpd that listens there?" },
+		{ 503, "the daemon is not claimed, or has no room; acpd claim gives it its token" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].status == status)
+			return rows[i].text;
+	return "no answer that acpd would give; is it acpd that listens there?";
+}
+
+void link_send(struct link *l, struct slice text)
+{
+	if (l->ws) {
+		wsclient_send(l->ws, text);
+		return;
+	}
+	if (l->closed)
+		return;
+	buf_add_slice(&l->out, text);
+	buf_putc(&l->out, '\n');
+	flush(l);
+}
+
+void link_close(struct link *l)
+{
+	if (l->ws) {
+		wsclient_close(l->ws);
+		return;
+	}
+	l->closing = true;
+	flush(l);
+}
+
+void link_run(struct link *l)
+{
+	if (l->ws)
+		wsclient_run(l->ws);
+	else
+		loop_run(l->loop);
+}
+
+struct link *link_free(struct link *l)
+{
+	if (!l)
+		return NULL;
+	wsclient_free(l->ws);
+	loop_task_cancel(&l->open_task);
+	if (l->io.fd >= 0) {
+		loop_io_set(l->loop, &l->io, 0);
+		closep(&l->io.fd);
+	}
+	lines_done(&l->in);
+	buf_done(&l->out);
+	free(l);
+	return NULL;
+}

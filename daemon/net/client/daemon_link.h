@@ -1,0 +1,32 @@
+/*
+ * daemon_link.h - the client side of a connection to a daemon, for the command line: JSON messages over a UNIX socket (lines) or
+ * over a WebSocket (text frames), behind one interface. Content is passed on byte for byte.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "loop/loop.h"
+
+struct link;
+
+struct link_events {
+	void (*on_open)(void *ctx);
+	void (*on_message)(void *ctx, struct slice text);
+	/* Once; opened tells whether on_open was called before. why is one line. */
+	void (*on_closed)(void *ctx, bool opened, const char *why);
+};
+
+struct link *link_open_socket(struct loop *loop, const char *path, const struct link_events *ev,
+			      void *ctx, struct err *e);
+/* url: ws:// or wss://; token may be empty. */
+struct link *link_open_url(struct loop *loop, const char *url, struct slice token,
+			   const struct link_events *ev, void *ctx, struct err *e);
+/* What an HTTP status of a daemon means to whoever runs the command, and what to do about it; one line. */
+const char *link_status_text(unsigned status);
+void link_send(struct link *l, struct slice text);
+/* Everything sent is written first. on_closed follows. */
+void link_close(struct link *l);
+/* Runs the loop until loop_quit. */
+void link_run(struct link *l);
+struct link *link_free(struct link *l);

@@ -1,0 +1,264 @@
+#include "net/client/ws_client.h"
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "digest/digest.h"
+
+#include <errno.h>
+#include <libwebsockets.h>
+#include <stdio.h>
+
+struct message {
+	struct list link;
+	size_t n;
+	unsigned char data[]; /* LWS_PRE, then the text */
+};
+
+struct wsclient {
+	struct loop *loop;
+	const struct link_events *ev;
+	void *ctx;
+	struct lws_context *context;
+	struct lws *wsi;
+	char *url, *header; /* header: "Bearer <token>" */
+	struct list out;
+	struct buf in;
+	bool open, closing, reported;
+};
+
+static void report_closed(struct wsclient *w, const char *why)
+{
+	if (w->reported)
+		return;
+	w->reported = true;
+	w->wsi = NULL;
+	w->ev->on_closed(w->ctx, w->open, why);
+}
+
+/* Where, why and what to do; lws tells the status of an answer, or has a few words for what kept it from one. */
+static void report_refused(struct wsclient *w, struct lws *wsi, const char *words)
+{
+	unsigned status = lws_http_client_http_response(wsi);
+	_cleanup_(freep) char *why = NULL;
+	int r;
+
+	if (status && status != 101)
+		r = asprintf(&why, "%s answered %u: %s", w->url, status, link_status_text(status));
+	else
+		r = asprintf(&why, "no daemon answers on %s: %s", w->url,
+			     words ? words : "the connection failed");
+	if (r < 0)
+		abort();
+	report_closed(w, why);
+}
+
+static int send_next(struct wsclient *w)
+{
+	struct message *m;
+	int r;
+
+	if (list_empty(&w->out))
+		return w->closing ? -1 : 0;
+	m = list_first(&w->out, struct message, link);
+	list_del(&m->link);
+	r = lws_write(w->wsi, m->data + LWS_PRE, m->n, LWS_WRITE_TEXT);
+	free(m);
+	if (!list_empty(&w->out) || w->closing)
+		lws_callback_on_writable(w->wsi);
+	return r < 0 ? -1 : 0;
+}
+
+static int receive(struct wsclient *w, const char *data, size_t n)
+{
+	if (buf_add(&w->in, data, n) < 0)
+		return -1;
+	if (!lws_is_final_fragment(w->wsi) || lws_remaining_packet_payload(w->wsi))
+		return 0;
+	w->ev->on_message(w->ctx, buf_slice(&w->in));
+	buf_reset(&w->in);
+	return 0;
+}
+
+static int add_authorization(struct wsclient *w, unsigned char **p, size_t len)
+{
+	if (!w->header)
+		return 0;
+	return lws_add_http_header_by_name(
+		w->wsi, (const unsigned char *)"Authorization:", (const unsigned char *)w->header,
+		(int)strlen(w->header), p, *p + len);
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user _unused_,
+		    void *in, size_t len)
+{
+	struct wsclient *w = lws_context_user(lws_get_context(wsi));
+
+	switch (reason) {
+	case LWS_CALLBACK_RAW_RX_FILE:
+		loop_dispatch(w->loop);
+		return 0;
+	case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
+		w->wsi = wsi;
+		return add_authorization(w, in, len);
+	case LWS_CALLBACK_CLIENT_ESTABLISHED:
+		w->wsi = wsi;
+		w->open = true;
+		w->ev->on_open(w->ctx);
+		return 0;
+	case LWS_CALLBACK_CLIENT_RECEIVE:
+		return receive(w, in, len);
+	case LWS_CALLBACK_CLIENT_WRITEABLE:
+		return send_next(w);
+	case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
+		report_refused(w, wsi, in);
+		return 0;
+	case LWS_CALLBACK_CLIENT_CLOSED:
+		report_closed(w, w->closing ? "closed" : "the daemon closed the connection");
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static const struct lws_protocols protocols[] = {
+	{ "acp-client", on_event, 0, 64 * KIB, 0, NULL, 64 * MIB },
+	{ NULL, NULL, 0, 0, 0, NULL, 0 },
+};
+
+static void on_lws_log(int level _unused_, const char *line)
+{
+	log_write(LOG_DEBUG, "lws", line, NULL);
+}
+
+/* A daemon has one address for everything: whoever names it by its HTTP scheme means the same. */
+static bool known_scheme(const char *scheme, bool *tls)
+{
+	*tls = strcmp(scheme, "wss") == 0 || strcmp(scheme, "https") == 0;
+	return *tls || strcmp(scheme, "ws") == 0 || strcmp(scheme, "http") == 0;
+}
+
+static int connect_url(struct wsclient *w, struct err *e)
+{
+	struct lws_client_connect_info ci = { .context = w->context };
+	_cleanup_(freep) char *copy = xstrdup(w->url), *path = NULL, *host = NULL;
+	const char *scheme, *address, *rest;
+	int port;
+	bool tls;
+
+	if (lws_parse_uri(copy, &scheme, &address, &port, &rest) || !*address || port < 1 ||
+	    port > 65535 || !known_scheme(scheme, &tls))
+		return err_field(e, "url", "OPTION_INVALID",
+				 "--url: '%s' is not a ws://, wss://, http:// or https:// URL",
+				 w->url);
+	rest += *rest == '/'; /* what lws says of a URL without a path */
+	if (asprintf(&path, "/%s", rest) < 0 || asprintf(&host, "%s:%d", address, port) < 0)
+		abort();
+	ci.address = address;
+	ci.port = port;
+	ci.path = strcmp(path, "/") == 0 ? "/acp" : path;
+	ci.host = ci.origin = host;
+	ci.origin = NULL;
+	ci.protocol = NULL;
+	ci.local_protocol_name = protocols[0].name;
+	ci.ssl_connection = tls ? LCCSCF_USE_SSL : 0;
+	w->wsi = lws_client_connect_via_info(&ci);
+	if (!w->wsi && !w->reported)
+		return err_set(e, -ECONNREFUSED, 0, "UNREACHABLE", "cannot connect to %s", w->url);
+	return 0;
+}
+
+static int open_context(struct wsclient *w, struct err *e)
+{
+	struct lws_context_creation_info info = { 0 };
+	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(w->loop)) };
+
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	info.port = CONTEXT_PORT_NO_LISTEN;
+	info.protocols = protocols;
+	info.gid = info.uid = (gid_t)-1;
+	info.options = LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	info.user = w;
+	info.fd_limit_per_thread = 64;
+	info.pt_serv_buf_size = 64 * KIB;
+	w->context = lws_create_context(&info);
+	if (!w->context || fd.filefd < 0 ||
+	    !lws_adopt_descriptor_vhost(lws_get_vhost_by_name(w->context, "default"),
+					LWS_ADOPT_RAW_FILE_DESC, fd, protocols[0].name, NULL))
+		return err_set(e, -EIO, 0, "UNREACHABLE", "cannot set up a WebSocket client");
+	return 0;
+}
+
+struct wsclient *wsclient_new(struct loop *loop, const char *url, struct slice token,
+			      const struct link_events *ev, void *ctx, struct err *e)
+{
+	struct wsclient *w = new0(struct wsclient);
+
+	w->loop = loop;
+	w->ev = ev;
+	w->ctx = ctx;
+	w->url = xstrdup(url);
+	if (token.n && asprintf(&w->header, "Bearer %.*s", (int)token.n, token.p) < 0)
+		abort();
+	list_init(&w->out);
+	if (open_context(w, e) < 0 || connect_url(w, e) < 0)
+		return wsclient_free(w);
+	return w;
+}
+
+void wsclient_send(struct wsclient *w, struct slice text)
+{
+	struct message *m;
+
+	if (!w->wsi)
+		return;
+	m = malloc(sizeof(*m) + LWS_PRE + text.n);
+	if (!m)
+		abort();
+	m->n = text.n;
+	memcpy(m->data + LWS_PRE, text.p, text.n);
+	list_init(&m->link);
+	list_add_tail(&w->out, &m->link);
+	lws_callback_on_writable(w->wsi);
+}
+
+void wsclient_close(struct wsclient *w)
+{
+	w->closing = true;
+	if (w->wsi && w->open)
+		lws_callback_on_writable(w->wsi);
+	else
+		report_closed(w, "closed");
+}
+
+void wsclient_run(struct wsclient *w)
+{
+	loop_run_deferred(w->loop);
+	while (!loop_quitting(w->loop)) {
+		if (lws_service(w->context, 0) < 0)
+			return;
+		loop_run_deferred(w->loop);
+	}
+}
+
+struct wsclient *wsclient_free(struct wsclient *w)
+{
+	if (!w)
+		return NULL;
+	w->reported = true; /* no callbacks into a half-dead owner */
+	if (w->context)
+		lws_context_destroy(w->context);
+	while (!list_empty(&w->out)) {
+		struct message *m = list_first(&w->out, struct message, link);
+
+		list_del(&m->link);
+		free(m);
+	}
+	buf_done(&w->in);
+	if (w->header)
+		secret_wipe(w->header, strlen(w->header));
+	free(w->header);
+	free(w->url);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,454 @@
+/* http_serve.c - plain HTTP on the same port: gate, route, reply. */
+#include "net/ws.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "http/query.h"
+#include "net/cors.h"
+#include "net/visitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define HEAD_BYTES 5120 /* the longest Origin and list of headers that are echoed, and our own */
+#define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
+#define SHORT_BODY (CONN_BATCH_BYTES - HEAD_BYTES)
+
+static int put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
+		      unsigned char *end)
+{
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+					   (const unsigned char *)value, (int)strlen(value), p,
+					   end);
+}
+
+/* What every reply begins with. lws says "Connection: close" where the length is unknown, and closes; chunks need neither. */
+static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
+		      unsigned char *end)
+{
+	if (r->status == 204) /* has no length (RFC 9110 8.6) */
+		return lws_add_http_header_status(wsi, 204, p, end);
+	if (!r->content_type)
+		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
+		       lws_add_http_header_content_length(wsi, 0, p, end);
+	if (!chunked)
+		return lws_add_http_common_headers(wsi, (unsigned)r->status, r->content_type,
+						   !r->stream ? buf_len(&r->body) :
+						   r->sized   ? r->length :
+								LWS_ILLEGAL_HTTP_CONTENT_LEN,
+						   p, end);
+	return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
+	       put_header(wsi, "content-type:", r->content_type, p, end) ||
+	       put_header(wsi, "transfer-encoding:", "chunked", p, end);
+}
+
+static bool closes(struct lws *wsi)
+{
+	const struct peer *p = lws_wsi_user(wsi);
+
+	return p && p->no_keepalive;
+}
+
+/* Lays the head out at p (behind LWS_PRE). -1: it does not fit. */
+static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
+		    unsigned char *end)
+{
+	if (put_status(wsi, r, chunked, p, end))
+		return -1;
+	if (cors_put(wsi, r->status == 204, p, end) < 0)
+		return -1;
+	for (unsigned i = 0; i < r->nheaders; i++)
+		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
+			return -1;
+	if (closes(wsi) && (!r->stream || r->sized || chunked) &&
+	    put_header(wsi, "connection:", "close", p, end))
+		return -1;
+	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
+}
+
+static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
+{
+	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start;
+
+	if (put_head(wsi, r, chunked, &p, head + sizeof(head) - 1) < 0)
+		return -1;
+	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
+}
+
+/* Head and body in one write: the connection may be closed right behind it. It is if the client is gone: lws would wait for ever, and spin,
+ * for a socket that it knows to be of no more use. */
+int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
+		const char *extra_header, const char *extra_value)
+{
+	unsigned char out[LWS_PRE + HEAD_BYTES], *start = out + LWS_PRE, *at = start;
+	bool head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI);
+	struct peer *p = lws_wsi_user(wsi);
+	struct http_reply r = { 0 };
+
+	visitor_refused(lws_context_user(lws_get_context(wsi)), wsi, status, reason);
+	http_reply_error(&r, status, reason, message);
+	if (extra_header)
+		http_reply_header(&r, extra_header, extra_value);
+	if (put_head(wsi, &r, false, &at, out + sizeof(out) - 1) == 0) {
+		size_t room = (size_t)(out + sizeof(out) - at),
+		       n = head_only ? 0 : buf_len(&r.body);
+
+		if (n <= room) {
+			memcpy(at, r.body.data, n);
+			if (lws_write(wsi, start, (size_t)(at - start) + n,
+				      LWS_WRITE_HTTP_HEADERS) < 0 &&
+			    p)
+				p->no_keepalive = true;
+		}
+	}
+	buf_done(&r.body);
+	return 1;
+}
+
+static const char *method_name(struct lws *wsi, char **uri, int *len)
+{
+	static const char *const names[] = { "GET",   "POST",	"OPTIONS", "PUT",
+					     "PATCH", "DELETE", "CONNECT", "HEAD" };
+	int m = lws_http_get_uri_and_method(wsi, uri, len);
+
+	return m >= 0 && (size_t)m < ARRAY_SIZE(names) ? names[m] : "?";
+}
+
+/* A body we did not read would be taken for the next request: such a connection ends with its answer. */
+static int transaction_over(struct peer *p, struct lws *wsi)
+{
+	if (p->unread)
+		return body_linger(p);
+	return p->no_keepalive || lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+/* --- the request ------------------------------------------------------------------------------------- */
+
+/* The text of a request's query and headers, as lws decoded it. */
+struct request_text {
+	char path[HTTP_PATH_MAX], accept[512], last_id[64], type[128], content_range[80], range[80];
+	char mcp_version[64], mcp_method[METHOD_NAME_MAX + 1], mcp_name[HTTP_NAME_MAX],
+		mcp_session[64];
+	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
+	struct slice items[QUERY_ITEMS_MAX];
+};
+
+/* More items than fit are no loss: no route knows so many names, and none may come twice. */
+static size_t take_query(struct net_server *n, struct lws *wsi, struct request_text *t)
+{
+	size_t count = 0, used = 0;
+	int len;
+
+	for (int i = 0; count < QUERY_ITEMS_MAX; i++) {
+		len = lws_hdr_copy_fragment(wsi, t->query + used, (int)(sizeof(t->query) - used),
+					    WSI_TOKEN_HTTP_URI_ARGS, i);
+		if (len < 0)
+			break;
+		t->items[count] = (struct slice){ t->query + used, (size_t)len };
+		used += (size_t)len + 1;
+		if (!gate_query_token(n->gate) || !slice_starts(t->items[count], "token="))
+			count++;
+	}
+	return count;
+}
+
+static struct slice known_header(struct lws *wsi, enum lws_token_indexes token, char *buf,
+				 size_t size)
+{
+	struct slice v = header_get(wsi, token, buf, size);
+
+	/* one too long for us is not the same as none */
+	return v.n || !lws_hdr_total_length(wsi, token) ? v : SLICE("?");
+}
+
+static struct slice custom_header(struct lws *wsi, const char *name_colon, char *buf, size_t size)
+{
+	int n = lws_hdr_custom_copy(wsi, buf, (int)size, name_colon, (int)strlen(name_colon));
+
+	if (n < 0 && lws_hdr_custom_length(wsi, name_colon, (int)strlen(name_colon)) > 0)
+		return SLICE("?");
+	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
+}
+
+static void take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
+{
+	rq->mcp_version =
+		custom_header(wsi, "mcp-protocol-version:", t->mcp_version, sizeof(t->mcp_version));
+	rq->mcp_method = custom_header(wsi, "mcp-method:", t->mcp_method, sizeof(t->mcp_method));
+	rq->mcp_name = custom_header(wsi, "mcp-name:", t->mcp_name, sizeof(t->mcp_name));
+	rq->mcp_session =
+		custom_header(wsi, "mcp-session-id:", t->mcp_session, sizeof(t->mcp_session));
+}
+
+static struct http_request take_request(struct net_server *n, struct lws *wsi,
+					struct request_text *t)
+{
+	struct http_request rq = { .path = t->path, .query = t->items };
+	char *uri = NULL;
+	int len = 0;
+
+	rq.method = method_name(wsi, &uri, &len);
+	if (uri && (size_t)len < sizeof(t->path)) /* longer ones are no route of ours */
+		snprintf(t->path, sizeof(t->path), "%.*s", len, uri);
+	rq.nquery = take_query(n, wsi, t);
+	rq.accept = header_get(wsi, WSI_TOKEN_HTTP_ACCEPT, t->accept, sizeof(t->accept));
+	rq.content_type = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, t->type, sizeof(t->type));
+	rq.content_range = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_RANGE, t->content_range,
+					sizeof(t->content_range));
+	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
+	rq.body = body_framing(wsi, &rq.length);
+	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
+	take_mcp(wsi, t, &rq);
+	return rq;
+}
+
+/* --- the reply ----------------------------------------------------------------------------------------- */
+
+void http_ask_writeable(void *ctx)
+{
+	struct peer *p = ctx;
+
+	if (p->asked)
+		return;
+	p->asked = true;
+	lws_callback_on_writable(p->wsi);
+}
+
+/* Perhaps while a part of what it gave before is on its way. */
+static void on_wake(void *ctx)
+{
+	struct peer *p = ctx;
+
+	p->woken = true;
+	http_ask_writeable(p);
+}
+
+static void begin_stream(struct peer *p, struct http_stream *stream)
+{
+	p->stream = stream;
+	p->stream->wake = on_wake;
+	p->stream->ctx = p;
+	visitor_busy(p->net, p->wsi, true);
+	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
+}
+
+static void end_reply(struct peer *p)
+{
+	if (!p->stream)
+		return;
+	p->stream = http_stream_free(p->stream);
+	visitor_busy(p->net, p->wsi, false);
+}
+
+void http_closed(struct peer *p)
+{
+	body_end(p);
+	end_reply(p);
+	buf_done(&p->reply);
+	p->body = BODY_NONE;
+}
+
+static void take_reply(struct peer *p, struct http_reply *r)
+{
+	p->asked = false;
+	buf_done(&p->reply);
+	p->reply = r->body;
+	p->body = r->stream ? BODY_MORE : BODY_LAST;
+	if (r->stream)
+		begin_stream(p, r->stream);
+}
+
+/* Head and body in one write, and the answer is over. */
+static int send_short(struct peer *p, struct http_reply *r, bool head_only)
+{
+	unsigned char *start = p->net->batch + LWS_PRE, *at = start;
+	size_t n = head_only ? 0 : buf_len(&r->body);
+	int written = -1;
+
+	if (put_head(p->wsi, r, false, &at, start + HEAD_BYTES) == 0) {
+		if (n)
+			memcpy(at, r->body.data + r->body.pos, n);
+		written =
+			lws_write(p->wsi, start, (size_t)(at - start) + n, LWS_WRITE_HTTP_HEADERS);
+	}
+	buf_done(&r->body);
+	return written < 0 ? -1 : transaction_over(p, p->wsi);
+}
+
+static bool speaks_chunks(struct lws *wsi)
+{
+	char version[16];
+
+	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
+}
+
+/* As much as one write takes goes out at once, which mostly is all: lws 4.3 ends a connection that says more between a request and the
+ * end of its answer, where 4.1 keeps it for later. */
+int http_send(struct peer *p, struct http_reply *r, bool head_only)
+{
+	if (!r->stream && (head_only || buf_len(&r->body) <= SHORT_BODY))
+		return send_short(p, r, head_only);
+	p->chunked = r->stream && !r->sized && speaks_chunks(p->wsi);
+	p->no_keepalive |= r->stream && !r->sized && !p->chunked;
+	if (write_head(p->wsi, r, p->chunked) < 0 || head_only) {
+		buf_done(&r->body);
+		http_stream_free(r->stream);
+		return head_only ? transaction_over(p, p->wsi) : -1;
+	}
+	take_reply(p, r);
+	body_watch_input(p); /* before: once the answer is out, lws may have freed p */
+	return http_writeable(p);
+}
+
+/* lws waits for a body after these even if none is announced. */
+static bool may_bring_body(const struct http_request *rq)
+{
+	static const char *const methods[] = { "PUT", "POST", "PATCH" };
+
+	if (rq->body != FRAMING_NONE)
+		return rq->body != FRAMING_LENGTH || rq->length > 0;
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (strcmp(rq->method, methods[i]) == 0)
+			return true;
+	return false;
+}
+
+/* True if lws found this request among bytes that it had put aside behind an earlier one. It would then hand over the stash from its
+ * beginning as the body, and never get out of it. No function says so of one connection; that another has such bytes at the
+ * same moment is rare, and harmless. */
+static bool is_pipelined(struct lws *wsi)
+{
+	struct visitor *v = visitor_of(wsi);
+	bool first = !v->asked;
+
+	v->asked = true;
+	return !first && lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
+}
+
+static bool too_many(const struct net_server *n, const struct http_reply *r)
+{
+	return (r->stream || r->sink) && n->connections >= n->max_connections;
+}
+
+static int serve_route(struct net_server *n, struct peer *p, const struct http_request *rq)
+{
+	struct http_reply r;
+
+	n->http->connections = acp_server_count(n->acp);
+	http_respond(n->http, rq, &r);
+	if (too_many(n, &r)) {
+		http_stream_free(r.stream);
+		http_sink_free(r.sink);
+		http_refuse(p->wsi, 503, "TOO_MANY_CONNECTIONS",
+			    "the limit of connections is reached", NULL, NULL);
+		return transaction_over(p, p->wsi);
+	}
+	if (r.sink)
+		return body_begin(p, rq, r.sink);
+	return http_send(p, &r, strcmp(rq->method, "HEAD") == 0);
+}
+
+int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
+{
+	struct request_text text = { .path = "" };
+	struct http_request rq = take_request(n, wsi, &text);
+	bool preflight;
+
+	/* a request behind one whose answer is not over, or what looks like one in a body we do not read */
+	if (p->stream || p->sink || p->unread)
+		return -1;
+	p->net = n;
+	p->wsi = wsi;
+	p->no_keepalive = p->unread = may_bring_body(&rq);
+	if (is_pipelined(wsi) && p->unread) {
+		http_refuse(wsi, 503, "PIPELINING_UNSUPPORTED",
+			    "a request with a body has to wait for the answer to the one before",
+			    NULL, NULL);
+		return -1;
+	}
+	preflight = cors_is_preflight(wsi, rq.method);
+	if (access_check(n, wsi, preflight || http_route_open(rq.method, rq.path)))
+		return transaction_over(p, wsi);
+	if (preflight)
+		return http_send(p, &(struct http_reply){ .status = 204 }, true);
+	if (rq.body == FRAMING_INVALID) {
+		http_refuse(wsi, 400, "BODY_LENGTH_INVALID",
+			    "the body needs one Content-Length or chunked coding", NULL, NULL);
+		return transaction_over(p, wsi);
+	}
+	if (strcmp(rq.path, "/acp") == 0) {
+		http_refuse(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
+			    "Upgrade:", "websocket");
+		return transaction_over(p, wsi);
+	}
+	return serve_route(n, p, &rq);
+}
+
+/* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what the socket
+ * refuses, so it is copied. */
+static int write_piece(struct peer *p)
+{
+	unsigned char *out = p->net->batch + LWS_PRE;
+	size_t n = MIN(buf_len(&p->reply), BODY_PIECE), used = 0;
+	bool last = p->body == BODY_LAST && n == buf_len(&p->reply);
+
+	if (p->chunked && n)
+		used = (size_t)sprintf((char *)out, "%zx\r\n", n);
+	if (n)
+		memcpy(out + used, p->reply.data + p->reply.pos, n);
+	used += n;
+	buf_consume(&p->reply, n);
+	if (p->chunked && n)
+		used += (size_t)sprintf((char *)out + used, "\r\n");
+	if (p->chunked && last)
+		used += (size_t)sprintf((char *)out + used, "0\r\n\r\n");
+	if (used &&
+	    lws_write(p->wsi, out, used, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)used)
+		return -1;
+	return last;
+}
+
+static int fill_reply(struct peer *p)
+{
+	static const enum http_body after[] = {
+		[HTTP_FILL_MORE] = BODY_MORE, [HTTP_FILL_WAIT] = BODY_WAIT, [HTTP_FILL_END] = BODY_LAST
+	};
+	enum http_fill r;
+
+	buf_reset(&p->reply);
+	p->woken = false;
+	r = p->stream->ops->fill(p->stream, &p->reply, BODY_PIECE);
+	if (r == HTTP_FILL_ERROR)
+		return -1;
+	p->body = after[r];
+	return 0;
+}
+
+/* Called when the socket takes more, and only then does the stream make more. */
+int http_writeable(struct peer *p)
+{
+	int r = 0;
+
+	p->asked = false;
+	if (p->answer_due)
+		return body_answer(p);
+	if (p->body == BODY_NONE)
+		return 0;
+	if (p->stream && p->body != BODY_LAST && !buf_len(&p->reply))
+		r = fill_reply(p);
+	if (r == 0)
+		r = write_piece(p);
+	if (r < 0)
+		return -1;
+	if (r > 0) {
+		http_closed(p);
+		return transaction_over(p, p->wsi);
+	}
+	if (buf_len(&p->reply) || p->body == BODY_MORE || p->woken)
+		http_ask_writeable(p);
+	else
+		buf_trim(&p->reply, 0);
+	return 0;
+}

@@ -1,0 +1,185 @@
+#include "net/ws.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/tcp_listen.h"
+#include "net/visitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define SUBPROTOCOL "acp.v1"
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+		    size_t len)
+{
+	struct net_server *n = lws_context_user(lws_get_context(wsi));
+	struct peer *p = user;
+
+	switch (reason) {
+	case LWS_CALLBACK_RAW_RX_FILE:
+		loop_dispatch(n->loop);
+		return 0;
+	case LWS_CALLBACK_RAW_ADOPT:
+	case LWS_CALLBACK_RAW_CONNECTED:
+	case LWS_CALLBACK_RAW_RX:
+		return -1; /* lws turns CONNECT into a raw socket without asking, and would keep it for ever */
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return upgrade_check(n, wsi);
+	case LWS_CALLBACK_ADD_HEADERS:
+		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? upgrade_headers(wsi, in) : 0;
+	case LWS_CALLBACK_HTTP:
+		/* lws has answered that upgrade itself, see upgrade_check */
+		return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) ? -1 : http_serve(n, p, wsi);
+	case LWS_CALLBACK_HTTP_BODY:
+		return body_receive(p, in, len);
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return body_complete(p);
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return http_writeable(p);
+	case LWS_CALLBACK_CLOSED_HTTP:
+		if (p)
+			http_closed(p);
+		return 0;
+	case LWS_CALLBACK_ESTABLISHED:
+		return ws_established(n, p, wsi);
+	case LWS_CALLBACK_RECEIVE:
+		return ws_receive(p, in, len);
+	case LWS_CALLBACK_SERVER_WRITEABLE:
+		return ws_writeable(p);
+	case LWS_CALLBACK_WSI_DESTROY:
+		visitor_leave(n, wsi);
+		return 0;
+	case LWS_CALLBACK_CLOSED:
+		ws_closed(p);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The first serves HTTP, our own epoll set and clients that offer no subprotocol; the second those that offer ours. */
+static const struct lws_protocols protocols[] = {
+	{ "http", on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
+	{ SUBPROTOCOL, on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
+	{ NULL, NULL, 0, 0, 0, NULL, 0 },
+};
+
+static void on_lws_log(int level, const char *line)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s", line);
+	text[strcspn(text, "\n")] = '\0';
+	log_write(level & LLL_ERR ? LOG_ERROR : LOG_DEBUG, "lws", text, NULL);
+}
+
+static int adopt_loop(struct net_server *n)
+{
+	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(n->loop)) };
+
+	if (fd.filefd < 0)
+		return -errno;
+	return lws_adopt_descriptor_vhost(n->vhost, LWS_ADOPT_RAW_FILE_DESC, fd, protocols[0].name,
+					  NULL) ?
+		       0 :
+		       -EIO;
+}
+
+static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
+{
+	struct lws_context_creation_info info = { 0 };
+
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	n->keepalive = (lws_retry_bo_t){ .secs_since_valid_ping = (uint16_t)cfg->ping_interval,
+					 .secs_since_valid_hangup = (uint16_t)(cfg->ping_interval +
+									       cfg->ping_timeout) };
+	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
+	info.protocols = protocols;
+	info.gid = info.uid = (gid_t)-1;
+	info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
+		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME;
+	info.user = n;
+	/* with room for those that are sent away, until they are gone */
+	info.fd_limit_per_thread =
+		cfg->max_connections + STRANGERS_MAX + KNOWN_MAX + 4 * ACCEPTS_PER_TURN;
+	info.pt_serv_buf_size = 64 * KIB;
+	info.max_http_header_data = HTTP_HEADERS_MAX;
+	info.timeout_secs = HANDSHAKE_SECS;
+	info.keepalive_timeout = HTTP_KEEPALIVE_SECS;
+	info.retry_and_idle_policy = &n->keepalive;
+	info.server_string = "acpd";
+	n->context = lws_create_context(&info);
+	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
+	if (!n->vhost || adopt_loop(n) < 0)
+		return err_set(e, -ENOMEM, 0, "LISTEN_FAILED", "the server could not be made");
+	return 0;
+}
+
+static int open_listener(struct net_server *n, const struct net_config *cfg, struct err *e)
+{
+	int fd = listen_tcp(cfg->host, cfg->port, e);
+
+	if (fd < 0)
+		return fd;
+	if (acceptor_open(&n->listener, n->loop, fd, visitor_arrive, n) < 0)
+		return err_set(e, -ENOMEM, 0, "LISTEN_FAILED", "the listener could not be watched");
+	return 0;
+}
+
+struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, struct gate *gate,
+				  struct http_context *http, const struct net_config *cfg,
+				  struct err *e)
+{
+	struct net_server *n = new0(struct net_server);
+
+	n->loop = loop;
+	n->acp = acp;
+	n->gate = gate;
+	n->http = http;
+	list_init(&n->dirty);
+	list_init(&n->stranger_list);
+	list_init(&n->known_list);
+	n->max_connections = cfg->max_connections;
+	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
+	return open_context(n, cfg, e) < 0 || open_listener(n, cfg, e) < 0 ? net_server_free(n) : n;
+}
+
+struct net_server *net_server_free(struct net_server *n)
+{
+	if (!n)
+		return NULL;
+	acceptor_close(&n->listener);
+	if (n->context)
+		lws_context_destroy(n->context);
+	free(n->batch);
+	free(n);
+	return NULL;
+}
+
+void net_server_adopt(void *server, int fd)
+{
+	visitor_adopt(server, fd, true);
+}
+
+int net_server_port(const struct net_server *n)
+{
+	return listen_port(n->listener.io.fd);
+}
+
+bool net_server_busy(const struct net_server *n)
+{
+	return n->connections > 0;
+}
+
+void net_server_run(struct net_server *n)
+{
+	loop_run_deferred(n->loop);
+	while (!loop_quitting(n->loop)) {
+		if (lws_service(n->context, 0) < 0)
+			return;
+		/* what socket callbacks put off; what the loop put off ran inside it */
+		loop_run_deferred(n->loop);
+		ws_flush_dirty(n);
+	}
+}

@@ -1,0 +1,33 @@
+/*
+ * net_server.h - the TCP side of the daemon: one libwebsockets context with one listener, WebSocket on /acp and plain HTTP
+ * elsewhere. The files net/ws*.c and net/lws.h are the only ones that know libwebsockets.
+ *
+ * lws owns the outer loop; our own epoll set (loop/) is adopted into it as one readable descriptor, so children, timers
+ * and UNIX sockets run from here too.
+ */
+#pragma once
+
+#include "acp/acp_server.h"
+#include "http/endpoints.h"
+#include "net/admission.h"
+
+struct net_config {
+	const char *host;		      /* address to listen on */
+	int port;			      /* 0: any */
+	unsigned ping_interval, ping_timeout; /* seconds */
+	unsigned max_connections;
+};
+
+struct net_server;
+
+struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, struct gate *gate,
+				  struct http_context *http, const struct net_config *cfg,
+				  struct err *e);
+struct net_server *net_server_free(struct net_server *n);
+int net_server_port(const struct net_server *n);
+/* Serves the HTTP client on fd, and owns it then: one that another listener has accepted and trusts. */
+void net_server_adopt(void *server, int fd);
+/* Somebody is connected, or has a stream open. */
+bool net_server_busy(const struct net_server *n);
+/* Runs until loop_quit. */
+void net_server_run(struct net_server *n);

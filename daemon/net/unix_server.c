@@ -1,0 +1,427 @@
+#include "net/unix_server.h"
+
+#include "base/bucket.h"
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/control.h"
+#include "base/os/unixsock.h"
+#include "loop/acceptor.h"
+#include "proc/table/ancestry.h"
+#include "proc/lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* Whoever has said nothing yet may be sent away for the next one, the oldest first. */
+struct listener {
+	struct uds_server *server;
+	struct acceptor acceptor;
+	char *path;
+	const char *name;
+	bool acp;
+	struct list silent;
+	unsigned nsilent;
+};
+
+struct uds_server {
+	struct loop *loop;
+	struct acp_server *acp;
+	struct gate *gate;
+	struct http_context *info;
+	struct listener listeners[2];
+	struct list clients; /* those that have said something, and those that leave */
+	unsigned nclients;
+	void (*adopt)(void *ctx, int fd);
+	void *adopt_ctx;
+	struct bucket refusals; /* lines of the log */
+	uint64_t last_id;
+};
+
+struct client {
+	struct list link;
+	struct uds_server *server;
+	struct listener *silent; /* in its list: no whole line has come */
+	char id[24];		 /* a name in the log */
+	struct loop_io io;
+	struct lines in;
+	struct buf out;
+	struct acp_conn *conn; /* acp.sock only */
+	bool unheard;	       /* of acp.sock, and has not said anything yet: JSON or HTTP? */
+	struct loop_task flush_task, free_task;
+	struct loop_timer close_timer; /* also for the first line */
+	const char *why;
+	bool heard, closing, dead;
+};
+
+static void leave_list(struct client *c)
+{
+	if (c->silent)
+		c->silent->nsilent--;
+	else
+		c->server->nclients--;
+	list_del(&c->link);
+}
+
+static void leave_silent(struct client *c)
+{
+	leave_list(c);
+	c->silent = NULL;
+	list_add_tail(&c->server->clients, &c->link);
+	c->server->nclients++;
+}
+
+/* It has said something: from now on it is not sent away for others. */
+static void set_heard(struct client *c)
+{
+	if (c->heard)
+		return;
+	c->heard = true;
+	log_info("net", "connection accepted", "connection", c->id, "over", c->silent->name);
+	leave_silent(c);
+	if (!c->closing)
+		loop_timer_cancel(&c->close_timer);
+}
+
+static void client_free(void *ctx)
+{
+	struct client *c = ctx;
+
+	if (c->heard)
+		log_info("net", "connection closed", "connection", c->id, "reason",
+			 c->why ? c->why : "by the client");
+	loop_task_cancel(&c->flush_task);
+	loop_task_cancel(&c->free_task);
+	loop_timer_cancel(&c->close_timer);
+	acp_conn_free(c->conn);
+	if (c->io.fd >= 0) {
+		loop_io_set(c->server->loop, &c->io, 0);
+		closep(&c->io.fd);
+	}
+	lines_done(&c->in);
+	buf_done(&c->out);
+	leave_list(c);
+	free(c);
+}
+
+static void client_drop(struct client *c)
+{
+	if (c->dead)
+		return;
+	c->dead = true;
+	if (c->io.fd >= 0)
+		loop_io_set(c->server->loop, &c->io, 0);
+	loop_defer(c->server->loop, &c->free_task, client_free, c);
+}
+
+static bool add_line(void *ctx, struct slice text)
+{
+	struct client *c = ctx;
+
+	if (buf_len(&c->out) && buf_len(&c->out) + text.n > CONN_BATCH_BYTES)
+		return false;
+	return buf_add_slice(&c->out, text) == 0 && buf_putc(&c->out, '\n') == 0;
+}
+
+/* Writes what the socket takes; asks for EPOLLOUT while something is left. */
+static void client_flush(void *ctx)
+{
+	struct client *c = ctx;
+	bool more = true;
+
+	while (!c->dead && more) {
+		ssize_t n;
+
+		more = c->conn && acp_conn_pump(c->conn, add_line, c);
+		if (!buf_len(&c->out))
+			break;
+		n = send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN) {
+			client_drop(c);
+			return;
+		}
+		if (n > 0)
+			buf_consume(&c->out, (size_t)n);
+		if (buf_len(&c->out))
+			break;
+	}
+	if (c->dead)
+		return;
+	buf_trim(&c->out, 4 * KIB);
+	if (c->closing && !buf_len(&c->out) && !c->silent) {
+		client_drop(c);
+		return;
+	}
+	/* who was refused is read on, for a moment: one that is still writing would not see why */
+	if (c->closing && !buf_len(&c->out))
+		shutdown(c->io.fd, SHUT_WR);
+	loop_io_set(c->server->loop, &c->io, EPOLLIN | (buf_len(&c->out) ? (uint32_t)EPOLLOUT : 0));
+}
+
+static void on_dirty(void *ctx)
+{
+	struct client *c = ctx;
+
+	loop_defer(c->server->loop, &c->flush_task, client_flush, c);
+}
+
+static void on_close_overdue(void *ctx)
+{
+	client_drop(ctx);
+}
+
+static void on_close(void *ctx, int code _unused_, const char *reason)
+{
+	struct client *c = ctx;
+
+	c->closing = true;
+	c->why = reason;
+	loop_timer_set(c->server->loop, &c->close_timer, 5000, on_close_overdue, c);
+	on_dirty(c);
+}
+
+static void log_refused(struct uds_server *u, const struct listener *l, const char *reason)
+{
+	char left_out[12];
+
+	if (!bucket_take(&u->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
+		return;
+	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&u->refusals));
+	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut", left_out);
+}
+
+/* One line says why, and nothing that it says is looked at. */
+static void refuse(struct client *c, const char *reason, const char *message)
+{
+	log_refused(c->server, c->silent, reason);
+	control_refuse(&c->out, reason, message);
+	on_close(c, 1008, reason);
+}
+
+/* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs nothing. */
+static bool is_child(const struct uds_server *u, int fd)
+{
+	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);
+	struct kin_peer peer;
+	bool ours = true;
+
+	if (kin_peer_of(fd, &peer) == 0)
+		ours = kin_is_ours(&peer, u->info->incarnation, cgroup->path);
+	closep(&peer.pidfd);
+	return ours;
+}
+
+static bool may_speak(struct client *c)
+{
+	if (c->heard || !is_child(c->server, c->io.fd))
+		return true;
+	refuse(c, "CHILD_NOT_ALLOWED",
+	       "a process that the daemon has started may not use this socket");
+	return false;
+}
+
+static void take_line(struct client *c, struct slice line)
+{
+	if (!may_speak(c))
+		return;
+	set_heard(c);
+	if (c->conn)
+		acp_conn_feed(c->conn, line);
+	else
+		control_answer(&(struct control_context){ c->server->gate, c->server->info }, line,
+			       &c->out);
+}
+
+/* JSON begins with no capital letter, and an HTTP request with nothing else. True: the HTTP server has it now. */
+static bool hand_over_http(struct client *c)
+{
+	char first;
+
+	if (!c->unheard || recv(c->io.fd, &first, 1, MSG_PEEK) != 1)
+		return false;
+	c->unheard = false;
+	if (first < 'A' || first > 'Z' || !c->server->adopt)
+		return false;
+	if (!may_speak(c))
+		return false;
+	loop_io_set(c->server->loop, &c->io, 0);
+	c->server->adopt(c->server->adopt_ctx, TAKE_FD(c->io.fd));
+	client_drop(c);
+	return true;
+}
+
+static void client_read(struct client *c)
+{
+	char *space = lines_space(&c->in, CHILD_READ_BYTES);
+	struct slice line;
+	ssize_t n;
+	int r;
+
+	n = space ? read(c->io.fd, space, CHILD_READ_BYTES) : 0;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		client_drop(c);
+		return;
+	}
+	if (c->closing)
+		return;
+	lines_filled(&c->in, (size_t)n);
+	while ((r = lines_next(&c->in, &line)) > 0 && !c->closing)
+		if (line.n)
+			take_line(c, line);
+	lines_trim(&c->in);
+	if (r < 0)
+		client_drop(c);
+	else
+		on_dirty(c);
+}
+
+static void on_client(void *ctx, uint32_t events)
+{
+	struct client *c = ctx;
+
+	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !hand_over_http(c))
+		client_read(c);
+	if (!c->dead && (events & EPOLLOUT))
+		client_flush(c);
+}
+
+static void on_silent(void *ctx)
+{
+	struct client *c = ctx;
+
+	if (!c->dead)
+		log_refused(c->server, c->silent, "SILENT");
+	client_drop(c);
+}
+
+static struct client *client_new(struct listener *l, int fd)
+{
+	struct client *c = new0(struct client);
+	struct uds_server *u = l->server;
+
+	c->server = u;
+	c->silent = l;
+	snprintf(c->id, sizeof(c->id), "local-%llu", (unsigned long long)++u->last_id);
+	c->io = (struct loop_io){ .fd = fd, .fn = on_client, .ctx = c };
+	lines_init(&c->in, MESSAGE_MAX);
+	list_add_tail(&l->silent, &c->link);
+	l->nsilent++;
+	loop_io_set(u->loop, &c->io, EPOLLIN);
+	loop_timer_set(u->loop, &c->close_timer, HANDSHAKE_SECS * 1000, on_silent, c);
+	return c;
+}
+
+static void make_room(struct listener *l)
+{
+	struct client *oldest;
+
+	if (l->nsilent < LOCAL_SILENT_MAX)
+		return;
+	log_refused(l->server, l, "CROWDED_OUT");
+	oldest = list_first(&l->silent, struct client, link);
+	leave_silent(oldest);
+	client_drop(oldest);
+}
+
+static void begin_acp(struct client *c)
+{
+	struct acp_transport t = { on_dirty, on_close, c, c->id };
+
+	c->conn = acp_conn_new(c->server->acp, &t, NULL);
+	c->unheard = true;
+}
+
+static void on_accept(void *ctx, int fd)
+{
+	struct listener *l = ctx;
+	struct uds_server *u = l->server;
+	struct client *c;
+
+	if (!unixsock_peer_trusted(fd)) {
+		log_refused(u, l, "UID_NOT_ALLOWED");
+		close(fd);
+		return;
+	}
+	make_room(l);
+	c = client_new(l, fd);
+	if (u->nclients > LOCAL_MAX)
+		refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
+	else if (l->acp && !gate_claimed(u->gate))
+		refuse(c, "UNCLAIMED", "the daemon has no token yet");
+	else if (l->acp)
+		begin_acp(c);
+}
+
+static int listener_open(struct uds_server *u, struct listener *l, const char *run_dir,
+			 const char *name, bool acp, struct err *e)
+{
+	int fd;
+
+	l->server = u;
+	l->acp = acp;
+	l->name = name;
+	l->path = file_join(run_dir, name);
+	fd = unixsock_listen(l->path);
+	if (fd < 0)
+		return err_set(e, fd, 0, "RUN_DIR_UNUSABLE", "%s: %s", l->path, strerror(-fd));
+	return acceptor_open(&l->acceptor, u->loop, fd, on_accept, l);
+}
+
+struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
+				  struct gate *gate, struct http_context *info, struct err *e)
+{
+	struct uds_server *u = new0(struct uds_server);
+	int r = file_mkdirs(run_dir, 0711);
+
+	u->loop = loop;
+	u->acp = acp;
+	u->gate = gate;
+	u->info = info;
+	list_init(&u->clients);
+	list_init(&u->listeners[0].silent);
+	list_init(&u->listeners[1].silent);
+	if (r < 0)
+		err_set(e, r, 0, "RUN_DIR_UNUSABLE", "%s: %s", run_dir, strerror(-r));
+	if (r < 0 || listener_open(u, &u->listeners[0], run_dir, "control.sock", false, e) < 0 ||
+	    listener_open(u, &u->listeners[1], run_dir, "acp.sock", true, e) < 0)
+		return uds_server_free(u);
+	return u;
+}
+
+void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx)
+{
+	u->adopt = adopt;
+	u->adopt_ctx = ctx;
+}
+
+static void free_all(struct list *clients)
+{
+	list_each(c, clients, struct client, link)
+		client_free(c);
+}
+
+struct uds_server *uds_server_free(struct uds_server *u)
+{
+	if (!u)
+		return NULL;
+	free_all(&u->clients);
+	for (size_t i = 0; i < ARRAY_SIZE(u->listeners); i++) {
+		struct listener *l = &u->listeners[i];
+
+		free_all(&l->silent);
+		if (l->acceptor.loop)
+			unlink(l->path);
+		acceptor_close(&l->acceptor);
+		free(l->path);
+	}
+	free(u);
+	return NULL;
+}

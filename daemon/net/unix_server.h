@@ -1,0 +1,25 @@
+/*
+ * unix_server.h - the two UNIX sockets of the run directory, on our own loop; JSON lines both.
+ *
+ * control.sock: claim, sessions, doctor. acp.sock: ACP, one client per connection, the same messages as over
+ * WebSocket; a client that begins with an HTTP request instead is given to the HTTP server as it is. Both are 0600, and the peer's
+ * uid must be 0 or ours (SO_PEERCRED): no token is asked for. A process that we started, or that came of one, is refused all the same
+ * (proc/table/ancestry.h): a harness may run as our own uid, and would answer its own questions.
+ *
+ * A connection that says nothing is closed after HANDSHAKE_SECS; LOCAL_SILENT_MAX of those are kept for each socket, and the next takes
+ * the place of the oldest.
+ */
+#pragma once
+
+#include "acp/acp_server.h"
+#include "http/endpoints.h"
+#include "net/admission.h"
+
+struct uds_server;
+
+/* Takes over stale sockets; -EADDRINUSE if a living daemon has them. */
+struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
+				  struct gate *gate, struct http_context *info, struct err *e);
+/* adopt takes the descriptor of a client of acp.sock that speaks HTTP; nothing was read from it. */
+void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx);
+struct uds_server *uds_server_free(struct uds_server *u);

@@ -1,0 +1,232 @@
+#include "proc/root/root_access.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "proc/root/root_access_internal.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+void rootways_add(struct rootways *w, const char *kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->n == ROOTWAYS_MAX)
+		return;
+	w->ways[w->n].kind = kind;
+	va_start(ap, fmt);
+	vsnprintf(w->ways[w->n].text, sizeof(w->ways[w->n].text), fmt, ap);
+	va_end(ap);
+	w->n++;
+}
+
+/* The file as NUL-terminated text; false: it is not there. One that may not be read is noted as unread. */
+static bool text_of(struct rootways *w, const char *path, struct buf *ret)
+{
+	int r = file_read(path, ROOTWAYS_FILE_MAX, ret);
+
+	w->unread |= r < 0 && r != -ENOENT && r != -ENOTDIR;
+	return r >= 0 && buf_putc(ret, '\0') == 0;
+}
+
+char *rootways_path(const struct rootways_user *u, const char *base, const char *path)
+{
+	_cleanup_(freep) char *dir = file_join(u->etc, base);
+
+	if (strncmp(path, "/etc/", 5) == 0)
+		return file_join(u->etc, path + 5);
+	return *path == '/' ? xstrdup(path) : file_join(dir, path);
+}
+
+/* The next line with those that continue it joined; NULL at the end. Changes the text. */
+static char *next_line(char **rest)
+{
+	char *line = *rest, *p = line, *out = line;
+
+	if (!line || !*line)
+		return NULL;
+	for (; *p && *p != '\n'; p++) {
+		if (p[0] == '\\' && p[1] == '\n')
+			*out++ = ' ', p++;
+		else
+			*out++ = *p;
+	}
+	*rest = *p ? p + 1 : p;
+	*out = '\0';
+	return line;
+}
+
+void rootways_lines(struct rootways *w, const char *path,
+		    void (*fn)(void *ctx, char *line, const char *path), void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char *rest = text_of(w, path, &b) ? b.data : NULL, *line;
+
+	while ((line = next_line(&rest)))
+		fn(ctx, line, path);
+}
+
+/* --- accounts ----------------------------------------------------------------------------------------------- */
+
+/* Splits at colons; the number of fields. */
+static size_t fields_of(char *line, char **fields, size_t max)
+{
+	size_t n = 0;
+
+	while (line && n < max)
+		fields[n++] = strsep(&line, ":");
+	return n;
+}
+
+static bool lists(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		if (len == n && memcmp(list, name, n) == 0)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
+bool rootways_in_group(const struct rootways_user *u, const char *name, size_t n)
+{
+	for (size_t at = 0; at < u->groups.len; at += strlen(u->groups.data + at) + 1)
+		if (strlen(u->groups.data + at) == n && memcmp(u->groups.data + at, name, n) == 0)
+			return true;
+	return false;
+}
+
+static void read_groups(struct rootways *w, struct rootways_user *u)
+{
+	_cleanup_(freep) char *path = file_join(u->etc, "group");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char *rest, *line, *f[4];
+
+	rest = text_of(w, path, &b) ? b.data : NULL;
+	while ((line = next_line(&rest)))
+		if (fields_of(line, f, 4) == 4 &&
+		    (strcmp(f[2], u->gid) == 0 || lists(f[3], u->name)))
+			buf_add(&u->groups, f[0], strlen(f[0]) + 1);
+}
+
+static bool has_shell(const char *shell)
+{
+	const char *name = strrchr(shell, '/');
+
+	name = name ? name + 1 : shell;
+	return strcmp(name, "nologin") != 0 && strcmp(name, "false") != 0;
+}
+
+static bool shadow_is_empty(const char *shadow, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = shadow; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+		if (strncmp(p, name, n) == 0 && p[n] == ':')
+			return p[n + 1] == ':';
+	return false;
+}
+
+static void read_accounts(struct rootways *w, struct rootways_user *u)
+{
+	_cleanup_(freep) char *passwd = file_join(u->etc, "passwd"),
+			      *shadow = file_join(u->etc, "shadow");
+	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
+	const char *hashes = text_of(w, shadow, &hidden) ? hidden.data : NULL;
+	char *rest, *line, *f[7];
+
+	rest = text_of(w, passwd, &b) ? b.data : NULL;
+	while ((line = next_line(&rest))) {
+		if (fields_of(line, f, 7) < 7)
+			continue;
+		if (strcmp(f[0], u->name) == 0) {
+			snprintf(u->uid, sizeof(u->uid), "%s", f[2]);
+			snprintf(u->gid, sizeof(u->gid), "%s", f[3]);
+		}
+		if (has_shell(f[6]) && (!*f[1] || shadow_is_empty(hashes, f[0])))
+			rootways_add(
+				w, "EMPTY_PASSWORD",
+				"%s has an empty password, so su and ssh let anybody in; passwd -l %s",
+				f[0], f[0]);
+	}
+}
+
+/* --- sshd --------------------------------------------------------------------------------------------------- */
+
+struct sshd {
+	struct rootways *w;
+	const struct rootways_user *u;
+	unsigned files;
+	bool said, open, in_match; /* outside of Match blocks the first word counts */
+};
+
+static void sshd_file(struct sshd *s, const char *path);
+
+static void sshd_include(struct sshd *s, const char *pattern)
+{
+	_cleanup_(freep) char *path = rootways_path(s->u, "ssh", pattern);
+	glob_t g = { 0 };
+
+	if (glob(path, 0, NULL, &g) == 0)
+		for (size_t i = 0; i < g.gl_pathc; i++)
+			sshd_file(s, g.gl_pathv[i]);
+	globfree(&g);
+}
+
+static void sshd_line(void *ctx, char *line, const char *path _unused_)
+{
+	struct sshd *s = ctx;
+	char *save = NULL, *key = strtok_r(line, " \t=\"", &save),
+	     *value = key ? strtok_r(NULL, " \t=\"", &save) : NULL;
+
+	if (!value || *key == '#')
+		return;
+	if (strcasecmp(key, "match") == 0)
+		s->in_match = true;
+	if (strcasecmp(key, "permitemptypasswords") == 0) {
+		s->open |= (s->in_match || !s->said) && strcasecmp(value, "yes") == 0;
+		s->said |= !s->in_match;
+	}
+	for (; strcasecmp(key, "include") == 0 && value; value = strtok_r(NULL, " \t\"", &save))
+		sshd_include(s, value);
+}
+
+static void sshd_file(struct sshd *s, const char *path)
+{
+	if (s->files++ < ROOTWAYS_FILES_MAX)
+		rootways_lines(s->w, path, sshd_line, s);
+}
+
+static void read_sshd(struct rootways *w, const struct rootways_user *u)
+{
+	_cleanup_(freep) char *path = file_join(u->etc, "ssh/sshd_config");
+	struct sshd s = { .w = w, .u = u };
+
+	sshd_file(&s, path);
+	if (s.open)
+		rootways_add(w, "SSHD_EMPTY_PASSWORDS",
+			     "sshd takes empty passwords; PermitEmptyPasswords no in sshd_config");
+}
+
+void rootways_find(struct rootways *ret, const char *etc, const char *user)
+{
+	struct rootways_user u = { .etc = etc, .name = user };
+
+	*ret = (struct rootways){ 0 };
+	read_accounts(ret, &u);
+	read_groups(ret, &u);
+	if (strcmp(u.uid, "0") == 0)
+		rootways_add(ret, "AGENT_IS_ROOT",
+			     "agents run as root; --agent-user names another user");
+	else
+		rootways_sudo(ret, &u);
+	read_sshd(ret, &u);
+	buf_done(&u.groups);
+}

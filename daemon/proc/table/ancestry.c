@@ -1,0 +1,117 @@
+#include "proc/table/ancestry.h"
+
+#include "base/buf.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/util.h"
+#include "proc/table/process_tree.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int kin_peer_of(int socket, struct kin_peer *ret)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred), m = sizeof(ret->pidfd);
+
+	*ret = (struct kin_peer){ .pidfd = -1 };
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
+		return -errno;
+	ret->pid = cred.pid;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &ret->pidfd, &m) == 0)
+		return 0;
+	ret->pidfd = -1;
+	return errno == ENOPROTOOPT || cred.pid == 0 ? 0 : -errno;
+}
+
+/* A file of /proc/PID as a string. */
+static int read_proc(pid_t pid, const char *name, struct buf *ret)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	r = file_read(path, KIN_FILE_MAX, ret);
+	return r < 0 ? r : buf_putc(ret, '\0');
+}
+
+/* -errno if the process is gone, or is hidden from us. */
+static int parent_of(pid_t pid, pid_t *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = read_proc(pid, "stat", &b), ppid;
+	const char *after = r < 0 ? NULL : strrchr(b.data, ')');
+
+	if (!after || sscanf(after + 1, " %*c %d", &ppid) != 1)
+		return r < 0 ? r : -EINVAL;
+	*ret = ppid;
+	return 0;
+}
+
+/* A parent may end while we climb; its child then has another. Who is hidden (hidepid) is none that we started as our own. */
+static bool descends(pid_t pid)
+{
+	pid_t child = 0, parent;
+
+	for (int i = 0; i < KIN_DEPTH_MAX; i++) {
+		if (pid == getpid())
+			return true;
+		if (pid <= 1)
+			return false;
+		if (parent_of(pid, &parent) == 0) {
+			child = pid;
+			pid = parent;
+		} else if (child && parent_of(child, &parent) == 0 && parent != pid) {
+			pid = parent;
+		} else {
+			return !child && kill(pid, 0) < 0 && errno == ESRCH;
+		}
+	}
+	return true;
+}
+
+static bool in_cgroup(pid_t pid, const char *cgroup)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const char *name = cgroup ? strrchr(cgroup, '/') : NULL, *at;
+
+	if (!name || read_proc(pid, "cgroup", &b) < 0)
+		return false;
+	at = strstr(b.data, name);
+	return at && (at[strlen(name)] == '/' || at[strlen(name)] == '\n');
+}
+
+static bool carries_marker(pid_t pid, const char *incarnation)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	size_t n = strlen(TREE_OWNER_ENV);
+
+	if (read_proc(pid, "environ", &b) < 0)
+		return false;
+	for (const char *p = b.data; p < b.data + b.len; p += strlen(p) + 1)
+		if (strncmp(p, TREE_OWNER_ENV, n) == 0 && p[n] == '=' &&
+		    strcmp(p + n + 1, incarnation) == 0)
+			return true;
+	return false;
+}
+
+/* Its number may be another's by now. */
+static bool has_ended(const struct kin_peer *peer)
+{
+	struct pollfd p = { .fd = peer->pidfd, .events = POLLIN };
+
+	return peer->pidfd >= 0 && poll(&p, 1, 0) != 0;
+}
+
+bool kin_is_ours(const struct kin_peer *peer, const char *incarnation, const char *cgroup)
+{
+	return peer->pid && (descends(peer->pid) || in_cgroup(peer->pid, cgroup) ||
+			     carries_marker(peer->pid, incarnation) || has_ended(peer));
+}

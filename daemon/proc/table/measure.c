@@ -1,0 +1,164 @@
+#include "proc/table/measure.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* The processes of a session, as far as the loop can afford to look: a fork bomb is not worth more. */
+struct walk {
+	char text[MEASURE_READ_BYTES + 1];
+	size_t files;
+	pid_t list[MEASURE_FILES_MAX];
+	size_t n;
+	uint64_t ticks, peak_kib;
+};
+
+/* The beginning of a file in /proc, NUL-terminated; NULL if it is gone, or enough has been read. */
+static char *read_text(struct walk *w, const char *path)
+{
+	_cleanup_(closep) int fd = -1;
+	ssize_t n;
+
+	if (++w->files > MEASURE_FILES_MAX)
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, w->text, MEASURE_READ_BYTES);
+	if (n < 0)
+		return NULL;
+	w->text[n] = '\0';
+	return w->text;
+}
+
+static int open_in(const char *dir, const char *name)
+{
+	_cleanup_(freep) char *path = dir ? file_join(dir, name) : NULL;
+
+	return path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+void measure_open(struct measure *m, const char *cgroup)
+{
+	m->cpu = open_in(cgroup, "cpu.stat");
+	m->memory = m->cpu < 0 ? -1 : open_in(cgroup, "memory.peak");
+}
+
+void measure_close(struct measure *m)
+{
+	closep(&m->cpu);
+	closep(&m->memory);
+}
+
+/* The number that stands behind name at the file's beginning. */
+static bool read_number(int fd, const char *name, uint64_t *ret)
+{
+	char text[64], *end;
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	size_t skip = strlen(name);
+
+	if (n < (ssize_t)skip || memcmp(text, name, skip) != 0)
+		return false;
+	text[n] = '\0';
+	*ret = strtoull(text + skip, &end, 10);
+	return end > text + skip;
+}
+
+static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
+{
+	if (!read_number(m->cpu, "usage_usec ", &ret->cpu_us))
+		return false;
+	read_number(m->memory, "", &ret->peak_rss);
+	ret->source = "cgroup";
+	return true;
+}
+
+/* Fields 14-17 of stat: utime, stime, cutime, cstime in clock ticks. */
+static void add_process(struct walk *w, pid_t pid)
+{
+	unsigned long u, s, cu, cs;
+	const char *text, *at;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_text(w, path);
+	at = text ? strrchr(text, ')') : NULL;
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
+			  &u, &s, &cu, &cs) != 4)
+		return;
+	w->ticks += u + s + cu + cs;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	text = read_text(w, path);
+	at = text ? strstr(text, "VmHWM:") : NULL;
+	if (at)
+		w->peak_kib += strtoull(at + 6, NULL, 10);
+}
+
+/* Appends the pids in a "children" file, each followed by a space; a cut one is left out. */
+static void add_list(struct walk *w, const char *path)
+{
+	const char *text = read_text(w, path);
+	char *end;
+
+	while (text && *text && w->n < MEASURE_FILES_MAX) {
+		pid_t child = (pid_t)strtol(text, &end, 10);
+
+		if (*end != ' ')
+			break;
+		w->list[w->n++] = child;
+		text = end + 1;
+	}
+}
+
+/* Children hang on the thread that forked them. */
+static void add_children(struct walk *w, pid_t pid)
+{
+	char path[320];
+	struct dirent *de;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && w->files < MEASURE_FILES_MAX && (de = readdir(d))) {
+		if (de->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, de->d_name);
+		add_list(w, path);
+	}
+	if (d)
+		closedir(d);
+}
+
+void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
+{
+	struct walk w = { .n = 1 };
+
+	*ret = (struct proc_usage){ 0 };
+	if (from_cgroup(m, ret) && (ret->peak_rss || !peak))
+		return;
+	w.list[0] = leader;
+	for (size_t i = 0; i < w.n && w.files < MEASURE_FILES_MAX; i++) {
+		add_process(&w, w.list[i]);
+		add_children(&w, w.list[i]);
+	}
+	ret->peak_rss = w.peak_kib * 1024;
+	if (ret->source)
+		return; /* a cgroup that does not keep its memory's peak */
+	ret->cpu_us = w.ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	ret->source = w.peak_kib ? "procfs" : NULL;
+}
+
+static uint64_t micros(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
+void measure_dead(const struct rusage *used, struct proc_usage *ret)
+{
+	*ret = (struct proc_usage){ .cpu_us = micros(used->ru_utime) + micros(used->ru_stime),
+				    .peak_rss = (uint64_t)used->ru_maxrss * 1024,
+				    .source = "rusage" };
+}

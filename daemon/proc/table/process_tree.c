@@ -1,0 +1,380 @@
+#include "proc/table/process_tree.h"
+
+#include "base/limits.h"
+#include "base/slice.h"
+#include "base/util.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+enum { UNDECIDED = -2, SPARED = -1 }; /* else: the number of a wish */
+
+struct entry {
+	pid_t pid, ppid, sid;
+	uint64_t start;
+	int verdict;
+};
+
+struct table {
+	struct entry *e; /* by pid */
+	size_t n, cap;
+};
+
+static void table_done(struct table *t)
+{
+	free(t->e);
+}
+
+/* Fields 4 (ppid), 6 (session) and 22 (start time) of /proc/pid/stat; false for zombies and the vanished. */
+static bool read_stat(pid_t pid, struct entry *ret)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[40], text[1024], state, *after;
+	unsigned long long start;
+	int ppid, sid;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	after = strrchr(text, ')');
+	if (!after || sscanf(after + 1,
+			     " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			     " %*d %llu",
+			     &state, &ppid, &sid, &start) != 4)
+		return false;
+	*ret = (struct entry){
+		.pid = pid, .ppid = ppid, .sid = sid, .start = start, .verdict = UNDECIDED
+	};
+	return state != 'Z' && state != 'X';
+}
+
+uint64_t tree_start_time(pid_t pid)
+{
+	struct entry e;
+
+	return read_stat(pid, &e) ? e.start : 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void table_read(struct table *t)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		struct entry e;
+
+		if (!isdigit((unsigned char)de->d_name[0]) ||
+		    !read_stat((pid_t)atoi(de->d_name), &e))
+			continue;
+		if (t->n == t->cap) {
+			t->cap = t->cap ? 2 * t->cap : 256;
+			t->e = realloc(t->e, t->cap * sizeof(*t->e));
+			if (!t->e)
+				abort();
+		}
+		t->e[t->n++] = e;
+	}
+	if (d)
+		closedir(d);
+	if (t->n)
+		qsort(t->e, t->n, sizeof(*t->e), by_pid);
+}
+
+static struct entry *parent_of(struct table *t, const struct entry *e)
+{
+	struct entry key = { .pid = e->ppid };
+
+	return bsearch(&key, t->e, t->n, sizeof(*t->e), by_pid);
+}
+
+/* Whatever is undecided shares the lot of its parent; above everything stands SPARED. */
+static void spread(struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->e[i];
+		size_t steps =
+			0; /* a table that was read while it changed may go round in a circle */
+		int verdict;
+
+		while (e && e->verdict == UNDECIDED && steps++ < t->n)
+			e = parent_of(t, e);
+		verdict = e && e->verdict != UNDECIDED ? e->verdict : SPARED;
+		for (e = &t->e[i]; e && e->verdict == UNDECIDED; e = parent_of(t, e))
+			e->verdict = verdict;
+	}
+}
+
+static bool kill_one(const struct entry *e)
+{
+	_cleanup_(closep) int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	struct entry now;
+
+	if ((fd < 0 && errno == ESRCH) || !read_stat(e->pid, &now) || now.start != e->start)
+		return false;
+	return (fd < 0 ? kill(e->pid, SIGKILL) :
+			 syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
+}
+
+/* --- environments ------------------------------------------------------------------------------------------- */
+
+/* A variable as far as it was read: markers are short, the rest of a long one is let go. */
+struct variable {
+	char text[TREE_MARKER_MAX];
+	size_t n;
+};
+
+/* The next piece of an environment; fn is called with each value of the variable called name. */
+static void feed(struct variable *v, struct slice piece, const char *name,
+		 void (*fn)(void *ctx, const char *value), void *ctx)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < piece.n; i++) {
+		if (piece.p[i]) {
+			if (v->n < sizeof(v->text) - 1)
+				v->text[v->n++] = piece.p[i];
+			continue;
+		}
+		v->text[v->n] = '\0';
+		if (v->n > len && v->text[len] == '=' && memcmp(v->text, name, len) == 0)
+			fn(ctx, v->text + len + 1);
+		v->n = 0;
+	}
+}
+
+static void each_value(pid_t pid, const char *name, void (*fn)(void *ctx, const char *value),
+		       void *ctx)
+{
+	char path[40], piece[TREE_READ_BYTES];
+	_cleanup_(closep) int fd = -1;
+	struct variable v = { .n = 0 };
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0)
+		feed(&v, (struct slice){ piece, (size_t)n }, name, fn, ctx);
+}
+
+/* --- whose is it -------------------------------------------------------------------------------------------- */
+
+struct orphan {
+	struct tree_wish *wishes;
+	const struct tree_own *own;
+	size_t nwishes, nown;
+	int wish;    /* that it names; SPARED: none */
+	bool others; /* it names a session that lives */
+};
+
+static void on_session(void *ctx, const char *value)
+{
+	struct orphan *o = ctx;
+
+	for (size_t i = 0; i < o->nwishes; i++)
+		if (strcmp(o->wishes[i].session, value) == 0)
+			o->wish = (int)i;
+	for (size_t i = 0; i < o->nown; i++)
+		o->others |= strcmp(o->own[i].session, value) == 0;
+}
+
+/* Its cgroup is named after the session: an environment may have been cleared. */
+static bool in_group(pid_t pid, const char *session)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[40], text[4096], want[TREE_MARKER_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	snprintf(want, sizeof(want), "/%s\n", session);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, want);
+}
+
+static bool in_time(const struct entry *e, const struct tree_wish *w)
+{
+	return e->start >= w->from && (!w->until || e->start < w->until);
+}
+
+static int wish_of(const struct entry *e, struct orphan o)
+{
+	for (size_t i = 0; i < o.nown; i++)
+		if (o.own[i].pid == e->pid)
+			return SPARED;
+	for (size_t i = 0; i < o.nwishes; i++)
+		if ((o.wishes[i].leader > 0 && o.wishes[i].leader == e->sid) ||
+		    (o.wishes[i].from && in_group(e->pid, o.wishes[i].session)))
+			return (int)i;
+	o.wish = SPARED;
+	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
+	for (size_t i = 0; i < o.nwishes && o.wish == SPARED && !o.others; i++)
+		if (o.wishes[i].strays)
+			o.wish = (int)i;
+	return o.wish;
+}
+
+/* Of what hangs directly on us: a child of ours that lives, or what was orphaned. What is younger than the list of our children may be one
+ * of them that is not in it: it is left for the next round. */
+static int judge_child(const struct entry *e, struct orphan o, uint64_t since)
+{
+	int wish = wish_of(e, o);
+
+	if (wish >= 0 && o.wishes[wish].from && !in_time(e, &o.wishes[wish]))
+		return SPARED;
+	if (wish < 0 || e->start < since)
+		return wish;
+	o.wishes[wish].found++;
+	return SPARED;
+}
+
+/* --- what a turn left below a leader that lives on ------------------------------------------------------------ */
+
+/* Where its standard input leads to; empty: cannot be told. */
+static void input_of(pid_t pid, char *ret, size_t size)
+{
+	char path[40];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
+	n = readlink(path, ret, size - 1);
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+/* It is fed by somebody: a server of the harness's, which has nothing to do with one turn. */
+static bool is_helper(pid_t pid, pid_t leader)
+{
+	char own[64], leaders[64];
+
+	input_of(pid, own, sizeof(own));
+	input_of(leader, leaders, sizeof(leaders));
+	return !*own || (strcmp(own, leaders) != 0 &&
+			 (strncmp(own, "pipe:", 5) == 0 || strncmp(own, "socket:", 7) == 0));
+}
+
+static bool descends_from(struct table *t, const struct entry *e, pid_t leader)
+{
+	for (size_t steps = 0; e && steps < t->n; steps++, e = parent_of(t, e))
+		if (e->ppid == leader)
+			return true;
+	return false;
+}
+
+static void judge_attached(struct table *t, const struct tree_wish *w, int wish)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->e[i];
+
+		if (e->verdict != UNDECIDED || !in_time(e, w) || !descends_from(t, e, w->leader) ||
+		    (e->sid == w->leader && is_helper(e->pid, w->leader)))
+			continue;
+		e->verdict = wish;
+	}
+}
+
+uint64_t tree_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
+	       (uint64_t)ts.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000;
+}
+
+void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
+			const struct tree_own *own, size_t nown, uint64_t since)
+{
+	_cleanup_(table_done) struct table t = { 0 };
+	const struct orphan about = {
+		.wishes = wishes, .own = own, .nwishes = nwishes, .nown = nown
+	};
+
+	table_read(&t);
+	for (size_t i = 0; i < t.n; i++) {
+		struct entry *e = &t.e[i];
+
+		if (e->pid == root)
+			e->verdict = SPARED;
+		else if (e->ppid == root)
+			e->verdict = judge_child(e, about, since);
+	}
+	for (size_t i = 0; i < nwishes; i++)
+		if (wishes[i].from)
+			judge_attached(&t, &wishes[i], (int)i);
+	spread(&t);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.e[i].verdict >= 0)
+			wishes[t.e[i].verdict].found += kill_one(&t.e[i]);
+}
+
+static int kill_all(struct table *t)
+{
+	int found = 0;
+
+	spread(t);
+	for (size_t i = 0; i < t->n; i++)
+		found += t->e[i].verdict >= 0 && kill_one(&t->e[i]);
+	return found;
+}
+
+int tree_kill_descendants(void)
+{
+	_cleanup_(table_done) struct table t = { 0 };
+
+	table_read(&t);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.e[i].ppid == getpid())
+			t.e[i].verdict = 0;
+		else if (t.e[i].pid == getpid())
+			t.e[i].verdict = SPARED;
+	return kill_all(&t);
+}
+
+struct owned {
+	const char *incarnation;
+	bool yes;
+};
+
+static void on_owner(void *ctx, const char *value)
+{
+	struct owned *o = ctx;
+
+	o->yes |= strcmp(value, o->incarnation) == 0;
+}
+
+int tree_kill_owner(const char *incarnation)
+{
+	_cleanup_(table_done) struct table t = { 0 };
+
+	table_read(&t);
+	for (size_t i = 0; i < t.n; i++) {
+		struct owned o = { incarnation, false };
+
+		if (t.e[i].pid != getpid())
+			each_value(t.e[i].pid, TREE_OWNER_ENV, on_owner, &o);
+		else
+			t.e[i].verdict = SPARED;
+		if (o.yes)
+			t.e[i].verdict = 0;
+	}
+	return kill_all(&t);
+}

@@ -1,0 +1,185 @@
+#include "proc/table/sweep.h"
+
+#include "base/limits.h"
+#include "base/os/threads.h"
+#include "base/util.h"
+
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+/* What the thread works on; the last one of the two lets go of it. */
+struct scan {
+	atomic_int holders;
+	pid_t root;
+	struct tree_wish *wishes;
+	struct tree_own *own;
+	size_t nwishes, nown;
+	uint64_t since;
+	int event;
+};
+
+struct sweeper {
+	struct loop *loop;
+	size_t (*own)(void *ctx, struct tree_own *ret, size_t max);
+	void *ctx;
+	struct list waiting; /* struct sweep, for the next scan */
+	struct list scanned; /* that the current one is for, in the order of its wishes */
+	struct scan *scan;   /* NULL: none */
+	struct loop_io io;
+	struct loop_timer timer;
+	struct loop_task task;
+};
+
+static void scan_drop(struct scan *c)
+{
+	if (atomic_fetch_sub(&c->holders, 1) > 1)
+		return;
+	for (size_t i = 0; i < c->nwishes; i++)
+		free(c->wishes[i].session);
+	for (size_t i = 0; i < c->nown; i++)
+		free(c->own[i].session);
+	close(c->event);
+	free(c->wishes);
+	free(c->own);
+	free(c);
+}
+
+static void *run(void *arg)
+{
+	struct scan *c = arg;
+
+	tree_kill_sessions(c->root, c->wishes, c->nwishes, c->own, c->nown, c->since);
+	eventfd_write(c->event, 1);
+	scan_drop(c);
+	return NULL;
+}
+
+static void begin(void *ctx);
+
+/* The thread has ended, or is given up: those it worked for are told. */
+static void scan_over(struct sweeper *s, bool ended)
+{
+	struct scan *c = TAKE_PTR(s->scan);
+	size_t i = 0;
+
+	loop_timer_cancel(&s->timer);
+	loop_io_set(s->loop, &s->io, 0);
+	/* what is forgotten meanwhile has left a hole */
+	while (!list_empty(&s->scanned)) {
+		struct sweep *w = list_first(&s->scanned, struct sweep, link);
+
+		while (i < c->nwishes && strcmp(c->wishes[i].session, w->session) != 0)
+			i++;
+		list_del(&w->link);
+		w->asked = false;
+		w->done(w->ctx, !ended || i == c->nwishes || c->wishes[i].found == 0);
+	}
+	scan_drop(c);
+	loop_defer(s->loop, &s->task, begin, s);
+}
+
+static void on_event(void *ctx, uint32_t events _unused_)
+{
+	scan_over(ctx, true);
+}
+
+static void on_timeout(void *ctx)
+{
+	scan_over(ctx, false);
+}
+
+static struct scan *scan_new(struct sweeper *s)
+{
+	struct scan *c = new0(struct scan);
+	size_t n = 0;
+
+	atomic_init(&c->holders, 2);
+	c->root = getpid();
+	c->since = tree_now();
+	c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	list_each(w, &s->waiting, struct sweep, link)
+		n++;
+	c->wishes = xalloc(n * sizeof(*c->wishes));
+	list_each(w, &s->waiting, struct sweep, link)
+		c->wishes[c->nwishes++] = (struct tree_wish){ .session = xstrdup(w->session),
+							      .leader = w->leader,
+							      .strays = w->strays,
+							      .from = w->from,
+							      .until = w->until };
+	n = s->own(s->ctx, NULL, 0);
+	c->own = xalloc(n * sizeof(*c->own));
+	c->nown = s->own(s->ctx, c->own, n);
+	for (size_t i = 0; i < c->nown; i++)
+		c->own[i].session = xstrdup(c->own[i].session);
+	return c;
+}
+
+static void begin(void *ctx)
+{
+	struct sweeper *s = ctx;
+	pthread_t thread;
+
+	if (s->scan || list_empty(&s->waiting))
+		return;
+	s->scan = scan_new(s);
+	while (!list_empty(&s->waiting)) {
+		struct sweep *w = list_first(&s->waiting, struct sweep, link);
+
+		list_del(&w->link);
+		list_add_tail(&s->scanned, &w->link);
+	}
+	s->io = (struct loop_io){ .fd = s->scan->event, .fn = on_event, .ctx = s };
+	/* without a descriptor or a thread it is done here: late is better than never */
+	if (s->scan->event < 0 || loop_io_set(s->loop, &s->io, EPOLLIN) < 0 ||
+	    thread_start_sized(&thread, SWEEP_STACK, run, s->scan) < 0) {
+		run(s->scan);
+		scan_over(s, true);
+		return;
+	}
+	pthread_detach(thread);
+	loop_timer_set(s->loop, &s->timer, SWEEP_SCAN_MS, on_timeout, s);
+}
+
+struct sweeper *sweeper_new(struct loop *loop,
+			    size_t (*own)(void *ctx, struct tree_own *ret, size_t max), void *ctx)
+{
+	struct sweeper *s = new0(struct sweeper);
+
+	s->loop = loop;
+	s->own = own;
+	s->ctx = ctx;
+	list_init(&s->waiting);
+	list_init(&s->scanned);
+	return s;
+}
+
+struct sweeper *sweeper_free(struct sweeper *s)
+{
+	if (!s)
+		return NULL;
+	loop_timer_cancel(&s->timer);
+	loop_task_cancel(&s->task);
+	if (s->scan) {
+		loop_io_set(s->loop, &s->io, 0);
+		scan_drop(s->scan);
+	}
+	free(s);
+	return NULL;
+}
+
+void sweep_ask(struct sweeper *s, struct sweep *w)
+{
+	if (w->asked)
+		return;
+	w->asked = true;
+	list_add_tail(&s->waiting, &w->link);
+	loop_defer(s->loop, &s->task, begin, s);
+}
+
+void sweep_forget(struct sweep *w)
+{
+	if (w->asked)
+		list_del(&w->link);
+	w->asked = false;
+}

@@ -1,0 +1,346 @@
+#include "usage/ledger/ledger_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jscan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* The longest head: names and punctuation, n, incarnation, digest. */
+#define HEAD_MAX 256
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+int ledger_open_dir(const struct ledger *l)
+{
+	return open(l->set.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int open_private(const char *path, int flags, struct err *e)
+{
+	_cleanup_(closep) int fd =
+		open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+	struct stat sb;
+
+	if (fd < 0 || fstat(fd, &sb) < 0)
+		return err_set(e, -errno, 0, "LEDGER", "cannot open the usage ledger %s: %s", path,
+			       strerror(errno));
+	if (!S_ISREG(sb.st_mode))
+		return err_set(e, -EINVAL, 0, "LEDGER", "%s is no regular file", path);
+	if ((sb.st_mode & 0777) != 0600 && fchmod(fd, 0600) < 0)
+		return err_set(e, -errno, 0, "LEDGER", "cannot make %s private: %s", path,
+			       strerror(errno));
+	return TAKE_FD(fd);
+}
+
+int ledger_open_file(const char *path, int flags, struct err *e)
+{
+	return open_private(path, O_APPEND | flags, e);
+}
+
+int ledger_open_state(const char *path, struct err *e)
+{
+	return open_private(path, O_CREAT, e);
+}
+
+/* A daemon that was killed, or a removal, has left nothing in the file that is written to: what the newest closed one ends with. */
+static int take_up_closed(struct ledger *l, const char **what)
+{
+	struct ledger_closed *c = l->set.n ? &l->set.closed[l->set.n - 1] : NULL;
+	_cleanup_(freep) char *path = c ? ledger_set_path(&l->set, c->first) : NULL;
+	_cleanup_(closep) int fd = -1;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (c) {
+		fd = ledger_open_file(path, 0, &e);
+		r = fd < 0 ? fd : ledger_take_end(l, fd, path, &c->size, what);
+	}
+	if (c && (r == 0 || r == -EBADMSG)) {
+		ledger_problem(l, "there is no record in %s", path);
+		l->last = MAX(l->last, c->first);
+	}
+	if (l->last < l->keep.state.removed.n)
+		l->last = l->keep.state.removed.n;
+	return r == -EBADMSG ? 0 : MIN(r, 0);
+}
+
+static uint64_t begun_ms(int fd)
+{
+	struct statx sx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) < 0 || !(sx.stx_mask & STATX_BTIME))
+		return clock_real_ms();
+	return (uint64_t)sx.stx_btime.tv_sec * 1000 + sx.stx_btime.tv_nsec / 1000000;
+}
+
+/* Where the last life ended. */
+static int take_up(struct ledger *l, struct err *e)
+{
+	const char *what = NULL;
+	int r = ledger_take_end(l, l->fd, l->path, &l->size, &what), have = r;
+
+	if (r == -EBADMSG)
+		r = ledger_set_file_aside(l);
+	if (r == 0)
+		r = take_up_closed(l, &what);
+	if (r == -EPROTONOSUPPORT)
+		return err_set(e, r, 0, "STATE_VERSION", "%s: %s", l->path, what);
+	if (r < 0)
+		return err_set(e, r, 0, "LEDGER", "%s cannot be taken up: %s", l->path,
+			       strerror(-r));
+	l->first = have == 1 ? ledgerfile_first(l->fd) : 0;
+	l->first = l->first ? l->first : l->last + 1;
+	l->begun_ms = begun_ms(l->fd);
+	return 0;
+}
+
+void ledger_tell(struct ledger *l, const char *text)
+{
+	if (l->on_problem)
+		l->on_problem(l->problem_ctx, text);
+}
+
+void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx)
+{
+	l->on_problem = fn;
+	l->problem_ctx = ctx;
+	if (l->problem)
+		ledger_tell(l, l->problem);
+}
+
+static struct ledger *ledger_new(struct loop *loop, const char *path, const char *incarnation)
+{
+	struct ledger *l = new0(struct ledger);
+
+	l->loop = loop;
+	l->fd = l->keep.fd = l->look.fd = l->look.last_fd = -1;
+	l->keep.mark.io.fd = l->keep.removal.io.fd = -1;
+	l->path = xstrdup(path);
+	l->incarnation = xstrdup(incarnation);
+	l->file_max = LEDGER_FILE_MAX;
+	ledger_set_init(&l->set, path);
+	return l;
+}
+
+static int open_all(struct ledger *l, struct err *e)
+{
+	int r = ledger_set_list(&l->set);
+
+	if (r < 0)
+		return err_set(e, r, 0, "LEDGER", "cannot read %s: %s", l->set.dir, strerror(-r));
+	l->fd = ledger_open_file(l->path, O_CREAT, e);
+	if (l->fd < 0)
+		return l->fd;
+	ledger_keep_open(l);
+	return take_up(l, e);
+}
+
+struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
+			   struct err *e)
+{
+	struct ledger *l;
+
+	if (!ledger_incarnation_valid(slice_of(incarnation))) {
+		err_set(e, -EINVAL, 0, "LEDGER", "no incarnation: '%.64s'", incarnation);
+		return NULL;
+	}
+	l = ledger_new(loop, path, incarnation);
+	if (open_all(l, e) < 0)
+		return ledger_free(l);
+	ledger_rotate_clean(l);
+	l->syncer = syncer_new(loop, l->fd, ledger_open_dir(l));
+	ledger_keep_begin(l);
+	ledger_look_begin(l);
+	return l;
+}
+
+struct ledger *ledger_free(struct ledger *l)
+{
+	if (!l)
+		return NULL;
+	ledger_look_end(l);
+	ledger_keep_close(l);
+	ledger_wait_cancel(&l->closed);
+	syncer_free(l->syncer);
+	closep(&l->fd);
+	ledger_set_done(&l->set);
+	free(l->problem);
+	buf_done(&l->line);
+	free(l->incarnation);
+	free(l->path);
+	free(l);
+	return NULL;
+}
+
+/* --- appending -------------------------------------------------------------------------------------------- */
+
+/* One line of JSON that leaves our names alone. */
+static bool record_fits(struct slice record)
+{
+	struct jslot s[] = {
+		{ .key = "v" }, { .key = "n" }, { .key = "incarnation" }, { .key = "prevDigest" }
+	};
+
+	if (record.n < 2 || record.n > LEDGER_LINE_MAX - HEAD_MAX || record.p[0] != '{' ||
+	    record.p[record.n - 1] != '}' || memchr(record.p, '\n', record.n) ||
+	    jscan_object(record, s, ARRAY_SIZE(s)) != JSCAN_OK)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(s); i++)
+		if (s[i].v.type != J_NONE)
+			return false;
+	return true;
+}
+
+static bool is_empty(struct slice object)
+{
+	struct jiter it;
+	struct jval v;
+
+	return !jiter_init(&it, (struct jval){ J_OBJECT, object }) || !jiter_next(&it, NULL, &v);
+}
+
+static int lay_out(struct ledger *l, struct slice record)
+{
+	bool empty = is_empty(record);
+	struct buf *b = &l->line;
+
+	buf_reset(b);
+	buf_printf(b, "{\"v\":1,\"n\":%llu,\"incarnation\":\"%s\",\"prevDigest\":",
+		   (unsigned long long)(l->last + 1), l->incarnation);
+	if (l->digest[0])
+		buf_printf(b, "\"%s\"", l->digest);
+	else
+		buf_puts(b, "null");
+	buf_putc(b, empty ? '}' : ',');
+	if (!empty)
+		buf_add(b, record.p + 1, record.n - 1);
+	buf_putc(b, '\n');
+	return b->failed ? -ENOMEM : 0;
+}
+
+/* One write. What went out in part is taken back: the next life would cut it off, but readers of this one would not. */
+static int put_line(struct ledger *l, struct slice line)
+{
+	ssize_t n;
+	int r;
+
+	do
+		n = write(l->fd, line.p, line.n);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)line.n)
+		return 0;
+	r = n < 0 ? -errno : -ENOSPC;
+	if (n > 0 && ftruncate(l->fd, l->size) < 0) {
+		log_error("ledger", "a part of a line stays", "text", strerror(errno));
+		l->stuck = true;
+	}
+	return r;
+}
+
+uint64_t ledger_append(struct ledger *l, struct slice record)
+{
+	struct slice line;
+	struct sha256 d;
+
+	if (l->stuck || syncer_error(l->syncer) || !record_fits(record))
+		return 0;
+	ledger_rotate_for(l, record.n + HEAD_MAX);
+	l->error = lay_out(l, record);
+	line = buf_slice(&l->line);
+	if (!l->error)
+		l->error = sha256_of((struct slice){ line.p, line.n - 1 }, &d);
+	if (!l->error)
+		l->error = put_line(l, line);
+	if (l->error) {
+		log_error("ledger", "cannot be written", "text", strerror(-l->error));
+		ledger_pressed(l);
+		return 0;
+	}
+	sha256_hex(&d, l->digest);
+	l->size += (off_t)line.n;
+	syncer_dirty(l->syncer);
+	buf_reset(&l->line);
+	buf_trim(&l->line, 8 * KIB);
+	return ++l->last;
+}
+
+uint64_t ledger_last(const struct ledger *l)
+{
+	return l->last;
+}
+
+int ledger_error(const struct ledger *l)
+{
+	return l->error ? l->error : syncer_error(l->syncer);
+}
+
+/* --- durability and reading ------------------------------------------------------------------------------- */
+
+void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
+		 void *ctx)
+{
+	syncer_wait(l->syncer, &w->sync, done, ctx);
+}
+
+void ledger_wait_cancel(struct ledger_wait *w)
+{
+	syncer_cancel(&w->sync);
+}
+
+/* A reading of several files. */
+struct pass {
+	bool (*fn)(void *ctx, uint64_t n, struct slice line);
+	void *ctx;
+	uint64_t last;
+	bool stopped;
+};
+
+static bool pass_on(void *ctx, uint64_t n, struct slice line)
+{
+	struct pass *p = ctx;
+
+	if (n <= p->last && p->fn(p->ctx, n, line))
+		return true;
+	p->stopped = true;
+	return false;
+}
+
+static int read_closed(const struct ledger *l, uint64_t first, uint64_t since, struct pass *p)
+{
+	_cleanup_(freep) char *path = ledger_set_path(&l->set, first);
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0) /* it is just being removed */
+		return errno == ENOENT ? 0 : -errno;
+	return ledgerfile_read(fd, 0, since, pass_on, p, NULL);
+}
+
+int ledger_read(struct ledger *l, uint64_t since,
+		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
+{
+	struct pass p = { fn, ctx, l->last, false };
+	/* fn may append: these are as they were */
+	uint64_t first = l->first;
+	size_t n = l->set.n;
+	off_t size = l->size;
+	int r = 0, fd = l->fd;
+
+	if (since >= l->last)
+		return 0;
+	for (size_t i = 0; r == 0 && !p.stopped && i < n; i++)
+		if ((i + 1 < n ? l->set.closed[i + 1].first : first) > since + 1)
+			r = read_closed(l, l->set.closed[i].first, since, &p);
+	if (r == 0 && !p.stopped && size)
+		r = ledgerfile_read(fd, size, since, pass_on, &p, NULL);
+	return r;
+}
+
+uint64_t ledger_first(const struct ledger *l)
+{
+	return l->set.n ? l->set.closed[0].first : l->first;
+}

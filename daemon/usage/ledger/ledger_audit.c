@@ -1,0 +1,143 @@
+/* ledger_audit.c - the chain of what earlier lives wrote is checked in the background, over all files, a piece at a time: nobody waits for it. */
+#include "usage/ledger/ledger_internal.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+static void look(void *ctx);
+
+static void look_again(struct ledger *l)
+{
+	loop_timer_set(l->loop, &l->look.timer, LEDGER_LOOK_MS, look, l);
+}
+
+void ledger_look_end(struct ledger *l)
+{
+	struct ledger_look *k = &l->look;
+
+	loop_timer_cancel(&k->timer);
+	k->check = ledger_check_free(k->check);
+	ledger_lines_done(&k->lines);
+	k->lines = (struct ledger_lines){ 0 };
+	closep(&k->fd);
+	closep(&k->last_fd);
+	k->fd = k->last_fd = -1;
+}
+
+/* The closed file that comes after one; 0: none before the one that was written to when the look began. */
+static uint64_t file_after(const struct ledger *l, uint64_t first)
+{
+	for (size_t i = 0; i < l->set.n; i++)
+		if (l->set.closed[i].first > first)
+			return l->set.closed[i].first < l->look.last_first ?
+				       l->set.closed[i].first :
+				       0;
+	return 0;
+}
+
+static void new_check(struct ledger *l)
+{
+	l->look.check = ledger_check_free(l->look.check);
+	l->look.check = ledger_check_new(NULL, true, &l->look.report);
+	ledger_check_removed(l->look.check, &l->keep.state.removed);
+}
+
+static int open_current(struct ledger *l)
+{
+	struct ledger_look *k = &l->look;
+	_cleanup_(freep) char *path = k->first ? ledger_set_path(&l->set, k->first) : NULL;
+
+	k->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) :
+		       TAKE_FD(k->last_fd);
+	if (k->fd < 0)
+		return -errno;
+	/* what came between has been removed meanwhile */
+	if (k->report.records && k->report.last < l->keep.state.removed.n)
+		new_check(l);
+	ledger_check_next_file(k->check);
+	ledger_lines_init(&k->lines, k->fd, 0, LEDGER_LOOK_BYTES);
+	return 0;
+}
+
+static void tell_bad(struct ledger *l)
+{
+	_cleanup_(freep) char *path = l->look.first ? ledger_set_path(&l->set, l->look.first) :
+						      NULL;
+	const char *name = path ? strrchr(path, '/') + 1 : "";
+	char text[240];
+
+	snprintf(text, sizeof(text), "%s%sline %llu: %s; see acpd usage verify", name,
+		 *name ? ", " : "", (unsigned long long)l->look.report.first_bad,
+		 l->look.report.reason);
+	ledger_tell(l, text);
+}
+
+/* At the end of one file. False: it was the last. */
+static bool next_file(struct ledger *l)
+{
+	struct ledger_look *k = &l->look;
+
+	if (!k->first)
+		return false;
+	k->first = file_after(l, k->first);
+	closep(&k->fd);
+	k->fd = -1;
+	return true;
+}
+
+/* 1: there is more in the file. */
+static int look_piece(struct ledger *l)
+{
+	struct ledger_look *k = &l->look;
+	off_t until = k->lines.at + (off_t)LEDGER_LOOK_BYTES;
+	struct slice line;
+	int r = 1;
+
+	until = k->first ? until : MIN(until, k->end);
+	while (k->lines.at < until && (r = ledger_lines_next(&k->lines, &line)) > 0)
+		if (!ledger_check_line(k->check, line, r))
+			return 0;
+	return r > 0 && !k->first && k->lines.at >= k->end ? 0 : MIN(r, 1);
+}
+
+static void look(void *ctx)
+{
+	struct ledger *l = ctx;
+	struct ledger_look *k = &l->look;
+	int r = k->fd < 0 ? open_current(l) : 0;
+
+	if (r == -ENOENT && l->keep.removal.busy) { /* ledger_look_removed follows */
+		look_again(l);
+		return;
+	}
+	r = r < 0 ? r : look_piece(l);
+	if (k->report.first_bad)
+		tell_bad(l);
+	if (!k->report.first_bad && (r > 0 || (r == 0 && next_file(l))))
+		look_again(l);
+	else
+		ledger_look_end(l);
+}
+
+void ledger_look_removed(struct ledger *l, uint64_t first)
+{
+	if (l->look.check && l->look.fd < 0 && l->look.first == first)
+		l->look.first = file_after(l, first);
+}
+
+void ledger_look_begin(struct ledger *l)
+{
+	struct ledger_look *k = &l->look;
+
+	if (!l->size && !l->set.n)
+		return;
+	new_check(l);
+	k->last_fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	k->last_first = l->first;
+	k->end = l->size;
+	k->first = file_after(l, 0);
+	look_again(l);
+}

@@ -1,0 +1,420 @@
+#include "usage/ledger/ledger_check.h"
+
+#include "base/limits.h"
+#include "base/list.h"
+#include "digest/digest.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "usage/account.h"
+#include "usage/cost.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define READ_CHUNK (64 * KIB)
+#define INCARNATION_MAX 64
+#define PATIENCE_STEP_MS 10
+#define BUCKETS 1024
+
+/* What a session had used in this incarnation, by its last record. */
+struct tally {
+	struct list link;
+	char *session;
+	uint64_t turns, call_turn, call, calls;
+	struct harness_usage sum;
+	bool known; /* sum and turns are */
+};
+
+struct ledger_check {
+	struct ledger_report *report;
+	struct ledger_anchor anchor, removed;
+	bool chain_only, anchored;
+	uint64_t line, n;
+	char incarnation[INCARNATION_MAX + 1];
+	char digest[SHA256_HEX];
+	struct list buckets[BUCKETS]; /* struct tally */
+	uint64_t *seen;		      /* turns of this incarnation, a set by hash; 0: a free slot */
+	size_t nseen, cseen;
+};
+
+_printf_(2, 3) static bool bad(struct ledger_check *c, const char *fmt, ...)
+{
+	struct ledger_report *rep = c->report;
+	va_list ap;
+
+	rep->first_bad = c->line;
+	va_start(ap, fmt);
+	vsnprintf(rep->reason, sizeof(rep->reason), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* --- turns, once each --------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(struct slice text, uint64_t more)
+{
+	struct sha256 d = { 0 };
+	uint64_t h;
+
+	sha256_of(text, &d); /* what a peer chose must not collide */
+	memcpy(&h, &d, sizeof(h));
+	h += more * 0x9e3779b97f4a7c15u;
+	return h ? h : 1;
+}
+
+static bool set_add(uint64_t *set, size_t cap, uint64_t h)
+{
+	size_t i = h & (cap - 1);
+
+	while (set[i] && set[i] != h)
+		i = (i + 1) & (cap - 1);
+	if (set[i])
+		return false;
+	set[i] = h;
+	return true;
+}
+
+/* False: it is in it already. */
+static bool see(struct ledger_check *c, uint64_t h)
+{
+	if (2 * c->nseen >= c->cseen) {
+		size_t cap = c->cseen ? 2 * c->cseen : 256;
+		uint64_t *larger = xalloc(cap * sizeof(*larger));
+
+		for (size_t i = 0; i < c->cseen; i++)
+			if (c->seen[i])
+				set_add(larger, cap, c->seen[i]);
+		free(c->seen);
+		c->seen = larger;
+		c->cseen = cap;
+	}
+	if (!set_add(c->seen, c->cseen, h))
+		return false;
+	c->nseen++;
+	return true;
+}
+
+static void forget_sessions(struct ledger_check *c)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		list_each(t, &c->buckets[i], struct tally, link) {
+			list_del(&t->link);
+			free(t->session);
+			free(t);
+		}
+	free(TAKE_PTR(c->seen));
+	c->nseen = c->cseen = 0;
+}
+
+static struct tally *tally_of(struct ledger_check *c, const char *session)
+{
+	struct list *bucket = &c->buckets[hash_of(slice_of(session), 0) % BUCKETS];
+	struct tally *t;
+
+	list_each(have, bucket, struct tally, link)
+		if (strcmp(have->session, session) == 0)
+			return have;
+	t = new0(struct tally);
+	list_init(&t->link);
+	t->session = xstrdup(session);
+	list_add_tail(bucket, &t->link);
+	return t;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t number(struct slice object, const char *key)
+{
+	int64_t n = 0;
+
+	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
+static bool same_cost(const struct harness_usage *before, const struct harness_usage *turn,
+		      const struct harness_usage *sum)
+{
+	if (!before->has_cost || !sum->has_cost) /* nobody said one, or in several currencies */
+		return true;
+	return sum->cost == cost_sum(before->cost, turn->has_cost ? turn->cost : 0);
+}
+
+/* totalTokens is left out: where a harness does not say it, it is not always the sum of the others. */
+static const char *wrong_sum(const struct harness_usage *before, const struct harness_usage *turn,
+			     const struct harness_usage *sum)
+{
+	for (int i = 0; i < COUNT_MAX; i++)
+		if (i != COUNT_TOTAL && sum->count[i] != before->count[i] + turn->count[i])
+			return "tokens";
+	return same_cost(before, turn, sum) ? NULL : "cost";
+}
+
+static bool check_sums(struct ledger_check *c, struct tally *t, struct slice line)
+{
+	struct slice cumulative = jobj_get(line, "cumulative").raw;
+	struct harness_usage turn, sum;
+	uint64_t turns = number(cumulative, "turns");
+	const char *what = NULL;
+
+	if (!cumulative.n)
+		return true;
+	account_load_call(line, &turn);
+	account_load_call(cumulative, &sum);
+	if (t->known && turns <= t->turns)
+		return bad(c, "cumulative.turns is %llu, and was %llu before",
+			   (unsigned long long)turns, (unsigned long long)t->turns);
+	/* a record that could not be written left its turn without one: then the sum is of more than is here */
+	if (t->known && turns == t->turns + 1)
+		what = wrong_sum(&t->sum, &turn, &sum);
+	t->known = true;
+	t->turns = turns;
+	t->sum = sum;
+	return what ? bad(c, "cumulative is not the sum of the turns: %s", what) : true;
+}
+
+static bool check_call(struct ledger_check *c, struct tally *t, struct slice line)
+{
+	uint64_t turn = number(line, "turn"), call = number(line, "call");
+
+	if (t->call_turn != turn)
+		t->calls = t->call = 0;
+	t->call_turn = turn;
+	t->calls++;
+	if (call <= t->call)
+		return bad(c, "model call %llu of turn %llu comes after call %llu",
+			   (unsigned long long)call, (unsigned long long)turn,
+			   (unsigned long long)t->call);
+	t->call = call;
+	return true;
+}
+
+static bool check_turn(struct ledger_check *c, struct tally *t, struct slice line)
+{
+	uint64_t turn = number(line, "turn"), calls = number(line, "modelCalls");
+
+	if (!see(c, hash_of(slice_of(t->session), turn)))
+		return bad(c, "turn %llu of session %.40s is recorded twice",
+			   (unsigned long long)turn, t->session);
+	if (calls && t->call_turn == turn && t->calls > calls)
+		return bad(c, "modelCalls is %llu where %llu are recorded",
+			   (unsigned long long)calls, (unsigned long long)t->calls);
+	return check_sums(c, t, line);
+}
+
+static bool check_content(struct ledger_check *c, struct slice line)
+{
+	_cleanup_(freep) char *session = NULL;
+	struct jval type = jobj_get(line, "type");
+
+	if (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &session) < 0)
+		return true; /* of a kind that is not known here */
+	if (jstr_is(type, "turn"))
+		return check_turn(c, tally_of(c, session), line);
+	return jstr_is(type, "model_call") ? check_call(c, tally_of(c, session), line) : true;
+}
+
+/* --- the chain ------------------------------------------------------------------------------------------------ */
+
+/* May the ledger begin at n, if records up to that one are gone? */
+static bool reaches(const struct ledger_anchor *a, uint64_t n)
+{
+	return a->n && n <= a->n + 1;
+}
+
+/* Where a ledger without its older files begins. */
+static bool check_first(struct ledger_check *c, const struct ledger_head *h)
+{
+	const struct ledger_anchor *before = c->anchor.n == h->n - 1 ? &c->anchor : &c->removed;
+
+	if (h->n == 1)
+		return true;
+	if (!reaches(&c->anchor, h->n) && !reaches(&c->removed, h->n))
+		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
+			   (unsigned long long)MAX(c->anchor.n, c->removed.n) + 1);
+	c->report->anchored = true;
+	c->anchored = c->anchor.n == h->n - 1;
+	if (c->anchored && c->anchor.n == c->removed.n &&
+	    strcmp(c->anchor.digest, c->removed.digest) != 0)
+		return bad(c, "the record before it was not the anchor");
+	if (before->n != h->n - 1 || !h->prev_digest.n) /* the anchor itself is still to come */
+		return true;
+	return slice_is(h->prev_digest, before->digest) ? true :
+							  bad(c, "prevDigest is not the anchor's");
+}
+
+static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
+{
+	bool first = !c->report->records, same = slice_is(h->incarnation, c->incarnation);
+
+	if (first) {
+		c->report->first = h->n;
+		if (!check_first(c, h))
+			return false;
+	} else if (h->n != c->n + 1) {
+		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
+			   (unsigned long long)(c->n + 1));
+	}
+	if (!same && h->prev_digest.n && (!first || h->n == 1))
+		return bad(c, "prevDigest is not null in the first record of an incarnation");
+	if (same && !h->prev_digest.n)
+		return bad(c, "prevDigest is null within an incarnation");
+	if (same && !slice_is(h->prev_digest, c->digest))
+		return bad(c, "prevDigest is not the digest of the line before");
+	c->report->incarnations += !same;
+	if (!same)
+		forget_sessions(c);
+	return true;
+}
+
+static bool check_anchor(struct ledger_check *c)
+{
+	if (c->n != c->anchor.n)
+		return true;
+	c->anchored = true;
+	return strcmp(c->digest, c->anchor.digest) == 0 ? true :
+							  bad(c, "its digest is not the anchor's");
+}
+
+bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
+{
+	struct ledger_head h;
+	struct sha256 d;
+	const char *what;
+
+	c->line++;
+	if (kind == 2)
+		return bad(c, "longer than %lu bytes", LEDGER_LINE_MAX);
+	if (ledger_line_check(line, &h, &what) != LEDGER_LINE_OK)
+		return bad(c, "%s", what);
+	if (!check_chain(c, &h))
+		return false;
+	if (sha256_of(line, &d) < 0)
+		return bad(c, "its digest cannot be made");
+	sha256_hex(&d, c->digest);
+	snprintf(c->incarnation, sizeof(c->incarnation), "%.*s", (int)h.incarnation.n,
+		 h.incarnation.p);
+	c->n = h.n;
+	c->report->records++;
+	c->report->last = h.n;
+	memcpy(c->report->digest, c->digest, sizeof(c->digest));
+	return check_anchor(c) && (c->chain_only || check_content(c, line));
+}
+
+void ledger_check_torn(struct ledger_check *c)
+{
+	c->line++;
+	bad(c, "the last line is not complete");
+}
+
+bool ledger_check_end(struct ledger_check *c)
+{
+	uint64_t last = c->report->records ? c->n : c->removed.n;
+
+	if (c->report->first_bad)
+		return false;
+	if (last < c->anchor.n || last < c->removed.n) {
+		c->line++;
+		return bad(c, "record %llu is missing: the ledger ends before the anchor",
+			   (unsigned long long)MAX(c->anchor.n, c->removed.n));
+	}
+	if (!c->anchor.n || c->anchored)
+		return true;
+	c->line += !c->line;
+	return c->anchor.n == c->removed.n && strcmp(c->anchor.digest, c->removed.digest) == 0 ?
+		       true :
+		       bad(c, "record %llu was removed", (unsigned long long)c->anchor.n);
+}
+
+void ledger_check_next_file(struct ledger_check *c)
+{
+	c->report->file++;
+	c->line = 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+bool ledger_anchor_parse(const char *text, struct ledger_anchor *ret)
+{
+	char *end;
+
+	*ret = (struct ledger_anchor){ 0 };
+	if (text[0] < '1' || text[0] > '9')
+		return false;
+	errno = 0;
+	ret->n = strtoull(text, &end, 10);
+	if (errno || *end != ':' || strlen(end + 1) != SHA256_HEX - 1 ||
+	    end[1 + strspn(end + 1, "0123456789abcdef")])
+		return false;
+	memcpy(ret->digest, end + 1, SHA256_HEX);
+	return true;
+}
+
+struct ledger_check *ledger_check_new(const struct ledger_anchor *anchor, bool chain_only,
+				      struct ledger_report *rep)
+{
+	struct ledger_check *c = new0(struct ledger_check);
+
+	*rep = (struct ledger_report){ 0 };
+	c->report = rep;
+	c->chain_only = chain_only;
+	if (anchor)
+		c->anchor = *anchor;
+	for (size_t i = 0; i < BUCKETS; i++)
+		list_init(&c->buckets[i]);
+	return c;
+}
+
+void ledger_check_removed(struct ledger_check *c, const struct ledger_anchor *removed)
+{
+	c->removed = *removed;
+}
+
+struct ledger_check *ledger_check_free(struct ledger_check *c)
+{
+	if (c)
+		forget_sessions(c);
+	free(c);
+	return NULL;
+}
+
+/* A writer may be held up in the middle of a line for as long as the machine is busy. */
+static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct slice *line)
+{
+	int r = ledger_lines_next(l, line);
+
+	for (unsigned waited = 0; r == 0 && waited < patience_ms && buf_len(&l->b);
+	     waited += PATIENCE_STEP_MS) {
+		poll(NULL, 0, PATIENCE_STEP_MS);
+		r = ledger_lines_next(l, line);
+	}
+	return r;
+}
+
+int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms)
+{
+	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
+	struct slice line;
+	int r;
+
+	ledger_check_next_file(c);
+	ledger_lines_init(&l, fd, 0, READ_CHUNK);
+	while ((r = next_patiently(&l, patience_ms, &line)) > 0)
+		if (!ledger_check_line(c, line, r))
+			break;
+	if (r == 0 && buf_len(&l.b))
+		ledger_check_torn(c);
+	return MIN(r, 0);
+}
+
+int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
+		      struct ledger_report *ret)
+{
+	struct ledger_check *c = ledger_check_new(anchor, false, ret);
+	int r = ledger_check_fd(c, fd, patience_ms);
+
+	if (r == 0)
+		ledger_check_end(c);
+	ledger_check_free(c);
+	return r;
+}

@@ -1,0 +1,148 @@
+/* ledger_damage.c - the end of a ledger file as it is found at the start: what is torn is cut off, what is no record is set aside, and told. */
+#include "usage/ledger/ledger_internal.h"
+
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* A file, and how much of it is records. */
+struct file {
+	int fd;
+	off_t size;
+	const char *path;
+};
+
+void ledger_problem(struct ledger *l, const char *fmt, ...)
+{
+	va_list ap;
+
+	free(l->problem);
+	va_start(ap, fmt);
+	if (vasprintf(&l->problem, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+}
+
+static int copy_tail(const struct file *f, int to, struct buf *tail)
+{
+	char piece[16 * KIB];
+	off_t at = f->size;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = pread(f->fd, piece, sizeof(piece), at)) > 0) {
+		if (buf_len(tail) < LEDGER_LINE_MAX)
+			r = buf_add(tail, piece, (size_t)n);
+		if (r == 0 && to >= 0)
+			r = file_write_all(to, piece, (size_t)n);
+		at += n;
+	}
+	return r;
+}
+
+/* A number that a lost record had is not given to another. */
+static void skip_numbers(struct ledger *l, struct slice tail)
+{
+	const char *nl;
+
+	for (; (nl = memchr(tail.p, '\n', tail.n));
+	     tail.n -= (size_t)(nl + 1 - tail.p), tail.p = nl + 1) {
+		struct ledger_head h;
+
+		if (ledger_head_parse((struct slice){ tail.p, (size_t)(nl - tail.p) }, &h) &&
+		    h.n > l->last && h.n - l->last < LEDGER_TAIL_MAX)
+			l->last = h.n;
+	}
+}
+
+static int set_tail_aside(struct ledger *l, const struct file *f, struct buf *tail)
+{
+	_cleanup_(freep) char *aside = NULL;
+	_cleanup_(closep) int fd = -1;
+	int r;
+
+	if (asprintf(&aside, "%s.aside", f->path) < 0)
+		abort();
+	fd = open(aside, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r = fd < 0 ? -errno : 0;
+	buf_reset(tail);
+	if (r == 0)
+		r = copy_tail(f, fd, tail);
+	if (r == 0)
+		skip_numbers(l, buf_slice(tail));
+	if (r == 0)
+		ledger_problem(l,
+			       "what stood behind record %llu is no record; it was set aside in %s",
+			       (unsigned long long)l->last, aside);
+	return r;
+}
+
+/* Behind the last record. */
+static int cut_tail(struct ledger *l, const struct file *f)
+{
+	_cleanup_(buf_done) struct buf tail = { 0 };
+	struct stat sb;
+	char bytes[32];
+	int r;
+
+	if (fstat(f->fd, &sb) < 0)
+		return -errno;
+	if (sb.st_size == f->size)
+		return 0;
+	snprintf(bytes, sizeof(bytes), "%lld", (long long)(sb.st_size - f->size));
+	r = copy_tail(f, -1, &tail);
+	if (r == 0 && ledger_tail_is_torn(buf_slice(&tail)))
+		log_warn("ledger", "cutting off a torn end", "file", f->path, "bytes", bytes);
+	else if (r == 0)
+		r = set_tail_aside(l, f, &tail);
+	if (r == 0 && ftruncate(f->fd, f->size) < 0)
+		r = -errno;
+	return r;
+}
+
+int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size, const char **what)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct ledger_head h;
+	struct sha256 d;
+	int cut, r = ledgerfile_last(fd, &line, ret_size, what);
+
+	if (r < 0)
+		return r;
+	/* the chain goes on only within one incarnation */
+	if (r == 1 && ledger_head_parse(buf_slice(&line), &h)) {
+		l->last = h.n;
+		if (slice_is(h.incarnation, l->incarnation) && sha256_of(buf_slice(&line), &d) == 0)
+			sha256_hex(&d, l->digest);
+	}
+	cut = cut_tail(l, &(struct file){ fd, *ret_size, path });
+	return cut < 0 ? cut : r;
+}
+
+int ledger_set_file_aside(struct ledger *l)
+{
+	_cleanup_(freep) char *aside = NULL;
+	struct err e = { 0 };
+	int fd;
+
+	if (asprintf(&aside, "%s.aside-%llu", l->path, (unsigned long long)clock_real_ms()) < 0)
+		abort();
+	if (rename(l->path, aside) < 0)
+		return -errno;
+	fd = ledger_open_file(l->path, O_CREAT, &e);
+	if (fd < 0)
+		return fd;
+	close(l->fd);
+	l->fd = fd;
+	l->size = 0;
+	ledger_problem(l, "it was no usage ledger; it was set aside as %s, and another was begun",
+		       aside);
+	return 0;
+}

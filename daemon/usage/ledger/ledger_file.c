@@ -1,0 +1,373 @@
+#include "usage/ledger/ledger_file.h"
+
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "json/jdec.h"
+#include "json/jscan.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define READ_CHUNK (64 * KIB)
+#define PROBE_CHUNK (4 * KIB)
+/* Closer than this the rest is read in order. */
+#define SEEK_CLOSE (64 * KIB)
+#define INCARNATION_MAX 64
+
+/* --- a line ----------------------------------------------------------------------------------------------- */
+
+/* Canonical: no leading zero, so that a number is written in one way only. */
+static bool take_number(struct slice *s, uint64_t *ret)
+{
+	size_t i = 0;
+
+	*ret = 0;
+	for (; i < s->n && i < 19 && s->p[i] >= '0' && s->p[i] <= '9'; i++)
+		*ret = *ret * 10 + (uint64_t)(s->p[i] - '0');
+	if (!i || s->p[0] == '0')
+		return false;
+	s->p += i;
+	s->n -= i;
+	return true;
+}
+
+bool ledger_incarnation_valid(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] <= 0x20 || text.p[i] > 0x7e || text.p[i] == '"' || text.p[i] == '\\')
+			return false;
+	return text.n > 0 && text.n <= INCARNATION_MAX;
+}
+
+static bool take_quoted(struct slice *s, struct slice *ret)
+{
+	const char *end = s->n && s->p[0] == '"' ? memchr(s->p + 1, '"', s->n - 1) : NULL;
+
+	if (!end)
+		return false;
+	*ret = (struct slice){ s->p + 1, (size_t)(end - s->p) - 1 };
+	s->n -= (size_t)(end + 1 - s->p);
+	s->p = end + 1;
+	return true;
+}
+
+static bool take_digest(struct slice *s, struct slice *ret)
+{
+	*ret = SLICE_NONE;
+	if (slice_skip(s, "null"))
+		return true;
+	if (!take_quoted(s, ret) || ret->n != SHA256_HEX - 1)
+		return false;
+	for (size_t i = 0; i < ret->n; i++)
+		if (!strchr("0123456789abcdef", ret->p[i]) || !ret->p[i])
+			return false;
+	return true;
+}
+
+bool ledger_head_parse(struct slice line, struct ledger_head *ret)
+{
+	struct slice s = line;
+
+	if (!slice_skip(&s, "{\"v\":1,\"n\":") || !take_number(&s, &ret->n) ||
+	    !slice_skip(&s, ",\"incarnation\":") || !take_quoted(&s, &ret->incarnation) ||
+	    !ledger_incarnation_valid(ret->incarnation) || !slice_skip(&s, ",\"prevDigest\":") ||
+	    !take_digest(&s, &ret->prev_digest))
+		return false;
+	ret->size = line.n - s.n;
+	return s.n && (s.p[0] == ',' || s.p[0] == '}');
+}
+
+enum ledger_line_kind ledger_line_check(struct slice line, struct ledger_head *ret,
+					const char **what)
+{
+	struct jslot s[] = {
+		{ .key = "v" }, { .key = "n" }, { .key = "incarnation" }, { .key = "prevDigest" }
+	};
+	enum jscan_error e = jscan_object(line, s, ARRAY_SIZE(s));
+	const char *why = jscan_strerror(e);
+	enum ledger_line_kind kind = LEDGER_LINE_OK;
+
+	if (e == JSCAN_E_DUPLICATE)
+		kind = LEDGER_LINE_FOREIGN;
+	else if (e)
+		kind = LEDGER_LINE_DAMAGED;
+	else if (!slice_is(s[0].v.raw, "1")) {
+		kind = LEDGER_LINE_FOREIGN;
+		why = "v is not 1";
+	} else if (!ledger_head_parse(line, ret) || line.p[line.n - 1] != '}') {
+		kind = LEDGER_LINE_FOREIGN;
+		why = "it does not begin with v, n, incarnation and prevDigest";
+	}
+	if (what)
+		*what = why;
+	return kind;
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------ */
+
+void ledger_lines_init(struct ledger_lines *l, int fd, off_t at, size_t chunk)
+{
+	size_t keep = l->b.cap;
+
+	l->fd = fd;
+	l->at = at;
+	l->chunk = chunk;
+	l->used = 0;
+	if (keep)
+		buf_reset(&l->b);
+	l->b.max = LEDGER_LINE_MAX + 2 * chunk;
+}
+
+void ledger_lines_done(struct ledger_lines *l)
+{
+	buf_done(&l->b);
+}
+
+/* Bytes read, 0 at the end of the file. */
+static ssize_t fill(struct ledger_lines *l)
+{
+	ssize_t n;
+	int r = buf_reserve(&l->b, l->chunk);
+
+	if (r < 0)
+		return r;
+	do
+		n = pread(l->fd, l->b.data + l->b.len, l->chunk, l->at + (off_t)buf_len(&l->b));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	l->b.len += (size_t)n;
+	return n;
+}
+
+int ledger_lines_next(struct ledger_lines *l, struct slice *line)
+{
+	bool too_long = false;
+	size_t seen = 0;
+
+	buf_consume(&l->b, l->used);
+	l->used = 0;
+	for (;;) {
+		struct slice s = buf_slice(&l->b);
+		const char *nl = s.n > seen ? memchr(s.p + seen, '\n', s.n - seen) : NULL;
+		ssize_t n;
+
+		if (nl) {
+			l->used = (size_t)(nl + 1 - s.p);
+			l->at += (off_t)l->used;
+			too_long |= l->used > LEDGER_LINE_MAX;
+			*line = too_long ? SLICE_NONE : (struct slice){ s.p, l->used - 1 };
+			return too_long ? 2 : 1;
+		}
+		seen = s.n;
+		if (s.n > LEDGER_LINE_MAX) { /* no record: only its end matters */
+			too_long = true;
+			l->at += (off_t)s.n;
+			buf_reset(&l->b);
+			seen = 0;
+		}
+		n = fill(l);
+		if (n <= 0)
+			return (int)n;
+	}
+}
+
+/* --- finding a number ------------------------------------------------------------------------------------- */
+
+static off_t size_of(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) < 0 ? -errno : sb.st_size;
+}
+
+/* The first record that begins after offset at and before end. 1 with its offset and number, 0: there is none. */
+static int probe(struct ledger_lines *l, int fd, off_t at, off_t end, off_t *ret_at, uint64_t *n)
+{
+	struct ledger_head h;
+	struct slice line;
+	int r;
+
+	ledger_lines_init(l, fd, at, PROBE_CHUNK);
+	r = ledger_lines_next(l, &line); /* the rest of a line, most likely */
+	while (r > 0 && l->at < end) {
+		*ret_at = l->at;
+		r = ledger_lines_next(l, &line);
+		if (r == 1 && ledger_head_parse(line, &h)) {
+			*n = h.n;
+			return 1;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* An offset where a line begins, before which no record is newer than since. */
+static off_t seek_number(struct ledger_lines *l, int fd, off_t end, uint64_t since)
+{
+	off_t lo = 0, hi = end, at = 0;
+	uint64_t n = 0;
+
+	while (since && hi - lo > (off_t)SEEK_CLOSE) {
+		off_t mid = lo + (hi - lo) / 2;
+		int r = probe(l, fd, mid, hi, &at, &n);
+
+		if (r < 0)
+			return r;
+		if (r && n <= since)
+			lo = at;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int ledgerfile_read(int fd, off_t end, uint64_t since,
+		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
+		    uint64_t *skipped)
+{
+	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
+	struct ledger_head h;
+	struct slice line;
+	off_t size = size_of(fd), at;
+	uint64_t none = 0;
+	int r = 0;
+
+	skipped = skipped ? skipped : &none;
+	*skipped = 0;
+	if (size < 0)
+		return (int)size;
+	end = end ? MIN(end, size) : size;
+	at = seek_number(&l, fd, end, since);
+	if (at < 0)
+		return (int)at;
+	ledger_lines_init(&l, fd, at, READ_CHUNK);
+	while (l.at < end && (r = ledger_lines_next(&l, &line)) > 0) {
+		if (r == 1 && ledger_head_parse(line, &h) && h.n <= since)
+			continue; /* not even looked at */
+		if (r == 2 || ledger_line_check(line, &h, NULL) != LEDGER_LINE_OK)
+			++*skipped;
+		else if (!fn(ctx, h.n, line))
+			break;
+	}
+	return MIN(r, 0);
+}
+
+uint64_t ledgerfile_first(int fd)
+{
+	_cleanup_(ledger_lines_done) struct ledger_lines l = { 0 };
+	struct ledger_head h;
+	struct slice line;
+
+	ledger_lines_init(&l, fd, 0, PROBE_CHUNK);
+	while (l.at < (off_t)LEDGER_LINE_MAX) {
+		int r = ledger_lines_next(&l, &line);
+
+		if (r <= 0)
+			break;
+		if (r == 1 && ledger_head_parse(line, &h))
+			return h.n;
+	}
+	return 0;
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------- */
+
+static int read_range(int fd, off_t at, size_t n, struct buf *ret)
+{
+	int r = buf_reserve(ret, n);
+
+	while (r == 0 && n) {
+		ssize_t got = pread(fd, ret->data + ret->len, n, at);
+
+		if (got < 0 && errno != EINTR)
+			r = -errno;
+		else if (got == 0)
+			r = -EIO;
+		if (got <= 0)
+			continue;
+		ret->len += (size_t)got;
+		at += got;
+		n -= (size_t)got;
+	}
+	return r;
+}
+
+/* Written by a later version of the daemon: not ours to judge. */
+static bool is_newer(struct slice line)
+{
+	struct jval v = jobj_get(line, "v");
+	int64_t n;
+
+	return v.type == J_NUMBER && jdec_int(v, &n) == 0 && n > 1;
+}
+
+/* Last line of text that is a record; whatever stands behind it is torn, or no record. */
+static int last_record(struct slice text, bool whole, struct slice *ret, const char **what)
+{
+	const char *nl;
+
+	while ((nl = memrchr(text.p, '\n', text.n))) {
+		const char *start = memrchr(text.p, '\n', (size_t)(nl - text.p));
+		struct ledger_head h;
+
+		if (!start && !whole)
+			return 0;
+		start = start ? start + 1 : text.p;
+		*ret = (struct slice){ start, (size_t)(nl - start) };
+		switch (ledger_line_check(*ret, &h, what)) {
+		case LEDGER_LINE_OK:
+			return 1;
+		case LEDGER_LINE_FOREIGN:
+			if (is_newer(*ret))
+				return -EPROTONOSUPPORT;
+			break;
+		case LEDGER_LINE_DAMAGED:
+			break;
+		}
+		text.n = (size_t)(start - text.p);
+	}
+	return 0;
+}
+
+bool ledger_tail_is_torn(struct slice text)
+{
+	static const char head[] = "{\"v\":1,";
+	size_t n = MIN(text.n, sizeof(head) - 1);
+
+	if (!n || text.p[0] == '\0')
+		return true;
+	return memcmp(text.p, head, n) == 0 && !memchr(text.p, '\n', text.n);
+}
+
+int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	off_t size = size_of(fd);
+	size_t want = 4 * KIB;
+	struct slice last;
+	int r = 0;
+
+	*ret_end = 0;
+	if (size <= 0)
+		return (int)size;
+	for (;; want *= 8) {
+		bool whole = (off_t)want >= size;
+
+		want = whole ? (size_t)size : want;
+		buf_reset(&b);
+		r = read_range(fd, size - (off_t)want, want, &b);
+		if (r == 0)
+			r = last_record(buf_slice(&b), whole, &last, what);
+		if (r || whole || want > LEDGER_TAIL_MAX)
+			break;
+	}
+	if (r == 1) {
+		*ret_end = size - (off_t)want + (last.p + last.n + 1 - b.data);
+		return buf_add_slice(line, last) < 0 ? -ENOMEM : 1;
+	}
+	if (r == 0 && want == (size_t)size && ledger_tail_is_torn(buf_slice(&b)))
+		return 0;
+	*what = r == -EPROTONOSUPPORT ? "a later version of acpd wrote it" :
+					"there is no record in it";
+	return r < 0 ? r : -EBADMSG;
+}

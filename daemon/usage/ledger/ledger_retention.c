@@ -1,0 +1,359 @@
+/*
+ * ledger_retention.c - how far the ledger has been read, and the removal of whole closed files, oldest first, of which every record has been.
+ *
+ * The mark is written at once (survives the process) and made durable within a second, in a thread: nothing that a turn waits for. A file is
+ * removed in three steps: its last record is read, written down as what the ledger now begins after, and made durable; then the file goes.
+ */
+#include "usage/ledger/ledger_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+static void on_timer(void *ctx);
+
+/* --- how far it has been read ------------------------------------------------------------------------------ */
+
+static void run_mark(void *ctx)
+{
+	struct ledger *l = ctx;
+
+	(void)!fdatasync(l->keep.fd);
+}
+
+static void on_mark(void *ctx);
+
+static void mark_later(struct ledger *l)
+{
+	l->keep.marked = true;
+	if (!l->keep.mark_timer.due && !l->keep.mark.busy)
+		loop_timer_set(l->loop, &l->keep.mark_timer, LEDGER_MARK_MS, on_mark, l);
+}
+
+static void on_marked(void *ctx)
+{
+	struct ledger *l = ctx;
+
+	if (l->keep.marked)
+		mark_later(l);
+}
+
+static int store_state(struct ledger *l)
+{
+	int r = l->keep.fd < 0 ? -EBADF : ledger_state_store(l->keep.fd, &l->keep.state);
+
+	if (r < 0)
+		log_error("ledger", "what was read of it cannot be written down", "text",
+			  strerror(-r));
+	return r;
+}
+
+static void on_mark(void *ctx)
+{
+	struct ledger *l = ctx;
+
+	l->keep.marked = false;
+	loop_job_start(l->loop, &l->keep.mark, run_mark, on_marked, l);
+}
+
+static void mark(struct ledger *l)
+{
+	if (l->keep.fd < 0 || store_state(l) < 0)
+		return;
+	mark_later(l);
+	ledger_keep_check(l);
+}
+
+void ledger_asked(struct ledger *l, uint64_t since)
+{
+	struct ledger_state *s = &l->keep.state;
+
+	if (since <= s->read || since > s->handed)
+		return;
+	s->read = since;
+	mark(l);
+}
+
+void ledger_handed(struct ledger *l, uint64_t since, uint64_t to)
+{
+	struct ledger_state *s = &l->keep.state;
+
+	if (since > s->handed || to <= s->handed)
+		return;
+	s->handed = to;
+	mark(l);
+}
+
+/* --- what is to go ------------------------------------------------------------------------------------------ */
+
+static bool has_room(const struct ledger *l)
+{
+	struct statvfs v;
+
+	return statvfs(l->set.dir, &v) < 0 || (uint64_t)v.f_bavail * v.f_frsize >= LEDGER_ROOM_MIN;
+}
+
+/* Number of the last record of the oldest closed file. */
+static uint64_t oldest_last(const struct ledger *l)
+{
+	return (l->set.n > 1 ? l->set.closed[1].first : l->first) - 1;
+}
+
+static uint64_t total_bytes(const struct ledger *l)
+{
+	uint64_t bytes = (uint64_t)l->size;
+
+	for (size_t i = 0; i < l->set.n; i++)
+		bytes += (uint64_t)l->set.closed[i].size;
+	return bytes;
+}
+
+static bool is_old(const struct ledger *l, uint64_t since_ms)
+{
+	return l->keep.age_ms && clock_real_ms() > since_ms + l->keep.age_ms;
+}
+
+/* Why the oldest closed file has to go; NULL: it stays. */
+static const char *why_remove(const struct ledger *l)
+{
+	const struct ledger_keep *k = &l->keep;
+
+	if (!l->set.n || oldest_last(l) > k->state.read)
+		return NULL;
+	if (oldest_last(l) <= k->state.removed.n)
+		return "begun before";
+	if (k->pressed)
+		return "no space";
+	if (is_old(l, l->set.closed[0].ended_ms))
+		return "age";
+	return k->bytes && total_bytes(l) > k->bytes ? "size" : NULL;
+}
+
+/* Only closed files go, so a file that would have to is closed. */
+static bool wants_next(const struct ledger *l)
+{
+	if (l->size && is_old(l, l->begun_ms))
+		return true;
+	return l->keep.pressed && !l->set.n && l->size >= (off_t)(4 * KIB) &&
+	       l->last <= l->keep.state.read;
+}
+
+/* --- removing ------------------------------------------------------------------------------------------------- */
+
+/* In the thread: the last record of the file. */
+static void run_read_end(void *ctx)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct ledger *l = ctx;
+	struct ledger_keep *k = &l->keep;
+	_cleanup_(closep) int fd = open(k->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct ledger_head h;
+	struct sha256 d;
+	const char *what;
+	off_t end;
+	int r = fd < 0 ? -errno : ledgerfile_last(fd, &line, &end, &what);
+
+	k->error = r < 0 ? r : -EBADMSG;
+	if (r != 1 || !ledger_head_parse(buf_slice(&line), &h) || h.n != k->end.n ||
+	    sha256_of(buf_slice(&line), &d) < 0)
+		return;
+	sha256_hex(&d, k->end.digest);
+	k->error = 0;
+}
+
+/* In the thread: it is durable what the ledger begins after, then the file goes. Its bytes are given back here. */
+static void run_unlink(void *ctx)
+{
+	struct ledger *l = ctx;
+	struct ledger_keep *k = &l->keep;
+	_cleanup_(closep) int fd = -1;
+
+	k->error = fdatasync(k->fd) < 0 ? -errno : 0;
+	if (k->error)
+		return;
+	fd = open(k->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (unlink(k->path) < 0 && errno != ENOENT)
+		k->error = -errno;
+}
+
+/* It is not tried again by itself: what is wrong with it does not go away. */
+static void not_removed(struct ledger *l)
+{
+	log_error("ledger", "a file that was read cannot be removed", "file", l->keep.path, "text",
+		  l->keep.error == -EBADMSG ? "it does not end in the record that it should" :
+					      strerror(-l->keep.error));
+	l->keep.held = true;
+}
+
+static void log_removed(const struct ledger *l, uint64_t first, uint64_t last, off_t size)
+{
+	char records[64], bytes[32];
+
+	snprintf(records, sizeof(records), "%llu-%llu", (unsigned long long)first,
+		 (unsigned long long)last);
+	snprintf(bytes, sizeof(bytes), "%lld", (long long)size);
+	log_info("ledger", "records that were read are removed", "file",
+		 strrchr(l->keep.path, '/') + 1, "records", records, "bytes", bytes, "why",
+		 l->keep.why);
+}
+
+static void on_unlinked(void *ctx)
+{
+	struct ledger *l = ctx;
+	struct ledger_keep *k = &l->keep;
+	struct ledger_closed gone = l->set.closed[0];
+
+	if (k->error) {
+		not_removed(l);
+		return;
+	}
+	log_removed(l, gone.first, k->end.n, gone.size);
+	k->counts.removed_files++;
+	k->counts.removed_records += k->end.n + 1 - gone.first;
+	k->counts.removed_bytes += (uint64_t)gone.size;
+	ledger_set_shift(&l->set);
+	ledger_look_removed(l, gone.first);
+	ledger_keep_check(l);
+}
+
+static void on_end_read(void *ctx)
+{
+	struct ledger *l = ctx;
+	struct ledger_keep *k = &l->keep;
+	struct ledger_anchor before = k->state.removed;
+
+	if (k->error) {
+		not_removed(l);
+		return;
+	}
+	k->state.removed = k->end;
+	if (store_state(l) < 0) {
+		k->state.removed = before;
+		return;
+	}
+	loop_job_start(l->loop, &k->removal, run_unlink, on_unlinked, l);
+}
+
+static void remove_oldest(struct ledger *l, const char *why)
+{
+	struct ledger_keep *k = &l->keep;
+
+	free(k->path);
+	k->path = ledger_set_path(&l->set, l->set.closed[0].first);
+	k->why = why;
+	k->end = (struct ledger_anchor){ .n = oldest_last(l) };
+	loop_job_start(l->loop, &k->removal, run_read_end, on_end_read, l);
+}
+
+static void look_later(struct ledger *l)
+{
+	struct ledger_keep *k = &l->keep;
+	uint64_t ms = k->age_ms ? MAX(MIN(k->age_ms / 4, LEDGER_KEEP_MS), 250) : LEDGER_KEEP_MS;
+
+	if (k->age_ms || k->bytes || k->state.read >= ledger_first(l))
+		loop_timer_set(l->loop, &k->timer, ms, on_timer, l);
+}
+
+void ledger_keep_check(struct ledger *l)
+{
+	struct ledger_keep *k = &l->keep;
+	const char *why;
+
+	if (k->fd < 0 || k->held || k->removal.busy)
+		return;
+	k->pressed = k->pressed && !has_room(l);
+	if (wants_next(l))
+		ledger_rotate(l);
+	why = why_remove(l);
+	if (why)
+		remove_oldest(l, why);
+	else if (!k->timer.due)
+		look_later(l);
+}
+
+static void on_timer(void *ctx)
+{
+	struct ledger *l = ctx;
+
+	l->keep.pressed = !has_room(l);
+	ledger_keep_check(l);
+}
+
+void ledger_pressed(struct ledger *l)
+{
+	loop_timer_set(l->loop, &l->keep.timer, 0, on_timer, l);
+}
+
+void ledger_hold(struct ledger *l, bool hold)
+{
+	l->keep.held = hold;
+	ledger_keep_check(l);
+}
+
+void ledger_limit(struct ledger *l, const struct ledger_limits *limits)
+{
+	uint64_t max = limits->file_max ? limits->file_max : LEDGER_FILE_MAX;
+
+	l->keep.age_ms = limits->keep_secs * 1000;
+	l->keep.bytes = limits->keep_bytes;
+	/* whole files go, so there have to be some */
+	if (l->keep.bytes)
+		max = MIN(max, MAX(l->keep.bytes / 8, LEDGER_FILE_MIN));
+	l->file_max = max;
+	ledger_keep_check(l);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+void ledger_keep_open(struct ledger *l)
+{
+	_cleanup_(freep) char *path = ledger_set_beside(&l->set, ".state");
+	struct ledger_keep *k = &l->keep;
+	struct err e = { 0 };
+	int r;
+
+	k->mark.io.fd = k->removal.io.fd = -1;
+	k->fd = ledger_open_state(path, &e);
+	r = k->fd < 0 ? k->fd : ledger_state_load(k->fd, &k->state);
+	if (r < 0)
+		ledger_problem(l, "%s cannot be read: %s; all records count as not read", path,
+			       r == -EBADMSG ? "it is damaged" : strerror(-r));
+}
+
+void ledger_keep_begin(struct ledger *l)
+{
+	struct ledger_state *s = &l->keep.state;
+
+	/* of another ledger, perhaps: what is still to come has been read by nobody */
+	s->read = MIN(s->read, l->last);
+	s->handed = MIN(s->handed, l->last);
+	if (l->keep.fd >= 0)
+		store_state(l); /* it has its place on the disk before that is full */
+}
+
+void ledger_keep_close(struct ledger *l)
+{
+	struct ledger_keep *k = &l->keep;
+
+	loop_timer_cancel(&k->timer);
+	loop_timer_cancel(&k->mark_timer);
+	loop_job_end(&k->removal);
+	loop_job_end(&k->mark);
+	closep(&k->fd);
+	free(k->path);
+}
+
+void ledger_count(const struct ledger *l, struct ledger_counts *ret)
+{
+	*ret = l->keep.counts;
+	ret->first = ledger_first(l);
+	ret->last = l->last;
+	ret->read = l->keep.state.read;
+	ret->files = l->set.n + 1;
+	ret->bytes = total_bytes(l);
+}

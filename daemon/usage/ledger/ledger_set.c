@@ -1,0 +1,193 @@
+#include "usage/ledger/ledger_set.h"
+
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".jsonl"
+#define DIGITS 19
+
+/* --- names ------------------------------------------------------------------------------------------------ */
+
+void ledger_set_init(struct ledger_set *s, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name), suffix = strlen(SUFFIX);
+
+	*s = (struct ledger_set){ 0 };
+	s->dir = slash ? xstrndup(path, MAX((size_t)(slash - path), 1u)) : xstrdup(".");
+	if (n > suffix && strcmp(name + n - suffix, SUFFIX) == 0)
+		n -= suffix;
+	s->stem = xstrndup(name, n);
+}
+
+void ledger_set_done(struct ledger_set *s)
+{
+	free(s->dir);
+	free(s->stem);
+	free(s->closed);
+	*s = (struct ledger_set){ 0 };
+}
+
+char *ledger_set_beside(const struct ledger_set *s, const char *suffix)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s%s", s->dir, s->stem, suffix) < 0)
+		abort();
+	return path;
+}
+
+char *ledger_set_path(const struct ledger_set *s, uint64_t first)
+{
+	char suffix[64];
+
+	if (!first)
+		return ledger_set_beside(s, SUFFIX);
+	snprintf(suffix, sizeof(suffix), "-%0*llu" SUFFIX, DIGITS, (unsigned long long)first);
+	return ledger_set_beside(s, suffix);
+}
+
+/* The number in a closed file's name; 0: it is none. */
+static uint64_t number_of(const struct ledger_set *s, const char *name)
+{
+	struct slice rest = slice_of(name);
+	uint64_t n = 0;
+
+	if (!slice_skip(&rest, s->stem) || !slice_skip(&rest, "-") ||
+	    rest.n != DIGITS + strlen(SUFFIX) || strcmp(rest.p + DIGITS, SUFFIX) != 0)
+		return 0;
+	for (size_t i = 0; i < DIGITS; i++) {
+		if (rest.p[i] < '0' || rest.p[i] > '9')
+			return 0;
+		n = n * 10 + (uint64_t)(rest.p[i] - '0');
+	}
+	return n;
+}
+
+/* --- what is closed --------------------------------------------------------------------------------------- */
+
+void ledger_set_add(struct ledger_set *s, const struct ledger_closed *c)
+{
+	if (!(s->n & (s->n - 1))) { /* at powers of two */
+		s->closed = reallocarray(s->closed, s->n ? 2 * s->n : 1, sizeof(*s->closed));
+		if (!s->closed)
+			abort();
+	}
+	s->closed[s->n++] = *c;
+}
+
+void ledger_set_shift(struct ledger_set *s)
+{
+	s->n--;
+	memmove(s->closed, s->closed + 1, s->n * sizeof(*s->closed));
+}
+
+static int by_first(const void *pa, const void *pb)
+{
+	const struct ledger_closed *a = pa, *b = pb;
+
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+int ledger_set_list(struct ledger_set *s)
+{
+	DIR *d = opendir(s->dir);
+	struct dirent *e;
+	struct stat sb;
+
+	if (!d)
+		return -errno;
+	s->n = 0;
+	free(TAKE_PTR(s->closed));
+	while ((e = readdir(d))) {
+		struct ledger_closed c = { .first = number_of(s, e->d_name) };
+
+		if (!c.first || fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(sb.st_mode))
+			continue;
+		c.size = sb.st_size;
+		c.ended_ms =
+			(uint64_t)sb.st_mtim.tv_sec * 1000 + (uint64_t)sb.st_mtim.tv_nsec / 1000000;
+		ledger_set_add(s, &c);
+	}
+	closedir(d);
+	if (s->n)
+		qsort(s->closed, s->n, sizeof(*s->closed), by_first);
+	return 0;
+}
+
+/* --- the state -------------------------------------------------------------------------------------------- */
+
+static bool take_number(struct slice line, const char *key, uint64_t *ret)
+{
+	int64_t n;
+
+	if (jdec_int(jobj_get(line, key), &n) < 0 || n < 0)
+		return false;
+	*ret = (uint64_t)n;
+	return true;
+}
+
+static bool take_state(struct slice line, struct ledger_state *ret)
+{
+	_cleanup_(freep) char *removed = NULL;
+	struct jval v = jobj_get(line, "removed");
+	uint64_t version;
+
+	if (!take_number(line, "v", &version) || version != 1 ||
+	    !take_number(line, "read", &ret->read) || !take_number(line, "handed", &ret->handed))
+		return false;
+	if (v.type == J_NONE)
+		return true;
+	return jstr_decode(v, 128, &removed) == 0 && ledger_anchor_parse(removed, &ret->removed);
+}
+
+int ledger_state_load(int fd, struct ledger_state *ret)
+{
+	char text[LEDGER_STATE_SIZE + 1];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+
+	*ret = (struct ledger_state){ 0 };
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	if (n == LEDGER_STATE_SIZE && text[n - 1] == '\n' &&
+	    jscan_object((struct slice){ text, (size_t)n - 1 }, NULL, 0) == JSCAN_OK &&
+	    take_state((struct slice){ text, (size_t)n - 1 }, ret))
+		return 0;
+	*ret = (struct ledger_state){ 0 };
+	return -EBADMSG;
+}
+
+int ledger_state_store(int fd, const struct ledger_state *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char removed[96];
+	struct jw w = JW(&b);
+	ssize_t n;
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "v", 1);
+	jw_uint(&w, "read", s->read);
+	jw_uint(&w, "handed", s->handed);
+	if (s->removed.n) {
+		snprintf(removed, sizeof(removed), "%llu:%s", (unsigned long long)s->removed.n,
+			 s->removed.digest);
+		jw_str(&w, "removed", removed);
+	}
+	jw_end_obj(&w);
+	while (buf_len(&b) < LEDGER_STATE_SIZE - 1 && !b.failed)
+		buf_putc(&b, ' ');
+	buf_putc(&b, '\n');
+	if (b.failed)
+		return -ENOMEM;
+	n = pwrite(fd, b.data, LEDGER_STATE_SIZE, 0);
+	return n == LEDGER_STATE_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
+}

@@ -1,0 +1,326 @@
+#include "harnesses/harness_config.h"
+
+#include "base/limits.h"
+#include "harnesses/acp/acp.h"
+#include "harnesses/acp/quirks.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jline.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MANIFEST_ENTRIES_MAX 64
+#define MANIFEST_ARGS_MAX 64
+
+struct entry {
+	char *id, *command, *title, *quirks;
+	struct slice args, env, capabilities, auth_methods;
+};
+
+static const struct jfield entry_fields[] = {
+	JF_STR(struct entry, id, "id", JF_REQUIRED, 64),
+	JF_STR(struct entry, command, "command", 0, 4096),
+	JF_STR(struct entry, title, "title", 0, 128),
+	JF_STR(struct entry, quirks, "quirks", 0, 64),
+	JF_ARR(struct entry, args, "args", 0),
+	JF_OBJ(struct entry, env, "env", 0),
+	JF_OBJ(struct entry, capabilities, "capabilities", 0),
+	JF_ARR(struct entry, auth_methods, "authMethods", 0),
+	JF_END,
+};
+
+/* --- capabilities ----------------------------------------------------------------------------------------- */
+
+/* What ACP's agentCapabilities have, and mcpCapabilities.stdio. Only their types matter here: harness_caps_parse takes those that say something. */
+struct caps_words {
+	bool flag;
+	struct slice object, prompt, mcp, session;
+};
+
+#define FLAG(name) JF_BOOL(struct caps_words, flag, name, 0)
+#define OBJECT(name) JF_OBJ(struct caps_words, object, name, 0)
+
+static const struct jfield caps_fields[] = {
+	FLAG("loadSession"),
+	JF_OBJ(struct caps_words, prompt, "promptCapabilities", 0),
+	JF_OBJ(struct caps_words, mcp, "mcpCapabilities", 0),
+	JF_OBJ(struct caps_words, session, "sessionCapabilities", 0),
+	OBJECT("auth"),
+	OBJECT("providers"),
+	OBJECT("_meta"),
+	JF_END,
+};
+
+static const struct jfield prompt_caps_fields[] = {
+	FLAG("image"), FLAG("audio"), FLAG("embeddedContext"), OBJECT("_meta"), JF_END,
+};
+
+static const struct jfield mcp_caps_fields[] = {
+	FLAG("stdio"), FLAG("http"), FLAG("sse"), FLAG("acp"), OBJECT("_meta"), JF_END,
+};
+
+static const struct jfield session_caps_fields[] = {
+	OBJECT("list"),	   OBJECT("resume"), OBJECT("close"),
+	OBJECT("delete"),  OBJECT("fork"),   OBJECT("additionalDirectories"),
+	OBJECT("archive"), OBJECT("status"), OBJECT("systemPrompt"),
+	OBJECT("title"),   OBJECT("_meta"),  JF_END,
+};
+
+static int check_caps(struct slice raw, const char *prefix, struct err *e)
+{
+	struct caps_words w = { 0 };
+	const struct {
+		const struct slice *object;
+		const char *name;
+		const struct jfield *fields;
+	} parts[] = {
+		{ &raw, "capabilities.", caps_fields },
+		{ &w.prompt, "capabilities.promptCapabilities.", prompt_caps_fields },
+		{ &w.mcp, "capabilities.mcpCapabilities.", mcp_caps_fields },
+		{ &w.session, "capabilities.sessionCapabilities.", session_caps_fields },
+	};
+	char path[96];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++) {
+		snprintf(path, sizeof(path), "%s%s", prefix, parts[i].name);
+		if (parts[i].object->n)
+			r = jdec_strict(*parts[i].object, parts[i].fields, path,
+					"there is no such capability", &w, e);
+	}
+	return r;
+}
+
+/* --- the other members ------------------------------------------------------------------------------------ */
+
+static int refuse(struct err *e, const char *prefix, const char *member, const char *reason,
+		  const char *text)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%s", prefix, member);
+	return err_field(e, path, reason, "%s %s", path, text);
+}
+
+static int parse_args(struct slice raw, const char *prefix, char ***ret, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char path[96];
+	size_t n = 0;
+	char **args;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, raw });
+	args = xalloc((MANIFEST_ARGS_MAX + 1) * sizeof(*args));
+	*ret = args;
+	for (; jiter_next(&it, NULL, &v); n++) {
+		snprintf(path, sizeof(path), "%sargs[%zu]", prefix, n);
+		if (n >= MANIFEST_ARGS_MAX)
+			return err_field(e, path, "TOO_MANY", "%s: more than %d args", path,
+					 MANIFEST_ARGS_MAX);
+		if (jstr_decode(v, 64 * KIB, &args[n]) < 0)
+			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
+	}
+	return 0;
+}
+
+static int parse_env(struct slice raw, const char *prefix, struct harness_def *d, struct err *e)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, raw });
+	while (jiter_next(&it, &key, &v)) {
+		char path[128], *value = NULL;
+
+		snprintf(path, sizeof(path), "%senv.%.*s", prefix, (int)MIN(key.n, 40u), key.p);
+		if (d->nenv >= EXTRA_ENV_MAX)
+			return err_field(e, path, "TOO_MANY", "%s: more than %d variables", path,
+					 EXTRA_ENV_MAX);
+		if (!key.n || memchr(key.p, '=', key.n) || memchr(key.p, '\\', key.n) ||
+		    jstr_decode(v, 1 * MIB, &value) < 0)
+			return err_field(e, path, "FIELD_INVALID",
+					 "%s must be a plain name and a string", path);
+		d->env = reallocarray(d->env, d->nenv + 1, sizeof(*d->env));
+		if (!d->env)
+			abort();
+		d->env[d->nenv++] = (struct harness_env){ xstrndup(key.p, key.n), value };
+	}
+	return 0;
+}
+
+static int check_auth_methods(struct slice methods, const char *prefix, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char member[48];
+
+	jiter_init(&it, (struct jval){ J_ARRAY, methods });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *id = NULL;
+
+		snprintf(member, sizeof(member), "authMethods[%zu]", i);
+		if (v.type != J_OBJECT || jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
+			return refuse(e, prefix, member, "FIELD_INVALID",
+				      "must be an object with an id");
+	}
+	return 0;
+}
+
+/* A "terminal" method has the client run the agent's program itself: there is none on its side of the socket. */
+static char *usable_auth_methods(struct slice methods)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval v = { J_ARRAY, methods };
+	struct jw w = JW(&b);
+	struct jiter it;
+
+	jw_arr(&w, NULL);
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && !jstr_is(jobj_get(v.raw, "type"), "terminal"))
+			jw_raw(&w, NULL, v.raw);
+	jw_end_arr(&w);
+	return b.len > 2 ? xstrndup(b.data, b.len) : NULL;
+}
+
+/* An adapter of its own has its own row. */
+static int set_quirks(struct harness_def *d, const char *name, const char *prefix, struct err *e)
+{
+	_cleanup_(buf_done) struct buf known = { 0 };
+
+	if (d->ops != &harness_acp)
+		return refuse(e, prefix, "quirks", "FIELD_INVALID",
+			      "is not for a harness that has an adapter of its own");
+	harness_use_quirks(d, acp_quirks_find(name));
+	if (d->quirks)
+		return 0;
+	buf_puts(&known, "is the name of no row; known are");
+	for (size_t i = 0; acp_quirks_at(i); i++)
+		buf_printf(&known, "%s %s", i ? "," : "", acp_quirks_at(i)->name);
+	return refuse(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
+}
+
+static int apply_entry(struct harness_def *d, struct entry *en, const char *prefix, struct err *e)
+{
+	int r = 0;
+
+	if (en->command) {
+		free(d->command);
+		d->command = TAKE_PTR(en->command);
+	}
+	if (en->title) {
+		free(d->title);
+		d->title = TAKE_PTR(en->title);
+	}
+	if (en->capabilities.n) {
+		r = check_caps(en->capabilities, prefix, e);
+		harness_caps_parse(en->capabilities, &d->caps);
+	}
+	if (r == 0 && en->auth_methods.n) {
+		r = check_auth_methods(en->auth_methods, prefix, e);
+		d->auth_methods = usable_auth_methods(en->auth_methods);
+	}
+	if (r == 0 && en->args.n) {
+		for (char **a = d->args; a && *a; a++)
+			free(*a);
+		free(d->args);
+		d->args = NULL;
+		r = parse_args(en->args, prefix, &d->args, e);
+	}
+	if (r == 0 && en->env.n)
+		r = parse_env(en->env, prefix, d, e);
+	if (r == 0 && en->quirks)
+		r = set_quirks(d, en->quirks, prefix, e);
+	if (r == 0 && (!d->command || !*d->command))
+		r = refuse(e, prefix, "command", "FIELD_MISSING", "is required");
+	return r;
+}
+
+static int load_entry(struct harness_table *t, struct jval v, size_t index, struct err *e)
+{
+	struct harness_def *d;
+	struct entry en = { 0 };
+	char prefix[40];
+	int r;
+
+	snprintf(prefix, sizeof(prefix), "harnesses[%zu]", index);
+	if (v.type != J_OBJECT)
+		return refuse(e, prefix, "", "FIELD_INVALID", "must be an object");
+	snprintf(prefix, sizeof(prefix), "harnesses[%zu].", index);
+	r = jdec_strict(v.raw, entry_fields, prefix, "an entry has no such member", &en, e);
+	if (r < 0)
+		return r;
+	d = (struct harness_def *)harness_table_find(t, en.id);
+	if (!*en.id) {
+		r = refuse(e, prefix, "id", "FIELD_INVALID", "must not be empty");
+	} else if (d && d->configured) {
+		r = refuse(e, prefix, "id", "DUPLICATE", "appears twice");
+	} else {
+		if (!d) {
+			d = harness_table_add(t);
+			d->id = xstrdup(en.id);
+			d->ops = &harness_acp;
+			harness_use_quirks(d, NULL);
+		}
+		d->configured = true;
+		if (index == 0)
+			t->first_manifest = (size_t)(d - t->defs);
+		r = apply_entry(d, &en, prefix, e);
+	}
+	jdec_free(entry_fields, &en);
+	return r;
+}
+
+/* --- the file ---------------------------------------------------------------------------------------------- */
+
+struct file {
+	struct slice harnesses;
+};
+
+static const struct jfield file_fields[] = {
+	JF_ARR(struct file, harnesses, "harnesses", JF_REQUIRED),
+	JF_END,
+};
+
+static int load_entries(struct harness_table *t, struct slice text, struct err *e)
+{
+	struct file f = { 0 };
+	struct jiter it;
+	struct jval v;
+	int r = jdec_strict(text, file_fields, NULL, "a manifest has no such member", &f, e);
+
+	if (r < 0)
+		return r;
+	jiter_init(&it, (struct jval){ J_ARRAY, f.harnesses });
+	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+		if (i >= MANIFEST_ENTRIES_MAX)
+			return err_field(e, "harnesses", "TOO_MANY",
+					 "harnesses: more than %d of them", MANIFEST_ENTRIES_MAX);
+		r = load_entry(t, v, i, e);
+	}
+	return r;
+}
+
+int manifest_load(struct harness_table *t, struct buf *text, struct err *e)
+{
+	enum jscan_error scan = jscan_object(buf_slice(text), NULL, 0);
+	_cleanup_(freep) char *lines = NULL;
+	char why[JSCAN_TEXT_SIZE];
+	struct slice whole;
+	int r;
+
+	if (scan != JSCAN_OK)
+		return err_field(e, "harness-config", "MANIFEST_INVALID", "%s",
+				 jscan_explain(buf_slice(text), scan, why));
+	whole = buf_slice(text);
+	whole.p = lines = xstrndup(whole.p, whole.n);
+	jscan_join_lines(text); /* raw parts of it end up in messages that are lines */
+	r = load_entries(t, buf_slice(text), e);
+	if (r < 0)
+		err_wrap(e, "line %lu", jline_of(whole, e->field));
+	return r;
+}

@@ -1,0 +1,97 @@
+#include "harnesses/spawn_plan.h"
+
+#include "base/util.h"
+
+#include <stdio.h>
+
+static void *grow(void *array, size_t n, size_t size)
+{
+	void *p = reallocarray(array, n, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+void harness_plan_arg(struct harness_plan *p, const char *arg)
+{
+	p->argv = grow(p->argv, p->nargs + 2, sizeof(*p->argv));
+	p->argv[p->nargs++] = xstrdup(arg);
+	p->argv[p->nargs] = NULL;
+}
+
+static struct harness_env *find_env(const struct harness_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->nenv; i++)
+		if (strcmp(p->env[i].name, name) == 0)
+			return &p->env[i];
+	return NULL;
+}
+
+void harness_plan_env(struct harness_plan *p, const char *name, const char *value)
+{
+	struct harness_env *e = find_env(p, name);
+
+	if (e) {
+		xstrset(&e->value, value);
+		return;
+	}
+	p->env = grow(p->env, p->nenv + 1, sizeof(*p->env));
+	p->env[p->nenv++] = (struct harness_env){ xstrdup(name), xstrdup(value) };
+}
+
+void harness_plan_file(struct harness_plan *p, const char *path, const char *text)
+{
+	p->files = grow(p->files, p->nfiles + 1, sizeof(*p->files));
+	p->files[p->nfiles++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+}
+
+void harness_plan_program(struct harness_plan *p, const char *path, const char *text)
+{
+	p->programs = grow(p->programs, p->nprograms + 1, sizeof(*p->programs));
+	p->programs[p->nprograms++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+}
+
+const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
+{
+	const struct harness_env *e = find_env(p, name);
+
+	return e ? e->value : NULL;
+}
+
+char **harness_plan_environ(const struct harness_plan *p)
+{
+	char **list = xalloc((p->nenv + 1) * sizeof(*list));
+
+	for (size_t i = 0; i < p->nenv; i++)
+		if (asprintf(&list[i], "%s=%s", p->env[i].name, p->env[i].value) < 0)
+			abort();
+	return list;
+}
+
+void harness_plan_free_environ(char **list)
+{
+	for (char **s = list; s && *s; s++)
+		free(*s);
+	free(list);
+}
+
+static void pairs_free(struct harness_env *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].name);
+		free(v[i].value);
+	}
+	free(v);
+}
+
+void harness_plan_done(struct harness_plan *p)
+{
+	for (size_t i = 0; i < p->nargs; i++)
+		free(p->argv[i]);
+	pairs_free(p->env, p->nenv);
+	pairs_free(p->files, p->nfiles);
+	pairs_free(p->programs, p->nprograms);
+	free(p->argv);
+	*p = (struct harness_plan){ 0 };
+}
