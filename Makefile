@@ -101,7 +101,7 @@ lint:
 check: unit fuzz-corpora integration
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(FUZZ_BINS)
+programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(CORPORA)
 integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
 	$(ENV) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 harness: all $(BUILD)/stub-agent

@@ -1,4 +1,7 @@
-/* main.c - runs a target over every file of the directories (or files) given: the corpus as an ordinary test. */
+/*
+ * main.c - all the targets in one program: "corpora NAME DIR..." runs a target over every file of the directories (or
+ * files) given, the corpus as an ordinary test. list.h is made by tests/unit/unit.mk.
+ */
 #include "fuzz.h"
 
 #include "base/os/file.h"
@@ -9,7 +12,23 @@
 
 #define INPUT_MAX (16u << 20)
 
+typedef int target(const uint8_t *data, size_t size);
+
+#define ROW(name) target name;
+#include "list.h"
+#undef ROW
+
+static const struct {
+	const char *name;
+	target *run;
+} rows[] = {
+#define ROW(name) { #name, name },
+#include "list.h"
+#undef ROW
+};
+
 static unsigned inputs;
+static target *chosen;
 
 static int run_file(const char *path)
 {
@@ -22,7 +41,7 @@ static int run_file(const char *path)
 		return r;
 	}
 	input = exact(b.data, b.len);
-	LLVMFuzzerTestOneInput((const uint8_t *)input.p, input.n);
+	chosen((const uint8_t *)input.p, input.n);
 	inputs++;
 	return 0;
 }
@@ -47,10 +66,15 @@ static int run_dir(const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *name = strrchr(argv[0], '/');
-
-	LLVMFuzzerTestOneInput(NULL, 0); /* as libFuzzer begins */
-	for (int i = 1; i < argc; i++) {
+	for (size_t i = 0; argc > 1 && i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcmp(argv[1], rows[i].name) == 0)
+			chosen = rows[i].run;
+	if (!chosen) {
+		fprintf(stderr, "usage: corpora TARGET DIRECTORY...\n");
+		return 2;
+	}
+	chosen(NULL, 0); /* as libFuzzer begins */
+	for (int i = 2; i < argc; i++) {
 		int r = run_dir(argv[i]);
 
 		if (r < 0) {
@@ -58,6 +82,6 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	printf("%s: %u inputs\n", name ? name + 1 : argv[0], inputs);
+	printf("%s: %u inputs\n", argv[1], inputs);
 	return inputs ? 0 : 1;
 }

@@ -1,18 +1,25 @@
 # unit.mk - unit tests and fuzz targets; included by the Makefile, which defines BUILD, OBJS and the flags.
-#	unit           builds and runs all unit tests
+#	unit           builds and runs all unit tests, or those of UNIT='test_buf test_err'
 #	unit-valgrind  the same under valgrind
 #	fuzz-corpora   runs every corpus through its target, as ordinary programs
 #	fuzz           hunts with libFuzzer (clang), FUZZ_SECS for each target of FUZZ
 FUZZ_SECS ?= 20
 CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
+# Linking all of acpd costs seconds, and under sanitizers many: the tests are one program, and so are the corpora. main() of a
+# test file becomes a function named after it; tests/unit/run.sh still runs each file as a process of its own.
 UNIT_TESTS := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
-UNIT_BINS := $(UNIT_TESTS:%=$(BUILD)/tests/unit/%)
-UNIT_LIB := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.o,\
-	$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
-FUZZ_LIB := $(BUILD)/tests/unit/fakehost.o $(BUILD)/tests/fuzz/adapter.o
-FUZZ ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_BINS := $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
+# These put functions of their own in the place of the C library's, for the whole of their program.
+UNIT_ALONE := test_commit_kill test_crc32c test_ledger_keep test_ledger_rotate test_ledger_sync test_tree
+UNIT_TOGETHER := $(filter-out $(UNIT_ALONE),$(UNIT_TESTS))
+UNIT_DIR := $(BUILD)/tests/unit
+UNIT_BINS := $(UNIT_DIR)/unit $(UNIT_ALONE:%=$(UNIT_DIR)/%)
+UNIT_LIB := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,\
+	$(filter-out tests/unit/test_% tests/unit/main.c,$(wildcard tests/unit/*.c)))
+FUZZ_LIB := $(UNIT_DIR)/fakehost.o $(BUILD)/tests/fuzz/adapter.o
+FUZZ_ALL := $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ ?= $(FUZZ_ALL:fuzz_%=%)
+CORPORA := $(BUILD)/tests/fuzz/corpora
 # cli/ leans on main.o
 UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
 UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS)
@@ -20,24 +27,38 @@ UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -c -o $@ $<
-$(UNIT_BINS): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
+	$(CC) $(UNIT_CFLAGS) $(RENAMED) -c -o $@ $<
+$(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o): RENAMED = -Dmain=$(*F) -Wno-missing-prototypes
+$(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o): RENAMED = -DLLVMFuzzerTestOneInput=$(*F)
+
+# What each of the two programs has: a line ROW(NAME) for each file, made anew when the folder changes.
+$(UNIT_DIR)/list.h: tests/unit
+	@mkdir -p $(@D)
+	@printf 'ROW(%s)\n' $(UNIT_TOGETHER) >$@
+$(BUILD)/tests/fuzz/list.h: tests/fuzz
+	@mkdir -p $(@D)
+	@printf 'ROW(%s)\n' $(FUZZ_ALL) >$@
+$(UNIT_DIR)/main.o: $(UNIT_DIR)/list.h
+$(UNIT_DIR)/main.o: RENAMED = -I$(UNIT_DIR)
+$(BUILD)/tests/fuzz/main.o: $(BUILD)/tests/fuzz/list.h
+$(BUILD)/tests/fuzz/main.o: RENAMED = -I$(BUILD)/tests/fuzz
+
+$(UNIT_DIR)/unit: $(UNIT_DIR)/main.o $(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o) $(UNIT_LIB) $(UNIT_OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS) -lcmocka
+$(UNIT_ALONE:%=$(UNIT_DIR)/%): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(UNIT_LIBS) -lcmocka
-$(FUZZ_BINS): %: %.o $(BUILD)/tests/fuzz/main.o $(FUZZ_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(UNIT_LIBS)
-.SECONDARY: $(UNIT_BINS:%=%.o) $(FUZZ_BINS:%=%.o)
--include $(wildcard $(BUILD)/tests/unit/*.d $(BUILD)/tests/fuzz/*.d)
+$(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(FUZZ_LIB) $(UNIT_OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS)
+-include $(wildcard $(UNIT_DIR)/*.d $(BUILD)/tests/fuzz/*.d)
 
 .PHONY: unit unit-valgrind fuzz-corpora fuzz
 unit: $(UNIT_BINS)
-	@sh tests/unit/run.sh $^
-unit-valgrind: $(UNIT_BINS) $(FUZZ_BINS)
-	@sh tests/unit/run.sh --valgrind $(UNIT_BINS)
-	@for t in $(FUZZ); do \
-		sh tests/unit/valgrind.sh $(BUILD)/tests/fuzz/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; \
-	done
-fuzz-corpora: $(FUZZ_BINS)
-	@for t in $(FUZZ); do $(BUILD)/tests/fuzz/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
+	@sh tests/unit/run.sh $(UNIT_DIR) $(UNIT)
+unit-valgrind: $(UNIT_BINS) $(CORPORA)
+	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(UNIT)
+	@for t in $(FUZZ); do sh tests/unit/valgrind.sh $(CORPORA) fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
+fuzz-corpora: $(CORPORA)
+	@for t in $(FUZZ); do $(CORPORA) fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 # libFuzzer needs clang, and every object built for it.
 FUZZ_DIR := build/fuzz
