@@ -33,7 +33,7 @@ const ROWS = {
   'daemon/protocol/workspaces.md': [
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
-  'daemon/PROTOCOL.md': [['{"v":1', 'json']],
+  'daemon/protocol/usage.md': [['{', 'json']],
   'harnesses/README.md': [['"harnesses"', 'manifest']],
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `acpd usage` and `acpd usage verify` on ledgers made by hand after daemon/PROTOCOL.md: without a daemon, on whole and on broken files.
+// `acpd usage` and `acpd usage verify` on ledgers made by hand after daemon/protocol/usage.md: without a daemon, on whole and on broken files.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -169,9 +169,9 @@ test('verify: a whole ledger, also one that acpd wrote after a torn end was cut'
   assert.deepEqual(JSON.parse((await verify(write(LINES), '--json')).stdout), { ok: true, records: 5, incarnations: 2 });
 });
 
-test('the example in PROTOCOL.md is a record', async () => {
-  const text = fs.readFileSync(path.join(ROOT, 'daemon/PROTOCOL.md'), 'utf8');
-  const [, example] = /## \d+\. Usage ledger[^]*?```json\n([^]*?)```/.exec(text);
+test('the example in usage.md is a record', async () => {
+  const text = fs.readFileSync(path.join(ROOT, 'daemon/protocol/usage.md'), 'utf8');
+  const [, example] = /A full record[^]*?```json\n([^]*?)```/.exec(text);
   const file = write([JSON.stringify(JSON.parse(example))]);
 
   assert.deepEqual(await verify(file), { code: 0, signal: null, stdout: 'ok: 1 records, 1 incarnations\n', stderr: '' });

@@ -243,7 +243,7 @@ function checkCall(msg, rules) {
   if (msg.params !== undefined && !isObject(msg.params))
     found.push('params is not an object');
   if (msg.method.startsWith('_'))
-    return found; // private: daemon/PROTOCOL.md, not the schema
+    return found; // private: daemon/protocol/, not the schema
   const name = definitionOf('client', msg.method, kind) ?? definitionOf('protocol', msg.method, kind);
   if (!name)
     return [...found, `no ${kind.toLowerCase()} ${msg.method} in the schema`];
