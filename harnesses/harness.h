@@ -202,7 +202,7 @@ struct harness_ask {
 	struct slice params; /* raw params without sessionId */
 };
 
-/* Why a turn failed; the classes are a closed list (daemon/PROTOCOL.md). */
+/* Why a turn failed; the classes are a closed list (daemon/protocol/errors.md). */
 struct turn_error {
 	const char *cls;
 	const char *

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What a method may do to the session that it names, and so who may call it. daemon/PROTOCOL.md §4 */
+/* What a method may do to the session that it names, and so who may call it. daemon/protocol/sessions.md */
 enum method_access {
 	ACCESS_ANY, /* it names none, or only looks; or it is how a connection becomes the driver */
 	ACCESS_DRIVER, /* changes it: the connection that drives it */

@@ -6,7 +6,7 @@
  * logging/setLevel, resources/subscribe are answered here (from one server/discover, one subscriptions/listen); what a server asks with
  * "input_required" goes to the client as elicitation/create, sampling/createMessage or roots/list, and its answers go back with the same
  * request; resultType, ttlMs and subscription ids are taken off. Everything else is passed on as raw text: reference is MCP
- * 2026-07-28 and the table in daemon/PROTOCOL.md.
+ * 2026-07-28 and the tables in daemon/protocol/mcp-eras.md.
  *
  * A transport feeds whole messages (no batches) and writes what send gives it. Everything runs on the loop; both callbacks may be called
  * from inside mcp_front_feed, and may not call back.

@@ -113,7 +113,7 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 	jw_end_obj(w);
 }
 
-/* The closed list of classes, for what is read back. daemon/PROTOCOL.md */
+/* The closed list of classes, for what is read back. daemon/protocol/errors.md */
 static const char *const error_classes[] = {
 	"harness_exit",
 	"harness_protocol",
