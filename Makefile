@@ -33,7 +33,7 @@ sources = $(sort $(shell find $(1) -name '*.c'))
 HELPER_SRC := $(call sources,daemon/unpack daemon/skill)
 HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/tree daemon/diff) \
 	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
-HELPER_MAIN := $(filter %/main.c,$(HELPER_SRC))
+HELPER_MAIN := daemon/unpack/job/unpack_main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 

@@ -1,5 +1,5 @@
 /* scan.c - what an earlier daemon left in the store, and what the image brings. */
-#include "archive/internal.h"
+#include "archive/archive_internal.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

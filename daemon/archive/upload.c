@@ -1,7 +1,7 @@
 /* upload.c - uploads going on: who sends, how far they are, and what became of them. The bytes are the worker's. */
-#include "archive/internal.h"
+#include "archive/archive_internal.h"
 
-#include "archive/worker.h"
+#include "archive/upload_thread.h"
 #include "base/clock.h"
 #include "base/limits.h"
 

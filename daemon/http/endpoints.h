@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/buf.h"
 #include "http/mcp/mcp_http.h"
 #include "http/body_sink.h"

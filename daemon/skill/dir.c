@@ -3,7 +3,7 @@
  * open is below the held descriptor and through no symbolic link, whatever somebody does to the tree meanwhile: name by name with
  * O_NOFOLLOW, which says the same as openat2 and is there where that is not (gVisor, valgrind, older seccomp filters).
  */
-#include "skill/internal.h"
+#include "skill/skill_internal.h"
 
 #include "base/os/file.h"
 

@@ -1,5 +1,5 @@
 /* listing.c - the rules over the whole directory of a skill, from the names, types and sizes of what is in it. */
-#include "skill/internal.h"
+#include "skill/skill_internal.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* skill.c - one SKILL.md: splits it, reads its YAML, applies the rules. */
-#include "skill/internal.h"
+#include "skill/skill_internal.h"
 
 static bool parse(struct slice yaml, struct front_tree *ret, struct skill_report *r)
 {

@@ -1,9 +1,9 @@
-/* clear.c - removing trees that somebody else has made: of held.h, the functions held_remove_at and held_empty. */
-#include "tree/held.h"
+/* clear.c - removing trees that somebody else has made: of held_tree.h, the functions held_remove_at and held_empty. */
+#include "tree/held_tree.h"
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "tree/names.h"
+#include "tree/path_rules.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "workspace/helper.h"
+#include "workspace/unpack_run.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"
-#include "workspace/helper.h"
+#include "workspace/unpack_run.h"
 #include "workspace/pins.h"
 #include "workspace/sources.h"
 

@@ -1,6 +1,6 @@
 #include "workspace/request.h"
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jdec.h"

@@ -2,7 +2,7 @@
  * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes into.
  *
  * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many slashes it is written with). In it: manifest (what our last generation
- * wrote, tree/manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
+ * wrote, tree/tree_manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
  * tree to its old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of instructions is ours), and
  * removal (the job that removes the tree, which is no session's any more).
  *
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "loop/loop.h"

@@ -7,7 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/os/file.h"
-#include "unpack/history.h"
+#include "unpack/snapshot/history.h"
 
 #include <errno.h>
 #include <sys/mman.h>

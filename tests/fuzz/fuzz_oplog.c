@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/os/file.h"
-#include "unpack/oplog.h"
+#include "unpack/commit/oplog.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
 /* An archive file: its format, its decompression, its entries and the plan of them; what is written is only imagined. */
 #include "fuzz.h"
 
-#include "unpack/source.h"
-#include "unpack/strip.h"
-#include "unpack/tar.h"
-#include "unpack/zip.h"
+#include "unpack/bytes/source.h"
+#include "unpack/stage/strip.h"
+#include "unpack/entries/tar.h"
+#include "unpack/entries/zip.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -71,7 +71,7 @@ export function treeOf(dir) {
   return tree;
 }
 
-// manifestDigest of a tree that holds nothing but what was written: daemon/tree/manifest.h says the form.
+// manifestDigest of a tree that holds nothing but what was written: daemon/tree/tree_manifest.h says the form.
 export function manifestDigest(dir) {
   const octal = (m) => `0${(m & 0o777).toString(8).padStart(3, '0')}`;
   const key = (name) => Buffer.from(name.replaceAll('/', '\0'));

@@ -32,7 +32,7 @@ layers='
 libraries='
 libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
-seccomp\.h              ^daemon/(proc|unpack)/confine[^/]*\.c$
+seccomp\.h              ^daemon/(proc|unpack/job)/confine[^/]*\.c$
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/

@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"

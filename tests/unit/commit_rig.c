@@ -2,7 +2,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tree/held.h"
+#include "tree/held_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 
 #include "unit.h"
 
-#include "unpack/commit.h"
+#include "unpack/commit/commit.h"
 
 #define RIG_STAGE ".acpd-stage-0123456789abcdef"
 

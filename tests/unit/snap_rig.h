@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-#include "unpack/state.h"
+#include "unpack/snapshot/snapshot_dir.h"
 
 struct rig {
 	struct verdict v;

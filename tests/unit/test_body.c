@@ -1,7 +1,7 @@
 /* Chunked coding, ranges and the kinds of archives by their first bytes. */
 #include "unit.h"
 
-#include "archive/format.h"
+#include "archive/archive_format.h"
 #include "base/limits.h"
 #include "base/http/chunked.h"
 #include "http/range.h"

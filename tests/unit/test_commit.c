@@ -2,8 +2,8 @@
 #include "commit_rig.h"
 
 #include "base/limits.h"
-#include "tree/held.h"
-#include "unpack/compare.h"
+#include "tree/held_tree.h"
+#include "unpack/commit/compare.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

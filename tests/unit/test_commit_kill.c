@@ -6,8 +6,8 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tree/held.h"
-#include "unpack/oplog.h"
+#include "tree/held_tree.h"
+#include "unpack/commit/oplog.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  */
 #include "commit_rig.h"
 
-#include "tree/held.h"
+#include "tree/held_tree.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

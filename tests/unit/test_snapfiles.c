@@ -2,9 +2,9 @@
 #include "snap_rig.h"
 
 #include "base/os/file.h"
-#include "unpack/export.h"
-#include "unpack/packfile.h"
-#include "unpack/walk.h"
+#include "unpack/export/tree_pack.h"
+#include "unpack/snapshot/packfile.h"
+#include "unpack/snapshot/tree_walk.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

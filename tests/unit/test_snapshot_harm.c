@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "unpack/packfile.h"
-#include "unpack/take.h"
+#include "unpack/snapshot/packfile.h"
+#include "unpack/snapshot/take.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tree/held.h"
+#include "tree/held_tree.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* The decompression stage: what comes out, and what each damage is called. */
 #include "unit.h"
 
-#include "unpack/source.h"
+#include "unpack/bytes/source.h"
 
 #include <fcntl.h>
 #include <zlib.h>

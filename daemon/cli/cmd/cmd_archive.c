@@ -3,7 +3,7 @@
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/cli_options.h"
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 
 /* Uploads file (-: standard input) to the daemon that c names unless it has it, and names it. EXIT_DONE, or what to exit with; the
  * reason has been printed then. */

@@ -1,6 +1,6 @@
 #include "cli/cmd/run_settings.h"
 
-#include "archive/archive.h"
+#include "archive/archive_store.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "cli/cmd/cmd_archive.h"

@@ -7,7 +7,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "workspace/helper.h"
+#include "workspace/unpack_run.h"
 
 #include <dirent.h>
 #include <errno.h>

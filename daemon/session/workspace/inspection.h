@@ -5,7 +5,7 @@
 #pragma once
 
 #include "session/session_internal.h"
-#include "workspace/helper.h"
+#include "workspace/unpack_run.h"
 
 struct look {
 	struct list link; /* in the session's looks */

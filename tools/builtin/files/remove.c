@@ -5,7 +5,7 @@
 #include "tools/builtin/files/guard.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/builtin/search/walk.h"
-#include "tree/held.h"
+#include "tree/held_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

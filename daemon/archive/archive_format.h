@@ -1,0 +1,24 @@
+/*
+ * archive_format.h - the kinds of archives that are taken, told by their first bytes. Pure.
+ *
+ * "tar" is recognized by its header's checksum, whatever the dialect, or as an empty archive (a block of zeros). What a compressed
+ * archive holds is not looked into here.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+enum archive_format {
+	ARCHIVE_UNKNOWN, /* as a declaration: any of the others */
+	ARCHIVE_TAR,
+	ARCHIVE_TAR_GZ,
+	ARCHIVE_TAR_ZST,
+	ARCHIVE_ZIP,
+};
+
+#define ARCHIVE_HEAD_BYTES 512 /* what archive_format_of needs to see */
+
+/* head: the first ARCHIVE_HEAD_BYTES, or all there is. */
+enum archive_format archive_format_of(struct slice head);
+/* "tar", "tar.gz", "tar.zst", "zip"; "unknown". */
+const char *archive_format_name(enum archive_format f);

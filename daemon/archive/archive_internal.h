@@ -1,0 +1,72 @@
+/* archive_internal.h - insides of the archive store, shared by archive_store.c (what is there), scan.c (what was there at the start), eviction.c (how much may be) and upload.c. */
+#pragma once
+
+#include "archive/archive_store.h"
+
+#include "base/list.h"
+
+#define BUCKETS 256
+
+struct upload;
+
+/* All that is known of one digest. Lives as long as there is a file, a pin or an upload. */
+struct entry {
+	struct list bucket, lru; /* lru: the least recently used first */
+	struct sha256 digest;
+	char hex[SHA256_HEX];
+	bool whole, baked, has_part;
+	uint64_t size, derived,
+		part; /* bytes of the files; part: also those still on their way to it */
+	struct sha256 derived_digest;
+	uint64_t reserved; /* what the upload may grow to */
+	uint64_t charged;  /* in store->used */
+	uint64_t used_ms;
+	unsigned pins;
+	struct upload *upload;
+};
+
+struct archive_store {
+	struct loop *loop;
+	char *dir, *baked;
+	uint64_t max, upload_max, used;
+	unsigned count;
+	struct list buckets[BUCKETS], lru;
+	struct list uploads; /* upload.link */
+	struct loop_timer tidy;
+	uint64_t damaged;
+	archive_problem_fn problem;
+	void *problem_ctx;
+};
+
+/* archive_store.c */
+struct entry *entry_find(struct archive_store *s, const struct sha256 *d);
+struct entry *entry_get(struct archive_store *s,
+			const struct sha256 *d); /* made if it is not there */
+/* After anything of it changed: counts it again, and forgets it if nothing is left. */
+void entry_settle(struct archive_store *s, struct entry *e);
+void entry_use(struct archive_store *s, struct entry *e);
+char *entry_file(const struct archive_store *s, const struct entry *e, const char *suffix);
+#define DERIVED_SUFFIX_SIZE (SHA256_HEX + sizeof(".tar")) /* .<hex>.tar and a NUL */
+/* Of the derived file that is there. */
+const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE]);
+/* Removes the file and what entry says of it; entry_settle follows. */
+void entry_remove_whole(struct archive_store *s, struct entry *e);
+void entry_remove_derived(struct archive_store *s, struct entry *e);
+void entry_remove_part(struct archive_store *s, struct entry *e);
+
+/* scan.c: all that is there; STORE_FAILED. */
+int archive_scan(struct archive_store *s, struct err *e);
+
+/* eviction.c: what a file of so many bytes counts as. */
+uint64_t room_charge(uint64_t bytes);
+/* Until the store is below its limit and the file system has room for more bytes; -ENOSPC. keep is not touched. */
+int room_make(struct archive_store *s, const struct entry *keep, uint64_t store_more,
+	      uint64_t disk_more, struct err *e);
+void room_tidy_start(struct archive_store *s);
+
+/* upload.c: nobody sends it. */
+bool upload_idle(const struct upload *u);
+/* Its part is gone or unwanted; an idle one. Takes itself off its entry. */
+void upload_drop(struct upload *u);
+uint64_t upload_offset(const struct upload *u);
+void uploads_close(struct archive_store *s);

@@ -1,0 +1,407 @@
+#include "archive/archive_internal.h"
+
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/os/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* --- entries ---------------------------------------------------------------------------------------------- */
+
+static struct list *bucket_of(struct archive_store *s, const struct sha256 *d)
+{
+	return &s->buckets[d->bytes[0] % BUCKETS];
+}
+
+struct entry *entry_find(struct archive_store *s, const struct sha256 *d)
+{
+	list_each(e, bucket_of(s, d), struct entry, bucket)
+		if (memcmp(e->digest.bytes, d->bytes, SHA256_BYTES) == 0)
+			return e;
+	return NULL;
+}
+
+struct entry *entry_get(struct archive_store *s, const struct sha256 *d)
+{
+	struct entry *e = entry_find(s, d);
+
+	if (e)
+		return e;
+	e = new0(struct entry);
+	e->digest = *d;
+	sha256_hex(d, e->hex);
+	list_init(&e->bucket);
+	list_init(&e->lru);
+	list_add_tail(bucket_of(s, d), &e->bucket);
+	list_add_tail(&s->lru, &e->lru);
+	s->count++;
+	return e;
+}
+
+static void entry_free(struct archive_store *s, struct entry *e)
+{
+	list_del(&e->bucket);
+	list_del(&e->lru);
+	s->count--;
+	free(e);
+}
+
+void entry_settle(struct archive_store *s, struct entry *e)
+{
+	uint64_t charge = room_charge(e->derived);
+
+	if (e->whole && !e->baked)
+		charge += room_charge(e->size);
+	if (e->has_part)
+		charge += room_charge(MAX(e->part, e->reserved));
+	s->used += charge - e->charged;
+	e->charged = charge;
+	if (!e->whole && !e->has_part && !e->derived && !e->pins && !e->upload)
+		entry_free(s, e);
+}
+
+char *entry_file(const struct archive_store *s, const struct entry *e, const char *suffix)
+{
+	const char *dir = e->baked && !*suffix ? s->baked : s->dir;
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s%s", dir, e->hex, suffix) < 0)
+		abort();
+	return path;
+}
+
+const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE])
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(&e->derived_digest, hex);
+	snprintf(suffix, DERIVED_SUFFIX_SIZE, ".%s.tar", hex);
+	return suffix;
+}
+
+/* Newest last; the file remembers it. */
+void entry_use(struct archive_store *s, struct entry *e)
+{
+	_cleanup_(freep) char *path = entry_file(s, e, e->whole ? "" : ".part");
+
+	e->used_ms = clock_real_ms();
+	list_del(&e->lru);
+	list_add_tail(&s->lru, &e->lru);
+	if (!e->baked)
+		(void)utimensat(AT_FDCWD, path, NULL,
+				0); /* else it is a little older after a restart */
+}
+
+static void remove_file(struct archive_store *s, const struct entry *e, const char *suffix)
+{
+	_cleanup_(freep) char *path = entry_file(s, e, suffix);
+
+	(void)unlink(path); /* what cannot be removed is found again by the next daemon */
+}
+
+void entry_remove_whole(struct archive_store *s, struct entry *e)
+{
+	remove_file(s, e, "");
+	e->whole = false;
+	e->size = 0;
+}
+
+void entry_remove_derived(struct archive_store *s, struct entry *e)
+{
+	char suffix[DERIVED_SUFFIX_SIZE];
+
+	remove_file(s, e, entry_derived(e, suffix));
+	e->derived = 0;
+}
+
+void entry_remove_part(struct archive_store *s, struct entry *e)
+{
+	remove_file(s, e, ".part");
+	e->has_part = false;
+	e->part = e->reserved = 0;
+}
+
+struct archive_store *archive_store_open(struct loop *loop, const struct archive_config *cfg,
+					 struct err *e)
+{
+	struct archive_store *s = new0(struct archive_store);
+	int r;
+
+	s->loop = loop;
+	s->dir = xstrdup(cfg->dir);
+	s->baked = xstrdup(cfg->baked);
+	s->max = cfg->store_max;
+	s->upload_max = MIN(cfg->upload_max, cfg->store_max);
+	for (size_t i = 0; i < BUCKETS; i++)
+		list_init(&s->buckets[i]);
+	list_init(&s->lru);
+	list_init(&s->uploads);
+	r = file_mkdirs(s->dir, 0700);
+	if (r < 0)
+		err_set(e, r, 0, "STORE_FAILED", "%s: %s", s->dir, strerror(-r));
+	if (r < 0 || archive_scan(s, e) < 0)
+		return archive_store_close(s);
+	room_tidy_start(s);
+	return s;
+}
+
+struct archive_store *archive_store_close(struct archive_store *s)
+{
+	if (!s)
+		return NULL;
+	uploads_close(s);
+	loop_timer_cancel(&s->tidy);
+	list_each(e, &s->lru, struct entry, lru)
+		entry_free(s, e);
+	free(s->dir);
+	free(s->baked);
+	free(s);
+	return NULL;
+}
+
+/* --- what is there ---------------------------------------------------------------------------------------- */
+
+int archive_digest_parse(struct slice text, struct sha256 *ret)
+{
+	return slice_skip(&text, "sha256:") ? sha256_from_hex(text, ret) : -EINVAL;
+}
+
+const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE])
+{
+	memcpy(ret, "sha256:", sizeof("sha256:"));
+	sha256_hex(d, ret + strlen(ret));
+	return ret;
+}
+
+static struct archive_info info_of(const struct entry *e)
+{
+	struct archive_info i = { .whole = e->whole,
+				  .baked = e->baked,
+				  .size = e->size,
+				  .derived = e->derived,
+				  .derived_digest = e->derived_digest,
+				  .used_ms = e->used_ms,
+				  .pins = e->pins };
+
+	memcpy(i.hex, e->hex, sizeof(i.hex));
+	if (e->has_part)
+		i.partial = e->upload ? upload_offset(e->upload) : e->part;
+	return i;
+}
+
+bool archive_find(struct archive_store *s, const struct sha256 *d, struct archive_info *ret)
+{
+	const struct entry *e = entry_find(s, d);
+
+	if (e)
+		*ret = info_of(e);
+	return e && (e->whole || e->has_part);
+}
+
+void archive_each(struct archive_store *s, bool (*fn)(void *ctx, const struct archive_info *i),
+		  void *ctx)
+{
+	list_each(e, &s->lru, struct entry, lru) {
+		struct archive_info i = info_of(e);
+
+		if ((e->whole || e->has_part) && !fn(ctx, &i))
+			return;
+	}
+}
+
+uint64_t archive_store_used(const struct archive_store *s)
+{
+	return s->used;
+}
+
+uint64_t archive_store_max(const struct archive_store *s)
+{
+	return s->max;
+}
+
+/* --- using it ----------------------------------------------------------------------------------------------- */
+
+static struct entry *find_whole(struct archive_store *s, const struct sha256 *d)
+{
+	struct entry *e = entry_find(s, d);
+
+	return e && e->whole ? e : NULL;
+}
+
+static int not_found(struct err *e)
+{
+	return err_set(e, -ENOENT, 0, "ARCHIVE_NOT_FOUND", "there is no such archive");
+}
+
+int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e)
+{
+	struct entry *entry = find_whole(s, d);
+
+	if (!entry)
+		return not_found(e);
+	entry->pins++;
+	entry_use(s, entry);
+	return 0;
+}
+
+void archive_unpin(struct archive_store *s, const struct sha256 *d)
+{
+	struct entry *e = entry_find(s, d);
+
+	if (!e || !e->pins)
+		return;
+	e->pins--;
+	entry_use(s, e);
+	entry_settle(s, e);
+}
+
+char *archive_path(struct archive_store *s, const struct sha256 *d)
+{
+	const struct entry *e = find_whole(s, d);
+
+	return e ? entry_file(s, e, "") : NULL;
+}
+
+char *archive_derived_path(struct archive_store *s, const struct sha256 *d)
+{
+	const struct entry *e = entry_find(s, d);
+	char suffix[DERIVED_SUFFIX_SIZE];
+
+	return e && e->derived ? entry_file(s, e, entry_derived(e, suffix)) : NULL;
+}
+
+char *archive_derived_temp(const struct archive_store *s)
+{
+	return file_join(s->dir, "derived");
+}
+
+int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e)
+{
+	return room_make(s, NULL, room_charge(bytes), bytes, e);
+}
+
+int archive_derived_place(struct archive_store *s, const struct sha256 *d,
+			  const struct sha256 *digest)
+{
+	_cleanup_(freep) char *temp = archive_derived_temp(s), *path = NULL;
+	char suffix[DERIVED_SUFFIX_SIZE];
+	struct entry *e = entry_get(s, d);
+	struct stat st;
+	int r = 0;
+
+	if (e->derived)
+		entry_remove_derived(s, e);
+	e->derived_digest = *digest;
+	path = entry_file(s, e, entry_derived(e, suffix));
+	if (rename(temp, path) < 0 || lstat(path, &st) < 0)
+		r = -errno;
+	else
+		e->derived = (uint64_t)st.st_size;
+	entry_settle(s, e);
+	return r;
+}
+
+int archive_open(struct archive_store *s, const struct sha256 *d)
+{
+	struct entry *e = find_whole(s, d);
+	_cleanup_(freep) char *path = e ? entry_file(s, e, "") : NULL;
+	int fd = e ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+
+	if (fd >= 0)
+		entry_use(s, e);
+	return fd >= 0 ? fd : -ENOENT;
+}
+
+/* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be free at once. */
+static void let_go_slowly(struct archive_store *s, struct entry *e, const char *suffix,
+			  void (*remove)(struct archive_store *s, struct entry *e))
+{
+	_cleanup_(freep) char *path = entry_file(s, e, suffix);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	remove(s, e);
+	if (fd >= 0)
+		thread_close(fd);
+}
+
+static void let_derived_go(struct archive_store *s, struct entry *e)
+{
+	char suffix[DERIVED_SUFFIX_SIZE];
+
+	if (e->derived)
+		let_go_slowly(s, e, entry_derived(e, suffix), entry_remove_derived);
+}
+
+int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e)
+{
+	struct entry *entry = entry_find(s, d);
+
+	if (!entry || (!entry->whole && !entry->has_part))
+		return not_found(e);
+	if (entry->baked)
+		return err_set(e, -EPERM, 0, "ARCHIVE_BAKED", "the archive belongs to the image");
+	if (entry->pins)
+		return err_set(e, -EBUSY, 0, "ARCHIVE_IN_USE", "the archive is in use");
+	if (entry->upload && !upload_idle(entry->upload))
+		return err_set(e, -EBUSY, 0, "UPLOAD_IN_PROGRESS", "the archive is being uploaded");
+	if (entry->upload)
+		upload_drop(entry->upload);
+	if (entry->has_part)
+		let_go_slowly(s, entry, ".part", entry_remove_part);
+	let_derived_go(s, entry);
+	if (entry->whole)
+		let_go_slowly(s, entry, "", entry_remove_whole);
+	entry_settle(s, entry);
+	return 0;
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------ */
+
+static void drop_damaged(struct archive_store *s, struct entry *e)
+{
+	if (e->baked)
+		e->whole = e->baked = false; /* the image's file is not ours to remove */
+	else
+		let_go_slowly(s, e, "", entry_remove_whole);
+	e->size = 0;
+	let_derived_go(s, e);
+}
+
+void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file)
+{
+	struct entry *e = entry_find(s, d);
+	bool whole = sha256_equal(d, file);
+	char hex[SHA256_HEX];
+
+	if (!e || (whole ? !e->whole : !e->derived || !sha256_equal(file, &e->derived_digest)))
+		return; /* somebody else has seen it before */
+	s->damaged++;
+	sha256_hex(d, hex);
+	if (whole)
+		drop_damaged(s, e);
+	else
+		let_derived_go(s, e);
+	if (s->problem)
+		s->problem(
+			s->problem_ctx, hex,
+			whole ? "the archive has another SHA-256 than its name says; it was "
+				"removed, and can be uploaded again" :
+				"the decompressed copy of the archive has changed; it was removed");
+	entry_settle(s, e);
+}
+
+uint64_t archive_damaged_count(const struct archive_store *s)
+{
+	return s->damaged;
+}
+
+void archive_on_problem(struct archive_store *s, archive_problem_fn fn, void *ctx)
+{
+	s->problem = fn;
+	s->problem_ctx = ctx;
+}

@@ -1,0 +1,141 @@
+/* eviction.c - how much may be in the store, and what goes when there must be more room. */
+#include "archive/archive_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+/* A file takes whole blocks, and a name. */
+uint64_t room_charge(uint64_t bytes)
+{
+	uint64_t block = 4 * KIB;
+
+	return bytes > UINT64_MAX / 2 ? bytes : (bytes + block - 1) / block * block;
+}
+
+static uint64_t disk_free(const struct archive_store *s)
+{
+	struct statvfs v;
+	uint64_t n, keep;
+
+	if (statvfs(s->dir, &v) < 0)
+		return UINT64_MAX / 2; /* then writing will say it */
+	n = (uint64_t)v.f_bavail * v.f_frsize;
+	keep = MIN(ARCHIVE_FREE_MIN, (uint64_t)v.f_blocks * v.f_frsize / 16);
+	return n > keep ? n - keep : 0;
+}
+
+/* --- what goes, and in which order ------------------------------------------------------------------------- */
+
+static bool drop_derived(struct archive_store *s, struct entry *e)
+{
+	if (!e->derived || e->pins)
+		return false;
+	entry_remove_derived(s, e);
+	return true;
+}
+
+static bool drop_part(struct archive_store *s, struct entry *e)
+{
+	if (!e->has_part || (e->upload && !upload_idle(e->upload)))
+		return false;
+	if (e->upload)
+		upload_drop(e->upload);
+	entry_remove_part(s, e);
+	return true;
+}
+
+static bool drop_whole(struct archive_store *s, struct entry *e)
+{
+	if (!e->whole || e->baked || e->pins)
+		return false;
+	entry_remove_whole(s, e);
+	return true;
+}
+
+static bool drop_one(struct archive_store *s, const struct entry *keep)
+{
+	static bool (*const order[])(struct archive_store *,
+				     struct entry *) = { drop_derived, drop_part, drop_whole };
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		list_each(e, &s->lru, struct entry, lru) {
+			if (e == keep || !order[i](s, e))
+				continue;
+			entry_settle(s, e);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Bytes that drop_one could give back, one call after the other. */
+static uint64_t droppable(const struct archive_store *s, const struct entry *keep)
+{
+	uint64_t n = 0;
+
+	list_each(e, &s->lru, const struct entry, lru) {
+		if (e == keep)
+			continue;
+		if (e->derived && !e->pins)
+			n += room_charge(e->derived);
+		if (e->has_part && (!e->upload || upload_idle(e->upload)))
+			n += room_charge(e->part);
+		if (e->whole && !e->baked && !e->pins)
+			n += room_charge(e->size);
+	}
+	return n;
+}
+
+static bool store_fits(const struct archive_store *s, uint64_t used, uint64_t more)
+{
+	return more <= s->max && used <= s->max - more;
+}
+
+/* Nothing goes in vain. */
+int room_make(struct archive_store *s, const struct entry *keep, uint64_t store_more,
+	      uint64_t disk_more, struct err *e)
+{
+	uint64_t spare;
+
+	if (store_fits(s, s->used, store_more) && s->count <= ARCHIVE_COUNT_MAX &&
+	    disk_free(s) >= disk_more)
+		return 0;
+	spare = droppable(s, keep);
+	if (!store_fits(s, s->used - MIN(spare, s->used), store_more))
+		return err_set(e, -ENOSPC, 0, "STORE_FULL",
+			       "the store is full (limit: %llu bytes) of archives in use",
+			       (unsigned long long)s->max);
+	if (disk_free(s) + spare < disk_more)
+		return err_set(e, -ENOSPC, 0, "NO_SPACE",
+			       "no room for %llu bytes on the disk of the store",
+			       (unsigned long long)disk_more);
+	while (!store_fits(s, s->used, store_more) || s->count > ARCHIVE_COUNT_MAX ||
+	       disk_free(s) < disk_more)
+		if (!drop_one(s, keep))
+			return err_set(e, -ENOSPC, 0, "NO_SPACE",
+				       "the disk of the store is full, and nothing more can go");
+	return 0;
+}
+
+/* --- old parts ---------------------------------------------------------------------------------------------- */
+
+static void on_tidy(void *ctx)
+{
+	struct archive_store *s = ctx;
+	uint64_t now = clock_real_ms();
+
+	list_each(e, &s->lru, struct entry, lru)
+		if (e->has_part && !e->upload && e->used_ms + ARCHIVE_PART_MS < now) {
+			entry_remove_part(s, e);
+			entry_settle(s, e);
+		}
+	loop_timer_set(s->loop, &s->tidy, ARCHIVE_TIDY_MS, on_tidy, s);
+}
+
+void room_tidy_start(struct archive_store *s)
+{
+	on_tidy(s);
+}

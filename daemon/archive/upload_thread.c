@@ -1,0 +1,396 @@
+#include "archive/upload_thread.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/os/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define NICENESS 10
+
+struct piece {
+	struct list link;
+	size_t n;
+	char data[];
+};
+
+struct worker {
+	char *part, *whole;
+	struct sha256 digest;
+	int fd;
+	/* the thread's */
+	struct sha256_stream hash;
+	uint64_t flushed;
+	enum archive_format found;
+	/* the loop's */
+	struct loop *loop;
+	struct loop_io io;
+	void (*event)(void *ctx);
+	void *ctx;
+	pthread_t thread;
+	bool joined;
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	/* under the mutex */
+	struct list pieces;
+	bool resume, restart, finish, end;
+	enum archive_format declared;
+	struct worker_view view;
+};
+
+/* --- in the thread ------------------------------------------------------------------------------------------ */
+
+static void notify(struct worker *w)
+{
+	uint64_t one = 1;
+
+	while (write(w->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static void set_result(struct worker *w, enum worker_result result, int error)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->view.result = result;
+	w->view.error = error;
+	w->view.found = w->found;
+	pthread_mutex_unlock(&w->mutex);
+	notify(w);
+}
+
+static bool interrupted(struct worker *w)
+{
+	bool r;
+
+	pthread_mutex_lock(&w->mutex);
+	r = w->restart || w->end;
+	pthread_mutex_unlock(&w->mutex);
+	return r;
+}
+
+/* What earlier uploads brought. */
+static int hash_prefix(struct worker *w)
+{
+	_cleanup_(freep) char *buf = xalloc(ARCHIVE_PIECE_BYTES);
+	uint64_t at = 0;
+
+	posix_fadvise(w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	while (!interrupted(w)) {
+		ssize_t n = pread(w->fd, buf, ARCHIVE_PIECE_BYTES, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		sha256_add(&w->hash, buf, (size_t)n);
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int begin(struct worker *w, bool resume)
+{
+	sha256_begin(&w->hash);
+	w->flushed = 0;
+	if (resume)
+		return hash_prefix(w);
+	pthread_mutex_lock(&w->mutex);
+	w->view.size = 0;
+	pthread_mutex_unlock(&w->mutex);
+	return ftruncate(w->fd, 0) < 0 ? -errno : 0;
+}
+
+/* The disk begins early, so that the sync at the end has little to wait for. */
+static void flush(struct worker *w, uint64_t size)
+{
+	if (size < w->flushed + ARCHIVE_FLUSH_BYTES)
+		return;
+	(void)sync_file_range(w->fd, (off_t)w->flushed, (off_t)(size - w->flushed),
+			      SYNC_FILE_RANGE_WRITE);
+	w->flushed = size;
+}
+
+static int take_piece(struct worker *w, const struct piece *p)
+{
+	sha256_add(&w->hash, p->data, p->n);
+	return file_write_all(w->fd, p->data, p->n); /* O_APPEND */
+}
+
+static enum worker_result judge(struct worker *w, enum archive_format declared)
+{
+	char head[ARCHIVE_HEAD_BYTES];
+	struct sha256 got;
+	ssize_t n;
+
+	sha256_end(&w->hash, &got);
+	if (!sha256_equal(&got, &w->digest))
+		return WORKER_BAD_HASH;
+	n = pread(w->fd, head, sizeof(head), 0);
+	if (n < 0)
+		return WORKER_FAILED;
+	w->found = archive_format_of((struct slice){ head, (size_t)n });
+	if (w->found == ARCHIVE_UNKNOWN)
+		return WORKER_BAD_FORMAT;
+	return declared != ARCHIVE_UNKNOWN && declared != w->found ? WORKER_OTHER_FORMAT :
+								     WORKER_PLACED;
+}
+
+static void sync_dir_of(const char *path)
+{
+	_cleanup_(freep) char *dir = xstrdup(path);
+	_cleanup_(closep) int fd = -1;
+
+	*strrchr(dir, '/') = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)fsync(
+			fd); /* the mode of the file says whether its bytes are on disk; its name is only a loss */
+}
+
+static void place(struct worker *w, enum archive_format declared)
+{
+	enum worker_result result = judge(w, declared);
+
+	if (result != WORKER_PLACED) {
+		set_result(w, result, -EIO);
+		return;
+	}
+	if (rename(w->part, w->whole) < 0) {
+		set_result(w, WORKER_FAILED, -errno);
+		return;
+	}
+	set_result(w, WORKER_PLACED, 0);
+	if (fdatasync(w->fd) == 0 && fchmod(w->fd, 0400) == 0)
+		sync_dir_of(w->whole);
+}
+
+/* The next thing to do, taken under the mutex. */
+struct task {
+	struct piece *piece;
+	bool restart, finish, end;
+	enum archive_format declared;
+};
+
+static struct task next_task(struct worker *w)
+{
+	struct task t = { 0 };
+
+	pthread_mutex_lock(&w->mutex);
+	while (!w->end && !w->restart && !w->finish && list_empty(&w->pieces))
+		pthread_cond_wait(&w->cond, &w->mutex);
+	t.declared = w->declared;
+	t.restart = w->restart;
+	w->restart = false;
+	if (!t.restart && !list_empty(&w->pieces)) {
+		t.piece = list_first(&w->pieces, struct piece, link);
+		list_del(&t.piece->link);
+	}
+	if (!t.restart && !t.piece) {
+		t.finish = w->finish;
+		w->finish = false;
+		t.end = w->end && !t.finish;
+	}
+	pthread_mutex_unlock(&w->mutex);
+	return t;
+}
+
+static void piece_done(struct worker *w, const struct piece *p)
+{
+	uint64_t size;
+	bool wake;
+
+	pthread_mutex_lock(&w->mutex);
+	wake = w->view.queued > ARCHIVE_QUEUE_MAX / 2;
+	w->view.queued -= p->n;
+	wake = wake && w->view.queued <= ARCHIVE_QUEUE_MAX / 2;
+	w->view.size += p->n;
+	size = w->view.size;
+	pthread_mutex_unlock(&w->mutex);
+	if (wake)
+		notify(w);
+	flush(w, size);
+}
+
+static void *work(void *ctx)
+{
+	struct worker *w = ctx;
+	bool failed = false;
+	int r;
+
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(),
+			  NICENESS); /* of this thread: sessions come first */
+	r = begin(w, w->resume);
+	for (;;) {
+		struct task t;
+
+		if (r < 0 && !failed) {
+			failed = true;
+			set_result(w, WORKER_FAILED, r);
+		}
+		t = next_task(w);
+		if (t.end)
+			break;
+		if (t.restart && !failed)
+			r = begin(w, false);
+		if (t.piece && !failed)
+			r = take_piece(w, t.piece);
+		if (t.piece)
+			piece_done(w, t.piece);
+		free(t.piece);
+		if (t.finish && !failed)
+			place(w, t.declared);
+	}
+	pthread_mutex_lock(&w->mutex);
+	w->view.ended = true;
+	pthread_mutex_unlock(&w->mutex);
+	notify(w);
+	return NULL;
+}
+
+/* --- on the loop -------------------------------------------------------------------------------------------- */
+
+static void on_event(void *ctx, uint32_t events _unused_)
+{
+	struct worker *w = ctx;
+	uint64_t n;
+
+	if (read(w->io.fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		w->event(w->ctx);
+}
+
+static int open_part(struct worker *w)
+{
+	struct stat st;
+
+	w->fd = open(w->part, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
+		return -errno;
+	w->view.size = w->resume ? (uint64_t)st.st_size : 0;
+	w->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return w->io.fd < 0 ? -errno : loop_io_set(w->loop, &w->io, EPOLLIN);
+}
+
+struct worker *worker_start(struct loop *loop, const struct worker_job *job,
+			    void (*event)(void *ctx), void *ctx, int *error)
+{
+	struct worker *w = new0(struct worker);
+	int r;
+
+	w->loop = loop;
+	w->event = event;
+	w->ctx = ctx;
+	w->part = xstrdup(job->part);
+	w->whole = xstrdup(job->whole);
+	w->digest = job->digest;
+	w->resume = job->resume;
+	w->fd = -1;
+	w->joined = true;
+	w->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = w };
+	list_init(&w->pieces);
+	pthread_mutex_init(&w->mutex, NULL);
+	pthread_cond_init(&w->cond, NULL);
+	r = open_part(w);
+	if (r == 0)
+		r = thread_start(&w->thread, work, w);
+	*error = r;
+	if (r < 0)
+		return worker_free(w);
+	w->joined = false;
+	return w;
+}
+
+void worker_give(struct worker *w, struct slice piece)
+{
+	struct piece *p;
+
+	if (!piece.n)
+		return;
+	p = malloc(sizeof(*p) + piece.n);
+	if (!p)
+		abort();
+	p->n = piece.n;
+	memcpy(p->data, piece.p, piece.n);
+	list_init(&p->link);
+	pthread_mutex_lock(&w->mutex);
+	list_add_tail(&w->pieces, &p->link);
+	w->view.queued += piece.n;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void drop_pieces(struct worker *w)
+{
+	list_each(p, &w->pieces, struct piece, link) {
+		list_del(&p->link);
+		w->view.queued -= p->n;
+		free(p);
+	}
+}
+
+void worker_finish(struct worker *w, enum archive_format declared)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->finish = true;
+	w->declared = declared;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+void worker_restart(struct worker *w)
+{
+	pthread_mutex_lock(&w->mutex);
+	drop_pieces(w);
+	w->restart = true;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+void worker_end(struct worker *w)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->end = true;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+struct worker_view worker_look(struct worker *w)
+{
+	struct worker_view v;
+
+	pthread_mutex_lock(&w->mutex);
+	v = w->view;
+	pthread_mutex_unlock(&w->mutex);
+	return v;
+}
+
+struct worker *worker_free(struct worker *w)
+{
+	if (!w)
+		return NULL;
+	if (!w->joined) {
+		worker_end(w);
+		pthread_join(w->thread, NULL);
+	}
+	drop_pieces(w);
+	if (w->io.fd >= 0) {
+		loop_io_set(w->loop, &w->io, 0);
+		closep(&w->io.fd);
+	}
+	closep(&w->fd);
+	pthread_cond_destroy(&w->cond);
+	pthread_mutex_destroy(&w->mutex);
+	free(w->part);
+	free(w->whole);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,280 @@
+/* frontmatter.c - the frontmatter of a SKILL.md: where it is, and its YAML as a tree. */
+#include "skill/skill_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <yaml.h>
+
+/* --- between the lines --------------------------------------------------------------------------------- */
+
+/* Takes the next line, without its end, from rest. */
+static struct slice take_line(struct slice *rest)
+{
+	const char *nl = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
+	struct slice line = { rest->p, nl ? (size_t)(nl - rest->p) : rest->n };
+	size_t used = nl ? line.n + 1 : line.n;
+
+	*rest = (struct slice){ rest->p + used, rest->n - used };
+	return line;
+}
+
+static bool is_fence(struct slice line)
+{
+	if (!slice_skip(&line, "---"))
+		return false;
+	for (size_t i = 0; i < line.n; i++)
+		if (!strchr(" \t\r", line.p[i]) || !line.p[i])
+			return false;
+	return true;
+}
+
+static bool find_fences(struct slice file, struct slice *yaml, struct slice *body,
+			struct skill_report *r)
+{
+	struct slice rest = file, line;
+
+	if (!is_fence(take_line(&rest))) {
+		skill_note(r, SKILL_FATAL, "FRONTMATTER_MISSING", (struct skill_at){ .line = 1 },
+			   "the file does not begin with a line of three hyphens");
+		return false;
+	}
+	yaml->p = rest.p;
+	while (rest.n) {
+		line = take_line(&rest);
+		if (!is_fence(line))
+			continue;
+		yaml->n = (size_t)(line.p - yaml->p);
+		*body = rest;
+		return true;
+	}
+	skill_note(r, SKILL_FATAL, "FRONTMATTER_UNCLOSED", (struct skill_at){ .line = 1 },
+		   "no line of three hyphens ends the frontmatter");
+	return false;
+}
+
+bool front_split(struct slice file, struct slice *yaml, struct slice *body, struct skill_report *r)
+{
+	*yaml = *body = SLICE_NONE;
+	if (slice_skip(&file, "\xef\xbb\xbf"))
+		skill_note(r, SKILL_ERROR, "BOM", (struct skill_at){ .line = 1 },
+			   "a byte order mark stands before the frontmatter");
+	if (!find_fences(file, yaml, body, r))
+		return false;
+	if (yaml->n > SKILL_FRONT_MAX) {
+		skill_note(r, SKILL_FATAL, "FRONTMATTER_TOO_LARGE",
+			   (struct skill_at){
+				   .has_limit = true, .limit = SKILL_FRONT_MAX, .used = yaml->n },
+			   "the frontmatter has more than %lu bytes", SKILL_FRONT_MAX);
+		return false;
+	}
+	if (utf8_valid(*yaml))
+		return true;
+	skill_note(r, SKILL_FATAL, "NOT_UTF8", NOWHERE, "the frontmatter is not UTF-8");
+	return false;
+}
+
+/* --- YAML ------------------------------------------------------------------------------------------------ */
+
+#define TAG_PREFIX "tag:yaml.org,2002:"
+
+struct level {
+	struct front_node *node, *last; /* last child */
+	size_t children;
+};
+
+struct build {
+	struct front_tree *tree;
+	struct front_fault *fault;
+	struct level levels[SKILL_YAML_DEPTH];
+	size_t depth;
+	unsigned documents;
+};
+
+static _printf_(4, 5) bool fail(struct build *b, const char *code, unsigned line, const char *fmt,
+				...)
+{
+	va_list ap;
+
+	b->fault->code = code;
+	b->fault->line = line;
+	va_start(ap, fmt);
+	vsnprintf(b->fault->msg, sizeof(b->fault->msg), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static unsigned line_of(const yaml_mark_t *mark)
+{
+	return (unsigned)mark->line + 2;
+}
+
+static struct front_node *add_node(struct build *b, enum front_type type, unsigned line)
+{
+	struct front_tree *t = b->tree;
+	struct level *up = b->depth ? &b->levels[b->depth - 1] : NULL;
+	struct front_node *node;
+
+	if (t->n == SKILL_YAML_NODES) {
+		fail(b, "YAML_TOO_LARGE", line, "more than %d values", SKILL_YAML_NODES);
+		return NULL;
+	}
+	if (up && up->node->type == FRONT_MAP && up->children % 2 == 0 && type != FRONT_SCALAR) {
+		fail(b, "KEY_NOT_SCALAR", line, "a list or mapping stands as a key");
+		return NULL;
+	}
+	node = &t->nodes[t->n++];
+	node->type = type;
+	node->line = line;
+	if (up) {
+		*(up->last ? &up->last->next : &up->node->child) = node;
+		up->last = node;
+		up->children++;
+	}
+	return node;
+}
+
+static void note_extra(struct build *b, enum front_extra what, unsigned line)
+{
+	if (!b->tree->extra[what])
+		b->tree->extra[what] = line;
+}
+
+/* Tags of YAML itself do not change how others read the file; any other may make them refuse it. */
+static bool check_tag(struct build *b, const yaml_char_t *tag, unsigned line)
+{
+	static const char *const known[] = { "str", "seq", "map", "int", "float", "bool", "null" };
+	struct slice rest = slice_of((const char *)tag);
+
+	if (!tag)
+		return true;
+	note_extra(b, FRONT_TAG, line);
+	if (slice_is(rest, "!"))
+		return true;
+	for (size_t i = 0; slice_starts(rest, TAG_PREFIX) && i < ARRAY_SIZE(known); i++)
+		if (strcmp(rest.p + strlen(TAG_PREFIX), known[i]) == 0)
+			return true;
+	return fail(b, "YAML_TAG_UNKNOWN", line, "a tag that is not one of YAML's own");
+}
+
+static bool on_scalar(struct build *b, const yaml_event_t *ev, unsigned line)
+{
+	const char *text = (const char *)ev->data.scalar.value;
+	struct front_node *node;
+
+	if (ev->data.scalar.anchor)
+		note_extra(b, FRONT_ANCHOR, line);
+	if (!check_tag(b, ev->data.scalar.tag, line))
+		return false;
+	if (memchr(text, 0, ev->data.scalar.length))
+		return fail(b, "YAML_INVALID", line, "a value holds the character NUL");
+	node = add_node(b, FRONT_SCALAR, line);
+	if (!node)
+		return false;
+	node->plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	node->text = xstrndup(text, ev->data.scalar.length);
+	return true;
+}
+
+static bool on_open(struct build *b, enum front_type type, const yaml_event_t *ev, unsigned line)
+{
+	bool map = type == FRONT_MAP;
+	bool flow = map ? ev->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE :
+			  ev->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+	struct front_node *node;
+
+	if (flow)
+		note_extra(b, FRONT_FLOW, line);
+	if (map ? ev->data.mapping_start.anchor : ev->data.sequence_start.anchor)
+		note_extra(b, FRONT_ANCHOR, line);
+	if (!check_tag(b, map ? ev->data.mapping_start.tag : ev->data.sequence_start.tag, line))
+		return false;
+	if (b->depth == SKILL_YAML_DEPTH)
+		return fail(b, "YAML_TOO_DEEP", line, "nested deeper than %d levels",
+			    SKILL_YAML_DEPTH);
+	node = add_node(b, type, line);
+	if (!node)
+		return false;
+	b->levels[b->depth++] = (struct level){ .node = node };
+	return true;
+}
+
+static bool on_close(struct build *b)
+{
+	const struct front_node *map = b->levels[--b->depth].node;
+
+	if (map->type != FRONT_MAP)
+		return true;
+	for (const struct front_node *k = map->child; k; k = k->next->next)
+		for (const struct front_node *o = map->child; o != k; o = o->next->next)
+			if (strcmp(k->text, o->text) == 0)
+				return fail(b, "KEY_DUPLICATE", k->line,
+					    "the key '%.60s' stands here a second time", k->text);
+	return true;
+}
+
+static bool on_event(struct build *b, const yaml_event_t *ev)
+{
+	unsigned line = line_of(&ev->start_mark);
+
+	switch (ev->type) {
+	case YAML_DOCUMENT_START_EVENT:
+		return ++b->documents == 1 ||
+		       fail(b, "YAML_DOCUMENTS", line, "more than one document in the frontmatter");
+	case YAML_ALIAS_EVENT:
+		return fail(b, "YAML_ALIAS", line, "aliases (*name) are not allowed");
+	case YAML_SCALAR_EVENT:
+		return on_scalar(b, ev, line);
+	case YAML_SEQUENCE_START_EVENT:
+		return on_open(b, FRONT_LIST, ev, line);
+	case YAML_MAPPING_START_EVENT:
+		return on_open(b, FRONT_MAP, ev, line);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		return on_close(b);
+	default:
+		return true;
+	}
+}
+
+static bool run_parser(yaml_parser_t *p, struct build *b)
+{
+	yaml_event_t ev;
+	bool ok, end;
+
+	do {
+		if (!yaml_parser_parse(p, &ev))
+			return fail(b, "YAML_INVALID", line_of(&p->problem_mark), "%s",
+				    p->problem ? p->problem : "not YAML");
+		ok = on_event(b, &ev);
+		end = ev.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&ev);
+	} while (ok && !end);
+	return ok;
+}
+
+bool front_parse(struct slice yaml, struct front_tree *ret, struct front_fault *fault)
+{
+	struct build b = { .tree = ret, .fault = fault };
+	yaml_parser_t p;
+	bool ok;
+
+	*ret = (struct front_tree){ .nodes = xalloc(SKILL_YAML_NODES * sizeof(*ret->nodes)) };
+	if (!yaml_parser_initialize(&p))
+		abort();
+	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&p, (const unsigned char *)yaml.p, yaml.n);
+	ok = run_parser(&p, &b);
+	yaml_parser_delete(&p);
+	if (ok && (!ret->n || ret->nodes[0].type != FRONT_MAP))
+		return fail(&b, "FRONTMATTER_NOT_MAPPING", 2, "the frontmatter is not a mapping");
+	return ok;
+}
+
+void front_tree_done(struct front_tree *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->nodes[i].text);
+	free(t->nodes);
+	*t = (struct front_tree){ 0 };
+}

@@ -1,0 +1,344 @@
+/* skill_fields.c - the rules for the keys of the frontmatter. Lengths are in characters (code points), as the format counts. */
+#include "skill/skill_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct check {
+	struct skill_report *r;
+	const char *dir;
+	const char *field; /* with metadata, the whole path */
+	unsigned line;
+};
+
+static _printf_(4, 5) void note(struct check *c, enum skill_severity severity, const char *code,
+				const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	skill_note(c->r, severity, code, AT_FIELD(c->field, c->line), "%s", text);
+}
+
+/* --- what a plain scalar is to others ------------------------------------------------------------------ */
+
+static bool is_word(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcasecmp(text, *words) == 0)
+			return true;
+	return false;
+}
+
+static bool is_null(const struct front_node *v)
+{
+	return v->type == FRONT_SCALAR && v->plain &&
+	       (!*v->text || strcmp(v->text, "~") == 0 || strcasecmp(v->text, "null") == 0);
+}
+
+/* A date of YAML 1.1, which many readers make an object of. */
+static bool is_date(const char *s)
+{
+	static const char form[] = "dddd-dd-dd";
+
+	for (const char *f = form; *f; f++, s++)
+		if (*f == 'd' ? *s < '0' || *s > '9' : *s != '-')
+			return false;
+	return !*s || *s == 'T' || *s == ' ';
+}
+
+static bool is_number(const char *s)
+{
+	static const char *const words[] = { ".inf", ".nan", NULL };
+	size_t digits = 0, n;
+
+	s += *s == '+' || *s == '-';
+	if (is_word(s, words))
+		return true;
+	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'o'))
+		return s[2] && !s[2 + strspn(s + 2, "0123456789abcdefABCDEF")];
+	n = strspn(s, "0123456789");
+	digits = n;
+	s += n;
+	if (*s == '.') {
+		n = strspn(++s, "0123456789");
+		digits += n;
+		s += n;
+	}
+	if (digits && (*s | 0x20) == 'e') {
+		s++;
+		s += *s == '+' || *s == '-';
+		digits = strspn(s, "0123456789");
+		s += digits;
+	}
+	return digits && !*s;
+}
+
+static const char *other_type(const struct front_node *v)
+{
+	static const char *const bools[] = { "true", "false", "yes", "no", "on", "off", NULL };
+
+	if (!v->plain)
+		return NULL;
+	if (is_null(v))
+		return "nothing (null)";
+	if (is_word(v->text, bools))
+		return "a boolean";
+	return is_number(v->text) ? "a number" : is_date(v->text) ? "a date" : NULL;
+}
+
+static void warn_other_type(struct check *c, const struct front_node *v)
+{
+	const char *type = other_type(v);
+
+	if (type)
+		note(c, SKILL_WARNING, "NOT_TEXT",
+		     "readers of YAML take it for %s: put it in quotes", type);
+}
+
+static bool has_control(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < 0x20 && !strchr("\t\n\r", *text)) || *text == 0x7f)
+			return true;
+	return false;
+}
+
+/* --- rules that several fields have -------------------------------------------------------------------- */
+
+struct text_rule {
+	const char *type_code, *empty_code, *long_code; /* NULL: there is no such rule */
+	enum skill_severity without;			/* not text, or empty */
+	size_t max;
+};
+
+/* The field's text, or NULL with a finding. */
+static const char *take_text(struct check *c, const struct front_node *v,
+			     const struct text_rule *rule)
+{
+	size_t n;
+
+	if (v->type != FRONT_SCALAR) {
+		note(c, rule->without, rule->type_code, "a %s where text is wanted",
+		     v->type == FRONT_LIST ? "list" : "mapping");
+		return NULL;
+	}
+	if (rule->empty_code && (is_null(v) || utf8_blank(v->text))) {
+		note(c, rule->without, rule->empty_code, "there is no text in it");
+		return NULL;
+	}
+	warn_other_type(c, v);
+	if (has_control(v->text))
+		note(c, SKILL_WARNING, "CONTROL_CHARACTER", "there are control characters in it");
+	n = utf8_count(v->text);
+	if (rule->long_code && n > rule->max)
+		skill_note(c->r, SKILL_ERROR, rule->long_code,
+			   (struct skill_at){ .field = c->field,
+					      .line = c->line,
+					      .has_limit = true,
+					      .limit = rule->max,
+					      .used = n },
+			   "%zu characters, at most %zu are allowed", n, rule->max);
+	return v->text;
+}
+
+/* --- name ---------------------------------------------------------------------------------------------- */
+
+enum name_fault { NAME_UPPER, NAME_FOREIGN, NAME_OTHER, NAME_FAULTS };
+
+static unsigned name_faults(const char *name)
+{
+	unsigned faults = 0;
+
+	for (; *name; name++) {
+		unsigned char ch = (unsigned char)*name;
+
+		if (ch >= 'A' && ch <= 'Z')
+			faults |= 1u << NAME_UPPER;
+		else if (ch >= 0x80)
+			faults |= 1u << NAME_FOREIGN;
+		else if (ch != '-' && (ch < '0' || ch > '9') && (ch < 'a' || ch > 'z'))
+			faults |= 1u << NAME_OTHER;
+	}
+	return faults;
+}
+
+static void check_characters(struct check *c, const char *name)
+{
+	static const struct {
+		const char *code, *msg;
+	} rows[NAME_FAULTS] = {
+		[NAME_UPPER] = { "NAME_UPPERCASE", "capital letters are not allowed" },
+		[NAME_FOREIGN] = { "NAME_NOT_ASCII", "letters other than a-z are not allowed" },
+		[NAME_OTHER] = { "NAME_CHARACTERS", "only a-z, digits and hyphens are allowed" },
+	};
+	unsigned faults = name_faults(name);
+
+	for (size_t i = 0; i < NAME_FAULTS; i++)
+		if (faults & 1u << i)
+			note(c, SKILL_ERROR, rows[i].code, "%s", rows[i].msg);
+}
+
+static void take_name(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "NAME_TYPE", "NAME_EMPTY", "NAME_TOO_LONG",
+					       SKILL_ERROR, SKILL_NAME_MAX };
+	const char *name = take_text(c, v, &rule);
+
+	if (!name)
+		return;
+	c->r->skill.name = xstrdup(name);
+	check_characters(c, name);
+	if (name[0] == '-' || name[strlen(name) - 1] == '-')
+		note(c, SKILL_ERROR, "NAME_HYPHEN_EDGE", "it begins or ends with a hyphen");
+	if (strstr(name, "--"))
+		note(c, SKILL_ERROR, "NAME_HYPHEN_DOUBLE", "two hyphens follow each other");
+	if (c->dir && strcmp(name, c->dir) != 0)
+		note(c, SKILL_ERROR, "NAME_MISMATCH", "the skill's directory is called '%.64s'",
+		     c->dir);
+}
+
+/* --- the other fields ------------------------------------------------------------------------------------ */
+
+static void take_description(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "DESCRIPTION_TYPE", "DESCRIPTION_EMPTY",
+					       "DESCRIPTION_TOO_LONG", SKILL_FATAL,
+					       SKILL_DESCRIPTION_MAX };
+
+	c->r->skill.description = xstrdup(take_text(c, v, &rule));
+}
+
+static void take_license(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "LICENSE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
+
+	c->r->skill.license = xstrdup(take_text(c, v, &rule));
+}
+
+static void take_compatibility(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "COMPATIBILITY_TYPE", "COMPATIBILITY_EMPTY",
+					       "COMPATIBILITY_TOO_LONG", SKILL_ERROR,
+					       SKILL_COMPATIBILITY_MAX };
+
+	c->r->skill.compatibility = xstrdup(take_text(c, v, &rule));
+}
+
+static void take_metadata(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "METADATA_VALUE_TYPE", NULL, NULL, SKILL_ERROR, 0 };
+	struct skill *s = &c->r->skill;
+	size_t n = 0;
+
+	if (is_null(v))
+		return;
+	if (v->type != FRONT_MAP) {
+		note(c, SKILL_ERROR, "METADATA_TYPE", "metadata is not a mapping");
+		return;
+	}
+	for (const struct front_node *k = v->child; k; k = k->next->next)
+		n++;
+	s->metadata = xalloc(n * sizeof(*s->metadata));
+	for (const struct front_node *k = v->child; k; k = k->next->next) {
+		char path[96];
+		struct check one = { c->r, NULL, path, k->line };
+		const char *text;
+
+		snprintf(path, sizeof(path), "metadata.%.80s", k->text);
+		err_flatten(path);
+		text = take_text(&one, k->next, &rule);
+		if (text)
+			s->metadata[s->nmetadata++] =
+				(struct skill_pair){ xstrdup(k->text), xstrdup(text) };
+	}
+}
+
+static void take_tool_list(struct check *c, const struct front_node *v)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	for (const struct front_node *i = v->child; i; i = i->next) {
+		if (i->type != FRONT_SCALAR) {
+			note(c, SKILL_ERROR, "ALLOWED_TOOLS_TYPE", "not all of the list is text");
+			return;
+		}
+		buf_printf(&b, "%s%s", buf_len(&b) ? " " : "", i->text);
+	}
+	buf_putc(&b, '\0');
+	c->r->skill.allowed_tools = xstrdup(b.data);
+	note(c, SKILL_WARNING, "ALLOWED_TOOLS_LIST",
+	     "a list where one text with spaces is understood by all");
+}
+
+static void take_allowed_tools(struct check *c, const struct front_node *v)
+{
+	static const struct text_rule rule = { "ALLOWED_TOOLS_TYPE", NULL, NULL, SKILL_ERROR, 0 };
+
+	if (v->type == FRONT_LIST)
+		take_tool_list(c, v);
+	else
+		c->r->skill.allowed_tools = xstrdup(take_text(c, v, &rule));
+}
+
+static const struct {
+	const char *key;
+	void (*take)(struct check *c, const struct front_node *v);
+	const char *missing; /* code, if it is required */
+	enum skill_severity without;
+} fields[] = {
+	{ "name", take_name, "NAME_MISSING", SKILL_ERROR },
+	{ "description", take_description, "DESCRIPTION_MISSING", SKILL_FATAL },
+	{ "license", take_license, NULL, 0 },
+	{ "compatibility", take_compatibility, NULL, 0 },
+	{ "metadata", take_metadata, NULL, 0 },
+	{ "allowed-tools", take_allowed_tools, NULL, 0 },
+};
+
+/* Others have keys of their own (disable-model-invocation, user-invocable): strictly an error, to a client a remark. */
+static void take_unknown(struct skill_report *r, const struct front_node *key)
+{
+	struct skill *s = &r->skill;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%.90s", key->text);
+	err_flatten(path);
+	skill_note(r, SKILL_ERROR, "KEY_UNKNOWN", AT_FIELD(path, key->line),
+		   "the format has no such key; clients may use it or not");
+	s->unknown = reallocarray(s->unknown, s->nunknown + 1, sizeof(*s->unknown));
+	if (!s->unknown)
+		abort();
+	s->unknown[s->nunknown++] = xstrdup(key->text);
+}
+
+static size_t find_field(const char *key)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(fields) && strcmp(fields[i].key, key) != 0)
+		i++;
+	return i;
+}
+
+void skill_check_fields(const struct front_node *root, const char *dir, struct skill_report *r)
+{
+	bool seen[ARRAY_SIZE(fields) + 1] = { false };
+
+	for (const struct front_node *k = root->child; k; k = k->next->next) {
+		size_t i = find_field(k->text);
+		struct check c = { r, dir, k->text, k->line };
+
+		seen[i] = true;
+		if (i < ARRAY_SIZE(fields))
+			fields[i].take(&c, k->next);
+		else
+			take_unknown(r, k);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!seen[i] && fields[i].missing)
+			skill_note(r, fields[i].without, fields[i].missing,
+				   AT_FIELD(fields[i].key, 0), "the key is missing");
+}

@@ -1,0 +1,300 @@
+#include "tree/held_tree.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+
+void held_init(struct held *h, int root)
+{
+	*h = (struct held){ .root = root };
+}
+
+static void drop(struct held_dir *d)
+{
+	if (!d->path)
+		return;
+	close(d->fd);
+	free(TAKE_PTR(d->path));
+}
+
+void held_done(struct held *h)
+{
+	for (size_t i = 0; i < HELD_DIRS; i++)
+		drop(&h->dirs[i]);
+}
+
+void held_forget(struct held *h, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < HELD_DIRS; i++) {
+		struct held_dir *d = &h->dirs[i];
+
+		if (d->path && d->n >= n && memcmp(d->path, path, n) == 0 &&
+		    (d->path[n] == '/' || d->path[n] == '\0'))
+			drop(d);
+	}
+}
+
+int held_open_dir_at(int dir, const char *name)
+{
+	int fd = openat(dir, name, DIR_FLAGS);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- opening a directory ------------------------------------------------------------------------------ */
+
+static bool same_device(int a, int b)
+{
+	struct stat sa, sb;
+
+	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev;
+}
+
+static int open_by_steps(int root, const char *path)
+{
+	_cleanup_(closep) int fd = dup(root);
+	char name[256];
+
+	while (fd >= 0 && *path) {
+		size_t n = strcspn(path, "/");
+		int next;
+
+		if (n >= sizeof(name))
+			return -ENAMETOOLONG;
+		memcpy(name, path, n);
+		name[n] = '\0';
+		next = held_open_dir_at(fd, name);
+		if (next < 0)
+			return next;
+		close(fd);
+		fd = next;
+		if (!same_device(root, fd))
+			return -EXDEV;
+		path += n + (path[n] == '/');
+	}
+	return fd < 0 ? -errno : TAKE_FD(fd);
+}
+
+static int open_beneath(int root, const char *path)
+{
+	struct open_how how = {
+		.flags = DIR_FLAGS,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+			   RESOLVE_NO_XDEV,
+	};
+	long fd;
+
+	do
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	while (fd < 0 && errno == EAGAIN); /* somebody renames below the root */
+	if (fd >= 0)
+		return (int)fd;
+	/* Older kernels, and filters of containers that do not know it. */
+	return errno == ENOSYS || errno == EPERM ? open_by_steps(root, path) : -errno;
+}
+
+static struct held_dir *oldest(struct held *h)
+{
+	struct held_dir *found = &h->dirs[0];
+
+	for (size_t i = 1; i < HELD_DIRS && found->path; i++)
+		if (!h->dirs[i].path || h->dirs[i].used < found->used)
+			found = &h->dirs[i];
+	return found;
+}
+
+int held_dir(struct held *h, struct slice path)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct held_dir *d;
+	int fd;
+
+	if (!path.n)
+		return h->root;
+	for (size_t i = 0; i < HELD_DIRS; i++) {
+		d = &h->dirs[i];
+		if (d->path && d->n == path.n && memcmp(d->path, path.p, path.n) == 0) {
+			d->used = ++h->clock;
+			return d->fd;
+		}
+	}
+	text = xstrndup(path.p, path.n);
+	fd = open_beneath(h->root, text);
+	if (fd < 0)
+		return fd;
+	d = oldest(h);
+	drop(d);
+	*d = (struct held_dir){ TAKE_PTR(text), path.n, fd, ++h->clock };
+	return fd;
+}
+
+int held_parent(struct held *h, const char *path, const char **leaf)
+{
+	const char *slash = strrchr(path, '/');
+
+	*leaf = slash ? slash + 1 : path;
+	return held_dir(h, (struct slice){ path, slash ? (size_t)(slash - path) : 0 });
+}
+
+/* --- making and opening ------------------------------------------------------------------------------- */
+
+static int make_dir(struct held *h, const char *path)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	return mkdirat(dir, leaf, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int held_mkdirs(struct held *h, const char *path)
+{
+	int r = held_dir(h, slice_of(path));
+
+	for (const char *p = path; r == -ENOENT && *p;) {
+		_cleanup_(freep) char *part = NULL;
+
+		p += strcspn(p, "/");
+		part = xstrndup(path, (size_t)(p - path));
+		r = make_dir(h, part);
+		if (r == 0)
+			r = *p ? -ENOENT : held_dir(h, slice_of(path));
+		p += *p == '/';
+	}
+	return r < 0 ? r : 0;
+}
+
+int held_create(struct held *h, const char *path, mode_t mode)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf), fd;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	return fd < 0 ? -errno : fd;
+}
+
+int held_open(struct held *h, const char *path, struct stat *sb)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat own;
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	/* O_NONBLOCK: a FIFO in its place must not hold us */
+	fd = openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, sb ? sb : &own) < 0)
+		return -errno;
+	return S_ISREG((sb ? sb : &own)->st_mode) ? TAKE_FD(fd) : -EINVAL;
+}
+
+int held_stat(struct held *h, const char *path, struct stat *sb)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	return fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* --- walking ------------------------------------------------------------------------------ */
+
+struct walk {
+	held_visit_fn visit;
+	void *ctx;
+	dev_t device;
+	char path[PATH_BYTES_MAX + 1];
+	size_t n;
+};
+
+static int walk_dir(struct walk *w, int dir, unsigned depth);
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int walk_into(struct walk *w, int dir, const char *name, const struct stat *sb,
+		     unsigned depth)
+{
+	_cleanup_(closep) int fd = -1;
+
+	if (sb->st_dev != w->device)
+		return 0;
+	fd = held_open_dir_at(dir, name);
+	if (fd < 0) /* gone, or replaced, meanwhile */
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
+	return walk_dir(w, fd, depth + 1);
+}
+
+static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth)
+{
+	size_t before = w->n, n = strlen(name);
+	struct stat sb;
+	int r;
+
+	if (before + 1 + n > PATH_BYTES_MAX)
+		return -ENAMETOOLONG;
+	if (fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (before)
+		w->path[w->n++] = '/';
+	memcpy(w->path + w->n, name, n + 1);
+	w->n += n;
+	r = w->visit(w->ctx, w->path, dir, name, &sb);
+	if (r == 0 && S_ISDIR(sb.st_mode))
+		r = walk_into(w, dir, name, &sb, depth);
+	w->n = before;
+	w->path[before] = '\0';
+	return r < 0 ? r : 0;
+}
+
+static int walk_dir(struct walk *w, int dir, unsigned depth)
+{
+	_cleanup_(close_dir) DIR *d = NULL;
+	struct dirent *e;
+	int fd, r = 0;
+
+	if (depth > PATH_DEPTH_MAX)
+		return -ELOOP;
+	fd = openat(dir, ".", DIR_FLAGS); /* its own offset */
+	if (fd < 0)
+		return -errno;
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return -ENOMEM;
+	}
+	for (errno = 0; r == 0 && (e = readdir(d)); errno = 0)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = walk_entry(w, dir, e->d_name, depth);
+	return r == 0 && errno ? -errno : r;
+}
+
+int held_walk(int dir, held_visit_fn visit, void *ctx)
+{
+	struct walk w = { .visit = visit, .ctx = ctx };
+	struct stat sb;
+
+	if (fstat(dir, &sb) < 0)
+		return -errno;
+	w.device = sb.st_dev;
+	return walk_dir(&w, dir, 0);
+}

@@ -1,0 +1,55 @@
+/*
+ * path_rules.h - which names an archive, a job or a source may give to what it brings.
+ *
+ * A path is taken apart into components; empty ones and "." are dropped ("./a//b" is a/b). What is refused, with the reason:
+ *
+ *	NAME_EMPTY	nothing is left, and it is not the root
+ *	NAME_ABSOLUTE	begins with "/", or with a drive letter and a colon
+ *	NAME_DOTDOT	has a component ".."
+ *	NAME_CONTROL	has a byte below 0x20, NUL too, DEL, or a C1 control character (U+0080 to U+009F): they steer terminals
+ *	NAME_BACKSLASH	has a backslash, which is a separator to half of the programs that will read the name
+ *	NAME_NOT_UTF8	is not UTF-8 (no overlong forms, no surrogates)
+ *	NAME_TOO_LONG	has a component of more than 255 bytes
+ *	PATH_TOO_LONG, PATH_TOO_DEEP	beyond the limits
+ *	NAME_RESERVED	has a component that begins like our stage directories
+ *
+ * Names that differ only in case or in the form of an accent are different names: they are on every file system of Linux. Names
+ * that begin with "-" are names.
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NAME_BYTES_MAX 255
+#define STAGE_PREFIX ".acpd-stage"
+
+struct name_limits {
+	size_t path_bytes, depth; /* at most PATH_BYTES_MAX, PATH_DEPTH_MAX */
+};
+
+struct name {
+	char path[PATH_BYTES_MAX + 1]; /* "": the root */
+	size_t n;
+	unsigned depth;	  /* components */
+	bool slash_after; /* it ended in one: a directory is meant */
+};
+
+struct name_fault {
+	const char *reason, *message;
+	uint64_t limit, used; /* limit 0: none */
+};
+
+/* False: fault says why. The root ("./") is good: the caller knows whether it may be. */
+bool name_parse(struct slice raw, const struct name_limits *limits, struct name *ret,
+		struct name_fault *fault);
+/* Drops the first components; false: nothing is left. */
+bool name_strip(struct name *name, unsigned components);
+/* Puts a parsed path before it; false as above. */
+bool name_under(struct name *name, const char *dir, const struct name_limits *limits,
+		struct name_fault *fault);
+/* The rules for the bytes alone, for targets of links; NULL: they are good. */
+const char *name_bytes_fault(struct slice raw);

@@ -1,0 +1,68 @@
+#include "unpack/bytes/feed.h"
+
+#include <errno.h>
+
+void feed_init(struct feed *f, int fd, uint64_t size, struct feed_limits limits)
+{
+	f->fd = fd;
+	f->size = size;
+	f->made = 0;
+	f->limits = limits;
+	f->v.kind = VERDICT_NONE;
+	f->v.has_limit = false;
+	f->intact = NULL;
+	feed_part(f, 0, size);
+}
+
+void feed_part(struct feed *f, uint64_t pos, uint64_t n)
+{
+	f->pos = pos;
+	f->end = pos + n;
+	f->at = f->have = 0;
+}
+
+ssize_t feed_fill(struct feed *f)
+{
+	size_t n = (size_t)MIN(f->end - f->pos, sizeof(f->in));
+	ssize_t got;
+
+	if (f->at < f->have || !n)
+		return (ssize_t)(f->have - f->at);
+	do
+		got = pread(f->fd, f->in, n, (off_t)f->pos);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return fail_with(&f->v, -errno, NULL, "reading the archive");
+	if (f->intact)
+		intact_add(f->intact, f->in, (size_t)got, f->pos);
+	f->at = 0;
+	f->have = (size_t)got;
+	f->pos += (uint64_t)got;
+	return got;
+}
+
+int feed_byte(struct feed *f)
+{
+	ssize_t n = feed_fill(f);
+
+	if (n < 0)
+		return (int)n;
+	if (n == 0) {
+		refuse(&f->v, "ARCHIVE_TRUNCATED", NULL, "the compressed stream ends too early");
+		return -ENODATA;
+	}
+	return f->in[f->at++];
+}
+
+int feed_made(struct feed *f, size_t n)
+{
+	f->made += n;
+	if (f->made > f->limits.bytes)
+		return refuse_over(&f->v, "TOO_LARGE", NULL, f->limits.bytes, f->made,
+				   "unpacked bytes");
+	if (f->made > UNPACK_RATIO_FROM && f->made / f->limits.ratio > f->size)
+		return refuse_over(&f->v, "RATIO_TOO_HIGH", NULL, f->limits.ratio,
+				   f->made / (f->size ? f->size : 1),
+				   "unpacked bytes for each packed byte");
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * feed.h - the packed bytes: a part of the archive file read in pieces with pread, and what has been made of them so far.
+ *
+ * A feed is used by the inflating thread alone. Its verdict becomes the job's once the consumer has taken all bytes that were made before
+ * (source.h, zip.c). Ratio and size are counted here, where the bytes come into being: a bomb ends before anything is done with it.
+ * The ratio is that of all bytes made to the size of the whole archive, looked at once UNPACK_RATIO_FROM bytes are out.
+ */
+#pragma once
+
+#include "unpack/bytes/intact.h"
+#include "unpack/job/verdict.h"
+
+#include <sys/types.h>
+
+struct feed_limits {
+	uint64_t bytes, ratio;
+};
+
+struct feed {
+	int fd;
+	uint64_t size;	   /* of the file */
+	uint64_t pos, end; /* what is still to be read of this part */
+	uint64_t made;
+	struct feed_limits limits;
+	struct verdict v;
+	struct intact *intact; /* hashes what is read; or NULL */
+	size_t at, have;       /* in[at..have) waits */
+	uint8_t in[128 * KIB];
+};
+
+/* The whole file. */
+void feed_init(struct feed *f, int fd, uint64_t size, struct feed_limits limits);
+/* Goes on with this part. */
+void feed_part(struct feed *f, uint64_t pos, uint64_t n);
+/* Bytes waiting, more are read if there are none; 0: the end of the part. */
+ssize_t feed_fill(struct feed *f);
+/* The next byte; -ENODATA with ARCHIVE_TRUNCATED at the end. */
+int feed_byte(struct feed *f);
+/* Counts n bytes made of them. */
+int feed_made(struct feed *f, size_t n);

@@ -1,0 +1,45 @@
+/*
+ * source.h - an archive file: which format it is, and the bytes of the tar in it.
+ *
+ * The format is what the first bytes say; a declared one must be the same. tar, tar.gz, tar.zst and zip are known, nothing else is tried.
+ * A source (of the three tars) inflates on a thread of its own (ring.h) and checks all that its compression has to check; the end of the bytes
+ * is only told when that was good. A zip is read by zip.c.
+ *
+ * Errors are negative with the verdict filled.
+ */
+#pragma once
+
+#include "unpack/bytes/feed.h"
+#include "unpack/bytes/sums.h"
+
+enum archive_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
+
+/* FORMAT_NONE: no such name. */
+enum archive_format format_by_name(const char *name);
+/* What fd holds; declared: FORMAT_NONE if nothing was said. */
+int format_detect(int fd, enum archive_format declared, enum archive_format *ret,
+		  struct verdict *v);
+/* A compressed stream where a tar should begin. */
+bool format_is_compressed(const uint8_t *p, size_t n);
+/* A valid tar header, checksum and all. */
+bool format_is_tar_header(const uint8_t *block);
+
+struct source;
+
+/* intact: hashes what is read, for as long as the source is open; or NULL. */
+int source_open(int fd, enum archive_format format, struct feed_limits limits,
+		struct intact *intact, struct source **ret, struct verdict *v);
+void source_close(struct source *s);
+static inline void source_closep(struct source **s)
+{
+	source_close(*s);
+}
+/* Shows the next bytes, at least one; 0 at the end. They are valid until taken. */
+ssize_t source_peek(struct source *s, const uint8_t **p);
+void source_take(struct source *s, size_t n);
+/* See ring.h. */
+void source_sums(struct source *s, struct sums *sums);
+/* Copies n bytes; fewer only at the end. */
+ssize_t source_read(struct source *s, void *to, size_t n);
+/* Passes over n bytes; ARCHIVE_TRUNCATED if there are fewer. */
+int source_skip(struct source *s, uint64_t n);

@@ -1,0 +1,148 @@
+#include "unpack/bytes/source.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define TAR_BLOCK 512
+
+static const char *const names[] = {
+	[FORMAT_TAR] = "tar",
+	[FORMAT_TAR_GZ] = "tar.gz",
+	[FORMAT_TAR_ZST] = "tar.zst",
+	[FORMAT_ZIP] = "zip",
+};
+
+static const struct magic {
+	const char *bytes;
+	size_t n;
+	enum archive_format format; /* FORMAT_NONE: known, but not read here */
+	bool compressed;
+	const char *name;
+} magics[] = {
+	{ "\x1f\x8b", 2, FORMAT_TAR_GZ, true, "gzip" },
+	{ "\x28\xb5\x2f\xfd", 4, FORMAT_TAR_ZST, true, "zstd" },
+	{ "PK\3\4", 4, FORMAT_ZIP, false, "zip" },
+	{ "PK\5\6", 4, FORMAT_ZIP, false, "zip" },
+	{ "BZh", 3, FORMAT_NONE, true, "bzip2" },
+	{ "\xfd"
+	  "7zXZ",
+	  5, FORMAT_NONE, true, "xz" },
+	{ "\x5d\x00\x00", 3, FORMAT_NONE, true, "lzma" },
+	{ "LZIP", 4, FORMAT_NONE, true, "lzip" },
+	{ "LRZI", 4, FORMAT_NONE, true, "lrzip" },
+	{ "\x89LZO", 4, FORMAT_NONE, true, "lzop" },
+	{ "\x04\x22\x4d\x18", 4, FORMAT_NONE, true, "lz4" },
+	{ "\x1f\x9d", 2, FORMAT_NONE, true, "compress" },
+	{ "7z\xbc\xaf\x27\x1c", 6, FORMAT_NONE, false, "7z" },
+	{ "Rar!", 4, FORMAT_NONE, false, "rar" },
+	{ "MSCF", 4, FORMAT_NONE, false, "cab" },
+	{ "xar!", 4, FORMAT_NONE, false, "xar" },
+	{ "!<arch>", 7, FORMAT_NONE, false, "ar" },
+	{ "070701", 6, FORMAT_NONE, false, "cpio" },
+	{ "070702", 6, FORMAT_NONE, false, "cpio" },
+	{ "070707", 6, FORMAT_NONE, false, "cpio" },
+	{ "\xc7\x71", 2, FORMAT_NONE, false, "cpio" },
+	{ "#mtree", 6, FORMAT_NONE, false, "mtree" },
+	{ "begin ", 6, FORMAT_NONE, false, "uuencode" },
+	{ "WARC/", 5, FORMAT_NONE, false, "warc" },
+	{ "#!", 2, FORMAT_NONE, false, "script" },
+};
+
+enum archive_format format_by_name(const char *name)
+{
+	for (unsigned i = FORMAT_TAR; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum archive_format)i;
+	return FORMAT_NONE;
+}
+
+static const struct magic *find_magic(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if (n >= magics[i].n && memcmp(p, magics[i].bytes, magics[i].n) == 0)
+			return &magics[i];
+	return NULL;
+}
+
+bool format_is_compressed(const uint8_t *p, size_t n)
+{
+	const struct magic *m = find_magic(p, n);
+
+	return m && m->compressed;
+}
+
+bool format_is_tar_header(const uint8_t *block)
+{
+	unsigned long plain = 0, said = 0;
+	long with_sign = 0;
+	size_t i = 148;
+
+	for (size_t k = 0; k < TAR_BLOCK; k++) {
+		uint8_t c = k >= 148 && k < 156 ? ' ' : block[k];
+
+		plain += c;
+		with_sign += (int8_t)c; /* what some old programs wrote */
+	}
+	while (i < 156 && block[i] == ' ')
+		i++;
+	if (i == 156 || block[i] < '0' || block[i] > '7')
+		return false;
+	for (; i < 156 && block[i] >= '0' && block[i] <= '7'; i++)
+		said = said * 8 + (block[i] - '0');
+	for (; i < 156; i++)
+		if (block[i] != '\0' && block[i] != ' ')
+			return false;
+	return said == plain || (long)said == with_sign;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	return n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+static bool is_skippable_frame(const uint8_t *p, size_t n)
+{
+	return n >= 4 && (p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
+}
+
+static int by_magic(const uint8_t *p, size_t n, enum archive_format *ret, struct verdict *v)
+{
+	const struct magic *m = find_magic(p, n);
+
+	/* a tar first: a name may begin like another format */
+	if (n == TAR_BLOCK && (format_is_tar_header(p) || all_zero(p, n)))
+		*ret = FORMAT_TAR;
+	else if (m && m->format != FORMAT_NONE)
+		*ret = m->format;
+	else if (is_skippable_frame(p, n))
+		*ret = FORMAT_TAR_ZST;
+	else if (m)
+		return refuse(v, "FORMAT_NOT_ALLOWED", NULL, "the archive is of the format %s",
+			      m->name);
+	else
+		return refuse(v, "FORMAT_UNKNOWN", NULL,
+			      n ? "the file is no tar, tar.gz, tar.zst or zip" :
+				  "the file is empty");
+	return 0;
+}
+
+int format_detect(int fd, enum archive_format declared, enum archive_format *ret, struct verdict *v)
+{
+	uint8_t head[TAR_BLOCK];
+	struct stat sb;
+	ssize_t n;
+	int r;
+
+	if (fstat(fd, &sb) < 0)
+		return fail_with(v, -errno, NULL, "reading the archive");
+	if (!S_ISREG(sb.st_mode))
+		return fail_as(v, "NOT_A_FILE", NULL, "the archive is not a regular file");
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return fail_with(v, -errno, NULL, "reading the archive");
+	r = by_magic(head, (size_t)n, ret, v);
+	if (r == 0 && declared != FORMAT_NONE && declared != *ret)
+		return refuse(v, "FORMAT_MISMATCH", NULL, "declared as %s, but it is %s",
+			      names[declared], names[*ret]);
+	return r;
+}

@@ -1,0 +1,280 @@
+#include "unpack/commit/merge_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* --- planning ----------------------------------------------------------------------------------------- */
+
+static int create_log(int stage, bool whole, struct oplog_writer *log)
+{
+	int fd = openat(stage, "log", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = oplog_begin(log, fd, whole);
+	if (r == 0 && mkdirat(stage, "old", 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	return r;
+}
+
+/* Mode merge: what only the old generation had stays ours, unless its directory is not ours to write in any more. */
+static int keep_missing(struct merge *p)
+{
+	int r = 0;
+
+	p->new->max += p->old->n;
+	for (size_t i = 0; r >= 0 && i < p->old_n; i++) {
+		uint32_t v = p->old_order[i];
+		int64_t above = p->was[p->old->v[v].parent].twin, at;
+		const char *path = manifest_path(p->old, v, p->buf);
+		bool existed;
+
+		if (!is_kept(p, path) || p->was[v].twin >= 0 || p->was[v].overturned ||
+		    !is_dir(p->new, above) || p->new->v[above].gone)
+			continue;
+		at = manifest_put(p->new, path, &existed);
+		p->was[v].twin = at;
+		r = at < 0 ? (int)at : plan_as_before(p, (uint32_t)at, v);
+	}
+	return r;
+}
+
+static int plan_merge(struct merge *p)
+{
+	int r;
+
+	p->old_order = manifest_order(p->old, &p->old_n);
+	p->was = xalloc(p->old->n * sizeof(*p->was));
+	p->is = xalloc(p->new->n * sizeof(*p->is));
+	r = plan_removals(p);
+	if (r == 0)
+		r = plan_new(p);
+	return r == 0 && p->keep ? keep_missing(p) : r;
+}
+
+static int plan(struct merge *p, const struct commit *c)
+{
+	int r = create_log(c->stage, c->whole, &p->log);
+
+	if (r < 0)
+		return r;
+	p->new_order = manifest_order(p->new, &p->new_n);
+	if (c->whole)
+		p->out->written = p->new_n;
+	else
+		r = plan_merge(p);
+	return r == 0 ? oplog_end(&p->log) : r;
+}
+
+int commit_plan(struct commit *c, struct outcome *out, struct err *e)
+{
+	struct manifest none;
+	struct merge p = { .new = c->staged,
+			   .keep = c->keep_missing,
+			   .keeps = c->keeps,
+			   .ctx = c->ctx,
+			   .out = out,
+			   .path = "" };
+	int tree = held_open_dir_at(c->stage, "tree"), r = tree;
+
+	manifest_init(&none, 0);
+	p.old = c->old && !c->whole ? c->old : &none;
+	p.log.fd = -1;
+	held_init(&p.target, c->target);
+	held_init(&p.staged, tree);
+	if (r >= 0)
+		r = plan(&p, c);
+	closep(&p.log.fd);
+	oplog_writer_done(&p.log);
+	held_done(&p.target);
+	held_done(&p.staged);
+	closep(&tree);
+	manifest_done(&none);
+	free(p.was);
+	free(p.is);
+	free(p.old_order);
+	free(p.new_order);
+	return r < 0 ? commit_error(e, r, p.path) : 0;
+}
+
+/* --- doing it ------------------------------------------------------------------------------------------ */
+
+int commit_rename(int stage, int parent, const char *name)
+{
+	return renameat(stage, "tree", parent, name) < 0 ? -errno : 0;
+}
+
+struct doing {
+	struct commit *c;
+	struct outcome *out;
+	bool changed;
+};
+
+static bool below(const struct manifest *m, uint32_t v, uint32_t dir)
+{
+	while (v != dir && v)
+		v = m->v[v].parent;
+	return v == dir;
+}
+
+/* What was counted as written is skipped, with all that would have come with it. */
+static void unwrite(struct doing *d, uint32_t top)
+{
+	struct manifest *m = d->c->staged;
+	char path[PATH_BYTES_MAX + 1];
+
+	for (size_t i = 1; i < m->n; i++) {
+		if (m->v[i].gone || !below(m, (uint32_t)i, top))
+			continue;
+		d->out->written--;
+		outcome_skip(d->out, manifest_path(m, (uint32_t)i, path), "CONFLICT_MODIFIED");
+	}
+	for (size_t i = m->n; i-- > 1;)
+		if (below(m, (uint32_t)i, top))
+			m->v[i].gone = 1;
+	d->changed = true;
+}
+
+/* A directory that is not ours after all; what is in it has steps of its own. */
+static void unown(struct doing *d, uint32_t dir, const char *path)
+{
+	d->c->staged->v[dir].shared = 1;
+	d->out->written--;
+	outcome_skip(d->out, path, "CONFLICT_MODIFIED");
+	d->changed = true;
+}
+
+static void on_skipped(void *ctx, const struct op *op)
+{
+	struct doing *d = ctx;
+	int64_t v = manifest_find(d->c->staged, op->path);
+	bool makes_room = v >= 0; /* told when what needs the room is skipped */
+
+	switch (op->kind) {
+	case OP_ADD:
+	case OP_EXCHANGE:
+		if (v >= 0)
+			unwrite(d, (uint32_t)v);
+		return;
+	case OP_MKDIR:
+	case OP_CHMOD:
+		if (v >= 0)
+			unown(d, (uint32_t)v, op->path.p);
+		return;
+	case OP_REMOVE:
+	case OP_RMDIR:
+		if (makes_room)
+			return;
+		d->out->removed--;
+		outcome_skip(d->out, op->path.p, "CONFLICT_MODIFIED");
+	}
+}
+
+static int merge(struct doing *d, struct oplog *log, char *failed)
+{
+	struct ground g;
+	int r = ground_open(&g, d->c->target, d->c->stage);
+
+	g.since = log->since;
+	if (r == 0)
+		r = steps_run(&g, log, on_skipped, d, failed);
+	ground_close(&g);
+	return r;
+}
+
+static int open_log(int stage, struct oplog *log)
+{
+	int fd = openat(stage, "log", O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	*log = (struct oplog){ .fd = -1 };
+	return fd < 0 ? -errno : oplog_load(log, fd);
+}
+
+static void close_log(struct oplog *log)
+{
+	closep(&log->fd);
+	oplog_done(log);
+}
+
+int commit_apply(struct commit *c, struct outcome *out, struct err *e)
+{
+	char failed[PATH_BYTES_MAX + 1] = "";
+	struct doing d = { c, out, false };
+	struct oplog log;
+	int r = open_log(c->stage, &log);
+
+	if (r == 0 && log.state != LOG_PLANNED)
+		r = -EBADMSG;
+	if (r == 0)
+		r = oplog_set(&log, LOG_REDO);
+	if (r == 0 && !c->whole)
+		r = merge(&d, &log, failed);
+	else if (r == 0 && c->parent >= 0)
+		r = commit_rename(c->stage, c->parent, c->name);
+	close_log(&log);
+	if (r < 0)
+		return commit_error(e, r, c->whole && c->name ? c->name : failed);
+	return d.changed;
+}
+
+/* --- after a kill ---------------------------------------------------------------------------------------- */
+
+/* A step that fails now takes all of them back: the disk may have filled since. */
+static int recover_merge(struct oplog *log, int target, int stage, bool *committed, char *failed)
+{
+	struct ground g;
+	int r = ground_open(&g, target, stage);
+
+	if (r < 0) { /* no stage of ours */
+		ground_close(&g);
+		return 0;
+	}
+	g.since = log->since;
+	if (log->state == LOG_REDO) {
+		r = steps_run(&g, log, NULL, NULL, failed);
+		*committed = r == 0;
+	} else {
+		r = steps_back(&g, log, log->n);
+	}
+	ground_close(&g);
+	return r == -ENOTRECOVERABLE ? r : 0;
+}
+
+static int recover(struct oplog *log, int target, int stage, bool *committed, char *failed)
+{
+	struct stat sb;
+
+	if (log->state == LOG_PLANNED)
+		return 0;
+	if (log->whole) {
+		*committed = fstatat(stage, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0 &&
+			     errno == ENOENT;
+		return 0;
+	}
+	*committed = log->state == LOG_DONE;
+	return *committed || target < 0 ? 0 : recover_merge(log, target, stage, committed, failed);
+}
+
+/* Nothing that a job of ours leaves: whatever it is, no step was taken under it. */
+static bool no_log(int r)
+{
+	return r == -ENOENT || r == -EBADMSG || r == -E2BIG || r == -ELOOP || r == -EISDIR ||
+	       r == -ESPIPE;
+}
+
+int commit_recover(int target, int stage, bool *committed, struct err *e)
+{
+	char failed[PATH_BYTES_MAX + 1] = "";
+	struct oplog log;
+	int r = open_log(stage, &log);
+
+	*committed = false;
+	if (r == 0)
+		r = recover(&log, target, stage, committed, failed);
+	else if (no_log(r))
+		r = 0;
+	close_log(&log);
+	return r < 0 ? commit_error(e, r, failed) : 0;
+}

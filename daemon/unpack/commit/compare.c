@@ -1,0 +1,105 @@
+#include "unpack/commit/compare.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define READ_BYTES (128 * KIB)
+
+static int type_of(mode_t mode)
+{
+	if (S_ISREG(mode))
+		return NODE_FILE;
+	if (S_ISDIR(mode))
+		return NODE_DIR;
+	return S_ISLNK(mode) ? NODE_LINK : SEEN_OTHER;
+}
+
+int seen_look(struct held *h, const char *path, struct seen *s)
+{
+	struct stat sb;
+	int r = held_stat(h, path, &sb);
+
+	*s = (struct seen){ 0 };
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r == -ENOTDIR || r == -ELOOP || r == -EXDEV ? 1 : r;
+	s->type = type_of(sb.st_mode);
+	stamp_of(&sb, &s->id);
+	return 0;
+}
+
+/* Somebody may be writing to it: no more than its size, and what is there at the end must be what was there before. */
+static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
+{
+	static unsigned char bytes[READ_BYTES];
+	struct sha256_stream sum;
+	uint64_t left = id->size;
+	struct stamp after;
+	struct stat sb;
+
+	sha256_begin(&sum);
+	while (left) {
+		ssize_t got = read(fd, bytes, MIN(left, sizeof(bytes)));
+
+		if (got <= 0)
+			return false;
+		sha256_add(&sum, bytes, (size_t)got);
+		left -= (uint64_t)got;
+	}
+	sha256_end(&sum, digest);
+	if (fstat(fd, &sb) < 0)
+		return false;
+	stamp_of(&sb, &after);
+	return memcmp(&after, id, sizeof(after)) == 0;
+}
+
+static bool hash(struct held *h, const char *path, struct seen *s)
+{
+	_cleanup_(closep) int fd = -1;
+
+	if (s->hashed || s->unreadable)
+		return s->hashed;
+	fd = held_open(h, path, NULL);
+	s->hashed = fd >= 0 && hash_file(fd, &s->id, &s->digest);
+	s->unreadable = !s->hashed;
+	return s->hashed;
+}
+
+static bool same_link(struct held *h, const char *path, const char *want, size_t size)
+{
+	char text[PATH_BYTES_MAX + 1];
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+	ssize_t n = dir < 0 ? -1 : readlinkat(dir, leaf, text, sizeof(text));
+
+	return n >= 0 && (size_t)n == size && memcmp(text, want, size) == 0;
+}
+
+bool seen_same(struct held *h, const char *path, struct seen *s, const struct manifest *m,
+	       uint32_t node)
+{
+	const struct node *v = &m->v[node];
+
+	if (s->type != v->type)
+		return false;
+	if (v->type == NODE_DIR)
+		return true;
+	if (v->type == NODE_LINK)
+		return same_link(h, path, manifest_target(m, node), v->size);
+	return s->id.size == v->size && (s->id.mode & 07777) == v->mode && hash(h, path, s) &&
+	       sha256_equal(&s->digest, &v->digest);
+}
+
+bool nodes_same(const struct manifest *ma, uint32_t a, const struct manifest *mb, uint32_t b)
+{
+	const struct node *x = &ma->v[a], *y = &mb->v[b];
+
+	if (x->type != y->type || x->mode != y->mode || x->size != y->size)
+		return false;
+	if (x->type == NODE_LINK)
+		return strcmp(manifest_target(ma, a), manifest_target(mb, b)) == 0;
+	return x->type == NODE_DIR || sha256_equal(&x->digest, &y->digest);
+}

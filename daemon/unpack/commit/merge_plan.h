@@ -1,0 +1,73 @@
+/*
+ * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c), whose removal may make
+ * room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or an entry of the report, and the
+ * new manifest is made to say what is ours afterwards.
+ */
+#pragma once
+
+#include "unpack/commit/compare.h"
+#include "unpack/commit/merge.h"
+
+/* What is known of an entry of the old manifest. */
+enum {
+	OLD_STAYS,
+	OLD_REMOVED, /* by a step */
+	OLD_GONE,    /* somebody was first */
+};
+
+struct was_entry {
+	int64_t twin;	 /* in the new manifest; -1 */
+	bool overturned; /* lies below what the new generation has as no directory, or is it */
+	uint8_t fate;
+};
+
+/* What a directory of the new manifest meets in the target. */
+enum place_kind {
+	PLACE_THERE,
+	PLACE_NEW,     /* comes with a directory above it */
+	PLACE_PENDING, /* was ours, is deleted; made again if something new comes into it */
+	PLACE_MADE,
+	PLACE_BLOCKED, /* something else is in its place */
+};
+
+struct new_entry {
+	int64_t twin; /* in the old manifest; -1 */
+	uint8_t place;
+	uint16_t chmod; /* a directory whose mode will change: the one it has */
+};
+
+struct merge {
+	struct manifest *new;
+	const struct manifest *old;
+	bool keep;
+	bool (*keeps)(void *ctx, const char *path); /* of commit.h */
+	void *ctx;
+	struct held target, staged;
+	struct was_entry *was; /* by old node */
+	struct new_entry *is;  /* by new node */
+	uint32_t *old_order, *new_order;
+	size_t old_n, new_n;
+	struct oplog_writer log;
+	struct outcome *out;
+	char buf[PATH_BYTES_MAX + 1];
+	const char *path; /* of what is being looked at */
+};
+
+/* Mode merge, and the entry of the old generation at path is not one to be replaced. */
+static inline bool is_kept(const struct merge *p, const char *path)
+{
+	return p->keep && (!p->keeps || p->keeps(p->ctx, path));
+}
+
+static inline bool is_dir(const struct manifest *m, int64_t v)
+{
+	return v >= 0 && m->v[v].type == NODE_DIR;
+}
+
+/* Adds a step at p->path. was and will may be NULL. */
+int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was,
+	      const struct stamp *will);
+int plan_removals(struct merge *p);
+int plan_new(struct merge *p);
+/* Entry i of the new manifest says from now on what o of the old one said. */
+int plan_as_before(struct merge *p, uint32_t i, uint32_t o);

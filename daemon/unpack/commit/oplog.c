@@ -1,0 +1,322 @@
+#include "unpack/commit/oplog.h"
+
+#include "base/crc32c.h"
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define PIECE (64 * KIB)
+#define NAME_BYTES_MAX 255
+#define NUMBERS 10
+
+static const char *const heads[] = { "acpd-merge 1 ", "acpd-whole 1 " };
+
+uint64_t time_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+void stamp_of(const struct stat *sb, struct stamp *id)
+{
+	*id = (struct stamp){
+		.ino = sb->st_ino,
+		.size = (uint64_t)sb->st_size,
+		.mtime = time_ns(&sb->st_mtim),
+		.ctime = sb->st_nlink > 1 ? 0 : time_ns(&sb->st_ctim),
+		.mode = sb->st_mode,
+	};
+}
+
+/* --- a line ------------------------------------------------------------------------------------------- */
+
+int op_put(const struct op *op, struct buf *out)
+{
+	const struct stamp *a = &op->was, *b = &op->will;
+	const uint64_t v[NUMBERS] = { a->ino, a->size, a->mtime, a->ctime, a->mode,
+				      b->ino, b->size, b->mtime, b->ctime, b->mode };
+
+	buf_putc(out, (char)op->kind);
+	for (size_t i = 0; i < NUMBERS; i++)
+		buf_printf(out, " %llx", (unsigned long long)v[i]);
+	buf_putc(out, ' ');
+	buf_add_slice(out, op->path);
+	return buf_putc(out, '\n');
+}
+
+static bool take_hex(struct slice *s, uint64_t *ret)
+{
+	size_t i = 0;
+
+	*ret = 0;
+	for (; i < s->n && i < 16; i++) {
+		const char *digit = s->p[i] ? strchr("0123456789abcdef", s->p[i]) : NULL;
+
+		if (!digit)
+			break;
+		*ret = *ret << 4 |
+		       (uint64_t)(uint8_t)(*digit > '9' ? *digit - 'a' + 10 : *digit - '0');
+	}
+	if (!i || (s->p[0] == '0' && i > 1))
+		return false;
+	s->p += i;
+	s->n -= i;
+	return true;
+}
+
+static bool name_ok(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
+			return false;
+	return name.n && name.n <= NAME_BYTES_MAX && !slice_is(name, ".") && !slice_is(name, "..");
+}
+
+static bool path_ok(struct slice path)
+{
+	unsigned depth = 0;
+
+	if (path.n > PATH_BYTES_MAX)
+		return false;
+	for (;;) {
+		const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
+		size_t n = slash ? (size_t)(slash - path.p) : path.n;
+
+		if (!name_ok((struct slice){ path.p, n }) || ++depth > PATH_DEPTH_MAX + 1)
+			return false;
+		if (!slash)
+			return true;
+		path.p += n + 1;
+		path.n -= n + 1;
+	}
+}
+
+int op_parse(struct slice line, struct op *op)
+{
+	struct stamp *a = &op->was, *b = &op->will;
+	uint64_t *const v[NUMBERS] = { &a->ino, &a->size, &a->mtime, &a->ctime, &a->mode,
+				       &b->ino, &b->size, &b->mtime, &b->ctime, &b->mode };
+
+	if (!line.n || !line.p[0] || !strchr("axrdmc", line.p[0]))
+		return -EBADMSG;
+	op->kind = (enum op_kind)line.p[0];
+	line.p++;
+	line.n--;
+	for (size_t i = 0; i < NUMBERS; i++)
+		if (!slice_skip(&line, " ") || !take_hex(&line, v[i]))
+			return -EBADMSG;
+	if (!slice_skip(&line, " ") || !path_ok(line))
+		return -EBADMSG;
+	op->path = line;
+	return 0;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------ */
+
+static int flush(struct oplog_writer *w)
+{
+	int r = file_write_all(w->fd, w->b.data, w->b.len);
+
+	w->crc = crc32c(w->crc, w->b.data, w->b.len);
+	buf_reset(&w->b);
+	return r;
+}
+
+int oplog_begin(struct oplog_writer *w, int fd, bool whole)
+{
+	struct stat sb;
+
+	*w = (struct oplog_writer){ .fd = fd };
+	if (fstat(fd, &sb) < 0)
+		return -errno;
+	return buf_printf(&w->b, "%s%llx\n", heads[whole],
+			  (unsigned long long)time_ns(&sb.st_ctim));
+}
+
+int oplog_add(struct oplog_writer *w, const struct op *op)
+{
+	int r;
+
+	if (!path_ok(op->path))
+		return -EINVAL;
+	if (w->n == COMMIT_OPS_MAX)
+		return -E2BIG;
+	w->n++;
+	r = op_put(op, &w->b);
+	return r == 0 && w->b.len >= PIECE ? flush(w) : r;
+}
+
+int oplog_end(struct oplog_writer *w)
+{
+	int r = flush(w);
+
+	if (r < 0)
+		return r;
+	buf_printf(&w->b, "end %llx %08x %c\n", (unsigned long long)w->n, w->crc, LOG_PLANNED);
+	r = flush(w);
+	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
+}
+
+void oplog_writer_done(struct oplog_writer *w)
+{
+	buf_done(&w->b);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+struct reading {
+	struct oplog *log;
+	struct buf b;
+	uint64_t at; /* where b begins in the file */
+	uint32_t crc;
+	size_t cap;
+	bool ended;
+};
+
+static int take_head(struct reading *r, struct slice line)
+{
+	struct oplog *log = r->log;
+
+	log->whole = slice_skip(&line, heads[1]);
+	if (!log->whole && !slice_skip(&line, heads[0]))
+		return -EBADMSG;
+	return take_hex(&line, &log->since) && !line.n ? 0 : -EBADMSG;
+}
+
+static int take_end(struct reading *r, struct slice line)
+{
+	static const char letters[] = { LOG_PLANNED, LOG_REDO, LOG_UNDO, LOG_DONE };
+	_cleanup_(buf_done) struct buf want = { 0 };
+
+	for (size_t i = 0; i < sizeof(letters) && !r->ended; i++) {
+		buf_reset(&want);
+		buf_printf(&want, "end %llx %08x %c", (unsigned long long)r->log->n, r->crc,
+			   letters[i]);
+		r->ended = slice_eq(line, buf_slice(&want));
+		r->log->state = (enum log_state)letters[i];
+	}
+	r->log->letter = r->at + line.n - 1;
+	return r->ended ? 0 : -EBADMSG;
+}
+
+static int note(struct reading *r)
+{
+	struct oplog *log = r->log;
+	uint64_t *v;
+
+	if (log->n + 1 < r->cap) {
+		log->at[log->n] = r->at;
+		return 0;
+	}
+	if (log->n > COMMIT_OPS_MAX)
+		return -E2BIG;
+	r->cap = r->cap ? 2 * r->cap : 256;
+	v = realloc(log->at, r->cap * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	log->at = v;
+	log->at[log->n] = r->at;
+	return 0;
+}
+
+static int take_line(struct reading *r, struct slice line)
+{
+	struct op op;
+	int bad;
+
+	if (r->ended)
+		return -EBADMSG;
+	if (!r->at)
+		return take_head(r, line);
+	bad = note(r);
+	if (bad < 0)
+		return bad;
+	if (slice_starts(line, "end "))
+		return take_end(r, line);
+	bad = line.n < OPLOG_LINE_MAX && !r->log->whole ? op_parse(line, &op) : -EBADMSG;
+	if (bad == 0)
+		r->log->n++;
+	return bad;
+}
+
+/* All lines that are whole; what remains is a part of one. */
+static int take_lines(struct reading *r)
+{
+	const char *end;
+	int bad = 0;
+
+	while (bad == 0 && buf_len(&r->b) &&
+	       (end = memchr(r->b.data + r->b.pos, '\n', buf_len(&r->b)))) {
+		struct slice line = { r->b.data + r->b.pos, 0 };
+
+		line.n = (size_t)(end - line.p);
+		bad = take_line(r, line);
+		r->crc = crc32c(r->crc, line.p, line.n + 1);
+		r->at += line.n + 1;
+		buf_consume(&r->b, line.n + 1);
+	}
+	return bad == 0 && buf_len(&r->b) > OPLOG_LINE_MAX ? -EBADMSG : bad;
+}
+
+static int load(struct reading *r)
+{
+	off_t offset = 0;
+	int bad = 0;
+
+	while (bad == 0) {
+		ssize_t got;
+
+		bad = buf_reserve(&r->b, PIECE);
+		if (bad < 0)
+			break;
+		got = pread(r->log->fd, r->b.data + r->b.len, PIECE, offset);
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return r->ended && !buf_len(&r->b) ? 0 : -EBADMSG;
+		r->b.len += (size_t)got;
+		offset += got;
+		bad = take_lines(r);
+	}
+	return bad;
+}
+
+int oplog_load(struct oplog *log, int fd)
+{
+	struct reading reading = { .log = log };
+	int r;
+
+	*log = (struct oplog){ .fd = fd };
+	r = load(&reading);
+	buf_done(&reading.b);
+	return r;
+}
+
+void oplog_done(struct oplog *log)
+{
+	free(TAKE_PTR(log->at));
+}
+
+int oplog_step(const struct oplog *log, size_t i, char line[OPLOG_LINE_MAX], struct op *op)
+{
+	size_t n = (size_t)(log->at[i + 1] - log->at[i]) - 1;
+	int r;
+
+	/* read a second time: somebody may have written into it meanwhile */
+	if (pread(log->fd, line, n, (off_t)log->at[i]) != (ssize_t)n)
+		return -EBADMSG;
+	r = op_parse((struct slice){ line, n }, op);
+	line[n] = '\0'; /* so that the path is a string */
+	return r;
+}
+
+int oplog_set(struct oplog *log, enum log_state state)
+{
+	char letter = (char)state;
+
+	if (pwrite(log->fd, &letter, 1, (off_t)log->letter) != 1 || fsync(log->fd) < 0)
+		return -errno;
+	log->state = state;
+	return 0;
+}

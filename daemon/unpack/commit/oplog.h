@@ -1,0 +1,98 @@
+/*
+ * oplog.h - the intent log of a commit: every step that changes the target, written down before the first is taken.
+ *
+ *	acpd-merge 1 <time>                       (or acpd-whole: one rename of everything, no steps)
+ *	x <what was there: 5 numbers> <what will be there: 5 numbers> dir/name
+ *	...
+ *	end <steps> <CRC-32C of all lines before> P
+ *
+ * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P planned (nothing
+ * may happen), R being done, U being undone, D done. So a log that is cut off anywhere, or only planned, means that the
+ * target is as it was, and one byte makes the commit happen.
+ *
+ * The log lies in the staging directory, which the user of the tree can write: its bytes are foreign. Whatever they say,
+ * paths stay below the directories they are used in (path_ok here, held_tree.h there), and memory is bounded by COMMIT_OPS_MAX.
+ * The log is read line by line, since a commit may have as many steps as an archive has entries.
+ *
+ * Functions return 0 or a negative errno; -EBADMSG: not a complete log.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* What tells an entry of a tree from another, or from itself before somebody wrote to it. ctime cannot be set by anybody, but a rename
+ * sets it too; 0: not known, since the file has other names, and what happens to those shows in it. */
+struct stamp {
+	uint64_t ino, size, mtime, ctime, mode; /* times in nanoseconds */
+};
+
+enum op_kind {
+	OP_ADD = 'a', /* staged -> target, where nothing is; a directory with all that is in it */
+	OP_EXCHANGE = 'x', /* staged <-> target */
+	OP_REMOVE = 'r',   /* target -> old/<number of the step> */
+	OP_RMDIR = 'd',	   /* an empty directory goes */
+	OP_MKDIR = 'm',
+	OP_CHMOD = 'c', /* of a directory */
+};
+
+struct op {
+	enum op_kind kind;
+	struct stamp was, will;
+	struct slice path;
+};
+
+enum log_state {
+	LOG_PLANNED = 'P',
+	LOG_REDO = 'R',
+	LOG_UNDO = 'U',
+	LOG_DONE = 'D',
+};
+
+uint64_t time_ns(const struct timespec *t);
+void stamp_of(const struct stat *sb, struct stamp *id);
+
+/* --- one line */
+int op_put(const struct op *op, struct buf *out);
+/* line without its newline; op->path points into it. */
+int op_parse(struct slice line, struct op *op);
+
+/* --- writing */
+struct oplog_writer {
+	int fd;
+	struct buf b;
+	uint32_t crc;
+	uint64_t n;
+};
+
+/* Begins a log in fd, which is empty. */
+int oplog_begin(struct oplog_writer *w, int fd, bool whole);
+int oplog_add(struct oplog_writer *w, const struct op *op);
+/* Writes the last line, state LOG_PLANNED, and syncs the file. */
+int oplog_end(struct oplog_writer *w);
+void oplog_writer_done(struct oplog_writer *w);
+
+/* --- reading */
+struct oplog {
+	int fd; /* borrowed */
+	bool whole;
+	enum log_state state;
+	uint64_t since; /* when the log was begun, by the clock of its file system */
+	uint64_t *at;	/* where each line begins, and where the last line does */
+	size_t n;
+	uint64_t letter; /* where it stands */
+};
+
+/* Room for a line. */
+#define OPLOG_LINE_MAX (PATH_BYTES_MAX + 256)
+
+int oplog_load(struct oplog *log, int fd);
+void oplog_done(struct oplog *log);
+/* Step i; its path lies in line. */
+int oplog_step(const struct oplog *log, size_t i, char line[OPLOG_LINE_MAX], struct op *op);
+/* Overwrites the letter, and syncs. */
+int oplog_set(struct oplog *log, enum log_state state);

@@ -1,0 +1,426 @@
+#include "unpack/commit/merge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* --- places ------------------------------------------------------------------------------------------- */
+
+struct place {
+	int dir; /* borrowed */
+	const char *leaf;
+};
+
+/* Where the three things of a step are, or would be. */
+struct places {
+	struct place target, staged, old;
+	char number[24];
+};
+
+/* Errors that say: somebody changed the tree since it was looked at. */
+static int settle(int r)
+{
+	static const int changed[] = { -EEXIST, -ENOENT, -ENOTDIR, -ELOOP, -ENOTEMPTY, -EBUSY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++)
+		if (r == changed[i])
+			return 1;
+	return r;
+}
+
+static int parent_of(struct held *h, const char *path, struct place *p)
+{
+	p->dir = held_parent(h, path, &p->leaf);
+	if (p->dir >= 0)
+		return 0;
+	return p->dir == -EXDEV ? 1 : settle(p->dir);
+}
+
+/* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not as planned. */
+static int places_of(struct ground *g, size_t i, const struct op *op, struct places *p)
+{
+	int r = parent_of(&g->staged, op->path.p, &p->staged);
+
+	if (r < 0)
+		return r;
+	snprintf(p->number, sizeof(p->number), "%zu", i);
+	p->old = (struct place){ g->old, p->number };
+	return parent_of(&g->target, op->path.p, &p->target);
+}
+
+static bool look(const struct place *p, struct stamp *id)
+{
+	struct stat sb;
+
+	*id = (struct stamp){ 0 };
+	if (p->dir < 0 || fstatat(p->dir, p->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	stamp_of(&sb, id);
+	return true;
+}
+
+/* Its bytes are those it had; the rest changes with a rename. */
+static bool same_bytes(const struct stamp *a, const struct stamp *b)
+{
+	return a->size == b->size && a->mtime == b->mtime && a->mode == b->mode;
+}
+
+static bool untouched(const struct stamp *now, const struct stamp *was)
+{
+	return now->ino == was->ino && same_bytes(now, was) &&
+	       (!was->ctime || now->ctime == was->ctime);
+}
+
+/* --- moving ------------------------------------------------------------------------------------------- */
+
+static bool unsupported(int r)
+{
+	return r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP;
+}
+
+static int move(const struct place *from, const struct place *to, unsigned flags)
+{
+	return renameat2(from->dir, from->leaf, to->dir, to->leaf, flags) < 0 ? -errno : 0;
+}
+
+static int drop(const struct place *p)
+{
+	return unlinkat(p->dir, p->leaf, 0) < 0 ? -errno : 0;
+}
+
+/* Where rename has no flags: a second name, which replaces nothing, then the first one away. A directory has no
+ * second name; a plain rename replaces an empty directory at most. */
+static int move_by_link(const struct place *from, const struct place *to)
+{
+	struct stamp a, b;
+
+	if (linkat(from->dir, from->leaf, to->dir, to->leaf, 0) == 0)
+		return drop(from);
+	if (errno != EPERM && errno != EEXIST && errno != EOPNOTSUPP)
+		return -errno;
+	if (!look(from, &a))
+		return -ENOENT;
+	if (look(to, &b)) /* by a job that was killed in between? */
+		return a.ino == b.ino && !S_ISDIR(b.mode) ? drop(from) : -EEXIST;
+	return renameat(from->dir, from->leaf, to->dir, to->leaf) < 0 ? -errno : 0;
+}
+
+/* The same, cut off in between, looks as if it had been done. */
+static void finish_move(const struct place *from, const struct place *to)
+{
+	struct stamp a, b;
+
+	if (look(from, &a) && look(to, &b) && a.ino == b.ino && !S_ISDIR(b.mode))
+		drop(from);
+}
+
+/* from becomes to, which must not exist. */
+static int move_new(const struct place *from, const struct place *to)
+{
+	int r = move(from, to, RENAME_NOREPLACE);
+
+	return unsupported(r) ? move_by_link(from, to) : r;
+}
+
+/* What was displaced is not what was looked at: back with it. */
+static int displaced(const struct op *op, const struct place *where, const struct place *back,
+		     unsigned flags)
+{
+	struct stamp id;
+
+	if (!look(where, &id) || same_bytes(&id, &op->was))
+		return 0;
+	if (flags)
+		move(where, back, flags);
+	else
+		move_new(where, back);
+	return 1;
+}
+
+/* --- forward ------------------------------------------------------------------------------------------ */
+
+static int redo_add(struct places *p, const struct op *op)
+{
+	struct stamp staged;
+
+	if (!look(&p->staged, &staged))
+		return 0;
+	return staged.ino == op->will.ino ? settle(move_new(&p->staged, &p->target)) : 1;
+}
+
+/* First the old one aside, then the new one in. */
+static int exchange_by_steps(struct places *p, const struct op *op)
+{
+	int r = settle(move_new(&p->target, &p->old));
+
+	if (r == 0)
+		r = displaced(op, &p->old, &p->target, 0);
+	return r == 0 ? settle(move_new(&p->staged, &p->target)) : r;
+}
+
+static int redo_exchange(struct places *p, const struct op *op)
+{
+	struct stamp staged, old, now;
+	int r;
+
+	if (!look(&p->staged, &staged) || staged.ino != op->will.ino)
+		return 0;
+	finish_move(&p->target, &p->old);
+	if (look(&p->old, &old))
+		return settle(move_new(&p->staged, &p->target));
+	if (!look(&p->target, &now) || !untouched(&now, &op->was))
+		return 1;
+	r = move(&p->staged, &p->target, RENAME_EXCHANGE);
+	if (unsupported(r))
+		return exchange_by_steps(p, op);
+	return r == 0 ? displaced(op, &p->staged, &p->target, RENAME_EXCHANGE) : settle(r);
+}
+
+static int redo_remove(struct places *p, const struct op *op)
+{
+	struct stamp old, now;
+	int r;
+
+	finish_move(&p->target, &p->old);
+	if (look(&p->old, &old) || !look(&p->target, &now))
+		return 0;
+	if (!untouched(&now, &op->was))
+		return 1;
+	r = move_new(&p->target, &p->old);
+	return r == 0 ? displaced(op, &p->old, &p->target, 0) : settle(r);
+}
+
+static int redo_rmdir(struct places *p, const struct op *op _unused_)
+{
+	if (unlinkat(p->target.dir, p->target.leaf, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	return settle(-errno);
+}
+
+/* With its mode at once, so that there is no directory whose mode is still missing. */
+static int make_dir(const struct place *at, mode_t mode)
+{
+	mode_t mask = umask(0);
+	int r = mkdirat(at->dir, at->leaf, mode & 07777) < 0 ? -errno : 0;
+
+	umask(mask);
+	return r;
+}
+
+static int redo_mkdir(struct places *p, const struct op *op)
+{
+	struct stamp now;
+	int r = make_dir(&p->target, (mode_t)op->will.mode);
+
+	if (r == -EEXIST && look(&p->target, &now) && S_ISDIR(now.mode))
+		return 0;
+	return settle(r);
+}
+
+static int set_mode(const struct place *at, uint64_t from, uint64_t to)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(at->dir, at->leaf);
+	struct stat sb;
+
+	if (fd < 0)
+		return settle(fd);
+	if (fstat(fd, &sb) < 0)
+		return -errno;
+	if (sb.st_mode == to)
+		return 0;
+	if (sb.st_mode != from)
+		return 1;
+	return fchmod(fd, (mode_t)to & 07777) < 0 ? -errno : 0;
+}
+
+static int redo_chmod(struct places *p, const struct op *op)
+{
+	return set_mode(&p->target, op->was.mode, op->will.mode);
+}
+
+/* --- back --------------------------------------------------------------------------------------------- */
+
+struct newer {
+	uint64_t since;
+	bool found;
+};
+
+static int visit_newer(void *ctx, const char *path _unused_, int dir _unused_,
+		       const char *leaf _unused_, const struct stat *sb)
+{
+	struct newer *n = ctx;
+
+	/* what happens to another name of a file shows in its ctime too */
+	if (S_ISDIR(sb->st_mode) || sb->st_nlink == 1)
+		n->found |= time_ns(&sb->st_ctim) > n->since;
+	return n->found ? -ECANCELED : 0;
+}
+
+/* All in a staged directory is older than the log; what is newer was put there by somebody who works in it. */
+static bool worked_in(const struct place *dir, uint64_t since)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(dir->dir, dir->leaf);
+	struct newer n = { .since = since };
+
+	return fd < 0 || (held_walk(fd, visit_newer, &n) < 0) || n.found;
+}
+
+/* The target still has what the step brought there. */
+static bool brought(const struct place *target, const struct op *op)
+{
+	struct stamp now;
+
+	return look(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
+}
+
+static int undo_add(struct ground *g, struct places *p, const struct op *op)
+{
+	if (p->staged.dir < 0 || !brought(&p->target, op) ||
+	    (S_ISDIR(op->will.mode) && worked_in(&p->target, g->since)))
+		return 0;
+	return settle(move_new(&p->target, &p->staged));
+}
+
+static int undo_exchange(struct ground *g _unused_, struct places *p, const struct op *op)
+{
+	struct stamp staged, old, now;
+	bool kept = look(&p->old, &old);
+
+	if (look(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
+		return brought(&p->target, op) ?
+			       settle(move(&p->staged, &p->target, RENAME_EXCHANGE)) :
+			       0;
+	if (!kept)
+		return 0;
+	if (brought(&p->target, op)) {
+		int r = settle(move_new(&p->target, &p->staged));
+
+		if (r != 0)
+			return r;
+	}
+	return look(&p->target, &now) ? 0 : settle(move_new(&p->old, &p->target));
+}
+
+static int undo_remove(struct ground *g _unused_, struct places *p, const struct op *op _unused_)
+{
+	struct stamp old;
+
+	return look(&p->old, &old) ? settle(move_new(&p->old, &p->target)) : 0;
+}
+
+static int undo_rmdir(struct ground *g _unused_, struct places *p, const struct op *op)
+{
+	return settle(make_dir(&p->target, (mode_t)op->was.mode));
+}
+
+static int undo_mkdir(struct ground *g _unused_, struct places *p, const struct op *op _unused_)
+{
+	return redo_rmdir(p, op);
+}
+
+static int undo_chmod(struct ground *g _unused_, struct places *p, const struct op *op)
+{
+	return set_mode(&p->target, op->will.mode, op->was.mode);
+}
+
+/* --- one and all --------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum op_kind kind;
+	int (*redo)(struct places *p, const struct op *op);
+	int (*undo)(struct ground *g, struct places *p, const struct op *op);
+} kinds[] = {
+	{ OP_ADD, redo_add, undo_add },		 { OP_EXCHANGE, redo_exchange, undo_exchange },
+	{ OP_REMOVE, redo_remove, undo_remove }, { OP_RMDIR, redo_rmdir, undo_rmdir },
+	{ OP_MKDIR, redo_mkdir, undo_mkdir },	 { OP_CHMOD, redo_chmod, undo_chmod },
+};
+
+static size_t row_of(enum op_kind kind)
+{
+	size_t i = 0;
+
+	while (kinds[i].kind != kind)
+		i++;
+	return i;
+}
+
+int step_redo(struct ground *g, size_t i, const struct op *op)
+{
+	struct places p;
+	int r = places_of(g, i, op, &p);
+
+	if (op->kind == OP_RMDIR || op->kind == OP_MKDIR)
+		held_forget(&g->target, op->path.p);
+	return r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
+}
+
+int step_undo(struct ground *g, size_t i, const struct op *op)
+{
+	struct places p;
+	int r = places_of(g, i, op, &p);
+
+	held_forget(&g->target, op->path.p);
+	r = r == 0 ? kinds[row_of(op->kind)].undo(g, &p, op) : r;
+	return r > 0 ? 0 : r; /* what somebody changed since stays as he wants it */
+}
+
+int steps_back(struct ground *g, struct oplog *log, size_t n)
+{
+	char line[OPLOG_LINE_MAX];
+	struct op op;
+	int failed = 0;
+
+	while (n-- > 0) {
+		int r = oplog_step(log, n, line, &op);
+
+		if (r == 0)
+			r = step_undo(g, n, &op);
+		if (r < 0)
+			failed = r;
+	}
+	return failed < 0 ? -ENOTRECOVERABLE : 0;
+}
+
+int steps_run(struct ground *g, struct oplog *log, step_skipped_fn skipped, void *ctx,
+	      char failed[PATH_BYTES_MAX + 1])
+{
+	char line[OPLOG_LINE_MAX];
+	struct op op = { 0 };
+	size_t i = 0;
+	int r = 0, back;
+
+	*failed = '\0';
+	for (; r == 0 && i < log->n; i++) {
+		r = oplog_step(log, i, line, &op);
+		if (r == 0)
+			r = step_redo(g, i, &op);
+		if (r < 0)
+			snprintf(failed, PATH_BYTES_MAX + 1, "%s", op.path.p ? op.path.p : "log");
+		if (r > 0 && skipped)
+			skipped(ctx, &op);
+		r = MIN(r, 0);
+	}
+	if (r == 0) {
+		oplog_set(log, LOG_DONE); /* if not: the steps may be taken again */
+		return 0;
+	}
+	back = oplog_set(log, LOG_UNDO);
+	return back < 0 || steps_back(g, log, i) < 0 ? -ENOTRECOVERABLE : r;
+}
+
+int ground_open(struct ground *g, int target, int stage)
+{
+	*g = (struct ground){ .tree = held_open_dir_at(stage, "tree"),
+			      .old = held_open_dir_at(stage, "old") };
+	held_init(&g->target, target);
+	held_init(&g->staged, g->tree);
+	return g->tree < 0 ? g->tree : MIN(g->old, 0);
+}
+
+void ground_close(struct ground *g)
+{
+	held_done(&g->target);
+	held_done(&g->staged);
+	closep(&g->tree);
+	closep(&g->old);
+}

@@ -1,0 +1,249 @@
+#include "unpack/entries/pax.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MAP_FIRST 16
+
+void pax_reset(struct pax *p)
+{
+	buf_reset(&p->path);
+	buf_reset(&p->link);
+	buf_reset(&p->sparse_name);
+	p->has_path = p->has_link = p->has_size = p->has_mtime = false;
+	p->sparse = p->has_offset = p->has_blocks = p->has_real = false;
+	p->major = p->minor = 0;
+	p->map.n = 0;
+	p->map.size = 0;
+}
+
+void pax_done(struct pax *p)
+{
+	buf_done(&p->path);
+	buf_done(&p->link);
+	buf_done(&p->sparse_name);
+	free(p->map.v);
+}
+
+static int damaged(struct verdict *v)
+{
+	return refuse(v, "ARCHIVE_DAMAGED", NULL,
+		      "a record of a pax header is not as it should be");
+}
+
+bool pax_number(struct slice text, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned d = (unsigned char)text.p[i] - (unsigned)'0';
+
+		if (d > 9 || *ret > ((uint64_t)INT64_MAX - d) / 10)
+			return false;
+		*ret = *ret * 10 + d;
+	}
+	return text.n > 0;
+}
+
+/* --- maps ------------------------------------------------------------------------------------------------ */
+
+int sparse_add(struct sparse_map *m, uint64_t offset, uint64_t n, struct verdict *v)
+{
+	if (m->n == UNPACK_SPARSE_MAX)
+		return refuse_over(v, "SPARSE_INVALID", NULL, UNPACK_SPARSE_MAX, m->n + 1,
+				   "pieces of a sparse file");
+	if (m->n == m->cap) {
+		m->cap = m->cap ? 2 * m->cap : MAP_FIRST;
+		m->v = reallocarray(m->v, m->cap, sizeof(*m->v));
+		if (!m->v)
+			abort();
+	}
+	m->v[m->n++] = (struct sparse_piece){ offset, n };
+	return 0;
+}
+
+int sparse_check(const struct sparse_map *m, uint64_t stored, struct verdict *v)
+{
+	uint64_t at = 0, sum = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct sparse_piece *p = &m->v[i];
+
+		if (p->offset < at || p->offset > m->size || p->n > m->size - p->offset)
+			return refuse(v, "SPARSE_INVALID", NULL,
+				      "the pieces of a sparse file overlap or leave it");
+		at = p->offset + p->n;
+		sum += p->n;
+	}
+	if (sum != stored)
+		return refuse(v, "SPARSE_INVALID", NULL,
+			      "the map of a sparse file is not for the data it has");
+	return 0;
+}
+
+/* "offset,length,offset,length" */
+static int add_map(struct pax *p, struct slice text, struct verdict *v)
+{
+	uint64_t pair[2];
+	unsigned k = 0;
+
+	while (text.n) {
+		const char *comma = memchr(text.p, ',', text.n);
+		struct slice one = { text.p, comma ? (size_t)(comma - text.p) : text.n };
+		size_t used = one.n + (comma != NULL);
+
+		if (!pax_number(one, &pair[k]))
+			return damaged(v);
+		text.p += used;
+		text.n -= used;
+		k ^= 1;
+		if (!k && sparse_add(&p->map, pair[0], pair[1], v) < 0)
+			return -EBADMSG;
+	}
+	return k ? damaged(v) : 0;
+}
+
+/* --- records --------------------------------------------------------------------------------------------- */
+
+enum key {
+	KEY_PATH,
+	KEY_LINK,
+	KEY_SIZE,
+	KEY_MTIME,
+	KEY_MAJOR,
+	KEY_MINOR,
+	KEY_NAME,
+	KEY_REAL,
+	KEY_BLOCKS,
+	KEY_OFFSET,
+	KEY_BYTES,
+	KEY_MAP,
+};
+
+static const struct {
+	const char *name;
+	enum key key;
+} keys[] = {
+	{ "path", KEY_PATH },
+	{ "linkpath", KEY_LINK },
+	{ "size", KEY_SIZE },
+	{ "mtime", KEY_MTIME },
+	{ "GNU.sparse.major", KEY_MAJOR },
+	{ "GNU.sparse.minor", KEY_MINOR },
+	{ "GNU.sparse.name", KEY_NAME },
+	{ "GNU.sparse.realsize", KEY_REAL },
+	{ "GNU.sparse.size", KEY_REAL },
+	{ "GNU.sparse.numblocks", KEY_BLOCKS },
+	{ "GNU.sparse.offset", KEY_OFFSET },
+	{ "GNU.sparse.numbytes", KEY_BYTES },
+	{ "GNU.sparse.map", KEY_MAP },
+};
+
+static int take_text(struct buf *to, bool *has, struct slice value)
+{
+	buf_reset(to);
+	*has = value.n > 0;
+	return buf_add_slice(to, value);
+}
+
+/* Whole seconds; a fraction is cut off. */
+static bool take_time(struct pax *p, struct slice value)
+{
+	const char *dot = value.n ? memchr(value.p, '.', value.n) : NULL;
+	bool negative = slice_skip(&value, "-");
+	uint64_t seconds;
+
+	if (dot)
+		value.n = (size_t)(dot - value.p);
+	p->has_mtime = pax_number(value, &seconds);
+	p->mtime = negative ? -1 : (int64_t)seconds;
+	return p->has_mtime;
+}
+
+static int take_piece(struct pax *p, struct slice value, struct verdict *v)
+{
+	uint64_t n;
+
+	if (!p->has_offset || !pax_number(value, &n))
+		return damaged(v);
+	p->has_offset = false;
+	return sparse_add(&p->map, p->offset, n, v);
+}
+
+static int take_number(uint64_t *to, bool *has, struct slice value, struct verdict *v)
+{
+	*has = true;
+	return pax_number(value, to) ? 0 : damaged(v);
+}
+
+static int take_record(struct pax *p, enum key key, struct slice value, struct verdict *v)
+{
+	bool ignored;
+
+	p->sparse = p->sparse || key >= KEY_MAJOR;
+	switch (key) {
+	case KEY_PATH:
+		return take_text(&p->path, &p->has_path, value);
+	case KEY_LINK:
+		return take_text(&p->link, &p->has_link, value);
+	case KEY_NAME:
+		return take_text(&p->sparse_name, &ignored, value);
+	case KEY_SIZE:
+		p->has_size = false;
+		return value.n ? take_number(&p->size, &p->has_size, value, v) : 0;
+	case KEY_MTIME:
+		return !value.n || take_time(p, value) ? 0 : damaged(v);
+	case KEY_MAJOR:
+		return take_number(&p->major, &ignored, value, v);
+	case KEY_MINOR:
+		return take_number(&p->minor, &ignored, value, v);
+	case KEY_REAL:
+		return take_number(&p->map.size, &p->has_real, value, v);
+	case KEY_BLOCKS:
+		return take_number(&p->blocks, &p->has_blocks, value, v);
+	case KEY_OFFSET:
+		return p->has_offset ? damaged(v) :
+				       take_number(&p->offset, &p->has_offset, value, v);
+	case KEY_BYTES:
+		return take_piece(p, value, v);
+	case KEY_MAP:
+		return add_map(p, value, v);
+	}
+	return 0;
+}
+
+/* Cuts "LENGTH key=value\n" off text. */
+static bool next_record(struct slice *text, struct slice *key, struct slice *value)
+{
+	const char *space = memchr(text->p, ' ', MIN(text->n, (size_t)20)), *equals;
+	uint64_t n;
+	size_t head = space ? (size_t)(space - text->p) : 0;
+
+	if (!space || !pax_number((struct slice){ text->p, head }, &n) || n > text->n ||
+	    n < head + 4 || text->p[n - 1] != '\n')
+		return false;
+	equals = memchr(space + 1, '=', n - head - 2);
+	if (!equals || equals == space + 1)
+		return false;
+	*key = (struct slice){ space + 1, (size_t)(equals - space - 1) };
+	*value = (struct slice){ equals + 1, (size_t)(text->p + n - 1 - equals - 1) };
+	text->p += n;
+	text->n -= n;
+	return true;
+}
+
+int pax_records(struct pax *p, struct slice text, struct verdict *v)
+{
+	while (text.n) {
+		struct slice key, value;
+		int r = 0;
+
+		if (!next_record(&text, &key, &value))
+			return damaged(v);
+		for (size_t i = 0; i < ARRAY_SIZE(keys) && r == 0; i++)
+			if (slice_is(key, keys[i].name))
+				r = take_record(p, keys[i].key, value, v);
+		if (r < 0)
+			return r;
+	}
+	return p->has_offset ? damaged(v) : 0;
+}

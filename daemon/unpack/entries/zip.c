@@ -1,0 +1,292 @@
+#include "unpack/entries/zip.h"
+
+#include "unpack/bytes/inflate.h"
+#include "unpack/entries/zipdir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <zlib.h>
+
+struct zip {
+	struct zip_dir dir;
+	struct plan *plan;
+	struct verdict *v;
+	struct ring *ring;
+	struct buf name, target;
+	struct feed feed;
+};
+
+/* --- inflating (the ring's thread) ----------------------------------------------------------------------- */
+
+static int inflate_entry(struct feed *f, struct ring *r, z_stream *z, const struct zip_entry *e)
+{
+	uLong crc = crc32(0, NULL, 0);
+	uint64_t left = e->size;
+	int code = Z_OK;
+
+	inflateReset(z);
+	while (code != Z_STREAM_END) {
+		size_t room, made;
+		ssize_t n = feed_fill(f);
+		uint8_t *to = ring_space(r, &room), spare = 0;
+
+		if (!to || n < 0)
+			return to ? (int)n : 1;
+		z->next_in = f->in + f->at;
+		z->avail_in = (uInt)n;
+		/* one byte more than it may have tells that it has too many */
+		z->next_out = left ? to : &spare;
+		z->avail_out = left ? (uInt)MIN((uint64_t)room, left) : 1;
+		made = z->avail_out;
+		code = inflate(z, Z_NO_FLUSH);
+		if (code != Z_OK && code != Z_STREAM_END)
+			return refuse(&f->v, n ? "ARCHIVE_DAMAGED" : "SIZE_MISMATCH", NULL,
+				      "an entry of the zip is damaged, or shorter than it says");
+		f->at = f->have - z->avail_in;
+		made -= z->avail_out;
+		if (made > left)
+			return refuse(&f->v, "SIZE_MISMATCH", NULL,
+				      "an entry of the zip is longer than it says");
+		crc = crc32(crc, to, (uInt)made);
+		left -= made;
+		if (feed_made(f, made) < 0)
+			return -EBADMSG;
+		ring_put(r, made);
+	}
+	if (left || feed_fill(f) != 0)
+		return refuse(&f->v, "SIZE_MISMATCH", NULL,
+			      "an entry of the zip is not as long as it says");
+	if ((uint32_t)crc != e->crc)
+		return refuse(&f->v, "CRC_MISMATCH", NULL,
+			      "the CRC of an entry of the zip is wrong");
+	return 0;
+}
+
+static int copy_entry(struct feed *f, struct ring *r, const struct zip_entry *e)
+{
+	uLong crc = crc32(0, NULL, 0);
+	ssize_t n;
+
+	while ((n = feed_fill(f)) > 0) {
+		size_t room, take;
+		uint8_t *to = ring_space(r, &room);
+
+		if (!to)
+			return 1;
+		take = MIN((size_t)n, room);
+		memcpy(to, f->in + f->at, take);
+		crc = crc32(crc, to, (uInt)take);
+		f->at += take;
+		if (feed_made(f, take) < 0)
+			return -EBADMSG;
+		ring_put(r, take);
+	}
+	if (n == 0 && (uint32_t)crc != e->crc)
+		return refuse(&f->v, "CRC_MISMATCH", NULL,
+			      "the CRC of an entry of the zip is wrong");
+	return (int)n;
+}
+
+static int produce(void *ctx, struct ring *r)
+{
+	struct zip *zip = ctx;
+	struct feed *f = &zip->feed;
+	z_stream z = { 0 };
+	int result = 0;
+
+	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+		return fail_with(&f->v, -ENOMEM, NULL, "inflating");
+	for (size_t i = 0; result == 0 && i < zip->dir.n; i++) {
+		const struct zip_entry *e = &zip->dir.v[i];
+
+		feed_part(f, e->data, e->packed);
+		result = e->method == ZIP_DEFLATED ? inflate_entry(f, r, &z, e) :
+						     copy_entry(f, r, e);
+	}
+	inflateEnd(&z);
+	return result < 0 ? -EBADMSG : 0;
+}
+
+/* What the producer found; its entry is found by the bytes that were handed over before. */
+static void take_verdict(struct zip *z)
+{
+	uint64_t at = 0;
+	size_t i = 0;
+
+	if (z->v->kind != VERDICT_NONE)
+		return;
+	*z->v = z->feed.v;
+	while (i < z->dir.n && at + z->dir.v[i].size < z->feed.made)
+		at += z->dir.v[i++].size;
+	if (i < z->dir.n && zip_dir_name(&z->dir, &z->dir.v[i], &z->name, z->v) == 0)
+		snprintf(z->v->path, sizeof(z->v->path), "%.*s",
+			 (int)MIN(z->name.len, PATH_BYTES_MAX), z->name.data);
+}
+
+/* --- entries -------------------------------------------------------------------------------------------------- */
+
+/* Up to n bytes of the entry at hand. */
+static ssize_t peek(struct zip *z, const uint8_t **p, uint64_t n)
+{
+	ssize_t have = ring_peek(z->ring, p);
+
+	if (have < 0)
+		take_verdict(z);
+	if (have == 0)
+		return refuse(z->v, "ARCHIVE_TRUNCATED", NULL, "the zip ends within an entry");
+	return have < 0 ? have : (ssize_t)MIN((uint64_t)have, n);
+}
+
+static int copy(struct zip *z, uint64_t n, bool wanted)
+{
+	while (n) {
+		const uint8_t *p;
+		ssize_t have = peek(z, &p, n);
+		int r = have < 0 ? (int)have : wanted ? plan_data(z->plan, p, (size_t)have) : 0;
+
+		if (r < 0)
+			return r;
+		ring_take(z->ring, (size_t)have);
+		n -= (uint64_t)have;
+	}
+	return 0;
+}
+
+static int read_target(struct zip *z, uint64_t n)
+{
+	buf_reset(&z->target);
+	while (n) {
+		const uint8_t *p;
+		ssize_t have = peek(z, &p, n);
+
+		if (have < 0)
+			return (int)have;
+		buf_add(&z->target, p, (size_t)have);
+		ring_take(z->ring, (size_t)have);
+		n -= (uint64_t)have;
+	}
+	return 0;
+}
+
+static int next_entry(struct zip *z, struct plan *plan, const struct zip_entry *e,
+		      struct entry *ret)
+{
+	int r = zip_dir_name(&z->dir, e, &z->name, z->v);
+
+	*ret = (struct entry){
+		.type = (enum entry_type)e->type,
+		.path = buf_slice(&z->name),
+		.mode = e->mode,
+		.size = e->type == ENTRY_FILE ? e->size : 0,
+		.mtime = e->mtime,
+	};
+	if (r == 0 && e->type == ENTRY_SYMLINK && e->size > plan->limits->names.path_bytes) {
+		_cleanup_(freep) char *name = xstrndup(ret->path.p, ret->path.n);
+
+		return refuse_over(z->v, "PATH_TOO_LONG", name, plan->limits->names.path_bytes,
+				   e->size, "bytes of a link's target");
+	}
+	return r;
+}
+
+/* Everything that the directory alone decides. Where a link leads is in its data. */
+static int rehearse(struct zip *z)
+{
+	struct writer none = { NULL, NULL };
+	struct plan *real = z->plan, dry;
+	int r = 0;
+
+	plan_init(&dry, real->limits, none, z->v);
+	dry.into = real->into;
+	dry.strip = real->strip;
+	for (size_t i = 0; r >= 0 && i < z->dir.n; i++) {
+		struct entry e;
+
+		r = next_entry(z, &dry, &z->dir.v[i], &e);
+		e.link = SLICE(".");
+		if (r == 0)
+			r = plan_entry(&dry, &e);
+		dry.left = 0;
+	}
+	plan_done(&dry);
+	return r < 0 ? r : 0;
+}
+
+static int read_entry(struct zip *z, const struct zip_entry *from)
+{
+	struct entry e;
+	int r = next_entry(z, z->plan, from, &e);
+
+	if (r == 0 && e.type == ENTRY_SYMLINK) {
+		r = read_target(z, from->size);
+		e.link = buf_slice(&z->target);
+	}
+	if (r == 0)
+		r = plan_entry(z->plan, &e);
+	if (r < 0 || e.type != ENTRY_FILE)
+		return MIN(r, 0);
+	if (r > 0)
+		return copy(z, from->size, false);
+	r = copy(z, from->size, true);
+	return r < 0 ? r : plan_end(z->plan);
+}
+
+static int read_all(struct zip *z)
+{
+	const uint8_t *p;
+	struct sums *sums;
+	ssize_t n;
+	int r = 0;
+
+	z->ring = ring_start(produce, z);
+	if (!z->ring)
+		return fail_with(z->v, -EAGAIN, NULL, "starting a thread");
+	sums = sums_start();
+	ring_sums(z->ring, sums);
+	plan_sums(z->plan, sums);
+	for (size_t i = 0; r == 0 && i < z->dir.n; i++)
+		r = read_entry(z, &z->dir.v[i]);
+	plan_sums(z->plan, NULL);
+	/* the last CRC is checked behind the last byte */
+	n = r < 0 ? 0 : ring_peek(z->ring, &p);
+	if (n < 0)
+		take_verdict(z);
+	ring_sums(z->ring, NULL);
+	sums_stop(sums);
+	ring_stop(z->ring);
+	return r < 0 ? r : (int)n;
+}
+
+static int check_ratio(struct zip *z, struct feed_limits limits)
+{
+	if (z->dir.unpacked > UNPACK_RATIO_FROM &&
+	    z->dir.unpacked / limits.ratio > z->dir.file_size)
+		return refuse_over(z->v, "RATIO_TOO_HIGH", NULL, limits.ratio,
+				   z->dir.unpacked / z->dir.file_size,
+				   "unpacked bytes for each packed byte");
+	return 0;
+}
+
+int zip_read(int fd, struct feed_limits limits, struct plan *plan)
+{
+	struct zip *z = new0(struct zip);
+	int r;
+
+	z->plan = plan;
+	z->v = plan->v;
+	r = zip_dir_read(&z->dir, fd, plan->limits->entries, z->v);
+	if (r == 0)
+		r = rehearse(z);
+	if (r == 0)
+		r = check_ratio(z, limits);
+	if (r == 0)
+		r = plan_room(plan, z->dir.unpacked);
+	feed_init(&z->feed, fd, z->dir.file_size, limits);
+	if (r == 0)
+		r = read_all(z);
+	zip_dir_done(&z->dir);
+	buf_done(&z->name);
+	buf_done(&z->target);
+	free(z);
+	return r;
+}

@@ -1,0 +1,269 @@
+#include "unpack/entries/zipdir.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+enum { ENTRY_BYTES = 46, PIECE_BYTES = 256 * 1024 };
+enum { EXTRA_ZIP64 = 1, EXTRA_TIME = 0x5455, EXTRA_UNICODE_PATH = 0x7075 };
+enum { FLAG_ENCRYPTED = 1 | 1 << 6 | 1 << 13, FLAG_PATCH = 1 << 5 };
+enum { MADE_ON_UNIX = 3, MADE_ON_MACOS = 19 };
+#define MAX32 0xffffffffu
+
+struct reader {
+	struct zip_dir *d;
+	struct verdict *v;
+	uint64_t at; /* of buf[0] in the file */
+	size_t pos, have;
+	uint8_t buf[PIECE_BYTES];
+};
+
+static int damaged(struct reader *r, const char *what)
+{
+	return refuse(r->v, "ARCHIVE_DAMAGED", NULL, "%s", what);
+}
+
+/* The next n bytes of the directory; NULL: it ends before, or the verdict says why. */
+static const uint8_t *next(struct reader *r, size_t n)
+{
+	uint64_t from = r->at + r->pos;
+
+	if (n > r->d->end - from) {
+		refuse(r->v, "ZIP_AMBIGUOUS", NULL, "an entry leaves the directory of the zip");
+		return NULL;
+	}
+	if (n > r->have - r->pos) {
+		r->have = (size_t)MIN(r->d->end - from, (uint64_t)PIECE_BYTES);
+		r->at = from;
+		r->pos = 0;
+		if (zip_pread(r->d->fd, from, r->buf, r->have, r->v) < 0)
+			return NULL;
+	}
+	r->pos += n;
+	return r->buf + r->pos - n;
+}
+
+/* --- extra fields ------------------------------------------------------------------------------------------- */
+
+/* Values for the fields that were full, in this order. */
+static int take_zip64(struct reader *r, const uint8_t *p, size_t n, struct zip_entry *e)
+{
+	uint64_t *wide[] = { &e->size, &e->packed, &e->header };
+
+	for (size_t i = 0; i < ARRAY_SIZE(wide); i++) {
+		if (*wide[i] != MAX32)
+			continue;
+		if (n < 8)
+			return damaged(r, "a zip64 field is too short");
+		*wide[i] = zip_u64(p);
+		p += 8;
+		n -= 8;
+	}
+	return 0;
+}
+
+static int check_unicode(struct reader *r, const uint8_t *p, size_t n, struct slice name)
+{
+	if (n < 5 || p[0] != 1)
+		return damaged(r, "a Unicode-path field is of another version");
+	if (zip_u32(p + 1) != crc32(0, (const Bytef *)name.p, (uInt)name.n) || n - 5 != name.n ||
+	    memcmp(p + 5, name.p, name.n) != 0)
+		return refuse(r->v, "ZIP_HEADER_MISMATCH", NULL, "an entry has two names");
+	return 0;
+}
+
+static int take_extra(struct reader *r, unsigned id, const uint8_t *p, size_t n, struct slice name,
+		      struct zip_entry *e)
+{
+	if (id == EXTRA_ZIP64)
+		return take_zip64(r, p, n, e);
+	if (id == EXTRA_UNICODE_PATH)
+		return check_unicode(r, p, n, name);
+	if (id == EXTRA_TIME && n >= 5 && p[0] & 1)
+		e->mtime = (int32_t)zip_u32(p + 1);
+	return 0;
+}
+
+static int take_extras(struct reader *r, const uint8_t *p, size_t n, struct slice name,
+		       struct zip_entry *e)
+{
+	bool wide = e->size == MAX32 || e->packed == MAX32 || e->header == MAX32, seen = false;
+
+	while (n >= 4) {
+		unsigned id = zip_u16(p);
+		size_t len = zip_u16(p + 2);
+
+		if (len > n - 4)
+			return damaged(r, "the extra fields of an entry are not as they should be");
+		if (id == EXTRA_ZIP64 && seen)
+			return damaged(r, "an entry has two zip64 fields");
+		seen = seen || id == EXTRA_ZIP64;
+		if (take_extra(r, id, p + 4, len, name, e) < 0)
+			return -EBADMSG;
+		p += 4 + len;
+		n -= 4 + len;
+	}
+	return wide && !seen ? damaged(r, "an entry needs a zip64 field and has none") : 0;
+}
+
+/* --- entries ------------------------------------------------------------------------------------------------ */
+
+static int64_t dos_time(unsigned time, unsigned date)
+{
+	struct tm tm = {
+		.tm_sec = (int)(time & 31) * 2,
+		.tm_min = (int)(time >> 5 & 63),
+		.tm_hour = (int)(time >> 11),
+		.tm_mday = (int)(date & 31),
+		.tm_mon = (int)(date >> 5 & 15) - 1,
+		.tm_year = (int)(date >> 9) + 80,
+	};
+
+	return timegm(&tm);
+}
+
+static const struct {
+	mode_t format;
+	enum entry_type type;
+} formats[] = {
+	{ S_IFREG, ENTRY_FILE },    { 0, ENTRY_FILE },	       { S_IFDIR, ENTRY_DIR },
+	{ S_IFLNK, ENTRY_SYMLINK }, { S_IFIFO, ENTRY_FIFO },   { S_IFSOCK, ENTRY_SOCKET },
+	{ S_IFCHR, ENTRY_DEVICE },  { S_IFBLK, ENTRY_DEVICE },
+};
+
+static int take_mode(struct reader *r, unsigned made_by, uint32_t external, struct slice name,
+		     struct zip_entry *e)
+{
+	bool dir = name.n && name.p[name.n - 1] == '/';
+	unsigned mode = made_by == MADE_ON_UNIX || made_by == MADE_ON_MACOS ? external >> 16 : 0;
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(formats) && formats[i].format != (mode & S_IFMT))
+		i++;
+	if (i == ARRAY_SIZE(formats))
+		return damaged(r, "an entry is of a type that Unix does not have");
+	e->type = (uint8_t)formats[i].type;
+	if (dir && e->type == ENTRY_FILE)
+		e->type = ENTRY_DIR;
+	e->mode = (uint16_t)(mode & 07777);
+	if (!mode)
+		e->mode = e->type == ENTRY_DIR ? 0755 : 0644;
+	return 0;
+}
+
+static int check_method(struct reader *r, const struct zip_entry *e)
+{
+	if (e->flags & FLAG_ENCRYPTED || e->method == 99)
+		return refuse(r->v, "ENCRYPTED", NULL, "the zip is encrypted");
+	if (e->flags & FLAG_PATCH || (e->method != ZIP_STORED && e->method != ZIP_DEFLATED))
+		return refuse(r->v, "METHOD_UNSUPPORTED", NULL,
+			      "an entry is compressed with method %u", e->method);
+	if (e->method == ZIP_STORED && e->packed != e->size)
+		return refuse(r->v, "SIZE_MISMATCH", NULL, "a stored entry says two sizes");
+	if (e->type == ENTRY_DIR && e->size)
+		return damaged(r, "a directory has data");
+	return 0;
+}
+
+static int read_entry(struct reader *r, struct zip_entry *e)
+{
+	const uint8_t *p = next(r, ENTRY_BYTES), *rest;
+	size_t name_n, extra_n, comment_n;
+	unsigned made_by, disk;
+	uint32_t external;
+	struct slice name;
+
+	if (!p)
+		return -EBADMSG;
+	if (memcmp(p, "PK\1\2", 4) != 0)
+		return refuse(r->v, "ZIP_AMBIGUOUS", NULL,
+			      "the directory of the zip has fewer entries");
+	*e = (struct zip_entry){
+		.flags = (uint16_t)zip_u16(p + 8),
+		.method = (uint16_t)zip_u16(p + 10),
+		.mtime = dos_time(zip_u16(p + 12), zip_u16(p + 14)),
+		.crc = zip_u32(p + 16),
+		.packed = zip_u32(p + 20),
+		.size = zip_u32(p + 24),
+		.header = zip_u32(p + 42),
+		.name_n = (uint16_t)zip_u16(p + 28),
+	};
+	made_by = p[5];
+	disk = zip_u16(p + 34);
+	external = zip_u32(p + 38);
+	name_n = e->name_n;
+	extra_n = zip_u16(p + 30);
+	comment_n = zip_u16(p + 32);
+	rest = next(r, name_n + extra_n + comment_n);
+	if (!rest)
+		return -EBADMSG;
+	e->name_at = r->at + (uint64_t)(rest - r->buf);
+	name = (struct slice){ (const char *)rest, name_n };
+	if (disk != 0)
+		return refuse(r->v, "ZIP_AMBIGUOUS", NULL, "the zip is a part of several");
+	if (take_extras(r, rest + name_n, extra_n, name, e) < 0 ||
+	    take_mode(r, made_by, external, name, e) < 0)
+		return -EBADMSG;
+	return check_method(r, e);
+}
+
+static int read_entries(struct reader *r, uint64_t count)
+{
+	struct zip_dir *d = r->d;
+
+	for (d->n = 0; d->n < count; d->n++) {
+		struct zip_entry *e = &d->v[d->n];
+
+		if (read_entry(r, e) < 0)
+			return -EBADMSG;
+		if (__builtin_add_overflow(d->unpacked, e->size, &d->unpacked))
+			return damaged(r, "the sizes in the zip are impossible");
+	}
+	if (r->at + r->pos != d->end)
+		return refuse(r->v, "ZIP_AMBIGUOUS", NULL,
+			      "the directory of the zip has more than its entries");
+	return 0;
+}
+
+int zip_dir_read(struct zip_dir *d, int fd, uint64_t entries_max, struct verdict *v)
+{
+	_cleanup_(freep) struct reader *r = new0(struct reader);
+	uint64_t count = 0;
+	struct stat sb;
+	int result;
+
+	*d = (struct zip_dir){ .fd = fd };
+	if (fstat(fd, &sb) < 0)
+		return fail_with(v, -errno, NULL, "reading the archive");
+	d->file_size = (uint64_t)sb.st_size;
+	result = zip_find_end(fd, d->file_size, d, &count, v);
+	if (result < 0)
+		return result;
+	if (count > entries_max)
+		return refuse_over(v, "TOO_MANY_ENTRIES", NULL, entries_max, count, "entries");
+	if (count > (d->end - d->begin) / ENTRY_BYTES)
+		return refuse(v, "ZIP_AMBIGUOUS", NULL,
+			      "the directory of the zip has fewer entries");
+	d->v = xalloc(count * sizeof(*d->v));
+	r->d = d;
+	r->v = v;
+	r->at = d->begin;
+	result = read_entries(r, count);
+	return result < 0 ? result : zip_check_local(d, v);
+}
+
+void zip_dir_done(struct zip_dir *d)
+{
+	free(TAKE_PTR(d->v));
+}
+
+int zip_dir_name(const struct zip_dir *d, const struct zip_entry *e, struct buf *name,
+		 struct verdict *v)
+{
+	buf_reset(name);
+	if (buf_reserve(name, e->name_n + 1u) < 0)
+		return fail_with(v, -ENOMEM, NULL, "a name");
+	name->len = e->name_n;
+	return zip_pread(d->fd, e->name_at, name->data, e->name_n, v);
+}

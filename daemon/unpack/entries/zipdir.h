@@ -1,0 +1,65 @@
+/*
+ * zipdir.h - the directory of a zip, read and proven before anything of it is used.
+ *
+ * A zip says everything twice, and attacks live in the difference. So: exactly one end record, whose comment ends with the file and which lies
+ * directly behind the directory (behind the zip64 end record and its locator, if there is one); counts, sizes and offsets true; every local header
+ * equal to its entry in the directory (name, flags, method, and CRC and sizes unless a data descriptor follows, which must be
+ * there and equal); the entries with their headers fill the file from its first byte to the directory, without gap or overlap. One
+ * disk, methods stored and deflated, no encryption. A Unicode-path field must say the same name.
+ *
+ * Unix modes and types are taken from entries that were made on Unix; all others are files of 0644 and directories of 0755. Times are the
+ * Unix time field's, else the DOS time as UTC. The reasons: ZIP_AMBIGUOUS, ZIP_HEADER_MISMATCH, ZIP_OVERLAP, ENCRYPTED,
+ * METHOD_UNSUPPORTED, SIZE_MISMATCH, ARCHIVE_TRUNCATED, ARCHIVE_DAMAGED, TRAILING_DATA.
+ */
+#pragma once
+
+#include "unpack/stage/stage_plan.h"
+
+enum zip_method { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
+
+struct zip_entry {
+	uint64_t header; /* offset of the local header */
+	uint64_t data;	 /* of its bytes */
+	uint64_t packed, size;
+	uint64_t name_at; /* of its name in the directory */
+	int64_t mtime;
+	uint32_t crc;
+	uint16_t mode, name_n, method, flags;
+	uint8_t type; /* enum entry_type */
+};
+
+struct zip_dir {
+	int fd;
+	uint64_t file_size, begin, end; /* of the directory */
+	struct zip_entry *v;
+	size_t n;
+	uint64_t unpacked; /* all sizes together */
+};
+
+/* entries_max: more are TOO_MANY_ENTRIES. */
+int zip_dir_read(struct zip_dir *d, int fd, uint64_t entries_max, struct verdict *v);
+void zip_dir_done(struct zip_dir *d);
+/* The name of entry i into name (64 KiB at most), which is what was there before, reset. */
+int zip_dir_name(const struct zip_dir *d, const struct zip_entry *e, struct buf *name,
+		 struct verdict *v);
+
+/* Little-endian numbers, read everywhere in a zip. */
+static inline uint32_t zip_u16(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+static inline uint32_t zip_u32(const uint8_t *p)
+{
+	return zip_u16(p) | zip_u16(p + 2) << 16;
+}
+static inline uint64_t zip_u64(const uint8_t *p)
+{
+	return zip_u32(p) | (uint64_t)zip_u32(p + 4) << 32;
+}
+
+/* Reads exactly n bytes; beyond the end of the file is ARCHIVE_TRUNCATED. */
+int zip_pread(int fd, uint64_t at, void *to, size_t n, struct verdict *v);
+/* Where the directory is and how many entries it has (zipend.c). */
+int zip_find_end(int fd, uint64_t size, struct zip_dir *d, uint64_t *count, struct verdict *v);
+/* Every local header against its entry, and what lies between (ziplocal.c). Fills in where the data begin. */
+int zip_check_local(struct zip_dir *d, struct verdict *v);

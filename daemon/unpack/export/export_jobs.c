@@ -1,0 +1,395 @@
+#include "unpack/export/export_jobs.h"
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tree/held_tree.h"
+#include "unpack/export/tree_pack.h"
+#include "unpack/snapshot/snapshot_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+
+/* --- the job, as it comes ------------------------------------------------------------------------------- */
+
+struct job {
+	char *root, *below, *dir, *patch, *format, *ignore;
+	struct slice paths, limits;
+	int64_t turn, since, uid, gid;
+};
+
+struct job_limits {
+	int64_t file_bytes, bytes, entries, seconds, patch_bytes;
+};
+
+#define JOB_ROOT JF_STR(struct job, root, "root", JF_REQUIRED, PATH_BYTES_MAX)
+#define JOB_COMMON                                                                                 \
+	JF_STR(struct job, ignore, "ignore", 0, 16),                                               \
+		JF_INT(struct job, uid, "uid", 0, 0, UINT32_MAX - 1),                              \
+		JF_INT(struct job, gid, "gid", 0, 0, UINT32_MAX - 1),                              \
+		JF_OBJ(struct job, limits, "limits", 0)
+
+static const struct jfield pack_fields[] = {
+	JOB_ROOT,
+	JF_STR(struct job, below, "below", 0, PATH_BYTES_MAX),
+	JF_STR(struct job, format, "format", JF_REQUIRED, 16),
+	JF_ARR(struct job, paths, "paths", 0),
+	JOB_COMMON,
+	JF_END,
+};
+
+static const struct jfield snapshot_fields[] = {
+	JOB_ROOT,
+	JF_STR(struct job, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct job, turn, "turn", JF_REQUIRED, 0, UINT32_MAX),
+	JF_STR(struct job, patch, "patch", 0, PATH_BYTES_MAX),
+	JOB_COMMON,
+	JF_END,
+};
+
+static const struct jfield diff_fields[] = {
+	JOB_ROOT,
+	JF_STR(struct job, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct job, since, "since", JF_REQUIRED, 0, UINT32_MAX),
+	JF_STR(struct job, patch, "patch", JF_REQUIRED, PATH_BYTES_MAX),
+	JOB_COMMON,
+	JF_END,
+};
+
+static const struct jfield limit_fields[] = {
+	JF_INT(struct job_limits, file_bytes, "fileBytes", 0, 0, SNAPSHOT_FILE_MAX),
+	JF_INT(struct job_limits, bytes, "bytes", 0, 0, INT64_MAX),
+	JF_INT(struct job_limits, entries, "entries", 0, 0, UINT32_MAX),
+	JF_INT(struct job_limits, seconds, "seconds", 0, 0, UINT32_MAX),
+	JF_INT(struct job_limits, patch_bytes, "patchBytes", 0, 0, SNAPSHOT_PATCH_MAX),
+	JF_END,
+};
+
+/* --- the job, at work ----------------------------------------------------------------------------------- */
+
+struct outward {
+	const struct verb *verb;
+	struct job job;
+	struct job_limits limits;
+	bool gitignore;
+	int root;
+	struct state state;
+	struct snapshot_report snapshot;
+	struct export_job export;
+	struct export_report exported;
+};
+
+struct verb {
+	const char *word;
+	const struct jfield *fields;
+	int64_t bytes, seconds; /* limits if the job tells none */
+	int (*open)(struct outward *, struct verdict *);
+	int (*enter)(struct outward *, struct verdict *); /* or NULL */
+	int (*run)(struct outward *, int out, struct verdict *);
+	void (*report)(const struct outward *, struct jw *);
+};
+
+static int bad_job(struct verdict *v, const char *field, const char *text)
+{
+	refuse(v, "JOB_INVALID", field, "%s", text);
+	v->kind = VERDICT_BAD_JOB;
+	return -EINVAL;
+}
+
+static uint64_t deadline(const struct outward *o)
+{
+	return o->limits.seconds ? clock_mono_ms() + (uint64_t)o->limits.seconds * 1000 : 0;
+}
+
+/* --- pack ----------------------------------------------------------------------------------------------- */
+
+static int take_paths(struct outward *o, struct slice paths, struct verdict *v)
+{
+	struct jiter it;
+	struct jval item;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, paths });
+	while (jiter_next(&it, NULL, &item)) {
+		char **grown, *path = NULL;
+
+		if (o->export.npaths == EXPORT_PATHS_MAX)
+			return bad_job(v, "paths", "too many of them");
+		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0)
+			return bad_job(v, "paths", "each must be a string");
+		grown = realloc(o->export.paths, (o->export.npaths + 1) * sizeof(*grown));
+		if (!grown)
+			abort();
+		o->export.paths = grown;
+		o->export.paths[o->export.npaths++] = path;
+		if (export_path_clean(path) < 0)
+			return refuse(v, "PATH_INVALID", path,
+				      "a path of the tree, relative, without \"..\"");
+	}
+	return 0;
+}
+
+static int open_export(struct outward *o, struct verdict *v)
+{
+	if (export_format_parse(o->job.format, &o->export.format) < 0)
+		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
+	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	if (o->job.below && export_path_clean(o->job.below) < 0)
+		return refuse(v, "PATH_INVALID", o->job.below, "a path below root, without \"..\"");
+	return o->job.paths.n ? take_paths(o, o->job.paths, v) : 0;
+}
+
+static int not_entered(struct verdict *v, int error, const char *path)
+{
+	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
+		return refuse(v, "PATH_NOT_FOUND", path,
+			      "there is no such directory, or a symbolic link is on the way");
+	if (error == -EXDEV)
+		return refuse(v, "OTHER_FILE_SYSTEM", path, "something is mounted on the way");
+	return fail_with(v, error, path, "opening the tree");
+}
+
+/* From the root on, whose path is believed, nothing is followed. */
+static int enter_below(struct outward *o, struct verdict *v)
+{
+	_cleanup_(held_done) struct held h;
+	int fd;
+
+	held_init(&h, o->root);
+	fd = held_dir(&h, slice_of(o->job.below));
+	if (fd >= 0)
+		fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else
+		errno = -fd;
+	if (fd < 0)
+		return not_entered(v, -errno, o->job.below);
+	close(o->root);
+	o->root = fd;
+	return 0;
+}
+
+static int enter_export(struct outward *o, struct verdict *v)
+{
+	int r = o->job.below && *o->job.below ? enter_below(o, v) : 0;
+
+	if (r < 0)
+		return r;
+	o->export.root = o->root;
+	o->export.gitignore = o->gitignore;
+	o->export.entries = (uint64_t)o->limits.entries;
+	o->export.bytes = (uint64_t)o->limits.bytes;
+	return export_check(&o->export, v);
+}
+
+static int run_export(struct outward *o, int out, struct verdict *v)
+{
+	o->export.deadline_ms = deadline(o);
+	return export_write(&o->export, out, &o->exported, v);
+}
+
+static void put_omitted(struct jw *w, const char *key, const char *total,
+			const struct omitted *omitted)
+{
+	jw_arr(w, key);
+	buf_add_slice(w->b, buf_slice(&omitted->json));
+	jw_end_arr(w);
+	jw_uint(w, total, omitted->total);
+}
+
+static void report_export(const struct outward *o, struct jw *w)
+{
+	const struct export_report *r = &o->exported;
+
+	jw_uint(w, "files", r->files);
+	jw_uint(w, "directories", r->directories);
+	jw_uint(w, "links", r->links);
+	jw_uint(w, "bytes", r->bytes);
+	jw_uint(w, "archiveBytes", r->archive_bytes);
+	put_omitted(w, "skipped", "skippedTotal", &r->skipped);
+	put_omitted(w, "changed", "changedTotal", &r->changed);
+}
+
+/* --- snapshot and diff ---------------------------------------------------------------------------------- */
+
+static int open_snapshot(struct outward *o, struct verdict *v)
+{
+	return state_open_snapshot(&o->state, o->job.dir, (uint32_t)o->job.turn, o->job.patch, v);
+}
+
+static int open_diff(struct outward *o, struct verdict *v)
+{
+	return state_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.patch, v);
+}
+
+static int run_snapshot(struct outward *o, int out _unused_, struct verdict *v)
+{
+	const struct snapshot_job job = {
+		.root = o->root,
+		.gitignore = o->gitignore,
+		.turn = o->state.turn,
+		.history = &o->state.history,
+		.limits = {
+			.file_bytes = (uint64_t)o->limits.file_bytes,
+			.bytes = (uint64_t)o->limits.bytes,
+			.entries = (uint64_t)o->limits.entries,
+			.patch_bytes = (uint64_t)o->limits.patch_bytes,
+			.deadline_ms = deadline(o),
+		},
+	};
+
+	return snapshot_take(&job, &o->state.files, &o->snapshot, v);
+}
+
+static void report_snapshot(const struct outward *o, struct jw *w)
+{
+	const struct snapshot_report *r = &o->snapshot;
+
+	jw_uint(w, "files", r->files);
+	jw_uint(w, "bytes", r->bytes);
+	jw_uint(w, "changed", r->changed);
+	put_omitted(w, "omitted", "omittedTotal", &r->omitted);
+	if (!o->job.patch)
+		return;
+	jw_obj(w, "patch");
+	jw_uint(w, "bytes", r->patch_bytes);
+	jw_uint(w, "files", r->patch.files);
+	jw_uint(w, "insertions", r->patch.insertions);
+	jw_uint(w, "deletions", r->patch.deletions);
+	jw_end_obj(w);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct verb verbs[] = {
+	/* an archive takes as long as its reader does */
+	{ "pack", pack_fields, INT64_MAX, 0, open_export, enter_export, run_export, report_export },
+	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
+	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_diff, NULL, run_snapshot, report_snapshot },
+};
+/* clang-format on */
+
+static int take_fields(struct slice text, const struct jfield *fields, const char *prefix,
+		       void *ret, struct verdict *v)
+{
+	struct err e = { 0 };
+	int r = jdec_object(text, fields, prefix, ret, &e);
+
+	if (r == 0)
+		r = jdec_refuse_unknown(text, fields, prefix, "no such member of this job", &e);
+	return r < 0 ? bad_job(v, e.field, e.msg) : 0;
+}
+
+static int parse(struct outward *o, struct slice text, struct verdict *v)
+{
+	const char *ignore;
+	int r = take_fields(text, o->verb->fields, "", &o->job, v);
+
+	if (r == 0 && o->job.limits.n)
+		r = take_fields(o->job.limits, limit_fields, "limits.", &o->limits, v);
+	if (r < 0)
+		return r;
+	ignore = o->job.ignore ? o->job.ignore : "none";
+	o->gitignore = strcmp(ignore, "gitignore") == 0;
+	if (!o->gitignore && strcmp(ignore, "none") != 0)
+		return bad_job(v, "ignore", "neither gitignore nor none");
+	return 0;
+}
+
+struct outward *outward_open(const char *verb, struct slice job, struct verdict *v)
+{
+	struct outward *o = new0(struct outward);
+	int r;
+
+	*o = (struct outward){ .root = -1 };
+	o->state = (struct state){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (strcmp(verb, verbs[i].word) == 0)
+			o->verb = &verbs[i];
+	if (!o->verb) {
+		bad_job(v, NULL, "no such verb");
+		return outward_free(o);
+	}
+	o->job.uid = o->job.gid = -1;
+	o->limits = (struct job_limits){ SNAPSHOT_FILE_MAX, o->verb->bytes, UNPACK_ENTRIES_MAX,
+					 o->verb->seconds, SNAPSHOT_PATCH_MAX };
+	r = parse(o, job, v);
+	if (r == 0)
+		r = o->verb->open(o, v);
+	return r < 0 ? outward_free(o) : o;
+}
+
+struct outward *outward_free(struct outward *o)
+{
+	closep(&o->root);
+	state_close(&o->state);
+	snapshot_report_done(&o->snapshot);
+	export_report_done(&o->exported);
+	for (size_t i = 0; i < o->export.npaths; i++)
+		free(o->export.paths[i]);
+	free(o->export.paths);
+	if (o->verb)
+		jdec_free(o->verb->fields, &o->job);
+	free(o);
+	return NULL;
+}
+
+int64_t outward_uid(const struct outward *o)
+{
+	return o->job.uid;
+}
+
+int64_t outward_gid(const struct outward *o)
+{
+	return o->job.gid;
+}
+
+uint64_t outward_seconds(const struct outward *o)
+{
+	return (uint64_t)o->limits.seconds;
+}
+
+int outward_root(const struct outward *o)
+{
+	return o->root;
+}
+
+/* Pack, index and turns; an archive may go into a file and be of any size. */
+uint64_t outward_file_max(const struct outward *o)
+{
+	return o->verb->enter ? UINT64_MAX : MAX((uint64_t)o->limits.bytes, TREE_MANIFEST_MAX);
+}
+
+int outward_enter(struct outward *o, struct verdict *v)
+{
+	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (o->root < 0)
+		return o->verb->enter ? not_entered(v, -errno, o->job.root) :
+					fail_with(v, -errno, o->job.root, "opening the tree");
+	return o->verb->enter ? o->verb->enter(o, v) : 0;
+}
+
+int outward_run(struct outward *o, int out, struct verdict *v)
+{
+	return o->verb->run(o, out, v);
+}
+
+int outward_commit(struct outward *o, struct verdict *v)
+{
+	return state_commit(&o->state, v);
+}
+
+void outward_done_line(const struct outward *o, struct buf *line)
+{
+	struct jw w = JW(line);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "done");
+	o->verb->report(o, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_putc(line, '\n');
+}

@@ -1,0 +1,297 @@
+#include "unpack/extract/extract_keeper.h"
+
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "unpack/extract/extract_recover.h"
+#include "unpack/extract/extract_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define ANSWER_MAX (16 * MIB)
+#define POLL_MS 500 /* a signal just before it waits */
+
+struct keeper {
+	struct extract x;
+	struct job_input *in;
+	struct verdict v;
+	struct buf heard; /* from the worker */
+	char *new_path;	  /* of the manifest that is written */
+	pid_t worker;
+	int from, to;
+	bool committed; /* the new manifest is not to be removed */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+/* Archives are ours to read; a directory in the sandbox is read as its user reads it. */
+static int open_source(const struct job_source *s, const struct user *user)
+{
+	int fd;
+
+	if (s->archive)
+		return open(s->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	user_enter(user);
+	fd = open(s->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	user_leave(user);
+	return fd;
+}
+
+static int open_sources(struct keeper *k, const struct user *user)
+{
+	const struct job *j = k->x.job;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const struct job_source *s = &j->sources[i];
+
+		if (s->file)
+			continue;
+		k->x.archives[i] = open_source(s, user);
+		if (k->x.archives[i] < 0 && errno == ENOENT && s->has_digest) {
+			intact_blame(&k->v, &s->digest);
+			return refuse(&k->v, "ARCHIVE_NOT_FOUND", NULL,
+				      "the archive is not in the store any more");
+		}
+		if (k->x.archives[i] < 0)
+			return fail_with(&k->v, -errno, NULL,
+					 s->archive ? s->archive : s->directory);
+	}
+	return 0;
+}
+
+static int open_manifests(struct keeper *k)
+{
+	const char *path = k->x.job->manifest;
+
+	if (!path)
+		return 0;
+	k->x.old_manifest = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (k->x.old_manifest < 0 && errno != ENOENT)
+		return fail_with(&k->v, -errno, NULL, "the manifest");
+	if (asprintf(&k->new_path, "%s.new", path) < 0)
+		abort();
+	k->x.new_manifest =
+		open(k->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;
+}
+
+static int open_all(struct keeper *k)
+{
+	const struct job *j = k->x.job;
+	struct user user;
+	int r = user_of(&user, j->uid, j->gid, &k->v);
+
+	if (r == 0)
+		r = recover_target(j->target, &user, j->manifest, &k->v);
+	if (r == 0)
+		r = open_sources(k, &user);
+	if (r == 0)
+		r = open_manifests(k);
+	if (r == 0)
+		r = place_open(&k->x.place, j->target, &user, &k->v);
+	return r < 0 ? r : place_make_stage(&k->x.place, &k->v);
+}
+
+/* --- the worker ------------------------------------------------------------------------------------------- */
+
+static int start_worker(struct keeper *k)
+{
+	int tell[2] = { -1, -1 }, go[2] = { -1, -1 };
+
+	if (pipe2(tell, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
+		return fail_with(&k->v, -errno, NULL, "a pipe");
+	fflush(stdout);
+	k->worker = fork();
+	if (k->worker == 0) {
+		close(tell[0]);
+		close(go[1]);
+		k->x.tell = tell[1];
+		k->x.go = go[0];
+		worker_run(&k->x);
+	}
+	close(tell[1]);
+	close(go[0]);
+	k->from = tell[0];
+	k->to = go[1];
+	return k->worker < 0 ? fail_with(&k->v, -errno, NULL, "a worker process") : 0;
+}
+
+static int refuse_time(struct keeper *k)
+{
+	uint64_t seconds = k->x.job->limits.seconds;
+
+	return refuse_over(&k->v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
+}
+
+/* The worker's next line, until the time (0: no limit); it stays valid until the next call. */
+static int hear(struct keeper *k, uint64_t until, struct slice *line)
+{
+	k->heard.max = ANSWER_MAX;
+	for (;;) {
+		struct slice have = buf_slice(&k->heard);
+		const char *end = have.n ? memchr(have.p, '\n', have.n) : NULL;
+		struct pollfd pfd = { .fd = k->from, .events = POLLIN };
+		int64_t left = until ? (int64_t)(until - clock_mono_ms()) : -1;
+		ssize_t n;
+
+		if (end) {
+			*line = (struct slice){ have.p, (size_t)(end - have.p) + 1 };
+			k->heard.pos += line->n;
+			return 0;
+		}
+		if (interrupted)
+			return fail_as(&k->v, "INTERRUPTED", NULL, "a signal ended the job");
+		if (until && left <= 0)
+			return refuse_time(k);
+		if (poll(&pfd, 1, left < 0 || left > POLL_MS ? POLL_MS : (int)left) <= 0)
+			continue;
+		if (buf_reserve(&k->heard, 64 * KIB) < 0)
+			return fail_with(&k->v, -ENOMEM, NULL, "hearing the worker");
+		n = read(k->from, k->heard.data + k->heard.len, 64 * KIB);
+		if (n == 0)
+			return fail_as(&k->v, "WORKER_DIED", NULL,
+				       "the worker ended without an answer");
+		if (n > 0)
+			k->heard.len += (size_t)n;
+	}
+}
+
+static int put_line(struct slice line)
+{
+	return file_write_all(STDOUT_FILENO, line.p, line.n);
+}
+
+/* The worker's last line is the job's. */
+static int give_up(struct slice line)
+{
+	put_line(line);
+	return slice_starts(line, "{\"refused\"") ? UNPACK_REFUSED : UNPACK_FAILED;
+}
+
+/* --- the commit -------------------------------------------------------------------------------------------- */
+
+/* 1: it is not wanted. */
+static int await_commit(struct keeper *k, struct slice staged)
+{
+	struct slice word;
+	int r;
+
+	if (!k->x.job->confirm)
+		return 0;
+	if (put_line(staged) < 0)
+		return 1;
+	r = job_line(k->in, &word);
+	return r > 0 && slice_is(word, "commit") ? 0 : 1;
+}
+
+/* The worker makes the log count and takes its steps, we the one rename; then the new manifest is the manifest. */
+static int commit(struct keeper *k)
+{
+	struct slice line;
+	int r = write(k->to, "g", 1) == 1 ? 0 : fail_with(&k->v, -errno, NULL, "the worker");
+
+	if (r == 0)
+		r = hear(k, 0, &line);
+	if (r == 0 && !slice_starts(line, "{\"done\""))
+		return give_up(line);
+	if (r == 0 && k->x.place.whole)
+		r = place_rename(&k->x.place, &k->v);
+	if (r < 0)
+		return r;
+	k->committed = true;
+	if (k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
+		return fail_with(&k->v, -errno, NULL, "the manifest");
+	put_line(line);
+	return UNPACK_DONE;
+}
+
+/* The exit code; negative: the verdict says why. */
+static int run(struct keeper *k)
+{
+	struct slice line;
+	int r = open_all(k);
+
+	if (r == 0)
+		r = start_worker(k);
+	if (r == 0)
+		r = hear(k, clock_mono_ms() + 1000 * k->x.job->limits.seconds, &line);
+	if (r < 0)
+		return r;
+	if (!slice_starts(line, "{\"staged\""))
+		return give_up(line);
+	return await_commit(k, line) > 0 ? UNPACK_NOT_CONFIRMED : commit(k);
+}
+
+/* Whatever became of the worker: the log is finished or taken back. If that cannot be, all stays for the next job. */
+static void clean_stage(struct keeper *k)
+{
+	struct place *p = &k->x.place;
+
+	if (!p->stage_name[0])
+		return;
+	switch (recover_stage(&p->user, p->stage, p->whole ? -1 : p->target)) {
+	case SETTLED_KEEP:
+		k->committed = true; /* as far as the new manifest goes */
+		return;
+	case SETTLED_NEW:
+		if (!k->committed && k->new_path)
+			rename(k->new_path, k->x.job->manifest);
+		k->committed = true;
+		break;
+	case SETTLED_OLD:
+		break;
+	}
+	place_remove_stage(p);
+}
+
+static void clean_up(struct keeper *k)
+{
+	closep(&k->from);
+	closep(&k->to);
+	if (k->worker > 0)
+		child_end(k->worker);
+	clean_stage(k);
+	if (k->new_path && !k->committed)
+		unlink(k->new_path);
+	for (size_t i = 0; i < k->x.job->n; i++)
+		closep(&k->x.archives[i]);
+	closep(&k->x.old_manifest);
+	closep(&k->x.new_manifest);
+	place_close(&k->x.place);
+	buf_done(&k->heard);
+	free(k->new_path);
+}
+
+enum unpack_exit extract_run(const struct job *job, struct job_input *in)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct keeper k = { .in = in, .from = -1, .to = -1 };
+	int code;
+
+	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
+	k.x.place = (struct place){ .parent = -1, .target = -1, .stage = -1 };
+	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
+		k.x.archives[i] = -1;
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	code = run(&k);
+	clean_up(&k);
+	if (code >= 0)
+		return (enum unpack_exit)code;
+	report_verdict(&line, &k.v);
+	put_line(buf_slice(&line));
+	return report_exit(&k.v);
+}

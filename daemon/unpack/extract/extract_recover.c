@@ -1,0 +1,197 @@
+#include "unpack/extract/extract_recover.h"
+
+#include "tree/held_tree.h"
+#include "tree/path_rules.h"
+#include "unpack/commit/commit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_MS 10
+
+void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* --- one stage --------------------------------------------------------------------------------------------- */
+
+static enum settled settle(const struct user *user, int stage, int target)
+{
+	int dirs[] = { stage, target, -1 };
+	struct verdict v = { .kind = VERDICT_NONE };
+	bool committed = false;
+	struct err e;
+
+	if (confine_worker(user, &(struct reach){ dirs, NULL }, TREE_MANIFEST_MAX, &v) < 0 ||
+	    commit_recover(target, stage, &committed, &e) < 0)
+		return SETTLED_KEEP;
+	held_empty(stage);
+	return committed ? SETTLED_NEW : SETTLED_OLD;
+}
+
+enum settled recover_stage(const struct user *user, int stage, int target)
+{
+	int status = 0;
+
+	/* once more if somebody kills it: whatever it did, it can be done again */
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit((int)settle(user, stage, target));
+		if (pid < 0)
+			return SETTLED_KEEP;
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(status))
+			break;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) <= SETTLED_KEEP ?
+		       (enum settled)WEXITSTATUS(status) :
+		       SETTLED_KEEP;
+}
+
+/* --- those of a target ------------------------------------------------------------------------------------ */
+
+struct search {
+	struct place *place;
+	bool beside; /* in the target's parent, else in the target */
+	unsigned old, new;
+	bool busy; /* a living job's stage is there: its new manifest is not ours to judge */
+	struct verdict *v;
+};
+
+static void remove_stage(struct search *s, int dir, const char *name)
+{
+	if (s->beside)
+		place_enter(s->place);
+	else
+		user_enter(&s->place->user);
+	unlinkat(dir, name, AT_REMOVEDIR);
+	if (s->beside)
+		place_leave(s->place);
+	else
+		user_leave(&s->place->user);
+}
+
+/* One that was killed a moment ago may not have died yet; one whose daemon was killed may be about to end well. */
+static int lock_stage(int fd, bool patient)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; r < 0 && errno == EWOULDBLOCK && patient && i < LOCK_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r;
+}
+
+/* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
+static int take(struct search *s, int dir, const char *name, bool ours)
+{
+	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
+	struct stat sb;
+
+	if (fd < 0 || fstat(fd, &sb) < 0)
+		return -EBUSY;
+	if (lock_stage(fd, ours) < 0) {
+		s->busy |= ours;
+		return -EBUSY;
+	}
+	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
+	if (s->beside && sb.st_uid != s->place->user.uid && sb.st_uid == getuid())
+		remove_stage(s, dir, name);
+	if (sb.st_uid != s->place->user.uid)
+		return -EBUSY;
+	return TAKE_FD(fd);
+}
+
+static int on_stage(struct search *s, int dir, const char *name)
+{
+	bool ours = !s->beside || place_is_stage(s->place, name);
+	_cleanup_(closep) int fd = take(s, dir, name, ours);
+	struct stat sb;
+
+	if (fd < 0)
+		return 0;
+	/* that of another target, and committed: its own next job has to hear of it */
+	if (!ours && fstatat(fd, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	switch (recover_stage(&s->place->user, fd, s->beside ? -1 : s->place->target)) {
+	case SETTLED_KEEP:
+		return !ours ? 0 :
+			       fail_as(s->v, "RECOVERY_FAILED", name,
+				       "what a killed job left can be neither finished nor undone");
+	case SETTLED_NEW:
+		s->new += ours;
+		break;
+	case SETTLED_OLD:
+		s->old += ours;
+		break;
+	}
+	remove_stage(s, dir, name);
+	return 0;
+}
+
+static int search_dir(struct search *s, int dir)
+{
+	int fd, r = 0;
+	struct dirent *e;
+	DIR *d;
+
+	fd = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		closep(&fd);
+		return 0;
+	}
+	while (r == 0 && (e = readdir(d)))
+		if (slice_starts(slice_of(e->d_name), STAGE_PREFIX))
+			r = on_stage(s, dir, e->d_name);
+	closedir(d);
+	return r;
+}
+
+static void settle_manifest(const char *manifest, bool committed)
+{
+	_cleanup_(freep) char *path = NULL;
+
+	if (!manifest)
+		return;
+	if (asprintf(&path, "%s.new", manifest) < 0)
+		abort();
+	if (committed)
+		rename(path, manifest);
+	else
+		unlink(path);
+}
+
+int recover_target(const char *target, const struct user *user, const char *manifest,
+		   struct verdict *v)
+{
+	struct place place;
+	struct search s = { .place = &place, .beside = true, .v = v };
+	int r = place_open(&place, target, user, v);
+
+	if (r == 0)
+		r = search_dir(&s, place.parent);
+	s.beside = false;
+	if (r == 0)
+		r = search_dir(&s, place.target);
+	/* no stage at all: it was killed before it had one */
+	if (r == 0 && (s.old + s.new || !s.busy))
+		settle_manifest(manifest, s.new > 0);
+	place_close(&place);
+	return r;
+}

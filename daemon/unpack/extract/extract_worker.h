@@ -1,0 +1,25 @@
+/*
+ * extract_worker.h - what the confined process of an extract job does: it reads the archives into the staging tree, checks the whole, writes the
+ * new manifest and tells the keeper (extract_keeper.c) with a line "staged"; once the keeper says so it commits path by path, where one rename is
+ * not enough, and tells the outcome with a line "done". A refusal or failure is its last line at any time (unpack_report.h).
+ *
+ * Everything it needs was opened by the keeper before; the descriptors are borrowed.
+ */
+#pragma once
+
+#include "unpack/job/unpack_job.h"
+#include "unpack/extract/extract_target.h"
+#include "unpack/extract/skill_install.h"
+
+struct extract {
+	const struct job *job;
+	struct place place;
+	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
+	int old_manifest, new_manifest;	  /* -1: none */
+	int tell, go;			  /* to the keeper, and its one byte */
+	struct name into; /* where the source that is read goes; the plan points into these two */
+	char aside[SKILL_ASIDE_SIZE];
+};
+
+/* Never returns. */
+_noreturn_ void worker_run(struct extract *x);

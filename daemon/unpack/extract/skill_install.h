@@ -1,0 +1,29 @@
+/*
+ * skill_install.h - jobs whose sources are skills (daemon/skill/): each is staged aside, checked on disk as it will lie there, and moved to the name it
+ * gives itself. The target is a directory of skills, one directory each.
+ *
+ * A source may be one skill (SKILL.md at its root, or in its only directory) or several, a directory each; nothing else may be in it. A skill that
+ * cannot be used is SKILL_INVALID with its first fatal finding; what is only wrong is told in the report. Skills replace those of the same
+ * name as a whole; all others in the target stay, but those that the job names to be removed.
+ */
+#pragma once
+
+#include "unpack/commit/commit.h"
+#include "unpack/job/unpack_job.h"
+
+struct skills {
+	struct buf report; /* elements of the array "skills" of the job's report */
+	char **names;	   /* that are there from now on, or are not any more */
+	size_t n;
+};
+
+/* "into" of source i. */
+#define SKILL_ASIDE_SIZE 32
+void skills_aside(size_t i, char into[SKILL_ASIDE_SIZE]);
+/* An open directory as a source, read as it stands. */
+int skills_copy(struct plan *p, int dir);
+/* After plan_finish: everything staged is checked and moved within tree. */
+int skills_place(struct skills *s, struct plan *p, int tree, const struct job *job);
+/* For struct commit: the old generation's entry at path stays. */
+bool skills_keep(void *ctx, const char *path);
+void skills_done(struct skills *s);

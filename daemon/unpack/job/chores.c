@@ -1,0 +1,229 @@
+#include "unpack/job/chores.h"
+
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "skill/skill.h"
+#include "tree/held_tree.h"
+#include "unpack/extract/extract_recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#define ID_MAX 4294967294LL
+
+struct chore {
+	char *target, *manifest;
+	int64_t uid, gid;
+	bool single;
+	struct user user;
+	struct verdict v;
+	int dir;	   /* the target, open; -1: absent */
+	struct buf answer; /* members of "done", or with whole the line */
+	bool whole;
+};
+
+static const struct jfield tree_fields[] = {
+	JF_STR(struct chore, target, "target", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct chore, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
+	JF_INT(struct chore, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct chore, gid, "gid", 0, 0, ID_MAX),
+	JF_END,
+};
+
+static const struct jfield skill_fields[] = {
+	JF_STR(struct chore, target, "directory", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_BOOL(struct chore, single, "single", 0),
+	JF_INT(struct chore, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct chore, gid, "gid", 0, 0, ID_MAX),
+	JF_END,
+};
+
+/* --- the frame -------------------------------------------------------------------------------------------- */
+
+static int decode(struct chore *c, struct slice line, const struct jfield *fields)
+{
+	int r = job_decode(line, fields, c, &c->target, &c->v);
+
+	if (r < 0)
+		return r;
+	return user_of(&c->user, c->uid, c->gid < 0 ? c->uid : c->gid, &c->v);
+}
+
+static enum unpack_exit run(struct slice line, const struct jfield *fields,
+			    int (*work)(struct chore *c))
+{
+	struct chore c = { .uid = -1, .gid = -1, .dir = -1 };
+	_cleanup_(buf_done) struct buf out = { 0 };
+	int r = decode(&c, line, fields);
+
+	if (r == 0)
+		r = work(&c);
+	if (c.whole) {
+		buf_add_slice(&out, buf_slice(&c.answer));
+	} else if (r == 0) {
+		buf_puts(&out, "{\"done\":{");
+		buf_add_slice(&out, buf_slice(&c.answer));
+		buf_puts(&out, "}}\n");
+	} else {
+		report_verdict(&out, &c.v);
+	}
+	file_write_all(STDOUT_FILENO, out.data, out.len);
+	closep(&c.dir);
+	buf_done(&c.answer);
+	jdec_free(fields, &c);
+	return r == 0 ? UNPACK_DONE : c.whole ? UNPACK_FAILED : report_exit(&c.v);
+}
+
+/* --- recover and remove --------------------------------------------------------------------------------------- */
+
+static int recover(struct chore *c)
+{
+	return recover_target(c->target, &c->user, c->manifest, &c->v);
+}
+
+enum unpack_exit chore_recover(struct slice line)
+{
+	return run(line, tree_fields, recover);
+}
+
+/* In a process of the tree's user: what he may not remove stays. */
+static int empty(struct chore *c)
+{
+	int dirs[] = { c->dir, -1 }, status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(confine_worker(&c->user, &(struct reach){ dirs, NULL }, 0, &c->v) < 0 ? 1 :
+		      held_empty(c->dir) < 0						    ? 2 :
+											      0);
+	if (pid < 0)
+		return fail_with(&c->v, -errno, NULL, "a worker process");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status ? fail_as(&c->v, "ACCESS_DENIED", NULL, "not all of it could be removed") : 0;
+}
+
+static int remove_tree(struct chore *c)
+{
+	struct place p = { .parent = -1, .target = -1, .stage = -1 };
+	int r = place_open(&p, c->target, &c->user, &c->v);
+
+	c->dir = p.target;
+	if (r == 0 && p.target >= 0)
+		r = empty(c);
+	if (r == 0 && p.target >= 0) {
+		place_enter(&p);
+		if (unlinkat(p.parent, p.name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			r = -errno;
+		place_leave(&p);
+		if (r < 0)
+			fail_with(&c->v, r, NULL, "removing the directory");
+	}
+	c->dir = -1;
+	place_close(&p);
+	return r;
+}
+
+enum unpack_exit chore_remove(struct slice line)
+{
+	return run(line, tree_fields, remove_tree);
+}
+
+/* --- skills ------------------------------------------------------------------------------------------------------ */
+
+static int check_one(int dir, const char *name, struct jw *w, struct verdict *v)
+{
+	_cleanup_(skill_report_done) struct skill_report r;
+	struct err e;
+
+	skill_report_init(&r);
+	if (skill_check_dir(dir, name, &SKILL_LIMITS_DEFAULT, &r, &e) < 0)
+		return fail_as(v, e.reason, name, "%s", e.msg);
+	jw_obj(w, NULL);
+	jw_str(w, "directory", name);
+	skill_report_put(&r, w);
+	jw_end_obj(w);
+	return 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int visible(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static int check_all(int dir, struct jw *w, struct verdict *v)
+{
+	struct dirent **list;
+	int n = scandirat(dir, ".", &list, visible, by_name), r = 0;
+
+	if (n < 0)
+		return fail_with(v, -errno, NULL, "reading the skills");
+	for (int i = 0; i < n; i++) {
+		_cleanup_(closep) int fd = r < 0 ? -1 : held_open_dir_at(dir, list[i]->d_name);
+
+		if (fd >= 0)
+			r = check_one(fd, list[i]->d_name, w, v);
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+/* The worker's half: its answer goes through a pipe, whole or not at all. */
+static _noreturn_ void skills_worker(struct chore *c, int tell)
+{
+	int dirs[] = { c->dir, -1 };
+	struct buf b = { 0 };
+	struct jw w = JW(&b);
+	const char *name = strrchr(c->target, '/') + 1;
+	int r = confine_worker(&c->user, &(struct reach){ NULL, dirs }, 0, &c->v);
+
+	jw_arr(&w, "skills");
+	if (r == 0)
+		r = c->single ? check_one(c->dir, *name ? name : NULL, &w, &c->v) :
+				check_all(c->dir, &w, &c->v);
+	jw_end_arr(&w);
+	if (r < 0) {
+		buf_reset(&b);
+		report_verdict(&b, &c->v);
+	}
+	file_write_all(tell, b.data, b.len);
+	_exit(r < 0 ? 1 : 0);
+}
+
+static int check_skills(struct chore *c)
+{
+	int tell[2], status = 0, r;
+	pid_t pid;
+
+	user_enter(&c->user);
+	c->dir = open(c->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	user_leave(&c->user);
+	if (c->dir < 0 || pipe2(tell, O_CLOEXEC) < 0)
+		return fail_with(&c->v, -errno, NULL, "opening the directory");
+	pid = fork();
+	if (pid == 0)
+		skills_worker(c, tell[1]);
+	close(tell[1]);
+	r = pid < 0 ? -errno : file_read_fd(tell[0], 16 * MIB, &c->answer);
+	close(tell[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (r < 0 || !WIFEXITED(status) || !buf_len(&c->answer))
+		return fail_as(&c->v, "WORKER_DIED", NULL, "the check ended without an answer");
+	c->whole = WEXITSTATUS(status) != 0;
+	return c->whole ? -EIO : 0;
+}
+
+enum unpack_exit chore_skills(struct slice line)
+{
+	return run(line, skill_fields, check_skills);
+}

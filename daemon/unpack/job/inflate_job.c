@@ -1,0 +1,136 @@
+#include "unpack/job/inflate_job.h"
+
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "unpack/job/unpack_job.h"
+#include "json/jenc.h"
+#include "unpack/job/confine.h"
+#include "unpack/bytes/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define ID_MAX 4294967294LL
+
+struct inflate_job {
+	char *archive, *digest, *output;
+	int64_t bytes, uid, gid;
+};
+
+static const struct jfield fields[] = {
+	JF_STR(struct inflate_job, archive, "archive", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct inflate_job, digest, "digest", 0, 80),
+	JF_STR(struct inflate_job, output, "output", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct inflate_job, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX / 4),
+	JF_INT(struct inflate_job, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct inflate_job, gid, "gid", 0, 0, ID_MAX),
+	JF_END,
+};
+
+/* What was written. */
+struct made {
+	uint64_t bytes;
+	struct sha256 digest;
+};
+
+static int copy(struct source *s, int out, struct made *made, struct verdict *v)
+{
+	struct sha256_stream sum;
+	const uint8_t *p;
+	ssize_t n;
+
+	sha256_begin(&sum);
+	while ((n = source_peek(s, &p)) > 0) {
+		int r = file_write_all(out, p, (size_t)n);
+
+		if (r < 0)
+			return fail_with(v, r, NULL, "writing the output");
+		sha256_add(&sum, p, (size_t)n);
+		source_take(s, (size_t)n);
+		made->bytes += (uint64_t)n;
+	}
+	sha256_end(&sum, &made->digest);
+	if (n == 0 && fdatasync(out) < 0)
+		return fail_with(v, -errno, NULL, "writing the output");
+	return (int)n;
+}
+
+static int inflate_into(int in, int out, const struct inflate_job *j, struct intact *intact,
+			struct made *made, struct verdict *v)
+{
+	_cleanup_(source_closep) struct source *s = NULL;
+	struct feed_limits limits = { (uint64_t)j->bytes, UNPACK_RATIO_MAX };
+	enum archive_format format;
+	int r = format_detect(in, FORMAT_NONE, &format, v);
+
+	if (r == 0 && format != FORMAT_TAR_GZ && format != FORMAT_TAR_ZST)
+		r = refuse(v, "FORMAT_NOT_ALLOWED", NULL, "only a tar.gz or tar.zst is inflated");
+	if (r == 0)
+		r = source_open(in, format, limits, intact, &s, v);
+	return r < 0 ? r : copy(s, out, made, v);
+}
+
+static int inflate_intact(int in, int out, const struct inflate_job *j, struct made *made,
+			  struct verdict *v)
+{
+	struct intact intact;
+	struct sha256 want;
+
+	if (!j->digest)
+		return inflate_into(in, out, j, NULL, made, v);
+	if (!intact_parse(j->digest, &want)) {
+		refuse(v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
+		v->kind = VERDICT_BAD_JOB;
+		return -EINVAL;
+	}
+	intact_begin(&intact, &want);
+	return intact_end(&intact, in, inflate_into(in, out, j, &intact, made, v), v);
+}
+
+static int work(const struct inflate_job *j, struct made *made, struct verdict *v)
+{
+	_cleanup_(closep) int in = open(j->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_(closep) int out = -1;
+	struct user user;
+	int r = user_of(&user, j->uid, j->gid < 0 ? j->uid : j->gid, v);
+
+	if (r < 0)
+		return r;
+	if (in < 0)
+		return fail_with(v, -errno, NULL, j->archive);
+	out = open(j->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	if (out < 0)
+		return fail_with(v, -errno, NULL, j->output);
+	alarm(UNPACK_SECS_MAX);
+	r = confine_worker(&user, &(struct reach){ NULL, NULL }, (uint64_t)j->bytes, v);
+	return r < 0 ? r : inflate_intact(in, out, j, made, v);
+}
+
+_Noreturn void inflate_job(struct slice line)
+{
+	struct inflate_job j = { .uid = -1, .gid = -1 };
+	_cleanup_(buf_done) struct buf answer = { 0 };
+	struct verdict v = { .kind = VERDICT_NONE };
+	struct jw w = JW(&answer);
+	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	struct made made = { 0 };
+	int r = job_decode(line, fields, &j, NULL, &v);
+
+	if (r == 0)
+		r = work(&j, &made, &v);
+	if (r == 0) {
+		jw_obj(&w, NULL);
+		jw_obj(&w, "done");
+		jw_uint(&w, "bytes", made.bytes);
+		sha256_hex(&made.digest, digest + strlen(digest));
+		jw_str(&w, "digest", digest);
+		jw_end_obj(&w);
+		jw_end_obj(&w);
+		buf_putc(&answer, '\n');
+	} else {
+		report_verdict(&answer, &v);
+	}
+	file_write_all(STDOUT_FILENO, answer.data, answer.len);
+	jdec_free(fields, &j);
+	_exit(r == 0 ? UNPACK_DONE : report_exit(&v));
+}

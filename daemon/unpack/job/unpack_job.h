@@ -1,0 +1,55 @@
+/*
+ * unpack_job.h - what acpd-unpack is asked to do: one line of JSON on standard input, decoded by field tables. acpd writes it, and it is still
+ * checked like anything else: a member that is not known, of the wrong type or out of range is a malformed job (exit 2) that names the
+ * member.
+ *
+ * A source is an archive, a directory (of a skill), or a single file with its content. Paths of sources ("into", "file") are checked where names of archives
+ * are (stage_plan.h), with the same reasons. A job owns what it points to.
+ */
+#pragma once
+
+#include "json/jdec.h"
+#include "unpack/stage/stage_plan.h"
+#include "unpack/bytes/source.h"
+
+struct job_source {
+	char *archive;	 /* path of the file, or NULL */
+	bool has_digest; /* the archive has to have this one: intact.h */
+	struct sha256 digest;
+	enum archive_format format; /* declared; FORMAT_NONE: not */
+	int64_t strip;		    /* or STRIP_AUTO, of the first source: strip.h */
+	char *into;
+	char *file;	 /* path in the tree, or NULL */
+	char *directory; /* to be copied; or NULL */
+	struct buf content;
+	bool executable;
+	bool overwrite; /* whatever is at the path */
+	bool renew;	/* what an earlier generation wrote there */
+};
+
+struct job {
+	char *target, *manifest;
+	bool merge, confirm;
+	int64_t uid, gid; /* -1: those we have */
+	struct plan_limits limits;
+	struct job_source *sources;
+	size_t n;
+	bool skills;   /* sources are skills (skill_install.h), or skills are to be removed */
+	char **remove; /* names of those */
+	size_t nremove;
+};
+
+/* -EINVAL with e naming the member. */
+int job_parse(struct slice line, struct job *ret, struct err *e);
+void job_done(struct job *j);
+/* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the first field was decoded
+ * into, and must be an absolute path. A negative errno: v says what is wrong, as VERDICT_BAD_JOB. */
+int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,
+	       struct verdict *v);
+
+/* Lines of standard input, read in pieces. */
+struct job_input {
+	struct buf b;
+};
+/* 1: a line (valid until the next call); 0: the end; negative errno. */
+int job_line(struct job_input *in, struct slice *ret);

@@ -1,0 +1,86 @@
+/*
+ * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of standard output.
+ */
+#include "base/os/file.h"
+#include "unpack/export/export_keeper.h"
+#include "unpack/job/chores.h"
+#include "unpack/job/discard.h"
+#include "unpack/extract/extract_keeper.h"
+#include "unpack/job/inflate_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static enum unpack_exit bad_job(const struct err *e)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct verdict v = { .kind = VERDICT_NONE };
+
+	fail_err(&v, -EINVAL, e);
+	v.kind = VERDICT_BAD_JOB;
+	report_verdict(&line, &v);
+	file_write_all(STDOUT_FILENO, line.data, line.len);
+	return report_exit(&v);
+}
+
+static enum unpack_exit run_extract(struct job_input *in, struct slice line)
+{
+	enum unpack_exit code;
+	struct job job;
+	struct err e;
+
+	if (job_parse(line, &job, &e) < 0)
+		return bad_job(&e);
+	code = extract_run(&job, in);
+	job_done(&job);
+	return code;
+}
+
+static enum unpack_exit run_inflate(struct slice line)
+{
+	inflate_job(line);
+}
+
+/* Exactly one of the three: what a job needs besides its line. */
+static const struct verb {
+	const char *name;
+	enum unpack_exit (*run)(struct slice line);
+	enum unpack_exit (*carry)(const char *verb, struct slice line);
+	enum unpack_exit (*converse)(struct job_input *in, struct slice line);
+} verbs[] = {
+	{ "extract", .converse = run_extract }, { "pack", .carry = carry_run },
+	{ "snapshot", .carry = carry_run },	{ "diff", .carry = carry_run },
+	{ "recover", .run = chore_recover },	{ "remove", .run = chore_remove },
+	{ "skills", .run = chore_skills },	{ "inflate", .run = run_inflate },
+	{ "discard", .run = discard_run },
+};
+
+static enum unpack_exit run_verb(const struct verb *v, struct job_input *in, struct slice line)
+{
+	if (v->converse)
+		return v->converse(in, line);
+	return v->carry ? v->carry(v->name, line) : v->run(line);
+}
+
+int main(int argc, char **argv)
+{
+	struct job_input in = { .b = { .max = UNPACK_JOB_MAX } };
+	int code = UNPACK_BAD_JOB;
+	struct slice line;
+	struct err e;
+
+	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[1], verbs[i].name) != 0)
+			continue;
+		if (job_line(&in, &line) == 1) {
+			code = run_verb(&verbs[i], &in, line);
+		} else {
+			err_field(&e, "", "PARAM_INVALID", "no job on standard input");
+			code = bad_job(&e);
+		}
+		buf_done(&in.b);
+		return code;
+	}
+	fprintf(stderr, "usage: acpd-unpack VERB <JOB\n");
+	return code;
+}

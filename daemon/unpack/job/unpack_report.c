@@ -1,0 +1,78 @@
+#include "unpack/job/unpack_report.h"
+
+#include "json/jenc.h"
+
+#include <stdio.h>
+
+void report_verdict(struct buf *b, const struct verdict *v)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, v->kind == VERDICT_REFUSED ? "refused" : "failed");
+	jw_str(&w, "reason", v->reason);
+	if (v->path[0])
+		jw_str(&w, "path", v->path);
+	jw_str(&w, "message", v->message);
+	if (v->digest[0])
+		jw_str(&w, "digest", v->digest);
+	if (v->has_limit) {
+		jw_uint(&w, "limit", v->limit);
+		jw_uint(&w, "used", v->used);
+	}
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_putc(b, '\n');
+}
+
+enum unpack_exit report_exit(const struct verdict *v)
+{
+	static const enum unpack_exit codes[] = {
+		[VERDICT_NONE] = UNPACK_DONE,
+		[VERDICT_REFUSED] = UNPACK_REFUSED,
+		[VERDICT_FAILED] = UNPACK_FAILED,
+		[VERDICT_BAD_JOB] = UNPACK_BAD_JOB,
+	};
+
+	return codes[v->kind];
+}
+
+static void put_outcome(struct jw *w, const struct outcome *out)
+{
+	jw_uint(w, "written", out->written);
+	jw_uint(w, "removed", out->removed);
+	jw_uint(w, "unchanged", out->unchanged);
+	jw_arr(w, "skipped");
+	for (size_t i = 0; i < out->skipped_total && i < SKIPPED_MAX; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "path", out->skipped[i].path);
+		jw_str(w, "reason", out->skipped[i].reason);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+	jw_uint(w, "skippedTotal", out->skipped_total);
+}
+
+void report_summary(struct buf *b, const char *word, const struct summary *s)
+{
+	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	struct jw w = JW(b);
+
+	sha256_hex(&s->manifest, digest + strlen(digest));
+	jw_obj(&w, NULL);
+	jw_obj(&w, word);
+	put_outcome(&w, &s->outcome);
+	jw_str(&w, "manifestDigest", digest);
+	jw_uint(&w, "entries", s->entries);
+	jw_uint(&w, "bytes", s->bytes);
+	if (s->has_stripped)
+		jw_uint(&w, "stripped", s->stripped);
+	if (s->skills.n) {
+		jw_arr(&w, "skills");
+		jw_raw(&w, NULL, buf_slice(&s->skills.report));
+		jw_end_arr(&w);
+	}
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_putc(b, '\n');
+}

@@ -1,0 +1,28 @@
+/*
+ * history.h - going back from the index to the end of an earlier turn, or to the baseline.
+ *
+ * A history starts at what the index says and takes in one turn file after the other, newest first; each tells which is
+ * next (from). What it holds then is, for every path that changed since, the entry it had; for all others the index speaks.
+ * Its memory is the number of these paths. Turn files need only be open while they are taken in, so whoever may open them can
+ * build the history before it gives its rights up.
+ */
+#pragma once
+
+#include "unpack/snapshot/index.h"
+
+struct history_item {
+	char *path;
+	struct entry was;
+};
+
+struct history {
+	struct history_item *v; /* in the order of index.h */
+	size_t n;
+	uint64_t epoch;
+	uint32_t turn; /* whose end the history is at */
+};
+
+void history_init(struct history *h, const struct index_head *index);
+void history_done(struct history *h);
+/* The file of h->turn; h is at the turn before afterwards. 0; -EBADMSG if the file is damaged or not of this chain. */
+int history_back(struct history *h, int turn_fd);

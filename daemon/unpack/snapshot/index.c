@@ -1,0 +1,425 @@
+#include "unpack/snapshot/index.h"
+
+#include "base/crc32c.h"
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#define READ_PIECE (64 * KIB)
+#define WRITE_PIECE (64 * KIB)
+
+/* --- the written form -------------------------------------------------------------------------------- */
+
+struct head_record {
+	char magic[8];
+	uint64_t epoch;
+	uint32_t turn, from;
+	uint64_t entries, files, bytes, pack;
+	uint32_t body_crc, crc; /* crc: of what is before it */
+};
+
+struct entry_record {
+	uint16_t path_n;
+	uint8_t type, reason;
+	uint32_t mode;
+	uint64_t size, ino, mtime, ctime, at, packed;
+	uint8_t proven, zero[7];
+	unsigned char digest[SHA256_BYTES];
+};
+
+_Static_assert(sizeof(struct head_record) == 64, "no padding");
+_Static_assert(sizeof(struct entry_record) == 96, "no padding");
+
+static const char magics[][8] = {
+	[INDEX_STATE] = { 'a', 'c', 'p', 'd', 'i', 'd', 'x', '1' },
+	[INDEX_TURN] = { 'a', 'c', 'p', 'd', 't', 'r', 'n', '1' },
+};
+
+static const char *const reasons[OMIT_N] = {
+	[OMIT_NOT] = "",
+	[OMIT_TOO_LARGE] = "TOO_LARGE",
+	[OMIT_STORE_FULL] = "STORE_FULL",
+	[OMIT_UNREADABLE] = "UNREADABLE",
+	[OMIT_CHANGING] = "CHANGING",
+	[OMIT_FIFO] = "FIFO",
+	[OMIT_SOCKET] = "SOCKET",
+	[OMIT_DEVICE] = "DEVICE",
+	[OMIT_NAME_RESERVED] = "NAME_RESERVED",
+	[OMIT_PATH_TOO_LONG] = "PATH_TOO_LONG",
+	[OMIT_PATH_TOO_DEEP] = "PATH_TOO_DEEP",
+	[OMIT_OTHER_FILE_SYSTEM] = "OTHER_FILE_SYSTEM",
+	[OMIT_PATCH_TOO_LARGE] = "PATCH_TOO_LARGE",
+};
+
+const char *omit_word(enum omit_reason reason)
+{
+	return reasons[reason];
+}
+
+bool entry_same(const struct entry *a, const struct entry *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case ENTRY_NONE:
+		return true;
+	case ENTRY_OMITTED:
+		return a->reason == b->reason && a->mode == b->mode && a->size == b->size &&
+		       a->ino == b->ino && a->mtime == b->mtime && a->ctime == b->ctime;
+	case ENTRY_FILE:
+		if ((a->mode ^ b->mode) & S_IXUSR)
+			return false;
+		break;
+	case ENTRY_LINK:
+		break;
+	}
+	return sha256_equal(&a->digest, &b->digest);
+}
+
+static unsigned rank(char c)
+{
+	return c == '/' ? 1 : c ? (unsigned char)c + 1u : 0;
+}
+
+int index_compare(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return (int)rank(*a) - (int)rank(*b);
+}
+
+bool index_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+/* --- reading ----------------------------------------------------------------------------------------- */
+
+static int read_at(int fd, void *p, size_t n, uint64_t offset)
+{
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t got = pread(fd, (char *)p + have, n - have, (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EBADMSG;
+		have += (size_t)got;
+	}
+	return 0;
+}
+
+static bool path_ok(const char *path, size_t n)
+{
+	if (!n || n > PATH_BYTES_MAX || memchr(path, 0, n))
+		return false;
+	for (size_t at = 0; at <= n;) {
+		const char *slash = memchr(path + at, '/', n - at);
+		size_t part = slash ? (size_t)(slash - path) - at : n - at;
+
+		if (!part || (path[at] == '.' && (part == 1 || (part == 2 && path[at + 1] == '.'))))
+			return false;
+		at += part + 1;
+	}
+	return true;
+}
+
+static bool type_ok(const struct entry *e, enum index_kind kind)
+{
+	switch (e->type) {
+	case ENTRY_NONE:
+		return kind == INDEX_TURN && !e->proven;
+	case ENTRY_FILE:
+		return S_ISREG(e->mode);
+	case ENTRY_LINK:
+		return S_ISLNK(e->mode) && e->size <= PATH_BYTES_MAX;
+	case ENTRY_OMITTED:
+		return e->reason != OMIT_NOT;
+	}
+	return false;
+}
+
+static bool entry_ok(const struct entry *e, const struct index_head *h)
+{
+	if (!type_ok(e, h->kind) || (e->type != ENTRY_OMITTED && e->reason != OMIT_NOT))
+		return false;
+	if (e->type != ENTRY_FILE && e->type != ENTRY_LINK)
+		return !e->at && !e->packed;
+	return e->size ? e->packed && e->at <= h->pack && e->packed <= h->pack - e->at :
+			 !e->at && !e->packed;
+}
+
+static int entry_decode(const struct entry_record *f, struct entry *e)
+{
+	static const unsigned char zero[sizeof(f->zero)];
+
+	if (f->type > ENTRY_OMITTED || f->reason >= OMIT_N || f->proven > 1 ||
+	    memcmp(f->zero, zero, sizeof(zero)) != 0 || le64toh(f->size) > INT64_MAX)
+		return -EBADMSG;
+	*e = (struct entry){
+		.type = f->type,
+		.reason = f->reason,
+		.proven = f->proven,
+		.mode = le32toh(f->mode),
+		.size = le64toh(f->size),
+		.ino = le64toh(f->ino),
+		.mtime = (int64_t)le64toh(f->mtime),
+		.ctime = (int64_t)le64toh(f->ctime),
+		.at = le64toh(f->at),
+		.packed = le64toh(f->packed),
+	};
+	memcpy(e->digest.bytes, f->digest, SHA256_BYTES);
+	return 0;
+}
+
+/* At least n bytes in r->in, unless the file is damaged. */
+static int fill(struct index_reader *r, size_t n)
+{
+	size_t more = READ_PIECE;
+
+	if (buf_len(&r->in) >= n)
+		return 0;
+	if (r->left < more)
+		more = r->left;
+	if (buf_len(&r->in) + more < n || buf_reserve(&r->in, more) < 0)
+		return -EBADMSG;
+	if (read_at(r->fd, r->in.data + r->in.len, more, r->offset) < 0)
+		return -EBADMSG;
+	r->in.len += more;
+	r->offset += more;
+	r->left -= more;
+	return 0;
+}
+
+static int record_next(struct index_reader *r, const char **path, struct entry *e)
+{
+	struct entry_record f;
+	size_t n;
+	int ret;
+
+	if (!r->left && !buf_len(&r->in))
+		return 0;
+	ret = fill(r, sizeof(f));
+	if (ret < 0)
+		return ret;
+	memcpy(&f, r->in.data + r->in.pos, sizeof(f));
+	buf_consume(&r->in, sizeof(f));
+	n = le16toh(f.path_n);
+	if (entry_decode(&f, e) < 0 || !entry_ok(e, &r->head) || n > PATH_BYTES_MAX ||
+	    fill(r, n) < 0 || !path_ok(r->in.data + r->in.pos, n))
+		return -EBADMSG;
+	r->turn ^= 1;
+	memcpy(r->path[r->turn], r->in.data + r->in.pos, n);
+	r->path[r->turn][n] = '\0';
+	*path = r->path[r->turn];
+	buf_consume(&r->in, n);
+	return 1;
+}
+
+int index_next(struct index_reader *r, const char **path, struct entry *e)
+{
+	const char *last = r->path[r->turn];
+	int ret = record_next(r, path, e);
+
+	/* the first one is greater than "" */
+	return ret == 1 && index_compare(last, *path) >= 0 ? -EBADMSG : ret;
+}
+
+int index_next_change(struct index_reader *r, const char **path, struct entry *before,
+		      struct entry *after)
+{
+	int ret = index_next(r, path, before);
+
+	if (ret <= 0)
+		return ret;
+	ret = record_next(r, path, after);
+	return ret == 1 && strcmp(r->path[0], r->path[1]) == 0 ? 1 : -EBADMSG;
+}
+
+static int head_read(struct index_reader *r, enum index_kind kind, uint32_t *body_crc)
+{
+	struct head_record f;
+	struct stat sb;
+
+	if (fstat(r->fd, &sb) < 0)
+		return -errno;
+	if (read_at(r->fd, &f, sizeof(f), 0) < 0 ||
+	    memcmp(f.magic, magics[kind], sizeof(f.magic)) != 0 ||
+	    le32toh(f.crc) != crc32c(0, &f, offsetof(struct head_record, crc)))
+		return -EBADMSG;
+	r->head = (struct index_head){
+		.kind = kind,
+		.epoch = le64toh(f.epoch),
+		.turn = le32toh(f.turn),
+		.from = le32toh(f.from),
+		.entries = le64toh(f.entries),
+		.files = le64toh(f.files),
+		.bytes = le64toh(f.bytes),
+		.pack = le64toh(f.pack),
+	};
+	*body_crc = le32toh(f.body_crc);
+	r->left = (uint64_t)sb.st_size - sizeof(f);
+	r->offset = sizeof(f);
+	if (r->head.pack > INT64_MAX || (kind == INDEX_TURN && r->head.from >= r->head.turn))
+		return -EBADMSG;
+	return 0;
+}
+
+static int check_sum(struct index_reader *r, uint32_t want)
+{
+	uint32_t crc = 0;
+	int ret = 0;
+
+	while (ret == 0 && r->left) {
+		ret = fill(r, 1);
+		crc = crc32c(crc, r->in.data + r->in.pos, buf_len(&r->in));
+		buf_reset(&r->in);
+	}
+	return ret == 0 && crc != want ? -EBADMSG : ret;
+}
+
+static int check_records(struct index_reader *r)
+{
+	struct entry before, after;
+	const char *path;
+	uint64_t n = 0;
+	int ret;
+
+	do {
+		ret = r->head.kind == INDEX_STATE ? index_next(r, &path, &after) :
+						    index_next_change(r, &path, &before, &after);
+		n += ret == 1 ? 1 + (r->head.kind == INDEX_TURN) : 0;
+	} while (ret == 1);
+	return ret == 0 && n != r->head.entries ? -EBADMSG : ret;
+}
+
+static void rewind_to(struct index_reader *r, uint64_t left)
+{
+	buf_reset(&r->in);
+	r->left = left;
+	r->offset = sizeof(struct head_record);
+	r->path[0][0] = r->path[1][0] = '\0';
+}
+
+int index_open(struct index_reader *r, int fd, enum index_kind kind)
+{
+	uint32_t crc = 0;
+	uint64_t left;
+	int ret;
+
+	*r = (struct index_reader){ .fd = fd };
+	ret = head_read(r, kind, &crc);
+	left = r->left;
+	if (ret == 0)
+		ret = check_sum(r, crc);
+	rewind_to(r, left);
+	if (ret == 0)
+		ret = check_records(r);
+	rewind_to(r, left);
+	if (ret < 0)
+		index_close(r);
+	return ret;
+}
+
+void index_close(struct index_reader *r)
+{
+	buf_done(&r->in);
+}
+
+/* --- writing ----------------------------------------------------------------------------------------- */
+
+void index_begin(struct index_writer *w, int fd)
+{
+	*w = (struct index_writer){ .fd = fd, .offset = sizeof(struct head_record) };
+}
+
+static int write_at(int fd, const char *p, size_t n, uint64_t offset)
+{
+	while (n) {
+		ssize_t put = pwrite(fd, p, n, (off_t)offset);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		p += put;
+		n -= (size_t)put;
+		offset += (uint64_t)put;
+	}
+	return 0;
+}
+
+static int flush(struct index_writer *w)
+{
+	int r = write_at(w->fd, w->out.data, w->out.len, w->offset);
+
+	w->crc = crc32c(w->crc, w->out.data, w->out.len);
+	w->offset += w->out.len;
+	buf_reset(&w->out);
+	return r;
+}
+
+int index_put(struct index_writer *w, const char *path, const struct entry *e)
+{
+	size_t n = strlen(path);
+	struct entry_record f = {
+		.path_n = htole16((uint16_t)n),
+		.type = (uint8_t)e->type,
+		.reason = (uint8_t)e->reason,
+		.mode = htole32(e->mode),
+		.size = htole64(e->size),
+		.ino = htole64(e->ino),
+		.mtime = htole64((uint64_t)e->mtime),
+		.ctime = htole64((uint64_t)e->ctime),
+		.at = htole64(e->at),
+		.packed = htole64(e->packed),
+		.proven = e->proven,
+	};
+
+	if (w->fd < 0)
+		return 0;
+	memcpy(f.digest, e->digest.bytes, SHA256_BYTES);
+	if (buf_add(&w->out, &f, sizeof(f)) < 0 || buf_add(&w->out, path, n) < 0)
+		return -ENOMEM;
+	w->entries++;
+	return w->out.len >= WRITE_PIECE ? flush(w) : 0;
+}
+
+int index_end(struct index_writer *w, struct index_head *head)
+{
+	struct head_record f = {
+		.epoch = htole64(head->epoch),
+		.turn = htole32(head->turn),
+		.from = htole32(head->from),
+		.entries = htole64(w->entries),
+		.files = htole64(head->files),
+		.bytes = htole64(head->bytes),
+		.pack = htole64(head->pack),
+	};
+	int r;
+
+	if (w->fd < 0)
+		return 0;
+	head->entries = w->entries;
+	r = flush(w);
+	if (r < 0)
+		return r;
+	memcpy(f.magic, magics[head->kind], sizeof(f.magic));
+	f.body_crc = htole32(w->crc);
+	f.crc = htole32(crc32c(0, &f, offsetof(struct head_record, crc)));
+	return write_at(w->fd, (const char *)&f, sizeof(f), 0);
+}
+
+void index_writer_done(struct index_writer *w)
+{
+	buf_done(&w->out);
+}

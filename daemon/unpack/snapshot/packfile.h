@@ -1,0 +1,29 @@
+/*
+ * packfile.h - the contents that an index and its turns speak of: one append-only file, every content a zstd frame of its own with
+ * its size in it (so that `zstd -dc` reads the whole file). Empty contents are not in it.
+ *
+ * Only the bytes up to the length that an index names belong to it. What is behind them was left by a snapshot that died before its
+ * index was in place, and is cut off by the next one that writes. Who only reads leaves it.
+ *
+ * Functions return 0 or a negative errno; -EBADMSG for contents that are not what the entry says; -EFBIG beyond max.
+ */
+#pragma once
+
+#include "unpack/snapshot/index.h"
+
+struct packfile {
+	int fd; /* borrowed */
+	uint64_t end, max;
+	void *deflate, *inflate; /* zstd's, made when they are first needed */
+	struct buf piece;
+};
+
+/* end: what the index says. */
+void packfile_init(struct packfile *p, int fd, uint64_t end, uint64_t max);
+void packfile_done(struct packfile *p);
+/* Before the first packfile_append. -EBADMSG if the file is shorter than its index says. */
+int packfile_cut(struct packfile *p);
+/* Fills in e->at, packed and size. After an error the file ends where it ended. */
+int packfile_append(struct packfile *p, struct slice content, struct entry *e);
+/* ret is emptied before. The digest is checked. */
+int packfile_read(struct packfile *p, const struct entry *e, struct buf *ret);

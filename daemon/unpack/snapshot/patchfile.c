@@ -1,0 +1,42 @@
+#include "unpack/snapshot/patchfile.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+#define KEEP (1 * MIB)
+
+void patchfile_init(struct patchfile *p, int fd, uint64_t max)
+{
+	*p = (struct patchfile){ .fd = fd, .max = max };
+}
+
+void patchfile_done(struct patchfile *p)
+{
+	buf_done(&p->out);
+}
+
+int patchfile_put(struct patchfile *p, const char *path, const struct diff_side *from,
+		  const struct diff_side *to)
+{
+	struct patch_options options = { .context = DIFF_CONTEXT_LINES };
+	int r;
+
+	if (p->full)
+		return 1;
+	p->out.max = p->max - p->bytes;
+	r = p->out.max ? patch_append(&p->out, path, from, to, &options, &p->stat) : -E2BIG;
+	if (r == -E2BIG || r == -EFBIG) {
+		p->full = true;
+		return 1;
+	}
+	if (r < 0)
+		return r;
+	p->bytes += p->out.len;
+	r = file_write_all(p->fd, p->out.data, p->out.len);
+	buf_reset(&p->out);
+	buf_trim(&p->out, KEEP);
+	return r;
+}

@@ -1,0 +1,56 @@
+/*
+ * snapshot.h - what changed in a living tree since the last snapshot, or since an earlier one; and the next snapshot.
+ *
+ * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that leads back from it. Memory does
+ * not grow with the tree. A file whose stat data the index has proven is not opened; all others are read and hashed. Contents that are new go
+ * to the end of the pack, entries into a new index and, for a turn, into its turn file.
+ *
+ * All files are open descriptors of the caller, who opened them with the rights of the daemon; this code needs no right but to read the tree.
+ * New files are complete when snapshot_take returns 0, and then the caller renames them: first the turn, then the index. Whatever
+ * happens before that leaves the old index, its turns and all that they speak of in the pack as they were.
+ *
+ * A turn in which nothing can be said of a file (too large, unreadable, ...) names it in omitted, once: as long as it does not change it is not
+ * named again. Not even then does a patch speak of it: neither what it was nor what it became is known. FIFOs, sockets and devices count for a patch as
+ * if there was nothing.
+ */
+#pragma once
+
+#include "unpack/snapshot/history.h"
+#include "unpack/snapshot/omitted.h"
+#include "unpack/snapshot/patchfile.h"
+#include "unpack/job/verdict.h"
+
+struct snapshot_files {
+	int pack;      /* read; for a snapshot also written */
+	int index_old; /* -1: there is none */
+	int index_new; /* -1: a diff, which records nothing */
+	int turn;      /* -1: a baseline, or a diff */
+	int patch;     /* -1: none is wanted */
+};
+
+struct snapshot_limits {
+	uint64_t file_bytes, bytes, entries, patch_bytes;
+	uint64_t deadline_ms; /* of clock_mono_ms; 0: none */
+};
+
+struct snapshot_job {
+	int root;
+	bool gitignore;
+	uint32_t turn;		       /* of a snapshot; 0: a baseline */
+	const struct history *history; /* of a diff; NULL: since the index */
+	struct snapshot_limits limits;
+};
+
+struct snapshot_report {
+	uint64_t files, bytes, changed;
+	uint64_t read; /* files that had to be read */
+	struct omitted omitted;
+	struct patch_stat patch;
+	uint64_t patch_bytes;
+};
+
+/* 0, or a negative errno with v filled in. Refusals besides those of the walk: NO_BASELINE, TURN_ORDER. Failures: STATE_DAMAGED and those of
+ * fail_with. report is the caller's to give to snapshot_report_done in any case. */
+int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *files,
+		  struct snapshot_report *report, struct verdict *v);
+void snapshot_report_done(struct snapshot_report *report);

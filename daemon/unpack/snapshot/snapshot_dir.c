@@ -1,0 +1,247 @@
+#include "unpack/snapshot/snapshot_dir.h"
+
+#include "base/os/file.h"
+#include "base/util.h"
+#include "tree/held_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <time.h>
+
+#define TURN_NAME 32
+#define LOCK_TRIES 50
+#define LOCK_PAUSE_MS 10
+
+static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
+{
+	snprintf(name, TURN_NAME, "turn-%u%s", turn, end);
+}
+
+static void init(struct state *s)
+{
+	*s = (struct state){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+}
+
+static int open_dir(struct state *s, const char *dir, struct verdict *v)
+{
+	s->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->dir < 0 ? fail_with(v, -errno, dir, "opening the snapshot directory") : 0;
+}
+
+static int open_new(struct state *s, const char *name, int *ret, struct verdict *v)
+{
+	*ret = openat(s->dir, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return *ret < 0 ? fail_with(v, -errno, name, "making a file of the snapshot") : 0;
+}
+
+static int open_patch(struct state *s, const char *patch, struct verdict *v)
+{
+	if (!patch)
+		return 0;
+	s->files.patch = open(patch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->files.patch < 0)
+		return fail_with(v, -errno, patch, "making the patch");
+	s->patch = xstrdup(patch);
+	return 0;
+}
+
+/* --- a snapshot ----------------------------------------------------------------------------------------- */
+
+/* The worker of a job that was killed may take a moment to die. */
+static int lock(int fd)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; r < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r;
+}
+
+static int open_pack(struct state *s, struct verdict *v)
+{
+	s->files.pack = openat(s->dir, "pack", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->files.pack < 0)
+		return fail_with(v, -errno, "pack", "opening the pack");
+	if (lock(s->files.pack) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ?
+		       refuse(v, "STATE_BUSY", NULL, "another snapshot is being taken") :
+		       fail_with(v, -errno, "pack", "locking the pack");
+}
+
+static int open_index(struct state *s, struct verdict *v)
+{
+	s->files.index_old = openat(s->dir, "index", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->files.index_old < 0 && errno != ENOENT)
+		return fail_with(v, -errno, "index", "opening the index");
+	return 0;
+}
+
+int state_open_snapshot(struct state *s, const char *dir, uint32_t turn, const char *patch,
+			struct verdict *v)
+{
+	char name[TURN_NAME];
+	int r;
+
+	init(s);
+	s->turn = turn;
+	r = file_mkdirs(dir, 0700);
+	r = r < 0 ? fail_with(v, r, dir, "making the snapshot directory") : open_dir(s, dir, v);
+	if (r == 0)
+		r = open_pack(s, v);
+	if (r == 0)
+		r = open_index(s, v);
+	if (r == 0)
+		r = open_new(s, "index.new", &s->files.index_new, v);
+	turn_name(name, turn, ".new");
+	if (r == 0 && turn)
+		r = open_new(s, name, &s->files.turn, v);
+	if (r == 0)
+		r = open_patch(s, patch, v);
+	if (r < 0)
+		state_close(s);
+	return r;
+}
+
+/* --- a diff --------------------------------------------------------------------------------------------- */
+
+static int go_back(struct state *s, struct verdict *v)
+{
+	char name[TURN_NAME];
+	int fd, r;
+
+	turn_name(name, s->history.turn, "");
+	fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail_as(v, "STATE_DAMAGED", name, "what a turn changed: %s",
+			       strerror(errno));
+	r = history_back(&s->history, fd);
+	close(fd);
+	return r < 0 ? fail_as(v, "STATE_DAMAGED", name, "what a turn changed: %s", strerror(-r)) :
+		       0;
+}
+
+static int find_turn(struct state *s, uint32_t since, struct verdict *v)
+{
+	struct index_reader index;
+	int r;
+
+	if (s->files.index_old < 0)
+		return refuse(v, "NO_BASELINE", NULL, "no baseline was taken");
+	r = index_open(&index, s->files.index_old, INDEX_STATE);
+	if (r < 0)
+		return fail_as(v, "STATE_DAMAGED", "index", "the index: %s", strerror(-r));
+	history_init(&s->history, &index.head);
+	index_close(&index);
+	while (r == 0 && s->history.turn > since)
+		r = go_back(s, v);
+	if (r == 0 && s->history.turn != since)
+		return refuse(v, "TURN_UNKNOWN", NULL,
+			      "no snapshot was taken at the end of turn %u", since);
+	return r;
+}
+
+int state_open_diff(struct state *s, const char *dir, uint32_t since, const char *patch,
+		    struct verdict *v)
+{
+	int r;
+
+	init(s);
+	r = access(dir, F_OK) < 0 && errno == ENOENT ?
+		    refuse(v, "NO_BASELINE", NULL, "no baseline was taken") :
+		    open_dir(s, dir, v);
+	if (r == 0)
+		r = open_index(s, v);
+	if (r == 0)
+		r = find_turn(s, since, v);
+	if (r == 0) {
+		s->files.pack = openat(s->dir, "pack", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (s->files.pack < 0)
+			r = fail_with(v, -errno, "pack", "opening the pack");
+	}
+	if (r == 0)
+		r = open_patch(s, patch, v);
+	if (r < 0)
+		state_close(s);
+	return r;
+}
+
+/* --- the end of a job ----------------------------------------------------------------------------------- */
+
+static void close_dirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Turns of an earlier baseline: nothing leads to them any more. */
+static void remove_turns(struct state *s)
+{
+	int fd = held_open_dir_at(s->dir, ".");
+	_cleanup_(close_dirp) DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strncmp(e->d_name, "turn-", 5) == 0)
+			unlinkat(s->dir, e->d_name, 0);
+}
+
+static int put_in_place(struct state *s, int *fd, const char *from, const char *to,
+			struct verdict *v)
+{
+	if (*fd < 0)
+		return 0;
+	if (renameat(s->dir, from, s->dir, to) < 0)
+		return fail_with(v, -errno, to, "putting a file of the snapshot in place");
+	close(TAKE_FD(*fd));
+	return 0;
+}
+
+/* The index is last: with it the snapshot has been taken. */
+int state_commit(struct state *s, struct verdict *v)
+{
+	char from[TURN_NAME], to[TURN_NAME];
+	bool baseline = s->files.index_new >= 0 && s->files.turn < 0;
+	int r;
+
+	turn_name(from, s->turn, ".new");
+	turn_name(to, s->turn, "");
+	r = put_in_place(s, &s->files.turn, from, to, v);
+	if (r == 0)
+		r = put_in_place(s, &s->files.index_new, "index.new", "index", v);
+	if (r < 0)
+		return r;
+	if (baseline)
+		remove_turns(s);
+	closep(&s->files.patch);
+	s->files.patch = -1;
+	return 0;
+}
+
+void state_close(struct state *s)
+{
+	char name[TURN_NAME];
+
+	turn_name(name, s->turn, ".new");
+	if (s->files.index_new >= 0)
+		unlinkat(s->dir, "index.new", 0);
+	if (s->files.turn >= 0)
+		unlinkat(s->dir, name, 0);
+	if (s->files.patch >= 0)
+		unlink(s->patch);
+	closep(&s->files.pack);
+	closep(&s->files.index_old);
+	closep(&s->files.index_new);
+	closep(&s->files.turn);
+	closep(&s->files.patch);
+	closep(&s->dir);
+	history_done(&s->history);
+	free(s->patch);
+	init(s);
+}

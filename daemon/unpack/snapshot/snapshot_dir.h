@@ -1,0 +1,33 @@
+/*
+ * snapshot_dir.h - the files of a snapshot directory: opened before the tree is looked at, put in place when all of them are whole.
+ *
+ *	pack		contents, append only
+ *	index		the state at the last snapshot
+ *	turn-N		what turn N changed
+ *	*.new		what a job is writing, or what a killed one left
+ *
+ * The directory belongs to the daemon, the tree to a session: opening and committing is for the process that has the daemon's rights, the
+ * work between them for one that has only descriptors. A patch is written where it is wanted, and is there for good once the job was done. One snapshot at a time (a lock on the pack); diffs beside it are harmless.
+ *
+ * Functions return 0 or a negative errno with v filled in. state_close removes what was not committed.
+ */
+#pragma once
+
+#include "unpack/snapshot/snapshot.h"
+
+struct state {
+	int dir;
+	struct snapshot_files files;
+	struct history history; /* of a diff */
+	uint32_t turn;
+	char *patch; /* where the patch goes, NULL: none */
+};
+
+/* The next snapshot; the directory is made if it is missing. Refused: STATE_BUSY. */
+int state_open_snapshot(struct state *s, const char *dir, uint32_t turn, const char *patch,
+			struct verdict *v);
+/* What changed since the end of turn since. Refused: NO_BASELINE, TURN_UNKNOWN. */
+int state_open_diff(struct state *s, const char *dir, uint32_t since, const char *patch,
+		    struct verdict *v);
+int state_commit(struct state *s, struct verdict *v);
+void state_close(struct state *s);

@@ -1,0 +1,219 @@
+#include "unpack/snapshot/take.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#define READ_PIECE (256 * KIB)
+#define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
+
+static int64_t ns_of(struct timespec t)
+{
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return ns_of(t);
+}
+
+static void put_stat(struct entry *e, const struct stat *sb)
+{
+	e->mode = sb->st_mode;
+	e->size = (uint64_t)sb->st_size;
+	e->ino = sb->st_ino;
+	e->mtime = ns_of(sb->st_mtim);
+	e->ctime = ns_of(sb->st_ctim);
+}
+
+static bool same_stat(const struct entry *e, const struct stat *sb)
+{
+	return e->mode == sb->st_mode && e->size == (uint64_t)sb->st_size && e->ino == sb->st_ino &&
+	       e->mtime == ns_of(sb->st_mtim) && e->ctime == ns_of(sb->st_ctim);
+}
+
+bool take_is_same(const struct entry *e, const struct stat *sb)
+{
+	return e->proven && same_stat(e, sb);
+}
+
+/* ctime is the one time that nobody can set back. */
+static bool settled(const struct stat *sb, int64_t began)
+{
+	int64_t changed = ns_of(sb->st_ctim);
+	int64_t margin = changed % NS_PER_S ? SNAPSHOT_RECENT_MS : SNAPSHOT_RECENT_COARSE_MS;
+
+	return changed < began - margin * NS_PER_MS;
+}
+
+struct entry take_omitted(enum omit_reason reason, const struct stat *sb)
+{
+	struct entry e = { .type = ENTRY_OMITTED, .reason = reason };
+
+	if (!sb)
+		return e;
+	put_stat(&e, sb);
+	/* an unreadable file may become readable without a change of its own, a full store gets no emptier */
+	e.proven = reason != OMIT_UNREADABLE;
+	return e;
+}
+
+enum omit_reason take_special(mode_t mode)
+{
+	return S_ISFIFO(mode) ? OMIT_FIFO : S_ISSOCK(mode) ? OMIT_SOCKET : OMIT_DEVICE;
+}
+
+/* --- files -------------------------------------------------------------------------------------------- */
+
+/* -EFBIG beyond max bytes. */
+static int read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
+{
+	buf_reset(ret);
+	ret->max = max + READ_PIECE;
+	if (buf_reserve(ret, MIN(size, max) + 1) < 0)
+		return -ENOMEM;
+	for (;;) {
+		size_t room;
+		ssize_t got;
+
+		if (ret->cap == ret->len && buf_reserve(ret, READ_PIECE) < 0)
+			return -ENOMEM;
+		room = ret->cap - ret->len;
+		got = read(fd, ret->data + ret->len, room);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		ret->len += (size_t)got;
+		if (ret->len > max)
+			return -EFBIG;
+		/* of a file, less than was asked for is its end */
+		if ((size_t)got < room && (got == 0 || ret->len == size))
+			return 0;
+	}
+}
+
+static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, struct entry *e)
+{
+	int64_t began = now_ns();
+	struct stat after;
+	int r;
+
+	if ((uint64_t)sb->st_size > max) {
+		*e = take_omitted(OMIT_TOO_LARGE, sb);
+		return 0;
+	}
+	r = read_all(fd, (uint64_t)sb->st_size, max, ret);
+	if (r == -ENOMEM)
+		return r;
+	if (fstat(fd, &after) < 0 || (r < 0 && r != -EFBIG)) {
+		*e = take_omitted(OMIT_UNREADABLE, sb);
+		return 0;
+	}
+	put_stat(e, &after);
+	if (r == -EFBIG || !same_stat(e, sb) || e->size != ret->len)
+		return 1;
+	e->type = ENTRY_FILE;
+	e->proven = settled(sb, began);
+	return 0;
+}
+
+/* Positive: look again. */
+static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret, struct entry *e)
+{
+	/* O_NONBLOCK: there may be a FIFO by now */
+	_cleanup_(closep) int fd =
+		openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat sb;
+
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? -EACCES : -errno;
+	if (fstat(fd, &sb) < 0)
+		return -EACCES;
+	return S_ISREG(sb.st_mode) ? take_open(fd, &sb, max, ret, e) : 1;
+}
+
+/* --- links -------------------------------------------------------------------------------------------- */
+
+static int take_link(int dir, const char *leaf, struct buf *ret, struct entry *e)
+{
+	int64_t began = now_ns();
+	struct stat sb;
+	ssize_t n;
+
+	buf_reset(ret);
+	ret->max = PATH_BYTES_MAX + 1;
+	if (buf_reserve(ret, PATH_BYTES_MAX + 1) < 0)
+		return -ENOMEM;
+	n = readlinkat(dir, leaf, ret->data, PATH_BYTES_MAX + 1);
+	if (n < 0)
+		return errno == EINVAL ? 1 : -errno;
+	if (fstatat(dir, leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(sb.st_mode) ||
+	    n > PATH_BYTES_MAX)
+		return 1;
+	ret->len = (size_t)n;
+	put_stat(e, &sb);
+	e->type = ENTRY_LINK;
+	/* some file systems tell no size of a link */
+	e->proven = settled(&sb, began) && e->size == ret->len;
+	e->size = ret->len;
+	return 0;
+}
+
+/* --- what is there ------------------------------------------------------------------------------------ */
+
+static int take_once(int dir, const char *leaf, const struct stat *sb, uint64_t max,
+		     struct buf *ret, struct entry *e)
+{
+	if (S_ISREG(sb->st_mode))
+		return take_file(dir, leaf, max, ret, e);
+	if (S_ISLNK(sb->st_mode))
+		return take_link(dir, leaf, ret, e);
+	if (!S_ISDIR(sb->st_mode))
+		*e = take_omitted(take_special(sb->st_mode), sb);
+	return 0; /* a directory by now: no file any more */
+}
+
+static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret, struct entry *e)
+{
+	if (S_ISREG(sb->st_mode) && S_ISREG(e->mode) && ret->len <= max) {
+		e->type = ENTRY_FILE;
+		e->size = ret->len;
+		e->proven = false;
+	} else {
+		*e = take_omitted(OMIT_CHANGING, NULL);
+	}
+}
+
+int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max, struct buf *ret,
+		 struct entry *e)
+{
+	struct stat now = *sb;
+	int r = 1;
+
+	for (unsigned i = 0; r == 1 && i < SNAPSHOT_RETRIES; i++) {
+		*e = (struct entry){ .type = ENTRY_NONE };
+		r = i && fstatat(dir, leaf, &now, AT_SYMLINK_NOFOLLOW) < 0 ?
+			    -errno :
+			    take_once(dir, leaf, &now, max, ret, e);
+		if (r == -ELOOP || r == -ENXIO || r == -ENODEV)
+			r = 1; /* a link, a socket or a device since */
+	}
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
+	if (r == 1)
+		take_last(&now, max, ret, e);
+	else if (r == -ENOENT || r == -ENOTDIR)
+		*e = (struct entry){ .type = ENTRY_NONE };
+	else if (r < 0)
+		*e = take_omitted(OMIT_UNREADABLE, &now);
+	if (e->type == ENTRY_FILE || e->type == ENTRY_LINK)
+		sha256_of(buf_slice(ret), &e->digest);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * tree_walk.h - everything in a living tree, in the order of index.h, while somebody may be changing it.
+ *
+ * One directory is read at a time, its names sorted, and only through descriptors: a name is looked at (lstat), told to the visitor, and if it is
+ * a directory opened as that single name, never following. What vanishes or turns into something else between two of these
+ * steps is as if it had always been so. A name is told once; the visitor opens it by the directory it is given and must expect anything there.
+ *
+ * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless the visitor
+ * knows it, and everything named .git. Told by omit: names that git refuses to write because some file systems take them for .git; what lies too deep, on another file system, or in a directory that cannot be read.
+ *
+ * walk_tree returns 0, what the visitor returned if that is negative, or a negative errno with v filled in: TOO_MANY_ENTRIES, TIME_LIMIT, a root that
+ * cannot be read.
+ */
+#pragma once
+
+#include "unpack/snapshot/index.h"
+#include "unpack/job/verdict.h"
+
+#include <sys/stat.h>
+
+struct walk_entry {
+	const char *path;
+	int dir; /* where leaf is */
+	const char *leaf;
+	struct stat sb;
+};
+
+struct walk_visitor {
+	/* Every file, link, directory and whatever else there may be; a directory before what is in it. Positive: not into this directory. */
+	int (*visit)(void *ctx, const struct walk_entry *e);
+	/* path, and for a directory all below it, cannot be visited. */
+	int (*omit)(void *ctx, const char *path, enum omit_reason reason);
+	/* Is path, or for a directory anything below it, to be visited although it is ignored? NULL: no. */
+	bool (*known)(void *ctx, const char *path);
+	void *ctx;
+};
+
+struct walk_options {
+	bool gitignore;	      /* leave out what .gitignore files leave out */
+	bool without_git;     /* leave out what is named .git */
+	bool for_git;	      /* omit names that git refuses to write */
+	uint64_t entries;     /* names read, at most */
+	uint64_t deadline_ms; /* of clock_mono_ms; 0: none */
+};
+
+int walk_tree(int root, const struct walk_options *o, const struct walk_visitor *visitor,
+	      struct verdict *v);
+/* Would git refuse to write this name, be it on any file system it knows? A link's name is held to more. */
+bool walk_name_reserved(const char *name, bool link);

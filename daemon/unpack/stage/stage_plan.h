@@ -1,0 +1,122 @@
+/*
+ * stage_plan.h - what the sources of a job bring together: every rule that does not depend on an archive's format.
+ *
+ * A reader (tar.c, zip.c, or the job itself for single files) tells an entry with plan_entry(), then the content of a file with plan_data()
+ * and plan_hole(), then plan_end(). Here names are checked (tree/path_rules.h), cut and put below "into", limits counted, conflicts found, and
+ * the manifest of what is staged is filled (tree/tree_manifest.h). What passes goes to a writer: the staging tree (stage.h), or none at all
+ * when only the plan is wanted (a zip is planned before anything is written; the fuzz target).
+ *
+ * What strip leaves no name of is STRIPPED; a directory among it is no loss that is told of: what was in it speaks for itself.
+ *
+ * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after everything else, so
+ * that nothing is ever written through one. Hard links are made to files of the same plan only.
+ *
+ * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is TYPE_CONFLICT.
+ * Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid and setgid on files are refused,
+ * on directories dropped, with the sticky bit. Times beyond 1970 to 2106 are moved to the nearer end.
+ */
+#pragma once
+
+#include "tree/tree_manifest.h"
+#include "tree/path_rules.h"
+#include "unpack/commit/commit.h"
+#include "unpack/bytes/sums.h"
+#include "unpack/job/verdict.h"
+
+struct writer_ops {
+	int (*room)(void *ctx,
+		    uint64_t bytes); /* that many will come: -ENOSPC if there is no room */
+	/* All: 0 or a negative errno. Paths are relative, checked and of this plan. */
+	int (*dir)(void *ctx, const char *path, mode_t mode); /* may be there */
+	int (*create)(void *ctx, const char *path, mode_t mode);
+	int (*write)(void *ctx, const void *p, size_t n); /* to the file created last */
+	int (*hole)(void *ctx, uint64_t n);
+	int (*finish)(void *ctx, uint64_t size, int64_t mtime);
+	int (*hard)(void *ctx, const char *from, const char *path);
+	int (*symlink)(void *ctx, const char *path, const char *target);
+	int (*remove)(void *ctx, const char *path);
+	int (*touch)(void *ctx, const char *path, int64_t mtime);
+	int (*move)(void *ctx, const char *from, const char *path); /* nothing is there */
+	int (*rmdir)(void *ctx, const char *path);
+};
+
+struct writer {
+	const struct writer_ops *ops; /* NULL: nothing is written */
+	void *ctx;
+};
+
+enum entry_type {
+	ENTRY_FILE,
+	ENTRY_DIR,
+	ENTRY_SYMLINK,
+	ENTRY_HARDLINK,
+	ENTRY_DEVICE,
+	ENTRY_FIFO,
+	ENTRY_SOCKET,
+};
+
+struct entry {
+	enum entry_type type;
+	struct slice path, link;
+	unsigned mode; /* with setuid, setgid and sticky */
+	uint64_t size; /* of the whole file, holes too */
+	int64_t mtime;
+};
+
+struct plan_limits {
+	uint64_t entries, bytes, file_bytes, ratio, seconds;
+	struct name_limits names;
+};
+
+#define PLAN_LIMITS_DEFAULT                                                                        \
+	((struct plan_limits){ UNPACK_ENTRIES_MAX,                                                 \
+			       UNPACK_BYTES_MAX,                                                   \
+			       UNPACK_FILE_MAX,                                                    \
+			       UNPACK_RATIO_MAX,                                                   \
+			       UNPACK_SECS_MAX,                                                    \
+			       { PATH_BYTES_MAX, PATH_DEPTH_MAX } })
+
+struct plan_late {
+	int64_t mtime;
+	uint32_t node;
+};
+
+struct plan {
+	const struct plan_limits *limits;
+	struct writer writer;
+	struct verdict *v;
+	/* of the source that is read */
+	unsigned strip;
+	const char *into;   /* parsed, "" for none */
+	uint64_t kept, cut; /* its entries: below "into", and cut away by strip */
+	/* results */
+	struct outcome *out; /* files and links that strip cuts away are told here; NULL: nowhere */
+	struct manifest m;
+	uint64_t seen, bytes;
+	/* the entry at hand */
+	struct name name;
+	uint32_t node;
+	int64_t mtime;
+	uint64_t left; /* bytes of its file that have not come */
+	struct sha256_stream sum;
+	struct sums *sums;	/* NULL: digests are made at once */
+	struct plan_late *late; /* directories whose time is set last */
+	size_t nlate, late_cap;
+};
+
+void plan_init(struct plan *p, const struct plan_limits *limits, struct writer writer,
+	       struct verdict *v);
+void plan_done(struct plan *p);
+/* 1: not wanted (cut away by strip): its content is passed over and there is no plan_end(). */
+int plan_entry(struct plan *p, const struct entry *e);
+int plan_data(struct plan *p, const void *bytes, size_t n);
+int plan_hole(struct plan *p, uint64_t n);
+int plan_end(struct plan *p);
+int plan_finish(struct plan *p);
+/* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in the manifest. */
+void plan_sums(struct plan *p, struct sums *sums);
+/* So many bytes will come. */
+int plan_room(struct plan *p, uint64_t bytes);
+
+/* Where the link node would lead, by the plan's own tree. */
+int links_check(const struct manifest *m, uint32_t node, struct verdict *v);

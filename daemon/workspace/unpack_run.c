@@ -1,0 +1,198 @@
+#include "workspace/unpack_run.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#define REASON_MAX 40
+
+struct helper {
+	struct proc *proc;
+	struct loop *loop;
+	const struct helper_events *ev;
+	void *ctx;
+	char *report; /* the last line's object */
+	char *word;   /* and what it is: done, refused, failed */
+	bool aborted, torn;
+};
+
+char *helper_program(void)
+{
+	const char *given = getenv("ACPD_UNPACK");
+	char self[PATH_MAX];
+	_cleanup_(freep) char *path = NULL;
+	char *slash;
+	ssize_t n;
+
+	if (given && *given)
+		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	path = file_join(self, "acpd-unpack");
+	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
+}
+
+/* --- what it says ------------------------------------------------------------------------------------------ */
+
+static int on_line(void *ctx, struct slice line)
+{
+	static const char *const words[] = { "staged", "done", "refused", "failed" };
+	struct helper *h = ctx;
+	struct jval v;
+
+	if (jscan_value(line, &v) != JSCAN_OK)
+		return -EPROTO;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		v = jobj_get(line, words[i]);
+
+		if (v.type != J_OBJECT)
+			continue;
+		if (i == 0) {
+			if (h->ev->staged)
+				h->ev->staged(h->ctx, v.raw);
+			return 0;
+		}
+		free(h->report);
+		h->report = xstrndup(v.raw.p, v.raw.n);
+		xstrset(&h->word, words[i]);
+	}
+	return 0;
+}
+
+static void on_closed(void *ctx _unused_, const char *fault _unused_)
+{
+}
+
+/* {"reason", "path"?, "message"} as one error. */
+static void read_refusal(const struct helper *h, struct err *e)
+{
+	_cleanup_(freep) char *reason = NULL, *path = NULL, *message = NULL;
+	struct slice raw = slice_of(h->report);
+	bool refused = strcmp(h->word, "refused") == 0;
+
+	jstr_decode(jobj_get(raw, "reason"), REASON_MAX, &reason);
+	jstr_decode(jobj_get(raw, "path"), PATH_BYTES_MAX, &path);
+	jstr_decode(jobj_get(raw, "message"), PATH_BYTES_MAX, &message);
+	err_set(e, refused ? -EINVAL : -EIO, refused ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR,
+		reason ? reason : "HELPER_FAILED", "%s%s%s", path ? path : "", path ? ": " : "",
+		message ? message : "acpd-unpack did not say why");
+	err_flatten(e->msg);
+}
+
+static void on_exit_(void *ctx, const struct proc_status *st)
+{
+	struct helper *h = ctx;
+	struct err e = { 0 };
+
+	h->torn = !st->exited;
+	/* it says so when all is done, and only then tidies up */
+	if (h->word && strcmp(h->word, "done") == 0 && (h->torn || st->code == 0)) {
+		h->ev->done(h->ctx, slice_of(h->report), NULL);
+		return;
+	}
+	if (h->aborted)
+		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the job was cancelled");
+	else if (h->word && strcmp(h->word, "done") != 0)
+		read_refusal(h, &e);
+	else
+		err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HELPER_FAILED",
+			"acpd-unpack ended without a result (%s %d) %.120s",
+			st->exited ? "exit" : "signal", st->code, st->stderr_tail);
+	h->ev->done(h->ctx, slice_of(h->report), &e);
+}
+
+static const struct proc_events events = { on_line, on_closed, on_exit_ };
+
+/* --- life ---------------------------------------------------------------------------------------------------- */
+
+static struct proc *spawn(struct proc_host *procs, const struct helper_spec *spec, struct helper *h,
+			  struct err *e)
+{
+	_cleanup_(freep) char *program = helper_program(), *verb = xstrdup(spec->verb);
+	char lang[] = "LANG=C.UTF-8", name[32];
+	char *argv[] = { program, verb, NULL }, *env[] = { lang, NULL };
+	static unsigned long count;
+
+	/* never a session's name: what is swept after a job is the job's alone */
+	snprintf(name, sizeof(name), "job-%lu", ++count);
+
+	if (program)
+		return proc_spawn(procs,
+				  &(struct proc_spec){ .argv = argv,
+						       .env = env,
+						       .cwd = "/",
+						       .session = name,
+						       .data = spec->data,
+						       .trusted = true },
+				  &events, h, e);
+	err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HELPER_NOT_INSTALLED",
+		"acpd-unpack is not beside acpd, nor where ACPD_UNPACK says");
+	return NULL;
+}
+
+struct helper *helper_start(struct loop *loop, struct proc_host *procs,
+			    const struct helper_spec *spec, const struct helper_events *ev,
+			    void *ctx, struct err *e)
+{
+	struct helper *h = new0(struct helper);
+
+	h->loop = loop;
+	h->ev = ev;
+	h->ctx = ctx;
+	h->proc = spawn(procs, spec, h, e);
+	if (!h->proc) {
+		free(h);
+		return NULL;
+	}
+	if (proc_send(h->proc, spec->job) < 0)
+		helper_abort(h);
+	return h;
+}
+
+void helper_commit(struct helper *h)
+{
+	/* a broken pipe shows in how it ends */
+	if (!h->aborted)
+		proc_send(h->proc, SLICE("commit"));
+}
+
+/* Its end of input is what undoes a staged job; one that is still busy is told by SIGTERM, later by SIGKILL. */
+void helper_abort(struct helper *h)
+{
+	if (h->aborted)
+		return;
+	h->aborted = true;
+	proc_stop(h->proc);
+}
+
+void helper_kill(struct helper *h)
+{
+	h->aborted = true;
+	proc_kill(h->proc);
+}
+
+bool helper_torn(const struct helper *h)
+{
+	return h->torn;
+}
+
+struct helper *helper_free(struct helper *h)
+{
+	if (!h)
+		return NULL;
+	proc_free(h->proc);
+	free(h->report);
+	free(h->word);
+	free(h);
+	return NULL;
+}

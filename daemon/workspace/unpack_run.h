@@ -1,0 +1,47 @@
+/*
+ * unpack_run.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches foreign bytes or a tree that
+ * an agent can write; the daemon never does.
+ *
+ * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has been done, and
+ * the job waits for helper_commit or helper_abort. done is called exactly once, from the loop, and then the owner calls
+ * helper_free; not before.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+
+struct helper;
+
+struct helper_events {
+	/* report: the raw object. NULL: the job needs no confirmation. */
+	void (*staged)(void *ctx, struct slice report);
+	/* e NULL: report is the raw "done" object. Else e says why (reasons of acpd-unpack, HELPER_FAILED, CANCELLED), and report is the raw
+	 * "refused" or "failed" object, or empty. */
+	void (*done)(void *ctx, struct slice report, const struct err *e);
+};
+
+struct helper_spec {
+	const char *verb;
+	struct slice job; /* raw object, one line */
+	int data;	  /* becomes its descriptor 3; 0: none. Borrowed */
+};
+
+/* NULL with e. */
+struct helper *helper_start(struct loop *loop, struct proc_host *procs,
+			    const struct helper_spec *spec, const struct helper_events *ev,
+			    void *ctx, struct err *e);
+/* After staged. */
+void helper_commit(struct helper *h);
+/* Whatever it is doing, it is undone; done follows, with CANCELLED if that came in time. */
+void helper_abort(struct helper *h);
+/* For a job that may end anywhere; done follows. */
+void helper_kill(struct helper *h);
+/* In done: it was killed, whatever it had said by then, so that nobody has tidied up after it. */
+bool helper_torn(const struct helper *h);
+struct helper *helper_free(struct helper *h);
+
+/* Where acpd-unpack is: ACPD_UNPACK, or beside our own executable. NULL: not there. Caller frees. */
+char *helper_program(void);
