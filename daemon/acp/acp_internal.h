@@ -8,7 +8,7 @@
 
 struct acp_server {
 	struct loop *loop;
-	struct store *store;
+	struct session_store *store;
 	const struct harness_table *harnesses;
 	char *default_harness, *incarnation, *workspaces;
 	uint64_t backlog_max;

@@ -36,7 +36,7 @@ struct acp_transport {
 	const char *id; /* the connection's name in logs; lives as long as it */
 };
 
-struct acp_server *acp_server_new(struct loop *loop, struct store *store,
+struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,
 				  const struct acp_config *cfg);
 /* Every connection must be freed. */
 struct acp_server *acp_server_free(struct acp_server *srv);

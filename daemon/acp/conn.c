@@ -9,7 +9,7 @@
 
 #define WATCH_MS 1000
 
-struct acp_server *acp_server_new(struct loop *loop, struct store *store,
+struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,
 				  const struct acp_config *cfg)
 {
 	struct acp_server *srv = new0(struct acp_server);

@@ -195,7 +195,7 @@ static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
 	return true;
 }
 
-static void put_life(struct jw *w, const struct store *st)
+static void put_life(struct jw *w, const struct session_store *st)
 {
 	struct store_totals t;
 	struct store_life l;
@@ -222,7 +222,7 @@ static void put_life(struct jw *w, const struct store *st)
 	jw_end_obj(w);
 }
 
-static void put_usage(struct jw *w, const struct store *st)
+static void put_usage(struct jw *w, const struct session_store *st)
 {
 	struct ledger_counts n;
 

@@ -23,7 +23,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_str(w, "cwd", session_cwd(s));
 	session_put_damage(w, s);
 	session_put_pending(s, w);
-	jw_members(w, session_furnished(s), NULL);
+	jw_members(w, session_provisioned(s), NULL);
 	session_put_unmasked(w, s);
 	session_put_mcp(w, s);
 	jw_obj(w, "capabilities");
@@ -340,7 +340,8 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 }
 
 /* Cursors are the creation number of the last session shown, behind a mark: "after-17". */
-static int parse_cursor(const struct store *st, const char *cursor, uint64_t *ret, struct err *e)
+static int parse_cursor(const struct session_store *st, const char *cursor, uint64_t *ret,
+			struct err *e)
 {
 	char *end = NULL;
 

@@ -45,14 +45,14 @@ static void on_wake(void *ctx)
 static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 {
 	struct view *v = ctx;
-	struct ask *a = (struct ask *)(uintptr_t)tag;
+	struct session_question *a = (struct session_question *)(uintptr_t)tag;
 
 	if (!m || !v->w.session)
 		return; /* the question stays open and goes to the next driver */
 	session_answer(v->w.session, a, m->error.n ? SLICE_NONE : m->result);
 }
 
-static void on_ask(void *ctx, struct ask *a)
+static void on_ask(void *ctx, struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
 	struct view *v = ctx;
@@ -65,15 +65,16 @@ static void on_ask(void *ctx, struct ask *a)
 	}
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", v->session_id);
-	jw_members(&w, ask_params(a), NULL);
+	jw_members(&w, question_params(a), NULL);
 	jw_end_obj(&w);
 	rpc_put_request(&b, id,
-			ask_is_elicitation(a) ? "elicitation/create" : "session/request_permission",
+			question_is_elicitation(a) ? "elicitation/create" :
+						     "session/request_permission",
 			buf_slice(&p));
 	conn_queue(v->conn, v, buf_slice(&b));
 }
 
-static void on_unask(void *ctx, struct ask *a)
+static void on_unask(void *ctx, struct session_question *a)
 {
 	struct view *v = ctx;
 

@@ -81,7 +81,7 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 	r = check_live(&request, e);
 	if (r == 0) {
 		k = call_new(c, m->id);
-		r = session_furnish(s, &request, "", on_furnished, k, e);
+		r = session_provision(s, &request, "", on_furnished, k, e);
 		if (r < 0)
 			call_free(k);
 	}

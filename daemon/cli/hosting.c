@@ -74,7 +74,7 @@ static int tools_root(const struct config *c, char **ret, struct err *e)
 }
 
 static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
-		      struct proc_host *procs, struct store *store, char *const *env,
+		      struct proc_host *procs, struct session_store *store, char *const *env,
 		      const char *incarnation, struct err *e)
 {
 	_cleanup_(freep) char *root = NULL;
@@ -111,7 +111,7 @@ static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice se
 }
 
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
-		 struct proc_host *procs, struct store *store, const char *incarnation,
+		 struct proc_host *procs, struct session_store *store, const char *incarnation,
 		 struct err *e)
 {
 	struct mcp_endpoint endpoint = { on_find, h };

@@ -18,7 +18,7 @@ struct hosting {
 
 /* agent-user has been checked. Reads the configuration of servers, and starts none. */
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
-		 struct proc_host *procs, struct store *store, const char *incarnation,
+		 struct proc_host *procs, struct session_store *store, const char *incarnation,
 		 struct err *e);
 /* Before the store is freed, which holds sessions that are served; all processes are gone. */
 void hosting_close_http(struct hosting *h);

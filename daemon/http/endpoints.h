@@ -20,7 +20,7 @@
 
 struct http_context {
 	struct loop *loop;
-	struct store *store;
+	struct session_store *store;
 	struct proc_host *procs;
 	struct archive_store *archives;
 	struct mcp_http *mcp;

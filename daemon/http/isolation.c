@@ -6,14 +6,14 @@
 #include <pwd.h>
 
 /* Agents run as the very user that the daemon is: what it keeps from others it does not keep from them. */
-static bool is_daemons_own(const struct store *st)
+static bool is_daemons_own(const struct session_store *st)
 {
 	const struct passwd *pw = store_agent_user(st) ? getpwnam(store_agent_user(st)) : NULL;
 
 	return !pw || pw->pw_uid == geteuid();
 }
 
-static void find(const struct store *st, struct rootways *ret)
+static void find(const struct session_store *st, struct rootways *ret)
 {
 	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
 
@@ -23,7 +23,7 @@ static void find(const struct store *st, struct rootways *ret)
 					     "");
 }
 
-void isolation_put(const struct store *st, struct jw *w, const char *key)
+void isolation_put(const struct session_store *st, struct jw *w, const char *key)
 {
 	struct rootways found;
 
@@ -46,7 +46,7 @@ void isolation_put(const struct store *st, struct jw *w, const char *key)
 	jw_end_obj(w);
 }
 
-void isolation_log(const struct store *st)
+void isolation_log(const struct session_store *st)
 {
 	struct rootways found;
 

@@ -13,6 +13,6 @@
 #include "json/jenc.h"
 #include "session/session.h"
 
-void isolation_put(const struct store *st, struct jw *w, const char *key);
+void isolation_put(const struct session_store *st, struct jw *w, const char *key);
 /* A line for how agents run, a warning for each way. */
-void isolation_log(const struct store *st);
+void isolation_log(const struct session_store *st);

@@ -52,9 +52,9 @@ struct slice session_config(const struct session *s)
 	return slice_of(s->config);
 }
 
-struct slice session_furnished(const struct session *s)
+struct slice session_provisioned(const struct session *s)
 {
-	return slice_of(s->furnished);
+	return slice_of(s->provisioned);
 }
 
 struct slice session_refusal(const struct session *s)
@@ -69,7 +69,7 @@ void session_put_unmasked(struct jw *w, const struct session *s)
 
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
 {
-	return env_put_missing(&s->setup, &p->setup, w);
+	return session_env_put_missing(&s->setup, &p->setup, w);
 }
 
 bool session_restored(const struct session *s)
@@ -122,7 +122,7 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .pid = s->proc ? proc_pid(s->proc) : 0 };
 }
 
-struct session *session_blank(struct store *st, const char *id)
+struct session *session_blank(struct session_store *st, const char *id)
 {
 	struct session *s = new0(struct session);
 
@@ -139,12 +139,12 @@ struct session *session_blank(struct store *st, const char *id)
 	list_init(&s->keys);
 	list_init(&s->calls);
 	list_init(&s->messages);
-	list_init(&s->asks);
+	list_init(&s->questions);
 	list_init(&s->ports);
 	list_init(&s->upcalls);
 	list_init(&s->watchers);
 	list_init(&s->readers);
-	list_init(&s->looks);
+	list_init(&s->inspections);
 	list_init(&s->diffs);
 	list_init(&s->live_link);
 	list_init(&s->wait_link);
@@ -155,7 +155,7 @@ struct session *session_blank(struct store *st, const char *id)
 	return s;
 }
 
-static struct session *session_make(struct store *st, const struct session_params *p,
+static struct session *session_make(struct session_store *st, const struct session_params *p,
 				    const char *cwd)
 {
 	char id[5 + 32 + 1] = "sess_";
@@ -169,7 +169,7 @@ static struct session *session_make(struct store *st, const struct session_param
 	s->when_detached = p->when_detached;
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
-	furnish_setup(s, p->request);
+	provision_setup(s, p->request);
 	session_load_secrets(s);
 	session_touch(s);
 	return s;
@@ -177,7 +177,7 @@ static struct session *session_make(struct store *st, const struct session_param
 
 static void wait_for(struct list *list, session_done_fn done, void *ctx)
 {
-	struct waiter *w = new0(struct waiter);
+	struct session_waiter *w = new0(struct session_waiter);
 
 	w->done = done;
 	w->ctx = ctx;
@@ -192,10 +192,10 @@ void session_wait_open(struct session *s, session_done_fn done, void *ctx)
 
 static int session_prepare(struct session *s, struct err *e)
 {
-	int r = place_session_home(s->store, s->id, &s->home, e);
+	int r = paths_session_home(s->store, s->id, &s->home, e);
 
 	if (r == 0)
-		r = place_session_log(s, e);
+		r = paths_session_log(s, e);
 	if (r == 0)
 		evlog_shrink(&s->log); /* no descriptor before its first turn */
 	return r;
@@ -205,11 +205,12 @@ static int session_prepare(struct session *s, struct err *e)
 static void session_unmake(struct session *s)
 {
 	s->remove = true;
-	furnish_unmake(s);
+	provision_unmake(s);
 	session_free(s);
 }
 
-struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e)
+struct session *session_prepared(struct session_store *st, const struct session_params *p,
+				 struct err *e)
 {
 	_cleanup_(freep) char *cwd = NULL;
 	struct session *s;
@@ -219,9 +220,9 @@ struct session *session_prepared(struct store *st, const struct session_params *
 			"the daemon is shutting down");
 		return NULL;
 	}
-	if (live_admit(st, true, e) < 0)
+	if (harness_pool_admit(st, true, e) < 0)
 		return NULL;
-	if (furnish_cwd(st, p, &cwd, e) < 0)
+	if (provision_cwd(st, p, &cwd, e) < 0)
 		return NULL;
 	s = session_make(st, p, cwd);
 	if (session_prepare(s, e) == 0)
@@ -230,15 +231,16 @@ struct session *session_prepared(struct store *st, const struct session_params *
 	return NULL;
 }
 
-struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
-			    void *ctx, struct err *e)
+struct session *session_new(struct session_store *st, const struct session_params *p,
+			    session_done_fn done, void *ctx, struct err *e)
 {
 	static const struct setup none;
-	struct session *s = env_check(&none, &p->setup, e) < 0 ? NULL : session_prepared(st, p, e);
+	struct session *s = session_env_check(&none, &p->setup, e) < 0 ? NULL :
+									 session_prepared(st, p, e);
 
 	if (!s)
 		return NULL;
-	if (furnish_first(s, p, e) < 0) {
+	if (provision_first(s, p, e) < 0) {
 		session_unmake(s);
 		return NULL;
 	}
@@ -246,13 +248,13 @@ struct session *session_new(struct store *st, const struct session_params *p, se
 	return s;
 }
 
-int session_furnish(struct session *s, const struct request *r, const char *prefix,
-		    session_set_fn done, void *ctx, struct err *e)
+int session_provision(struct session *s, const struct request *r, const char *prefix,
+		      session_set_fn done, void *ctx, struct err *e)
 {
 	if (s->state != SESSION_OPEN || s->store->stopping)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			       "the session is not open");
-	return furnish_begin(s, r, prefix, done, ctx, e);
+	return provision_begin(s, r, prefix, done, ctx, e);
 }
 
 /* A mode that the running harness does not have; another one is looked at when it has started. */
@@ -273,12 +275,12 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
-	if (env_check(&s->setup, &p->setup, e) < 0)
+	if (session_env_check(&s->setup, &p->setup, e) < 0)
 		return -EINVAL;
-	if (s->state == SESSION_CLOSED &&
-	    (live_admit(s->store, false, e) < 0 || place_check_cwd(s->store, s->cwd, e) < 0))
+	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
+					   paths_check_cwd(s->store, s->cwd, e) < 0))
 		return -EACCES;
-	if (p->request && furnish_admit(s, p->request, e) < 0)
+	if (p->request && provision_admit(s, p->request, e) < 0)
 		return -EINVAL;
 	return check_mode(s, p->setup.mode, e);
 }
@@ -302,14 +304,14 @@ static void open_apply(struct session *s, const struct session_params *p)
 	if (alive && (changed & SETUP_RESTART))
 		s->restart = true;
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
-		s->resettle = true;
+		s->reconfigure = true;
 		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
 	}
 	if (alive && s->current)
 		s->pending |= changed & (SETUP_RESTART | SETUP_MODE);
 	session_load_secrets(s);
 	if (changed & SETUP_CHANGED)
-		place_note_head(s);
+		paths_note_head(s);
 	s->client = p->client;
 	s->reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
@@ -328,10 +330,10 @@ void session_open_undone(struct session *s)
 		return;
 	setup_restore(&s->setup, TAKE_PTR(s->before));
 	s->pending = 0;
-	s->resettle = false;
+	s->reconfigure = false;
 	s->restart = s->restarting;
 	session_load_secrets(s);
-	place_note_head(s);
+	paths_note_head(s);
 	if (!s->reopening || s->state != SESSION_OPEN)
 		return;
 	s->state = SESSION_CLOSING;
@@ -352,9 +354,9 @@ int session_open(struct session *s, const struct session_params *p, session_done
 {
 	if (open_check(s, p, e) < 0)
 		return -EINVAL;
-	if (!s->furnishing)
+	if (!s->provisioning)
 		xstrset(&s->refusal, NULL);
-	if (p->request && furnish_again(s, p->request, e) < 0)
+	if (p->request && provision_again(s, p->request, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
@@ -389,7 +391,7 @@ static void session_at_rest(struct session *s)
 	evlog_shrink(&s->log);
 	s->closed_ms = clock_real_ms();
 	s->bytes = -1;
-	live_look(s);
+	harness_pool_look(s);
 	retain_look(s);
 }
 
@@ -399,7 +401,7 @@ void session_closed(struct session *s)
 	int r;
 
 	s->state = SESSION_CLOSED;
-	served_forget(s);
+	mcp_servers_forget(s);
 	if (!s->reopening) /* else it was closed all the time, as far as anybody was told */
 		session_note(s, EVENT_LIFECYCLE,
 			     SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -411,13 +413,14 @@ void session_closed(struct session *s)
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->closed(w->ctx);
 	while (!list_empty(&s->close_waiters)) {
-		struct waiter *c = list_first(&s->close_waiters, struct waiter, link);
+		struct session_waiter *c =
+			list_first(&s->close_waiters, struct session_waiter, link);
 
 		list_del(&c->link);
 		c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
-	furnish_closed(s, s->remove);
+	provision_closed(s, s->remove);
 	log_info("session", "session closed", "session", s->id, "removed",
 		 s->remove ? "true" : "false");
 	if (s->remove)
@@ -433,7 +436,7 @@ static void waiters_fail(struct session *s, struct list *list)
 
 	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
 	while (!list_empty(list)) {
-		struct waiter *w = list_first(list, struct waiter, link);
+		struct session_waiter *w = list_first(list, struct session_waiter, link);
 
 		list_del(&w->link);
 		w->done(w->ctx, s, &e);
@@ -458,14 +461,14 @@ void session_free(struct session *s)
 	struct err e;
 
 	session_cancel_timers(s);
-	live_forget(s);
+	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
 	session_drop_readers(s);
-	served_forget(s);
+	mcp_servers_forget(s);
 	session_drop_ports(s);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
-	session_cancel_asks(s);
+	session_cancel_questions(s);
 	session_settings_fail(s, NULL);
 	turns_free(s);
 	session_forget_calls(s);
@@ -483,12 +486,12 @@ void session_free(struct session *s)
 	free(s->cwd);
 	free(s->title);
 	free(s->home);
-	furnish_done(s);
+	provision_done(s);
 	setup_free(s->before);
 	setup_done(&s->setup);
 	session_drop_stream(s);
 	secrets_done(&s->secrets);
-	ids_done(&s->ids);
+	client_ids_done(&s->ids);
 	free(s->given);
 	free(s->native_id);
 	free(s->forked_from);

@@ -29,7 +29,7 @@
 #include "workspace/workspaces.h"
 
 struct session;
-struct store;
+struct session_store;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
@@ -55,34 +55,34 @@ struct store_config {
 
 /* --- the store ------------------------------------------------------------------------------------ */
 
-struct store *store_new(struct loop *loop, struct proc_host *procs,
-			const struct harness_table *harnesses, const struct store_config *cfg,
-			struct err *e);
+struct session_store *store_new(struct loop *loop, struct proc_host *procs,
+				const struct harness_table *harnesses,
+				const struct store_config *cfg, struct err *e);
 /* All processes must be gone (store_stop). */
-struct store *store_free(struct store *st);
+struct session_store *store_free(struct session_store *st);
 /* Fails every open turn with class "shutdown", stops every harness; done(ctx) once none is left. */
-void store_stop(struct store *st, void (*done)(void *ctx), void *ctx);
-void store_kill(struct store *st);
-struct session *store_find(struct store *st, const char *id);
+void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx);
+void store_kill(struct session_store *st);
+struct session *store_find(struct session_store *st, const char *id);
 /* What there is on disk of a session that store_find does not find, because it cannot be read, is removed. */
-int store_forget(struct store *st, const char *id, struct err *e);
-const struct harness_table *store_harnesses(const struct store *st);
-unsigned store_count(const struct store *st);
+int store_forget(struct session_store *st, const char *id, struct err *e);
+const struct harness_table *store_harnesses(const struct session_store *st);
+unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */
-uint64_t store_last_number(const struct store *st);
-struct ledger *store_ledger(const struct store *st);
+uint64_t store_last_number(const struct session_store *st);
+struct ledger *store_ledger(const struct session_store *st);
 /* Damage on disk: problems.h. */
 struct jw;
-void store_put_problems(const struct store *st, struct jw *w, const char *key);
+void store_put_problems(const struct session_store *st, struct jw *w, const char *key);
 /* NULL: children keep the daemon's uid. */
-const char *store_agent_user(const struct store *st);
+const char *store_agent_user(const struct session_store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
 char *store_find_command(const char *command);
 /* Its command is there. */
 bool harness_installed(const struct harness_def *def);
 struct jw;
 /* Members ready, notReady (why) and harnesses; true if a session could be served now. */
-bool store_put_ready(const struct store *st, struct jw *w);
+bool store_put_ready(const struct session_store *st, struct jw *w);
 
 /* Counts over the life of this daemon, deleted sessions included. */
 struct store_totals {
@@ -95,13 +95,13 @@ struct store_totals {
 	uint64_t removed_empty; /* sessions without client and history */
 	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.h */
 };
-void store_totals(const struct store *st, struct store_totals *ret);
+void store_totals(const struct session_store *st, struct store_totals *ret);
 /* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */
 struct store_life {
 	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
 	struct keep keep;
 };
-void store_life(const struct store *st, struct store_life *ret);
+void store_life(const struct session_store *st, struct store_life *ret);
 
 struct session_info {
 	const char *id, *cwd, *title, *harness, *state;
@@ -121,7 +121,7 @@ void session_put_damage(struct jw *w, const struct session *s);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
-void store_each(struct store *st, uint64_t after,
+void store_each(struct session_store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx);
 
 /* --- opening and closing -------------------------------------------------------------------------- */
@@ -143,8 +143,8 @@ typedef void (*session_set_fn)(void *ctx, struct slice result, const struct err 
 typedef void (*session_done_fn)(void *ctx, struct session *s, const struct err *e);
 
 /* Returns the session, still opening; on failure of the harness done gets the error and the session is gone after. */
-struct session *session_new(struct store *st, const struct session_params *p, session_done_fn done,
-			    void *ctx, struct err *e);
+struct session *session_new(struct session_store *st, const struct session_params *p,
+			    session_done_fn done, void *ctx, struct err *e);
 /* A new session with the context and history of an idle one; what p leaves out is taken from there. */
 struct session *session_fork(struct session *from, const struct session_params *p,
 			     session_done_fn done, void *ctx, struct err *e);
@@ -158,15 +158,15 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 
 /* Puts more into workspace and private home of an open session. result: raw {workspace?, skills?, instructions?}, or with an error
  * acpd-unpack's raw refusal, if it was that. */
-int session_furnish(struct session *s, const struct request *r, const char *prefix,
-		    session_set_fn done, void *ctx, struct err *e);
+int session_provision(struct session *s, const struct request *r, const char *prefix,
+		      session_set_fn done, void *ctx, struct err *e);
 /* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact, files, insertions,
  * deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
 /* The skills in the session's private home, as they are checked now. result: raw {skills: [...]}. */
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */
-struct slice session_furnished(const struct session *s);
+struct slice session_provisioned(const struct session *s);
 /* Member "pending": names of the parameters that wait for the end of the running turn; nothing if there are none. */
 void session_put_pending(const struct session *s, struct jw *w);
 /* acpd-unpack's raw refusal of it, or empty. */
@@ -208,15 +208,15 @@ uint64_t session_running(const struct session *s);
 
 /* --- watchers ------------------------------------------------------------------------------------- */
 
-struct ask;
+struct session_question;
 
 struct watcher_ops {
 	/* There are events beyond the cursor. */
 	void (*wake)(void *ctx);
 	/* Put this question to the client; answer with session_answer. */
-	void (*ask)(void *ctx, struct ask *a);
+	void (*ask)(void *ctx, struct session_question *a);
 	/* The question is void: withdraw it. */
-	void (*unask)(void *ctx, struct ask *a);
+	void (*unask)(void *ctx, struct session_question *a);
 	/* A newer driver took over, or the session is gone; the watcher is detached after this call. */
 	void (*detached)(void *ctx, const char *reason);
 	/* The session was closed; it stays readable, but takes no more requests until it is loaded again. */
@@ -294,11 +294,11 @@ void session_cancel(struct session *s);
 
 /* --- questions ------------------------------------------------------------------------------------ */
 
-bool ask_is_elicitation(const struct ask *a);
+bool question_is_elicitation(const struct session_question *a);
 /* Raw members for params, without sessionId. */
-struct slice ask_params(const struct ask *a);
+struct slice question_params(const struct session_question *a);
 /* result: the client's raw result, or empty for an error or no answer (counts as reject). a is gone after. */
-void session_answer(struct session *s, struct ask *a, struct slice result);
+void session_answer(struct session *s, struct session_question *a, struct slice result);
 
 /* --- settings ------------------------------------------------------------------------------------- */
 

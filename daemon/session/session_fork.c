@@ -50,7 +50,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 			       "the session's history cannot be read in full");
 	s->turn_count = from->turn_count;
 	xstrset(&s->title, from->title);
-	ids_copy(&s->ids, &from->ids);
+	client_ids_copy(&s->ids, &from->ids);
 	if (gone)
 		trim_inherit(s);
 	return 0;
@@ -104,7 +104,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
 		fail(s, &e);
-	} else if (live_launch(s, &e) < 0) {
+	} else if (harness_pool_launch(s, &e) < 0) {
 		fail(s, &e);
 	}
 }
@@ -114,7 +114,7 @@ static const struct proc_events copy_events = { on_line, on_closed, on_copied };
 /* By cp(1), with the rights of the user whose files they are: links stay links, and the loop is not held up. */
 static void copy_home(struct session *s, struct session *from)
 {
-	_cleanup_(freep) char *cp = place_find_command("cp", getenv("PATH"));
+	_cleanup_(freep) char *cp = paths_find_command("cp", getenv("PATH"));
 	_cleanup_(freep) char *inside = file_join(from->home, ".");
 	char dash_a[] = "-a", reflink[] = "--reflink=auto", end[] = "--";
 	char *argv[] = { cp, dash_a, reflink, end, inside, s->home, NULL }, *env[] = { NULL };
@@ -155,7 +155,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
-	if (env_check(&from->setup, &p->setup, e) < 0)
+	if (session_env_check(&from->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (!from->caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
@@ -188,12 +188,12 @@ struct session *session_fork(struct session *from, const struct session_params *
 	s->forked_from = xstrdup(from->id);
 	s->native_id = xstrdup(from->native_id);
 	s->home_filled = s->began = true;
-	if (copy_history(s, from, e) < 0 || place_give_home(s, e) < 0) {
+	if (copy_history(s, from, e) < 0 || paths_give_home(s, e) < 0) {
 		s->remove = true;
 		session_free(s);
 		return NULL;
 	}
-	furnish_inherit(s, from);
+	provision_inherit(s, from);
 	s->hstate = H_STARTING;
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);

@@ -21,10 +21,10 @@
 #define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
-/* H_SETTLING: it is open, and what the session asked for (model, mode) is being set. */
-enum harness_state { H_NONE, H_STARTING, H_SETTLING, H_READY, H_STOPPING };
+/* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
+enum harness_state { H_NONE, H_STARTING, H_CONFIGURING, H_READY, H_STOPPING };
 
-struct store {
+struct session_store {
 	struct loop *loop;
 	struct proc_host *procs;
 	const struct harness_table *harnesses;
@@ -44,9 +44,9 @@ struct store {
 	struct buf scratch;	    /* for encoding one event */
 	struct ledger *ledger;
 	struct workspaces workspaces;
-	struct removal *removal;
+	struct removal_queue *removal;
 	struct problems problems;
-	const struct servers_ops *servers; /* NULL: nobody serves any */
+	const struct mcp_servers_ops *servers; /* NULL: nobody serves any */
 	void *servers_ctx;
 	struct list dormant; /* journals of earlier daemons, not yet read */
 	unsigned harness_idle, harness_max, harness_wait, session_max;
@@ -63,7 +63,7 @@ struct store {
 };
 
 /* Somebody who waits for the harness to be ready, or for the session to be closed. */
-struct waiter {
+struct session_waiter {
 	struct list link;
 	session_done_fn done;
 	void *ctx;
@@ -88,7 +88,7 @@ struct prompt_waiter {
 };
 
 /* The budget that stopped a turn. */
-struct trip {
+struct budget_stop {
 	bool tripped, of_session;
 	enum budget_kind kind;
 	uint64_t limit, used;
@@ -97,7 +97,7 @@ struct trip {
 /* TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
 enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING, TURN_ENDING };
 
-struct turn {
+struct session_turn {
 	struct list link;
 	enum turn_state state;
 	uint64_t no; /* 0 while queued */
@@ -118,14 +118,14 @@ struct turn {
 
 	struct harness_turn_end end; /* from TURN_ENDING on */
 	struct ledger_wait recorded;
-	unsigned waits; /* for the record, and for what has changed in the workspace */
-	bool unbilled;	/* a record of one of its model calls is missing */
-	bool counted;	/* in the session's totals */
-	struct trip trip;
+	unsigned waits;	 /* for the record, and for what has changed in the workspace */
+	bool unrecorded; /* a record of one of its model calls is missing */
+	bool counted;	 /* in the session's totals */
+	struct budget_stop trip;
 };
 
 /* The stored result of a turn that had a key. */
-struct keyed {
+struct keyed_result {
 	struct list link;
 	char *key;
 	uint64_t turn, seq;
@@ -135,7 +135,7 @@ struct keyed {
 };
 
 /* A tool call of the running turn. */
-struct tool_call {
+struct turn_tool_call {
 	struct list link;
 	char *id;   /* raw JSON string, the harness's */
 	char *ours; /* the client's, raw; NULL: the same */
@@ -144,13 +144,13 @@ struct tool_call {
 	bool open;
 };
 
-/* A message of the running turn; ids as in struct tool_call. */
-struct message {
+/* A message of the running turn; ids as in struct turn_tool_call. */
+struct turn_message {
 	struct list link;
 	char *id, *ours;
 };
 
-struct ask {
+struct session_question {
 	struct list link;
 	uint64_t no; /* in the event log */
 	struct session *session;
@@ -165,7 +165,7 @@ struct ask {
 
 struct session {
 	struct list link;
-	struct store *store;
+	struct session_store *store;
 	uint64_t number;
 	char *id, *cwd, *title, *home;
 	const struct harness_def *def;
@@ -181,7 +181,7 @@ struct session {
 	bool reopening, restarting; /* that load found the session closed; or about to restart */
 	unsigned pending; /* enum setup_change: given, and waits for the end of the turn */
 	struct secrets secrets;
-	struct stream *stream; /* text that may be the beginning of a secret; NULL: none */
+	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 
 	struct {
 		struct list list; /* struct artifact; valid once read */
@@ -190,20 +190,20 @@ struct session {
 		uint64_t bytes, last;
 	} artifacts;
 
-	struct list looks;	  /* struct look */
-	struct list diffs;	  /* asked for while one is taken */
-	unsigned shooting;	  /* snapshots being taken (baseline.c) */
-	bool shoot_again;	  /* a baseline is wanted when they are */
-	bool baseline_due;	  /* until the newest is taken nobody is answered */
-	struct turn *looked_turn; /* waits for the one at its end */
-	void (*looked_done)(struct turn *t);
-	struct loop_timer look_timer;
-	uint64_t last_look;
+	struct list inspections;	    /* struct inspection */
+	struct list diffs;		    /* asked for while one is taken */
+	unsigned snapshots_running;	    /* snapshots being taken (baseline.c) */
+	bool snapshot_again;		    /* a baseline is wanted when they are */
+	bool baseline_due;		    /* until the newest is taken nobody is answered */
+	struct session_turn *snapshot_turn; /* waits for the one at its end */
+	void (*snapshot_done)(struct session_turn *t);
+	struct loop_timer snapshot_timer;
+	uint64_t last_diff;
 
 	/* what is being put into workspace and home, and what came of the last time */
-	struct furnishing *furnishing;
-	char *furnished, *refusal; /* raw objects */
-	char *home_instructions;   /* for the harness's own configuration */
+	struct provisioning *provisioning;
+	char *provisioned, *refusal; /* raw objects */
+	char *home_instructions;     /* for the harness's own configuration */
 
 	/* the harness and its process */
 	enum harness_state hstate;
@@ -226,7 +226,7 @@ struct session {
 	bool recovered;	  /* from the journal of an earlier daemon */
 	bool headless;	  /* and its head is damaged */
 	bool unremovable; /* it was to be deleted, and could not */
-	bool restored, closed_output, own_modes, model_tried, mode_tried, resettle;
+	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
 	char *model;	      /* in force, as the harness names it; NULL: it does not say */
@@ -237,7 +237,7 @@ struct session {
 
 	/* turns */
 	struct list turns; /* the first may be running or ending */
-	struct turn *current;
+	struct session_turn *current;
 	unsigned queued, ending;
 	struct totals totals;
 	uint64_t peak_rss, peak_at_ms; /* bytes, as last measured; 0: not yet, of this process */
@@ -248,22 +248,22 @@ struct session {
 	unsigned ncalls;
 	struct list messages; /* of the running turn, the newest last */
 	unsigned nmessages;
-	struct ids ids;
+	struct client_ids ids;
 	struct loop_timer cancel_timer, detach_timer, idle_timer, budget_timer;
 	struct loop_task advance_task;
 
 	/* MCP servers (mcp_servers.h, upcall.h) */
 	char *given; /* raw: what the harness was started with */
-	void *served;
+	void *mcp_handle;
 	int64_t mcp_call_ms;
 	struct list ports, upcalls;
 	unsigned nupcalls;
 
-	struct list asks;
-	unsigned nasks;
-	uint64_t last_ask;
+	struct list questions;
+	unsigned nquestions;
+	uint64_t last_question;
 	struct list watchers;
-	struct list readers; /* struct reader */
+	struct list readers; /* struct log_reader */
 	struct evlog log;
 	uint64_t acked,
 		told; /* journal_trim.h; told: the newest event that is not about the session's own life */
@@ -275,13 +275,14 @@ struct session {
 
 /* session_store.c */
 /* With home and journal, not started; NULL with e. */
-struct session *session_prepared(struct store *st, const struct session_params *p, struct err *e);
+struct session *session_prepared(struct session_store *st, const struct session_params *p,
+				 struct err *e);
 void session_wait_open(struct session *s, session_done_fn done, void *ctx);
 /* In the store's list, with nothing in it but its id. */
-struct session *session_blank(struct store *st, const char *id);
+struct session *session_blank(struct session_store *st, const char *id);
 void session_touch(struct session *s);
 void session_free(struct session *s);
-void store_check_stopped(struct store *st);
+void store_check_stopped(struct session_store *st);
 
 /* harness_launch.c */
 /* Starts the harness; hstate must be H_NONE. On success STARTING, the rest comes through the waiters. */
@@ -326,24 +327,25 @@ bool settings_has_mode(const struct session *s, const char *mode);
 
 /* harness_configure.c */
 /* The harness is open: sets what the session asked for, then reports it ready. */
-void session_settle(struct session *s);
+void session_configure(struct session *s);
 /* The same for a running harness whose session has been given another mode. */
-void session_resettle(struct session *s);
+void session_reconfigure(struct session *s);
 void session_open_failed(struct session *s, const struct err *e);
 
 /* turn_queue.c */
 /* The one place that decides what happens next: start the harness, begin a turn, close. Deferred. */
 void session_advance(struct session *s);
 void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
-struct turn *turn_first_queued(struct session *s);
-void turn_free(struct turn *t);
+struct session_turn *turn_first_queued(struct session *s);
+void turn_free(struct session_turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */
-void turn_output(struct turn *t);
+void turn_output(struct session_turn *t);
 
 /* turn_end.c */
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
-void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret);
+void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
+		    struct turn_result *ret);
 /* The journal can be written again. */
 void turns_journal_recovered(void *ctx);
 void turns_drop_owed(struct session *s);
@@ -359,29 +361,29 @@ void turns_end_all(struct session *s);
 
 /* turn_budget.c: budgets */
 /* Arms the clock; false: the session's budget is used up and the turn has been ended. */
-bool spend_begin(struct session *s);
+bool turn_budget_begin(struct session *s);
 /* After each output: cancels the turn if a budget has been reached. */
-void spend_check(struct session *s);
+void turn_budget_check(struct session *s);
 /* Tool calls that the budgets leave to a turn; -1: any number. */
-int64_t spend_calls_left(const struct session *s);
-void spend_end(struct session *s, struct turn *t);
-void trip_put(const struct trip *t, struct jw *w);
+int64_t turn_budget_calls_left(const struct session *s);
+void turn_budget_end(struct session *s, struct session_turn *t);
+void budget_stop_put(const struct budget_stop *t, struct jw *w);
 
 /* usage_record.c: records of the ledger */
-void bill_call(struct session *s, const struct harness_usage *u);
+void usage_record_call(struct session *s, const struct harness_usage *u);
 /* A turn begins: no file may go on telling an earlier one's numbers. */
-void bill_begin(struct session *s);
+void usage_record_begin(struct session *s);
 /* <0: the record could not be written. */
-int bill_turn(struct session *s, struct turn *t);
+int usage_record_turn(struct session *s, struct session_turn *t);
 /* turn: the last one in them. */
-void bill_note_totals(struct session *s, uint64_t turn);
+void usage_record_note_totals(struct session *s, uint64_t turn);
 /* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
-void bill_count(struct session *s, const struct turn *t);
+void usage_record_count(struct session *s, const struct session_turn *t);
 
 /* orphaned_turn.c */
 /* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it: number, times, account,
  * whether the session's totals have it, and in s->calls its tool calls. begun: the last "turn" record of the journal, raw, or empty. */
-void turn_end_lost(struct session *s, struct turn *t, struct slice begun);
+void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun);
 
 /* tool_calls.c */
 /* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed with. */
@@ -398,15 +400,15 @@ struct slice session_message_id(struct session *s, struct slice id);
 /* session_mask.c */
 /* From what the session is set up with; what was a secret before stays one. */
 void session_load_secrets(struct session *s);
-/* json with the secrets in its text hidden, in b; json itself if it has none. members, table: fields_mask. */
-struct slice session_hidden(const struct session *s, struct slice json, bool members,
-			    const struct field *table, struct buf *b);
+/* json with the secrets in its text hidden, in b; json itself if it has none. members, table: event_fields_mask. */
+struct slice session_mask_json(const struct session *s, struct slice json, bool members,
+			       const struct event_field *table, struct buf *b);
 /* One line of others, in place; it may have been cut to size. */
-void session_hide_line(const struct session *s, char *text, size_t size);
-void session_hide_string(const struct session *s, char **text);
-struct err session_hide_err(const struct session *s, const struct err *e);
+void session_mask_line(const struct session *s, char *text, size_t size);
+void session_mask_string(const struct session *s, char **text);
+struct err session_mask_err(const struct session *s, const struct err *e);
 /* A file of ours, by a copy. */
-int session_hide_file(const struct session *s, const char *path);
+int session_mask_file(const struct session *s, const char *path);
 
 /* masked_stream.c */
 /* True if it has been taken: a piece of text that is sent on, perhaps later. */
@@ -422,7 +424,8 @@ void session_emit_update(struct session *s, enum harness_update kind, struct sli
 			 struct slice meta, uint64_t origin);
 void session_emit(struct session *s, enum harness_update kind, struct slice update,
 		  struct slice meta, uint64_t origin);
-void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r);
+void session_emit_turn_end(struct session *s, const struct session_turn *t,
+			   const struct turn_result *r);
 void session_harness_event(struct session *s, const struct harness_event *ev);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void session_note(struct session *s, enum event_kind kind, struct slice data);
@@ -431,10 +434,10 @@ void session_note(struct session *s, enum event_kind kind, struct slice data);
 void session_ask(struct session *s, const struct harness_ask *a);
 void session_unask(struct session *s, uint64_t harness_id);
 /* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
-void session_cancel_asks(struct session *s);
+void session_cancel_questions(struct session *s);
 /* Puts what is open to the new driver. */
-void session_reissue_asks(struct session *s, struct watcher *w);
-void session_hold_asks(struct session *s, struct watcher *gone);
+void session_reissue_questions(struct session *s, struct watcher *w);
+void session_hold_questions(struct session *s, struct watcher *gone);
 
 /* reader.c */
 void session_wake_readers(struct session *s);
@@ -448,13 +451,13 @@ void session_drop_ports(struct session *s);
 
 /* mcp_servers.c */
 /* What the harness is to be given, to s->given; nothing may be started if it fails. */
-int served_open(struct session *s, struct err *e);
-void served_close(struct session *s);
-void served_forget(struct session *s);
+int mcp_servers_open(struct session *s, struct err *e);
+void mcp_servers_close(struct session *s);
+void mcp_servers_forget(struct session *s);
 
 /* session_log.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes them. */
 void session_log(const struct session *s, const char *event, ...) __attribute__((sentinel));
-void turn_log(const struct turn *t, enum log_level level, const char *event, ...)
+void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
 	__attribute__((sentinel));
 /* watcher.c */
 void session_wake(struct session *s);

@@ -41,7 +41,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);
-	if (live_waits(s))
+	if (harness_pool_waits(s))
 		jw_str(w, "waiting", "harness");
 	session_put_damage(w, s);
 	session_put_mcp(w, s);

@@ -18,9 +18,9 @@ void session_wake(struct session *s)
 }
 
 /* The client can no longer answer there: it is told so, and the questions stay open. */
-static void withdraw_asks(struct watcher *w)
+static void withdraw_questions(struct watcher *w)
 {
-	list_each(a, &w->session->asks, struct ask, link) {
+	list_each(a, &w->session->questions, struct session_question, link) {
 		if (a->shown_to != w)
 			continue;
 		a->shown_to = NULL;
@@ -34,13 +34,13 @@ static void unlink_watcher(struct watcher *w)
 
 	list_del(&w->link);
 	w->session = NULL;
-	session_hold_asks(s, w);
+	session_hold_questions(s, w);
 }
 
 static void fence(struct watcher *w, const char *reason)
 {
 	session_log(w->session, "client detached", "reason", reason, NULL);
-	withdraw_asks(w);
+	withdraw_questions(w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
 }
@@ -56,7 +56,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	char seq[24];
 
 	if (w->session) { /* the same connection again */
-		withdraw_asks(w);
+		withdraw_questions(w);
 		watcher_detach(w);
 	}
 	session_detach_all(s, "taken_over");
@@ -74,7 +74,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 void watcher_ready(struct watcher *w)
 {
 	if (w->session)
-		session_reissue_asks(w->session, w);
+		session_reissue_questions(w->session, w);
 }
 
 static void on_detached_too_long(void *ctx)
@@ -109,7 +109,7 @@ bool watcher_behind(const struct watcher *w)
 	return w->session && w->next <= evlog_readable(&w->session->log);
 }
 
-struct offer {
+struct watcher_pumping {
 	struct watcher *w;
 	const struct watcher_sink *sink;
 };
@@ -125,9 +125,9 @@ static bool meant_for(const struct watcher *w, const struct evlog_entry *e)
 	return !e->origin || e->origin != w->origin;
 }
 
-static bool offer(void *ctx, const struct evlog_entry *e)
+static bool pump_event(void *ctx, const struct evlog_entry *e)
 {
-	struct offer *o = ctx;
+	struct watcher_pumping *o = ctx;
 
 	if (e->seq > evlog_readable(&o->w->session->log))
 		return false;
@@ -139,7 +139,7 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 {
-	struct offer o = { w, sink };
+	struct watcher_pumping o = { w, sink };
 	struct evlog_gap g;
 	struct evlog *l;
 	int r;
@@ -155,7 +155,7 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 				return 0;
 			w->next = g.to + 1;
 		}
-		r = evlog_read(l, w->next, offer, &o);
+		r = evlog_read(l, w->next, pump_event, &o);
 	} while (r == 0 && evlog_gap(l, w->next, &g));
 	return r;
 }

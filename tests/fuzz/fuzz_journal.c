@@ -23,7 +23,7 @@ static void clean_up(void)
 	rmdir(dir);
 }
 
-static void on_record(void *ctx, const struct record *rec)
+static void on_record(void *ctx, const struct journal_record *rec)
 {
 	uint64_t *last = ctx;
 
@@ -117,10 +117,11 @@ static void put_flipped(struct buf *b, const uint8_t *how)
 {
 	size_t bit = how[0] | (size_t)how[1] << 8 | (size_t)how[2] << 16;
 
-	record_put(b, &(struct record){ .value = SLICE("{\"cwd\":\"/\"}") }, "session");
+	journal_record_put(b, &(struct journal_record){ .value = SLICE("{\"cwd\":\"/\"}") },
+			   "session");
 	for (uint64_t i = 1; i <= EVENTS; i++)
-		record_put(b, &(struct record){ .seq = i, .value = SLICE("{}") },
-			   event_kind_name(UPDATE_AGENT_CHUNK));
+		journal_record_put(b, &(struct journal_record){ .seq = i, .value = SLICE("{}") },
+				   event_kind_name(UPDATE_AGENT_CHUNK));
 	bit %= 8 * b->len;
 	b->data[bit / 8] ^= (char)(1 << bit % 8);
 }

@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-static bool parse(struct slice line, struct record *ret)
+static bool parse(struct slice line, struct journal_record *ret)
 {
-	int r = record_parse(line, ret);
+	int r = journal_record_parse(line, ret);
 
 	FUZZ_CHECK(r == 0 || r == -EBADMSG);
 	if (r == 0) {
@@ -19,30 +19,30 @@ static bool parse(struct slice line, struct record *ret)
 	return r == 0;
 }
 
-static bool same(const struct record *a, const struct record *b)
+static bool same(const struct journal_record *a, const struct journal_record *b)
 {
 	return a->seq == b->seq && a->origin == b->origin && a->time_ms == b->time_ms &&
 	       slice_eq(a->value, b->value);
 }
 
 /* Writing what was read gives a line that reads the same. */
-static void check_again(const struct record *r)
+static void check_again(const struct journal_record *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char kind[256];
-	struct record back;
+	struct journal_record back;
 
 	if (r->kind_name.n >= sizeof(kind) || memchr(r->kind_name.p, 0, r->kind_name.n))
 		return;
 	snprintf(kind, sizeof(kind), "%.*s", (int)r->kind_name.n, r->kind_name.p);
-	FUZZ_CHECK(record_put(&b, r, kind) == 0);
+	FUZZ_CHECK(journal_record_put(&b, r, kind) == 0);
 	FUZZ_CHECK(parse((struct slice){ b.data, b.len - 1 }, &back));
 	FUZZ_CHECK(same(r, &back) && slice_eq(r->kind_name, back.kind_name));
 }
 
 static void check_line(struct slice line)
 {
-	struct record r;
+	struct journal_record r;
 
 	if (parse(line, &r))
 		check_again(&r);
@@ -63,14 +63,14 @@ static void check_with_crc(struct slice head)
 static void check_written(const uint8_t *data, size_t size)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct record r = { 0 }, back;
+	struct journal_record r = { 0 }, back;
 	size_t bit;
 
 	memcpy(&r.seq, data, 7);
 	r.origin = data[7];
 	r.time_ms = data[8];
 	r.value = (struct slice){ (const char *)data + 12, size - 12 };
-	FUZZ_CHECK(record_put(&b, &r, event_kind_name(data[9] % EVENT_KIND_MAX)) == 0);
+	FUZZ_CHECK(journal_record_put(&b, &r, event_kind_name(data[9] % EVENT_KIND_MAX)) == 0);
 	FUZZ_CHECK(parse((struct slice){ b.data, b.len - 1 }, &back));
 	FUZZ_CHECK(same(&r, &back) && back.kind == data[9] % EVENT_KIND_MAX);
 	bit = (data[10] | (size_t)data[11] << 8) % (8 * (b.len - 1));

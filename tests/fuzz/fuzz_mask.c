@@ -79,12 +79,12 @@ static void check_json(const struct mask *m, struct slice text)
 	struct jval v;
 
 	jstr_encode(&json, text);
-	fields_mask(m, buf_slice(&json), false, NULL, &out);
+	event_fields_mask(m, buf_slice(&json), false, NULL, &out);
 	FUZZ_CHECK(is_json(buf_slice(&out), J_STRING));
 	if (is_json(text, J_NONE)) {
 		buf_reset(&out);
 		jscan_value(text, &v);
-		fields_mask(m, v.raw, false, fields_of(UPDATE_TOOL_CALL), &out);
+		event_fields_mask(m, v.raw, false, event_fields_of(UPDATE_TOOL_CALL), &out);
 		FUZZ_CHECK(is_json(buf_slice(&out), v.type));
 		FUZZ_CHECK(buf_len(&out) <= v.raw.n);
 	}

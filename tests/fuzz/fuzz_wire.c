@@ -56,7 +56,7 @@ static struct gate *make_gate(void)
 	return g;
 }
 
-static struct store *make_store(struct http_context *http)
+static struct session_store *make_store(struct http_context *http)
 {
 	static struct harness_table harnesses;
 	static char *no_env[] = { NULL };

@@ -68,7 +68,7 @@ static void append(uint64_t n)
 	}
 }
 
-struct reader {
+struct log_reader {
 	uint64_t next; /* what must come */
 	uint64_t left; /* refuses after so many */
 	struct buf want;
@@ -76,7 +76,7 @@ struct reader {
 
 static bool on_event(void *ctx, const struct evlog_entry *e)
 {
-	struct reader *r = ctx;
+	struct log_reader *r = ctx;
 
 	assert_true(e->seq == r->next);
 	if (!r->left)
@@ -94,7 +94,7 @@ static bool on_event(void *ctx, const struct evlog_entry *e)
 /* Reads count events from seq on; returns the first one not read. */
 static uint64_t read_some(uint64_t seq, uint64_t count)
 {
-	struct reader r = { .next = seq, .left = count };
+	struct log_reader r = { .next = seq, .left = count };
 
 	assert_int_equal(evlog_read(&l, seq, on_event, &r), 0);
 	buf_done(&r.want);

@@ -42,7 +42,7 @@ static void assert_file(int dir, const char *name, const char *text)
 
 static void keep(void)
 {
-	assert_int_equal(program_keep(home, NAME, TEXT), 0);
+	assert_int_equal(home_program_keep(home, NAME, TEXT), 0);
 	assert_file(home, NAME, TEXT);
 }
 
@@ -118,7 +118,7 @@ static void a_directory_in_its_place_is_told(void **state _unused_)
 	keep();
 	assert_return_code(unlinkat(home, NAME, 0), errno);
 	assert_return_code(mkdirat(home, NAME, 0700), errno);
-	assert_int_equal(program_keep(home, NAME, TEXT), -EISDIR);
+	assert_int_equal(home_program_keep(home, NAME, TEXT), -EISDIR);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -6,7 +6,7 @@
 #include "usage/ledger/ledger.h"
 
 static struct loop *loop;
-static struct store store;
+static struct session_store store;
 static struct http_context ctx;
 
 static int setup(void **state _unused_)

@@ -7,12 +7,12 @@
 
 static void put(struct buf *b, const char *kind, const char *value)
 {
-	struct record r = {
+	struct journal_record r = {
 		.seq = 12, .origin = 3, .time_ms = 1795248000123u, .value = slice_of(value)
 	};
 
 	buf_reset(b);
-	assert_int_equal(record_put(b, &r, kind), 0);
+	assert_int_equal(journal_record_put(b, &r, kind), 0);
 	assert_int_equal(b->data[b->len - 1], '\n');
 	b->len--;
 }
@@ -41,7 +41,7 @@ static void test_round_trip(void **state _unused_)
 					      "{\"a\":\"\xc3\xa9\xe2\x80\xa8\"}",
 					      "\",\\\"crc\\\":\\\"\"",
 					      "[]" };
-	static const struct record ends[] = {
+	static const struct journal_record ends[] = {
 		{ .seq = 0, .origin = 0, .time_ms = 0 },
 		{ .seq = 1, .origin = 0, .time_ms = 1 },
 		{ .seq = 9999999999999999999u,
@@ -51,11 +51,12 @@ static void test_round_trip(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(values) * ARRAY_SIZE(ends); i++) {
 		_cleanup_(buf_done) struct buf b = { 0 };
-		struct record r = ends[i / ARRAY_SIZE(values)], back;
+		struct journal_record r = ends[i / ARRAY_SIZE(values)], back;
 
 		r.value = slice_of(values[i % ARRAY_SIZE(values)]);
-		assert_int_equal(record_put(&b, &r, "plan"), 0);
-		assert_int_equal(record_parse((struct slice){ b.data, b.len - 1 }, &back), 0);
+		assert_int_equal(journal_record_put(&b, &r, "plan"), 0);
+		assert_int_equal(journal_record_parse((struct slice){ b.data, b.len - 1 }, &back),
+				 0);
 		assert_true(back.seq == r.seq && back.origin == r.origin &&
 			    back.time_ms == r.time_ms);
 		assert_true(slice_eq(back.value, r.value));
@@ -67,15 +68,15 @@ static void test_round_trip(void **state _unused_)
 static void test_kinds(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct record back;
+	struct journal_record back;
 
 	for (unsigned k = 0; k < EVENT_KIND_MAX; k++) {
 		put(&b, event_kind_name(k), "{}");
-		assert_int_equal(record_parse(buf_slice(&b), &back), 0);
+		assert_int_equal(journal_record_parse(buf_slice(&b), &back), 0);
 		assert_int_equal(back.kind, k);
 	}
 	put(&b, "session", "{}");
-	assert_int_equal(record_parse(buf_slice(&b), &back), 0);
+	assert_int_equal(journal_record_parse(buf_slice(&b), &back), 0);
 	assert_int_equal(back.kind, EVENT_KIND_MAX);
 	assert_text(back.kind_name, "session");
 }
@@ -83,8 +84,8 @@ static void test_kinds(void **state _unused_)
 static bool parses(struct slice line)
 {
 	_cleanup_(slice_freep) struct slice copy = exact_copy(line);
-	struct record r;
-	int e = record_parse(copy, &r);
+	struct journal_record r;
+	int e = journal_record_parse(copy, &r);
 
 	assert_true(e == 0 || e == -EBADMSG);
 	return e == 0;
@@ -158,9 +159,9 @@ static void test_foreign_lines(void **state _unused_)
 static void test_does_not_fit(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { .max = 100 };
-	struct record r = { .seq = 1, .value = SLICE("{}") };
+	struct journal_record r = { .seq = 1, .value = SLICE("{}") };
 
-	assert_int_equal(record_put(&b, &r, "plan"), -E2BIG);
+	assert_int_equal(journal_record_put(&b, &r, "plan"), -E2BIG);
 	assert_int_equal(buf_len(&b), 0);
 }
 

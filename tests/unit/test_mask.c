@@ -161,7 +161,7 @@ static void check_fields(unsigned kind, bool members, const char *json, const ch
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct mask *m = mask_of("tool-7-key");
 
-	fields_mask(m, in, members, fields_of(kind), &b);
+	event_fields_mask(m, in, members, event_fields_of(kind), &b);
 	assert_buf(&b, want);
 	m = mask_free(m);
 }

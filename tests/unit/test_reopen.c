@@ -53,7 +53,7 @@ static int unmake(void **state)
 	return scratch_done(state);
 }
 
-static void count(void *ctx, const struct record *rec _unused_)
+static void count(void *ctx, const struct journal_record *rec _unused_)
 {
 	++*(unsigned *)ctx;
 }

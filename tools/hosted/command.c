@@ -30,7 +30,7 @@ static char *find_program(const char *command, const char *cwd, const char *path
 {
 	_cleanup_(freep) char *here = strchr(command, '/') ? below(cwd, command) : NULL;
 
-	_cleanup_(freep) char *found = place_find_command(here ? here : command, path);
+	_cleanup_(freep) char *found = paths_find_command(here ? here : command, path);
 	struct stat sb;
 
 	/* a directory can be "executed", too */

@@ -14,7 +14,7 @@
 struct relay {
 	struct loop *loop;
 	struct proc_host *procs;
-	struct store *store;
+	struct session_store *store;
 	struct hosted *hosted;
 	char *run_dir, *self, *root, *state;
 	char **env;

@@ -57,7 +57,7 @@ static void on_listed(void *ctx, struct slice tools, struct slice renamed)
 	jw_str(&w, "event", "tools_delivered");
 	jw_str(&w, "server", o->name);
 	put_delivered(o, &w, "tools", "renamed");
-	session_tell(o->session, buf_slice(&b));
+	session_note_lifecycle(o->session, buf_slice(&b));
 }
 
 static const struct given_ops given_ops = { on_listed };
@@ -73,7 +73,7 @@ static void on_recorded(void *ctx, const char *tool, struct slice args)
 	jw_str(&w, "server", o->name);
 	jw_str(&w, "tool", tool);
 	jw_raw(&w, "arguments", args);
-	session_tell(o->session, buf_slice(&b));
+	session_note_lifecycle(o->session, buf_slice(&b));
 }
 
 /* --- files that come with results ---------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct
 	int r = left_bytes(l, &bytes, e);
 
 	if (r == 0 && strncmp(l->type, "text/", 5) == 0)
-		session_hide_bytes(o->session, &bytes);
+		session_mask_bytes(o->session, &bytes);
 	if (r == 0)
 		r = artifact_put(o->session, &spec, buf_slice(&bytes), &a, e);
 	if (r == 0)

@@ -18,7 +18,7 @@
 
 static struct served *served_of(const struct session *s)
 {
-	return session_served(s);
+	return session_mcp_handle(s);
 }
 
 struct offer *served_offer(const struct served *v, const char *name)
@@ -41,7 +41,7 @@ static const struct door_ops door_ops = { on_find };
 /* A harness that cannot start the shim, or reach the socket, would have no tools and not say so. */
 static int check_way(const struct served *v, struct err *e)
 {
-	const struct store *st = v->relay->store;
+	const struct session_store *st = v->relay->store;
 
 	if (!store_user_may_run(st, v->relay->self))
 		return err_set(e, -EACCES, RPC_INTERNAL_ERROR, "MCP_SHIM_NOT_EXECUTABLE",
@@ -84,7 +84,7 @@ struct served *served_need(struct relay *r, struct session *s)
 	list_init(&v->children);
 	list_init(&v->proxies);
 	list_init(&v->calls);
-	session_set_served(s, v);
+	session_set_mcp_handle(s, v);
 	return v;
 }
 
@@ -118,7 +118,7 @@ static void served_free(struct served *v)
 	proxies_free(v->relay, &v->proxies);
 	door_free(v->door);
 	child_free(v->builtin);
-	session_set_served(v->session, NULL);
+	session_set_mcp_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
 	free(v->socket);
 	free(v);
@@ -166,7 +166,7 @@ static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 	jw_end_arr(w);
 }
 
-static const struct servers_ops servers_ops = { on_open, on_close, on_forget, on_put };
+static const struct mcp_servers_ops mcp_servers_ops = { on_open, on_close, on_forget, on_put };
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
@@ -238,7 +238,7 @@ static char **marked(const struct relay_config *config)
 	return harness_plan_environ(&plan);
 }
 
-struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store *store,
+struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct session_store *store,
 			const struct relay_config *config, struct err *e)
 {
 	_cleanup_(freep) char *sockets = file_join(config->run_dir, "mcp");
@@ -264,7 +264,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store
 	r->gone_ctx = config->ctx;
 	list_init(&r->proxies);
 	list_init(&r->calls);
-	store_serve(store, &servers_ops, r);
+	store_set_mcp_servers(store, &mcp_servers_ops, r);
 	return r;
 }
 

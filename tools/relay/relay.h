@@ -31,7 +31,7 @@ struct relay_config {
 	void *ctx;
 };
 
-struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct store *store,
+struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct session_store *store,
 			const struct relay_config *config, struct err *e);
 /* All sessions must have been forgotten. */
 struct relay *relay_free(struct relay *r);

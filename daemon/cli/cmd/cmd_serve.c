@@ -33,7 +33,7 @@ struct daemon {
 	struct loop *loop;
 	struct proc_host *procs;
 	struct harness_table harnesses;
-	struct store *store;
+	struct session_store *store;
 	struct archive_store *archives;
 	struct hosting mcp;
 	struct acp_server *acp;

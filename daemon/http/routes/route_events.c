@@ -24,7 +24,7 @@ static const struct query_field fields[] = {
 
 struct event_stream {
 	struct http_stream base;
-	struct reader reader;
+	struct log_reader reader;
 	struct loop *loop;
 	struct loop_timer quiet; /* SSE: time for a comment */
 	char *session_id;
@@ -124,7 +124,7 @@ static void on_leaving(void *ctx)
 	(void)reader_pump(&s->reader, &(struct watcher_sink){ put_event, put_gap, &f });
 }
 
-static const struct reader_ops reader_ops = { on_wake, on_leaving };
+static const struct log_reader_ops reader_ops = { on_wake, on_leaving };
 
 static enum http_fill wait(struct filling *f)
 {

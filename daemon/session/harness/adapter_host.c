@@ -38,14 +38,14 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 		session_open_failed(s, &e);
 		return;
 	}
-	s->hstate = H_SETTLING;
+	s->hstate = H_CONFIGURING;
 	s->restored = !s->native_id || r->restored;
 	s->caps = r->caps;
 	xstrset(&s->native_id, r->native_id);
 	xstrset(&s->version, r->version);
 	session_store_options(s, r->modes, r->config_options);
 	session_note_native(s);
-	session_settle(s);
+	session_configure(s);
 }
 
 static void host_failed(void *ctx, const struct err *e)
@@ -53,7 +53,7 @@ static void host_failed(void *ctx, const struct err *e)
 	struct session *s = ctx;
 
 	if (s->hstate == H_STARTING) {
-		struct err own = session_hide_err(s, e);
+		struct err own = session_mask_err(s, e);
 
 		session_open_failed(s, &own);
 	}
@@ -82,7 +82,7 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 		return;
 	account_usage(&s->current->account, u);
 	if (!u->whole_turn)
-		bill_call(s, u);
+		usage_record_call(s, u);
 }
 
 static void host_turn_end(void *ctx, const struct harness_turn_end *end)

@@ -47,7 +47,7 @@ static void each_choice(struct slice option, bool (*fn)(void *ctx, struct slice 
 	}
 }
 
-struct search {
+struct option_search {
 	const char *name;
 	char *exact, *suffix;
 	unsigned suffixes;
@@ -62,7 +62,7 @@ static bool ends_in(const char *value, const char *name)
 
 static bool compare(void *ctx, struct slice choice)
 {
-	struct search *x = ctx;
+	struct option_search *x = ctx;
 	char *value = NULL;
 
 	if (jstr_decode(jobj_get(choice, "value"), VALUE_MAX, &value) < 0)
@@ -80,7 +80,7 @@ static bool compare(void *ctx, struct slice choice)
 
 char *option_find_value(struct slice option, const char *name)
 {
-	struct search x = { .name = name };
+	struct option_search x = { .name = name };
 
 	each_choice(option, compare, &x);
 	if (x.exact || x.suffixes != 1) {
@@ -120,7 +120,7 @@ static struct slice find_by_id(struct slice config, const char *id)
 
 static bool is_choice(struct slice option, const char *name)
 {
-	struct search x = { .name = name };
+	struct option_search x = { .name = name };
 
 	each_choice(option, compare, &x);
 	free(x.suffix);

@@ -15,16 +15,16 @@ void session_open_failed(struct session *s, const struct err *e)
 	proc_stop(s->proc);
 }
 
-static void on_settled(void *ctx, struct slice result _unused_, const struct err *e)
+static void on_configured(void *ctx, struct slice result _unused_, const struct err *e)
 {
 	struct session *s = ctx;
 
-	if (s->hstate != H_SETTLING)
+	if (s->hstate != H_CONFIGURING)
 		return;
 	if (e)
 		session_open_failed(s, e);
 	else
-		session_settle(s);
+		session_configure(s);
 }
 
 static bool in_force(struct slice current, const char *value)
@@ -33,7 +33,7 @@ static bool in_force(struct slice current, const char *value)
 }
 
 /* 0: in force; 1: being set; <0: cannot be had, e says why. */
-static int settle_model(struct session *s, struct err *e)
+static int configure_model(struct session *s, struct err *e)
 {
 	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
 	struct slice option = option_of_category(slice_of(s->config), "model");
@@ -58,11 +58,11 @@ static int settle_model(struct session *s, struct err *e)
 	if (in_force(option_current(option), value))
 		return 0;
 	s->model_tried = true;
-	r = settings_choose(s, "model", want, on_settled, s, e);
+	r = settings_choose(s, "model", want, on_configured, s, e);
 	return r < 0 ? r : 1;
 }
 
-static int settle_mode(struct session *s, struct err *e)
+static int configure_mode(struct session *s, struct err *e)
 {
 	const char *want = s->setup.mode;
 	int r;
@@ -74,7 +74,7 @@ static int settle_mode(struct session *s, struct err *e)
 		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
 				 "the harness has no such mode");
 	s->mode_tried = true;
-	r = settings_set_mode(s, want, on_settled, s, e);
+	r = settings_set_mode(s, want, on_configured, s, e);
 	return r < 0 ? r : 1;
 }
 
@@ -104,7 +104,7 @@ static bool still_wanted(const struct session *s, struct slice members, struct s
 }
 
 /* What clients chose before the harness was started anew; what it no longer offers is passed over. */
-static int settle_choices(struct session *s, struct err *e)
+static int configure_choices(struct session *s, struct err *e)
 {
 	unsigned n = 0;
 	struct slice key;
@@ -124,7 +124,7 @@ static int settle_choices(struct session *s, struct err *e)
 		put_choice(&b, key, v.raw);
 		if (!still_wanted(s, buf_slice(&b), v.raw))
 			continue;
-		r = settings_set_config(s, buf_slice(&b), on_settled, s, e);
+		r = settings_set_config(s, buf_slice(&b), on_configured, s, e);
 		return r < 0 ? r : 1;
 	}
 	return 0;
@@ -136,34 +136,34 @@ static void start_over(struct session *s)
 	session_advance(s);
 }
 
-void session_settle(struct session *s)
+void session_configure(struct session *s)
 {
 	struct err e = { 0 };
-	int r = settle_model(s, &e);
+	int r = configure_model(s, &e);
 
 	if (r == 0)
-		r = settle_mode(s, &e);
+		r = configure_mode(s, &e);
 	if (r == 0)
-		r = settle_choices(s, &e);
+		r = configure_choices(s, &e);
 	if (r < 0) {
 		setup_forget_choice(&s->setup); /* else no later start could succeed */
-		place_note_head(s);
+		paths_note_head(s);
 		session_open_failed(s, &e);
 	} else if (r == 0) {
 		s->hstate = H_READY;
 		setup_keep_choice(&s->setup);
 		if (s->restart ||
-		    s->resettle) /* for what came meanwhile: nobody is answered before it is in force */
+		    s->reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
 			start_over(s);
 		else
 			session_opened(s, NULL);
 	}
 }
 
-void session_resettle(struct session *s)
+void session_reconfigure(struct session *s)
 {
-	s->resettle = s->mode_tried = false;
+	s->reconfigure = s->mode_tried = false;
 	s->pending &= ~(unsigned)SETUP_MODE;
-	s->hstate = H_SETTLING;
-	session_settle(s);
+	s->hstate = H_CONFIGURING;
+	session_configure(s);
 }

@@ -110,7 +110,7 @@ static void fill_req(const struct session *s, struct harness_req *req)
 
 static bool harness_opening(const struct session *s)
 {
-	return s->hstate == H_STARTING || s->hstate == H_SETTLING;
+	return s->hstate == H_STARTING || s->hstate == H_CONFIGURING;
 }
 
 /* The process is no use any more: everything that waits for it learns why, and it is killed. */
@@ -134,7 +134,7 @@ static int on_line(void *ctx, struct slice line)
 		return 0;
 	if (s->def->ops->on_line(s->harness, line, &e) >= 0)
 		return 0;
-	e = session_hide_err(s, &e);
+	e = session_mask_err(s, &e);
 	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
 	harness_broken(s, "harness_protocol", &e);
 	return -EPROTO;
@@ -173,7 +173,7 @@ static void log_exit(const struct session *s, const struct proc_status *st)
 
 	snprintf(code, sizeof(code), "%d", st->code);
 	buf_puts(&tail, whole_words(st->stderr_tail));
-	session_hide_bytes(s, &tail);
+	session_mask_bytes(s, &tail);
 	buf_putc(&tail, '\0');
 	log_info("session", "harness ended", "session", s->id, st->exited ? "exit" : "signal", code,
 		 "stderr", tail.data);
@@ -209,15 +209,15 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	s->proc = proc_free(s->proc);
 	if (s->harness)
 		s->harness = s->def->ops->free(s->harness);
-	live_ended(s);
+	harness_pool_ended(s);
 	loop_timer_cancel(&s->start_timer);
 	loop_timer_cancel(&s->adapter_timer);
-	served_close(s);
+	mcp_servers_close(s);
 	if (harness_opening(s))
 		session_opened(s, &e);
 	s->hstate = H_NONE;
 	s->restart = false;
-	session_cancel_asks(s);
+	session_cancel_questions(s);
 	session_settings_fail(s, &e);
 	if (s->current && s->current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
@@ -245,7 +245,7 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 	_cleanup_(freep) char *program = NULL;
 	char **env;
 
-	program = place_find_command(plan->argv[0], harness_plan_getenv(plan, "PATH"));
+	program = paths_find_command(plan->argv[0], harness_plan_getenv(plan, "PATH"));
 	if (!program)
 		return err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HARNESS_NOT_INSTALLED",
 			       "harness '%s': no executable '%s' in the sandbox", s->def->id,
@@ -286,15 +286,15 @@ static int launch(struct session *s, struct err *e)
 		return r;
 	own_env(s, &plan);
 	own_files(s, &plan);
-	r = place_fill_home(s, &plan, e);
+	r = paths_fill_home(s, &plan, e);
 	if (r < 0)
 		return r;
 	r = spawn(s, &plan, e);
 	if (r < 0)
 		return r;
-	live_began(s);
+	harness_pool_began(s);
 	s->hstate = H_STARTING;
-	s->model_tried = s->mode_tried = s->restart = s->resettle = false;
+	s->model_tried = s->mode_tried = s->restart = s->reconfigure = false;
 	s->pending = 0;
 	s->peak_rss = 0;
 	s->choices_tried = 0;
@@ -309,12 +309,12 @@ static int launch(struct session *s, struct err *e)
 
 int harness_launch(struct session *s, struct err *e)
 {
-	int r = served_open(s, e);
+	int r = mcp_servers_open(s, e);
 
 	if (r == 0)
 		r = launch(s, e);
 	if (r < 0)
-		served_close(s);
+		mcp_servers_close(s);
 	return r;
 }
 
@@ -345,13 +345,13 @@ static void answer_waiters(struct session *s, uint64_t before, const struct err 
 	while (!list_empty(&s->open_waiters)) {
 		struct list *n = s->open_waiters.next;
 
-		if (list_entry(n, struct waiter, link)->since > before)
+		if (list_entry(n, struct session_waiter, link)->since > before)
 			break;
 		list_del(n);
 		list_add_tail(&waiters, n);
 	}
 	while (!list_empty(&waiters)) {
-		struct waiter *w = list_first(&waiters, struct waiter, link);
+		struct session_waiter *w = list_first(&waiters, struct session_waiter, link);
 
 		list_del(&w->link);
 		w->done(w->ctx, s, e);
@@ -370,7 +370,7 @@ void session_waited(struct session *s, uint64_t before, const struct err *e)
 		session_opened(s, e);
 		return;
 	}
-	if (list_entry(s->open_waiters.prev, struct waiter, link)->since <= before)
+	if (list_entry(s->open_waiters.prev, struct session_waiter, link)->since <= before)
 		session_open_undone(s);
 	answer_waiters(s, before, e);
 }

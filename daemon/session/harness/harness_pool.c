@@ -10,32 +10,32 @@
 static void on_lonely(void *ctx);
 static void on_wait_over(void *ctx);
 
-void live_init(struct store *st)
+void harness_pool_init(struct session_store *st)
 {
 	list_init(&st->live);
 	list_init(&st->waiting);
 	list_init(&st->lonely);
 }
 
-void live_done(struct store *st)
+void harness_pool_done(struct session_store *st)
 {
 	loop_timer_cancel(&st->lonely_timer);
 	loop_timer_cancel(&st->wait_timer);
 }
 
-bool live_waits(const struct session *s)
+bool harness_pool_waits(const struct session *s)
 {
 	return !list_empty(&s->wait_link);
 }
 
-bool live_rests(const struct session *s)
+bool harness_pool_rests(const struct session *s)
 {
 	return s->resting && s->state == SESSION_OPEN && s->hstate != H_READY;
 }
 
 /* --- how many there may be ---------------------------------------------------------------------------- */
 
-int live_admit(const struct store *st, bool is_new, struct err *e)
+int harness_pool_admit(const struct session_store *st, bool is_new, struct err *e)
 {
 	unsigned open = 0;
 
@@ -52,7 +52,7 @@ int live_admit(const struct store *st, bool is_new, struct err *e)
 	return 0;
 }
 
-static unsigned places(const struct store *st)
+static unsigned places(const struct session_store *st)
 {
 	return st->nlive < st->harness_max ? st->harness_max - st->nlive : 0;
 }
@@ -68,8 +68,8 @@ static bool wanted(struct session *s)
 
 static bool busy(const struct session *s)
 {
-	return s->current || s->queued || s->ending || s->nasks || s->nupcalls || s->copying ||
-	       !list_empty(&s->open_waiters) || !list_empty(&s->settings) || furnish_busy(s);
+	return s->current || s->queued || s->ending || s->nquestions || s->nupcalls || s->copying ||
+	       !list_empty(&s->open_waiters) || !list_empty(&s->settings) || provision_busy(s);
 }
 
 /* Nothing is under way in the harness, and stopping it loses nothing. */
@@ -102,7 +102,7 @@ static void rest(struct session *s, const char *why)
 }
 
 /* Those in the queue that no free place and no harness under way to its end will serve. */
-static unsigned unserved(const struct store *st)
+static unsigned unserved(const struct session_store *st)
 {
 	unsigned coming = places(st);
 
@@ -112,7 +112,7 @@ static unsigned unserved(const struct store *st)
 }
 
 /* The list of the living is in order of use. */
-static void make_room(struct store *st)
+static void make_room(struct session_store *st)
 {
 	unsigned n = st->nwaiting ? unserved(st) : 0;
 
@@ -133,7 +133,7 @@ static void on_removed(void *ctx _unused_, struct session *s _unused_, const str
 
 static void leave_alone(struct session *s)
 {
-	struct store *st = s->store;
+	struct session_store *st = s->store;
 
 	list_del(&s->lonely_link);
 	if (!lonely(s))
@@ -148,7 +148,7 @@ static void leave_alone(struct session *s)
 	session_close(s, true, on_removed, NULL);
 }
 
-static void arm_lonely(struct store *st)
+static void arm_lonely(struct session_store *st)
 {
 	uint64_t due, now = clock_mono_ms();
 
@@ -161,7 +161,7 @@ static void arm_lonely(struct store *st)
 
 static void on_lonely(void *ctx)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 	uint64_t now = clock_mono_ms();
 
 	while (!list_empty(&st->lonely)) {
@@ -176,7 +176,7 @@ static void on_lonely(void *ctx)
 
 static void look_lonely(struct session *s)
 {
-	struct store *st = s->store;
+	struct session_store *st = s->store;
 	bool first = list_empty(&st->lonely);
 
 	if (!st->harness_idle)
@@ -196,7 +196,7 @@ static void look_lonely(struct session *s)
 /* --- the queue ----------------------------------------------------------------------------------------- */
 
 /* Everybody for whom there is a place now looks for himself. */
-static void call_next(struct store *st)
+static void call_next(struct session_store *st)
 {
 	unsigned n = places(st);
 
@@ -209,7 +209,7 @@ static void call_next(struct store *st)
 
 static void leave_queue(struct session *s)
 {
-	if (!live_waits(s))
+	if (!harness_pool_waits(s))
 		return;
 	list_del(&s->wait_link);
 	s->store->nwaiting--;
@@ -220,7 +220,7 @@ static bool is_next(const struct session *s)
 {
 	unsigned n = places(s->store);
 
-	if (!live_waits(s))
+	if (!harness_pool_waits(s))
 		return s->store->nwaiting < n;
 	list_each(w, &s->store->waiting, struct session, wait_link) {
 		if (!n--)
@@ -234,17 +234,18 @@ static bool is_next(const struct session *s)
 /* When the first of those who wait with s has waited long enough. */
 static uint64_t wait_due(struct session *s)
 {
-	const struct turn *t = turn_first_queued(s);
+	const struct session_turn *t = turn_first_queued(s);
 	uint64_t first = t ? t->queued_mono : UINT64_MAX;
 
 	if (!list_empty(&s->open_waiters))
-		first = MIN(first, list_first(&s->open_waiters, struct waiter, link)->since);
+		first = MIN(first,
+			    list_first(&s->open_waiters, struct session_waiter, link)->since);
 	if (first == UINT64_MAX) /* whoever makes it is about to say so */
 		first = s->wait_since;
 	return MAX(first, s->wait_since) + s->store->harness_wait * 1000ul;
 }
 
-static void arm_wait(struct store *st)
+static void arm_wait(struct session_store *st)
 {
 	uint64_t due = UINT64_MAX, now = clock_mono_ms();
 
@@ -260,7 +261,7 @@ static void fail_overdue(struct session *s)
 {
 	uint64_t wait = s->store->harness_wait * 1000ul, now = clock_mono_ms();
 	uint64_t before = s->wait_since + wait <= now ? now - wait : 0;
-	struct turn *t;
+	struct session_turn *t;
 	struct err e;
 
 	err_set(&e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
@@ -273,7 +274,7 @@ static void fail_overdue(struct session *s)
 		turn_fail_because(s, &e);
 	}
 	if (before && !list_empty(&s->open_waiters) &&
-	    list_first(&s->open_waiters, struct waiter, link)->since <= before) {
+	    list_first(&s->open_waiters, struct session_waiter, link)->since <= before) {
 		s->store->totals.crowded_out++;
 		session_waited(s, before, &e);
 		session_advance(s);
@@ -282,7 +283,7 @@ static void fail_overdue(struct session *s)
 
 static void on_wait_over(void *ctx)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	list_each(s, &st->waiting, struct session, wait_link)
 		fail_overdue(s);
@@ -291,9 +292,9 @@ static void on_wait_over(void *ctx)
 
 static void join_queue(struct session *s)
 {
-	struct store *st = s->store;
+	struct session_store *st = s->store;
 
-	if (!live_waits(s)) {
+	if (!harness_pool_waits(s)) {
 		log_info("session", "waits for a place for its harness", "session", s->id);
 		s->wait_since = clock_mono_ms();
 		list_add_tail(&st->waiting, &s->wait_link);
@@ -303,7 +304,7 @@ static void join_queue(struct session *s)
 	make_room(st);
 }
 
-int live_launch(struct session *s, struct err *e)
+int harness_pool_launch(struct session *s, struct err *e)
 {
 	int r;
 
@@ -318,14 +319,14 @@ int live_launch(struct session *s, struct err *e)
 
 /* --- what happens to a session -------------------------------------------------------------------------- */
 
-void live_began(struct session *s)
+void harness_pool_began(struct session *s)
 {
 	s->resting = false;
 	list_add_tail(&s->store->live, &s->live_link);
 	s->store->nlive++;
 }
 
-void live_ended(struct session *s)
+void harness_pool_ended(struct session *s)
 {
 	if (list_empty(&s->live_link))
 		return;
@@ -343,9 +344,9 @@ static void look_used(struct session *s)
 	list_add_tail(&s->store->live, &s->live_link);
 }
 
-void live_look(struct session *s)
+void harness_pool_look(struct session *s)
 {
-	if (live_waits(s) && (!wanted(s) || s->copying || furnish_busy(s)))
+	if (harness_pool_waits(s) && (!wanted(s) || s->copying || provision_busy(s)))
 		leave_queue(s);
 	look_used(s);
 	look_lonely(s);
@@ -353,9 +354,9 @@ void live_look(struct session *s)
 		make_room(s->store);
 }
 
-void live_forget(struct session *s)
+void harness_pool_forget(struct session *s)
 {
 	list_del(&s->lonely_link);
 	leave_queue(s);
-	live_ended(s);
+	harness_pool_ended(s);
 }

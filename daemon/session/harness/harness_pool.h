@@ -19,19 +19,19 @@
 
 #include "session/session_internal.h"
 
-void live_init(struct store *st);
-void live_done(struct store *st);
+void harness_pool_init(struct session_store *st);
+void harness_pool_done(struct session_store *st);
 /* Launches the harness, or puts the session into the queue. <0: it could not be launched; e says why. */
-int live_launch(struct session *s, struct err *e);
+int harness_pool_launch(struct session *s, struct err *e);
 /* A place has been taken; it is given back. */
-void live_began(struct session *s);
-void live_ended(struct session *s);
+void harness_pool_began(struct session *s);
+void harness_pool_ended(struct session *s);
 /* Its state may have changed: is it still waiting, does anybody need it? From session_advance, for any session at any time. */
-void live_look(struct session *s);
+void harness_pool_look(struct session *s);
 /* The session goes. */
-void live_forget(struct session *s);
-bool live_waits(const struct session *s);
+void harness_pool_forget(struct session *s);
+bool harness_pool_waits(const struct session *s);
 /* Nobody needs it, so it was stopped: it is started again for whoever does. */
-bool live_rests(const struct session *s);
+bool harness_pool_rests(const struct session *s);
 /* -ENOSPC with TOO_MANY_SESSIONS: one more cannot be open, or be made. */
-int live_admit(const struct store *st, bool is_new, struct err *e);
+int harness_pool_admit(const struct session_store *st, bool is_new, struct err *e);

@@ -22,7 +22,7 @@ static void set_raw(char **slot, struct slice s)
 static void set_config_raw(struct session *s, struct slice given)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct slice config = session_hidden(s, given, false, fields_options, &b);
+	struct slice config = session_mask_json(s, given, false, event_fields_options, &b);
 	struct slice current = option_current(option_of_category(config, "model"));
 
 	set_raw(&s->config, config);
@@ -63,7 +63,7 @@ void session_store_options(struct session *s, struct slice modes, struct slice c
 	modes = fitting(harness_modes_check, modes, &m);
 	config = fitting(harness_options_check, config, &c);
 	if (modes.n)
-		set_raw(&s->modes, session_hidden(s, modes, false, fields_options, &b));
+		set_raw(&s->modes, session_mask_json(s, modes, false, event_fields_options, &b));
 	s->own_modes |= modes.n != 0;
 	if (config.n)
 		set_config_raw(s, config);
@@ -141,7 +141,7 @@ static void mode_was_set(struct session *s, const char *mode)
 	jstr_encode(&b, slice_of(mode));
 	session_store_mode(s, buf_slice(&b));
 	xstrset(&s->setup.mode, mode); /* also for the next start */
-	place_note_head(s);
+	paths_note_head(s);
 }
 
 /* params: configId and value, as the client gave them. */
@@ -155,14 +155,14 @@ static void remember_choice(struct session *s, const char *params)
 	options_check(slice_of(s->config), slice_of(params), &option, NULL);
 	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
 	setup_keep_choice(&s->setup);
-	place_note_head(s);
+	paths_note_head(s);
 }
 
 void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *given)
 {
 	struct session *s = ctx;
 	struct jval options = jobj_get(result, "configOptions");
-	struct err own = given ? session_hide_err(s, given) : (struct err){ 0 };
+	struct err own = given ? session_mask_err(s, given) : (struct err){ 0 };
 	const struct err *e = given ? &own : NULL;
 
 	list_each(t, &s->settings, struct setting, link) {
@@ -217,7 +217,7 @@ typedef int (*setting_fn)(struct session *s, const char *arg, session_set_fn don
 			  struct err *e);
 
 /* A call to a harness that was stopped because nobody needed it: made when it has been started again. */
-struct later {
+struct delayed_setting {
 	setting_fn fn;
 	char *arg;
 	session_set_fn done;
@@ -226,7 +226,7 @@ struct later {
 
 static void on_awake(void *ctx, struct session *s, const struct err *e)
 {
-	struct later *l = ctx;
+	struct delayed_setting *l = ctx;
 	struct err own = { 0 };
 
 	if (e)
@@ -240,9 +240,9 @@ static void on_awake(void *ctx, struct session *s, const struct err *e)
 static int set_later(struct session *s, setting_fn fn, const char *arg, session_set_fn done,
 		     void *ctx)
 {
-	struct later *l = new0(struct later);
+	struct delayed_setting *l = new0(struct delayed_setting);
 
-	*l = (struct later){ fn, xstrdup(arg), done, ctx };
+	*l = (struct delayed_setting){ fn, xstrdup(arg), done, ctx };
 	session_wait_open(s, on_awake, l);
 	session_advance(s);
 	return 0;
@@ -286,7 +286,7 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 	struct jw w = JW(&b);
 	int r;
 
-	if (live_rests(s)) {
+	if (harness_pool_rests(s)) {
 		_cleanup_(freep) char *arg = xstrndup(params.p, params.n);
 
 		return set_later(s, set_config_later, arg, done, ctx);
@@ -354,7 +354,7 @@ int session_set_mode(struct session *s, const char *mode, session_set_fn done, v
 {
 	int r;
 
-	if (live_rests(s))
+	if (harness_pool_rests(s))
 		return set_later(s, session_set_mode, mode, done, ctx);
 	r = need_ready(s, e);
 
@@ -371,7 +371,7 @@ int session_set_model(struct session *s, const char *model, session_set_fn done,
 {
 	int r;
 
-	if (live_rests(s))
+	if (harness_pool_rests(s))
 		return set_later(s, session_set_model, model, done, ctx);
 	r = need_ready(s, e);
 

@@ -63,7 +63,7 @@ static int replace(int dir, const char *name, const char *text, size_t n)
 	return r;
 }
 
-int program_keep(int home, const char *path, const char *text)
+int home_program_keep(int home, const char *path, const char *text)
 {
 	_cleanup_(closep) int dir = fcntl(home, F_DUPFD_CLOEXEC, 0);
 	size_t n = strlen(text);

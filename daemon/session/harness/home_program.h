@@ -7,4 +7,4 @@
 #pragma once
 
 /* path is relative and plain. 0 or -errno. */
-int program_keep(int home, const char *path, const char *text);
+int home_program_keep(int home, const char *path, const char *text);

@@ -59,7 +59,7 @@ static int check_keep(const struct setup *s, const struct setup_params *p, struc
 	return 0;
 }
 
-bool env_put_missing(const struct setup *s, const struct setup_params *p, struct jw *w)
+bool session_env_put_missing(const struct setup *s, const struct setup_params *p, struct jw *w)
 {
 	bool any = false;
 	struct jiter it;
@@ -79,12 +79,12 @@ bool env_put_missing(const struct setup *s, const struct setup_params *p, struct
 	return any;
 }
 
-int env_check(const struct setup *s, const struct setup_params *p, struct err *e)
+int session_env_check(const struct setup *s, const struct setup_params *p, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (env_put_missing(s, p, &w))
+	if (session_env_put_missing(s, p, &w))
 		return err_field(
 			e, "_meta.acpd.env", "ENV_REQUIRED",
 			"the values of some variables were not written down: give them again");
@@ -129,7 +129,7 @@ static bool apply_env(struct setup *s, struct slice given)
 	return replace(&s->env, buf_slice(&b));
 }
 
-bool env_apply(struct setup *s, const struct setup_params *p, bool *noted)
+bool session_env_apply(struct setup *s, const struct setup_params *p, bool *noted)
 {
 	bool changed = false;
 
@@ -159,7 +159,7 @@ static void put_others(struct jw *w, struct slice from, struct slice keep)
 			put_name(w, key);
 }
 
-void env_put(const struct setup *s, struct jw *w)
+void session_env_put(const struct setup *s, struct jw *w)
 {
 	struct slice keep = slice_of(s->env_keep);
 
@@ -188,7 +188,7 @@ static void load_raw(struct slice record, const char *key, enum jtype type, char
 	replace(slot, v.type == type ? v.raw : SLICE_NONE);
 }
 
-void env_load(struct setup *s, struct slice record)
+void session_env_load(struct setup *s, struct slice record)
 {
 	load_raw(record, "env", J_OBJECT, &s->env);
 	load_raw(record, "envKeep", J_ARRAY, &s->env_keep);

@@ -143,7 +143,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->mcp, p->mcp), SETUP_MCP);
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
-	changed |= bit(env_apply(s, p, &noted), SETUP_ENV);
+	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
 	changed |= bit(replace_given(&s->provider, p->provider), SETUP_PROVIDER);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
@@ -356,7 +356,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
-	env_put(s, w);
+	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
 
@@ -394,7 +394,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
-	env_load(s, record);
+	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))
 			s->approval = (enum harness_approval)i;

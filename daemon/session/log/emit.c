@@ -55,13 +55,13 @@ void session_emit_update(struct session *s, enum harness_update kind, struct sli
 			 struct slice meta, uint64_t origin)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
-	struct slice known = session_hidden(s, update, false, fields_of(kind), &hidden);
+	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
 	struct jw w = begin(s, "session/update");
 
 	jw_raw(&w, "update", known);
 	jw_obj(&w, "_meta");
 	if (meta.n) /* acpd is ours alone */
-		jw_members(&w, session_hidden(s, meta, false, NULL, &more), "acpd");
+		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
 	if (s->current && *s->current->traceparent)
 		jw_str(&w, "traceparent", s->current->traceparent);
 	put_acpd(&w, s->log.last + 1, session_running(s));
@@ -86,7 +86,7 @@ static struct jw begin_note(struct session *s, const char *method)
 void session_note(struct session *s, enum event_kind kind, struct slice data)
 {
 	_cleanup_(buf_done) struct buf hidden = { 0 };
-	struct slice known = session_hidden(s, data, true, fields_of(kind), &hidden);
+	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
 	struct jw w = begin_note(s, "_acpd/event");
 
 	jw_obj(&w, "event");
@@ -159,7 +159,8 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 		snprintf(ret->message, sizeof(ret->message), "%s", message);
 }
 
-void session_emit_turn_end(struct session *s, const struct turn *t, const struct turn_result *r)
+void session_emit_turn_end(struct session *s, const struct session_turn *t,
+			   const struct turn_result *r)
 {
 	struct jw w = begin(s, "_acpd/turn_end");
 
@@ -178,7 +179,7 @@ void session_emit_turn_end(struct session *s, const struct turn *t, const struct
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", s->log.last + 1);
 	jw_uint(&w, "turn", t->no);
-	trip_put(&t->trip, &w);
+	budget_stop_put(&t->trip, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_puts(w.b, "}}");
@@ -206,7 +207,7 @@ static void emit_tool_call(struct session *s, const struct harness_event *ev, st
 		put_with_id(&named, update, "toolCallId", ours);
 		update = buf_slice(&named);
 	}
-	if (paths_make_absolute(update, s->cwd, &b))
+	if (absolute_paths_put(update, s->cwd, &b))
 		update = buf_slice(&b);
 	session_emit(s, ev->kind, update, ev->meta, 0);
 }
@@ -243,7 +244,7 @@ static void note_state(struct session *s, const struct harness_event *ev)
 			free(s->title);
 			s->title = NULL;
 			jstr_decode(v, 4096, &s->title);
-			session_hide_string(s, &s->title);
+			session_mask_string(s, &s->title);
 		}
 	}
 }
@@ -293,7 +294,7 @@ void session_harness_event(struct session *s, const struct harness_event *given)
 	note_state(s, ev);
 	emit_update(s, ev, id);
 	if (in_turn && (row->flags & EVENT_F_TURN))
-		spend_check(s);
+		turn_budget_check(s);
 	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));

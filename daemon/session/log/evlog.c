@@ -55,7 +55,7 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
 	return evlog_init(l, loop, path, journal_max, O_CREAT | O_EXCL);
 }
 
-void evlog_block_free(struct evlog *l, struct block *b)
+void evlog_block_free(struct evlog *l, struct log_block *b)
 {
 	l->tail_bytes -= b->used;
 	if (l->read_next.block == b)
@@ -71,7 +71,7 @@ void evlog_close(struct evlog *l)
 	loop_timer_cancel(&l->retry_timer);
 	loop_timer_cancel(&l->trim_timer);
 	while (!list_empty(&l->blocks))
-		evlog_block_free(l, list_first(&l->blocks, struct block, link));
+		evlog_block_free(l, list_first(&l->blocks, struct log_block, link));
 	journal_close(l);
 	buf_done(&l->pending);
 	free(l->index);
@@ -101,7 +101,7 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 }
 
 /* How a turn ended can still be said, and what a cut of the log needs. */
-static bool over(const struct evlog *l, const struct record *rec)
+static bool over(const struct evlog *l, const struct journal_record *rec)
 {
 	off_t at = l->written + (off_t)buf_len(&l->pending) - l->freed;
 
@@ -119,7 +119,7 @@ void evlog_make_room(struct evlog *l, int error)
 	l->trimming = false;
 }
 
-static void journal_add(struct evlog *l, const struct record *rec, const char *kind)
+static void journal_add(struct evlog *l, const struct journal_record *rec, const char *kind)
 {
 	if (!l->path || l->hole)
 		return;
@@ -132,7 +132,7 @@ static void journal_add(struct evlog *l, const struct record *rec, const char *k
 	}
 	if (rec->seq)
 		evlog_index_add(l, rec->seq, l->written + (off_t)buf_len(&l->pending), false);
-	if (record_put(&l->pending, rec, kind) < 0)
+	if (journal_record_put(&l->pending, rec, kind) < 0)
 		abort(); /* no memory: its buffer has room for any frame */
 	if (buf_len(&l->pending) >= FLUSH_AT)
 		evlog_flush(l);
@@ -142,13 +142,14 @@ static void journal_add(struct evlog *l, const struct record *rec, const char *k
 
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
 {
-	journal_add(l, &(struct record){ .time_ms = clock_real_ms(), .value = value }, kind_name);
+	journal_add(l, &(struct journal_record){ .time_ms = clock_real_ms(), .value = value },
+		    kind_name);
 }
 
 static void drop_oldest(struct evlog *l)
 {
-	evlog_block_free(l, list_first(&l->blocks, struct block, link));
-	l->tail_first = list_first(&l->blocks, struct block, link)->first;
+	evlog_block_free(l, list_first(&l->blocks, struct log_block, link));
+	l->tail_first = list_first(&l->blocks, struct log_block, link)->first;
 }
 
 /* Drops the oldest blocks beyond the bound; the newest always stays. What leaves memory must be readable from the file; where
@@ -166,10 +167,10 @@ static void tail_trim(struct evlog *l)
 	}
 }
 
-static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
+static struct log_block *block_for(struct evlog *l, uint64_t seq, size_t need)
 {
-	struct block *b = list_empty(&l->blocks) ? NULL :
-						   list_entry(l->blocks.prev, struct block, link);
+	struct log_block *b =
+		list_empty(&l->blocks) ? NULL : list_entry(l->blocks.prev, struct log_block, link);
 	size_t cap;
 
 	if (b && b->cap - b->used >= need)
@@ -179,7 +180,7 @@ static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
 	b = malloc(sizeof(*b) + cap);
 	if (!b)
 		abort();
-	*b = (struct block){ .first = seq, .cap = cap };
+	*b = (struct log_block){ .first = seq, .cap = cap };
 	list_init(&b->link);
 	if (list_empty(&l->blocks))
 		l->tail_first = seq;
@@ -190,14 +191,14 @@ static struct block *block_for(struct evlog *l, uint64_t seq, size_t need)
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
 {
 	uint64_t now = e->time_ms ? e->time_ms : clock_real_ms();
-	struct item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
-	struct record rec = { .seq = e->seq,
-			      .origin = e->origin,
-			      .kind = e->kind,
-			      .time_ms = now,
-			      .value = e->frame };
+	struct log_item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
+	struct journal_record rec = { .seq = e->seq,
+				      .origin = e->origin,
+				      .kind = e->kind,
+				      .time_ms = now,
+				      .value = e->frame };
 	size_t size = item_size(e->frame.n);
-	struct block *b = block_for(l, e->seq, size);
+	struct log_block *b = block_for(l, e->seq, size);
 
 	memcpy(b->data + b->used, &it, sizeof(it));
 	memcpy(b->data + b->used + sizeof(it), e->frame.p, e->frame.n);
@@ -222,17 +223,17 @@ void evlog_shrink(struct evlog *l)
 	if (!written)
 		return;
 	while (!list_empty(&l->blocks))
-		evlog_block_free(l, list_first(&l->blocks, struct block, link));
+		evlog_block_free(l, list_first(&l->blocks, struct log_block, link));
 	l->tail_first = l->last + 1;
 }
 
 /* False: fn has refused one. */
-static bool read_block(struct evlog *l, struct block *b, size_t at, uint64_t from,
+static bool read_block(struct evlog *l, struct log_block *b, size_t at, uint64_t from,
 		       bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
 {
 	while (at < b->used) {
 		struct evlog_entry e;
-		struct item it;
+		struct log_item it;
 
 		memcpy(&it, b->data + at, sizeof(it));
 		if (it.seq >= from) {
@@ -258,7 +259,7 @@ static struct list *block_of(struct evlog *l, uint64_t seq)
 	struct list *at = l->blocks.prev;
 
 	while (at != &l->blocks && at->prev != &l->blocks &&
-	       list_entry(at, struct block, link)->first > seq)
+	       list_entry(at, struct log_block, link)->first > seq)
 		at = at->prev;
 	return at;
 }
@@ -270,10 +271,10 @@ static void read_tail(struct evlog *l, uint64_t from,
 	size_t skip = 0;
 
 	if (l->read_next.block && l->read_next.seq == from &&
-	    list_entry(at, struct block, link) == l->read_next.block)
+	    list_entry(at, struct log_block, link) == l->read_next.block)
 		skip = l->read_next.at;
 	for (; at != &l->blocks; at = at->next, skip = 0)
-		if (!read_block(l, list_entry(at, struct block, link), skip, from, fn, ctx))
+		if (!read_block(l, list_entry(at, struct log_block, link), skip, from, fn, ctx))
 			return;
 }
 
@@ -342,7 +343,7 @@ static int read_lines(struct evlog *l, off_t offset, struct buf *b)
 }
 
 /* A reading of the journal. */
-struct pass {
+struct tail_reading {
 	struct evlog *l;
 	uint64_t from, next; /* next: the one that comes now */
 	bool (*fn)(void *ctx, const struct evlog_entry *e);
@@ -350,7 +351,7 @@ struct pass {
 	bool done; /* fn has refused one, or what comes now is not in the journal */
 };
 
-static bool in_gap(const struct pass *p)
+static bool in_gap(const struct tail_reading *p)
 {
 	struct evlog_gap g;
 
@@ -358,7 +359,7 @@ static bool in_gap(const struct pass *p)
 }
 
 /* What has been damaged since is not passed over: its readers would not hear of it. */
-static int read_record(struct pass *p, const struct record *rec)
+static int read_record(struct tail_reading *p, const struct journal_record *rec)
 {
 	if (rec->seq < p->next) /* no event, or not asked for, or a second time */
 		return 0;
@@ -377,14 +378,14 @@ static int read_record(struct pass *p, const struct record *rec)
 }
 
 /* Hands out what the buffer holds. Returns bytes used or -EBADMSG. */
-static ssize_t read_records(struct pass *p, struct slice text)
+static ssize_t read_records(struct tail_reading *p, struct slice text)
 {
 	const char *at = text.p, *nl;
-	struct record rec;
+	struct journal_record rec;
 	int r = 0;
 
 	while (!p->done && r == 0 && (nl = memchr(at, '\n', (size_t)(text.p + text.n - at)))) {
-		r = record_parse(evlog_line((struct slice){ at, (size_t)(nl - at) }), &rec);
+		r = journal_record_parse(evlog_line((struct slice){ at, (size_t)(nl - at) }), &rec);
 		if (r == 0)
 			r = read_record(p, &rec);
 		else if (p->l->bad_lines)
@@ -394,7 +395,7 @@ static ssize_t read_records(struct pass *p, struct slice text)
 	return r < 0 ? r : at - text.p;
 }
 
-static int read_journal(struct pass *p)
+static int read_journal(struct tail_reading *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct evlog *l = p->l;
@@ -434,7 +435,7 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	r = evlog_journal_get(l, 0);
 	l->held = true; /* whatever fn does */
 	if (r == 0)
-		r = read_journal(&(struct pass){ l, from, from, fn, ctx, false });
+		r = read_journal(&(struct tail_reading){ l, from, from, fn, ctx, false });
 	l->held = held;
 	evlog_journal_put(l);
 	return r;
@@ -444,7 +445,7 @@ static uint64_t tail_behind(const struct evlog *l, uint64_t seq)
 {
 	uint64_t n = 0;
 
-	list_each(b, (struct list *)&l->blocks, struct block, link) {
+	list_each(b, (struct list *)&l->blocks, struct log_block, link) {
 		size_t at = 0;
 
 		if (b->first >= seq) {
@@ -452,7 +453,7 @@ static uint64_t tail_behind(const struct evlog *l, uint64_t seq)
 			continue;
 		}
 		while (at < b->used) {
-			struct item it;
+			struct log_item it;
 
 			memcpy(&it, b->data + at, sizeof(it));
 			n += it.seq >= seq ? item_size(it.len) : 0;

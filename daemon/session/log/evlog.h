@@ -22,7 +22,7 @@
 
 #include <sys/types.h>
 
-struct record;
+struct journal_record;
 
 struct evlog_entry {
 	uint64_t seq;
@@ -88,7 +88,7 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
 /* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. Damaged lines are passed over and
  * left as they are; the numbers missing for them are gaps, and none of them is given again. */
 int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
-		 void (*fn)(void *ctx, const struct record *rec), void *ctx);
+		 void (*fn)(void *ctx, const struct journal_record *rec), void *ctx);
 void evlog_close(struct evlog *l);
 /* e->seq must be last + 1. kind_name goes to the journal. */
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);

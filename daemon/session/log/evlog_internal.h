@@ -7,13 +7,13 @@
 #define FLUSH_AT (256 * KIB)
 #define READ_CHUNK (256 * KIB)
 
-struct item {
+struct log_item {
 	uint64_t seq, origin, time_ms;
 	uint32_t len;
 	uint8_t kind;
 };
 
-struct block {
+struct log_block {
 	struct list link;
 	uint64_t first;
 	size_t used, cap;
@@ -22,7 +22,7 @@ struct block {
 
 static inline size_t item_size(size_t len)
 {
-	return (sizeof(struct item) + len + 7) & ~(size_t)7;
+	return (sizeof(struct log_item) + len + 7) & ~(size_t)7;
 }
 
 /* What was given back to the file system (or what it has lost) reads as zeros, and no line begins with one. */
@@ -43,6 +43,6 @@ int evlog_journal_get(struct evlog *l, int flags);
 void evlog_journal_put(struct evlog *l);
 /* Asks for it; what is noted meanwhile has no bound. */
 void evlog_make_room(struct evlog *l, int error);
-void evlog_block_free(struct evlog *l, struct block *b);
+void evlog_block_free(struct evlog *l, struct log_block *b);
 /* From now on each turn is refused, until there is room for what there was none for. Returns error. */
 int evlog_fail_for(struct evlog *l, int error, size_t need);

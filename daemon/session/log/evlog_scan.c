@@ -11,14 +11,14 @@
 /* Shorter than any. */
 #define LINE_BYTES_MIN 48
 
-struct scan {
+struct journal_scan {
 	struct evlog *l;
 	struct buf text; /* from the file's byte `at` on */
 	size_t begun;	 /* bytes of it without a newline */
 	off_t at, line;	 /* line: where the one that is read now begins */
 	bool endless;	 /* so much of it has been seen that it is none */
 	uint64_t lost;	 /* events that damage may have taken since the last good one */
-	void (*fn)(void *ctx, const struct record *rec);
+	void (*fn)(void *ctx, const struct journal_record *rec);
 	void *ctx;
 };
 
@@ -37,7 +37,7 @@ static void add_gap(struct evlog *l, uint64_t from, uint64_t to)
 	l->gaps[l->ngaps++] = (struct evlog_gap){ from, to, "damaged" };
 }
 
-static void take_record(struct scan *s, const struct record *rec, off_t offset)
+static void take_record(struct journal_scan *s, const struct journal_record *rec, off_t offset)
 {
 	struct evlog *l = s->l;
 	bool gap = rec->seq > l->last + 1;
@@ -52,30 +52,31 @@ static void take_record(struct scan *s, const struct record *rec, off_t offset)
 	s->fn(s->ctx, rec);
 }
 
-static void take_line(struct scan *s, struct slice raw)
+static void take_line(struct journal_scan *s, struct slice raw)
 {
 	struct slice line = evlog_line(raw);
-	struct record rec;
+	struct journal_record rec;
 
 	if (!line.n)
 		return;
-	if (!s->endless && record_parse(line, &rec) == 0 && (!rec.seq || rec.seq > s->l->last)) {
+	if (!s->endless && journal_record_parse(line, &rec) == 0 &&
+	    (!rec.seq || rec.seq > s->l->last)) {
 		s->l->freed += s->at - s->line + (line.p - raw.p);
 		take_record(s, &rec, s->at + (line.p - raw.p));
 		return;
 	}
 	s->l->bad_lines++;
-	s->lost += record_count_damaged(line);
+	s->lost += journal_record_count_damaged(line);
 }
 
-static void drop(struct scan *s, size_t n)
+static void drop(struct journal_scan *s, size_t n)
 {
 	buf_consume(&s->text, n);
 	s->at += (off_t)n;
 }
 
 /* All lines that are whole. */
-static void take_lines(struct scan *s)
+static void take_lines(struct journal_scan *s)
 {
 	const char *nl;
 
@@ -92,7 +93,7 @@ static void take_lines(struct scan *s)
 }
 
 /* What cannot be the beginning of a line is not kept. */
-static void forget(struct scan *s)
+static void forget(struct journal_scan *s)
 {
 	struct slice text = buf_slice(&s->text);
 
@@ -105,7 +106,7 @@ static void forget(struct scan *s)
 }
 
 /* A hole is not read through. */
-static void skip_hole(struct scan *s)
+static void skip_hole(struct journal_scan *s)
 {
 	off_t data = buf_len(&s->text) ? -1 : lseek(s->l->fd, s->at, SEEK_DATA);
 
@@ -113,7 +114,7 @@ static void skip_hole(struct scan *s)
 		s->at = data;
 }
 
-static int read_more(struct scan *s)
+static int read_more(struct journal_scan *s)
 {
 	ssize_t n;
 	int r;
@@ -134,14 +135,14 @@ static int read_more(struct scan *s)
 
 /* A write that was cut off is taken back. Is only the newline another character, then it is put right: what comes next must begin a line.
  * Zeros at the end are what a machine leaves that lost its power: there were events. */
-static int end_whole(struct scan *s)
+static int end_whole(struct journal_scan *s)
 {
 	struct slice raw = buf_slice(&s->text), rest = evlog_line(raw);
 	uint64_t zeros = (uint64_t)(s->at - s->line) + (raw.n - rest.n);
-	struct record rec;
+	struct journal_record rec;
 
 	if (rest.n && !s->endless &&
-	    record_parse((struct slice){ rest.p, rest.n - 1 }, &rec) == 0) {
+	    journal_record_parse((struct slice){ rest.p, rest.n - 1 }, &rec) == 0) {
 		take_line(s, (struct slice){ raw.p, raw.n - 1 });
 		s->line = s->at + (off_t)raw.n;
 		if (ftruncate(s->l->fd, s->line - 1) < 0 || write(s->l->fd, "\n", 1) != 1)
@@ -156,9 +157,9 @@ static int end_whole(struct scan *s)
 }
 
 int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
-		 void (*fn)(void *ctx, const struct record *rec), void *ctx)
+		 void (*fn)(void *ctx, const struct journal_record *rec), void *ctx)
 {
-	struct scan s = {
+	struct journal_scan s = {
 		.l = l, .fn = fn, .ctx = ctx, .text.max = LINE_BYTES_MAX + 2 * READ_CHUNK
 	};
 	int r = evlog_init(l, loop, path, journal_max, 0);

@@ -92,10 +92,10 @@ int evlog_flush(struct evlog *l)
 }
 
 /* Bytes of b that hold events up to seq. */
-static size_t upto(const struct block *b, uint64_t seq)
+static size_t upto(const struct log_block *b, uint64_t seq)
 {
 	size_t at = 0;
-	struct item it;
+	struct log_item it;
 
 	while (at < b->used) {
 		memcpy(&it, b->data + at, sizeof(it));
@@ -109,7 +109,7 @@ static size_t upto(const struct block *b, uint64_t seq)
 void evlog_rollback(struct evlog *l)
 {
 	while (!list_empty(&l->blocks)) {
-		struct block *b = list_entry(l->blocks.prev, struct block, link);
+		struct log_block *b = list_entry(l->blocks.prev, struct log_block, link);
 		size_t keep = upto(b, l->flushed);
 
 		if (keep) {

@@ -36,7 +36,7 @@ static void put_crc(struct buf *b, uint32_t crc)
 	buf_add(b, tail, CRC_TAIL + 1);
 }
 
-int record_put(struct buf *b, const struct record *r, const char *kind)
+int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind)
 {
 	size_t start;
 
@@ -91,7 +91,7 @@ static bool crc_matches(struct slice line)
 }
 
 /* Up to the value. */
-static bool take_head(struct slice *s, struct record *ret)
+static bool take_head(struct slice *s, struct journal_record *ret)
 {
 	return slice_skip(s, "{\"n\":") && take_uint(s, &ret->seq) && slice_skip(s, ",\"o\":") &&
 	       take_uint(s, &ret->origin) && slice_skip(s, ",\"k\":\"") &&
@@ -99,7 +99,7 @@ static bool take_head(struct slice *s, struct record *ret)
 	       take_uint(s, &ret->time_ms) && slice_skip(s, ",\"m\":");
 }
 
-int record_parse(struct slice line, struct record *ret)
+int journal_record_parse(struct slice line, struct journal_record *ret)
 {
 	struct slice s = line;
 
@@ -124,10 +124,10 @@ static size_t joints(struct slice line)
 	return n;
 }
 
-size_t record_count_damaged(struct slice line)
+size_t journal_record_count_damaged(struct slice line)
 {
 	struct slice s = line;
-	struct record r = { 0 };
+	struct journal_record r = { 0 };
 	bool note = take_head(&s, &r) && !r.seq && event_kind_find(r.kind_name) == EVENT_KIND_MAX;
 
 	return joints(line) + !note;

@@ -11,16 +11,16 @@
 
 #include <stdint.h>
 
-struct record {
+struct journal_record {
 	uint64_t seq, origin, time_ms;
 	struct slice kind_name, value;
 	uint8_t kind; /* enum event_kind, EVENT_KIND_MAX if it is none */
 };
 
 /* Appends the line of r (seq, origin, time_ms, value) with its newline; 0 or -E2BIG. */
-int record_put(struct buf *b, const struct record *r, const char *kind);
+int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind);
 /* line without its newline. */
-int record_parse(struct slice line, struct record *ret);
+int journal_record_parse(struct slice line, struct journal_record *ret);
 /* How many events a line that cannot be parsed may have been: one, unless number and kind both say that it was none, and one more for
  * each place where it seems to go over into another line. */
-size_t record_count_damaged(struct slice line);
+size_t journal_record_count_damaged(struct slice line);

@@ -40,7 +40,7 @@ bool trim_stored(const struct session *s)
 
 /* --- the record that stands for what is given up ------------------------------------------------------ */
 
-static void put_key(struct jw *w, const struct keyed *k)
+static void put_key(struct jw *w, const struct keyed_result *k)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "key", k->key);
@@ -65,10 +65,10 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "turns", s->current ? s->current->no - 1 : s->turn_count);
 	jw_str(&w, "title", s->title);
 	jw_arr(&w, "keys");
-	list_each(k, &s->keys, struct keyed, link)
+	list_each(k, &s->keys, struct keyed_result, link)
 		put_key(&w, k);
 	jw_end_arr(&w);
-	ids_put(&s->ids, &w, "ids");
+	client_ids_put(&s->ids, &w, "ids");
 	jw_end_obj(&w);
 }
 
@@ -76,7 +76,7 @@ static void load_key(struct session *s, struct slice object)
 {
 	_cleanup_(freep) char *digest = NULL;
 	struct jval result = jobj_get(object, "result");
-	struct keyed *k = new0(struct keyed);
+	struct keyed_result *k = new0(struct keyed_result);
 
 	list_init(&k->link);
 	k->turn = jobj_uint(object, "turn");
@@ -98,7 +98,7 @@ static void load_key(struct session *s, struct slice object)
 
 static bool has_key(const struct session *s, struct slice object)
 {
-	list_each(k, (struct list *)&s->keys, struct keyed, link)
+	list_each(k, (struct list *)&s->keys, struct keyed_result, link)
 		if (jstr_is(jobj_get(object, "key"), k->key))
 			return true;
 	return false;
@@ -120,7 +120,7 @@ void trim_load_base(struct session *s, struct slice value)
 		while (jiter_next(&it, NULL, &k))
 			if (!has_key(s, k.raw))
 				load_key(s, k.raw);
-	ids_load(&s->ids, jobj_get(value, "ids"));
+	client_ids_load(&s->ids, jobj_get(value, "ids"));
 }
 
 void trim_load_ack(struct session *s, struct slice value)
@@ -135,7 +135,7 @@ static uint64_t may_go(const struct session *s)
 {
 	uint64_t upto = s->acked;
 
-	list_each(t, (struct list *)&s->turns, struct turn, link)
+	list_each(t, (struct list *)&s->turns, struct session_turn, link)
 		if (t->first_seq)
 			upto = MIN(upto, t->first_seq > 2 ? t->first_seq - 2 : 0);
 	return upto;
@@ -149,9 +149,9 @@ static bool note_base(struct session *s, struct slice base)
 	bool done;
 
 	s->log.trimming = true;
-	place_note_head(s);
+	paths_note_head(s);
 	session_note_native(s);
-	bill_note_totals(s, s->current ? 0 : s->turn_count);
+	usage_record_note_totals(s, s->current ? 0 : s->turn_count);
 	evlog_note(&s->log, "base", base);
 	done = evlog_flush(&s->log) == 0 && s->log.last == last;
 	s->log.trimming = trimming;

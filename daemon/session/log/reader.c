@@ -2,42 +2,42 @@
 
 #include "session/session_internal.h"
 
-void reader_attach(struct reader *r, struct session *s, uint64_t from, const struct reader_ops *ops,
-		   void *ctx)
+void reader_attach(struct log_reader *r, struct session *s, uint64_t from,
+		   const struct log_reader_ops *ops, void *ctx)
 {
-	*r = (struct reader){ .session = s, .next = from ? from : 1, .ops = ops, .ctx = ctx };
+	*r = (struct log_reader){ .session = s, .next = from ? from : 1, .ops = ops, .ctx = ctx };
 	r->finished = s->store->stopping && !s->store->stopped;
 	list_init(&r->link);
 	list_add_tail(&s->readers, &r->link);
 }
 
-void reader_detach(struct reader *r)
+void reader_detach(struct log_reader *r)
 {
 	if (r->session)
 		list_del(&r->link);
 	r->session = NULL;
 }
 
-bool reader_behind(const struct reader *r)
+bool reader_behind(const struct log_reader *r)
 {
 	return r->session && r->next <= evlog_readable(&r->session->log);
 }
 
-bool reader_lost(const struct reader *r, uint64_t *from, uint64_t *to)
+bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to)
 {
 	*from = r->next;
 	*to = r->last;
 	return !r->session && r->next <= r->last;
 }
 
-struct offer {
-	struct reader *r;
+struct reader_pumping {
+	struct log_reader *r;
 	const struct watcher_sink *sink;
 };
 
-static bool offer(void *ctx, const struct evlog_entry *e)
+static bool pump_event(void *ctx, const struct evlog_entry *e)
 {
-	struct offer *o = ctx;
+	struct reader_pumping *o = ctx;
 
 	if (e->seq > evlog_readable(&o->r->session->log) || !o->sink->event(o->sink->ctx, e))
 		return false;
@@ -45,9 +45,9 @@ static bool offer(void *ctx, const struct evlog_entry *e)
 	return true;
 }
 
-int reader_pump(struct reader *r, const struct watcher_sink *sink)
+int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 {
-	struct offer o = { r, sink };
+	struct reader_pumping o = { r, sink };
 	struct evlog_gap g;
 	struct evlog *l;
 	int ret;
@@ -63,20 +63,20 @@ int reader_pump(struct reader *r, const struct watcher_sink *sink)
 				return 0;
 			r->next = g.to + 1;
 		}
-		ret = evlog_read(l, r->next, offer, &o);
+		ret = evlog_read(l, r->next, pump_event, &o);
 	} while (ret == 0 && evlog_gap(l, r->next, &g));
 	return ret;
 }
 
 void session_wake_readers(struct session *s)
 {
-	list_each(r, &s->readers, struct reader, link)
+	list_each(r, &s->readers, struct log_reader, link)
 		r->ops->wake(r->ctx);
 }
 
 void session_finish_readers(struct session *s)
 {
-	list_each(r, &s->readers, struct reader, link) {
+	list_each(r, &s->readers, struct log_reader, link) {
 		r->finished = true;
 		r->ops->wake(r->ctx);
 	}
@@ -85,7 +85,7 @@ void session_finish_readers(struct session *s)
 void session_drop_readers(struct session *s)
 {
 	while (!list_empty(&s->readers)) {
-		struct reader *r = list_first(&s->readers, struct reader, link);
+		struct log_reader *r = list_first(&s->readers, struct log_reader, link);
 
 		r->ops->leaving(r->ctx);
 		list_del(&r->link);

@@ -11,32 +11,32 @@
 
 #include "session/session.h"
 
-struct reader_ops {
+struct log_reader_ops {
 	/* There are events, or it ended; never called inside reader_pump. */
 	void (*wake)(void *ctx);
 	/* The session is being deleted: reader_pump works here for the last time. */
 	void (*leaving)(void *ctx);
 };
 
-struct reader {
+struct log_reader {
 	struct list link;
 	struct session *session; /* NULL: detached or deleted */
 	uint64_t next;		 /* the next seq to be read */
 	uint64_t last;		 /* deleted: the newest seq there was */
 	bool finished;		 /* no event will be added */
-	const struct reader_ops *ops;
+	const struct log_reader_ops *ops;
 	void *ctx;
 };
 
 /* from: first seq wanted. The reader must not be attached. */
-void reader_attach(struct reader *r, struct session *s, uint64_t from, const struct reader_ops *ops,
-		   void *ctx);
+void reader_attach(struct log_reader *r, struct session *s, uint64_t from,
+		   const struct log_reader_ops *ops, void *ctx);
 /* Legal on a reader that is all zeros or has ended. */
-void reader_detach(struct reader *r);
+void reader_detach(struct log_reader *r);
 /* Offers events from the cursor on, until the sink refuses one; sink->gap first where some are gone. -errno if the
  * journal cannot be read. */
-int reader_pump(struct reader *r, const struct watcher_sink *sink);
+int reader_pump(struct log_reader *r, const struct watcher_sink *sink);
 /* Something is left to read. */
-bool reader_behind(const struct reader *r);
+bool reader_behind(const struct log_reader *r);
 /* The session was deleted before these were read. */
-bool reader_lost(const struct reader *r, uint64_t *from, uint64_t *to);
+bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to);

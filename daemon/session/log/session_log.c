@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-static void tell(const struct session *s, const struct turn *t, enum log_level level,
-		 const char *event, va_list ap)
+static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
+		       const char *event, va_list ap)
 {
 	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL };
 	size_t n = 2;
@@ -27,15 +27,15 @@ void session_log(const struct session *s, const char *event, ...)
 	va_list ap;
 
 	va_start(ap, event);
-	tell(s, s->current, LOG_INFO, event, ap);
+	write_line(s, s->current, LOG_INFO, event, ap);
 	va_end(ap);
 }
 
-void turn_log(const struct turn *t, enum log_level level, const char *event, ...)
+void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
 {
 	va_list ap;
 
 	va_start(ap, event);
-	tell(t->session, t, level, event, ap);
+	write_line(t->session, t, level, event, ap);
 	va_end(ap);
 }

@@ -10,7 +10,7 @@
 /* The parts of a frame, as session/log/emit.c wrote it. */
 enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 
-struct parts {
+struct frame_parts {
 	struct slice params, update, event, turn, traceparent, stop_detail;
 };
 
@@ -19,7 +19,7 @@ static struct slice object_of(struct jval v)
 	return v.type == J_OBJECT ? v.raw : SLICE_NONE;
 }
 
-static bool take_parts(struct slice frame, struct parts *p)
+static bool take_parts(struct slice frame, struct frame_parts *p)
 {
 	struct jslot acpd[] = { { .key = "turn" }, { .key = "stopDetail" } };
 	struct jslot meta[] = { { .key = "acpd", .sub = acpd, .nsub = ARRAY_SIZE(acpd) },
@@ -32,7 +32,7 @@ static bool take_parts(struct slice frame, struct parts *p)
 	};
 	struct jslot top[] = { { .key = "params", .sub = params, .nsub = P_COUNT } };
 
-	*p = (struct parts){ 0 };
+	*p = (struct frame_parts){ 0 };
 	if (jscan_object(frame, top, ARRAY_SIZE(top)) != JSCAN_OK || top[0].v.type != J_OBJECT)
 		return false;
 	p->params = top[0].v.raw;
@@ -47,12 +47,12 @@ static bool take_parts(struct slice frame, struct parts *p)
 
 /* --- which kind ------------------------------------------------------------------------------------ */
 
-struct form {
+struct event_form {
 	const char *kind; /* NULL: lifecycle */
 	bool event;	  /* the kind covers several updates: say which */
 };
 
-static const struct form forms[UPDATE_MAX] = {
+static const struct event_form forms[UPDATE_MAX] = {
 	[UPDATE_USER_CHUNK] = { "prompt", false },
 	[UPDATE_AGENT_CHUNK] = { "message", false },
 	[UPDATE_THOUGHT_CHUNK] = { "thought", false },
@@ -142,7 +142,7 @@ static void put_update(struct jw *w, unsigned kind, struct slice update)
 	put_members(w, update, skip);
 }
 
-static void put_turn_end(struct jw *w, const struct parts *p)
+static void put_turn_end(struct jw *w, const struct frame_parts *p)
 {
 	static const char *const skip[] = { "sessionId", "seq", "turn", "_meta", NULL };
 
@@ -166,7 +166,7 @@ static void put_own(struct jw *w, struct slice event)
 	put_members(w, event, skip);
 }
 
-static void put_data(struct jw *w, unsigned kind, const struct parts *p)
+static void put_data(struct jw *w, unsigned kind, const struct frame_parts *p)
 {
 	if (kind == EVENT_TURN_END)
 		put_turn_end(w, p);
@@ -201,7 +201,7 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 {
 	size_t start = buf_len(b);
 	struct jw w = JW(b);
-	struct parts p;
+	struct frame_parts p;
 	bool readable = take_parts(e->frame, &p);
 
 	begin(&w, e->seq, e->time_ms, session_id);

@@ -6,20 +6,20 @@
 
 #include <unistd.h>
 
-void store_serve(struct store *st, const struct servers_ops *ops, void *ctx)
+void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
 {
 	st->servers = ops;
 	st->servers_ctx = ctx;
 }
 
-void *session_served(const struct session *s)
+void *session_mcp_handle(const struct session *s)
 {
-	return s->served;
+	return s->mcp_handle;
 }
 
-void session_set_served(struct session *s, void *own)
+void session_set_mcp_handle(struct session *s, void *own)
 {
-	s->served = own;
+	s->mcp_handle = own;
 }
 
 /* And for a human who is asked before it. */
@@ -58,22 +58,22 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
-bool store_user(const struct store *st, uid_t *uid, gid_t *gid)
+bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid)
 {
 	*uid = st->switch_user ? st->uid : geteuid();
 	*gid = st->switch_user ? st->gid : getegid();
 	return st->switch_user;
 }
 
-void session_tell(struct session *s, struct slice members)
+void session_note_lifecycle(struct session *s, struct slice members)
 {
 	session_note(s, EVENT_LIFECYCLE, members);
 }
 
-int served_open(struct session *s, struct err *e)
+int mcp_servers_open(struct session *s, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	const struct servers_ops *ops = s->store->servers;
+	const struct mcp_servers_ops *ops = s->store->servers;
 	int r = ops ? ops->open(s->store->servers_ctx, s, &b, e) : 0;
 
 	if (r < 0)
@@ -86,13 +86,13 @@ int served_open(struct session *s, struct err *e)
 	return 0;
 }
 
-void served_close(struct session *s)
+void mcp_servers_close(struct session *s)
 {
 	if (s->store->servers)
 		s->store->servers->close(s->store->servers_ctx, s);
 }
 
-void served_forget(struct session *s)
+void mcp_servers_forget(struct session *s)
 {
 	if (s->store->servers)
 		s->store->servers->forget(s->store->servers_ctx, s);

@@ -14,9 +14,9 @@
 #include <sys/types.h>
 
 struct session;
-struct store;
+struct session_store;
 
-struct servers_ops {
+struct mcp_servers_ops {
 	/* The harness is about to start. Appends the array of McpServer that it is given; on error nothing is started: e names the entry. */
 	int (*open)(void *ctx, struct session *s, struct buf *ret, struct err *e);
 	/* The harness has ended, or could not be started: nobody is connected from there any more. */
@@ -27,11 +27,11 @@ struct servers_ops {
 	void (*put)(void *ctx, const struct session *s, struct jw *w);
 };
 
-void store_serve(struct store *st, const struct servers_ops *ops, void *ctx);
+void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx);
 
 /* For the ops: */
-void *session_served(const struct session *s);
-void session_set_served(struct session *s, void *own);
+void *session_mcp_handle(const struct session *s);
+void session_set_mcp_handle(struct session *s, void *own);
 /* What the policy allows the longest call; the harness is to wait for it. 0: it says nothing. */
 void session_set_call_ms(struct session *s, int64_t ms);
 /* Raw: mcpServers, _meta.acpd.mcp, _meta.acpd.policy, _meta.acpd.env; empty if absent. */
@@ -42,11 +42,11 @@ struct slice session_env(const struct session *s);
 /* Its own private home. */
 const char *session_home(const struct session *s);
 /* False: what runs for it keeps the daemon's uid. */
-bool store_user(const struct store *st, uid_t *uid, gid_t *gid);
+bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid);
 /* That user may execute the file. */
-bool store_user_may_run(const struct store *st, const char *path);
+bool store_user_may_run(const struct session_store *st, const char *path);
 /* That user may write to the socket. */
-bool store_user_may_write(const struct store *st, const char *path);
+bool store_user_may_write(const struct session_store *st, const char *path);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of proc/table/process_tree.h with this name.
  * Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);
@@ -56,14 +56,14 @@ const char *session_traceparent(const struct session *s);
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
 /* What is left of a tool's making. */
-void session_hide_bytes(const struct session *s, struct buf *b);
-void session_tell(struct session *s, struct slice members);
+void session_mask_bytes(const struct session *s, struct buf *b);
+void session_note_lifecycle(struct session *s, struct slice members);
 
 /*
  * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw result, once; then it is
  * gone. Returns a handle for session_unask_own. Outside a running turn the answer is "cancelled".
  */
-struct ask;
+struct session_question;
 typedef void (*session_asked_fn)(void *ctx, struct slice result);
 void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx);
 /* Withdraws what was asked with that ctx; it is not answered. */

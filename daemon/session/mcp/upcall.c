@@ -81,7 +81,7 @@ static const struct {
 };
 
 /* Whoever serves the tool may have to look what became of it. */
-static void tell_lost(const struct upcall *c)
+static void note_lost(const struct upcall *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval tool = jobj_get(slice_of(c->params), "name");
@@ -103,7 +103,7 @@ static void end_now(void *ctx)
 	struct upcall *c = ctx;
 
 	if (strcmp(c->reason, "TOOL_CALL_LOST") == 0)
-		tell_lost(c);
+		note_lost(c);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (strcmp(ends[i].reason, c->reason) == 0)
 			put_error(&b, c->reason, ends[i].text, SLICE_NONE);

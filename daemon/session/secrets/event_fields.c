@@ -4,7 +4,7 @@
 #include "json/jstr.h"
 
 #define TEXT NULL
-#define PROTOCOL field_protocol
+#define PROTOCOL event_field_protocol
 #define KEEP(member)                                                                               \
 	{                                                                                          \
 		member, PROTOCOL                                                                   \
@@ -14,17 +14,17 @@
 		NULL, of                                                                           \
 	}
 
-const struct field field_protocol[] = { OTHERS(field_protocol) };
+const struct event_field event_field_protocol[] = { OTHERS(event_field_protocol) };
 
 /* --- parts ------------------------------------------------------------------------------------------- */
 
 /* Content blocks, and what a tool call may have besides: diffs and terminals. */
-static const struct field content[] = {
+static const struct event_field content[] = {
 	KEEP("type"), KEEP("mimeType"),	      KEEP("annotations"),     KEEP("terminalId"),
 	KEEP("size"), { "content", content }, { "resource", content }, OTHERS(TEXT),
 };
 
-static const struct field chunk[] = {
+static const struct event_field chunk[] = {
 	KEEP("sessionUpdate"),
 	KEEP("messageId"),
 	KEEP("compactionId"),
@@ -38,30 +38,30 @@ static const struct field chunk[] = {
 	OTHERS(TEXT),
 };
 
-static const struct field call[] = {
+static const struct event_field call[] = {
 	KEEP("sessionUpdate"), KEEP("toolCallId"), KEEP("kind"),	   KEEP("status"),
 	KEEP("name"),	       KEEP("messageId"),  { "content", content }, OTHERS(TEXT),
 };
 
-static const struct field plan_entry[] = { KEEP("priority"), KEEP("status"), OTHERS(TEXT) };
-static const struct field plan[] = {
+static const struct event_field plan_entry[] = { KEEP("priority"), KEEP("status"), OTHERS(TEXT) };
+static const struct event_field plan[] = {
 	KEEP("sessionUpdate"),	   KEEP("planId"), KEEP("id"), KEEP("type"), { "plan", plan },
 	{ "entries", plan_entry }, OTHERS(TEXT),
 };
 
-static const struct field command[] = { KEEP("name"), OTHERS(TEXT) };
-static const struct field commands[] = {
+static const struct event_field command[] = { KEEP("name"), OTHERS(TEXT) };
+static const struct event_field commands[] = {
 	KEEP("sessionUpdate"),
 	{ "availableCommands", command },
 	OTHERS(TEXT),
 };
 
 /* The name of a value is a model's. */
-static const struct field option[] = {
+static const struct event_field option[] = {
 	KEEP("id"),	      KEEP("name"),  KEEP("category"),	    KEEP("type"), KEEP("value"),
 	KEEP("currentValue"), KEEP("group"), { "options", option }, OTHERS(TEXT),
 };
-const struct field fields_options[] = {
+const struct event_field event_fields_options[] = {
 	KEEP("sessionUpdate"),
 	KEEP("currentModeId"),
 	{ "availableModes", option },
@@ -77,24 +77,24 @@ const struct field fields_options[] = {
 	OTHERS(TEXT),
 };
 
-static const struct field info[] = { KEEP("sessionUpdate"), KEEP("updatedAt"), OTHERS(TEXT) };
-static const struct field usage[] = { KEEP("sessionUpdate"), KEEP("cost"), OTHERS(TEXT) };
-static const struct field notice[] = {
+static const struct event_field info[] = { KEEP("sessionUpdate"), KEEP("updatedAt"), OTHERS(TEXT) };
+static const struct event_field usage[] = { KEEP("sessionUpdate"), KEEP("cost"), OTHERS(TEXT) };
+static const struct event_field notice[] = {
 	KEEP("sessionUpdate"), KEEP("severity"), KEEP("id"), KEEP("code"), OTHERS(TEXT),
 };
-static const struct field subagent[] = {
+static const struct event_field subagent[] = {
 	KEEP("sessionUpdate"), KEEP("sessionId"), KEEP("parentSessionId"), KEEP("toolCallId"),
 	KEEP("status"),	       KEEP("type"),	  KEEP("model"),	   OTHERS(TEXT),
 };
 
 /* What a question offers, and what was chosen. */
-static const struct field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
-static const struct field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
-static const struct field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };
+static const struct event_field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
+static const struct event_field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
+static const struct event_field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };
 
 /* A form is JSON Schema: the names of its properties are members. */
-static const struct field form[], properties[];
-static const struct field form[] = {
+static const struct event_field form[], properties[];
+static const struct event_field form[] = {
 	KEEP("type"),	   KEEP("format"),
 	KEEP("enum"),	   KEEP("const"),
 	KEEP("required"),  KEEP("pattern"),
@@ -102,9 +102,9 @@ static const struct field form[] = {
 	{ "items", form }, { "properties", properties },
 	OTHERS(TEXT),
 };
-static const struct field properties[] = { OTHERS(form) };
+static const struct event_field properties[] = { OTHERS(form) };
 
-const struct field fields_ask[] = {
+const struct event_field event_fields_question[] = {
 	KEEP("sessionId"),    KEEP("mode"),	     KEEP("elicitationId"),
 	{ "toolCall", call }, { "options", choice }, { "requestedSchema", form },
 	OTHERS(TEXT),
@@ -112,27 +112,27 @@ const struct field fields_ask[] = {
 
 /* --- events of ours --------------------------------------------------------------------------------------- */
 
-static const struct field ask_event[] = {
+static const struct event_field ask_event[] = {
 	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, OTHERS(TEXT),
 };
-static const struct field lifecycle[] = {
+static const struct event_field lifecycle[] = {
 	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
 	KEEP("tool"), KEEP("requestId"), KEEP("method"), OTHERS(TEXT),
 };
-static const struct field artifact[] = {
+static const struct event_field artifact[] = {
 	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),
 };
-static const struct field artifact_event[] = {
+static const struct event_field artifact_event[] = {
 	KEEP("kind"),
 	{ "artifact", artifact },
 	OTHERS(TEXT),
 };
 
-const struct field fields_head[] = { { "systemPrompt", TEXT }, OTHERS(PROTOCOL) };
+const struct event_field event_fields_head[] = { { "systemPrompt", TEXT }, OTHERS(PROTOCOL) };
 
-const struct field *fields_of(unsigned kind)
+const struct event_field *event_fields_of(unsigned kind)
 {
-	static const struct field *const rows[EVENT_KIND_MAX] = {
+	static const struct event_field *const rows[EVENT_KIND_MAX] = {
 		[UPDATE_USER_CHUNK] = chunk,
 		[UPDATE_AGENT_CHUNK] = chunk,
 		[UPDATE_THOUGHT_CHUNK] = chunk,
@@ -140,8 +140,8 @@ const struct field *fields_of(unsigned kind)
 		[UPDATE_TOOL_CALL_UPDATE] = call,
 		[UPDATE_PLAN] = plan,
 		[UPDATE_COMMANDS] = commands,
-		[UPDATE_MODE] = fields_options,
-		[UPDATE_CONFIG] = fields_options,
+		[UPDATE_MODE] = event_fields_options,
+		[UPDATE_CONFIG] = event_fields_options,
 		[UPDATE_INFO] = info,
 		[UPDATE_USAGE] = usage,
 		[UPDATE_NOTICE] = notice,
@@ -152,10 +152,10 @@ const struct field *fields_of(unsigned kind)
 		[UPDATE_SUBAGENT] = subagent,
 		[UPDATE_SESSION_MESSAGE] = chunk,
 		[UPDATE_SESSION_MESSAGE_CHUNK] = chunk,
-		[EVENT_TURN_END] = field_protocol, /* its error is hidden where it is made */
+		[EVENT_TURN_END] = event_field_protocol, /* its error is hidden where it is made */
 		[EVENT_ASK] = ask_event,
 		[EVENT_ANSWER] = ask_event,
-		[EVENT_USAGE] = field_protocol,
+		[EVENT_USAGE] = event_field_protocol,
 		[EVENT_LIFECYCLE] = lifecycle,
 		[EVENT_ARTIFACT] = artifact_event,
 	};
@@ -165,22 +165,22 @@ const struct field *fields_of(unsigned kind)
 
 /* --- the walk ------------------------------------------------------------------------------------------ */
 
-struct level {
-	const struct field *table;
+struct field_level {
+	const struct event_field *table;
 	bool object;
 };
 
-struct walk {
+struct field_walk {
 	const struct mask *m;
 	const char *p, *end, *copied; /* copied: up to here it is in ret */
-	struct level levels[JSON_DEPTH_MAX + 2];
+	struct field_level levels[JSON_DEPTH_MAX + 2];
 	unsigned depth;
-	const struct field *next; /* table of the value that comes */
-	bool key;		  /* a string here is a member's name */
+	const struct event_field *next; /* table of the value that comes */
+	bool key;			/* a string here is a member's name */
 	struct buf *ret;
 };
 
-static const struct field *find(const struct field *table, struct slice key)
+static const struct event_field *find(const struct event_field *table, struct slice key)
 {
 	if (!table)
 		return TEXT;
@@ -190,7 +190,7 @@ static const struct field *find(const struct field *table, struct slice key)
 }
 
 /* At the opening quote: what is between the quotes; p is moved behind the closing one. */
-static struct slice take_string(struct walk *x)
+static struct slice take_string(struct field_walk *x)
 {
 	const char *start = ++x->p;
 
@@ -200,7 +200,7 @@ static struct slice take_string(struct walk *x)
 	return (struct slice){ start, (size_t)(x->p++ - start) };
 }
 
-static void put_text(struct walk *x, struct slice text)
+static void put_text(struct field_walk *x, struct slice text)
 {
 	if (!(mask_look(x->m, text) & MASK_HIT))
 		return;
@@ -209,7 +209,7 @@ static void put_text(struct walk *x, struct slice text)
 	x->copied = text.p + text.n;
 }
 
-static void on_string(struct walk *x)
+static void on_string(struct field_walk *x)
 {
 	struct slice text = take_string(x);
 
@@ -221,15 +221,15 @@ static void on_string(struct walk *x)
 	}
 }
 
-static void enter(struct walk *x, bool object)
+static void enter(struct field_walk *x, bool object)
 {
 	if (x->depth + 1 < ARRAY_SIZE(x->levels))
 		x->depth++;
-	x->levels[x->depth] = (struct level){ x->next, object };
+	x->levels[x->depth] = (struct field_level){ x->next, object };
 	x->key = object;
 }
 
-static void walk(struct walk *x)
+static void walk(struct field_walk *x)
 {
 	while (x->p < x->end) {
 		char c = *x->p;
@@ -250,17 +250,17 @@ static void walk(struct walk *x)
 	}
 }
 
-void fields_mask(const struct mask *m, struct slice json, bool members, const struct field *table,
-		 struct buf *ret)
+void event_fields_mask(const struct mask *m, struct slice json, bool members,
+		       const struct event_field *table, struct buf *ret)
 {
-	struct walk x = { .m = m,
-			  .p = json.p,
-			  .end = json.p + json.n,
-			  .copied = json.p,
-			  .levels = { { table, members } },
-			  .next = table,
-			  .key = members,
-			  .ret = ret };
+	struct field_walk x = { .m = m,
+				.p = json.p,
+				.end = json.p + json.n,
+				.copied = json.p,
+				.levels = { { table, members } },
+				.next = table,
+				.key = members,
+				.ret = ret };
 
 	if (!json.n)
 		return;

@@ -12,21 +12,23 @@
 #include "session/log/event_table.h"
 #include "session/secrets/mask.h"
 
-struct field {
+struct event_field {
 	const char *
 		name; /* NULL: the last; in is then what members have that the table does not name */
-	const struct field *in; /* NULL: text */
+	const struct event_field *in; /* NULL: text */
 };
 
 /* As in of a field: all of it is protocol. */
-extern const struct field field_protocol[];
+extern const struct event_field event_field_protocol[];
 
 /* Of an update object, or of the members of an event of ours; kind: enum harness_update or event_kind. */
-const struct field *fields_of(unsigned kind);
-extern const struct field fields_ask[];	    /* params of a permission request or an elicitation */
-extern const struct field fields_options[]; /* modes and config options, as a harness has them */
-extern const struct field fields_head[];    /* the "session" record of a journal */
+const struct event_field *event_fields_of(unsigned kind);
+extern const struct event_field
+	event_fields_question[]; /* params of a permission request or an elicitation */
+extern const struct event_field
+	event_fields_options[]; /* modes and config options, as a harness has them */
+extern const struct event_field event_fields_head[]; /* the "session" record of a journal */
 
 /* json: one value, or, members, those of an object without its braces. Appends it with the secrets in its text hidden. */
-void fields_mask(const struct mask *m, struct slice json, bool members, const struct field *table,
-		 struct buf *ret);
+void event_fields_mask(const struct mask *m, struct slice json, bool members,
+		       const struct event_field *table, struct buf *ret);

@@ -15,7 +15,7 @@ enum byte_class {
 };
 
 struct mask {
-	struct pattern *patterns;
+	struct mask_pattern *patterns;
 	uint16_t n;
 	size_t longest;
 	uint8_t classes[256];
@@ -62,7 +62,7 @@ static void note_pair(struct mask *m, uint8_t a, uint8_t b)
 }
 
 /* Both ways to write the two characters of base64 that have two. */
-static void note_start(struct mask *m, const struct pattern *p)
+static void note_start(struct mask *m, const struct mask_pattern *p)
 {
 	static const char other[][2] = { { '+', '-' }, { '/', '_' } };
 	uint8_t a[2] = { (uint8_t)p->p[0], (uint8_t)p->p[0] };
@@ -89,7 +89,7 @@ static bool known(const struct mask *m, struct slice text, bool base64)
 static void add_pattern(struct mask *m, struct slice text, bool base64)
 {
 	uint8_t begin = text.n ? (uint8_t)text.p[0] : 0;
-	struct pattern *p;
+	struct mask_pattern *p;
 
 	if (text.n < 2 || m->n == NONE - 1 || known(m, text, base64))
 		return;
@@ -97,7 +97,8 @@ static void add_pattern(struct mask *m, struct slice text, bool base64)
 	if (!m->patterns)
 		abort();
 	p = &m->patterns[m->n];
-	*p = (struct pattern){ xstrndup(text.p, text.n), text.n, base64, m->first[base64][begin] };
+	*p = (struct mask_pattern){ xstrndup(text.p, text.n), text.n, base64,
+				    m->first[base64][begin] };
 	m->first[base64][begin] = m->n++;
 	m->longest = MAX(m->longest, p->n);
 	note_start(m, p);
@@ -135,7 +136,7 @@ void mask_add(struct mask *m, struct slice value)
 
 /* --- a whole text ---------------------------------------------------------------------------------------- */
 
-struct search {
+struct mask_search {
 	const struct mask *m;
 	struct slice text;
 	bool quotes;
@@ -144,14 +145,15 @@ struct search {
 };
 
 /* All patterns with that first byte; the longest match counts. */
-static bool try_chain(struct search *x, size_t i, uint8_t first, bool base64)
+static bool try_chain(struct mask_search *x, size_t i, uint8_t first, bool base64)
 {
 	bool found = false;
 
-	for (uint16_t at = x->m->first[base64][base64 ? form_fold(first) : first]; at != NONE;
+	for (uint16_t at = x->m->first[base64][base64 ? mask_match_fold(first) : first]; at != NONE;
 	     at = x->m->patterns[at].next) {
 		size_t end = 0;
-		enum outcome o = form_compare(&x->m->patterns[at], x->text, x->quotes, i, &end);
+		enum match_outcome o =
+			mask_match_compare(&x->m->patterns[at], x->text, x->quotes, i, &end);
 
 		if (o == MAY_BEGIN)
 			x->tail = MIN(x->tail, i);
@@ -164,7 +166,7 @@ static bool try_chain(struct search *x, size_t i, uint8_t first, bool base64)
 	return found;
 }
 
-static bool try_at(struct search *x, size_t i, uint8_t first)
+static bool try_at(struct mask_search *x, size_t i, uint8_t first)
 {
 	bool plain, coded;
 
@@ -176,10 +178,10 @@ static bool try_at(struct search *x, size_t i, uint8_t first)
 }
 
 /* At a backslash or percent sign: what it stands for, if that is not the character after it. */
-static bool try_coded(struct search *x, size_t i)
+static bool try_coded(struct mask_search *x, size_t i)
 {
 	uint8_t first = 0;
-	enum outcome o = form_first(x->text, x->quotes, i, &first);
+	enum match_outcome o = mask_match_first(x->text, x->quotes, i, &first);
 
 	if (o == MAY_BEGIN) /* of what kind it will be nobody knows yet */
 		x->tail = MIN(x->tail, i);
@@ -187,7 +189,7 @@ static bool try_coded(struct search *x, size_t i)
 }
 
 /* The next secret from i on. */
-static bool find(struct search *x, size_t i)
+static bool find(struct mask_search *x, size_t i)
 {
 	const uint8_t *t = (const uint8_t *)x->text.p;
 	const struct mask *m = x->m;
@@ -215,7 +217,7 @@ static bool find(struct search *x, size_t i)
 
 unsigned mask_look(const struct mask *m, struct slice text)
 {
-	struct search x = { .m = m, .text = text, .quotes = true, .tail = SIZE_MAX };
+	struct mask_search x = { .m = m, .text = text, .quotes = true, .tail = SIZE_MAX };
 	unsigned found;
 
 	if (!m || !m->n)
@@ -244,7 +246,7 @@ static size_t boundary(struct slice text, size_t i, bool up, size_t *unit)
 void mask_put(const struct mask *m, struct slice text, bool json, size_t from, size_t *tail,
 	      struct buf *ret)
 {
-	struct search x = { .m = m, .text = text, .tail = SIZE_MAX };
+	struct mask_search x = { .m = m, .text = text, .tail = SIZE_MAX };
 	size_t done = from, unit = 0, limit = text.n;
 
 	for (size_t i = 0; m && m->n && find(&x, i); i = x.end) {

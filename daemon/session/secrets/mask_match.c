@@ -6,13 +6,13 @@
 #define BREAK_MAX 16	/* line-break characters between two characters */
 #define READINGS_MAX 16 /* ambiguous places of one comparison that are tried both ways */
 
-uint8_t form_fold(uint8_t c)
+uint8_t mask_match_fold(uint8_t c)
 {
 	return c == '-' ? '+' : c == '_' ? '/' : c;
 }
 
-struct reading {
-	const struct pattern *pattern;
+struct match_reading {
+	const struct mask_pattern *pattern;
 	const uint8_t *text;
 	size_t n;
 	bool quotes;	/* a quote ends the text */
@@ -20,15 +20,15 @@ struct reading {
 };
 
 /* Where it has got to: in the text, in the pattern, and how many line breaks were passed just before. */
-struct place {
+struct match_position {
 	size_t i, k;
 	unsigned breaks;
 };
 
 /* ENDED: the text did. */
-enum step { WENT_ON, DIFFERS, ENDED };
+enum match_step { WENT_ON, DIFFERS, ENDED };
 
-static bool ends_at(const struct reading *r, size_t i)
+static bool ends_at(const struct match_reading *r, size_t i)
 {
 	return i >= r->n || (r->quotes && r->text[i] == '"');
 }
@@ -42,7 +42,8 @@ static int hex_digit(uint8_t c)
 }
 
 /* The number that so many hex digits at i make. */
-static enum step hex_value(const struct reading *r, size_t i, size_t digits, uint32_t *ret)
+static enum match_step hex_value(const struct match_reading *r, size_t i, size_t digits,
+				 uint32_t *ret)
 {
 	*ret = 0;
 	for (size_t end = i + digits; i < end; i++) {
@@ -55,9 +56,9 @@ static enum step hex_value(const struct reading *r, size_t i, size_t digits, uin
 	return WENT_ON;
 }
 
-static bool is_byte(const struct pattern *p, size_t k, uint8_t c)
+static bool is_byte(const struct mask_pattern *p, size_t k, uint8_t c)
 {
-	return (uint8_t)p->p[k] == (p->base64 ? form_fold(c) : c);
+	return (uint8_t)p->p[k] == (p->base64 ? mask_match_fold(c) : c);
 }
 
 static size_t utf8_put(uint32_t u, uint8_t out[4])
@@ -72,7 +73,7 @@ static size_t utf8_put(uint32_t u, uint8_t out[4])
 }
 
 /* Longer runs are of no interest. */
-static size_t run_at(const struct reading *r, size_t i)
+static size_t run_at(const struct match_reading *r, size_t i)
 {
 	size_t n = 0;
 
@@ -82,20 +83,20 @@ static size_t run_at(const struct reading *r, size_t i)
 }
 
 /* A unit of UTF-16, at its u; i is moved behind it. */
-static enum step take_unit(const struct reading *r, size_t *i, uint32_t *ret)
+static enum match_step take_unit(const struct match_reading *r, size_t *i, uint32_t *ret)
 {
-	enum step s = ends_at(r, *i)	 ? ENDED :
-		      r->text[*i] != 'u' ? DIFFERS :
-					   hex_value(r, *i + 1, 4, ret);
+	enum match_step s = ends_at(r, *i)     ? ENDED :
+			    r->text[*i] != 'u' ? DIFFERS :
+						 hex_value(r, *i + 1, 4, ret);
 
 	*i += s == WENT_ON ? 5 : 0;
 	return s;
 }
 
 /* A character of UTF-16, perhaps of two units, each with its backslashes; i: at the first u. */
-static enum step take_utf16(const struct reading *r, size_t *i, uint32_t *ret)
+static enum match_step take_utf16(const struct match_reading *r, size_t *i, uint32_t *ret)
 {
-	enum step s = take_unit(r, i, ret);
+	enum match_step s = take_unit(r, i, ret);
 	uint32_t low;
 	size_t run;
 
@@ -112,12 +113,12 @@ static enum step take_utf16(const struct reading *r, size_t *i, uint32_t *ret)
 	return low < 0xdc00 || low > 0xdfff ? DIFFERS : WENT_ON;
 }
 
-static enum step step_unicode(const struct reading *r, struct place *at)
+static enum match_step step_unicode(const struct match_reading *r, struct match_position *at)
 {
-	struct place to = *at;
+	struct match_position to = *at;
 	uint8_t bytes[4];
 	uint32_t u = 0;
-	enum step s = take_utf16(r, &to.i, &u);
+	enum match_step s = take_utf16(r, &to.i, &u);
 	size_t n = utf8_put(u, bytes);
 
 	if (s != WENT_ON)
@@ -130,20 +131,21 @@ static enum step step_unicode(const struct reading *r, struct place *at)
 	return WENT_ON;
 }
 
-static enum step step_char(const struct reading *r, struct place *at, size_t length, uint8_t c)
+static enum match_step step_char(const struct match_reading *r, struct match_position *at,
+				 size_t length, uint8_t c)
 {
 	if (!is_byte(r->pattern, at->k, c))
 		return DIFFERS;
-	*at = (struct place){ at->i + length, at->k + 1, 0 };
+	*at = (struct match_position){ at->i + length, at->k + 1, 0 };
 	return WENT_ON;
 }
 
 /* Passes something that is no part of the pattern; nothing begins with it. */
-static enum step step_over(struct place *at, size_t length)
+static enum match_step step_over(struct match_position *at, size_t length)
 {
 	if (!at->k || at->breaks >= BREAK_MAX)
 		return DIFFERS;
-	*at = (struct place){ at->i + length, at->k, at->breaks + 1 };
+	*at = (struct match_position){ at->i + length, at->k, at->breaks + 1 };
 	return WENT_ON;
 }
 
@@ -153,10 +155,11 @@ static uint8_t short_escape(uint8_t c)
 }
 
 /* At a run of backslashes. other: the second way to read it, if there is one. */
-static enum step step_escaped(const struct reading *r, struct place *at, struct place *other)
+static enum match_step step_escaped(const struct match_reading *r, struct match_position *at,
+				    struct match_position *other)
 {
 	size_t run = run_at(r, at->i), to = at->i + run;
-	enum step s = DIFFERS;
+	enum match_step s = DIFFERS;
 	uint8_t c;
 
 	if (run > RUN_MAX)
@@ -165,11 +168,11 @@ static enum step step_escaped(const struct reading *r, struct place *at, struct 
 		return ENDED;
 	c = r->text[to];
 	if (c == 'u') {
-		struct place u = { to, at->k, 0 };
+		struct match_position u = { to, at->k, 0 };
 
 		s = step_unicode(r, &u);
 		if (s != DIFFERS && is_byte(r->pattern, at->k, 'u'))
-			*other = (struct place){ to + 1, at->k + 1, 0 };
+			*other = (struct match_position){ to + 1, at->k + 1, 0 };
 		if (s == WENT_ON)
 			*at = u;
 		if (s != DIFFERS)
@@ -185,10 +188,10 @@ static enum step step_escaped(const struct reading *r, struct place *at, struct 
 }
 
 /* At a percent sign that stands for another byte. */
-static enum step step_percent(const struct reading *r, struct place *at)
+static enum match_step step_percent(const struct match_reading *r, struct match_position *at)
 {
 	uint32_t v;
-	enum step s = hex_value(r, at->i + 1, 2, &v);
+	enum match_step s = hex_value(r, at->i + 1, 2, &v);
 
 	if (s != WENT_ON)
 		return s;
@@ -196,10 +199,11 @@ static enum step step_percent(const struct reading *r, struct place *at)
 	return s == DIFFERS && (v == '\n' || v == '\r' || v == '\\') ? step_over(at, 3) : s;
 }
 
-static enum step step_any(const struct reading *r, struct place *at, struct place *other)
+static enum match_step step_any(const struct match_reading *r, struct match_position *at,
+				struct match_position *other)
 {
 	uint8_t c = r->text[at->i];
-	enum step s;
+	enum match_step s;
 
 	if (c == '\\')
 		return step_escaped(r, at, other);
@@ -215,14 +219,14 @@ static enum step step_any(const struct reading *r, struct place *at, struct plac
 }
 
 /* The pattern from a place on. *end: behind what matches. Calls itself only where a text can be read in two ways. */
-static enum outcome compare(struct reading *r, struct place at, size_t *end)
+static enum match_outcome compare(struct match_reading *r, struct match_position at, size_t *end)
 {
-	enum outcome best = FAILS, o;
+	enum match_outcome best = FAILS, o;
 
 	while (at.k < r->pattern->n) {
-		struct place other = { 0 };
+		struct match_position other = { 0 };
 		bool quote = at.i < r->n && r->text[at.i] == '"' && is_byte(r->pattern, at.k, '"');
-		enum step s = !quote && ends_at(r, at.i) ? ENDED : step_any(r, &at, &other);
+		enum match_step s = !quote && ends_at(r, at.i) ? ENDED : step_any(r, &at, &other);
 
 		if (other.i && s == WENT_ON && other.i == at.i && other.k == at.k)
 			other.i = 0;
@@ -239,20 +243,20 @@ static enum outcome compare(struct reading *r, struct place at, size_t *end)
 	return MATCHES;
 }
 
-enum outcome form_compare(const struct pattern *p, struct slice text, bool quotes, size_t i,
-			  size_t *end)
+enum match_outcome mask_match_compare(const struct mask_pattern *p, struct slice text, bool quotes,
+				      size_t i, size_t *end)
 {
-	struct reading r = { p, (const uint8_t *)text.p, text.n, quotes, 0 };
+	struct match_reading r = { p, (const uint8_t *)text.p, text.n, quotes, 0 };
 
-	return compare(&r, (struct place){ i, 0, 0 }, end);
+	return compare(&r, (struct match_position){ i, 0, 0 }, end);
 }
 
-enum outcome form_first(struct slice text, bool quotes, size_t i, uint8_t *ret)
+enum match_outcome mask_match_first(struct slice text, bool quotes, size_t i, uint8_t *ret)
 {
-	const struct reading r = { NULL, (const uint8_t *)text.p, text.n, quotes, 0 };
+	const struct match_reading r = { NULL, (const uint8_t *)text.p, text.n, quotes, 0 };
 	size_t to = i + run_at(&r, i);
 	uint8_t bytes[4] = { 0 };
-	enum step s = DIFFERS;
+	enum match_step s = DIFFERS;
 	uint32_t v = 0;
 
 	if (text.p[i] == '%') {

@@ -11,19 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pattern {
+struct mask_pattern {
 	char *p;
 	size_t n;
 	bool base64;   /* - and _ are + and / */
 	uint16_t next; /* with the same first byte */
 };
 
-enum outcome { FAILS, MAY_BEGIN, MATCHES }; /* MAY_BEGIN: the text ends in it */
+enum match_outcome { FAILS, MAY_BEGIN, MATCHES }; /* MAY_BEGIN: the text ends in it */
 
 /* quotes: a quote that the pattern does not have ends the text. *end: behind what matches. */
-enum outcome form_compare(const struct pattern *p, struct slice text, bool quotes, size_t i,
-			  size_t *end);
+enum match_outcome mask_match_compare(const struct mask_pattern *p, struct slice text, bool quotes,
+				      size_t i, size_t *end);
 /* At a backslash or percent sign: the first byte of the character that it stands for. FAILS: it stands for the one that follows, if any. */
-enum outcome form_first(struct slice text, bool quotes, size_t i, uint8_t *ret);
+enum match_outcome mask_match_first(struct slice text, bool quotes, size_t i, uint8_t *ret);
 /* Of both alphabets of base64 the first. */
-uint8_t form_fold(uint8_t c);
+uint8_t mask_match_fold(uint8_t c);

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 
-struct stream {
+struct masked_stream {
 	enum harness_update kind;
 	char *message;	   /* raw messageId; NULL: none */
 	char *head, *rest; /* of the update, around the text of the newest piece */
@@ -26,7 +26,7 @@ static bool streams(enum harness_update kind)
 	       kind == UPDATE_COMPACTION_CHUNK || kind == UPDATE_SESSION_MESSAGE_CHUNK;
 }
 
-static struct stream *stream_free(struct stream *st)
+static struct masked_stream *stream_free(struct masked_stream *st)
 {
 	if (!st)
 		return NULL;
@@ -40,12 +40,12 @@ static struct stream *stream_free(struct stream *st)
 }
 
 /* A piece of text within an update. */
-struct piece {
+struct stream_piece {
 	enum harness_update kind;
 	struct slice message, head, text, rest, meta;
 };
 
-static bool take_piece(const struct harness_event *ev, struct piece *p)
+static bool take_piece(const struct harness_event *ev, struct stream_piece *p)
 {
 	struct jslot content[] = { { .key = "type" }, { .key = "text" } };
 	struct jslot top[] = { { .key = "content", .sub = content, .nsub = ARRAY_SIZE(content) },
@@ -57,12 +57,12 @@ static bool take_piece(const struct harness_event *ev, struct piece *p)
 	    content[1].v.type != J_STRING)
 		return false;
 	text = (struct slice){ content[1].v.raw.p + 1, content[1].v.raw.n - 2 };
-	*p = (struct piece){ ev->kind,
-			     top[1].v.raw,
-			     { ev->update.p, (size_t)(text.p - ev->update.p) },
-			     text,
-			     { text.p + text.n, (size_t)(end - (text.p + text.n)) },
-			     ev->meta };
+	*p = (struct stream_piece){ ev->kind,
+				    top[1].v.raw,
+				    { ev->update.p, (size_t)(text.p - ev->update.p) },
+				    text,
+				    { text.p + text.n, (size_t)(end - (text.p + text.n)) },
+				    ev->meta };
 	return true;
 }
 
@@ -74,12 +74,12 @@ static void set_raw(char **slot, struct slice s)
 	*slot = s.n ? xstrndup(s.p, s.n) : NULL;
 }
 
-static bool goes_on(const struct stream *st, const struct piece *p)
+static bool goes_on(const struct masked_stream *st, const struct stream_piece *p)
 {
 	return st->kind == p->kind && slice_is(p->message, st->message ? st->message : "");
 }
 
-static void emit_text(struct session *s, const struct piece *p, struct slice text)
+static void emit_text(struct session *s, const struct stream_piece *p, struct slice text)
 {
 	_cleanup_(buf_done) struct buf b = { .max = s->store->scratch.max };
 
@@ -94,18 +94,18 @@ static void emit_text(struct session *s, const struct piece *p, struct slice tex
 void session_flush_stream(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct stream *st = s->stream;
+	struct masked_stream *st = s->stream;
 	size_t from = st ? st->shown : 0;
-	struct piece p;
+	struct stream_piece p;
 
 	if (!st || from == buf_len(&st->text))
 		return;
 	st->shown = buf_len(&st->text);
 	mask_put(s->secrets.mask, buf_slice(&st->text), true, from, NULL, &b);
-	p = (struct piece){ .kind = st->kind,
-			    .head = slice_of(st->head),
-			    .rest = slice_of(st->rest),
-			    .meta = slice_of(st->meta) };
+	p = (struct stream_piece){ .kind = st->kind,
+				   .head = slice_of(st->head),
+				   .rest = slice_of(st->rest),
+				   .meta = slice_of(st->meta) };
 	emit_text(s, &p, buf_slice(&b));
 }
 
@@ -120,12 +120,12 @@ void session_drop_stream(struct session *s)
 	s->stream = stream_free(s->stream);
 }
 
-static struct stream *stream_for(struct session *s, const struct piece *p)
+static struct masked_stream *stream_for(struct session *s, const struct stream_piece *p)
 {
-	struct stream *st = s->stream;
+	struct masked_stream *st = s->stream;
 
 	if (!st) {
-		st = s->stream = new0(struct stream);
+		st = s->stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	st->kind = p->kind;
@@ -136,10 +136,10 @@ static struct stream *stream_for(struct session *s, const struct piece *p)
 	return st;
 }
 
-static void add_piece(struct session *s, const struct piece *p)
+static void add_piece(struct session *s, const struct stream_piece *p)
 {
 	_cleanup_(buf_done) struct buf b = { .max = LINE_MAX_BYTES + 1 * MIB };
-	struct stream *st = stream_for(s, p);
+	struct masked_stream *st = stream_for(s, p);
 	size_t tail;
 
 	buf_add_slice(&st->text, p->text);
@@ -153,7 +153,7 @@ static void add_piece(struct session *s, const struct piece *p)
 
 bool session_stream(struct session *s, const struct harness_event *ev)
 {
-	struct piece p;
+	struct stream_piece p;
 
 	if (!s->secrets.mask || (!s->stream && !mask_look(s->secrets.mask, ev->update)))
 		return false;

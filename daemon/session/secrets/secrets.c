@@ -163,7 +163,7 @@ static void add_lines(struct loading *l, struct slice v)
 	}
 }
 
-static void tell_unmasked(struct loading *l, struct slice name, const char *reason)
+static void note_unmasked(struct loading *l, struct slice name, const char *reason)
 {
 	jw_obj(&l->unmasked, NULL);
 	jw_slice(&l->unmasked, "name", name);
@@ -187,7 +187,7 @@ static void add(struct loading *l, const char *prefix, struct slice name, struct
 		return;
 	buf_puts(&path, prefix);
 	buf_add_slice(&path, name);
-	tell_unmasked(l, buf_slice(&path), why);
+	note_unmasked(l, buf_slice(&path), why);
 }
 
 static void add_json(struct loading *l, const char *prefix, struct slice name, struct jval v)

@@ -42,21 +42,21 @@ void session_learn_env(struct session *s, struct slice env)
 	secrets_learn(&s->secrets, &given, env);
 }
 
-struct slice session_hidden(const struct session *s, struct slice json, bool members,
-			    const struct field *table, struct buf *b)
+struct slice session_mask_json(const struct session *s, struct slice json, bool members,
+			       const struct event_field *table, struct buf *b)
 {
 	if (!(mask_look(s->secrets.mask, json) & MASK_HIT))
 		return json;
-	fields_mask(s->secrets.mask, json, members, table, b);
+	event_fields_mask(s->secrets.mask, json, members, table, b);
 	return buf_slice(b);
 }
 
-void session_hide_line(const struct session *s, char *text, size_t size)
+void session_mask_line(const struct session *s, char *text, size_t size)
 {
 	mask_line(s->secrets.mask, text, size);
 }
 
-void session_hide_string(const struct session *s, char **text)
+void session_mask_string(const struct session *s, char **text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -67,15 +67,15 @@ void session_hide_string(const struct session *s, char **text)
 	*text = xstrndup(buf_slice(&b).p, buf_len(&b));
 }
 
-struct err session_hide_err(const struct session *s, const struct err *e)
+struct err session_mask_err(const struct session *s, const struct err *e)
 {
 	struct err own = *e;
 
-	session_hide_line(s, own.msg, sizeof(own.msg));
+	session_mask_line(s, own.msg, sizeof(own.msg));
 	return own;
 }
 
-void session_hide_bytes(const struct session *s, struct buf *b)
+void session_mask_bytes(const struct session *s, struct buf *b)
 {
 	struct buf hidden = { .max = SIZE_MAX / 2 };
 
@@ -88,7 +88,7 @@ void session_hide_bytes(const struct session *s, struct buf *b)
 }
 
 /* A piece at a time; what may be the beginning of a secret waits for the next. */
-static int copy_hidden(const struct mask *m, int from, int to)
+static int copy_masked(const struct mask *m, int from, int to)
 {
 	_cleanup_(buf_done) struct buf in = { .max = 4 * MIB }, out = { .max = 4 * MIB };
 	ssize_t n = 1;
@@ -111,7 +111,7 @@ static int copy_hidden(const struct mask *m, int from, int to)
 	return r;
 }
 
-int session_hide_file(const struct session *s, const char *path)
+int session_mask_file(const struct session *s, const char *path)
 {
 	_cleanup_(freep) char *copy = NULL;
 	_cleanup_(closep) int from = -1, to = -1;
@@ -125,7 +125,7 @@ int session_hide_file(const struct session *s, const char *path)
 	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (from < 0 || to < 0)
 		return -errno;
-	r = copy_hidden(s->secrets.mask, from, to);
+	r = copy_masked(s->secrets.mask, from, to);
 	if (r == 0 && rename(copy, path) < 0)
 		r = -errno;
 	if (r < 0)

@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static const char *state_problem(const struct store *st)
+static const char *state_problem(const struct session_store *st)
 {
 	struct statvfs v;
 
@@ -42,7 +42,7 @@ static void put_problem(struct jw *w, const char *reason, const char *text)
 	jw_end_obj(w);
 }
 
-bool store_put_ready(const struct store *st, struct jw *w)
+bool store_put_ready(const struct session_store *st, struct jw *w)
 {
 	const char *state = state_problem(st);
 	bool harness = any_installed(st->harnesses);

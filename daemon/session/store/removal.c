@@ -23,7 +23,7 @@ struct doomed {
 	char *name;
 };
 
-struct removal {
+struct removal_queue {
 	struct removal_spec spec;
 	char *state_dir, *dir;
 	struct list waiting, working; /* struct doomed */
@@ -44,7 +44,7 @@ static const struct part {
 	{ "homes", "", "home", true },
 };
 
-static char *part_path(const struct removal *r, const struct part *p, const char *id)
+static char *part_path(const struct removal_queue *r, const struct part *p, const char *id)
 {
 	char *path = NULL;
 
@@ -57,7 +57,7 @@ static char *part_path(const struct removal *r, const struct part *p, const char
 
 static void advance(void *ctx);
 
-static void wake(struct removal *r)
+static void wake(struct removal_queue *r)
 {
 	loop_defer(r->spec.loop, &r->task, advance, r);
 }
@@ -69,7 +69,7 @@ static void doomed_free(struct doomed *d)
 	free(d);
 }
 
-static void doom(struct removal *r, const char *name)
+static void doom(struct removal_queue *r, const char *name)
 {
 	struct doomed *d = new0(struct doomed);
 
@@ -93,7 +93,7 @@ static bool is_named(struct slice names, const char *name)
 	return false;
 }
 
-static void settle(struct removal *r, struct slice failed, const struct err *e)
+static void report_failed(struct removal_queue *r, struct slice failed, const struct err *e)
 {
 	list_each(d, &r->working, struct doomed, link) {
 		if (e || is_named(failed, d->name)) {
@@ -111,10 +111,10 @@ static void settle(struct removal *r, struct slice failed, const struct err *e)
 
 static void on_done(void *ctx, struct slice report, const struct err *e)
 {
-	struct removal *r = ctx;
+	struct removal_queue *r = ctx;
 
 	if (!r->stopping)
-		settle(r, jobj_get(report, "failed").raw, e);
+		report_failed(r, jobj_get(report, "failed").raw, e);
 	r->helper = helper_free(r->helper);
 	wake(r);
 	r->spec.idle(r->spec.ctx);
@@ -122,7 +122,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 static const struct helper_events job_events = { NULL, on_done };
 
-static void put_job(struct removal *r, struct buf *b)
+static void put_job(struct removal_queue *r, struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -142,7 +142,7 @@ static void put_job(struct removal *r, struct buf *b)
 
 static void advance(void *ctx)
 {
-	struct removal *r = ctx;
+	struct removal_queue *r = ctx;
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
 
@@ -153,13 +153,13 @@ static void advance(void *ctx)
 				 &(struct helper_spec){ "discard", buf_slice(&job), 0 },
 				 &job_events, r, &e);
 	if (!r->helper)
-		settle(r, SLICE_NONE, &e);
+		report_failed(r, SLICE_NONE, &e);
 }
 
 /* --- putting away ----------------------------------------------------------------------------------------- */
 
 /* What lies elsewhere cannot be renamed to here. */
-static int put_foreign(struct removal *r, const struct part *p, const char *path)
+static int put_foreign(struct removal_queue *r, const struct part *p, const char *path)
 {
 	if (p->tree)
 		r->spec.foreign(r->spec.ctx, path);
@@ -168,7 +168,8 @@ static int put_foreign(struct removal *r, const struct part *p, const char *path
 	return 0;
 }
 
-static int put_part(struct removal *r, const struct part *p, const char *id, const char *entry)
+static int put_part(struct removal_queue *r, const struct part *p, const char *id,
+		    const char *entry)
 {
 	_cleanup_(freep) char *from = part_path(r, p, id), *to = file_join(entry, p->name);
 
@@ -177,7 +178,7 @@ static int put_part(struct removal *r, const struct part *p, const char *id, con
 	return errno == EXDEV ? put_foreign(r, p, from) : -errno;
 }
 
-static void take_back(struct removal *r, size_t n, const char *id, const char *entry)
+static void take_back(struct removal_queue *r, size_t n, const char *id, const char *entry)
 {
 	while (n--) {
 		_cleanup_(freep) char *to = part_path(r, &parts[n], id),
@@ -189,7 +190,7 @@ static void take_back(struct removal *r, size_t n, const char *id, const char *e
 	}
 }
 
-static int put_all(struct removal *r, const char *id, const char *entry)
+static int put_all(struct removal_queue *r, const char *id, const char *entry)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		int ret = put_part(r, &parts[i], id, entry);
@@ -202,7 +203,7 @@ static int put_all(struct removal *r, const char *id, const char *entry)
 	return 0;
 }
 
-int removal_session(struct removal *r, const char *id, struct err *e)
+int removal_session(struct removal_queue *r, const char *id, struct err *e)
 {
 	_cleanup_(freep) char *entry = file_join(r->dir, id);
 	int ret = 0;
@@ -222,7 +223,7 @@ int removal_session(struct removal *r, const char *id, struct err *e)
 		       "the session cannot be removed: %s", strerror(-ret));
 }
 
-int removal_tree(struct removal *r, const char *path)
+int removal_tree(struct removal_queue *r, const char *path)
 {
 	char name[sizeof(TREE_PREFIX) + 32] = TREE_PREFIX;
 	_cleanup_(freep) char *entry = NULL, *to = NULL;
@@ -247,7 +248,7 @@ int removal_tree(struct removal *r, const char *path)
 /* --- life --------------------------------------------------------------------------------------------------- */
 
 /* A daemon was killed with it: had it not yet moved the journal, the session lives on. */
-static void finish(struct removal *r, const char *name)
+static void finish(struct removal_queue *r, const char *name)
 {
 	_cleanup_(freep) char *journal = part_path(r, &parts[0], name);
 	_cleanup_(freep) char *entry = file_join(r->dir, name);
@@ -258,7 +259,7 @@ static void finish(struct removal *r, const char *name)
 	doom(r, name);
 }
 
-static int take_up(struct removal *r)
+static int take_up(struct removal_queue *r)
 {
 	DIR *d = opendir(r->dir);
 	struct dirent *entry;
@@ -272,9 +273,9 @@ static int take_up(struct removal *r)
 	return 0;
 }
 
-struct removal *removal_open(const struct removal_spec *spec, struct err *e)
+struct removal_queue *removal_open(const struct removal_spec *spec, struct err *e)
 {
-	struct removal *r = new0(struct removal);
+	struct removal_queue *r = new0(struct removal_queue);
 	int ret;
 
 	r->spec = *spec;
@@ -291,7 +292,7 @@ struct removal *removal_open(const struct removal_spec *spec, struct err *e)
 	return removal_close(r);
 }
 
-struct removal *removal_close(struct removal *r)
+struct removal_queue *removal_close(struct removal_queue *r)
 {
 	if (!r)
 		return NULL;
@@ -306,14 +307,14 @@ struct removal *removal_close(struct removal *r)
 	return NULL;
 }
 
-void removal_stop(struct removal *r)
+void removal_stop(struct removal_queue *r)
 {
 	r->stopping = true;
 	if (r->helper)
 		helper_kill(r->helper);
 }
 
-void removal_count(const struct removal *r, struct removal_counts *ret)
+void removal_count(const struct removal_queue *r, struct removal_counts *ret)
 {
 	*ret = r->counts;
 }

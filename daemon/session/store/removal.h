@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-struct removal;
+struct removal_queue;
 
 struct removal_counts {
 	unsigned pending;	  /* put away, not yet removed */
@@ -32,13 +32,13 @@ struct removal_spec {
 };
 
 /* Finishes what an earlier daemon began. NULL with e. */
-struct removal *removal_open(const struct removal_spec *spec, struct err *e);
+struct removal_queue *removal_open(const struct removal_spec *spec, struct err *e);
 /* No job may be running. */
-struct removal *removal_close(struct removal *r);
+struct removal_queue *removal_close(struct removal_queue *r);
 /* A running job is killed, none is begun: the next daemon goes on. */
-void removal_stop(struct removal *r);
+void removal_stop(struct removal_queue *r);
 /* Everything of that session. An id that is no name of a file is nobody's. */
-int removal_session(struct removal *r, const char *id, struct err *e);
+int removal_session(struct removal_queue *r, const char *id, struct err *e);
 /* One directory; missing is success. */
-int removal_tree(struct removal *r, const char *path);
-void removal_count(const struct removal *r, struct removal_counts *ret);
+int removal_tree(struct removal_queue *r, const char *path);
+void removal_count(const struct removal_queue *r, struct removal_counts *ret);

@@ -17,7 +17,7 @@ static bool removable(const struct session *s)
 	return s->state == SESSION_CLOSED && !s->remove && !s->unremovable && !s->copying &&
 	       !s->proc && list_empty(&s->watchers) && list_empty(&s->readers) &&
 	       list_empty(&s->open_waiters) && list_empty(&s->close_waiters) &&
-	       list_empty(&s->turns) && !furnish_busy(s);
+	       list_empty(&s->turns) && !provision_busy(s);
 }
 
 static uint64_t closed_at(const struct session *s)
@@ -33,7 +33,8 @@ static bool before(const struct session *a, const struct session *b, bool stored
 }
 
 /* The first ones, at most RETAIN_BATCH. */
-static size_t candidates(struct store *st, bool stored_first, struct session *out[RETAIN_BATCH])
+static size_t candidates(struct session_store *st, bool stored_first,
+			 struct session *out[RETAIN_BATCH])
 {
 	size_t n = 0;
 
@@ -53,7 +54,7 @@ static size_t candidates(struct store *st, bool stored_first, struct session *ou
 	return n;
 }
 
-static bool has_room(const struct store *st)
+static bool has_room(const struct session_store *st)
 {
 	struct statvfs v;
 
@@ -64,7 +65,7 @@ static bool has_room(const struct store *st)
 /* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried when it is asked for next. */
 static void on_removed(void *ctx _unused_, struct session *s, const struct err *e)
 {
-	struct store *st = s->store;
+	struct session_store *st = s->store;
 
 	if (!e)
 		return;
@@ -90,7 +91,7 @@ static void let_go(struct session *s, const char *why, uint64_t *count)
 
 static int on_line(void *ctx, struct slice line)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 	_cleanup_(freep) char *text = xstrndup(line.p, line.n);
 	char *end;
 	long long n = strtoll(text, &end, 10);
@@ -104,11 +105,11 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static void look_again(struct store *st, uint64_t ms);
+static void look_again(struct session_store *st, uint64_t ms);
 
 static void on_measured(void *ctx, const struct proc_status *status _unused_)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	st->measuring = proc_free(st->measuring);
 	list_each(s, &st->sessions, struct session, link)
@@ -122,7 +123,7 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 
 static const struct proc_events measure_events = { on_line, on_closed, on_measured };
 
-static char *part(const struct store *st, const char *where, const struct session *s)
+static char *part(const struct session_store *st, const char *where, const struct session *s)
 {
 	char *path = NULL;
 
@@ -132,10 +133,10 @@ static char *part(const struct store *st, const char *where, const struct sessio
 }
 
 /* Parts that are not there are complaints of du, no more. Where there is no du only the journal counts. */
-static void measure(struct store *st, struct session *s)
+static void measure(struct session_store *st, struct session *s)
 {
-	_cleanup_(freep) char *du = place_find_command("du", getenv("PATH"));
-	_cleanup_(freep) char *journal = place_journal_path(st, s->id);
+	_cleanup_(freep) char *du = paths_find_command("du", getenv("PATH"));
+	_cleanup_(freep) char *journal = paths_journal_path(st, s->id);
 	_cleanup_(freep) char *home = part(st, "homes", s), *artifacts = part(st, "artifacts", s),
 			      *snapshots = part(st, "snapshots", s);
 	char options[] = "-scB1", end[] = "--";
@@ -158,7 +159,7 @@ static void measure(struct store *st, struct session *s)
 }
 
 /* True: all of them are known. */
-static bool measure_next(struct store *st)
+static bool measure_next(struct session_store *st)
 {
 	if (st->measuring)
 		return false;
@@ -172,7 +173,7 @@ static bool measure_next(struct store *st)
 
 /* --- --keep-sessions ------------------------------------------------------------------------------------- */
 
-static bool expire_old(struct store *st, struct session *const *list, size_t n)
+static bool expire_old(struct session_store *st, struct session *const *list, size_t n)
 {
 	uint64_t now = clock_real_ms(), age = (uint64_t)st->keep.age_secs * 1000, gone = 0;
 
@@ -181,7 +182,7 @@ static bool expire_old(struct store *st, struct session *const *list, size_t n)
 	return gone == RETAIN_BATCH;
 }
 
-static bool expire_large(struct store *st, struct session *const *list, size_t n)
+static bool expire_large(struct session_store *st, struct session *const *list, size_t n)
 {
 	int64_t sum = 0;
 	size_t gone = 0;
@@ -201,7 +202,7 @@ static bool expire_large(struct store *st, struct session *const *list, size_t n
 
 static void on_look(void *ctx)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 	struct session *list[RETAIN_BATCH + 1];
 	uint64_t pause = RETAIN_SECS * 1000;
 	size_t n;
@@ -217,14 +218,14 @@ static void on_look(void *ctx)
 	look_again(st, more ? RETAIN_LOOK_MS : pause);
 }
 
-static void look_again(struct store *st, uint64_t ms)
+static void look_again(struct session_store *st, uint64_t ms)
 {
 	loop_timer_set(st->loop, &st->retain_timer, ms, on_look, st);
 }
 
 /* --- a full disk ------------------------------------------------------------------------------------------ */
 
-static bool trim_any(struct store *st)
+static bool trim_any(struct session_store *st)
 {
 	list_each(s, &st->sessions, struct session, link)
 		if (trim_now(s, true))
@@ -233,7 +234,7 @@ static bool trim_any(struct store *st)
 }
 
 /* What is removed gives its room back in its own time. */
-static bool removing(const struct store *st)
+static bool removing(const struct session_store *st)
 {
 	struct removal_counts c;
 
@@ -243,7 +244,7 @@ static bool removing(const struct store *st)
 
 static void on_pressure(void *ctx)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 	struct session *list[RETAIN_BATCH + 1];
 
 	st->cramped = false;
@@ -259,7 +260,7 @@ static void on_pressure(void *ctx)
 		loop_timer_set(st->loop, &st->pressure_timer, RETAIN_LOOK_MS, on_pressure, st);
 }
 
-void retain_pressure(struct store *st)
+void retain_pressure(struct session_store *st)
 {
 	if (!st->pressure_timer.due && !st->stopping)
 		loop_timer_set(st->loop, &st->pressure_timer, 1, on_pressure, st);
@@ -269,7 +270,7 @@ void retain_pressure(struct store *st)
 
 void retain_look(struct session *s)
 {
-	struct store *st = s->store;
+	struct session_store *st = s->store;
 
 	if (st->cramped)
 		retain_pressure(st);
@@ -277,19 +278,19 @@ void retain_look(struct session *s)
 		look_again(st, RETAIN_LOOK_MS);
 }
 
-void retain_begin(struct store *st)
+void retain_begin(struct session_store *st)
 {
 	if (keep_bounded(&st->keep))
 		look_again(st, RETAIN_LOOK_MS);
 }
 
-void retain_stop(struct store *st)
+void retain_stop(struct session_store *st)
 {
 	if (st->measuring)
 		proc_kill(st->measuring);
 }
 
-void retain_done(struct store *st)
+void retain_done(struct session_store *st)
 {
 	loop_timer_cancel(&st->retain_timer);
 	loop_timer_cancel(&st->pressure_timer);

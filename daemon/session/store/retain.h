@@ -10,10 +10,10 @@
 
 #include "session/session_internal.h"
 
-void retain_begin(struct store *st);
-void retain_stop(struct store *st);
-void retain_done(struct store *st);
+void retain_begin(struct session_store *st);
+void retain_stop(struct session_store *st);
+void retain_done(struct session_store *st);
 /* A session has been closed, or more of it acknowledged. */
 void retain_look(struct session *s);
 /* Something could not be written for want of room. */
-void retain_pressure(struct store *st);
+void retain_pressure(struct session_store *st);

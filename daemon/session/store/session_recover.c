@@ -19,19 +19,19 @@
 #define SUFFIX ".jsonl"
 
 /* A journal not yet read. */
-struct dormant {
+struct dormant_session {
 	struct list link;
 	char *id;
 	struct timespec changed;
 };
 
 /* What reading one journal has shown. */
-struct reading {
+struct journal_reading {
 	struct session *s;
 	char *harness;
 	uint64_t turn;	  /* newest turn with an event or an end */
 	uint64_t counted; /* the turn that the totals were last told with */
-	struct turn
+	struct session_turn
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
 	char *begun;  /* the last "turn" record, raw */
 };
@@ -48,57 +48,57 @@ static void take_string(struct slice object, const char *key, char **slot)
 	*slot = text;
 }
 
-static void on_head(struct reading *r, const struct record *rec)
+static void on_head(struct journal_reading *r, const struct journal_record *rec)
 {
 	take_string(rec->value, "cwd", &r->s->cwd);
 	take_string(rec->value, "harness", &r->harness);
 	setup_load(&r->s->setup, rec->value);
 }
 
-static void on_native(struct reading *r, const struct record *rec)
+static void on_native(struct journal_reading *r, const struct journal_record *rec)
 {
 	take_string(rec->value, "nativeId", &r->s->native_id);
 }
 
-static void on_totals(struct reading *r, const struct record *rec)
+static void on_totals(struct journal_reading *r, const struct journal_record *rec)
 {
 	totals_load(&r->s->totals, rec->value);
 	r->counted = jobj_uint(rec->value, "turn");
 }
 
-static void on_begun(struct reading *r, const struct record *rec)
+static void on_begun(struct journal_reading *r, const struct journal_record *rec)
 {
 	free(r->begun);
 	r->begun = xstrndup(rec->value.p, rec->value.n);
 }
 
-static void on_ack(struct reading *r, const struct record *rec)
+static void on_ack(struct journal_reading *r, const struct journal_record *rec)
 {
 	trim_load_ack(r->s, rec->value);
 }
 
-static void on_base(struct reading *r, const struct record *rec)
+static void on_base(struct journal_reading *r, const struct journal_record *rec)
 {
 	trim_load_base(r->s, rec->value);
 }
 
 static const struct {
 	const char *kind;
-	void (*fn)(struct reading *r, const struct record *rec);
+	void (*fn)(struct journal_reading *r, const struct journal_record *rec);
 } notes[] = {
 	{ "session", on_head }, { "native", on_native }, { "totals", on_totals },
 	{ "turn", on_begun },	{ "ack", on_ack },	 { "base", on_base },
 };
 
 /* The stored result of a prompt that had a key, as it was sent. */
-static void keep_key(const struct reading *r, struct slice params)
+static void keep_key(const struct journal_reading *r, struct slice params)
 {
 	struct session *s = r->s;
 	struct slice begun = slice_of(r->begun);
 	_cleanup_(freep) char *digest = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval reason = jobj_get(params, "stopReason");
-	struct keyed *k = new0(struct keyed);
+	struct keyed_result *k = new0(struct keyed_result);
 	struct jw w = JW(&b);
 
 	list_init(&k->link);
@@ -122,17 +122,18 @@ static void keep_key(const struct reading *r, struct slice params)
 	s->nkeys++;
 }
 
-static void open_turn(struct reading *r, uint64_t no)
+static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	account_done(&r->open.account);
 	session_forget_calls(r->s);
-	r->open = (struct turn){ .no = no, .session = r->s };
+	r->open = (struct session_turn){ .no = no, .session = r->s };
 }
 
 /* The clock of the journal: the turn lasts from its first event to its last. */
-static void on_turn_event(struct reading *r, const struct record *rec, struct slice update)
+static void on_turn_event(struct journal_reading *r, const struct journal_record *rec,
+			  struct slice update)
 {
-	struct turn *t = &r->open;
+	struct session_turn *t = &r->open;
 
 	if (!t->started_ms)
 		t->started_ms = t->started_mono = rec->time_ms;
@@ -147,7 +148,7 @@ static void on_turn_event(struct reading *r, const struct record *rec, struct sl
 	}
 }
 
-static void on_turn_end(struct reading *r, struct slice params)
+static void on_turn_end(struct journal_reading *r, struct slice params)
 {
 	if (r->open.no == jobj_uint(params, "turn"))
 		open_turn(r, 0);
@@ -166,10 +167,10 @@ static void note_id(struct session *s, unsigned kind, struct slice update)
 	else if (kind == UPDATE_AGENT_CHUNK || kind == UPDATE_THOUGHT_CHUNK)
 		id = jobj_get(update, "messageId");
 	if (id.type == J_STRING)
-		ids_take(&s->ids, call ? ID_CALL : ID_MESSAGE, id.raw);
+		client_ids_take(&s->ids, call ? ID_CALL : ID_MESSAGE, id.raw);
 }
 
-static void on_event(struct reading *r, const struct record *rec)
+static void on_event(struct journal_reading *r, const struct journal_record *rec)
 {
 	struct slice params = jobj_get(rec->value, "params").raw;
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
@@ -195,9 +196,9 @@ static void on_event(struct reading *r, const struct record *rec)
 		take_string(update, "title", &r->s->title);
 }
 
-static void on_record(void *ctx, const struct record *rec)
+static void on_record(void *ctx, const struct journal_record *rec)
 {
-	struct reading *r = ctx;
+	struct journal_reading *r = ctx;
 
 	if (rec->seq) {
 		on_event(r, rec);
@@ -213,7 +214,7 @@ static void on_record(void *ctx, const struct record *rec)
 /* Stands for the harness of a session whose journal does not say any more which it was. */
 static const struct harness_def unknown = { .id = "unknown" };
 
-static void tell_damage(struct session *s)
+static void report_damage(struct session *s)
 {
 	char text[128];
 
@@ -223,9 +224,9 @@ static void tell_damage(struct session *s)
 	problems_add(&s->store->problems, "journal", s->id, text);
 }
 
-static int read_journal(struct session *s, struct reading *r)
+static int read_journal(struct session *s, struct journal_reading *r)
 {
-	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
+	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int e = evlog_reopen(&s->log, s->store->loop, path, s->store->journal_max, on_record, r);
 
 	if (e < 0)
@@ -238,7 +239,7 @@ static int read_journal(struct session *s, struct reading *r)
 	return 0;
 }
 
-static bool usable(struct session *s, struct reading *r)
+static bool usable(struct session *s, struct journal_reading *r)
 {
 	int e = read_journal(s, r);
 
@@ -246,7 +247,7 @@ static bool usable(struct session *s, struct reading *r)
 		s->def = s->headless ? &unknown :
 				       harness_table_find(s->store->harnesses, r->harness);
 	if (e == 0 && s->def && evlog_damaged(&s->log))
-		tell_damage(s);
+		report_damage(s);
 	if (e == 0 && s->def)
 		return true;
 	log_warn("session",
@@ -256,10 +257,10 @@ static bool usable(struct session *s, struct reading *r)
 	return false;
 }
 
-static struct session *recover(struct store *st, const char *id)
+static struct session *recover(struct session_store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
-	struct reading r = { .s = s };
+	struct journal_reading r = { .s = s };
 	_cleanup_(freep) char *begun = NULL;
 	bool ok = usable(s, &r);
 
@@ -270,31 +271,31 @@ static struct session *recover(struct store *st, const char *id)
 		session_free(s);
 		return NULL;
 	}
-	place_watch_log(s);
+	paths_watch_log(s);
 	s->state = SESSION_CLOSED;
 	s->caps = s->def->caps;
 	s->turn_count = MAX(s->turn_count, r.turn);
-	if (place_find_home(s) < 0)
+	if (paths_find_home(s) < 0)
 		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
 	s->home_filled = s->recovered = true;
 	s->began = s->turn_count > 0;
 	r.open.counted = r.counted && r.counted == r.open.no;
 	if (r.open.no)
-		turn_end_lost(s, &r.open, slice_of(begun));
+		orphaned_turn_end(s, &r.open, slice_of(begun));
 	evlog_shrink(&s->log);
 	return s;
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------ */
 
-static void dormant_free(struct dormant *d)
+static void dormant_free(struct dormant_session *d)
 {
 	list_del(&d->link);
 	free(d->id);
 	free(d);
 }
 
-static struct session *wake(struct store *st, struct dormant *d)
+static struct session *wake(struct session_store *st, struct dormant_session *d)
 {
 	_cleanup_(freep) char *id = TAKE_PTR(d->id);
 
@@ -302,45 +303,46 @@ static struct session *wake(struct store *st, struct dormant *d)
 	return recover(st, id);
 }
 
-struct session *recover_one(struct store *st, const char *id)
+struct session *recover_one(struct session_store *st, const char *id)
 {
-	list_each(d, &st->dormant, struct dormant, link)
+	list_each(d, &st->dormant, struct dormant_session, link)
 		if (strcmp(d->id, id) == 0)
 			return wake(st, d);
 	return NULL;
 }
 
-void recover_all(struct store *st)
+void recover_all(struct session_store *st)
 {
 	while (!list_empty(&st->dormant))
-		wake(st, list_first(&st->dormant, struct dormant, link));
+		wake(st, list_first(&st->dormant, struct dormant_session, link));
 }
 
-void recover_done(struct store *st)
+void recover_done(struct session_store *st)
 {
 	loop_timer_cancel(&st->recover_timer);
 	while (!list_empty(&st->dormant))
-		dormant_free(list_first(&st->dormant, struct dormant, link));
+		dormant_free(list_first(&st->dormant, struct dormant_session, link));
 }
 
 static void next(void *ctx)
 {
 	uint64_t begun = clock_mono_ms();
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	if (list_empty(&st->dormant))
 		ledger_hold(st->ledger, false);
 	if (list_empty(&st->dormant) || st->stopping)
 		return;
 	do
-		wake(st, list_first(&st->dormant, struct dormant, link));
+		wake(st, list_first(&st->dormant, struct dormant_session, link));
 	while (!list_empty(&st->dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
 	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
 }
 
 static int by_change(const void *pa, const void *pb)
 {
-	const struct dormant *a = *(struct dormant *const *)pa, *b = *(struct dormant *const *)pb;
+	const struct dormant_session *a = *(struct dormant_session *const *)pa,
+				     *b = *(struct dormant_session *const *)pb;
 
 	if (a->changed.tv_sec != b->changed.tv_sec)
 		return a->changed.tv_sec < b->changed.tv_sec ? -1 : 1;
@@ -350,32 +352,32 @@ static int by_change(const void *pa, const void *pb)
 }
 
 /* Journals as they are found. */
-struct found {
-	struct dormant **d;
+struct found_journals {
+	struct dormant_session **d;
 	size_t n, cap;
 };
 
-static void found_add(struct found *f, struct dormant *d)
+static void found_add(struct found_journals *f, struct dormant_session *d)
 {
 	if (f->n == f->cap) {
 		f->cap = f->cap ? 2 * f->cap : 64;
-		f->d = reallocarray(f->d, f->cap, sizeof(struct dormant *));
+		f->d = reallocarray(f->d, f->cap, sizeof(struct dormant_session *));
 		if (!f->d)
 			abort();
 	}
 	f->d[f->n++] = d;
 }
 
-static void note(struct found *f, int dir, const char *name)
+static void note(struct found_journals *f, int dir, const char *name)
 {
 	size_t n = strlen(name), suffix = strlen(SUFFIX);
-	struct dormant *d;
+	struct dormant_session *d;
 	struct stat sb;
 
 	if (n <= suffix || strcmp(name + n - suffix, SUFFIX) != 0 || name[0] == '.' ||
 	    fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
 		return;
-	d = new0(struct dormant);
+	d = new0(struct dormant_session);
 	list_init(&d->link);
 	d->id = xstrndup(name, n - suffix);
 	d->changed = sb.st_mtim;
@@ -383,20 +385,20 @@ static void note(struct found *f, int dir, const char *name)
 }
 
 /* Oldest change first: that is the order of session/list. */
-static void found_done(struct found *f, struct store *st)
+static void found_done(struct found_journals *f, struct session_store *st)
 {
 	if (f->n)
-		qsort(f->d, f->n, sizeof(struct dormant *), by_change);
+		qsort(f->d, f->n, sizeof(struct dormant_session *), by_change);
 	for (size_t i = 0; i < f->n; i++)
 		list_add_tail(&st->dormant, &f->d[i]->link);
 	free(f->d);
 }
 
-void recover_begin(struct store *st)
+void recover_begin(struct session_store *st)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
 	DIR *dir = st->journal ? opendir(path) : NULL;
-	struct found found = { 0 };
+	struct found_journals found = { 0 };
 	struct dirent *de;
 
 	while (dir && (de = readdir(dir)))

@@ -12,9 +12,9 @@
 #include "session/session_internal.h"
 
 /* Notes which journals there are and begins to read them in the background. */
-void recover_begin(struct store *st);
+void recover_begin(struct session_store *st);
 /* Reads that one now, if there is such a journal. */
-struct session *recover_one(struct store *st, const char *id);
+struct session *recover_one(struct session_store *st, const char *id);
 /* Reads all that are left. */
-void recover_all(struct store *st);
-void recover_done(struct store *st);
+void recover_all(struct session_store *st);
+void recover_done(struct session_store *st);

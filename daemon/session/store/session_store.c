@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 /* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
-static int make_dirs(struct store *st, struct err *e)
+static int make_dirs(struct session_store *st, struct err *e)
 {
 	static const struct {
 		const char *name;
@@ -36,7 +36,7 @@ static int make_dirs(struct store *st, struct err *e)
 	return 0;
 }
 
-static int find_agent_user(struct store *st, const char *name, struct err *e)
+static int find_agent_user(struct session_store *st, const char *name, struct err *e)
 {
 	struct passwd *pw;
 
@@ -59,17 +59,17 @@ static int find_agent_user(struct store *st, const char *name, struct err *e)
 
 static void on_ledger_problem(void *ctx, const char *text)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	problems_add(&st->problems, "ledger", "usage.jsonl", text);
 }
 
-void store_put_problems(const struct store *st, struct jw *w, const char *key)
+void store_put_problems(const struct session_store *st, struct jw *w, const char *key)
 {
 	problems_put(&st->problems, w, key);
 }
 
-static int open_ledger(struct store *st, const struct store_config *cfg, struct err *e)
+static int open_ledger(struct session_store *st, const struct store_config *cfg, struct err *e)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
 	struct ledger_limits limits = { .file_max = cfg->usage_file_max,
@@ -88,7 +88,7 @@ static int open_ledger(struct store *st, const struct store_config *cfg, struct 
 
 static void on_archive_problem(void *ctx, const char *name, const char *text)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	problems_add(&st->problems, "archive", name, text);
 }
@@ -98,7 +98,7 @@ static void on_chores_done(void *ctx)
 	store_check_stopped(ctx);
 }
 
-static void open_workspaces(struct store *st, const struct store_config *cfg)
+static void open_workspaces(struct session_store *st, const struct store_config *cfg)
 {
 	struct workspaces *ws = &st->workspaces;
 
@@ -121,12 +121,12 @@ static void open_workspaces(struct store *st, const struct store_config *cfg)
 
 static void remove_foreign(void *ctx, const char *path)
 {
-	struct store *st = ctx;
+	struct session_store *st = ctx;
 
 	workspaces_remove(&st->workspaces, path);
 }
 
-static int open_removal(struct store *st, struct err *e)
+static int open_removal(struct session_store *st, struct err *e)
 {
 	struct removal_spec spec = { st->loop,	     st->procs,	     st->state_dir,
 				     on_chores_done, remove_foreign, st };
@@ -142,11 +142,11 @@ static unsigned harnesses_in_memory(void)
 	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
 }
 
-struct store *store_new(struct loop *loop, struct proc_host *procs,
-			const struct harness_table *harnesses, const struct store_config *cfg,
-			struct err *e)
+struct session_store *store_new(struct loop *loop, struct proc_host *procs,
+				const struct harness_table *harnesses,
+				const struct store_config *cfg, struct err *e)
 {
-	struct store *st = new0(struct store);
+	struct session_store *st = new0(struct session_store);
 
 	st->loop = loop;
 	st->procs = procs;
@@ -163,7 +163,7 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	st->harness_wait = cfg->harness_wait;
 	st->session_max = cfg->session_max;
 	st->keep = cfg->keep;
-	live_init(st);
+	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->dormant);
 	problems_init(&st->problems);
@@ -179,13 +179,13 @@ struct store *store_new(struct loop *loop, struct proc_host *procs,
 	return st;
 }
 
-struct store *store_free(struct store *st)
+struct session_store *store_free(struct session_store *st)
 {
 	if (!st)
 		return NULL;
 	recover_done(st);
 	retain_done(st);
-	live_done(st);
+	harness_pool_done(st);
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
@@ -206,37 +206,37 @@ struct store *store_free(struct store *st)
 	return NULL;
 }
 
-const struct harness_table *store_harnesses(const struct store *st)
+const struct harness_table *store_harnesses(const struct session_store *st)
 {
 	return st->harnesses;
 }
 
-unsigned store_count(const struct store *st)
+unsigned store_count(const struct session_store *st)
 {
 	return st->count;
 }
 
-uint64_t store_last_number(const struct store *st)
+uint64_t store_last_number(const struct session_store *st)
 {
 	return st->last_number;
 }
 
-struct ledger *store_ledger(const struct store *st)
+struct ledger *store_ledger(const struct session_store *st)
 {
 	return st->ledger;
 }
 
-const char *store_agent_user(const struct store *st)
+const char *store_agent_user(const struct session_store *st)
 {
 	return st->user_name;
 }
 
 char *store_find_command(const char *command)
 {
-	return place_find_command(command, getenv("PATH"));
+	return paths_find_command(command, getenv("PATH"));
 }
 
-void store_totals(const struct store *st, struct store_totals *ret)
+void store_totals(const struct session_store *st, struct store_totals *ret)
 {
 	*ret = st->totals;
 	list_each(s, (struct list *)&st->sessions, struct session, link)
@@ -244,14 +244,14 @@ void store_totals(const struct store *st, struct store_totals *ret)
 	removal_count(st->removal, &ret->removal);
 }
 
-void store_life(const struct store *st, struct store_life *ret)
+void store_life(const struct session_store *st, struct store_life *ret)
 {
 	*ret = (struct store_life){ st->nlive,	      st->nwaiting,	st->harness_max,
 				    st->harness_idle, st->harness_wait, st->session_max,
 				    st->keep };
 }
 
-struct session *store_find(struct store *st, const char *id)
+struct session *store_find(struct session_store *st, const char *id)
 {
 	list_each(s, &st->sessions, struct session, link)
 		if (strcmp(s->id, id) == 0)
@@ -259,12 +259,12 @@ struct session *store_find(struct store *st, const char *id)
 	return recover_one(st, id);
 }
 
-int store_forget(struct store *st, const char *id, struct err *e)
+int store_forget(struct session_store *st, const char *id, struct err *e)
 {
 	return removal_session(st->removal, id, e);
 }
 
-void store_each(struct store *st, uint64_t after,
+void store_each(struct session_store *st, uint64_t after,
 		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
 {
 	recover_all(st);
@@ -274,7 +274,7 @@ void store_each(struct store *st, uint64_t after,
 				return;
 }
 
-void store_check_stopped(struct store *st)
+void store_check_stopped(struct session_store *st)
 {
 	void (*done)(void *ctx) = st->stopped;
 
@@ -286,16 +286,16 @@ void store_check_stopped(struct store *st)
 	done(st->stopped_ctx);
 }
 
-void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
+void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 {
 	st->stopping = true;
 	st->stopped = done;
 	st->stopped_ctx = ctx;
 	list_each(s, &st->sessions, struct session, link) {
 		turns_end_all(s);
-		furnish_abort(s);
-		looks_stopping(s);
-		served_forget(s);
+		provision_abort(s);
+		inspections_stopping(s);
+		mcp_servers_forget(s);
 		harness_stop(s);
 	}
 	derive_stop(&st->workspaces);
@@ -304,7 +304,7 @@ void store_stop(struct store *st, void (*done)(void *ctx), void *ctx)
 	store_check_stopped(st);
 }
 
-void store_kill(struct store *st)
+void store_kill(struct session_store *st)
 {
 	list_each(s, &st->sessions, struct session, link)
 		if (s->proc)

@@ -65,7 +65,7 @@ static void put_array(struct jw *w, const char *key, struct jval array, const ch
 	jw_end_arr(w);
 }
 
-bool paths_make_absolute(struct slice call, const char *cwd, struct buf *b)
+bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
 {
 	static const char *const keys[] = { "locations", "content" };
 	struct jw w = JW(b);

@@ -8,4 +8,4 @@
 
 /* call: a tool_call or tool_call_update object, or the toolCall of a permission request. True if it had relative paths; b then
  * holds the mended object. */
-bool paths_make_absolute(struct slice call, const char *cwd, struct buf *b);
+bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b);

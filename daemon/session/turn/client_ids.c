@@ -34,7 +34,7 @@ static bool put(uint64_t *slots, size_t cap, uint64_t v)
 	return true;
 }
 
-static void grow(struct ids *t)
+static void grow(struct client_ids *t)
 {
 	size_t cap = t->cap ? 2 * t->cap : 16;
 	uint64_t *slots = xalloc(cap * sizeof(*slots));
@@ -47,7 +47,7 @@ static void grow(struct ids *t)
 	t->cap = cap;
 }
 
-static bool take(struct ids *t, uint64_t digest)
+static bool take(struct client_ids *t, uint64_t digest)
 {
 	if (t->n >= SESSION_IDS_MAX)
 		return false;
@@ -59,17 +59,17 @@ static bool take(struct ids *t, uint64_t digest)
 	return true;
 }
 
-bool ids_take(struct ids *t, enum id_kind kind, struct slice raw)
+bool client_ids_take(struct client_ids *t, enum id_kind kind, struct slice raw)
 {
 	return take(t, digest_of(kind, raw));
 }
 
-char *ids_unique(struct ids *t, enum id_kind kind, struct slice raw, uint64_t turn)
+char *client_ids_unique(struct client_ids *t, enum id_kind kind, struct slice raw, uint64_t turn)
 {
 	struct slice stem = { raw.p, raw.n - 1 }; /* without the closing quote */
 	char *name = NULL;
 
-	if (ids_take(t, kind, raw))
+	if (client_ids_take(t, kind, raw))
 		return NULL;
 	for (unsigned again = 1; again < ID_TRIES_MAX; again++) {
 		char tail[48];
@@ -82,13 +82,13 @@ char *ids_unique(struct ids *t, enum id_kind kind, struct slice raw, uint64_t tu
 		name = xalloc(stem.n + sizeof(tail));
 		memcpy(name, stem.p, stem.n);
 		strcpy(name + stem.n, tail);
-		if (t->n >= SESSION_IDS_MAX || ids_take(t, kind, slice_of(name)))
+		if (t->n >= SESSION_IDS_MAX || client_ids_take(t, kind, slice_of(name)))
 			break;
 	}
 	return name;
 }
 
-void ids_copy(struct ids *to, const struct ids *from)
+void client_ids_copy(struct client_ids *to, const struct client_ids *from)
 {
 	*to = *from;
 	if (!from->cap)
@@ -97,7 +97,7 @@ void ids_copy(struct ids *to, const struct ids *from)
 	memcpy(to->slots, from->slots, from->cap * sizeof(*to->slots));
 }
 
-void ids_put(const struct ids *t, struct jw *w, const char *key)
+void client_ids_put(const struct client_ids *t, struct jw *w, const char *key)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -107,7 +107,7 @@ void ids_put(const struct ids *t, struct jw *w, const char *key)
 	jw_slice(w, key, buf_slice(&b));
 }
 
-void ids_load(struct ids *t, struct jval text)
+void client_ids_load(struct client_ids *t, struct jval text)
 {
 	if (text.type != J_STRING)
 		return;
@@ -122,8 +122,8 @@ void ids_load(struct ids *t, struct jval text)
 	}
 }
 
-void ids_done(struct ids *t)
+void client_ids_done(struct client_ids *t)
 {
 	free(t->slots);
-	*t = (struct ids){ 0 };
+	*t = (struct client_ids){ 0 };
 }

@@ -18,18 +18,18 @@
 
 enum id_kind { ID_CALL = 'c', ID_MESSAGE = 'm' };
 
-struct ids {
+struct client_ids {
 	uint64_t *slots; /* open addressing; 0: free */
 	size_t n, cap;
 };
 
 /* raw: a JSON string. Takes it into use; false: it was already. */
-bool ids_take(struct ids *t, enum id_kind kind, struct slice raw);
+bool client_ids_take(struct client_ids *t, enum id_kind kind, struct slice raw);
 /* NULL: raw is good as it is, and in use from now on. Else another raw JSON string that is, for the caller to free. */
-char *ids_unique(struct ids *t, enum id_kind kind, struct slice raw, uint64_t turn);
-void ids_copy(struct ids *to, const struct ids *from);
-/* Member: their digests, as one string of hex digits; ids_load adds them. */
+char *client_ids_unique(struct client_ids *t, enum id_kind kind, struct slice raw, uint64_t turn);
+void client_ids_copy(struct client_ids *to, const struct client_ids *from);
+/* Member: their digests, as one string of hex digits; client_ids_load adds them. */
 struct jw;
-void ids_put(const struct ids *t, struct jw *w, const char *key);
-void ids_load(struct ids *t, struct jval text);
-void ids_done(struct ids *t);
+void client_ids_put(const struct client_ids *t, struct jw *w, const char *key);
+void client_ids_load(struct client_ids *t, struct jval text);
+void client_ids_done(struct client_ids *t);

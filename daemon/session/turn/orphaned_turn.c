@@ -10,15 +10,15 @@
 
 #define NAME_MAX_BYTES 4096
 
-struct search {
+struct record_search {
 	struct session *s;
-	struct turn *t;
+	struct session_turn *t;
 	char *stop_reason;
 	bool recorded;
 	uint64_t since; /* its records in the ledger come after that one */
 };
 
-static bool is_ours(const struct search *x, struct slice record)
+static bool is_ours(const struct record_search *x, struct slice record)
 {
 	int64_t turn;
 
@@ -26,7 +26,7 @@ static bool is_ours(const struct search *x, struct slice record)
 	       jdec_int(jobj_get(record, "turn"), &turn) == 0 && (uint64_t)turn == x->t->no;
 }
 
-static void load_error(struct turn *t, struct slice error)
+static void load_error(struct session_turn *t, struct slice error)
 {
 	t->end.failed = true;
 	turn_error_load(error, &t->end.error);
@@ -36,7 +36,7 @@ static void load_error(struct turn *t, struct slice error)
 static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 {
 	_cleanup_(freep) char *model = NULL, *provider = NULL;
-	struct search *x = ctx;
+	struct record_search *x = ctx;
 	struct harness_usage u;
 
 	if (!is_ours(x, line))
@@ -59,7 +59,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 }
 
 /* Key, trace and model of the turn, and where the ledger was, if that record is its. */
-static void load_begun(struct turn *t, struct slice begun, uint64_t *since)
+static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
 {
 	_cleanup_(freep) char *trace = NULL, *digest = NULL;
 	int64_t turn = 0, n;
@@ -77,16 +77,16 @@ static void load_begun(struct turn *t, struct slice begun, uint64_t *since)
 		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
 }
 
-static void close_calls(struct session *s, struct turn *t)
+static void close_calls(struct session *s, struct session_turn *t)
 {
 	s->current = t;
 	session_close_calls(s, t->ended_mono);
 	s->current = NULL;
 }
 
-void turn_end_lost(struct session *s, struct turn *t, struct slice begun)
+void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun)
 {
-	struct search x = { .s = s, .t = t };
+	struct record_search x = { .s = s, .t = t };
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct turn_result r;
 
@@ -102,12 +102,12 @@ void turn_end_lost(struct session *s, struct turn *t, struct slice begun)
 	}
 	close_calls(s, t);
 	if (!t->counted)
-		spend_end(s, t);
+		turn_budget_end(s, t);
 	if (x.recorded)
-		bill_count(s, t);
-	else if (bill_turn(s, t) < 0)
+		usage_record_count(s, t);
+	else if (usage_record_turn(s, t) < 0)
 		log_error("session", "the usage ledger cannot be written", "session", s->id);
-	turn_tell(s, t, &b, &r);
+	turn_end_write(s, t, &b, &r);
 	free(x.stop_reason);
 	free(t->key);
 	account_done(&t->account);

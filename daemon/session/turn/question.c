@@ -10,33 +10,33 @@
 #define CANCELLED_OUTCOME SLICE("{\"outcome\":{\"outcome\":\"cancelled\"}}")
 #define CANCELLED_ELICITATION SLICE("{\"action\":\"cancel\"}")
 
-bool ask_is_elicitation(const struct ask *a)
+bool question_is_elicitation(const struct session_question *a)
 {
 	return a->elicitation;
 }
 
-struct slice ask_params(const struct ask *a)
+struct slice question_params(const struct session_question *a)
 {
 	return slice_of(a->params);
 }
 
-static void ask_free(struct ask *a)
+static void question_free(struct session_question *a)
 {
 	loop_timer_cancel(&a->timer);
 	list_del(&a->link);
-	a->session->nasks--;
+	a->session->nquestions--;
 	free(a->params);
 	free(a);
 }
 
-static void put_question(struct jw *w, const struct ask *a)
+static void put_question(struct jw *w, const struct session_question *a)
 {
 	jw_str(w, "kind", "ask_approval");
 	jw_uint(w, "ask", a->no);
 	jw_bool(w, "elicitation", a->elicitation);
 }
 
-static void note_question(struct ask *a)
+static void note_question(struct session_question *a)
 {
 	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -50,7 +50,7 @@ static void note_question(struct ask *a)
 	session_note(a->session, EVENT_ASK, buf_slice(&b));
 }
 
-static void note_answer(struct ask *a, struct slice result)
+static void note_answer(struct session_question *a, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -61,7 +61,7 @@ static void note_answer(struct ask *a, struct slice result)
 }
 
 /* What the answer comes to: the kind of the chosen option, else the answer's own word. */
-static void log_answer(const struct ask *a, struct slice result)
+static void log_answer(const struct session_question *a, struct slice result)
 {
 	_cleanup_(freep) char *word = NULL;
 	struct slice outcome = jobj_get(result, "outcome").raw;
@@ -80,7 +80,7 @@ static void log_answer(const struct ask *a, struct slice result)
 }
 
 /* a is gone after. */
-static void ask_settle(struct ask *a, struct slice result)
+static void question_close(struct session_question *a, struct slice result)
 {
 	struct session *s = a->session;
 	session_asked_fn answered = a->answered;
@@ -91,12 +91,12 @@ static void ask_settle(struct ask *a, struct slice result)
 		note_answer(a, result);
 	if (!answered && s->harness)
 		s->def->ops->answer(s->harness, a->harness_id, result);
-	ask_free(a);
+	question_free(a);
 	if (answered)
 		answered(ctx, result);
 }
 
-static void ask_withdraw(struct ask *a)
+static void question_withdraw(struct session_question *a)
 {
 	struct watcher *w = a->shown_to;
 
@@ -106,7 +106,7 @@ static void ask_withdraw(struct ask *a)
 }
 
 /* The offered option of that kind; empty if there is none. */
-static struct slice option_of_kind(const struct ask *a, const char *kind)
+static struct slice option_of_kind(const struct session_question *a, const char *kind)
 {
 	struct jval options = jobj_get(slice_of(a->params), "options"), v;
 	struct jiter it;
@@ -119,7 +119,7 @@ static struct slice option_of_kind(const struct ask *a, const char *kind)
 	return SLICE_NONE;
 }
 
-static bool option_offered(const struct ask *a, struct slice id)
+static bool option_offered(const struct session_question *a, struct slice id)
 {
 	struct jval options = jobj_get(slice_of(a->params), "options"), v;
 	struct jiter it;
@@ -133,20 +133,20 @@ static bool option_offered(const struct ask *a, struct slice id)
 }
 
 /* No valid answer is a no: the reject option if one is offered, else "cancelled". */
-static void ask_reject(struct ask *a)
+static void question_reject(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice id = option_of_kind(a, "reject_once");
 	struct jw w = JW(&b);
 
 	if (a->elicitation) {
-		ask_settle(a, CANCELLED_ELICITATION);
+		question_close(a, CANCELLED_ELICITATION);
 		return;
 	}
 	if (!id.n)
 		id = option_of_kind(a, "reject_always");
 	if (!id.n) {
-		ask_settle(a, CANCELLED_OUTCOME);
+		question_close(a, CANCELLED_OUTCOME);
 		return;
 	}
 	jw_obj(&w, NULL);
@@ -155,10 +155,10 @@ static void ask_reject(struct ask *a)
 	jw_raw(&w, "optionId", id);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	ask_settle(a, buf_slice(&b));
+	question_close(a, buf_slice(&b));
 }
 
-static bool answer_ok(const struct ask *a, struct slice result)
+static bool answer_ok(const struct session_question *a, struct slice result)
 {
 	struct slice outcome = jobj_get(result, "outcome").raw;
 	struct jval kind = jobj_get(outcome, "outcome"), action;
@@ -173,25 +173,25 @@ static bool answer_ok(const struct ask *a, struct slice result)
 	return jstr_is(kind, "selected") && option_offered(a, jobj_get(outcome, "optionId").raw);
 }
 
-void session_answer(struct session *s _unused_, struct ask *a, struct slice result)
+void session_answer(struct session *s _unused_, struct session_question *a, struct slice result)
 {
 	a->shown_to = NULL;
 	if (result.n && answer_ok(a, result))
-		ask_settle(a, result);
+		question_close(a, result);
 	else
-		ask_reject(a);
+		question_reject(a);
 }
 
 static void on_held_too_long(void *ctx)
 {
-	struct ask *a = ctx;
+	struct session_question *a = ctx;
 
 	log_warn("session", "nobody answered a question in time: rejected", "session",
 		 a->session->id);
-	ask_reject(a);
+	question_reject(a);
 }
 
-static void ask_hold(struct ask *a)
+static void question_hold(struct session_question *a)
 {
 	struct session *s = a->session;
 
@@ -202,7 +202,7 @@ static void ask_hold(struct ask *a)
 }
 
 /* Only in a mode that the client announced. */
-static bool may_elicit(const struct ask *a, const struct watcher *w)
+static bool may_elicit(const struct session_question *a, const struct watcher *w)
 {
 	struct jval mode = jobj_get(slice_of(a->params), "mode");
 
@@ -211,11 +211,11 @@ static bool may_elicit(const struct ask *a, const struct watcher *w)
 	return jstr_is(mode, "url") && (w->client & CLIENT_ELICIT_URL);
 }
 
-static void ask_show(struct ask *a, struct watcher *w)
+static void question_show(struct session_question *a, struct watcher *w)
 {
 	loop_timer_cancel(&a->timer);
 	if (a->elicitation && !may_elicit(a, w)) {
-		ask_reject(a);
+		question_reject(a);
 		return;
 	}
 	a->shown_to = w;
@@ -223,7 +223,7 @@ static void ask_show(struct ask *a, struct watcher *w)
 }
 
 /* The question is about a call that clients know by another id. */
-static void name_call(struct ask *a, struct slice id)
+static void name_call(struct session_question *a, struct slice id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice params = slice_of(a->params);
@@ -256,7 +256,7 @@ static char *client_params(struct session *s, struct slice params)
 	while (jiter_next(&it, &key, &v)) {
 		if (jkey_is(key, "sessionId"))
 			continue;
-		if (jkey_is(key, "toolCall") && paths_make_absolute(v.raw, s->cwd, &call))
+		if (jkey_is(key, "toolCall") && absolute_paths_put(v.raw, s->cwd, &call))
 			jw_member_raw(&w, key, buf_slice(&call));
 		else if (jkey_is(key, "toolCallId") && session_call_id(s, v.raw).n)
 			jw_member_raw(&w, key, session_call_id(s, v.raw)); /* of an elicitation */
@@ -264,30 +264,30 @@ static char *client_params(struct session *s, struct slice params)
 			jw_member_raw(&w, key, v.raw);
 	}
 	jw_end_obj(&w);
-	known = session_hidden(s, buf_slice(&b), false, fields_ask, &hidden);
+	known = session_mask_json(s, buf_slice(&b), false, event_fields_question, &hidden);
 	return xstrndup(known.p, known.n);
 }
 
-static struct ask *ask_new(struct session *s, struct slice params)
+static struct session_question *question_new(struct session *s, struct slice params)
 {
-	struct ask *a = new0(struct ask);
+	struct session_question *a = new0(struct session_question);
 
 	a->session = s;
-	a->no = ++s->last_ask;
+	a->no = ++s->last_question;
 	a->params = client_params(s, params);
-	list_add_tail(&s->asks, &a->link);
-	s->nasks++;
+	list_add_tail(&s->questions, &a->link);
+	s->nquestions++;
 	return a;
 }
 
-static void ask_begin(struct ask *a)
+static void question_begin(struct session_question *a)
 {
 	struct session *s = a->session;
 	bool running = s->current && s->current->state == TURN_RUNNING;
 	struct watcher *driver = session_driver(s);
 
-	if (!running || s->nasks > SESSION_ASKS_MAX) {
-		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+	if (!running || s->nquestions > SESSION_ASKS_MAX) {
+		question_close(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 		return;
 	}
 	turn_output(s->current);
@@ -298,13 +298,13 @@ static void ask_begin(struct ask *a)
 	session_log(s, "question asked", "kind", a->elicitation ? "elicitation" : "permission",
 		    "answeredBy", driver ? "client" : "nobody is attached", NULL);
 	if (driver)
-		ask_show(a, driver);
+		question_show(a, driver);
 	else
-		ask_hold(a);
+		question_hold(a);
 }
 
 /* A client would refuse the request for one value that does not fit. */
-static bool check_question(struct ask *a)
+static bool check_question(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct store_totals *t = &a->session->store->totals;
@@ -324,67 +324,68 @@ static bool check_question(struct ask *a)
 
 void session_ask(struct session *s, const struct harness_ask *in)
 {
-	struct ask *a = ask_new(s, in->params);
+	struct session_question *a = question_new(s, in->params);
 
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
 	if (check_question(a))
-		ask_begin(a);
+		question_begin(a);
 	else
-		ask_settle(a, CANCELLED_OUTCOME); /* nobody could be shown it */
+		question_close(a, CANCELLED_OUTCOME); /* nobody could be shown it */
 }
 
 void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
 {
-	struct ask *a = ask_new(s, params);
+	struct session_question *a = question_new(s, params);
 
 	a->answered = answered;
 	a->answered_ctx = ctx;
-	ask_begin(a);
+	question_begin(a);
 }
 
 void session_unask_own(struct session *s, void *ctx)
 {
-	list_each(a, &s->asks, struct ask, link) {
+	list_each(a, &s->questions, struct session_question, link) {
 		if (!a->answered || a->answered_ctx != ctx)
 			continue;
-		ask_withdraw(a);
-		ask_free(a);
+		question_withdraw(a);
+		question_free(a);
 		return;
 	}
 }
 
 void session_unask(struct session *s, uint64_t harness_id)
 {
-	list_each(a, &s->asks, struct ask, link) {
+	list_each(a, &s->questions, struct session_question, link) {
 		if (a->answered || a->harness_id != harness_id)
 			continue;
-		ask_withdraw(a);
-		ask_free(a);
+		question_withdraw(a);
+		question_free(a);
 		return;
 	}
 }
 
-void session_cancel_asks(struct session *s)
+void session_cancel_questions(struct session *s)
 {
-	while (!list_empty(&s->asks)) {
-		struct ask *a = list_first(&s->asks, struct ask, link);
+	while (!list_empty(&s->questions)) {
+		struct session_question *a =
+			list_first(&s->questions, struct session_question, link);
 
-		ask_withdraw(a);
-		ask_settle(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
+		question_withdraw(a);
+		question_close(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 	}
 }
 
-void session_reissue_asks(struct session *s, struct watcher *w)
+void session_reissue_questions(struct session *s, struct watcher *w)
 {
-	list_each(a, &s->asks, struct ask, link)
+	list_each(a, &s->questions, struct session_question, link)
 		if (!a->shown_to)
-			ask_show(a, w);
+			question_show(a, w);
 }
 
-void session_hold_asks(struct session *s, struct watcher *gone)
+void session_hold_questions(struct session *s, struct watcher *gone)
 {
-	list_each(a, &s->asks, struct ask, link)
+	list_each(a, &s->questions, struct session_question, link)
 		if (a->shown_to == gone)
-			ask_hold(a);
+			question_hold(a);
 }

@@ -6,11 +6,11 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-static struct tool_call *call_find(struct session *s, struct slice id)
+static struct turn_tool_call *call_find(struct session *s, struct slice id)
 {
 	/* the newest are the likeliest */
 	for (struct list *at = s->calls.prev; at != &s->calls; at = at->prev) {
-		struct tool_call *c = list_entry(at, struct tool_call, link);
+		struct turn_tool_call *c = list_entry(at, struct turn_tool_call, link);
 
 		if (slice_is(id, c->id))
 			return c;
@@ -18,7 +18,7 @@ static struct tool_call *call_find(struct session *s, struct slice id)
 	return NULL;
 }
 
-static void call_free(struct session *s, struct tool_call *c)
+static void call_free(struct session *s, struct turn_tool_call *c)
 {
 	list_del(&c->link);
 	s->ncalls--;
@@ -29,13 +29,13 @@ static void call_free(struct session *s, struct tool_call *c)
 }
 
 /* now: monotonic, or of the journal that is read. */
-static struct tool_call *call_add(struct session *s, struct slice id, uint64_t now)
+static struct turn_tool_call *call_add(struct session *s, struct slice id, uint64_t now)
 {
-	struct tool_call *c;
+	struct turn_tool_call *c;
 
 	if (s->ncalls >= SESSION_CALLS_MAX)
-		call_free(s, list_first(&s->calls, struct tool_call, link));
-	c = new0(struct tool_call);
+		call_free(s, list_first(&s->calls, struct turn_tool_call, link));
+	c = new0(struct turn_tool_call);
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
 	c->since = now;
@@ -46,7 +46,7 @@ static struct tool_call *call_add(struct session *s, struct slice id, uint64_t n
 	return c;
 }
 
-static void call_ended(struct session *s, struct tool_call *c, bool ok, uint64_t now)
+static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uint64_t now)
 {
 	c->open = false;
 	if (s->current)
@@ -54,7 +54,7 @@ static void call_ended(struct session *s, struct tool_call *c, bool ok, uint64_t
 			     now > c->since ? now - c->since : 0);
 }
 
-static void emit_call_failed(struct session *s, const struct tool_call *c)
+static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -67,7 +67,7 @@ static void emit_call_failed(struct session *s, const struct tool_call *c)
 	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
 }
 
-static void message_free(struct session *s, struct message *m)
+static void message_free(struct session *s, struct turn_message *m)
 {
 	list_del(&m->link);
 	s->nmessages--;
@@ -78,19 +78,19 @@ static void message_free(struct session *s, struct message *m)
 
 struct slice session_message_id(struct session *s, struct slice id)
 {
-	struct message *m;
+	struct turn_message *m;
 
 	/* almost always the newest */
 	for (struct list *at = s->messages.prev; at != &s->messages; at = at->prev) {
-		m = list_entry(at, struct message, link);
+		m = list_entry(at, struct turn_message, link);
 		if (slice_is(id, m->id))
 			return slice_of(m->ours);
 	}
 	if (s->nmessages >= SESSION_CALLS_MAX)
-		message_free(s, list_first(&s->messages, struct message, link));
-	m = new0(struct message);
+		message_free(s, list_first(&s->messages, struct turn_message, link));
+	m = new0(struct turn_message);
 	m->id = xstrndup(id.p, id.n);
-	m->ours = ids_unique(&s->ids, ID_MESSAGE, id, session_running(s));
+	m->ours = client_ids_unique(&s->ids, ID_MESSAGE, id, session_running(s));
 	list_add_tail(&s->messages, &m->link);
 	s->nmessages++;
 	return slice_of(m->ours);
@@ -99,7 +99,7 @@ struct slice session_message_id(struct session *s, struct slice id)
 void session_close_calls(struct session *s, uint64_t now)
 {
 	while (!list_empty(&s->calls)) {
-		struct tool_call *c = list_first(&s->calls, struct tool_call, link);
+		struct turn_tool_call *c = list_first(&s->calls, struct turn_tool_call, link);
 
 		if (c->open && s->current) {
 			call_ended(s, c, false, now);
@@ -108,13 +108,13 @@ void session_close_calls(struct session *s, uint64_t now)
 		call_free(s, c);
 	}
 	while (!list_empty(&s->messages))
-		message_free(s, list_first(&s->messages, struct message, link));
+		message_free(s, list_first(&s->messages, struct turn_message, link));
 }
 
 void session_forget_calls(struct session *s)
 {
 	while (!list_empty(&s->calls))
-		call_free(s, list_first(&s->calls, struct tool_call, link));
+		call_free(s, list_first(&s->calls, struct turn_tool_call, link));
 }
 
 /* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
@@ -137,7 +137,7 @@ static void emit_announcement(struct session *s, struct slice call, struct slice
 
 struct slice session_call_id(struct session *s, struct slice id)
 {
-	const struct tool_call *c = call_find(s, id);
+	const struct turn_tool_call *c = call_find(s, id);
 
 	return c ? slice_of(c->ours) : SLICE_NONE;
 }
@@ -145,18 +145,18 @@ struct slice session_call_id(struct session *s, struct slice id)
 struct slice session_announce_call(struct session *s, struct slice call)
 {
 	struct slice id = jobj_get(call, "toolCallId").raw;
-	struct tool_call *c = call_find(s, id);
+	struct turn_tool_call *c = call_find(s, id);
 
 	if (c)
 		return slice_of(c->ours);
 	c = call_add(s, id, clock_mono_ms());
-	c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	c->ours = client_ids_unique(&s->ids, ID_CALL, id, session_running(s));
 	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
 	return slice_of(c->ours);
 }
 
 /* The tool's name where the harness tells it, else the kind of tool. */
-static void note_name(struct tool_call *c, struct slice update)
+static void note_name(struct turn_tool_call *c, struct slice update)
 {
 	struct jval name = jobj_get(update, "name"), kind = jobj_get(update, "kind");
 
@@ -167,7 +167,8 @@ static void note_name(struct tool_call *c, struct slice update)
 	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
 }
 
-static void note_status(struct session *s, struct tool_call *c, struct jval status, uint64_t now)
+static void note_status(struct session *s, struct turn_tool_call *c, struct jval status,
+			uint64_t now)
 {
 	bool ok = jstr_is(status, "completed"), ended = ok || jstr_is(status, "failed");
 
@@ -186,7 +187,7 @@ static bool is_end(struct jval status)
 struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id)
 {
 	struct jval status = jobj_get(ev->update, "status");
-	struct tool_call *c;
+	struct turn_tool_call *c;
 
 	uint64_t now = clock_mono_ms();
 
@@ -196,7 +197,7 @@ struct slice session_track_call(struct session *s, const struct harness_event *e
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
 		c = call_add(s, id, now);
-		c->ours = ids_unique(&s->ids, ID_CALL, id, session_running(s));
+		c->ours = client_ids_unique(&s->ids, ID_CALL, id, session_running(s));
 	}
 	note_name(c, ev->update);
 	note_status(s, c, status, now);
@@ -207,7 +208,7 @@ struct slice session_track_call(struct session *s, const struct harness_event *e
 void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
 {
 	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
-	struct tool_call *c;
+	struct turn_tool_call *c;
 
 	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
 		return;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-static void turn_spending(const struct turn *t, struct spending *ret)
+static void turn_usage(const struct session_turn *t, struct spending *ret)
 {
 	uint64_t in, out, now = t->ended_mono ? t->ended_mono : clock_mono_ms();
 	int64_t cost;
@@ -18,25 +18,26 @@ static void turn_spending(const struct turn *t, struct spending *ret)
 					    [BUDGET_COST] = (uint64_t)cost } };
 }
 
-static bool find_reached(const struct session *s, const struct turn *t, struct trip *ret)
+static bool find_reached(const struct session *s, const struct session_turn *t,
+			 struct budget_stop *ret)
 {
 	const struct budgets *b = &s->setup.budgets;
 	struct spending used;
 	int kind;
 
-	turn_spending(t, &used);
+	turn_usage(t, &used);
 	kind = budget_reached(&b->turn, &used);
 	if (kind >= 0) {
-		*ret = (struct trip){ true, false, (enum budget_kind)kind, b->turn.limit[kind],
-				      used.used[kind] };
+		*ret = (struct budget_stop){ true, false, (enum budget_kind)kind,
+					     b->turn.limit[kind], used.used[kind] };
 		return true;
 	}
 	for (int i = 0; i < BUDGET_MAX; i++)
 		used.used[i] += s->totals.spent.used[i];
 	kind = budget_reached(&b->session, &used);
 	if (kind >= 0)
-		*ret = (struct trip){ true, true, (enum budget_kind)kind, b->session.limit[kind],
-				      used.used[kind] };
+		*ret = (struct budget_stop){ true, true, (enum budget_kind)kind,
+					     b->session.limit[kind], used.used[kind] };
 	return kind >= 0;
 }
 
@@ -47,9 +48,9 @@ static bool limited(const struct session *s)
 
 /* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn that
  * simply ends there has kept its budget. */
-void spend_check(struct session *s)
+void turn_budget_check(struct session *s)
 {
-	struct turn *t = s->current;
+	struct session_turn *t = s->current;
 
 	if (limited(s) && t && t->state == TURN_RUNNING && find_reached(s, t, &t->trip))
 		turn_cancel_running(s);
@@ -57,7 +58,7 @@ void spend_check(struct session *s)
 
 static void on_time_up(void *ctx)
 {
-	spend_check(ctx);
+	turn_budget_check(ctx);
 }
 
 /* Milliseconds of wall clock that are left; 0: no limit. */
@@ -76,7 +77,7 @@ static uint64_t time_left(const struct session *s)
 	return left;
 }
 
-int64_t spend_calls_left(const struct session *s)
+int64_t turn_budget_calls_left(const struct session *s)
 {
 	const struct budgets *b = &s->setup.budgets;
 	uint64_t spent = s->totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
@@ -90,9 +91,9 @@ int64_t spend_calls_left(const struct session *s)
 	return left == UINT64_MAX ? -1 : (int64_t)left;
 }
 
-bool spend_begin(struct session *s)
+bool turn_budget_begin(struct session *s)
 {
-	struct turn *t = s->current;
+	struct session_turn *t = s->current;
 
 	if (!limited(s))
 		return true;
@@ -105,19 +106,19 @@ bool spend_begin(struct session *s)
 	return true;
 }
 
-void spend_end(struct session *s, struct turn *t)
+void turn_budget_end(struct session *s, struct session_turn *t)
 {
 	struct spending used;
 
 	loop_timer_cancel(&s->budget_timer);
 	if (!t->started_ms)
 		return;
-	turn_spending(t, &used);
+	turn_usage(t, &used);
 	for (int i = 0; i < BUDGET_MAX; i++)
 		s->totals.spent.used[i] += used.used[i];
 }
 
-void trip_put(const struct trip *t, struct jw *w)
+void budget_stop_put(const struct budget_stop *t, struct jw *w)
 {
 	if (!t->tripped)
 		return;

@@ -14,7 +14,7 @@
 
 /* --- telling everybody -------------------------------------------------------------------------------- */
 
-static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
+static void put_result(struct buf *b, const struct session_turn *t, uint64_t seq)
 {
 	struct jw w = JW(b);
 
@@ -25,19 +25,20 @@ static void put_result(struct buf *b, const struct turn *t, uint64_t seq)
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", seq);
 	jw_uint(&w, "turn", t->no);
-	trip_put(&t->trip, &w);
+	budget_stop_put(&t->trip, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
 
-static void remember_key(struct session *s, const struct turn *t, const struct turn_result *r)
+static void remember_key(struct session *s, const struct session_turn *t,
+			 const struct turn_result *r)
 {
-	struct keyed *k;
+	struct keyed_result *k;
 
 	if (!t->key)
 		return;
-	k = new0(struct keyed);
+	k = new0(struct keyed_result);
 	k->key = xstrdup(t->key);
 	k->turn = r->turn;
 	memcpy(k->digest, t->digest, sizeof(k->digest));
@@ -63,7 +64,7 @@ static void idle_shrink(void *ctx)
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
 struct owed {
 	struct list link;
-	struct turn turn; /* what its event tells: no, key, traceparent, trip */
+	struct session_turn turn; /* what its event tells: no, key, traceparent, trip */
 	struct turn_error error;
 	char provider[64], *result; /* raw; NULL: it failed */
 };
@@ -76,7 +77,8 @@ static void owed_free(struct owed *o)
 	free(o);
 }
 
-static struct owed *owed_new(struct session *s, const struct turn *t, const struct turn_result *r)
+static struct owed *owed_new(struct session *s, const struct session_turn *t,
+			     const struct turn_result *r)
 {
 	struct owed *o = new0(struct owed);
 
@@ -115,7 +117,7 @@ static bool pay(struct session *s, struct owed *o)
 }
 
 /* What nobody has seen is taken back, so that the answer need not wait for it. For the end alone there may be room. */
-static void owe(struct session *s, const struct turn *t, const struct turn_result *r)
+static void owe(struct session *s, const struct session_turn *t, const struct turn_result *r)
 {
 	struct owed *o;
 
@@ -145,7 +147,8 @@ void turns_drop_owed(struct session *s)
 		owed_free(o);
 }
 
-void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct turn_result *ret)
+void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
+		    struct turn_result *ret)
 {
 	session_flush_stream(s);
 	*ret = (struct turn_result){
@@ -162,7 +165,7 @@ void turn_tell(struct session *s, const struct turn *t, struct buf *b, struct tu
 	remember_key(s, t, ret);
 }
 
-static void log_end(const struct turn *t)
+static void log_end(const struct session_turn *t)
 {
 	char ms[24];
 
@@ -177,12 +180,12 @@ static void log_end(const struct turn *t)
 }
 
 /* The turn's record is durable, or there is no time to wait for that. t is gone after. */
-static void turn_settle(struct session *s, struct turn *t)
+static void turn_announce(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct turn_result r;
 
-	turn_tell(s, t, &b, &r);
+	turn_end_write(s, t, &b, &r);
 	log_end(t);
 	s->ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
@@ -202,16 +205,16 @@ static void fail_with(struct harness_turn_end *end, const char *cls, bool retrya
 }
 
 /* One of the things it waits for is there. */
-static void turn_waited(struct turn *t)
+static void turn_waited(struct session_turn *t)
 {
 	if (--t->waits == 0)
-		turn_settle(t->session, t);
+		turn_announce(t->session, t);
 }
 
 /* A turn whose record may be lost must not look like one that is on record. */
 static void on_recorded(void *ctx, int error)
 {
-	struct turn *t = ctx;
+	struct session_turn *t = ctx;
 
 	if (error < 0)
 		log_error("session", "the usage ledger could not be made durable", "session",
@@ -224,7 +227,7 @@ static void on_recorded(void *ctx, int error)
 /* --- the end of a turn ------------------------------------------------------------------------------------ */
 
 /* Names given by an adapter are borrowed: what is kept is our own. */
-static void keep_end(struct turn *t, const struct harness_turn_end *end)
+static void keep_end(struct session_turn *t, const struct harness_turn_end *end)
 {
 	t->end = *end;
 	t->end.error.reason = turn_error_reason(end->error.reason);
@@ -235,7 +238,7 @@ static void keep_end(struct turn *t, const struct harness_turn_end *end)
 }
 
 /* The workspace is looked at while the record goes to disk. */
-static void turn_wait_for_records(struct session *s, struct turn *t)
+static void turn_wait_for_records(struct session *s, struct session_turn *t)
 {
 	t->waits = 1;
 	if (baseline_turn(s, t, turn_waited))
@@ -244,7 +247,7 @@ static void turn_wait_for_records(struct session *s, struct turn *t)
 }
 
 /* Ends t for everybody, as soon as its record is durable. */
-static void turn_end(struct session *s, struct turn *t, const struct harness_turn_end *end)
+static void turn_end(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
 {
 	t->ended_ms = clock_real_ms();
 	t->ended_mono = clock_mono_ms();
@@ -253,22 +256,22 @@ static void turn_end(struct session *s, struct turn *t, const struct harness_tur
 	s->ending++;
 	if (t->started_ms && evlog_flush(&s->log) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
-	if (bill_turn(s, t) < 0 && !t->end.failed)
+	if (usage_record_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
 	if (s->store->stopping)
-		turn_settle(s, t);
+		turn_announce(s, t);
 	else
 		turn_wait_for_records(s, t);
 }
 
 /* A success without a single event is none: the harness swallowed an error. */
-static void refuse_empty(const struct turn *t, struct harness_turn_end *end)
+static void refuse_empty(const struct session_turn *t, struct harness_turn_end *end)
 {
 	if (!end->failed && !end->quiet && !t->outputs && strcmp(end->stop_reason, "end_turn") == 0)
 		fail_with(end, "empty_turn", true, "the harness ended the turn without any output");
 }
 
-static const char *tripped_reason(const struct trip *t)
+static const char *tripped_reason(const struct budget_stop *t)
 {
 	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
 }
@@ -290,7 +293,7 @@ static void sweep_again(void *ctx)
 			       sweep_again, s);
 }
 
-static void sweep_after(struct session *s, const struct turn *t)
+static void sweep_after(struct session *s, const struct session_turn *t)
 {
 	if (!s->sweep_timer.due)
 		s->sweep_from = t->started_ticks;
@@ -302,7 +305,7 @@ static void sweep_after(struct session *s, const struct turn *t)
 void turn_finish(struct session *s, const struct harness_turn_end *given)
 {
 	struct harness_turn_end end = *given;
-	struct turn *t = s->current;
+	struct session_turn *t = s->current;
 
 	if (t->trip.tripped)
 		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
@@ -314,14 +317,14 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 		s->queued--;
 	loop_timer_cancel(&s->cancel_timer);
 	session_end_stream(s);
-	session_cancel_asks(s);
+	session_cancel_questions(s);
 	session_close_calls(s, clock_mono_ms());
-	spend_end(s, t);
+	turn_budget_end(s, t);
 	if (t->state == TURN_CANCELLING)
 		sweep_after(s, t);
 	s->current = NULL;
 	err_flatten(end.error.message);
-	session_hide_line(s, end.error.message, sizeof(end.error.message));
+	session_mask_line(s, end.error.message, sizeof(end.error.message));
 	s->store->totals.failed += end.failed;
 	turn_end(s, t, &end);
 	session_advance(s);
@@ -352,10 +355,10 @@ void turn_fail_because(struct session *s, const struct err *e)
 
 void turns_end_all(struct session *s)
 {
-	list_each(t, &s->turns, struct turn, link) {
+	list_each(t, &s->turns, struct session_turn, link) {
 		if (t->state == TURN_ENDING) {
 			ledger_wait_cancel(&t->recorded);
-			turn_settle(s, t);
+			turn_announce(s, t);
 			continue;
 		}
 		s->current = t;
@@ -388,10 +391,10 @@ void turn_cancel_running(struct session *s)
 	loop_timer_set(s->store->loop, &s->cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue, s);
 	if (s->harness)
 		s->def->ops->cancel(s->harness);
-	session_cancel_asks(s);
+	session_cancel_questions(s);
 }
 
-static void cancel_queued(struct session *s, struct turn *t)
+static void cancel_queued(struct session *s, struct session_turn *t)
 {
 	s->queued--;
 	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
@@ -400,7 +403,7 @@ static void cancel_queued(struct session *s, struct turn *t)
 
 void turns_cancel_all(struct session *s)
 {
-	list_each(t, &s->turns, struct turn, link)
+	list_each(t, &s->turns, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
 			cancel_queued(s, t);
 	turn_cancel_running(s);
@@ -411,7 +414,7 @@ void session_cancel(struct session *s)
 	turns_cancel_all(s);
 }
 
-static bool turn_has(const struct turn *t, const void *ctx)
+static bool turn_has(const struct session_turn *t, const void *ctx)
 {
 	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)
 		if (w->ctx == ctx)
@@ -421,7 +424,7 @@ static bool turn_has(const struct turn *t, const void *ctx)
 
 bool session_cancel_prompt(struct session *s, void *ctx)
 {
-	list_each(t, &s->turns, struct turn, link) {
+	list_each(t, &s->turns, struct session_turn, link) {
 		if (!turn_has(t, ctx))
 			continue;
 		if (t->state == TURN_QUEUED)

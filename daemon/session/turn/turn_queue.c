@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-void turn_free(struct turn *t)
+void turn_free(struct session_turn *t)
 {
 	list_del(&t->link);
 	baseline_forget_turn(t->session, t);
@@ -32,7 +32,7 @@ void turn_free(struct turn *t)
 	free(t);
 }
 
-static void keyed_free(struct keyed *k)
+static void keyed_free(struct keyed_result *k)
 {
 	list_del(&k->link);
 	free(k->key);
@@ -44,14 +44,14 @@ void turns_free(struct session *s)
 {
 	s->current = NULL;
 	while (!list_empty(&s->turns))
-		turn_free(list_first(&s->turns, struct turn, link));
+		turn_free(list_first(&s->turns, struct session_turn, link));
 	while (!list_empty(&s->keys))
-		keyed_free(list_first(&s->keys, struct keyed, link));
+		keyed_free(list_first(&s->keys, struct keyed_result, link));
 }
 
 /* --- accepting a prompt ---------------------------------------------------------------------------- */
 
-static void turn_wait(struct turn *t, turn_done_fn done, void *ctx)
+static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
 {
 	struct prompt_waiter *w = new0(struct prompt_waiter);
 
@@ -60,7 +60,7 @@ static void turn_wait(struct turn *t, turn_done_fn done, void *ctx)
 	list_add_tail(&t->waiters, &w->link);
 }
 
-static void keyed_answer(const struct session *s, const struct keyed *k, turn_done_fn done,
+static void keyed_answer(const struct session *s, const struct keyed_result *k, turn_done_fn done,
 			 void *ctx)
 {
 	struct turn_result r = { .failed = !k->result,
@@ -76,13 +76,13 @@ static void keyed_answer(const struct session *s, const struct keyed *k, turn_do
 /* True if the key is known: the caller is attached to its turn or has been answered. */
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
-	list_each(t, &s->turns, struct turn, link) {
+	list_each(t, &s->turns, struct session_turn, link) {
 		if (!t->key || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
 		return true;
 	}
-	list_each(k, &s->keys, struct keyed, link) {
+	list_each(k, &s->keys, struct keyed_result, link) {
 		if (strcmp(k->key, key) != 0)
 			continue;
 		keyed_answer(s, k, done, ctx);
@@ -102,10 +102,10 @@ static int check_key(const char *have, const char *digest, struct err *e)
 /* A key stands for one prompt: what came of another is no answer to this one. */
 static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
 {
-	list_each(t, (struct list *)&s->turns, struct turn, link)
+	list_each(t, (struct list *)&s->turns, struct session_turn, link)
 		if (t->key && strcmp(t->key, key) == 0)
 			return check_key(t->digest, digest, e);
-	list_each(k, (struct list *)&s->keys, struct keyed, link)
+	list_each(k, (struct list *)&s->keys, struct keyed_result, link)
 		if (strcmp(k->key, key) == 0)
 			return check_key(k->digest, digest, e);
 	return 0;
@@ -141,7 +141,7 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 }
 
 /* W3C Trace Context, which ACP carries in _meta.traceparent; what is malformed counts as absent, as that standard wants. */
-static void note_traceparent(struct turn *t, struct slice meta)
+static void note_traceparent(struct session_turn *t, struct slice meta)
 {
 	static const char form[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
 	_cleanup_(freep) char *text = NULL;
@@ -161,7 +161,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 		   struct err *e)
 {
 	char digest[SHA256_HEX] = "";
-	struct turn *t;
+	struct session_turn *t;
 	int r;
 
 	if (p->key)
@@ -173,7 +173,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	r = prompt_admit(s, p, e);
 	if (r < 0)
 		return r;
-	t = new0(struct turn);
+	t = new0(struct session_turn);
 	t->session = s;
 	t->queued_mono = clock_mono_ms();
 	t->no = ++s->turn_count;
@@ -216,16 +216,16 @@ void session_emit_prompt(struct session *s, struct slice content, uint64_t origi
 	}
 }
 
-struct turn *turn_first_queued(struct session *s)
+struct session_turn *turn_first_queued(struct session *s)
 {
-	list_each(t, &s->turns, struct turn, link)
+	list_each(t, &s->turns, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
 			return t;
 	return NULL;
 }
 
 /* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
-static void note_begin(struct session *s, const struct turn *t)
+static void note_begin(struct session *s, const struct session_turn *t)
 {
 	const char *model = s->model ? s->model : s->setup.gateway.model;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -245,7 +245,7 @@ static void note_begin(struct session *s, const struct turn *t)
 	evlog_note(&s->log, "turn", buf_slice(&b));
 }
 
-static void turn_begin(struct session *s, struct turn *t)
+static void turn_begin(struct session *s, struct session_turn *t)
 {
 	struct err e;
 
@@ -258,17 +258,17 @@ static void turn_begin(struct session *s, struct turn *t)
 	t->started_ticks = tree_now();
 	proc_measure(s->proc, false, &t->before);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
-	bill_begin(s);
+	usage_record_begin(s);
 	evlog_hold(&s->log);
 	if (!s->log.error) {
 		t->first_seq = s->log.last + 1;
 		note_begin(s, t);
 		session_emit_prompt(s, slice_of(t->content), t->origin);
 	}
-	if (!spend_begin(s))
+	if (!turn_budget_begin(s))
 		return;
 	if (s->def->ops->limit)
-		s->def->ops->limit(s->harness, spend_calls_left(s));
+		s->def->ops->limit(s->harness, turn_budget_calls_left(s));
 	if (s->log.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.error));
@@ -276,7 +276,7 @@ static void turn_begin(struct session *s, struct turn *t)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 }
 
-void turn_output(struct turn *t)
+void turn_output(struct session_turn *t)
 {
 	if (!t->outputs++)
 		t->first_output_mono = clock_mono_ms();
@@ -300,23 +300,23 @@ static void launch_for(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (live_launch(s, &e) < 0)
+	if (harness_pool_launch(s, &e) < 0)
 		session_opened(s, &e);
 }
 
 static void advance_open(struct session *s)
 {
 	bool wanted = !list_empty(&s->open_waiters);
-	struct turn *next = turn_first_queued(s);
+	struct session_turn *next = turn_first_queued(s);
 
-	if (s->copying || furnish_busy(s))
+	if (s->copying || provision_busy(s))
 		return;
 	if (s->restart && s->hstate == H_READY && !s->current) {
 		harness_stop(s);
 		return;
 	}
-	if (s->hstate == H_READY && s->resettle && !s->current)
-		session_resettle(s);
+	if (s->hstate == H_READY && s->reconfigure && !s->current)
+		session_reconfigure(s);
 	else if (s->hstate == H_READY && wanted && !baseline_due(s))
 		session_opened(s, NULL);
 	else if (s->hstate == H_NONE && (wanted || next))
@@ -332,18 +332,18 @@ static void advance(void *ctx)
 
 	if (s->store->stopping)
 		return;
-	live_look(s);
-	furnish_settle(s);
-	if (s->state == SESSION_OPENING && live_waits(s)) {
+	harness_pool_look(s);
+	provision_answer(s);
+	if (s->state == SESSION_OPENING && harness_pool_waits(s)) {
 		launch_for(s);
 	} else if (s->state == SESSION_OPEN) {
 		advance_open(s);
-	} else if (s->state == SESSION_CLOSING && furnish_busy(s)) {
-		furnish_abort(s);
-	} else if (s->state == SESSION_CLOSING && !s->ending && looks_stopping(s)) {
+	} else if (s->state == SESSION_CLOSING && provision_busy(s)) {
+		provision_abort(s);
+	} else if (s->state == SESSION_CLOSING && !s->ending && inspections_stopping(s)) {
 		return; /* called again when they have stopped */
 	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
-		if (s->hstate == H_STARTING || s->hstate == H_SETTLING ||
+		if (s->hstate == H_STARTING || s->hstate == H_CONFIGURING ||
 		    !list_empty(&s->open_waiters)) {
 			struct err e;
 

@@ -36,7 +36,8 @@ static void put_time(struct jw *w, const char *key, uint64_t ms)
 	jw_str(w, key, clock_iso(ms, text));
 }
 
-static void put_who(struct jw *w, const struct session *s, const struct turn *t, const char *type)
+static void put_who(struct jw *w, const struct session *s, const struct session_turn *t,
+		    const char *type)
 {
 	jw_str(w, "type", type);
 	jw_str(w, "sessionId", s->id);
@@ -53,7 +54,7 @@ static void put_model(struct jw *w, const struct session *s, const char *used, c
 }
 
 /* traceparent: 2 hex digits, dash, 32 of the trace, dash, 16 of the parent span. */
-static void put_trace(struct jw *w, const struct turn *t)
+static void put_trace(struct jw *w, const struct session_turn *t)
 {
 	if (!*t->traceparent)
 		return;
@@ -66,11 +67,11 @@ static int append(struct session *s, struct buf *b)
 	return ledger_append(s->store->ledger, buf_slice(b)) ? 0 : -EIO;
 }
 
-void bill_call(struct session *s, const struct harness_usage *u)
+void usage_record_call(struct session *s, const struct harness_usage *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
 	struct jw w = JW(&b), ew = JW(&event);
-	struct turn *t = s->current;
+	struct session_turn *t = s->current;
 
 	jw_str(&ew, "kind", "usage");
 	account_put_usage(u, &ew);
@@ -85,20 +86,20 @@ void bill_call(struct session *s, const struct harness_usage *u)
 	account_put_usage(u, &w);
 	put_trace(&w, t);
 	jw_end_obj(&w);
-	t->unbilled |= append(s, &b) < 0;
+	t->unrecorded |= append(s, &b) < 0;
 }
 
-static void put_outcome(struct jw *w, const struct turn *t)
+static void put_outcome(struct jw *w, const struct session_turn *t)
 {
 	if (!t->end.failed) {
 		jw_str(w, "stopReason", t->end.stop_reason);
-		trip_put(&t->trip, w);
+		budget_stop_put(&t->trip, w);
 		return;
 	}
 	turn_error_put(w, "error", &t->end.error);
 }
 
-static void put_times(struct jw *w, const struct turn *t)
+static void put_times(struct jw *w, const struct session_turn *t)
 {
 	put_time(w, "tsStart", t->started_ms ? t->started_ms : t->ended_ms);
 	put_time(w, "tsEnd", t->ended_ms);
@@ -109,7 +110,7 @@ static void put_times(struct jw *w, const struct turn *t)
 		jw_uint(w, "ttftMs", t->first_output_mono - t->started_mono);
 }
 
-static void put_process(struct jw *w, const struct turn *t)
+static void put_process(struct jw *w, const struct session_turn *t)
 {
 	if (!t->used.source || !t->started_ms)
 		return;
@@ -122,7 +123,7 @@ static void put_process(struct jw *w, const struct turn *t)
 	jw_end_obj(w);
 }
 
-static void put_turn(struct jw *w, const struct session *s, const struct turn *t)
+static void put_turn(struct jw *w, const struct session *s, const struct session_turn *t)
 {
 	jw_obj(w, NULL);
 	put_who(w, s, t, "turn");
@@ -180,7 +181,7 @@ static void compat_write(const struct session *s, const struct account *a)
 	compat_failed(s, usage_compat_write(path, &u));
 }
 
-void bill_begin(struct session *s)
+void usage_record_begin(struct session *s)
 {
 	_cleanup_(freep) char *path = compat_path(s);
 	struct usage_compat_owner owner = compat_owner(s);
@@ -189,7 +190,7 @@ void bill_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
-void bill_note_totals(struct session *s, uint64_t turn)
+void usage_record_note_totals(struct session *s, uint64_t turn)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -198,16 +199,16 @@ void bill_note_totals(struct session *s, uint64_t turn)
 	evlog_note(&s->log, "totals", buf_slice(&b));
 }
 
-void bill_count(struct session *s, const struct turn *t)
+void usage_record_count(struct session *s, const struct session_turn *t)
 {
 	if (t->counted)
 		return;
 	totals_add(&s->totals, &t->account);
-	bill_note_totals(s, t->no);
+	usage_record_note_totals(s, t->no);
 }
 
 /* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
-static void measure_end(struct session *s, struct turn *t)
+static void measure_end(struct session *s, struct session_turn *t)
 {
 	bool peak = !s->peak_rss || clock_mono_ms() - s->peak_at_ms >= PEAK_INTERVAL_MS;
 
@@ -220,7 +221,7 @@ static void measure_end(struct session *s, struct turn *t)
 	}
 }
 
-int bill_turn(struct session *s, struct turn *t)
+int usage_record_turn(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct totals before = s->totals;
@@ -239,6 +240,6 @@ int bill_turn(struct session *s, struct turn *t)
 		before.spent = s->totals.spent;
 		s->totals = before;
 	}
-	bill_note_totals(s, t->no);
-	return r < 0 || t->unbilled ? -EIO : 0;
+	usage_record_note_totals(s, t->no);
+	return r < 0 || t->unrecorded ? -EIO : 0;
 }

@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum shot_kind { SHOT_BASELINE, SHOT_TURN, SHOT_DIFF };
+enum snapshot_run_kind { SNAPSHOT_BASELINE, SNAPSHOT_TURN, SNAPSHOT_DIFF };
 
-struct shot {
-	struct look look;
-	enum shot_kind kind;
+struct snapshot_run {
+	struct inspection look;
+	enum snapshot_run_kind kind;
 	uint64_t turn;
 	char *patch;	     /* where one is written; NULL: nowhere */
-	session_set_fn done; /* SHOT_DIFF */
+	session_set_fn done; /* SNAPSHOT_DIFF */
 	void *ctx;
 };
 
@@ -31,7 +31,7 @@ static char *snapshot_dir(const struct session *s)
 
 /* --- running it ------------------------------------------------------------------------------------------ */
 
-static void put_job(const struct session *s, struct buf *b, const struct shot *k)
+static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 	struct jw w = JW(b);
@@ -39,14 +39,14 @@ static void put_job(const struct session *s, struct buf *b, const struct shot *k
 	jw_obj(&w, NULL);
 	jw_str(&w, "root", s->cwd);
 	jw_str(&w, "dir", dir);
-	jw_uint(&w, k->kind == SHOT_DIFF ? "since" : "turn", k->turn);
+	jw_uint(&w, k->kind == SNAPSHOT_DIFF ? "since" : "turn", k->turn);
 	jw_str(&w, "patch", k->patch);
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
 }
 
-static void shot_free(struct shot *k)
+static void snapshot_free(struct snapshot_run *k)
 {
 	if (k->patch)
 		unlink(k->patch);
@@ -54,24 +54,24 @@ static void shot_free(struct shot *k)
 	free(k);
 }
 
-static void on_shot(struct look *look, struct slice report, const struct err *e);
+static void on_snapshot(struct inspection *look, struct slice report, const struct err *e);
 
-static int start(struct session *s, struct shot *k, struct err *e)
+static int start(struct session *s, struct snapshot_run *k, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r;
 
 	put_job(s, &b, k);
-	r = look_start(&k->look, s, k->kind == SHOT_DIFF ? "diff" : "snapshot", buf_slice(&b),
-		       on_shot, e);
-	s->shooting += r == 0 && k->kind != SHOT_DIFF;
+	r = inspection_start(&k->look, s, k->kind == SNAPSHOT_DIFF ? "diff" : "snapshot",
+			     buf_slice(&b), on_snapshot, e);
+	s->snapshots_running += r == 0 && k->kind != SNAPSHOT_DIFF;
 	return r;
 }
 
-static struct shot *shot_new(struct session *s, enum shot_kind kind, uint64_t turn,
-			     const char *name)
+static struct snapshot_run *snapshot_new(struct session *s, enum snapshot_run_kind kind,
+					 uint64_t turn, const char *name)
 {
-	struct shot *k = new0(struct shot);
+	struct snapshot_run *k = new0(struct snapshot_run);
 
 	k->kind = kind;
 	k->turn = turn;
@@ -81,7 +81,7 @@ static struct shot *shot_new(struct session *s, enum shot_kind kind, uint64_t tu
 
 bool baseline_busy(const struct session *s)
 {
-	return s->shooting > 0;
+	return s->snapshots_running > 0;
 }
 
 bool baseline_due(const struct session *s)
@@ -109,12 +109,12 @@ static bool read_patch_info(struct slice report, struct patch_info *ret)
 	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
 }
 
-static void note_failure(struct session *s, const struct shot *k, const struct err *e)
+static void note_failure(struct session *s, const struct snapshot_run *k, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	struct err own = session_hide_err(s, e);
+	struct err own = session_mask_err(s, e);
 
 	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", own.reason,
 		 "text", own.msg);
@@ -127,15 +127,15 @@ static void note_failure(struct session *s, const struct shot *k, const struct e
 	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static const struct artifact *adopt(struct session *s, const struct shot *k, const char *name,
-				    struct err *e)
+static const struct artifact *adopt(struct session *s, const struct snapshot_run *k,
+				    const char *name, struct err *e)
 {
 	const struct artifact *a = NULL;
 	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
 
-	int r = session_hide_file(s, k->patch);
+	int r = session_mask_file(s, k->patch);
 
-	spec.turn = k->kind == SHOT_TURN ? k->turn : 0;
+	spec.turn = k->kind == SNAPSHOT_TURN ? k->turn : 0;
 	if (r < 0) { /* as it is it must not be seen */
 		err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			"the patch cannot be copied without its secrets: %s", strerror(-r));
@@ -144,16 +144,16 @@ static const struct artifact *adopt(struct session *s, const struct shot *k, con
 	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
 }
 
-static void settle_turn(struct session *s)
+static void answer_turn(struct session *s)
 {
-	struct turn *t = TAKE_PTR(s->looked_turn);
+	struct session_turn *t = TAKE_PTR(s->snapshot_turn);
 
-	loop_timer_cancel(&s->look_timer);
+	loop_timer_cancel(&s->snapshot_timer);
 	if (t)
-		s->looked_done(t);
+		s->snapshot_done(t);
 }
 
-static void turn_looked(struct session *s, const struct shot *k, struct slice report)
+static void turn_compared(struct session *s, const struct snapshot_run *k, struct slice report)
 {
 	struct patch_info info;
 	struct err e = { 0 };
@@ -165,7 +165,7 @@ static void turn_looked(struct session *s, const struct shot *k, struct slice re
 }
 
 /* The text if it fits an answer, else an artifact that holds it. */
-static int put_patch(struct jw *w, struct session *s, const struct shot *k,
+static int put_patch(struct jw *w, struct session *s, const struct snapshot_run *k,
 		     const struct patch_info *info, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
@@ -177,7 +177,7 @@ static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 		if (r < 0)
 			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 				       "the patch cannot be read: %s", strerror(-r));
-		session_hide_bytes(s, &text);
+		session_mask_bytes(s, &text);
 		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
 		return 0;
 	}
@@ -187,8 +187,8 @@ static int put_patch(struct jw *w, struct session *s, const struct shot *k,
 	return a ? 0 : -EIO;
 }
 
-static void diff_looked(struct session *s, const struct shot *k, struct slice report,
-			const struct err *failed)
+static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
+			  const struct err *failed)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -215,7 +215,7 @@ static void diff_looked(struct session *s, const struct shot *k, struct slice re
 	k->done(k->ctx, buf_slice(&b), NULL);
 }
 
-static void diff_begin(struct session *s, struct shot *k)
+static void diff_begin(struct session *s, struct snapshot_run *k)
 {
 	struct err e = { 0 };
 
@@ -225,39 +225,39 @@ static void diff_begin(struct session *s, struct shot *k)
 	else if (start(s, k, &e) == 0)
 		return;
 	k->done(k->ctx, SLICE_NONE, &e);
-	shot_free(k);
+	snapshot_free(k);
 }
 
 /* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
 static void begin_diffs(struct session *s)
 {
 	while (!baseline_busy(s) && !list_empty(&s->diffs)) {
-		struct shot *k = list_first(&s->diffs, struct shot, look.link);
+		struct snapshot_run *k = list_first(&s->diffs, struct snapshot_run, look.link);
 
 		list_del(&k->look.link);
 		diff_begin(s, k);
 	}
 }
 
-static void on_shot(struct look *look, struct slice report, const struct err *e)
+static void on_snapshot(struct inspection *look, struct slice report, const struct err *e)
 {
-	struct shot *k = container_of(look, struct shot, look);
+	struct snapshot_run *k = container_of(look, struct snapshot_run, look);
 	struct session *s = look->session;
 
-	s->shooting -= k->kind != SHOT_DIFF;
-	if (k->kind == SHOT_DIFF)
-		diff_looked(s, k, report, e);
+	s->snapshots_running -= k->kind != SNAPSHOT_DIFF;
+	if (k->kind == SNAPSHOT_DIFF)
+		diff_compared(s, k, report, e);
 	else if (e)
 		note_failure(s, k, e);
-	else if (k->kind == SHOT_TURN)
-		turn_looked(s, k, report);
-	if (k->kind == SHOT_TURN)
-		settle_turn(s);
-	if (k->kind == SHOT_BASELINE)
-		s->baseline_due = s->shoot_again;
-	look_done(look);
-	shot_free(k);
-	if (s->shoot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
+	else if (k->kind == SNAPSHOT_TURN)
+		turn_compared(s, k, report);
+	if (k->kind == SNAPSHOT_TURN)
+		answer_turn(s);
+	if (k->kind == SNAPSHOT_BASELINE)
+		s->baseline_due = s->snapshot_again;
+	inspection_done(look);
+	snapshot_free(k);
+	if (s->snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
 	    !s->store->stopping)
 		baseline_take(s);
 	begin_diffs(s);
@@ -265,59 +265,59 @@ static void on_shot(struct look *look, struct slice report, const struct err *e)
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
 
-static void begin(struct session *s, struct shot *k)
+static void begin(struct session *s, struct snapshot_run *k)
 {
 	struct err e = { 0 };
 
 	if (start(s, k, &e) == 0)
 		return;
 	note_failure(s, k, &e);
-	shot_free(k);
+	snapshot_free(k);
 }
 
 void baseline_take(struct session *s)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 
-	s->shoot_again = s->setup.baseline && baseline_busy(s);
-	s->baseline_due = s->shoot_again;
-	if (!s->setup.baseline || s->shoot_again)
+	s->snapshot_again = s->setup.baseline && baseline_busy(s);
+	s->baseline_due = s->snapshot_again;
+	if (!s->setup.baseline || s->snapshot_again)
 		return; /* after the one that is being taken */
 	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
-		begin(s, shot_new(s, SHOT_BASELINE, 0, NULL));
+		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
 	s->baseline_due = baseline_busy(s);
 }
 
 static void on_overdue(void *ctx)
 {
-	settle_turn(ctx);
+	answer_turn(ctx);
 }
 
-bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t))
+bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t))
 {
 	char name[64];
 
 	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
 		return false;
 	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
-	begin(s, shot_new(s, SHOT_TURN, t->no, name));
+	begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
 	if (!baseline_busy(s))
 		return false;
-	s->looked_turn = t;
-	s->looked_done = done;
-	loop_timer_set(s->store->loop, &s->look_timer, SNAPSHOT_WAIT_MS, on_overdue, s);
+	s->snapshot_turn = t;
+	s->snapshot_done = done;
+	loop_timer_set(s->store->loop, &s->snapshot_timer, SNAPSHOT_WAIT_MS, on_overdue, s);
 	return true;
 }
 
-void baseline_forget_turn(struct session *s, const struct turn *t)
+void baseline_forget_turn(struct session *s, const struct session_turn *t)
 {
-	if (s->looked_turn == t)
-		s->looked_turn = NULL;
+	if (s->snapshot_turn == t)
+		s->snapshot_turn = NULL;
 }
 
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
 {
-	struct shot *k;
+	struct snapshot_run *k;
 	char name[64];
 
 	if (!s->setup.baseline)
@@ -328,8 +328,8 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 	if (since > s->turn_count)
 		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
 				 "the session has had no such turn");
-	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_look);
-	k = shot_new(s, SHOT_DIFF, since, name);
+	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_diff);
+	k = snapshot_new(s, SNAPSHOT_DIFF, since, name);
 	k->done = done;
 	k->ctx = ctx;
 	list_add_tail(&s->diffs, &k->look.link);
@@ -339,5 +339,5 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 
 void baseline_done(struct session *s)
 {
-	loop_timer_cancel(&s->look_timer);
+	loop_timer_cancel(&s->snapshot_timer);
 }

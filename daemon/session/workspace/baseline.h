@@ -17,7 +17,7 @@ bool baseline_busy(const struct session *s);
 /* Whoever waits for the workspace waits for its baseline: what he changes is no part of it. */
 bool baseline_due(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
-bool baseline_turn(struct session *s, struct turn *t, void (*done)(struct turn *t));
-void baseline_forget_turn(struct session *s, const struct turn *t);
+bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t));
+void baseline_forget_turn(struct session *s, const struct session_turn *t);
 /* No job may be left. */
 void baseline_done(struct session *s);

@@ -4,7 +4,7 @@
 
 static void on_done(void *ctx, struct slice report, const struct err *e)
 {
-	struct look *k = ctx;
+	struct inspection *k = ctx;
 	struct session *s = k->session;
 
 	k->ended(k, report, e); /* k is gone after */
@@ -14,9 +14,9 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 static const struct helper_events events = { NULL, on_done };
 
-int look_start(struct look *k, struct session *s, const char *verb, struct slice job,
-	       void (*ended)(struct look *k, struct slice report, const struct err *e),
-	       struct err *e)
+int inspection_start(struct inspection *k, struct session *s, const char *verb, struct slice job,
+		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
+		     struct err *e)
 {
 	k->session = s;
 	k->ended = ended;
@@ -24,19 +24,19 @@ int look_start(struct look *k, struct session *s, const char *verb, struct slice
 				 &(struct helper_spec){ verb, job, 0 }, &events, k, e);
 	if (!k->helper)
 		return -EIO;
-	list_add_tail(&s->looks, &k->link);
+	list_add_tail(&s->inspections, &k->link);
 	return 0;
 }
 
-void look_done(struct look *k)
+void inspection_done(struct inspection *k)
 {
 	list_del(&k->link);
 	helper_free(k->helper);
 }
 
-bool looks_stopping(struct session *s)
+bool inspections_stopping(struct session *s)
 {
-	list_each(k, &s->looks, struct look, link)
+	list_each(k, &s->inspections, struct inspection, link)
 		helper_abort(k->helper);
-	return !list_empty(&s->looks);
+	return !list_empty(&s->inspections);
 }

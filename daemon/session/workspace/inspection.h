@@ -7,18 +7,18 @@
 #include "session/session_internal.h"
 #include "workspace/unpack_run.h"
 
-struct look {
+struct inspection {
 	struct list link; /* in the session's looks */
 	struct session *session;
 	struct helper *helper;
-	/* Once; then the owner calls look_done and frees what it is embedded in. */
-	void (*ended)(struct look *k, struct slice report, const struct err *e);
+	/* Once; then the owner calls inspection_done and frees what it is embedded in. */
+	void (*ended)(struct inspection *k, struct slice report, const struct err *e);
 };
 
-/* On failure nothing has begun, and look_done is not to be called. */
-int look_start(struct look *k, struct session *s, const char *verb, struct slice job,
-	       void (*ended)(struct look *k, struct slice report, const struct err *e),
-	       struct err *e);
-void look_done(struct look *k);
+/* On failure nothing has begun, and inspection_done is not to be called. */
+int inspection_start(struct inspection *k, struct session *s, const char *verb, struct slice job,
+		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
+		     struct err *e);
+void inspection_done(struct inspection *k);
 /* Some go on in a session that is to be closed: they are told to stop, and session_advance is called then. */
-bool looks_stopping(struct session *s);
+bool inspections_stopping(struct session *s);

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-struct furnishing {
+struct provisioning {
 	struct session *session;
 	struct materialize *work;
 	char *instructions; /* for the private home, should the workspace have its own */
@@ -22,7 +22,7 @@ struct furnishing {
 	void *ctx;
 };
 
-static void furnishing_free(struct furnishing *f)
+static void provisioning_free(struct provisioning *f)
 {
 	if (!f)
 		return;
@@ -32,12 +32,13 @@ static void furnishing_free(struct furnishing *f)
 	free(f);
 }
 
-bool furnish_busy(const struct session *s)
+bool provision_busy(const struct session *s)
 {
-	return s->furnishing != NULL;
+	return s->provisioning != NULL;
 }
 
-int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e)
+int provision_cwd(struct session_store *st, const struct session_params *p, char **ret,
+		  struct err *e)
 {
 	const struct request *q = p->request;
 	int r = q ? sources_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
@@ -47,19 +48,19 @@ int furnish_cwd(struct store *st, const struct session_params *p, char **ret, st
 	if (r == 0 && q && q->chown)
 		r = workspaces_hand_over(&st->workspaces, p->cwd, e);
 	if (r == 0)
-		r = place_check_cwd(st, p->cwd, e);
+		r = paths_check_cwd(st, p->cwd, e);
 	*ret = r < 0 ? NULL : xstrdup(p->cwd);
 	return r;
 }
 
 /* Nothing has been written: an ephemeral directory is as empty as it was made. */
-void furnish_unmake(struct session *s)
+void provision_unmake(struct session *s)
 {
 	if (s->setup.ephemeral)
 		rmdir(s->cwd);
 }
 
-void furnish_setup(struct session *s, const struct request *r)
+void provision_setup(struct session *s, const struct request *r)
 {
 	if (!r)
 		return;
@@ -80,7 +81,7 @@ static void put_instructions(struct jw *w, const struct session *s, bool at_home
 }
 
 /* nowhere: "skipped" says why. */
-static void keep_result(struct furnishing *f, struct slice members, bool nowhere, bool at_home)
+static void keep_result(struct provisioning *f, struct slice members, bool nowhere, bool at_home)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -92,29 +93,29 @@ static void keep_result(struct furnishing *f, struct slice members, bool nowhere
 		buf_putc(&b, ',');
 	buf_add_slice(&b, members);
 	buf_puts(&b, "}");
-	f->session->furnished = xstrndup(b.data, b.len);
+	f->session->provisioned = xstrndup(b.data, b.len);
 }
 
-static void answer(struct furnishing *f, const struct err *e)
+static void answer(struct provisioning *f, const struct err *e)
 {
 	struct session *s = f->session;
 
-	s->furnishing = NULL;
+	s->provisioning = NULL;
 	if (f->done)
-		f->done(f->ctx, slice_of(e ? s->refusal : s->furnished), e);
-	furnishing_free(f);
+		f->done(f->ctx, slice_of(e ? s->refusal : s->provisioned), e);
+	provisioning_free(f);
 	store_check_stopped(s->store);
 	session_advance(s);
 }
 
-void furnish_settle(struct session *s)
+void provision_answer(struct session *s)
 {
-	if (s->furnishing && s->furnishing->written && !baseline_due(s))
-		answer(s->furnishing, NULL);
+	if (s->provisioning && s->provisioning->written && !baseline_due(s))
+		answer(s->provisioning, NULL);
 }
 
 /* A new session's harness starts while its baseline is taken: session_opened waits for both. */
-static void finish(struct furnishing *f, const struct err *e, struct slice refusal)
+static void finish(struct provisioning *f, const struct err *e, struct slice refusal)
 {
 	struct session *s = f->session;
 
@@ -139,7 +140,7 @@ static void finish(struct furnishing *f, const struct err *e, struct slice refus
 static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
 			 struct slice refusal)
 {
-	struct furnishing *f = ctx;
+	struct provisioning *f = ctx;
 
 	if (!e)
 		keep_result(f, slice_of(f->members), true, !m->instructions_kept_out);
@@ -149,7 +150,7 @@ static void on_home_done(void *ctx, const struct materialized *m, const struct e
 static const struct materialize_events home_events = { on_home_done };
 
 /* The home is the agent's already: what goes into it is written as its user, by acpd-unpack. */
-static int write_at_home(struct furnishing *f, const struct materialized *m, struct err *e)
+static int write_at_home(struct provisioning *f, const struct materialized *m, struct err *e)
 {
 	struct session *s = f->session;
 	struct request r = { .instructions = f->instructions,
@@ -169,14 +170,14 @@ static int write_at_home(struct furnishing *f, const struct materialized *m, str
 static void on_done(void *ctx, const struct materialized *m, const struct err *e,
 		    struct slice refusal)
 {
-	struct furnishing *f = ctx;
+	struct provisioning *f = ctx;
 	struct session *s = f->session;
 	/* the harness reads both: that of the repository, and ours from its own configuration */
 	bool home = !e && m->instructions_kept_out && s->def->places.instructions_home;
 	struct err own = { 0 };
 
 	f->skills_changed = !e && m->skills_changed;
-	xstrset(&s->furnished, NULL);
+	xstrset(&s->provisioned, NULL);
 	if (home && s->home_filled) {
 		if (write_at_home(f, m, &own) < 0)
 			finish(f, &own, SLICE_NONE);
@@ -204,8 +205,8 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	*ret = file_join(s->home, relative);
 	if (s->home_filled)
 		return 0;
-	place_let_into_home(s);
-	return place_make_dir(s, relative, e);
+	paths_let_into_home(s);
+	return paths_make_dir(s, relative, e);
 }
 
 static int busy(struct err *e)
@@ -214,19 +215,19 @@ static int busy(struct err *e)
 		       "the session's workspace is being written already");
 }
 
-int furnish_begin(struct session *s, const struct request *r, const char *prefix,
-		  session_set_fn done, void *ctx, struct err *e)
+int provision_begin(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e)
 {
 	_cleanup_(freep) char *skills = NULL;
-	struct furnishing *f;
+	struct provisioning *f;
 
-	if (s->furnishing)
+	if (s->provisioning)
 		return busy(e);
-	if (request_touches_workspace(r) && place_check_writable(s->store, s->cwd, e) < 0)
+	if (request_touches_workspace(r) && paths_check_writable(s->store, s->cwd, e) < 0)
 		return -EACCES;
 	if (skills_dir(s, r, &skills, e) < 0)
 		return -EIO;
-	f = new0(struct furnishing);
+	f = new0(struct provisioning);
 	f->session = s;
 	f->done = done;
 	f->ctx = ctx;
@@ -241,10 +242,10 @@ int furnish_begin(struct session *s, const struct request *r, const char *prefix
 					    .prefix = prefix },
 		&events, f, e);
 	if (!f->work) {
-		furnishing_free(f);
+		provisioning_free(f);
 		return -EINVAL;
 	}
-	s->furnishing = f;
+	s->provisioning = f;
 	return 0;
 }
 
@@ -256,28 +257,28 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 
 	if (e)
 		own = *e;
-	else if (s->state != SESSION_OPENING || live_launch(s, &own) == 0)
+	else if (s->state != SESSION_OPENING || harness_pool_launch(s, &own) == 0)
 		return;
 	session_opened(s, &own);
 }
 
-int furnish_first(struct session *s, const struct session_params *p, struct err *e)
+int provision_first(struct session *s, const struct session_params *p, struct err *e)
 {
 	if (!p->request || !request_writes(p->request)) {
 		baseline_take(s);
-		return live_launch(s, e);
+		return harness_pool_launch(s, e);
 	}
-	return furnish_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }
 
-int furnish_admit(const struct session *s, const struct request *r, struct err *e)
+int provision_admit(const struct session *s, const struct request *r, struct err *e)
 {
 	int ret = request_check_live(r, "_meta.acpd.", e);
 
-	if (ret == 0 && request_writes(r) && s->furnishing)
+	if (ret == 0 && request_writes(r) && s->provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
-		ret = place_check_writable(s->store, s->cwd, e);
+		ret = paths_check_writable(s->store, s->cwd, e);
 	if (ret == 0)
 		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
 	return ret;
@@ -292,39 +293,39 @@ static void on_again(void *ctx, struct slice result _unused_, const struct err *
 	session_answer_waiters(ctx, e);
 }
 
-int furnish_again(struct session *s, const struct request *r, struct err *e)
+int provision_again(struct session *s, const struct request *r, struct err *e)
 {
 	if (!request_writes(r)) {
 		/* what an earlier request wrote is no answer to this one */
-		if (!s->furnishing && list_empty(&s->open_waiters))
-			xstrset(&s->furnished, NULL);
+		if (!s->provisioning && list_empty(&s->open_waiters))
+			xstrset(&s->provisioned, NULL);
 		return 0;
 	}
-	return furnish_begin(s, r, "_meta.acpd.", on_again, s, e);
+	return provision_begin(s, r, "_meta.acpd.", on_again, s, e);
 }
 
-void furnish_abort(struct session *s)
+void provision_abort(struct session *s)
 {
-	if (s->furnishing && s->furnishing->written)
-		answer(s->furnishing, NULL);
-	else if (s->furnishing)
-		materialize_abort(s->furnishing->work);
+	if (s->provisioning && s->provisioning->written)
+		answer(s->provisioning, NULL);
+	else if (s->provisioning)
+		materialize_abort(s->provisioning->work);
 }
 
 /* --- which skills there are ---------------------------------------------------------------------------------- */
 
-struct listing {
-	struct look look;
+struct skill_listing {
+	struct inspection look;
 	session_set_fn done;
 	void *ctx;
 };
 
-static void on_listed(struct look *k, struct slice report, const struct err *e)
+static void on_listed(struct inspection *k, struct slice report, const struct err *e)
 {
-	struct listing *l = container_of(k, struct listing, look);
+	struct skill_listing *l = container_of(k, struct skill_listing, look);
 
 	l->done(l->ctx, report, e);
-	look_done(k);
+	inspection_done(k);
 	free(l);
 }
 
@@ -333,7 +334,7 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 	_cleanup_(freep) char *dir = NULL;
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct jw w = JW(&job);
-	struct listing *l;
+	struct skill_listing *l;
 	int r;
 
 	if (!s->def->places.skills_dir || !s->home)
@@ -344,10 +345,10 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 	jw_str(&w, "directory", dir);
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
-	l = new0(struct listing);
+	l = new0(struct skill_listing);
 	l->done = done;
 	l->ctx = ctx;
-	r = look_start(&l->look, s, "skills", buf_slice(&job), on_listed, e);
+	r = inspection_start(&l->look, s, "skills", buf_slice(&job), on_listed, e);
 	if (r < 0)
 		free(l);
 	return r;
@@ -355,7 +356,7 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-void furnish_inherit(struct session *s, const struct session *from)
+void provision_inherit(struct session *s, const struct session *from)
 {
 	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
 
@@ -366,7 +367,7 @@ void furnish_inherit(struct session *s, const struct session *from)
 	workspaces_inherit(&s->store->workspaces, skills, theirs);
 }
 
-void furnish_closed(struct session *s, bool remove)
+void provision_closed(struct session *s, bool remove)
 {
 	_cleanup_(freep) char *skills = NULL;
 
@@ -381,10 +382,10 @@ void furnish_closed(struct session *s, bool remove)
 	workspaces_forget(&s->store->workspaces, skills);
 }
 
-void furnish_done(struct session *s)
+void provision_done(struct session *s)
 {
-	furnishing_free(s->furnishing);
-	free(s->furnished);
+	provisioning_free(s->provisioning);
+	free(s->provisioned);
 	free(s->refusal);
 	free(s->home_instructions);
 }

@@ -7,30 +7,31 @@
 #include "session/session_internal.h"
 
 /* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw object {workspace?,
- * skills?, instructions?} or the error; the same object is session_furnished until the next request. -EBUSY with SESSION_BUSY
+ * skills?, instructions?} or the error; the same object is session_provisioned until the next request. -EBUSY with SESSION_BUSY
  * while another request is being carried out. */
-int furnish_begin(struct session *s, const struct request *r, const char *prefix,
-		  session_set_fn done, void *ctx, struct err *e);
+int provision_begin(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e);
 /* What a request says of a session that is being made; NULL: nothing. */
-void furnish_setup(struct session *s, const struct request *r);
+void provision_setup(struct session *s, const struct request *r);
 /* For a new session: whatever comes of it, the session's waiters learn. */
-int furnish_first(struct session *s, const struct session_params *p, struct err *e);
+int provision_first(struct session *s, const struct session_params *p, struct err *e);
 /* What a load asks for can be begun; else nothing of the load is done. */
-int furnish_admit(const struct session *s, const struct request *r, struct err *e);
+int provision_admit(const struct session *s, const struct request *r, struct err *e);
 /* For one that is loaded; its waiters fail with it. */
-int furnish_again(struct session *s, const struct request *r, struct err *e);
-bool furnish_busy(const struct session *s);
+int provision_again(struct session *s, const struct request *r, struct err *e);
+bool provision_busy(const struct session *s);
 /* Whoever asked is answered once the baseline is taken, too. */
-void furnish_settle(struct session *s);
+void provision_answer(struct session *s);
 /* The session is being closed. */
-void furnish_abort(struct session *s);
+void provision_abort(struct session *s);
 /* cwd of a new session: that of p, or an ephemeral directory made for it. The caller frees. */
-int furnish_cwd(struct store *st, const struct session_params *p, char **ret, struct err *e);
+int provision_cwd(struct session_store *st, const struct session_params *p, char **ret,
+		  struct err *e);
 /* The session came to nothing before anything was written. */
-void furnish_unmake(struct session *s);
+void provision_unmake(struct session *s);
 
 /* The home of s is a copy of that of from: its skills may be removed as those of from. */
-void furnish_inherit(struct session *s, const struct session *from);
+void provision_inherit(struct session *s, const struct session *from);
 /* What is removed with a session that is closed (remove false) or deleted. */
-void furnish_closed(struct session *s, bool remove);
-void furnish_done(struct session *s);
+void provision_closed(struct session *s, bool remove);
+void provision_done(struct session *s);

@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 
 /* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
-static void become_agent(const struct store *st)
+static void become_agent(const struct session_store *st)
 {
 	if (st->switch_user) {
 		setfsgid(st->gid);
@@ -24,7 +24,7 @@ static void become_agent(const struct store *st)
 	}
 }
 
-static void become_daemon(const struct store *st)
+static void become_daemon(const struct session_store *st)
 {
 	if (st->switch_user) {
 		setfsuid(geteuid());
@@ -32,7 +32,7 @@ static void become_daemon(const struct store *st)
 	}
 }
 
-static bool agent_may(const struct store *st, const char *path, int what)
+static bool agent_may(const struct session_store *st, const char *path, int what)
 {
 	bool may;
 
@@ -42,17 +42,17 @@ static bool agent_may(const struct store *st, const char *path, int what)
 	return may;
 }
 
-bool store_user_may_run(const struct store *st, const char *path)
+bool store_user_may_run(const struct session_store *st, const char *path)
 {
 	return agent_may(st, path, X_OK);
 }
 
-bool store_user_may_write(const struct store *st, const char *path)
+bool store_user_may_write(const struct session_store *st, const char *path)
 {
 	return agent_may(st, path, W_OK);
 }
 
-static int enter_as_agent(const struct store *st, const char *path, bool write)
+static int enter_as_agent(const struct session_store *st, const char *path, bool write)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
@@ -67,7 +67,7 @@ static int enter_as_agent(const struct store *st, const char *path, bool write)
 	return r;
 }
 
-int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
+int paths_check_cwd(const struct session_store *st, const char *cwd, struct err *e)
 {
 	int r;
 
@@ -86,7 +86,7 @@ int place_check_cwd(const struct store *st, const char *cwd, struct err *e)
 }
 
 /* An empty directory could be replaced by one of the agent's, but nobody asked for it to be handed over. */
-int place_check_writable(const struct store *st, const char *cwd, struct err *e)
+int paths_check_writable(const struct session_store *st, const char *cwd, struct err *e)
 {
 	int r = st->switch_user ? enter_as_agent(st, cwd, true) : 0;
 
@@ -98,14 +98,14 @@ int place_check_writable(const struct store *st, const char *cwd, struct err *e)
 	return 0;
 }
 
-static char *home_path(const struct store *st, const char *id)
+static char *home_path(const struct session_store *st, const char *id)
 {
 	_cleanup_(freep) char *homes = file_join(st->state_dir, "homes");
 
 	return file_join(homes, id);
 }
 
-int place_find_home(struct session *s)
+int paths_find_home(struct session *s)
 {
 	struct stat sb;
 
@@ -115,7 +115,7 @@ int place_find_home(struct session *s)
 	return mkdir(s->home, 0700) < 0 ? -errno : -ENOENT;
 }
 
-int place_session_home(const struct store *st, const char *id, char **ret, struct err *e)
+int paths_session_home(const struct session_store *st, const char *id, char **ret, struct err *e)
 {
 	_cleanup_(freep) char *home = home_path(st, id);
 
@@ -129,7 +129,7 @@ int place_session_home(const struct store *st, const char *id, char **ret, struc
 }
 
 /* Gives what is there to the agent's user, link by link, following none. */
-static int hand_over(const struct store *st, const char *path)
+static int hand_over(const struct session_store *st, const char *path)
 {
 	return st->switch_user && lchown(path, st->uid, st->gid) < 0 ? -errno : 0;
 }
@@ -162,7 +162,7 @@ static int make_file(const struct session *s, const struct harness_env *f)
 	return r < 0 ? r : hand_over(s->store, path);
 }
 
-int place_make_dir(struct session *s, const char *relative, struct err *e)
+int paths_make_dir(struct session *s, const char *relative, struct err *e)
 {
 	struct harness_env dir = { .name = (char *)relative };
 	int r = make_file(s, &dir);
@@ -187,7 +187,7 @@ static int fresh_tmp(const struct session *s)
 }
 
 /* Names in it are still ours to give, but what has been handed over below it can be reached. */
-void place_let_into_home(const struct session *s)
+void paths_let_into_home(const struct session *s)
 {
 	if (s->store->switch_user)
 		(void)chmod(s->home, 0711); /* should it fail, whoever wants in fails with a word */
@@ -200,7 +200,7 @@ static int hand_over_home(const struct session *s)
 	return hand_over(s->store, s->home);
 }
 
-int place_give_home(struct session *s, struct err *e)
+int paths_give_home(struct session *s, struct err *e)
 {
 	int r = hand_over_home(s);
 
@@ -218,12 +218,12 @@ static int keep_programs(const struct session *s, const struct harness_plan *pla
 
 	become_agent(s->store);
 	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
-		r = program_keep(home, plan->programs[i].name, plan->programs[i].value);
+		r = home_program_keep(home, plan->programs[i].name, plan->programs[i].value);
 	become_daemon(s->store);
 	return r;
 }
 
-int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
+int paths_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
 {
 	int r = fresh_tmp(s);
 
@@ -240,14 +240,14 @@ int place_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
-void place_watch_log(struct session *s)
+void paths_watch_log(struct session *s)
 {
 	s->log.recovered = turns_journal_recovered;
 	s->log.full = trim_full;
 	s->log.ctx = s;
 }
 
-void place_note_head(struct session *s)
+void paths_note_head(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
 	char now[CLOCK_ISO_SIZE];
@@ -262,12 +262,12 @@ void place_note_head(struct session *s)
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
 	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
-	head = session_hidden(s, buf_slice(&b), false, fields_head, &hidden);
+	head = session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden);
 	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
 		evlog_note(&s->log, "session", head);
 }
 
-char *place_journal_path(const struct store *st, const char *id)
+char *paths_journal_path(const struct session_store *st, const char *id)
 {
 	_cleanup_(freep) char *dir = file_join(st->state_dir, "sessions");
 	char name[128];
@@ -277,7 +277,7 @@ char *place_journal_path(const struct store *st, const char *id)
 }
 
 /* Enough for its journal to begin with. */
-static bool has_room(const struct store *st)
+static bool has_room(const struct session_store *st)
 {
 	struct statvfs sv;
 
@@ -293,9 +293,9 @@ static int no_log(struct err *e, int r)
 		       "cannot write the session's journal: %s", strerror(-r));
 }
 
-int place_session_log(struct session *s, struct err *e)
+int paths_session_log(struct session *s, struct err *e)
 {
-	_cleanup_(freep) char *path = place_journal_path(s->store, s->id);
+	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
 	int r;
 
 	if (s->store->journal && !has_room(s->store)) {
@@ -307,13 +307,13 @@ int place_session_log(struct session *s, struct err *e)
 		       s->store->journal_max);
 	if (r < 0)
 		return no_log(e, r);
-	place_watch_log(s);
-	place_note_head(s);
+	paths_watch_log(s);
+	paths_note_head(s);
 	r = evlog_flush(&s->log);
 	return r < 0 ? no_log(e, r) : 0;
 }
 
-char *place_find_command(const char *command, const char *path)
+char *paths_find_command(const char *command, const char *path)
 {
 	const char *p = path ? path : "";
 

@@ -6,28 +6,28 @@
 
 /* cwd must be an absolute path of a directory that the uid running the harness can enter: -EINVAL with
  * CWD_NOT_ABSOLUTE, CWD_NOT_FOUND, CWD_NOT_DIRECTORY or CWD_NOT_ACCESSIBLE. Nothing is created or handed over. */
-int place_check_cwd(const struct store *st, const char *cwd, struct err *e);
+int paths_check_cwd(const struct session_store *st, const char *cwd, struct err *e);
 /* The agent's user may write in cwd, which has been checked: -EINVAL with CWD_NOT_WRITABLE. */
-int place_check_writable(const struct store *st, const char *cwd, struct err *e);
-/* Makes <state>/homes/<id>, 0700, ours until place_fill_home. */
-int place_session_home(const struct store *st, const char *id, char **ret, struct err *e);
+int paths_check_writable(const struct session_store *st, const char *cwd, struct err *e);
+/* Makes <state>/homes/<id>, 0700, ours until paths_fill_home. */
+int paths_session_home(const struct session_store *st, const char *id, char **ret, struct err *e);
 /* Of a session of an earlier daemon. -ENOENT: it was gone, and is empty now. */
-int place_find_home(struct session *s);
+int paths_find_home(struct session *s);
 /* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
  * agent's user, after which the daemon writes nothing into it but that directory and the programs of the plan. */
-int place_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
+int paths_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* A directory below a home that is still ours, with those above it, for the agent's user. */
-int place_make_dir(struct session *s, const char *relative, struct err *e);
+int paths_make_dir(struct session *s, const char *relative, struct err *e);
 /* Those directories can be reached by the agent's user while the home is still ours; to be handed over closes it to others again. */
-void place_let_into_home(const struct session *s);
+void paths_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
-int place_give_home(struct session *s, struct err *e);
+int paths_give_home(struct session *s, struct err *e);
 /* What becomes of the log when its journal can be written again. */
-void place_watch_log(struct session *s);
+void paths_watch_log(struct session *s);
 /* NO_SPACE, STATE_NOT_WRITABLE. Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
-int place_session_log(struct session *s, struct err *e);
-char *place_journal_path(const struct store *st, const char *id);
+int paths_session_log(struct session *s, struct err *e);
+char *paths_journal_path(const struct session_store *st, const char *id);
 /* Writes the session's own data into the journal; the last such record holds. */
-void place_note_head(struct session *s);
+void paths_note_head(struct session *s);
 /* command if absolute and executable, else the first match in the PATH; NULL if none. Caller frees. */
-char *place_find_command(const char *command, const char *path);
+char *paths_find_command(const char *command, const char *path);
