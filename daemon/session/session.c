@@ -102,26 +102,6 @@ void session_touch(struct session *s)
 	s->updated_ms = clock_real_ms();
 }
 
-void session_describe(const struct session *s, struct session_info *ret)
-{
-	static const char *const states[] = { "opening", "open", "closing", "closed" };
-	size_t watchers = 0;
-
-	list_each(w, (struct list *)&s->watchers, struct watcher, link)
-		watchers++;
-	*ret = (struct session_info){ .id = s->id,
-				      .cwd = s->cwd,
-				      .title = s->title,
-				      .harness = s->def->id,
-				      .state = s->current || s->ending ? "busy" : states[s->state],
-				      .updated_ms = s->updated_ms,
-				      .last_seq = s->log.last,
-				      .turns = s->turn_count,
-				      .watchers = watchers,
-				      .queued = s->queued,
-				      .pid = s->proc ? proc_pid(s->proc) : 0 };
-}
-
 struct session *session_blank(struct session_store *st, const char *id)
 {
 	struct session *s = new0(struct session);

@@ -4,6 +4,26 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 
+void session_describe(const struct session *s, struct session_info *ret)
+{
+	static const char *const states[] = { "opening", "open", "closing", "closed" };
+	size_t watchers = 0;
+
+	list_each(w, (struct list *)&s->watchers, struct watcher, link)
+		watchers++;
+	*ret = (struct session_info){ .id = s->id,
+				      .cwd = s->cwd,
+				      .title = s->title,
+				      .harness = s->def->id,
+				      .state = s->current || s->ending ? "busy" : states[s->state],
+				      .updated_ms = s->updated_ms,
+				      .last_seq = s->log.last,
+				      .turns = s->turn_count,
+				      .watchers = watchers,
+				      .queued = s->queued,
+				      .pid = s->proc ? proc_pid(s->proc) : 0 };
+}
+
 bool session_has_head(const struct session *s)
 {
 	return !s->headless;
