@@ -14,20 +14,20 @@
 #define MANIFEST_ENTRIES_MAX 64
 #define MANIFEST_ARGS_MAX 64
 
-struct entry {
+struct config_entry {
 	char *id, *command, *title, *quirks;
 	struct slice args, env, capabilities, auth_methods;
 };
 
 static const struct jfield entry_fields[] = {
-	JF_STR(struct entry, id, "id", JF_REQUIRED, 64),
-	JF_STR(struct entry, command, "command", 0, 4096),
-	JF_STR(struct entry, title, "title", 0, 128),
-	JF_STR(struct entry, quirks, "quirks", 0, 64),
-	JF_ARR(struct entry, args, "args", 0),
-	JF_OBJ(struct entry, env, "env", 0),
-	JF_OBJ(struct entry, capabilities, "capabilities", 0),
-	JF_ARR(struct entry, auth_methods, "authMethods", 0),
+	JF_STR(struct config_entry, id, "id", JF_REQUIRED, 64),
+	JF_STR(struct config_entry, command, "command", 0, 4096),
+	JF_STR(struct config_entry, title, "title", 0, 128),
+	JF_STR(struct config_entry, quirks, "quirks", 0, 64),
+	JF_ARR(struct config_entry, args, "args", 0),
+	JF_OBJ(struct config_entry, env, "env", 0),
+	JF_OBJ(struct config_entry, capabilities, "capabilities", 0),
+	JF_ARR(struct config_entry, auth_methods, "authMethods", 0),
 	JF_END,
 };
 
@@ -204,7 +204,8 @@ static int set_quirks(struct harness_def *d, const char *name, const char *prefi
 	return refuse(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
 }
 
-static int apply_entry(struct harness_def *d, struct entry *en, const char *prefix, struct err *e)
+static int apply_entry(struct harness_def *d, struct config_entry *en, const char *prefix,
+		       struct err *e)
 {
 	int r = 0;
 
@@ -243,7 +244,7 @@ static int apply_entry(struct harness_def *d, struct entry *en, const char *pref
 static int load_entry(struct harness_table *t, struct jval v, size_t index, struct err *e)
 {
 	struct harness_def *d;
-	struct entry en = { 0 };
+	struct config_entry en = { 0 };
 	char prefix[40];
 	int r;
 
@@ -277,18 +278,18 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 
 /* --- the file ---------------------------------------------------------------------------------------------- */
 
-struct file {
+struct config_file {
 	struct slice harnesses;
 };
 
 static const struct jfield file_fields[] = {
-	JF_ARR(struct file, harnesses, "harnesses", JF_REQUIRED),
+	JF_ARR(struct config_file, harnesses, "harnesses", JF_REQUIRED),
 	JF_END,
 };
 
 static int load_entries(struct harness_table *t, struct slice text, struct err *e)
 {
-	struct file f = { 0 };
+	struct config_file f = { 0 };
 	struct jiter it;
 	struct jval v;
 	int r = jdec_strict(text, file_fields, NULL, "a manifest has no such member", &f, e);

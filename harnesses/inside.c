@@ -14,12 +14,12 @@
 #define LINKS_MAX 40 /* as in the kernel */
 
 /* A path that is being resolved: links of done have been followed, those of rest have not. */
-struct walk {
+struct path_walk {
 	char done[PATH_MAX], rest[PATH_MAX];
 	unsigned links;
 };
 
-static bool set_rest(struct walk *w, const char *head, const char *tail)
+static bool set_rest(struct path_walk *w, const char *head, const char *tail)
 {
 	char text[PATH_MAX];
 	int n = snprintf(text, sizeof(text), "%s/%s", head, tail);
@@ -30,7 +30,7 @@ static bool set_rest(struct walk *w, const char *head, const char *tail)
 	return true;
 }
 
-static bool follow(struct walk *w, const char *target, const char *tail)
+static bool follow(struct path_walk *w, const char *target, const char *tail)
 {
 	if (++w->links > LINKS_MAX)
 		return false;
@@ -39,7 +39,7 @@ static bool follow(struct walk *w, const char *target, const char *tail)
 	return set_rest(w, target, tail);
 }
 
-static void leave(struct walk *w)
+static void leave(struct path_walk *w)
 {
 	char *slash = strrchr(w->done, '/');
 
@@ -48,7 +48,7 @@ static void leave(struct walk *w)
 }
 
 /* What stands there now is neither followed nor believed: /proc has links that lead where their text does not say. */
-static bool enter(struct walk *w, const char *name, const char *tail)
+static bool enter(struct path_walk *w, const char *name, const char *tail)
 {
 	char target[PATH_MAX];
 	size_t at = strlen(w->done);
@@ -69,7 +69,7 @@ static bool enter(struct walk *w, const char *name, const char *tail)
 	return follow(w, target, tail);
 }
 
-static bool step(struct walk *w)
+static bool step(struct path_walk *w)
 {
 	char name[NAME_MAX + 1], tail[PATH_MAX];
 	const char *p = w->rest + strspn(w->rest, "/");
@@ -88,7 +88,7 @@ static bool step(struct walk *w)
 }
 
 /* "": the root. */
-static bool resolve(struct walk *w, const char *path)
+static bool resolve(struct path_walk *w, const char *path)
 {
 	w->done[0] = '\0';
 	w->links = 0;
@@ -102,7 +102,7 @@ static bool resolve(struct walk *w, const char *path)
 
 static bool is_below(const char *real, const char *dir)
 {
-	struct walk w;
+	struct path_walk w;
 	size_t n;
 
 	if (!resolve(&w, dir))
@@ -122,7 +122,7 @@ static bool has_dots(const char *path)
 bool harness_inside(const char *path, const char *cwd, struct slice additional_dirs)
 {
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
-	struct walk w;
+	struct path_walk w;
 	struct jiter it;
 	struct jval v;
 

@@ -7,16 +7,16 @@
 
 #include <errno.h>
 
-struct usage_args {
+struct usage_params {
 	char *session_id;
 	int64_t since;
 	struct slice meta;
 };
 
 static const struct jfield usage_fields[] = {
-	JF_STR(struct usage_args, session_id, "sessionId", 0, RPC_ID_MAX),
-	JF_INT(struct usage_args, since, "since", 0, 0, INT64_MAX),
-	JF_OBJ(struct usage_args, meta, "_meta", 0),
+	JF_STR(struct usage_params, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_INT(struct usage_params, since, "since", 0, 0, INT64_MAX),
+	JF_OBJ(struct usage_params, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -44,7 +44,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 }
 
 /* All that was read goes to the client; of one session it would not be all. */
-static void note_read(struct ledger *l, const struct usage_args *a, const struct page *p)
+static void note_read(struct ledger *l, const struct usage_params *a, const struct page *p)
 {
 	if (a->session_id)
 		return;
@@ -56,7 +56,7 @@ int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	struct ledger *ledger = store_ledger(c->srv->store);
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct usage_args a = { 0 };
+	struct usage_params a = { 0 };
 	struct page p = { .w = JW(&b) };
 	int r = own_params(m->params, usage_fields, &a, e);
 

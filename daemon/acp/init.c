@@ -199,7 +199,7 @@ static void put_life(struct jw *w, const struct session_store *st)
 {
 	struct store_totals t;
 	struct store_life l;
-	char keep[KEEP_TEXT_MAX];
+	char keep[RETENTION_TEXT_MAX];
 
 	store_life(st, &l);
 	store_totals(st, &t);
@@ -214,7 +214,7 @@ static void put_life(struct jw *w, const struct session_store *st)
 	jw_end_obj(w);
 	jw_uint(w, "sessionMax", l.session_max);
 	jw_obj(w, "retention");
-	jw_str(w, "keepSessions", keep_text(&l.keep, keep));
+	jw_str(w, "keepSessions", retention_text(&l.keep, keep));
 	jw_uint(w, "removedAge", t.removed_age);
 	jw_uint(w, "removedSize", t.removed_size);
 	jw_uint(w, "removedRoom", t.removed_room);

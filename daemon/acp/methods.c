@@ -20,7 +20,7 @@ enum method_meta {
 	META_ACPD, /* its handler sees to it */
 };
 
-struct method {
+struct acp_method {
 	const char *name;
 	unsigned phases;
 	enum rpc_kind kind;
@@ -29,7 +29,7 @@ struct method {
 	enum method_meta meta;
 };
 
-static const struct method methods[] = {
+static const struct acp_method methods[] = {
 	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, on_initialize, META_NONE },
 	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_authenticate, META_NONE },
 	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new, META_ACPD },
@@ -67,7 +67,7 @@ static const struct method methods[] = {
 	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status, META_NONE },
 };
 
-static const struct method *find_method(const struct rpc_msg *m)
+static const struct acp_method *find_method(const struct rpc_msg *m)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (strcmp(methods[i].name, m->method) == 0 && methods[i].kind == m->kind)
@@ -98,7 +98,7 @@ static bool first_is_wrong(const struct acp_conn *c, const struct rpc_msg *m)
 		slice_is(m->id, "null"));
 }
 
-static int check_phase(const struct acp_conn *c, const struct method *row, struct err *e)
+static int check_phase(const struct acp_conn *c, const struct acp_method *row, struct err *e)
 {
 	if (row->phases & c->phase)
 		return 0;
@@ -118,20 +118,20 @@ static int check_driver(struct acp_conn *c, const char *id, bool free, struct er
 	return -ENOENT;
 }
 
-struct named {
+struct named_session {
 	char *session_id;
 };
 
 static const struct jfield named_fields[] = {
-	JF_STR(struct named, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct named_session, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_END,
 };
 
 /* The one place where somebody who does not drive a session is kept from changing it. */
-static int check_access(struct acp_conn *c, const struct method *row, const struct rpc_msg *m,
+static int check_access(struct acp_conn *c, const struct acp_method *row, const struct rpc_msg *m,
 			struct err *e)
 {
-	struct named a = { 0 };
+	struct named_session a = { 0 };
 	int r;
 
 	if (row->access == ACCESS_ANY)
@@ -144,7 +144,7 @@ static int check_access(struct acp_conn *c, const struct method *row, const stru
 }
 
 /* Members of ours where there are none would be lost without a word. A notification cannot be answered, so it is taken as it is. */
-static int check_meta(const struct method *row, const struct rpc_msg *m, struct err *e)
+static int check_meta(const struct acp_method *row, const struct rpc_msg *m, struct err *e)
 {
 	static const struct jfield none[] = { JF_END };
 	struct jval v = jobj_get(jobj_get(m->params, "_meta").raw, "acpd");
@@ -160,7 +160,7 @@ static int check_meta(const struct method *row, const struct rpc_msg *m, struct 
 
 static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	const struct method *row = find_method(m);
+	const struct acp_method *row = find_method(m);
 	int r;
 
 	if (!row)

@@ -54,7 +54,7 @@ static void on_removed(void *ctx _unused_, struct session *s _unused_, const str
 }
 
 /* What could have been asked for instead. */
-static void call_open_error(struct call *k, const struct session *s, const struct err *e)
+static void call_open_error(struct acp_call *k, const struct session *s, const struct err *e)
 {
 	static const struct {
 		const char *reason, *category;
@@ -70,7 +70,7 @@ static void call_open_error(struct call *k, const struct session *s, const struc
 }
 
 /* To ask for a login is only right towards a client that was offered one. */
-static void create_failed(struct call *k, const struct session *s, const struct err *e)
+static void create_failed(struct acp_call *k, const struct session *s, const struct err *e)
 {
 	struct err own = *e;
 
@@ -84,7 +84,7 @@ static void create_failed(struct call *k, const struct session *s, const struct 
 void on_session_created(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct call *k = ctx;
+	struct acp_call *k = ctx;
 	struct acp_conn *c = k->conn;
 
 	if (e) {
@@ -126,7 +126,7 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 				    .setup.auth_method = c->auth_method,
 				    .client = c->client };
 	struct session *s;
-	struct call *k;
+	struct acp_call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
 
 	if (r < 0)
@@ -173,7 +173,7 @@ static void tell_foreign(struct acp_conn *c, struct session *s)
 static void on_reopened(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct call *k = ctx;
+	struct acp_call *k = ctx;
 	struct acp_conn *c = k->conn;
 	uint64_t from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
 	struct view *v;
@@ -240,7 +240,7 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 {
 	struct session_params p = { .client = c->client };
 	struct session *s = NULL;
-	struct call *k;
+	struct acp_call *k;
 	int r = check_reopen(c, a, &s, e);
 
 	if (r == 0)
@@ -299,7 +299,7 @@ static const struct jfield list_fields[] = {
 	JF_END,
 };
 
-struct listing {
+struct session_listing {
 	struct jw w;
 	const char *cwd;
 	unsigned n;
@@ -309,7 +309,7 @@ struct listing {
 
 static bool list_one(void *ctx, struct session *s, uint64_t number)
 {
-	struct listing *l = ctx;
+	struct session_listing *l = ctx;
 	struct session_info info;
 	char when[CLOCK_ISO_SIZE];
 
@@ -359,7 +359,7 @@ static int parse_cursor(const struct session_store *st, const char *cursor, uint
 int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct listing l = { .w = JW(&b) };
+	struct session_listing l = { .w = JW(&b) };
 	struct list_args a = { 0 };
 	char cursor[32];
 	uint64_t after;
@@ -388,7 +388,7 @@ int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 
 static void on_closed(void *ctx, struct session *s _unused_, const struct err *e)
 {
-	struct call *k = ctx;
+	struct acp_call *k = ctx;
 
 	if (e)
 		call_error(k, e, SLICE_NONE);

@@ -30,8 +30,8 @@
 #define KNOWN_MAX 128                   /* those that have, and are kept for their next request; likewise */
 #define LOCAL_SILENT_MAX 64             /* connections to one UNIX socket that have said nothing; likewise */
 #define LOCAL_MAX 512                   /* those that have, on both together; the next is refused */
-#define KIN_DEPTH_MAX 512               /* parents above each other that are looked at, to tell whose a local client is */
-#define KIN_FILE_MAX (4 * MIB)          /* of a file in /proc */
+#define ANCESTRY_DEPTH_MAX 512               /* parents above each other that are looked at, to tell whose a local client is */
+#define ANCESTRY_FILE_MAX (4 * MIB)          /* of a file in /proc */
 #define ACCEPTS_PER_TURN 32
 #define ACCEPT_AGAIN_MS 100             /* without descriptors or memory for a connection: until the next try */
 #define LOG_BURST 20                    /* lines of one kind that peers cause at once */
@@ -105,8 +105,8 @@
 #define LEDGER_ROOM_MIN (256 * KIB)     /* free in the state directory; below: files of the ledger that were read go */
 #define LEDGER_KEEP_MS 30000            /* between two looks at what is to go */
 #define LEDGER_MARK_MS 1000             /* until it is durable how far the ledger was read */
-#define LEDGER_LOOK_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */
-#define LEDGER_LOOK_MS 5                /* between two of them */
+#define LEDGER_AUDIT_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */
+#define LEDGER_AUDIT_MS 5                /* between two of them */
 #define EXTRA_ENV_MAX 256
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
@@ -181,8 +181,8 @@
 #define MEASURE_READ_BYTES (4 * KIB)    /* of each of them */
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
 #define CHILD_NPROC 4096
-#define ROOTWAYS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */
-#define ROOTWAYS_FILES_MAX 64           /* of sudo, of sshd */
+#define ROOT_ACCESS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */
+#define ROOT_ACCESS_FILES_MAX 64           /* of sudo, of sshd */
 
 /* MCP servers that live in the sandbox */
 #define HOSTED_FILE_MAX (1 * MIB)       /* a configuration file */

@@ -47,10 +47,10 @@ static int parse_part(const char *p, const char *end, const struct unit *u, int6
 	return 0;
 }
 
-int keep_parse(const char *text, struct keep *ret)
+int retention_parse(const char *text, struct retention *ret)
 {
 	const char *comma = strchr(text, ','), *end = text + strlen(text);
-	struct keep k = { 0 };
+	struct retention k = { 0 };
 
 	if (parse_part(text, comma ? comma : end, ages, AGE_MAX, &k.age_secs) < 0 ||
 	    (comma && parse_part(comma + 1, end, sizes, BYTES_MAX, &k.bytes) < 0))
@@ -72,17 +72,17 @@ static void put_part(char *out, size_t size, int64_t n, const struct unit *u)
 		snprintf(out, size, "%lld", (long long)n);
 }
 
-const char *keep_text(const struct keep *k, char out[KEEP_TEXT_MAX])
+const char *retention_text(const struct retention *k, char out[RETENTION_TEXT_MAX])
 {
 	size_t n;
 
 	out[0] = 0;
 	if (k->age_secs)
-		put_part(out, KEEP_TEXT_MAX / 2, k->age_secs, ages);
+		put_part(out, RETENTION_TEXT_MAX / 2, k->age_secs, ages);
 	n = strlen(out);
 	if (k->bytes) {
 		out[n] = ',';
-		put_part(out + n + 1, KEEP_TEXT_MAX / 2 - 1, k->bytes, sizes);
+		put_part(out + n + 1, RETENTION_TEXT_MAX / 2 - 1, k->bytes, sizes);
 	}
 	return out;
 }

@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct keep {
+struct retention {
 	int64_t age_secs, bytes; /* 0: no bound */
 };
 
-#define KEEP_TEXT_MAX 48
+#define RETENTION_TEXT_MAX 48
 
 /* Decimal digits and one unit at most. -EINVAL: not of that form, or beyond 10 000 years or 2^62 bytes; *ret is unchanged then. */
-int keep_parse(const char *text, struct keep *ret);
-/* In the largest units that leave nothing over; keep_parse takes it. */
-const char *keep_text(const struct keep *k, char out[KEEP_TEXT_MAX]);
-static inline bool keep_bounded(const struct keep *k)
+int retention_parse(const char *text, struct retention *ret);
+/* In the largest units that leave nothing over; retention_parse takes it. */
+const char *retention_text(const struct retention *k, char out[RETENTION_TEXT_MAX]);
+static inline bool retention_bounded(const struct retention *k)
 {
 	return k->age_secs || k->bytes;
 }

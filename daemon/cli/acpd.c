@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct command {
+struct subcommand {
 	const char *name; /* one word or two; "a b" stands before "a" */
 	const char *args; /* arguments besides options, a word each; NULL: none */
 	unsigned scope;
@@ -11,7 +11,7 @@ struct command {
 	const char *help;
 };
 
-static const struct command commands[] = {
+static const struct subcommand commands[] = {
 	{ "serve", NULL, SCOPE_SERVE, cmd_serve, "serve ACP over WebSocket and host harnesses" },
 	{ "acp", NULL, SCOPE_CLIENT, cmd_acp,
 	  "bridge: ACP on standard input and output to a daemon" },
@@ -76,7 +76,7 @@ static int count_words(const char *s)
 }
 
 /* As many arguments as the command has names for. */
-static int check_args(const struct command *cmd, const struct config *c)
+static int check_args(const struct subcommand *cmd, const struct config *c)
 {
 	int want = count_words(cmd->args);
 
@@ -87,7 +87,7 @@ static int check_args(const struct command *cmd, const struct config *c)
 	return EXIT_DONE;
 }
 
-static int run_command(const struct command *cmd, int argc, char **argv)
+static int run_command(const struct subcommand *cmd, int argc, char **argv)
 {
 	struct config c;
 	struct err e;

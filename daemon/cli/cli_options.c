@@ -172,7 +172,7 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 		*(int64_t *)slot(c, r) = n;
 		return 0;
 	case T_KEEP:
-		return keep_parse(value, slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
+		return retention_parse(value, slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
 	}
 	return -EINVAL;
 }
@@ -355,7 +355,7 @@ void config_done(struct config *c)
 
 void config_print(const struct config *c, unsigned scope)
 {
-	char keep[KEEP_TEXT_MAX];
+	char keep[RETENTION_TEXT_MAX];
 
 	for (size_t i = 0; i < N_ROWS; i++) {
 		const struct option_row *r = &rows[i];
@@ -367,7 +367,7 @@ void config_print(const struct config *c, unsigned scope)
 		else if (r->type == T_BOOL)
 			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
 		else if (r->type == T_KEEP)
-			printf("%s = %s\n", r->name, keep_text(slot(c, r), keep));
+			printf("%s = %s\n", r->name, retention_text(slot(c, r), keep));
 		else
 			printf("%s = %s\n", r->name,
 			       *(char **)slot(c, r) ? *(char **)slot(c, r) : "");

@@ -35,8 +35,8 @@ struct config {
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, since, archive_store_max, archive_max, uid, strip;
-	struct keep keep_usage;
-	struct keep keep_sessions;
+	struct retention keep_usage;
+	struct retention keep_sessions;
 	bool keep, allow_query_token, check, print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;

@@ -25,21 +25,21 @@ int read_token(const char *path, struct buf *ret, struct err *e)
 	return 0;
 }
 
-struct link *dial(struct loop *loop, const struct config *c, const struct link_events *ev,
-		  void *ctx, struct err *e)
+struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
+				 const struct daemon_link_events *ev, void *ctx, struct err *e)
 {
 	_cleanup_(buf_done) struct buf token = { 0 };
-	struct link *l;
+	struct daemon_link *l;
 
 	if (!c->url) {
 		if (c->socket)
-			return link_open_socket(loop, c->socket, ev, ctx, e);
+			return daemon_link_open_socket(loop, c->socket, ev, ctx, e);
 		err_field(e, "socket", "OPTION_INVALID", "--url or --socket is needed");
 		return NULL;
 	}
 	if (c->token_file && read_token(c->token_file, &token, e) < 0)
 		return NULL;
-	l = link_open_url(loop, c->url, buf_slice(&token), ev, ctx, e);
+	l = daemon_link_open_url(loop, c->url, buf_slice(&token), ev, ctx, e);
 	if (token.data)
 		secret_wipe(token.data, token.cap);
 	return l;

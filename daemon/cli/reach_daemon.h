@@ -6,8 +6,8 @@
 #include "net/client/daemon_link.h"
 
 /* NULL with e filled; the token is read and wiped here. */
-struct link *dial(struct loop *loop, const struct config *c, const struct link_events *ev,
-		  void *ctx, struct err *e);
+struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
+				 const struct daemon_link_events *ev, void *ctx, struct err *e);
 /* One request on the control socket; appends the raw result. A JSON-RPC error becomes e (code in e->rpc);
  * -ECONNREFUSED if no daemon answers. */
 int control_call(const struct config *c, const char *method, struct slice params,

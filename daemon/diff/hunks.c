@@ -3,12 +3,12 @@
 #include "base/util.h"
 
 /* A text read from the beginning to the end once. */
-struct reader {
+struct hunk_reader {
 	struct slice rest;
 	uint32_t line; /* of the first byte of rest */
 };
 
-static struct slice next_line(struct reader *r)
+static struct slice next_line(struct hunk_reader *r)
 {
 	const char *newline = memchr(r->rest.p, '\n', r->rest.n);
 	size_t n = newline ? (size_t)(newline + 1 - r->rest.p) : r->rest.n;
@@ -19,7 +19,7 @@ static struct slice next_line(struct reader *r)
 	return line;
 }
 
-static void skip_to(struct reader *r, uint32_t line)
+static void skip_to(struct hunk_reader *r, uint32_t line)
 {
 	while (r->line < line)
 		next_line(r);
@@ -33,7 +33,7 @@ static void put_line(struct buf *out, char mark, struct slice line)
 		buf_puts(out, "\n\\ No newline at end of file\n");
 }
 
-static void put_until(struct buf *out, char mark, struct reader *r, uint32_t end)
+static void put_until(struct buf *out, char mark, struct hunk_reader *r, uint32_t end)
 {
 	while (r->line < end)
 		put_line(out, mark, next_line(r));
@@ -47,7 +47,7 @@ static void put_span(struct buf *out, char mark, uint32_t at, uint32_t n)
 		buf_printf(out, ",%u", n);
 }
 
-static uint32_t lines_left(struct reader r, uint32_t most)
+static uint32_t lines_left(struct hunk_reader r, uint32_t most)
 {
 	uint32_t n = 0;
 
@@ -59,14 +59,14 @@ static uint32_t lines_left(struct reader r, uint32_t most)
 }
 
 /* How many lines of context follow the last range of a hunk: from is read up to its end. */
-static uint32_t context_after(struct reader from, uint32_t end, unsigned context)
+static uint32_t context_after(struct hunk_reader from, uint32_t end, unsigned context)
 {
 	skip_to(&from, end);
 	return lines_left(from, context);
 }
 
 /* Ranges [first, last] with less than two contexts between each. */
-static void put_hunk(struct buf *out, struct reader *from, struct reader *to,
+static void put_hunk(struct buf *out, struct hunk_reader *from, struct hunk_reader *to,
 		     const struct line_range *first, const struct line_range *last,
 		     unsigned context)
 {
@@ -99,7 +99,7 @@ static bool joined(const struct line_range *a, const struct line_range *b, unsig
 void hunks_append(struct buf *out, struct slice from, struct slice to, const struct line_diff *diff,
 		  unsigned context)
 {
-	struct reader a = { .rest = from }, b = { .rest = to };
+	struct hunk_reader a = { .rest = from }, b = { .rest = to };
 
 	for (size_t i = 0, last; i < diff->n && !out->failed; i = last + 1) {
 		for (last = i; last + 1 < diff->n; last++)

@@ -19,7 +19,7 @@ struct point {
 	int32_t x, y;
 };
 
-struct search {
+struct myers_search {
 	const struct myers_side *a, *b;
 	struct front ahead, back;
 	int64_t work; /* steps left */
@@ -61,13 +61,13 @@ static bool front_has(const struct front *f, int32_t d)
 	return d >= f->lo && d <= f->hi;
 }
 
-static bool same(const struct search *s, int32_t x, int32_t y)
+static bool same(const struct myers_search *s, int32_t x, int32_t y)
 {
 	return s->a->id[x] == s->b->id[y];
 }
 
 /* Both directions begin with fronts of different parity if odd; then they can only meet in a forward step, else in a backward one. */
-static bool step_ahead(struct search *s, const struct box *q, bool odd, struct point *meet)
+static bool step_ahead(struct myers_search *s, const struct box *q, bool odd, struct point *meet)
 {
 	struct front *f = &s->ahead;
 
@@ -90,7 +90,7 @@ static bool step_ahead(struct search *s, const struct box *q, bool odd, struct p
 	return false;
 }
 
-static bool step_back(struct search *s, const struct box *q, bool odd, struct point *meet)
+static bool step_back(struct myers_search *s, const struct box *q, bool odd, struct point *meet)
 {
 	struct front *f = &s->back;
 
@@ -114,7 +114,7 @@ static bool step_back(struct search *s, const struct box *q, bool odd, struct po
 }
 
 /* The point furthest from its corner that either direction has reached. */
-static struct point furthest(const struct search *s, const struct box *q)
+static struct point furthest(const struct myers_search *s, const struct box *q)
 {
 	struct point best = { q->x, q->y };
 	int64_t gain = 0;
@@ -141,7 +141,7 @@ static struct point furthest(const struct search *s, const struct box *q)
 }
 
 /* Where to cut a box whose first elements differ, and whose last. Neither part is the whole box. */
-static struct point cut(struct search *s, const struct box *q)
+static struct point cut(struct myers_search *s, const struct box *q)
 {
 	bool odd = ((q->x - q->y) ^ (q->x_end - q->y_end)) & 1;
 	struct point meet;
@@ -160,7 +160,7 @@ static void mark(const struct myers_side *side, int32_t from, int32_t to)
 		side->changed[side->line[i]] = true;
 }
 
-static void shrink(const struct search *s, struct box *q)
+static void shrink(const struct myers_search *s, struct box *q)
 {
 	while (q->x < q->x_end && q->y < q->y_end && same(s, q->x, q->y)) {
 		q->x++;
@@ -178,7 +178,7 @@ static int64_t box_size(const struct box *q)
 }
 
 /* Recurses into the smaller part only: no deeper than the logarithm of the size. */
-static void compare(struct search *s, struct box q)
+static void compare(struct myers_search *s, struct box q)
 {
 	for (;;) {
 		struct box first, second;
@@ -205,7 +205,7 @@ static void compare(struct search *s, struct box q)
 int myers_compare(const struct myers_side *a, const struct myers_side *b)
 {
 	_cleanup_(freep) int32_t *slots = calloc(2 * FRONT_SLOTS, sizeof(*slots));
-	struct search s = { .a = a, .b = b, .work = DIFF_WORK_MAX };
+	struct myers_search s = { .a = a, .b = b, .work = DIFF_WORK_MAX };
 
 	if (!slots)
 		return -ENOMEM;

@@ -4,7 +4,7 @@
  *
  * The consumer embeds struct http_sink first and hands it over in http_reply.sink instead of an answer; from then on the driver owns it
  * and calls ops->free exactly once: after the answer, or when the client goes away. After WAIT the consumer calls http_sink_wake once
- * that has changed; the driver then asks look. ANSWER may be given at any time: the rest of the body is not read then. Everything
+ * that has changed; the driver then asks check. ANSWER may be given at any time: the rest of the body is not read then. Everything
  * runs on the loop; wake may be called from anywhere but inside these functions.
  */
 #pragma once
@@ -28,7 +28,7 @@ struct http_sink_ops {
 	enum http_take (*take)(struct http_sink *s, struct slice piece);
 	/* That was the body. WAIT or ANSWER. */
 	enum http_take (*end)(struct http_sink *s);
-	enum http_take (*look)(struct http_sink *s);
+	enum http_take (*check)(struct http_sink *s);
 	/* Fills the answer (of status 200, JSON, empty); asked once. */
 	void (*answer)(struct http_sink *s, struct http_reply *ret);
 	void (*free)(struct http_sink *s);

@@ -13,19 +13,19 @@ static bool is_daemons_own(const struct session_store *st)
 	return !pw || pw->pw_uid == geteuid();
 }
 
-static void find(const struct session_store *st, struct rootways *ret)
+static void find(const struct session_store *st, struct root_access *ret)
 {
 	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
 
-	rootways_find(ret, "/etc",
-		      store_agent_user(st) ? store_agent_user(st) :
-		      pw		   ? pw->pw_name :
-					     "");
+	root_access_find(ret, "/etc",
+			 store_agent_user(st) ? store_agent_user(st) :
+			 pw		      ? pw->pw_name :
+						"");
 }
 
 void isolation_put(const struct session_store *st, struct jw *w, const char *key)
 {
-	struct rootways found;
+	struct root_access found;
 
 	find(st, &found);
 	jw_obj(w, key);
@@ -48,7 +48,7 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 
 void isolation_log(const struct session_store *st)
 {
-	struct rootways found;
+	struct root_access found;
 
 	find(st, &found);
 	log_info("serve", "how agents run", "agentUser",

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 /* One step of a path: a member's name, or an index. */
-struct step {
+struct jline_step {
 	struct slice name;
 	size_t index;
 	bool element;
 };
 
-static bool next_step(const char **path, struct step *ret)
+static bool next_step(const char **path, struct jline_step *ret)
 {
 	const char *p = *path;
 	char *end;
@@ -31,7 +31,7 @@ static bool next_step(const char **path, struct step *ret)
 }
 
 /* begin: where it begins, its name included. */
-static bool take_step(const struct step *s, struct jval *v, const char **begin)
+static bool take_step(const struct jline_step *s, struct jval *v, const char **begin)
 {
 	struct slice key = SLICE_NONE;
 	struct jval item;
@@ -53,7 +53,7 @@ unsigned long jline_of(struct slice text, const char *path)
 {
 	const char *begin = text.p;
 	unsigned long line = 1;
-	struct step step;
+	struct jline_step step;
 	struct jval v;
 
 	if (jscan_value(text, &v) != JSCAN_OK)

@@ -13,15 +13,15 @@
 #define BEARER_ITEM "acpd.bearer."
 #define SUBPROTOCOL "acp.v1"
 
-struct gate {
+struct admission {
 	struct sha256 token;
 	bool claimed, allow_query_token;
 	char *hosts, *origins;
 };
 
-struct gate *gate_new(const struct gate_config *cfg)
+struct admission *admission_new(const struct admission_config *cfg)
 {
-	struct gate *g = new0(struct gate);
+	struct admission *g = new0(struct admission);
 
 	g->hosts = xstrdup(cfg->allow_hosts);
 	g->origins = xstrdup(cfg->allow_origins);
@@ -29,7 +29,7 @@ struct gate *gate_new(const struct gate_config *cfg)
 	return g;
 }
 
-struct gate *gate_free(struct gate *g)
+struct admission *admission_free(struct admission *g)
 {
 	if (!g)
 		return NULL;
@@ -40,12 +40,12 @@ struct gate *gate_free(struct gate *g)
 	return NULL;
 }
 
-bool gate_claimed(const struct gate *g)
+bool admission_claimed(const struct admission *g)
 {
 	return g->claimed;
 }
 
-bool gate_query_token(const struct gate *g)
+bool admission_query_token(const struct admission *g)
 {
 	return g->allow_query_token;
 }
@@ -92,7 +92,7 @@ static int check_owner(int fd, struct err *e)
 	return 0;
 }
 
-int gate_load(struct gate *g, const char *path, struct err *e)
+int admission_load(struct admission *g, const char *path, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -115,7 +115,7 @@ int gate_load(struct gate *g, const char *path, struct err *e)
 	return r;
 }
 
-int gate_claim(struct gate *g, struct slice digest, struct err *e)
+int admission_claim(struct admission *g, struct slice digest, struct err *e)
 {
 	struct sha256 d;
 
@@ -210,7 +210,7 @@ static bool is_e2b_host(struct slice h)
 	return i > id && i < h.n && h.p[i] == '.' && i + 1 < h.n;
 }
 
-bool gate_host_ok(const struct gate *g, struct slice host)
+bool admission_host_ok(const struct admission *g, struct slice host)
 {
 	struct slice h = host_name(host);
 
@@ -220,14 +220,14 @@ bool gate_host_ok(const struct gate *g, struct slice host)
 	       is_e2b_host(h) || in_list(g->hosts, h) || in_list(g->hosts, host);
 }
 
-bool gate_origin_ok(const struct gate *g, struct slice origin)
+bool admission_origin_ok(const struct admission *g, struct slice origin)
 {
 	return !origin.n || in_list(g->origins, origin);
 }
 
 /* --- tokens ------------------------------------------------------------------------------------------ */
 
-static bool token_matches(const struct gate *g, struct slice token)
+static bool token_matches(const struct admission *g, struct slice token)
 {
 	struct sha256 d;
 
@@ -250,7 +250,7 @@ static bool next_item(struct slice *list, struct slice *item)
 	return true;
 }
 
-static bool protocol_matches(const struct gate *g, struct slice protocols)
+static bool protocol_matches(const struct admission *g, struct slice protocols)
 {
 	struct slice item;
 
@@ -273,8 +273,8 @@ static bool protocol_matches(const struct gate *g, struct slice protocols)
 	return false;
 }
 
-bool gate_token_ok(const struct gate *g, struct slice authorization, struct slice protocols,
-		   struct slice query)
+bool admission_token_ok(const struct admission *g, struct slice authorization,
+			struct slice protocols, struct slice query)
 {
 	if (authorization.n) {
 		if (authorization.n < 7 || strncasecmp(authorization.p, "Bearer ", 7) != 0)
@@ -287,7 +287,7 @@ bool gate_token_ok(const struct gate *g, struct slice authorization, struct slic
 	return g->allow_query_token && query.n && token_matches(g, query);
 }
 
-const char *gate_subprotocol(struct slice protocols)
+const char *admission_subprotocol(struct slice protocols)
 {
 	struct slice item;
 

@@ -16,28 +16,28 @@
 #define TOKEN_MIN 16
 #define TOKEN_MAX 4096
 
-struct gate;
+struct admission;
 
-struct gate_config {
+struct admission_config {
 	const char *allow_hosts, *allow_origins; /* comma-separated, may be NULL */
 	bool allow_query_token;
 };
 
-struct gate *gate_new(const struct gate_config *cfg);
-struct gate *gate_free(struct gate *g);
-/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the gate unclaimed (0); one of another owner than root or
+struct admission *admission_new(const struct admission_config *cfg);
+struct admission *admission_free(struct admission *g);
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0); one of another owner than root or
  * us, or that others can read, is refused. */
-int gate_load(struct gate *g, const char *path, struct err *e);
+int admission_load(struct admission *g, const char *path, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
-int gate_claim(struct gate *g, struct slice digest, struct err *e);
-bool gate_claimed(const struct gate *g);
-bool gate_query_token(const struct gate *g);
+int admission_claim(struct admission *g, struct slice digest, struct err *e);
+bool admission_claimed(const struct admission *g);
+bool admission_query_token(const struct admission *g);
 
-bool gate_host_ok(const struct gate *g, struct slice host);
+bool admission_host_ok(const struct admission *g, struct slice host);
 /* Absent (n == 0) is fine. */
-bool gate_origin_ok(const struct gate *g, struct slice origin);
+bool admission_origin_ok(const struct admission *g, struct slice origin);
 /* authorization: header value; protocols: Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
-bool gate_token_ok(const struct gate *g, struct slice authorization, struct slice protocols,
-		   struct slice query);
+bool admission_token_ok(const struct admission *g, struct slice authorization,
+			struct slice protocols, struct slice query);
 /* The subprotocol a client that offers these is to be answered with: "acp.v1", "" if it offered none, NULL: refuse. */
-const char *gate_subprotocol(struct slice protocols);
+const char *admission_subprotocol(struct slice protocols);

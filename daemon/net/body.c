@@ -178,7 +178,7 @@ static void on_wake(void *ctx)
 {
 	struct peer *p = ctx;
 
-	follow(p, p->sink->ops->look(p->sink));
+	follow(p, p->sink->ops->check(p->sink));
 }
 
 static void end_of_body(struct peer *p)

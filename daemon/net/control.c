@@ -31,7 +31,7 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 	int r = jdec_object(m->params, claim_fields, NULL, &a, e);
 
 	if (r == 0)
-		r = gate_claim(ctx->gate, slice_of(a.digest), e);
+		r = admission_claim(ctx->admission, slice_of(a.digest), e);
 	jdec_free(claim_fields, &a);
 	if (r == 0) {
 		log_info("net", "claimed");
@@ -76,7 +76,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 {
 	jw_str(w, "version", ACPD_VERSION);
 	jw_str(w, "incarnation", ctx->info->incarnation);
-	jw_bool(w, "claimed", gate_claimed(ctx->gate));
+	jw_bool(w, "claimed", admission_claimed(ctx->admission));
 	jw_uint(w, "sessions", store_count(ctx->info->store));
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));
 	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));

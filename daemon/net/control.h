@@ -11,7 +11,7 @@
 #include "net/admission.h"
 
 struct control_context {
-	struct gate *gate;
+	struct admission *admission;
 	struct http_context *info;
 };
 

@@ -63,7 +63,7 @@ int cors_put(struct lws *wsi, bool preflight, unsigned char **p, unsigned char *
 	char buf[CORS_ORIGIN_MAX];
 	struct slice origin = header_get(wsi, WSI_TOKEN_ORIGIN, buf, sizeof(buf));
 
-	if (!origin.n || !gate_origin_ok(n->gate, origin))
+	if (!origin.n || !admission_origin_ok(n->admission, origin))
 		return 0;
 	if (put(wsi, "access-control-allow-origin:", origin, p, end) < 0 ||
 	    put(wsi, "vary:", SLICE("Origin, Access-Control-Request-Headers"), p, end) < 0)

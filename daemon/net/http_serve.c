@@ -1,4 +1,4 @@
-/* http_serve.c - plain HTTP on the same port: gate, route, reply. */
+/* http_serve.c - plain HTTP on the same port: admission, route, reply. */
 #include "net/ws.h"
 
 #include "base/limits.h"
@@ -148,7 +148,8 @@ static size_t take_query(struct net_server *n, struct lws *wsi, struct request_t
 			break;
 		t->items[count] = (struct slice){ t->query + used, (size_t)len };
 		used += (size_t)len + 1;
-		if (!gate_query_token(n->gate) || !slice_starts(t->items[count], "token="))
+		if (!admission_query_token(n->admission) ||
+		    !slice_starts(t->items[count], "token="))
 			count++;
 	}
 	return count;

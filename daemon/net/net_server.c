@@ -127,15 +127,15 @@ static int open_listener(struct net_server *n, const struct net_config *cfg, str
 	return 0;
 }
 
-struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, struct gate *gate,
-				  struct http_context *http, const struct net_config *cfg,
-				  struct err *e)
+struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
+				  struct admission *admission, struct http_context *http,
+				  const struct net_config *cfg, struct err *e)
 {
 	struct net_server *n = new0(struct net_server);
 
 	n->loop = loop;
 	n->acp = acp;
-	n->gate = gate;
+	n->admission = admission;
 	n->http = http;
 	list_init(&n->dirty);
 	list_init(&n->stranger_list);

@@ -20,9 +20,9 @@ struct net_config {
 
 struct net_server;
 
-struct net_server *net_server_new(struct loop *loop, struct acp_server *acp, struct gate *gate,
-				  struct http_context *http, const struct net_config *cfg,
-				  struct err *e);
+struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
+				  struct admission *admission, struct http_context *http,
+				  const struct net_config *cfg, struct err *e);
 struct net_server *net_server_free(struct net_server *n);
 int net_server_port(const struct net_server *n);
 /* Serves the HTTP client on fd, and owns it then: one that another listener has accepted and trusts. */

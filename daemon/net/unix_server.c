@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 
 /* Whoever has said nothing yet may be sent away for the next one, the oldest first. */
-struct listener {
-	struct uds_server *server;
+struct unix_listener {
+	struct unix_server *server;
 	struct acceptor acceptor;
 	char *path;
 	const char *name;
@@ -28,12 +28,12 @@ struct listener {
 	unsigned nsilent;
 };
 
-struct uds_server {
+struct unix_server {
 	struct loop *loop;
 	struct acp_server *acp;
-	struct gate *gate;
+	struct admission *admission;
 	struct http_context *info;
-	struct listener listeners[2];
+	struct unix_listener listeners[2];
 	struct list clients; /* those that have said something, and those that leave */
 	unsigned nclients;
 	void (*adopt)(void *ctx, int fd);
@@ -42,11 +42,11 @@ struct uds_server {
 	uint64_t last_id;
 };
 
-struct client {
+struct unix_client {
 	struct list link;
-	struct uds_server *server;
-	struct listener *silent; /* in its list: no whole line has come */
-	char id[24];		 /* a name in the log */
+	struct unix_server *server;
+	struct unix_listener *silent; /* in its list: no whole line has come */
+	char id[24];		      /* a name in the log */
 	struct loop_io io;
 	struct lines in;
 	struct buf out;
@@ -58,7 +58,7 @@ struct client {
 	bool heard, closing, dead;
 };
 
-static void leave_list(struct client *c)
+static void leave_list(struct unix_client *c)
 {
 	if (c->silent)
 		c->silent->nsilent--;
@@ -67,7 +67,7 @@ static void leave_list(struct client *c)
 	list_del(&c->link);
 }
 
-static void leave_silent(struct client *c)
+static void leave_silent(struct unix_client *c)
 {
 	leave_list(c);
 	c->silent = NULL;
@@ -76,7 +76,7 @@ static void leave_silent(struct client *c)
 }
 
 /* It has said something: from now on it is not sent away for others. */
-static void set_heard(struct client *c)
+static void set_heard(struct unix_client *c)
 {
 	if (c->heard)
 		return;
@@ -89,7 +89,7 @@ static void set_heard(struct client *c)
 
 static void client_free(void *ctx)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	if (c->heard)
 		log_info("net", "connection closed", "connection", c->id, "reason",
@@ -108,7 +108,7 @@ static void client_free(void *ctx)
 	free(c);
 }
 
-static void client_drop(struct client *c)
+static void client_drop(struct unix_client *c)
 {
 	if (c->dead)
 		return;
@@ -120,7 +120,7 @@ static void client_drop(struct client *c)
 
 static bool add_line(void *ctx, struct slice text)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	if (buf_len(&c->out) && buf_len(&c->out) + text.n > CONN_BATCH_BYTES)
 		return false;
@@ -130,7 +130,7 @@ static bool add_line(void *ctx, struct slice text)
 /* Writes what the socket takes; asks for EPOLLOUT while something is left. */
 static void client_flush(void *ctx)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 	bool more = true;
 
 	while (!c->dead && more) {
@@ -166,7 +166,7 @@ static void client_flush(void *ctx)
 
 static void on_dirty(void *ctx)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	loop_defer(c->server->loop, &c->flush_task, client_flush, c);
 }
@@ -178,7 +178,7 @@ static void on_close_overdue(void *ctx)
 
 static void on_close(void *ctx, int code _unused_, const char *reason)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	c->closing = true;
 	c->why = reason;
@@ -186,7 +186,7 @@ static void on_close(void *ctx, int code _unused_, const char *reason)
 	on_dirty(c);
 }
 
-static void log_refused(struct uds_server *u, const struct listener *l, const char *reason)
+static void log_refused(struct unix_server *u, const struct unix_listener *l, const char *reason)
 {
 	char left_out[12];
 
@@ -197,7 +197,7 @@ static void log_refused(struct uds_server *u, const struct listener *l, const ch
 }
 
 /* One line says why, and nothing that it says is looked at. */
-static void refuse(struct client *c, const char *reason, const char *message)
+static void refuse(struct unix_client *c, const char *reason, const char *message)
 {
 	log_refused(c->server, c->silent, reason);
 	control_refuse(&c->out, reason, message);
@@ -205,19 +205,19 @@ static void refuse(struct client *c, const char *reason, const char *message)
 }
 
 /* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs nothing. */
-static bool is_child(const struct uds_server *u, int fd)
+static bool is_child(const struct unix_server *u, int fd)
 {
 	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);
-	struct kin_peer peer;
+	struct peer_process peer;
 	bool ours = true;
 
-	if (kin_peer_of(fd, &peer) == 0)
-		ours = kin_is_ours(&peer, u->info->incarnation, cgroup->path);
+	if (ancestry_peer(fd, &peer) == 0)
+		ours = ancestry_is_ours(&peer, u->info->incarnation, cgroup->path);
 	closep(&peer.pidfd);
 	return ours;
 }
 
-static bool may_speak(struct client *c)
+static bool may_speak(struct unix_client *c)
 {
 	if (c->heard || !is_child(c->server, c->io.fd))
 		return true;
@@ -226,7 +226,7 @@ static bool may_speak(struct client *c)
 	return false;
 }
 
-static void take_line(struct client *c, struct slice line)
+static void take_line(struct unix_client *c, struct slice line)
 {
 	if (!may_speak(c))
 		return;
@@ -234,12 +234,12 @@ static void take_line(struct client *c, struct slice line)
 	if (c->conn)
 		acp_conn_feed(c->conn, line);
 	else
-		control_answer(&(struct control_context){ c->server->gate, c->server->info }, line,
-			       &c->out);
+		control_answer(&(struct control_context){ c->server->admission, c->server->info },
+			       line, &c->out);
 }
 
 /* JSON begins with no capital letter, and an HTTP request with nothing else. True: the HTTP server has it now. */
-static bool hand_over_http(struct client *c)
+static bool hand_over_http(struct unix_client *c)
 {
 	char first;
 
@@ -256,7 +256,7 @@ static bool hand_over_http(struct client *c)
 	return true;
 }
 
-static void client_read(struct client *c)
+static void client_read(struct unix_client *c)
 {
 	char *space = lines_space(&c->in, CHILD_READ_BYTES);
 	struct slice line;
@@ -285,7 +285,7 @@ static void client_read(struct client *c)
 
 static void on_client(void *ctx, uint32_t events)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !hand_over_http(c))
 		client_read(c);
@@ -295,17 +295,17 @@ static void on_client(void *ctx, uint32_t events)
 
 static void on_silent(void *ctx)
 {
-	struct client *c = ctx;
+	struct unix_client *c = ctx;
 
 	if (!c->dead)
 		log_refused(c->server, c->silent, "SILENT");
 	client_drop(c);
 }
 
-static struct client *client_new(struct listener *l, int fd)
+static struct unix_client *client_new(struct unix_listener *l, int fd)
 {
-	struct client *c = new0(struct client);
-	struct uds_server *u = l->server;
+	struct unix_client *c = new0(struct unix_client);
+	struct unix_server *u = l->server;
 
 	c->server = u;
 	c->silent = l;
@@ -319,19 +319,19 @@ static struct client *client_new(struct listener *l, int fd)
 	return c;
 }
 
-static void make_room(struct listener *l)
+static void make_room(struct unix_listener *l)
 {
-	struct client *oldest;
+	struct unix_client *oldest;
 
 	if (l->nsilent < LOCAL_SILENT_MAX)
 		return;
 	log_refused(l->server, l, "CROWDED_OUT");
-	oldest = list_first(&l->silent, struct client, link);
+	oldest = list_first(&l->silent, struct unix_client, link);
 	leave_silent(oldest);
 	client_drop(oldest);
 }
 
-static void begin_acp(struct client *c)
+static void begin_acp(struct unix_client *c)
 {
 	struct acp_transport t = { on_dirty, on_close, c, c->id };
 
@@ -341,9 +341,9 @@ static void begin_acp(struct client *c)
 
 static void on_accept(void *ctx, int fd)
 {
-	struct listener *l = ctx;
-	struct uds_server *u = l->server;
-	struct client *c;
+	struct unix_listener *l = ctx;
+	struct unix_server *u = l->server;
+	struct unix_client *c;
 
 	if (!unixsock_peer_trusted(fd)) {
 		log_refused(u, l, "UID_NOT_ALLOWED");
@@ -354,13 +354,13 @@ static void on_accept(void *ctx, int fd)
 	c = client_new(l, fd);
 	if (u->nclients > LOCAL_MAX)
 		refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
-	else if (l->acp && !gate_claimed(u->gate))
+	else if (l->acp && !admission_claimed(u->admission))
 		refuse(c, "UNCLAIMED", "the daemon has no token yet");
 	else if (l->acp)
 		begin_acp(c);
 }
 
-static int listener_open(struct uds_server *u, struct listener *l, const char *run_dir,
+static int listener_open(struct unix_server *u, struct unix_listener *l, const char *run_dir,
 			 const char *name, bool acp, struct err *e)
 {
 	int fd;
@@ -375,15 +375,16 @@ static int listener_open(struct uds_server *u, struct listener *l, const char *r
 	return acceptor_open(&l->acceptor, u->loop, fd, on_accept, l);
 }
 
-struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
-				  struct gate *gate, struct http_context *info, struct err *e)
+struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
+				    struct admission *admission, struct http_context *info,
+				    struct err *e)
 {
-	struct uds_server *u = new0(struct uds_server);
+	struct unix_server *u = new0(struct unix_server);
 	int r = file_mkdirs(run_dir, 0711);
 
 	u->loop = loop;
 	u->acp = acp;
-	u->gate = gate;
+	u->admission = admission;
 	u->info = info;
 	list_init(&u->clients);
 	list_init(&u->listeners[0].silent);
@@ -392,11 +393,11 @@ struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct
 		err_set(e, r, 0, "RUN_DIR_UNUSABLE", "%s: %s", run_dir, strerror(-r));
 	if (r < 0 || listener_open(u, &u->listeners[0], run_dir, "control.sock", false, e) < 0 ||
 	    listener_open(u, &u->listeners[1], run_dir, "acp.sock", true, e) < 0)
-		return uds_server_free(u);
+		return unix_server_free(u);
 	return u;
 }
 
-void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx)
+void unix_server_serve_http(struct unix_server *u, void (*adopt)(void *ctx, int fd), void *ctx)
 {
 	u->adopt = adopt;
 	u->adopt_ctx = ctx;
@@ -404,17 +405,17 @@ void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd
 
 static void free_all(struct list *clients)
 {
-	list_each(c, clients, struct client, link)
+	list_each(c, clients, struct unix_client, link)
 		client_free(c);
 }
 
-struct uds_server *uds_server_free(struct uds_server *u)
+struct unix_server *unix_server_free(struct unix_server *u)
 {
 	if (!u)
 		return NULL;
 	free_all(&u->clients);
 	for (size_t i = 0; i < ARRAY_SIZE(u->listeners); i++) {
-		struct listener *l = &u->listeners[i];
+		struct unix_listener *l = &u->listeners[i];
 
 		free_all(&l->silent);
 		if (l->acceptor.loop)

@@ -15,11 +15,12 @@
 #include "http/endpoints.h"
 #include "net/admission.h"
 
-struct uds_server;
+struct unix_server;
 
 /* Takes over stale sockets; -EADDRINUSE if a living daemon has them. */
-struct uds_server *uds_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
-				  struct gate *gate, struct http_context *info, struct err *e);
+struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
+				    struct admission *admission, struct http_context *info,
+				    struct err *e);
 /* adopt takes the descriptor of a client of acp.sock that speaks HTTP; nothing was read from it. */
-void uds_server_serve_http(struct uds_server *u, void (*adopt)(void *ctx, int fd), void *ctx);
-struct uds_server *uds_server_free(struct uds_server *u);
+void unix_server_serve_http(struct unix_server *u, void (*adopt)(void *ctx, int fd), void *ctx);
+struct unix_server *unix_server_free(struct unix_server *u);

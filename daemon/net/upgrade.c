@@ -76,22 +76,23 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 		visitor_known(n, wsi);
 		return 0;
 	}
-	if (!gate_host_ok(n->gate, header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host))))
+	if (!admission_host_ok(n->admission, header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host))))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
 				   NULL, NULL);
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) >= (int)sizeof(origin) ||
-	    !gate_origin_ok(n->gate, header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin))))
+	    !admission_origin_ok(n->admission,
+				 header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin))))
 		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed",
 				   NULL, NULL);
 	if (open)
 		return 0;
-	if (!gate_claimed(n->gate))
+	if (!admission_claimed(n->admission))
 		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet", NULL,
 				   NULL);
-	if (!gate_token_ok(n->gate,
-			   header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
-			   header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
-			   query_get(wsi, "token=", token, sizeof(token))))
+	if (!admission_token_ok(n->admission,
+				header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
+				header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
+				query_get(wsi, "token=", token, sizeof(token))))
 		return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
 				   "WWW-Authenticate:", "Bearer");
 	visitor_known(n, wsi);
@@ -102,7 +103,7 @@ static int check_subprotocol(struct lws *wsi)
 {
 	char offered[2 * TOKEN_MAX];
 
-	if (gate_subprotocol(header_get(wsi, WSI_TOKEN_PROTOCOL, offered, sizeof(offered))))
+	if (admission_subprotocol(header_get(wsi, WSI_TOKEN_PROTOCOL, offered, sizeof(offered))))
 		return 0;
 	return http_refuse(wsi, 400, "SUBPROTOCOL_UNKNOWN", "the only subprotocol is acp.v1", NULL,
 			   NULL);

@@ -13,7 +13,7 @@
 struct net_server {
 	struct loop *loop;
 	struct acp_server *acp;
-	struct gate *gate;
+	struct admission *admission;
 	struct http_context *http;
 	struct lws_context *context;
 	struct lws_vhost *vhost;

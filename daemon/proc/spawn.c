@@ -17,7 +17,7 @@ struct report {
 	int step, err;
 };
 
-enum step { STEP_PIPES, STEP_CGROUP, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
+enum spawn_step { STEP_PIPES, STEP_CGROUP, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
 
 static const char *const step_text[STEP_MAX] = {
 	[STEP_PIPES] = "setting up pipes",    [STEP_CGROUP] = "joining the cgroup",
@@ -38,7 +38,7 @@ static void pipes_close(struct pipes *p)
 			closep(&all[i][k]);
 }
 
-_noreturn_ static void child_fail(int fd, enum step step)
+_noreturn_ static void child_fail(int fd, enum spawn_step step)
 {
 	struct report r = { step, errno };
 
@@ -93,7 +93,7 @@ static void child_limits(const struct proc_spec *spec)
 		setrlimit(RLIMIT_NPROC, &procs);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "500", 3) < 0)
-		errno = 0; /* a wish, not a condition */
+		errno = 0; /* asked for, not needed */
 	if (fd >= 0)
 		close(fd);
 }

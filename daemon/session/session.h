@@ -45,9 +45,9 @@ struct store_config {
 	unsigned harness_max;  /* 0: as memory allows */
 	unsigned harness_wait; /* seconds */
 	unsigned session_max;
-	struct keep keep_usage; /* of closed ledger files that were read */
+	struct retention keep_usage; /* of closed ledger files that were read */
 	uint64_t usage_file_max;
-	struct keep keep; /* closed sessions */
+	struct retention keep; /* closed sessions */
 	struct archive_store *archives;
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	const char *skills;	/* directory of builtin ones; NULL: none */
@@ -99,7 +99,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret);
 /* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */
 struct store_life {
 	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
-	struct keep keep;
+	struct retention keep;
 };
 void store_life(const struct session_store *st, struct store_life *ret);
 

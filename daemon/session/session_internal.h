@@ -54,7 +54,7 @@ struct session_store {
 	unsigned nlive, nwaiting;
 	struct loop_timer lonely_timer, wait_timer;
 	struct loop_timer recover_timer;
-	struct keep keep; /* retain.h */
+	struct retention keep; /* retain.h */
 	struct loop_timer retain_timer, pressure_timer;
 	bool cramped; /* the disk is full, and nothing could go */
 	struct proc *measuring;

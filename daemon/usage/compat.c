@@ -14,7 +14,7 @@
 /* One name will do: the daemon writes one view at a time, and what a killed one left is replaced. */
 #define TEMP_NAME ".acpd-usage.tmp"
 
-struct place {
+struct compat_target {
 	int dirfd;
 	const char *name; /* in path */
 };
@@ -41,7 +41,7 @@ static mode_t file_mode(const struct usage_compat_owner *o)
 }
 
 static int open_place(const char *path, const struct usage_compat_owner *o, bool make,
-		      struct place *ret)
+		      struct compat_target *ret)
 {
 	const char *slash = strrchr(path, '/');
 	_cleanup_(freep) char *dir = NULL;
@@ -61,12 +61,12 @@ static int open_place(const char *path, const struct usage_compat_owner *o, bool
 	return ret->dirfd < 0 ? -errno : 0;
 }
 
-static int remove_in(const struct place *p)
+static int remove_in(const struct compat_target *p)
 {
 	return unlinkat(p->dirfd, p->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int replace_in(const struct place *p, struct slice text, mode_t mode)
+static int replace_in(const struct compat_target *p, struct slice text, mode_t mode)
 {
 	_cleanup_(closep) int fd = -1;
 	int r;
@@ -118,7 +118,7 @@ static bool lay_out(const struct usage_compat *u, struct buf *b)
 int usage_compat_write(const char *path, const struct usage_compat *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct place p = { -1, NULL };
+	struct compat_target p = { -1, NULL };
 	int r;
 
 	if (!lay_out(u, &b))
@@ -136,7 +136,7 @@ int usage_compat_write(const char *path, const struct usage_compat *u)
 
 int usage_compat_remove(const char *path, const struct usage_compat_owner *owner)
 {
-	struct place p = { -1, NULL };
+	struct compat_target p = { -1, NULL };
 	int r;
 
 	become(owner);

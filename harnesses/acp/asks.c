@@ -9,15 +9,15 @@
 
 #include <errno.h>
 
-static struct ask *find_ask(struct harness *h, uint64_t id)
+static struct agent_ask *find_ask(struct harness *h, uint64_t id)
 {
-	list_each(a, &h->asks, struct ask, link)
+	list_each(a, &h->asks, struct agent_ask, link)
 		if (a->id == id)
 			return a;
 	return NULL;
 }
 
-static void ask_free(struct ask *a)
+static void ask_free(struct agent_ask *a)
 {
 	list_del(&a->link);
 	free(a->rpc_id);
@@ -105,7 +105,7 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 	bool permission = strcmp(m->method, "session/request_permission") == 0;
 	bool elicitation = strcmp(m->method, "elicitation/create") == 0;
 	struct harness_ask out;
-	struct ask *a;
+	struct agent_ask *a;
 
 	if (!permission && !(elicitation && h->elicitation)) {
 		acp_refuse(h, m->id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
@@ -118,7 +118,7 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 	}
 	if (permission && allow_at_once(h, m))
 		return;
-	a = new0(struct ask);
+	a = new0(struct agent_ask);
 	a->id = ++h->last_ask;
 	a->rpc_id = xstrndup(m->id.p, m->id.n);
 	list_add_tail(&h->asks, &a->link);
@@ -131,7 +131,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 {
 	struct slice id = jobj_get(params, "requestId").raw;
 
-	list_each(a, &h->asks, struct ask, link) {
+	list_each(a, &h->asks, struct agent_ask, link) {
 		uint64_t ask = a->id;
 
 		if (!slice_is(id, a->rpc_id))
@@ -146,7 +146,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct ask *a = find_ask(h, ask_id);
+	struct agent_ask *a = find_ask(h, ask_id);
 
 	if (!a)
 		return;
@@ -158,5 +158,5 @@ void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
 void acp_asks_free(struct harness *h)
 {
 	while (!list_empty(&h->asks))
-		ask_free(list_first(&h->asks, struct ask, link));
+		ask_free(list_first(&h->asks, struct agent_ask, link));
 }

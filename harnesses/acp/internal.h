@@ -15,7 +15,7 @@
 enum phase { PHASE_INITIALIZE, PHASE_AUTHENTICATE, PHASE_OPEN, PHASE_READY, PHASE_FAILED };
 
 /* A request of the agent that waits for the client. */
-struct ask {
+struct agent_ask {
 	struct list link;
 	uint64_t id;
 	char *rpc_id; /* raw */

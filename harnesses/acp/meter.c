@@ -5,12 +5,12 @@
 
 #include <stdio.h>
 
-struct field {
+struct meter_field {
 	const char *key;
 	enum harness_count what;
 };
 
-static const struct field usage_fields[] = {
+static const struct meter_field usage_fields[] = {
 	{ "inputTokens", COUNT_INPUT },
 	{ "outputTokens", COUNT_OUTPUT },
 	{ "cachedReadTokens", COUNT_CACHE_READ },
@@ -20,14 +20,14 @@ static const struct field usage_fields[] = {
 	{ NULL, COUNT_MAX },
 };
 
-static const struct field quota_fields[] = {
+static const struct meter_field quota_fields[] = {
 	{ "input_tokens", COUNT_INPUT },
 	{ "output_tokens", COUNT_OUTPUT },
 	{ NULL, COUNT_MAX },
 };
 
-static const struct field *place(const struct acp_quirks *q, struct slice result, struct jval *ret,
-				 const char **source)
+static const struct meter_field *place(const struct acp_quirks *q, struct slice result,
+				       struct jval *ret, const char **source)
 {
 	if (q->usage_place == ACP_USAGE_IN_QUOTA) {
 		*ret = jobj_get(jobj_get(jobj_get(result, "_meta").raw, "quota").raw,
@@ -129,7 +129,7 @@ void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool count
 	struct harness_usage u = { .whole_turn = h->quirks->usage != ACP_USAGE_LAST_CALL };
 	struct slice result = reply->error.n ? SLICE_NONE : reply->result;
 	struct jval object;
-	const struct field *f = place(h->quirks, result, &object, &u.source);
+	const struct meter_field *f = place(h->quirks, result, &object, &u.source);
 
 	if (counted)
 		return;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* What a template may name. NULL: not given. */
-struct words {
+struct placeholders {
 	const char *key, *base_url, *model, *home;
 	char *root, *headers;
 };
@@ -54,13 +54,13 @@ static char *header_lines(struct slice headers)
 	return b.len ? xstrndup(b.data, b.len) : NULL;
 }
 
-static void words_done(struct words *w)
+static void words_done(struct placeholders *w)
 {
 	free(w->root);
 	free(w->headers);
 }
 
-static const char *word(const struct words *w, const char *name, size_t n)
+static const char *word(const struct placeholders *w, const char *name, size_t n)
 {
 	const struct {
 		const char *name, *value;
@@ -76,7 +76,7 @@ static const char *word(const struct words *w, const char *name, size_t n)
 }
 
 /* NULL: it names what was not given. */
-static char *expand(const char *text, const struct words *w)
+static char *expand(const char *text, const struct placeholders *w)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -173,7 +173,7 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 		    struct harness_plan *plan, struct err *e)
 {
 	const struct harness_provider *p = req->provider;
-	_cleanup_(words_done) struct words w = {
+	_cleanup_(words_done) struct placeholders w = {
 		.key = p ? p->key : NULL,
 		.base_url = p ? p->base_url : NULL,
 		.model = req->model ? req->model :

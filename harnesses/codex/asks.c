@@ -18,21 +18,21 @@ static const struct {
 };
 
 /* The words of an approval's answer, raw. */
-struct words {
+struct ask_words {
 	const char *accept, *session, *decline, *cancel;
 };
 
-static const struct words words = { "\"accept\"", "\"acceptForSession\"", "\"decline\"",
-				    "\"cancel\"" };
-static const struct words old_words = { "\"approved\"", "\"approved_for_session\"",
-					"{\"denied\":{\"rejection\":\"rejected by user\"}}",
-					"\"abort\"" };
+static const struct ask_words words = { "\"accept\"", "\"acceptForSession\"", "\"decline\"",
+					"\"cancel\"" };
+static const struct ask_words old_words = { "\"approved\"", "\"approved_for_session\"",
+					    "{\"denied\":{\"rejection\":\"rejected by user\"}}",
+					    "\"abort\"" };
 
 /* --- the table of open questions -------------------------------------------------------------------------- */
 
-struct ask *codex_ask_new(struct harness *h, struct slice rpc_id)
+struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id)
 {
-	struct ask *a = new0(struct ask);
+	struct codex_ask *a = new0(struct codex_ask);
 
 	a->id = ++h->last_ask;
 	a->rpc_id = xstrndup(rpc_id.p, rpc_id.n);
@@ -40,7 +40,7 @@ struct ask *codex_ask_new(struct harness *h, struct slice rpc_id)
 	return a;
 }
 
-void codex_ask_free(struct ask *a)
+void codex_ask_free(struct codex_ask *a)
 {
 	list_del(&a->link);
 	for (size_t i = 0; i < a->nchoices; i++)
@@ -56,7 +56,7 @@ void codex_ask_free(struct ask *a)
 void codex_asks_drop(struct harness *h, bool tell)
 {
 	while (!list_empty(&h->asks)) {
-		struct ask *a = list_first(&h->asks, struct ask, link);
+		struct codex_ask *a = list_first(&h->asks, struct codex_ask, link);
 		uint64_t id = a->id;
 
 		codex_ask_free(a);
@@ -69,7 +69,7 @@ void codex_on_resolved(struct harness *h, struct slice params)
 {
 	struct slice id = jobj_get(params, "requestId").raw;
 
-	list_each(a, &h->asks, struct ask, link) {
+	list_each(a, &h->asks, struct codex_ask, link) {
 		uint64_t ask = a->id;
 
 		if (!slice_is(id, a->rpc_id))
@@ -89,7 +89,7 @@ void codex_respond(struct harness *h, struct slice rpc_id, struct slice result)
 }
 
 /* At most one answer of each kind. */
-static void add_choice(struct ask *a, const char *kind, char *result)
+static void add_choice(struct codex_ask *a, const char *kind, char *result)
 {
 	for (size_t i = 0; i < a->nchoices; i++) {
 		if (strcmp(a->choices[i].kind, kind) == 0 || a->nchoices >= ASK_CHOICES_MAX) {
@@ -97,10 +97,10 @@ static void add_choice(struct ask *a, const char *kind, char *result)
 			return;
 		}
 	}
-	a->choices[a->nchoices++] = (struct choice){ kind, result };
+	a->choices[a->nchoices++] = (struct codex_choice){ kind, result };
 }
 
-static const char *find_choice(const struct ask *a, const char *kind)
+static const char *find_choice(const struct codex_ask *a, const char *kind)
 {
 	for (size_t i = 0; i < a->nchoices; i++)
 		if (strcmp(a->choices[i].kind, kind) == 0)
@@ -110,15 +110,15 @@ static const char *find_choice(const struct ask *a, const char *kind)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static void settle(struct harness *h, struct ask *a, const char *kind)
+static void settle(struct harness *h, struct codex_ask *a, const char *kind)
 {
 	const char *result = kind ? find_choice(a, kind) : NULL;
-	struct item *it = codex_item_find(h, a->item_id);
+	struct codex_item *it = codex_item_find(h, a->item_id);
 	bool allowed = result && slice_starts(slice_of(kind), "allow");
-	struct name *n;
+	struct codex_name *n;
 
 	if (allowed && a->remember && strcmp(kind, "allow_always") == 0) {
-		n = new0(struct name);
+		n = new0(struct codex_name);
 		n->text = TAKE_PTR(a->remember);
 		list_add_tail(&h->allowed, &n->link);
 	}
@@ -133,7 +133,7 @@ void codex_answer(struct harness *h, uint64_t ask_id, struct slice result)
 	struct slice outcome = jobj_get(result, "outcome").raw;
 	_cleanup_(freep) char *option = NULL;
 
-	list_each(a, &h->asks, struct ask, link) {
+	list_each(a, &h->asks, struct codex_ask, link) {
 		if (a->id != ask_id)
 			continue;
 		if (!a->on_cancel) {
@@ -177,7 +177,8 @@ static const char *kind_of_decision(struct jval v)
 }
 
 /* limited: what Codex would allow for good it would no longer ask about. */
-static void put_decisions(struct ask *a, const struct words *say, struct jval offered, bool limited)
+static void put_decisions(struct codex_ask *a, const struct ask_words *say, struct jval offered,
+			  bool limited)
 {
 	struct jiter it;
 	struct jval v;
@@ -196,10 +197,10 @@ static void put_decisions(struct ask *a, const struct words *say, struct jval of
 	a->on_cancel = decision(slice_of(say->cancel));
 }
 
-static void put_call(struct harness *h, struct jw *w, const struct ask *a, struct slice params,
-		     const char *title)
+static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
+		     struct slice params, const char *title)
 {
-	struct item *it = codex_item_find(h, a->item_id);
+	struct codex_item *it = codex_item_find(h, a->item_id);
 	struct jval reason = jobj_get(params, "reason");
 	char id[40];
 
@@ -221,7 +222,7 @@ static void put_call(struct harness *h, struct jw *w, const struct ask *a, struc
 	jw_end_obj(w);
 }
 
-static void put_options(struct jw *w, const struct ask *a)
+static void put_options(struct jw *w, const struct codex_ask *a)
 {
 	jw_arr(w, "options");
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -237,8 +238,8 @@ static void put_options(struct jw *w, const struct ask *a)
 }
 
 /* Asks the client, unless the session's approval says it already or nobody waits for the answer. */
-static void ask_client(struct harness *h, struct ask *a, struct slice params, const char *title,
-		       bool allowed)
+static void ask_client(struct harness *h, struct codex_ask *a, struct slice params,
+		       const char *title, bool allowed)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct harness_ask out = { .id = a->id };
@@ -262,13 +263,13 @@ static void ask_client(struct harness *h, struct ask *a, struct slice params, co
 
 static bool is_allowed(const struct harness *h, const char *what)
 {
-	list_each(n, (struct list *)&h->allowed, struct name, link)
+	list_each(n, (struct list *)&h->allowed, struct codex_name, link)
 		if (strcmp(n->text, what) == 0)
 			return true;
 	return false;
 }
 
-static void remember_command(struct ask *a, const char *command)
+static void remember_command(struct codex_ask *a, const char *command)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -282,7 +283,7 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *command = codex_str(m->params, "command");
 	_cleanup_(freep) char *title = codex_command_text(command ? command : "a command");
-	struct ask *a = codex_ask_new(h, m->id);
+	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
@@ -293,8 +294,8 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 
 static void on_patch(struct harness *h, const struct rpc_msg *m)
 {
-	struct ask *a = codex_ask_new(h, m->id);
-	struct item *it;
+	struct codex_ask *a = codex_ask_new(h, m->id);
+	struct codex_item *it;
 
 	a->item_id = codex_str(m->params, "itemId");
 	it = codex_item_find(h, a->item_id);
@@ -311,7 +312,7 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 
 static void on_old_approval(struct harness *h, const struct rpc_msg *m)
 {
-	struct ask *a = codex_ask_new(h, m->id);
+	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "callId");
 	put_decisions(a, &old_words, (struct jval){ 0 }, h->limited);
@@ -344,7 +345,7 @@ static void on_permissions(struct harness *h, const struct rpc_msg *m)
 {
 	struct jval asked = jobj_get(m->params, "permissions");
 	struct slice wanted = asked.type == J_OBJECT ? asked.raw : SLICE_NONE;
-	struct ask *a = codex_ask_new(h, m->id);
+	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
 	add_choice(a, "allow_once", grant(wanted, "turn"));
@@ -362,8 +363,8 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	_cleanup_(freep) char *server = codex_str(m->params, "serverName");
 	_cleanup_(freep) char *tool = codex_str(meta, "tool_name"), *text = NULL;
 	_cleanup_(buf_done) struct buf name = { 0 };
-	struct ask *a = codex_ask_new(h, m->id);
-	struct item *it;
+	struct codex_ask *a = codex_ask_new(h, m->id);
+	struct codex_item *it;
 
 	buf_printf(&name, "%s/%s", server ? server : "?", tool ? tool : "?");
 	a->remember = xstrndup(name.data, name.len);

@@ -4,13 +4,13 @@
  */
 #include "harnesses/codex/internal.h"
 
-struct child {
+struct codex_child {
 	struct list link;
 	uint64_t number;
 	char *thread, *turn; /* turn NULL: none runs */
 };
 
-static void child_free(struct child *c)
+static void child_free(struct codex_child *c)
 {
 	list_del(&c->link);
 	free(c->thread);
@@ -21,20 +21,20 @@ static void child_free(struct child *c)
 void codex_children_free(struct harness *h)
 {
 	while (!list_empty(&h->children))
-		child_free(list_first(&h->children, struct child, link));
+		child_free(list_first(&h->children, struct codex_child, link));
 }
 
-static struct child *child_of(struct harness *h, char *thread)
+static struct codex_child *child_of(struct harness *h, char *thread)
 {
-	struct child *c;
+	struct codex_child *c;
 
-	list_each(known, &h->children, struct child, link) {
+	list_each(known, &h->children, struct codex_child, link) {
 		if (strcmp(known->thread, thread) == 0) {
 			free(thread);
 			return known;
 		}
 	}
-	c = new0(struct child);
+	c = new0(struct codex_child);
 	c->number = ++h->last_child;
 	c->thread = thread;
 	list_add_tail(&h->children, &c->link);
@@ -44,7 +44,7 @@ static struct child *child_of(struct harness *h, char *thread)
 void codex_child_note(struct harness *h, const char *method, struct slice params)
 {
 	char *thread = codex_str(params, "threadId"), *turn = codex_str(params, "turnId");
-	struct child *c;
+	struct codex_child *c;
 
 	if (!thread) {
 		free(turn);
@@ -62,7 +62,7 @@ void codex_child_note(struct harness *h, const char *method, struct slice params
 	free(turn);
 }
 
-static int send_clean(struct harness *h, const struct child *c)
+static int send_clean(struct harness *h, const struct codex_child *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -80,7 +80,7 @@ static void on_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
 
 	if (!m)
 		return;
-	list_each(c, &h->children, struct child, link) {
+	list_each(c, &h->children, struct codex_child, link) {
 		if (c->number != number)
 			continue;
 		xstrset(&c->turn, NULL);
@@ -90,7 +90,7 @@ static void on_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
 	codex_on_cleaned(h, 0, m);
 }
 
-static int send_interrupt(struct harness *h, const struct child *c)
+static int send_interrupt(struct harness *h, const struct codex_child *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -106,7 +106,7 @@ unsigned codex_children_stop(struct harness *h)
 {
 	unsigned n = 0;
 
-	list_each(c, &h->children, struct child, link)
+	list_each(c, &h->children, struct codex_child, link)
 		if ((c->turn ? send_interrupt(h, c) : send_clean(h, c)) >= 0)
 			n++;
 	return n;

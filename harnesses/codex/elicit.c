@@ -9,7 +9,7 @@ static bool can_ask(const struct harness *h)
 	return h->elicitation && h->turn != TURN_NONE && !h->cancelled;
 }
 
-static void ask_form(struct harness *h, const struct ask *a, const struct buf *params)
+static void ask_form(struct harness *h, const struct codex_ask *a, const struct buf *params)
 {
 	struct harness_ask out = { .id = a->id, .elicitation = true, .params = buf_slice(params) };
 
@@ -97,7 +97,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 	struct jiter it;
-	struct ask *a;
+	struct codex_ask *a;
 
 	if (!can_ask(h) || questions.type != J_ARRAY || !jiter_init(&it, questions)) {
 		codex_respond(h, m->id, SLICE("{\"answers\":{}}"));
@@ -145,7 +145,7 @@ static void put_answers(struct jw *w, const char *questions, struct slice conten
 	jw_end_obj(w);
 }
 
-void codex_elicit_answer(struct harness *h, const struct ask *a, struct slice result)
+void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result)
 {
 	struct jval action = jobj_get(result, "action"), content = jobj_get(result, "content");
 	bool accept = jstr_is(action, "accept");

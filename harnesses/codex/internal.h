@@ -52,24 +52,24 @@ struct model {
 
 /* A question of Codex that waits for the client; each way to answer it is a result made ready. */
 #define ASK_CHOICES_MAX 8
-struct choice {
+struct codex_choice {
 	const char *kind; /* ACP PermissionOptionKind */
 	char *result;	  /* raw */
 };
 
-struct ask {
+struct codex_ask {
 	struct list link;
 	uint64_t id;
 	char *rpc_id;  /* raw, as it came: it begins at 0 */
 	char *item_id; /* tool call that goes on when it is allowed, or NULL */
 	char *remember; /* what allow_always is for where Codex does not keep that: an MCP tool, a command; or NULL */
-	struct choice choices[ASK_CHOICES_MAX];
+	struct codex_choice choices[ASK_CHOICES_MAX];
 	size_t nchoices;
 	char *on_cancel; /* raw result; NULL: the answer is that of an elicitation */
 	char *questions; /* item/tool/requestUserInput: raw array; its answers are built from it */
 };
 
-struct name {
+struct codex_name {
 	struct list link;
 	char *text;
 };
@@ -171,7 +171,7 @@ void codex_input_put(struct jw *w, const char *key, struct slice content);
 /* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
 /* items.c */
-struct item;
+struct codex_item;
 void codex_on_item_started(struct harness *h, struct slice params);
 void codex_on_item_completed(struct harness *h, struct slice params);
 void codex_on_message_delta(struct harness *h, struct slice params);
@@ -180,18 +180,18 @@ void codex_on_thought_part(struct harness *h, struct slice params);
 void codex_on_output_delta(struct harness *h, struct slice params);
 void codex_on_patch_updated(struct harness *h, struct slice params);
 void codex_on_mcp_progress(struct harness *h, struct slice params);
-struct item *codex_item_find(struct harness *h, const char *id);
+struct codex_item *codex_item_find(struct harness *h, const char *id);
 /* The open call of that tool of an MCP server. */
-struct item *codex_item_find_mcp(struct harness *h, const char *tool);
-const char *codex_item_id(const struct item *it);
+struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool);
+const char *codex_item_id(const struct codex_item *it);
 /* Raw members of its tool call without id and status; "" if it is none. */
-struct slice codex_item_body(const struct item *it);
+struct slice codex_item_body(const struct codex_item *it);
 /* Whether all that a patch changes lies in the workspace. */
-bool codex_item_in_workspace(const struct harness *h, const struct item *it);
+bool codex_item_in_workspace(const struct harness *h, const struct codex_item *it);
 void codex_output_show(struct harness *h);
 /* Whether a tool call of the turn has not ended. */
 bool codex_items_open(struct harness *h);
-void codex_item_goes_on(struct harness *h, struct item *it);
+void codex_item_goes_on(struct harness *h, struct codex_item *it);
 void codex_items_free(struct harness *h);
 /* render.c: one row for each type of item that is a tool call. */
 struct tool_row {
@@ -217,15 +217,15 @@ void codex_diff_put(struct jw *w, struct slice changes);
 void codex_on_request(struct harness *h, const struct rpc_msg *m);
 void codex_on_resolved(struct harness *h, struct slice params);
 void codex_answer(struct harness *h, uint64_t ask_id, struct slice result);
-struct ask *codex_ask_new(struct harness *h, struct slice rpc_id);
-void codex_ask_free(struct ask *a);
+struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id);
+void codex_ask_free(struct codex_ask *a);
 void codex_respond(struct harness *h, struct slice rpc_id, struct slice result);
 /* At the end of a turn Codex waits for none of them any more. */
 void codex_asks_drop(struct harness *h, bool tell);
 /* elicit.c */
 void codex_elicitation(struct harness *h, const struct rpc_msg *m);
 void codex_user_input(struct harness *h, const struct rpc_msg *m);
-void codex_elicit_answer(struct harness *h, const struct ask *a, struct slice result);
+void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result);
 /* notices.c */
 void codex_notice(struct harness *h, const char *severity, const char *title, const char *more);
 void codex_on_error(struct harness *h, struct slice params);

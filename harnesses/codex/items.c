@@ -5,7 +5,7 @@
 #include "harnesses/codex/internal.h"
 #include "harnesses/inside.h"
 
-struct item {
+struct codex_item {
 	struct list link;
 	char *id;
 	const struct tool_row *row; /* NULL: a message, a thought or a compaction */
@@ -18,17 +18,17 @@ struct item {
 	char *paths;	   /* fileChange: raw changes */
 };
 
-struct item *codex_item_find(struct harness *h, const char *id)
+struct codex_item *codex_item_find(struct harness *h, const char *id)
 {
-	list_each(it, &h->items, struct item, link)
+	list_each(it, &h->items, struct codex_item, link)
 		if (id && strcmp(it->id, id) == 0)
 			return it;
 	return NULL;
 }
 
-struct item *codex_item_find_mcp(struct harness *h, const char *tool)
+struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool)
 {
-	list_each(it, &h->items, struct item, link)
+	list_each(it, &h->items, struct codex_item, link)
 		if (tool && it->tool && !it->done && strcmp(it->tool, tool) == 0)
 			return it;
 	return NULL;
@@ -36,23 +36,23 @@ struct item *codex_item_find_mcp(struct harness *h, const char *tool)
 
 bool codex_items_open(struct harness *h)
 {
-	list_each(it, &h->items, struct item, link)
+	list_each(it, &h->items, struct codex_item, link)
 		if (it->row && !it->done)
 			return true;
 	return false;
 }
 
-const char *codex_item_id(const struct item *it)
+const char *codex_item_id(const struct codex_item *it)
 {
 	return it->id;
 }
 
-struct slice codex_item_body(const struct item *it)
+struct slice codex_item_body(const struct codex_item *it)
 {
 	return buf_slice(&it->body);
 }
 
-static void item_free(struct item *it)
+static void item_free(struct codex_item *it)
 {
 	list_del(&it->link);
 	buf_done(&it->body);
@@ -66,7 +66,7 @@ static void item_free(struct item *it)
 void codex_items_free(struct harness *h)
 {
 	while (!list_empty(&h->items))
-		item_free(list_first(&h->items, struct item, link));
+		item_free(list_first(&h->items, struct codex_item, link));
 }
 
 /* Only of the running turn: an older one's command may end long after it. */
@@ -77,9 +77,9 @@ static bool of_this_turn(const struct harness *h, struct slice params)
 	return h->turn_id && jstr_is(turn, h->turn_id);
 }
 
-static struct item *item_add(struct harness *h, const char *id)
+static struct codex_item *item_add(struct harness *h, const char *id)
 {
-	struct item *it = new0(struct item);
+	struct codex_item *it = new0(struct codex_item);
 
 	it->id = xstrdup(id);
 	list_add_tail(&h->items, &it->link);
@@ -110,7 +110,7 @@ static void send_delta(struct harness *h, const char *kind, struct slice params)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId");
 	struct jval delta = jobj_get(params, "delta");
-	struct item *it;
+	struct codex_item *it;
 
 	if (!id || delta.type != J_STRING || !of_this_turn(h, params))
 		return;
@@ -143,7 +143,7 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 }
 
 /* What was not streamed comes whole with the end of its item. */
-static void send_rest(struct harness *h, struct item *it, struct slice item)
+static void send_rest(struct harness *h, struct codex_item *it, struct slice item)
 {
 	struct jval type = jobj_get(item, "type"), id = jobj_get(item, "id"), v;
 	struct jiter part;
@@ -182,7 +182,8 @@ static void send_compaction(struct harness *h, const char *id, const char *statu
 
 /* --- tool calls ---------------------------------------------------------------------------------------- */
 
-static void begin_update(struct jw *w, const struct item *it, const char *kind, const char *status)
+static void begin_update(struct jw *w, const struct codex_item *it, const char *kind,
+			 const char *status)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "sessionUpdate", kind);
@@ -191,7 +192,7 @@ static void begin_update(struct jw *w, const struct item *it, const char *kind, 
 }
 
 /* Members of the call, and what of its content is known already. */
-static void render_body(struct item *it, struct slice item)
+static void render_body(struct codex_item *it, struct slice item)
 {
 	struct jw w = JW(&it->body);
 
@@ -204,7 +205,7 @@ static void render_body(struct item *it, struct slice item)
 	}
 }
 
-static void start_call(struct harness *h, struct item *it, struct slice item)
+static void start_call(struct harness *h, struct codex_item *it, struct slice item)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(freep) char *tool = codex_str(item, "tool"), *server = codex_str(item, "server");
@@ -227,7 +228,7 @@ static void start_call(struct harness *h, struct item *it, struct slice item)
 	codex_event(h, &b);
 }
 
-static void send_output(struct harness *h, const struct item *it, const char *status)
+static void send_output(struct harness *h, const struct codex_item *it, const char *status)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -249,7 +250,7 @@ static void send_output(struct harness *h, const struct item *it, const char *st
 }
 
 /* Updates replace content, so each carries all of it: what adds little to much waits for more. */
-static void show_output(struct harness *h, struct item *it)
+static void show_output(struct harness *h, struct codex_item *it)
 {
 	if (it->unsent < buf_len(&it->output) / OUTPUT_GROWTH) {
 		if (!h->output_waits)
@@ -264,7 +265,7 @@ static void show_output(struct harness *h, struct item *it)
 void codex_output_show(struct harness *h)
 {
 	h->output_waits = false;
-	list_each(it, &h->items, struct item, link) {
+	list_each(it, &h->items, struct codex_item, link) {
 		if (it->done || !it->unsent)
 			continue;
 		it->unsent = 0;
@@ -276,7 +277,7 @@ void codex_output_show(struct harness *h)
 static void add_output(struct harness *h, struct slice params, const char *key, bool replace)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId"), *text = codex_str(params, key);
-	struct item *it = codex_item_find(h, id);
+	struct codex_item *it = codex_item_find(h, id);
 
 	if (!it || !it->row || it->done || !text || !*text)
 		return;
@@ -299,7 +300,7 @@ void codex_on_mcp_progress(struct harness *h, struct slice params)
 	add_output(h, params, "message", true);
 }
 
-void codex_item_goes_on(struct harness *h, struct item *it)
+void codex_item_goes_on(struct harness *h, struct codex_item *it)
 {
 	if (it->row && !it->done)
 		send_output(h, it, "in_progress");
@@ -310,7 +311,7 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 	_cleanup_(freep) char *id = codex_str(params, "itemId");
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval changes = jobj_get(params, "changes");
-	struct item *it = codex_item_find(h, id);
+	struct codex_item *it = codex_item_find(h, id);
 	struct jw w = JW(&b);
 
 	if (!it || !it->row || it->done || changes.type != J_ARRAY)
@@ -324,7 +325,7 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 	codex_event(h, &b);
 }
 
-static void end_call(struct harness *h, struct item *it, struct slice item)
+static void end_call(struct harness *h, struct codex_item *it, struct slice item)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, content = { 0 };
 	struct jw w = JW(&b), c = JW(&content);
@@ -356,10 +357,10 @@ static bool is_shown(const struct harness *h, struct slice params, struct slice 
 	return of_this_turn(h, params);
 }
 
-static struct item *item_of(struct harness *h, struct slice params, struct slice *ret)
+static struct codex_item *item_of(struct harness *h, struct slice params, struct slice *ret)
 {
 	_cleanup_(freep) char *id = NULL;
-	struct item *it;
+	struct codex_item *it;
 
 	*ret = jobj_get(params, "item").raw;
 	id = codex_str(*ret, "id");
@@ -372,7 +373,7 @@ static struct item *item_of(struct harness *h, struct slice params, struct slice
 void codex_on_item_started(struct harness *h, struct slice params)
 {
 	struct slice item;
-	struct item *it = item_of(h, params, &item);
+	struct codex_item *it = item_of(h, params, &item);
 	struct jval type = jobj_get(item, "type");
 
 	if (!it || it->done || it->row)
@@ -389,7 +390,7 @@ void codex_on_item_started(struct harness *h, struct slice params)
 void codex_on_item_completed(struct harness *h, struct slice params)
 {
 	struct slice item;
-	struct item *it = item_of(h, params, &item);
+	struct codex_item *it = item_of(h, params, &item);
 	struct jval type = jobj_get(item, "type");
 
 	if (!it || it->done)
@@ -413,7 +414,7 @@ static bool in_workspace(const struct harness *h, const char *path)
 	return path && path[0] == '/' && harness_inside(path, h->cwd, slice_of(h->additional_dirs));
 }
 
-bool codex_item_in_workspace(const struct harness *h, const struct item *it)
+bool codex_item_in_workspace(const struct harness *h, const struct codex_item *it)
 {
 	struct jiter iter;
 	struct jval v;

@@ -6,7 +6,7 @@
 void codex_names_free(struct list *l)
 {
 	while (!list_empty(l)) {
-		struct name *n = list_first(l, struct name, link);
+		struct codex_name *n = list_first(l, struct codex_name, link);
 
 		list_del(&n->link);
 		free(n->text);
@@ -52,17 +52,17 @@ static const char *const not_told[] = { "bubblewrap" };
 
 static bool seen(struct harness *h, const char *text)
 {
-	struct name *n;
+	struct codex_name *n;
 	size_t count = 0;
 
-	list_each(known, &h->warned, struct name, link) {
+	list_each(known, &h->warned, struct codex_name, link) {
 		if (strcmp(known->text, text) == 0)
 			return true;
 		count++;
 	}
 	if (count >= WARNINGS_MAX)
 		return false;
-	n = new0(struct name);
+	n = new0(struct codex_name);
 	n->text = xstrdup(text);
 	list_add_tail(&h->warned, &n->link);
 	return false;

@@ -108,7 +108,7 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 	return 0;
 }
 
-struct wish {
+struct model_match {
 	const char *model;
 	char *first;
 	bool listed;
@@ -116,7 +116,7 @@ struct wish {
 
 static bool compare_model(void *ctx, const char *model)
 {
-	struct wish *w = ctx;
+	struct model_match *w = ctx;
 
 	if (!w->first)
 		w->first = xstrdup(model);
@@ -126,7 +126,7 @@ static bool compare_model(void *ctx, const char *model)
 
 char *codex_model_wanted(const struct harness_req *req)
 {
-	struct wish w = { .model = req->model };
+	struct model_match w = { .model = req->model };
 
 	if (req->provider)
 		harness_provider_each_model(req->provider, compare_model, &w);

@@ -9,14 +9,14 @@
 
 #define NAME_MAX_LEN 512
 
-struct choice {
+struct option_choice {
 	const char *value, *name;
 };
 
-static const struct choice modes[] = { { "build", "Build" }, { "plan", "Plan" } };
-static const struct choice approvals[] = { { "ask", "Ask" },
-					   { "accept-edits", "Accept edits" },
-					   { "never", "Never ask" } };
+static const struct option_choice modes[] = { { "build", "Build" }, { "plan", "Plan" } };
+static const struct option_choice approvals[] = { { "ask", "Ask" },
+						  { "accept-edits", "Accept edits" },
+						  { "never", "Never ask" } };
 
 static void set_text(char **slot, struct jval v)
 {
@@ -30,7 +30,7 @@ static void set_text(char **slot, struct jval v)
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
-static void put_choices(struct jw *w, const struct choice *c, size_t n)
+static void put_choices(struct jw *w, const struct option_choice *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		option_value(w, c[i].value, c[i].name, NULL);

@@ -10,13 +10,13 @@
 
 #define TITLE_MAX 160
 
-struct tool {
+struct pi_tool {
 	const char *name, *kind;
 	const char *verb; /* put before the argument in the title */
 	const char *title_arg, *path_arg;
 };
 
-static const struct tool tools[] = {
+static const struct pi_tool tools[] = {
 	{ "bash", "execute", "", "command", NULL },
 	{ "powershell", "execute", "", "command", NULL },
 	{ "read", "read", "Read ", "path", "path" },
@@ -30,9 +30,9 @@ static const struct tool tools[] = {
 	{ "ask_user", "other", "Ask: ", "question", NULL },
 };
 
-static const struct tool other_tool = { NULL, "other", "", NULL, NULL };
+static const struct pi_tool other_tool = { NULL, "other", "", NULL, NULL };
 
-static const struct tool *find_tool(const char *name)
+static const struct pi_tool *find_tool(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
 		if (strcmp(tools[i].name, name) == 0)
@@ -97,7 +97,7 @@ static bool describe_mcp(const struct harness *h, struct jw *w, const char *name
 
 /* --- members ------------------------------------------------------------------------------------------------ */
 
-static void put_title(struct jw *w, const struct tool *tool, const char *name, struct slice args)
+static void put_title(struct jw *w, const struct pi_tool *tool, const char *name, struct slice args)
 {
 	_cleanup_(freep) char *arg = NULL;
 	char title[TITLE_MAX];
@@ -112,7 +112,7 @@ static void put_title(struct jw *w, const struct tool *tool, const char *name, s
 	jw_str(w, "title", *title ? title : name);
 }
 
-static void put_locations(const struct harness *h, struct jw *w, const struct tool *tool,
+static void put_locations(const struct harness *h, struct jw *w, const struct pi_tool *tool,
 			  struct slice args)
 {
 	_cleanup_(freep) char *path = NULL, *full = NULL;
@@ -134,7 +134,7 @@ static void put_locations(const struct harness *h, struct jw *w, const struct to
 void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, struct jval args)
 {
 	_cleanup_(freep) char *text = NULL;
-	const struct tool *tool;
+	const struct pi_tool *tool;
 
 	if (jstr_decode(name, 1024, &text) < 0 || !*text)
 		xstrset(&text, "tool");

@@ -44,15 +44,16 @@ static void remove_state(void)
 	file_remove_tree(state);
 }
 
-static struct gate *make_gate(void)
+static struct admission *make_gate(void)
 {
-	struct gate *g = gate_new(&(struct gate_config){ NULL, "https://app.example.com", true });
+	struct admission *g =
+		admission_new(&(struct admission_config){ NULL, "https://app.example.com", true });
 	struct err e;
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/token", state);
 	FUZZ_CHECK(file_replace(path, TOKEN, strlen(TOKEN), 0600) == 0);
-	FUZZ_CHECK(gate_load(g, path, &e) == 0 && gate_claimed(g));
+	FUZZ_CHECK(admission_load(g, path, &e) == 0 && admission_claimed(g));
 	return g;
 }
 

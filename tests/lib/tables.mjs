@@ -10,7 +10,7 @@ const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
 // [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', meta: 'NONE' | 'ACPD'}] of daemon/acp/methods.c.
 export function methodTable() {
-  const body = /struct method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
+  const body = /struct acp_method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
   const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*\w+(?:,\s*META_(\w+))?\s*\}/g)];
 
   assert.equal(rows.length, body.match(/\{\s*"/g).length, 'each row of the table is understood');

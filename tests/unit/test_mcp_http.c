@@ -124,7 +124,7 @@ static struct http_reply answer(struct http_sink *s)
 {
 	struct http_reply r;
 
-	assert_int_equal(s->ops->look(s), HTTP_TAKE_ANSWER);
+	assert_int_equal(s->ops->check(s), HTTP_TAKE_ANSWER);
 	http_sink_answer(s, &r);
 	http_sink_free(s);
 	return r;
@@ -156,7 +156,7 @@ static void begin_session(const char *path)
 
 	session[0] = '\0';
 	s = post(path, INITIALIZE, false);
-	assert_int_equal(s->ops->look(s), HTTP_TAKE_WAIT);
+	assert_int_equal(s->ops->check(s), HTTP_TAKE_WAIT);
 	done(FOUND, NULL);
 	r = answer(s);
 	assert_int_equal(r.status, 200);
@@ -293,7 +293,7 @@ static void test_forget(void **state _unused_)
 	assert_int_equal(cancelled, 1);
 	r = answer(s);
 	check_error(&r, 503, "SERVER_GONE");
-	assert_int_equal(other->ops->look(other), HTTP_TAKE_WAIT);
+	assert_int_equal(other->ops->check(other), HTTP_TAKE_WAIT);
 	assert_true(only_session()->backend == &backends[1]);
 	assert_int_equal(stream.stream->ops->fill(stream.stream, &r.body, 100), HTTP_FILL_END);
 	http_stream_free(stream.stream);

@@ -30,16 +30,17 @@ static void what_is_kept_is_said_by_age_and_size(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct keep k = { -1, -1 }, again = { -1, -1 };
-		char out[KEEP_TEXT_MAX];
+		struct retention k = { -1, -1 }, again = { -1, -1 };
+		char out[RETENTION_TEXT_MAX];
 
-		assert_int_equal(keep_parse(rows[i].text, &k), 0);
+		assert_int_equal(retention_parse(rows[i].text, &k), 0);
 		assert_int_equal(k.age_secs, rows[i].age);
 		assert_int_equal(k.bytes, rows[i].bytes);
-		assert_string_equal(keep_text(&k, out), rows[i].told ? rows[i].told : rows[i].text);
-		assert_int_equal(keep_parse(out, &again), 0);
+		assert_string_equal(retention_text(&k, out),
+				    rows[i].told ? rows[i].told : rows[i].text);
+		assert_int_equal(retention_parse(out, &again), 0);
 		assert_memory_equal(&k, &again, sizeof(k));
-		assert_int_equal(keep_bounded(&k), rows[i].age || rows[i].bytes);
+		assert_int_equal(retention_bounded(&k), rows[i].age || rows[i].bytes);
 	}
 }
 
@@ -73,9 +74,9 @@ static void anything_else_is_refused_and_changes_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct keep k = { 1, 2 };
+		struct retention k = { 1, 2 };
 
-		if (keep_parse(texts[i], &k) != -EINVAL)
+		if (retention_parse(texts[i], &k) != -EINVAL)
 			fail_msg("taken: %s", texts[i]);
 		assert_int_equal(k.age_secs, 1);
 		assert_int_equal(k.bytes, 2);

@@ -42,10 +42,10 @@ static void lay_all(void)
 /* The kinds found, in order, joined by blanks. */
 static void expect(const char *kinds)
 {
-	struct rootways w;
+	struct root_access w;
 	char got[400] = "";
 
-	rootways_find(&w, scratch_dir(), "agent");
+	root_access_find(&w, scratch_dir(), "agent");
 	for (size_t i = 0; i < w.n; i++)
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "",
 			 w.ways[i].kind);
@@ -65,12 +65,12 @@ static void test_nothing(void **state _unused_)
 
 static void test_accounts(void **state _unused_)
 {
-	struct rootways w;
+	struct root_access w;
 
 	lay_all();
 	lay("shadow", "root::1::::::\nuser::1::::::\nagent:!:1::::::\n");
 	expect("EMPTY_PASSWORD EMPTY_PASSWORD");
-	rootways_find(&w, scratch_dir(), "agent");
+	root_access_find(&w, scratch_dir(), "agent");
 	assert_non_null(strstr(w.ways[0].text, "root"));
 	assert_non_null(strstr(w.ways[1].text, "user"));
 	/* in passwd itself; an empty shell is /bin/sh */

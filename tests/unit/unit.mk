@@ -10,7 +10,7 @@ CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 # test file becomes a function named after it; tests/unit/run.sh still runs each file as a process of its own.
 UNIT_TESTS := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
 # These put functions of their own in the place of the C library's, for the whole of their program.
-UNIT_ALONE := test_commit_kill test_crc32c test_ledger_keep test_ledger_rotate test_ledger_sync test_tree
+UNIT_ALONE := test_commit_kill test_crc32c test_ledger_retention test_ledger_rotate test_ledger_sync test_tree
 UNIT_TOGETHER := $(filter-out $(UNIT_ALONE),$(UNIT_TESTS))
 UNIT_DIR := $(BUILD)/tests/unit
 UNIT_BINS := $(UNIT_DIR)/unit $(UNIT_ALONE:%=$(UNIT_DIR)/%)

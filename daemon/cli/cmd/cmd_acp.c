@@ -20,7 +20,7 @@
 
 struct bridge {
 	struct loop *loop;
-	struct link *link;
+	struct daemon_link *link;
 	struct loop_io in;
 	struct lines lines;
 	struct loop_timer grace;
@@ -39,13 +39,13 @@ static void on_grace_over(void *ctx)
 {
 	struct bridge *b = ctx;
 
-	link_close(b->link);
+	daemon_link_close(b->link);
 }
 
 static void maybe_close(struct bridge *b)
 {
 	if (b->eof && b->open <= 0)
-		link_close(b->link);
+		daemon_link_close(b->link);
 }
 
 static void take_line(struct bridge *b, struct slice line)
@@ -65,7 +65,7 @@ static void take_line(struct bridge *b, struct slice line)
 	default:
 		break;
 	}
-	link_send(b->link, line);
+	daemon_link_send(b->link, line);
 }
 
 static void on_stdin(void *ctx, uint32_t events _unused_)
@@ -133,7 +133,7 @@ static void on_closed(void *ctx, bool opened, const char *why)
 		finish(b, fail(EXIT_FAILED, "%s", why));
 }
 
-static const struct link_events events = { on_open, on_message, on_closed };
+static const struct daemon_link_events events = { on_open, on_message, on_closed };
 
 int cmd_acp(const struct config *c)
 {
@@ -144,13 +144,13 @@ int cmd_acp(const struct config *c)
 		return fail(EXIT_FAILED, "cannot make the event loop");
 	b.in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_stdin, .ctx = &b };
 	lines_init(&b.lines, LINE_MAX_BYTES);
-	b.link = dial(b.loop, c, &events, &b, &e);
+	b.link = reach_daemon(b.loop, c, &events, &b, &e);
 	if (b.link)
-		link_run(b.link);
+		daemon_link_run(b.link);
 	else
 		b.code = fail(strncmp(e.reason, "OPTION", 6) == 0 ? EXIT_USAGE : EXIT_UNREACHABLE,
 			      "%s", e.msg);
-	link_free(b.link);
+	daemon_link_free(b.link);
 	lines_done(&b.lines);
 	loop_free(b.loop);
 	return b.code;

@@ -18,7 +18,7 @@
 #define TRIES 10
 #define ANSWER_MAX (64 * MIB)
 
-struct client {
+struct archive_client {
 	const struct config *cfg;
 	struct http_client *http;
 	char digest[ARCHIVE_DIGEST_SIZE], path[32 + SHA256_HEX];
@@ -28,7 +28,7 @@ struct client {
 /* --- common ------------------------------------------------------------------------------------------------- */
 
 /* EXIT_DONE, or what to exit with. */
-static int client_open(struct client *cl, const struct config *c)
+static int client_open(struct archive_client *cl, const struct config *c)
 {
 	_cleanup_(buf_done) struct buf token = { 0 };
 	struct err e;
@@ -49,7 +49,7 @@ static int client_open(struct client *cl, const struct config *c)
 	return r;
 }
 
-static void client_name(struct client *cl, const struct sha256 *d)
+static void client_name(struct archive_client *cl, const struct sha256 *d)
 {
 	archive_digest_text(d, cl->digest);
 	snprintf(cl->path, sizeof(cl->path), "/v1/archives/%s", cl->digest);
@@ -67,7 +67,7 @@ static int code_of_status(int status)
 	return status >= 400 && status < 500 && status != 409 ? EXIT_REFUSED : EXIT_FAILED;
 }
 
-static void read_answer(struct client *cl, struct buf *text)
+static void read_answer(struct archive_client *cl, struct buf *text)
 {
 	ssize_t n = 1;
 
@@ -78,15 +78,15 @@ static void read_answer(struct client *cl, struct buf *text)
 }
 
 /* An answer without a body of ours, such as every one to HEAD. */
-static int unexplained(const struct client *cl)
+static int unexplained(const struct archive_client *cl)
 {
 	return fail(code_of_status(cl->answer.status), "%s answered %d: %s",
 		    cl->cfg->url ? cl->cfg->url : cl->cfg->socket, cl->answer.status,
-		    link_status_text((unsigned)cl->answer.status));
+		    daemon_link_status_text((unsigned)cl->answer.status));
 }
 
 /* {"error":{"reason","message"}} as one line. */
-static int refused(struct client *cl)
+static int refused(struct archive_client *cl)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	_cleanup_(freep) char *reason = NULL, *message = NULL;
@@ -104,7 +104,7 @@ static int refused(struct client *cl)
 	return unexplained(cl);
 }
 
-static int ask(struct client *cl, const char *method, struct err *e)
+static int ask(struct archive_client *cl, const char *method, struct err *e)
 {
 	struct http_ask rq = { .method = method, .path = cl->path };
 
@@ -129,7 +129,8 @@ static int hash_fd(int fd, struct sha256 *ret, uint64_t *size)
 	return 0;
 }
 
-static int print_done(const struct client *cl, uint64_t size, const char *what, uint64_t bytes)
+static int print_done(const struct archive_client *cl, uint64_t size, const char *what,
+		      uint64_t bytes)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -186,7 +187,8 @@ static int open_source(const char *name, struct err *e)
 }
 
 /* From where the daemon has got to: the rest, or the order to look at what is there. */
-static int send_rest(struct client *cl, int fd, uint64_t size, uint64_t offset, struct err *e)
+static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t offset,
+		     struct err *e)
 {
 	char range[128];
 	struct http_ask rq = { .method = "PUT",
@@ -210,7 +212,7 @@ static int send_rest(struct client *cl, int fd, uint64_t size, uint64_t offset, 
 }
 
 /* >0: try again; else an exit code, negated, -EXIT_DONE if it is there. */
-static int put_once(struct client *cl, int fd, uint64_t size, uint64_t *sent, struct err *e)
+static int put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent, struct err *e)
 {
 	int r = ask(cl, "HEAD", e);
 
@@ -232,7 +234,7 @@ static int put_once(struct client *cl, int fd, uint64_t size, uint64_t *sent, st
 	return cl->answer.status < 300 ? -EXIT_DONE : -refused(cl);
 }
 
-static int put_all(struct client *cl, int fd, uint64_t size, uint64_t *sent)
+static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent)
 {
 	struct err e = { 0 };
 	int r = 1;
@@ -247,7 +249,7 @@ static int put_all(struct client *cl, int fd, uint64_t size, uint64_t *sent)
 	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : refused(cl);
 }
 
-static int put_file(struct client *cl, const char *file, uint64_t *size, uint64_t *sent)
+static int put_file(struct archive_client *cl, const char *file, uint64_t *size, uint64_t *sent)
 {
 	struct sha256 d;
 	struct err e;
@@ -263,7 +265,7 @@ static int put_file(struct client *cl, const char *file, uint64_t *size, uint64_
 
 int cmd_archive_put(const struct config *c)
 {
-	struct client cl = { 0 };
+	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
 	int r = client_open(&cl, c);
 
@@ -277,7 +279,7 @@ int cmd_archive_put(const struct config *c)
 
 int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE])
 {
-	struct client cl = { 0 };
+	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
 	int r = client_open(&cl, c);
 
@@ -290,7 +292,7 @@ int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE
 
 /* --- have and get ------------------------------------------------------------------------------------------- */
 
-static int open_named(struct client *cl, const struct config *c, struct sha256 *d)
+static int open_named(struct archive_client *cl, const struct config *c, struct sha256 *d)
 {
 	if (archive_digest_parse(slice_of(c->args[0]), d) < 0)
 		return fail(EXIT_USAGE, "'%s' is not sha256: and 64 hex digits", c->args[0]);
@@ -300,7 +302,7 @@ static int open_named(struct client *cl, const struct config *c, struct sha256 *
 
 int cmd_archive_have(const struct config *c)
 {
-	struct client cl = { 0 };
+	struct archive_client cl = { 0 };
 	struct sha256 d;
 	struct err e;
 	int r = open_named(&cl, c, &d), asked;
@@ -321,13 +323,13 @@ int cmd_archive_have(const struct config *c)
 }
 
 /* Written beside and renamed once its hash is right. */
-struct target {
+struct archive_target {
 	const char *path; /* NULL: standard output */
 	char *temp;
 	int fd;
 };
 
-static int target_open(struct target *t, const char *path)
+static int target_open(struct archive_target *t, const char *path)
 {
 	t->path = path;
 	t->fd = STDOUT_FILENO;
@@ -339,7 +341,7 @@ static int target_open(struct target *t, const char *path)
 	return t->fd < 0 ? -errno : 0;
 }
 
-static int target_done(struct target *t, bool good)
+static int target_done(struct archive_target *t, bool good)
 {
 	int r = 0;
 
@@ -354,8 +356,8 @@ static int target_done(struct target *t, bool good)
 	return r;
 }
 
-static int receive(struct client *cl, const struct target *t, const struct sha256 *want,
-		   struct err *e)
+static int receive(struct archive_client *cl, const struct archive_target *t,
+		   const struct sha256 *want, struct err *e)
 {
 	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
 	struct sha256_stream h;
@@ -379,9 +381,9 @@ static int receive(struct client *cl, const struct target *t, const struct sha25
 	return 0;
 }
 
-static int get_to(struct client *cl, const struct sha256 *d)
+static int get_to(struct archive_client *cl, const struct sha256 *d)
 {
-	struct target t = { .fd = -1 };
+	struct archive_target t = { .fd = -1 };
 	struct err e;
 	int done, r = ask(cl, "GET", &e);
 
@@ -402,7 +404,7 @@ static int get_to(struct client *cl, const struct sha256 *d)
 
 int cmd_archive_get(const struct config *c)
 {
-	struct client cl = { 0 };
+	struct archive_client cl = { 0 };
 	struct sha256 d;
 	int r = open_named(&cl, c, &d);
 
@@ -421,14 +423,14 @@ static void print_archive(struct slice a)
 	bool pinned = jobj_get(a, "pinned").type == J_TRUE,
 	     baked = jobj_get(a, "baked").type == J_TRUE;
 
-	jstr_decode(jobj_get(a, "digest"), sizeof(((struct client *)0)->digest), &digest);
+	jstr_decode(jobj_get(a, "digest"), sizeof(((struct archive_client *)0)->digest), &digest);
 	jstr_decode(jobj_get(a, "lastUsed"), 64, &used);
 	printf("%s %12.*s  %-24s%s%s%s\n", digest ? digest : "", (int)(size.n ? size.n : part.n),
 	       size.n ? size.p : part.p, used ? used : "", baked ? "  of the image" : "",
 	       pinned ? "  in use" : "", size.n ? "" : "  not whole");
 }
 
-static int print_list(const struct client *cl, struct slice list)
+static int print_list(const struct archive_client *cl, struct slice list)
 {
 	struct slice used = jobj_get(list, "used").raw, limit = jobj_get(list, "limit").raw;
 	struct jiter it;
@@ -449,7 +451,7 @@ static int print_list(const struct client *cl, struct slice list)
 int cmd_archive_list(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	struct client cl = { .path = "/v1/archives" };
+	struct archive_client cl = { .path = "/v1/archives" };
 	struct err e;
 	int r = client_open(&cl, c), asked = r == EXIT_DONE ? ask(&cl, "GET", &e) : 0;
 
@@ -467,7 +469,7 @@ int cmd_archive_list(const struct config *c)
 
 int cmd_archive_rm(const struct config *c)
 {
-	struct client cl = { 0 };
+	struct archive_client cl = { 0 };
 	struct sha256 d;
 	struct err e;
 	int r = open_named(&cl, c, &d), asked = r == EXIT_DONE ? ask(&cl, "DELETE", &e) : 0;

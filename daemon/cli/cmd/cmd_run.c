@@ -16,10 +16,10 @@
 #include <signal.h>
 #include <stdio.h>
 
-struct run {
+struct prompt_run {
 	const struct config *cfg;
 	struct loop *loop;
-	struct link *link;
+	struct daemon_link *link;
 	struct rpc_calls calls;
 	char *session_id, *prompt;
 	struct buf meta; /* what session/new says of it under _meta.acpd */
@@ -30,7 +30,7 @@ struct run {
 	bool cancelled, closing, done;
 };
 
-static void finish(struct run *r, int code)
+static void finish(struct prompt_run *r, int code)
 {
 	if (r->done)
 		return;
@@ -39,12 +39,12 @@ static void finish(struct run *r, int code)
 	loop_quit(r->loop);
 }
 
-static void call(struct run *r, const char *method, struct slice params, rpc_reply_fn fn)
+static void call(struct prompt_run *r, const char *method, struct slice params, rpc_reply_fn fn)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	rpc_put_request(&b, rpc_calls_add(&r->calls, fn, r, 0), method, params);
-	link_send(r->link, buf_slice(&b));
+	daemon_link_send(r->link, buf_slice(&b));
 }
 
 /* The codes of cmd.h, by what the turn came to. */
@@ -66,7 +66,7 @@ static int code_of_stop(const char *reason)
 }
 
 /* What we could not put away ourselves. */
-static void tell_left(const struct run *r)
+static void tell_left(const struct prompt_run *r)
 {
 	fprintf(stderr, "acpd: session %s stays: session/%s puts it away\n", r->session_id,
 		r->cfg->keep ? "close" : "delete");
@@ -74,7 +74,7 @@ static void tell_left(const struct run *r)
 
 static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 
 	if (!m)
 		return;
@@ -84,7 +84,7 @@ static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 }
 
 /* Unless it is to be kept, nothing of the session is left; kept, it needs no harness. */
-static void close_session(struct run *r, int code)
+static void close_session(struct prompt_run *r, int code)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -103,7 +103,7 @@ static void close_session(struct run *r, int code)
 	call(r, r->cfg->keep ? "session/close" : "session/delete", buf_slice(&b), on_closed_reply);
 }
 
-static void failed(struct run *r, struct slice error)
+static void failed(struct prompt_run *r, struct slice error)
 {
 	_cleanup_(freep) char *text = NULL, *field = NULL;
 
@@ -118,7 +118,7 @@ static void failed(struct run *r, struct slice error)
 
 static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 
 	if (!m)
 		return;
@@ -141,7 +141,7 @@ static struct slice written_workspace(struct slice result)
 static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 	struct jw w = JW(&b);
 
 	if (!m)
@@ -167,7 +167,7 @@ static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m
 static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 	struct jw w = JW(&b);
 
 	if (!m)
@@ -196,7 +196,7 @@ static void on_open(void *ctx)
 
 /* --- what the agent says ------------------------------------------------------------------------------- */
 
-static void on_update(struct run *r, struct slice update)
+static void on_update(struct prompt_run *r, struct slice update)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct jval kind = jobj_get(update, "sessionUpdate");
@@ -215,7 +215,7 @@ static void on_update(struct run *r, struct slice update)
 }
 
 /* The option that --permissions asks for; "cancelled" if none is offered. */
-static void answer_permission(struct run *r, const struct rpc_msg *m)
+static void answer_permission(struct prompt_run *r, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, line = { 0 };
 	const char *kind = strcmp(r->cfg->permissions, "allow") == 0 ? "allow_once" : "reject_once";
@@ -235,21 +235,21 @@ static void answer_permission(struct run *r, const struct rpc_msg *m)
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	rpc_put_result(&line, m->id, buf_slice(&b));
-	link_send(r->link, buf_slice(&line));
+	daemon_link_send(r->link, buf_slice(&line));
 }
 
-static void refuse(struct run *r, const struct rpc_msg *m)
+static void refuse(struct prompt_run *r, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
 
 	err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 	rpc_put_error(&b, m->id, &e, SLICE_NONE);
-	link_send(r->link, buf_slice(&b));
+	daemon_link_send(r->link, buf_slice(&b));
 }
 
 /* An error that answers no request of ours: the daemon speaks to nobody yet, or could not read what we said. */
-static void refused(struct run *r, struct slice error)
+static void refused(struct prompt_run *r, struct slice error)
 {
 	_cleanup_(freep) char *text = NULL;
 
@@ -262,7 +262,7 @@ static void refused(struct run *r, struct slice error)
 
 static void on_message(void *ctx, struct slice text)
 {
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 	struct rpc_msg m;
 	struct err e;
 
@@ -283,16 +283,16 @@ static void on_message(void *ctx, struct slice text)
 
 static void on_closed(void *ctx, bool opened, const char *why)
 {
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 
 	if (!r->done)
 		finish(r,
 		       fail(opened && r->session_id ? EXIT_FAILED : EXIT_UNREACHABLE, "%s", why));
 }
 
-static const struct link_events events = { on_open, on_message, on_closed };
+static const struct daemon_link_events events = { on_open, on_message, on_closed };
 
-static void cancel_turn(struct run *r)
+static void cancel_turn(struct prompt_run *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
 	struct jw w = JW(&p);
@@ -302,13 +302,13 @@ static void cancel_turn(struct run *r)
 	jw_str(&w, "sessionId", r->session_id);
 	jw_end_obj(&w);
 	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
-	link_send(r->link, buf_slice(&b));
+	daemon_link_send(r->link, buf_slice(&b));
 }
 
 /* The first Ctrl-C cancels the turn, the second puts the session away without waiting for its end, the third leaves. */
 static void on_signal(void *ctx, int signo _unused_)
 {
-	struct run *r = ctx;
+	struct prompt_run *r = ctx;
 
 	if (!r->session_id) {
 		finish(r, EXIT_CANCELLED);
@@ -322,7 +322,7 @@ static void on_signal(void *ctx, int signo _unused_)
 	}
 }
 
-static void print_json(const struct run *r)
+static void print_json(const struct prompt_run *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(freep) char *pretty = NULL;
@@ -341,7 +341,7 @@ static void print_json(const struct run *r)
 	printf("%s\n", pretty ? pretty : "{}");
 }
 
-static int load_prompt(struct run *r, struct err *e)
+static int load_prompt(struct prompt_run *r, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { .max = MESSAGE_MAX };
 
@@ -357,7 +357,7 @@ static int load_prompt(struct run *r, struct err *e)
 	return 0;
 }
 
-static int run_link(struct run *r, struct err *e)
+static int run_link(struct prompt_run *r, struct err *e)
 {
 	sigset_t set;
 
@@ -365,16 +365,16 @@ static int run_link(struct run *r, struct err *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	loop_signals(r->loop, &set, on_signal, r);
-	r->link = dial(r->loop, r->cfg, &events, r, e);
+	r->link = reach_daemon(r->loop, r->cfg, &events, r, e);
 	if (!r->link)
 		return strncmp(e->reason, "OPTION", 6) == 0 ? EXIT_USAGE : EXIT_UNREACHABLE;
-	link_run(r->link);
+	daemon_link_run(r->link);
 	return r->code;
 }
 
-static void run_done(struct run *r)
+static void run_done(struct prompt_run *r)
 {
-	link_free(r->link);
+	daemon_link_free(r->link);
 	rpc_calls_done(&r->calls);
 	loop_free(r->loop);
 	free(r->session_id);
@@ -390,7 +390,7 @@ static void run_done(struct run *r)
 
 int cmd_run(const struct config *c)
 {
-	struct run r = { .cfg = c, .code = EXIT_FAILED };
+	struct prompt_run r = { .cfg = c, .code = EXIT_FAILED };
 	struct err e = { 0 };
 	int code;
 

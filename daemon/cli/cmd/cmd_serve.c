@@ -37,9 +37,9 @@ struct daemon {
 	struct archive_store *archives;
 	struct hosting mcp;
 	struct acp_server *acp;
-	struct gate *gate;
+	struct admission *admission;
 	struct http_context http;
-	struct uds_server *uds;
+	struct unix_server *sockets;
 	struct net_server *net;
 	struct loop_timer grace, linger;
 	bool stopping, sessions_down, hosted_down;
@@ -111,11 +111,11 @@ static void reload_token(struct daemon *d)
 {
 	struct err e;
 
-	if (d->cfg->token_file && gate_load(d->gate, d->cfg->token_file, &e) < 0)
+	if (d->cfg->token_file && admission_load(d->admission, d->cfg->token_file, &e) < 0)
 		log_error("serve", "token file not read", "text", e.msg);
 	else
 		log_info("serve", "token file read", "claimed",
-			 gate_claimed(d->gate) ? "true" : "false");
+			 admission_claimed(d->admission) ? "true" : "false");
 }
 
 static void on_signal(void *ctx, int signo)
@@ -205,10 +205,10 @@ static int make_workspaces(const struct config *c, struct err *e)
 
 static int check_token(const struct config *c, struct err *e)
 {
-	struct gate *g = gate_new(&(struct gate_config){ NULL, NULL, false });
-	int r = c->token_file ? gate_load(g, c->token_file, e) : 0;
+	struct admission *g = admission_new(&(struct admission_config){ NULL, NULL, false });
+	int r = c->token_file ? admission_load(g, c->token_file, e) : 0;
 
-	gate_free(g);
+	admission_free(g);
 	if (r < 0)
 		err_wrap(e, "--token-file %s", c->token_file);
 	return r;
@@ -338,7 +338,7 @@ static void say_unclaimed(const struct config *c)
 static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
-	struct gate_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
+	struct admission_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
 	struct acp_config ac = { default_harness(d), d->incarnation, (uint64_t)c->backlog_max,
 				 c->workspaces };
 	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
@@ -346,10 +346,10 @@ static int build_net(struct daemon *d, struct err *e)
 				 .max_connections = (unsigned)c->max_connections };
 	_cleanup_(freep) char *host = NULL;
 
-	d->gate = gate_new(&gc);
-	if (c->token_file && gate_load(d->gate, c->token_file, e) < 0)
+	d->admission = admission_new(&gc);
+	if (c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
-	if (!gate_claimed(d->gate))
+	if (!admission_claimed(d->admission))
 		say_unclaimed(c);
 	d->acp = acp_server_new(d->loop, d->store, &ac);
 	d->http = (struct http_context){ .loop = d->loop,
@@ -360,14 +360,14 @@ static int build_net(struct daemon *d, struct err *e)
 					 .mcp = d->mcp.http,
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };
-	d->uds = uds_server_new(d->loop, c->run_dir, d->acp, d->gate, &d->http, e);
-	if (!d->uds || config_parse_listen(c->listen, &host, &nc.port, e) < 0)
+	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);
+	if (!d->sockets || config_parse_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
-	d->net = net_server_new(d->loop, d->acp, d->gate, &d->http, &nc, e);
+	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
-	uds_server_serve_http(d->uds, net_server_adopt, d->net);
+	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	hosted_start(d->mcp.hosted);
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
@@ -380,7 +380,7 @@ static int build_net(struct daemon *d, struct err *e)
 static void teardown(struct daemon *d)
 {
 	d->net = net_server_free(d->net);
-	d->uds = uds_server_free(d->uds);
+	d->sockets = unix_server_free(d->sockets);
 	hosting_close_http(&d->mcp);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
@@ -388,7 +388,7 @@ static void teardown(struct daemon *d)
 	hosting_close(&d->mcp);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
-	d->gate = gate_free(d->gate);
+	d->admission = admission_free(d->admission);
 	d->procs = proc_host_free(d->procs);
 	owner_release(&d->lock);
 	harness_table_done(&d->harnesses);

@@ -37,7 +37,7 @@ static const char *const count_titles[COUNTS] = { "input",	 "output",    "cache-
 						  "cache-write", "reasoning", "total" };
 
 /* What the table shows; texts are ours to free, NULL: absent. A member that is not as it should be counts as absent. */
-struct turn {
+struct usage_turn {
 	char *text[TEXTS], *error, *currency;
 	int64_t turn, count[COUNTS], cost;
 	bool has_cost;
@@ -53,7 +53,7 @@ static char *decode(struct jval v)
 	return s;
 }
 
-static void turn_read(struct slice line, struct turn *t)
+static void turn_read(struct slice line, struct usage_turn *t)
 {
 	struct jslot counts[COUNTS], cost[] = { { .key = "amount" }, { .key = "currency" } };
 	struct jslot error[] = { { .key = "class" } };
@@ -64,7 +64,7 @@ static void turn_read(struct slice line, struct turn *t)
 		{ .key = "cost", .sub = cost, .nsub = 2 },
 	};
 
-	*t = (struct turn){ .turn = 0 };
+	*t = (struct usage_turn){ .turn = 0 };
 	for (size_t i = 0; i < COUNTS; i++)
 		counts[i] = (struct jslot){ .key = count_keys[i] };
 	for (size_t i = 0; i < TEXTS; i++)
@@ -82,7 +82,7 @@ static void turn_read(struct slice line, struct turn *t)
 		      harness_cost_parse(cost[0].v.raw, &t->cost);
 }
 
-static void turn_done(struct turn *t)
+static void turn_done(struct usage_turn *t)
 {
 	for (size_t i = 0; i < TEXTS; i++)
 		free(t->text[i]);
@@ -135,7 +135,7 @@ static void add_cost(struct total *to, const char *currency, int64_t amount)
 	to->with_cost++;
 }
 
-static void total_add(struct total *to, const struct turn *t)
+static void total_add(struct total *to, const struct usage_turn *t)
 {
 	to->turns++;
 	for (size_t i = 0; i < COUNTS; i++) {
@@ -186,7 +186,7 @@ struct print {
 	size_t nmodels;
 };
 
-static struct total *model_of(struct print *p, const struct turn *t)
+static struct total *model_of(struct print *p, const struct usage_turn *t)
 {
 	const char *provider = t->text[TEXT_PROVIDER], *model = t->text[TEXT_MODEL];
 	_cleanup_(freep) char *name = NULL;
@@ -209,7 +209,7 @@ static const char *or_dash(const char *s)
 	return s && *s ? s : "-";
 }
 
-static void print_turn(uint64_t n, const struct turn *t)
+static void print_turn(uint64_t n, const struct usage_turn *t)
 {
 	char cost[COST_TEXT_SIZE];
 
@@ -233,7 +233,7 @@ static void print_titles(void)
 static bool on_row(void *ctx, uint64_t n, struct slice line)
 {
 	struct print *p = ctx;
-	struct turn t;
+	struct usage_turn t;
 
 	turn_read(line, &t);
 	/* a model call is a part of its turn */

@@ -71,7 +71,7 @@ static void pump(struct pipe *p, short in, short out)
 		pipe_end(p);
 }
 
-static void wish(const struct pipe *p, struct pollfd *from, struct pollfd *to)
+static void set_events(const struct pipe *p, struct pollfd *from, struct pollfd *to)
 {
 	*from = (struct pollfd){ .fd = p->ended || p->n ? -1 : p->from, .events = POLLIN };
 	*to = (struct pollfd){ .fd = p->ended || !p->n ? -1 : p->to, .events = POLLOUT };
@@ -86,8 +86,8 @@ static int carry(int fd)
 	up = (struct pipe){ .from = STDIN_FILENO, .to = fd, .shut_to = true };
 	down = (struct pipe){ .from = fd, .to = STDOUT_FILENO };
 	while (!down.ended) {
-		wish(&up, &p[0], &p[1]);
-		wish(&down, &p[2], &p[3]);
+		set_events(&up, &p[0], &p[1]);
+		set_events(&down, &p[2], &p[3]);
 		if (poll(p, 4, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		pump(&down, p[2].revents, p[3].revents);

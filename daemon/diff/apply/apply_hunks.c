@@ -39,13 +39,14 @@ int hunk_header(struct slice s, struct patch_hunk *h)
 	return slice_starts(s, " @@") ? 0 : -EINVAL;
 }
 
-struct tally {
+struct hunk_tally {
 	uint32_t old_left, new_left;
 	bool changed; /* a line went or came already */
 };
 
 /* One line of a hunk. 1: it is none. */
-static int body_line(struct slice line, struct tally *t, struct patch_hunk *h, struct patch_file *f)
+static int body_line(struct slice line, struct hunk_tally *t, struct patch_hunk *h,
+		     struct patch_file *f)
 {
 	switch (line.p[0]) {
 	case ' ':
@@ -86,13 +87,13 @@ static int hunk_parse(struct patch_reader *r, struct patch_file *f, struct patch
 		      struct err *e)
 {
 	struct slice line = reader_line(r);
-	struct tally t;
+	struct hunk_tally t;
 	const char *from;
 
 	h->line = r->line;
 	if (hunk_header(line, h) < 0)
 		return patch_corrupt(r->line, "a header of a hunk that cannot be read", e);
-	t = (struct tally){ h->old_n, h->new_n, false };
+	t = (struct hunk_tally){ h->old_n, h->new_n, false };
 	reader_skip(r, line.n);
 	for (from = r->p; r->p < r->end && (t.old_left || t.new_left); reader_skip(r, line.n)) {
 		line = reader_line(r);
@@ -223,12 +224,12 @@ bool image_fits(const struct patch_image *img, const struct patch_image *pre, si
 	return true;
 }
 
-struct search {
+struct hunk_search {
 	const struct patch_image *img, *pre;
 	bool at_start, at_end; /* only there */
 };
 
-static bool matches(const struct search *s, size_t at)
+static bool matches(const struct hunk_search *s, size_t at)
 {
 	if (at + s->pre->n > s->img->n || (s->at_start && at) ||
 	    (s->at_end && at + s->pre->n != s->img->n))
@@ -237,7 +238,7 @@ static bool matches(const struct search *s, size_t at)
 }
 
 /* From where it should be, one line further away in turns; -1: nowhere. */
-static ssize_t place_find(const struct search *s, size_t want)
+static ssize_t place_find(const struct hunk_search *s, size_t want)
 {
 	size_t down, up;
 
@@ -280,7 +281,7 @@ static void place_strict(const struct patch_hunk *h, const struct patch_image *i
 			 const struct patch_image *pre, struct patch_place *ret)
 {
 	size_t want = h->new_at ? h->new_at - 1 : 0;
-	struct search s = { img, pre, h->old_at <= 1, !h->trailing };
+	struct hunk_search s = { img, pre, h->old_at <= 1, !h->trailing };
 	ssize_t at = place_find(&s, want);
 
 	if (at < 0)

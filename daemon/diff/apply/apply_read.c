@@ -15,7 +15,7 @@ int patch_mixed(size_t line, struct err *e)
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-enum side { SIDE_OLD, SIDE_NEW };
+enum patch_side { SIDE_OLD, SIDE_NEW };
 
 /* What "--- " and "+++ " begin with, as git writes it: in pairs, which say that the first part of the name is none. */
 static const char *const pairs[] = { "ab", "ba", "iw", "ci", "cw", "ow" };

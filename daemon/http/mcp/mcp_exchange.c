@@ -175,7 +175,7 @@ static struct mcp_exchange *of_sink(struct http_sink *s)
 	return container_of(s, struct mcp_exchange, sink);
 }
 
-static enum http_take look(struct http_sink *s)
+static enum http_take check(struct http_sink *s)
 {
 	const struct mcp_exchange *x = of_sink(s);
 
@@ -195,7 +195,7 @@ static enum http_take take(struct http_sink *s, struct slice piece)
 	if (buf_add_slice(&x->in, piece) < 0)
 		mcp_exchange_fail(x, 413, &e, SLICE_NONE);
 	x->working = false;
-	return look(s);
+	return check(s);
 }
 
 static enum http_take end(struct http_sink *s)
@@ -205,7 +205,7 @@ static enum http_take end(struct http_sink *s)
 	struct mcp_post post;
 
 	if (x->state != EXCHANGE_BODY) /* its server went while the body came */
-		return look(s);
+		return check(s);
 	x->working = true;
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
 	mcp_post_check(buf_slice(&x->in), &h, &post);
@@ -214,7 +214,7 @@ static enum http_take end(struct http_sink *s)
 	buf_done(&post.extra);
 	buf_done(&x->in);
 	x->working = false;
-	return look(s);
+	return check(s);
 }
 
 static void answer(struct http_sink *s, struct http_reply *ret)
@@ -251,7 +251,7 @@ static void on_stream_gone(struct mcp_events *s)
 	release(x);
 }
 
-static const struct http_sink_ops sink_ops = { take, end, look, answer, free_sink };
+static const struct http_sink_ops sink_ops = { take, end, check, answer, free_sink };
 
 static char *copy(struct slice s)
 {

@@ -9,13 +9,13 @@
 
 /* --- streams that a GET opened -------------------------------------------------------------------------- */
 
-struct listener {
+struct mcp_listener {
 	struct mcp_events events;
 	struct list link;
 	struct mcp_session *session; /* NULL: ended, or this one was too slow */
 };
 
-static void listener_leave(struct listener *l)
+static void listener_leave(struct mcp_listener *l)
 {
 	if (!l->session)
 		return;
@@ -27,7 +27,7 @@ static void listener_leave(struct listener *l)
 
 static void on_listener_gone(struct mcp_events *s)
 {
-	struct listener *l = container_of(s, struct listener, events);
+	struct mcp_listener *l = container_of(s, struct mcp_listener, events);
 
 	listener_leave(l);
 	mcp_events_done(&l->events);
@@ -38,7 +38,7 @@ static void on_listener_gone(struct mcp_events *s)
 static void tell_listener(struct mcp_session *s, struct slice message)
 {
 	while (!list_empty(&s->listeners)) {
-		struct listener *l = list_entry(s->listeners.prev, struct listener, link);
+		struct mcp_listener *l = list_entry(s->listeners.prev, struct mcp_listener, link);
 
 		if (mcp_events_put(&l->events, message, false))
 			return;
@@ -48,10 +48,10 @@ static void tell_listener(struct mcp_session *s, struct slice message)
 
 void mcp_session_listen(struct mcp_session *s, struct http_reply *ret)
 {
-	struct listener *l = new0(struct listener);
+	struct mcp_listener *l = new0(struct mcp_listener);
 
 	if (s->nlisteners == MCP_HTTP_LISTENERS_MAX) {
-		struct listener *oldest = list_first(&s->listeners, struct listener, link);
+		struct mcp_listener *oldest = list_first(&s->listeners, struct mcp_listener, link);
 
 		mcp_events_end(&oldest->events);
 		listener_leave(oldest);
@@ -139,7 +139,7 @@ void mcp_session_end(struct mcp_session *s, const char *reason, const char *text
 	err_set(&e, -ENOENT, RPC_INVALID_REQUEST, reason, "%s", text);
 	list_each(x, &s->exchanges, struct mcp_exchange, link)
 		mcp_exchange_fail(x, 404, &e, SLICE_NONE);
-	list_each(l, &s->listeners, struct listener, link) {
+	list_each(l, &s->listeners, struct mcp_listener, link) {
 		mcp_events_end(&l->events);
 		listener_leave(l);
 	}

@@ -182,7 +182,7 @@ static enum http_take take_of(const struct upload_sink *s)
 	return s->reason ? HTTP_TAKE_ANSWER : takes[archive_writer_state(s->writer)];
 }
 
-static enum http_take sink_look(struct http_sink *base)
+static enum http_take sink_check(struct http_sink *base)
 {
 	return take_of(container_of(base, struct upload_sink, base));
 }
@@ -252,7 +252,7 @@ static void sink_free(struct http_sink *base)
 	free(s);
 }
 
-static const struct http_sink_ops sink_ops = { sink_take, sink_end, sink_look, sink_answer,
+static const struct http_sink_ops sink_ops = { sink_take, sink_end, sink_check, sink_answer,
 					       sink_free };
 
 static void on_writer(void *ctx)

@@ -33,7 +33,7 @@ struct event_stream {
 	struct buf rest; /* the session is deleted: what was still unread, up to a bound */
 };
 
-struct filling {
+struct event_filling {
 	struct event_stream *s;
 	struct buf *out;
 	size_t room;
@@ -41,7 +41,7 @@ struct filling {
 
 /* --- framing ------------------------------------------------------------------------------------------- */
 
-static void begin_item(const struct filling *f, uint64_t seq)
+static void begin_item(const struct event_filling *f, uint64_t seq)
 {
 	if (f->s->sse && seq)
 		buf_printf(f->out, "id: %llu\n", (unsigned long long)seq);
@@ -50,14 +50,14 @@ static void begin_item(const struct filling *f, uint64_t seq)
 }
 
 /* No "event:" line: a browser dispatches those by name, and "error" is the name of its own. */
-static void end_item(const struct filling *f)
+static void end_item(const struct event_filling *f)
 {
 	buf_puts(f->out, f->s->sse ? "\n\n" : "\n");
 }
 
 static bool put_event(void *ctx, const struct evlog_entry *e)
 {
-	struct filling *f = ctx;
+	struct event_filling *f = ctx;
 
 	if (buf_len(f->out) >= f->room || (!f->s->follow && e->seq > f->s->until))
 		return false;
@@ -67,7 +67,7 @@ static bool put_event(void *ctx, const struct evlog_entry *e)
 	return true;
 }
 
-static void write_gap(const struct filling *f, const struct evlog_gap *g)
+static void write_gap(const struct event_filling *f, const struct evlog_gap *g)
 {
 	begin_item(f, g->to);
 	transcript_put_gap(f->out, f->s->session_id, g);
@@ -76,7 +76,7 @@ static void write_gap(const struct filling *f, const struct evlog_gap *g)
 
 static bool put_gap(void *ctx, const struct evlog_gap *g)
 {
-	struct filling *f = ctx;
+	struct event_filling *f = ctx;
 
 	if (buf_len(f->out) >= f->room)
 		return false;
@@ -85,7 +85,7 @@ static bool put_gap(void *ctx, const struct evlog_gap *g)
 }
 
 /* The log went with its session. */
-static enum http_fill put_farewell(struct filling *f)
+static enum http_fill put_farewell(struct event_filling *f)
 {
 	struct evlog_gap g = { 0 };
 
@@ -118,7 +118,7 @@ static void on_wake(void *ctx)
 static void on_leaving(void *ctx)
 {
 	struct event_stream *s = ctx;
-	struct filling f = { s, &s->rest, CONN_BATCH_BYTES };
+	struct event_filling f = { s, &s->rest, CONN_BATCH_BYTES };
 
 	/* what cannot be read is reported as lost */
 	(void)reader_pump(&s->reader, &(struct watcher_sink){ put_event, put_gap, &f });
@@ -126,7 +126,7 @@ static void on_leaving(void *ctx)
 
 static const struct log_reader_ops reader_ops = { on_wake, on_leaving };
 
-static enum http_fill wait(struct filling *f)
+static enum http_fill wait(struct event_filling *f)
 {
 	struct event_stream *s = f->s;
 
@@ -141,7 +141,7 @@ static enum http_fill wait(struct filling *f)
 static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct event_stream *s = container_of(base, struct event_stream, base);
-	struct filling f = { s, out, room };
+	struct event_filling f = { s, out, room };
 	const struct watcher_sink sink = { put_event, put_gap, &f };
 
 	if (!s->reader.session)

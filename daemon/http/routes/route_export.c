@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-enum export_format { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
+enum export_type { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
 
 struct export_args {
 	unsigned format, ignore;
@@ -47,7 +47,7 @@ struct export
 	struct loop *loop;
 	struct helper *helper; /* NULL: it has ended */
 	struct loop_io data;   /* fd -1: at its end */
-	enum export_format format;
+	enum export_type format;
 	bool ready, begun, orphan, failed; /* ready: there are bytes */
 	struct err error;
 };
@@ -152,7 +152,7 @@ static const struct http_stream_ops stream_ops = { fill, stream_free };
 
 /* --- its beginning ------------------------------------------------------------------------------------------ */
 
-static enum http_take look(struct http_sink *base)
+static enum http_take check(struct http_sink *base)
 {
 	struct export *x = container_of(base, struct export, sink);
 
@@ -161,7 +161,7 @@ static enum http_take look(struct http_sink *base)
 
 static enum http_take take(struct http_sink *base, struct slice piece _unused_)
 {
-	return look(base); /* a body means nothing here */
+	return check(base); /* a body means nothing here */
 }
 
 static void reply_failed(const struct export *x, struct http_reply *ret)
@@ -201,7 +201,7 @@ static void sink_free(struct http_sink *base)
 		let_go(x);
 }
 
-static const struct http_sink_ops sink_ops = { take, look, look, answer, sink_free };
+static const struct http_sink_ops sink_ops = { take, check, check, answer, sink_free };
 
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
@@ -323,7 +323,7 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	put_job(&job, s, &a, root, below);
 	x = new0(struct export);
 	x->loop = c->ctx->loop;
-	x->format = (enum export_format)a.format;
+	x->format = (enum export_type)a.format;
 	x->sink.ops = &sink_ops;
 	x->stream.ops = &stream_ops;
 	x->data.fd = -1;

@@ -9,7 +9,7 @@
 
 enum usage_format { FORMAT_DEFAULT, FORMAT_NDJSON, FORMAT_JSON };
 
-struct usage_args {
+struct usage_query {
 	uint64_t since;
 	struct slice session;
 	unsigned format;
@@ -18,9 +18,9 @@ struct usage_args {
 static const char *const formats[] = { "ndjson", "json", NULL };
 
 static const struct query_field fields[] = {
-	{ "since", QUERY_UINT, offsetof(struct usage_args, since), NULL },
-	{ "session", QUERY_TEXT, offsetof(struct usage_args, session), NULL },
-	{ "format", QUERY_WORD, offsetof(struct usage_args, format), formats },
+	{ "since", QUERY_UINT, offsetof(struct usage_query, since), NULL },
+	{ "session", QUERY_TEXT, offsetof(struct usage_query, session), NULL },
+	{ "format", QUERY_WORD, offsetof(struct usage_query, format), formats },
 	{ 0 },
 };
 
@@ -32,7 +32,7 @@ struct usage_stream {
 	bool json, begun, comma;
 };
 
-struct filling {
+struct usage_filling {
 	struct usage_stream *s;
 	struct buf *out;
 	size_t room,
@@ -46,7 +46,7 @@ static bool wanted(const struct usage_stream *s, struct slice line)
 
 static bool put_record(void *ctx, uint64_t n, struct slice line)
 {
-	struct filling *f = ctx;
+	struct usage_filling *f = ctx;
 	struct usage_stream *s = f->s;
 
 	if (f->seen >= f->room || n > s->last)
@@ -80,7 +80,7 @@ static void begin(struct usage_stream *s, struct buf *out)
 static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct usage_stream *s = container_of(base, struct usage_stream, base);
-	struct filling f = { s, out, room, 0 };
+	struct usage_filling f = { s, out, room, 0 };
 	uint64_t since;
 
 	begin(s, out);
@@ -111,7 +111,7 @@ static const struct http_stream_ops ops = { fill, usage_stream_free };
 void http_get_usage(const struct http_call *c, struct http_reply *ret)
 {
 	struct ledger *ledger = store_ledger(c->ctx->store);
-	struct usage_args a = { 0 };
+	struct usage_query a = { 0 };
 	struct usage_stream *s;
 	char number[24];
 

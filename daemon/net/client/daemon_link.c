@@ -9,11 +9,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-struct link {
+struct daemon_link {
 	struct loop *loop;
-	const struct link_events *ev;
+	const struct daemon_link_events *ev;
 	void *ctx;
-	struct wsclient *ws; /* NULL: UNIX socket */
+	struct ws_client *ws; /* NULL: UNIX socket */
 	struct loop_io io;
 	struct lines in;
 	struct buf out;
@@ -21,7 +21,7 @@ struct link {
 	bool closing, closed;
 };
 
-static void closed(struct link *l, const char *why)
+static void closed(struct daemon_link *l, const char *why)
 {
 	if (l->closed)
 		return;
@@ -34,7 +34,7 @@ static void closed(struct link *l, const char *why)
 	l->ev->on_closed(l->ctx, true, why);
 }
 
-static void flush(struct link *l)
+static void flush(struct daemon_link *l)
 {
 	while (!l->closed && buf_len(&l->out)) {
 		ssize_t n =
@@ -58,7 +58,7 @@ static void flush(struct link *l)
 		loop_io_set(l->loop, &l->io, EPOLLIN | (buf_len(&l->out) ? (uint32_t)EPOLLOUT : 0));
 }
 
-static void read_lines(struct link *l)
+static void read_lines(struct daemon_link *l)
 {
 	char *space = lines_space(&l->in, CHILD_READ_BYTES);
 	struct slice line;
@@ -77,7 +77,7 @@ static void read_lines(struct link *l)
 
 static void on_io(void *ctx, uint32_t events)
 {
-	struct link *l = ctx;
+	struct daemon_link *l = ctx;
 
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		read_lines(l);
@@ -87,14 +87,15 @@ static void on_io(void *ctx, uint32_t events)
 
 static void report_open(void *ctx)
 {
-	struct link *l = ctx;
+	struct daemon_link *l = ctx;
 
 	l->ev->on_open(l->ctx);
 }
 
-static struct link *link_new(struct loop *loop, const struct link_events *ev, void *ctx)
+static struct daemon_link *daemon_link_new(struct loop *loop, const struct daemon_link_events *ev,
+					   void *ctx)
 {
-	struct link *l = new0(struct link);
+	struct daemon_link *l = new0(struct daemon_link);
 
 	l->loop = loop;
 	l->ev = ev;
@@ -104,10 +105,11 @@ static struct link *link_new(struct loop *loop, const struct link_events *ev, vo
 	return l;
 }
 
-struct link *link_open_socket(struct loop *loop, const char *path, const struct link_events *ev,
-			      void *ctx, struct err *e)
+struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
+					    const struct daemon_link_events *ev, void *ctx,
+					    struct err *e)
 {
-	struct link *l;
+	struct daemon_link *l;
 	int fd = unixsock_connect(path);
 
 	if (fd < 0) {
@@ -115,23 +117,24 @@ struct link *link_open_socket(struct loop *loop, const char *path, const struct 
 			strerror(-fd));
 		return NULL;
 	}
-	l = link_new(loop, ev, ctx);
+	l = daemon_link_new(loop, ev, ctx);
 	l->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = l };
 	loop_io_set(loop, &l->io, EPOLLIN);
 	loop_defer(loop, &l->open_task, report_open, l);
 	return l;
 }
 
-struct link *link_open_url(struct loop *loop, const char *url, struct slice token,
-			   const struct link_events *ev, void *ctx, struct err *e)
+struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, struct slice token,
+					 const struct daemon_link_events *ev, void *ctx,
+					 struct err *e)
 {
-	struct link *l = link_new(loop, ev, ctx);
+	struct daemon_link *l = daemon_link_new(loop, ev, ctx);
 
-	l->ws = wsclient_new(loop, url, token, ev, ctx, e);
-	return l->ws ? l : link_free(l);
+	l->ws = ws_client_new(loop, url, token, ev, ctx, e);
+	return l->ws ? l : daemon_link_free(l);
 }
 
-const char *link_status_text(unsigned status)
+const char *daemon_link_status_text(unsigned status)
 {
 	static const struct {
 		unsigned status;
@@ -149,10 +152,10 @@ const char *link_status_text(unsigned status)
 	return "no answer that acpd would give; is it acpd that listens there?";
 }
 
-void link_send(struct link *l, struct slice text)
+void daemon_link_send(struct daemon_link *l, struct slice text)
 {
 	if (l->ws) {
-		wsclient_send(l->ws, text);
+		ws_client_send(l->ws, text);
 		return;
 	}
 	if (l->closed)
@@ -162,29 +165,29 @@ void link_send(struct link *l, struct slice text)
 	flush(l);
 }
 
-void link_close(struct link *l)
+void daemon_link_close(struct daemon_link *l)
 {
 	if (l->ws) {
-		wsclient_close(l->ws);
+		ws_client_close(l->ws);
 		return;
 	}
 	l->closing = true;
 	flush(l);
 }
 
-void link_run(struct link *l)
+void daemon_link_run(struct daemon_link *l)
 {
 	if (l->ws)
-		wsclient_run(l->ws);
+		ws_client_run(l->ws);
 	else
 		loop_run(l->loop);
 }
 
-struct link *link_free(struct link *l)
+struct daemon_link *daemon_link_free(struct daemon_link *l)
 {
 	if (!l)
 		return NULL;
-	wsclient_free(l->ws);
+	ws_client_free(l->ws);
 	loop_task_cancel(&l->open_task);
 	if (l->io.fd >= 0) {
 		loop_io_set(l->loop, &l->io, 0);

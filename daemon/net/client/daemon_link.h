@@ -8,25 +8,27 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 
-struct link;
+struct daemon_link;
 
-struct link_events {
+struct daemon_link_events {
 	void (*on_open)(void *ctx);
 	void (*on_message)(void *ctx, struct slice text);
 	/* Once; opened tells whether on_open was called before. why is one line. */
 	void (*on_closed)(void *ctx, bool opened, const char *why);
 };
 
-struct link *link_open_socket(struct loop *loop, const char *path, const struct link_events *ev,
-			      void *ctx, struct err *e);
+struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
+					    const struct daemon_link_events *ev, void *ctx,
+					    struct err *e);
 /* url: ws:// or wss://; token may be empty. */
-struct link *link_open_url(struct loop *loop, const char *url, struct slice token,
-			   const struct link_events *ev, void *ctx, struct err *e);
+struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, struct slice token,
+					 const struct daemon_link_events *ev, void *ctx,
+					 struct err *e);
 /* What an HTTP status of a daemon means to whoever runs the command, and what to do about it; one line. */
-const char *link_status_text(unsigned status);
-void link_send(struct link *l, struct slice text);
+const char *daemon_link_status_text(unsigned status);
+void daemon_link_send(struct daemon_link *l, struct slice text);
 /* Everything sent is written first. on_closed follows. */
-void link_close(struct link *l);
+void daemon_link_close(struct daemon_link *l);
 /* Runs the loop until loop_quit. */
-void link_run(struct link *l);
-struct link *link_free(struct link *l);
+void daemon_link_run(struct daemon_link *l);
+struct daemon_link *daemon_link_free(struct daemon_link *l);

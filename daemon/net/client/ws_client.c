@@ -9,15 +9,15 @@
 #include <libwebsockets.h>
 #include <stdio.h>
 
-struct message {
+struct ws_message {
 	struct list link;
 	size_t n;
 	unsigned char data[]; /* LWS_PRE, then the text */
 };
 
-struct wsclient {
+struct ws_client {
 	struct loop *loop;
-	const struct link_events *ev;
+	const struct daemon_link_events *ev;
 	void *ctx;
 	struct lws_context *context;
 	struct lws *wsi;
@@ -27,7 +27,7 @@ struct wsclient {
 	bool open, closing, reported;
 };
 
-static void report_closed(struct wsclient *w, const char *why)
+static void report_closed(struct ws_client *w, const char *why)
 {
 	if (w->reported)
 		return;
@@ -37,14 +37,15 @@ static void report_closed(struct wsclient *w, const char *why)
 }
 
 /* Where, why and what to do; lws tells the status of an answer, or has a few words for what kept it from one. */
-static void report_refused(struct wsclient *w, struct lws *wsi, const char *words)
+static void report_refused(struct ws_client *w, struct lws *wsi, const char *words)
 {
 	unsigned status = lws_http_client_http_response(wsi);
 	_cleanup_(freep) char *why = NULL;
 	int r;
 
 	if (status && status != 101)
-		r = asprintf(&why, "%s answered %u: %s", w->url, status, link_status_text(status));
+		r = asprintf(&why, "%s answered %u: %s", w->url, status,
+			     daemon_link_status_text(status));
 	else
 		r = asprintf(&why, "no daemon answers on %s: %s", w->url,
 			     words ? words : "the connection failed");
@@ -53,14 +54,14 @@ static void report_refused(struct wsclient *w, struct lws *wsi, const char *word
 	report_closed(w, why);
 }
 
-static int send_next(struct wsclient *w)
+static int send_next(struct ws_client *w)
 {
-	struct message *m;
+	struct ws_message *m;
 	int r;
 
 	if (list_empty(&w->out))
 		return w->closing ? -1 : 0;
-	m = list_first(&w->out, struct message, link);
+	m = list_first(&w->out, struct ws_message, link);
 	list_del(&m->link);
 	r = lws_write(w->wsi, m->data + LWS_PRE, m->n, LWS_WRITE_TEXT);
 	free(m);
@@ -69,7 +70,7 @@ static int send_next(struct wsclient *w)
 	return r < 0 ? -1 : 0;
 }
 
-static int receive(struct wsclient *w, const char *data, size_t n)
+static int receive(struct ws_client *w, const char *data, size_t n)
 {
 	if (buf_add(&w->in, data, n) < 0)
 		return -1;
@@ -80,7 +81,7 @@ static int receive(struct wsclient *w, const char *data, size_t n)
 	return 0;
 }
 
-static int add_authorization(struct wsclient *w, unsigned char **p, size_t len)
+static int add_authorization(struct ws_client *w, unsigned char **p, size_t len)
 {
 	if (!w->header)
 		return 0;
@@ -92,7 +93,7 @@ static int add_authorization(struct wsclient *w, unsigned char **p, size_t len)
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user _unused_,
 		    void *in, size_t len)
 {
-	struct wsclient *w = lws_context_user(lws_get_context(wsi));
+	struct ws_client *w = lws_context_user(lws_get_context(wsi));
 
 	switch (reason) {
 	case LWS_CALLBACK_RAW_RX_FILE:
@@ -138,7 +139,7 @@ static bool known_scheme(const char *scheme, bool *tls)
 	return *tls || strcmp(scheme, "ws") == 0 || strcmp(scheme, "http") == 0;
 }
 
-static int connect_url(struct wsclient *w, struct err *e)
+static int connect_url(struct ws_client *w, struct err *e)
 {
 	struct lws_client_connect_info ci = { .context = w->context };
 	_cleanup_(freep) char *copy = xstrdup(w->url), *path = NULL, *host = NULL;
@@ -168,7 +169,7 @@ static int connect_url(struct wsclient *w, struct err *e)
 	return 0;
 }
 
-static int open_context(struct wsclient *w, struct err *e)
+static int open_context(struct ws_client *w, struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
 	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(w->loop)) };
@@ -189,10 +190,10 @@ static int open_context(struct wsclient *w, struct err *e)
 	return 0;
 }
 
-struct wsclient *wsclient_new(struct loop *loop, const char *url, struct slice token,
-			      const struct link_events *ev, void *ctx, struct err *e)
+struct ws_client *ws_client_new(struct loop *loop, const char *url, struct slice token,
+				const struct daemon_link_events *ev, void *ctx, struct err *e)
 {
-	struct wsclient *w = new0(struct wsclient);
+	struct ws_client *w = new0(struct ws_client);
 
 	w->loop = loop;
 	w->ev = ev;
@@ -202,13 +203,13 @@ struct wsclient *wsclient_new(struct loop *loop, const char *url, struct slice t
 		abort();
 	list_init(&w->out);
 	if (open_context(w, e) < 0 || connect_url(w, e) < 0)
-		return wsclient_free(w);
+		return ws_client_free(w);
 	return w;
 }
 
-void wsclient_send(struct wsclient *w, struct slice text)
+void ws_client_send(struct ws_client *w, struct slice text)
 {
-	struct message *m;
+	struct ws_message *m;
 
 	if (!w->wsi)
 		return;
@@ -222,7 +223,7 @@ void wsclient_send(struct wsclient *w, struct slice text)
 	lws_callback_on_writable(w->wsi);
 }
 
-void wsclient_close(struct wsclient *w)
+void ws_client_close(struct ws_client *w)
 {
 	w->closing = true;
 	if (w->wsi && w->open)
@@ -231,7 +232,7 @@ void wsclient_close(struct wsclient *w)
 		report_closed(w, "closed");
 }
 
-void wsclient_run(struct wsclient *w)
+void ws_client_run(struct ws_client *w)
 {
 	loop_run_deferred(w->loop);
 	while (!loop_quitting(w->loop)) {
@@ -241,7 +242,7 @@ void wsclient_run(struct wsclient *w)
 	}
 }
 
-struct wsclient *wsclient_free(struct wsclient *w)
+struct ws_client *ws_client_free(struct ws_client *w)
 {
 	if (!w)
 		return NULL;
@@ -249,7 +250,7 @@ struct wsclient *wsclient_free(struct wsclient *w)
 	if (w->context)
 		lws_context_destroy(w->context);
 	while (!list_empty(&w->out)) {
-		struct message *m = list_first(&w->out, struct message, link);
+		struct ws_message *m = list_first(&w->out, struct ws_message, link);
 
 		list_del(&m->link);
 		free(m);

@@ -3,11 +3,11 @@
 
 #include "net/client/daemon_link.h"
 
-struct wsclient;
+struct ws_client;
 
-struct wsclient *wsclient_new(struct loop *loop, const char *url, struct slice token,
-			      const struct link_events *ev, void *ctx, struct err *e);
-void wsclient_send(struct wsclient *w, struct slice text);
-void wsclient_close(struct wsclient *w);
-void wsclient_run(struct wsclient *w);
-struct wsclient *wsclient_free(struct wsclient *w);
+struct ws_client *ws_client_new(struct loop *loop, const char *url, struct slice token,
+				const struct daemon_link_events *ev, void *ctx, struct err *e);
+void ws_client_send(struct ws_client *w, struct slice text);
+void ws_client_close(struct ws_client *w);
+void ws_client_run(struct ws_client *w);
+struct ws_client *ws_client_free(struct ws_client *w);

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <strings.h>
 
-void rootways_add(struct rootways *w, const char *kind, const char *fmt, ...)
+void root_access_add(struct root_access *w, const char *kind, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (w->n == ROOTWAYS_MAX)
+	if (w->n == ROOT_ACCESS_MAX)
 		return;
 	w->ways[w->n].kind = kind;
 	va_start(ap, fmt);
@@ -24,15 +24,15 @@ void rootways_add(struct rootways *w, const char *kind, const char *fmt, ...)
 }
 
 /* The file as NUL-terminated text; false: it is not there. One that may not be read is noted as unread. */
-static bool text_of(struct rootways *w, const char *path, struct buf *ret)
+static bool text_of(struct root_access *w, const char *path, struct buf *ret)
 {
-	int r = file_read(path, ROOTWAYS_FILE_MAX, ret);
+	int r = file_read(path, ROOT_ACCESS_FILE_MAX, ret);
 
 	w->unread |= r < 0 && r != -ENOENT && r != -ENOTDIR;
 	return r >= 0 && buf_putc(ret, '\0') == 0;
 }
 
-char *rootways_path(const struct rootways_user *u, const char *base, const char *path)
+char *root_access_path(const struct root_access_user *u, const char *base, const char *path)
 {
 	_cleanup_(freep) char *dir = file_join(u->etc, base);
 
@@ -59,8 +59,8 @@ static char *next_line(char **rest)
 	return line;
 }
 
-void rootways_lines(struct rootways *w, const char *path,
-		    void (*fn)(void *ctx, char *line, const char *path), void *ctx)
+void root_access_lines(struct root_access *w, const char *path,
+		       void (*fn)(void *ctx, char *line, const char *path), void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char *rest = text_of(w, path, &b) ? b.data : NULL, *line;
@@ -95,7 +95,7 @@ static bool lists(const char *list, const char *name)
 	return false;
 }
 
-bool rootways_in_group(const struct rootways_user *u, const char *name, size_t n)
+bool root_access_in_group(const struct root_access_user *u, const char *name, size_t n)
 {
 	for (size_t at = 0; at < u->groups.len; at += strlen(u->groups.data + at) + 1)
 		if (strlen(u->groups.data + at) == n && memcmp(u->groups.data + at, name, n) == 0)
@@ -103,7 +103,7 @@ bool rootways_in_group(const struct rootways_user *u, const char *name, size_t n
 	return false;
 }
 
-static void read_groups(struct rootways *w, struct rootways_user *u)
+static void read_groups(struct root_access *w, struct root_access_user *u)
 {
 	_cleanup_(freep) char *path = file_join(u->etc, "group");
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -134,7 +134,7 @@ static bool shadow_is_empty(const char *shadow, const char *name)
 	return false;
 }
 
-static void read_accounts(struct rootways *w, struct rootways_user *u)
+static void read_accounts(struct root_access *w, struct root_access_user *u)
 {
 	_cleanup_(freep) char *passwd = file_join(u->etc, "passwd"),
 			      *shadow = file_join(u->etc, "shadow");
@@ -151,7 +151,7 @@ static void read_accounts(struct rootways *w, struct rootways_user *u)
 			snprintf(u->gid, sizeof(u->gid), "%s", f[3]);
 		}
 		if (has_shell(f[6]) && (!*f[1] || shadow_is_empty(hashes, f[0])))
-			rootways_add(
+			root_access_add(
 				w, "EMPTY_PASSWORD",
 				"%s has an empty password, so su and ssh let anybody in; passwd -l %s",
 				f[0], f[0]);
@@ -161,8 +161,8 @@ static void read_accounts(struct rootways *w, struct rootways_user *u)
 /* --- sshd --------------------------------------------------------------------------------------------------- */
 
 struct sshd {
-	struct rootways *w;
-	const struct rootways_user *u;
+	struct root_access *w;
+	const struct root_access_user *u;
 	unsigned files;
 	bool said, open, in_match; /* outside of Match blocks the first word counts */
 };
@@ -171,7 +171,7 @@ static void sshd_file(struct sshd *s, const char *path);
 
 static void sshd_include(struct sshd *s, const char *pattern)
 {
-	_cleanup_(freep) char *path = rootways_path(s->u, "ssh", pattern);
+	_cleanup_(freep) char *path = root_access_path(s->u, "ssh", pattern);
 	glob_t g = { 0 };
 
 	if (glob(path, 0, NULL, &g) == 0)
@@ -200,33 +200,34 @@ static void sshd_line(void *ctx, char *line, const char *path _unused_)
 
 static void sshd_file(struct sshd *s, const char *path)
 {
-	if (s->files++ < ROOTWAYS_FILES_MAX)
-		rootways_lines(s->w, path, sshd_line, s);
+	if (s->files++ < ROOT_ACCESS_FILES_MAX)
+		root_access_lines(s->w, path, sshd_line, s);
 }
 
-static void read_sshd(struct rootways *w, const struct rootways_user *u)
+static void read_sshd(struct root_access *w, const struct root_access_user *u)
 {
 	_cleanup_(freep) char *path = file_join(u->etc, "ssh/sshd_config");
 	struct sshd s = { .w = w, .u = u };
 
 	sshd_file(&s, path);
 	if (s.open)
-		rootways_add(w, "SSHD_EMPTY_PASSWORDS",
-			     "sshd takes empty passwords; PermitEmptyPasswords no in sshd_config");
+		root_access_add(
+			w, "SSHD_EMPTY_PASSWORDS",
+			"sshd takes empty passwords; PermitEmptyPasswords no in sshd_config");
 }
 
-void rootways_find(struct rootways *ret, const char *etc, const char *user)
+void root_access_find(struct root_access *ret, const char *etc, const char *user)
 {
-	struct rootways_user u = { .etc = etc, .name = user };
+	struct root_access_user u = { .etc = etc, .name = user };
 
-	*ret = (struct rootways){ 0 };
+	*ret = (struct root_access){ 0 };
 	read_accounts(ret, &u);
 	read_groups(ret, &u);
 	if (strcmp(u.uid, "0") == 0)
-		rootways_add(ret, "AGENT_IS_ROOT",
-			     "agents run as root; --agent-user names another user");
+		root_access_add(ret, "AGENT_IS_ROOT",
+				"agents run as root; --agent-user names another user");
 	else
-		rootways_sudo(ret, &u);
+		root_access_sudo(ret, &u);
 	read_sshd(ret, &u);
 	buf_done(&u.groups);
 }

@@ -9,23 +9,23 @@
  * What is looked for: the agent's user is root itself (AGENT_IS_ROOT); an account with a shell and without a password
  * (EMPTY_PASSWORD); a rule of sudo that lets the user in unasked (SUDO_NOPASSWD); an sshd that takes empty passwords
  * (SSHD_EMPTY_PASSWORDS). Rather once too often than not at all: a later rule of sudo that takes an earlier one back is not seen.
- * The files are root's and small; each is read up to ROOTWAYS_FILE_MAX, at most ROOTWAYS_FILES_MAX of a kind.
+ * The files are root's and small; each is read up to ROOT_ACCESS_FILE_MAX, at most ROOT_ACCESS_FILES_MAX of a kind.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROOTWAYS_MAX 16 /* ways told; more say nothing new */
+#define ROOT_ACCESS_MAX 16 /* ways told; more say nothing new */
 
-struct rootways {
+struct root_access {
 	size_t n;
 	struct {
 		const char *kind;
 		char text[200]; /* for humans: which file or account, and what closes it */
-	} ways[ROOTWAYS_MAX];
+	} ways[ROOT_ACCESS_MAX];
 	bool unread; /* some file that must be read could not be, so there may be more */
 };
 
 /* etc: "/etc", or another directory in tests. user: the name that agents run as. */
-void rootways_find(struct rootways *ret, const char *etc, const char *user);
+void root_access_find(struct root_access *ret, const char *etc, const char *user);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 struct sudo {
-	struct rootways *w;
-	const struct rootways_user *u;
+	struct root_access *w;
+	const struct root_access_user *u;
 	unsigned files;
 	bool aliases;	  /* the first reading: which aliases of users mean ours */
 	struct buf names; /* those, each with its NUL */
@@ -22,7 +22,7 @@ static void sudo_file(struct sudo *s, const char *path);
 
 static bool is_ours(const struct sudo *s, const char *word, size_t n)
 {
-	const struct rootways_user *u = s->u;
+	const struct root_access_user *u = s->u;
 
 	if ((n == 3 && memcmp(word, "ALL", 3) == 0) ||
 	    (n == strlen(u->name) && memcmp(word, u->name, n) == 0))
@@ -32,7 +32,7 @@ static bool is_ours(const struct sudo *s, const char *word, size_t n)
 	if (n > 2 && word[0] == '%' && word[1] == '#')
 		return n - 2 == strlen(u->gid) && memcmp(word + 2, u->gid, n - 2) == 0;
 	if (n > 1 && word[0] == '%')
-		return rootways_in_group(u, word + 1, n - 1);
+		return root_access_in_group(u, word + 1, n - 1);
 	for (size_t at = 0; at < s->names.len; at += strlen(s->names.data + at) + 1)
 		if (strlen(s->names.data + at) == n && memcmp(s->names.data + at, word, n) == 0)
 			return true;
@@ -123,7 +123,7 @@ static bool included(struct sudo *s, const char *line)
 		return false;
 	p = skip_blanks(p);
 	name = xstrndup(p, strcspn(p, " \t"));
-	path = rootways_path(s->u, "", name);
+	path = root_access_path(s->u, "", name);
 	if (dir)
 		sudo_dir(s, path);
 	else
@@ -159,11 +159,11 @@ static void sudo_line(void *ctx, char *line, const char *path)
 
 static void sudo_file(struct sudo *s, const char *path)
 {
-	if (s->files++ < ROOTWAYS_FILES_MAX)
-		rootways_lines(s->w, path, sudo_line, s);
+	if (s->files++ < ROOT_ACCESS_FILES_MAX)
+		root_access_lines(s->w, path, sudo_line, s);
 }
 
-void rootways_sudo(struct rootways *w, const struct rootways_user *u)
+void root_access_sudo(struct root_access *w, const struct root_access_user *u)
 {
 	_cleanup_(freep) char *path = file_join(u->etc, "sudoers");
 	struct sudo s = { .w = w, .u = u, .aliases = true };
@@ -173,7 +173,7 @@ void rootways_sudo(struct rootways *w, const struct rootways_user *u)
 	s.files = 0;
 	sudo_file(&s, path);
 	if (*s.where || (s.unasked && s.may))
-		rootways_add(w, "SUDO_NOPASSWD", "sudo lets %s become another user unasked: %s",
-			     u->name, *s.where ? s.where : path);
+		root_access_add(w, "SUDO_NOPASSWD", "sudo lets %s become another user unasked: %s",
+				u->name, *s.where ? s.where : path);
 	buf_done(&s.names);
 }

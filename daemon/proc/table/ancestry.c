@@ -16,12 +16,12 @@
 #define SO_PEERPIDFD 77
 #endif
 
-int kin_peer_of(int socket, struct kin_peer *ret)
+int ancestry_peer(int socket, struct peer_process *ret)
 {
 	struct ucred cred;
 	socklen_t n = sizeof(cred), m = sizeof(ret->pidfd);
 
-	*ret = (struct kin_peer){ .pidfd = -1 };
+	*ret = (struct peer_process){ .pidfd = -1 };
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
 		return -errno;
 	ret->pid = cred.pid;
@@ -38,7 +38,7 @@ static int read_proc(pid_t pid, const char *name, struct buf *ret)
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	r = file_read(path, KIN_FILE_MAX, ret);
+	r = file_read(path, ANCESTRY_FILE_MAX, ret);
 	return r < 0 ? r : buf_putc(ret, '\0');
 }
 
@@ -60,7 +60,7 @@ static bool descends(pid_t pid)
 {
 	pid_t child = 0, parent;
 
-	for (int i = 0; i < KIN_DEPTH_MAX; i++) {
+	for (int i = 0; i < ANCESTRY_DEPTH_MAX; i++) {
 		if (pid == getpid())
 			return true;
 		if (pid <= 1)
@@ -103,14 +103,14 @@ static bool carries_marker(pid_t pid, const char *incarnation)
 }
 
 /* Its number may be another's by now. */
-static bool has_ended(const struct kin_peer *peer)
+static bool has_ended(const struct peer_process *peer)
 {
 	struct pollfd p = { .fd = peer->pidfd, .events = POLLIN };
 
 	return peer->pidfd >= 0 && poll(&p, 1, 0) != 0;
 }
 
-bool kin_is_ours(const struct kin_peer *peer, const char *incarnation, const char *cgroup)
+bool ancestry_is_ours(const struct peer_process *peer, const char *incarnation, const char *cgroup)
 {
 	return peer->pid && (descends(peer->pid) || in_cgroup(peer->pid, cgroup) ||
 			     carries_marker(peer->pid, incarnation) || has_ended(peer));

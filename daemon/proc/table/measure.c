@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The processes of a session, as far as the loop can afford to look: a fork bomb is not worth more. */
-struct walk {
+struct measure_walk {
 	char text[MEASURE_READ_BYTES + 1];
 	size_t files;
 	pid_t list[MEASURE_FILES_MAX];
@@ -19,7 +19,7 @@ struct walk {
 };
 
 /* The beginning of a file in /proc, NUL-terminated; NULL if it is gone, or enough has been read. */
-static char *read_text(struct walk *w, const char *path)
+static char *read_text(struct measure_walk *w, const char *path)
 {
 	_cleanup_(closep) int fd = -1;
 	ssize_t n;
@@ -77,7 +77,7 @@ static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
 }
 
 /* Fields 14-17 of stat: utime, stime, cutime, cstime in clock ticks. */
-static void add_process(struct walk *w, pid_t pid)
+static void add_process(struct measure_walk *w, pid_t pid)
 {
 	unsigned long u, s, cu, cs;
 	const char *text, *at;
@@ -98,7 +98,7 @@ static void add_process(struct walk *w, pid_t pid)
 }
 
 /* Appends the pids in a "children" file, each followed by a space; a cut one is left out. */
-static void add_list(struct walk *w, const char *path)
+static void add_list(struct measure_walk *w, const char *path)
 {
 	const char *text = read_text(w, path);
 	char *end;
@@ -114,7 +114,7 @@ static void add_list(struct walk *w, const char *path)
 }
 
 /* Children hang on the thread that forked them. */
-static void add_children(struct walk *w, pid_t pid)
+static void add_children(struct measure_walk *w, pid_t pid)
 {
 	char path[320];
 	struct dirent *de;
@@ -134,7 +134,7 @@ static void add_children(struct walk *w, pid_t pid)
 
 void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
 {
-	struct walk w = { .n = 1 };
+	struct measure_walk w = { .n = 1 };
 
 	*ret = (struct proc_usage){ 0 };
 	if (from_cgroup(m, ret) && (ret->peak_rss || !peak))

@@ -13,16 +13,16 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { UNDECIDED = -2, SPARED = -1 }; /* else: the number of a wish */
+enum { UNDECIDED = -2, SPARED = -1 }; /* else: the number of a target */
 
-struct entry {
+struct tree_process {
 	pid_t pid, ppid, sid;
 	uint64_t start;
 	int verdict;
 };
 
 struct table {
-	struct entry *e; /* by pid */
+	struct tree_process *e; /* by pid */
 	size_t n, cap;
 };
 
@@ -32,7 +32,7 @@ static void table_done(struct table *t)
 }
 
 /* Fields 4 (ppid), 6 (session) and 22 (start time) of /proc/pid/stat; false for zombies and the vanished. */
-static bool read_stat(pid_t pid, struct entry *ret)
+static bool read_stat(pid_t pid, struct tree_process *ret)
 {
 	_cleanup_(closep) int fd = -1;
 	char path[40], text[1024], state, *after;
@@ -52,7 +52,7 @@ static bool read_stat(pid_t pid, struct entry *ret)
 			     " %*d %llu",
 			     &state, &ppid, &sid, &start) != 4)
 		return false;
-	*ret = (struct entry){
+	*ret = (struct tree_process){
 		.pid = pid, .ppid = ppid, .sid = sid, .start = start, .verdict = UNDECIDED
 	};
 	return state != 'Z' && state != 'X';
@@ -60,14 +60,14 @@ static bool read_stat(pid_t pid, struct entry *ret)
 
 uint64_t tree_start_time(pid_t pid)
 {
-	struct entry e;
+	struct tree_process e;
 
 	return read_stat(pid, &e) ? e.start : 0;
 }
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct tree_process *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
@@ -78,7 +78,7 @@ static void table_read(struct table *t)
 	struct dirent *de;
 
 	while (d && (de = readdir(d))) {
-		struct entry e;
+		struct tree_process e;
 
 		if (!isdigit((unsigned char)de->d_name[0]) ||
 		    !read_stat((pid_t)atoi(de->d_name), &e))
@@ -97,9 +97,9 @@ static void table_read(struct table *t)
 		qsort(t->e, t->n, sizeof(*t->e), by_pid);
 }
 
-static struct entry *parent_of(struct table *t, const struct entry *e)
+static struct tree_process *parent_of(struct table *t, const struct tree_process *e)
 {
-	struct entry key = { .pid = e->ppid };
+	struct tree_process key = { .pid = e->ppid };
 
 	return bsearch(&key, t->e, t->n, sizeof(*t->e), by_pid);
 }
@@ -108,7 +108,7 @@ static struct entry *parent_of(struct table *t, const struct entry *e)
 static void spread(struct table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct entry *e = &t->e[i];
+		struct tree_process *e = &t->e[i];
 		size_t steps =
 			0; /* a table that was read while it changed may go round in a circle */
 		int verdict;
@@ -121,10 +121,10 @@ static void spread(struct table *t)
 	}
 }
 
-static bool kill_one(const struct entry *e)
+static bool kill_one(const struct tree_process *e)
 {
 	_cleanup_(closep) int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
-	struct entry now;
+	struct tree_process now;
 
 	if ((fd < 0 && errno == ESRCH) || !read_stat(e->pid, &now) || now.start != e->start)
 		return false;
@@ -176,10 +176,10 @@ static void each_value(pid_t pid, const char *name, void (*fn)(void *ctx, const 
 /* --- whose is it -------------------------------------------------------------------------------------------- */
 
 struct orphan {
-	struct tree_wish *wishes;
+	struct tree_target *targets;
 	const struct tree_own *own;
-	size_t nwishes, nown;
-	int wish;    /* that it names; SPARED: none */
+	size_t ntargets, nown;
+	int target;  /* that it names; SPARED: none */
 	bool others; /* it names a session that lives */
 };
 
@@ -187,9 +187,9 @@ static void on_session(void *ctx, const char *value)
 {
 	struct orphan *o = ctx;
 
-	for (size_t i = 0; i < o->nwishes; i++)
-		if (strcmp(o->wishes[i].session, value) == 0)
-			o->wish = (int)i;
+	for (size_t i = 0; i < o->ntargets; i++)
+		if (strcmp(o->targets[i].session, value) == 0)
+			o->target = (int)i;
 	for (size_t i = 0; i < o->nown; i++)
 		o->others |= strcmp(o->own[i].session, value) == 0;
 }
@@ -211,39 +211,39 @@ static bool in_group(pid_t pid, const char *session)
 	return strstr(text, want);
 }
 
-static bool in_time(const struct entry *e, const struct tree_wish *w)
+static bool in_time(const struct tree_process *e, const struct tree_target *w)
 {
 	return e->start >= w->from && (!w->until || e->start < w->until);
 }
 
-static int wish_of(const struct entry *e, struct orphan o)
+static int target_of(const struct tree_process *e, struct orphan o)
 {
 	for (size_t i = 0; i < o.nown; i++)
 		if (o.own[i].pid == e->pid)
 			return SPARED;
-	for (size_t i = 0; i < o.nwishes; i++)
-		if ((o.wishes[i].leader > 0 && o.wishes[i].leader == e->sid) ||
-		    (o.wishes[i].from && in_group(e->pid, o.wishes[i].session)))
+	for (size_t i = 0; i < o.ntargets; i++)
+		if ((o.targets[i].leader > 0 && o.targets[i].leader == e->sid) ||
+		    (o.targets[i].from && in_group(e->pid, o.targets[i].session)))
 			return (int)i;
-	o.wish = SPARED;
+	o.target = SPARED;
 	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
-	for (size_t i = 0; i < o.nwishes && o.wish == SPARED && !o.others; i++)
-		if (o.wishes[i].strays)
-			o.wish = (int)i;
-	return o.wish;
+	for (size_t i = 0; i < o.ntargets && o.target == SPARED && !o.others; i++)
+		if (o.targets[i].strays)
+			o.target = (int)i;
+	return o.target;
 }
 
 /* Of what hangs directly on us: a child of ours that lives, or what was orphaned. What is younger than the list of our children may be one
  * of them that is not in it: it is left for the next round. */
-static int judge_child(const struct entry *e, struct orphan o, uint64_t since)
+static int judge_child(const struct tree_process *e, struct orphan o, uint64_t since)
 {
-	int wish = wish_of(e, o);
+	int target = target_of(e, o);
 
-	if (wish >= 0 && o.wishes[wish].from && !in_time(e, &o.wishes[wish]))
+	if (target >= 0 && o.targets[target].from && !in_time(e, &o.targets[target]))
 		return SPARED;
-	if (wish < 0 || e->start < since)
-		return wish;
-	o.wishes[wish].found++;
+	if (target < 0 || e->start < since)
+		return target;
+	o.targets[target].found++;
 	return SPARED;
 }
 
@@ -271,7 +271,7 @@ static bool is_helper(pid_t pid, pid_t leader)
 			 (strncmp(own, "pipe:", 5) == 0 || strncmp(own, "socket:", 7) == 0));
 }
 
-static bool descends_from(struct table *t, const struct entry *e, pid_t leader)
+static bool descends_from(struct table *t, const struct tree_process *e, pid_t leader)
 {
 	for (size_t steps = 0; e && steps < t->n; steps++, e = parent_of(t, e))
 		if (e->ppid == leader)
@@ -279,15 +279,15 @@ static bool descends_from(struct table *t, const struct entry *e, pid_t leader)
 	return false;
 }
 
-static void judge_attached(struct table *t, const struct tree_wish *w, int wish)
+static void judge_attached(struct table *t, const struct tree_target *w, int target)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct entry *e = &t->e[i];
+		struct tree_process *e = &t->e[i];
 
 		if (e->verdict != UNDECIDED || !in_time(e, w) || !descends_from(t, e, w->leader) ||
 		    (e->sid == w->leader && is_helper(e->pid, w->leader)))
 			continue;
-		e->verdict = wish;
+		e->verdict = target;
 	}
 }
 
@@ -300,30 +300,30 @@ uint64_t tree_now(void)
 	       (uint64_t)ts.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000;
 }
 
-void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
+void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets,
 			const struct tree_own *own, size_t nown, uint64_t since)
 {
 	_cleanup_(table_done) struct table t = { 0 };
 	const struct orphan about = {
-		.wishes = wishes, .own = own, .nwishes = nwishes, .nown = nown
+		.targets = targets, .own = own, .ntargets = ntargets, .nown = nown
 	};
 
 	table_read(&t);
 	for (size_t i = 0; i < t.n; i++) {
-		struct entry *e = &t.e[i];
+		struct tree_process *e = &t.e[i];
 
 		if (e->pid == root)
 			e->verdict = SPARED;
 		else if (e->ppid == root)
 			e->verdict = judge_child(e, about, since);
 	}
-	for (size_t i = 0; i < nwishes; i++)
-		if (wishes[i].from)
-			judge_attached(&t, &wishes[i], (int)i);
+	for (size_t i = 0; i < ntargets; i++)
+		if (targets[i].from)
+			judge_attached(&t, &targets[i], (int)i);
 	spread(&t);
 	for (size_t i = 0; i < t.n; i++)
 		if (t.e[i].verdict >= 0)
-			wishes[t.e[i].verdict].found += kill_one(&t.e[i]);
+			targets[t.e[i].verdict].found += kill_one(&t.e[i]);
 }
 
 static int kill_all(struct table *t)

@@ -26,7 +26,7 @@
 #define TREE_SESSION_ENV "ACPD_SESSION"
 
 /* A session whose processes are to be killed. */
-struct tree_wish {
+struct tree_target {
 	char *session;
 	pid_t leader; /* as its kernel session is numbered; 0: none */
 	bool strays;  /* count those in that nothing else can own */
@@ -41,8 +41,8 @@ struct tree_own {
 	char *session;
 };
 
-/* Kills once what belongs to the sessions wished for, among all that descends from root. since: tree_now before own was made. */
-void tree_kill_sessions(pid_t root, struct tree_wish *wishes, size_t nwishes,
+/* Kills once what belongs to the sessions asked for, among all that descends from root. since: tree_now before own was made. */
+void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets,
 			const struct tree_own *own, size_t nown, uint64_t since);
 /* Kills once everything that descends from us; returns how many. */
 int tree_kill_descendants(void);

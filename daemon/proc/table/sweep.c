@@ -9,12 +9,12 @@
 #include <sys/eventfd.h>
 
 /* What the thread works on; the last one of the two lets go of it. */
-struct scan {
+struct sweep_scan {
 	atomic_int holders;
 	pid_t root;
-	struct tree_wish *wishes;
+	struct tree_target *targets;
 	struct tree_own *own;
-	size_t nwishes, nown;
+	size_t ntargets, nown;
 	uint64_t since;
 	int event;
 };
@@ -23,33 +23,33 @@ struct sweeper {
 	struct loop *loop;
 	size_t (*own)(void *ctx, struct tree_own *ret, size_t max);
 	void *ctx;
-	struct list waiting; /* struct sweep, for the next scan */
-	struct list scanned; /* that the current one is for, in the order of its wishes */
-	struct scan *scan;   /* NULL: none */
+	struct list waiting;	 /* struct sweep, for the next scan */
+	struct list scanned;	 /* that the current one is for, in the order of its targets */
+	struct sweep_scan *scan; /* NULL: none */
 	struct loop_io io;
 	struct loop_timer timer;
 	struct loop_task task;
 };
 
-static void scan_drop(struct scan *c)
+static void scan_drop(struct sweep_scan *c)
 {
 	if (atomic_fetch_sub(&c->holders, 1) > 1)
 		return;
-	for (size_t i = 0; i < c->nwishes; i++)
-		free(c->wishes[i].session);
+	for (size_t i = 0; i < c->ntargets; i++)
+		free(c->targets[i].session);
 	for (size_t i = 0; i < c->nown; i++)
 		free(c->own[i].session);
 	close(c->event);
-	free(c->wishes);
+	free(c->targets);
 	free(c->own);
 	free(c);
 }
 
 static void *run(void *arg)
 {
-	struct scan *c = arg;
+	struct sweep_scan *c = arg;
 
-	tree_kill_sessions(c->root, c->wishes, c->nwishes, c->own, c->nown, c->since);
+	tree_kill_sessions(c->root, c->targets, c->ntargets, c->own, c->nown, c->since);
 	eventfd_write(c->event, 1);
 	scan_drop(c);
 	return NULL;
@@ -60,7 +60,7 @@ static void begin(void *ctx);
 /* The thread has ended, or is given up: those it worked for are told. */
 static void scan_over(struct sweeper *s, bool ended)
 {
-	struct scan *c = TAKE_PTR(s->scan);
+	struct sweep_scan *c = TAKE_PTR(s->scan);
 	size_t i = 0;
 
 	loop_timer_cancel(&s->timer);
@@ -69,11 +69,11 @@ static void scan_over(struct sweeper *s, bool ended)
 	while (!list_empty(&s->scanned)) {
 		struct sweep *w = list_first(&s->scanned, struct sweep, link);
 
-		while (i < c->nwishes && strcmp(c->wishes[i].session, w->session) != 0)
+		while (i < c->ntargets && strcmp(c->targets[i].session, w->session) != 0)
 			i++;
 		list_del(&w->link);
 		w->asked = false;
-		w->done(w->ctx, !ended || i == c->nwishes || c->wishes[i].found == 0);
+		w->done(w->ctx, !ended || i == c->ntargets || c->targets[i].found == 0);
 	}
 	scan_drop(c);
 	loop_defer(s->loop, &s->task, begin, s);
@@ -89,9 +89,9 @@ static void on_timeout(void *ctx)
 	scan_over(ctx, false);
 }
 
-static struct scan *scan_new(struct sweeper *s)
+static struct sweep_scan *scan_new(struct sweeper *s)
 {
-	struct scan *c = new0(struct scan);
+	struct sweep_scan *c = new0(struct sweep_scan);
 	size_t n = 0;
 
 	atomic_init(&c->holders, 2);
@@ -100,13 +100,13 @@ static struct scan *scan_new(struct sweeper *s)
 	c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	list_each(w, &s->waiting, struct sweep, link)
 		n++;
-	c->wishes = xalloc(n * sizeof(*c->wishes));
+	c->targets = xalloc(n * sizeof(*c->targets));
 	list_each(w, &s->waiting, struct sweep, link)
-		c->wishes[c->nwishes++] = (struct tree_wish){ .session = xstrdup(w->session),
-							      .leader = w->leader,
-							      .strays = w->strays,
-							      .from = w->from,
-							      .until = w->until };
+		c->targets[c->ntargets++] = (struct tree_target){ .session = xstrdup(w->session),
+								  .leader = w->leader,
+								  .strays = w->strays,
+								  .from = w->from,
+								  .until = w->until };
 	n = s->own(s->ctx, NULL, 0);
 	c->own = xalloc(n * sizeof(*c->own));
 	c->nown = s->own(s->ctx, c->own, n);

@@ -20,7 +20,7 @@ struct sweep {
 	const char *session;
 	pid_t leader;
 	bool strays;
-	uint64_t from, until;		    /* as in a wish */
+	uint64_t from, until;		    /* as in a target */
 	void (*done)(void *ctx, bool gone); /* from the loop; gone: no process of it was found */
 	void *ctx;
 };

@@ -274,13 +274,13 @@ void retain_look(struct session *s)
 
 	if (st->cramped)
 		retain_pressure(st);
-	if (keep_bounded(&st->keep) && st->retain_timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
+	if (retention_bounded(&st->keep) && st->retain_timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
 		look_again(st, RETAIN_LOOK_MS);
 }
 
 void retain_begin(struct session_store *st)
 {
-	if (keep_bounded(&st->keep))
+	if (retention_bounded(&st->keep))
 		look_again(st, RETAIN_LOOK_MS);
 }
 

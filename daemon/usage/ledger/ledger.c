@@ -64,8 +64,8 @@ static int take_up_closed(struct ledger *l, const char **what)
 		ledger_problem(l, "there is no record in %s", path);
 		l->last = MAX(l->last, c->first);
 	}
-	if (l->last < l->keep.state.removed.n)
-		l->last = l->keep.state.removed.n;
+	if (l->last < l->retention.state.removed.n)
+		l->last = l->retention.state.removed.n;
 	return r == -EBADMSG ? 0 : MIN(r, 0);
 }
 
@@ -118,8 +118,8 @@ static struct ledger *ledger_new(struct loop *loop, const char *path, const char
 	struct ledger *l = new0(struct ledger);
 
 	l->loop = loop;
-	l->fd = l->keep.fd = l->look.fd = l->look.last_fd = -1;
-	l->keep.mark.io.fd = l->keep.removal.io.fd = -1;
+	l->fd = l->retention.fd = l->audit.fd = l->audit.last_fd = -1;
+	l->retention.mark.io.fd = l->retention.removal.io.fd = -1;
 	l->path = xstrdup(path);
 	l->incarnation = xstrdup(incarnation);
 	l->file_max = LEDGER_FILE_MAX;
@@ -136,7 +136,7 @@ static int open_all(struct ledger *l, struct err *e)
 	l->fd = ledger_open_file(l->path, O_CREAT, e);
 	if (l->fd < 0)
 		return l->fd;
-	ledger_keep_open(l);
+	ledger_retention_open(l);
 	return take_up(l, e);
 }
 
@@ -154,8 +154,8 @@ struct ledger *ledger_open(struct loop *loop, const char *path, const char *inca
 		return ledger_free(l);
 	ledger_rotate_clean(l);
 	l->syncer = syncer_new(loop, l->fd, ledger_open_dir(l));
-	ledger_keep_begin(l);
-	ledger_look_begin(l);
+	ledger_retention_begin(l);
+	ledger_audit_begin(l);
 	return l;
 }
 
@@ -163,8 +163,8 @@ struct ledger *ledger_free(struct ledger *l)
 {
 	if (!l)
 		return NULL;
-	ledger_look_end(l);
-	ledger_keep_close(l);
+	ledger_audit_end(l);
+	ledger_retention_close(l);
 	ledger_wait_cancel(&l->closed);
 	syncer_free(l->syncer);
 	closep(&l->fd);
@@ -293,7 +293,7 @@ void ledger_wait_cancel(struct ledger_wait *w)
 }
 
 /* A reading of several files. */
-struct pass {
+struct ledger_pass {
 	bool (*fn)(void *ctx, uint64_t n, struct slice line);
 	void *ctx;
 	uint64_t last;
@@ -302,7 +302,7 @@ struct pass {
 
 static bool pass_on(void *ctx, uint64_t n, struct slice line)
 {
-	struct pass *p = ctx;
+	struct ledger_pass *p = ctx;
 
 	if (n <= p->last && p->fn(p->ctx, n, line))
 		return true;
@@ -310,7 +310,8 @@ static bool pass_on(void *ctx, uint64_t n, struct slice line)
 	return false;
 }
 
-static int read_closed(const struct ledger *l, uint64_t first, uint64_t since, struct pass *p)
+static int read_closed(const struct ledger *l, uint64_t first, uint64_t since,
+		       struct ledger_pass *p)
 {
 	_cleanup_(freep) char *path = ledger_set_path(&l->set, first);
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -323,7 +324,7 @@ static int read_closed(const struct ledger *l, uint64_t first, uint64_t since, s
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
 {
-	struct pass p = { fn, ctx, l->last, false };
+	struct ledger_pass p = { fn, ctx, l->last, false };
 	/* fn may append: these are as they were */
 	uint64_t first = l->first;
 	size_t n = l->set.n;

@@ -56,7 +56,7 @@ void ledger_wait_cancel(struct ledger_wait *w);
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
 
-/* What was wrong when it was opened, and what a look at the whole chain (in the background, after opening) has found: called with each, from the
+/* What was wrong when it was opened, and what the check of the whole chain (in the background, after opening) has found: called with each, from the
  * loop, first_bad in it; the second at most once. What was no record has been set aside beside the ledger, so that it goes on. */
 void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx);
 

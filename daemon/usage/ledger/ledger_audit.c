@@ -7,16 +7,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-static void look(void *ctx);
+static void audit(void *ctx);
 
 static void look_again(struct ledger *l)
 {
-	loop_timer_set(l->loop, &l->look.timer, LEDGER_LOOK_MS, look, l);
+	loop_timer_set(l->loop, &l->audit.timer, LEDGER_AUDIT_MS, audit, l);
 }
 
-void ledger_look_end(struct ledger *l)
+void ledger_audit_end(struct ledger *l)
 {
-	struct ledger_look *k = &l->look;
+	struct ledger_audit *k = &l->audit;
 
 	loop_timer_cancel(&k->timer);
 	k->check = ledger_check_free(k->check);
@@ -27,12 +27,12 @@ void ledger_look_end(struct ledger *l)
 	k->fd = k->last_fd = -1;
 }
 
-/* The closed file that comes after one; 0: none before the one that was written to when the look began. */
+/* The closed file that comes after one; 0: none before the one that was written to when the check began. */
 static uint64_t file_after(const struct ledger *l, uint64_t first)
 {
 	for (size_t i = 0; i < l->set.n; i++)
 		if (l->set.closed[i].first > first)
-			return l->set.closed[i].first < l->look.last_first ?
+			return l->set.closed[i].first < l->audit.last_first ?
 				       l->set.closed[i].first :
 				       0;
 	return 0;
@@ -40,14 +40,14 @@ static uint64_t file_after(const struct ledger *l, uint64_t first)
 
 static void new_check(struct ledger *l)
 {
-	l->look.check = ledger_check_free(l->look.check);
-	l->look.check = ledger_check_new(NULL, true, &l->look.report);
-	ledger_check_removed(l->look.check, &l->keep.state.removed);
+	l->audit.check = ledger_check_free(l->audit.check);
+	l->audit.check = ledger_check_new(NULL, true, &l->audit.report);
+	ledger_check_removed(l->audit.check, &l->retention.state.removed);
 }
 
 static int open_current(struct ledger *l)
 {
-	struct ledger_look *k = &l->look;
+	struct ledger_audit *k = &l->audit;
 	_cleanup_(freep) char *path = k->first ? ledger_set_path(&l->set, k->first) : NULL;
 
 	k->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) :
@@ -55,30 +55,30 @@ static int open_current(struct ledger *l)
 	if (k->fd < 0)
 		return -errno;
 	/* what came between has been removed meanwhile */
-	if (k->report.records && k->report.last < l->keep.state.removed.n)
+	if (k->report.records && k->report.last < l->retention.state.removed.n)
 		new_check(l);
 	ledger_check_next_file(k->check);
-	ledger_lines_init(&k->lines, k->fd, 0, LEDGER_LOOK_BYTES);
+	ledger_lines_init(&k->lines, k->fd, 0, LEDGER_AUDIT_BYTES);
 	return 0;
 }
 
 static void tell_bad(struct ledger *l)
 {
-	_cleanup_(freep) char *path = l->look.first ? ledger_set_path(&l->set, l->look.first) :
-						      NULL;
+	_cleanup_(freep) char *path = l->audit.first ? ledger_set_path(&l->set, l->audit.first) :
+						       NULL;
 	const char *name = path ? strrchr(path, '/') + 1 : "";
 	char text[240];
 
 	snprintf(text, sizeof(text), "%s%sline %llu: %s; see acpd usage verify", name,
-		 *name ? ", " : "", (unsigned long long)l->look.report.first_bad,
-		 l->look.report.reason);
+		 *name ? ", " : "", (unsigned long long)l->audit.report.first_bad,
+		 l->audit.report.reason);
 	ledger_tell(l, text);
 }
 
 /* At the end of one file. False: it was the last. */
 static bool next_file(struct ledger *l)
 {
-	struct ledger_look *k = &l->look;
+	struct ledger_audit *k = &l->audit;
 
 	if (!k->first)
 		return false;
@@ -91,8 +91,8 @@ static bool next_file(struct ledger *l)
 /* 1: there is more in the file. */
 static int look_piece(struct ledger *l)
 {
-	struct ledger_look *k = &l->look;
-	off_t until = k->lines.at + (off_t)LEDGER_LOOK_BYTES;
+	struct ledger_audit *k = &l->audit;
+	off_t until = k->lines.at + (off_t)LEDGER_AUDIT_BYTES;
 	struct slice line;
 	int r = 1;
 
@@ -103,13 +103,13 @@ static int look_piece(struct ledger *l)
 	return r > 0 && !k->first && k->lines.at >= k->end ? 0 : MIN(r, 1);
 }
 
-static void look(void *ctx)
+static void audit(void *ctx)
 {
 	struct ledger *l = ctx;
-	struct ledger_look *k = &l->look;
+	struct ledger_audit *k = &l->audit;
 	int r = k->fd < 0 ? open_current(l) : 0;
 
-	if (r == -ENOENT && l->keep.removal.busy) { /* ledger_look_removed follows */
+	if (r == -ENOENT && l->retention.removal.busy) { /* ledger_audit_removed follows */
 		look_again(l);
 		return;
 	}
@@ -119,18 +119,18 @@ static void look(void *ctx)
 	if (!k->report.first_bad && (r > 0 || (r == 0 && next_file(l))))
 		look_again(l);
 	else
-		ledger_look_end(l);
+		ledger_audit_end(l);
 }
 
-void ledger_look_removed(struct ledger *l, uint64_t first)
+void ledger_audit_removed(struct ledger *l, uint64_t first)
 {
-	if (l->look.check && l->look.fd < 0 && l->look.first == first)
-		l->look.first = file_after(l, first);
+	if (l->audit.check && l->audit.fd < 0 && l->audit.first == first)
+		l->audit.first = file_after(l, first);
 }
 
-void ledger_look_begin(struct ledger *l)
+void ledger_audit_begin(struct ledger *l)
 {
-	struct ledger_look *k = &l->look;
+	struct ledger_audit *k = &l->audit;
 
 	if (!l->size && !l->set.n)
 		return;

@@ -19,7 +19,7 @@
 #define BUCKETS 1024
 
 /* What a session had used in this incarnation, by its last record. */
-struct tally {
+struct session_tally {
 	struct list link;
 	char *session;
 	uint64_t turns, call_turn, call, calls;
@@ -34,7 +34,7 @@ struct ledger_check {
 	uint64_t line, n;
 	char incarnation[INCARNATION_MAX + 1];
 	char digest[SHA256_HEX];
-	struct list buckets[BUCKETS]; /* struct tally */
+	struct list buckets[BUCKETS]; /* struct session_tally */
 	uint64_t *seen;		      /* turns of this incarnation, a set by hash; 0: a free slot */
 	size_t nseen, cseen;
 };
@@ -99,7 +99,7 @@ static bool see(struct ledger_check *c, uint64_t h)
 static void forget_sessions(struct ledger_check *c)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
-		list_each(t, &c->buckets[i], struct tally, link) {
+		list_each(t, &c->buckets[i], struct session_tally, link) {
 			list_del(&t->link);
 			free(t->session);
 			free(t);
@@ -108,15 +108,15 @@ static void forget_sessions(struct ledger_check *c)
 	c->nseen = c->cseen = 0;
 }
 
-static struct tally *tally_of(struct ledger_check *c, const char *session)
+static struct session_tally *tally_of(struct ledger_check *c, const char *session)
 {
 	struct list *bucket = &c->buckets[hash_of(slice_of(session), 0) % BUCKETS];
-	struct tally *t;
+	struct session_tally *t;
 
-	list_each(have, bucket, struct tally, link)
+	list_each(have, bucket, struct session_tally, link)
 		if (strcmp(have->session, session) == 0)
 			return have;
-	t = new0(struct tally);
+	t = new0(struct session_tally);
 	list_init(&t->link);
 	t->session = xstrdup(session);
 	list_add_tail(bucket, &t->link);
@@ -150,7 +150,7 @@ static const char *wrong_sum(const struct harness_usage *before, const struct ha
 	return same_cost(before, turn, sum) ? NULL : "cost";
 }
 
-static bool check_sums(struct ledger_check *c, struct tally *t, struct slice line)
+static bool check_sums(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
 	struct slice cumulative = jobj_get(line, "cumulative").raw;
 	struct harness_usage turn, sum;
@@ -173,7 +173,7 @@ static bool check_sums(struct ledger_check *c, struct tally *t, struct slice lin
 	return what ? bad(c, "cumulative is not the sum of the turns: %s", what) : true;
 }
 
-static bool check_call(struct ledger_check *c, struct tally *t, struct slice line)
+static bool check_call(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
 	uint64_t turn = number(line, "turn"), call = number(line, "call");
 
@@ -189,7 +189,7 @@ static bool check_call(struct ledger_check *c, struct tally *t, struct slice lin
 	return true;
 }
 
-static bool check_turn(struct ledger_check *c, struct tally *t, struct slice line)
+static bool check_turn(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
 	uint64_t turn = number(line, "turn"), calls = number(line, "modelCalls");
 

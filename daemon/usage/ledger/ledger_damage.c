@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 /* A file, and how much of it is records. */
-struct file {
+struct damaged_file {
 	int fd;
 	off_t size;
 	const char *path;
@@ -30,7 +30,7 @@ void ledger_problem(struct ledger *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-static int copy_tail(const struct file *f, int to, struct buf *tail)
+static int copy_tail(const struct damaged_file *f, int to, struct buf *tail)
 {
 	char piece[16 * KIB];
 	off_t at = f->size;
@@ -62,7 +62,7 @@ static void skip_numbers(struct ledger *l, struct slice tail)
 	}
 }
 
-static int set_tail_aside(struct ledger *l, const struct file *f, struct buf *tail)
+static int set_tail_aside(struct ledger *l, const struct damaged_file *f, struct buf *tail)
 {
 	_cleanup_(freep) char *aside = NULL;
 	_cleanup_(closep) int fd = -1;
@@ -85,7 +85,7 @@ static int set_tail_aside(struct ledger *l, const struct file *f, struct buf *ta
 }
 
 /* Behind the last record. */
-static int cut_tail(struct ledger *l, const struct file *f)
+static int cut_tail(struct ledger *l, const struct damaged_file *f)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
 	struct stat sb;
@@ -122,7 +122,7 @@ int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size,
 		if (slice_is(h.incarnation, l->incarnation) && sha256_of(buf_slice(&line), &d) == 0)
 			sha256_hex(&d, l->digest);
 	}
-	cut = cut_tail(l, &(struct file){ fd, *ret_size, path });
+	cut = cut_tail(l, &(struct damaged_file){ fd, *ret_size, path });
 	return cut < 0 ? cut : r;
 }
 

@@ -8,8 +8,8 @@
 #include "usage/ledger/ledger_check.h"
 #include "usage/ledger/ledger_set.h"
 
-/* A look at what earlier lives wrote, a piece at a time (ledger_audit.c). */
-struct ledger_look {
+/* The check of what earlier lives wrote, a piece at a time (ledger_audit.c). */
+struct ledger_audit {
 	struct ledger_check *check; /* NULL: none, or it has ended */
 	struct ledger_lines lines;
 	struct ledger_report report;
@@ -22,7 +22,7 @@ struct ledger_look {
 };
 
 /* What has been read of it, and what is removed (ledger_retention.c). */
-struct ledger_keep {
+struct ledger_retention {
 	struct ledger_state state;
 	int fd;			/* usage.state; -1: there is none, so nothing is removed */
 	bool marked;		/* written, and not yet durable */
@@ -62,8 +62,8 @@ struct ledger {
 	char *problem; /* found at opening */
 	void (*on_problem)(void *ctx, const char *text);
 	void *problem_ctx;
-	struct ledger_look look;
-	struct ledger_keep keep;
+	struct ledger_audit audit;
+	struct ledger_retention retention;
 };
 
 /* ledger.c */
@@ -89,15 +89,15 @@ void ledger_rotate_clean(struct ledger *l);
 void ledger_rotate_for(struct ledger *l, size_t bytes);
 
 /* ledger_audit.c */
-void ledger_look_begin(struct ledger *l);
-void ledger_look_end(struct ledger *l);
+void ledger_audit_begin(struct ledger *l);
+void ledger_audit_end(struct ledger *l);
 /* The oldest file, which begins so, has been removed. */
-void ledger_look_removed(struct ledger *l, uint64_t first);
+void ledger_audit_removed(struct ledger *l, uint64_t first);
 
 /* ledger_retention.c */
 /* Before the ledger is taken up, and after. */
-void ledger_keep_open(struct ledger *l);
-void ledger_keep_begin(struct ledger *l);
-void ledger_keep_close(struct ledger *l);
+void ledger_retention_open(struct ledger *l);
+void ledger_retention_begin(struct ledger *l);
+void ledger_retention_close(struct ledger *l);
 /* Is there something to remove, to begin a new file for, or to look for later? */
-void ledger_keep_check(struct ledger *l);
+void ledger_retention_check(struct ledger *l);

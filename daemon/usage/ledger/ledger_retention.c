@@ -23,29 +23,30 @@ static void run_mark(void *ctx)
 {
 	struct ledger *l = ctx;
 
-	(void)!fdatasync(l->keep.fd);
+	(void)!fdatasync(l->retention.fd);
 }
 
 static void on_mark(void *ctx);
 
 static void mark_later(struct ledger *l)
 {
-	l->keep.marked = true;
-	if (!l->keep.mark_timer.due && !l->keep.mark.busy)
-		loop_timer_set(l->loop, &l->keep.mark_timer, LEDGER_MARK_MS, on_mark, l);
+	l->retention.marked = true;
+	if (!l->retention.mark_timer.due && !l->retention.mark.busy)
+		loop_timer_set(l->loop, &l->retention.mark_timer, LEDGER_MARK_MS, on_mark, l);
 }
 
 static void on_marked(void *ctx)
 {
 	struct ledger *l = ctx;
 
-	if (l->keep.marked)
+	if (l->retention.marked)
 		mark_later(l);
 }
 
 static int store_state(struct ledger *l)
 {
-	int r = l->keep.fd < 0 ? -EBADF : ledger_state_store(l->keep.fd, &l->keep.state);
+	int r = l->retention.fd < 0 ? -EBADF :
+				      ledger_state_store(l->retention.fd, &l->retention.state);
 
 	if (r < 0)
 		log_error("ledger", "what was read of it cannot be written down", "text",
@@ -57,21 +58,21 @@ static void on_mark(void *ctx)
 {
 	struct ledger *l = ctx;
 
-	l->keep.marked = false;
-	loop_job_start(l->loop, &l->keep.mark, run_mark, on_marked, l);
+	l->retention.marked = false;
+	loop_job_start(l->loop, &l->retention.mark, run_mark, on_marked, l);
 }
 
 static void mark(struct ledger *l)
 {
-	if (l->keep.fd < 0 || store_state(l) < 0)
+	if (l->retention.fd < 0 || store_state(l) < 0)
 		return;
 	mark_later(l);
-	ledger_keep_check(l);
+	ledger_retention_check(l);
 }
 
 void ledger_asked(struct ledger *l, uint64_t since)
 {
-	struct ledger_state *s = &l->keep.state;
+	struct ledger_state *s = &l->retention.state;
 
 	if (since <= s->read || since > s->handed)
 		return;
@@ -81,7 +82,7 @@ void ledger_asked(struct ledger *l, uint64_t since)
 
 void ledger_handed(struct ledger *l, uint64_t since, uint64_t to)
 {
-	struct ledger_state *s = &l->keep.state;
+	struct ledger_state *s = &l->retention.state;
 
 	if (since > s->handed || to <= s->handed)
 		return;
@@ -115,13 +116,13 @@ static uint64_t total_bytes(const struct ledger *l)
 
 static bool is_old(const struct ledger *l, uint64_t since_ms)
 {
-	return l->keep.age_ms && clock_real_ms() > since_ms + l->keep.age_ms;
+	return l->retention.age_ms && clock_real_ms() > since_ms + l->retention.age_ms;
 }
 
 /* Why the oldest closed file has to go; NULL: it stays. */
 static const char *why_remove(const struct ledger *l)
 {
-	const struct ledger_keep *k = &l->keep;
+	const struct ledger_retention *k = &l->retention;
 
 	if (!l->set.n || oldest_last(l) > k->state.read)
 		return NULL;
@@ -139,8 +140,8 @@ static bool wants_next(const struct ledger *l)
 {
 	if (l->size && is_old(l, l->begun_ms))
 		return true;
-	return l->keep.pressed && !l->set.n && l->size >= (off_t)(4 * KIB) &&
-	       l->last <= l->keep.state.read;
+	return l->retention.pressed && !l->set.n && l->size >= (off_t)(4 * KIB) &&
+	       l->last <= l->retention.state.read;
 }
 
 /* --- removing ------------------------------------------------------------------------------------------------- */
@@ -150,7 +151,7 @@ static void run_read_end(void *ctx)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
 	struct ledger *l = ctx;
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	_cleanup_(closep) int fd = open(k->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct ledger_head h;
 	struct sha256 d;
@@ -170,7 +171,7 @@ static void run_read_end(void *ctx)
 static void run_unlink(void *ctx)
 {
 	struct ledger *l = ctx;
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	_cleanup_(closep) int fd = -1;
 
 	k->error = fdatasync(k->fd) < 0 ? -errno : 0;
@@ -184,10 +185,11 @@ static void run_unlink(void *ctx)
 /* It is not tried again by itself: what is wrong with it does not go away. */
 static void not_removed(struct ledger *l)
 {
-	log_error("ledger", "a file that was read cannot be removed", "file", l->keep.path, "text",
-		  l->keep.error == -EBADMSG ? "it does not end in the record that it should" :
-					      strerror(-l->keep.error));
-	l->keep.held = true;
+	log_error("ledger", "a file that was read cannot be removed", "file", l->retention.path,
+		  "text",
+		  l->retention.error == -EBADMSG ? "it does not end in the record that it should" :
+						   strerror(-l->retention.error));
+	l->retention.held = true;
 }
 
 static void log_removed(const struct ledger *l, uint64_t first, uint64_t last, off_t size)
@@ -198,14 +200,14 @@ static void log_removed(const struct ledger *l, uint64_t first, uint64_t last, o
 		 (unsigned long long)last);
 	snprintf(bytes, sizeof(bytes), "%lld", (long long)size);
 	log_info("ledger", "records that were read are removed", "file",
-		 strrchr(l->keep.path, '/') + 1, "records", records, "bytes", bytes, "why",
-		 l->keep.why);
+		 strrchr(l->retention.path, '/') + 1, "records", records, "bytes", bytes, "why",
+		 l->retention.why);
 }
 
 static void on_unlinked(void *ctx)
 {
 	struct ledger *l = ctx;
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	struct ledger_closed gone = l->set.closed[0];
 
 	if (k->error) {
@@ -217,14 +219,14 @@ static void on_unlinked(void *ctx)
 	k->counts.removed_records += k->end.n + 1 - gone.first;
 	k->counts.removed_bytes += (uint64_t)gone.size;
 	ledger_set_shift(&l->set);
-	ledger_look_removed(l, gone.first);
-	ledger_keep_check(l);
+	ledger_audit_removed(l, gone.first);
+	ledger_retention_check(l);
 }
 
 static void on_end_read(void *ctx)
 {
 	struct ledger *l = ctx;
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	struct ledger_anchor before = k->state.removed;
 
 	if (k->error) {
@@ -241,7 +243,7 @@ static void on_end_read(void *ctx)
 
 static void remove_oldest(struct ledger *l, const char *why)
 {
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 
 	free(k->path);
 	k->path = ledger_set_path(&l->set, l->set.closed[0].first);
@@ -252,16 +254,16 @@ static void remove_oldest(struct ledger *l, const char *why)
 
 static void look_later(struct ledger *l)
 {
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	uint64_t ms = k->age_ms ? MAX(MIN(k->age_ms / 4, LEDGER_KEEP_MS), 250) : LEDGER_KEEP_MS;
 
 	if (k->age_ms || k->bytes || k->state.read >= ledger_first(l))
 		loop_timer_set(l->loop, &k->timer, ms, on_timer, l);
 }
 
-void ledger_keep_check(struct ledger *l)
+void ledger_retention_check(struct ledger *l)
 {
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	const char *why;
 
 	if (k->fd < 0 || k->held || k->removal.busy)
@@ -280,40 +282,40 @@ static void on_timer(void *ctx)
 {
 	struct ledger *l = ctx;
 
-	l->keep.pressed = !has_room(l);
-	ledger_keep_check(l);
+	l->retention.pressed = !has_room(l);
+	ledger_retention_check(l);
 }
 
 void ledger_pressed(struct ledger *l)
 {
-	loop_timer_set(l->loop, &l->keep.timer, 0, on_timer, l);
+	loop_timer_set(l->loop, &l->retention.timer, 0, on_timer, l);
 }
 
 void ledger_hold(struct ledger *l, bool hold)
 {
-	l->keep.held = hold;
-	ledger_keep_check(l);
+	l->retention.held = hold;
+	ledger_retention_check(l);
 }
 
 void ledger_limit(struct ledger *l, const struct ledger_limits *limits)
 {
 	uint64_t max = limits->file_max ? limits->file_max : LEDGER_FILE_MAX;
 
-	l->keep.age_ms = limits->keep_secs * 1000;
-	l->keep.bytes = limits->keep_bytes;
+	l->retention.age_ms = limits->keep_secs * 1000;
+	l->retention.bytes = limits->keep_bytes;
 	/* whole files go, so there have to be some */
-	if (l->keep.bytes)
-		max = MIN(max, MAX(l->keep.bytes / 8, LEDGER_FILE_MIN));
+	if (l->retention.bytes)
+		max = MIN(max, MAX(l->retention.bytes / 8, LEDGER_FILE_MIN));
 	l->file_max = max;
-	ledger_keep_check(l);
+	ledger_retention_check(l);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-void ledger_keep_open(struct ledger *l)
+void ledger_retention_open(struct ledger *l)
 {
 	_cleanup_(freep) char *path = ledger_set_beside(&l->set, ".state");
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 	struct err e = { 0 };
 	int r;
 
@@ -325,20 +327,20 @@ void ledger_keep_open(struct ledger *l)
 			       r == -EBADMSG ? "it is damaged" : strerror(-r));
 }
 
-void ledger_keep_begin(struct ledger *l)
+void ledger_retention_begin(struct ledger *l)
 {
-	struct ledger_state *s = &l->keep.state;
+	struct ledger_state *s = &l->retention.state;
 
 	/* of another ledger, perhaps: what is still to come has been read by nobody */
 	s->read = MIN(s->read, l->last);
 	s->handed = MIN(s->handed, l->last);
-	if (l->keep.fd >= 0)
+	if (l->retention.fd >= 0)
 		store_state(l); /* it has its place on the disk before that is full */
 }
 
-void ledger_keep_close(struct ledger *l)
+void ledger_retention_close(struct ledger *l)
 {
-	struct ledger_keep *k = &l->keep;
+	struct ledger_retention *k = &l->retention;
 
 	loop_timer_cancel(&k->timer);
 	loop_timer_cancel(&k->mark_timer);
@@ -350,10 +352,10 @@ void ledger_keep_close(struct ledger *l)
 
 void ledger_count(const struct ledger *l, struct ledger_counts *ret)
 {
-	*ret = l->keep.counts;
+	*ret = l->retention.counts;
 	ret->first = ledger_first(l);
 	ret->last = l->last;
-	ret->read = l->keep.state.read;
+	ret->read = l->retention.state.read;
 	ret->files = l->set.n + 1;
 	ret->bytes = total_bytes(l);
 }

@@ -59,7 +59,7 @@ static void on_closed(void *ctx, int error)
 	struct ledger *l = ctx;
 
 	if (error == 0)
-		ledger_keep_check(l);
+		ledger_retention_check(l);
 }
 
 static void take_next(struct ledger *l, int fd)

@@ -10,21 +10,21 @@
 #define TOKEN "0123456789abcdef-Token"
 #define TOKEN_B64 "MDEyMzQ1Njc4OWFiY2RlZi1Ub2tlbg"
 
-static struct gate *gate;
+static struct admission *gate;
 static struct err e;
 
-static struct gate *make(const char *hosts, const char *origins, bool query)
+static struct admission *make(const char *hosts, const char *origins, bool query)
 {
-	struct gate_config cfg = { hosts, origins, query };
+	struct admission_config cfg = { hosts, origins, query };
 
-	return gate_new(&cfg);
+	return admission_new(&cfg);
 }
 
 static void load(const char *text, size_t n, int want)
 {
 	scratch_write("token", text, n);
 	memset(&e, 0, sizeof(e));
-	assert_int_equal(gate_load(gate, scratch_path("token"), &e), want);
+	assert_int_equal(admission_load(gate, scratch_path("token"), &e), want);
 	assert_true(want == 0 || strcmp(e.reason, "TOKEN_INVALID") == 0);
 }
 
@@ -37,7 +37,7 @@ static int setup(void **state _unused_)
 
 static int teardown(void **state _unused_)
 {
-	gate = gate_free(gate);
+	gate = admission_free(gate);
 	return 0;
 }
 
@@ -112,17 +112,17 @@ static void test_hosts(void **state _unused_)
 		{ "a2270-abc.e2b.app", false },
 		{ "localhost\0evil", false },
 	};
-	struct gate *g = make("api.example.com,only-with-port:81", NULL, false);
+	struct admission *g = make("api.example.com,only-with-port:81", NULL, false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice host = exact_copy(slice_of(rows[i].host));
 
 		if (i == ARRAY_SIZE(rows) - 1) /* a NUL is a byte like another */
-			assert_false(gate_host_ok(g, SLICE("localhost\0")));
-		else if (gate_host_ok(g, host) != rows[i].ok)
+			assert_false(admission_host_ok(g, SLICE("localhost\0")));
+		else if (admission_host_ok(g, host) != rows[i].ok)
 			fail_row(i, rows[i].host);
 	}
-	gate_free(g);
+	admission_free(g);
 }
 
 /* Whoever could write it would say who comes in. */
@@ -133,10 +133,10 @@ static void test_a_token_file_has_a_trusted_owner(void **state _unused_)
 		skip();
 		return;
 	}
-	assert_int_equal(gate_load(gate, scratch_path("owned"), &e), 0);
+	assert_int_equal(admission_load(gate, scratch_path("owned"), &e), 0);
 	assert_int_equal(chown(scratch_path("owned"), 65534, 65534), 0);
 	memset(&e, 0, sizeof(e));
-	assert_int_equal(gate_load(gate, scratch_path("owned"), &e), -EPERM);
+	assert_int_equal(admission_load(gate, scratch_path("owned"), &e), -EPERM);
 	assert_string_equal(e.reason, "TOKEN_UNSAFE");
 }
 
@@ -149,21 +149,21 @@ static void test_a_pipe_of_somebody_else_is_not_waited_for(void **state _unused_
 	}
 	assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
 	assert_int_equal(chown(scratch_path("pipe"), 65534, 65534), 0);
-	assert_int_equal(gate_load(gate, scratch_path("pipe"), &e), -EPERM);
+	assert_int_equal(admission_load(gate, scratch_path("pipe"), &e), -EPERM);
 }
 
 /* People write lists with a space behind the comma. */
 static void test_lists_may_have_spaces(void **state _unused_)
 {
-	struct gate *g = make("a.example.com, b.example.com ,c.example.com",
-			      " https://x.example , https://y.example", false);
+	struct admission *g = make("a.example.com, b.example.com ,c.example.com",
+				   " https://x.example , https://y.example", false);
 
-	assert_true(gate_host_ok(g, SLICE("a.example.com")));
-	assert_true(gate_host_ok(g, SLICE("b.example.com:1")));
-	assert_true(gate_host_ok(g, SLICE("c.example.com")));
-	assert_true(gate_origin_ok(g, SLICE("https://x.example")));
-	assert_true(gate_origin_ok(g, SLICE("https://y.example")));
-	gate_free(g);
+	assert_true(admission_host_ok(g, SLICE("a.example.com")));
+	assert_true(admission_host_ok(g, SLICE("b.example.com:1")));
+	assert_true(admission_host_ok(g, SLICE("c.example.com")));
+	assert_true(admission_origin_ok(g, SLICE("https://x.example")));
+	assert_true(admission_origin_ok(g, SLICE("https://y.example")));
+	admission_free(g);
 }
 
 static void test_origins(void **state _unused_)
@@ -185,15 +185,15 @@ static void test_origins(void **state _unused_)
 		{ "https://app.example.com,http://localhost:3000", false },
 		{ ",", false },
 	};
-	struct gate *g = make(NULL, "https://app.example.com,http://localhost:3000", false);
+	struct admission *g = make(NULL, "https://app.example.com,http://localhost:3000", false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (gate_origin_ok(g, slice_of(rows[i].origin)) != rows[i].ok)
+		if (admission_origin_ok(g, slice_of(rows[i].origin)) != rows[i].ok)
 			fail_row(i, rows[i].origin);
-	gate_free(g);
-	assert_true(gate_origin_ok(gate, SLICE_NONE));
-	assert_false(gate_origin_ok(gate, SLICE("http://localhost")));
-	assert_false(gate_origin_ok(gate, SLICE("null")));
+	admission_free(g);
+	assert_true(admission_origin_ok(gate, SLICE_NONE));
+	assert_false(admission_origin_ok(gate, SLICE("http://localhost")));
+	assert_false(admission_origin_ok(gate, SLICE("null")));
 }
 
 static void test_bearer(void **state _unused_)
@@ -221,13 +221,13 @@ static void test_bearer(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice header = exact_copy(slice_of(rows[i].header));
 
-		if (gate_token_ok(gate, header, SLICE_NONE, SLICE_NONE) != rows[i].ok)
+		if (admission_token_ok(gate, header, SLICE_NONE, SLICE_NONE) != rows[i].ok)
 			fail_row(i, rows[i].header);
 	}
-	assert_false(gate_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE_NONE));
+	assert_false(admission_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE_NONE));
 	/* a wrong header is not mended by another place */
-	assert_false(gate_token_ok(gate, SLICE("Bearer wrong"), SLICE("acpd.bearer." TOKEN_B64),
-				   SLICE_NONE));
+	assert_false(admission_token_ok(gate, SLICE("Bearer wrong"),
+					SLICE("acpd.bearer." TOKEN_B64), SLICE_NONE));
 }
 
 static void test_subprotocol_token(void **state _unused_)
@@ -254,24 +254,24 @@ static void test_subprotocol_token(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice header = exact_copy(slice_of(rows[i].header));
 
-		if (gate_token_ok(gate, SLICE_NONE, header, SLICE_NONE) != rows[i].ok)
+		if (admission_token_ok(gate, SLICE_NONE, header, SLICE_NONE) != rows[i].ok)
 			fail_row(i, rows[i].header);
 	}
 }
 
 static void test_query_token(void **state _unused_)
 {
-	struct gate *g = make(NULL, NULL, true);
+	struct admission *g = make(NULL, NULL, true);
 
-	assert_false(gate_query_token(gate));
-	assert_false(gate_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
-	assert_true(gate_query_token(g));
-	assert_false(gate_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN))); /* unclaimed */
-	assert_int_equal(gate_load(g, scratch_path("token"), &e), 0);
-	assert_true(gate_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
-	assert_false(gate_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE("wrong")));
-	assert_false(gate_token_ok(g, SLICE("Bearer wrong"), SLICE_NONE, SLICE(TOKEN)));
-	gate_free(g);
+	assert_false(admission_query_token(gate));
+	assert_false(admission_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
+	assert_true(admission_query_token(g));
+	assert_false(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN))); /* unclaimed */
+	assert_int_equal(admission_load(g, scratch_path("token"), &e), 0);
+	assert_true(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
+	assert_false(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE("wrong")));
+	assert_false(admission_token_ok(g, SLICE("Bearer wrong"), SLICE_NONE, SLICE(TOKEN)));
+	admission_free(g);
 }
 
 static void test_selected_subprotocol(void **state _unused_)
@@ -292,13 +292,13 @@ static void test_selected_subprotocol(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const char *got = gate_subprotocol(slice_of(rows[i].offered));
+		const char *got = admission_subprotocol(slice_of(rows[i].offered));
 
 		assert_int_equal(got == NULL, rows[i].selected == NULL);
 		if (got)
 			assert_string_equal(got, rows[i].selected);
 	}
-	assert_string_equal(gate_subprotocol(SLICE_NONE), "");
+	assert_string_equal(admission_subprotocol(SLICE_NONE), "");
 }
 
 /* A token of every allowed length works in both places. */
@@ -312,7 +312,7 @@ static void test_long_tokens(void **state _unused_)
 		_cleanup_(buf_done) struct buf token = { 0 }, header = { 0 }, item = { 0 };
 		unsigned bits = 0, have = 0;
 
-		gate = gate_free(gate);
+		gate = admission_free(gate);
 		gate = make(NULL, NULL, false);
 		buf_puts(&item, "acp.v1, acpd.bearer.");
 		for (size_t k = 0; k < sizes[i]; k++) {
@@ -325,8 +325,8 @@ static void test_long_tokens(void **state _unused_)
 			buf_putc(&item, set[bits << (6 - have) & 63]);
 		load(token.data, token.len, 0);
 		buf_printf(&header, "Bearer %.*s", (int)token.len, token.data);
-		assert_true(gate_token_ok(gate, buf_slice(&header), SLICE_NONE, SLICE_NONE));
-		assert_true(gate_token_ok(gate, SLICE_NONE, buf_slice(&item), SLICE_NONE));
+		assert_true(admission_token_ok(gate, buf_slice(&header), SLICE_NONE, SLICE_NONE));
+		assert_true(admission_token_ok(gate, SLICE_NONE, buf_slice(&item), SLICE_NONE));
 	}
 }
 
@@ -335,11 +335,11 @@ static void test_token_files(void **state _unused_)
 	static char big[TOKEN_MAX + 1];
 
 	memset(big, 'x', sizeof(big));
-	gate = gate_free(gate);
+	gate = admission_free(gate);
 	gate = make(NULL, NULL, false);
-	assert_int_equal(gate_load(gate, scratch_path("no such file"), &e), 0);
-	assert_false(gate_claimed(gate));
-	assert_false(gate_token_ok(gate, SLICE("Bearer "), SLICE_NONE, SLICE_NONE));
+	assert_int_equal(admission_load(gate, scratch_path("no such file"), &e), 0);
+	assert_false(admission_claimed(gate));
+	assert_false(admission_token_ok(gate, SLICE("Bearer "), SLICE_NONE, SLICE_NONE));
 	load("", 0, -EINVAL);
 	load("\n", 1, -EINVAL);
 	load("0123456789abcde", 15, -EINVAL);
@@ -347,11 +347,11 @@ static void test_token_files(void **state _unused_)
 	load(big, sizeof(big), -EINVAL);
 	load("sha256:", 7, -EINVAL);
 	load("sha256:zz", 9, -EINVAL);
-	assert_false(gate_claimed(gate));
-	assert_true(gate_load(gate, scratch_dir(), &e) < 0);
+	assert_false(admission_claimed(gate));
+	assert_true(admission_load(gate, scratch_dir(), &e) < 0);
 	load(" " TOKEN "\r\n", strlen(TOKEN) + 3, 0);
-	assert_true(gate_claimed(gate));
-	assert_true(gate_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
+	assert_true(admission_claimed(gate));
+	assert_true(admission_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
 }
 
 static void digest_of(const char *token, char out[80])
@@ -367,24 +367,24 @@ static void test_claim(void **state _unused_)
 {
 	char digest[80], other[80];
 
-	gate = gate_free(gate);
+	gate = admission_free(gate);
 	gate = make(NULL, NULL, false);
 	digest_of(TOKEN, digest);
 	digest_of("another token of 20 chars", other);
-	assert_int_equal(gate_claim(gate, SLICE("sha256:12"), &e), -EINVAL);
+	assert_int_equal(admission_claim(gate, SLICE("sha256:12"), &e), -EINVAL);
 	assert_string_equal(e.field, "digest");
-	assert_int_equal(gate_claim(gate, SLICE(TOKEN), &e), -EINVAL);
-	assert_int_equal(gate_claim(gate, SLICE_NONE, &e), -EINVAL);
-	assert_false(gate_claimed(gate));
-	assert_int_equal(gate_claim(gate, slice_of(digest), &e), 0);
-	assert_int_equal(gate_claim(gate, slice_of(digest), &e), 0);
-	assert_int_equal(gate_claim(gate, slice_of(other), &e), -EALREADY);
+	assert_int_equal(admission_claim(gate, SLICE(TOKEN), &e), -EINVAL);
+	assert_int_equal(admission_claim(gate, SLICE_NONE, &e), -EINVAL);
+	assert_false(admission_claimed(gate));
+	assert_int_equal(admission_claim(gate, slice_of(digest), &e), 0);
+	assert_int_equal(admission_claim(gate, slice_of(digest), &e), 0);
+	assert_int_equal(admission_claim(gate, slice_of(other), &e), -EALREADY);
 	assert_string_equal(e.reason, "ALREADY_CLAIMED");
-	assert_true(gate_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
+	assert_true(admission_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
 	/* the file may hold the digest only */
 	load(other, strlen(other), 0);
-	assert_true(gate_token_ok(gate, SLICE("Bearer another token of 20 chars"), SLICE_NONE,
-				  SLICE_NONE));
+	assert_true(admission_token_ok(gate, SLICE("Bearer another token of 20 chars"), SLICE_NONE,
+				       SLICE_NONE));
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -11,23 +11,23 @@
 #define TOKEN "fuzz-token-of-24-bytes-x"
 #define TOKEN_B64 "ZnV6ei10b2tlbi1vZi0yNC1ieXRlcy14"
 
-static struct gate *gate, *open_gate;
+static struct admission *gate, *open_gate;
 
 static void setup(void)
 {
-	const struct gate_config strict = { "api.example.com,host:81", "https://app.example.com",
-					    false };
-	const struct gate_config query = { NULL, NULL, true };
+	const struct admission_config strict = { "api.example.com,host:81",
+						 "https://app.example.com", false };
+	const struct admission_config query = { NULL, NULL, true };
 	char digest[7 + SHA256_HEX] = "sha256:";
 	struct sha256 d;
 	struct err e;
 
 	sha256_of(SLICE(TOKEN), &d);
 	sha256_hex(&d, digest + 7);
-	gate = gate_new(&strict);
-	open_gate = gate_new(&query);
-	FUZZ_CHECK(gate_claim(gate, slice_of(digest), &e) == 0);
-	FUZZ_CHECK(gate_claim(open_gate, slice_of(digest), &e) == 0);
+	gate = admission_new(&strict);
+	open_gate = admission_new(&query);
+	FUZZ_CHECK(admission_claim(gate, slice_of(digest), &e) == 0);
+	FUZZ_CHECK(admission_claim(open_gate, slice_of(digest), &e) == 0);
 }
 
 static bool holds(struct slice s, const char *text)
@@ -37,8 +37,8 @@ static bool holds(struct slice s, const char *text)
 
 static void check_token(struct slice authorization, struct slice protocols, struct slice query)
 {
-	bool ok = gate_token_ok(gate, authorization, protocols, query);
-	bool with_query = gate_token_ok(open_gate, authorization, protocols, query);
+	bool ok = admission_token_ok(gate, authorization, protocols, query);
+	bool with_query = admission_token_ok(open_gate, authorization, protocols, query);
 
 	FUZZ_CHECK(!ok || with_query);
 	FUZZ_CHECK(!ok || holds(authorization, TOKEN) ||
@@ -58,9 +58,9 @@ static struct slice upper(struct slice s)
 static void check_host(struct slice host)
 {
 	_cleanup_(exact_free) struct slice loud = upper(host);
-	bool ok = gate_host_ok(gate, host);
+	bool ok = admission_host_ok(gate, host);
 
-	FUZZ_CHECK(ok == gate_host_ok(gate, loud));
+	FUZZ_CHECK(ok == admission_host_ok(gate, loud));
 	/* a name of letters is only good if it is listed, localhost, or of the form of E2B */
 	if (ok && host.n && isalpha((unsigned char)host.p[0]) && host.p[0] != '[')
 		FUZZ_CHECK(strncasecmp(host.p, "localhost", MIN(host.n, 9u)) == 0 ||
@@ -71,7 +71,7 @@ static void check_host(struct slice host)
 
 static void check_subprotocol(struct slice protocols)
 {
-	const char *selected = gate_subprotocol(protocols);
+	const char *selected = admission_subprotocol(protocols);
 
 	FUZZ_CHECK(!selected || !selected[0] || holds(protocols, "acp.v1"));
 	FUZZ_CHECK(!selected || selected[0] == '\0' || strcmp(selected, "acp.v1") == 0);
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n++;
 	}
 	check_host(lines[0]);
-	FUZZ_CHECK(!gate_origin_ok(gate, lines[1]) || !lines[1].n ||
+	FUZZ_CHECK(!admission_origin_ok(gate, lines[1]) || !lines[1].n ||
 		   strncasecmp(lines[1].p, "https://app.example.com", lines[1].n) == 0);
 	check_token(lines[2], lines[3], lines[4]);
 	check_subprotocol(lines[3]);
