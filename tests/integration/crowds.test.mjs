@@ -23,13 +23,13 @@ after(async () => {
   assertNoViolations();
 });
 
-// In milliseconds; a second is the promise.
+// A second is the promise; without it, it would be the 15 seconds that silence is borne.
 async function timed(what, fn) {
   const began = performance.now();
-  const result = await deadline(fn(), 10000, what);
+  const result = await deadline(fn(), 20000, what);
   const took = performance.now() - began;
 
-  assert.ok(took < 6000 * SLOW, `${what}: ${took.toFixed(0)} ms`);
+  assert.ok(took < 12000 * SLOW, `${what}: ${took.toFixed(0)} ms`);
   return result;
 }
 

@@ -190,7 +190,7 @@ describe('a reader that does not read', () => {
     const begin = Date.now();
     res.res.resume();
     assert.equal(textOf(await res.over()), 'sent');
-    assert.ok(Date.now() - begin < 12000 * SLOW, `${Date.now() - begin} ms`);
+    assert.ok(Date.now() - begin < 30000 * SLOW, `${Date.now() - begin} ms`);
   });
 
   test('gets all of a large result, however slowly it reads', async () => {
