@@ -1,5 +1,6 @@
 // report.mjs - what a run of the tests prints: each file in a line, each failure at once and again in short at the
 // very end, so that the last lines of a long log say what failed. The slowest files and the sums stand before that.
+import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 const SLOWEST = 20;
@@ -33,6 +34,13 @@ function* slowest(files) {
   }
 }
 
+// For the table of a whole make test, which has more than one run.
+function note(files) {
+  const { TEST_TIMES, TEST_STAGE } = process.env;
+  if (TEST_TIMES)
+    appendFileSync(TEST_TIMES, files.map((f) => `${(f.ms / 1000).toFixed(1).padStart(8)}  ${f.name} (${TEST_STAGE})\n`).join(''));
+}
+
 function* ending(files, failed, counts, ms) {
   yield* slowest(files);
   for (const data of failed.slice(0, FAILURES_AT_END)) yield short(data);
@@ -62,6 +70,7 @@ export default async function* report(source) {
       files.push({ name: place({ file: data.file }), ms: data.duration_ms });
       yield `${data.success ? 'ok' : 'not ok'} ${place({ file: data.file })} ${passed} of ${tests}, ${seconds(data.duration_ms)}\n`;
     } else if (type === 'test:summary') {
+      note(files);
       yield* ending(files, failed, data.counts, data.duration_ms);
     }
   }

@@ -25,7 +25,7 @@ UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
 UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS)
 UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP
 
-$(BUILD)/tests/%.o: tests/%.c
+$(BUILD)/tests/%.o: tests/%.c tests/unit/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(RENAMED) -c -o $@ $<
 $(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o): RENAMED = -Dmain=$(*F) -Wno-missing-prototypes

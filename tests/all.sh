@@ -1,0 +1,43 @@
+#!/bin/sh
+# all.sh - what make test does, stage by stage; at the end the slowest test files and what each stage cost. A stage that
+# fails ends it, so that its own last lines, which say what failed, are the last.
+set -eu
+cd "$(dirname "$0")/.."
+TEST_TIMES=$(mktemp) # tests/lib/report.mjs adds a line for each file
+export TEST_TIMES
+costs=$(mktemp)
+trap 'rm -f "$TEST_TIMES" "$costs" "$costs.before" "$costs.after"' EXIT
+jobs=$(nproc)
+
+# stage NAME ARGUMENT... - of make
+stage()
+{
+	name=$1
+	shift
+	times >"$costs.before"
+	wall=$(date +%s)
+	TEST_STAGE=$name make --no-print-directory "$@"
+	times >"$costs.after"
+	echo "$name $(($(date +%s) - wall)) $(used before) $(used after)" >>"$costs"
+}
+
+# User and system time, in seconds, of what had ended when "times" wrote that file.
+used()
+{
+	tr -c '0-9.\n' ' ' <"$costs.$1" | awk 'NR == 2 { print $1 * 60 + $2 + $3 * 60 + $4 }'
+}
+
+stage lint lint
+stage build -j"$jobs" programs
+stage check check
+stage build-san MODE=san -j"$jobs" programs
+stage check-san check-san
+stage check-valgrind check-valgrind
+stage harness harness
+
+echo "# the slowest files (seconds)"
+sort -rn "$TEST_TIMES" | head -n 20
+echo "# stage, wall and CPU (seconds)"
+awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }
+	END { printf "%-16s %6d %8.0f, which is %.1f minutes of CPU\n", "all", wall, cpu, cpu / 60 }' "$costs"
+echo "make test: everything passed"
