@@ -7,7 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/derive.h"
-#include "workspace/unpack_run.h"
+#include "workspace/helper_job.h"
 #include "workspace/pins.h"
 #include "workspace/sources.h"
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "workspace/unpack_run.h"
+#include "workspace/helper_job.h"
 
 #include <dirent.h>
 #include <errno.h>

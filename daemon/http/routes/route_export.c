@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "workspace/unpack_run.h"
+#include "workspace/helper_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "session/session_internal.h"
-#include "workspace/unpack_run.h"
+#include "workspace/helper_job.h"
 
 struct inspection {
 	struct list link; /* in the session's looks */

@@ -1,4 +1,4 @@
-#include "workspace/unpack_run.h"
+#include "workspace/helper_job.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

@@ -1,5 +1,5 @@
 /*
- * unpack_run.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches foreign bytes or a tree that
+ * helper_job.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches foreign bytes or a tree that
  * an agent can write; the daemon never does.
  *
  * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has been done, and
