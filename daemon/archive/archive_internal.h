@@ -10,7 +10,7 @@
 struct upload;
 
 /* All that is known of one digest. Lives as long as there is a file, a pin or an upload. */
-struct entry {
+struct stored {
 	struct list bucket, lru; /* lru: the least recently used first */
 	struct sha256 digest;
 	char hex[SHA256_HEX];
@@ -39,30 +39,30 @@ struct archive_store {
 };
 
 /* archive_store.c */
-struct entry *entry_find(struct archive_store *s, const struct sha256 *d);
-struct entry *entry_get(struct archive_store *s,
-			const struct sha256 *d); /* made if it is not there */
+struct stored *stored_find(struct archive_store *s, const struct sha256 *d);
+struct stored *stored_get(struct archive_store *s,
+			  const struct sha256 *d); /* made if it is not there */
 /* After anything of it changed: counts it again, and forgets it if nothing is left. */
-void entry_settle(struct archive_store *s, struct entry *e);
-void entry_use(struct archive_store *s, struct entry *e);
-char *entry_file(const struct archive_store *s, const struct entry *e, const char *suffix);
+void stored_recount(struct archive_store *s, struct stored *e);
+void stored_use(struct archive_store *s, struct stored *e);
+char *stored_file(const struct archive_store *s, const struct stored *e, const char *suffix);
 #define DERIVED_SUFFIX_SIZE (SHA256_HEX + sizeof(".tar")) /* .<hex>.tar and a NUL */
 /* Of the derived file that is there. */
-const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE]);
-/* Removes the file and what entry says of it; entry_settle follows. */
-void entry_remove_whole(struct archive_store *s, struct entry *e);
-void entry_remove_derived(struct archive_store *s, struct entry *e);
-void entry_remove_part(struct archive_store *s, struct entry *e);
+const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE]);
+/* Removes the file and what entry says of it; stored_recount follows. */
+void stored_remove_whole(struct archive_store *s, struct stored *e);
+void stored_remove_derived(struct archive_store *s, struct stored *e);
+void stored_remove_part(struct archive_store *s, struct stored *e);
 
 /* scan.c: all that is there; STORE_FAILED. */
 int archive_scan(struct archive_store *s, struct err *e);
 
 /* eviction.c: what a file of so many bytes counts as. */
-uint64_t room_charge(uint64_t bytes);
+uint64_t eviction_charge(uint64_t bytes);
 /* Until the store is below its limit and the file system has room for more bytes; -ENOSPC. keep is not touched. */
-int room_make(struct archive_store *s, const struct entry *keep, uint64_t store_more,
-	      uint64_t disk_more, struct err *e);
-void room_tidy_start(struct archive_store *s);
+int eviction_make_space(struct archive_store *s, const struct stored *keep, uint64_t store_more,
+			uint64_t disk_more, struct err *e);
+void eviction_tidy_start(struct archive_store *s);
 
 /* upload.c: nobody sends it. */
 bool upload_idle(const struct upload *u);

@@ -18,21 +18,21 @@ static struct list *bucket_of(struct archive_store *s, const struct sha256 *d)
 	return &s->buckets[d->bytes[0] % BUCKETS];
 }
 
-struct entry *entry_find(struct archive_store *s, const struct sha256 *d)
+struct stored *stored_find(struct archive_store *s, const struct sha256 *d)
 {
-	list_each(e, bucket_of(s, d), struct entry, bucket)
+	list_each(e, bucket_of(s, d), struct stored, bucket)
 		if (memcmp(e->digest.bytes, d->bytes, SHA256_BYTES) == 0)
 			return e;
 	return NULL;
 }
 
-struct entry *entry_get(struct archive_store *s, const struct sha256 *d)
+struct stored *stored_get(struct archive_store *s, const struct sha256 *d)
 {
-	struct entry *e = entry_find(s, d);
+	struct stored *e = stored_find(s, d);
 
 	if (e)
 		return e;
-	e = new0(struct entry);
+	e = new0(struct stored);
 	e->digest = *d;
 	sha256_hex(d, e->hex);
 	list_init(&e->bucket);
@@ -43,7 +43,7 @@ struct entry *entry_get(struct archive_store *s, const struct sha256 *d)
 	return e;
 }
 
-static void entry_free(struct archive_store *s, struct entry *e)
+static void stored_free(struct archive_store *s, struct stored *e)
 {
 	list_del(&e->bucket);
 	list_del(&e->lru);
@@ -51,21 +51,21 @@ static void entry_free(struct archive_store *s, struct entry *e)
 	free(e);
 }
 
-void entry_settle(struct archive_store *s, struct entry *e)
+void stored_recount(struct archive_store *s, struct stored *e)
 {
-	uint64_t charge = room_charge(e->derived);
+	uint64_t charge = eviction_charge(e->derived);
 
 	if (e->whole && !e->baked)
-		charge += room_charge(e->size);
+		charge += eviction_charge(e->size);
 	if (e->has_part)
-		charge += room_charge(MAX(e->part, e->reserved));
+		charge += eviction_charge(MAX(e->part, e->reserved));
 	s->used += charge - e->charged;
 	e->charged = charge;
 	if (!e->whole && !e->has_part && !e->derived && !e->pins && !e->upload)
-		entry_free(s, e);
+		stored_free(s, e);
 }
 
-char *entry_file(const struct archive_store *s, const struct entry *e, const char *suffix)
+char *stored_file(const struct archive_store *s, const struct stored *e, const char *suffix)
 {
 	const char *dir = e->baked && !*suffix ? s->baked : s->dir;
 	char *path = NULL;
@@ -75,7 +75,7 @@ char *entry_file(const struct archive_store *s, const struct entry *e, const cha
 	return path;
 }
 
-const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE])
+const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE])
 {
 	char hex[SHA256_HEX];
 
@@ -85,9 +85,9 @@ const char *entry_derived(const struct entry *e, char suffix[DERIVED_SUFFIX_SIZE
 }
 
 /* Newest last; the file remembers it. */
-void entry_use(struct archive_store *s, struct entry *e)
+void stored_use(struct archive_store *s, struct stored *e)
 {
-	_cleanup_(freep) char *path = entry_file(s, e, e->whole ? "" : ".part");
+	_cleanup_(freep) char *path = stored_file(s, e, e->whole ? "" : ".part");
 
 	e->used_ms = clock_real_ms();
 	list_del(&e->lru);
@@ -97,29 +97,29 @@ void entry_use(struct archive_store *s, struct entry *e)
 				0); /* else it is a little older after a restart */
 }
 
-static void remove_file(struct archive_store *s, const struct entry *e, const char *suffix)
+static void remove_file(struct archive_store *s, const struct stored *e, const char *suffix)
 {
-	_cleanup_(freep) char *path = entry_file(s, e, suffix);
+	_cleanup_(freep) char *path = stored_file(s, e, suffix);
 
 	(void)unlink(path); /* what cannot be removed is found again by the next daemon */
 }
 
-void entry_remove_whole(struct archive_store *s, struct entry *e)
+void stored_remove_whole(struct archive_store *s, struct stored *e)
 {
 	remove_file(s, e, "");
 	e->whole = false;
 	e->size = 0;
 }
 
-void entry_remove_derived(struct archive_store *s, struct entry *e)
+void stored_remove_derived(struct archive_store *s, struct stored *e)
 {
 	char suffix[DERIVED_SUFFIX_SIZE];
 
-	remove_file(s, e, entry_derived(e, suffix));
+	remove_file(s, e, stored_derived(e, suffix));
 	e->derived = 0;
 }
 
-void entry_remove_part(struct archive_store *s, struct entry *e)
+void stored_remove_part(struct archive_store *s, struct stored *e)
 {
 	remove_file(s, e, ".part");
 	e->has_part = false;
@@ -146,7 +146,7 @@ struct archive_store *archive_store_open(struct loop *loop, const struct archive
 		err_set(e, r, 0, "STORE_FAILED", "%s: %s", s->dir, strerror(-r));
 	if (r < 0 || archive_scan(s, e) < 0)
 		return archive_store_close(s);
-	room_tidy_start(s);
+	eviction_tidy_start(s);
 	return s;
 }
 
@@ -156,8 +156,8 @@ struct archive_store *archive_store_close(struct archive_store *s)
 		return NULL;
 	uploads_close(s);
 	loop_timer_cancel(&s->tidy);
-	list_each(e, &s->lru, struct entry, lru)
-		entry_free(s, e);
+	list_each(e, &s->lru, struct stored, lru)
+		stored_free(s, e);
 	free(s->dir);
 	free(s->baked);
 	free(s);
@@ -178,7 +178,7 @@ const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_
 	return ret;
 }
 
-static struct archive_info info_of(const struct entry *e)
+static struct archive_info info_of(const struct stored *e)
 {
 	struct archive_info i = { .whole = e->whole,
 				  .baked = e->baked,
@@ -196,7 +196,7 @@ static struct archive_info info_of(const struct entry *e)
 
 bool archive_find(struct archive_store *s, const struct sha256 *d, struct archive_info *ret)
 {
-	const struct entry *e = entry_find(s, d);
+	const struct stored *e = stored_find(s, d);
 
 	if (e)
 		*ret = info_of(e);
@@ -206,7 +206,7 @@ bool archive_find(struct archive_store *s, const struct sha256 *d, struct archiv
 void archive_each(struct archive_store *s, bool (*fn)(void *ctx, const struct archive_info *i),
 		  void *ctx)
 {
-	list_each(e, &s->lru, struct entry, lru) {
+	list_each(e, &s->lru, struct stored, lru) {
 		struct archive_info i = info_of(e);
 
 		if ((e->whole || e->has_part) && !fn(ctx, &i))
@@ -226,9 +226,9 @@ uint64_t archive_store_max(const struct archive_store *s)
 
 /* --- using it ----------------------------------------------------------------------------------------------- */
 
-static struct entry *find_whole(struct archive_store *s, const struct sha256 *d)
+static struct stored *find_whole(struct archive_store *s, const struct sha256 *d)
 {
-	struct entry *e = entry_find(s, d);
+	struct stored *e = stored_find(s, d);
 
 	return e && e->whole ? e : NULL;
 }
@@ -240,39 +240,39 @@ static int not_found(struct err *e)
 
 int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
-	struct entry *entry = find_whole(s, d);
+	struct stored *entry = find_whole(s, d);
 
 	if (!entry)
 		return not_found(e);
 	entry->pins++;
-	entry_use(s, entry);
+	stored_use(s, entry);
 	return 0;
 }
 
 void archive_unpin(struct archive_store *s, const struct sha256 *d)
 {
-	struct entry *e = entry_find(s, d);
+	struct stored *e = stored_find(s, d);
 
 	if (!e || !e->pins)
 		return;
 	e->pins--;
-	entry_use(s, e);
-	entry_settle(s, e);
+	stored_use(s, e);
+	stored_recount(s, e);
 }
 
 char *archive_path(struct archive_store *s, const struct sha256 *d)
 {
-	const struct entry *e = find_whole(s, d);
+	const struct stored *e = find_whole(s, d);
 
-	return e ? entry_file(s, e, "") : NULL;
+	return e ? stored_file(s, e, "") : NULL;
 }
 
 char *archive_derived_path(struct archive_store *s, const struct sha256 *d)
 {
-	const struct entry *e = entry_find(s, d);
+	const struct stored *e = stored_find(s, d);
 	char suffix[DERIVED_SUFFIX_SIZE];
 
-	return e && e->derived ? entry_file(s, e, entry_derived(e, suffix)) : NULL;
+	return e && e->derived ? stored_file(s, e, stored_derived(e, suffix)) : NULL;
 }
 
 char *archive_derived_temp(const struct archive_store *s)
@@ -280,48 +280,48 @@ char *archive_derived_temp(const struct archive_store *s)
 	return file_join(s->dir, "derived");
 }
 
-int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e)
+int archive_derived_reserve(struct archive_store *s, uint64_t bytes, struct err *e)
 {
-	return room_make(s, NULL, room_charge(bytes), bytes, e);
+	return eviction_make_space(s, NULL, eviction_charge(bytes), bytes, e);
 }
 
-int archive_derived_place(struct archive_store *s, const struct sha256 *d,
-			  const struct sha256 *digest)
+int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
+			 const struct sha256 *digest)
 {
 	_cleanup_(freep) char *temp = archive_derived_temp(s), *path = NULL;
 	char suffix[DERIVED_SUFFIX_SIZE];
-	struct entry *e = entry_get(s, d);
+	struct stored *e = stored_get(s, d);
 	struct stat st;
 	int r = 0;
 
 	if (e->derived)
-		entry_remove_derived(s, e);
+		stored_remove_derived(s, e);
 	e->derived_digest = *digest;
-	path = entry_file(s, e, entry_derived(e, suffix));
+	path = stored_file(s, e, stored_derived(e, suffix));
 	if (rename(temp, path) < 0 || lstat(path, &st) < 0)
 		r = -errno;
 	else
 		e->derived = (uint64_t)st.st_size;
-	entry_settle(s, e);
+	stored_recount(s, e);
 	return r;
 }
 
 int archive_open(struct archive_store *s, const struct sha256 *d)
 {
-	struct entry *e = find_whole(s, d);
-	_cleanup_(freep) char *path = e ? entry_file(s, e, "") : NULL;
+	struct stored *e = find_whole(s, d);
+	_cleanup_(freep) char *path = e ? stored_file(s, e, "") : NULL;
 	int fd = e ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 
 	if (fd >= 0)
-		entry_use(s, e);
+		stored_use(s, e);
 	return fd >= 0 ? fd : -ENOENT;
 }
 
 /* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be free at once. */
-static void let_go_slowly(struct archive_store *s, struct entry *e, const char *suffix,
-			  void (*remove)(struct archive_store *s, struct entry *e))
+static void let_go_slowly(struct archive_store *s, struct stored *e, const char *suffix,
+			  void (*remove)(struct archive_store *s, struct stored *e))
 {
-	_cleanup_(freep) char *path = entry_file(s, e, suffix);
+	_cleanup_(freep) char *path = stored_file(s, e, suffix);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	remove(s, e);
@@ -329,17 +329,17 @@ static void let_go_slowly(struct archive_store *s, struct entry *e, const char *
 		thread_close(fd);
 }
 
-static void let_derived_go(struct archive_store *s, struct entry *e)
+static void let_derived_go(struct archive_store *s, struct stored *e)
 {
 	char suffix[DERIVED_SUFFIX_SIZE];
 
 	if (e->derived)
-		let_go_slowly(s, e, entry_derived(e, suffix), entry_remove_derived);
+		let_go_slowly(s, e, stored_derived(e, suffix), stored_remove_derived);
 }
 
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e)
 {
-	struct entry *entry = entry_find(s, d);
+	struct stored *entry = stored_find(s, d);
 
 	if (!entry || (!entry->whole && !entry->has_part))
 		return not_found(e);
@@ -352,29 +352,29 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 	if (entry->upload)
 		upload_drop(entry->upload);
 	if (entry->has_part)
-		let_go_slowly(s, entry, ".part", entry_remove_part);
+		let_go_slowly(s, entry, ".part", stored_remove_part);
 	let_derived_go(s, entry);
 	if (entry->whole)
-		let_go_slowly(s, entry, "", entry_remove_whole);
-	entry_settle(s, entry);
+		let_go_slowly(s, entry, "", stored_remove_whole);
+	stored_recount(s, entry);
 	return 0;
 }
 
 /* --- damage ------------------------------------------------------------------------------------------------ */
 
-static void drop_damaged(struct archive_store *s, struct entry *e)
+static void drop_damaged(struct archive_store *s, struct stored *e)
 {
 	if (e->baked)
 		e->whole = e->baked = false; /* the image's file is not ours to remove */
 	else
-		let_go_slowly(s, e, "", entry_remove_whole);
+		let_go_slowly(s, e, "", stored_remove_whole);
 	e->size = 0;
 	let_derived_go(s, e);
 }
 
 void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file)
 {
-	struct entry *e = entry_find(s, d);
+	struct stored *e = stored_find(s, d);
 	bool whole = sha256_equal(d, file);
 	char hex[SHA256_HEX];
 
@@ -392,7 +392,7 @@ void archive_damaged(struct archive_store *s, const struct sha256 *d, const stru
 			whole ? "the archive has another SHA-256 than its name says; it was "
 				"removed, and can be uploaded again" :
 				"the decompressed copy of the archive has changed; it was removed");
-	entry_settle(s, e);
+	stored_recount(s, e);
 }
 
 uint64_t archive_damaged_count(const struct archive_store *s)

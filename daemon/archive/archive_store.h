@@ -87,10 +87,10 @@ char *archive_derived_path(struct archive_store *s, const struct sha256 *d);
 /* Where one is to be written before it is put in place. The caller frees. */
 char *archive_derived_temp(const struct archive_store *s);
 /* Makes room for a derived file of so many bytes, before it is written: 0, or -ENOSPC with STORE_FULL or NO_SPACE. */
-int archive_derived_room(struct archive_store *s, uint64_t bytes, struct err *e);
+int archive_derived_reserve(struct archive_store *s, uint64_t bytes, struct err *e);
 /* What stands at archive_derived_temp, whose digest is given, becomes the derived file. */
-int archive_derived_place(struct archive_store *s, const struct sha256 *d,
-			  const struct sha256 *digest);
+int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
+			 const struct sha256 *digest);
 /* The file of the archive, or the derived one if file is its digest, was read and is another: it is removed. file: of what was read. */
 void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file);
 /* How often that was. */

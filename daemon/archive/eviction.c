@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 
 /* A file takes whole blocks, and a name. */
-uint64_t room_charge(uint64_t bytes)
+uint64_t eviction_charge(uint64_t bytes)
 {
 	uint64_t block = 4 * KIB;
 
@@ -29,42 +29,42 @@ static uint64_t disk_free(const struct archive_store *s)
 
 /* --- what goes, and in which order ------------------------------------------------------------------------- */
 
-static bool drop_derived(struct archive_store *s, struct entry *e)
+static bool drop_derived(struct archive_store *s, struct stored *e)
 {
 	if (!e->derived || e->pins)
 		return false;
-	entry_remove_derived(s, e);
+	stored_remove_derived(s, e);
 	return true;
 }
 
-static bool drop_part(struct archive_store *s, struct entry *e)
+static bool drop_part(struct archive_store *s, struct stored *e)
 {
 	if (!e->has_part || (e->upload && !upload_idle(e->upload)))
 		return false;
 	if (e->upload)
 		upload_drop(e->upload);
-	entry_remove_part(s, e);
+	stored_remove_part(s, e);
 	return true;
 }
 
-static bool drop_whole(struct archive_store *s, struct entry *e)
+static bool drop_whole(struct archive_store *s, struct stored *e)
 {
 	if (!e->whole || e->baked || e->pins)
 		return false;
-	entry_remove_whole(s, e);
+	stored_remove_whole(s, e);
 	return true;
 }
 
-static bool drop_one(struct archive_store *s, const struct entry *keep)
+static bool drop_one(struct archive_store *s, const struct stored *keep)
 {
 	static bool (*const order[])(struct archive_store *,
-				     struct entry *) = { drop_derived, drop_part, drop_whole };
+				     struct stored *) = { drop_derived, drop_part, drop_whole };
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		list_each(e, &s->lru, struct entry, lru) {
+		list_each(e, &s->lru, struct stored, lru) {
 			if (e == keep || !order[i](s, e))
 				continue;
-			entry_settle(s, e);
+			stored_recount(s, e);
 			return true;
 		}
 	}
@@ -72,19 +72,19 @@ static bool drop_one(struct archive_store *s, const struct entry *keep)
 }
 
 /* Bytes that drop_one could give back, one call after the other. */
-static uint64_t droppable(const struct archive_store *s, const struct entry *keep)
+static uint64_t droppable(const struct archive_store *s, const struct stored *keep)
 {
 	uint64_t n = 0;
 
-	list_each(e, &s->lru, const struct entry, lru) {
+	list_each(e, &s->lru, const struct stored, lru) {
 		if (e == keep)
 			continue;
 		if (e->derived && !e->pins)
-			n += room_charge(e->derived);
+			n += eviction_charge(e->derived);
 		if (e->has_part && (!e->upload || upload_idle(e->upload)))
-			n += room_charge(e->part);
+			n += eviction_charge(e->part);
 		if (e->whole && !e->baked && !e->pins)
-			n += room_charge(e->size);
+			n += eviction_charge(e->size);
 	}
 	return n;
 }
@@ -95,8 +95,8 @@ static bool store_fits(const struct archive_store *s, uint64_t used, uint64_t mo
 }
 
 /* Nothing goes in vain. */
-int room_make(struct archive_store *s, const struct entry *keep, uint64_t store_more,
-	      uint64_t disk_more, struct err *e)
+int eviction_make_space(struct archive_store *s, const struct stored *keep, uint64_t store_more,
+			uint64_t disk_more, struct err *e)
 {
 	uint64_t spare;
 
@@ -127,15 +127,15 @@ static void on_tidy(void *ctx)
 	struct archive_store *s = ctx;
 	uint64_t now = clock_real_ms();
 
-	list_each(e, &s->lru, struct entry, lru)
+	list_each(e, &s->lru, struct stored, lru)
 		if (e->has_part && !e->upload && e->used_ms + ARCHIVE_PART_MS < now) {
-			entry_remove_part(s, e);
-			entry_settle(s, e);
+			stored_remove_part(s, e);
+			stored_recount(s, e);
 		}
 	loop_timer_set(s->loop, &s->tidy, ARCHIVE_TIDY_MS, on_tidy, s);
 }
 
-void room_tidy_start(struct archive_store *s)
+void eviction_tidy_start(struct archive_store *s)
 {
 	on_tidy(s);
 }

@@ -12,7 +12,7 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-struct scan {
+struct archive_scan {
 	struct archive_store *store;
 	int dirfd;
 	bool same_boot, baked;
@@ -28,21 +28,22 @@ static bool on_disk(const struct stat *st)
 	return !(st->st_mode & 0200);
 }
 
-static void found_whole(struct scan *sc, struct entry *e, const struct stat *st)
+static void found_whole(struct archive_scan *sc, struct stored *e, const struct stat *st)
 {
 	if (!sc->baked && !on_disk(st) && !sc->same_boot) {
 		unlinkat(sc->dirfd, e->hex, 0);
 		return;
 	}
 	if (sc->baked && e->whole)
-		entry_remove_whole(sc->store, e); /* was uploaded before the image had it */
+		stored_remove_whole(sc->store, e); /* was uploaded before the image had it */
 	e->whole = true;
 	e->baked = sc->baked;
 	e->size = (uint64_t)st->st_size;
 	e->used_ms = sc->baked ? 0 : mtime_ms(st);
 }
 
-static void found_part(struct scan *sc, struct entry *e, const char *name, const struct stat *st)
+static void found_part(struct archive_scan *sc, struct stored *e, const char *name,
+		       const struct stat *st)
 {
 	if (on_disk(st) && renameat(sc->dirfd, name, sc->dirfd, e->hex) == 0) {
 		found_whole(sc, e, st); /* it was whole and synced, only its name was not */
@@ -54,8 +55,8 @@ static void found_part(struct scan *sc, struct entry *e, const char *name, const
 }
 
 /* One of several is kept, and none whose digest is not told: earlier daemons made such. */
-static void found_derived(struct scan *sc, struct entry *e, const char *name, const char *suffix,
-			  const struct stat *st)
+static void found_derived(struct archive_scan *sc, struct stored *e, const char *name,
+			  const char *suffix, const struct stat *st)
 {
 	struct slice hex = { suffix + 1, SHA256_HEX - 1 };
 
@@ -73,13 +74,13 @@ static bool ends_in(const char *name, const char *end)
 	return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-static void scan_file(struct scan *sc, const char *name)
+static void scan_file(struct archive_scan *sc, const char *name)
 {
 	static const size_t hex = 2 * (size_t)SHA256_BYTES;
 	const char *suffix = strlen(name) >= hex ? name + hex : NULL;
 	char canonical[SHA256_HEX];
 	struct sha256 d;
-	struct entry *e;
+	struct stored *e;
 	struct stat st;
 
 	if (!suffix || sha256_from_hex((struct slice){ name, hex }, &d) < 0 ||
@@ -88,17 +89,17 @@ static void scan_file(struct scan *sc, const char *name)
 	sha256_hex(&d, canonical);
 	if (strncmp(name, canonical, hex) != 0) /* capital letters: no name of ours */
 		return;
-	e = entry_get(sc->store, &d);
+	e = stored_get(sc->store, &d);
 	if (!*suffix)
 		found_whole(sc, e, &st);
 	else if (!sc->baked && strcmp(suffix, ".part") == 0)
 		found_part(sc, e, name, &st);
 	else if (!sc->baked && ends_in(suffix, ".tar"))
 		found_derived(sc, e, name, suffix, &st);
-	entry_settle(sc->store, e);
+	stored_recount(sc->store, e);
 }
 
-static int scan_dir(struct scan *sc, const char *path)
+static int scan_dir(struct archive_scan *sc, const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *de;
@@ -114,19 +115,19 @@ static int scan_dir(struct scan *sc, const char *path)
 
 static int by_use(const void *a, const void *b)
 {
-	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+	const struct stored *x = *(struct stored *const *)a, *y = *(struct stored *const *)b;
 
 	return x->used_ms < y->used_ms ? -1 : x->used_ms > y->used_ms;
 }
 
 static void sort_by_use(struct archive_store *s)
 {
-	struct entry **all = xalloc((s->count + 1) * sizeof(struct entry *));
+	struct stored **all = xalloc((s->count + 1) * sizeof(struct stored *));
 	size_t n = 0;
 
-	list_each(e, &s->lru, struct entry, lru)
+	list_each(e, &s->lru, struct stored, lru)
 		all[n++] = e;
-	qsort(all, n, sizeof(struct entry *), by_use);
+	qsort(all, n, sizeof(struct stored *), by_use);
 	for (size_t i = 0; i < n; i++) {
 		list_del(&all[i]->lru);
 		list_add_tail(&s->lru, &all[i]->lru);
@@ -150,7 +151,7 @@ static bool check_boot(const struct archive_store *s)
 	return same;
 }
 
-static int scan_one(struct scan *sc, const char *path, struct err *e)
+static int scan_one(struct archive_scan *sc, const char *path, struct err *e)
 {
 	int r = scan_dir(sc, path);
 
@@ -159,7 +160,7 @@ static int scan_one(struct scan *sc, const char *path, struct err *e)
 
 int archive_scan(struct archive_store *s, struct err *e)
 {
-	struct scan sc = { .store = s, .same_boot = check_boot(s) };
+	struct archive_scan sc = { .store = s, .same_boot = check_boot(s) };
 	int r = scan_one(&sc, s->dir, e);
 
 	sc.baked = true;

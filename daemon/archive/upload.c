@@ -19,8 +19,8 @@ enum upload_state {
 struct upload {
 	struct list link;
 	struct archive_store *store;
-	struct entry *entry; /* NULL when OVER */
-	struct worker *worker;
+	struct stored *entry; /* NULL when OVER */
+	struct upload_thread *worker;
 	struct archive_writer *client; /* may be NULL */
 	enum upload_state state;
 	enum archive_format declared;
@@ -78,26 +78,26 @@ static void upload_free(void *ctx)
 
 	loop_timer_cancel(&u->idle);
 	loop_task_cancel(&u->free_task);
-	worker_free(u->worker);
+	upload_thread_free(u->worker);
 	list_del(&u->link);
 	free(u);
 }
 
-static struct entry *leave_entry(struct upload *u)
+static struct stored *leave_entry(struct upload *u)
 {
-	struct entry *e = TAKE_PTR(u->entry);
+	struct stored *e = TAKE_PTR(u->entry);
 
 	e->upload = NULL;
 	e->reserved = 0;
 	u->state = UPLOAD_OVER;
 	loop_timer_cancel(&u->idle);
-	worker_end(u->worker);
+	upload_thread_end(u->worker);
 	return e;
 }
 
-static void refresh_part(struct archive_store *s, struct entry *e)
+static void refresh_part(struct archive_store *s, struct stored *e)
 {
-	_cleanup_(freep) char *path = entry_file(s, e, ".part");
+	_cleanup_(freep) char *path = stored_file(s, e, ".part");
 	struct stat st;
 
 	e->has_part = lstat(path, &st) == 0;
@@ -107,66 +107,66 @@ static void refresh_part(struct archive_store *s, struct entry *e)
 
 static void upload_fail(struct upload *u, bool keep, const struct err *err)
 {
-	struct entry *e = leave_entry(u);
+	struct stored *e = leave_entry(u);
 
 	client_decide(u, ARCHIVE_FAILED, err);
 	if (keep)
 		refresh_part(u->store, e);
 	else
-		entry_remove_part(u->store, e);
-	entry_settle(u->store, e);
+		stored_remove_part(u->store, e);
+	stored_recount(u->store, e);
 }
 
 static void upload_placed(struct upload *u)
 {
-	struct entry *e = leave_entry(u);
+	struct stored *e = leave_entry(u);
 
 	e->whole = true;
 	e->baked = false;
 	e->size = u->offset;
 	e->has_part = false;
 	e->part = 0;
-	entry_use(u->store, e);
-	entry_settle(u->store, e);
+	stored_use(u->store, e);
+	stored_recount(u->store, e);
 	client_decide(u, ARCHIVE_DONE, NULL);
 }
 
 static void upload_ended(struct upload *u)
 {
 	if (u->state == UPLOAD_ENDING) {
-		struct entry *e = leave_entry(u);
+		struct stored *e = leave_entry(u);
 
 		refresh_part(u->store, e);
-		entry_settle(u->store, e);
+		stored_recount(u->store, e);
 	}
 	loop_defer(u->store->loop, &u->free_task, upload_free, u);
 }
 
-static void upload_judged(struct upload *u, const struct worker_view *v)
+static void upload_judged(struct upload *u, const struct upload_progress *v)
 {
 	struct err e = { 0 };
 	bool keep = false;
 
 	switch (v->result) {
-	case WORKER_RUNNING:
+	case UPLOAD_RUNNING:
 		return;
-	case WORKER_PLACED:
+	case UPLOAD_PLACED:
 		upload_placed(u);
 		return;
-	case WORKER_BAD_HASH:
+	case UPLOAD_BAD_HASH:
 		err_set(&e, -EBADMSG, 0, "DIGEST_MISMATCH",
 			"the %llu bytes that came have another SHA-256",
 			(unsigned long long)u->offset);
 		break;
-	case WORKER_BAD_FORMAT:
+	case UPLOAD_BAD_FORMAT:
 		err_set(&e, -EBADMSG, 0, "FORMAT_UNKNOWN",
 			"this is no tar, tar.gz, tar.zst or zip archive");
 		break;
-	case WORKER_OTHER_FORMAT:
+	case UPLOAD_OTHER_FORMAT:
 		err_set(&e, -EBADMSG, 0, "FORMAT_MISMATCH", "declared as %s, but it is %s",
 			archive_format_name(u->declared), archive_format_name(v->found));
 		break;
-	case WORKER_FAILED:
+	case UPLOAD_FAILED:
 		keep = v->error == -ENOSPC || v->error == -EDQUOT;
 		err_set(&e, v->error, 0, keep ? "NO_SPACE" : "STORE_FAILED", "%s",
 			strerror(-v->error));
@@ -178,7 +178,7 @@ static void upload_judged(struct upload *u, const struct worker_view *v)
 static void on_worker(void *ctx)
 {
 	struct upload *u = ctx;
-	struct worker_view v = worker_look(u->worker);
+	struct upload_progress v = upload_thread_progress(u->worker);
 
 	if (u->state != UPLOAD_OVER)
 		upload_judged(u, &v);
@@ -208,7 +208,7 @@ static void on_idle(void *ctx)
 	struct upload *u = ctx;
 
 	u->state = UPLOAD_ENDING;
-	worker_end(u->worker);
+	upload_thread_end(u->worker);
 }
 
 void uploads_close(struct archive_store *s)
@@ -225,7 +225,7 @@ void uploads_close(struct archive_store *s)
 /* --- the beginning --------------------------------------------------------------------------------------------- */
 
 static int check_upload(const struct archive_store *s, const struct archive_upload *up,
-			const struct entry *entry, struct err *e)
+			const struct stored *entry, struct err *e)
 {
 	const struct upload *u = entry ? entry->upload : NULL;
 	uint64_t have = u ? u->offset : entry && entry->has_part ? entry->part : 0;
@@ -266,33 +266,33 @@ static int check_count(struct archive_store *s, struct err *e)
 }
 
 /* Room for the upload to grow to this. */
-static int reserve(struct archive_store *s, struct entry *entry, uint64_t bytes, uint64_t have,
+static int reserve(struct archive_store *s, struct stored *entry, uint64_t bytes, uint64_t have,
 		   struct err *e)
 {
 	uint64_t before = entry->reserved;
 	int r;
 
 	entry->reserved = bytes;
-	entry_settle(s, entry);
-	r = room_make(s, entry, 0, bytes > have ? bytes - have : 0, e);
+	stored_recount(s, entry);
+	r = eviction_make_space(s, entry, 0, bytes > have ? bytes - have : 0, e);
 	if (r < 0) {
 		entry->reserved = before;
-		entry_settle(s, entry);
+		stored_recount(s, entry);
 	}
 	return r;
 }
 
-static struct upload *upload_new(struct archive_store *s, struct entry *entry, bool resume,
+static struct upload *upload_new(struct archive_store *s, struct stored *entry, bool resume,
 				 struct err *e)
 {
-	_cleanup_(freep) char *part = entry_file(s, entry, ".part"), *whole = NULL;
-	struct worker_job job = { .part = part, .resume = resume, .digest = entry->digest };
+	_cleanup_(freep) char *part = stored_file(s, entry, ".part"), *whole = NULL;
+	struct upload_thread_job job = { .part = part, .resume = resume, .digest = entry->digest };
 	struct upload *u = new0(struct upload);
 	int r;
 
 	job.whole = whole = xstrndup(part, strlen(part) - strlen(".part"));
 	u->store = s;
-	u->worker = worker_start(s->loop, &job, on_worker, u, &r);
+	u->worker = upload_thread_start(s->loop, &job, on_worker, u, &r);
 	if (!u->worker) {
 		err_set(e, r, 0, r == -ENOSPC ? "NO_SPACE" : "STORE_FAILED", "%s", strerror(-r));
 		free(u);
@@ -316,7 +316,7 @@ static void take_over(struct upload *u)
 	loop_timer_cancel(&u->idle);
 }
 
-static struct upload *take_up(struct archive_store *s, struct entry *entry,
+static struct upload *take_up(struct archive_store *s, struct stored *entry,
 			      const struct archive_upload *up, struct err *e)
 {
 	uint64_t have = entry->upload ? entry->upload->offset : entry->has_part ? entry->part : 0;
@@ -335,7 +335,7 @@ static struct upload *take_up(struct archive_store *s, struct entry *entry,
 	if (u) {
 		take_over(u);
 		if (!up->resume)
-			worker_restart(u->worker);
+			upload_thread_restart(u->worker);
 	} else {
 		u = upload_new(s, entry, up->resume, e);
 		entry->has_part = had_part || u;
@@ -350,15 +350,15 @@ struct archive_writer *archive_writer_open(struct archive_store *s, const struct
 					   void (*wake)(void *ctx), void *ctx, struct err *e)
 {
 	struct archive_writer *w;
-	struct entry *entry;
+	struct stored *entry;
 	struct upload *u;
 
-	if (check_upload(s, up, entry_find(s, &up->digest), e) < 0)
+	if (check_upload(s, up, stored_find(s, &up->digest), e) < 0)
 		return NULL;
-	entry = entry_get(s, &up->digest);
+	entry = stored_get(s, &up->digest);
 	u = take_up(s, entry, up, e);
 	if (!u) {
-		entry_settle(s, entry);
+		stored_recount(s, entry);
 		return NULL;
 	}
 	w = new0(struct archive_writer);
@@ -413,11 +413,12 @@ enum archive_writer_state archive_writer_add(struct archive_writer *w, struct sl
 		if (r < 0)
 			return refuse_more(w, r, &e);
 	}
-	worker_give(u->worker, piece);
+	upload_thread_give(u->worker, piece);
 	u->offset += piece.n;
 	u->entry->part = u->offset;
 	u->last_ms = clock_mono_ms();
-	w->state = worker_look(u->worker).queued > ARCHIVE_QUEUE_MAX ? ARCHIVE_FULL : ARCHIVE_OPEN;
+	w->state = upload_thread_progress(u->worker).queued > ARCHIVE_QUEUE_MAX ? ARCHIVE_FULL :
+										  ARCHIVE_OPEN;
 	return w->state;
 }
 
@@ -426,7 +427,7 @@ enum archive_writer_state archive_writer_finish(struct archive_writer *w)
 	if (w->state != ARCHIVE_OPEN && w->state != ARCHIVE_FULL)
 		return w->state;
 	w->upload->state = UPLOAD_FINISHING;
-	worker_finish(w->upload->worker, w->upload->declared);
+	upload_thread_finish(w->upload->worker, w->upload->declared);
 	w->state = ARCHIVE_BUSY;
 	return w->state;
 }

@@ -16,13 +16,13 @@
 
 #define NICENESS 10
 
-struct piece {
+struct upload_piece {
 	struct list link;
 	size_t n;
 	char data[];
 };
 
-struct worker {
+struct upload_thread {
 	char *part, *whole;
 	struct sha256 digest;
 	int fd;
@@ -43,12 +43,12 @@ struct worker {
 	struct list pieces;
 	bool resume, restart, finish, end;
 	enum archive_format declared;
-	struct worker_view view;
+	struct upload_progress view;
 };
 
 /* --- in the thread ------------------------------------------------------------------------------------------ */
 
-static void notify(struct worker *w)
+static void notify(struct upload_thread *w)
 {
 	uint64_t one = 1;
 
@@ -56,7 +56,7 @@ static void notify(struct worker *w)
 		;
 }
 
-static void set_result(struct worker *w, enum worker_result result, int error)
+static void set_result(struct upload_thread *w, enum upload_result result, int error)
 {
 	pthread_mutex_lock(&w->mutex);
 	w->view.result = result;
@@ -66,7 +66,7 @@ static void set_result(struct worker *w, enum worker_result result, int error)
 	notify(w);
 }
 
-static bool interrupted(struct worker *w)
+static bool interrupted(struct upload_thread *w)
 {
 	bool r;
 
@@ -77,7 +77,7 @@ static bool interrupted(struct worker *w)
 }
 
 /* What earlier uploads brought. */
-static int hash_prefix(struct worker *w)
+static int hash_prefix(struct upload_thread *w)
 {
 	_cleanup_(freep) char *buf = xalloc(ARCHIVE_PIECE_BYTES);
 	uint64_t at = 0;
@@ -98,7 +98,7 @@ static int hash_prefix(struct worker *w)
 	return 0;
 }
 
-static int begin(struct worker *w, bool resume)
+static int begin(struct upload_thread *w, bool resume)
 {
 	sha256_begin(&w->hash);
 	w->flushed = 0;
@@ -111,7 +111,7 @@ static int begin(struct worker *w, bool resume)
 }
 
 /* The disk begins early, so that the sync at the end has little to wait for. */
-static void flush(struct worker *w, uint64_t size)
+static void flush(struct upload_thread *w, uint64_t size)
 {
 	if (size < w->flushed + ARCHIVE_FLUSH_BYTES)
 		return;
@@ -120,13 +120,13 @@ static void flush(struct worker *w, uint64_t size)
 	w->flushed = size;
 }
 
-static int take_piece(struct worker *w, const struct piece *p)
+static int take_piece(struct upload_thread *w, const struct upload_piece *p)
 {
 	sha256_add(&w->hash, p->data, p->n);
 	return file_write_all(w->fd, p->data, p->n); /* O_APPEND */
 }
 
-static enum worker_result judge(struct worker *w, enum archive_format declared)
+static enum upload_result judge(struct upload_thread *w, enum archive_format declared)
 {
 	char head[ARCHIVE_HEAD_BYTES];
 	struct sha256 got;
@@ -134,15 +134,15 @@ static enum worker_result judge(struct worker *w, enum archive_format declared)
 
 	sha256_end(&w->hash, &got);
 	if (!sha256_equal(&got, &w->digest))
-		return WORKER_BAD_HASH;
+		return UPLOAD_BAD_HASH;
 	n = pread(w->fd, head, sizeof(head), 0);
 	if (n < 0)
-		return WORKER_FAILED;
+		return UPLOAD_FAILED;
 	w->found = archive_format_of((struct slice){ head, (size_t)n });
 	if (w->found == ARCHIVE_UNKNOWN)
-		return WORKER_BAD_FORMAT;
-	return declared != ARCHIVE_UNKNOWN && declared != w->found ? WORKER_OTHER_FORMAT :
-								     WORKER_PLACED;
+		return UPLOAD_BAD_FORMAT;
+	return declared != ARCHIVE_UNKNOWN && declared != w->found ? UPLOAD_OTHER_FORMAT :
+								     UPLOAD_PLACED;
 }
 
 static void sync_dir_of(const char *path)
@@ -157,31 +157,31 @@ static void sync_dir_of(const char *path)
 			fd); /* the mode of the file says whether its bytes are on disk; its name is only a loss */
 }
 
-static void place(struct worker *w, enum archive_format declared)
+static void place(struct upload_thread *w, enum archive_format declared)
 {
-	enum worker_result result = judge(w, declared);
+	enum upload_result result = judge(w, declared);
 
-	if (result != WORKER_PLACED) {
+	if (result != UPLOAD_PLACED) {
 		set_result(w, result, -EIO);
 		return;
 	}
 	if (rename(w->part, w->whole) < 0) {
-		set_result(w, WORKER_FAILED, -errno);
+		set_result(w, UPLOAD_FAILED, -errno);
 		return;
 	}
-	set_result(w, WORKER_PLACED, 0);
+	set_result(w, UPLOAD_PLACED, 0);
 	if (fdatasync(w->fd) == 0 && fchmod(w->fd, 0400) == 0)
 		sync_dir_of(w->whole);
 }
 
 /* The next thing to do, taken under the mutex. */
 struct task {
-	struct piece *piece;
+	struct upload_piece *piece;
 	bool restart, finish, end;
 	enum archive_format declared;
 };
 
-static struct task next_task(struct worker *w)
+static struct task next_task(struct upload_thread *w)
 {
 	struct task t = { 0 };
 
@@ -192,7 +192,7 @@ static struct task next_task(struct worker *w)
 	t.restart = w->restart;
 	w->restart = false;
 	if (!t.restart && !list_empty(&w->pieces)) {
-		t.piece = list_first(&w->pieces, struct piece, link);
+		t.piece = list_first(&w->pieces, struct upload_piece, link);
 		list_del(&t.piece->link);
 	}
 	if (!t.restart && !t.piece) {
@@ -204,7 +204,7 @@ static struct task next_task(struct worker *w)
 	return t;
 }
 
-static void piece_done(struct worker *w, const struct piece *p)
+static void piece_done(struct upload_thread *w, const struct upload_piece *p)
 {
 	uint64_t size;
 	bool wake;
@@ -223,7 +223,7 @@ static void piece_done(struct worker *w, const struct piece *p)
 
 static void *work(void *ctx)
 {
-	struct worker *w = ctx;
+	struct upload_thread *w = ctx;
 	bool failed = false;
 	int r;
 
@@ -235,7 +235,7 @@ static void *work(void *ctx)
 
 		if (r < 0 && !failed) {
 			failed = true;
-			set_result(w, WORKER_FAILED, r);
+			set_result(w, UPLOAD_FAILED, r);
 		}
 		t = next_task(w);
 		if (t.end)
@@ -261,14 +261,14 @@ static void *work(void *ctx)
 
 static void on_event(void *ctx, uint32_t events _unused_)
 {
-	struct worker *w = ctx;
+	struct upload_thread *w = ctx;
 	uint64_t n;
 
 	if (read(w->io.fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		w->event(w->ctx);
 }
 
-static int open_part(struct worker *w)
+static int open_part(struct upload_thread *w)
 {
 	struct stat st;
 
@@ -280,10 +280,10 @@ static int open_part(struct worker *w)
 	return w->io.fd < 0 ? -errno : loop_io_set(w->loop, &w->io, EPOLLIN);
 }
 
-struct worker *worker_start(struct loop *loop, const struct worker_job *job,
-			    void (*event)(void *ctx), void *ctx, int *error)
+struct upload_thread *upload_thread_start(struct loop *loop, const struct upload_thread_job *job,
+					  void (*event)(void *ctx), void *ctx, int *error)
 {
-	struct worker *w = new0(struct worker);
+	struct upload_thread *w = new0(struct upload_thread);
 	int r;
 
 	w->loop = loop;
@@ -304,14 +304,14 @@ struct worker *worker_start(struct loop *loop, const struct worker_job *job,
 		r = thread_start(&w->thread, work, w);
 	*error = r;
 	if (r < 0)
-		return worker_free(w);
+		return upload_thread_free(w);
 	w->joined = false;
 	return w;
 }
 
-void worker_give(struct worker *w, struct slice piece)
+void upload_thread_give(struct upload_thread *w, struct slice piece)
 {
-	struct piece *p;
+	struct upload_piece *p;
 
 	if (!piece.n)
 		return;
@@ -328,16 +328,16 @@ void worker_give(struct worker *w, struct slice piece)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-static void drop_pieces(struct worker *w)
+static void drop_pieces(struct upload_thread *w)
 {
-	list_each(p, &w->pieces, struct piece, link) {
+	list_each(p, &w->pieces, struct upload_piece, link) {
 		list_del(&p->link);
 		w->view.queued -= p->n;
 		free(p);
 	}
 }
 
-void worker_finish(struct worker *w, enum archive_format declared)
+void upload_thread_finish(struct upload_thread *w, enum archive_format declared)
 {
 	pthread_mutex_lock(&w->mutex);
 	w->finish = true;
@@ -346,7 +346,7 @@ void worker_finish(struct worker *w, enum archive_format declared)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-void worker_restart(struct worker *w)
+void upload_thread_restart(struct upload_thread *w)
 {
 	pthread_mutex_lock(&w->mutex);
 	drop_pieces(w);
@@ -355,7 +355,7 @@ void worker_restart(struct worker *w)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-void worker_end(struct worker *w)
+void upload_thread_end(struct upload_thread *w)
 {
 	pthread_mutex_lock(&w->mutex);
 	w->end = true;
@@ -363,9 +363,9 @@ void worker_end(struct worker *w)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-struct worker_view worker_look(struct worker *w)
+struct upload_progress upload_thread_progress(struct upload_thread *w)
 {
-	struct worker_view v;
+	struct upload_progress v;
 
 	pthread_mutex_lock(&w->mutex);
 	v = w->view;
@@ -373,12 +373,12 @@ struct worker_view worker_look(struct worker *w)
 	return v;
 }
 
-struct worker *worker_free(struct worker *w)
+struct upload_thread *upload_thread_free(struct upload_thread *w)
 {
 	if (!w)
 		return NULL;
 	if (!w->joined) {
-		worker_end(w);
+		upload_thread_end(w);
 		pthread_join(w->thread, NULL);
 	}
 	drop_pieces(w);

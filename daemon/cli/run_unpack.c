@@ -126,7 +126,7 @@ int cli_helper(const struct config *c, const char *verb, struct slice job,
 	       int (*done)(const struct config *c, struct slice result))
 {
 	_cleanup_(buf_done) struct buf answer = { .max = ANSWER_MAX };
-	_cleanup_(freep) char *path = helper_program();
+	_cleanup_(freep) char *path = helper_job_program();
 	struct slice line;
 	int code = path ? run(path, verb, job, &answer) : -ENOENT;
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-struct walk {
+struct skill_walk {
 	int root;
 	struct skill_entry *entries;
 	size_t n, cap, max;
@@ -23,7 +23,7 @@ struct walk {
 	struct err *e;
 };
 
-static void walk_done(struct walk *w)
+static void walk_done(struct skill_walk *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		free(w->entries[i].path);
@@ -65,13 +65,13 @@ static int open_below(int root, const char *path, int flags)
 		       flags | O_RDONLY | O_NONBLOCK);
 }
 
-static int trouble(struct walk *w, const char *path, int r)
+static int trouble(struct skill_walk *w, const char *path, int r)
 {
 	return err_set(w->e, r, RPC_INTERNAL_ERROR, "IO", "'%.150s' of the skill: %s",
 		       *path ? path : ".", strerror(-r));
 }
 
-static struct skill_entry *add_entry(struct walk *w, char *path)
+static struct skill_entry *add_entry(struct skill_walk *w, char *path)
 {
 	if (w->n == w->cap) {
 		w->cap = w->cap ? 2 * w->cap : 64;
@@ -91,7 +91,7 @@ static char *read_target(int dir, const char *name)
 	return n < 0 ? NULL : xstrndup(target, (size_t)n);
 }
 
-static int look_at(struct walk *w, int dir, const char *below, const char *name)
+static int look_at(struct skill_walk *w, int dir, const char *below, const char *name)
 {
 	char *path = *below ? file_join(below, name) : xstrdup(name);
 	struct skill_entry *entry = add_entry(w, path);
@@ -113,7 +113,7 @@ static int look_at(struct walk *w, int dir, const char *below, const char *name)
 	return 0;
 }
 
-static bool too_deep(struct walk *w, const char *path)
+static bool too_deep(struct skill_walk *w, const char *path)
 {
 	unsigned depth = 1;
 
@@ -129,7 +129,7 @@ static bool too_deep(struct walk *w, const char *path)
 	return true;
 }
 
-static int read_dir(struct walk *w, const char *path)
+static int read_dir(struct skill_walk *w, const char *path)
 {
 	int r = 0, fd = open_below(w->root, *path ? path : ".", O_DIRECTORY);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -147,7 +147,7 @@ static int read_dir(struct walk *w, const char *path)
 	return r;
 }
 
-static int walk_all(struct walk *w)
+static int walk_all(struct skill_walk *w)
 {
 	int r = read_dir(w, "");
 
@@ -164,7 +164,7 @@ static int walk_all(struct walk *w)
 }
 
 /* The first that is there as a file; NULL: the listing has said what is wrong. */
-static const char *skill_file(const struct walk *w)
+static const char *skill_file(const struct skill_walk *w)
 {
 	static const char *const names[] = { "SKILL.md", "skill.md" };
 
@@ -175,7 +175,7 @@ static const char *skill_file(const struct walk *w)
 	return NULL;
 }
 
-static int check_skill_file(struct walk *w, const char *dir)
+static int check_skill_file(struct skill_walk *w, const char *dir)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	_cleanup_(closep) int fd = -1;
@@ -204,7 +204,7 @@ static int check_skill_file(struct walk *w, const char *dir)
 int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limits,
 		    struct skill_report *r, struct err *e)
 {
-	_cleanup_(walk_done) struct walk w = { .root = dirfd, .r = r, .e = e };
+	_cleanup_(walk_done) struct skill_walk w = { .root = dirfd, .r = r, .e = e };
 	int res;
 
 	/* directories are not counted as files, but are work all the same */

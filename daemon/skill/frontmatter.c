@@ -78,7 +78,7 @@ bool front_split(struct slice file, struct slice *yaml, struct slice *body, stru
 
 #define TAG_PREFIX "tag:yaml.org,2002:"
 
-struct level {
+struct yaml_level {
 	struct front_node *node, *last; /* last child */
 	size_t children;
 };
@@ -86,7 +86,7 @@ struct level {
 struct build {
 	struct front_tree *tree;
 	struct front_fault *fault;
-	struct level levels[SKILL_YAML_DEPTH];
+	struct yaml_level levels[SKILL_YAML_DEPTH];
 	size_t depth;
 	unsigned documents;
 };
@@ -112,7 +112,7 @@ static unsigned line_of(const yaml_mark_t *mark)
 static struct front_node *add_node(struct build *b, enum front_type type, unsigned line)
 {
 	struct front_tree *t = b->tree;
-	struct level *up = b->depth ? &b->levels[b->depth - 1] : NULL;
+	struct yaml_level *up = b->depth ? &b->levels[b->depth - 1] : NULL;
 	struct front_node *node;
 
 	if (t->n == SKILL_YAML_NODES) {
@@ -195,7 +195,7 @@ static bool on_open(struct build *b, enum front_type type, const yaml_event_t *e
 	node = add_node(b, type, line);
 	if (!node)
 		return false;
-	b->levels[b->depth++] = (struct level){ .node = node };
+	b->levels[b->depth++] = (struct yaml_level){ .node = node };
 	return true;
 }
 

@@ -5,7 +5,7 @@
 
 #define PATH_MAX_BYTES 4096
 
-struct listing {
+struct skill_listing {
 	const struct skill_entry **sorted; /* by path */
 	size_t n;
 	struct skill_report *r;
@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
 		      (*(const struct skill_entry *const *)b)->path);
 }
 
-static const struct skill_entry *find(const struct listing *l, const char *path)
+static const struct skill_entry *find(const struct skill_listing *l, const char *path)
 {
 	const struct skill_entry key = { .path = (char *)(uintptr_t)path }, *k = &key;
 	const struct skill_entry **at = bsearch(&k, l->sorted, l->n, sizeof(k), compare);
@@ -29,7 +29,7 @@ static const struct skill_entry *find(const struct listing *l, const char *path)
 
 enum link_end { LINK_INSIDE, LINK_ABSOLUTE, LINK_OUTWARD, LINK_LOOP, LINK_DANGLING };
 
-struct walk {
+struct link_path {
 	char at[PATH_MAX_BYTES]; /* where we are, without links; "" is the skill's root */
 	char todo[2 *
 		  PATH_MAX_BYTES]; /* what is still to be walked, from pos to the end of the array */
@@ -37,7 +37,7 @@ struct walk {
 	unsigned hops;
 };
 
-static void leave(struct walk *w)
+static void leave(struct link_path *w)
 {
 	char *slash = strrchr(w->at, '/');
 
@@ -45,7 +45,7 @@ static void leave(struct walk *w)
 }
 
 /* at names a link: its target comes before the rest of the way. */
-static enum link_end follow(struct walk *w, const struct skill_entry *link)
+static enum link_end follow(struct link_path *w, const struct skill_entry *link)
 {
 	struct slice target = slice_of(link->target);
 
@@ -62,7 +62,7 @@ static enum link_end follow(struct walk *w, const struct skill_entry *link)
 }
 
 /* One component of todo; LINK_INSIDE: it goes on. */
-static enum link_end step(const struct listing *l, struct walk *w)
+static enum link_end step(const struct skill_listing *l, struct link_path *w)
 {
 	const char *next = w->todo + w->pos;
 	size_t n = strcspn(next, "/"), have = strlen(w->at);
@@ -91,9 +91,9 @@ static enum link_end step(const struct listing *l, struct walk *w)
 	return e->type == SKILL_ENTRY_SYMLINK ? follow(w, e) : LINK_INSIDE;
 }
 
-static enum link_end walk_link(const struct listing *l, const struct skill_entry *link)
+static enum link_end walk_link(const struct skill_listing *l, const struct skill_entry *link)
 {
-	struct walk w = { .pos = sizeof(w.todo) - 1 };
+	struct link_path w = { .pos = sizeof(w.todo) - 1 };
 	enum link_end end;
 
 	if (strlen(link->path) >= sizeof(w.at))
@@ -105,7 +105,7 @@ static enum link_end walk_link(const struct listing *l, const struct skill_entry
 	return end;
 }
 
-static void check_link(const struct listing *l, const struct skill_entry *e)
+static void check_link(const struct skill_listing *l, const struct skill_entry *e)
 {
 	static const struct {
 		enum skill_severity severity;
@@ -139,7 +139,7 @@ static bool is_nested_skill(const char *path)
 	       (strcmp(base + 1, skill_files[0]) == 0 || strcmp(base + 1, skill_files[1]) == 0);
 }
 
-static void check_entry(const struct listing *l, const struct skill_entry *e)
+static void check_entry(const struct skill_listing *l, const struct skill_entry *e)
 {
 	if (!utf8_valid(slice_of(e->path)))
 		skill_note(l->r, SKILL_ERROR, "PATH_NOT_UTF8", AT_PATH(e->path),
@@ -158,7 +158,7 @@ static void check_entry(const struct listing *l, const struct skill_entry *e)
 			"a skill within the skill: some harnesses list it by itself, others never see it");
 }
 
-static void check_skill_file(const struct listing *l)
+static void check_skill_file(const struct skill_listing *l)
 {
 	const struct skill_entry *upper = find(l, skill_files[0]), *lower = find(l, skill_files[1]);
 	const struct skill_entry *e = upper ? upper : lower;
@@ -197,7 +197,7 @@ void skill_check_listing(const struct skill_entry *entries, size_t n,
 			 const struct skill_limits *limits, struct skill_report *r)
 {
 	_cleanup_(freep) const struct skill_entry **sorted = xalloc(n * sizeof(*sorted));
-	struct listing l = { sorted, n, r };
+	struct skill_listing l = { sorted, n, r };
 
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = &entries[i];

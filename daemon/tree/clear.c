@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* A directory that is being emptied. */
-struct level {
+struct clear_level {
 	DIR *d;
 	char name[NAME_BYTES_MAX + 1]; /* in the level above */
 	bool again; /* something was moved into it, perhaps behind where it is read */
@@ -21,7 +21,7 @@ struct level {
 /* However deep the tree is, CLEAR_LEVELS directories are open: at the deepest, directories are moved up beside the one they are in. */
 struct clearing {
 	int base; /* the directory that the first level is in; -1: the first level stays */
-	struct level levels[CLEAR_LEVELS];
+	struct clear_level levels[CLEAR_LEVELS];
 	unsigned n;
 	unsigned long moved;
 	int first; /* failure */
@@ -55,7 +55,7 @@ static int open_level(int dir, const char *name)
 /* Takes the descriptor. */
 static int push_fd(struct clearing *c, int fd, const char *name)
 {
-	struct level *l = &c->levels[c->n];
+	struct clear_level *l = &c->levels[c->n];
 	DIR *d;
 
 	(void)fchmod(fd, 0700); /* what is in it may go; not ours: then it shows */
@@ -64,7 +64,7 @@ static int push_fd(struct clearing *c, int fd, const char *name)
 		close(fd);
 		return -ENOMEM;
 	}
-	*l = (struct level){ .d = d };
+	*l = (struct clear_level){ .d = d };
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	c->n++;
 	return 0;
@@ -122,7 +122,7 @@ static int clear_entry(struct clearing *c, const char *name, unsigned char kind)
 /* The newest level has been read to its end. */
 static void pop(struct clearing *c)
 {
-	struct level *l = &c->levels[c->n - 1];
+	struct clear_level *l = &c->levels[c->n - 1];
 	int above = c->n > 1 ? dirfd(c->levels[c->n - 2].d) : c->base;
 
 	if (l->again) {
@@ -139,7 +139,7 @@ static void pop(struct clearing *c)
 static int clear(struct clearing *c)
 {
 	while (c->n) {
-		struct level *l = &c->levels[c->n - 1];
+		struct clear_level *l = &c->levels[c->n - 1];
 		struct dirent *e = readdir(l->d);
 		int r;
 

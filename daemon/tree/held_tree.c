@@ -215,7 +215,7 @@ int held_stat(struct held *h, const char *path, struct stat *sb)
 
 /* --- walking ------------------------------------------------------------------------------ */
 
-struct walk {
+struct held_visit {
 	held_visit_fn visit;
 	void *ctx;
 	dev_t device;
@@ -223,7 +223,7 @@ struct walk {
 	size_t n;
 };
 
-static int walk_dir(struct walk *w, int dir, unsigned depth);
+static int walk_dir(struct held_visit *w, int dir, unsigned depth);
 
 static void close_dir(DIR **d)
 {
@@ -231,7 +231,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-static int walk_into(struct walk *w, int dir, const char *name, const struct stat *sb,
+static int walk_into(struct held_visit *w, int dir, const char *name, const struct stat *sb,
 		     unsigned depth)
 {
 	_cleanup_(closep) int fd = -1;
@@ -244,7 +244,7 @@ static int walk_into(struct walk *w, int dir, const char *name, const struct sta
 	return walk_dir(w, fd, depth + 1);
 }
 
-static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth)
+static int walk_entry(struct held_visit *w, int dir, const char *name, unsigned depth)
 {
 	size_t before = w->n, n = strlen(name);
 	struct stat sb;
@@ -266,7 +266,7 @@ static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth)
 	return r < 0 ? r : 0;
 }
 
-static int walk_dir(struct walk *w, int dir, unsigned depth)
+static int walk_dir(struct held_visit *w, int dir, unsigned depth)
 {
 	_cleanup_(close_dir) DIR *d = NULL;
 	struct dirent *e;
@@ -290,7 +290,7 @@ static int walk_dir(struct walk *w, int dir, unsigned depth)
 
 int held_walk(int dir, held_visit_fn visit, void *ctx)
 {
-	struct walk w = { .visit = visit, .ctx = ctx };
+	struct held_visit w = { .visit = visit, .ctx = ctx };
 	struct stat sb;
 
 	if (fstat(dir, &sb) < 0)

@@ -7,22 +7,22 @@
 #include <errno.h>
 
 /* One line of a .gitignore. */
-struct pattern {
+struct ignore_pattern {
 	struct slice text;
 	uint32_t literal; /* bytes of text before the first special one */
 	bool negated, only_dir, anchored;
 };
 
-struct level {
+struct ignore_level {
 	char *text; /* what the patterns point into */
-	struct pattern *patterns;
+	struct ignore_pattern *patterns;
 	size_t n;
 	size_t dir_n; /* length of the directory's path */
 	bool excluded;
 };
 
 struct ignore {
-	struct level *levels;
+	struct ignore_level *levels;
 	size_t n, cap, patterns;
 };
 
@@ -31,11 +31,11 @@ struct ignore *ignore_new(void)
 	return new0(struct ignore);
 }
 
-static void level_done(struct level *l)
+static void level_done(struct ignore_level *l)
 {
 	free(l->text);
 	free(l->patterns);
-	*l = (struct level){ 0 };
+	*l = (struct ignore_level){ 0 };
 }
 
 struct ignore *ignore_free(struct ignore *ig)
@@ -75,9 +75,9 @@ static struct slice clean_line(struct slice line)
 }
 
 /* False if the line says nothing. */
-static bool parse_line(struct slice line, struct pattern *ret)
+static bool parse_line(struct slice line, struct ignore_pattern *ret)
 {
-	*ret = (struct pattern){ 0 };
+	*ret = (struct ignore_pattern){ 0 };
 	if (!line.n || line.p[0] == '#')
 		return false;
 	line = clean_line(line);
@@ -104,9 +104,9 @@ static struct slice next_line(struct slice *rest)
 }
 
 /* Counts if out is NULL. */
-static size_t parse_all(struct slice rest, struct pattern *out)
+static size_t parse_all(struct slice rest, struct ignore_pattern *out)
 {
-	struct pattern p;
+	struct ignore_pattern p;
 	size_t n = 0;
 
 	slice_skip(&rest, "\xef\xbb\xbf");
@@ -120,7 +120,7 @@ static size_t parse_all(struct slice rest, struct pattern *out)
 	return n;
 }
 
-static int level_read(struct level *l, struct slice gitignore)
+static int level_read(struct ignore_level *l, struct slice gitignore)
 {
 	l->n = parse_all(gitignore, NULL);
 	if (l->n > IGNORE_PATTERNS_MAX)
@@ -139,7 +139,7 @@ static int level_read(struct level *l, struct slice gitignore)
 static int reserve_level(struct ignore *ig)
 {
 	size_t cap = ig->cap ? 2 * ig->cap : 16;
-	struct level *more;
+	struct ignore_level *more;
 
 	if (ig->n < ig->cap)
 		return 0;
@@ -155,7 +155,7 @@ static int reserve_level(struct ignore *ig)
 
 int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore)
 {
-	struct level l = { .dir_n = strlen(dir) };
+	struct ignore_level l = { .dir_n = strlen(dir) };
 	int r = gitignore.n > IGNORE_FILE_MAX ? -E2BIG : reserve_level(ig);
 
 	if (r == 0)
@@ -187,7 +187,7 @@ static struct slice after(struct slice s, size_t n)
 
 /* The literal beginning of an anchored pattern is compared and taken off before the rest is looked at, so that "**" behind it counts
  * as standing at the beginning: "a**" + "/b" matches "ax/y/b". That is how git does it. */
-static bool pattern_has(const struct pattern *p, struct slice path, struct slice name)
+static bool pattern_has(const struct ignore_pattern *p, struct slice path, struct slice name)
 {
 	struct slice text = p->anchored ? path : name;
 
@@ -201,10 +201,11 @@ static bool pattern_has(const struct pattern *p, struct slice path, struct slice
 }
 
 /* 1 or 0 if a pattern of this level decides, -1 if none does. */
-static int level_decides(const struct level *l, struct slice path, struct slice name, bool is_dir)
+static int level_decides(const struct ignore_level *l, struct slice path, struct slice name,
+			 bool is_dir)
 {
 	for (size_t i = l->n; i-- > 0;) {
-		const struct pattern *p = &l->patterns[i];
+		const struct ignore_pattern *p = &l->patterns[i];
 
 		if ((is_dir || !p->only_dir) && pattern_has(p, path, name))
 			return !p->negated;
@@ -220,7 +221,7 @@ bool ignore_match(const struct ignore *ig, const char *path, bool is_dir)
 	if (ig->n && ig->levels[ig->n - 1].excluded)
 		return true;
 	for (size_t i = ig->n; i-- > 0;) {
-		const struct level *l = &ig->levels[i];
+		const struct ignore_level *l = &ig->levels[i];
 		size_t skip = l->dir_n ? l->dir_n + 1 : 0;
 		int decided = level_decides(l, after(whole, skip), name, is_dir);
 

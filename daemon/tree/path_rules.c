@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-const char *name_bytes_fault(struct slice raw)
+const char *path_bytes_fault(struct slice raw)
 {
 	const unsigned char *p = (const unsigned char *)raw.p;
 
@@ -20,21 +20,21 @@ const char *name_bytes_fault(struct slice raw)
 	return NULL;
 }
 
-static bool bad(struct name_fault *fault, const char *reason, const char *message)
+static bool bad(struct path_fault *fault, const char *reason, const char *message)
 {
-	*fault = (struct name_fault){ .reason = reason, .message = message };
+	*fault = (struct path_fault){ .reason = reason, .message = message };
 	return false;
 }
 
-static bool over(struct name_fault *fault, const char *reason, const char *message, uint64_t limit,
+static bool over(struct path_fault *fault, const char *reason, const char *message, uint64_t limit,
 		 uint64_t used)
 {
-	*fault = (struct name_fault){ reason, message, limit, used };
+	*fault = (struct path_fault){ reason, message, limit, used };
 	return false;
 }
 
-static bool add_component(struct name *ret, struct slice part, const struct name_limits *limits,
-			  struct name_fault *fault)
+static bool add_component(struct checked_path *ret, struct slice part,
+			  const struct path_limits *limits, struct path_fault *fault)
 {
 	size_t need = ret->n + (ret->n > 0) + part.n;
 
@@ -73,10 +73,10 @@ static const char *bytes_message(const char *reason)
 						       "the path is not UTF-8";
 }
 
-bool name_parse(struct slice raw, const struct name_limits *limits, struct name *ret,
-		struct name_fault *fault)
+bool checked_path_parse(struct slice raw, const struct path_limits *limits,
+			struct checked_path *ret, struct path_fault *fault)
 {
-	const char *reason = name_bytes_fault(raw);
+	const char *reason = path_bytes_fault(raw);
 
 	ret->path[0] = '\0';
 	ret->n = 0;
@@ -100,7 +100,7 @@ bool name_parse(struct slice raw, const struct name_limits *limits, struct name 
 	return true;
 }
 
-bool name_strip(struct name *name, unsigned components)
+bool checked_path_strip(struct checked_path *name, unsigned components)
 {
 	const char *p = name->path;
 
@@ -114,8 +114,8 @@ bool name_strip(struct name *name, unsigned components)
 	return true;
 }
 
-bool name_under(struct name *name, const char *dir, const struct name_limits *limits,
-		struct name_fault *fault)
+bool checked_path_under(struct checked_path *name, const char *dir,
+			const struct path_limits *limits, struct path_fault *fault)
 {
 	size_t n = strlen(dir), need = n + (name->n > 0) + name->n;
 	unsigned depth = n > 0;

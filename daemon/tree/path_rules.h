@@ -27,29 +27,29 @@
 #define NAME_BYTES_MAX 255
 #define STAGE_PREFIX ".acpd-stage"
 
-struct name_limits {
+struct path_limits {
 	size_t path_bytes, depth; /* at most PATH_BYTES_MAX, PATH_DEPTH_MAX */
 };
 
-struct name {
+struct checked_path {
 	char path[PATH_BYTES_MAX + 1]; /* "": the root */
 	size_t n;
 	unsigned depth;	  /* components */
 	bool slash_after; /* it ended in one: a directory is meant */
 };
 
-struct name_fault {
+struct path_fault {
 	const char *reason, *message;
 	uint64_t limit, used; /* limit 0: none */
 };
 
 /* False: fault says why. The root ("./") is good: the caller knows whether it may be. */
-bool name_parse(struct slice raw, const struct name_limits *limits, struct name *ret,
-		struct name_fault *fault);
+bool checked_path_parse(struct slice raw, const struct path_limits *limits,
+			struct checked_path *ret, struct path_fault *fault);
 /* Drops the first components; false: nothing is left. */
-bool name_strip(struct name *name, unsigned components);
+bool checked_path_strip(struct checked_path *name, unsigned components);
 /* Puts a parsed path before it; false as above. */
-bool name_under(struct name *name, const char *dir, const struct name_limits *limits,
-		struct name_fault *fault);
+bool checked_path_under(struct checked_path *name, const char *dir,
+			const struct path_limits *limits, struct path_fault *fault);
 /* The rules for the bytes alone, for targets of links; NULL: they are good. */
-const char *name_bytes_fault(struct slice raw);
+const char *path_bytes_fault(struct slice raw);

@@ -16,7 +16,7 @@
 
 struct derive {
 	struct workspaces *ws;
-	struct helper *helper;
+	struct helper_job *helper;
 	struct sha256 digest;
 	char *made; /* where it is written */
 };
@@ -25,7 +25,7 @@ static void derive_free(struct derive *d)
 {
 	if (d->made)
 		unlink(d->made);
-	helper_free(d->helper);
+	helper_job_free(d->helper);
 	free(d->made);
 	free(d);
 }
@@ -50,7 +50,7 @@ static bool put_in_place(struct derive *d, struct slice report)
 	       format_of(d->made) == ARCHIVE_TAR &&
 	       jstr_decode(jobj_get(report, "digest"), ARCHIVE_DIGEST_SIZE, &text) == 0 &&
 	       archive_digest_parse(slice_of(text), &digest) == 0 &&
-	       archive_derived_place(d->ws->archives, &d->digest, &digest) == 0;
+	       archive_derived_keep(d->ws->archives, &d->digest, &digest) == 0;
 }
 
 /* Other than one that was damaged when it was uploaded. */
@@ -76,7 +76,7 @@ static void on_made(void *ctx, struct slice report, const struct err *e)
 	ws->idle(ws->ctx);
 }
 
-static const struct helper_events events = { NULL, on_made };
+static const struct helper_job_events events = { NULL, on_made };
 
 /* An upper bound of the stream, from what was unpacked. */
 static uint64_t stream_max(struct slice report)
@@ -110,7 +110,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	dir = xstrdup(d->made);
 	*strrchr(dir, '/') = '\0';
 	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) || !fits(d->ws, dir, most) ||
-	    archive_derived_room(d->ws->archives, most, NULL) < 0)
+	    archive_derived_reserve(d->ws->archives, most, NULL) < 0)
 		return false;
 	unlink(d->made); /* of a daemon that was killed */
 	jw_obj(&w, NULL);
@@ -141,9 +141,9 @@ void derive_begin(struct workspaces *ws, const struct sha256 *digest, struct sli
 	d->digest = *digest;
 	archive = archive_path(ws->archives, digest);
 	if (plan(d, archive, most, &job))
-		d->helper = helper_start(ws->loop, ws->procs,
-					 &(struct helper_spec){ "inflate", buf_slice(&job), 0 },
-					 &events, d, &e);
+		d->helper = helper_job_start(
+			ws->loop, ws->procs,
+			&(struct helper_job_spec){ "inflate", buf_slice(&job), 0 }, &events, d, &e);
 	if (d->helper)
 		ws->derive = d;
 	else
@@ -154,7 +154,7 @@ void derive_stop(struct workspaces *ws)
 {
 	ws->closing = true;
 	if (ws->derive)
-		helper_abort(ws->derive->helper);
+		helper_job_abort(ws->derive->helper);
 }
 
 char *derive_source(struct workspaces *ws, const struct sha256 *digest, struct sha256 *file)

@@ -12,17 +12,17 @@
 
 #define REASON_MAX 40
 
-struct helper {
+struct helper_job {
 	struct proc *proc;
 	struct loop *loop;
-	const struct helper_events *ev;
+	const struct helper_job_events *ev;
 	void *ctx;
 	char *report; /* the last line's object */
 	char *word;   /* and what it is: done, refused, failed */
 	bool aborted, torn;
 };
 
-char *helper_program(void)
+char *helper_job_program(void)
 {
 	const char *given = getenv("ACPD_UNPACK");
 	char self[PATH_MAX];
@@ -47,7 +47,7 @@ char *helper_program(void)
 static int on_line(void *ctx, struct slice line)
 {
 	static const char *const words[] = { "staged", "done", "refused", "failed" };
-	struct helper *h = ctx;
+	struct helper_job *h = ctx;
 	struct jval v;
 
 	if (jscan_value(line, &v) != JSCAN_OK)
@@ -74,7 +74,7 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 }
 
 /* {"reason", "path"?, "message"} as one error. */
-static void read_refusal(const struct helper *h, struct err *e)
+static void read_refusal(const struct helper_job *h, struct err *e)
 {
 	_cleanup_(freep) char *reason = NULL, *path = NULL, *message = NULL;
 	struct slice raw = slice_of(h->report);
@@ -91,7 +91,7 @@ static void read_refusal(const struct helper *h, struct err *e)
 
 static void on_exit_(void *ctx, const struct proc_status *st)
 {
-	struct helper *h = ctx;
+	struct helper_job *h = ctx;
 	struct err e = { 0 };
 
 	h->torn = !st->exited;
@@ -115,10 +115,10 @@ static const struct proc_events events = { on_line, on_closed, on_exit_ };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-static struct proc *spawn(struct proc_host *procs, const struct helper_spec *spec, struct helper *h,
-			  struct err *e)
+static struct proc *spawn(struct proc_host *procs, const struct helper_job_spec *spec,
+			  struct helper_job *h, struct err *e)
 {
-	_cleanup_(freep) char *program = helper_program(), *verb = xstrdup(spec->verb);
+	_cleanup_(freep) char *program = helper_job_program(), *verb = xstrdup(spec->verb);
 	char lang[] = "LANG=C.UTF-8", name[32];
 	char *argv[] = { program, verb, NULL }, *env[] = { lang, NULL };
 	static unsigned long count;
@@ -140,11 +140,11 @@ static struct proc *spawn(struct proc_host *procs, const struct helper_spec *spe
 	return NULL;
 }
 
-struct helper *helper_start(struct loop *loop, struct proc_host *procs,
-			    const struct helper_spec *spec, const struct helper_events *ev,
-			    void *ctx, struct err *e)
+struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
+				    const struct helper_job_spec *spec,
+				    const struct helper_job_events *ev, void *ctx, struct err *e)
 {
-	struct helper *h = new0(struct helper);
+	struct helper_job *h = new0(struct helper_job);
 
 	h->loop = loop;
 	h->ev = ev;
@@ -155,11 +155,11 @@ struct helper *helper_start(struct loop *loop, struct proc_host *procs,
 		return NULL;
 	}
 	if (proc_send(h->proc, spec->job) < 0)
-		helper_abort(h);
+		helper_job_abort(h);
 	return h;
 }
 
-void helper_commit(struct helper *h)
+void helper_job_commit(struct helper_job *h)
 {
 	/* a broken pipe shows in how it ends */
 	if (!h->aborted)
@@ -167,7 +167,7 @@ void helper_commit(struct helper *h)
 }
 
 /* Its end of input is what undoes a staged job; one that is still busy is told by SIGTERM, later by SIGKILL. */
-void helper_abort(struct helper *h)
+void helper_job_abort(struct helper_job *h)
 {
 	if (h->aborted)
 		return;
@@ -175,18 +175,18 @@ void helper_abort(struct helper *h)
 	proc_stop(h->proc);
 }
 
-void helper_kill(struct helper *h)
+void helper_job_kill(struct helper_job *h)
 {
 	h->aborted = true;
 	proc_kill(h->proc);
 }
 
-bool helper_torn(const struct helper *h)
+bool helper_job_torn(const struct helper_job *h)
 {
 	return h->torn;
 }
 
-struct helper *helper_free(struct helper *h)
+struct helper_job *helper_job_free(struct helper_job *h)
 {
 	if (!h)
 		return NULL;

@@ -3,8 +3,8 @@
  * an agent can write; the daemon never does.
  *
  * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has been done, and
- * the job waits for helper_commit or helper_abort. done is called exactly once, from the loop, and then the owner calls
- * helper_free; not before.
+ * the job waits for helper_job_commit or helper_job_abort. done is called exactly once, from the loop, and then the owner calls
+ * helper_job_free; not before.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 #include "loop/loop.h"
 #include "proc/proc.h"
 
-struct helper;
+struct helper_job;
 
-struct helper_events {
+struct helper_job_events {
 	/* report: the raw object. NULL: the job needs no confirmation. */
 	void (*staged)(void *ctx, struct slice report);
 	/* e NULL: report is the raw "done" object. Else e says why (reasons of acpd-unpack, HELPER_FAILED, CANCELLED), and report is the raw
@@ -23,25 +23,25 @@ struct helper_events {
 	void (*done)(void *ctx, struct slice report, const struct err *e);
 };
 
-struct helper_spec {
+struct helper_job_spec {
 	const char *verb;
 	struct slice job; /* raw object, one line */
 	int data;	  /* becomes its descriptor 3; 0: none. Borrowed */
 };
 
 /* NULL with e. */
-struct helper *helper_start(struct loop *loop, struct proc_host *procs,
-			    const struct helper_spec *spec, const struct helper_events *ev,
-			    void *ctx, struct err *e);
+struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
+				    const struct helper_job_spec *spec,
+				    const struct helper_job_events *ev, void *ctx, struct err *e);
 /* After staged. */
-void helper_commit(struct helper *h);
+void helper_job_commit(struct helper_job *h);
 /* Whatever it is doing, it is undone; done follows, with CANCELLED if that came in time. */
-void helper_abort(struct helper *h);
+void helper_job_abort(struct helper_job *h);
 /* For a job that may end anywhere; done follows. */
-void helper_kill(struct helper *h);
+void helper_job_kill(struct helper_job *h);
 /* In done: it was killed, whatever it had said by then, so that nobody has tidied up after it. */
-bool helper_torn(const struct helper *h);
-struct helper *helper_free(struct helper *h);
+bool helper_job_torn(const struct helper_job *h);
+struct helper_job *helper_job_free(struct helper_job *h);
 
 /* Where acpd-unpack is: ACPD_UNPACK, or beside our own executable. NULL: not there. Caller frees. */
-char *helper_program(void);
+char *helper_job_program(void);

@@ -17,14 +17,14 @@
 enum part_kind { PART_WORKSPACE, PART_SKILLS, PART_MAX };
 
 /* One tree to be written. */
-struct part {
+struct materialize_part {
 	struct materialize *m;
 	enum part_kind kind;
 	bool wanted, claimed, begun, committed;
 	struct claim claim;
 	char *target;
 	struct buf job;
-	struct helper *helper;
+	struct helper_job *helper;
 	char *report;
 };
 
@@ -32,7 +32,7 @@ struct materialize {
 	struct workspaces *ws;
 	const struct materialize_events *ev;
 	void *ctx;
-	struct part parts[PART_MAX];
+	struct materialize_part parts[PART_MAX];
 	struct pins pins;
 	char *instructions_file;
 	char *prefix;
@@ -49,7 +49,8 @@ static const struct {
 
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
-static int begin_job(struct materialize *m, struct part *p, struct jw *w, bool merge, struct err *e)
+static int begin_job(struct materialize *m, struct materialize_part *p, struct jw *w, bool merge,
+		     struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *manifest = NULL;
 	int r = workspaces_record(m->ws, p->target, false, &record);
@@ -119,7 +120,7 @@ static void put_instructions(struct jw *w, const struct request *r, const char *
 
 static int plan_workspace(struct materialize *m, const struct materialize_spec *spec, struct err *e)
 {
-	struct part *p = &m->parts[PART_WORKSPACE];
+	struct materialize_part *p = &m->parts[PART_WORKSPACE];
 	const struct request *r = spec->request;
 	struct jw w = JW(&p->job);
 	int ret;
@@ -163,7 +164,7 @@ static int put_skill(struct materialize *m, struct jw *w, const struct request *
 
 static int plan_skills(struct materialize *m, const struct materialize_spec *spec, struct err *e)
 {
-	struct part *p = &m->parts[PART_SKILLS];
+	struct materialize_part *p = &m->parts[PART_SKILLS];
 	const struct request *r = spec->request;
 	struct jw w = JW(&p->job);
 	int ret;
@@ -259,7 +260,7 @@ static void fail(struct materialize *m, enum part_kind kind, const struct err *e
 	m->refusal = refusal.n ? xstrndup(refusal.p, refusal.n) : NULL;
 }
 
-static void fail_part(struct part *p, const struct err *e, struct slice refusal)
+static void fail_part(struct materialize_part *p, const struct err *e, struct slice refusal)
 {
 	_cleanup_(buf_done) struct buf own_refusal = { 0 };
 	struct err own = *e;
@@ -272,7 +273,7 @@ static void fail_part(struct part *p, const struct err *e, struct slice refusal)
 
 static void on_staged(void *ctx, struct slice report)
 {
-	struct part *p = ctx;
+	struct materialize_part *p = ctx;
 
 	p->begun = true;
 	if (p->m->dry_run)
@@ -281,7 +282,7 @@ static void on_staged(void *ctx, struct slice report)
 }
 
 /* Whether the file is the repository's or ours: only ours is replaced by the next ones. */
-static void note_instructions(const struct materialize *m, const struct part *p)
+static void note_instructions(const struct materialize *m, const struct materialize_part *p)
 {
 	if (p->kind == PART_WORKSPACE && !m->dry_run && (m->instructions_file || m->has_archive))
 		workspaces_note_instructions(m->ws, p->target,
@@ -290,39 +291,39 @@ static void note_instructions(const struct materialize *m, const struct part *p)
 
 static void on_recovered(void *ctx, struct slice report _unused_, const struct err *e)
 {
-	struct part *p = ctx;
+	struct materialize_part *p = ctx;
 
 	if (e)
 		log_warn("workspace", "tree not recovered", "path", p->target, "reason", e->reason,
 			 "text", e->msg);
 	else
 		workspaces_end(p->m->ws, p->target);
-	p->helper = helper_free(p->helper);
+	p->helper = helper_job_free(p->helper);
 	workspaces_release(p->m->ws, &p->claim);
 	go_on(p->m);
 }
 
-static const struct helper_events recovery_events = { NULL, on_recovered };
+static const struct helper_job_events recovery_events = { NULL, on_recovered };
 
 /* The program was killed, perhaps half-way. Should this not help, the note stays for the next daemon. */
-static void recover(struct part *p)
+static void recover(struct materialize_part *p)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
 
 	workspaces_put_recovery(p->m->ws, &job, p->target);
-	helper_free(p->helper);
+	helper_job_free(p->helper);
 	p->committed = true; /* this is not to be aborted */
-	p->helper = helper_start(p->m->ws->loop, p->m->ws->procs,
-				 &(struct helper_spec){ "recover", buf_slice(&job), 0 },
-				 &recovery_events, p, &e);
+	p->helper = helper_job_start(p->m->ws->loop, p->m->ws->procs,
+				     &(struct helper_job_spec){ "recover", buf_slice(&job), 0 },
+				     &recovery_events, p, &e);
 	if (!p->helper)
 		on_recovered(p, SLICE_NONE, &e);
 }
 
 static void on_done(void *ctx, struct slice report, const struct err *e)
 {
-	struct part *p = ctx;
+	struct materialize_part *p = ctx;
 	struct materialize *m = p->m;
 
 	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
@@ -331,28 +332,29 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 		p->report = xstrndup(report.p, report.n);
 		note_instructions(m, p);
 	}
-	if (helper_torn(p->helper)) {
+	if (helper_job_torn(p->helper)) {
 		recover(p);
 		return;
 	}
 	workspaces_end(m->ws, p->target);
-	p->helper = helper_free(p->helper); /* and report with it */
+	p->helper = helper_job_free(p->helper); /* and report with it */
 	workspaces_release(m->ws, &p->claim);
 	go_on(m);
 }
 
-static const struct helper_events helper_events = { on_staged, on_done };
+static const struct helper_job_events helper_job_events = { on_staged, on_done };
 
 static void start_part(void *ctx)
 {
-	struct part *p = ctx;
+	struct materialize_part *p = ctx;
 	struct materialize *m = p->m;
 	struct err e = { 0 };
 
 	if (workspaces_begin(m->ws, p->target, &e) == 0)
-		p->helper = helper_start(m->ws->loop, m->ws->procs,
-					 &(struct helper_spec){ "extract", buf_slice(&p->job), 0 },
-					 &helper_events, p, &e);
+		p->helper = helper_job_start(m->ws->loop, m->ws->procs,
+					     &(struct helper_job_spec){ "extract",
+									buf_slice(&p->job), 0 },
+					     &helper_job_events, p, &e);
 	if (p->helper)
 		return;
 	workspaces_end(m->ws, p->target);
@@ -367,12 +369,12 @@ static bool abort_rest(struct materialize *m)
 	bool busy = false;
 
 	for (size_t i = 0; i < PART_MAX; i++) {
-		struct part *p = &m->parts[i];
+		struct materialize_part *p = &m->parts[i];
 
 		if (!p->helper)
 			workspaces_release(m->ws, &p->claim);
 		else if (!p->committed)
-			helper_abort(p->helper);
+			helper_job_abort(p->helper);
 		busy |= p->helper != NULL;
 	}
 	return busy;
@@ -382,7 +384,7 @@ static bool abort_rest(struct materialize *m)
 static bool stage_next(struct materialize *m)
 {
 	for (size_t i = 0; i < PART_MAX; i++) {
-		struct part *p = &m->parts[i];
+		struct materialize_part *p = &m->parts[i];
 
 		if (!p->wanted || p->begun)
 			continue;
@@ -398,12 +400,12 @@ static bool stage_next(struct materialize *m)
 static bool commit_next(struct materialize *m)
 {
 	for (size_t i = PART_MAX; i-- > 0;) {
-		struct part *p = &m->parts[i];
+		struct materialize_part *p = &m->parts[i];
 
 		if (!p->wanted || p->report)
 			continue;
 		if (!p->committed)
-			helper_commit(p->helper);
+			helper_job_commit(p->helper);
 		p->committed = true;
 		return true;
 	}

@@ -300,10 +300,10 @@ int workspaces_hand_over(const struct workspaces *ws, const char *path, struct e
 
 /* --- jobs nobody waits for ---------------------------------------------------------------------------------------- */
 
-struct chore {
+struct tree_chore {
 	struct workspaces *ws;
 	struct claim claim;
-	struct helper *helper;
+	struct helper_job *helper;
 	char *path;
 	struct buf job;
 	bool removal;
@@ -311,7 +311,7 @@ struct chore {
 
 static void on_chore(void *ctx, struct slice report _unused_, const struct err *e)
 {
-	struct chore *c = ctx;
+	struct tree_chore *c = ctx;
 
 	if (e)
 		log_warn("workspace", c->removal ? "workspace not removed" : "tree not recovered",
@@ -320,7 +320,7 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 		workspaces_forget(c->ws, c->path);
 	else
 		workspaces_end(c->ws, c->path);
-	helper_free(c->helper);
+	helper_job_free(c->helper);
 	workspaces_release(c->ws, &c->claim);
 	c->ws->idle(c->ws->ctx);
 	buf_done(&c->job);
@@ -328,24 +328,24 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 	free(c);
 }
 
-static const struct helper_events chore_events = { NULL, on_chore };
+static const struct helper_job_events chore_events = { NULL, on_chore };
 
 static void run_chore(void *ctx)
 {
-	struct chore *c = ctx;
+	struct tree_chore *c = ctx;
 	const char *verb = c->removal ? "remove" : "recover";
 	struct err e = { 0 };
 
-	c->helper = helper_start(c->ws->loop, c->ws->procs,
-				 &(struct helper_spec){ verb, buf_slice(&c->job), 0 },
-				 &chore_events, c, &e);
+	c->helper = helper_job_start(c->ws->loop, c->ws->procs,
+				     &(struct helper_job_spec){ verb, buf_slice(&c->job), 0 },
+				     &chore_events, c, &e);
 	if (!c->helper)
 		on_chore(c, SLICE_NONE, &e);
 }
 
-static struct chore *chore_new(struct workspaces *ws, const char *path, bool removal)
+static struct tree_chore *chore_new(struct workspaces *ws, const char *path, bool removal)
 {
-	struct chore *c = new0(struct chore);
+	struct tree_chore *c = new0(struct tree_chore);
 
 	c->ws = ws;
 	c->path = xstrdup(path);
@@ -355,7 +355,7 @@ static struct chore *chore_new(struct workspaces *ws, const char *path, bool rem
 
 void workspaces_remove(struct workspaces *ws, const char *path)
 {
-	struct chore *c = chore_new(ws, path, true);
+	struct tree_chore *c = chore_new(ws, path, true);
 	_cleanup_(freep) char *record = NULL, *note = NULL;
 
 	put_job(ws, &c->job, path, NULL);
@@ -372,7 +372,7 @@ static bool take_up(struct workspaces *ws, const char *record, const char *name)
 {
 	_cleanup_(freep) char *note = file_join(record, name), *path = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct chore *c;
+	struct tree_chore *c;
 	struct jval v;
 
 	if (file_read(note, 4 * PATH_BYTES_MAX, &b) < 0)

@@ -41,18 +41,18 @@ static void check_path(const char *path)
 		   !strstr(path, "/../"));
 }
 
-static void check_entry(const struct entry *e, const struct index_head *h)
+static void check_entry(const struct index_entry *e, const struct index_head *h)
 {
 	FUZZ_CHECK(omit_word(e->reason));
 	FUZZ_CHECK(e->at + e->packed <= h->pack || (!e->at && !e->packed));
-	FUZZ_CHECK(entry_same(e, e));
+	FUZZ_CHECK(index_entry_same(e, e));
 }
 
 /* Reads all and writes it again. */
 static uint64_t copy(struct index_reader *r, struct index_writer *w)
 {
 	char last[PATH_BYTES_MAX + 1] = "";
-	struct entry before, after;
+	struct index_entry before, after;
 	const char *path;
 	uint64_t n = 0;
 	int ret;

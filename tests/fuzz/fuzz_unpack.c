@@ -17,14 +17,14 @@ static uint64_t open_file; /* bytes that it has got, + 1 */
 
 static void check_path(const char *path)
 {
-	struct name_fault fault;
-	struct name name;
+	struct path_fault fault;
+	struct checked_path name;
 
-	FUZZ_CHECK(name_parse(slice_of(path), &limits.names, &name, &fault));
+	FUZZ_CHECK(checked_path_parse(slice_of(path), &limits.names, &name, &fault));
 	FUZZ_CHECK(strcmp(name.path, path) == 0 || *path == '\0');
 }
 
-static int on_room(void *ctx _unused_, uint64_t bytes _unused_)
+static int on_reserve(void *ctx _unused_, uint64_t bytes _unused_)
 {
 	return 0;
 }
@@ -110,8 +110,8 @@ static int on_rmdir(void *ctx _unused_, const char *path)
 	return 0;
 }
 
-static const struct writer_ops ops = {
-	.room = on_room,
+static const struct stage_writer_ops ops = {
+	.reserve = on_reserve,
 	.dir = on_dir,
 	.create = on_create,
 	.write = on_write,
@@ -128,7 +128,7 @@ static const struct writer_ops ops = {
 static int read_archive(int fd, struct plan *p, struct verdict *v)
 {
 	struct feed_limits feed = { 16 * MIB, limits.ratio };
-	enum archive_format format;
+	enum source_format format;
 	struct source *s = NULL;
 	int r = format_detect(fd, FORMAT_NONE, &format, v);
 
@@ -161,10 +161,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	open_file = 0;
-	plan_init(&p, &limits, (struct writer){ &ops, NULL }, &v);
+	plan_init(&p, &limits, (struct stage_sink){ &ops, NULL }, &v);
 	r = read_archive(fd, &p, &v);
 	if (r == 0 && size % 2) /* a flipped coin */
-		r = strip_settle(&p, STRIP_AUTO, &stripped);
+		r = strip_finish(&p, STRIP_AUTO, &stripped);
 	if (r == 0)
 		r = plan_finish(&p);
 	FUZZ_CHECK((r < 0) == (v.kind != VERDICT_NONE));

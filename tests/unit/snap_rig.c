@@ -72,7 +72,7 @@ void rig_settle(void)
 	nanosleep(&t, NULL);
 }
 
-static int look(struct state *s, uint32_t turn)
+static int look(struct snapshot_dir *s, uint32_t turn)
 {
 	struct snapshot_job job = { .gitignore = rig.gitignore,
 				    .turn = turn,
@@ -85,28 +85,29 @@ static int look(struct state *s, uint32_t turn)
 	r = snapshot_take(&job, &s->files, &rig.report, &rig.v);
 	close(job.root);
 	if (r == 0)
-		r = state_commit(s, &rig.v);
-	state_close(s);
+		r = snapshot_dir_commit(s, &rig.v);
+	snapshot_dir_close(s);
 	return r;
 }
 
 int rig_snapshot(uint32_t turn)
 {
-	struct state s;
+	struct snapshot_dir s;
 	int r;
 
 	rig.v = (struct verdict){ 0 };
-	r = state_open_snapshot(&s, scratch_path("base"), turn, scratch_path("patch"), &rig.v);
+	r = snapshot_dir_open_snapshot(&s, scratch_path("base"), turn, scratch_path("patch"),
+				       &rig.v);
 	return r < 0 ? r : look(&s, turn);
 }
 
 int rig_diff(uint32_t since)
 {
-	struct state s;
+	struct snapshot_dir s;
 	int r;
 
 	rig.v = (struct verdict){ 0 };
-	r = state_open_diff(&s, scratch_path("base"), since, scratch_path("patch"), &rig.v);
+	r = snapshot_dir_open_diff(&s, scratch_path("base"), since, scratch_path("patch"), &rig.v);
 	return r < 0 ? r : look(&s, 0);
 }
 

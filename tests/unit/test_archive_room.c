@@ -52,9 +52,9 @@ static void test_derived(void **state _unused_)
 	struct err e;
 
 	assert_null(archive_derived_path(store, &a));
-	assert_int_equal(archive_derived_room(store, 400000, &e), 0);
+	assert_int_equal(archive_derived_reserve(store, 400000, &e), 0);
 	assert_int_equal(file_replace(temp, raw, 400000, 0600), 0);
-	assert_int_equal(archive_derived_place(store, &a, &b), 0);
+	assert_int_equal(archive_derived_keep(store, &a, &b), 0);
 	path = archive_derived_path(store, &a);
 	assert_true(archive_find(store, &a, &i) && i.derived == 400000);
 	assert_true(sha256_equal(&i.derived_digest, &b));
@@ -62,7 +62,7 @@ static void test_derived(void **state _unused_)
 	reopen();
 	assert_true(archive_find(store, &a, &i) && i.derived == 400000);
 	assert_true(sha256_equal(&i.derived_digest, &b));
-	assert_int_equal(archive_derived_room(store, 1000001, &e), -ENOSPC);
+	assert_int_equal(archive_derived_reserve(store, 1000001, &e), -ENOSPC);
 	stored(300000, 32);
 	assert_true(has(&a) && has(&b)); /* the derived file went first */
 	assert_true(archive_find(store, &a, &i) && i.derived == 0 && access(path, F_OK) < 0);
@@ -79,7 +79,7 @@ static void derive(const struct sha256 *a, const struct sha256 *digest)
 	_cleanup_(freep) char *temp = archive_derived_temp(store);
 
 	assert_int_equal(file_replace(temp, "0123456789", 10, 0600), 0);
-	assert_int_equal(archive_derived_place(store, a, digest), 0);
+	assert_int_equal(archive_derived_keep(store, a, digest), 0);
 }
 
 static void test_damaged(void **state _unused_)

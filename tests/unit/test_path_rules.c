@@ -3,7 +3,7 @@
 
 #include "tree/path_rules.h"
 
-static const struct name_limits defaults = { PATH_BYTES_MAX, PATH_DEPTH_MAX };
+static const struct path_limits defaults = { PATH_BYTES_MAX, PATH_DEPTH_MAX };
 
 static const struct {
 	struct slice raw;
@@ -50,9 +50,9 @@ static void test_rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice raw = exact_copy(rows[i].raw);
-		struct name_fault fault = { 0 };
-		struct name name;
-		bool good = name_parse(raw, &defaults, &name, &fault);
+		struct path_fault fault = { 0 };
+		struct checked_path name;
+		bool good = checked_path_parse(raw, &defaults, &name, &fault);
 
 		if (strcmp(good ? name.path : fault.reason, rows[i].want) != 0)
 			fail_row(i, good ? name.path : fault.reason);
@@ -62,12 +62,12 @@ static void test_rows(void **state)
 }
 
 /* n components of the same letter repeated. */
-static void check_limit(size_t component, size_t n, const struct name_limits *limits,
+static void check_limit(size_t component, size_t n, const struct path_limits *limits,
 			const char *want, uint64_t limit, uint64_t used)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct name_fault fault = { 0 };
-	struct name name;
+	struct path_fault fault = { 0 };
+	struct checked_path name;
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < component; k++)
@@ -75,12 +75,12 @@ static void check_limit(size_t component, size_t n, const struct name_limits *li
 		buf_putc(&b, '/');
 	}
 	if (!want) {
-		assert_true(name_parse(buf_slice(&b), limits, &name, &fault));
+		assert_true(checked_path_parse(buf_slice(&b), limits, &name, &fault));
 		assert_int_equal(name.depth, n);
 		assert_true(name.slash_after);
 		return;
 	}
-	assert_false(name_parse(buf_slice(&b), limits, &name, &fault));
+	assert_false(checked_path_parse(buf_slice(&b), limits, &name, &fault));
 	assert_string_equal(fault.reason, want);
 	assert_int_equal(fault.limit, limit);
 	assert_int_equal(fault.used, used);
@@ -88,7 +88,7 @@ static void check_limit(size_t component, size_t n, const struct name_limits *li
 
 static void test_limits(void **state)
 {
-	struct name_limits small = { 20, 3 };
+	struct path_limits small = { 20, 3 };
 
 	(void)state;
 	check_limit(255, 2, &defaults, NULL, 0, 0);
@@ -104,29 +104,29 @@ static void test_limits(void **state)
 
 static void test_strip_and_under(void **state)
 {
-	struct name_fault fault = { 0 };
-	struct name_limits small = { 8, 3 };
-	struct name name;
+	struct path_fault fault = { 0 };
+	struct path_limits small = { 8, 3 };
+	struct checked_path name;
 
 	(void)state;
-	assert_true(name_parse(SLICE("a/bc/d"), &defaults, &name, &fault));
-	assert_true(name_strip(&name, 0));
+	assert_true(checked_path_parse(SLICE("a/bc/d"), &defaults, &name, &fault));
+	assert_true(checked_path_strip(&name, 0));
 	assert_string_equal(name.path, "a/bc/d");
-	assert_true(name_strip(&name, 2));
+	assert_true(checked_path_strip(&name, 2));
 	assert_string_equal(name.path, "d");
 	assert_int_equal(name.depth, 1);
-	assert_false(name_strip(&name, 1));
-	assert_true(name_under(&name, "", &small, &fault));
-	assert_true(name_under(&name, "x/y", &small, &fault));
+	assert_false(checked_path_strip(&name, 1));
+	assert_true(checked_path_under(&name, "", &small, &fault));
+	assert_true(checked_path_under(&name, "x/y", &small, &fault));
 	assert_string_equal(name.path, "x/y/d");
 	assert_int_equal(name.depth, 3);
 	assert_int_equal(name.n, 5);
-	assert_false(name_under(&name, "z", &small, &fault));
+	assert_false(checked_path_under(&name, "z", &small, &fault));
 	assert_string_equal(fault.reason, "PATH_TOO_DEEP");
-	assert_false(name_under(&name, "long", &small, &fault));
+	assert_false(checked_path_under(&name, "long", &small, &fault));
 	assert_string_equal(fault.reason, "PATH_TOO_LONG");
-	assert_true(name_parse(SLICE("./"), &defaults, &name, &fault));
-	assert_true(name_under(&name, "x/y", &defaults, &fault));
+	assert_true(checked_path_parse(SLICE("./"), &defaults, &name, &fault));
+	assert_true(checked_path_under(&name, "x/y", &defaults, &fault));
 	assert_string_equal(name.path, "x/y");
 }
 

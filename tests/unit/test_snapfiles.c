@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-static struct entry file_entry(const char *text, uint64_t at)
+static struct index_entry file_entry(const char *text, uint64_t at)
 {
-	struct entry e = { .type = ENTRY_FILE, .mode = S_IFREG | 0644, .size = strlen(text) };
+	struct index_entry e = { .type = INDEX_FILE, .mode = S_IFREG | 0644, .size = strlen(text) };
 
 	e.at = at;
 	e.packed = 20;
@@ -54,13 +54,13 @@ static void test_index_written_and_read(void **state _unused_)
 {
 	_cleanup_(closep) int fd = memory();
 	struct index_head head = { .kind = INDEX_STATE, .epoch = 99, .turn = 4, .pack = 1000 };
-	struct entry out[3] = { file_entry("one", 10), file_entry("two", 980), { 0 } }, in;
+	struct index_entry out[3] = { file_entry("one", 10), file_entry("two", 980), { 0 } }, in;
 	static const char *const paths[] = { "a", "a/b", "a.b" };
 	struct index_writer w;
 	struct index_reader r;
 	const char *path;
 
-	out[2] = (struct entry){ .type = ENTRY_OMITTED, .reason = OMIT_FIFO };
+	out[2] = (struct index_entry){ .type = INDEX_OMITTED, .reason = OMIT_FIFO };
 	index_begin(&w, fd);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(index_put(&w, paths[i], &out[i]), 0);
@@ -79,7 +79,7 @@ static void test_index_written_and_read(void **state _unused_)
 }
 
 /* One entry, or two, that no writer of ours would write. */
-static int open_bad(const char *first, const char *second, const struct entry *e)
+static int open_bad(const char *first, const char *second, const struct index_entry *e)
 {
 	_cleanup_(closep) int fd = memory();
 	struct index_head head = { .kind = INDEX_STATE, .pack = 100 };
@@ -103,7 +103,7 @@ static void test_index_refuses(void **state _unused_)
 {
 	static const char *const paths[] = { "",  "/",	 "a/",	"/a", "a//b",
 					     ".", "a/.", "./a", "..", "a/../b" };
-	struct entry good = file_entry("x", 80), e;
+	struct index_entry good = file_entry("x", 80), e;
 
 	assert_int_equal(open_bad("a", NULL, &good), 0);
 	assert_int_equal(open_bad("...", "a.", &good), 0);
@@ -126,8 +126,8 @@ static void test_index_refuses(void **state _unused_)
 	BAD(e.size = 0);
 	BAD(e.size = UINT64_MAX);
 	BAD(e.mode = S_IFLNK);
-	BAD(e.type = ENTRY_NONE);
-	BAD(e.type = ENTRY_OMITTED);
+	BAD(e.type = INDEX_NONE);
+	BAD(e.type = INDEX_OMITTED);
 	BAD(e.reason = OMIT_FIFO);
 }
 
@@ -150,13 +150,13 @@ static void test_pack(void **state _unused_)
 	static const size_t sizes[] = { 0, 1, 100, 128 * KIB, 128 * KIB + 1, 3 * MIB };
 	_cleanup_(closep) int fd = memory();
 	_cleanup_(buf_done) struct buf in = { 0 }, out = { 0 };
-	struct entry e[2 * ARRAY_SIZE(sizes)];
+	struct index_entry e[2 * ARRAY_SIZE(sizes)];
 	struct packfile p;
 
 	packfile_init(&p, fd, 0, UINT64_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(e); i++) {
 		fill(&in, sizes[i / 2], i % 2);
-		e[i] = (struct entry){ .type = ENTRY_FILE };
+		e[i] = (struct index_entry){ .type = INDEX_FILE };
 		sha256_of(buf_slice(&in), &e[i].digest);
 		assert_int_equal(packfile_append(&p, buf_slice(&in), &e[i]), 0);
 	}
@@ -178,7 +178,7 @@ static void test_pack_is_full(void **state _unused_)
 {
 	_cleanup_(closep) int fd = memory();
 	_cleanup_(buf_done) struct buf in = { 0 };
-	struct entry e = { .type = ENTRY_FILE };
+	struct index_entry e = { .type = INDEX_FILE };
 	struct packfile p;
 	struct stat sb;
 
@@ -202,13 +202,13 @@ static void test_reserved_names(void **state _unused_)
 					    ".gi",   ".gitignore", "a.git", ".git x" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
-		if (!walk_name_reserved(reserved[i], false))
+		if (!git_name_reserved(reserved[i], false))
 			fail_row(i, reserved[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
-		if (walk_name_reserved(fine[i], false) || walk_name_reserved(fine[i], true))
+		if (git_name_reserved(fine[i], false) || git_name_reserved(fine[i], true))
 			fail_row(i, fine[i]);
-	assert_true(walk_name_reserved(".gitmodules", true));
-	assert_false(walk_name_reserved(".gitmodules", false));
+	assert_true(git_name_reserved(".gitmodules", true));
+	assert_false(git_name_reserved(".gitmodules", false));
 }
 
 static void test_export_paths(void **state _unused_)
@@ -221,7 +221,7 @@ static void test_export_paths(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(freep) char *path = xstrdup(cases[i][0]);
-		int r = export_path_clean(path);
+		int r = tree_pack_clean_path(path);
 
 		if (r != (cases[i][1] ? 0 : -EINVAL) || (r == 0 && strcmp(path, cases[i][1]) != 0))
 			fail_row(i, cases[i][0]);

@@ -283,10 +283,11 @@ static void test_full_store(void **state _unused_)
 static void snapshot_as_nobody(uint32_t turn)
 {
 	bool root = geteuid() == 0;
-	struct state s;
+	struct snapshot_dir s;
 
 	rig.v = (struct verdict){ 0 };
-	assert_int_equal(state_open_snapshot(&s, scratch_path("base"), turn, NULL, &rig.v), 0);
+	assert_int_equal(snapshot_dir_open_snapshot(&s, scratch_path("base"), turn, NULL, &rig.v),
+			 0);
 	struct snapshot_job job = { .turn = turn, .limits = rig.limits };
 	job.root = open(scratch_path("ws"), O_RDONLY | O_DIRECTORY);
 	snapshot_report_done(&rig.report);
@@ -294,8 +295,8 @@ static void snapshot_as_nobody(uint32_t turn)
 	assert_int_equal(snapshot_take(&job, &s.files, &rig.report, &rig.v), 0);
 	assert_true(!root || seteuid(0) == 0);
 	close(job.root);
-	assert_int_equal(state_commit(&s, &rig.v), 0);
-	state_close(&s);
+	assert_int_equal(snapshot_dir_commit(&s, &rig.v), 0);
+	snapshot_dir_close(&s);
 }
 
 static void test_unreadable(void **state _unused_)
@@ -376,15 +377,15 @@ static void test_next_baseline(void **state _unused_)
 
 static void test_one_at_a_time(void **state _unused_)
 {
-	struct state s;
+	struct snapshot_dir s;
 
 	rig_put("a", "0\n");
 	rig_snapshot_ok(0);
-	assert_int_equal(state_open_snapshot(&s, scratch_path("base"), 1, NULL, &rig.v), 0);
+	assert_int_equal(snapshot_dir_open_snapshot(&s, scratch_path("base"), 1, NULL, &rig.v), 0);
 	assert_true(rig_snapshot(1) < 0);
 	assert_reason("STATE_BUSY");
 	rig_diff_ok(0);
-	state_close(&s);
+	snapshot_dir_close(&s);
 	rig_snapshot_ok(1);
 }
 

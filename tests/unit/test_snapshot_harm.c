@@ -19,11 +19,11 @@
 /* --- a file that is something else by now ------------------------------------------------------------------- */
 
 /* What take_content makes of "x" if lstat said it is a regular file. */
-static struct entry take_stale(struct buf *content)
+static struct index_entry take_stale(struct buf *content)
 {
 	_cleanup_(closep) int dir = open(scratch_path("ws"), O_RDONLY | O_DIRECTORY);
 	struct stat file;
-	struct entry e;
+	struct index_entry e;
 
 	rig_put("file", "x\n");
 	assert_int_equal(fstatat(dir, "file", &file, AT_SYMLINK_NOFOLLOW), 0);
@@ -34,24 +34,24 @@ static struct entry take_stale(struct buf *content)
 static void test_replaced_before_it_is_opened(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf content = { 0 };
-	struct entry e;
+	struct index_entry e;
 
 	scratch_write("secret", SECRET, strlen(SECRET));
-	assert_int_equal(take_stale(&content).type, ENTRY_NONE);
+	assert_int_equal(take_stale(&content).type, INDEX_NONE);
 	assert_int_equal(mkfifo(rig_path("x"), 0600), 0);
 	e = take_stale(&content);
-	assert_true(e.type == ENTRY_OMITTED && e.reason == OMIT_FIFO);
+	assert_true(e.type == INDEX_OMITTED && e.reason == OMIT_FIFO);
 	rig_put("x", NULL);
 	rig_link("x", "../secret");
 	e = take_stale(&content);
-	assert_true(e.type == ENTRY_LINK && slice_is(buf_slice(&content), "../secret"));
+	assert_true(e.type == INDEX_LINK && slice_is(buf_slice(&content), "../secret"));
 	rig_put("x", NULL);
 	rig_put("x/y", "x\n");
-	assert_int_equal(take_stale(&content).type, ENTRY_NONE);
+	assert_int_equal(take_stale(&content).type, INDEX_NONE);
 	rig_put("x", NULL);
 	rig_put("x", "other\n");
 	e = take_stale(&content);
-	assert_true(e.type == ENTRY_FILE && e.size == 6 &&
+	assert_true(e.type == INDEX_FILE && e.size == 6 &&
 		    slice_is(buf_slice(&content), "other\n"));
 }
 
@@ -84,7 +84,7 @@ static void check_no_secret(void)
 	struct sha256 secret;
 	struct index_reader r;
 	const char *path;
-	struct entry e;
+	struct index_entry e;
 	unsigned n = 0;
 
 	sha256_of(slice_of(SECRET), &secret);

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-static struct export_report report;
+static struct tree_pack_report report;
 static const char *paths[4];
 static size_t npaths;
 
@@ -30,13 +30,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	export_report_done(&report);
+	tree_pack_report_done(&report);
 	return rig_done(state);
 }
 
-static struct export_job job_of(enum export_format format)
+static struct tree_pack_job job_of(enum pack_format format)
 {
-	struct export_job job = { .format = format, .entries = 1000000, .bytes = UINT64_MAX };
+	struct tree_pack_job job = { .format = format, .entries = 1000000, .bytes = UINT64_MAX };
 
 	job.paths = (char **)(uintptr_t)paths;
 	job.npaths = npaths;
@@ -44,25 +44,25 @@ static struct export_job job_of(enum export_format format)
 	return job;
 }
 
-static int export_to(struct export_job *job, int out)
+static int export_to(struct tree_pack_job *job, int out)
 {
 	int r;
 
 	rig.v = (struct verdict){ 0 };
-	export_report_done(&report);
+	tree_pack_report_done(&report);
 	job->root = open(scratch_path("ws"), O_RDONLY | O_DIRECTORY);
-	r = export_check(job, &rig.v);
+	r = tree_pack_check(job, &rig.v);
 	if (r == 0)
-		r = export_write(job, out, &report, &rig.v);
+		r = tree_pack_write(job, out, &report, &rig.v);
 	close(job->root);
 	return r;
 }
 
 static const char *const names[] = { "out.tar", "out.tar.gz", "out.tar.zst", "out.zip" };
 
-static void export_as(enum export_format format)
+static void export_as(enum pack_format format)
 {
-	struct export_job job = job_of(format);
+	struct tree_pack_job job = job_of(format);
 	int out = open(scratch_path(names[format]), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	int r = export_to(&job, out);
 	struct stat sb;
@@ -159,7 +159,7 @@ static void make_tree(void)
 static void test_tar(void **state _unused_)
 {
 	make_tree();
-	export_as(EXPORT_TAR);
+	export_as(PACK_TAR);
 	assert_omitted("");
 	check_extracted("tar xpf ../out.tar");
 	check_extracted("bsdtar xpf ../out.tar");
@@ -168,7 +168,7 @@ static void test_tar(void **state _unused_)
 static void test_tar_gz(void **state _unused_)
 {
 	make_tree();
-	export_as(EXPORT_TAR_GZ);
+	export_as(PACK_TAR_GZ);
 	shell(".", "gzip -t out.tar.gz");
 	check_extracted("tar xpzf ../out.tar.gz");
 	check_extracted("bsdtar xpf ../out.tar.gz");
@@ -177,7 +177,7 @@ static void test_tar_gz(void **state _unused_)
 static void test_tar_zst(void **state _unused_)
 {
 	make_tree();
-	export_as(EXPORT_TAR_ZST);
+	export_as(PACK_TAR_ZST);
 	shell(".", "zstd -qt out.tar.zst");
 	check_extracted("tar xp --zstd -f ../out.tar.zst");
 	check_extracted("bsdtar xpf ../out.tar.zst");
@@ -186,7 +186,7 @@ static void test_tar_zst(void **state _unused_)
 static void test_zip(void **state _unused_)
 {
 	make_tree();
-	export_as(EXPORT_ZIP);
+	export_as(PACK_ZIP);
 	shell(".", "unzip -qt out.zip");
 	check_extracted("unzip -q ../out.zip");
 	check_extracted("bsdtar xpf ../out.zip");
@@ -197,7 +197,7 @@ static void test_same_tree_same_bytes(void **state _unused_)
 {
 	make_tree();
 	shell(".", "cp -a ws ws2");
-	for (enum export_format f = 0; f < EXPORT_N; f++) {
+	for (enum pack_format f = 0; f < PACK_N; f++) {
 		char command[200];
 
 		export_as(f);
@@ -219,7 +219,7 @@ static void test_special_files(void **state _unused_)
 	rig_put("a", "x\n");
 	assert_int_equal(mkfifo(rig_path("fifo"), 0600), 0);
 	chmod(rig_path("a"), 06755);
-	export_as(EXPORT_TAR);
+	export_as(PACK_TAR);
 	assert_text(buf_slice(&report.skipped.json), "{\"path\":\"fifo\",\"reason\":\"FIFO\"}");
 	shell(".", "test \"$(tar tf out.tar)\" = a && tar tvf out.tar | grep -q '^-rwxr-xr-x'");
 }
@@ -228,16 +228,16 @@ static void test_special_files(void **state _unused_)
 static void test_name_not_utf8(void **state _unused_)
 {
 	rig_put("bad\xff", "x\n");
-	export_as(EXPORT_TAR);
+	export_as(PACK_TAR);
 	check_extracted("tar xpf ../out.tar");
-	export_as(EXPORT_ZIP);
+	export_as(PACK_ZIP);
 }
 
 static void expect_names(const char *want)
 {
 	_cleanup_(buf_done) struct buf got = { 0 };
 
-	export_as(EXPORT_TAR);
+	export_as(PACK_TAR);
 	shell(".", "tar tf out.tar | tr '\\n' ' '");
 	assert_int_equal(file_read(scratch_path("out"), 1 << 20, &got), 0);
 	assert_buf(&got, want);
@@ -262,7 +262,7 @@ static void test_paths(void **state _unused_)
 static void test_path_not_found(void **state _unused_)
 {
 	static const char *const missing[] = { "b", "a/x", "a/b/c", "link/b" };
-	struct export_job job;
+	struct tree_pack_job job;
 
 	rig_put("a/b", "x\n");
 	rig_link("link", "a");
@@ -270,7 +270,7 @@ static void test_path_not_found(void **state _unused_)
 		npaths = 2;
 		paths[0] = "a";
 		paths[1] = missing[i];
-		job = job_of(EXPORT_TAR);
+		job = job_of(PACK_TAR);
 		assert_true(export_to(&job, -1) < 0);
 		assert_reason("PATH_NOT_FOUND");
 		assert_string_equal(rig.v.path, missing[i]);
@@ -293,7 +293,7 @@ static void test_gitignore(void **state _unused_)
 
 static void test_limits(void **state _unused_)
 {
-	struct export_job job = job_of(EXPORT_TAR);
+	struct tree_pack_job job = job_of(PACK_TAR);
 	int null = open("/dev/null", O_WRONLY), full = open("/dev/full", O_WRONLY);
 
 	rig_put("a", "123");
@@ -325,8 +325,8 @@ static void test_failed_archive_is_torn(void **state _unused_)
 
 	rig_put("a", "123");
 	rig_put("b", "456");
-	for (enum export_format f = 0; f < EXPORT_N; f++) {
-		struct export_job job = job_of(f);
+	for (enum pack_format f = 0; f < PACK_N; f++) {
+		struct tree_pack_job job = job_of(f);
 		int out = open(scratch_path(names[f]), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 		job.bytes = 5;
@@ -338,7 +338,7 @@ static void test_failed_archive_is_torn(void **state _unused_)
 
 static void test_reader_gone(void **state _unused_)
 {
-	struct export_job job = job_of(EXPORT_TAR_GZ);
+	struct tree_pack_job job = job_of(PACK_TAR_GZ);
 	int pipes[2];
 
 	put_random("a", 1000000);
@@ -376,7 +376,7 @@ static void test_size_changes_while_read(void **state _unused_)
 	resting = false;
 	assert_int_equal(pthread_create(&thread, NULL, resize, NULL), 0);
 	for (unsigned i = 0; clock_mono_ms() < until || i < 8; i++) {
-		export_as(i % 2 ? EXPORT_TAR : EXPORT_ZIP);
+		export_as(i % 2 ? PACK_TAR : PACK_ZIP);
 		changed += report.changed.total;
 		shell(".", i % 2 ? "mkdir x && tar xf out.tar -C x" :
 				   "mkdir x && unzip -q out.zip -d x");

@@ -54,7 +54,7 @@ static void zstd(struct buf *b, const void *p, size_t n, int window_log)
 }
 
 /* Reads all of it and compares with want (NULL: any); the reason, or "". */
-static const char *run(const struct buf *b, enum archive_format format, struct feed_limits limits,
+static const char *run(const struct buf *b, enum source_format format, struct feed_limits limits,
 		       const char *want, size_t n)
 {
 	static struct verdict v;
@@ -235,7 +235,7 @@ static void test_left_early(void **state)
 static const struct {
 	struct slice bytes;
 	const char *reason;
-	enum archive_format declared, want;
+	enum source_format declared, want;
 } formats[] = {
 	{ SLICE(""), "FORMAT_UNKNOWN", FORMAT_NONE, FORMAT_NONE },
 	{ SLICE("text"), "FORMAT_UNKNOWN", FORMAT_NONE, FORMAT_NONE },
@@ -255,7 +255,7 @@ static void test_formats(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		struct verdict v = { .kind = VERDICT_NONE };
-		enum archive_format got = FORMAT_NONE;
+		enum source_format got = FORMAT_NONE;
 		_cleanup_(closep) int fd = -1;
 		int r;
 

@@ -45,8 +45,8 @@ struct export
 	struct http_sink sink;
 	struct http_stream stream;
 	struct loop *loop;
-	struct helper *helper; /* NULL: it has ended */
-	struct loop_io data;   /* fd -1: at its end */
+	struct helper_job *helper; /* NULL: it has ended */
+	struct loop_io data;	   /* fd -1: at its end */
 	enum export_type format;
 	bool ready, begun, orphan, failed; /* ready: there are bytes */
 	struct err error;
@@ -95,7 +95,7 @@ static void on_done(void *ctx, struct slice report _unused_, const struct err *e
 {
 	struct export *x = ctx;
 
-	x->helper = helper_free(x->helper);
+	x->helper = helper_job_free(x->helper);
 	x->failed = e != NULL;
 	if (e)
 		x->error = *e;
@@ -105,14 +105,14 @@ static void on_done(void *ctx, struct slice report _unused_, const struct err *e
 		wake(x);
 }
 
-static const struct helper_events events = { NULL, on_done };
+static const struct helper_job_events events = { NULL, on_done };
 
 static void let_go(struct export *x)
 {
 	x->orphan = true;
 	end_data(x); /* the program's next write ends it */
 	if (x->helper)
-		helper_abort(x->helper);
+		helper_job_abort(x->helper);
 	free_if_over(x);
 }
 
@@ -289,8 +289,9 @@ static int start(struct export *x, const struct http_call *c, struct slice job, 
 	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end waits */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
 	x->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = x };
-	x->helper = helper_start(c->ctx->loop, c->ctx->procs,
-				 &(struct helper_spec){ "pack", job, ends[1] }, &events, x, e);
+	x->helper = helper_job_start(c->ctx->loop, c->ctx->procs,
+				     &(struct helper_job_spec){ "pack", job, ends[1] }, &events, x,
+				     e);
 	close(ends[1]);
 	if (!x->helper)
 		return -EIO;

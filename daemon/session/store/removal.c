@@ -27,7 +27,7 @@ struct removal_queue {
 	struct removal_spec spec;
 	char *state_dir, *dir;
 	struct list waiting, working; /* struct doomed */
-	struct helper *helper;
+	struct helper_job *helper;
 	struct loop_task task;
 	bool stopping;
 	struct removal_counts counts;
@@ -115,12 +115,12 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 	if (!r->stopping)
 		report_failed(r, jobj_get(report, "failed").raw, e);
-	r->helper = helper_free(r->helper);
+	r->helper = helper_job_free(r->helper);
 	wake(r);
 	r->spec.idle(r->spec.ctx);
 }
 
-static const struct helper_events job_events = { NULL, on_done };
+static const struct helper_job_events job_events = { NULL, on_done };
 
 static void put_job(struct removal_queue *r, struct buf *b)
 {
@@ -149,9 +149,9 @@ static void advance(void *ctx)
 	if (r->stopping || r->helper || list_empty(&r->waiting))
 		return;
 	put_job(r, &job);
-	r->helper = helper_start(r->spec.loop, r->spec.procs,
-				 &(struct helper_spec){ "discard", buf_slice(&job), 0 },
-				 &job_events, r, &e);
+	r->helper = helper_job_start(r->spec.loop, r->spec.procs,
+				     &(struct helper_job_spec){ "discard", buf_slice(&job), 0 },
+				     &job_events, r, &e);
 	if (!r->helper)
 		report_failed(r, SLICE_NONE, &e);
 }
@@ -311,7 +311,7 @@ void removal_stop(struct removal_queue *r)
 {
 	r->stopping = true;
 	if (r->helper)
-		helper_kill(r->helper);
+		helper_job_kill(r->helper);
 }
 
 void removal_count(const struct removal_queue *r, struct removal_counts *ret)

@@ -12,7 +12,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	session_advance(s);
 }
 
-static const struct helper_events events = { NULL, on_done };
+static const struct helper_job_events events = { NULL, on_done };
 
 int inspection_start(struct inspection *k, struct session *s, const char *verb, struct slice job,
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
@@ -20,8 +20,8 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 {
 	k->session = s;
 	k->ended = ended;
-	k->helper = helper_start(s->store->loop, s->store->procs,
-				 &(struct helper_spec){ verb, job, 0 }, &events, k, e);
+	k->helper = helper_job_start(s->store->loop, s->store->procs,
+				     &(struct helper_job_spec){ verb, job, 0 }, &events, k, e);
 	if (!k->helper)
 		return -EIO;
 	list_add_tail(&s->inspections, &k->link);
@@ -31,12 +31,12 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 void inspection_done(struct inspection *k)
 {
 	list_del(&k->link);
-	helper_free(k->helper);
+	helper_job_free(k->helper);
 }
 
 bool inspections_stopping(struct session *s)
 {
 	list_each(k, &s->inspections, struct inspection, link)
-		helper_abort(k->helper);
+		helper_job_abort(k->helper);
 	return !list_empty(&s->inspections);
 }

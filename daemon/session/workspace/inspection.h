@@ -10,7 +10,7 @@
 struct inspection {
 	struct list link; /* in the session's looks */
 	struct session *session;
-	struct helper *helper;
+	struct helper_job *helper;
 	/* Once; then the owner calls inspection_done and frees what it is embedded in. */
 	void (*ended)(struct inspection *k, struct slice report, const struct err *e);
 };

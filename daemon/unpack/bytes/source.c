@@ -11,8 +11,8 @@ struct source {
 	struct feed feed;
 };
 
-int source_open(int fd, enum archive_format format, struct feed_limits limits,
-		struct intact *intact, struct source **ret, struct verdict *v)
+int source_open(int fd, enum source_format format, struct feed_limits limits, struct intact *intact,
+		struct source **ret, struct verdict *v)
 {
 	static const ring_producer_fn producers[] = {
 		[FORMAT_TAR] = inflate_plain,

@@ -12,13 +12,12 @@
 #include "unpack/bytes/feed.h"
 #include "unpack/bytes/sums.h"
 
-enum archive_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
+enum source_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FORMAT_ZIP };
 
 /* FORMAT_NONE: no such name. */
-enum archive_format format_by_name(const char *name);
+enum source_format format_by_name(const char *name);
 /* What fd holds; declared: FORMAT_NONE if nothing was said. */
-int format_detect(int fd, enum archive_format declared, enum archive_format *ret,
-		  struct verdict *v);
+int format_detect(int fd, enum source_format declared, enum source_format *ret, struct verdict *v);
 /* A compressed stream where a tar should begin. */
 bool format_is_compressed(const uint8_t *p, size_t n);
 /* A valid tar header, checksum and all. */
@@ -27,8 +26,8 @@ bool format_is_tar_header(const uint8_t *block);
 struct source;
 
 /* intact: hashes what is read, for as long as the source is open; or NULL. */
-int source_open(int fd, enum archive_format format, struct feed_limits limits,
-		struct intact *intact, struct source **ret, struct verdict *v);
+int source_open(int fd, enum source_format format, struct feed_limits limits, struct intact *intact,
+		struct source **ret, struct verdict *v);
 void source_close(struct source *s);
 static inline void source_closep(struct source **s)
 {

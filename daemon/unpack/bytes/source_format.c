@@ -15,7 +15,7 @@ static const char *const names[] = {
 static const struct magic {
 	const char *bytes;
 	size_t n;
-	enum archive_format format; /* FORMAT_NONE: known, but not read here */
+	enum source_format format; /* FORMAT_NONE: known, but not read here */
 	bool compressed;
 	const char *name;
 } magics[] = {
@@ -48,11 +48,11 @@ static const struct magic {
 	{ "#!", 2, FORMAT_NONE, false, "script" },
 };
 
-enum archive_format format_by_name(const char *name)
+enum source_format format_by_name(const char *name)
 {
 	for (unsigned i = FORMAT_TAR; i < ARRAY_SIZE(names); i++)
 		if (strcmp(names[i], name) == 0)
-			return (enum archive_format)i;
+			return (enum source_format)i;
 	return FORMAT_NONE;
 }
 
@@ -105,7 +105,7 @@ static bool is_skippable_frame(const uint8_t *p, size_t n)
 	return n >= 4 && (p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-static int by_magic(const uint8_t *p, size_t n, enum archive_format *ret, struct verdict *v)
+static int by_magic(const uint8_t *p, size_t n, enum source_format *ret, struct verdict *v)
 {
 	const struct magic *m = find_magic(p, n);
 
@@ -126,7 +126,7 @@ static int by_magic(const uint8_t *p, size_t n, enum archive_format *ret, struct
 	return 0;
 }
 
-int format_detect(int fd, enum archive_format declared, enum archive_format *ret, struct verdict *v)
+int format_detect(int fd, enum source_format declared, enum source_format *ret, struct verdict *v)
 {
 	uint8_t head[TAR_BLOCK];
 	struct stat sb;

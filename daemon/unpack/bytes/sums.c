@@ -10,7 +10,7 @@
 
 enum step_kind { STEP_BYTES, STEP_END, STEP_CALL };
 
-struct step {
+struct sums_step {
 	enum step_kind kind;
 	uint32_t id;
 	const void *p; /* bytes, or what to call with */
@@ -28,10 +28,10 @@ struct sums {
 	pthread_mutex_t lock;
 	pthread_cond_t given, taken;
 	/* the writer's */
-	struct step *mine;
+	struct sums_step *mine;
 	size_t nmine;
 	/* under the lock */
-	struct step *theirs; /* being worked on, or to be */
+	struct sums_step *theirs; /* being worked on, or to be */
 	size_t ntheirs;
 	bool stopped;
 	struct done *done; /* first..last have not been fetched */
@@ -79,7 +79,7 @@ static void end(struct sums *s, uint32_t id)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void work(struct sums *s, const struct step *step)
+static void work(struct sums *s, const struct sums_step *step)
 {
 	if (step->kind == STEP_BYTES)
 		add(s, step->p, step->n);
@@ -115,7 +115,7 @@ static void *run(void *arg)
 /* Sends off what was noted, once the batch before is done. */
 static void give(struct sums *s)
 {
-	struct step *free_one;
+	struct sums_step *free_one;
 
 	if (!s->nmine)
 		return;
@@ -131,7 +131,7 @@ static void give(struct sums *s)
 	s->nmine = 0;
 }
 
-static void note(struct sums *s, struct step step)
+static void note(struct sums *s, struct sums_step step)
 {
 	if (s->nmine == BATCH)
 		give(s);
@@ -140,17 +140,17 @@ static void note(struct sums *s, struct step step)
 
 void sums_add(struct sums *s, const void *p, size_t n)
 {
-	note(s, (struct step){ .kind = STEP_BYTES, .p = p, .n = n });
+	note(s, (struct sums_step){ .kind = STEP_BYTES, .p = p, .n = n });
 }
 
 void sums_end(struct sums *s, uint32_t id)
 {
-	note(s, (struct step){ .kind = STEP_END, .id = id });
+	note(s, (struct sums_step){ .kind = STEP_END, .id = id });
 }
 
 void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx)
 {
-	note(s, (struct step){ .kind = STEP_CALL, .p = ctx, .fn = fn });
+	note(s, (struct sums_step){ .kind = STEP_CALL, .p = ctx, .fn = fn });
 	give(s);
 }
 

@@ -73,12 +73,12 @@ static int make_above(struct merge *p, uint32_t dir)
 	struct stamp will = { .mode = S_IFDIR | 0700 | v->mode };
 	int r;
 
-	if (p->is[dir].place != PLACE_PENDING)
+	if (p->is[dir].state != MERGE_PENDING)
 		return 0;
 	r = make_above(p, v->parent);
 	if (r < 0)
 		return r;
-	p->is[dir].place = PLACE_MADE;
+	p->is[dir].state = MERGE_MADE;
 	p->path = manifest_path(p->new, dir, own);
 	r = written(p, plan_step(p, OP_MKDIR, NULL, &will));
 	p->path = path;
@@ -89,7 +89,7 @@ static int add(struct merge *p, uint32_t i)
 {
 	int r = make_above(p, p->new->v[i].parent);
 
-	p->is[i].place = PLACE_NEW;
+	p->is[i].state = MERGE_NEW;
 	return r < 0 ? r : written(p, add_staged(p, OP_ADD, NULL));
 }
 
@@ -101,7 +101,7 @@ static int nothing_there(struct merge *p, uint32_t i)
 		return add(p, i);
 	if (p->new->v[i].type != NODE_DIR)
 		return deleted(p, i);
-	p->is[i].place = PLACE_PENDING;
+	p->is[i].state = MERGE_PENDING;
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int meet_dir(struct merge *p, uint32_t i, const struct seen *seen)
 	const struct node *was = is_dir(p->old, o) && !p->old->v[o].implied ? &p->old->v[o] : NULL;
 	uint64_t mode = seen->id.mode & 0777;
 
-	p->is[i].place = PLACE_THERE;
+	p->is[i].state = MERGE_THERE;
 	v->shared = !was;
 	if (was && v->implied)
 		v->mode = was->mode;
@@ -170,7 +170,7 @@ static int meet(struct merge *p, uint32_t i, struct seen *seen)
 		return ours ? meet_own(p, i, seen) : meet_foreign(p, i, seen);
 	if (seen->type == NODE_DIR)
 		return meet_dir(p, i, seen);
-	p->is[i].place = PLACE_BLOCKED;
+	p->is[i].state = MERGE_BLOCKED;
 	return skip(p, i, ours ? "CONFLICT_MODIFIED" : "CONFLICT_FOREIGN");
 }
 
@@ -186,7 +186,7 @@ static int look_and_meet(struct merge *p, uint32_t i)
 	if (r < 0)
 		return r;
 	if (r > 0) {
-		p->is[i].place = PLACE_BLOCKED;
+		p->is[i].state = MERGE_BLOCKED;
 		return skip(p, i, "NOT_DIRECTORY");
 	}
 	return seen.type == SEEN_NOTHING ? nothing_there(p, i) : meet(p, i, &seen);
@@ -201,15 +201,15 @@ static int plan_entry(struct merge *p, uint32_t i)
 	if (is_dir(p->old, above))
 		p->is[i].twin =
 			manifest_child(p->old, (uint32_t)above, slice_of(manifest_name(p->new, i)));
-	switch (p->is[parent].place) {
-	case PLACE_NEW:
-		p->is[i].place = PLACE_NEW;
+	switch (p->is[parent].state) {
+	case MERGE_NEW:
+		p->is[i].state = MERGE_NEW;
 		return written(p, 0);
-	case PLACE_BLOCKED:
-		p->is[i].place = PLACE_BLOCKED;
+	case MERGE_BLOCKED:
+		p->is[i].state = MERGE_BLOCKED;
 		return skip(p, i, "NOT_DIRECTORY");
-	case PLACE_PENDING:
-	case PLACE_MADE:
+	case MERGE_PENDING:
+	case MERGE_MADE:
 		return nothing_there(p, i);
 	default:
 		return look_and_meet(p, i);
@@ -222,7 +222,7 @@ static int finish_dir(struct merge *p, uint32_t i)
 	struct stamp was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;
 
 	p->path = manifest_path(p->new, i, p->buf);
-	if (p->is[i].place == PLACE_PENDING)
+	if (p->is[i].state == MERGE_PENDING)
 		return deleted(p, i);
 	if (!p->is[i].chmod)
 		return 0;

@@ -22,17 +22,17 @@ struct was_entry {
 };
 
 /* What a directory of the new manifest meets in the target. */
-enum place_kind {
-	PLACE_THERE,
-	PLACE_NEW,     /* comes with a directory above it */
-	PLACE_PENDING, /* was ours, is deleted; made again if something new comes into it */
-	PLACE_MADE,
-	PLACE_BLOCKED, /* something else is in its place */
+enum merge_state {
+	MERGE_THERE,
+	MERGE_NEW,     /* comes with a directory above it */
+	MERGE_PENDING, /* was ours, is deleted; made again if something new comes into it */
+	MERGE_MADE,
+	MERGE_BLOCKED, /* something else is in its place */
 };
 
 struct new_entry {
 	int64_t twin; /* in the old manifest; -1 */
-	uint8_t place;
+	uint8_t state;
 	uint16_t chmod; /* a directory whose mode will change: the one it has */
 };
 

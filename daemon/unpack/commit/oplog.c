@@ -165,7 +165,7 @@ void oplog_writer_done(struct oplog_writer *w)
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
-struct reading {
+struct oplog_reading {
 	struct oplog *log;
 	struct buf b;
 	uint64_t at; /* where b begins in the file */
@@ -174,7 +174,7 @@ struct reading {
 	bool ended;
 };
 
-static int take_head(struct reading *r, struct slice line)
+static int take_head(struct oplog_reading *r, struct slice line)
 {
 	struct oplog *log = r->log;
 
@@ -184,7 +184,7 @@ static int take_head(struct reading *r, struct slice line)
 	return take_hex(&line, &log->since) && !line.n ? 0 : -EBADMSG;
 }
 
-static int take_end(struct reading *r, struct slice line)
+static int take_end(struct oplog_reading *r, struct slice line)
 {
 	static const char letters[] = { LOG_PLANNED, LOG_REDO, LOG_UNDO, LOG_DONE };
 	_cleanup_(buf_done) struct buf want = { 0 };
@@ -200,7 +200,7 @@ static int take_end(struct reading *r, struct slice line)
 	return r->ended ? 0 : -EBADMSG;
 }
 
-static int note(struct reading *r)
+static int note(struct oplog_reading *r)
 {
 	struct oplog *log = r->log;
 	uint64_t *v;
@@ -220,7 +220,7 @@ static int note(struct reading *r)
 	return 0;
 }
 
-static int take_line(struct reading *r, struct slice line)
+static int take_line(struct oplog_reading *r, struct slice line)
 {
 	struct op op;
 	int bad;
@@ -241,7 +241,7 @@ static int take_line(struct reading *r, struct slice line)
 }
 
 /* All lines that are whole; what remains is a part of one. */
-static int take_lines(struct reading *r)
+static int take_lines(struct oplog_reading *r)
 {
 	const char *end;
 	int bad = 0;
@@ -259,7 +259,7 @@ static int take_lines(struct reading *r)
 	return bad == 0 && buf_len(&r->b) > OPLOG_LINE_MAX ? -EBADMSG : bad;
 }
 
-static int load(struct reading *r)
+static int load(struct oplog_reading *r)
 {
 	off_t offset = 0;
 	int bad = 0;
@@ -284,7 +284,7 @@ static int load(struct reading *r)
 
 int oplog_load(struct oplog *log, int fd)
 {
-	struct reading reading = { .log = log };
+	struct oplog_reading reading = { .log = log };
 	int r;
 
 	*log = (struct oplog){ .fd = fd };

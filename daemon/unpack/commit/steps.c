@@ -6,19 +6,19 @@
 
 /* --- places ------------------------------------------------------------------------------------------- */
 
-struct place {
+struct location {
 	int dir; /* borrowed */
 	const char *leaf;
 };
 
 /* Where the three things of a step are, or would be. */
-struct places {
-	struct place target, staged, old;
+struct locations {
+	struct location target, staged, old;
 	char number[24];
 };
 
 /* Errors that say: somebody changed the tree since it was looked at. */
-static int settle(int r)
+static int as_changed(int r)
 {
 	static const int changed[] = { -EEXIST, -ENOENT, -ENOTDIR, -ELOOP, -ENOTEMPTY, -EBUSY };
 
@@ -28,27 +28,27 @@ static int settle(int r)
 	return r;
 }
 
-static int parent_of(struct held *h, const char *path, struct place *p)
+static int parent_of(struct held *h, const char *path, struct location *p)
 {
 	p->dir = held_parent(h, path, &p->leaf);
 	if (p->dir >= 0)
 		return 0;
-	return p->dir == -EXDEV ? 1 : settle(p->dir);
+	return p->dir == -EXDEV ? 1 : as_changed(p->dir);
 }
 
 /* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not as planned. */
-static int places_of(struct ground *g, size_t i, const struct op *op, struct places *p)
+static int locate(struct ground *g, size_t i, const struct op *op, struct locations *p)
 {
 	int r = parent_of(&g->staged, op->path.p, &p->staged);
 
 	if (r < 0)
 		return r;
 	snprintf(p->number, sizeof(p->number), "%zu", i);
-	p->old = (struct place){ g->old, p->number };
+	p->old = (struct location){ g->old, p->number };
 	return parent_of(&g->target, op->path.p, &p->target);
 }
 
-static bool look(const struct place *p, struct stamp *id)
+static bool read_stamp(const struct location *p, struct stamp *id)
 {
 	struct stat sb;
 
@@ -78,19 +78,19 @@ static bool unsupported(int r)
 	return r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP;
 }
 
-static int move(const struct place *from, const struct place *to, unsigned flags)
+static int move(const struct location *from, const struct location *to, unsigned flags)
 {
 	return renameat2(from->dir, from->leaf, to->dir, to->leaf, flags) < 0 ? -errno : 0;
 }
 
-static int drop(const struct place *p)
+static int drop(const struct location *p)
 {
 	return unlinkat(p->dir, p->leaf, 0) < 0 ? -errno : 0;
 }
 
 /* Where rename has no flags: a second name, which replaces nothing, then the first one away. A directory has no
  * second name; a plain rename replaces an empty directory at most. */
-static int move_by_link(const struct place *from, const struct place *to)
+static int move_by_link(const struct location *from, const struct location *to)
 {
 	struct stamp a, b;
 
@@ -98,24 +98,24 @@ static int move_by_link(const struct place *from, const struct place *to)
 		return drop(from);
 	if (errno != EPERM && errno != EEXIST && errno != EOPNOTSUPP)
 		return -errno;
-	if (!look(from, &a))
+	if (!read_stamp(from, &a))
 		return -ENOENT;
-	if (look(to, &b)) /* by a job that was killed in between? */
+	if (read_stamp(to, &b)) /* by a job that was killed in between? */
 		return a.ino == b.ino && !S_ISDIR(b.mode) ? drop(from) : -EEXIST;
 	return renameat(from->dir, from->leaf, to->dir, to->leaf) < 0 ? -errno : 0;
 }
 
 /* The same, cut off in between, looks as if it had been done. */
-static void finish_move(const struct place *from, const struct place *to)
+static void finish_move(const struct location *from, const struct location *to)
 {
 	struct stamp a, b;
 
-	if (look(from, &a) && look(to, &b) && a.ino == b.ino && !S_ISDIR(b.mode))
+	if (read_stamp(from, &a) && read_stamp(to, &b) && a.ino == b.ino && !S_ISDIR(b.mode))
 		drop(from);
 }
 
 /* from becomes to, which must not exist. */
-static int move_new(const struct place *from, const struct place *to)
+static int move_new(const struct location *from, const struct location *to)
 {
 	int r = move(from, to, RENAME_NOREPLACE);
 
@@ -123,12 +123,12 @@ static int move_new(const struct place *from, const struct place *to)
 }
 
 /* What was displaced is not what was looked at: back with it. */
-static int displaced(const struct op *op, const struct place *where, const struct place *back,
+static int displaced(const struct op *op, const struct location *where, const struct location *back,
 		     unsigned flags)
 {
 	struct stamp id;
 
-	if (!look(where, &id) || same_bytes(&id, &op->was))
+	if (!read_stamp(where, &id) || same_bytes(&id, &op->was))
 		return 0;
 	if (flags)
 		move(where, back, flags);
@@ -139,66 +139,66 @@ static int displaced(const struct op *op, const struct place *where, const struc
 
 /* --- forward ------------------------------------------------------------------------------------------ */
 
-static int redo_add(struct places *p, const struct op *op)
+static int redo_add(struct locations *p, const struct op *op)
 {
 	struct stamp staged;
 
-	if (!look(&p->staged, &staged))
+	if (!read_stamp(&p->staged, &staged))
 		return 0;
-	return staged.ino == op->will.ino ? settle(move_new(&p->staged, &p->target)) : 1;
+	return staged.ino == op->will.ino ? as_changed(move_new(&p->staged, &p->target)) : 1;
 }
 
 /* First the old one aside, then the new one in. */
-static int exchange_by_steps(struct places *p, const struct op *op)
+static int exchange_by_steps(struct locations *p, const struct op *op)
 {
-	int r = settle(move_new(&p->target, &p->old));
+	int r = as_changed(move_new(&p->target, &p->old));
 
 	if (r == 0)
 		r = displaced(op, &p->old, &p->target, 0);
-	return r == 0 ? settle(move_new(&p->staged, &p->target)) : r;
+	return r == 0 ? as_changed(move_new(&p->staged, &p->target)) : r;
 }
 
-static int redo_exchange(struct places *p, const struct op *op)
+static int redo_exchange(struct locations *p, const struct op *op)
 {
 	struct stamp staged, old, now;
 	int r;
 
-	if (!look(&p->staged, &staged) || staged.ino != op->will.ino)
+	if (!read_stamp(&p->staged, &staged) || staged.ino != op->will.ino)
 		return 0;
 	finish_move(&p->target, &p->old);
-	if (look(&p->old, &old))
-		return settle(move_new(&p->staged, &p->target));
-	if (!look(&p->target, &now) || !untouched(&now, &op->was))
+	if (read_stamp(&p->old, &old))
+		return as_changed(move_new(&p->staged, &p->target));
+	if (!read_stamp(&p->target, &now) || !untouched(&now, &op->was))
 		return 1;
 	r = move(&p->staged, &p->target, RENAME_EXCHANGE);
 	if (unsupported(r))
 		return exchange_by_steps(p, op);
-	return r == 0 ? displaced(op, &p->staged, &p->target, RENAME_EXCHANGE) : settle(r);
+	return r == 0 ? displaced(op, &p->staged, &p->target, RENAME_EXCHANGE) : as_changed(r);
 }
 
-static int redo_remove(struct places *p, const struct op *op)
+static int redo_remove(struct locations *p, const struct op *op)
 {
 	struct stamp old, now;
 	int r;
 
 	finish_move(&p->target, &p->old);
-	if (look(&p->old, &old) || !look(&p->target, &now))
+	if (read_stamp(&p->old, &old) || !read_stamp(&p->target, &now))
 		return 0;
 	if (!untouched(&now, &op->was))
 		return 1;
 	r = move_new(&p->target, &p->old);
-	return r == 0 ? displaced(op, &p->old, &p->target, 0) : settle(r);
+	return r == 0 ? displaced(op, &p->old, &p->target, 0) : as_changed(r);
 }
 
-static int redo_rmdir(struct places *p, const struct op *op _unused_)
+static int redo_rmdir(struct locations *p, const struct op *op _unused_)
 {
 	if (unlinkat(p->target.dir, p->target.leaf, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
-	return settle(-errno);
+	return as_changed(-errno);
 }
 
 /* With its mode at once, so that there is no directory whose mode is still missing. */
-static int make_dir(const struct place *at, mode_t mode)
+static int make_dir(const struct location *at, mode_t mode)
 {
 	mode_t mask = umask(0);
 	int r = mkdirat(at->dir, at->leaf, mode & 07777) < 0 ? -errno : 0;
@@ -207,23 +207,23 @@ static int make_dir(const struct place *at, mode_t mode)
 	return r;
 }
 
-static int redo_mkdir(struct places *p, const struct op *op)
+static int redo_mkdir(struct locations *p, const struct op *op)
 {
 	struct stamp now;
 	int r = make_dir(&p->target, (mode_t)op->will.mode);
 
-	if (r == -EEXIST && look(&p->target, &now) && S_ISDIR(now.mode))
+	if (r == -EEXIST && read_stamp(&p->target, &now) && S_ISDIR(now.mode))
 		return 0;
-	return settle(r);
+	return as_changed(r);
 }
 
-static int set_mode(const struct place *at, uint64_t from, uint64_t to)
+static int set_mode(const struct location *at, uint64_t from, uint64_t to)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(at->dir, at->leaf);
 	struct stat sb;
 
 	if (fd < 0)
-		return settle(fd);
+		return as_changed(fd);
 	if (fstat(fd, &sb) < 0)
 		return -errno;
 	if (sb.st_mode == to)
@@ -233,7 +233,7 @@ static int set_mode(const struct place *at, uint64_t from, uint64_t to)
 	return fchmod(fd, (mode_t)to & 07777) < 0 ? -errno : 0;
 }
 
-static int redo_chmod(struct places *p, const struct op *op)
+static int redo_chmod(struct locations *p, const struct op *op)
 {
 	return set_mode(&p->target, op->was.mode, op->will.mode);
 }
@@ -257,7 +257,7 @@ static int visit_newer(void *ctx, const char *path _unused_, int dir _unused_,
 }
 
 /* All in a staged directory is older than the log; what is newer was put there by somebody who works in it. */
-static bool worked_in(const struct place *dir, uint64_t since)
+static bool worked_in(const struct location *dir, uint64_t since)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir->dir, dir->leaf);
 	struct newer n = { .since = since };
@@ -266,59 +266,59 @@ static bool worked_in(const struct place *dir, uint64_t since)
 }
 
 /* The target still has what the step brought there. */
-static bool brought(const struct place *target, const struct op *op)
+static bool brought(const struct location *target, const struct op *op)
 {
 	struct stamp now;
 
-	return look(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
+	return read_stamp(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
 }
 
-static int undo_add(struct ground *g, struct places *p, const struct op *op)
+static int undo_add(struct ground *g, struct locations *p, const struct op *op)
 {
 	if (p->staged.dir < 0 || !brought(&p->target, op) ||
 	    (S_ISDIR(op->will.mode) && worked_in(&p->target, g->since)))
 		return 0;
-	return settle(move_new(&p->target, &p->staged));
+	return as_changed(move_new(&p->target, &p->staged));
 }
 
-static int undo_exchange(struct ground *g _unused_, struct places *p, const struct op *op)
+static int undo_exchange(struct ground *g _unused_, struct locations *p, const struct op *op)
 {
 	struct stamp staged, old, now;
-	bool kept = look(&p->old, &old);
+	bool kept = read_stamp(&p->old, &old);
 
-	if (look(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
+	if (read_stamp(&p->staged, &staged) && staged.ino != op->will.ino && !kept)
 		return brought(&p->target, op) ?
-			       settle(move(&p->staged, &p->target, RENAME_EXCHANGE)) :
+			       as_changed(move(&p->staged, &p->target, RENAME_EXCHANGE)) :
 			       0;
 	if (!kept)
 		return 0;
 	if (brought(&p->target, op)) {
-		int r = settle(move_new(&p->target, &p->staged));
+		int r = as_changed(move_new(&p->target, &p->staged));
 
 		if (r != 0)
 			return r;
 	}
-	return look(&p->target, &now) ? 0 : settle(move_new(&p->old, &p->target));
+	return read_stamp(&p->target, &now) ? 0 : as_changed(move_new(&p->old, &p->target));
 }
 
-static int undo_remove(struct ground *g _unused_, struct places *p, const struct op *op _unused_)
+static int undo_remove(struct ground *g _unused_, struct locations *p, const struct op *op _unused_)
 {
 	struct stamp old;
 
-	return look(&p->old, &old) ? settle(move_new(&p->old, &p->target)) : 0;
+	return read_stamp(&p->old, &old) ? as_changed(move_new(&p->old, &p->target)) : 0;
 }
 
-static int undo_rmdir(struct ground *g _unused_, struct places *p, const struct op *op)
+static int undo_rmdir(struct ground *g _unused_, struct locations *p, const struct op *op)
 {
-	return settle(make_dir(&p->target, (mode_t)op->was.mode));
+	return as_changed(make_dir(&p->target, (mode_t)op->was.mode));
 }
 
-static int undo_mkdir(struct ground *g _unused_, struct places *p, const struct op *op _unused_)
+static int undo_mkdir(struct ground *g _unused_, struct locations *p, const struct op *op _unused_)
 {
 	return redo_rmdir(p, op);
 }
 
-static int undo_chmod(struct ground *g _unused_, struct places *p, const struct op *op)
+static int undo_chmod(struct ground *g _unused_, struct locations *p, const struct op *op)
 {
 	return set_mode(&p->target, op->will.mode, op->was.mode);
 }
@@ -327,8 +327,8 @@ static int undo_chmod(struct ground *g _unused_, struct places *p, const struct 
 
 static const struct {
 	enum op_kind kind;
-	int (*redo)(struct places *p, const struct op *op);
-	int (*undo)(struct ground *g, struct places *p, const struct op *op);
+	int (*redo)(struct locations *p, const struct op *op);
+	int (*undo)(struct ground *g, struct locations *p, const struct op *op);
 } kinds[] = {
 	{ OP_ADD, redo_add, undo_add },		 { OP_EXCHANGE, redo_exchange, undo_exchange },
 	{ OP_REMOVE, redo_remove, undo_remove }, { OP_RMDIR, redo_rmdir, undo_rmdir },
@@ -346,8 +346,8 @@ static size_t row_of(enum op_kind kind)
 
 int step_redo(struct ground *g, size_t i, const struct op *op)
 {
-	struct places p;
-	int r = places_of(g, i, op, &p);
+	struct locations p;
+	int r = locate(g, i, op, &p);
 
 	if (op->kind == OP_RMDIR || op->kind == OP_MKDIR)
 		held_forget(&g->target, op->path.p);
@@ -356,8 +356,8 @@ int step_redo(struct ground *g, size_t i, const struct op *op)
 
 int step_undo(struct ground *g, size_t i, const struct op *op)
 {
-	struct places p;
-	int r = places_of(g, i, op, &p);
+	struct locations p;
+	int r = locate(g, i, op, &p);
 
 	held_forget(&g->target, op->path.p);
 	r = r == 0 ? kinds[row_of(op->kind)].undo(g, &p, op) : r;

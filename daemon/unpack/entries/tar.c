@@ -147,7 +147,7 @@ static void add_field(struct tar *t, struct buf *to, size_t at, size_t width)
 	buf_add(to, t->block + at, strnlen((char *)t->block + at, width));
 }
 
-static int take_names(struct tar *t, struct entry *e)
+static int take_names(struct tar *t, struct source_entry *e)
 {
 	struct pax *p = &t->pax;
 
@@ -174,14 +174,14 @@ static int take_names(struct tar *t, struct entry *e)
 
 static const struct {
 	char flag;
-	enum entry_type type;
+	enum source_entry_type type;
 } types[] = {
 	{ '0', ENTRY_FILE },	 { '\0', ENTRY_FILE },	 { '7', ENTRY_FILE }, { 'S', ENTRY_FILE },
 	{ '1', ENTRY_HARDLINK }, { '2', ENTRY_SYMLINK }, { '5', ENTRY_DIR },  { '3', ENTRY_DEVICE },
 	{ '4', ENTRY_DEVICE },	 { '6', ENTRY_FIFO },
 };
 
-static int take_type(struct tar *t, struct entry *e)
+static int take_type(struct tar *t, struct source_entry *e)
 {
 	char flag = (char)t->block[OFF_TYPE];
 
@@ -198,7 +198,7 @@ static int take_type(struct tar *t, struct entry *e)
 		      (unsigned char)flag);
 }
 
-static int take_facts(struct tar *t, struct entry *e)
+static int take_facts(struct tar *t, struct source_entry *e)
 {
 	int64_t mode;
 	int r = tar_size_field(t, OFF_SIZE, &e->size);
@@ -265,7 +265,7 @@ static int copy_pieces(struct tar *t)
 
 static int read_entry(struct tar *t)
 {
-	struct entry e = { .mode = 0 };
+	struct source_entry e = { .mode = 0 };
 	bool content = false;
 	int r = take_facts(t, &e);
 

@@ -44,4 +44,4 @@ int tar_damaged(struct tar *t, const char *what);
 int tar_size_field(struct tar *t, size_t at, uint64_t *ret);
 /* Of a sparse file: reads its map from wherever it is, and proves it. The entry's size is then that of the whole file, t->stored what the
  * archive still has of it. */
-int tar_take_map(struct tar *t, struct entry *e);
+int tar_take_map(struct tar *t, struct source_entry *e);

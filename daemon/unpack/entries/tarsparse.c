@@ -39,12 +39,12 @@ static int old_map(struct tar *t)
 	return r;
 }
 
-struct lines {
+struct map_lines {
 	struct tar *t;
 	size_t at; /* in the block */
 };
 
-static int next_line(struct lines *l, uint64_t *ret)
+static int next_line(struct map_lines *l, uint64_t *ret)
 {
 	char digits[24];
 	size_t n = 0;
@@ -77,7 +77,7 @@ static int next_line(struct lines *l, uint64_t *ret)
 /* The map stands as lines before the data. */
 static int map_in_data(struct tar *t)
 {
-	struct lines l = { t, BLOCK };
+	struct map_lines l = { t, BLOCK };
 	uint64_t n, offset, bytes;
 	int r = next_line(&l, &n);
 
@@ -91,7 +91,7 @@ static int map_in_data(struct tar *t)
 	return r;
 }
 
-int tar_take_map(struct tar *t, struct entry *e)
+int tar_take_map(struct tar *t, struct source_entry *e)
 {
 	struct pax *p = &t->pax;
 	bool old = t->block[OFF_TYPE] == 'S';

@@ -169,12 +169,12 @@ static int read_target(struct zip *z, uint64_t n)
 }
 
 static int next_entry(struct zip *z, struct plan *plan, const struct zip_entry *e,
-		      struct entry *ret)
+		      struct source_entry *ret)
 {
 	int r = zip_dir_name(&z->dir, e, &z->name, z->v);
 
-	*ret = (struct entry){
-		.type = (enum entry_type)e->type,
+	*ret = (struct source_entry){
+		.type = (enum source_entry_type)e->type,
 		.path = buf_slice(&z->name),
 		.mode = e->mode,
 		.size = e->type == ENTRY_FILE ? e->size : 0,
@@ -192,7 +192,7 @@ static int next_entry(struct zip *z, struct plan *plan, const struct zip_entry *
 /* Everything that the directory alone decides. Where a link leads is in its data. */
 static int rehearse(struct zip *z)
 {
-	struct writer none = { NULL, NULL };
+	struct stage_sink none = { NULL, NULL };
 	struct plan *real = z->plan, dry;
 	int r = 0;
 
@@ -200,7 +200,7 @@ static int rehearse(struct zip *z)
 	dry.into = real->into;
 	dry.strip = real->strip;
 	for (size_t i = 0; r >= 0 && i < z->dir.n; i++) {
-		struct entry e;
+		struct source_entry e;
 
 		r = next_entry(z, &dry, &z->dir.v[i], &e);
 		e.link = SLICE(".");
@@ -214,7 +214,7 @@ static int rehearse(struct zip *z)
 
 static int read_entry(struct zip *z, const struct zip_entry *from)
 {
-	struct entry e;
+	struct source_entry e;
 	int r = next_entry(z, z->plan, from, &e);
 
 	if (r == 0 && e.type == ENTRY_SYMLINK) {
@@ -280,7 +280,7 @@ int zip_read(int fd, struct feed_limits limits, struct plan *plan)
 	if (r == 0)
 		r = check_ratio(z, limits);
 	if (r == 0)
-		r = plan_room(plan, z->dir.unpacked);
+		r = plan_reserve(plan, z->dir.unpacked);
 	feed_init(&z->feed, fd, z->dir.file_size, limits);
 	if (r == 0)
 		r = read_all(z);

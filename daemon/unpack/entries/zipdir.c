@@ -11,7 +11,7 @@ enum { FLAG_ENCRYPTED = 1 | 1 << 6 | 1 << 13, FLAG_PATCH = 1 << 5 };
 enum { MADE_ON_UNIX = 3, MADE_ON_MACOS = 19 };
 #define MAX32 0xffffffffu
 
-struct reader {
+struct zip_reader {
 	struct zip_dir *d;
 	struct verdict *v;
 	uint64_t at; /* of buf[0] in the file */
@@ -19,13 +19,13 @@ struct reader {
 	uint8_t buf[PIECE_BYTES];
 };
 
-static int damaged(struct reader *r, const char *what)
+static int damaged(struct zip_reader *r, const char *what)
 {
 	return refuse(r->v, "ARCHIVE_DAMAGED", NULL, "%s", what);
 }
 
 /* The next n bytes of the directory; NULL: it ends before, or the verdict says why. */
-static const uint8_t *next(struct reader *r, size_t n)
+static const uint8_t *next(struct zip_reader *r, size_t n)
 {
 	uint64_t from = r->at + r->pos;
 
@@ -47,7 +47,7 @@ static const uint8_t *next(struct reader *r, size_t n)
 /* --- extra fields ------------------------------------------------------------------------------------------- */
 
 /* Values for the fields that were full, in this order. */
-static int take_zip64(struct reader *r, const uint8_t *p, size_t n, struct zip_entry *e)
+static int take_zip64(struct zip_reader *r, const uint8_t *p, size_t n, struct zip_entry *e)
 {
 	uint64_t *wide[] = { &e->size, &e->packed, &e->header };
 
@@ -63,7 +63,7 @@ static int take_zip64(struct reader *r, const uint8_t *p, size_t n, struct zip_e
 	return 0;
 }
 
-static int check_unicode(struct reader *r, const uint8_t *p, size_t n, struct slice name)
+static int check_unicode(struct zip_reader *r, const uint8_t *p, size_t n, struct slice name)
 {
 	if (n < 5 || p[0] != 1)
 		return damaged(r, "a Unicode-path field is of another version");
@@ -73,8 +73,8 @@ static int check_unicode(struct reader *r, const uint8_t *p, size_t n, struct sl
 	return 0;
 }
 
-static int take_extra(struct reader *r, unsigned id, const uint8_t *p, size_t n, struct slice name,
-		      struct zip_entry *e)
+static int take_extra(struct zip_reader *r, unsigned id, const uint8_t *p, size_t n,
+		      struct slice name, struct zip_entry *e)
 {
 	if (id == EXTRA_ZIP64)
 		return take_zip64(r, p, n, e);
@@ -85,7 +85,7 @@ static int take_extra(struct reader *r, unsigned id, const uint8_t *p, size_t n,
 	return 0;
 }
 
-static int take_extras(struct reader *r, const uint8_t *p, size_t n, struct slice name,
+static int take_extras(struct zip_reader *r, const uint8_t *p, size_t n, struct slice name,
 		       struct zip_entry *e)
 {
 	bool wide = e->size == MAX32 || e->packed == MAX32 || e->header == MAX32, seen = false;
@@ -125,14 +125,14 @@ static int64_t dos_time(unsigned time, unsigned date)
 
 static const struct {
 	mode_t format;
-	enum entry_type type;
+	enum source_entry_type type;
 } formats[] = {
 	{ S_IFREG, ENTRY_FILE },    { 0, ENTRY_FILE },	       { S_IFDIR, ENTRY_DIR },
 	{ S_IFLNK, ENTRY_SYMLINK }, { S_IFIFO, ENTRY_FIFO },   { S_IFSOCK, ENTRY_SOCKET },
 	{ S_IFCHR, ENTRY_DEVICE },  { S_IFBLK, ENTRY_DEVICE },
 };
 
-static int take_mode(struct reader *r, unsigned made_by, uint32_t external, struct slice name,
+static int take_mode(struct zip_reader *r, unsigned made_by, uint32_t external, struct slice name,
 		     struct zip_entry *e)
 {
 	bool dir = name.n && name.p[name.n - 1] == '/';
@@ -152,7 +152,7 @@ static int take_mode(struct reader *r, unsigned made_by, uint32_t external, stru
 	return 0;
 }
 
-static int check_method(struct reader *r, const struct zip_entry *e)
+static int check_method(struct zip_reader *r, const struct zip_entry *e)
 {
 	if (e->flags & FLAG_ENCRYPTED || e->method == 99)
 		return refuse(r->v, "ENCRYPTED", NULL, "the zip is encrypted");
@@ -166,7 +166,7 @@ static int check_method(struct reader *r, const struct zip_entry *e)
 	return 0;
 }
 
-static int read_entry(struct reader *r, struct zip_entry *e)
+static int read_entry(struct zip_reader *r, struct zip_entry *e)
 {
 	const uint8_t *p = next(r, ENTRY_BYTES), *rest;
 	size_t name_n, extra_n, comment_n;
@@ -208,7 +208,7 @@ static int read_entry(struct reader *r, struct zip_entry *e)
 	return check_method(r, e);
 }
 
-static int read_entries(struct reader *r, uint64_t count)
+static int read_entries(struct zip_reader *r, uint64_t count)
 {
 	struct zip_dir *d = r->d;
 
@@ -228,7 +228,7 @@ static int read_entries(struct reader *r, uint64_t count)
 
 int zip_dir_read(struct zip_dir *d, int fd, uint64_t entries_max, struct verdict *v)
 {
-	_cleanup_(freep) struct reader *r = new0(struct reader);
+	_cleanup_(freep) struct zip_reader *r = new0(struct zip_reader);
 	uint64_t count = 0;
 	struct stat sb;
 	int result;

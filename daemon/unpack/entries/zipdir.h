@@ -25,7 +25,7 @@ struct zip_entry {
 	int64_t mtime;
 	uint32_t crc;
 	uint16_t mode, name_n, method, flags;
-	uint8_t type; /* enum entry_type */
+	uint8_t type; /* enum source_entry_type */
 };
 
 struct zip_dir {

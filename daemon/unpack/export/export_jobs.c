@@ -15,81 +15,81 @@
 
 /* --- the job, as it comes ------------------------------------------------------------------------------- */
 
-struct job {
+struct export_params {
 	char *root, *below, *dir, *patch, *format, *ignore;
 	struct slice paths, limits;
 	int64_t turn, since, uid, gid;
 };
 
-struct job_limits {
+struct export_limits {
 	int64_t file_bytes, bytes, entries, seconds, patch_bytes;
 };
 
-#define JOB_ROOT JF_STR(struct job, root, "root", JF_REQUIRED, PATH_BYTES_MAX)
+#define JOB_ROOT JF_STR(struct export_params, root, "root", JF_REQUIRED, PATH_BYTES_MAX)
 #define JOB_COMMON                                                                                 \
-	JF_STR(struct job, ignore, "ignore", 0, 16),                                               \
-		JF_INT(struct job, uid, "uid", 0, 0, UINT32_MAX - 1),                              \
-		JF_INT(struct job, gid, "gid", 0, 0, UINT32_MAX - 1),                              \
-		JF_OBJ(struct job, limits, "limits", 0)
+	JF_STR(struct export_params, ignore, "ignore", 0, 16),                                     \
+		JF_INT(struct export_params, uid, "uid", 0, 0, UINT32_MAX - 1),                    \
+		JF_INT(struct export_params, gid, "gid", 0, 0, UINT32_MAX - 1),                    \
+		JF_OBJ(struct export_params, limits, "limits", 0)
 
 static const struct jfield pack_fields[] = {
 	JOB_ROOT,
-	JF_STR(struct job, below, "below", 0, PATH_BYTES_MAX),
-	JF_STR(struct job, format, "format", JF_REQUIRED, 16),
-	JF_ARR(struct job, paths, "paths", 0),
+	JF_STR(struct export_params, below, "below", 0, PATH_BYTES_MAX),
+	JF_STR(struct export_params, format, "format", JF_REQUIRED, 16),
+	JF_ARR(struct export_params, paths, "paths", 0),
 	JOB_COMMON,
 	JF_END,
 };
 
 static const struct jfield snapshot_fields[] = {
 	JOB_ROOT,
-	JF_STR(struct job, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
-	JF_INT(struct job, turn, "turn", JF_REQUIRED, 0, UINT32_MAX),
-	JF_STR(struct job, patch, "patch", 0, PATH_BYTES_MAX),
+	JF_STR(struct export_params, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct export_params, turn, "turn", JF_REQUIRED, 0, UINT32_MAX),
+	JF_STR(struct export_params, patch, "patch", 0, PATH_BYTES_MAX),
 	JOB_COMMON,
 	JF_END,
 };
 
 static const struct jfield diff_fields[] = {
 	JOB_ROOT,
-	JF_STR(struct job, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
-	JF_INT(struct job, since, "since", JF_REQUIRED, 0, UINT32_MAX),
-	JF_STR(struct job, patch, "patch", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct export_params, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct export_params, since, "since", JF_REQUIRED, 0, UINT32_MAX),
+	JF_STR(struct export_params, patch, "patch", JF_REQUIRED, PATH_BYTES_MAX),
 	JOB_COMMON,
 	JF_END,
 };
 
 static const struct jfield limit_fields[] = {
-	JF_INT(struct job_limits, file_bytes, "fileBytes", 0, 0, SNAPSHOT_FILE_MAX),
-	JF_INT(struct job_limits, bytes, "bytes", 0, 0, INT64_MAX),
-	JF_INT(struct job_limits, entries, "entries", 0, 0, UINT32_MAX),
-	JF_INT(struct job_limits, seconds, "seconds", 0, 0, UINT32_MAX),
-	JF_INT(struct job_limits, patch_bytes, "patchBytes", 0, 0, SNAPSHOT_PATCH_MAX),
+	JF_INT(struct export_limits, file_bytes, "fileBytes", 0, 0, SNAPSHOT_FILE_MAX),
+	JF_INT(struct export_limits, bytes, "bytes", 0, 0, INT64_MAX),
+	JF_INT(struct export_limits, entries, "entries", 0, 0, UINT32_MAX),
+	JF_INT(struct export_limits, seconds, "seconds", 0, 0, UINT32_MAX),
+	JF_INT(struct export_limits, patch_bytes, "patchBytes", 0, 0, SNAPSHOT_PATCH_MAX),
 	JF_END,
 };
 
 /* --- the job, at work ----------------------------------------------------------------------------------- */
 
-struct outward {
-	const struct verb *verb;
-	struct job job;
-	struct job_limits limits;
+struct export_job {
+	const struct export_verb *verb;
+	struct export_params job;
+	struct export_limits limits;
 	bool gitignore;
 	int root;
-	struct state state;
+	struct snapshot_dir state;
 	struct snapshot_report snapshot;
-	struct export_job export;
-	struct export_report exported;
+	struct tree_pack_job export;
+	struct tree_pack_report exported;
 };
 
-struct verb {
+struct export_verb {
 	const char *word;
 	const struct jfield *fields;
 	int64_t bytes, seconds; /* limits if the job tells none */
-	int (*open)(struct outward *, struct verdict *);
-	int (*enter)(struct outward *, struct verdict *); /* or NULL */
-	int (*run)(struct outward *, int out, struct verdict *);
-	void (*report)(const struct outward *, struct jw *);
+	int (*open)(struct export_job *, struct verdict *);
+	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
+	int (*run)(struct export_job *, int out, struct verdict *);
+	void (*report)(const struct export_job *, struct jw *);
 };
 
 static int bad_job(struct verdict *v, const char *field, const char *text)
@@ -99,14 +99,14 @@ static int bad_job(struct verdict *v, const char *field, const char *text)
 	return -EINVAL;
 }
 
-static uint64_t deadline(const struct outward *o)
+static uint64_t deadline(const struct export_job *o)
 {
 	return o->limits.seconds ? clock_mono_ms() + (uint64_t)o->limits.seconds * 1000 : 0;
 }
 
 /* --- pack ----------------------------------------------------------------------------------------------- */
 
-static int take_paths(struct outward *o, struct slice paths, struct verdict *v)
+static int take_paths(struct export_job *o, struct slice paths, struct verdict *v)
 {
 	struct jiter it;
 	struct jval item;
@@ -124,20 +124,20 @@ static int take_paths(struct outward *o, struct slice paths, struct verdict *v)
 			abort();
 		o->export.paths = grown;
 		o->export.paths[o->export.npaths++] = path;
-		if (export_path_clean(path) < 0)
+		if (tree_pack_clean_path(path) < 0)
 			return refuse(v, "PATH_INVALID", path,
 				      "a path of the tree, relative, without \"..\"");
 	}
 	return 0;
 }
 
-static int open_export(struct outward *o, struct verdict *v)
+static int open_export(struct export_job *o, struct verdict *v)
 {
-	if (export_format_parse(o->job.format, &o->export.format) < 0)
+	if (pack_format_parse(o->job.format, &o->export.format) < 0)
 		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
 	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	if (o->job.below && export_path_clean(o->job.below) < 0)
+	if (o->job.below && tree_pack_clean_path(o->job.below) < 0)
 		return refuse(v, "PATH_INVALID", o->job.below, "a path below root, without \"..\"");
 	return o->job.paths.n ? take_paths(o, o->job.paths, v) : 0;
 }
@@ -153,7 +153,7 @@ static int not_entered(struct verdict *v, int error, const char *path)
 }
 
 /* From the root on, whose path is believed, nothing is followed. */
-static int enter_below(struct outward *o, struct verdict *v)
+static int enter_below(struct export_job *o, struct verdict *v)
 {
 	_cleanup_(held_done) struct held h;
 	int fd;
@@ -171,7 +171,7 @@ static int enter_below(struct outward *o, struct verdict *v)
 	return 0;
 }
 
-static int enter_export(struct outward *o, struct verdict *v)
+static int enter_export(struct export_job *o, struct verdict *v)
 {
 	int r = o->job.below && *o->job.below ? enter_below(o, v) : 0;
 
@@ -181,13 +181,13 @@ static int enter_export(struct outward *o, struct verdict *v)
 	o->export.gitignore = o->gitignore;
 	o->export.entries = (uint64_t)o->limits.entries;
 	o->export.bytes = (uint64_t)o->limits.bytes;
-	return export_check(&o->export, v);
+	return tree_pack_check(&o->export, v);
 }
 
-static int run_export(struct outward *o, int out, struct verdict *v)
+static int run_export(struct export_job *o, int out, struct verdict *v)
 {
 	o->export.deadline_ms = deadline(o);
-	return export_write(&o->export, out, &o->exported, v);
+	return tree_pack_write(&o->export, out, &o->exported, v);
 }
 
 static void put_omitted(struct jw *w, const char *key, const char *total,
@@ -199,9 +199,9 @@ static void put_omitted(struct jw *w, const char *key, const char *total,
 	jw_uint(w, total, omitted->total);
 }
 
-static void report_export(const struct outward *o, struct jw *w)
+static void report_export(const struct export_job *o, struct jw *w)
 {
-	const struct export_report *r = &o->exported;
+	const struct tree_pack_report *r = &o->exported;
 
 	jw_uint(w, "files", r->files);
 	jw_uint(w, "directories", r->directories);
@@ -214,17 +214,19 @@ static void report_export(const struct outward *o, struct jw *w)
 
 /* --- snapshot and diff ---------------------------------------------------------------------------------- */
 
-static int open_snapshot(struct outward *o, struct verdict *v)
+static int open_snapshot(struct export_job *o, struct verdict *v)
 {
-	return state_open_snapshot(&o->state, o->job.dir, (uint32_t)o->job.turn, o->job.patch, v);
+	return snapshot_dir_open_snapshot(&o->state, o->job.dir, (uint32_t)o->job.turn,
+					  o->job.patch, v);
 }
 
-static int open_diff(struct outward *o, struct verdict *v)
+static int open_diff(struct export_job *o, struct verdict *v)
 {
-	return state_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.patch, v);
+	return snapshot_dir_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.patch,
+				      v);
 }
 
-static int run_snapshot(struct outward *o, int out _unused_, struct verdict *v)
+static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *v)
 {
 	const struct snapshot_job job = {
 		.root = o->root,
@@ -243,7 +245,7 @@ static int run_snapshot(struct outward *o, int out _unused_, struct verdict *v)
 	return snapshot_take(&job, &o->state.files, &o->snapshot, v);
 }
 
-static void report_snapshot(const struct outward *o, struct jw *w)
+static void report_snapshot(const struct export_job *o, struct jw *w)
 {
 	const struct snapshot_report *r = &o->snapshot;
 
@@ -264,7 +266,7 @@ static void report_snapshot(const struct outward *o, struct jw *w)
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
 /* clang-format off */
-static const struct verb verbs[] = {
+static const struct export_verb verbs[] = {
 	/* an archive takes as long as its reader does */
 	{ "pack", pack_fields, INT64_MAX, 0, open_export, enter_export, run_export, report_export },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
@@ -283,7 +285,7 @@ static int take_fields(struct slice text, const struct jfield *fields, const cha
 	return r < 0 ? bad_job(v, e.field, e.msg) : 0;
 }
 
-static int parse(struct outward *o, struct slice text, struct verdict *v)
+static int parse(struct export_job *o, struct slice text, struct verdict *v)
 {
 	const char *ignore;
 	int r = take_fields(text, o->verb->fields, "", &o->job, v);
@@ -299,35 +301,35 @@ static int parse(struct outward *o, struct slice text, struct verdict *v)
 	return 0;
 }
 
-struct outward *outward_open(const char *verb, struct slice job, struct verdict *v)
+struct export_job *export_job_open(const char *verb, struct slice job, struct verdict *v)
 {
-	struct outward *o = new0(struct outward);
+	struct export_job *o = new0(struct export_job);
 	int r;
 
-	*o = (struct outward){ .root = -1 };
-	o->state = (struct state){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+	*o = (struct export_job){ .root = -1 };
+	o->state = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (strcmp(verb, verbs[i].word) == 0)
 			o->verb = &verbs[i];
 	if (!o->verb) {
 		bad_job(v, NULL, "no such verb");
-		return outward_free(o);
+		return export_job_free(o);
 	}
 	o->job.uid = o->job.gid = -1;
-	o->limits = (struct job_limits){ SNAPSHOT_FILE_MAX, o->verb->bytes, UNPACK_ENTRIES_MAX,
-					 o->verb->seconds, SNAPSHOT_PATCH_MAX };
+	o->limits = (struct export_limits){ SNAPSHOT_FILE_MAX, o->verb->bytes, UNPACK_ENTRIES_MAX,
+					    o->verb->seconds, SNAPSHOT_PATCH_MAX };
 	r = parse(o, job, v);
 	if (r == 0)
 		r = o->verb->open(o, v);
-	return r < 0 ? outward_free(o) : o;
+	return r < 0 ? export_job_free(o) : o;
 }
 
-struct outward *outward_free(struct outward *o)
+struct export_job *export_job_free(struct export_job *o)
 {
 	closep(&o->root);
-	state_close(&o->state);
+	snapshot_dir_close(&o->state);
 	snapshot_report_done(&o->snapshot);
-	export_report_done(&o->exported);
+	tree_pack_report_done(&o->exported);
 	for (size_t i = 0; i < o->export.npaths; i++)
 		free(o->export.paths[i]);
 	free(o->export.paths);
@@ -337,33 +339,33 @@ struct outward *outward_free(struct outward *o)
 	return NULL;
 }
 
-int64_t outward_uid(const struct outward *o)
+int64_t export_job_uid(const struct export_job *o)
 {
 	return o->job.uid;
 }
 
-int64_t outward_gid(const struct outward *o)
+int64_t export_job_gid(const struct export_job *o)
 {
 	return o->job.gid;
 }
 
-uint64_t outward_seconds(const struct outward *o)
+uint64_t export_job_seconds(const struct export_job *o)
 {
 	return (uint64_t)o->limits.seconds;
 }
 
-int outward_root(const struct outward *o)
+int export_job_root(const struct export_job *o)
 {
 	return o->root;
 }
 
 /* Pack, index and turns; an archive may go into a file and be of any size. */
-uint64_t outward_file_max(const struct outward *o)
+uint64_t export_job_file_max(const struct export_job *o)
 {
 	return o->verb->enter ? UINT64_MAX : MAX((uint64_t)o->limits.bytes, TREE_MANIFEST_MAX);
 }
 
-int outward_enter(struct outward *o, struct verdict *v)
+int export_job_enter(struct export_job *o, struct verdict *v)
 {
 	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->root < 0)
@@ -372,17 +374,17 @@ int outward_enter(struct outward *o, struct verdict *v)
 	return o->verb->enter ? o->verb->enter(o, v) : 0;
 }
 
-int outward_run(struct outward *o, int out, struct verdict *v)
+int export_job_run(struct export_job *o, int out, struct verdict *v)
 {
 	return o->verb->run(o, out, v);
 }
 
-int outward_commit(struct outward *o, struct verdict *v)
+int export_job_commit(struct export_job *o, struct verdict *v)
 {
-	return state_commit(&o->state, v);
+	return snapshot_dir_commit(&o->state, v);
 }
 
-void outward_done_line(const struct outward *o, struct buf *line)
+void export_job_done_line(const struct export_job *o, struct buf *line)
 {
 	struct jw w = JW(line);
 

@@ -17,8 +17,8 @@
 #define POLL_MS 500   /* a signal just before it waits */
 #define GRACE_MS 2000 /* the worker ends by itself, unless the file system holds it */
 
-struct carrier {
-	struct outward *job;
+struct export_keeper {
+	struct export_job *job;
 	struct user user;
 	struct verdict v;
 	struct buf heard; /* from the worker */
@@ -36,62 +36,62 @@ static void on_signal(int sig)
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
 /* The tree is opened as its user: whoever may move it can move it to where only root gets. */
-static int enter(struct carrier *c)
+static int enter(struct export_keeper *c)
 {
 	int tree[2] = { -1, -1 }, r;
 
 	user_enter(&c->user);
-	r = outward_enter(c->job, &c->v);
+	r = export_job_enter(c->job, &c->v);
 	user_leave(&c->user);
-	tree[0] = outward_root(c->job);
+	tree[0] = export_job_root(c->job);
 	return r < 0 ? r :
 		       confine_worker(&c->user, &(struct reach){ NULL, tree },
-				      outward_file_max(c->job), &c->v);
+				      export_job_file_max(c->job), &c->v);
 }
 
-static _noreturn_ void work(struct carrier *c, int tell)
+static _noreturn_ void work(struct export_keeper *c, int answer_fd)
 {
 	struct buf line = { 0 };
 	int r = enter(c);
 
 	if (r == 0)
-		r = outward_run(c->job, ARCHIVE_FD, &c->v);
+		r = export_job_run(c->job, ARCHIVE_FD, &c->v);
 	if (r == 0)
-		outward_done_line(c->job, &line);
+		export_job_done_line(c->job, &line);
 	else
 		report_verdict(&line, &c->v);
-	file_write_all(tell, line.data, line.len);
+	file_write_all(answer_fd, line.data, line.len);
 	_exit(report_exit(&c->v));
 }
 
-static int start_worker(struct carrier *c)
+static int start_worker(struct export_keeper *c)
 {
-	int tell[2];
+	int answer_fd[2];
 
-	if (pipe2(tell, O_CLOEXEC) < 0)
+	if (pipe2(answer_fd, O_CLOEXEC) < 0)
 		return fail_with(&c->v, -errno, NULL, "a pipe");
 	c->worker = fork();
 	if (c->worker == 0) {
-		close(tell[0]);
-		work(c, tell[1]);
+		close(answer_fd[0]);
+		work(c, answer_fd[1]);
 	}
-	close(tell[1]);
-	c->from = tell[0];
+	close(answer_fd[1]);
+	c->from = answer_fd[0];
 	return c->worker < 0 ? fail_with(&c->v, -errno, NULL, "a worker process") : 0;
 }
 
 /* --- the keeper ------------------------------------------------------------------------------------------- */
 
-static int refuse_time(struct carrier *c, uint64_t seconds)
+static int refuse_time(struct export_keeper *c, uint64_t seconds)
 {
 	return refuse_over(&c->v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
 }
 
 /* All the worker says, until it ends. */
-static int hear(struct carrier *c)
+static int hear(struct export_keeper *c)
 {
 	struct pollfd pfd = { .fd = c->from, .events = POLLIN };
-	uint64_t seconds = outward_seconds(c->job);
+	uint64_t seconds = export_job_seconds(c->job);
 	uint64_t until = clock_mono_ms() + 1000 * seconds + GRACE_MS;
 
 	c->heard.max = ANSWER_MAX;
@@ -115,7 +115,7 @@ static int hear(struct carrier *c)
 }
 
 /* The worker's exit code; negative: the verdict says why. */
-static int await_worker(struct carrier *c)
+static int await_worker(struct export_keeper *c)
 {
 	int status = 0, r = hear(c);
 
@@ -129,7 +129,7 @@ static int await_worker(struct carrier *c)
 	return WEXITSTATUS(status);
 }
 
-static int run(struct carrier *c, const char *verb, struct slice line)
+static int run(struct export_keeper *c, const char *verb, struct slice line)
 {
 	int code, r;
 
@@ -138,25 +138,25 @@ static int run(struct carrier *c, const char *verb, struct slice line)
 		c->v.kind = VERDICT_BAD_JOB;
 		return -EINVAL;
 	}
-	c->job = outward_open(verb, line, &c->v);
+	c->job = export_job_open(verb, line, &c->v);
 	if (!c->job)
 		return -EINVAL;
-	r = user_of(&c->user, outward_uid(c->job), outward_gid(c->job), &c->v);
+	r = user_of(&c->user, export_job_uid(c->job), export_job_gid(c->job), &c->v);
 	if (r == 0)
 		r = start_worker(c);
 	code = r < 0 ? r : await_worker(c);
-	if (code == UNPACK_DONE && (r = outward_commit(c->job, &c->v)) < 0)
+	if (code == UNPACK_DONE && (r = export_job_commit(c->job, &c->v)) < 0)
 		return r;
 	if (code >= 0)
 		file_write_all(STDOUT_FILENO, c->heard.data, c->heard.len);
 	return code;
 }
 
-enum unpack_exit carry_run(const char *verb, struct slice line)
+enum unpack_exit export_keeper_run(const char *verb, struct slice line)
 {
 	struct sigaction act = { .sa_handler = on_signal };
 	_cleanup_(buf_done) struct buf answer = { 0 };
-	struct carrier c = { .from = -1 };
+	struct export_keeper c = { .from = -1 };
 	int code;
 
 	sigaction(SIGTERM, &act, NULL);
@@ -168,7 +168,7 @@ enum unpack_exit carry_run(const char *verb, struct slice line)
 	if (c.worker > 0)
 		child_end(c.worker);
 	if (c.job)
-		outward_free(c.job);
+		export_job_free(c.job);
 	buf_done(&c.heard);
 	if (code >= 0)
 		return (enum unpack_exit)code;

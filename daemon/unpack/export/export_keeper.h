@@ -8,4 +8,4 @@
 #include "unpack/job/unpack_report.h"
 
 /* Answers on standard output. The archive of a pack job goes to descriptor 3. */
-enum unpack_exit carry_run(const char *verb, struct slice line);
+enum unpack_exit export_keeper_run(const char *verb, struct slice line);

@@ -16,8 +16,8 @@
 
 struct export
 {
-	const struct export_job *job;
-	struct export_report *report;
+	const struct tree_pack_job *job;
+	struct tree_pack_report *report;
 	struct verdict *v;
 	struct archive *archive;
 	struct archive_entry *entry;
@@ -42,7 +42,7 @@ static bool leads_out(const char *path)
 	return *path == '/';
 }
 
-int export_path_clean(char *path)
+int tree_pack_clean_path(char *path)
 {
 	char *to = path;
 
@@ -69,7 +69,7 @@ static bool below(const char *path, const char *dir)
 	return !*dir || index_below(path, dir);
 }
 
-int export_check(const struct export_job *job, struct verdict *v)
+int tree_pack_check(const struct tree_pack_job *job, struct verdict *v)
 {
 	struct held h;
 	struct stat sb;
@@ -89,7 +89,7 @@ int export_check(const struct export_job *job, struct verdict *v)
 
 enum choice { OUTSIDE, ABOVE, CHOSEN };
 
-static enum choice choose(const struct export_job *job, const char *path)
+static enum choice choose(const struct tree_pack_job *job, const char *path)
 {
 	enum choice best = job->npaths ? OUTSIDE : CHOSEN;
 
@@ -201,7 +201,7 @@ static int put_content(struct export *x, const char *path, int fd, const struct 
 	return r;
 }
 
-static int put_file(struct export *x, const struct walk_entry *e)
+static int put_file(struct export *x, const struct tree_entry *e)
 {
 	/* O_NONBLOCK: there may be a FIFO by now */
 	_cleanup_(closep) int fd =
@@ -226,7 +226,7 @@ static int put_file(struct export *x, const struct walk_entry *e)
 	return put_content(x, e->path, fd, &sb);
 }
 
-static int put_link(struct export *x, const struct walk_entry *e)
+static int put_link(struct export *x, const struct tree_entry *e)
 {
 	ssize_t n = readlinkat(e->dir, e->leaf, x->piece, PATH_BYTES_MAX + 1);
 
@@ -241,7 +241,7 @@ static int put_link(struct export *x, const struct walk_entry *e)
 	return put_header(x, e->path, &e->sb, x->piece);
 }
 
-static int on_visit(void *ctx, const struct walk_entry *e)
+static int on_visit(void *ctx, const struct tree_entry *e)
 {
 	struct export *x = ctx;
 
@@ -281,21 +281,21 @@ static const struct {
 	int (*format)(struct archive *);
 	int (*filter)(struct archive *);
 	const char *options;
-} formats[EXPORT_N] = {
-	[EXPORT_TAR] = { "tar", archive_write_set_format_pax_restricted,
-			 archive_write_add_filter_none, NULL },
-	[EXPORT_TAR_GZ] = { "tar.gz", archive_write_set_format_pax_restricted,
-			    archive_write_add_filter_gzip,
-			    "gzip:!timestamp,gzip:compression-level=3" },
-	[EXPORT_TAR_ZST] = { "tar.zst", archive_write_set_format_pax_restricted,
-			     archive_write_add_filter_zstd, "zstd:compression-level=1" },
-	[EXPORT_ZIP] = { "zip", archive_write_set_format_zip, archive_write_add_filter_none,
-			 "zip:compression=deflate,zip:compression-level=3" },
+} formats[PACK_N] = {
+	[PACK_TAR] = { "tar", archive_write_set_format_pax_restricted,
+		       archive_write_add_filter_none, NULL },
+	[PACK_TAR_GZ] = { "tar.gz", archive_write_set_format_pax_restricted,
+			  archive_write_add_filter_gzip,
+			  "gzip:!timestamp,gzip:compression-level=3" },
+	[PACK_TAR_ZST] = { "tar.zst", archive_write_set_format_pax_restricted,
+			   archive_write_add_filter_zstd, "zstd:compression-level=1" },
+	[PACK_ZIP] = { "zip", archive_write_set_format_zip, archive_write_add_filter_none,
+		       "zip:compression=deflate,zip:compression-level=3" },
 };
 
-int export_format_parse(const char *word, enum export_format *ret)
+int pack_format_parse(const char *word, enum pack_format *ret)
 {
-	for (unsigned i = 0; i < EXPORT_N; i++) {
+	for (unsigned i = 0; i < PACK_N; i++) {
 		if (strcmp(word, formats[i].word) != 0)
 			continue;
 		*ret = i;
@@ -342,8 +342,8 @@ static int begin(struct export *x)
 
 static int run(struct export *x)
 {
-	const struct walk_visitor visitor = { .visit = on_visit, .omit = on_omit, .ctx = x };
-	const struct walk_options options = {
+	const struct tree_visitor visitor = { .visit = on_visit, .omit = on_omit, .ctx = x };
+	const struct tree_walk_options options = {
 		.gitignore = x->job->gitignore,
 		.without_git = x->job->gitignore,
 		.entries = x->job->entries,
@@ -352,7 +352,7 @@ static int run(struct export *x)
 	int r = begin(x);
 
 	if (r == 0)
-		r = walk_tree(x->job->root, &options, &visitor, x->v);
+		r = tree_walk(x->job->root, &options, &visitor, x->v);
 	if (r == 0)
 		return archive_write_close(x->archive) != ARCHIVE_OK ? fail_archive(x, NULL) : 0;
 	/* closing finishes it, as if it were whole; without closing the filters keep their memory */
@@ -362,13 +362,13 @@ static int run(struct export *x)
 	return r;
 }
 
-int export_write(const struct export_job *job, int out, struct export_report *report,
-		 struct verdict *v)
+int tree_pack_write(const struct tree_pack_job *job, int out, struct tree_pack_report *report,
+		    struct verdict *v)
 {
 	struct export x = { .job = job, .report = report, .v = v, .out = out };
 	int r;
 
-	*report = (struct export_report){ 0 };
+	*report = (struct tree_pack_report){ 0 };
 	r = run(&x);
 	archive_write_free(x.archive);
 	archive_entry_free(x.entry);
@@ -376,7 +376,7 @@ int export_write(const struct export_job *job, int out, struct export_report *re
 	return r;
 }
 
-void export_report_done(struct export_report *report)
+void tree_pack_report_done(struct tree_pack_report *report)
 {
 	omitted_done(&report->skipped);
 	omitted_done(&report->changed);

@@ -17,11 +17,11 @@
 #include "unpack/snapshot/omitted.h"
 #include "unpack/job/verdict.h"
 
-enum export_format { EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP, EXPORT_N };
+enum pack_format { PACK_TAR, PACK_TAR_GZ, PACK_TAR_ZST, PACK_ZIP, PACK_N };
 
-struct export_job {
+struct tree_pack_job {
 	int root;
-	enum export_format format;
+	enum pack_format format;
 	char **paths; /* only these and what is below them; none: everything */
 	size_t npaths;
 	bool gitignore; /* leave out what .gitignore files leave out, and .git */
@@ -29,7 +29,7 @@ struct export_job {
 	uint64_t deadline_ms; /* of clock_mono_ms; 0: none */
 };
 
-struct export_report {
+struct tree_pack_report {
 	uint64_t files, directories, links;
 	uint64_t bytes;		/* of the files */
 	uint64_t archive_bytes; /* written */
@@ -37,13 +37,13 @@ struct export_report {
 };
 
 /* "tar.gz" and the like; -EINVAL. */
-int export_format_parse(const char *word, enum export_format *ret);
+int pack_format_parse(const char *word, enum pack_format *ret);
 /* Brings a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out or is empty. */
-int export_path_clean(char *path);
+int tree_pack_clean_path(char *path);
 /* Is each path there? Before the first byte is written: PATH_NOT_FOUND. */
-int export_check(const struct export_job *job, struct verdict *v);
+int tree_pack_check(const struct tree_pack_job *job, struct verdict *v);
 /* 0, or a negative errno with v filled in: READER_GONE, TOO_LARGE, those of the walk and of fail_with. report is the caller's to
- * give to export_report_done in any case. */
-int export_write(const struct export_job *job, int out, struct export_report *report,
-		 struct verdict *v);
-void export_report_done(struct export_report *report);
+ * give to tree_pack_report_done in any case. */
+int tree_pack_write(const struct tree_pack_job *job, int out, struct tree_pack_report *report,
+		    struct verdict *v);
+void tree_pack_report_done(struct tree_pack_report *report);

@@ -14,7 +14,7 @@
 #define ANSWER_MAX (16 * MIB)
 #define POLL_MS 500 /* a signal just before it waits */
 
-struct keeper {
+struct extract_keeper {
 	struct extract x;
 	struct job_input *in;
 	struct verdict v;
@@ -47,9 +47,9 @@ static int open_source(const struct job_source *s, const struct user *user)
 	return fd;
 }
 
-static int open_sources(struct keeper *k, const struct user *user)
+static int open_sources(struct extract_keeper *k, const struct user *user)
 {
-	const struct job *j = k->x.job;
+	const struct unpack_job *j = k->x.job;
 
 	for (size_t i = 0; i < j->n; i++) {
 		const struct job_source *s = &j->sources[i];
@@ -69,7 +69,7 @@ static int open_sources(struct keeper *k, const struct user *user)
 	return 0;
 }
 
-static int open_manifests(struct keeper *k)
+static int open_manifests(struct extract_keeper *k)
 {
 	const char *path = k->x.job->manifest;
 
@@ -85,9 +85,9 @@ static int open_manifests(struct keeper *k)
 	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;
 }
 
-static int open_all(struct keeper *k)
+static int open_all(struct extract_keeper *k)
 {
-	const struct job *j = k->x.job;
+	const struct unpack_job *j = k->x.job;
 	struct user user;
 	int r = user_of(&user, j->uid, j->gid, &k->v);
 
@@ -98,35 +98,35 @@ static int open_all(struct keeper *k)
 	if (r == 0)
 		r = open_manifests(k);
 	if (r == 0)
-		r = place_open(&k->x.place, j->target, &user, &k->v);
-	return r < 0 ? r : place_make_stage(&k->x.place, &k->v);
+		r = target_open(&k->x.where, j->target, &user, &k->v);
+	return r < 0 ? r : target_make_stage(&k->x.where, &k->v);
 }
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
-static int start_worker(struct keeper *k)
+static int start_worker(struct extract_keeper *k)
 {
-	int tell[2] = { -1, -1 }, go[2] = { -1, -1 };
+	int report[2] = { -1, -1 }, go[2] = { -1, -1 };
 
-	if (pipe2(tell, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
+	if (pipe2(report, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
 		return fail_with(&k->v, -errno, NULL, "a pipe");
 	fflush(stdout);
 	k->worker = fork();
 	if (k->worker == 0) {
-		close(tell[0]);
+		close(report[0]);
 		close(go[1]);
-		k->x.tell = tell[1];
+		k->x.to_keeper = report[1];
 		k->x.go = go[0];
-		worker_run(&k->x);
+		extract_worker_run(&k->x);
 	}
-	close(tell[1]);
+	close(report[1]);
 	close(go[0]);
-	k->from = tell[0];
+	k->from = report[0];
 	k->to = go[1];
 	return k->worker < 0 ? fail_with(&k->v, -errno, NULL, "a worker process") : 0;
 }
 
-static int refuse_time(struct keeper *k)
+static int refuse_time(struct extract_keeper *k)
 {
 	uint64_t seconds = k->x.job->limits.seconds;
 
@@ -134,7 +134,7 @@ static int refuse_time(struct keeper *k)
 }
 
 /* The worker's next line, until the time (0: no limit); it stays valid until the next call. */
-static int hear(struct keeper *k, uint64_t until, struct slice *line)
+static int hear(struct extract_keeper *k, uint64_t until, struct slice *line)
 {
 	k->heard.max = ANSWER_MAX;
 	for (;;) {
@@ -181,7 +181,7 @@ static int give_up(struct slice line)
 /* --- the commit -------------------------------------------------------------------------------------------- */
 
 /* 1: it is not wanted. */
-static int await_commit(struct keeper *k, struct slice staged)
+static int await_commit(struct extract_keeper *k, struct slice staged)
 {
 	struct slice word;
 	int r;
@@ -195,7 +195,7 @@ static int await_commit(struct keeper *k, struct slice staged)
 }
 
 /* The worker makes the log count and takes its steps, we the one rename; then the new manifest is the manifest. */
-static int commit(struct keeper *k)
+static int commit(struct extract_keeper *k)
 {
 	struct slice line;
 	int r = write(k->to, "g", 1) == 1 ? 0 : fail_with(&k->v, -errno, NULL, "the worker");
@@ -204,8 +204,8 @@ static int commit(struct keeper *k)
 		r = hear(k, 0, &line);
 	if (r == 0 && !slice_starts(line, "{\"done\""))
 		return give_up(line);
-	if (r == 0 && k->x.place.whole)
-		r = place_rename(&k->x.place, &k->v);
+	if (r == 0 && k->x.where.whole)
+		r = target_rename(&k->x.where, &k->v);
 	if (r < 0)
 		return r;
 	k->committed = true;
@@ -216,7 +216,7 @@ static int commit(struct keeper *k)
 }
 
 /* The exit code; negative: the verdict says why. */
-static int run(struct keeper *k)
+static int run(struct extract_keeper *k)
 {
 	struct slice line;
 	int r = open_all(k);
@@ -233,28 +233,28 @@ static int run(struct keeper *k)
 }
 
 /* Whatever became of the worker: the log is finished or taken back. If that cannot be, all stays for the next job. */
-static void clean_stage(struct keeper *k)
+static void clean_stage(struct extract_keeper *k)
 {
-	struct place *p = &k->x.place;
+	struct extract_target *p = &k->x.where;
 
 	if (!p->stage_name[0])
 		return;
 	switch (recover_stage(&p->user, p->stage, p->whole ? -1 : p->target)) {
-	case SETTLED_KEEP:
+	case RECOVERED_KEEP:
 		k->committed = true; /* as far as the new manifest goes */
 		return;
-	case SETTLED_NEW:
+	case RECOVERED_NEW:
 		if (!k->committed && k->new_path)
 			rename(k->new_path, k->x.job->manifest);
 		k->committed = true;
 		break;
-	case SETTLED_OLD:
+	case RECOVERED_OLD:
 		break;
 	}
-	place_remove_stage(p);
+	target_remove_stage(p);
 }
 
-static void clean_up(struct keeper *k)
+static void clean_up(struct extract_keeper *k)
 {
 	closep(&k->from);
 	closep(&k->to);
@@ -267,20 +267,20 @@ static void clean_up(struct keeper *k)
 		closep(&k->x.archives[i]);
 	closep(&k->x.old_manifest);
 	closep(&k->x.new_manifest);
-	place_close(&k->x.place);
+	target_close(&k->x.where);
 	buf_done(&k->heard);
 	free(k->new_path);
 }
 
-enum unpack_exit extract_run(const struct job *job, struct job_input *in)
+enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 {
 	struct sigaction act = { .sa_handler = on_signal };
 	_cleanup_(buf_done) struct buf line = { 0 };
-	struct keeper k = { .in = in, .from = -1, .to = -1 };
+	struct extract_keeper k = { .in = in, .from = -1, .to = -1 };
 	int code;
 
 	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
-	k.x.place = (struct place){ .parent = -1, .target = -1, .stage = -1 };
+	k.x.where = (struct extract_target){ .parent = -1, .target = -1, .stage = -1 };
 	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
 		k.x.archives[i] = -1;
 	sigaction(SIGTERM, &act, NULL);

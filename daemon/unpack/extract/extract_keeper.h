@@ -12,4 +12,4 @@
 #include "unpack/job/unpack_job.h"
 #include "unpack/job/unpack_report.h"
 
-enum unpack_exit extract_run(const struct job *job, struct job_input *in);
+enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in);

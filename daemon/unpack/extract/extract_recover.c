@@ -25,7 +25,7 @@ void child_end(pid_t pid)
 
 /* --- one stage --------------------------------------------------------------------------------------------- */
 
-static enum settled settle(const struct user *user, int stage, int target)
+static enum recovered finish(const struct user *user, int stage, int target)
 {
 	int dirs[] = { stage, target, -1 };
 	struct verdict v = { .kind = VERDICT_NONE };
@@ -34,12 +34,12 @@ static enum settled settle(const struct user *user, int stage, int target)
 
 	if (confine_worker(user, &(struct reach){ dirs, NULL }, TREE_MANIFEST_MAX, &v) < 0 ||
 	    commit_recover(target, stage, &committed, &e) < 0)
-		return SETTLED_KEEP;
+		return RECOVERED_KEEP;
 	held_empty(stage);
-	return committed ? SETTLED_NEW : SETTLED_OLD;
+	return committed ? RECOVERED_NEW : RECOVERED_OLD;
 }
 
-enum settled recover_stage(const struct user *user, int stage, int target)
+enum recovered recover_stage(const struct user *user, int stage, int target)
 {
 	int status = 0;
 
@@ -48,40 +48,40 @@ enum settled recover_stage(const struct user *user, int stage, int target)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			_exit((int)settle(user, stage, target));
+			_exit((int)finish(user, stage, target));
 		if (pid < 0)
-			return SETTLED_KEEP;
+			return RECOVERED_KEEP;
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 		if (WIFEXITED(status))
 			break;
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) <= SETTLED_KEEP ?
-		       (enum settled)WEXITSTATUS(status) :
-		       SETTLED_KEEP;
+	return WIFEXITED(status) && WEXITSTATUS(status) <= RECOVERED_KEEP ?
+		       (enum recovered)WEXITSTATUS(status) :
+		       RECOVERED_KEEP;
 }
 
 /* --- those of a target ------------------------------------------------------------------------------------ */
 
-struct search {
-	struct place *place;
+struct stage_search {
+	struct extract_target *where;
 	bool beside; /* in the target's parent, else in the target */
 	unsigned old, new;
 	bool busy; /* a living job's stage is there: its new manifest is not ours to judge */
 	struct verdict *v;
 };
 
-static void remove_stage(struct search *s, int dir, const char *name)
+static void remove_stage(struct stage_search *s, int dir, const char *name)
 {
 	if (s->beside)
-		place_enter(s->place);
+		target_enter(s->where);
 	else
-		user_enter(&s->place->user);
+		user_enter(&s->where->user);
 	unlinkat(dir, name, AT_REMOVEDIR);
 	if (s->beside)
-		place_leave(s->place);
+		target_leave(s->where);
 	else
-		user_leave(&s->place->user);
+		user_leave(&s->where->user);
 }
 
 /* One that was killed a moment ago may not have died yet; one whose daemon was killed may be about to end well. */
@@ -98,7 +98,7 @@ static int lock_stage(int fd, bool patient)
 }
 
 /* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
-static int take(struct search *s, int dir, const char *name, bool ours)
+static int take(struct stage_search *s, int dir, const char *name, bool ours)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 	struct stat sb;
@@ -110,16 +110,16 @@ static int take(struct search *s, int dir, const char *name, bool ours)
 		return -EBUSY;
 	}
 	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
-	if (s->beside && sb.st_uid != s->place->user.uid && sb.st_uid == getuid())
+	if (s->beside && sb.st_uid != s->where->user.uid && sb.st_uid == getuid())
 		remove_stage(s, dir, name);
-	if (sb.st_uid != s->place->user.uid)
+	if (sb.st_uid != s->where->user.uid)
 		return -EBUSY;
 	return TAKE_FD(fd);
 }
 
-static int on_stage(struct search *s, int dir, const char *name)
+static int on_stage(struct stage_search *s, int dir, const char *name)
 {
-	bool ours = !s->beside || place_is_stage(s->place, name);
+	bool ours = !s->beside || target_is_stage(s->where, name);
 	_cleanup_(closep) int fd = take(s, dir, name, ours);
 	struct stat sb;
 
@@ -128,15 +128,15 @@ static int on_stage(struct search *s, int dir, const char *name)
 	/* that of another target, and committed: its own next job has to hear of it */
 	if (!ours && fstatat(fd, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	switch (recover_stage(&s->place->user, fd, s->beside ? -1 : s->place->target)) {
-	case SETTLED_KEEP:
+	switch (recover_stage(&s->where->user, fd, s->beside ? -1 : s->where->target)) {
+	case RECOVERED_KEEP:
 		return !ours ? 0 :
 			       fail_as(s->v, "RECOVERY_FAILED", name,
 				       "what a killed job left can be neither finished nor undone");
-	case SETTLED_NEW:
+	case RECOVERED_NEW:
 		s->new += ours;
 		break;
-	case SETTLED_OLD:
+	case RECOVERED_OLD:
 		s->old += ours;
 		break;
 	}
@@ -144,7 +144,7 @@ static int on_stage(struct search *s, int dir, const char *name)
 	return 0;
 }
 
-static int search_dir(struct search *s, int dir)
+static int search_dir(struct stage_search *s, int dir)
 {
 	int fd, r = 0;
 	struct dirent *e;
@@ -163,7 +163,7 @@ static int search_dir(struct search *s, int dir)
 	return r;
 }
 
-static void settle_manifest(const char *manifest, bool committed)
+static void finish_manifest(const char *manifest, bool committed)
 {
 	_cleanup_(freep) char *path = NULL;
 
@@ -180,18 +180,18 @@ static void settle_manifest(const char *manifest, bool committed)
 int recover_target(const char *target, const struct user *user, const char *manifest,
 		   struct verdict *v)
 {
-	struct place place;
-	struct search s = { .place = &place, .beside = true, .v = v };
-	int r = place_open(&place, target, user, v);
+	struct extract_target where;
+	struct stage_search s = { .where = &where, .beside = true, .v = v };
+	int r = target_open(&where, target, user, v);
 
 	if (r == 0)
-		r = search_dir(&s, place.parent);
+		r = search_dir(&s, where.parent);
 	s.beside = false;
 	if (r == 0)
-		r = search_dir(&s, place.target);
+		r = search_dir(&s, where.target);
 	/* no stage at all: it was killed before it had one */
 	if (r == 0 && (s.old + s.new || !s.busy))
-		settle_manifest(manifest, s.new > 0);
-	place_close(&place);
+		finish_manifest(manifest, s.new > 0);
+	target_close(&where);
 	return r;
 }

@@ -10,10 +10,10 @@
 
 #include "unpack/extract/extract_target.h"
 
-enum settled { SETTLED_OLD, SETTLED_NEW, SETTLED_KEEP /* it cannot be finished now */ };
+enum recovered { RECOVERED_OLD, RECOVERED_NEW, RECOVERED_KEEP /* it cannot be finished now */ };
 
 /* Finishes or takes back what the stage's log says and empties the stage. target: -1 if there is none. */
-enum settled recover_stage(const struct user *user, int stage, int target);
+enum recovered recover_stage(const struct user *user, int stage, int target);
 /* All stages that killed jobs left for this target. manifest: NULL if none is kept; its ".new" becomes it or goes. Negative with v filled: a
  * stage can be neither finished nor taken back, and nothing may be done to the target until it is. */
 int recover_target(const char *target, const struct user *user, const char *manifest,

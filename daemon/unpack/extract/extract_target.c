@@ -15,19 +15,19 @@
 
 #define STAGE_TRIES 16
 
-void place_enter(const struct place *p)
+void target_enter(const struct extract_target *p)
 {
 	if (!p->trusted)
 		user_enter(&p->user);
 }
 
-void place_leave(const struct place *p)
+void target_leave(const struct extract_target *p)
 {
 	if (!p->trusted)
 		user_leave(&p->user);
 }
 
-void place_close(struct place *p)
+void target_close(struct extract_target *p)
 {
 	closep(&p->parent);
 	closep(&p->target);
@@ -69,7 +69,7 @@ static bool is_trusted(const struct stat *sb)
 }
 
 /* Goes down to the directory that holds the last component. */
-static int walk(struct place *p)
+static int walk(struct extract_target *p)
 {
 	_cleanup_(closep) int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char *at = p->path + 1;
@@ -122,7 +122,7 @@ static bool is_mount(int dir)
 	       (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-static int open_target(struct place *p, struct verdict *v)
+static int open_target(struct extract_target *p, struct verdict *v)
 {
 	struct stat sb;
 
@@ -143,11 +143,12 @@ static int open_target(struct place *p, struct verdict *v)
 	return 0;
 }
 
-int place_open(struct place *p, const char *target, const struct user *user, struct verdict *v)
+int target_open(struct extract_target *p, const char *target, const struct user *user,
+		struct verdict *v)
 {
 	int r;
 
-	*p = (struct place){ .parent = -1, .target = -1, .stage = -1, .user = *user };
+	*p = (struct extract_target){ .parent = -1, .target = -1, .stage = -1, .user = *user };
 	user_enter(user);
 	r = resolve(target, &p->path, v);
 	user_leave(user);
@@ -165,12 +166,12 @@ int place_open(struct place *p, const char *target, const struct user *user, str
 /* --- the stage ------------------------------------------------------------------------------------------- */
 
 /* What the names of this target's stages begin with. */
-static void stage_prefix(const struct place *p, char *out, size_t size)
+static void stage_prefix(const struct extract_target *p, char *out, size_t size)
 {
 	snprintf(out, size, "%s-%08x", STAGE_PREFIX, crc32c(0, p->name, strlen(p->name)));
 }
 
-bool place_is_stage(const struct place *p, const char *name)
+bool target_is_stage(const struct extract_target *p, const char *name)
 {
 	char prefix[sizeof(p->stage_name)];
 
@@ -179,7 +180,7 @@ bool place_is_stage(const struct place *p, const char *name)
 }
 
 /* Opens and locks what was just made; -EAGAIN: somebody took it for a left-over. */
-static int take_stage(struct place *p, int dir, bool give)
+static int take_stage(struct extract_target *p, int dir, bool give)
 {
 	struct stat made, there;
 
@@ -196,7 +197,7 @@ static int take_stage(struct place *p, int dir, bool give)
 	return -EAGAIN;
 }
 
-static int make_in(struct place *p, int dir, bool give)
+static int make_in(struct extract_target *p, int dir, bool give)
 {
 	int r = -EAGAIN;
 
@@ -213,14 +214,14 @@ static int make_in(struct place *p, int dir, bool give)
 	return r;
 }
 
-int place_make_stage(struct place *p, struct verdict *v)
+int target_make_stage(struct extract_target *p, struct verdict *v)
 {
 	int r = -EACCES;
 
 	if (p->whole) {
-		place_enter(p);
+		target_enter(p);
 		r = make_in(p, p->parent, p->trusted && p->user.other);
-		place_leave(p);
+		target_leave(p);
 		if (r == 0)
 			return 0;
 		p->whole = false;
@@ -233,14 +234,14 @@ int place_make_stage(struct place *p, struct verdict *v)
 	return r < 0 ? fail_with(v, r, NULL, "making the stage directory") : 0;
 }
 
-void place_remove_stage(struct place *p)
+void target_remove_stage(struct extract_target *p)
 {
 	if (!p->stage_name[0])
 		return;
 	if (p->whole) {
-		place_enter(p);
+		target_enter(p);
 		unlinkat(p->parent, p->stage_name, AT_REMOVEDIR);
-		place_leave(p);
+		target_leave(p);
 	} else {
 		user_enter(&p->user);
 		unlinkat(p->target, p->stage_name, AT_REMOVEDIR);
@@ -250,7 +251,7 @@ void place_remove_stage(struct place *p)
 }
 
 /* The stage belongs to the tree's user, who may have put something else in it: it must be a directory of his. */
-static int check_tree(struct place *p, struct stat *sb)
+static int check_tree(struct extract_target *p, struct stat *sb)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(p->stage, "tree");
 
@@ -261,12 +262,12 @@ static int check_tree(struct place *p, struct stat *sb)
 	return sb->st_uid == p->user.uid ? 0 : -ELOOP;
 }
 
-int place_rename(struct place *p, struct verdict *v)
+int target_rename(struct extract_target *p, struct verdict *v)
 {
 	struct stat before, after;
 	int r;
 
-	place_enter(p);
+	target_enter(p);
 	r = check_tree(p, &before);
 	if (r == 0 && renameat(p->stage, "tree", p->parent, p->name) < 0)
 		r = -errno;
@@ -275,7 +276,7 @@ int place_rename(struct place *p, struct verdict *v)
 		renameat(p->parent, p->name, p->stage, "tree");
 		r = -ELOOP;
 	}
-	place_leave(p);
+	target_leave(p);
 	if (r == -ENOTEMPTY || r == -EEXIST)
 		return fail_as(v, "TARGET_CHANGED", NULL,
 			       "the target was absent or empty, and is not any more");

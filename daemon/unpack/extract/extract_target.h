@@ -13,7 +13,7 @@
 
 #include "unpack/job/confine.h"
 
-struct place {
+struct extract_target {
 	struct user user;
 	char *path;	  /* resolved */
 	const char *name; /* its last component, in path */
@@ -26,15 +26,16 @@ struct place {
 	char stage_name[64]; /* "": none was made */
 };
 
-int place_open(struct place *p, const char *target, const struct user *user, struct verdict *v);
-int place_make_stage(struct place *p, struct verdict *v);
+int target_open(struct extract_target *p, const char *target, const struct user *user,
+		struct verdict *v);
+int target_make_stage(struct extract_target *p, struct verdict *v);
 /* The name of a stage that was made for this target. */
-bool place_is_stage(const struct place *p, const char *name);
+bool target_is_stage(const struct extract_target *p, const char *name);
 /* Of an empty stage directory. */
-void place_remove_stage(struct place *p);
+void target_remove_stage(struct extract_target *p);
 /* Replaces the target by the staged tree and looks whether it was that. */
-int place_rename(struct place *p, struct verdict *v);
-void place_close(struct place *p);
+int target_rename(struct extract_target *p, struct verdict *v);
+void target_close(struct extract_target *p);
 /* Calls as the tree's user where the way is not trusted. */
-void place_enter(const struct place *p);
-void place_leave(const struct place *p);
+void target_enter(const struct extract_target *p);
+void target_leave(const struct extract_target *p);

@@ -18,12 +18,12 @@
 /* --- sources ------------------------------------------------------------------------------------------- */
 
 /* Where the source's entries go. */
-static int set_into(struct plan *p, const struct job_source *s, struct name *into)
+static int set_into(struct plan *p, const struct job_source *s, struct checked_path *into)
 {
-	struct name_fault f = { 0 };
+	struct path_fault f = { 0 };
 
 	into->path[0] = '\0';
-	if (s->into && !name_parse(slice_of(s->into), &p->limits->names, into, &f))
+	if (s->into && !checked_path_parse(slice_of(s->into), &p->limits->names, into, &f))
 		return refuse(p->v, f.reason, s->into, "into: %s", f.message);
 	p->into = into->path;
 	p->strip = s->strip == STRIP_AUTO ? 0 : (unsigned)s->strip;
@@ -41,7 +41,7 @@ static struct feed_limits stream_limits(const struct plan_limits *l)
 static int read_entries(struct plan *p, const struct job_source *s, int fd, struct intact *intact)
 {
 	_cleanup_(source_closep) struct source *src = NULL;
-	enum archive_format format;
+	enum source_format format;
 	int r = format_detect(fd, s->format, &format, p->v);
 
 	if (r < 0)
@@ -67,17 +67,18 @@ static int read_archive(struct plan *p, const struct job_source *s, int fd)
 /* Something is there already, and the source may not replace it. */
 static bool must_keep(struct plan *p, const struct job_source *s)
 {
-	struct name_fault f;
-	struct name name;
+	struct path_fault f;
+	struct checked_path name;
 
-	return !s->overwrite && name_parse(slice_of(s->file), &p->limits->names, &name, &f) &&
+	return !s->overwrite &&
+	       checked_path_parse(slice_of(s->file), &p->limits->names, &name, &f) &&
 	       manifest_find(&p->m, slice_of(name.path)) >= 0;
 }
 
 static int put_file(struct plan *p, const struct job_source *s, struct outcome *out)
 {
 	struct slice content = buf_slice(&s->content);
-	struct entry e = {
+	struct source_entry e = {
 		.path = slice_of(s->file),
 		.mode = s->executable ? 0755 : 0644,
 		.size = content.n,
@@ -120,7 +121,7 @@ static int read_source(struct extract *x, struct plan *p, size_t i, struct summa
 	if (r < 0 || !s->strip)
 		return r;
 	sum->has_stripped = true;
-	return strip_settle(p, s->strip, &sum->stripped);
+	return strip_finish(p, s->strip, &sum->stripped);
 }
 
 static int read_sources(struct extract *x, struct plan *p, struct summary *sum)
@@ -140,8 +141,8 @@ static int finish_root(struct extract *x, struct plan *p, int tree)
 {
 	mode_t mode = p->m.v[0].mode;
 
-	if (p->m.v[0].implied && x->place.target >= 0)
-		mode = x->place.target_mode | 0700;
+	if (p->m.v[0].implied && x->where.target >= 0)
+		mode = x->where.target_mode | 0700;
 	return fchmod(tree, mode) < 0 ? fail_with(p->v, -errno, NULL, "the mode of the tree") : 0;
 }
 
@@ -153,9 +154,9 @@ static int fill(struct extract *x, struct plan *p, struct summary *sum)
 
 	stage_init(&s, -1);
 	umask(0);
-	if (mkdirat(x->place.stage, "tree", 0700) < 0)
+	if (mkdirat(x->where.stage, "tree", 0700) < 0)
 		return fail_with(p->v, -errno, NULL, "making the staging tree");
-	tree = held_open_dir_at(x->place.stage, "tree");
+	tree = held_open_dir_at(x->where.stage, "tree");
 	if (tree < 0)
 		return fail_with(p->v, tree, NULL, "making the staging tree");
 	stage_init(&s, tree);
@@ -164,15 +165,15 @@ static int fill(struct extract *x, struct plan *p, struct summary *sum)
 	if (r == 0)
 		r = plan_finish(p);
 	if (r == 0 && x->job->skills)
-		r = skills_place(&sum->skills, p, tree, x->job);
+		r = skills_install(&sum->skills, p, tree, x->job);
 	return r < 0 ? r : finish_root(x, p, tree);
 }
 
 /* --- telling --------------------------------------------------------------------------------------------- */
 
-static void tell(struct extract *x, struct buf *b)
+static void put_line(struct extract *x, struct buf *b)
 {
-	file_write_all(x->tell, b->data, b->len);
+	file_write_all(x->to_keeper, b->data, b->len);
 	buf_reset(b);
 }
 
@@ -221,7 +222,7 @@ static int prepare(struct extract *x, struct plan *p, struct commit *c, struct s
 	struct err e;
 	int r = fill(x, p, sum);
 
-	if (r == 0 && !x->place.whole)
+	if (r == 0 && !x->where.whole)
 		r = read_old(x, p, (struct manifest *)c->old);
 	if (r < 0)
 		return r;
@@ -247,10 +248,10 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 	struct summary sum = { 0 };
 	struct commit c = {
 		.parent = -1,
-		.name = x->place.name,
-		.target = x->place.target,
-		.stage = x->place.stage,
-		.whole = x->place.whole,
+		.name = x->where.name,
+		.target = x->where.target,
+		.stage = x->where.stage,
+		.whole = x->where.whole,
 		.old = &old,
 		.staged = &p->m,
 		.keep_missing = x->job->merge || x->job->skills,
@@ -264,13 +265,13 @@ static int run(struct extract *x, struct plan *p, struct buf *line)
 	if (r < 0)
 		return r;
 	report_summary(line, "staged", &sum);
-	tell(x, line);
+	put_line(x, line);
 	if (await_go(x) < 0)
 		_exit(UNPACK_NOT_CONFIRMED);
 	r = apply(x, p, &c, &sum);
 	if (r == 0) {
 		report_summary(line, "done", &sum);
-		tell(x, line);
+		put_line(x, line);
 	}
 	return r;
 }
@@ -284,22 +285,22 @@ static void list_directories(const struct extract *x, int *dirs)
 	*dirs = -1;
 }
 
-void worker_run(struct extract *x)
+void extract_worker_run(struct extract *x)
 {
-	int write[] = { x->place.stage, x->place.target, -1 }, read[UNPACK_SOURCES_MAX + 1];
+	int write[] = { x->where.stage, x->where.target, -1 }, read[UNPACK_SOURCES_MAX + 1];
 	struct reach reach = { write, read };
 	_cleanup_(buf_done) struct buf line = { 0 };
 	struct verdict v = { .kind = VERDICT_NONE };
-	struct writer none = { NULL, NULL };
+	struct stage_sink none = { NULL, NULL };
 	struct plan p;
 	uint64_t largest = MAX(x->job->limits.file_bytes, (uint64_t)TREE_MANIFEST_MAX);
 
 	list_directories(x, read);
 	plan_init(&p, &x->job->limits, none, &v);
 	p.m.v[0].implied = 1;
-	if (confine_worker(&x->place.user, &reach, largest, &v) < 0 || run(x, &p, &line) < 0) {
+	if (confine_worker(&x->where.user, &reach, largest, &v) < 0 || run(x, &p, &line) < 0) {
 		report_verdict(&line, &v);
-		tell(x, &line);
+		put_line(x, &line);
 	}
 	_exit(report_exit(&v));
 }

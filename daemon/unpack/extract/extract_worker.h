@@ -12,14 +12,15 @@
 #include "unpack/extract/skill_install.h"
 
 struct extract {
-	const struct job *job;
-	struct place place;
+	const struct unpack_job *job;
+	struct extract_target where;
 	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
 	int old_manifest, new_manifest;	  /* -1: none */
-	int tell, go;			  /* to the keeper, and its one byte */
-	struct name into; /* where the source that is read goes; the plan points into these two */
+	int to_keeper, go;		  /* to the keeper, and its one byte */
+	struct checked_path
+		into; /* where the source that is read goes; the plan points into these two */
 	char aside[SKILL_ASIDE_SIZE];
 };
 
 /* Never returns. */
-_noreturn_ void worker_run(struct extract *x);
+_noreturn_ void extract_worker_run(struct extract *x);

@@ -48,7 +48,7 @@ static int copy_bytes(struct plan *p, int fd, uint64_t size)
 	return plan_end(p);
 }
 
-static int copy_file(struct plan *p, struct entry *e, int dir, const char *leaf)
+static int copy_file(struct plan *p, struct source_entry *e, int dir, const char *leaf)
 {
 	_cleanup_(closep) int fd =
 		openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -66,9 +66,9 @@ static int visit(void *ctx, const char *path, int dir, const char *leaf, const s
 {
 	struct plan *p = ctx;
 	char target[PATH_BYTES_MAX];
-	struct entry e = { .path = slice_of(path),
-			   .mode = sb->st_mode & 07777,
-			   .mtime = sb->st_mtime };
+	struct source_entry e = { .path = slice_of(path),
+				  .mode = sb->st_mode & 07777,
+				  .mtime = sb->st_mtime };
 	ssize_t n;
 
 	if (S_ISREG(sb->st_mode))
@@ -232,7 +232,7 @@ static int place_source(struct skills *s, struct plan *p, int tree, size_t i)
 		       0;
 }
 
-int skills_place(struct skills *s, struct plan *p, int tree, const struct job *job)
+int skills_install(struct skills *s, struct plan *p, int tree, const struct unpack_job *job)
 {
 	int r = 0;
 

@@ -23,7 +23,7 @@ void skills_aside(size_t i, char into[SKILL_ASIDE_SIZE]);
 /* An open directory as a source, read as it stands. */
 int skills_copy(struct plan *p, int dir);
 /* After plan_finish: everything staged is checked and moved within tree. */
-int skills_place(struct skills *s, struct plan *p, int tree, const struct job *job);
+int skills_install(struct skills *s, struct plan *p, int tree, const struct unpack_job *job);
 /* For struct commit: the old generation's entry at path stays. */
 bool skills_keep(void *ctx, const char *path);
 void skills_done(struct skills *s);

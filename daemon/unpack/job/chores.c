@@ -108,22 +108,22 @@ static int empty(struct chore *c)
 
 static int remove_tree(struct chore *c)
 {
-	struct place p = { .parent = -1, .target = -1, .stage = -1 };
-	int r = place_open(&p, c->target, &c->user, &c->v);
+	struct extract_target p = { .parent = -1, .target = -1, .stage = -1 };
+	int r = target_open(&p, c->target, &c->user, &c->v);
 
 	c->dir = p.target;
 	if (r == 0 && p.target >= 0)
 		r = empty(c);
 	if (r == 0 && p.target >= 0) {
-		place_enter(&p);
+		target_enter(&p);
 		if (unlinkat(p.parent, p.name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			r = -errno;
-		place_leave(&p);
+		target_leave(&p);
 		if (r < 0)
 			fail_with(&c->v, r, NULL, "removing the directory");
 	}
 	c->dir = -1;
-	place_close(&p);
+	target_close(&p);
 	return r;
 }
 
@@ -178,7 +178,7 @@ static int check_all(int dir, struct jw *w, struct verdict *v)
 }
 
 /* The worker's half: its answer goes through a pipe, whole or not at all. */
-static _noreturn_ void skills_worker(struct chore *c, int tell)
+static _noreturn_ void skills_worker(struct chore *c, int answer_fd)
 {
 	int dirs[] = { c->dir, -1 };
 	struct buf b = { 0 };
@@ -195,26 +195,26 @@ static _noreturn_ void skills_worker(struct chore *c, int tell)
 		buf_reset(&b);
 		report_verdict(&b, &c->v);
 	}
-	file_write_all(tell, b.data, b.len);
+	file_write_all(answer_fd, b.data, b.len);
 	_exit(r < 0 ? 1 : 0);
 }
 
 static int check_skills(struct chore *c)
 {
-	int tell[2], status = 0, r;
+	int answer_fd[2], status = 0, r;
 	pid_t pid;
 
 	user_enter(&c->user);
 	c->dir = open(c->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	user_leave(&c->user);
-	if (c->dir < 0 || pipe2(tell, O_CLOEXEC) < 0)
+	if (c->dir < 0 || pipe2(answer_fd, O_CLOEXEC) < 0)
 		return fail_with(&c->v, -errno, NULL, "opening the directory");
 	pid = fork();
 	if (pid == 0)
-		skills_worker(c, tell[1]);
-	close(tell[1]);
-	r = pid < 0 ? -errno : file_read_fd(tell[0], 16 * MIB, &c->answer);
-	close(tell[0]);
+		skills_worker(c, answer_fd[1]);
+	close(answer_fd[1]);
+	r = pid < 0 ? -errno : file_read_fd(answer_fd[0], 16 * MIB, &c->answer);
+	close(answer_fd[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (r < 0 || !WIFEXITED(status) || !buf_len(&c->answer))

@@ -60,7 +60,7 @@ static int inflate_into(int in, int out, const struct inflate_job *j, struct int
 {
 	_cleanup_(source_closep) struct source *s = NULL;
 	struct feed_limits limits = { (uint64_t)j->bytes, UNPACK_RATIO_MAX };
-	enum archive_format format;
+	enum source_format format;
 	int r = format_detect(in, FORMAT_NONE, &format, v);
 
 	if (r == 0 && format != FORMAT_TAR_GZ && format != FORMAT_TAR_ZST)

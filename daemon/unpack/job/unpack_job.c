@@ -128,7 +128,7 @@ static int take_source(struct job_source *s, struct raw_source *raw, const char 
 	return s->file ? take_content(s, raw, prefix, e) : 0;
 }
 
-static int parse_sources(struct slice text, struct job *j, struct err *e)
+static int parse_sources(struct slice text, struct unpack_job *j, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -159,7 +159,7 @@ static int parse_sources(struct slice text, struct job *j, struct err *e)
 	return r;
 }
 
-static int parse_removals(struct slice text, struct job *j, struct err *e)
+static int parse_removals(struct slice text, struct unpack_job *j, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -201,7 +201,7 @@ static int parse_limits(struct slice text, struct plan_limits *l, struct err *e)
 	return r;
 }
 
-static int take_job(struct job *j, struct raw_job *raw, struct err *e)
+static int take_job(struct unpack_job *j, struct raw_job *raw, struct err *e)
 {
 	int r;
 
@@ -223,13 +223,13 @@ static int take_job(struct job *j, struct raw_job *raw, struct err *e)
 	return r < 0 ? r : parse_removals(raw->remove, j, e);
 }
 
-int job_parse(struct slice line, struct job *ret, struct err *e)
+int job_parse(struct slice line, struct unpack_job *ret, struct err *e)
 {
 	struct raw_job raw = { .uid = -1, .gid = -1 };
 	struct jval v;
 	int r;
 
-	*ret = (struct job){ .uid = -1, .gid = -1, .limits = PLAN_LIMITS_DEFAULT };
+	*ret = (struct unpack_job){ .uid = -1, .gid = -1, .limits = PLAN_LIMITS_DEFAULT };
 	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
 		return err_field(e, "", "PARAM_INVALID", "the job is not a JSON object");
 	r = decode(line, job_fields, NULL, &raw, e);
@@ -241,7 +241,7 @@ int job_parse(struct slice line, struct job *ret, struct err *e)
 	return r < 0 ? -EINVAL : 0;
 }
 
-void job_done(struct job *j)
+void job_done(struct unpack_job *j)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		struct job_source *s = &j->sources[i];
@@ -258,7 +258,7 @@ void job_done(struct job *j)
 	free(j->sources);
 	free(j->target);
 	free(j->manifest);
-	*j = (struct job){ .uid = -1 };
+	*j = (struct unpack_job){ .uid = -1 };
 }
 
 int job_line(struct job_input *in, struct slice *ret)

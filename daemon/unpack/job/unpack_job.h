@@ -16,8 +16,8 @@ struct job_source {
 	char *archive;	 /* path of the file, or NULL */
 	bool has_digest; /* the archive has to have this one: intact.h */
 	struct sha256 digest;
-	enum archive_format format; /* declared; FORMAT_NONE: not */
-	int64_t strip;		    /* or STRIP_AUTO, of the first source: strip.h */
+	enum source_format format; /* declared; FORMAT_NONE: not */
+	int64_t strip;		   /* or STRIP_AUTO, of the first source: strip.h */
 	char *into;
 	char *file;	 /* path in the tree, or NULL */
 	char *directory; /* to be copied; or NULL */
@@ -27,7 +27,7 @@ struct job_source {
 	bool renew;	/* what an earlier generation wrote there */
 };
 
-struct job {
+struct unpack_job {
 	char *target, *manifest;
 	bool merge, confirm;
 	int64_t uid, gid; /* -1: those we have */
@@ -40,8 +40,8 @@ struct job {
 };
 
 /* -EINVAL with e naming the member. */
-int job_parse(struct slice line, struct job *ret, struct err *e);
-void job_done(struct job *j);
+int job_parse(struct slice line, struct unpack_job *ret, struct err *e);
+void job_done(struct unpack_job *j);
 /* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the first field was decoded
  * into, and must be an absolute path. A negative errno: v says what is wrong, as VERDICT_BAD_JOB. */
 int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,

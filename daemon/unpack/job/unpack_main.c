@@ -26,7 +26,7 @@ static enum unpack_exit bad_job(const struct err *e)
 static enum unpack_exit run_extract(struct job_input *in, struct slice line)
 {
 	enum unpack_exit code;
-	struct job job;
+	struct unpack_job job;
 	struct err e;
 
 	if (job_parse(line, &job, &e) < 0)
@@ -42,24 +42,25 @@ static enum unpack_exit run_inflate(struct slice line)
 }
 
 /* Exactly one of the three: what a job needs besides its line. */
-static const struct verb {
+static const struct unpack_verb {
 	const char *name;
 	enum unpack_exit (*run)(struct slice line);
-	enum unpack_exit (*carry)(const char *verb, struct slice line);
+	enum unpack_exit (*export)(const char *verb, struct slice line);
 	enum unpack_exit (*converse)(struct job_input *in, struct slice line);
 } verbs[] = {
-	{ "extract", .converse = run_extract }, { "pack", .carry = carry_run },
-	{ "snapshot", .carry = carry_run },	{ "diff", .carry = carry_run },
-	{ "recover", .run = chore_recover },	{ "remove", .run = chore_remove },
-	{ "skills", .run = chore_skills },	{ "inflate", .run = run_inflate },
+	{ "extract", .converse = run_extract },	     { "pack", .export = export_keeper_run },
+	{ "snapshot", .export = export_keeper_run }, { "diff", .export = export_keeper_run },
+	{ "recover", .run = chore_recover },	     { "remove", .run = chore_remove },
+	{ "skills", .run = chore_skills },	     { "inflate", .run = run_inflate },
 	{ "discard", .run = discard_run },
 };
 
-static enum unpack_exit run_verb(const struct verb *v, struct job_input *in, struct slice line)
+static enum unpack_exit run_verb(const struct unpack_verb *v, struct job_input *in,
+				 struct slice line)
 {
 	if (v->converse)
 		return v->converse(in, line);
-	return v->carry ? v->carry(v->name, line) : v->run(line);
+	return v->export ? v->export(v->name, line) : v->run(line);
 }
 
 int main(int argc, char **argv)

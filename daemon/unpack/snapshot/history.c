@@ -20,7 +20,7 @@ void history_done(struct history *h)
 /* Both are sorted: what the older turn says of a path replaces what a later one said. */
 static int merge(struct history *h, struct index_reader *r, struct history_item *v, size_t *n)
 {
-	struct entry before, after;
+	struct index_entry before, after;
 	const char *path;
 	size_t i = 0;
 	int ret;

@@ -12,7 +12,7 @@
 
 struct history_item {
 	char *path;
-	struct entry was;
+	struct index_entry was;
 };
 
 struct history {

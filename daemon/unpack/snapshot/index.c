@@ -21,7 +21,7 @@ struct head_record {
 	uint32_t body_crc, crc; /* crc: of what is before it */
 };
 
-struct entry_record {
+struct index_entry_record {
 	uint16_t path_n;
 	uint8_t type, reason;
 	uint32_t mode;
@@ -31,7 +31,7 @@ struct entry_record {
 };
 
 _Static_assert(sizeof(struct head_record) == 64, "no padding");
-_Static_assert(sizeof(struct entry_record) == 96, "no padding");
+_Static_assert(sizeof(struct index_entry_record) == 96, "no padding");
 
 static const char magics[][8] = {
 	[INDEX_STATE] = { 'a', 'c', 'p', 'd', 'i', 'd', 'x', '1' },
@@ -59,21 +59,21 @@ const char *omit_word(enum omit_reason reason)
 	return reasons[reason];
 }
 
-bool entry_same(const struct entry *a, const struct entry *b)
+bool index_entry_same(const struct index_entry *a, const struct index_entry *b)
 {
 	if (a->type != b->type)
 		return false;
 	switch (a->type) {
-	case ENTRY_NONE:
+	case INDEX_NONE:
 		return true;
-	case ENTRY_OMITTED:
+	case INDEX_OMITTED:
 		return a->reason == b->reason && a->mode == b->mode && a->size == b->size &&
 		       a->ino == b->ino && a->mtime == b->mtime && a->ctime == b->ctime;
-	case ENTRY_FILE:
+	case INDEX_FILE:
 		if ((a->mode ^ b->mode) & S_IXUSR)
 			return false;
 		break;
-	case ENTRY_LINK:
+	case INDEX_LINK:
 		break;
 	}
 	return sha256_equal(&a->digest, &b->digest);
@@ -133,39 +133,39 @@ static bool path_ok(const char *path, size_t n)
 	return true;
 }
 
-static bool type_ok(const struct entry *e, enum index_kind kind)
+static bool type_ok(const struct index_entry *e, enum index_kind kind)
 {
 	switch (e->type) {
-	case ENTRY_NONE:
+	case INDEX_NONE:
 		return kind == INDEX_TURN && !e->proven;
-	case ENTRY_FILE:
+	case INDEX_FILE:
 		return S_ISREG(e->mode);
-	case ENTRY_LINK:
+	case INDEX_LINK:
 		return S_ISLNK(e->mode) && e->size <= PATH_BYTES_MAX;
-	case ENTRY_OMITTED:
+	case INDEX_OMITTED:
 		return e->reason != OMIT_NOT;
 	}
 	return false;
 }
 
-static bool entry_ok(const struct entry *e, const struct index_head *h)
+static bool index_entry_ok(const struct index_entry *e, const struct index_head *h)
 {
-	if (!type_ok(e, h->kind) || (e->type != ENTRY_OMITTED && e->reason != OMIT_NOT))
+	if (!type_ok(e, h->kind) || (e->type != INDEX_OMITTED && e->reason != OMIT_NOT))
 		return false;
-	if (e->type != ENTRY_FILE && e->type != ENTRY_LINK)
+	if (e->type != INDEX_FILE && e->type != INDEX_LINK)
 		return !e->at && !e->packed;
 	return e->size ? e->packed && e->at <= h->pack && e->packed <= h->pack - e->at :
 			 !e->at && !e->packed;
 }
 
-static int entry_decode(const struct entry_record *f, struct entry *e)
+static int index_entry_decode(const struct index_entry_record *f, struct index_entry *e)
 {
 	static const unsigned char zero[sizeof(f->zero)];
 
-	if (f->type > ENTRY_OMITTED || f->reason >= OMIT_N || f->proven > 1 ||
+	if (f->type > INDEX_OMITTED || f->reason >= OMIT_N || f->proven > 1 ||
 	    memcmp(f->zero, zero, sizeof(zero)) != 0 || le64toh(f->size) > INT64_MAX)
 		return -EBADMSG;
-	*e = (struct entry){
+	*e = (struct index_entry){
 		.type = f->type,
 		.reason = f->reason,
 		.proven = f->proven,
@@ -200,9 +200,9 @@ static int fill(struct index_reader *r, size_t n)
 	return 0;
 }
 
-static int record_next(struct index_reader *r, const char **path, struct entry *e)
+static int record_next(struct index_reader *r, const char **path, struct index_entry *e)
 {
-	struct entry_record f;
+	struct index_entry_record f;
 	size_t n;
 	int ret;
 
@@ -214,7 +214,7 @@ static int record_next(struct index_reader *r, const char **path, struct entry *
 	memcpy(&f, r->in.data + r->in.pos, sizeof(f));
 	buf_consume(&r->in, sizeof(f));
 	n = le16toh(f.path_n);
-	if (entry_decode(&f, e) < 0 || !entry_ok(e, &r->head) || n > PATH_BYTES_MAX ||
+	if (index_entry_decode(&f, e) < 0 || !index_entry_ok(e, &r->head) || n > PATH_BYTES_MAX ||
 	    fill(r, n) < 0 || !path_ok(r->in.data + r->in.pos, n))
 		return -EBADMSG;
 	r->turn ^= 1;
@@ -225,7 +225,7 @@ static int record_next(struct index_reader *r, const char **path, struct entry *
 	return 1;
 }
 
-int index_next(struct index_reader *r, const char **path, struct entry *e)
+int index_next(struct index_reader *r, const char **path, struct index_entry *e)
 {
 	const char *last = r->path[r->turn];
 	int ret = record_next(r, path, e);
@@ -234,8 +234,8 @@ int index_next(struct index_reader *r, const char **path, struct entry *e)
 	return ret == 1 && index_compare(last, *path) >= 0 ? -EBADMSG : ret;
 }
 
-int index_next_change(struct index_reader *r, const char **path, struct entry *before,
-		      struct entry *after)
+int index_next_change(struct index_reader *r, const char **path, struct index_entry *before,
+		      struct index_entry *after)
 {
 	int ret = index_next(r, path, before);
 
@@ -289,7 +289,7 @@ static int check_sum(struct index_reader *r, uint32_t want)
 
 static int check_records(struct index_reader *r)
 {
-	struct entry before, after;
+	struct index_entry before, after;
 	const char *path;
 	uint64_t n = 0;
 	int ret;
@@ -368,10 +368,10 @@ static int flush(struct index_writer *w)
 	return r;
 }
 
-int index_put(struct index_writer *w, const char *path, const struct entry *e)
+int index_put(struct index_writer *w, const char *path, const struct index_entry *e)
 {
 	size_t n = strlen(path);
-	struct entry_record f = {
+	struct index_entry_record f = {
 		.path_n = htole16((uint16_t)n),
 		.type = (uint8_t)e->type,
 		.reason = (uint8_t)e->reason,

@@ -20,7 +20,7 @@
 #include "base/limits.h"
 #include "digest/digest.h"
 
-enum entry_type { ENTRY_NONE, ENTRY_FILE, ENTRY_LINK, ENTRY_OMITTED };
+enum index_entry_type { INDEX_NONE, INDEX_FILE, INDEX_LINK, INDEX_OMITTED };
 
 /* Why something is not in a snapshot, or not in a patch. */
 enum omit_reason {
@@ -41,9 +41,9 @@ enum omit_reason {
 };
 const char *omit_word(enum omit_reason reason);
 
-struct entry {
-	enum entry_type type;
-	enum omit_reason reason; /* of ENTRY_OMITTED */
+struct index_entry {
+	enum index_entry_type type;
+	enum omit_reason reason; /* of INDEX_OMITTED */
 	bool proven;		 /* who finds the same stat data again needs not read */
 	uint32_t mode;		 /* st_mode */
 	uint64_t size, ino;
@@ -54,7 +54,7 @@ struct entry {
 };
 
 /* True if both are the same for a diff: type, contents, executable bit. */
-bool entry_same(const struct entry *a, const struct entry *b);
+bool index_entry_same(const struct index_entry *a, const struct index_entry *b);
 /* Order of paths, as of strcmp. */
 int index_compare(const char *a, const char *b);
 /* True if path is dir or below it. */
@@ -84,10 +84,10 @@ struct index_reader {
 int index_open(struct index_reader *r, int fd, enum index_kind kind);
 void index_close(struct index_reader *r);
 /* The next record of INDEX_STATE. 1: *path (valid until the one after the next) and *e are set; 0: the end. */
-int index_next(struct index_reader *r, const char **path, struct entry *e);
+int index_next(struct index_reader *r, const char **path, struct index_entry *e);
 /* The next two of INDEX_TURN. */
-int index_next_change(struct index_reader *r, const char **path, struct entry *before,
-		      struct entry *after);
+int index_next_change(struct index_reader *r, const char **path, struct index_entry *before,
+		      struct index_entry *after);
 
 struct index_writer {
 	int fd; /* borrowed; -1: nothing is written */
@@ -97,7 +97,7 @@ struct index_writer {
 };
 
 void index_begin(struct index_writer *w, int fd);
-int index_put(struct index_writer *w, const char *path, const struct entry *e);
+int index_put(struct index_writer *w, const char *path, const struct index_entry *e);
 /* head->entries is filled in. */
 int index_end(struct index_writer *w, struct index_head *head);
 void index_writer_done(struct index_writer *w);

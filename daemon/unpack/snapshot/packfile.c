@@ -75,7 +75,7 @@ static int append(struct packfile *p, struct slice content, uint64_t *at)
 	return r;
 }
 
-int packfile_append(struct packfile *p, struct slice content, struct entry *e)
+int packfile_append(struct packfile *p, struct slice content, struct index_entry *e)
 {
 	uint64_t at = p->end;
 	int r = content.n ? ready_deflate(p) : 0;
@@ -118,7 +118,7 @@ static int inflate_piece(struct packfile *p, size_t n, ZSTD_outBuffer *out, size
 	return 0;
 }
 
-static int inflate_entry(struct packfile *p, const struct entry *e, char *to)
+static int inflate_entry(struct packfile *p, const struct index_entry *e, char *to)
 {
 	ZSTD_outBuffer out = { to, e->size, 0 };
 	size_t left = 1;
@@ -139,7 +139,7 @@ static int inflate_entry(struct packfile *p, const struct entry *e, char *to)
 	return left || out.pos != e->size ? -EBADMSG : 0;
 }
 
-int packfile_read(struct packfile *p, const struct entry *e, struct buf *ret)
+int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret)
 {
 	struct sha256 digest;
 	int r;

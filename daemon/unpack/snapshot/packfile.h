@@ -24,6 +24,6 @@ void packfile_done(struct packfile *p);
 /* Before the first packfile_append. -EBADMSG if the file is shorter than its index says. */
 int packfile_cut(struct packfile *p);
 /* Fills in e->at, packed and size. After an error the file ends where it ended. */
-int packfile_append(struct packfile *p, struct slice content, struct entry *e);
+int packfile_append(struct packfile *p, struct slice content, struct index_entry *e);
 /* ret is emptied before. The digest is checked. */
-int packfile_read(struct packfile *p, const struct entry *e, struct buf *ret);
+int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
-static const struct entry nothing;
+static const struct index_entry nothing;
 
 struct snapshot {
 	const struct snapshot_job *job;
@@ -18,7 +18,7 @@ struct snapshot {
 
 	struct index_reader old;
 	const char *old_path; /* NULL: the end */
-	struct entry old_entry;
+	struct index_entry old_entry;
 	size_t back; /* in the history */
 
 	struct packfile pack;
@@ -61,7 +61,8 @@ static const char *next_path(const struct snapshot *s)
 }
 
 /* What the index and the state before say of path, of which neither is beyond; both go on. */
-static int take_old(struct snapshot *s, const char *path, struct entry *indexed, struct entry *was)
+static int take_old(struct snapshot *s, const char *path, struct index_entry *indexed,
+		    struct index_entry *was)
 {
 	const struct history_item *item = back_item(s);
 	int r = 0;
@@ -81,25 +82,26 @@ static int take_old(struct snapshot *s, const char *path, struct entry *indexed,
 
 /* --- telling a change ----------------------------------------------------------------------------------- */
 
-static bool is_unknown(const struct entry *e)
+static bool is_unknown(const struct index_entry *e)
 {
-	return e->type == ENTRY_OMITTED && e->reason != OMIT_FIFO && e->reason != OMIT_SOCKET &&
+	return e->type == INDEX_OMITTED && e->reason != OMIT_FIFO && e->reason != OMIT_SOCKET &&
 	       e->reason != OMIT_DEVICE;
 }
 
-static bool has_content(const struct entry *e)
+static bool has_content(const struct index_entry *e)
 {
-	return e->type == ENTRY_FILE || e->type == ENTRY_LINK;
+	return e->type == INDEX_FILE || e->type == INDEX_LINK;
 }
 
-static unsigned git_mode(const struct entry *e)
+static unsigned git_mode(const struct index_entry *e)
 {
-	if (e->type == ENTRY_FILE)
+	if (e->type == INDEX_FILE)
 		return e->mode & S_IXUSR ? PATCH_EXECUTABLE : PATCH_FILE;
-	return e->type == ENTRY_LINK ? PATCH_SYMLINK : 0;
+	return e->type == INDEX_LINK ? PATCH_SYMLINK : 0;
 }
 
-static int read_side(struct snapshot *s, const char *path, const struct entry *e, struct buf *text)
+static int read_side(struct snapshot *s, const char *path, const struct index_entry *e,
+		     struct buf *text)
 {
 	int r = has_content(e) ? packfile_read(&s->pack, e, text) : 0;
 
@@ -109,8 +111,8 @@ static int read_side(struct snapshot *s, const char *path, const struct entry *e
 			       0;
 }
 
-static int put_patch(struct snapshot *s, const char *path, const struct entry *was,
-		     const struct entry *now)
+static int put_patch(struct snapshot *s, const char *path, const struct index_entry *was,
+		     const struct index_entry *now)
 {
 	struct diff_side from = { .mode = git_mode(was) }, to = { .mode = git_mode(now) };
 	/* only a mode changes: contents would only be compared */
@@ -136,10 +138,12 @@ static int put_patch(struct snapshot *s, const char *path, const struct entry *w
 	return r < 0 ? fail_with(s->v, r, path, "writing the patch") : 0;
 }
 
-static int tell(struct snapshot *s, const char *path, const struct entry *was,
-		const struct entry *now)
+static int count_change(struct snapshot *s, const char *path, const struct index_entry *was,
+			const struct index_entry *now)
 {
-	const struct entry *why = now->type == ENTRY_OMITTED ? now : is_unknown(was) ? was : NULL;
+	const struct index_entry *why = now->type == INDEX_OMITTED ? now :
+					is_unknown(was)		   ? was :
+								     NULL;
 
 	s->report->changed++;
 	if (why && !s->quiet)
@@ -147,10 +151,10 @@ static int tell(struct snapshot *s, const char *path, const struct entry *was,
 	return is_unknown(was) || is_unknown(now) ? 0 : put_patch(s, path, was, now);
 }
 
-static int put_change(struct snapshot *s, const char *path, const struct entry *was,
-		      const struct entry *now)
+static int put_change(struct snapshot *s, const char *path, const struct index_entry *was,
+		      const struct index_entry *now)
 {
-	int r = tell(s, path, was, now);
+	int r = count_change(s, path, was, now);
 
 	if (r < 0)
 		return r;
@@ -161,12 +165,12 @@ static int put_change(struct snapshot *s, const char *path, const struct entry *
 }
 
 /* One path is decided. */
-static int settle(struct snapshot *s, const char *path, const struct entry *was,
-		  const struct entry *now)
+static int decide(struct snapshot *s, const char *path, const struct index_entry *was,
+		  const struct index_entry *now)
 {
-	int r = entry_same(was, now) ? 0 : put_change(s, path, was, now);
+	int r = index_entry_same(was, now) ? 0 : put_change(s, path, was, now);
 
-	if (r < 0 || now->type == ENTRY_NONE)
+	if (r < 0 || now->type == INDEX_NONE)
 		return r;
 	if (has_content(now)) {
 		s->report->files++;
@@ -178,17 +182,17 @@ static int settle(struct snapshot *s, const char *path, const struct entry *was,
 
 /* --- the walk ------------------------------------------------------------------------------------------- */
 
-static int settle_next(struct snapshot *s, const char *path, const struct entry *now)
+static int settle_next(struct snapshot *s, const char *path, const struct index_entry *now)
 {
 	char copy[PATH_BYTES_MAX + 1];
-	struct entry indexed, was;
+	struct index_entry indexed, was;
 	int r;
 
 	/* path may be the reader's own */
 	memcpy(copy, path, strlen(path) + 1);
 	r = take_old(s, copy, &indexed, &was);
 	s->held = false;
-	return r < 0 ? r : settle(s, copy, &was, now);
+	return r < 0 ? r : decide(s, copy, &was, now);
 }
 
 /* All that was before path in the order, and has not been met, is gone. NULL: all there is. */
@@ -202,7 +206,8 @@ static int advance(struct snapshot *s, const char *path)
 	return r;
 }
 
-static int store(struct snapshot *s, const char *path, const struct stat *sb, struct entry *now)
+static int store(struct snapshot *s, const char *path, const struct stat *sb,
+		 struct index_entry *now)
 {
 	int r;
 
@@ -218,8 +223,8 @@ static int store(struct snapshot *s, const char *path, const struct stat *sb, st
 	return r < 0 ? fail_with(s->v, r, path, "writing its contents into the pack") : 0;
 }
 
-static int look(struct snapshot *s, const struct walk_entry *e, const struct entry *indexed,
-		struct entry *now)
+static int look(struct snapshot *s, const struct tree_entry *e, const struct index_entry *indexed,
+		struct index_entry *now)
 {
 	int r;
 
@@ -242,9 +247,9 @@ static int look(struct snapshot *s, const struct walk_entry *e, const struct ent
 	return 0;
 }
 
-static int on_visit(void *ctx, const struct walk_entry *e)
+static int on_visit(void *ctx, const struct tree_entry *e)
 {
-	struct entry indexed, was, now;
+	struct index_entry indexed, was, now;
 	struct snapshot *s = ctx;
 	int r;
 
@@ -255,13 +260,13 @@ static int on_visit(void *ctx, const struct walk_entry *e)
 		r = take_old(s, e->path, &indexed, &was);
 	if (r == 0)
 		r = look(s, e, &indexed, &now);
-	return r < 0 ? r : settle(s, e->path, &was, &now);
+	return r < 0 ? r : decide(s, e->path, &was, &now);
 }
 
 /* Told once for a directory; what the index has below it is unknown from now on, not gone. */
 static int on_omit(void *ctx, const char *path, enum omit_reason reason)
 {
-	struct entry unknown = take_omitted(reason, NULL);
+	struct index_entry unknown = take_omitted(reason, NULL);
 	struct snapshot *s = ctx;
 	const char *next;
 	int r = advance(s, path);
@@ -362,8 +367,8 @@ static int finish(struct snapshot *s)
 
 static int run(struct snapshot *s)
 {
-	const struct walk_visitor visitor = { on_visit, on_omit, on_known, s };
-	const struct walk_options options = {
+	const struct tree_visitor visitor = { on_visit, on_omit, on_known, s };
+	const struct tree_walk_options options = {
 		.gitignore = s->job->gitignore,
 		.without_git = true,
 		.for_git = true,
@@ -375,7 +380,7 @@ static int run(struct snapshot *s)
 	if (r == 0)
 		r = open_pack(s);
 	if (r == 0)
-		r = walk_tree(s->job->root, &options, &visitor, s->v);
+		r = tree_walk(s->job->root, &options, &visitor, s->v);
 	if (r == 0)
 		r = advance(s, NULL);
 	return r < 0 ? r : finish(s);

@@ -20,24 +20,24 @@ static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
 	snprintf(name, TURN_NAME, "turn-%u%s", turn, end);
 }
 
-static void init(struct state *s)
+static void init(struct snapshot_dir *s)
 {
-	*s = (struct state){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+	*s = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
 }
 
-static int open_dir(struct state *s, const char *dir, struct verdict *v)
+static int open_dir(struct snapshot_dir *s, const char *dir, struct verdict *v)
 {
 	s->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return s->dir < 0 ? fail_with(v, -errno, dir, "opening the snapshot directory") : 0;
 }
 
-static int open_new(struct state *s, const char *name, int *ret, struct verdict *v)
+static int open_new(struct snapshot_dir *s, const char *name, int *ret, struct verdict *v)
 {
 	*ret = openat(s->dir, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return *ret < 0 ? fail_with(v, -errno, name, "making a file of the snapshot") : 0;
 }
 
-static int open_patch(struct state *s, const char *patch, struct verdict *v)
+static int open_patch(struct snapshot_dir *s, const char *patch, struct verdict *v)
 {
 	if (!patch)
 		return 0;
@@ -63,7 +63,7 @@ static int lock(int fd)
 	return r;
 }
 
-static int open_pack(struct state *s, struct verdict *v)
+static int open_pack(struct snapshot_dir *s, struct verdict *v)
 {
 	s->files.pack = openat(s->dir, "pack", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->files.pack < 0)
@@ -75,7 +75,7 @@ static int open_pack(struct state *s, struct verdict *v)
 		       fail_with(v, -errno, "pack", "locking the pack");
 }
 
-static int open_index(struct state *s, struct verdict *v)
+static int open_index(struct snapshot_dir *s, struct verdict *v)
 {
 	s->files.index_old = openat(s->dir, "index", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->files.index_old < 0 && errno != ENOENT)
@@ -83,8 +83,8 @@ static int open_index(struct state *s, struct verdict *v)
 	return 0;
 }
 
-int state_open_snapshot(struct state *s, const char *dir, uint32_t turn, const char *patch,
-			struct verdict *v)
+int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
+			       const char *patch, struct verdict *v)
 {
 	char name[TURN_NAME];
 	int r;
@@ -105,13 +105,13 @@ int state_open_snapshot(struct state *s, const char *dir, uint32_t turn, const c
 	if (r == 0)
 		r = open_patch(s, patch, v);
 	if (r < 0)
-		state_close(s);
+		snapshot_dir_close(s);
 	return r;
 }
 
 /* --- a diff --------------------------------------------------------------------------------------------- */
 
-static int go_back(struct state *s, struct verdict *v)
+static int go_back(struct snapshot_dir *s, struct verdict *v)
 {
 	char name[TURN_NAME];
 	int fd, r;
@@ -127,7 +127,7 @@ static int go_back(struct state *s, struct verdict *v)
 		       0;
 }
 
-static int find_turn(struct state *s, uint32_t since, struct verdict *v)
+static int find_turn(struct snapshot_dir *s, uint32_t since, struct verdict *v)
 {
 	struct index_reader index;
 	int r;
@@ -147,8 +147,8 @@ static int find_turn(struct state *s, uint32_t since, struct verdict *v)
 	return r;
 }
 
-int state_open_diff(struct state *s, const char *dir, uint32_t since, const char *patch,
-		    struct verdict *v)
+int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since,
+			   const char *patch, struct verdict *v)
 {
 	int r;
 
@@ -168,7 +168,7 @@ int state_open_diff(struct state *s, const char *dir, uint32_t since, const char
 	if (r == 0)
 		r = open_patch(s, patch, v);
 	if (r < 0)
-		state_close(s);
+		snapshot_dir_close(s);
 	return r;
 }
 
@@ -181,7 +181,7 @@ static void close_dirp(DIR **d)
 }
 
 /* Turns of an earlier baseline: nothing leads to them any more. */
-static void remove_turns(struct state *s)
+static void remove_turns(struct snapshot_dir *s)
 {
 	int fd = held_open_dir_at(s->dir, ".");
 	_cleanup_(close_dirp) DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -192,7 +192,7 @@ static void remove_turns(struct state *s)
 			unlinkat(s->dir, e->d_name, 0);
 }
 
-static int put_in_place(struct state *s, int *fd, const char *from, const char *to,
+static int put_in_place(struct snapshot_dir *s, int *fd, const char *from, const char *to,
 			struct verdict *v)
 {
 	if (*fd < 0)
@@ -204,7 +204,7 @@ static int put_in_place(struct state *s, int *fd, const char *from, const char *
 }
 
 /* The index is last: with it the snapshot has been taken. */
-int state_commit(struct state *s, struct verdict *v)
+int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 {
 	char from[TURN_NAME], to[TURN_NAME];
 	bool baseline = s->files.index_new >= 0 && s->files.turn < 0;
@@ -224,7 +224,7 @@ int state_commit(struct state *s, struct verdict *v)
 	return 0;
 }
 
-void state_close(struct state *s)
+void snapshot_dir_close(struct snapshot_dir *s)
 {
 	char name[TURN_NAME];
 

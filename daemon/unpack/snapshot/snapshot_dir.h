@@ -9,13 +9,13 @@
  * The directory belongs to the daemon, the tree to a session: opening and committing is for the process that has the daemon's rights, the
  * work between them for one that has only descriptors. A patch is written where it is wanted, and is there for good once the job was done. One snapshot at a time (a lock on the pack); diffs beside it are harmless.
  *
- * Functions return 0 or a negative errno with v filled in. state_close removes what was not committed.
+ * Functions return 0 or a negative errno with v filled in. snapshot_dir_close removes what was not committed.
  */
 #pragma once
 
 #include "unpack/snapshot/snapshot.h"
 
-struct state {
+struct snapshot_dir {
 	int dir;
 	struct snapshot_files files;
 	struct history history; /* of a diff */
@@ -24,10 +24,10 @@ struct state {
 };
 
 /* The next snapshot; the directory is made if it is missing. Refused: STATE_BUSY. */
-int state_open_snapshot(struct state *s, const char *dir, uint32_t turn, const char *patch,
-			struct verdict *v);
+int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
+			       const char *patch, struct verdict *v);
 /* What changed since the end of turn since. Refused: NO_BASELINE, TURN_UNKNOWN. */
-int state_open_diff(struct state *s, const char *dir, uint32_t since, const char *patch,
-		    struct verdict *v);
-int state_commit(struct state *s, struct verdict *v);
-void state_close(struct state *s);
+int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since,
+			   const char *patch, struct verdict *v);
+int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v);
+void snapshot_dir_close(struct snapshot_dir *s);

@@ -23,7 +23,7 @@ static int64_t now_ns(void)
 	return ns_of(t);
 }
 
-static void put_stat(struct entry *e, const struct stat *sb)
+static void put_stat(struct index_entry *e, const struct stat *sb)
 {
 	e->mode = sb->st_mode;
 	e->size = (uint64_t)sb->st_size;
@@ -32,13 +32,13 @@ static void put_stat(struct entry *e, const struct stat *sb)
 	e->ctime = ns_of(sb->st_ctim);
 }
 
-static bool same_stat(const struct entry *e, const struct stat *sb)
+static bool same_stat(const struct index_entry *e, const struct stat *sb)
 {
 	return e->mode == sb->st_mode && e->size == (uint64_t)sb->st_size && e->ino == sb->st_ino &&
 	       e->mtime == ns_of(sb->st_mtim) && e->ctime == ns_of(sb->st_ctim);
 }
 
-bool take_is_same(const struct entry *e, const struct stat *sb)
+bool take_is_same(const struct index_entry *e, const struct stat *sb)
 {
 	return e->proven && same_stat(e, sb);
 }
@@ -52,9 +52,9 @@ static bool settled(const struct stat *sb, int64_t began)
 	return changed < began - margin * NS_PER_MS;
 }
 
-struct entry take_omitted(enum omit_reason reason, const struct stat *sb)
+struct index_entry take_omitted(enum omit_reason reason, const struct stat *sb)
 {
-	struct entry e = { .type = ENTRY_OMITTED, .reason = reason };
+	struct index_entry e = { .type = INDEX_OMITTED, .reason = reason };
 
 	if (!sb)
 		return e;
@@ -99,7 +99,8 @@ static int read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
 	}
 }
 
-static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, struct entry *e)
+static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret,
+		     struct index_entry *e)
 {
 	int64_t began = now_ns();
 	struct stat after;
@@ -119,13 +120,14 @@ static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *re
 	put_stat(e, &after);
 	if (r == -EFBIG || !same_stat(e, sb) || e->size != ret->len)
 		return 1;
-	e->type = ENTRY_FILE;
+	e->type = INDEX_FILE;
 	e->proven = settled(sb, began);
 	return 0;
 }
 
 /* Positive: look again. */
-static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret, struct entry *e)
+static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
+		     struct index_entry *e)
 {
 	/* O_NONBLOCK: there may be a FIFO by now */
 	_cleanup_(closep) int fd =
@@ -141,7 +143,7 @@ static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret, s
 
 /* --- links -------------------------------------------------------------------------------------------- */
 
-static int take_link(int dir, const char *leaf, struct buf *ret, struct entry *e)
+static int take_link(int dir, const char *leaf, struct buf *ret, struct index_entry *e)
 {
 	int64_t began = now_ns();
 	struct stat sb;
@@ -159,7 +161,7 @@ static int take_link(int dir, const char *leaf, struct buf *ret, struct entry *e
 		return 1;
 	ret->len = (size_t)n;
 	put_stat(e, &sb);
-	e->type = ENTRY_LINK;
+	e->type = INDEX_LINK;
 	/* some file systems tell no size of a link */
 	e->proven = settled(&sb, began) && e->size == ret->len;
 	e->size = ret->len;
@@ -169,7 +171,7 @@ static int take_link(int dir, const char *leaf, struct buf *ret, struct entry *e
 /* --- what is there ------------------------------------------------------------------------------------ */
 
 static int take_once(int dir, const char *leaf, const struct stat *sb, uint64_t max,
-		     struct buf *ret, struct entry *e)
+		     struct buf *ret, struct index_entry *e)
 {
 	if (S_ISREG(sb->st_mode))
 		return take_file(dir, leaf, max, ret, e);
@@ -180,10 +182,11 @@ static int take_once(int dir, const char *leaf, const struct stat *sb, uint64_t 
 	return 0; /* a directory by now: no file any more */
 }
 
-static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret, struct entry *e)
+static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret,
+		      struct index_entry *e)
 {
 	if (S_ISREG(sb->st_mode) && S_ISREG(e->mode) && ret->len <= max) {
-		e->type = ENTRY_FILE;
+		e->type = INDEX_FILE;
 		e->size = ret->len;
 		e->proven = false;
 	} else {
@@ -192,13 +195,13 @@ static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret
 }
 
 int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max, struct buf *ret,
-		 struct entry *e)
+		 struct index_entry *e)
 {
 	struct stat now = *sb;
 	int r = 1;
 
 	for (unsigned i = 0; r == 1 && i < SNAPSHOT_RETRIES; i++) {
-		*e = (struct entry){ .type = ENTRY_NONE };
+		*e = (struct index_entry){ .type = INDEX_NONE };
 		r = i && fstatat(dir, leaf, &now, AT_SYMLINK_NOFOLLOW) < 0 ?
 			    -errno :
 			    take_once(dir, leaf, &now, max, ret, e);
@@ -210,10 +213,10 @@ int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max,
 	if (r == 1)
 		take_last(&now, max, ret, e);
 	else if (r == -ENOENT || r == -ENOTDIR)
-		*e = (struct entry){ .type = ENTRY_NONE };
+		*e = (struct index_entry){ .type = INDEX_NONE };
 	else if (r < 0)
 		*e = take_omitted(OMIT_UNREADABLE, &now);
-	if (e->type == ENTRY_FILE || e->type == ENTRY_LINK)
+	if (e->type == INDEX_FILE || e->type == INDEX_LINK)
 		sha256_of(buf_slice(ret), &e->digest);
 	return 0;
 }

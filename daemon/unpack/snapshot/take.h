@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 
 /* Does the entry say what is there, without a look at the contents? */
-bool take_is_same(const struct entry *e, const struct stat *sb);
+bool take_is_same(const struct index_entry *e, const struct stat *sb);
 /* An entry that is left out, with the stat data if there are (sb may be NULL). */
-struct entry take_omitted(enum omit_reason reason, const struct stat *sb);
+struct index_entry take_omitted(enum omit_reason reason, const struct stat *sb);
 /* Of what is neither file, link nor directory. */
 enum omit_reason take_special(mode_t mode);
-/* leaf in dir, which lstat said is sb. Contents to ret, emptied before; a file of more than max bytes is ENTRY_OMITTED, one that is gone
- * ENTRY_NONE. 0, or -ENOMEM, -EMFILE, -ENFILE; everything else the tree's owner may have brought about is an entry. */
+/* leaf in dir, which lstat said is sb. Contents to ret, emptied before; a file of more than max bytes is INDEX_OMITTED, one that is gone
+ * INDEX_NONE. 0, or -ENOMEM, -EMFILE, -ENFILE; everything else the tree's owner may have brought about is an entry. */
 int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max, struct buf *ret,
-		 struct entry *e);
+		 struct index_entry *e);

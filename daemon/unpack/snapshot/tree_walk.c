@@ -13,8 +13,8 @@
 #define STAGE_DIRS ".acpd-stage-"
 
 struct walker {
-	const struct walk_options *o;
-	const struct walk_visitor *visitor;
+	const struct tree_walk_options *o;
+	const struct tree_visitor *visitor;
 	struct verdict *v;
 	struct ignore *ignore; /* NULL: not asked */
 	dev_t device;
@@ -24,19 +24,19 @@ struct walker {
 };
 
 /* The names in one directory. */
-struct names {
+struct dir_names {
 	struct buf text;
 	uint32_t *at;
 	size_t n, cap;
 };
 
-static void names_done(struct names *names)
+static void names_done(struct dir_names *names)
 {
 	buf_done(&names->text);
 	free(names->at);
 }
 
-static const char *name_at(const struct names *names, size_t i)
+static const char *name_at(const struct dir_names *names, size_t i)
 {
 	return names->text.data + names->at[i];
 }
@@ -51,7 +51,7 @@ static bool ends_there(const char *rest)
 	return !*rest || *rest == ':' || *rest == '\\';
 }
 
-bool walk_name_reserved(const char *name, bool link)
+bool git_name_reserved(const char *name, bool link)
 {
 	static const char *const links[] = { ".gitmodules", "gitmod~", "gi7eba~" };
 
@@ -76,7 +76,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-static int add_name(struct names *names, const char *name)
+static int add_name(struct dir_names *names, const char *name)
 {
 	if (names->n == names->cap) {
 		size_t cap = names->cap ? 2 * names->cap : 64;
@@ -111,7 +111,7 @@ static int check_time(struct walker *w)
 	return refuse(w->v, "TIME_LIMIT", w->path, "the tree took too long; this far it came");
 }
 
-static int read_names(struct walker *w, int dir, struct names *names)
+static int read_names(struct walker *w, int dir, struct dir_names *names)
 {
 	_cleanup_(close_dir) DIR *d = NULL;
 	struct dirent *e;
@@ -151,7 +151,7 @@ static void read_gitignore(int dir, struct buf *ret)
 		buf_reset(ret);
 }
 
-static int enter_ignore(struct walker *w, int dir, const struct names *names)
+static int enter_ignore(struct walker *w, int dir, const struct dir_names *names)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -200,7 +200,7 @@ static int walk_into(struct walker *w, int dir, const char *name, unsigned depth
 
 static int walk_visit(struct walker *w, int dir, const char *name, unsigned depth)
 {
-	struct walk_entry e = { .path = w->path, .dir = dir, .leaf = name };
+	struct tree_entry e = { .path = w->path, .dir = dir, .leaf = name };
 	int r;
 
 	if (fstatat(dir, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
@@ -209,13 +209,13 @@ static int walk_visit(struct walker *w, int dir, const char *name, unsigned dept
 		return 0;
 	if (w->n > PATH_BYTES_MAX)
 		return omit(w, OMIT_PATH_TOO_LONG);
-	if (w->o->for_git && walk_name_reserved(name, S_ISLNK(e.sb.st_mode)))
+	if (w->o->for_git && git_name_reserved(name, S_ISLNK(e.sb.st_mode)))
 		return omit(w, OMIT_NAME_RESERVED);
 	r = w->visitor->visit(w->visitor->ctx, &e);
 	return r == 0 && S_ISDIR(e.sb.st_mode) ? walk_into(w, dir, name, depth) : MIN(r, 0);
 }
 
-static int walk_names(struct walker *w, int dir, const struct names *names, unsigned depth)
+static int walk_names(struct walker *w, int dir, const struct dir_names *names, unsigned depth)
 {
 	size_t before = w->n;
 	int r = 0;
@@ -240,7 +240,7 @@ static int walk_names(struct walker *w, int dir, const struct names *names, unsi
 
 static int walk_dir(struct walker *w, int dir, unsigned depth)
 {
-	_cleanup_(names_done) struct names names = { 0 };
+	_cleanup_(names_done) struct dir_names names = { 0 };
 	int r = read_names(w, dir, &names);
 
 	if (r == -EACCES && depth)
@@ -255,7 +255,7 @@ static int walk_dir(struct walker *w, int dir, unsigned depth)
 	return r;
 }
 
-int walk_tree(int root, const struct walk_options *o, const struct walk_visitor *visitor,
+int tree_walk(int root, const struct tree_walk_options *o, const struct tree_visitor *visitor,
 	      struct verdict *v)
 {
 	struct walker *w = new0(struct walker);

@@ -8,7 +8,7 @@
  * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless the visitor
  * knows it, and everything named .git. Told by omit: names that git refuses to write because some file systems take them for .git; what lies too deep, on another file system, or in a directory that cannot be read.
  *
- * walk_tree returns 0, what the visitor returned if that is negative, or a negative errno with v filled in: TOO_MANY_ENTRIES, TIME_LIMIT, a root that
+ * tree_walk returns 0, what the visitor returned if that is negative, or a negative errno with v filled in: TOO_MANY_ENTRIES, TIME_LIMIT, a root that
  * cannot be read.
  */
 #pragma once
@@ -18,16 +18,16 @@
 
 #include <sys/stat.h>
 
-struct walk_entry {
+struct tree_entry {
 	const char *path;
 	int dir; /* where leaf is */
 	const char *leaf;
 	struct stat sb;
 };
 
-struct walk_visitor {
+struct tree_visitor {
 	/* Every file, link, directory and whatever else there may be; a directory before what is in it. Positive: not into this directory. */
-	int (*visit)(void *ctx, const struct walk_entry *e);
+	int (*visit)(void *ctx, const struct tree_entry *e);
 	/* path, and for a directory all below it, cannot be visited. */
 	int (*omit)(void *ctx, const char *path, enum omit_reason reason);
 	/* Is path, or for a directory anything below it, to be visited although it is ignored? NULL: no. */
@@ -35,7 +35,7 @@ struct walk_visitor {
 	void *ctx;
 };
 
-struct walk_options {
+struct tree_walk_options {
 	bool gitignore;	      /* leave out what .gitignore files leave out */
 	bool without_git;     /* leave out what is named .git */
 	bool for_git;	      /* omit names that git refuses to write */
@@ -43,7 +43,7 @@ struct walk_options {
 	uint64_t deadline_ms; /* of clock_mono_ms; 0: none */
 };
 
-int walk_tree(int root, const struct walk_options *o, const struct walk_visitor *visitor,
+int tree_walk(int root, const struct tree_walk_options *o, const struct tree_visitor *visitor,
 	      struct verdict *v);
 /* Would git refuse to write this name, be it on any file system it knows? A link's name is held to more. */
-bool walk_name_reserved(const char *name, bool link);
+bool git_name_reserved(const char *name, bool link);

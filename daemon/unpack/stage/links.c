@@ -8,7 +8,7 @@
 
 #define HOPS_MAX 40
 
-struct walk {
+struct link_walk {
 	const struct manifest *m;
 	uint32_t at;	/* the deepest directory that is there */
 	unsigned below; /* components below it that are not */
@@ -17,9 +17,9 @@ struct walk {
 
 enum walk_end { WALK_INSIDE, WALK_OUTWARD, WALK_LOOP };
 
-static enum walk_end walk(struct walk *w, const char *target);
+static enum walk_end walk(struct link_walk *w, const char *target);
 
-static enum walk_end step_up(struct walk *w)
+static enum walk_end step_up(struct link_walk *w)
 {
 	if (w->below)
 		w->below--;
@@ -30,7 +30,7 @@ static enum walk_end step_up(struct walk *w)
 	return WALK_INSIDE;
 }
 
-static enum walk_end step_into(struct walk *w, struct slice name)
+static enum walk_end step_into(struct link_walk *w, struct slice name)
 {
 	int64_t child = w->below ? -ENOENT : manifest_child(w->m, w->at, name);
 
@@ -45,7 +45,7 @@ static enum walk_end step_into(struct walk *w, struct slice name)
 	return WALK_INSIDE;
 }
 
-static enum walk_end walk(struct walk *w, const char *target)
+static enum walk_end walk(struct link_walk *w, const char *target)
 {
 	enum walk_end end = WALK_INSIDE;
 
@@ -64,7 +64,7 @@ static enum walk_end walk(struct walk *w, const char *target)
 
 int links_check(const struct manifest *m, uint32_t node, struct verdict *v)
 {
-	struct walk w = { .m = m, .at = m->v[node].parent, .hops = 1 };
+	struct link_walk w = { .m = m, .at = m->v[node].parent, .hops = 1 };
 	enum walk_end end = walk(&w, manifest_target(m, node));
 	char path[PATH_BYTES_MAX + 1];
 

@@ -230,10 +230,10 @@ static int on_room(void *ctx, uint64_t bytes)
 	return fs.f_bavail * fs.f_frsize < bytes ? -ENOSPC : 0;
 }
 
-struct writer stage_writer(struct stage *s)
+struct stage_sink stage_writer(struct stage *s)
 {
-	static const struct writer_ops ops = {
-		.room = on_room,
+	static const struct stage_writer_ops ops = {
+		.reserve = on_room,
 		.dir = on_dir,
 		.create = on_create,
 		.write = on_write,
@@ -247,5 +247,5 @@ struct writer stage_writer(struct stage *s)
 		.rmdir = on_rmdir,
 	};
 
-	return (struct writer){ &ops, s };
+	return (struct stage_sink){ &ops, s };
 }

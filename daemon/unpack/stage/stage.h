@@ -15,4 +15,4 @@ struct stage {
 
 void stage_init(struct stage *s, int tree);
 void stage_done(struct stage *s);
-struct writer stage_writer(struct stage *s);
+struct stage_sink stage_writer(struct stage *s);

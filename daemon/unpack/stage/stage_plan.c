@@ -9,7 +9,7 @@
 #define LATE_FIRST 64
 #define DIGESTS_EVERY 256 /* entries */
 
-void plan_init(struct plan *p, const struct plan_limits *limits, struct writer writer,
+void plan_init(struct plan *p, const struct plan_limits *limits, struct stage_sink writer,
 	       struct verdict *v)
 {
 	*p = (struct plan){ .limits = limits, .writer = writer, .v = v, .into = "" };
@@ -32,7 +32,7 @@ void plan_done(struct plan *p)
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-static int refuse_name(struct plan *p, const struct name_fault *f, struct slice raw)
+static int refuse_name(struct plan *p, const struct path_fault *f, struct slice raw)
 {
 	_cleanup_(freep) char *path = xstrndup(raw.p, MIN(raw.n, (size_t)PATH_BYTES_MAX));
 
@@ -44,13 +44,13 @@ static int refuse_name(struct plan *p, const struct name_fault *f, struct slice 
 /* 1: cut away. */
 static int take_name(struct plan *p, struct slice raw)
 {
-	struct name_fault f;
+	struct path_fault f;
 
-	if (!name_parse(raw, &p->limits->names, &p->name, &f))
+	if (!checked_path_parse(raw, &p->limits->names, &p->name, &f))
 		return refuse_name(p, &f, raw);
-	if (!name_strip(&p->name, p->strip))
+	if (!checked_path_strip(&p->name, p->strip))
 		return 1;
-	if (!name_under(&p->name, p->into, &p->limits->names, &f))
+	if (!checked_path_under(&p->name, p->into, &p->limits->names, &f))
 		return refuse_name(p, &f, raw);
 	return 0;
 }
@@ -110,7 +110,7 @@ static void set_late(struct plan *p, int64_t mtime)
 	p->late[p->nlate++] = (struct plan_late){ mtime, p->node };
 }
 
-static int take_dir(struct plan *p, const struct entry *e)
+static int take_dir(struct plan *p, const struct source_entry *e)
 {
 	mode_t mode = (e->mode & 0777) | 0700;
 	bool existed;
@@ -130,7 +130,7 @@ static int take_dir(struct plan *p, const struct entry *e)
 	return WRITE(p, "making a directory", dir, p->name.path, mode);
 }
 
-static int take_file(struct plan *p, const struct entry *e)
+static int take_file(struct plan *p, const struct source_entry *e)
 {
 	struct node *v;
 	int r;
@@ -156,7 +156,7 @@ static int take_file(struct plan *p, const struct entry *e)
 
 static int take_symlink(struct plan *p, struct slice target)
 {
-	const char *fault = name_bytes_fault(target);
+	const char *fault = path_bytes_fault(target);
 	int r;
 
 	if (!target.n)
@@ -218,9 +218,9 @@ static int link_to_file(struct plan *p, uint32_t from)
 	return WRITE(p, "making a hard link", hard, manifest_path(&p->m, from, path), p->name.path);
 }
 
-static int take_hardlink(struct plan *p, const struct entry *e)
+static int take_hardlink(struct plan *p, const struct source_entry *e)
 {
-	struct name here = p->name, there;
+	struct checked_path here = p->name, there;
 	int64_t from;
 	int r;
 
@@ -258,7 +258,7 @@ static int take_hardlink(struct plan *p, const struct entry *e)
 /* --- entries --------------------------------------------------------------------------------------------- */
 
 static const struct {
-	enum entry_type type;
+	enum source_entry_type type;
 	const char *reason, *message;
 } forbidden[] = {
 	{ ENTRY_DEVICE, "DEVICE", "the entry is a device" },
@@ -266,7 +266,7 @@ static const struct {
 	{ ENTRY_SOCKET, "SOCKET", "the entry is a socket" },
 };
 
-static int check_type(struct plan *p, const struct entry *e)
+static int check_type(struct plan *p, const struct source_entry *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
 		if (forbidden[i].type == e->type)
@@ -278,7 +278,7 @@ static int check_type(struct plan *p, const struct entry *e)
 }
 
 /* The name is still whole. An entry for the root loses nothing. */
-static int cut_away(struct plan *p, const struct entry *e)
+static int cut_away(struct plan *p, const struct source_entry *e)
 {
 	p->cut += p->name.n > 0;
 	if (p->out && p->name.n && e->type != ENTRY_DIR)
@@ -286,7 +286,7 @@ static int cut_away(struct plan *p, const struct entry *e)
 	return 1;
 }
 
-int plan_entry(struct plan *p, const struct entry *e)
+int plan_entry(struct plan *p, const struct source_entry *e)
 {
 	int r;
 
@@ -362,10 +362,10 @@ int plan_end(struct plan *p)
 	return WRITE(p, "finishing a file", finish, v->size, p->mtime);
 }
 
-int plan_room(struct plan *p, uint64_t bytes)
+int plan_reserve(struct plan *p, uint64_t bytes)
 {
 	p->name.path[0] = '\0';
-	return WRITE(p, "unpacking so much", room, bytes);
+	return WRITE(p, "unpacking so much", reserve, bytes);
 }
 
 /* --- the end --------------------------------------------------------------------------------------------- */

@@ -23,9 +23,9 @@
 #include "unpack/bytes/sums.h"
 #include "unpack/job/verdict.h"
 
-struct writer_ops {
-	int (*room)(void *ctx,
-		    uint64_t bytes); /* that many will come: -ENOSPC if there is no room */
+struct stage_writer_ops {
+	int (*reserve)(void *ctx,
+		       uint64_t bytes); /* that many will come: -ENOSPC if there is no room */
 	/* All: 0 or a negative errno. Paths are relative, checked and of this plan. */
 	int (*dir)(void *ctx, const char *path, mode_t mode); /* may be there */
 	int (*create)(void *ctx, const char *path, mode_t mode);
@@ -40,12 +40,12 @@ struct writer_ops {
 	int (*rmdir)(void *ctx, const char *path);
 };
 
-struct writer {
-	const struct writer_ops *ops; /* NULL: nothing is written */
+struct stage_sink {
+	const struct stage_writer_ops *ops; /* NULL: nothing is written */
 	void *ctx;
 };
 
-enum entry_type {
+enum source_entry_type {
 	ENTRY_FILE,
 	ENTRY_DIR,
 	ENTRY_SYMLINK,
@@ -55,8 +55,8 @@ enum entry_type {
 	ENTRY_SOCKET,
 };
 
-struct entry {
-	enum entry_type type;
+struct source_entry {
+	enum source_entry_type type;
 	struct slice path, link;
 	unsigned mode; /* with setuid, setgid and sticky */
 	uint64_t size; /* of the whole file, holes too */
@@ -65,7 +65,7 @@ struct entry {
 
 struct plan_limits {
 	uint64_t entries, bytes, file_bytes, ratio, seconds;
-	struct name_limits names;
+	struct path_limits names;
 };
 
 #define PLAN_LIMITS_DEFAULT                                                                        \
@@ -83,7 +83,7 @@ struct plan_late {
 
 struct plan {
 	const struct plan_limits *limits;
-	struct writer writer;
+	struct stage_sink writer;
 	struct verdict *v;
 	/* of the source that is read */
 	unsigned strip;
@@ -94,7 +94,7 @@ struct plan {
 	struct manifest m;
 	uint64_t seen, bytes;
 	/* the entry at hand */
-	struct name name;
+	struct checked_path name;
 	uint32_t node;
 	int64_t mtime;
 	uint64_t left; /* bytes of its file that have not come */
@@ -104,11 +104,11 @@ struct plan {
 	size_t nlate, late_cap;
 };
 
-void plan_init(struct plan *p, const struct plan_limits *limits, struct writer writer,
+void plan_init(struct plan *p, const struct plan_limits *limits, struct stage_sink writer,
 	       struct verdict *v);
 void plan_done(struct plan *p);
 /* 1: not wanted (cut away by strip): its content is passed over and there is no plan_end(). */
-int plan_entry(struct plan *p, const struct entry *e);
+int plan_entry(struct plan *p, const struct source_entry *e);
 int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
 int plan_end(struct plan *p);
@@ -116,7 +116,7 @@ int plan_finish(struct plan *p);
 /* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in the manifest. */
 void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
-int plan_room(struct plan *p, uint64_t bytes);
+int plan_reserve(struct plan *p, uint64_t bytes);
 
 /* Where the link node would lead, by the plan's own tree. */
 int links_check(const struct manifest *m, uint32_t node, struct verdict *v);

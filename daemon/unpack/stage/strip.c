@@ -84,7 +84,7 @@ static int move_up(struct plan *p, uint32_t top)
 	return r < 0 && is_staged(p, top, r) ? move_failed(p, r) : 0;
 }
 
-static int settle_auto(struct plan *p, uint64_t *stripped)
+static int strip_auto(struct plan *p, uint64_t *stripped)
 {
 	int64_t dir = manifest_find(&p->m, slice_of(p->into));
 	uint32_t top = dir < 0 ? 0 : single_top(&p->m, (uint32_t)dir);
@@ -93,10 +93,10 @@ static int settle_auto(struct plan *p, uint64_t *stripped)
 	return top ? move_up(p, top) : 0;
 }
 
-int strip_settle(struct plan *p, int64_t strip, uint64_t *stripped)
+int strip_finish(struct plan *p, int64_t strip, uint64_t *stripped)
 {
 	if (strip == STRIP_AUTO)
-		return settle_auto(p, stripped);
+		return strip_auto(p, stripped);
 	*stripped = (uint64_t)strip;
 	if (p->cut && !p->kept)
 		return refuse(p->v, "STRIPPED_ALL", NULL,

@@ -9,4 +9,4 @@
 #include "unpack/stage/stage_plan.h"
 
 /* stripped: how many components went. The source is the last that was read, and with STRIP_AUTO the only one so far. */
-int strip_settle(struct plan *p, int64_t strip, uint64_t *stripped);
+int strip_finish(struct plan *p, int64_t strip, uint64_t *stripped);
