@@ -104,6 +104,10 @@ JOBS := $(shell nproc)
 programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(CORPORA)
 integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
 	$(ENV) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
+# The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
+.PHONY: docs docs-check
+docs docs-check: all $(BUILD)/stub-agent
+	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
 harness: all $(BUILD)/stub-agent
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
 check-san:
