@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
-#include "tools/relay/wish.h"
+#include "tools/relay/server_request.h"
 
 #include <stdio.h>
 

@@ -15,7 +15,7 @@
 
 #include "json/jstr.h"
 #include "rpc/rpc.h"
-#include "tools/mcp/internal.h"
+#include "tools/mcp/mcp_front_internal.h"
 
 #define CALLS_MAX 64
 #define NESTED_MAX 50 /* what is put into a message is deeper there */

@@ -127,11 +127,11 @@ const ROWS = {
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
     headers: { bad: [[{ a: 7 }, 'FIELD_INVALID', '.a'], [{ 'a b': 'x' }, 'FIELD_INVALID', '.a b'], [{ a: 'x\r\nb: c' }, 'FIELD_INVALID', '.a'], [{ a: NUL }, 'FIELD_INVALID', '.a'],
       [Object.fromEntries(many(65, (i) => [`h${i}`, 'x'])), 'TOO_MANY', '.h64']] } } })),
-  'tools/relay/wish.c:wish_fields': [NEW, LOAD].map((send) => ({ send: below(send, (mcp) => ({ mcp })), at: '_meta.acpd.mcp', more: {
+  'tools/relay/server_request.c:wish_fields': [NEW, LOAD].map((send) => ({ send: below(send, (mcp) => ({ mcp })), at: '_meta.acpd.mcp', more: {
     builtin: { takes: ['bool', 'object'] }, hosted: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]'],
       ...(send === NEW ? [[['none'], 'MCP_SERVER_UNKNOWN', '[0]']] : [])] },
     policy: { bad: [[{ s: 7 }, 'FIELD_INVALID', '.s'], [{ s: { tools: { t: 7 } } }, 'FIELD_INVALID', '.s.tools.t']] } } })),
-  'tools/relay/wish.c:builtin_fields': [{ send: below(NEW, (builtin) => ({ mcp: { builtin } })), at: '_meta.acpd.mcp.builtin', more: {
+  'tools/relay/server_request.c:builtin_fields': [{ send: below(NEW, (builtin) => ({ mcp: { builtin } })), at: '_meta.acpd.mcp.builtin', more: {
     tools: { bad: [[[7], 'FIELD_INVALID', '[0]'], [['raedFile'], 'TOOL_UNKNOWN', '[0]']] }, tests: { bad: [[{ t: 'x' }, 'FIELD_INVALID', '.t']] },
     interpreters: { bad: [[{ python: 'x' }, 'FIELD_INVALID', '.python'], [{ python: [] }, 'FIELD_INVALID', '.python'], [{ python: [''] }, 'FIELD_INVALID', '.python[0]'],
       [{ ts: ['x', 7] }, 'FIELD_INVALID', '.ts[1]'], [{ cobol: ['x'] }, 'PARAM_UNSUPPORTED', '.cobol']] } } }],
@@ -153,15 +153,15 @@ const ROWS = {
 const OTHERS = {
   'of ACP; conformance/ has them': ['acp/init.c:init_fields', 'acp/params.c:new_fields', 'acp/params.c:load_fields', 'acp/params.c:resume_fields', 'acp/params.c:mcp_fields',
     'acp/port.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields', 'acp/methods.c:named_fields'].map((t) => `daemon/${t}`),
-  'of MCP': ['tools/mcp/legacy.c:initialize_fields'],
-  'read again, after those above': ['tools/relay/assemble.c:named_fields'],
+  'of MCP': ['tools/mcp/front_legacy.c:initialize_fields'],
+  'read again, after those above': ['tools/relay/relay_assemble.c:named_fields'],
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],
   'between the daemon and its own programs': ['daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/chores.c:tree_fields', 'daemon/unpack/job/chores.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
-    'tools/relay/offer.c:left_fields', 'tools/builtin/core/config.c:fields'],
+    'tools/relay/served_server.c:left_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],
-  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/entry.c:fields'),
+  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };
 
 test('every table of fields of the daemon has a row here, and no other', () => {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "json/jscan.h"
-#include "tools/relay/gate/gate.h"
+#include "tools/relay/gate/toolgate.h"
 
 #include <poll.h>
 

@@ -15,7 +15,7 @@
 
 #include "loop/loop.h"
 #include "tools/mcp/backend.h"
-#include "tools/mcp/front.h"
+#include "tools/mcp/mcp_front.h"
 #include "tools/mcp/msg.h"
 
 #define MCP_RIG_CALLS 64

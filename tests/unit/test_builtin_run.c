@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "loop/loop.h"
-#include "tools/builtin/run/run.h"
+#include "tools/builtin/run/command_run.h"
 
 #include <ctype.h>
 #include <dirent.h>

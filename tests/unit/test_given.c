@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "tools/mcp/msg.h"
-#include "tools/relay/harness/given.h"
+#include "tools/relay/harness/tool_renaming.h"
 
 static struct names *names;
 

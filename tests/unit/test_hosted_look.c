@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jscan.h"
-#include "tools/hosted/look.h"
+#include "tools/hosted/hosted_check.h"
 
 static struct loop *loop;
 

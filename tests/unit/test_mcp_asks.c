@@ -2,7 +2,7 @@
 #include "mcp_rig.h"
 
 #include "base/limits.h"
-#include "tools/mcp/internal.h"
+#include "tools/mcp/mcp_front_internal.h"
 
 #define RPC_ "{\"jsonrpc\":\"2.0\","
 #define ALL "{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{}},\"roots\":{}}"

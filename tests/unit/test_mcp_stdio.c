@@ -2,7 +2,7 @@
 #include "mcp_rig.h"
 
 #include "base/limits.h"
-#include "tools/mcp/stdio.h"
+#include "tools/mcp/mcp_serve.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #include "upstream_web.h"
 
 #include "base/log.h"
-#include "tools/upstream/http/http.h"
+#include "tools/upstream/http/upstream_http.h"
 
 static struct mcp_remote *h;
 static struct told a, b;

@@ -2,7 +2,7 @@
 
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "tools/hosted/set.h"
+#include "tools/hosted/hosted_set.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  * the session's environment, each from the first call on, and end with their set.
  *
  * Nothing here fails: a file or an entry that is wrong is told (hosted_put_status, hosted_set_each) and does nothing else. Backends stay
- * what they are over restarts (server.h) and are ours: nobody else frees them.
+ * what they are over restarts (hosted_server.h) and are ours: nobody else frees them.
  *
  * What a client reads of it:
  *	{servers: [{name, scope: "daemon"|"session", sessionId?, transport: "stdio"|"http", state, since, revision?, era?, serverInfo?, startMs?,

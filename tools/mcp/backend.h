@@ -1,7 +1,7 @@
 /*
  * backend.h - one MCP server, whatever is behind it, in the words of MCP 2026-07-28.
  *
- * The middle of the MCP side. Whoever serves clients (mcp/front.h) calls a backend; whoever reaches servers implements one: the
+ * The middle of the MCP side. Whoever serves clients (mcp/mcp_front.h) calls a backend; whoever reaches servers implements one: the
  * orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a session is a backend in front of
  * another. Eras meet only at the edges: inside, every request carries protocolVersion and clientCapabilities in its params._meta (and
  * clientInfo, if the client told it), every result a resultType, and a server asks its client nothing but through "input_required".

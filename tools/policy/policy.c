@@ -2,7 +2,7 @@
 
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/builtin/core/internal.h"
+#include "tools/builtin/core/toolbox_internal.h"
 #include "tree/glob.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "tools/mcp/msg.h"
-#include "tools/relay/internal.h"
+#include "tools/relay/relay_internal.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"
@@ -8,7 +8,7 @@
 #include "harnesses/spawn_plan.h"
 #include "proc/table/process_tree.h"
 #include "tools/hosted/hosted.h"
-#include "tools/relay/wish.h"
+#include "tools/relay/server_request.h"
 
 #include <errno.h>
 #include <stdio.h>

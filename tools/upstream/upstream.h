@@ -1,6 +1,6 @@
 /*
- * upstream.h - what stdio.c and http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
- * calls to a modern server. Calls to a legacy one are legacy.c's.
+ * upstream.h - what upstream_stdio.c and upstream_http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
+ * calls to a modern server. Calls to a legacy one are upstream_legacy.c's.
  *
  * The owner is a transport: it embeds a struct upstream, gives what it receives to link_feed(&u->link, ...), and says when it is
  * connected (upstream_begin) and when no longer (upstream_end).
@@ -9,8 +9,8 @@
 
 #include "json/jscan.h"
 #include "loop/loop.h"
-#include "tools/upstream/link.h"
-#include "tools/upstream/server.h"
+#include "tools/upstream/upstream_rpc.h"
+#include "tools/upstream/upstream_server.h"
 
 struct legacy;
 struct legacy_call;
@@ -82,7 +82,7 @@ void upstream_end(struct upstream *u, const struct err *why);
 /* The server went away during the handshake: true if the other era may be tried first, once. */
 bool upstream_may_retry(struct upstream *u);
 
-/* --- probe.c ---------------------------------------------------------------------------------------------- */
+/* --- era_probe.c ---------------------------------------------------------------------------------------------- */
 
 void probe_init(struct upstream *u);
 /* The params of server/discover, and of any request of ours that has no others. */

@@ -6,7 +6,7 @@
 #include "json/jenc.h"
 #include "loop/loop.h"
 #include "tools/builtin/core/toolbox.h"
-#include "tools/mcp/stdio.h"
+#include "tools/mcp/mcp_serve.h"
 
 #include <errno.h>
 #include <limits.h>

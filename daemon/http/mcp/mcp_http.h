@@ -1,7 +1,7 @@
 /*
  * mcp_http.h - the MCP endpoints /mcp and /mcp/{name}: streamable HTTP, both generations on one path.
  *
- * A modern request (2026-07-28) stands alone: it has a front (tools/mcp/front.h) of its own, and a client that closes its answer cancels
+ * A modern request (2026-07-28) stands alone: it has a front (tools/mcp/mcp_front.h) of its own, and a client that closes its answer cancels
  * it. "initialize" begins a session of a legacy client (2025-06-18, 2025-11-25): one front for all that carries its Mcp-Session-Id, until
  * DELETE, or too long a silence, or, where there are too many, until a newer one needs the room. A legacy client that goes away from an
  * answer cancels nothing: the call goes on and its answer is dropped. What belongs to no request goes to the newest GET stream.

@@ -11,7 +11,7 @@
 
 #include "http/mcp/mcp_check.h"
 #include "http/mcp/mcp_events.h"
-#include "tools/mcp/front.h"
+#include "tools/mcp/mcp_front.h"
 
 struct mcp_http {
 	struct loop *loop;

@@ -1,5 +1,5 @@
 /* code_config.c - the interpreters that a configuration names, held against the languages that there are. */
-#include "tools/builtin/code/code.h"
+#include "tools/builtin/code/run_code.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"

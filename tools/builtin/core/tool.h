@@ -5,7 +5,7 @@
  * what is announced is what is enforced. A tool either works on a thread of its own (work: may block, sees nothing that changes) or on
  * the loop (start, and cancel while it runs); it ends by tool_done or tool_fail, exactly once, and may not touch the call after.
  *
- * A result is the structured object, and a text for models (show.h). An error is isError with structuredContent
+ * A result is the structured object, and a text for models (model_text.h). An error is isError with structuredContent
  * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT, EEXIST, EISDIR, ENOTDIR,
  * ENOTEMPTY, EACCES, ESTALE).
  *
@@ -76,7 +76,7 @@ struct tool {
 	unsigned hints;
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
 	void (*show)(struct buf *text, struct slice object,
-		     size_t room);	   /* for models (show.h); NULL: a line for each member */
+		     size_t room); /* for models (model_text.h); NULL: a line for each member */
 	void (*work)(struct tool_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct tool_call *c); /* on the loop */
@@ -85,7 +85,7 @@ struct tool {
 	void (*cancel)(struct tool_call *c, bool timed_out);
 };
 
-/* Tables of the families, each ended by a row without name; families.c lists them in one order (those of files: families.h). */
+/* Tables of the families, each ended by a row without name; tool_tables.c lists them in one order (those of files: tool_tables.h). */
 extern const struct tool patch_tools[], pr_tools[], command_tools[], process_tools[], other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */

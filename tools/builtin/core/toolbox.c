@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jstr.h"
-#include "tools/builtin/core/internal.h"
+#include "tools/builtin/core/toolbox_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* pr_git.c - the steps of git for openPR, each a row of a table. */
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tools/builtin/core/place.h"
+#include "tools/builtin/core/tool_path.h"
 #include "tools/builtin/git/pr_internal.h"
 #include "tools/builtin/core/toolbox.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "tools/builtin/run/run.h"
+#include "tools/builtin/run/command_run.h"
 #include "tools/builtin/core/tool.h"
 
 #include <stdbool.h>
@@ -43,6 +43,6 @@ void bundle_drop(struct pr *p);
 int pr_failed(struct pr *p, const char *reason, const char *what);
 void pr_push(const char **argv, const char *const *words);
 
-/* pr.c: both end the call and free p. */
+/* open_pr.c: both end the call and free p. */
 void pr_done(struct pr *p);
 void pr_fail(struct pr *p);

@@ -1,7 +1,7 @@
 #include "base/os/file.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/policy/policy_rule.h"
-#include "tools/builtin/files/store.h"
+#include "tools/builtin/files/file_replace.h"
 #include "tools/builtin/core/toolbox.h"
 #include "diff/git_patch.h"
 

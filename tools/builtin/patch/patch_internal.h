@@ -5,8 +5,8 @@
 #pragma once
 
 #include "diff/apply/apply.h"
-#include "tools/builtin/files/guard.h"
-#include "tools/builtin/core/place.h"
+#include "tools/builtin/files/write_lock.h"
+#include "tools/builtin/core/tool_path.h"
 #include "tools/builtin/core/tool.h"
 
 /* A path that the patch speaks of: what is there, and what is to be. */

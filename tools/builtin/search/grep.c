@@ -2,12 +2,12 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "tools/builtin/files/describe.h"
-#include "tools/builtin/core/families.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/search/regex.h"
-#include "tools/builtin/search/walk.h"
-#include "tools/builtin/core/show.h"
+#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/core/model_text.h"
 
 #include <errno.h>
 

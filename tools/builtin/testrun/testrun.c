@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tools/builtin/run/output_progress.h"
+#include "tools/builtin/run/command_progress.h"
 #include "tools/builtin/testrun/testrun_log.h"
 #include "tools/builtin/testrun/testrun_target.h"
 

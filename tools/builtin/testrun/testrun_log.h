@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "tools/builtin/run/output.h"
+#include "tools/builtin/run/command_output.h"
 #include "tools/builtin/core/toolbox.h"
 
 struct test_log {

@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "tools/builtin/run/output.h"
+#include "tools/builtin/run/command_output.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "tools/builtin/run/commands.h"
+#include "tools/builtin/run/command_spec.h"
 #include "tools/builtin/testrun/testrun_parse.h"
 #include "tools/builtin/testrun/testrun_runner.h"
 

@@ -1,10 +1,10 @@
 /*
  * resolve.h - the addresses of a host, beside the loop: asking may take seconds. "localhost" and address literals need nobody to ask.
- * Whoever must be asked is asked as the given user (dial.h).
+ * Whoever must be asked is asked as the given user (socket_user.h).
  */
 #pragma once
 
-#include "tools/upstream/http/exchange.h"
+#include "tools/upstream/http/http_exchange.h"
 
 struct resolve;
 

@@ -1,0 +1,500 @@
+/* run_code.c - runCode: code of a language by a file of its own, that is gone when it has ended. */
+#include "tools/builtin/code/run_code.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+#include "tools/builtin/code/code_file.h"
+#include "tools/builtin/run/command_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/*
+ * node runs TypeScript from 22.6 on. Some versions can translate what is more than types (enums, namespaces) too; one that does not know an
+ * option says so and runs nothing, and the next is tried. tsx, where it is installed, knows all of the language.
+ */
+static const char *const ts_options[] = { "--experimental-transform-types",
+					  "--experimental-strip-types" };
+#define QUIET "--disable-warning=ExperimentalWarning"
+
+struct language {
+	const char *const names[3];    /* as calls say it; the first one in the configuration too */
+	const char *const programs[3]; /* looked for in this order */
+	const char *const options[3];
+	const char *whole; /* a program that is better, if there is one */
+	const char *suffix;
+	const char *module, *script; /* by what it is, if it lies in the tree; NULL: it does not */
+	const char *search;  /* variable of the directories that modules are looked for in */
+	const char *modules; /* where they are, in the working directory */
+	const char *
+		inline_option; /* how the same code would be given in an argument: what the policy judges */
+};
+
+static const struct language languages[] = {
+	{ { "python", NULL, NULL },
+	  { "python3", "python", NULL },
+	  { NULL },
+	  NULL,
+	  ".py",
+	  NULL,
+	  NULL,
+	  "PYTHONPATH",
+	  "",
+	  "-c" },
+	{ { "js", "javascript", NULL },
+	  { "node", "nodejs", NULL },
+	  { NULL },
+	  NULL,
+	  ".js",
+	  ".mjs",
+	  ".cjs",
+	  "NODE_PATH",
+	  "/node_modules",
+	  "-e" },
+	{ { "ts", "typescript", NULL },
+	  { "node", "nodejs", NULL },
+	  { "--experimental-transform-types", QUIET, NULL },
+	  "tsx",
+	  ".ts",
+	  ".mts",
+	  ".cts",
+	  "NODE_PATH",
+	  "/node_modules",
+	  "-e" },
+};
+
+struct code {
+	const struct language *language;
+	char *file;
+	bool whole;   /* it is run by the better program */
+	bool given;   /* the interpreter is of the configuration */
+	size_t tried; /* of ts_options */
+};
+
+static void code_free(void *own)
+{
+	struct code *code = own;
+
+	if (code->file)
+		unlink(code->file);
+	free(code->file);
+	free(code);
+}
+
+static const struct language *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
+		for (size_t k = 0; languages[i].names[k]; k++)
+			if (strcmp(languages[i].names[k], name) == 0)
+				return &languages[i];
+	return NULL;
+}
+
+/* --- the interpreter ------------------------------------------------------------------------------------ */
+
+static void push(char ***v, size_t *n, char *word)
+{
+	char **more = realloc(*v, (*n + 2) * sizeof(*more));
+
+	if (!more)
+		abort();
+	more[(*n)++] = word;
+	more[*n] = NULL;
+	*v = more;
+}
+
+/* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it says nothing of the language. */
+static bool configured(const struct toolbox *b, const struct language *l, char ***v, size_t *n)
+{
+	const char *text = toolbox_config(b)->interpreters;
+	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
+				  (struct jval){ J_NONE, SLICE_NONE };
+	struct jiter it;
+	struct jval el;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return false;
+	while (jiter_next(&it, NULL, &el)) {
+		char *word = NULL;
+
+		if (jstr_decode(el, PATH_BYTES_MAX, &word) == 0)
+			push(v, n, word);
+	}
+	return *n > 0;
+}
+
+const char *code_language_at(size_t i)
+{
+	return i < ARRAY_SIZE(languages) ? languages[i].names[0] : NULL;
+}
+
+static int no_interpreter(const struct language *l, struct err *e)
+{
+	return err_field(e, "language", "INTERPRETER_NOT_FOUND", "there is no %s to run %s with",
+			 l->programs[0], l->names[0]);
+}
+
+/* In node_modules of the working directory or above, else by PATH. */
+static char *find_whole(const struct language *l, char *const *env, const char *cwd)
+{
+	_cleanup_(freep) char *at = xstrdup(cwd);
+
+	for (char *slash = at; slash; *slash = '\0') {
+		_cleanup_(freep) char *path = NULL;
+
+		if (asprintf(&path, "%s/node_modules/.bin/%s", at, l->whole) < 0)
+			abort();
+		if (access(path, X_OK) == 0)
+			return TAKE_PTR(path);
+		slash = strrchr(at, '/');
+		if (!slash || slash == at)
+			break;
+	}
+	return run_which(l->whole, env, cwd, NULL);
+}
+
+/* The words before the file. */
+static int interpreter(const struct tool_call *c, struct code *code, const struct command *cmd,
+		       char ***v, size_t *n, struct err *e)
+{
+	_cleanup_(freep) char **env = command_environment(c->box, cmd);
+	const struct language *l = code->language;
+	char *found = NULL;
+
+	code->given = configured(c->box, l, v, n);
+	if (code->given) {
+		found = run_which((*v)[0], env, cmd->cwd, NULL);
+		free(found);
+		return found ? 0 : no_interpreter(l, e);
+	}
+	found = l->whole ? find_whole(l, env, cmd->cwd) : NULL;
+	code->whole = found;
+	for (size_t i = 0; l->programs[i] && !found; i++)
+		found = run_which(l->programs[i], env, cmd->cwd, NULL);
+	if (!found)
+		return no_interpreter(l, e);
+	push(v, n, found);
+	for (size_t i = 0; !code->whole && l->options[i]; i++)
+		push(v, n, xstrdup(l->options[i]));
+	return 0;
+}
+
+/* A node that does not know an option says so on its first line, and runs nothing. */
+static bool option_unknown(const struct command_job *j, const struct run_status *st)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (!st->exited || st->code != 9)
+		return false;
+	output_text(run_output(j->run, RUN_STDERR), 0, &text);
+	return text.len && memmem(text.data, text.len, "bad option: --", 14);
+}
+
+static bool with_less(struct command_job *j, const struct run_status *st)
+{
+	struct code *code = j->own;
+	char *const *argv = j->cmd.argv;
+
+	if (code->given || code->tried + 1 >= ARRAY_SIZE(ts_options) || !argv[1] ||
+	    strcmp(argv[1], ts_options[code->tried]) != 0 || !option_unknown(j, st))
+		return false;
+	xstrset(&j->cmd.argv[1], ts_options[++code->tried]);
+	free(j->cmd.shown);
+	j->cmd.shown = command_quote(j->cmd.argv);
+	return true;
+}
+
+static bool too_old(struct command_job *j, const struct run_status *st, struct err *e)
+{
+	const struct code *code = j->own;
+
+	if (!option_unknown(j, st))
+		return false;
+	err_field(e, "language", "INTERPRETER_NOT_FOUND",
+		  "node is too old to run %s: 22.6 or newer is needed", code->language->names[0]);
+	return true;
+}
+
+/* --- the file ------------------------------------------------------------------------------------------- */
+
+/* In the tree, if it is to lie there and can; an interpreter of the configuration may know only the plain suffix. */
+static int write_code(const struct toolbox *b, struct code *code, const char *cwd,
+		      struct slice text, struct err *e)
+{
+	const struct language *l = code->language;
+	const char *suffix = !l->module || code->given ? l->suffix :
+			     code_is_module(text)      ? l->module :
+							 l->script;
+	int r = l->module ? code_file_write(b, cwd, suffix, text, &code->file) : -ENOTSUP;
+
+	if (r < 0)
+		r = code_file_write(b, NULL, suffix, text, &code->file);
+	if (r < 0)
+		return err_set(e, r, 0, "EXECUTION_FAILED", "cannot write the code: %s",
+			       strerror(-r));
+	return 0;
+}
+
+/* --- its result ----------------------------------------------------------------------------------------- */
+
+static void text_put(struct jw *w, const char *key, const struct output *o)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (o)
+		output_text(o, 0, &text);
+	jw_arr(w, key);
+	if (text.len)
+		jw_slice(w, NULL, buf_slice(&text));
+	jw_end_arr(w);
+}
+
+/* What E2B's code interpreter answers, as JSON in a string. */
+static void more(struct command_job *j, const struct run_status *st, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf json = { 0 };
+	struct jw in = JW(&json);
+	char value[40];
+
+	jw_obj(&in, NULL);
+	jw_raw(&in, "results", SLICE("[]"));
+	jw_obj(&in, "logs");
+	text_put(&in, "stdout", st ? run_output(j->run, RUN_STDOUT) : NULL);
+	text_put(&in, "stderr", st ? run_output(j->run, RUN_STDERR) : NULL);
+	jw_end_obj(&in);
+	if (st && (!st->exited || st->code)) {
+		snprintf(value, sizeof(value), "%s %d", st->exited ? "exit code" : "signal",
+			 st->code);
+		jw_obj(&in, "error");
+		jw_str(&in, "name", st->timed_out ? "TimeoutError" : "ExecutionError");
+		jw_str(&in, "value", value);
+		jw_str(&in, "traceback", "");
+		jw_end_obj(&in);
+	}
+	jw_end_obj(&in);
+	jw_slice(w, "execution", buf_slice(&json));
+	jw_str(w, "language", ((struct code *)j->own)->language->names[0]);
+}
+
+/* Where the file lies elsewhere, what the working directory has can be imported all the same. */
+static char *search_path(const struct tool_call *c, const struct language *l,
+			 const struct command *cmd)
+{
+	_cleanup_(freep) char **env = command_environment(c->box, cmd);
+	size_t n = strlen(l->search);
+	const char *before = "";
+	char *ret;
+
+	for (char **v = env; *v; v++)
+		if (strncmp(*v, l->search, n) == 0 && (*v)[n] == '=')
+			before = *v + n + 1;
+	if (asprintf(&ret, "%s=%s%s%s%s", l->search, cmd->cwd, l->modules, *before ? ":" : "",
+		     before) < 0)
+		abort();
+	return ret;
+}
+
+/* E2B's template nests some arguments. Said twice, and not the same, nobody knows which is meant. */
+static const struct {
+	const char *nested, *as, *others[3];
+} twice[] = {
+	{ "language", "language", { "language" } },
+	{ "envs", "envs", { "envs", "env" } },
+	{ "timeoutMs", "timeoutMs", { "timeoutMs", "timeoutSeconds" } },
+	{ "timeoutMS", "timeoutMs", { "timeoutMs", "timeoutSeconds" } },
+};
+
+static int nested_refuse(const char *nested, const char *other, struct err *e)
+{
+	char field[64];
+
+	snprintf(field, sizeof(field), "runCodeOpts.%s", nested);
+	return err_field(e, field, "INVALID_ARGUMENT", "give %s or %s, not both", other, field);
+}
+
+/* 1: it is to be taken; 0: the same is said outside. */
+static int nested_check(const struct tool_call *c, size_t row, struct slice nested, struct jval v,
+			struct err *e)
+{
+	for (const char *const *other = twice[row].others; *other; other++) {
+		struct jval outside = jobj_get(c->args, *other);
+
+		if (outside.type <= J_NULL)
+			continue;
+		if (strcmp(*other, twice[row].as) == 0 && slice_eq(outside.raw, v.raw))
+			return 0;
+		return nested_refuse(twice[row].nested, *other, e);
+	}
+	if (strcmp(twice[row].nested, "timeoutMS") == 0 &&
+	    jobj_get(nested, "timeoutMs").type > J_NULL)
+		return nested_refuse("timeoutMS", "runCodeOpts.timeoutMs", e);
+	return 1;
+}
+
+static int flatten(const struct tool_call *c, struct buf *out, struct err *e)
+{
+	struct jval nested = jobj_get(c->args, "runCodeOpts");
+	struct jw w = JW(out);
+	int r = 0;
+
+	jw_obj(&w, NULL);
+	jw_members(&w, c->args, "runCodeOpts");
+	for (size_t i = 0; nested.type == J_OBJECT && r >= 0 && i < ARRAY_SIZE(twice); i++) {
+		struct jval v = jobj_get(nested.raw, twice[i].nested);
+
+		r = v.type > J_NULL ? nested_check(c, i, nested.raw, v, e) : 0;
+		if (r > 0)
+			jw_member_raw(&w, slice_of(twice[i].as), v.raw);
+	}
+	jw_end_obj(&w);
+	return MIN(r, 0);
+}
+
+/* --- the call ------------------------------------------------------------------------------------------- */
+
+static const struct language *language_of(const struct tool_call *c, struct err *e)
+{
+	_cleanup_(freep) char *name = tool_arg_str(c, "language");
+	const struct language *l = find(name ? name : "python");
+
+	if (!l)
+		err_field(e, "language", "INVALID_ARGUMENT", "language must be python, js or ts");
+	return l;
+}
+
+/* What the policy is asked: the code, as if it stood in an argument of its interpreter. */
+static void judged_words(struct command_job *j, const struct code *code, size_t n,
+			 struct slice text)
+{
+	size_t judged = 0;
+
+	for (size_t i = 0; i < n; i++)
+		push(&j->cmd.judged, &judged,
+		     xstrdup(code->whole ? code->language->programs[0] : j->cmd.argv[i]));
+	push(&j->cmd.judged, &judged, xstrdup(code->language->inline_option));
+	push(&j->cmd.judged, &judged, xstrndup(text.p, strnlen(text.p, text.n)));
+}
+
+/* 1: a human is asked first. */
+static int prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
+{
+	struct tool_call *c = j->call;
+	char **argv = tool_arg_strv(c, "argv"), *file = NULL;
+	size_t n = 0;
+	int r = interpreter(c, code, &j->cmd, &j->cmd.argv, &n, e);
+
+	if (r == 0) {
+		judged_words(j, code, n, text);
+		r = command_judge(c, &j->cmd, e);
+	}
+	if (r == 0 && !c->dry_run)
+		r = write_code(c->box, code, j->cmd.cwd, text, e);
+	j->cmd.remove = code->file;
+	if (r == 0) {
+		if (code->file)
+			file = xstrdup(code->file);
+		else if (asprintf(&file, "code%s", code->language->suffix) < 0)
+			abort();
+		push(&j->cmd.argv, &n, file);
+	}
+	for (char **word = argv; word && *word; word++)
+		if (r == 0)
+			push(&j->cmd.argv, &n, xstrdup(*word));
+	tool_strv_free(argv);
+	if (r == 0)
+		j->cmd.shown = command_quote(j->cmd.argv);
+	j->cmd.own_env = search_path(c, code->language, &j->cmd);
+	return r;
+}
+
+void code_start(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf text = { 0 }, args = { 0 };
+	struct slice given = c->args;
+	struct command_job *j = command_job_new(c);
+	struct code *code = new0(struct code);
+	struct err e = { 0 };
+	int r;
+
+	j->own = code;
+	j->release = code_free;
+	j->more = more;
+	j->again = with_less;
+	j->refuse = too_old;
+	r = flatten(c, &args, &e);
+	c->args = buf_slice(&args);
+	code->language = r == 0 ? language_of(c, &e) : NULL;
+	r = code->language ? 0 : -EINVAL;
+	tool_arg_bytes(c, "code", &text);
+	tool_arg_bytes(c, "input", &j->input);
+	if (r == 0)
+		r = command_common(c, CODE_TIME_MS, CODE_KEEP_BYTES, &j->cmd, &e);
+	c->args = given; /* an approval is for the call as it came */
+	if (r == 0)
+		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
+	if (r < 0)
+		command_job_fail(j, &e);
+	else if (r > 0)
+		command_job_drop(j);
+	else
+		command_job_run(j);
+}
+
+static const char *const language_words[] = {
+	"python", "js", "ts", "javascript", "typescript", NULL
+};
+
+static const struct tool_field opts_in[] = {
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .words = language_words,
+	  .text = "the same as outside" },
+	{ .name = "envs", .type = TOOL_MAP, .max = RUN_ENVS_MAX, .text = "the same as outside" },
+	{ .name = "timeoutMs",
+	  .type = TOOL_INT,
+	  .max = RUN_TIME_MAX,
+	  .text = "the same as outside" },
+	{ .name = "timeoutMS",
+	  .type = TOOL_INT,
+	  .max = RUN_TIME_MAX,
+	  .text = "the same as timeoutMs, as E2B spells it" },
+	{ .name = "requestTimeoutMs", .type = TOOL_INT, .max = RUN_TIME_MAX, .text = "no effect" },
+	{ 0 },
+};
+
+const struct tool_field code_in[] = {
+	{ .name = "code",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .max = CODE_MAX,
+	  .text = "what is run: a program; it can import what the working directory has" },
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .words = language_words,
+	  .fallback = "\"python\"",
+	  .text = "js and ts are run by node, ts by tsx where that is installed; types are not checked" },
+	{ .name = "argv",
+	  .type = TOOL_STRINGS,
+	  .max = RUN_ARGS_MAX,
+	  .text = "arguments of the program" },
+	{ .name = "input", .type = TOOL_STRING, .flags = TOOL_BYTES, .text = "text for its stdin" },
+	COMMAND_IN_COMMON,
+	{ .name = "runCodeOpts",
+	  .type = TOOL_OBJECT,
+	  .sub = opts_in,
+	  .text = "language, envs and timeoutMs may stand here instead" },
+	{ 0 },
+};
+
+const struct tool_field code_out[] = {
+	COMMAND_OUT_COMMON,
+	{ .name = "execution",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "JSON: {results, logs: {stdout[], stderr[]}, error?}" },
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "python, js or ts" },
+	{ 0 },
+};

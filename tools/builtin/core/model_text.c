@@ -1,0 +1,270 @@
+#include "tools/builtin/core/model_text.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <inttypes.h>
+
+#define NUMBERED 8 /* bytes before a line: its number and a tab, as cat -n */
+
+/* --- parts ------------------------------------------------------------------------------------------------------ */
+
+void show_member(struct slice object, const char *key, struct buf *ret)
+{
+	struct jval v = jobj_get(object, key);
+
+	if (v.type == J_STRING)
+		jstr_decode_bytes(v, ret);
+}
+
+int64_t show_number(struct slice object, const char *key)
+{
+	struct jval v = jobj_get(object, key);
+	int64_t n = 0;
+
+	return v.type == J_NUMBER && jdec_int(v, &n) == 0 ? n : 0;
+}
+
+void show_name(struct buf *out, struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f) {
+			jstr_encode(out, name);
+			return;
+		}
+	buf_add_slice(out, name);
+}
+
+size_t show_cut(struct slice text, size_t n)
+{
+	if (n >= text.n)
+		return text.n;
+	while (n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------ */
+
+static void put_number(struct buf *out, int64_t n)
+{
+	if (n > 0)
+		buf_printf(out, "%6" PRId64 "\t", n);
+}
+
+static void put_line(struct buf *out, struct slice line, int64_t number, int64_t offset)
+{
+	size_t n = show_cut(line, TOOL_SHOW_LINE);
+
+	put_number(out, number);
+	buf_add(out, line.p, n);
+	if (n < line.n)
+		buf_printf(out,
+			   " [cut: %zu more bytes of this line; read them with offset: %" PRId64
+			   ", length: %zu]",
+			   line.n - n, offset + (int64_t)n,
+			   MIN(line.n - n, (size_t)TOOL_SHOW_BYTES));
+	buf_putc(out, '\n');
+}
+
+void show_lines(struct buf *out, struct slice text, struct show_lines *l)
+{
+	size_t begin = buf_len(out);
+
+	l->shown = 0;
+	l->used = 0;
+	while (l->used < text.n && l->shown < l->most) {
+		struct slice line = { text.p + l->used, text.n - l->used };
+		const char *nl = memchr(line.p, '\n', line.n);
+		size_t whole = nl ? (size_t)(nl - line.p) + 1 : line.n;
+		size_t room = MIN(whole, (size_t)TOOL_SHOW_LINE) + NUMBERED;
+
+		if (l->shown && buf_len(out) - begin + room > l->bytes)
+			return;
+		line.n = nl ? whole - 1 : whole;
+		if (nl && line.n && line.p[line.n - 1] == '\r')
+			line.n--;
+		put_line(out, line, l->first ? l->first + l->shown : 0,
+			 l->offset + (int64_t)l->used);
+		l->used += whole;
+		l->shown++;
+	}
+}
+
+/* --- any object ----------------------------------------------------------------------------------------------- */
+
+static void put_value(struct buf *out, struct jval v, bool in_line);
+
+static void put_members(struct buf *out, struct slice object, const char *between)
+{
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+	bool any = false;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, object }))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		if (v.type == J_NULL)
+			continue;
+		if (any)
+			buf_puts(out, between);
+		any = true;
+		buf_add_slice(out, key);
+		buf_puts(out, ": ");
+		put_value(out, v, true);
+	}
+}
+
+static void put_list(struct buf *out, struct jval list, bool in_line)
+{
+	struct jiter it;
+	struct jval v;
+	bool any = false;
+
+	jiter_init(&it, list);
+	while (jiter_next(&it, NULL, &v)) {
+		if (in_line)
+			buf_puts(out, any ? "; " : "");
+		else
+			buf_puts(out, "\n- ");
+		any = true;
+		put_value(out, v, true);
+	}
+	if (!any)
+		buf_puts(out, "none");
+}
+
+static void put_string(struct buf *out, struct jval v, bool in_line)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct slice s;
+
+	jstr_decode_bytes(v, &text);
+	s = buf_slice(&text);
+	if (in_line)
+		show_name(out, s);
+	else
+		buf_add_slice(out, s);
+}
+
+static void put_value(struct buf *out, struct jval v, bool in_line)
+{
+	if (v.type == J_STRING)
+		put_string(out, v, in_line);
+	else if (v.type == J_ARRAY)
+		put_list(out, v, in_line);
+	else if (v.type == J_OBJECT)
+		put_members(out, v.raw, ", ");
+	else
+		buf_add_slice(out, v.raw);
+}
+
+static bool has_lines(struct jval v)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (v.type != J_STRING)
+		return false;
+	jstr_decode_bytes(v, &text);
+	return buf_len(&text) && memchr(text.data, '\n', text.len);
+}
+
+/* Without the members named. */
+static void put_object(struct buf *out, struct slice object, const char *const *skip)
+{
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, object }))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		const char *const *s = skip;
+
+		while (*s && !slice_is(key, *s))
+			s++;
+		if (*s || v.type == J_NULL)
+			continue;
+		buf_add_slice(out, key);
+		buf_puts(out, has_lines(v) ? ":\n" : ": ");
+		put_value(out, v, false);
+		if (out->len && out->data[out->len - 1] != '\n')
+			buf_putc(out, '\n');
+	}
+}
+
+void show_plain(struct buf *out, struct slice object)
+{
+	static const char *const none[] = { NULL };
+
+	put_object(out, object, none);
+}
+
+void show_nearest(struct buf *out, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(buf_done) struct buf text = { 0 };
+		struct show_lines l = { .first = show_number(v.raw, "line"),
+					.most = TOOL_SHOW_LINES,
+					.bytes = TOOL_SHOW_BYTES / 8 };
+
+		show_member(v.raw, "text", &text);
+		if (jobj_get(v.raw, "differs").type == J_STRING)
+			buf_puts(out, "the same but for blanks:\n");
+		else if (jobj_get(v.raw, "percent").type == J_NUMBER)
+			buf_printf(out, "most like it, %" PRId64 " %%:\n",
+				   show_number(v.raw, "percent"));
+		else
+			buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
+				   show_number(v.raw, "alike"));
+		show_lines(out, buf_slice(&text), &l);
+	}
+}
+
+void show_error(struct buf *out, struct slice error)
+{
+	static const char *const said[] = { "code", "message", "field", "nearest", "files", NULL };
+
+	show_member(error, "code", out);
+	buf_puts(out, ": ");
+	show_member(error, "message", out);
+	buf_putc(out, '\n');
+	if (jobj_get(error, "field").type == J_STRING) {
+		buf_puts(out, "field: ");
+		show_member(error, "field", out);
+		buf_putc(out, '\n');
+	}
+	put_object(out, error, said);
+	show_misfits(out, jobj_get(error, "files"));
+	show_nearest(out, jobj_get(error, "nearest"));
+}
+
+/* --- the limit -------------------------------------------------------------------------------------------------- */
+
+void show_limit(struct buf *out, size_t room)
+{
+	struct slice text = buf_slice(out);
+	size_t n = show_cut(text, room + TOOL_SHOW_MORE), at = 0;
+	const char *nl;
+
+	for (int lines = 0; lines < TOOL_SHOW_LINES_MAX && at < n; lines++) {
+		nl = memchr(text.p + at, '\n', n - at);
+		at = nl ? (size_t)(nl - text.p) + 1 : n;
+	}
+	n = MIN(n, at);
+	if (n == text.n)
+		return;
+	nl = memrchr(text.p, '\n', n);
+	if (nl && nl > text.p + n / 2)
+		n = (size_t)(nl - text.p) + 1;
+	out->len = out->pos + n;
+	buf_printf(out, "%s[%zu more bytes of this result are not shown]\n",
+		   out->data[out->len - 1] == '\n' ? "" : "\n", text.n - n);
+}

@@ -1,0 +1,54 @@
+/*
+ * model_text.h - what a model is shown of a result.
+ *
+ * Each result is written twice: for programs as structuredContent, exact and as large as the tool allows; for models as text content,
+ * plain and of a size that a context can bear: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES, whole lines, no JSON and no escapes,
+ * line numbers where an edit or a further read needs them, and where something is left out a line in brackets that says what, and how to
+ * read on. Harnesses that show their model structuredContent are given the text only (relay/harness/text_results.h).
+ *
+ * A tool that has the bytes at hand writes its text itself (tool_answer); one whose result is a list has a function in its row that
+ * writes it from the members; all others, and errors, are written by show_plain, a line for each member. What comes from files and
+ * commands is shown as it is, but names with control characters are quoted, so that no name can look like two lines.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "tools/builtin/core/tool.h"
+
+/* members: raw object. "key: value" for each, lists one element a line, null left out. */
+void show_plain(struct buf *out, struct slice object);
+/* CODE: message, and what else the error says. error: raw object. */
+void show_error(struct buf *out, struct slice error);
+/* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other value says nothing. */
+void show_misfits(struct buf *out, struct jval files);
+/* Places in a file, as it is: from there the text can be taken. */
+void show_nearest(struct buf *out, struct jval list);
+/* Nothing is shown beyond the limits, whatever wrote it; a last line says how much is not. */
+void show_limit(struct buf *out, size_t room);
+
+/* For tool->show: lists in a form of their own. room: bytes, at most TOOL_SHOW_BYTES. */
+void show_files(struct buf *out, struct slice object, size_t room);
+void show_contents(struct buf *out, struct slice object, size_t room);
+void show_matches(struct buf *out, struct slice object, size_t room);
+void show_patch(struct buf *out, struct slice object, size_t room);
+void show_tests(struct buf *out, struct slice object, size_t room);
+
+struct show_lines {
+	int64_t first;	/* number of the first line; 0: unknown, none are shown */
+	int64_t offset; /* of the text in its file, for lines that are too long */
+	int64_t most;	/* lines */
+	size_t bytes;	/* of out that may be added */
+	int64_t shown;	/* returned: lines */
+	size_t used;	/* returned: bytes of text that they stand for */
+};
+/* Numbered, whole lines; one that is longer than TOOL_SHOW_LINE is cut and says how to read it. */
+void show_lines(struct buf *out, struct slice text, struct show_lines *l);
+/* A string member's bytes. */
+void show_member(struct slice object, const char *key, struct buf *ret);
+int64_t show_number(struct slice object, const char *key);
+/* A name: quoted if it has control characters. */
+void show_name(struct buf *out, struct slice name);
+/* Without colours and other controls of a terminal, which say nothing to a model; a carriage return begins a line anew. */
+void show_clean(struct buf *out, struct slice text);
+/* At most n bytes, whole characters. */
+size_t show_cut(struct slice text, size_t n);

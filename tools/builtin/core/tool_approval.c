@@ -1,0 +1,220 @@
+/*
+ * tool_approval.c - a human's word on a call: the call is answered with "input_required", which holds one elicitation with a boolean "approve",
+ * and comes again with the answer.
+ *
+ * requestState is an HMAC under a key of this process over the tool, its arguments and a time: an answer is good for the very call that
+ * was asked about, once, for TOOL_ASK_MS. What is asked stands for machines in params._meta.acpd.permission {tool, category, title, paths?,
+ * command?}: the gate of a session makes a permission request of it.
+ */
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "json/jstr.h"
+#include "tools/builtin/core/toolbox_internal.h"
+#include "tools/mcp/msg.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define NONCE_HEX 32
+
+struct state {
+	uint64_t until; /* clock_mono_ms */
+	char nonce[NONCE_HEX + 1];
+};
+
+enum answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
+
+static int add_part(struct buf *b, struct slice s)
+{
+	buf_printf(b, "%zu:", s.n);
+	return buf_add_slice(b, s);
+}
+
+/* SHA-256(key, SHA-256(key, text)): nobody without the key can make one, nor lengthen one. */
+static int sign(const struct call *c, const struct state *s, char out[SHA256_HEX])
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct slice key = { c->tool.box->key, sizeof(c->tool.box->key) };
+	struct sha256 inner, outer;
+	char both[sizeof(c->tool.box->key) + SHA256_BYTES];
+
+	buf_add_slice(&text, key);
+	buf_printf(&text, "%llu.%s.", (unsigned long long)s->until, s->nonce);
+	add_part(&text, slice_of(c->tool.tool->name));
+	add_part(&text, c->tool.args);
+	if (text.failed || sha256_of(buf_slice(&text), &inner) < 0)
+		return -EIO;
+	memcpy(both, key.p, key.n);
+	memcpy(both + key.n, inner.bytes, SHA256_BYTES);
+	if (sha256_of((struct slice){ both, sizeof(both) }, &outer) < 0)
+		return -EIO;
+	sha256_hex(&outer, out);
+	return 0;
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------------- */
+
+static bool parse_state(const char *text, struct state *ret, struct sha256 *mac)
+{
+	unsigned long long until;
+	char hex[SHA256_HEX];
+	int end = 0;
+
+	if (sscanf(text, "%20llu.%32[0-9a-f].%64[0-9a-f]%n", &until, ret->nonce, hex, &end) != 3 ||
+	    text[end] || strlen(ret->nonce) != NONCE_HEX)
+		return false;
+	ret->until = until;
+	return sha256_from_hex(slice_of(hex), mac) == 0;
+}
+
+/* Ours, for this call, in time. */
+static bool state_good(const struct call *c, struct state *ret)
+{
+	_cleanup_(freep) char *text = NULL;
+	char hex[SHA256_HEX];
+	struct sha256 theirs, ours;
+
+	return jstr_decode(jobj_get(buf_slice(&c->params), "requestState"), 256, &text) == 0 &&
+	       parse_state(text, ret, &theirs) && ret->until > clock_mono_ms() &&
+	       sign(c, ret, hex) == 0 && sha256_from_hex(slice_of(hex), &ours) == 0 &&
+	       sha256_equal(&theirs, &ours);
+}
+
+/* An answer counts once. The oldest are forgotten only when they are too old to be good. */
+static bool use_once(struct toolbox *b, const struct state *s)
+{
+	uint64_t now = clock_mono_ms();
+	bool fresh = true;
+	size_t free_slot = TOOL_ASKS_MAX;
+
+	pthread_mutex_lock(&b->lock);
+	for (size_t i = 0; i < TOOL_ASKS_MAX; i++) {
+		if (b->used[i].until <= now)
+			free_slot = i;
+		else if (memcmp(b->used[i].nonce, s->nonce, NONCE_HEX) == 0)
+			fresh = false;
+	}
+	fresh &= free_slot < TOOL_ASKS_MAX;
+	if (fresh) {
+		b->used[free_slot].until = s->until;
+		memcpy(b->used[free_slot].nonce, s->nonce, NONCE_HEX);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return fresh;
+}
+
+static enum answer get_answer(const struct call *c)
+{
+	struct jval responses = jobj_get(buf_slice(&c->params), "inputResponses");
+	struct jval given = jobj_get(responses.raw, "approval");
+	struct state s;
+
+	if (given.type != J_OBJECT || !state_good(c, &s) || !use_once(c->tool.box, &s))
+		return ANSWER_NONE;
+	return jstr_is(jobj_get(given.raw, "action"), "accept") &&
+			       jobj_get(jobj_get(given.raw, "content").raw, "approve").type ==
+				       J_TRUE ?
+		       ANSWER_YES :
+		       ANSWER_NO;
+}
+
+/* --- the question ------------------------------------------------------------------------------------------------ */
+
+static bool can_ask(const struct call *c)
+{
+	struct jval caps = mcp_meta_get(buf_slice(&c->params), MCP_META_CAPABILITIES);
+	struct jval elicit = jobj_get(caps.raw, "elicitation");
+
+	/* one that can only open addresses shows no form */
+	return elicit.type == J_OBJECT && (jobj_get(elicit.raw, "form").type == J_OBJECT ||
+					   jobj_get(elicit.raw, "url").type == J_NONE);
+}
+
+static void permission_put(struct jw *w, const struct tool *t, const char *title,
+			   struct slice paths, struct slice command)
+{
+	static const char *const categories[] = {
+		[TOOL_READ] = "read",
+		[TOOL_EDIT] = "edit",
+		[TOOL_EXECUTE] = "execute",
+		[TOOL_OTHER] = "other",
+	};
+
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_obj(w, "permission");
+	jw_str(w, "tool", t->name);
+	jw_str(w, "category", categories[t->category]);
+	jw_str(w, "title", title);
+	jw_raw(w, "paths", paths);
+	jw_raw(w, "command", command);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static void question_put(struct jw *w, const struct tool *t, const char *title, struct slice paths,
+			 struct slice command)
+{
+	jw_obj(w, "inputRequests");
+	jw_obj(w, "approval");
+	jw_str(w, "method", "elicitation/create");
+	jw_obj(w, "params");
+	jw_str(w, "mode", "form");
+	jw_str(w, "message", title);
+	jw_raw(w, "requestedSchema",
+	       SLICE("{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\",\"title\":\"Allow it\"}},"
+		     "\"required\":[\"approve\"]}"));
+	permission_put(w, t, title, paths, command);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static int ask(struct call *c, const char *title, struct slice paths, struct slice command)
+{
+	struct state s = { .until = clock_mono_ms() + TOOL_ASK_MS };
+	char hex[SHA256_HEX], text[160];
+	struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	random_hex(s.nonce, NONCE_HEX / 2);
+	if (sign(c, &s, hex) < 0)
+		return -EIO;
+	snprintf(text, sizeof(text), "%llu.%s.%s", (unsigned long long)s.until, s.nonce, hex);
+	jw_obj(&w, NULL);
+	jw_str(&w, "resultType", "input_required");
+	question_put(&w, c->tool.tool, title, paths, command);
+	jw_str(&w, "requestState", text);
+	jw_end_obj(&w);
+	box_call_end(c, EVENT_RESULT, &out);
+	return 0;
+}
+
+bool tool_allowed(struct tool_call *t, const char *title, struct slice paths, struct slice command)
+{
+	struct call *c = call_of(t);
+	struct err e;
+
+	if (t->approved)
+		return true;
+	switch (get_answer(c)) {
+	case ANSWER_YES:
+		t->approved = true;
+		return true;
+	case ANSWER_NO:
+		err_set(&e, -EACCES, 0, "PERMISSION_REJECTED", "this was not allowed: %.180s",
+			title);
+		break;
+	case ANSWER_NONE:
+		if (can_ask(c) && ask(c, title, paths, command) == 0)
+			return false;
+		err_set(&e, -EACCES, 0, "APPROVAL_REQUIRED", "a human has to allow it: %.180s",
+			title);
+		break;
+	}
+	tool_fail(t, &e, SLICE_NONE);
+	return false;
+}

@@ -1,0 +1,419 @@
+#include "base/limits.h"
+#include "tools/builtin/core/toolbox_internal.h"
+#include "tools/policy/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#define BENEATH_TRIES 16
+
+static int outside(const char *path, struct err *e)
+{
+	return err_field(e, "path", "OUTSIDE_ROOTS",
+			 "%.120s is outside of the roots of this sandbox", path);
+}
+
+/* --- resolving -------------------------------------------------------------------------------------------------- */
+
+static int open_beneath(int root, const char *rel, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned)(flags | O_PATH | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+
+	/* EAGAIN: somebody renames below the root */
+	for (int i = 0; i < BENEATH_TRIES; i++) {
+		fd = syscall(SYS_openat2, root, *rel ? rel : ".", &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Where fd lies, by the kernel. */
+static int real_of(int fd, char **ret)
+{
+	char link[40], real[PATH_MAX];
+	static const char gone[] = " (deleted)";
+	struct stat a, b;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof(real));
+	if (n < 0)
+		return -errno;
+	if ((size_t)n >= sizeof(real))
+		return -ENAMETOOLONG;
+	real[n] = '\0';
+	if ((size_t)n >= sizeof(gone) && strcmp(real + n - (sizeof(gone) - 1), gone) == 0 &&
+	    (fstat(fd, &a) < 0 || lstat(real, &b) < 0 || a.st_ino != b.st_ino ||
+	     a.st_dev != b.st_dev))
+		return -ENOENT;
+	*ret = xstrndup(real, (size_t)n);
+	return 0;
+}
+
+/* Where links lead to another root, or the kernel has no openat2: O_PATH opens nothing, and where it is says real_of. */
+static int open_anywhere(const char *path, int flags)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int text_check(const char *path, struct err *e)
+{
+	if (!*path)
+		return err_field(e, "path", "PATH_INVALID", "path is empty");
+	if (strlen(path) > PATH_BYTES_MAX) {
+		err_field(e, "path", "ENAMETOOLONG", "path has more than %d bytes", PATH_BYTES_MAX);
+		return -ENAMETOOLONG;
+	}
+	return 0;
+}
+
+/* path as an absolute one, not looked at yet. */
+static char *absolute(const struct toolbox *b, const char *path)
+{
+	char *ret;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	if (asprintf(&ret, "%s/%s", strcmp(b->config.cwd, "/") == 0 ? "" : b->config.cwd, path) < 0)
+		abort();
+	return ret;
+}
+
+/* A descriptor of what path names now. */
+static int open_path(const struct toolbox *b, const char *path, int flags, struct err *e)
+{
+	_cleanup_(freep) char *full = absolute(b, path);
+	const char *rest;
+	const struct root *root = root_of(b, full, &rest);
+	int fd = root ? open_beneath(root->fd, rest, flags) : -EXDEV;
+
+	if (fd == -EXDEV || fd == -ENOSYS || fd == -EPERM) {
+		bool named = root && fd != -EXDEV;
+
+		fd = open_anywhere(full, flags);
+		if (fd < 0 && !named) /* nothing is said of what is out there */
+			return outside(path, e);
+	}
+	return fd < 0 ? tool_errno(e, fd, "cannot reach", path) : fd;
+}
+
+/* A descriptor of what path names, and its real path, which is in a root. */
+static int resolve(const struct toolbox *b, const char *path, int flags, char **real, struct err *e)
+{
+	_cleanup_(closep) int fd = -1;
+	const char *rest;
+	int r = text_check(path, e);
+
+	if (r < 0)
+		return r;
+	/* What was opened may have been replaced before the kernel could say where it lies: then there is a new one. */
+	for (int i = 0; i < BENEATH_TRIES; i++) {
+		closep(&fd);
+		fd = open_path(b, path, flags, e);
+		if (fd < 0)
+			return fd;
+		r = real_of(fd, real);
+		if (r != -ENOENT)
+			break;
+	}
+	if (r < 0)
+		return tool_errno(e, r, "cannot reach", path);
+	if (!root_of(b, *real, &rest)) {
+		free(TAKE_PTR(*real));
+		return outside(path, e);
+	}
+	return TAKE_FD(fd);
+}
+
+/* Directories on the way to what may be read may be looked at. */
+static bool may_look(const struct policy *p, const char *path, struct err *e)
+{
+	return policy_path(p, path, POLICY_READ, e) == POLICY_ALLOW ||
+	       policy_path_within(p, path, POLICY_READ);
+}
+
+int place_judge(const struct tool_call *c, const char *real, enum place_use use, struct err *e)
+{
+	const struct policy *p = c->box->policy;
+	const char *rest;
+	bool good;
+
+	if (!root_of(c->box, real, &rest)) {
+		outside(real, e);
+		return -EACCES;
+	}
+	if (use == PLACE_LOOK)
+		good = may_look(p, rest, e);
+	else
+		good = policy_path(p, rest, use == PLACE_READ ? POLICY_READ : POLICY_WRITE, e) ==
+		       POLICY_ALLOW;
+	if (!good && e && !*e->field)
+		snprintf(e->field, sizeof(e->field), "path");
+	return good ? 0 : -EACCES;
+}
+
+size_t place_root_len(const struct tool_call *c, const char *real)
+{
+	const char *rest;
+	const struct root *r = root_of(c->box, real, &rest);
+
+	return r && r->path[1] ? strlen(r->path) : 0;
+}
+
+const char *place_shown(const struct tool_call *c, const char *real)
+{
+	const char *rest = root_below(c->box->config.cwd, real);
+
+	return !rest ? real : *rest ? rest : ".";
+}
+
+/* --- what exists -------------------------------------------------------------------------------------------------- */
+
+int place_find(const struct tool_call *c, const char *path, enum place_use use, struct place *ret,
+	       struct err *e)
+{
+	int r;
+
+	*ret = PLACE_NONE;
+	ret->fd = resolve(c->box, path, 0, &ret->real, e);
+	if (ret->fd < 0)
+		return ret->fd;
+	r = place_judge(c, ret->real, use, e);
+	if (r == 0 && fstat(ret->fd, &ret->sb) < 0)
+		r = tool_errno(e, errno, "cannot look at", path);
+	if (r < 0)
+		place_done(ret);
+	return r;
+}
+
+void place_done(struct place *p)
+{
+	closep(&p->fd);
+	free(p->real);
+	*p = PLACE_NONE;
+}
+
+static int reopen(const struct place *p, int flags, const char *path, struct err *e)
+{
+	char link[40];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	return fd < 0 ? tool_errno(e, errno, "cannot open", path) : fd;
+}
+
+int place_open_file(const struct place *p, const char *path, struct err *e)
+{
+	if (S_ISDIR(p->sb.st_mode))
+		return tool_errno(e, EISDIR, "cannot read", path);
+	if (!S_ISREG(p->sb.st_mode))
+		return err_field(e, "path", "NOT_A_FILE", "%.120s is no regular file", path);
+	return reopen(p, 0, path, e);
+}
+
+int place_open_dir(const struct place *p, const char *path, struct err *e)
+{
+	if (!S_ISDIR(p->sb.st_mode))
+		return tool_errno(e, ENOTDIR, "cannot list", path);
+	return reopen(p, O_DIRECTORY, path, e);
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+void place_name_done(struct place_name *p)
+{
+	closep(&p->dir);
+	free(p->leaf);
+	free(p->real);
+	*p = PLACE_NAME_NONE;
+}
+
+/* Without slashes at its end; its last component, and what is before it. */
+static void split(const char *path, char **parent, char **leaf)
+{
+	size_t n = strlen(path), at;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	for (at = n; at > 0 && path[at - 1] != '/'; at--)
+		;
+	*leaf = xstrndup(path + at, n - at);
+	*parent = at ? xstrndup(path, at) : xstrdup(".");
+}
+
+static bool is_dots(const char *leaf)
+{
+	return !*leaf || strcmp(leaf, ".") == 0 || strcmp(leaf, "..") == 0;
+}
+
+/* A directory as a name: by its real path, which has no dots. */
+static int name_of_dir(const struct tool_call *c, const char *path, struct place_name *ret,
+		       struct err *e)
+{
+	_cleanup_(freep) char *real = NULL, *parent = NULL;
+	_cleanup_(closep) int fd = resolve(c->box, path, O_DIRECTORY, &real, e);
+
+	if (fd < 0)
+		return fd;
+	ret->root = root_is(c->box, real);
+	if (ret->root) {
+		ret->dir = TAKE_FD(fd);
+		ret->leaf = xstrdup("");
+		ret->real = TAKE_PTR(real);
+		return 0;
+	}
+	split(real, &parent, &ret->leaf);
+	ret->real = TAKE_PTR(real);
+	free(real);
+	real = NULL;
+	ret->dir = resolve(c->box, parent, O_DIRECTORY, &real, e);
+	return ret->dir < 0 ? ret->dir : 0;
+}
+
+static char *join(const char *dir, const char *leaf)
+{
+	char *ret;
+
+	if (asprintf(&ret, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf) < 0)
+		abort();
+	return ret;
+}
+
+static int name_plain(const struct tool_call *c, const char *path, struct place_name *ret,
+		      struct err *e)
+{
+	_cleanup_(freep) char *parent = NULL, *real = NULL;
+	int r = text_check(path, e);
+
+	if (r < 0)
+		return r;
+	split(path, &parent, &ret->leaf);
+	if (is_dots(ret->leaf)) {
+		free(TAKE_PTR(ret->leaf));
+		return name_of_dir(c, path, ret, e);
+	}
+	if (strlen(ret->leaf) > NAME_MAX)
+		return tool_errno(e, ENAMETOOLONG, "cannot reach", path);
+	ret->dir = resolve(c->box, parent, O_DIRECTORY, &real, e);
+	if (ret->dir < 0)
+		return ret->dir;
+	ret->real = join(real, ret->leaf);
+	ret->root = root_is(c->box, ret->real);
+	return 0;
+}
+
+/* The name that a link in last place leads to. What does not exist cannot be named through a link. */
+static int name_followed(const struct tool_call *c, const char *path, struct place_name *ret,
+			 struct err *e)
+{
+	_cleanup_(freep) char *real = NULL;
+	_cleanup_(closep) int fd = -1;
+	struct stat sb;
+
+	if (ret->root || fstatat(ret->dir, ret->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISLNK(sb.st_mode))
+		return 0;
+	fd = resolve(c->box, path, 0, &real, e);
+	if (fd < 0)
+		return fd;
+	place_name_done(ret);
+	return name_plain(c, real, ret, e);
+}
+
+int place_name(const struct tool_call *c, const char *path, enum place_use use, bool follow,
+	       struct place_name *ret, struct err *e)
+{
+	int r;
+
+	*ret = PLACE_NAME_NONE;
+	r = name_plain(c, path, ret, e);
+	if (r == 0 && follow)
+		r = name_followed(c, path, ret, e);
+	if (r == 0)
+		r = place_judge(c, ret->real, use, e);
+	if (r < 0)
+		place_name_done(ret);
+	return r;
+}
+
+/* dir is path, or one above it. */
+static bool leads_to(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* The directory that parent names, made with those above it where they are missing. judged: where it was found to lie, and allowed; what leads
+ * elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
+static int make_parents(const struct tool_call *c, const char *parent, unsigned depth,
+			const char *judged, char **real, struct err *e)
+{
+	_cleanup_(freep) char *above = NULL, *leaf = NULL, *above_real = NULL, *made = NULL;
+	_cleanup_(closep) int dir = -1;
+	int fd = resolve(c->box, parent, O_DIRECTORY, real, e);
+
+	if (fd != -ENOENT)
+		return fd;
+	split(parent, &above, &leaf);
+	if (is_dots(leaf) || depth > PATH_DEPTH_MAX)
+		return fd;
+	dir = make_parents(c, above, depth + 1, judged, &above_real, e);
+	if (dir < 0 && dir != -ENODATA)
+		return dir;
+	made = join(above_real, leaf);
+	if (!judged) { /* it would be there */
+		*real = TAKE_PTR(made);
+		return -ENODATA;
+	}
+	if (!leads_to(made, judged))
+		return tool_errno(e, ESTALE, "a directory was exchanged above", parent);
+	if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
+		return tool_errno(e, errno, "cannot make", parent);
+	return resolve(c->box, parent, O_DIRECTORY, real, e);
+}
+
+int place_name_parents(const struct tool_call *c, const char *path, enum place_use use, bool dry,
+		       struct place_name *ret, struct err *e)
+{
+	_cleanup_(freep) char *parent = NULL, *real = NULL, *leaf = NULL, *judged = NULL;
+	int r = place_name(c, path, use, true, ret, e), dir;
+
+	if (r != -ENOENT)
+		return r;
+	split(path, &parent, &leaf);
+	if (is_dots(leaf))
+		return r;
+	/* judged before anything is made */
+	dir = make_parents(c, parent, 0, NULL, &real, e);
+	if (dir >= 0) { /* a link to nowhere in last place, or it came meanwhile */
+		close(dir);
+		return place_name(c, path, use, true, ret, e);
+	}
+	if (dir != -ENODATA)
+		return dir;
+	ret->leaf = TAKE_PTR(leaf);
+	ret->real = join(real, ret->leaf);
+	r = place_judge(c, ret->real, use, e);
+	if (r < 0 || dry)
+		return r;
+	place_name_done(ret);
+	judged = TAKE_PTR(real);
+	dir = make_parents(c, parent, 0, judged, &real, e);
+	if (dir < 0)
+		return dir;
+	close(dir);
+	return place_name(c, path, use, true, ret, e);
+}

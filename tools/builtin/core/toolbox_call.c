@@ -1,0 +1,354 @@
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/os/threads.h"
+#include "json/jdec.h"
+#include "tools/builtin/core/toolbox_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+/* --- from any thread to the loop -------------------------------------------------------------------------- */
+
+static void post(struct call *c, enum event_kind kind, struct buf *text)
+{
+	struct toolbox *b = c->tool.box;
+	struct event *ev = new0(struct event);
+	bool first;
+
+	if (kind == EVENT_RESULT || kind == EVENT_ERROR)
+		atomic_store(&c->ended, true);
+	ev->call = c;
+	ev->kind = kind;
+	ev->text = *text;
+	*text = (struct buf){ 0 };
+	pthread_mutex_lock(&b->lock);
+	first = list_empty(&b->events);
+	list_add_tail(&b->events, &ev->link);
+	pthread_mutex_unlock(&b->lock);
+	if (first)
+		eventfd_write(b->wake.fd, 1);
+}
+
+void box_call_end(struct call *c, enum event_kind kind, struct buf *text)
+{
+	post(c, kind, text);
+}
+
+void box_call_listening(struct call *c)
+{
+	struct buf text = { 0 };
+
+	buf_puts(&text, "{\"notifications\":{}}");
+	post(c, EVENT_LISTENING, &text);
+}
+
+void box_call_error(struct call *c, int code, const char *reason, const char *message)
+{
+	struct buf text = { 0 };
+	struct jw w = JW(&text);
+
+	jw_obj(&w, NULL);
+	jw_int(&w, "code", code);
+	jw_str(&w, "message", message);
+	jw_obj(&w, "data");
+	jw_str(&w, "reason", reason);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	post(c, EVENT_ERROR, &text);
+}
+
+static void number_put(struct jw *w, const char *key, double v)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.17g", v);
+	if (isfinite(v))
+		jw_raw(w, key, slice_of(text));
+}
+
+void tool_progress(struct tool_call *t, double progress, double total, struct slice message)
+{
+	struct call *c = call_of(t);
+	struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	if (!c->token.n || atomic_load(&c->stop) == STOP_GONE)
+		return;
+	jw_obj(&w, NULL);
+	jw_raw(&w, "progressToken", c->token);
+	number_put(&w, "progress", progress);
+	if (total > 0)
+		number_put(&w, "total", total);
+	if (message.n)
+		jw_slice(&w, "message", message);
+	jw_end_obj(&w);
+	post(c, EVENT_PROGRESS, &out);
+}
+
+bool tool_cancelled(const struct tool_call *t)
+{
+	return atomic_load(&container_of(t, const struct call, tool)->stop) != STOP_NO;
+}
+
+bool tool_timed_out(const struct tool_call *t)
+{
+	return atomic_load(&container_of(t, const struct call, tool)->stop) == STOP_TIME;
+}
+
+/* --- their life, on the loop --------------------------------------------------------------------------------- */
+
+/* What the client says of the model that it shows results to. */
+static void take_wishes(struct call *c, struct slice wishes)
+{
+	struct jval most = jobj_get(wishes, "textMax");
+	int64_t n = 0;
+
+	c->text_only = jobj_get(wishes, "textOnly").type == J_TRUE;
+	c->text_max = TOOL_SHOW_BYTES;
+	if (most.type == J_NUMBER && jdec_int(most, &n) == 0 && n < TOOL_SHOW_BYTES)
+		c->text_max = (size_t)MAX(n, TOOL_SHOW_BYTES_MIN);
+}
+
+struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
+			      const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct call *c = new0(struct call);
+	struct jval meta;
+
+	c->base.backend = &b->base;
+	c->tool.box = b;
+	c->ops = ops;
+	c->ctx = ctx;
+	c->result_max = -1;
+	c->params.max = params.n + 1;
+	buf_add_slice(&c->params, params);
+	meta = jobj_get(buf_slice(&c->params), "_meta");
+	c->token = jobj_get(meta.raw, "progressToken").raw;
+	take_wishes(c, jobj_get(meta.raw, "acpd").raw);
+	list_add_tail(&b->calls, &c->link);
+	return &c->base;
+}
+
+static void *run(void *arg)
+{
+	struct call *c = arg;
+
+	c->tool.tool->work(&c->tool);
+	return NULL;
+}
+
+static unsigned *counter(struct call *c)
+{
+	return c->tool.tool->waits ? &c->tool.box->waiting : &c->tool.box->working;
+}
+
+static void count(struct call *c, int by)
+{
+	if (c->tool.tool && c->tool.tool->work)
+		*counter(c) += (unsigned)by;
+}
+
+/* What it has on the way to the loop besides its end. */
+static void forget_events(struct call *c)
+{
+	struct toolbox *b = c->tool.box;
+
+	pthread_mutex_lock(&b->lock);
+	list_each(ev, &b->events, struct event, link)
+		if (ev->call == c) {
+			list_del(&ev->link);
+			buf_done(&ev->text);
+			free(ev);
+		}
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void call_free(struct call *c)
+{
+	if (c->state == CALL_LISTENING)
+		forget_events(c);
+	if (c->state == CALL_RUNNING)
+		count(c, -1);
+	if (c->threaded)
+		pthread_join(c->thread, NULL);
+	loop_timer_cancel(&c->timer);
+	list_del(&c->link);
+	buf_done(&c->params);
+	free(c);
+}
+
+/* Its client is answered although it has not ended: what it still brings is for nobody. */
+static void on_grace_over(void *ctx)
+{
+	struct call *c = ctx;
+	const struct mcp_reply_ops *ops = c->ops;
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, 0, "TIMEOUT", "the tool did not end in time");
+	box_error_put(c, &e, SLICE_NONE, &out);
+	c->ops = NULL;
+	if (ops)
+		ops->done(c->ctx, buf_slice(&out), SLICE_NONE);
+}
+
+static void on_time_over(void *ctx)
+{
+	struct call *c = ctx;
+
+	if (atomic_load(&c->ended))
+		return;
+	atomic_store(&c->stop, STOP_TIME);
+	loop_timer_set(c->tool.box->loop, &c->timer, TOOL_STOP_GRACE_MS, on_grace_over, c);
+	if (c->tool.tool->cancel)
+		c->tool.tool->cancel(&c->tool, true);
+}
+
+static void call_run(struct call *c)
+{
+	const struct tool *t = c->tool.tool;
+	int64_t ms = c->time_ms ? c->time_ms : t->work && !t->waits ? TOOL_TIME_MS : 0;
+	struct err e;
+
+	c->state = CALL_RUNNING;
+	count(c, 1);
+	if (ms)
+		loop_timer_set(c->tool.box->loop, &c->timer, (uint64_t)ms, on_time_over, c);
+	if (!t->work) {
+		t->start(&c->tool);
+		return;
+	}
+	c->threaded = thread_start_sized(&c->thread, TOOL_STACK_BYTES, run, c) == 0;
+	if (!c->threaded) {
+		err_set(&e, -EAGAIN, 0, "BUSY", "no thread can be had for this call");
+		tool_fail(&c->tool, &e, SLICE_NONE);
+	}
+}
+
+static bool may_run(struct call *c)
+{
+	const struct tool *t = c->tool.tool;
+
+	return !t->work || *counter(c) < (t->waits ? TOOL_WAITS_MAX : TOOL_THREADS_MAX);
+}
+
+void box_call_start(struct call *c)
+{
+	c->state = CALL_WAITING;
+	if (may_run(c))
+		call_run(c);
+}
+
+static void start_waiting(struct toolbox *b)
+{
+	list_each(c, &b->calls, struct call, link)
+		if (c->state == CALL_WAITING && may_run(c))
+			call_run(c);
+}
+
+/* Nobody waits any more. A call that has an end on its way to the loop is freed there. */
+static void abandon(struct call *c)
+{
+	c->ops = NULL;
+	if (c->state == CALL_WAITING || c->state == CALL_LISTENING) {
+		call_free(c);
+		return;
+	}
+	if (c->state != CALL_RUNNING || atomic_load(&c->ended))
+		return;
+	atomic_store(&c->stop, STOP_GONE);
+	loop_timer_cancel(&c->timer);
+	if (c->tool.tool->cancel)
+		c->tool.tool->cancel(&c->tool, false);
+}
+
+void box_call_cancel(struct mcp_call *base)
+{
+	abandon(container_of(base, struct call, base));
+}
+
+static const char *const notifications[] = {
+	[EVENT_PROGRESS] = "notifications/progress",
+	[EVENT_LISTENING] = "notifications/subscriptions/acknowledged",
+};
+
+static void deliver(struct event *ev)
+{
+	struct call *c = ev->call;
+	struct toolbox *b = c->tool.box;
+	const struct mcp_reply_ops *ops = c->ops;
+	void *ctx = c->ctx;
+	struct slice text = buf_slice(&ev->text);
+
+	if (ev->kind < EVENT_RESULT) {
+		if (ops)
+			ops->notify(ctx, notifications[ev->kind], text);
+		return;
+	}
+	call_free(c);
+	start_waiting(b);
+	if (ops && ev->kind == EVENT_RESULT)
+		ops->done(ctx, text, SLICE_NONE);
+	else if (ops)
+		ops->done(ctx, SLICE_NONE, text);
+}
+
+static struct event *next_event(struct toolbox *b)
+{
+	struct event *ev = NULL;
+
+	pthread_mutex_lock(&b->lock);
+	if (!list_empty(&b->events)) {
+		ev = list_first(&b->events, struct event, link);
+		list_del(&ev->link);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return ev;
+}
+
+static void on_wake(void *ctx, uint32_t events _unused_)
+{
+	struct toolbox *b = ctx;
+	eventfd_t n;
+	struct event *ev;
+
+	eventfd_read(b->wake.fd, &n);
+	while ((ev = next_event(b))) {
+		deliver(ev);
+		buf_done(&ev->text);
+		free(ev);
+	}
+}
+
+int calls_open(struct toolbox *b)
+{
+	list_init(&b->calls);
+	list_init(&b->events);
+	pthread_mutex_init(&b->lock, NULL);
+	b->wake = (struct loop_io){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+				    .fn = on_wake,
+				    .ctx = b };
+	return b->wake.fd < 0 ? -errno : loop_io_set(b->loop, &b->wake, EPOLLIN);
+}
+
+void calls_close(struct toolbox *b)
+{
+	uint64_t until = clock_mono_ms() + TOOL_CLOSE_MS;
+
+	list_each(c, &b->calls, struct call, link)
+		abandon(c);
+	/* threads look at their stop; what runs on the loop needs it */
+	while (!list_empty(&b->calls) && clock_mono_ms() < until) {
+		struct pollfd p = { .fd = loop_fd(b->loop), .events = POLLIN };
+
+		poll(&p, 1, 100);
+		loop_dispatch(b->loop);
+	}
+	loop_io_set(b->loop, &b->wake, 0);
+	closep(&b->wake.fd);
+	pthread_mutex_destroy(&b->lock);
+}

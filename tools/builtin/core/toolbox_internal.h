@@ -1,0 +1,127 @@
+/* toolbox_internal.h - what the files of the toolbox share: calls on their way, and what they bring back to the loop. */
+#pragma once
+
+#include "base/limits.h"
+#include "base/list.h"
+#include "tools/builtin/core/tool_path.h"
+#include "tools/builtin/core/toolbox.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum call_stop { STOP_NO, STOP_GONE, STOP_TIME };
+enum call_state {
+	CALL_ANSWERED,	/* its end is on the way, it never ran */
+	CALL_LISTENING, /* open until cancelled */
+	CALL_WAITING,
+	CALL_RUNNING,
+};
+
+struct call {
+	struct mcp_call base;
+	struct tool_call tool;
+	struct list link;		 /* in box->calls */
+	const struct mcp_reply_ops *ops; /* NULL: nobody waits for it any more */
+	void *ctx;
+	struct buf params; /* raw object; tool.args and token point into it */
+	struct slice token;
+	enum call_state state; /* on the loop */
+	atomic_int stop;       /* enum call_stop */
+	atomic_bool ended;     /* its end is on the way */
+	struct loop_timer timer;
+	int64_t time_ms, result_max; /* by policy; 0, -1: none */
+	bool text_only;	 /* its client shows a model what is in structuredContent: nothing is */
+	size_t text_max; /* bytes of text that are shown */
+	bool threaded;
+	pthread_t thread;
+};
+
+enum event_kind { EVENT_PROGRESS, EVENT_LISTENING, EVENT_RESULT, EVENT_ERROR };
+
+/* Something for the loop, in the order it was made. */
+struct event {
+	struct list link;
+	struct call *call;
+	enum event_kind kind;
+	struct buf text; /* params, result, or error */
+};
+
+struct root {
+	char *path; /* canonical */
+	int fd;	    /* O_PATH */
+};
+
+struct toolbox {
+	struct mcp_backend base;
+	struct loop *loop;
+	struct toolbox_config config;
+	struct policy *policy;
+	struct root *roots; /* the longest first */
+	size_t nroots;
+	unsigned umask;
+	char sandbox_id[80];
+	struct list calls; /* all, oldest first */
+	unsigned working, waiting;
+	pthread_mutex_t lock; /* events */
+	struct list events;
+	struct loop_io wake;
+	int64_t *called; /* how often, by tool */
+	char key[32];	 /* of answers of humans */
+	struct {
+		uint64_t until;
+		char nonce[32];
+	} used[TOOL_ASKS_MAX]; /* answers that were taken; lock */
+	struct {
+		void *p;
+		void (*release)(void *p);
+	} kept[PARTS];
+};
+
+static inline struct call *call_of(const struct tool_call *c)
+{
+	return container_of(c, struct call, tool);
+}
+
+/* toolbox_call.c */
+struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
+			      const struct mcp_reply_ops *ops, void *ctx);
+void box_call_start(struct call *c);
+void box_call_cancel(struct mcp_call *c);
+/* Ends it with a raw result or error, from any thread. Takes the bytes. */
+void box_call_end(struct call *c, enum event_kind kind, struct buf *text);
+/* Acknowledges a subscription to nothing. */
+void box_call_listening(struct call *c);
+void box_call_error(struct call *c, int code, const char *reason, const char *message);
+/* tool_result.c: an error as a result of tools/call. */
+void box_error_put(const struct call *c, const struct err *e, struct slice extra, struct buf *out);
+int calls_open(struct toolbox *b);
+void calls_close(struct toolbox *b);
+
+/* tool_tables.c: the i-th tool of all, or NULL. */
+const struct tool *tool_at(size_t i);
+const struct tool *tool_find(struct slice name);
+
+/* tool_schema.c */
+extern const struct tool_field tool_common[]; /* arguments of every tool */
+void schema_put(struct jw *w, const char *key, const struct tool *t, bool output);
+/* A row of tools/list; an output schema obliges to structured results. */
+void tool_put(struct jw *w, const struct tool *t, bool output);
+
+/* tool_args.c: 0 or -EINVAL with the field. */
+int args_check(const struct tool *t, struct slice args, struct err *e);
+
+/* toolbox_roots.c */
+int roots_open(struct toolbox *b, struct err *e);
+void roots_close(struct toolbox *b);
+/* What follows root in path, without a slash; NULL: it is not in it. */
+const char *root_below(const char *root, const char *path);
+/* The longest root that path is in, and what follows; NULL: none. */
+const struct root *root_of(const struct toolbox *b, const char *path, const char **rest);
+bool root_is(const struct toolbox *b, const char *real);
+
+/* toolbox_policy.c */
+int rules_open(struct toolbox *b, struct err *e);
+void rules_close(struct toolbox *b);
+bool toolbox_offers(const struct toolbox *b, const struct tool *t);
+/* False: policy is against it, or asks, and the call is ended. */
+bool rules_pass(struct call *c);

@@ -1,0 +1,255 @@
+/* delete_file.c - deleteFile and createDirectory. */
+#include "base/limits.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/files/write_lock.h"
+#include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/search/tree_walk.h"
+#include "tree/held_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* --- deleteFile -------------------------------------------------------------------------------------------------- */
+
+/* A link is removed, never what it leads to; and one that leads out of the roots stays: whoever made it is to look. */
+static int check_link(const struct tool_call *c, const char *path, struct err *e)
+{
+	struct place p;
+	struct err other;
+	int r = place_find(c, path, PLACE_LOOK, &p, &other);
+
+	place_done(&p);
+	if (r == 0 || strcmp(other.reason, "OUTSIDE_ROOTS") != 0)
+		return 0;
+	*e = other;
+	return -EACCES;
+}
+
+struct removal {
+	struct tool_call *call;
+	struct err *e;
+	int64_t entries;
+};
+
+static int judge(void *ctx, const struct walk_entry *entry)
+{
+	struct removal *r = ctx;
+
+	r->entries++;
+	return place_judge(r->call, entry->real, PLACE_WRITE, r->e);
+}
+
+/* All or nothing as far as policy goes: what is in it is judged before anything goes. */
+static int check_tree(struct tool_call *c, const struct place_name *at, const char *path,
+		      bool recursive, struct err *e)
+{
+	struct place p = { .real = at->real };
+	struct walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
+	struct removal removal = { .call = c, .e = e };
+	int r;
+
+	if (recursive && !toolbox_policy(c->box)) /* nothing to judge */
+		return 0;
+	*e->reason = '\0';
+	p.fd = openat(at->dir, at->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	if (p.fd < 0 || fstat(p.fd, &p.sb) < 0) {
+		closep(&p.fd);
+		return tool_errno(e, errno, "cannot delete", path);
+	}
+	r = walk_below(c, &p, &o, judge, &removal, e);
+	close(p.fd);
+	if (r == -ECANCELED)
+		return err_set(e, r, 0, "TIMEOUT",
+			       "nothing was deleted: there was no time to look at it all");
+	if (r == 0 && !recursive && removal.entries)
+		return tool_errno(e, ENOTEMPTY, "cannot delete", path);
+	return r < 0 && !*e->reason ? tool_errno(e, r, "cannot look at all of", path) : r;
+}
+
+static int delete_at(struct tool_call *c, const struct place_name *at, const char *path,
+		     struct err *e)
+{
+	_cleanup_(guard_leavep) struct guard *g = NULL;
+	bool recursive = tool_arg_bool(c, "recursive", false);
+	struct stat sb;
+	int r = 0;
+
+	if (at->root)
+		return err_field(e, "path", "IS_ROOT", "%.120s is a root of this sandbox: it stays",
+				 path);
+	r = c->dry_run ? 0 : guard_enter(c, &at->dir, 1, &g, e);
+	if (r < 0)
+		return r;
+	if (fstatat(at->dir, at->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return tool_errno(e, errno, "cannot delete", path);
+	if (S_ISLNK(sb.st_mode))
+		r = check_link(c, path, e);
+	else if (S_ISDIR(sb.st_mode))
+		r = check_tree(c, at, path, recursive, e);
+	if (r < 0 || c->dry_run)
+		return r;
+	if (S_ISDIR(sb.st_mode) && recursive)
+		r = held_remove_at(at->dir, at->leaf);
+	else if (unlinkat(at->dir, at->leaf, S_ISDIR(sb.st_mode) ? AT_REMOVEDIR : 0) < 0)
+		r = -errno;
+	return r < 0 ? tool_errno(e, r, "cannot delete", path) : 0;
+}
+
+/* No root may be below what goes. */
+static int check_roots(const struct tool_call *c, const struct place_name *at, struct err *e)
+{
+	char **roots = toolbox_config(c->box)->roots;
+	size_t n = strlen(at->real);
+
+	for (; *roots; roots++)
+		if (strncmp(*roots, at->real, n) == 0 && (*roots)[n] == '/')
+			return err_field(e, "path", "IS_ROOT",
+					 "%.120s is a root of this sandbox: it stays", *roots);
+	return 0;
+}
+
+static void delete_file(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	_cleanup_(place_name_done) struct place_name at = PLACE_NAME_NONE;
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	struct err e;
+
+	if (place_name(c, path, PLACE_WRITE, false, &at, &e) < 0 || check_roots(c, &at, &e) < 0 ||
+	    delete_at(c, &at, path, &e) < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	jw_bool(&w, "success", true);
+	jw_str(&w, "path", path);
+	if (c->dry_run)
+		jw_bool(&w, "dryRun", true);
+	tool_done(c, buf_slice(&out));
+}
+
+/* --- createDirectory ----------------------------------------------------------------------------------------------- */
+
+/* 0: made; 1: it was there. */
+static int make_dir(struct tool_call *c, const char *path, struct err *e)
+{
+	_cleanup_(place_name_done) struct place_name at = PLACE_NAME_NONE;
+	mode_t mode = (mode_t)tool_arg_int(c, "mode", 0);
+	struct place there;
+	bool recursive = tool_arg_bool(c, "recursive", true);
+	int r = place_find(c, path, PLACE_LOOK, &there, e);
+
+	if (r == 0) {
+		bool is_dir = S_ISDIR(there.sb.st_mode);
+
+		place_done(&there);
+		if (is_dir && recursive)
+			return 1;
+		return tool_errno(e, EEXIST, "cannot make", path);
+	}
+	if (r != -ENOENT)
+		return r;
+	if (recursive)
+		r = place_name_parents(c, path, PLACE_WRITE, c->dry_run, &at, e);
+	else
+		r = place_name(c, path, PLACE_WRITE, false, &at, e);
+	if (r < 0 || c->dry_run)
+		return r;
+	if (mkdirat(at.dir, at.leaf, mode ? mode : 0777) < 0)
+		return errno == EEXIST && recursive ? 1 : tool_errno(e, errno, "cannot make", path);
+	/* exactly these, whatever the umask */
+	if (mode && fchmodat(at.dir, at.leaf, mode, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOTSUP)
+		return tool_errno(e, errno, "cannot give its mode to", path);
+	return 0;
+}
+
+static void create_directory(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	struct err e;
+	int r = make_dir(c, path, &e);
+
+	if (r < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	jw_bool(&w, "success", true);
+	jw_str(&w, "path", path);
+	jw_bool(&w, "created", r == 0);
+	if (c->dry_run)
+		jw_bool(&w, "dryRun", true);
+	tool_done(c, buf_slice(&out));
+}
+
+#define DRY_RUN                                                                                    \
+	{                                                                                          \
+		.name = "dryRun", .type = TOOL_BOOL, .text = "true: nothing was changed"           \
+	}
+
+static const struct tool_field delete_in[] = {
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = PATH_TEXT "; of a link, the link itself" },
+	{ .name = "recursive",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "a directory with all in it; else it must be empty" },
+	{ 0 },
+};
+
+static const struct tool_field delete_out[] = {
+	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	DRY_RUN,
+	{ 0 },
+};
+
+static const struct tool_field create_in[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	{ .name = "recursive",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "make those above, too, and do not mind if it is there; false: EEXIST, ENOENT" },
+	{ .name = "mode",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = 0777,
+	  .text = "permission bits as a number (493 is 0755)" },
+	{ 0 },
+};
+
+static const struct tool_field create_out[] = {
+	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "created", .type = TOOL_BOOL, .text = "false: it was there" },
+	DRY_RUN,
+	{ 0 },
+};
+
+const struct tool remove_tools[] = {
+	{
+		.name = "deleteFile",
+		.title = "Delete a file",
+		.text = "Deletes a file, a link, or a directory. Roots are never deleted, nor links that lead out of them.",
+		.category = TOOL_EDIT,
+		.hints = HINT_DESTRUCTIVE,
+		.in = delete_in,
+		.out = delete_out,
+		.work = delete_file,
+	},
+	{
+		.name = "createDirectory",
+		.title = "Make a directory",
+		.text = "Makes a directory and those above it.",
+		.category = TOOL_EDIT,
+		.hints = HINT_IDEMPOTENT,
+		.in = create_in,
+		.out = create_out,
+		.work = create_directory,
+	},
+	{ 0 },
+};

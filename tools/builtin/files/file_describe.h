@@ -1,0 +1,48 @@
+/*
+ * file_describe.h - what file tools say of a file: times, type, version.
+ *
+ * Times are milliseconds since 1970 (mtime) and ISO 8601 in UTC (modifiedTime). etag stands for the content as far as the file system
+ * tells: inode, size and change of content to the nanosecond. Types: file, dir, symlink, fifo, socket, block, char.
+ */
+#pragma once
+
+#include "json/jenc.h"
+#include "tools/builtin/core/tool.h"
+
+#include <sys/stat.h>
+
+#define ETAG_BYTES 64
+
+int64_t stat_mtime_ms(const struct stat *sb);
+const char *stat_type(const struct stat *sb);
+void stat_etag(const struct stat *sb, char out[ETAG_BYTES]);
+/* "mtime", "etag" */
+void stat_put_version(struct jw *w, const struct stat *sb);
+/* 2026-01-31T12:00:00.000Z */
+void time_put(struct jw *w, const char *key, const struct timespec *t);
+/* Text as JSON string, bytes that are no UTF-8 as base64 with "encoding":"base64", else "encoding":"utf-8". */
+void content_put(struct jw *w, const char *key, struct slice bytes, bool base64);
+/* A name: "KEY" and, if it is no UTF-8, its bytes in "KEYBase64". */
+void name_put(struct jw *w, const char *key, const char *name);
+/* Where the link leads, as it says; caller frees, NULL if it is none. */
+char *link_target(int dir, const char *name);
+
+/* Arguments expectedMtime and expectedEtag against what is there (NULL: nothing). 0 or -ESTALE. */
+int version_check(const struct tool_call *c, const struct stat *sb, const char *path,
+		  struct err *e);
+
+/* Rows of tables. */
+#define VERSION_IN                                                                                 \
+	{ .name = "expectedMtime",                                                                 \
+	  .type = TOOL_INT,                                                                        \
+	  .max = SAFE_INT_MAX,                                                                     \
+	  .text = "mtime (ms) that the file must still have, else ESTALE" },                       \
+	{                                                                                          \
+		.name = "expectedEtag", .type = TOOL_STRING, .max = ETAG_BYTES,                    \
+		.text = "etag that the file must still have, else ESTALE"                          \
+	}
+#define VERSION_OUT                                                                                \
+	{ .name = "mtime", .type = TOOL_INT, .text = "last change in ms since 1970" },             \
+	{                                                                                          \
+		.name = "etag", .type = TOOL_STRING, .text = "changes when the content does"       \
+	}

@@ -1,0 +1,338 @@
+/* file_info.c - getFileInfo, checkFileExists, getFileSize: of the name itself; a link is not followed. */
+#include "base/limits.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/search/tree_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+
+struct look {
+	struct place_name at;
+	struct stat sb;
+};
+
+static int look(struct tool_call *c, const char *path, struct look *l, struct err *e)
+{
+	int r = place_name(c, path, PLACE_LOOK, false, &l->at, e);
+
+	if (r < 0)
+		return r;
+	if (fstatat(l->at.dir, l->at.root ? "" : l->at.leaf, &l->sb,
+		    AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+		r = tool_errno(e, errno, "cannot look at", path);
+	if (r < 0)
+		place_name_done(&l->at);
+	return r;
+}
+
+/* --- getFileInfo --------------------------------------------------------------------------------------------------- */
+
+static void permissions(mode_t mode, char out[10])
+{
+	static const char bits[] = "rwxrwxrwx";
+
+	for (int i = 0; i < 9; i++)
+		out[i] = mode & (0400u >> i) ? bits[i] : '-';
+	if (mode & S_ISUID)
+		out[2] = out[2] == 'x' ? 's' : 'S';
+	if (mode & S_ISGID)
+		out[5] = out[5] == 'x' ? 's' : 'S';
+	if (mode & S_ISVTX)
+		out[8] = out[8] == 'x' ? 't' : 'T';
+	out[9] = '\0';
+}
+
+static void owners_put(struct jw *w, const struct stat *sb)
+{
+	char room[4096], number[24];
+	struct passwd pw, *user = NULL;
+	struct group gr, *group = NULL;
+
+	snprintf(number, sizeof(number), "%u", sb->st_uid);
+	if (getpwuid_r(sb->st_uid, &pw, room, sizeof(room), &user) != 0)
+		user = NULL;
+	jw_str(w, "owner", user ? user->pw_name : number);
+	snprintf(number, sizeof(number), "%u", sb->st_gid);
+	if (getgrgid_r(sb->st_gid, &gr, room, sizeof(room), &group) != 0)
+		group = NULL;
+	jw_str(w, "group", group ? group->gr_name : number);
+	jw_int(w, "uid", sb->st_uid);
+	jw_int(w, "gid", sb->st_gid);
+}
+
+static void info_put(struct jw *w, const struct look *l)
+{
+	const char *slash = strrchr(l->at.real, '/');
+	_cleanup_(freep) char *target = NULL;
+	char rights[10];
+
+	permissions(l->sb.st_mode, rights);
+	name_put(w, "name", slash && slash[1] ? slash + 1 : "/");
+	jw_str(w, "type", stat_type(&l->sb));
+	jw_bool(w, "isDir", S_ISDIR(l->sb.st_mode));
+	jw_bool(w, "isDirectory", S_ISDIR(l->sb.st_mode));
+	jw_int(w, "size", l->sb.st_size);
+	jw_int(w, "mode", l->sb.st_mode & 07777);
+	jw_str(w, "permissions", rights);
+	owners_put(w, &l->sb);
+	time_put(w, "modTime", &l->sb.st_mtim);
+	time_put(w, "modifiedTime", &l->sb.st_mtim);
+	stat_put_version(w, &l->sb);
+	jw_int(w, "links", (int64_t)l->sb.st_nlink);
+	if (S_ISLNK(l->sb.st_mode))
+		target = link_target(l->at.dir, l->at.leaf);
+	if (target)
+		name_put(w, "symlinkTarget", target);
+}
+
+static void get_info(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	struct look l;
+	struct err e;
+
+	if (look(c, path, &l, &e) < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	jw_str(&w, "path", path);
+	info_put(&w, &l);
+	place_name_done(&l.at);
+	tool_done(c, buf_slice(&out));
+}
+
+/* --- checkFileExists ------------------------------------------------------------------------------------------------- */
+
+static void check_exists(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	struct look l;
+	struct err e;
+	int r = look(c, path, &l, &e);
+
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	jw_bool(&w, "exists", r == 0);
+	jw_str(&w, "path", path);
+	jw_bool(&w, "isDirectory", r == 0 && S_ISDIR(l.sb.st_mode));
+	if (r == 0) {
+		jw_str(&w, "type", stat_type(&l.sb));
+		place_name_done(&l.at);
+	}
+	tool_done(c, buf_slice(&out));
+}
+
+/* --- getFileSize ------------------------------------------------------------------------------------------------------ */
+
+struct sum {
+	int64_t bytes, files;
+};
+
+static int add(void *ctx, const struct walk_entry *e)
+{
+	struct sum *s = ctx;
+
+	if (S_ISREG(e->sb.st_mode)) {
+		s->bytes += e->sb.st_size;
+		s->files++;
+	}
+	return 0;
+}
+
+static void human_put(struct jw *w, int64_t size)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
+	double v = (double)size;
+	size_t i = 0;
+	char text[40];
+
+	while (v >= 1024 && i + 1 < ARRAY_SIZE(units)) {
+		v /= 1024;
+		i++;
+	}
+	snprintf(text, sizeof(text), i ? "%.1f %s" : "%.0f %s", v, units[i]);
+	jw_str(w, "humanReadableSize", text);
+}
+
+static int add_up(struct tool_call *c, const struct look *l, const char *path, struct sum *sum,
+		  struct err *e)
+{
+	static const struct walk_options all = { 0 };
+	struct place p = { .real = l->at.real, .sb = l->sb };
+	int r;
+
+	p.fd = openat(l->at.dir, l->at.root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (p.fd < 0)
+		return tool_errno(e, errno, "cannot look at", path);
+	r = walk_below(c, &p, &all, add, sum, e);
+	close(p.fd);
+	return r;
+}
+
+static void get_size(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	_cleanup_(buf_done) struct buf out = { 0 };
+	bool recursive = tool_arg_bool(c, "recursive", false);
+	struct jw w = JW(&out);
+	struct sum sum = { 0 };
+	struct look l = { .at = PLACE_NAME_NONE };
+	struct err e;
+	int r = look(c, path, &l, &e);
+
+	recursive &= r == 0 && S_ISDIR(l.sb.st_mode);
+	if (recursive)
+		r = add_up(c, &l, path, &sum, &e);
+	if (r < 0 && r != -ECANCELED) {
+		tool_fail(c, &e, SLICE_NONE);
+	} else {
+		jw_int(&w, "size", recursive ? sum.bytes : l.sb.st_size);
+		if (tool_arg_bool(c, "humanReadable", false))
+			human_put(&w, recursive ? sum.bytes : l.sb.st_size);
+		jw_str(&w, "path", path);
+		jw_bool(&w, "isDirectory", S_ISDIR(l.sb.st_mode));
+		jw_str(&w, "type", stat_type(&l.sb));
+		if (recursive) {
+			jw_int(&w, "files", sum.files);
+			jw_bool(&w, "partial", r == -ECANCELED);
+		}
+		tool_done(c, buf_slice(&out));
+	}
+	place_name_done(&l.at);
+}
+
+/* --- tables -------------------------------------------------------------------------------------------------------- */
+
+#define PATH_IN                                                                                    \
+	{                                                                                          \
+		.name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT     \
+	}
+#define PATH_OUT                                                                                   \
+	{                                                                                          \
+		.name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED,                       \
+		.text = "as it was given"                                                          \
+	}
+#define DIRECTORY_OUT                                                                              \
+	{                                                                                          \
+		.name = "isDirectory", .type = TOOL_BOOL, .flags = TOOL_REQUIRED,                  \
+		.text = "of itself: false for a link"                                              \
+	}
+#define TYPE_OUT                                                                                   \
+	{                                                                                          \
+		.name = "type", .type = TOOL_STRING, .words = type_words, .text = "of itself"      \
+	}
+
+static const struct tool_field path_in[] = {
+	PATH_IN,
+	{ 0 },
+};
+
+static const struct tool_field info_out[] = {
+	{ .name = "name",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "last part of its real path" },
+	{ .name = "nameBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	PATH_OUT,
+	TYPE_OUT,
+	{ .name = "isDir",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "the same as isDirectory" },
+	DIRECTORY_OUT,
+	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes" },
+	{ .name = "mode",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "permission bits as a number" },
+	{ .name = "permissions",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "the same as rwxr-xr-x" },
+	{ .name = "owner",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "name, or number if it has none" },
+	{ .name = "group", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "the same" },
+	{ .name = "uid", .type = TOOL_INT, .text = "number of the owner" },
+	{ .name = "gid", .type = TOOL_INT, .text = "number of the group" },
+	{ .name = "modTime",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "last change, ISO 8601" },
+	{ .name = "modifiedTime", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "the same" },
+	VERSION_OUT,
+	{ .name = "links", .type = TOOL_INT, .text = "hard links" },
+	{ .name = "symlinkTarget", .type = TOOL_STRING, .text = "of a link, as it says" },
+	{ .name = "symlinkTargetBase64",
+	  .type = TOOL_STRING,
+	  .text = "its bytes, if they are no UTF-8" },
+	{ 0 },
+};
+
+static const struct tool_field exists_out[] = {
+	{ .name = "exists",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "a link does, wherever it leads" },
+	PATH_OUT,
+	DIRECTORY_OUT,
+	TYPE_OUT,
+	{ 0 },
+};
+
+static const struct tool_field size_in[] = {
+	PATH_IN,
+	{ .name = "humanReadable",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "give humanReadableSize, too" },
+	{ .name = "recursive",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "of a directory: all files in it; else its own entry" },
+	{ 0 },
+};
+
+static const struct tool_field size_out[] = {
+	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes" },
+	{ .name = "humanReadableSize",
+	  .type = TOOL_STRING,
+	  .text = "like 1.5 KB; a KB is 1024 bytes" },
+	PATH_OUT,
+	DIRECTORY_OUT,
+	TYPE_OUT,
+	{ .name = "files", .type = TOOL_INT, .text = "recursive: how many" },
+	{ .name = "partial",
+	  .type = TOOL_BOOL,
+	  .text = "recursive: the time was over before all were counted" },
+	{ 0 },
+};
+
+#define INFO_TOOL(name_, title_, text_, in_, out_, work_)                                          \
+	{                                                                                          \
+		.name = name_, .title = title_, .text = text_, .category = TOOL_READ,              \
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT, .in = in_, .out = out_, .work = work_   \
+	}
+
+const struct tool info_tools[] = {
+	INFO_TOOL("getFileInfo", "Look at a file",
+		  "Type, size, rights, owners and times of a file; a link is not followed.",
+		  path_in, info_out, get_info),
+	INFO_TOOL("checkFileExists", "Does a file exist",
+		  "Whether there is a file, directory or link of this name.", path_in, exists_out,
+		  check_exists),
+	INFO_TOOL("getFileSize", "Size of a file",
+		  "Size of a file, or of all files in a directory.", size_in, size_out, get_size),
+	{ 0 },
+};

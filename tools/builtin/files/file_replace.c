@@ -1,0 +1,186 @@
+#include "tools/builtin/files/file_replace.h"
+
+#include "base/os/file.h"
+#include "tools/builtin/core/toolbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define STORE_TICK_NS 100000000 /* a clock ticks more often */
+
+int store_look(const struct place_name *at, const char *path, struct stat *ret, struct err *e)
+{
+	*ret = (struct stat){ 0 };
+	if (at->root)
+		return tool_errno(e, EISDIR, "cannot write", path);
+	if (at->dir < 0) /* a dry run whose directory is not there yet */
+		return 0;
+	if (fstatat(at->dir, at->leaf, ret, AT_SYMLINK_NOFOLLOW) < 0) {
+		*ret = (struct stat){ 0 };
+		return errno == ENOENT ? 0 : tool_errno(e, errno, "cannot write", path);
+	}
+	if (S_ISDIR(ret->st_mode))
+		return tool_errno(e, EISDIR, "cannot write", path);
+	if (S_ISLNK(ret->st_mode))
+		return tool_errno(e, ELOOP, "cannot write", path);
+	if (!S_ISREG(ret->st_mode))
+		return err_field(e, "path", "NOT_A_FILE", "%.120s is no regular file", path);
+	if (faccessat(at->dir, at->leaf, W_OK, AT_EACCESS) < 0)
+		return tool_errno(e, errno, "cannot write", path);
+	return 0;
+}
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+	return t->tv_sec * 1000000000LL + t->tv_nsec;
+}
+
+bool store_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_nlink && b->st_nlink && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size && nanoseconds(&a->st_mtim) == nanoseconds(&b->st_mtim) &&
+	       nanoseconds(&a->st_ctim) == nanoseconds(&b->st_ctim);
+}
+
+void store_date(int fd, const struct stat *old)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, old->st_mtim };
+	struct stat now;
+	int64_t behind;
+
+	if (!old->st_nlink || fstat(fd, &now) < 0)
+		return;
+	behind = nanoseconds(&old->st_mtim) - nanoseconds(&now.st_mtim);
+	if (behind < 0 || behind > STORE_TICK_NS)
+		return;
+	if (++times[1].tv_nsec == 1000000000L) {
+		times[1].tv_nsec = 0;
+		times[1].tv_sec++;
+	}
+	futimens(fd,
+		 times); /* where that is refused the versions differ by inode or size, as a rule */
+}
+
+static int unnamed(int dir)
+{
+	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int give_name(int fd, int dir, const char *name)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* The file with all its bytes and rights. tmp: its name, or "" while it has none. */
+static int write_new(int dir, struct slice bytes, mode_t mode, const struct stat *old, bool sync,
+		     char *tmp)
+{
+	_cleanup_(closep) int fd = unnamed(dir);
+	int r;
+
+	if (fd >= 0) {
+		*tmp = '\0';
+	} else {
+		fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return -errno;
+	}
+	r = file_write_all(fd, bytes.p, bytes.n);
+	if (r == 0 && old->st_nlink && geteuid() == 0 && fchown(fd, old->st_uid, old->st_gid) < 0)
+		r = -errno;
+	if (r == 0 && fchmod(fd, mode) < 0)
+		r = -errno;
+	if (r == 0)
+		store_date(fd, old);
+	if (r == 0 && sync && fsync(fd) < 0)
+		r = -errno;
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* Puts it in its place. */
+static int put(int fd, int dir, char *tmp, const char *temporary, const char *leaf, bool exclusive)
+{
+	int r = 0;
+
+	if (!*tmp && exclusive)
+		return give_name(fd, dir, leaf);
+	if (!*tmp) {
+		r = give_name(fd, dir, temporary);
+		if (r < 0)
+			return r;
+		strcpy(tmp, temporary);
+	}
+	if (exclusive) /* by a second name: a rename would replace */
+		r = linkat(dir, tmp, dir, leaf, 0) < 0 ? -errno : 0;
+	else
+		r = renameat(dir, tmp, dir, leaf) < 0 ? -errno : 0;
+	if (r == 0 && !exclusive)
+		*tmp = '\0';
+	return r;
+}
+
+static int sync_dir(int dir)
+{
+	_cleanup_(closep) int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static int store(const struct place_name *at, struct slice bytes, mode_t mode,
+		 const struct store *s, const struct stat *old, struct stat *ret)
+{
+	char temporary[sizeof(STORE_PREFIX) + 16] = STORE_PREFIX, tmp[sizeof(temporary)];
+	_cleanup_(closep) int fd = -1;
+	int r;
+
+	random_hex(temporary + sizeof(STORE_PREFIX) - 1, 8);
+	strcpy(tmp, temporary);
+	fd = write_new(at->dir, bytes, mode, old, s->sync, tmp);
+	r = fd < 0 ? fd :
+		     put(fd, at->dir, tmp, temporary, at->leaf, s->exclusive || !old->st_nlink);
+	if (*tmp && (fd >= 0 || r != -EEXIST))
+		unlinkat(at->dir, tmp, 0);
+	if (r == 0 && s->sync)
+		r = sync_dir(at->dir);
+	if (r == 0 && fstat(fd, ret) < 0)
+		r = -errno;
+	return r;
+}
+
+int store_file(const struct tool_call *c, const struct place_name *at, const char *path,
+	       struct slice bytes, const struct store *s, const struct stat *old, struct stat *ret,
+	       struct err *e)
+{
+	mode_t mode = s->mode	    ? s->mode :
+		      old->st_nlink ? old->st_mode & 07777 :
+				      0666 & ~toolbox_umask(c->box);
+	struct stat now;
+	int r = 0;
+
+	if (s->exclusive && old->st_nlink)
+		return tool_errno(e, EEXIST, "cannot write", path);
+	if (s->dry) {
+		*ret = *old;
+		ret->st_size = (off_t)bytes.n;
+		return 0;
+	}
+	/* as late as can be: somebody else may have written meanwhile */
+	if (store_look(at, path, &now, e) < 0)
+		return -EIO;
+	if (old->st_nlink && !store_same(&now, old)) {
+		err_field(e, "path", "ESTALE", "%.120s changed while it was written", path);
+		return -ESTALE;
+	}
+	r = store(at, bytes, mode, s, old, ret);
+	if (r == -EEXIST && !s->exclusive) {
+		err_field(e, "path", "ESTALE", "%.120s was made while it was written", path);
+		return -ESTALE;
+	}
+	return r < 0 ? tool_errno(e, r, "cannot write", path) : 0;
+}

@@ -1,0 +1,18 @@
+/*
+ * image_type.h - is it an image that a model can be shown?
+ *
+ * Providers refuse a whole request for one image that they cannot read, and a harness sends its history with each request: one broken
+ * image would end a session for good. So a file counts as an image only if its frame is whole, from its signature to its end, and its
+ * sides are within what providers take. What is inside of the frame is not looked at.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+struct image {
+	const char *type; /* image/png, image/jpeg, image/gif, image/webp */
+	unsigned width, height;
+};
+
+/* False: none of these, cut off, or larger than TOOL_IMAGE_SIDE. */
+bool image_look(struct slice file, struct image *ret);

@@ -1,0 +1,220 @@
+#include "tools/builtin/files/nearest_text.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "tools/builtin/core/model_text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct line {
+	struct slice s;
+	uint64_t hash; /* without blanks; 0: nothing else is in it */
+};
+
+struct lines {
+	struct line *v;
+	size_t n;
+};
+
+struct place {
+	size_t at, alike; /* lines; of one line: hundredths */
+	bool blanks;	  /* nothing but blanks differs */
+};
+
+static uint64_t hash_of(struct slice s)
+{
+	uint64_t h = 14695981039346656037u;
+	bool any = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r')
+			continue;
+		h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
+		any = true;
+	}
+	return any ? h | 1 : 0;
+}
+
+static struct lines split(struct slice s)
+{
+	struct lines ret = { 0 };
+	size_t room = 1;
+
+	for (size_t i = 0; i < s.n; i++)
+		room += s.p[i] == '\n';
+	ret.v = xalloc(room * sizeof(*ret.v));
+	while (s.n) {
+		const char *nl = memchr(s.p, '\n', s.n);
+		size_t n = nl ? (size_t)(nl - s.p) : s.n;
+		struct slice line = { s.p, n };
+
+		ret.v[ret.n++] = (struct line){ line, hash_of(line) };
+		n += nl != NULL;
+		s = (struct slice){ s.p + n, s.n - n };
+	}
+	return ret;
+}
+
+/* --- several lines: how many of them are there ------------------------------------------------------------ */
+
+static struct place alike_at(const struct lines *text, const struct lines *wanted, size_t at)
+{
+	struct place ret = { at, 0, at + wanted->n <= text->n };
+
+	for (size_t i = 0; i < wanted->n && at + i < text->n; i++) {
+		bool same = wanted->v[i].hash == text->v[at + i].hash;
+
+		ret.alike += same && wanted->v[i].hash;
+		ret.blanks &= same;
+	}
+	return ret;
+}
+
+/* --- one line: how many of its pairs of characters are there, and of no others ----------------------------- */
+
+#define PAIRS 65536
+
+/* What a line is compared with, without its blanks. */
+struct pairs {
+	struct slice wanted;
+	uint16_t want[PAIRS], left[PAIRS];
+	uint32_t seen[PAIRS]; /* the line that left is of */
+	char line[NEAREST_LINE_MAX];
+};
+
+static struct slice dense(struct slice s, char *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n && n < NEAREST_LINE_MAX; i++)
+		if (s.p[i] != ' ' && s.p[i] != '\t' && s.p[i] != '\r')
+			out[n++] = s.p[i];
+	return (struct slice){ out, n };
+}
+
+static unsigned pair_at(struct slice s, size_t i)
+{
+	return (unsigned char)s.p[i] << 8 | (unsigned char)s.p[i + 1];
+}
+
+static size_t common(struct pairs *p, struct slice line, uint32_t number)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i + 1 < line.n; i++) {
+		unsigned k = pair_at(line, i);
+
+		if (p->seen[k] != number)
+			p->left[k] = p->want[k];
+		p->seen[k] = number;
+		if (p->left[k]) {
+			p->left[k]--;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* What a line has besides counts only as far as the wanted text is long: it may be a part of it. */
+static struct place line_alike(struct pairs *p, const struct lines *text, size_t at)
+{
+	struct slice line = dense(text->v[at].s, p->line);
+	size_t have, want = p->wanted.n - 1;
+
+	if (memmem(line.p, line.n, p->wanted.p, p->wanted.n))
+		return (struct place){ at, 100, true };
+	have = line.n ? MIN(line.n - 1, 2 * want) : 0;
+	return (struct place){ at, 200 * common(p, line, (uint32_t)at + 1) / (want + have), false };
+}
+
+/* Keeps the best, the first of equals; places that overlap are one. */
+static void note(struct place *best, struct place p, size_t length)
+{
+	for (size_t i = 0; i < NEAREST_MAX; i++) {
+		if (best[i].alike && p.at < best[i].at + length) {
+			if (p.alike > best[i].alike)
+				best[i] = p;
+			return;
+		}
+	}
+	for (size_t i = 0; i < NEAREST_MAX; i++)
+		if (p.alike > best[i].alike) {
+			memmove(best + i + 1, best + i, (NEAREST_MAX - i - 1) * sizeof(*best));
+			best[i] = p;
+			return;
+		}
+}
+
+static void put_place(struct jw *w, const struct lines *text, const struct place *p, size_t length)
+{
+	size_t last = MIN(p->at + length, text->n) - 1;
+	const char *from = text->v[p->at].s.p, *to = text->v[last].s.p + text->v[last].s.n;
+	struct slice s = { from, (size_t)(to - from) };
+	bool one = length == 1;
+
+	s.n = show_cut(s, TOOL_SHOW_LINE);
+	jw_obj(w, NULL);
+	jw_uint(w, "line", p->at + 1);
+	jw_uint(w, "lines", last - p->at + 1);
+	jw_uint(w, "alike", one ? p->blanks : p->alike);
+	if (p->blanks)
+		jw_str(w, "differs", "blanks");
+	else if (one)
+		jw_uint(w, "percent", p->alike);
+	jw_slice(w, "text", s);
+	jw_end_obj(w);
+}
+
+static void find_lines(const struct lines *have, const struct lines *want, struct place *best)
+{
+	size_t needed = (want->n + 1) / 2;
+
+	for (size_t at = 0; want->n <= NEAREST_LINES_MAX && at < have->n; at++) {
+		struct place p = alike_at(have, want, at);
+
+		if (p.alike >= needed)
+			note(best, p, want->n);
+	}
+}
+
+static void find_line(const struct lines *have, struct slice wanted, struct place *best)
+{
+	_cleanup_(freep) struct pairs *p = new0(struct pairs);
+	char line[NEAREST_LINE_MAX];
+
+	p->wanted = dense(wanted, line);
+	if (p->wanted.n < NEAREST_LINE_MIN || p->wanted.n == NEAREST_LINE_MAX)
+		return;
+	for (size_t i = 0; i + 1 < p->wanted.n; i++)
+		p->want[pair_at(p->wanted, i)]++;
+	for (size_t at = 0; at < have->n; at++) {
+		struct place found = line_alike(p, have, at);
+
+		if (found.alike >= NEAREST_PERCENT)
+			note(best, found, 1);
+	}
+}
+
+void nearest_put(struct jw *w, struct slice text, struct slice wanted)
+{
+	struct place best[NEAREST_MAX] = { 0 };
+	struct lines have, want;
+
+	if (!text.n || text.n > NEAREST_FILE_MAX || !wanted.n)
+		return;
+	have = split(text);
+	want = split(wanted);
+	if (want.n == 1)
+		find_line(&have, want.v[0].s, best);
+	else
+		find_lines(&have, &want, best);
+	if (best[0].alike) {
+		jw_arr(w, "nearest");
+		for (size_t i = 0; i < NEAREST_MAX && best[i].alike; i++)
+			put_place(w, &have, &best[i], want.n);
+		jw_end_arr(w);
+	}
+	free(have.v);
+	free(want.v);
+}

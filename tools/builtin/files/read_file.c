@@ -1,0 +1,287 @@
+/* read_file.c - readFile: a file, or a range of it by bytes or by lines. */
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/files/image_type.h"
+#include "tools/builtin/core/tool_path.h"
+#include "tools/builtin/files/read_file.h"
+
+#include <errno.h>
+
+struct span {
+	int64_t offset, length; /* bytes */
+	int64_t first, last;	/* lines, 1-based, inclusive; 0: not by lines */
+	bool base64, any;	/* any: what the encoding is was not said */
+};
+
+/* At most n bytes at offset. */
+static int read_at(int fd, int64_t offset, size_t n, struct buf *ret)
+{
+	while (n) {
+		size_t piece = MIN(n, 256 * KIB);
+		ssize_t got;
+
+		if (buf_reserve(ret, piece) < 0)
+			return -ENOMEM;
+		got = pread(fd, ret->data + ret->len, piece, offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return 0;
+		ret->len += (size_t)got;
+		offset += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int read_span(int fd, const struct span *s, struct reading *r)
+{
+	int64_t most = s->length >= 0 && s->length < (int64_t)TOOL_READ_MAX ?
+			       s->length :
+			       (int64_t)TOOL_READ_MAX;
+	int code;
+
+	r->offset = s->offset;
+	code = read_at(fd, s->offset, (size_t)most, &r->bytes);
+	r->ends = s->offset + (int64_t)buf_len(&r->bytes) >= r->sb.st_size;
+	r->truncated = !r->ends && (s->length < 0 || s->length > most);
+	return code;
+}
+
+struct line_state {
+	int64_t line;	/* of the next byte */
+	int64_t offset; /* of it */
+};
+
+/* Takes of the piece what belongs to the lines; false: enough. */
+static bool take_lines(struct reading *r, const struct span *s, struct line_state *at,
+		       struct slice piece)
+{
+	while (piece.n) {
+		const char *nl = memchr(piece.p, '\n', piece.n);
+		size_t n = nl ? (size_t)(nl - piece.p) + 1 : piece.n;
+
+		if (at->line > s->last)
+			return false;
+		if (at->line >= s->first) {
+			if (!buf_len(&r->bytes))
+				r->offset = at->offset;
+			if (buf_len(&r->bytes) + n > TOOL_READ_MAX) {
+				r->truncated = true;
+				return false;
+			}
+			buf_add(&r->bytes, piece.p, n);
+		}
+		at->offset += (int64_t)n;
+		at->line += nl != NULL;
+		piece.p += n;
+		piece.n -= n;
+	}
+	return true;
+}
+
+static int read_lines(struct tool_call *c, int fd, const struct span *s, struct reading *r)
+{
+	_cleanup_(buf_done) struct buf piece = { 0 };
+	struct line_state at = { .line = 1 };
+	bool more = true;
+	int code = 0;
+
+	while (more && code == 0) {
+		buf_reset(&piece);
+		if (tool_cancelled(c))
+			return -ECANCELED;
+		code = read_at(fd, at.offset, 64 * KIB, &piece);
+		if (!buf_len(&piece))
+			break;
+		more = take_lines(r, s, &at, buf_slice(&piece));
+	}
+	r->ends = more;
+	r->first = s->first;
+	for (size_t i = r->bytes.pos; i < r->bytes.len; i++)
+		r->lines += r->bytes.data[i] == '\n' || i + 1 == r->bytes.len;
+	return code;
+}
+
+/* A character that the end of the range cut goes: the next range begins with it. */
+static void cut_character(struct reading *r)
+{
+	size_t n = buf_len(&r->bytes), back = 1;
+	const unsigned char *end = (const unsigned char *)r->bytes.data + r->bytes.len;
+
+	while (back < 4 && back < n && (end[-(ssize_t)back] & 0xc0) == 0x80)
+		back++;
+	if (n && !r->ends && end[-(ssize_t)back] >= 0xc0 && !utf8_sequence(end - back, back))
+		r->bytes.len -= back;
+}
+
+/* All of an image, and nobody has said that it is to be text. */
+static bool is_image(const struct span *s, struct reading *r)
+{
+	bool whole = !r->offset && r->ends && !s->first;
+
+	return whole && s->any && buf_len(&r->bytes) <= TOOL_IMAGE_MAX &&
+	       image_look(buf_slice(&r->bytes), &r->image);
+}
+
+static int check_text(const struct span *s, struct reading *r, const char *path, struct err *e)
+{
+	if (is_image(s, r)) {
+		r->base64 = true;
+		return 0;
+	}
+	r->image.type = NULL;
+	r->base64 = s->base64;
+	if (r->base64)
+		return 0;
+	cut_character(r);
+	if (utf8_valid(buf_slice(&r->bytes)))
+		return 0;
+	return err_field(e, "encoding", "NOT_UTF8",
+			 "%.120s is no UTF-8 text here: read it with encoding base64", path);
+}
+
+static void answer(struct tool_call *c, const struct span *s, const char *path, struct reading *r)
+{
+	_cleanup_(buf_done) struct buf out = { 0 }, text = { 0 };
+	struct tool_image image = { buf_slice(&r->bytes), r->image.type };
+	struct jw w = JW(&out);
+	int64_t end = r->offset + (int64_t)buf_len(&r->bytes);
+
+	content_put(&w, "content", buf_slice(&r->bytes), r->base64);
+	jw_str(&w, "mimeType", r->image.type);
+	jw_str(&w, "path", path);
+	jw_int(&w, "size", r->sb.st_size);
+	jw_int(&w, "offset", r->offset);
+	jw_int(&w, "length", (int64_t)buf_len(&r->bytes));
+	jw_bool(&w, "truncated", r->truncated);
+	if (s->first && r->lines) {
+		jw_int(&w, "startLine", r->first);
+		jw_int(&w, "endLine", r->first + r->lines - 1);
+	}
+	if (end < r->sb.st_size)
+		jw_int(&w, "nextOffset", end);
+	stat_put_version(&w, &r->sb);
+	read_show(r, s->first, tool_room(c), &text);
+	tool_answer(c, &(struct tool_result){ .members = buf_slice(&out),
+					      .text = buf_slice(&text),
+					      .image = image.type ? &image : NULL });
+}
+
+static int get_span(const struct tool_call *c, struct span *s, struct err *e)
+{
+	bool lines = tool_arg(c, "startLine").type || tool_arg(c, "endLine").type;
+
+	*s = (struct span){ .offset = tool_arg_int(c, "offset", 0),
+			    .length = tool_arg_int(c, "length", -1) };
+	s->base64 = tool_arg_is(c, "encoding", "base64");
+	s->any = jobj_get(c->args, "encoding").type <= J_NULL;
+	if (!lines)
+		return 0;
+	s->first = tool_arg_int(c, "startLine", 1);
+	s->last = tool_arg_int(c, "endLine", INT64_MAX);
+	if (tool_arg(c, "offset").type || tool_arg(c, "length").type)
+		return err_field(e, "startLine", "INVALID_ARGUMENT",
+				 "a range is given by bytes or by lines, not by both");
+	if (s->last < s->first)
+		return err_field(e, "endLine", "INVALID_ARGUMENT", "endLine is before startLine");
+	return 0;
+}
+
+static int read_file(struct tool_call *c, const char *path, const struct span *s, struct reading *r,
+		     struct err *e)
+{
+	struct place p;
+	int code = place_find(c, path, PLACE_READ, &p, e), fd;
+
+	if (code < 0)
+		return code;
+	fd = place_open_file(&p, path, e);
+	r->sb = p.sb;
+	place_done(&p);
+	if (fd < 0)
+		return fd;
+	code = s->first ? read_lines(c, fd, s, r) : read_span(fd, s, r);
+	close(fd);
+	if (code < 0)
+		return tool_errno(e, code, "cannot read", path);
+	return check_text(s, r, path, e);
+}
+
+static void work(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	struct reading r = { 0 };
+	struct span s;
+	struct err e;
+
+	if (get_span(c, &s, &e) < 0 || read_file(c, path, &s, &r, &e) < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		answer(c, &s, path, &r);
+	buf_done(&r.bytes);
+}
+
+static const struct tool_field in[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	{ .name = "encoding",
+	  .type = TOOL_STRING,
+	  .words = encoding_words,
+	  .fallback = "\"utf-8\"",
+	  .text = "of content in the result; a file that is neither UTF-8 text nor an image needs base64" },
+	{ .name = "offset", .type = TOOL_INT, .max = SAFE_INT_MAX, .text = "first byte" },
+	{ .name = "length", .type = TOOL_INT, .max = SAFE_INT_MAX, .text = "most bytes" },
+	{ .name = "startLine",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = SAFE_INT_MAX,
+	  .text = "first line, from 1" },
+	{ .name = "endLine",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = SAFE_INT_MAX,
+	  .text = "last line, included" },
+	{ 0 },
+};
+
+static const struct tool_field out[] = {
+	{ .name = "content",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "lines keep their ends" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "encoding", .type = TOOL_STRING, .words = encoding_words, .text = "of content" },
+	{ .name = "mimeType", .type = TOOL_STRING, .text = "of an image" },
+	{ .name = "size", .type = TOOL_INT, .text = "bytes of the file" },
+	{ .name = "offset", .type = TOOL_INT, .text = "where content begins" },
+	{ .name = "length", .type = TOOL_INT, .text = "bytes of content" },
+	{ .name = "nextOffset",
+	  .type = TOOL_INT,
+	  .text = "where to read on, unless content goes to the end" },
+	{ .name = "startLine", .type = TOOL_INT, .text = "by lines: the first in content" },
+	{ .name = "endLine", .type = TOOL_INT, .text = "by lines: the last in content" },
+	{ .name = "truncated",
+	  .type = TOOL_BOOL,
+	  .text = "less than asked for: it is too much for one result" },
+	VERSION_OUT,
+	{ 0 },
+};
+
+const struct tool read_tools[] = {
+	{
+		.name = "readFile",
+		.title = "Read a file",
+		.text = "Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
+			"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
+		.in = in,
+		.out = out,
+		.work = work,
+	},
+	{ 0 },
+};

@@ -1,0 +1,21 @@
+/* read_file.h - what readFile has read, for the file that says how a model is shown it. */
+#pragma once
+
+#include "base/buf.h"
+#include "tools/builtin/files/image_type.h"
+
+#include <sys/stat.h>
+
+struct reading {
+	struct buf bytes;
+	struct stat sb;
+	int64_t offset;	      /* of bytes in the file */
+	int64_t first, lines; /* by lines: the first there is, and how many */
+	bool truncated;	      /* the file goes on behind what was asked for and did not fit */
+	bool ends;	      /* nothing is behind it */
+	bool base64;	      /* as which it is given */
+	struct image image;   /* type NULL: none */
+};
+
+/* read_file_text.c. line: the first that was asked for; 0: not by lines. */
+void read_show(const struct reading *r, int64_t line, size_t room, struct buf *out);

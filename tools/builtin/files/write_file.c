@@ -1,0 +1,386 @@
+/* write_file.c - writeFile and writeFiles. */
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "json/jstr.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/files/write_lock.h"
+#include "tools/builtin/files/file_replace.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct item {
+	char *path;
+	struct buf bytes;
+	struct store how;
+	bool parents;
+	struct place_name at;
+	struct stat old, now;
+	struct err e; /* reason empty: written */
+};
+
+static void item_done(struct item *it)
+{
+	free(it->path);
+	buf_done(&it->bytes);
+	place_name_done(&it->at);
+}
+
+/* --- one file -------------------------------------------------------------------------------------------------- */
+
+static int decode(struct jval content, bool base64, struct buf *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (!base64)
+		return jstr_decode_bytes(content, ret);
+	if (jstr_decode_bytes(content, &text) < 0 || base64_decode(buf_slice(&text), ret) < 0)
+		return err_field(e, "content", "INVALID_ARGUMENT", "content is no base64");
+	return 0;
+}
+
+/* content, or data as writeFiles of some sandboxes calls it. */
+static int get_content(struct slice object, struct buf *ret, struct err *e)
+{
+	struct jval content = jobj_get(object, "content"), data = jobj_get(object, "data");
+
+	if ((content.type == J_STRING) == (data.type == J_STRING))
+		return err_field(e, "content", "INVALID_ARGUMENT", "%s",
+				 content.type == J_STRING ? "content and data are both given" :
+							    "content is missing");
+	return decode(content.type == J_STRING ? content : data,
+		      jstr_is(jobj_get(object, "encoding"), "base64"), ret, e);
+}
+
+/* Where it goes, and whether it may. Nothing is changed. */
+static int look(struct tool_call *c, struct item *it, struct err *e)
+{
+	size_t n = strlen(it->path);
+	int r;
+
+	if (n && it->path[n - 1] == '/')
+		return tool_errno(e, EISDIR, "cannot write", it->path);
+	if (it->parents)
+		r = place_name_parents(c, it->path, PLACE_WRITE, true, &it->at, e);
+	else
+		r = place_name(c, it->path, PLACE_WRITE, true, &it->at, e);
+	if (r == 0)
+		r = store_look(&it->at, it->path, &it->old, e);
+	if (r == 0 && it->how.exclusive && it->old.st_nlink)
+		r = tool_errno(e, EEXIST, "cannot write", it->path);
+	return r;
+}
+
+/* What was looked at may be another by now: what counts is what is there once nobody else writes. */
+static int write_item(struct tool_call *c, struct item *it, struct err *e)
+{
+	_cleanup_(guard_leavep) struct guard *g = NULL;
+	int r = 0;
+
+	if (it->at.dir < 0 && !it->how.dry) {
+		place_name_done(&it->at);
+		r = place_name_parents(c, it->path, PLACE_WRITE, false, &it->at, e);
+	}
+	if (r == 0)
+		r = guard_enter(c, &it->at.dir, 1, &g, e);
+	if (r == 0)
+		r = store_look(&it->at, it->path, &it->old, e);
+	if (r == 0)
+		r = version_check(c, it->old.st_nlink ? &it->old : NULL, it->path, e);
+	return r < 0 ? r :
+		       store_file(c, &it->at, it->path, buf_slice(&it->bytes), &it->how, &it->old,
+				  &it->now, e);
+}
+
+static mode_t mode_of(struct jval v)
+{
+	int64_t mode = 0;
+
+	for (size_t i = 0;
+	     v.type == J_NUMBER && i < v.raw.n && v.raw.p[i] >= '0' && v.raw.p[i] <= '9'; i++)
+		mode = mode * 10 + (v.raw.p[i] - '0');
+	return (mode_t)mode;
+}
+
+/* --- writeFile --------------------------------------------------------------------------------------------------- */
+
+static void write_one(struct tool_call *c)
+{
+	struct item it = { .path = tool_arg_str(c, "path"),
+			   .parents = tool_arg_bool(c, "createParents", true),
+			   .how = { .mode = (mode_t)tool_arg_int(c, "mode", 0),
+				    .exclusive = !tool_arg_bool(c, "overwrite", true),
+				    .sync = tool_arg_bool(c, "fsync", false),
+				    .dry = c->dry_run },
+			   .at = PLACE_NAME_NONE };
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	struct err e = { 0 };
+	int r = get_content(c->args, &it.bytes, &e);
+
+	if (r == 0)
+		r = look(c, &it, &e);
+	if (r == 0)
+		r = write_item(c, &it, &e);
+	if (r == 0) {
+		jw_bool(&w, "success", true);
+		jw_str(&w, "path", it.path);
+		jw_int(&w, "bytesWritten", (int64_t)buf_len(&it.bytes));
+		jw_bool(&w, "created", !it.old.st_nlink);
+		if (c->dry_run)
+			jw_bool(&w, "dryRun", true);
+		else
+			stat_put_version(&w, &it.now);
+		tool_done(c, buf_slice(&out));
+	} else {
+		tool_fail(c, &e, SLICE_NONE);
+	}
+	item_done(&it);
+}
+
+/* --- writeFiles ---------------------------------------------------------------------------------------------------- */
+
+static int item_get(struct tool_call *c, struct slice object, struct item *it, struct err *e)
+{
+	it->at = PLACE_NAME_NONE;
+	it->parents = tool_arg_bool(c, "createParents", true);
+	it->how = (struct store){ .mode = mode_of(jobj_get(object, "mode")),
+				  .sync = tool_arg_bool(c, "fsync", false),
+				  .dry = c->dry_run };
+	jstr_decode(jobj_get(object, "path"), MESSAGE_MAX, &it->path);
+	return get_content(object, &it->bytes, e);
+}
+
+static int check_twice(const struct item *items, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(items[i].at.real, items[n].at.real) == 0)
+			return err_field(e, "path", "DUPLICATE_PATH",
+					 "%.120s is the same file as files[%zu]", items[n].path, i);
+	return 0;
+}
+
+/* Everything before anything: a bad path of ten, and nothing is written. */
+static int look_all(struct tool_call *c, struct item *items, size_t *n, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char field[96];
+	int r = 0;
+
+	jiter_init(&it, tool_arg(c, "files"));
+	while (r == 0 && jiter_next(&it, NULL, &v)) {
+		struct item *item = &items[(*n)++];
+
+		r = item_get(c, v.raw, item, e);
+		if (r == 0)
+			r = look(c, item, e);
+		if (r == 0)
+			r = check_twice(items, *n - 1, e);
+		if (r < 0) {
+			snprintf(field, sizeof(field), "files[%zu].%.60s", *n - 1,
+				 *e->field ? e->field : "path");
+			snprintf(e->field, sizeof(e->field), "%s", field);
+		}
+	}
+	return r;
+}
+
+static void result_put(struct jw *w, const struct item *it)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "path", it->path);
+	jw_bool(w, "success", !*it->e.reason);
+	if (*it->e.reason) {
+		jw_str(w, "code", it->e.reason);
+		jw_str(w, "message", it->e.msg);
+	} else {
+		jw_int(w, "bytesWritten", (int64_t)buf_len(&it->bytes));
+		if (!it->how.dry)
+			stat_put_version(w, &it->now);
+	}
+	jw_end_obj(w);
+}
+
+static void answer_all(struct tool_call *c, const struct item *items, size_t n, size_t failed)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	jw_bool(&w, "success", !failed);
+	jw_arr(&w, "filesWritten");
+	for (size_t i = 0; i < n; i++)
+		if (!*items[i].e.reason)
+			jw_str(&w, NULL, items[i].path);
+	jw_end_arr(&w);
+	jw_arr(&w, "results");
+	for (size_t i = 0; i < n; i++)
+		result_put(&w, &items[i]);
+	jw_end_arr(&w);
+	if (failed)
+		jw_str(&w, "note",
+		       "what was written before a failure stays: nothing is rolled back");
+	if (c->dry_run)
+		jw_bool(&w, "dryRun", true);
+	tool_done(c, buf_slice(&out));
+}
+
+static void write_next(struct tool_call *c, struct item *it)
+{
+	struct err e;
+
+	if (tool_cancelled(c))
+		err_set(&it->e, -ECANCELED, 0, "CANCELLED", "the call was ended");
+	else if (write_item(c, it, &e) < 0)
+		it->e = e;
+}
+
+static void write_many(struct tool_call *c)
+{
+	struct item *items = xalloc(TOOL_FILES_MAX * sizeof(*items));
+	size_t n = 0, failed = 0;
+	struct err e = { 0 };
+
+	if (look_all(c, items, &n, &e) < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			write_next(c, &items[i]);
+			failed += *items[i].e.reason != '\0';
+		}
+		answer_all(c, items, n, failed);
+	}
+	for (size_t i = 0; i < n; i++)
+		item_done(&items[i]);
+	free(items);
+}
+
+/* --- tables -------------------------------------------------------------------------------------------------------- */
+
+#define CONTENT(flags_)                                                                            \
+	{                                                                                          \
+		.name = "content", .type = TOOL_STRING, .flags = TOOL_BYTES | (flags_),            \
+		.text = "the whole new content"                                                    \
+	}
+#define ENCODING                                                                                   \
+	{                                                                                          \
+		.name = "encoding", .type = TOOL_STRING, .words = encoding_words,                  \
+		.fallback = "\"utf-8\"", .text = "of content: base64 for bytes that are no text"   \
+	}
+#define MODE                                                                                                     \
+	{                                                                                                        \
+		.name = "mode", .type = TOOL_INT, .min = 1, .max = 0777,                                         \
+		.text = "permission bits as a number (420 is 0644); default: those it has, or 0666 by the umask" \
+	}
+#define PARENTS                                                                                    \
+	{                                                                                          \
+		.name = "createParents", .type = TOOL_BOOL, .fallback = "true",                    \
+		.text = "make missing directories above"                                           \
+	}
+#define FSYNC                                                                                      \
+	{                                                                                          \
+		.name = "fsync", .type = TOOL_BOOL, .fallback = "false",                           \
+		.text = "on the disk before the answer"                                            \
+	}
+#define DRY_RUN                                                                                    \
+	{                                                                                          \
+		.name = "dryRun", .type = TOOL_BOOL, .text = "true: nothing was changed"           \
+	}
+
+static const struct tool_field write_in[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	CONTENT(TOOL_REQUIRED),
+	ENCODING,
+	MODE,
+	PARENTS,
+	{ .name = "overwrite",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "false: EEXIST if there is one" },
+	FSYNC,
+	VERSION_IN,
+	{ 0 },
+};
+
+static const struct tool_field write_out[] = {
+	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "bytesWritten", .type = TOOL_INT, .text = "size of the file" },
+	{ .name = "created", .type = TOOL_BOOL, .text = "there was none before" },
+	VERSION_OUT,
+	DRY_RUN,
+	{ 0 },
+};
+
+static const struct tool_field file_in[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	{ .name = "data",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_BYTES,
+	  .text = "the whole new content" },
+	CONTENT(0),
+	ENCODING,
+	MODE,
+	{ 0 },
+};
+
+static const struct tool_field many_in[] = {
+	{ .name = "files",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .max = TOOL_FILES_MAX,
+	  .sub = file_in,
+	  .text = "each with data or content, which mean the same" },
+	PARENTS,
+	FSYNC,
+	{ 0 },
+};
+
+static const struct tool_field result_out[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it was written" },
+	{ .name = "code", .type = TOOL_STRING, .text = "why not" },
+	{ .name = "message", .type = TOOL_STRING, .text = "the same in words" },
+	{ .name = "bytesWritten", .type = TOOL_INT, .text = "size of the file" },
+	VERSION_OUT,
+	{ 0 },
+};
+
+static const struct tool_field many_out[] = {
+	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "all were written" },
+	{ .name = "filesWritten", .type = TOOL_STRINGS, .flags = TOOL_REQUIRED, .text = "paths" },
+	{ .name = "results",
+	  .type = TOOL_OBJECTS,
+	  .sub = result_out,
+	  .text = "of each, in the order given" },
+	{ .name = "note",
+	  .type = TOOL_STRING,
+	  .text = "after a failure: what became of the others" },
+	DRY_RUN,
+	{ 0 },
+};
+
+const struct tool write_tools[] = {
+	{
+		.name = "writeFile",
+		.title = "Write a file",
+		.text = "Makes or replaces a file, atomically: there is the old or the new content, never a part.",
+		.category = TOOL_EDIT,
+		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
+		.in = write_in,
+		.out = write_out,
+		.work = write_one,
+	},
+	{
+		.name = "writeFiles",
+		.title = "Write several files",
+		.text = "Every path is checked before any file is written; each file is written atomically. If writing one fails, the others stay: nothing is rolled back.",
+		.category = TOOL_EDIT,
+		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
+		.in = many_in,
+		.out = many_out,
+		.work = write_many,
+	},
+	{ 0 },
+};

@@ -1,0 +1,327 @@
+/*
+ * open_pr.c - openPR: what a pull request would hold, made here with git and without the network.
+ *
+ * A draft changes nothing: the work tree is written as a commit object through an index and a directory of objects of its own, beside
+ * the repository's, both gone afterwards, and the answer is the patch from base to it. Without "draft" a human is asked first, and the commit gets a branch; HEAD,
+ * index and work tree stay as they are in any case. Nothing is pushed: that is for whoever holds the credentials, who is left the branch as a
+ * bundle (pr_bundle.c).
+ *
+ * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.
+ */
+#include "tools/builtin/git/pr_internal.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "digest/base64.h"
+#include "tools/builtin/core/tool_path.h"
+#include "tools/policy/policy.h"
+#include "tools/builtin/core/toolbox.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* --- ends ------------------------------------------------------------------------------------------------ */
+
+static void pr_free(struct pr *p)
+{
+	if (p->index)
+		unlink(p->index);
+	free(p->git);
+	free(p->title);
+	free(p->body);
+	free(p->base);
+	free(p->index);
+	free(p->dir);
+	free(p->top);
+	free(p->store);
+	free(p->bundle_name);
+	free(p->bundle_path);
+	buf_done(&p->bundle);
+	if (p->objects)
+		file_remove_tree(p->objects);
+	free(p->objects);
+	free(p->lender);
+	buf_done(&p->patch);
+	buf_done(&p->files);
+	run_free(p->run);
+	free(p);
+}
+
+void pr_fail(struct pr *p)
+{
+	struct tool_call *c = p->call;
+	struct err e = p->e;
+
+	bundle_drop(p);
+	pr_free(p);
+	tool_fail(c, &e, SLICE_NONE);
+}
+
+static void put_patch(struct jw *w, const struct pr *p)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	bool plain = utf8_valid(buf_slice(&p->patch)) && !memchr(p->patch.data, 0, p->patch.len);
+
+	if (!plain)
+		base64_encode(buf_slice(&p->patch), &text);
+	jw_str(w, "patchEncoding", plain ? "utf-8" : "base64");
+	jw_slice(w, "patch", plain ? buf_slice(&p->patch) : buf_slice(&text));
+}
+
+/* The branch, and where it can be had. */
+static void put_branch(struct jw *w, const struct pr *p)
+{
+	jw_str(w, "branch", p->branch);
+	jw_str(w, "commit", p->commit);
+	jw_str(w, "bundle", p->bundle_name);
+	if (p->bundle_path)
+		jw_str(w, "bundlePath", place_shown(p->call, p->bundle_path));
+	if (p->base)
+		jw_str(w, "bundleRequires", p->onto);
+}
+
+/* What the session is left: the branch, or of a draft the patch. */
+static struct tool_artifact leave(const struct pr *p, const char *name, const struct buf *bytes)
+{
+	if (p->draft)
+		return (struct tool_artifact){ "pull-request.patch", "text/x-diff",
+					       buf_slice(bytes) };
+	return (struct tool_artifact){ name, "application/x-git-bundle", buf_slice(bytes) };
+}
+
+void pr_done(struct pr *p)
+{
+	_cleanup_(buf_done) struct buf out = { 0 }, bytes = { 0 };
+	_cleanup_(freep) char *name = NULL;
+	struct tool_call *c = p->call;
+	struct tool_artifact left;
+	struct jw w = JW(&out);
+
+	jw_str(&w, "status", "draft");
+	jw_bool(&w, "pushed", false);
+	jw_str(&w, "title", p->title);
+	jw_str(&w, "body", p->body ? p->body : "");
+	jw_str(&w, "base", p->onto);
+	jw_str(&w, "head", p->head);
+	if (!p->draft)
+		put_branch(&w, p);
+	jw_bool(&w, "approvalRequired", p->draft);
+	jw_arr(&w, "files");
+	jw_raw(&w, NULL, buf_slice(&p->files));
+	jw_end_arr(&w);
+	put_patch(&w, p);
+	bytes = p->draft ? p->patch : p->bundle;
+	*(p->draft ? &p->patch : &p->bundle) = (struct buf){ 0 };
+	name = TAKE_PTR(p->bundle_name);
+	left = leave(p, name, &bytes);
+	pr_free(p);
+	tool_done_with(c, buf_slice(&out), &left);
+}
+
+/* --- the call -------------------------------------------------------------------------------------------- */
+
+/* acpd/the-title-1a2b3c4d */
+static void branch_name(struct pr *p)
+{
+	char hex[9];
+	size_t n = 5;
+
+	memcpy(p->branch, "acpd/", n);
+	for (const char *s = p->title; *s && n < 45; s++) {
+		if (isalnum((unsigned char)*s))
+			p->branch[n++] = (char)tolower((unsigned char)*s);
+		else if (p->branch[n - 1] != '-' && p->branch[n - 1] != '/')
+			p->branch[n++] = '-';
+	}
+	random_hex(hex, 4);
+	snprintf(p->branch + n, sizeof(p->branch) - n, "%s%s",
+		 isalnum((unsigned char)p->branch[n - 1]) ? "-" : "", hex);
+}
+
+/* False: the call is ended. */
+static bool pr_allowed(struct tool_call *c, bool draft)
+{
+	static const char *const git[] = { "git", "commit", NULL };
+	_cleanup_(freep) char *title = NULL, *path = NULL;
+	_cleanup_(buf_done) struct buf question = { 0 };
+	struct err e = { 0 };
+	enum policy_verdict v =
+		policy_argv(toolbox_policy(c->box), (char *const *)(uintptr_t)git, &e);
+
+	if (v == POLICY_DENY) {
+		tool_fail(c, &e, SLICE_NONE);
+		return false;
+	}
+	if (draft && v == POLICY_ALLOW)
+		return true;
+	title = tool_arg_str(c, "title");
+	path = tool_arg_str(c, "path");
+	buf_printf(&question,
+		   "Commit all changes%s%.200s to a new branch for the pull request \"%.200s\"",
+		   path ? " of " : "", path ? path : "", title);
+	buf_putc(&question, '\0');
+	return tool_allowed(c, question.failed ? "Prepare a pull request" : question.data,
+			    SLICE_NONE, SLICE_NONE);
+}
+
+/* False: the call is ended. */
+static bool pr_titled(struct tool_call *c)
+{
+	_cleanup_(freep) char *title = tool_arg_str(c, "title");
+	struct err e = { 0 };
+
+	if (title && title[strspn(title, " \t\r\n\v\f")])
+		return true;
+	err_field(&e, "title", "INVALID_ARGUMENT", "title has nothing but blanks");
+	tool_fail(c, &e, SLICE_NONE);
+	return false;
+}
+
+/* Where git runs; NULL: the call is ended. */
+static char *pr_dir(struct tool_call *c)
+{
+	_cleanup_(place_done) struct place at = PLACE_NONE;
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	struct err e = { 0 };
+	int r;
+
+	if (!path)
+		return xstrdup(toolbox_config(c->box)->cwd);
+	r = place_find(c, path, PLACE_LOOK, &at, &e);
+	if (r == 0 && S_ISDIR(at.sb.st_mode))
+		return TAKE_PTR(at.real);
+	if (r == 0)
+		err_field(&e, "path", "ENOTDIR", "%.120s is no directory", path);
+	tool_fail(c, &e, SLICE_NONE);
+	return NULL;
+}
+
+static void pr_start(struct tool_call *c)
+{
+	bool draft = c->dry_run || tool_arg_bool(c, "draft", true);
+	char *dir = pr_titled(c) ? pr_dir(c) : NULL, hex[17];
+	struct pr *p;
+
+	if (!dir || !pr_allowed(c, draft)) {
+		free(dir);
+		return;
+	}
+	p = new0(struct pr);
+	p->dir = dir;
+	c->own = p;
+	p->call = c;
+	p->draft = draft;
+	p->title = tool_arg_str(c, "title");
+	p->body = tool_arg_str(c, "body");
+	p->base = tool_arg_str(c, "base");
+	p->patch.max = PR_PATCH_MAX;
+	branch_name(p);
+	random_hex(hex, 8);
+	if (asprintf(&p->index, "%s/acpd-index-%s",
+		     toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir : "/tmp",
+		     hex) < 0)
+		abort();
+	p->git = run_which("git", environ, p->dir, &p->e);
+	if (p->git)
+		pr_next(p);
+	else
+		pr_fail(p);
+}
+
+static void pr_cancel(struct tool_call *c, bool timed_out _unused_)
+{
+	struct pr *p = c->own;
+
+	p->cancelled = true;
+	if (p->run)
+		run_kill(p->run);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static const struct tool_field pr_in[] = {
+	{ .name = "title",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .min = 1,
+	  .max = 512,
+	  .text = "also the first line of the commit" },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .text = "a directory of the repository; without it, the working directory" },
+	{ .name = "body",
+	  .type = TOOL_STRING,
+	  .max = 65536,
+	  .text = "also the rest of the commit's message" },
+	{ .name = "base",
+	  .type = TOOL_STRING,
+	  .max = 512,
+	  .text = "branch or commit that it is to go into; without it, HEAD" },
+	{ .name = "draft",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "only the patch; false: a branch with a commit besides, once a human has allowed it" },
+	{ 0 },
+};
+
+static const char *const draft_words[] = { "draft", NULL };
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+
+static const struct tool_field pr_out[] = {
+	{ .name = "status",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = draft_words,
+	  .text = "nothing has left this machine" },
+	{ .name = "pushed", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "false" },
+	{ .name = "title", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as given" },
+	{ .name = "body", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as given" },
+	{ .name = "base",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "commit that the patch starts from" },
+	{ .name = "head",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "commit that is checked out" },
+	{ .name = "branch", .type = TOOL_STRING, .text = "made here" },
+	{ .name = "commit", .type = TOOL_STRING, .text = "its commit" },
+	{ .name = "bundle",
+	  .type = TOOL_STRING,
+	  .text = "name of the file with the branch, for git fetch: an artifact of the session" },
+	{ .name = "bundlePath", .type = TOOL_STRING, .text = "where it lies, without a session" },
+	{ .name = "bundleRequires",
+	  .type = TOOL_STRING,
+	  .text = "commit that whoever fetches from it must have; without base none, and it can be cloned" },
+	{ .name = "approvalRequired",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "no branch was made: call with draft false" },
+	{ .name = "files", .type = TOOL_STRINGS, .flags = TOOL_REQUIRED, .text = "that change" },
+	{ .name = "patchEncoding",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = encodings,
+	  .text = "base64 if it is no UTF-8" },
+	{ .name = "patch",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "from base to the work tree, for git apply" },
+	{ 0 },
+};
+
+const struct tool pr_tools[] = {
+	{
+		.name = "openPR",
+		.title = "Prepare a pull request",
+		.text = "Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it, which is also left as a git bundle. Nothing is pushed; HEAD, index and work tree stay as they are.",
+		.category = TOOL_OTHER,
+		.in = pr_in,
+		.out = pr_out,
+		.start = pr_start,
+		.cancel = pr_cancel,
+	},
+	{ 0 },
+};

@@ -1,0 +1,364 @@
+/* apply_diff.c - applyDiff. */
+#include "tools/builtin/files/nearest_text.h"
+#include "tools/builtin/patch/patch_internal.h"
+#include "tools/builtin/core/model_text.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* --- answers --------------------------------------------------------------------------------------------- */
+
+static const char *status_of(const struct patch_item *it)
+{
+	const struct patch_file *f = it->file;
+
+	if (it->left_out)
+		return "leftOut";
+	if (!f->from)
+		return "created";
+	if (!f->to)
+		return "deleted";
+	if (strcmp(f->from, f->to) == 0)
+		return "modified";
+	return f->copy ? "copied" : "renamed";
+}
+
+/* What a hunk without a place might have meant. */
+static void put_nearest(struct jw *w, const struct patch_item *it, const struct patch_hunk *h,
+			const struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf wanted = { 0 };
+	const struct patch_node *n = it->file->from ? patch_plan_node(p, it->file->from) : NULL;
+
+	if (!n)
+		return;
+	patch_hunk_wants(h, &wanted);
+	nearest_put(w, buf_slice(&n->old), buf_slice(&wanted));
+}
+
+static void put_miss(struct jw *w, const struct patch_item *it, size_t i,
+		     const struct patch_plan *p)
+{
+	const struct patch_place *at = &it->places[i];
+
+	if (at->nalso) {
+		jw_arr(w, "candidates");
+		for (size_t k = 0; k < at->nalso; k++)
+			jw_uint(w, NULL, at->also[k]);
+		jw_end_arr(w);
+	}
+	if (at->miss == MISS_NOWHERE)
+		put_nearest(w, it, &it->file->hunks[i], p);
+}
+
+static void put_hunk(struct jw *w, const struct patch_item *it, size_t i,
+		     const struct patch_plan *p)
+{
+	const struct patch_hunk *h = &it->file->hunks[i];
+	const struct patch_place *at = &it->places[i];
+
+	jw_obj(w, NULL);
+	jw_uint(w, "oldStart", h->old_at);
+	jw_uint(w, "oldLines", h->old_n);
+	jw_uint(w, "newStart", h->new_at);
+	jw_uint(w, "newLines", h->new_n);
+	jw_uint(w, "patchLine", h->line);
+	jw_bool(w, "fits", at->at > 0);
+	if (at->at) {
+		jw_uint(w, "line", at->at);
+		jw_int(w, "offset", at->offset);
+	} else if (it->e.reason[0]) {
+		put_miss(w, it, i, p);
+	}
+	jw_end_obj(w);
+}
+
+static void put_file(struct jw *w, const struct patch_item *it, const struct patch_plan *p)
+{
+	const struct patch_file *f = it->file;
+
+	jw_obj(w, NULL);
+	jw_str(w, "path", f->to ? f->to : f->from);
+	if (f->from && f->to && strcmp(f->from, f->to) != 0)
+		jw_str(w, "oldPath", f->from);
+	jw_str(w, "status", status_of(it));
+	jw_bool(w, "fits", !it->e.reason[0]);
+	if (it->e.reason[0]) {
+		jw_str(w, "code", it->e.reason);
+		jw_str(w, "message", it->e.msg);
+	}
+	jw_bool(w, "binary", f->binary);
+	jw_uint(w, "insertions", f->insertions);
+	jw_uint(w, "deletions", f->deletions);
+	if (!it->left_out && !f->binary) {
+		jw_arr(w, "hunks");
+		for (size_t i = 0; i < f->nhunks; i++)
+			put_hunk(w, it, i, p);
+		jw_end_arr(w);
+	}
+	jw_end_obj(w);
+}
+
+static void put_files(struct jw *w, const struct patch_plan *p)
+{
+	jw_arr(w, "files");
+	for (size_t i = 0; i < p->set.n; i++)
+		put_file(w, &p->items[i], p);
+	jw_end_arr(w);
+}
+
+static void put_sums(struct jw *w, const struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf stat = { 0 };
+	uint64_t files = 0, insertions = 0, deletions = 0;
+
+	for (size_t i = 0; i < p->set.n; i++) {
+		const struct patch_file *f = p->items[i].file;
+
+		if (p->items[i].left_out)
+			continue;
+		files++;
+		insertions += f->insertions;
+		deletions += f->deletions;
+		if (f->binary)
+			buf_printf(&stat, "%s | binary\n", f->to ? f->to : f->from);
+		else
+			buf_printf(&stat, "%s | +%llu -%llu\n", f->to ? f->to : f->from,
+				   (unsigned long long)f->insertions,
+				   (unsigned long long)f->deletions);
+	}
+	jw_uint(w, "filesChanged", files);
+	jw_uint(w, "insertions", insertions);
+	jw_uint(w, "deletions", deletions);
+	jw_slice(w, "diffstat", buf_slice(&stat));
+}
+
+/* In a session whose tools are all on dry run the patch is left for later. */
+static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dry)
+{
+	_cleanup_(buf_done) struct buf out = { 0 }, patch = { .max = PATCH_BYTES_MAX };
+	struct jw w = JW(&out);
+
+	jw_bool(&w, "applied", !dry);
+	if (dry)
+		jw_bool(&w, "dryRun", true);
+	put_files(&w, p);
+	put_sums(&w, p);
+	if (c->dry_run)
+		tool_arg_bytes(c, "patch", &patch);
+	tool_done_with(c, buf_slice(&out),
+		       &(struct tool_artifact){ "dry-run.patch", "text/x-diff",
+						buf_slice(&patch) });
+}
+
+/* Nothing was changed: each file says whether it would have fitted. */
+static void answer_misfit(struct tool_call *c, const struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	const struct err *first = NULL;
+
+	for (size_t i = 0; i < p->set.n && !first; i++)
+		if (p->items[i].e.reason[0])
+			first = &p->items[i].e;
+	put_files(&w, p);
+	tool_fail(c, first, buf_slice(&out));
+}
+
+/* --- the call -------------------------------------------------------------------------------------------- */
+
+/* False: the call is ended. */
+static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
+{
+	_cleanup_(buf_done) struct buf outside = { 0 };
+	struct err e = { 0 };
+
+	if (patch_plan_judge(p, &outside, &e) < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return false;
+	}
+	return !buf_len(&outside) ||
+	       tool_allowed(
+		       c,
+		       "Apply a patch to files outside of the paths that the policy lets be written",
+		       buf_slice(&outside), SLICE_NONE);
+}
+
+/* False: the call is ended. */
+static bool plan_make(struct tool_call *c, struct patch_plan *p, char *const *only, bool dry)
+{
+	struct err e = { 0 };
+
+	if (!patch_plan_make(p, only)) {
+		answer_misfit(c, p);
+		return false;
+	}
+	if (tool_cancelled(c)) {
+		tool_errno(&e, ECANCELED, "nothing was changed in", "the tree");
+		tool_fail(c, &e, SLICE_NONE);
+		return false;
+	}
+	return dry || plan_allowed(c, p);
+}
+
+/* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again beside nobody. */
+static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *only)
+{
+	_cleanup_(guard_leavep) struct guard *g = NULL;
+	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false), stale = false;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!plan_make(c, p, only, dry))
+		return;
+	if (!dry)
+		r = patch_plan_guard(p, &g, &stale, &e);
+	if (r == 0 && stale) {
+		patch_plan_drop(p);
+		if (!plan_make(c, p, only, dry))
+			return;
+	}
+	if (r == 0 && !dry)
+		r = patch_plan_commit(p, &e);
+	if (r < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		answer_done(c, p, dry);
+}
+
+static void apply_diff(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf text = { .max = PATCH_BYTES_MAX };
+	struct patch_plan plan = { .call = c };
+	char **only = tool_arg_strv(c, "paths");
+	struct err e = { 0 };
+	int r = 0;
+
+	tool_arg_bytes(c, "patch", &text);
+	if (text.failed)
+		r = err_field(&e, "patch", "PATCH_TOO_LARGE", "patch has more than %lu bytes",
+			      PATCH_BYTES_MAX);
+	if (buf_len(&text) && text.data[text.len - 1] != '\n')
+		buf_putc(&text, '\n'); /* which models forget */
+	if (r == 0)
+		r = patch_read(buf_slice(&text), (int)tool_arg_int(c, "strip", -1), &plan.set, &e);
+	if (r < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		plan_run(c, &plan, only);
+	patch_plan_done(&plan);
+	tool_strv_free(only);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static const struct tool_field diff_in[] = {
+	{ .name = "patch",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED | TOOL_BYTES,
+	  .text = "what git diff prints; a unified diff, of which counts, line numbers, a/ and b/ may be missing or wrong; "
+		  "or *** Begin Patch with *** Add File: / Update File: / Move to: / Delete File:, hunks below @@ lines, *** End Patch" },
+	{ .name = "dryRun",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "change nothing, say what would be changed" },
+	{ .name = "strip",
+	  .type = TOOL_INT,
+	  .min = 0,
+	  .max = 32,
+	  .text = "leading parts of paths to take off; without it a/ and b/, if they are there" },
+	{ .name = "paths",
+	  .type = TOOL_STRINGS,
+	  .max = PATCH_FILES_MAX,
+	  .text = "apply only to these files, globs or directories; the others are left out" },
+	{ 0 },
+};
+
+static const struct tool_field hunk_out[] = {
+	{ .name = "oldStart",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "as in its header; 0 without numbers" },
+	{ .name = "oldLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as counted" },
+	{ .name = "newStart", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as in its header" },
+	{ .name = "newLines", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "as counted" },
+	{ .name = "patchLine",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "line of the patch" },
+	{ .name = "fits", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it has a place" },
+	{ .name = "line", .type = TOOL_INT, .text = "where" },
+	{ .name = "offset", .type = TOOL_INT, .text = "lines from where its header says" },
+	{ 0 },
+};
+
+static const char *const status_words[] = { "created", "deleted", "modified", "renamed",
+					    "copied",  "leftOut", NULL };
+
+static const struct tool_field file_out[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "of the file" },
+	{ .name = "oldPath", .type = TOOL_STRING, .text = "before it was renamed or copied" },
+	{ .name = "status",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = status_words,
+	  .text = "what the patch does with it" },
+	{ .name = "fits",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "all of it has a place" },
+	{ .name = "code", .type = TOOL_STRING, .text = "why not" },
+	{ .name = "message", .type = TOOL_STRING, .text = "the same in words" },
+	{ .name = "binary", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "not lines" },
+	{ .name = "insertions", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "lines" },
+	{ .name = "deletions", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "lines" },
+	{ .name = "hunks", .type = TOOL_OBJECTS, .sub = hunk_out, .text = "in their order" },
+	{ 0 },
+};
+
+static const struct tool_field diff_out[] = {
+	{ .name = "applied",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "files were changed" },
+	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was changed" },
+	{ .name = "files",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = file_out,
+	  .text = "of the patch, in its order" },
+	{ .name = "filesChanged",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "without those left out" },
+	{ .name = "insertions",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "lines of all files" },
+	{ .name = "deletions",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "lines of all files" },
+	{ .name = "diffstat",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "a line for each file" },
+	{ 0 },
+};
+
+const struct tool patch_tools[] = {
+	{
+		.name = "applyDiff",
+		.title = "Apply a patch",
+		.text = "Applies a patch (git's, a unified diff, or *** Begin Patch) without fuzz, all files or none. Counts and line numbers of hunks need not be right: "
+			"the lines are searched for, and what would fit in several places is refused. The error says where each hunk fits, or what is most like it.",
+		.category = TOOL_EDIT,
+		.hints = HINT_DESTRUCTIVE,
+		.in = diff_in,
+		.out = diff_out,
+		.show = show_patch,
+		.work = apply_diff,
+	},
+	{ 0 },
+};

@@ -1,0 +1,479 @@
+#include "tools/builtin/run/background_procs.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+struct procs {
+	struct toolbox *box;
+	struct run_host *host;
+	struct list all; /* oldest first */
+	unsigned count;
+};
+
+/* A process in the background. */
+struct proc_entry {
+	struct list link;
+	struct run *run;
+	char *shown;
+	bool ended;
+	bool kept; /* not in the background: its output is read on */
+	struct run_status status;
+	struct list waiting;
+};
+
+/* A call that waits for its end. */
+struct waiter {
+	struct list link;
+	struct tool_call *call;
+	struct proc_entry *entry;
+	struct loop_timer timer;
+};
+
+static void entry_free(struct procs *ps, struct proc_entry *p)
+{
+	list_del(&p->link);
+	ps->count--;
+	if (p->ended)
+		run_free(p->run);
+	free(p->shown);
+	free(p);
+}
+
+/* The box goes: calls that waited were cancelled before, what runs goes with the host. */
+static void procs_free(void *p)
+{
+	struct procs *ps = p;
+
+	list_each(e, &ps->all, struct proc_entry, link)
+		entry_free(ps, e);
+	run_host_free(ps->host);
+	free(ps);
+}
+
+static struct procs *procs_of(struct toolbox *b)
+{
+	struct procs *ps = toolbox_kept(b, PART_PROCESSES);
+
+	if (ps)
+		return ps;
+	ps = new0(struct procs);
+	ps->box = b;
+	ps->host = run_host_new(toolbox_loop(b));
+	list_init(&ps->all);
+	toolbox_keep(b, PART_PROCESSES, ps, procs_free);
+	return ps;
+}
+
+struct run_host *procs_host(struct toolbox *b)
+{
+	return procs_of(b)->host;
+}
+
+/* --- what is told --------------------------------------------------------------------------------------- */
+
+static void answer(struct tool_call *c, const struct proc_entry *p)
+{
+	command_answer(c, p->shown, p->run, p->ended ? &p->status : NULL);
+}
+
+/* --- waiting -------------------------------------------------------------------------------------------- */
+
+static struct tool_call *waiter_free(struct waiter *wt)
+{
+	struct tool_call *c = wt->call;
+
+	loop_timer_cancel(&wt->timer);
+	list_del(&wt->link);
+	c->own = NULL;
+	free(wt);
+	return c;
+}
+
+static void wait_over(void *ctx)
+{
+	struct waiter *wt = ctx;
+	struct proc_entry *p = wt->entry;
+
+	answer(waiter_free(wt), p);
+}
+
+static void wait_for(struct tool_call *c, struct proc_entry *p, uint64_t ms)
+{
+	struct waiter *wt = new0(struct waiter);
+
+	wt->call = c;
+	wt->entry = p;
+	c->own = wt;
+	list_add_tail(&p->waiting, &wt->link);
+	loop_timer_set(toolbox_loop(c->box), &wt->timer, ms, wait_over, wt);
+}
+
+/* The process goes on; who waited is told how it stands. */
+static void wait_cancel(struct tool_call *c, bool timed_out _unused_)
+{
+	if (c->own)
+		wait_over(c->own);
+}
+
+static void on_end(void *ctx, const struct run_status *st)
+{
+	struct proc_entry *p = ctx;
+
+	p->ended = true;
+	p->status = *st;
+	list_each(wt, &p->waiting, struct waiter, link)
+		answer(waiter_free(wt), p);
+}
+
+/* --- starting ------------------------------------------------------------------------------------------- */
+
+/* Forgets the oldest that has ended, if there are too many. */
+static int make_room(struct procs *ps, struct err *e)
+{
+	if (ps->count < RUN_BACKGROUND_MAX)
+		return 0;
+	list_each(p, &ps->all, struct proc_entry, link)
+		if (p->ended) {
+			entry_free(ps, p);
+			return 0;
+		}
+	return err_set(e, -EAGAIN, 0, "TOO_MANY_PROCESSES",
+		       "%d processes run in the background: end one first", RUN_BACKGROUND_MAX);
+}
+
+/* Those kept for their output are fewer: nobody has said that he wants them. */
+static void kept_forget(struct procs *ps)
+{
+	unsigned n = 0;
+
+	list_each(p, &ps->all, struct proc_entry, link)
+		n += p->kept;
+	list_each(p, &ps->all, struct proc_entry, link)
+		if (p->kept && n >= RUN_ENDED_MAX) {
+			entry_free(ps, p);
+			n--;
+		}
+}
+
+bool procs_keep(struct toolbox *b, struct run *r, const char *shown, const struct run_status *st,
+		char pid[PID_TEXT])
+{
+	struct procs *ps = procs_of(b);
+	struct proc_entry *p;
+
+	kept_forget(ps);
+	if (make_room(ps, NULL) < 0)
+		return false;
+	p = new0(struct proc_entry);
+	list_init(&p->waiting);
+	p->run = r;
+	p->shown = xstrdup(shown);
+	p->status = *st;
+	p->ended = p->kept = true;
+	list_add_tail(&ps->all, &p->link);
+	ps->count++;
+	command_pid(r, pid);
+	return true;
+}
+
+static const struct run_events events = { NULL, on_end };
+
+void procs_background(struct tool_call *c, struct command *cmd, struct slice input)
+{
+	struct procs *ps = procs_of(c->box);
+	struct proc_entry *p;
+	bool stay = cmd->input;
+	struct err e = { 0 };
+	int r = make_room(ps, &e);
+
+	p = new0(struct proc_entry);
+	list_init(&p->link);
+	list_init(&p->waiting);
+	cmd->input = cmd->input || input.n;
+	if (r == 0)
+		r = command_start(c, cmd, &events, p, &p->run, &e);
+	if (r < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	if (r != 0) {
+		free(p);
+		return;
+	}
+	p->shown = TAKE_PTR(cmd->shown);
+	list_add_tail(&ps->all, &p->link);
+	ps->count++;
+	if (input.n)
+		run_write(p->run, input);
+	if (!stay)
+		run_close_input(p->run);
+	answer(c, p);
+}
+
+/* --- the tools ------------------------------------------------------------------------------------------ */
+
+/* The newest one of that number: a string as we gave it, or a plain number. */
+static struct proc_entry *find(struct tool_call *c, struct err *e)
+{
+	struct jval v = tool_arg(c, "pid");
+	_cleanup_(freep) char *text = NULL;
+	struct procs *ps = procs_of(c->box);
+	int64_t pid = 0;
+
+	if (v.type == J_STRING && jstr_decode(v, 20, &text) == 0)
+		v = (struct jval){ J_NUMBER, slice_of(text) };
+	if (v.type != J_NUMBER || jdec_int(v, &pid) < 0) {
+		err_field(e, "pid", "INVALID_ARGUMENT", "pid must be what runCommand gave");
+		return NULL;
+	}
+	for (struct list *at = ps->all.prev; at != &ps->all; at = at->prev) {
+		struct proc_entry *p = list_entry(at, struct proc_entry, link);
+
+		if (run_pid(p->run) == (pid_t)pid)
+			return p;
+	}
+	err_set(e, -ESRCH, 0, "PROCESS_NOT_FOUND", "no process %lld was started in the background",
+		(long long)pid);
+	return NULL;
+}
+
+static void get_start(struct tool_call *c)
+{
+	struct err e = { 0 };
+	struct proc_entry *p = find(c, &e);
+
+	if (!p)
+		tool_fail(c, &e, SLICE_NONE);
+	else if (tool_arg_bool(c, "wait", false) && !p->ended)
+		wait_for(c, p, (uint64_t)tool_arg_int(c, "timeoutMs", RUN_WAIT_MS) + 1);
+	else
+		answer(c, p);
+}
+
+static const struct {
+	const char *name;
+	int signo;
+} signals[] = {
+	{ "SIGKILL", SIGKILL }, { "SIGTERM", SIGTERM }, { "SIGINT", SIGINT },
+	{ "SIGHUP", SIGHUP },	{ "SIGUSR1", SIGUSR1 }, { "SIGUSR2", SIGUSR2 },
+};
+
+static int signal_number(const struct tool_call *c)
+{
+	_cleanup_(freep) char *name = tool_arg_str(c, "signal");
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(signals); i++)
+		if (strcmp(signals[i].name, name) == 0)
+			return signals[i].signo;
+	return SIGKILL;
+}
+
+static void kill_start(struct tool_call *c)
+{
+	struct err e = { 0 };
+	struct proc_entry *p = find(c, &e);
+	int signo = signal_number(c);
+
+	if (!p) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	if (p->ended || c->dry_run) {
+		answer(c, p);
+		return;
+	}
+	if (signo == SIGKILL)
+		run_kill(p->run);
+	else if (signo == SIGTERM)
+		run_stop(p->run, STOP_TERM_MS);
+	else
+		run_signal(p->run, signo);
+	if (signo == SIGKILL || signo == SIGTERM)
+		wait_for(c, p, RUN_WAIT_MS);
+	else
+		answer(c, p);
+}
+
+static void write_start(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf data = { 0 };
+	struct err e = { 0 };
+	struct proc_entry *p = find(c, &e);
+	int r = p ? 0 : -ESRCH;
+
+	tool_arg_bytes(c, "data", &data);
+	if (p && !c->dry_run) {
+		r = p->ended ? -EPIPE : run_write(p->run, buf_slice(&data));
+		if (r == 0 && tool_arg_bool(c, "close", false))
+			run_close_input(p->run);
+		if (r < 0)
+			err_set(&e, r, 0, r == -EPIPE ? "STDIN_CLOSED" : "STDIN_FULL",
+				r == -EPIPE ? "its stdin is closed" : "it does not read its stdin");
+	}
+	if (r < 0)
+		tool_fail(c, &e, SLICE_NONE);
+	else
+		answer(c, p);
+}
+
+static void list_start(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct procs *ps = procs_of(c->box);
+	struct jw w = JW(&out);
+	char pid[PID_TEXT];
+
+	jw_arr(&w, "processes");
+	list_each(p, &ps->all, struct proc_entry, link) {
+		if (p->kept)
+			continue;
+		jw_obj(&w, NULL);
+		command_pid(p->run, pid);
+		jw_str(&w, "pid", pid);
+		jw_str(&w, "command", p->shown);
+		jw_uint(&w, "executionTime", run_elapsed(p->run));
+		jw_bool(&w, "success", command_succeeded(p->ended ? &p->status : NULL));
+		command_put_end(&w, p->ended ? &p->status : NULL);
+		jw_end_obj(&w);
+	}
+	jw_end_arr(&w);
+	tool_done(c, buf_slice(&out));
+}
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+#define PID_IN                                                                                     \
+	{                                                                                          \
+		.name = "pid", .type = TOOL_ANY, .flags = TOOL_REQUIRED,                           \
+		.text = "what runCommand gave: a string, or the number in it"                      \
+	}
+#define TAIL_IN                                                                                      \
+	{                                                                                            \
+		.name = "tail", .type = TOOL_INT, .max = INT32_MAX,                                  \
+		.text = "only so many lines at the end of stdout and of stderr; 0: all that is kept" \
+	}
+
+static const char *const stream_words[] = { "stdout", "stderr", NULL };
+
+static const struct tool_field get_in[] = {
+	PID_IN,
+	TAIL_IN,
+	{ .name = "offset",
+	  .type = TOOL_INT,
+	  .max = SAFE_INT_MAX,
+	  .text = "instead: what it wrote to stream from this byte on, or from the first after it that is kept" },
+	{ .name = "length",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = RUN_KEEP_MAX,
+	  .text = "with offset: most bytes; default: as many as are shown at a time" },
+	{ .name = "stream",
+	  .type = TOOL_STRING,
+	  .words = stream_words,
+	  .fallback = "\"stdout\"",
+	  .text = "with offset: which" },
+	{ .name = "wait", .type = TOOL_BOOL, .text = "answer when it has ended" },
+	{ .name = "timeoutMs",
+	  .type = TOOL_INT,
+	  .max = RUN_TIME_MAX,
+	  .text = "wait no longer; it goes on running (default 30000)" },
+	{ 0 },
+};
+
+static const char *const signal_words[] = { "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP",
+					    "SIGUSR1", "SIGUSR2", NULL };
+
+static const struct tool_field kill_in[] = {
+	PID_IN,
+	TAIL_IN,
+	{ .name = "signal",
+	  .type = TOOL_STRING,
+	  .words = signal_words,
+	  .fallback = "\"SIGKILL\"",
+	  .text = "SIGKILL: all of its processes at once. SIGTERM: its process group, after 2 s SIGKILL to all. "
+		  "Others: its process group, and nothing is waited for" },
+	{ 0 },
+};
+
+static const struct tool_field write_in[] = {
+	PID_IN,
+	TAIL_IN,
+	{ .name = "data",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_BYTES,
+	  .text = "text for its stdin; a newline is not added" },
+	{ .name = "close", .type = TOOL_BOOL, .text = "its stdin ends after that" },
+	{ 0 },
+};
+
+static const struct tool_field list_in[] = { { 0 } };
+
+static const struct tool_field listed[] = {
+	{ .name = "pid", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "names it" },
+	{ .name = "command", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what was run" },
+	{ .name = "executionTime",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "milliseconds" },
+	COMMAND_OUT_END,
+	{ 0 },
+};
+
+static const struct tool_field list_out[] = {
+	{ .name = "processes",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = listed,
+	  .text = "oldest first; those that have ended are kept for a while" },
+	{ 0 },
+};
+
+const struct tool process_tools[] = {
+	{
+		.name = "getProcessOutput",
+		.title = "Get output of a process",
+		.text = "What a process in the background has written so far, and whether and how it has ended. "
+			"With offset it reads on in what runCommand has left out.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY,
+		.in = get_in,
+		.out = command_out,
+		.start = get_start,
+		.cancel = wait_cancel,
+	},
+	{
+		.name = "killProcess",
+		.title = "End a process",
+		.text = "Ends a process in the background with everything it started, and returns the end of its output.",
+		.category = TOOL_EXECUTE,
+		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
+		.in = kill_in,
+		.out = command_out,
+		.start = kill_start,
+		.cancel = wait_cancel,
+	},
+	{
+		.name = "writeProcessInput",
+		.title = "Write to a process",
+		.text = "Writes to the stdin of a process that runCommand started in the background with stdin \"pipe\".",
+		.category = TOOL_EXECUTE,
+		.hints = 0,
+		.in = write_in,
+		.out = command_out,
+		.start = write_start,
+	},
+	{
+		.name = "listProcesses",
+		.title = "List processes",
+		.text = "The processes that were started in the background.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
+		.in = list_in,
+		.out = list_out,
+		.start = list_start,
+	},
+	{ 0 },
+};

@@ -1,0 +1,35 @@
+/*
+ * command_job.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
+ *
+ * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done: the first ends it later, the others now. Output
+ * is told while it comes (command_progress.h). A caller who goes, or whose time is over, ends the command with all it started.
+ */
+#pragma once
+
+#include "tools/builtin/run/command_spec.h"
+#include "tools/builtin/run/command_progress.h"
+
+struct command_job {
+	struct tool_call *call;
+	struct command cmd;
+	struct run *run;
+	struct output_progress progress;
+	bool capture, gone, timed_out;
+	/* Further members of the result; st NULL: it was not run. May be NULL. */
+	void (*more)(struct command_job *j, const struct run_status *st, struct jw *w);
+	/* True, with e: what came is no result but an error. May be NULL. */
+	bool (*refuse)(struct command_job *j, const struct run_status *st, struct err *e);
+	/* True: it was not run yet; cmd is changed, and is run again. May be NULL. */
+	bool (*again)(struct command_job *j, const struct run_status *st);
+	struct buf input; /* for its stdin */
+	void *own;
+	void (*release)(void *own); /* may be NULL */
+};
+
+struct command_job *command_job_new(struct tool_call *c);
+/* What is in its input goes to its stdin, which then is at its end. */
+void command_job_run(struct command_job *j);
+/* After its call has been ended. */
+void command_job_drop(struct command_job *j);
+void command_job_fail(struct command_job *j, const struct err *e);
+void command_job_cancel(struct tool_call *c, bool timed_out);

@@ -1,0 +1,175 @@
+#include "tools/builtin/run/command_output.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/util.h"
+
+void output_init(struct output *o, size_t keep)
+{
+	*o = (struct output){ .keep = keep };
+}
+
+void output_done(struct output *o)
+{
+	free(o->data);
+	free(o->head);
+	*o = (struct output){ .keep = o->keep };
+}
+
+/* The ring as one run of bytes in a larger place; while it grows it has never wrapped. */
+static void grow(struct output *o, size_t want)
+{
+	size_t cap = MAX(o->cap * 2, CHILD_READ_BYTES);
+	char *data;
+
+	while (cap < want)
+		cap *= 2;
+	cap = MIN(cap, o->keep);
+	if (cap <= o->cap)
+		return;
+	data = realloc(o->data, cap);
+	if (!data)
+		return;
+	o->data = data;
+	o->cap = cap;
+}
+
+static void put(struct output *o, struct slice s)
+{
+	size_t to = (o->at + o->len) % o->cap, first = MIN(s.n, o->cap - to);
+
+	memcpy(o->data + to, s.p, first);
+	memcpy(o->data, s.p + first, s.n - first);
+	o->len += s.n;
+	if (o->len > o->cap) {
+		o->at = (o->at + o->len - o->cap) % o->cap;
+		o->len = o->cap;
+	}
+}
+
+static void add_head(struct output *o, struct slice s)
+{
+	char *head;
+
+	s.n = MIN(s.n, OUTPUT_HEAD_BYTES - o->head_len);
+	if (!s.n)
+		return;
+	head = realloc(o->head, o->head_len + s.n);
+	if (!head)
+		return;
+	memcpy(head + o->head_len, s.p, s.n);
+	o->head = head;
+	o->head_len += s.n;
+}
+
+void output_add(struct output *o, struct slice bytes)
+{
+	if (o->head_len == o->total) /* nothing is missing in between */
+		add_head(o, bytes);
+	o->total += bytes.n;
+	if (o->len + bytes.n > o->cap && o->cap < o->keep && o->at == 0)
+		grow(o, o->len + bytes.n);
+	if (!o->cap)
+		return;
+	if (bytes.n > o->cap) {
+		bytes.p += bytes.n - o->cap;
+		bytes.n = o->cap;
+	}
+	put(o, bytes);
+}
+
+uint64_t output_dropped(const struct output *o)
+{
+	return o->total - o->len;
+}
+
+/* Offset in text where its last lines begin; a newline at the very end ends the last of them. */
+static size_t last_lines(struct slice text, size_t lines)
+{
+	size_t i = text.n;
+
+	if (i && text.p[i - 1] == '\n')
+		i--;
+	while (i > 0)
+		if (text.p[--i] == '\n' && --lines == 0)
+			return i + 1;
+	return 0;
+}
+
+/* The ring from its oldest byte on. */
+static int flatten(const struct output *o, struct buf *ret)
+{
+	size_t first = MIN(o->len, o->cap - o->at);
+
+	if (buf_reserve(ret, o->len) < 0)
+		return -1;
+	buf_add(ret, o->data + o->at, first);
+	buf_add(ret, o->data, o->len - first);
+	return 0;
+}
+
+void output_text(const struct output *o, size_t lines, struct buf *ret)
+{
+	_cleanup_(buf_done) struct buf flat = { 0 };
+	struct slice text;
+	size_t from = 0;
+
+	if (!o->len || flatten(o, &flat) < 0)
+		return;
+	text = buf_slice(&flat);
+	/* cut off in the middle of a character: its rest says nothing */
+	if (output_dropped(o))
+		while (from < text.n && from < 3 && ((unsigned char)text.p[from] & 0xc0) == 0x80)
+			from++;
+	if (lines)
+		from = MAX(from, last_lines(text, lines));
+	buf_add(ret, text.p + from, text.n - from);
+}
+
+uint64_t output_piece(const struct output *o, uint64_t from, size_t n, struct buf *ret)
+{
+	uint64_t kept = output_dropped(o);
+	_cleanup_(buf_done) struct buf flat = { 0 };
+	struct slice s;
+
+	if (from < kept && from < o->head_len) {
+		s = (struct slice){ o->head + from, MIN(n, o->head_len - (size_t)from) };
+	} else {
+		from = MIN(MAX(from, kept), o->total);
+		if (!o->len || flatten(o, &flat) < 0)
+			return from;
+		s = (struct slice){ flat.data + (from - kept), MIN(n, (size_t)(o->total - from)) };
+	}
+	while (s.n && ((unsigned char)*s.p & 0xc0) == 0x80 &&
+	       from == kept) { /* its beginning is gone */
+		s.p++;
+		s.n--;
+		from++;
+	}
+	if (from + s.n < o->total)
+		s.n = output_whole(s);
+	buf_add_slice(ret, s);
+	return from;
+}
+
+/* Length that the sequence begun by this byte has, by its first bits alone; 1 for what begins none. */
+static size_t announced(unsigned char c)
+{
+	if (c >= 0xc2 && c <= 0xdf)
+		return 2;
+	if ((c & 0xf0) == 0xe0)
+		return 3;
+	return c >= 0xf0 && c <= 0xf4 ? 4 : 1;
+}
+
+size_t output_whole(struct slice piece)
+{
+	for (size_t back = 1; back <= 3 && back <= piece.n; back++) {
+		unsigned char c = (unsigned char)piece.p[piece.n - back];
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		return announced(c) > back ? piece.n - back : piece.n;
+	}
+	return piece.n;
+}

@@ -1,0 +1,26 @@
+/*
+ * command_progress.h - what a command writes, told to the caller while it runs: notifications/progress with the text as message.
+ *
+ * The first piece goes at once, later ones every RUN_PROGRESS_MS, each with what both streams have brought since; of a flood the newest
+ * RUN_PROGRESS_BYTES, with a line that says how much was left out. A message never ends within a character. progress counts bytes.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "tools/builtin/run/command_output.h"
+#include "tools/builtin/run/command_run.h"
+#include "tools/builtin/core/tool.h"
+
+struct output_progress {
+	struct tool_call *call;
+	struct loop *loop;
+	struct output waiting[RUN_STREAMS];
+	double told; /* bytes */
+	uint64_t last;
+	struct loop_timer timer;
+};
+
+void output_progress_init(struct output_progress *p, struct loop *loop, struct tool_call *c);
+void output_progress_add(struct output_progress *p, enum run_stream s, struct slice bytes);
+/* Tells what is left and lets go. */
+void output_progress_end(struct output_progress *p);

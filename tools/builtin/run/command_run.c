@@ -1,0 +1,400 @@
+#include "tools/builtin/run/command_run.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "tools/builtin/run/command_keeper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where a child has none */
+
+struct run_host {
+	struct loop *loop;
+	struct list runs;
+};
+
+enum run_state { RUN_GOING, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
+
+struct run {
+	struct list link;
+	struct run_host *host;
+	const struct run_events *ev;
+	void *ctx;
+	enum run_state state;
+	pid_t keeper, pid;
+	bool told; /* the keeper has said how the command ended */
+	bool done, input_over;
+	uint64_t started;
+	struct run_status status;
+	struct loop_io words, in, stream[RUN_STREAMS];
+	struct buf in_buf;
+	struct output output[RUN_STREAMS];
+	struct loop_timer timer, kill_timer;
+	struct loop_task exit_task;
+};
+
+struct run_host *run_host_new(struct loop *loop)
+{
+	struct run_host *h = new0(struct run_host);
+
+	h->loop = loop;
+	list_init(&h->runs);
+	return h;
+}
+
+static void io_close(struct run *r, struct loop_io *io)
+{
+	if (io->fd < 0)
+		return;
+	loop_io_set(r->host->loop, io, 0);
+	close(io->fd);
+	io->fd = -1;
+}
+
+/* --- how it ends ------------------------------------------------------------------------------------- */
+
+static void report(void *ctx)
+{
+	struct run *r = ctx;
+
+	r->ev->on_exit(r->ctx, &r->status);
+}
+
+static void check_done(struct run *r)
+{
+	if (r->done || r->words.fd >= 0 || r->stream[RUN_STDOUT].fd >= 0 ||
+	    r->stream[RUN_STDERR].fd >= 0)
+		return;
+	r->done = true;
+	loop_timer_cancel(&r->kill_timer);
+	loop_defer(r->host->loop, &r->exit_task, report, r);
+}
+
+/* Something that could not be killed still holds a pipe: what has been read is all there is. */
+static void drain_over(void *ctx)
+{
+	struct run *r = ctx;
+
+	for (int s = 0; s < RUN_STREAMS; s++)
+		io_close(r, &r->stream[s]);
+	check_done(r);
+}
+
+static void ended(struct run *r, int status)
+{
+	r->told = true;
+	r->state = RUN_ENDED;
+	r->status.exited = WIFEXITED(status);
+	r->status.code = r->status.exited ? WEXITSTATUS(status) : WTERMSIG(status);
+	r->status.ms = clock_mono_ms() - r->started;
+	loop_timer_cancel(&r->timer);
+	loop_timer_cancel(&r->kill_timer);
+	io_close(r, &r->in);
+}
+
+/* Nothing is left below the keeper. If it never told how the command ended it was killed itself, and the command died with it
+ * (PDEATHSIG): others of its process group may live on. */
+static void keeper_gone(struct run *r)
+{
+	io_close(r, &r->words);
+	if (!r->told) {
+		kill(-r->pid, SIGKILL);
+		ended(r, SIGKILL);
+	}
+	while (waitpid(r->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+	loop_timer_set(r->host->loop, &r->kill_timer, STOP_DRAIN_MS, drain_over, r);
+	check_done(r);
+}
+
+static void on_word(void *ctx, uint32_t events _unused_)
+{
+	struct run *r = ctx;
+	struct keeper_word word;
+	int got = keeper_read(r->words.fd, &word);
+
+	if (got == -EAGAIN)
+		return;
+	if (got > 0) {
+		keeper_gone(r);
+		return;
+	}
+	r->status.left = word.left;
+	r->status.cpu_us = word.cpu_us;
+	ended(r, word.code);
+}
+
+void run_kill(struct run *r)
+{
+	if (r->state >= RUN_KILLED)
+		return;
+	r->state = RUN_KILLED;
+	r->status.killed = true;
+	keeper_signal(r->words.fd, SIGKILL);
+}
+
+static void term_over(void *ctx)
+{
+	run_kill(ctx);
+}
+
+void run_stop(struct run *r, uint64_t grace_ms)
+{
+	if (r->state > RUN_STOPPING)
+		return;
+	if (r->state == RUN_GOING)
+		keeper_signal(r->words.fd, SIGTERM);
+	r->state = RUN_STOPPING;
+	r->status.killed = true;
+	if (!r->kill_timer.due || r->kill_timer.due > clock_mono_ms() + grace_ms)
+		loop_timer_set(r->host->loop, &r->kill_timer, grace_ms, term_over, r);
+}
+
+void run_signal(struct run *r, int signo)
+{
+	if (r->state < RUN_KILLED)
+		keeper_signal(r->words.fd, signo);
+}
+
+static void time_over(void *ctx)
+{
+	struct run *r = ctx;
+
+	r->status.timed_out = true;
+	run_stop(r, STOP_TERM_MS);
+}
+
+/* --- its streams ------------------------------------------------------------------------------------- */
+
+static void take(struct run *r, enum run_stream s)
+{
+	static char chunk[CHILD_READ_BYTES];
+	ssize_t n = read(r->stream[s].fd, chunk, sizeof(chunk));
+	struct slice bytes = { chunk, n > 0 ? (size_t)n : 0 };
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		io_close(r, &r->stream[s]);
+		check_done(r);
+		return;
+	}
+	output_add(&r->output[s], bytes);
+	if (r->ev->on_output)
+		r->ev->on_output(r->ctx, s, bytes);
+}
+
+static void on_stdout(void *ctx, uint32_t events _unused_)
+{
+	take(ctx, RUN_STDOUT);
+}
+
+static void on_stderr(void *ctx, uint32_t events _unused_)
+{
+	take(ctx, RUN_STDERR);
+}
+
+static void flush_input(struct run *r)
+{
+	while (buf_len(&r->in_buf)) {
+		ssize_t n = write(r->in.fd, r->in_buf.data + r->in_buf.pos, buf_len(&r->in_buf));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) { /* it does not want more; how it ends tells the story */
+			io_close(r, &r->in);
+			return;
+		}
+		buf_consume(&r->in_buf, (size_t)n);
+	}
+	buf_trim(&r->in_buf, CHILD_READ_BYTES);
+	if (!buf_len(&r->in_buf) && r->input_over)
+		io_close(r, &r->in);
+	else
+		loop_io_set(r->host->loop, &r->in, buf_len(&r->in_buf) ? EPOLLOUT : 0);
+}
+
+static void on_input(void *ctx, uint32_t events _unused_)
+{
+	flush_input(ctx);
+}
+
+int run_write(struct run *r, struct slice bytes)
+{
+	int e;
+
+	if (r->in.fd < 0 || r->input_over)
+		return -EPIPE;
+	e = buf_add_slice(&r->in_buf, bytes);
+	if (e == 0)
+		flush_input(r);
+	return e;
+}
+
+void run_close_input(struct run *r)
+{
+	r->input_over = true;
+	if (r->in.fd >= 0)
+		flush_input(r);
+}
+
+/* --- how it begins ----------------------------------------------------------------------------------- */
+
+static const char *env_value(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+/* dir/program if it can be executed; dir is taken from cwd if it is relative. */
+static char *executable(const char *cwd, struct slice dir, const char *program)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct stat st;
+
+	if (!dir.n || dir.p[0] != '/')
+		buf_printf(&b, "%s/", cwd);
+	buf_printf(&b, "%.*s%s%s", (int)dir.n, dir.p, dir.n ? "/" : "", program);
+	buf_putc(&b, '\0');
+	if (b.failed || stat(b.data, &st) < 0 || !S_ISREG(st.st_mode) || access(b.data, X_OK) < 0)
+		return NULL;
+	return xstrdup(b.data);
+}
+
+char *run_which(const char *program, char *const *env, const char *cwd, struct err *e)
+{
+	const char *path = env_value(env, "PATH");
+	char *found = NULL;
+
+	if (!path)
+		path = DEFAULT_PATH;
+	if (program[0] == '/') {
+		found = executable("", SLICE_NONE, program + 1);
+	} else if (strchr(program, '/')) {
+		found = executable(cwd, SLICE_NONE, program);
+	} else {
+		for (const char *p = path; p && *program && !found; p = *p ? p + 1 : NULL) {
+			struct slice dir = { p, strcspn(p, ":") };
+
+			found = executable(cwd, dir, program);
+			p += dir.n;
+		}
+	}
+	if (!found)
+		err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "COMMAND_NOT_FOUND",
+			"%s: command not found", program);
+	return found;
+}
+
+static void watch(struct run *r, struct loop_io *io, int fd, void (*fn)(void *, uint32_t))
+{
+	*io = (struct loop_io){ .fd = fd, .fn = fn, .ctx = r };
+	if (fn != on_input)
+		loop_io_set(r->host->loop, io, EPOLLIN);
+}
+
+struct run *run_start(struct run_host *h, const struct run_spec *spec, const struct run_events *ev,
+		      void *ctx, struct err *e)
+{
+	struct proc_spec child = { .argv = spec->argv, .env = spec->env, .cwd = spec->cwd };
+	struct keeper k;
+	struct run *r;
+
+	uint64_t started = clock_mono_ms();
+
+	if (keeper_start(&child, spec->remove, &k, e) < 0)
+		return NULL;
+	r = new0(struct run);
+	*r = (struct run){ .host = h, .ev = ev, .ctx = ctx, .keeper = k.pid, .pid = k.command.pid };
+	r->started = started;
+	r->in_buf.max = CHILD_IN_MAX;
+	watch(r, &r->words, k.sock, on_word);
+	watch(r, &r->in, k.command.in, on_input);
+	watch(r, &r->stream[RUN_STDOUT], k.command.out, on_stdout);
+	watch(r, &r->stream[RUN_STDERR], k.command.errout, on_stderr);
+	for (int s = 0; s < RUN_STREAMS; s++)
+		output_init(&r->output[s], spec->keep);
+	if (!spec->input)
+		run_close_input(r);
+	if (spec->timeout_ms)
+		loop_timer_set(h->loop, &r->timer, spec->timeout_ms, time_over, r);
+	list_add_tail(&h->runs, &r->link);
+	return r;
+}
+
+struct run *run_free(struct run *r)
+{
+	if (!r)
+		return NULL;
+	list_del(&r->link);
+	loop_timer_cancel(&r->timer);
+	loop_timer_cancel(&r->kill_timer);
+	loop_task_cancel(&r->exit_task);
+	io_close(r, &r->in);
+	io_close(r, &r->words);
+	for (int s = 0; s < RUN_STREAMS; s++) {
+		io_close(r, &r->stream[s]);
+		output_done(&r->output[s]);
+	}
+	buf_done(&r->in_buf);
+	free(r);
+	return NULL;
+}
+
+/* Until the keeper says by its socket's end that nothing is left. */
+static void await_keeper(struct run *r)
+{
+	struct keeper_word word;
+
+	while (r->words.fd >= 0) {
+		struct pollfd p = { r->words.fd, POLLIN, 0 };
+
+		if (poll(&p, 1, SWEEP_ROUNDS * SWEEP_ROUND_MS) == 0)
+			break;
+		if (keeper_read(r->words.fd, &word) > 0) {
+			waitpid(r->keeper, NULL, 0);
+			break;
+		}
+	}
+}
+
+struct run_host *run_host_free(struct run_host *h)
+{
+	if (!h)
+		return NULL;
+	list_each(r, &h->runs, struct run, link)
+		if (r->words.fd >= 0)
+			keeper_signal(r->words.fd, SIGKILL);
+	list_each(r, &h->runs, struct run, link) {
+		await_keeper(r);
+		run_free(r);
+	}
+	free(h);
+	return NULL;
+}
+
+pid_t run_pid(const struct run *r)
+{
+	return r->pid;
+}
+
+const struct output *run_output(const struct run *r, enum run_stream s)
+{
+	return &r->output[s];
+}
+
+uint64_t run_elapsed(const struct run *r)
+{
+	return r->told ? r->status.ms : clock_mono_ms() - r->started;
+}

@@ -1,0 +1,127 @@
+/* create_sandbox.c - createSandbox. Whoever asks is in one already: it gets the id of this one, and commands get the variables. */
+#include "tools/builtin/run/create_sandbox.h"
+
+#include "base/limits.h"
+
+struct variables {
+	char *v[RUN_ENVS_MAX + 1];
+	size_t n;
+};
+
+char *const *sandbox_variables(const struct toolbox *b)
+{
+	const struct variables *vars = toolbox_kept(b, PART_SANDBOX);
+
+	return vars ? vars->v : NULL;
+}
+
+static void variables_free(void *p)
+{
+	struct variables *vars = p;
+
+	for (size_t i = 0; i < vars->n; i++)
+		free(vars->v[i]);
+	free(vars);
+}
+
+static struct variables *variables_of(struct toolbox *b)
+{
+	struct variables *vars = toolbox_kept(b, PART_SANDBOX);
+
+	if (vars)
+		return vars;
+	vars = new0(struct variables);
+	toolbox_keep(b, PART_SANDBOX, vars, variables_free);
+	return vars;
+}
+
+/* A later value replaces an earlier one. Takes over given. */
+static int variable_set(struct variables *vars, char *given, const char *field, struct err *e)
+{
+	size_t name = strcspn(given, "=") + 1, i = 0;
+
+	while (i < vars->n && strncmp(vars->v[i], given, name) != 0)
+		i++;
+	if (i == RUN_ENVS_MAX) {
+		free(given);
+		return err_field(e, field, "INVALID_ARGUMENT",
+				 "%s: a sandbox has no more than %d variables", field,
+				 RUN_ENVS_MAX);
+	}
+	free(vars->v[i]);
+	vars->v[i] = given;
+	vars->n += i == vars->n;
+	return 0;
+}
+
+static int take_variables(struct tool_call *c, const char *field, struct err *e)
+{
+	char **given = tool_arg_strv(c, field);
+	int r = 0;
+
+	for (char **v = given; r == 0 && v && *v; v++)
+		r = variable_set(variables_of(c->box), xstrdup(*v), field, e);
+	tool_strv_free(given);
+	return r;
+}
+
+static void create_sandbox(struct tool_call *c)
+{
+	struct err e = { 0 };
+	int r = c->dry_run ? 0 : take_variables(c, "envVars", &e);
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	if (r == 0 && !c->dry_run)
+		r = take_variables(c, "envs", &e);
+	if (r < 0) {
+		tool_fail(c, &e, SLICE_NONE);
+		return;
+	}
+	jw_str(&w, "sandboxId", toolbox_sandbox_id(c->box));
+	tool_done(c, buf_slice(&out));
+}
+
+static const struct tool_field create_in[] = {
+	{ .name = "name", .type = TOOL_STRING, .max = 256, .text = "no effect" },
+	{ .name = "labels", .type = TOOL_MAP, .max = 256, .text = "no effect" },
+	{ .name = "language",
+	  .type = TOOL_STRING,
+	  .max = 64,
+	  .text = "no effect: runCode takes it with every call" },
+	{ .name = "envVars",
+	  .type = TOOL_MAP,
+	  .max = RUN_ENVS_MAX,
+	  .flags = TOOL_VARIABLES,
+	  .text = "the same as envs" },
+	{ .name = "metadata", .type = TOOL_MAP, .max = 256, .text = "no effect" },
+	{ .name = "envs",
+	  .type = TOOL_MAP,
+	  .max = RUN_ENVS_MAX,
+	  .flags = TOOL_VARIABLES,
+	  .text = "environment variables of all later commands, beside those of earlier calls" },
+	{ .name = "timeoutMS", .type = TOOL_INT, .max = INT32_MAX, .text = "no effect" },
+	{ 0 },
+};
+
+static const struct tool_field create_out[] = {
+	{ .name = "sandboxId",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "id of this sandbox" },
+	{ 0 },
+};
+
+const struct tool other_tools[] = {
+	{
+		.name = "createSandbox",
+		.title = "Get the sandbox",
+		.text = "The tools work in one sandbox, which exists: its id is returned, nothing is created. Variables hold for later commands.",
+		.category = TOOL_OTHER,
+		.hints = HINT_IDEMPOTENT,
+		.in = create_in,
+		.out = create_out,
+		.start = create_sandbox,
+	},
+	{ 0 },
+};

@@ -1,0 +1,309 @@
+/* list_files.c - listFiles: pages of a directory, or of all below it. */
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/search/globs.h"
+#include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/core/model_text.h"
+
+#include <errno.h>
+
+#define PAGE_FULL (-EXFULL)
+
+struct listing {
+	struct tool_call *call;
+	struct globs globs;
+	char **extensions;
+	char *path, *type;
+	int64_t left;
+	struct buf last; /* path of the last one given, NUL-terminated */
+	struct jw w;
+};
+
+static bool has_extension(char *const *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; list && *list; list++) {
+		const char *ext = **list == '.' ? *list + 1 : *list;
+		size_t k = strlen(ext);
+
+		if (n > k && name[n - k - 1] == '.' && strcmp(name + n - k, ext) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool wanted(const struct listing *l, const struct walk_entry *e)
+{
+	if (l->globs.n && !globs_match(&l->globs, e->path))
+		return false;
+	if (l->extensions && !has_extension(l->extensions, e->name))
+		return false;
+	return !l->type || strcmp(l->type, stat_type(&e->sb)) == 0;
+}
+
+static void path_put(struct listing *l, const char *path)
+{
+	_cleanup_(buf_done) struct buf full = { 0 };
+
+	if (strcmp(l->path, ".") != 0)
+		buf_printf(&full, "%s%s", l->path, l->path[strlen(l->path) - 1] == '/' ? "" : "/");
+	buf_puts(&full, path);
+	buf_putc(&full, '\0');
+	if (!full.failed)
+		name_put(&l->w, "path", full.data);
+}
+
+static void entry_put(struct listing *l, const struct walk_entry *e)
+{
+	_cleanup_(freep) char *target = NULL;
+
+	jw_obj(&l->w, NULL);
+	name_put(&l->w, "name", e->name);
+	path_put(l, e->path);
+	jw_bool(&l->w, "isDirectory", S_ISDIR(e->sb.st_mode));
+	jw_str(&l->w, "type", stat_type(&e->sb));
+	jw_int(&l->w, "size", e->sb.st_size);
+	jw_int(&l->w, "mtime", stat_mtime_ms(&e->sb));
+	if (S_ISLNK(e->sb.st_mode))
+		target = link_target(e->dir, e->name);
+	if (target)
+		name_put(&l->w, "symlinkTarget", target);
+	jw_end_obj(&l->w);
+}
+
+static int visit(void *ctx, const struct walk_entry *e)
+{
+	struct listing *l = ctx;
+
+	if (!wanted(l, e))
+		return 0;
+	if (!l->left)
+		return PAGE_FULL;
+	l->left--;
+	entry_put(l, e);
+	buf_reset(&l->last);
+	buf_puts(&l->last, e->path);
+	buf_putc(&l->last, '\0');
+	return 0;
+}
+
+/* A cursor is the path that was given last. */
+static int get_cursor(const struct tool_call *c, struct buf *ret, struct err *e)
+{
+	_cleanup_(freep) char *cursor = tool_arg_str(c, "cursor");
+
+	if (cursor && (base64_decode(slice_of(cursor), ret) < 0 || !buf_len(ret) ||
+		       memchr(ret->data, '\0', ret->len) || buf_len(ret) > PATH_BYTES_MAX))
+		return err_field(e, "cursor", "INVALID_ARGUMENT", "cursor is none of ours");
+	buf_putc(ret, '\0');
+	return cursor ? 1 : 0;
+}
+
+/* "/" where that is no root: what of it is there for these tools, the roots. Clients list it because it is the default elsewhere. */
+static bool is_above_roots(const struct tool_call *c, const char *path)
+{
+	char **roots = toolbox_config(c->box)->roots;
+
+	if (!*path || path[strspn(path, "/")])
+		return false;
+	for (; *roots; roots++)
+		if (strcmp(*roots, "/") == 0)
+			return false;
+	return true;
+}
+
+static void list_roots(struct listing *l)
+{
+	for (char **root = toolbox_config(l->call->box)->roots; *root; root++) {
+		struct place p;
+		struct err e;
+
+		if (place_find(l->call, *root, PLACE_LOOK, &p, &e) < 0)
+			continue;
+		jw_obj(&l->w, NULL);
+		name_put(&l->w, "name", strrchr(*root, '/') + 1);
+		name_put(&l->w, "path", *root);
+		jw_bool(&l->w, "isDirectory", true);
+		jw_str(&l->w, "type", stat_type(&p.sb));
+		jw_int(&l->w, "size", p.sb.st_size);
+		jw_int(&l->w, "mtime", stat_mtime_ms(&p.sb));
+		jw_end_obj(&l->w);
+		place_done(&p);
+	}
+}
+
+static int list(struct listing *l, struct err *e)
+{
+	struct tool_call *c = l->call;
+	bool recursive = tool_arg_bool(c, "recursive", false);
+	_cleanup_(buf_done) struct buf cursor = { 0 };
+	_cleanup_(freep) char *pattern = tool_arg_str(c, "pattern");
+	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", false),
+				  .no_hidden = !tool_arg_bool(c, "hidden", true),
+				  .depth = (unsigned)tool_arg_int(c, "depth", recursive ? 0 : 1) };
+	struct place start;
+	int r = get_cursor(c, &cursor, e);
+
+	if (r > 0)
+		o.after = cursor.data;
+	if (r >= 0 && pattern)
+		r = globs_add(&l->globs, pattern, "pattern", e);
+	if (r >= 0)
+		r = place_find(c, l->path, PLACE_LOOK, &start, e);
+	if (r < 0)
+		return r;
+	r = walk_below(c, &start, &o, visit, l, e);
+	place_done(&start);
+	if (r == -ECANCELED)
+		err_set(e, r, 0, "TIMEOUT", "there was no time to list it all");
+	return r;
+}
+
+static void cursor_put(struct listing *l)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	base64_encode((struct slice){ l->last.data, l->last.len - 1 }, &text);
+	jw_slice(&l->w, "nextCursor", buf_slice(&text));
+}
+
+static void work(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct listing l = { .call = c,
+			     .globs.deep = true,
+			     .path = tool_arg_str(c, "path"),
+			     .type = tool_arg_str(c, "type"),
+			     .extensions = tool_arg_strv(c, "extensions"),
+			     .left = tool_arg_int(c, "limit", 0),
+			     .w = JW(&out) };
+	struct err e;
+	int r;
+
+	jw_arr(&l.w, "files");
+	if (is_above_roots(c, l.path)) {
+		list_roots(&l);
+		r = 0;
+	} else {
+		r = list(&l, &e);
+	}
+	if (r == 0 || r == PAGE_FULL) {
+		jw_end_arr(&l.w);
+		jw_str(&l.w, "path", l.path);
+		jw_bool(&l.w, "truncated", r == PAGE_FULL);
+		if (r == PAGE_FULL)
+			cursor_put(&l);
+		tool_done(c, buf_slice(&out));
+	} else {
+		tool_fail(c, &e, SLICE_NONE);
+	}
+	globs_done(&l.globs);
+	buf_done(&l.last);
+	tool_strv_free(l.extensions);
+	free(l.path);
+	free(l.type);
+}
+
+static const struct tool_field in[] = {
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .fallback = "\".\"",
+	  .text = PATH_TEXT "; \"/\", unless it is a root, has the roots in it" },
+	{ .name = "depth",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = PATH_DEPTH_MAX,
+	  .text = "how far below: 1 (the default) is what is in the directory itself" },
+	{ .name = "recursive",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "without depth: everything below" },
+	{ .name = "hidden",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "names that begin with a dot, too" },
+	{ .name = "pattern",
+	  .type = TOOL_STRING,
+	  .max = 4096,
+	  .text = "only what matches; without a slash the name at any depth, else the path from the directory" },
+	{ .name = "extensions",
+	  .type = TOOL_STRINGS,
+	  .max = 256,
+	  .text = "only names with one of these, with or without the dot" },
+	{ .name = "type", .type = TOOL_STRING, .words = type_words, .text = "only these" },
+	{ .name = "gitignore",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "leave out what .gitignore files exclude, and .git" },
+	{ .name = "limit",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_LIST_PAGE_MAX,
+	  .fallback = NUMBER(TOOL_LIST_PAGE),
+	  .text = "entries of one page" },
+	{ .name = "cursor",
+	  .type = TOOL_STRING,
+	  .max = 8192,
+	  .text = "nextCursor of the page before, with the other arguments as they were" },
+	{ 0 },
+};
+
+static const struct tool_field entry_out[] = {
+	{ .name = "name", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "last part of path" },
+	{ .name = "nameBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "path as given, and below it" },
+	{ .name = "pathBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "isDirectory",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "of itself, not of what a link leads to" },
+	{ .name = "type",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = type_words,
+	  .text = "of itself" },
+	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes" },
+	{ .name = "mtime",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "last change in ms since 1970" },
+	{ .name = "symlinkTarget", .type = TOOL_STRING, .text = "of a link, as it says" },
+	{ .name = "symlinkTargetBase64",
+	  .type = TOOL_STRING,
+	  .text = "its bytes, if they are no UTF-8" },
+	{ 0 },
+};
+
+static const struct tool_field out_fields[] = {
+	{ .name = "files",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = entry_out,
+	  .text = "in the order of their names, a directory before what is in it" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "truncated", .type = TOOL_BOOL, .text = "there is more: ask with nextCursor" },
+	{ .name = "nextCursor", .type = TOOL_STRING, .text = "cursor of the next page" },
+	{ 0 },
+};
+
+const struct tool list_tools[] = {
+	{
+		.name = "listFiles",
+		.title = "List files",
+		.text = "Lists a directory, or all below it, page by page: what is there all the time is given exactly once.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
+		.in = in,
+		.out = out_fields,
+		.show = show_files,
+		.work = work,
+	},
+	{ 0 },
+};

@@ -1,0 +1,301 @@
+/* list_text.c - what a model is shown of lists: names, contents, matches, files of a patch. */
+#include "base/limits.h"
+#include "json/jstr.h"
+#include "tools/builtin/core/model_text.h"
+
+#include <inttypes.h>
+
+/* Walks the elements of a member; false at the end. */
+static bool list_of(struct slice object, const char *key, struct jiter *it)
+{
+	struct jval v = jobj_get(object, key);
+
+	return v.type == J_ARRAY && jiter_init(it, v);
+}
+
+static bool is_true(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type == J_TRUE;
+}
+
+static void put_name(struct buf *out, struct slice object, const char *key)
+{
+	_cleanup_(buf_done) struct buf name = { 0 };
+
+	show_member(object, key, &name);
+	show_name(out, buf_slice(&name));
+}
+
+/* One more element was written since; false, and it is not there any more: it was too much. */
+static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t room)
+{
+	if (buf_len(out) <= room || !shown)
+		return true;
+	out->len = out->pos + before;
+	return false;
+}
+
+/* --- listFiles -------------------------------------------------------------------------------------------------- */
+
+static void put_entry(struct buf *out, struct slice e)
+{
+	put_name(out, e, "path");
+	if (is_true(e, "isDirectory"))
+		buf_putc(out, '/');
+	if (jobj_get(e, "symlinkTarget").type == J_STRING) {
+		buf_puts(out, " -> ");
+		put_name(out, e, "symlinkTarget");
+	} else if (!is_true(e, "isDirectory")) {
+		buf_printf(out, "  %" PRId64, show_number(e, "size"));
+	}
+	buf_putc(out, '\n');
+}
+
+void show_files(struct buf *out, struct slice object, size_t room)
+{
+	int64_t shown = 0, all = 0;
+	struct jiter it;
+	struct jval v;
+
+	if (!list_of(object, "files", &it))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		size_t before = buf_len(out);
+
+		if (++all > shown + 1 || shown >= TOOL_SHOW_LINES)
+			continue;
+		put_entry(out, v.raw);
+		shown += still_fits(out, before, shown, room);
+	}
+	if (!all)
+		buf_puts(out, "[nothing]\n");
+	if (shown < all) {
+		buf_printf(out,
+			   "[%" PRId64 " more of this page are not shown: ask with limit: %" PRId64
+			   ", then with the cursor that it gives]\n",
+			   all - shown, shown);
+	} else if (is_true(object, "truncated")) {
+		buf_puts(out, "[there is more: ask with cursor: ");
+		show_member(object, "nextCursor", out);
+		buf_puts(out, "]\n");
+	}
+}
+
+/* --- readFiles -------------------------------------------------------------------------------------------------- */
+
+static void put_rest(struct buf *out, struct slice f, const struct show_lines *l, size_t n)
+{
+	if (l->used < n || is_true(f, "truncated"))
+		buf_printf(out, "[not all of it: read on with readFile, startLine: %" PRId64 "]\n",
+			   l->shown + 1);
+}
+
+static void put_content(struct buf *out, struct slice f, size_t room)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct show_lines l = { .first = 1, .most = TOOL_SHOW_LINES };
+
+	buf_puts(out, "==> ");
+	put_name(out, f, "path");
+	buf_printf(out, "  %" PRId64 "\n", show_number(f, "size"));
+	show_member(f, "content", &text);
+	if (slice_is(jobj_get(f, "encoding").raw, "\"base64\"")) {
+		buf_puts(out, "[no text]\n");
+		return;
+	}
+	l.bytes = room - MIN(buf_len(out), room);
+	show_lines(out, buf_slice(&text), &l);
+	put_rest(out, f, &l, buf_len(&text));
+}
+
+void show_contents(struct buf *out, struct slice object, size_t room)
+{
+	int64_t shown = 0;
+	struct jiter it;
+	struct jval v;
+
+	if (!list_of(object, "files", &it))
+		return;
+	while (buf_len(out) < room && jiter_next(&it, NULL, &v)) {
+		put_content(out, v.raw, room);
+		shown++;
+	}
+	if (!show_number(object, "matched"))
+		buf_puts(out, "[no file matches]\n");
+	else if (shown < show_number(object, "matched"))
+		buf_printf(out,
+			   "[%" PRId64
+			   " more files match: narrow glob, or read them by readFile]\n",
+			   show_number(object, "matched") - shown);
+}
+
+/* --- grep ------------------------------------------------------------------------------------------------------- */
+
+static void put_hit(struct buf *out, struct slice m, const char *key, int64_t number, char mark)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct slice s;
+	size_t n;
+
+	if (key)
+		show_member(m, key, &text);
+	s = key ? buf_slice(&text) : m;
+	n = show_cut(s, TOOL_SHOW_MATCH);
+	buf_printf(out, "%" PRId64 "%c", number, mark);
+	buf_add(out, s.p, n);
+	buf_puts(out, n < s.n || (key && is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
+}
+
+static void put_around(struct buf *out, struct slice m, const char *key, int64_t number)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!list_of(m, key, &it))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(buf_done) struct buf text = { 0 };
+
+		jstr_decode_bytes(v, &text);
+		put_hit(out, buf_slice(&text), NULL, number++, '-');
+	}
+}
+
+static int64_t list_length(struct slice object, const char *key)
+{
+	int64_t n = 0;
+	struct jiter it;
+	struct jval v;
+
+	if (list_of(object, key, &it))
+		while (jiter_next(&it, NULL, &v))
+			n++;
+	return n;
+}
+
+static void put_match(struct buf *out, struct slice m, struct slice *path)
+{
+	struct slice now = jobj_get(m, "path").raw;
+	int64_t line = show_number(m, "line");
+	bool around = jobj_get(m, "before").type == J_ARRAY;
+
+	if (!slice_eq(now, *path)) {
+		buf_puts(out, path->n ? "\n" : "");
+		put_name(out, m, "path");
+		buf_putc(out, '\n');
+	} else if (around) {
+		buf_puts(out, "--\n");
+	}
+	*path = now;
+	put_around(out, m, "before", line - list_length(m, "before"));
+	put_hit(out, m, "text", line, ':');
+	put_around(out, m, "after", line + 1);
+}
+
+void show_matches(struct buf *out, struct slice object, size_t room)
+{
+	int64_t shown = 0, all = list_length(object, "matches");
+	struct slice path = SLICE_NONE;
+	struct jiter it;
+	struct jval v;
+
+	if (!list_of(object, "matches", &it))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		size_t before = buf_len(out);
+
+		put_match(out, v.raw, &path);
+		if (!still_fits(out, before, shown, room))
+			break;
+		shown++;
+	}
+	if (!all)
+		buf_printf(out, "[no line matches in %" PRId64 " files]\n",
+			   show_number(object, "filesSearched"));
+	else if (shown < all || is_true(object, "truncated"))
+		buf_printf(
+			out,
+			"[%" PRId64
+			" matches are shown; there are more: narrow the pattern, path or include]\n",
+			shown);
+	if (jobj_get(object, "note").type == J_STRING) {
+		buf_putc(out, '[');
+		show_member(object, "note", out);
+		buf_puts(out, "]\n");
+	}
+}
+
+/* --- applyDiff -------------------------------------------------------------------------------------------------- */
+
+void show_patch(struct buf *out, struct slice object, size_t room _unused_)
+{
+	struct jiter it;
+	struct jval v;
+
+	buf_puts(out, is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
+	if (!list_of(object, "files", &it))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		show_member(v.raw, "status", out);
+		buf_putc(out, ' ');
+		put_name(out, v.raw, "path");
+		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n", show_number(v.raw, "insertions"),
+			   show_number(v.raw, "deletions"));
+	}
+}
+
+static void put_fitting(struct buf *out, struct jval files)
+{
+	struct jiter it;
+	struct jval v;
+	int64_t fit = 0, n = 0;
+
+	jiter_init(&it, files);
+	while (jiter_next(&it, NULL, &v)) {
+		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+		fit += is_true(v.raw, "fits") &&
+		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
+	}
+	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
+		   n);
+}
+
+/* first: its message is that of the error. */
+static void put_misfit(struct buf *out, struct slice file, bool first)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!first) {
+		show_member(file, "code", out);
+		buf_puts(out, ": ");
+		show_member(file, "message", out);
+		buf_putc(out, '\n');
+	}
+	if (!list_of(file, "hunks", &it))
+		return;
+	for (int64_t n = 1; jiter_next(&it, NULL, &v); n++) {
+		if (is_true(v.raw, "fits"))
+			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
+				   show_number(v.raw, "line"));
+		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
+			buf_printf(out, "hunk %" PRId64 ":\n", n);
+		show_nearest(out, jobj_get(v.raw, "nearest"));
+	}
+}
+
+void show_misfits(struct buf *out, struct jval files)
+{
+	struct jiter it;
+	struct jval v;
+	bool first = true;
+
+	if (files.type != J_ARRAY || !jiter_init(&it, files))
+		return;
+	put_fitting(out, files);
+	while (jiter_next(&it, NULL, &v))
+		if (jobj_get(v.raw, "fits").type == J_FALSE) {
+			put_misfit(out, v.raw, first);
+			first = false;
+		}
+}

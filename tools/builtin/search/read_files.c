@@ -1,0 +1,252 @@
+/* readmany.c - readFiles: all files that a pattern matches, within bounds of bytes. */
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/search/globs.h"
+#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/core/model_text.h"
+
+#include <errno.h>
+
+struct gather {
+	struct tool_call *call;
+	struct globs globs;
+	char *path; /* where it begins, as it was given; "." is nothing */
+	size_t file_max, left;
+	int64_t files_max, files, matched;
+	bool truncated;
+	struct jw w;
+};
+
+/* Up to n bytes; whether there are more. */
+static bool read_some(int fd, size_t n, struct buf *ret)
+{
+	while (buf_len(ret) < n) {
+		size_t piece = MIN(n - buf_len(ret), 64 * KIB);
+		ssize_t got;
+
+		if (buf_reserve(ret, piece) < 0)
+			return true;
+		got = read(fd, ret->data + ret->len, piece);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		ret->len += (size_t)got;
+	}
+	return true;
+}
+
+/* Text that was cut within a character is text still. */
+static void cut_text(struct buf *b)
+{
+	size_t back = 1;
+
+	if (utf8_valid(buf_slice(b)))
+		return;
+	while (back < 4 && back < buf_len(b)) {
+		struct slice less = { b->data, b->len - back };
+
+		if (utf8_valid(less)) {
+			b->len -= back;
+			return;
+		}
+		back++;
+	}
+}
+
+static void path_put(struct gather *g, const char *path)
+{
+	_cleanup_(buf_done) struct buf full = { 0 };
+
+	if (strcmp(g->path, ".") != 0)
+		buf_printf(&full, "%s%s", g->path, g->path[strlen(g->path) - 1] == '/' ? "" : "/");
+	buf_puts(&full, path);
+	buf_putc(&full, '\0');
+	if (!full.failed)
+		name_put(&g->w, "path", full.data);
+}
+
+static void put(struct gather *g, const struct walk_entry *e, struct buf *bytes,
+		const struct stat *sb)
+{
+	bool cut = (int64_t)buf_len(bytes) < sb->st_size;
+
+	if (cut)
+		cut_text(bytes);
+	jw_obj(&g->w, NULL);
+	path_put(g, e->path);
+	content_put(&g->w, "content", buf_slice(bytes), false);
+	jw_int(&g->w, "size", sb->st_size);
+	jw_bool(&g->w, "truncated", cut);
+	stat_put_version(&g->w, sb);
+	jw_end_obj(&g->w);
+	g->left -= MIN(g->left, buf_len(bytes));
+	g->files++;
+	g->truncated |= cut;
+}
+
+static int visit(void *ctx, const struct walk_entry *e)
+{
+	struct gather *g = ctx;
+	_cleanup_(closep) int fd = -1;
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	struct stat sb;
+
+	if (!S_ISREG(e->sb.st_mode) || !globs_match(&g->globs, e->path))
+		return 0;
+	g->matched++;
+	if (g->files == g->files_max || (!g->left && e->sb.st_size)) {
+		g->truncated = true;
+		return 0;
+	}
+	fd = walk_open(e->dir, e->name, &sb);
+	if (fd < 0)
+		return 0;
+	read_some(fd, MIN(g->file_max, g->left), &bytes);
+	put(g, e, &bytes, &sb);
+	return 0;
+}
+
+static int gather(struct gather *g, struct err *e)
+{
+	struct tool_call *c = g->call;
+	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+				  .no_hidden = !tool_arg_bool(c, "hidden", true) };
+	_cleanup_(freep) char *pattern = tool_arg_str(c, "glob");
+	struct place start;
+	int r = globs_add(&g->globs, pattern, "glob", e);
+
+	if (r == 0)
+		r = place_find(c, g->path, PLACE_LOOK, &start, e);
+	if (r < 0)
+		return r;
+	r = walk_below(c, &start, &o, visit, g, e);
+	place_done(&start);
+	if (r == -ECANCELED)
+		g->truncated = true;
+	return r == -ECANCELED ? 0 : r;
+}
+
+static void work(struct tool_call *c)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct gather g = { .call = c,
+			    .path = tool_arg_str(c, "path"),
+			    .file_max = (size_t)tool_arg_int(c, "maxFileBytes", 0),
+			    .left = (size_t)tool_arg_int(c, "maxTotalBytes", 0),
+			    .files_max = tool_arg_int(c, "maxFiles", 0),
+			    .w = JW(&out) };
+	struct err e;
+
+	jw_arr(&g.w, "files");
+	if (gather(&g, &e) == 0) {
+		jw_end_arr(&g.w);
+		jw_int(&g.w, "matched", g.matched);
+		jw_int(&g.w, "omitted", g.matched - g.files);
+		jw_bool(&g.w, "truncated", g.truncated);
+		tool_done(c, buf_slice(&out));
+	} else {
+		tool_fail(c, &e, SLICE_NONE);
+	}
+	globs_done(&g.globs);
+	free(g.path);
+}
+
+static const struct tool_field in[] = {
+	{ .name = "glob",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .max = 4096,
+	  .text = "paths from where it begins: * ? [a-z] {a,b}, ** for any directories; *.c is only those at the beginning" },
+	{ .name = "path",
+	  .type = TOOL_STRING,
+	  .fallback = "\".\"",
+	  .text = "directory where it begins" },
+	{ .name = "maxFileBytes",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_FILES_BYTES_MAX,
+	  .fallback = NUMBER(TOOL_FILE_BYTES),
+	  .text = "of one file" },
+	{ .name = "maxTotalBytes",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_FILES_BYTES_MAX,
+	  .fallback = NUMBER(TOOL_FILES_BYTES),
+	  .text = "of all" },
+	{ .name = "maxFiles",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_FILES_MAX,
+	  .fallback = NUMBER(TOOL_FILES_MAX),
+	  .text = "how many" },
+	{ .name = "gitignore",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "leave out what .gitignore files exclude, and .git" },
+	{ .name = "hidden",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "names that begin with a dot, too" },
+	{ 0 },
+};
+
+static const struct tool_field file_out[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "to read it by" },
+	{ .name = "pathBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "content",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "from its beginning" },
+	{ .name = "encoding",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = encoding_words,
+	  .text = "of content: base64 if it is no UTF-8 text" },
+	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes of the file" },
+	{ .name = "truncated",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "content is not all of it" },
+	VERSION_OUT,
+	{ 0 },
+};
+
+static const struct tool_field out_fields[] = {
+	{ .name = "files",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = file_out,
+	  .text = "in the order of their paths" },
+	{ .name = "matched",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "files that the pattern matches" },
+	{ .name = "omitted",
+	  .type = TOOL_INT,
+	  .flags = TOOL_REQUIRED,
+	  .text = "of them not in files" },
+	{ .name = "truncated",
+	  .type = TOOL_BOOL,
+	  .flags = TOOL_REQUIRED,
+	  .text = "a file is left out or not whole" },
+	{ 0 },
+};
+
+const struct tool glob_tools[] = {
+	{
+		.name = "readFiles",
+		.title = "Read files by pattern",
+		.text = "Reads all files whose paths match a pattern, in a stable order, within bounds of bytes.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
+		.in = in,
+		.out = out_fields,
+		.show = show_contents,
+		.work = work,
+	},
+	{ 0 },
+};

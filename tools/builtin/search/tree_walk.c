@@ -1,0 +1,287 @@
+#include "tools/builtin/search/tree_walk.h"
+
+#include "base/buf.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/util.h"
+#include "tools/builtin/core/tool.h"
+#include "tools/builtin/core/toolbox.h"
+#include "tree/ignore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/vfs.h>
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+
+struct walk {
+	struct tool_call *call;
+	const struct walk_options *o;
+	walk_fn fn;
+	void *ctx;
+	struct ignore *ignore; /* NULL: not asked for */
+	struct buf real;       /* of what is being looked at, NUL-terminated behind len */
+	size_t start,
+		top; /* where in real the path from the beginning begins; the same from the root, for ignore */
+};
+
+struct names {
+	char **v;
+	size_t n, room;
+};
+
+static void names_done(struct names *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i]);
+	free(l->v);
+}
+
+static void names_add(struct names *l, const char *name)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 32;
+		char **more = xalloc(room * sizeof(*more));
+
+		if (l->n)
+			memcpy(more, l->v, l->n * sizeof(*more));
+		free(l->v);
+		l->v = more;
+		l->room = room;
+	}
+	l->v[l->n++] = xstrdup(name);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of the directory that are not before from (a component of a cursor), sorted. */
+static void names_read(int dir, bool no_hidden, struct slice from, struct names *ret)
+{
+	int fd = openat(dir, ".", DIR_FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(freep) char *least = xstrndup(from.p, from.n);
+	struct dirent *e;
+
+	if (!d) {
+		closep(&fd);
+		return;
+	}
+	while ((e = readdir(d))) {
+		const char *name = e->d_name;
+
+		if (name[0] == '.' && (no_hidden || !name[1] || (name[1] == '.' && !name[2])))
+			continue;
+		if (strcmp(name, least) >= 0)
+			names_add(ret, name);
+	}
+	closedir(d);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
+}
+
+int walk_open(int dir, const char *name, struct stat *sb)
+{
+	_cleanup_(closep) int held = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[40];
+	struct stat own;
+	int fd;
+
+	if (held < 0 || fstat(held, sb ? sb : &own) < 0)
+		return -errno;
+	if (!S_ISREG((sb ? sb : &own)->st_mode))
+		return -EINVAL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", held);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- what is left out ------------------------------------------------------------------------------------------- */
+
+static int ignore_enter(struct ignore *ig, int dir, const char *path)
+{
+	_cleanup_(buf_done) struct buf text = { .max = IGNORE_FILE_MAX + 4096 };
+	_cleanup_(closep) int fd = walk_open(dir, ".gitignore", NULL);
+
+	if (fd >= 0 && file_read_fd(fd, IGNORE_FILE_MAX, &text) < 0)
+		buf_reset(&text);
+	return ignore_push(ig, path, buf_slice(&text));
+}
+
+/* The directories from the root down to where the walk begins, which have a say, too. */
+static int ignore_above(struct walk *w, const char *real)
+{
+	size_t root = place_root_len(w->call, real);
+	const char *p = real + root;
+	_cleanup_(closep) int dir = -1;
+
+	w->top = root + 1;
+	if (strlen(real) <= w->top)
+		return 0;
+	for (;;) {
+		_cleanup_(freep) char *here = xstrndup(real, (size_t)(p - real));
+		const char *rel = (size_t)(p - real) > w->top ? here + w->top : "";
+		int r;
+
+		closep(&dir);
+		dir = open(*here ? here : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (!*p) /* the beginning itself is entered by the walk */
+			return 0;
+		r = dir < 0 ? -errno : ignore_enter(w->ignore, dir, rel);
+		if (r < 0)
+			return r;
+		p++;
+		p += strcspn(p, "/");
+	}
+}
+
+static bool pseudo(int fd)
+{
+	static const long magics[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,     CGROUP_SUPER_MAGIC,
+				       CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,   TRACEFS_MAGIC,
+				       DEVPTS_SUPER_MAGIC,  SECURITYFS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if (fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+static bool left_out(struct walk *w, const struct walk_entry *e)
+{
+	bool is_dir = S_ISDIR(e->sb.st_mode);
+
+	if (w->ignore &&
+	    (strcmp(e->name, ".git") == 0 || ignore_match(w->ignore, e->real + w->top, is_dir)))
+		return true;
+	return !w->o->denied &&
+	       place_judge(w->call, e->real, is_dir ? PLACE_LOOK : PLACE_READ, NULL) < 0;
+}
+
+/* --- walking ------------------------------------------------------------------------------------------------------ */
+
+static int walk_dir(struct walk *w, int dir, unsigned depth, const char *after);
+
+static int walk_into(struct walk *w, const struct walk_entry *e, const char *after)
+{
+	_cleanup_(closep) int fd = -1;
+
+	if (w->o->depth && e->depth >= w->o->depth)
+		return 0;
+	if (e->depth >= PATH_DEPTH_MAX)
+		return w->o->denied ? -ELOOP : 0;
+	fd = openat(e->dir, e->name, DIR_FLAGS);
+	if (fd < 0 && w->o->denied && errno != ENOENT)
+		return -errno;
+	if (fd < 0 || pseudo(fd))
+		return 0;
+	return walk_dir(w, fd, e->depth + 1, after);
+}
+
+/* A component that a cursor may go through, and its rest. */
+static bool on_the_way(const char *name, const char *after, const char **rest)
+{
+	size_t n = after ? strcspn(after, "/") : 0;
+
+	if (!after || strlen(name) != n || memcmp(name, after, n) != 0)
+		return false;
+	*rest = after[n] ? after + n + 1 : NULL;
+	return true;
+}
+
+static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth, const char *after)
+{
+	struct walk_entry e = { .name = name, .dir = dir, .depth = depth };
+	const char *rest = NULL;
+	bool seen = on_the_way(name, after, &rest);
+	int r = 0;
+
+	if (fstatat(dir, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	e.real = w->real.data;
+	e.path = w->real.data + w->start;
+	if (left_out(w, &e))
+		return 0;
+	if (!seen)
+		r = w->fn(w->ctx, &e);
+	if (r == 0 && S_ISDIR(e.sb.st_mode))
+		r = walk_into(w, &e, seen ? rest : NULL);
+	return r < 0 ? r : 0;
+}
+
+static int walk_names(struct walk *w, int dir, unsigned depth, const struct names *l,
+		      const char *after)
+{
+	size_t before = w->real.len;
+	int r = 0;
+
+	for (size_t i = 0; i < l->n && r == 0; i++) {
+		if (tool_cancelled(w->call))
+			return -ECANCELED;
+		if (before > 1)
+			buf_putc(&w->real, '/');
+		buf_puts(&w->real, l->v[i]);
+		if (buf_putc(&w->real, '\0') < 0)
+			return -ENOMEM;
+		w->real.len--;
+		if (w->real.len <= PATH_BYTES_MAX)
+			r = walk_entry(w, dir, l->v[i], depth, after);
+		w->real.len = before;
+	}
+	w->real.data[before] = '\0';
+	return r;
+}
+
+static int walk_dir(struct walk *w, int dir, unsigned depth, const char *after)
+{
+	_cleanup_(names_done) struct names l = { 0 };
+	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
+	int r;
+
+	if (w->ignore && ignore_enter(w->ignore, dir, path) < 0)
+		return 0; /* more rules than anybody keeps: nothing of it is shown rather than too much */
+	names_read(dir, w->o->no_hidden, (struct slice){ after, after ? strcspn(after, "/") : 0 },
+		   &l);
+	r = walk_names(w, dir, depth, &l, after);
+	if (w->ignore)
+		ignore_pop(w->ignore);
+	return r;
+}
+
+static void ignore_freep(struct ignore **ig)
+{
+	if (*ig)
+		ignore_free(*ig);
+}
+
+int walk_below(struct tool_call *c, const struct place *start, const struct walk_options *o,
+	       walk_fn fn, void *ctx, struct err *e)
+{
+	_cleanup_(ignore_freep) struct ignore *ig = o->gitignore ? ignore_new() : NULL;
+	_cleanup_(closep) int dir = place_open_dir(start, place_shown(c, start->real), e);
+	struct walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
+	int r;
+
+	if (dir < 0)
+		return dir;
+	buf_puts(&w.real, start->real);
+	buf_putc(&w.real, '\0');
+	w.real.len--;
+	w.start = w.real.len > 1 ? w.real.len + 1 : 1;
+	if (ig && ignore_above(&w, start->real) < 0) {
+		buf_done(&w.real);
+		return err_set(e, -E2BIG, 0, "TOO_LARGE",
+			       "the .gitignore files above are too large");
+	}
+	r = walk_dir(&w, dir, 1, o->after);
+	buf_done(&w.real);
+	return r;
+}

@@ -1,0 +1,427 @@
+/* watch_directory.c - watchDirectory: what happens in a directory for a while. */
+#include "tools/builtin/search/watched_dirs.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "tools/builtin/files/file_describe.h"
+#include "tools/builtin/core/tool_tables.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <time.h>
+
+#define LOOK_MS 100	 /* between two looks whether the call is to end */
+#define DRAIN_READS 4096 /* of what has come in time */
+#define PAIR_MS 20	 /* the second half of a rename comes at once, or never */
+
+struct pending {
+	char *name;
+	uint64_t due;
+};
+
+struct watch {
+	struct tool_call *call;
+	struct watched dirs;
+	uint64_t debounce;
+	int64_t most, told;
+	bool overflow, gone;
+	struct pending *writes; /* that may come again at once */
+	size_t nwrites;
+	char *moved; /* first half of a rename */
+	uint32_t cookie;
+	bool moved_dir;
+	uint64_t moved_due;
+	struct buf events;
+	struct jw w;
+};
+
+/* --- what is told -------------------------------------------------------------------------------------------------- */
+
+static bool hidden_by_policy(struct watch *s, const char *name)
+{
+	_cleanup_(freep) char *real = NULL;
+
+	if (asprintf(&real, "%s/%s", s->dirs.start.real, name) < 0)
+		abort();
+	return place_judge(s->call, real, PLACE_LOOK, NULL) < 0;
+}
+
+static void emit(struct watch *s, const char *type, const char *name, const char *old)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct timespec now;
+
+	if (*name && hidden_by_policy(s, name))
+		return;
+	if (s->told == s->most)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	jw_obj(&s->w, NULL);
+	jw_str(&s->w, "type", type);
+	name_put(&s->w, "name", name);
+	if (old)
+		name_put(&s->w, "oldName", old);
+	jw_int(&s->w, "timestamp", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
+	jw_end_obj(&s->w);
+	s->told++;
+	buf_printf(&text, "%s %s%s%s", type, old ? old : name, old ? " -> " : "", old ? name : "");
+	tool_progress(s->call, (double)s->told, 0, buf_slice(&text));
+}
+
+static void write_flush(struct watch *s, size_t i)
+{
+	emit(s, "write", s->writes[i].name, NULL);
+	free(s->writes[i].name);
+	memmove(s->writes + i, s->writes + i + 1, (s->nwrites - i - 1) * sizeof(*s->writes));
+	s->nwrites--;
+}
+
+/* What was written is told before anything else of the same name. */
+static void flush_name(struct watch *s, const char *name)
+{
+	for (size_t i = 0; i < s->nwrites; i++)
+		if (strcmp(s->writes[i].name, name) == 0) {
+			write_flush(s, i);
+			return;
+		}
+}
+
+static void flush_due(struct watch *s, uint64_t now)
+{
+	for (size_t i = 0; i < s->nwrites;)
+		if (s->writes[i].due <= now)
+			write_flush(s, i);
+		else
+			i++;
+}
+
+static void on_write(struct watch *s, const char *name)
+{
+	uint64_t due = clock_mono_ms() + s->debounce;
+	struct pending *more;
+
+	for (size_t i = 0; i < s->nwrites; i++)
+		if (strcmp(s->writes[i].name, name) == 0) {
+			s->writes[i].due = due;
+			return;
+		}
+	more = xalloc((s->nwrites + 1) * sizeof(*more));
+	if (s->nwrites)
+		memcpy(more, s->writes, s->nwrites * sizeof(*more));
+	free(s->writes);
+	s->writes = more;
+	s->writes[s->nwrites++] = (struct pending){ xstrdup(name), due };
+}
+
+/* --- what the kernel says ------------------------------------------------------------------------------------------- */
+
+static void on_found(void *ctx, const char *path)
+{
+	emit(ctx, "create", path, NULL);
+}
+
+static void on_made(struct watch *s, const char *name, bool is_dir)
+{
+	if (watched_was_found(&s->dirs, name))
+		return;
+	emit(s, "create", name, NULL);
+	if (is_dir)
+		watched_add(&s->dirs, name, on_found, s);
+}
+
+/* A first half whose second did not come: it left. */
+static void moved_out(struct watch *s)
+{
+	_cleanup_(freep) char *name = TAKE_PTR(s->moved);
+
+	if (!name)
+		return;
+	emit(s, "remove", name, NULL);
+	if (s->moved_dir)
+		watched_move(&s->dirs, name, NULL);
+}
+
+static void on_moved_from(struct watch *s, const struct inotify_event *ev, const char *name)
+{
+	moved_out(s);
+	s->moved = xstrdup(name);
+	s->cookie = ev->cookie;
+	s->moved_dir = ev->mask & IN_ISDIR;
+	s->moved_due = clock_mono_ms() + PAIR_MS;
+}
+
+static void on_moved_to(struct watch *s, const struct inotify_event *ev, const char *name)
+{
+	_cleanup_(freep) char *old = NULL;
+
+	if (!s->moved || s->cookie != ev->cookie) {
+		moved_out(s);
+		on_made(s, name, ev->mask & IN_ISDIR);
+		return;
+	}
+	old = TAKE_PTR(s->moved);
+	emit(s, "rename", name, old);
+	if (s->moved_dir)
+		watched_move(&s->dirs, old, name);
+}
+
+static void on_overflow(struct watch *s)
+{
+	s->overflow = true;
+	emit(s, "overflow", "", NULL);
+	watched_add(&s->dirs, "", NULL, NULL); /* directories that came meanwhile */
+}
+
+static void on_name(struct watch *s, const struct inotify_event *ev, const char *name)
+{
+	if (!(ev->mask & (IN_MODIFY | IN_CLOSE_WRITE)))
+		flush_name(s, name);
+	if (ev->mask & IN_CREATE)
+		on_made(s, name, ev->mask & IN_ISDIR);
+	else if (ev->mask & (IN_MODIFY | IN_CLOSE_WRITE))
+		on_write(s, name);
+	else if (ev->mask & IN_DELETE)
+		emit(s, "remove", name, NULL);
+	else if (ev->mask & IN_ATTRIB)
+		emit(s, "chmod", name, NULL);
+	else if (ev->mask & IN_MOVED_FROM)
+		on_moved_from(s, ev, name);
+	else if (ev->mask & IN_MOVED_TO)
+		on_moved_to(s, ev, name);
+}
+
+/* Of a directory itself. Its parent says the same, except of the beginning. */
+static void on_self(struct watch *s, const struct inotify_event *ev, const char *dir)
+{
+	if (!*dir && (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF))) {
+		emit(s, "remove", "", NULL);
+		s->gone = true;
+	}
+	if (ev->mask & IN_IGNORED)
+		watched_drop(&s->dirs, ev->wd);
+}
+
+static void on_event(struct watch *s, const struct inotify_event *ev)
+{
+	const char *dir = watched_path(&s->dirs, ev->wd);
+	_cleanup_(freep) char *name = NULL;
+
+	if (ev->mask & IN_Q_OVERFLOW) {
+		on_overflow(s);
+		return;
+	}
+	if (s->moved && !(ev->mask & IN_MOVED_TO))
+		moved_out(s);
+	if (!dir)
+		return;
+	if (!ev->len || ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) {
+		on_self(s, ev, dir);
+		return;
+	}
+	if (asprintf(&name, "%s%s%s", dir, *dir ? "/" : "", ev->name) < 0)
+		abort();
+	on_name(s, ev, name);
+}
+
+/* False: there is nothing to read. */
+static bool read_events(struct watch *s)
+{
+	char room[16 * KIB] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(s->dirs.fd, room, sizeof(room));
+
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *ev = (const struct inotify_event *)(room + at);
+
+		on_event(s, ev);
+		at += (ssize_t)(sizeof(*ev) + ev->len);
+	}
+	return n > 0;
+}
+
+/* --- the tool -------------------------------------------------------------------------------------------------------- */
+
+/* The kernel says that a directory was deleted when nobody has it open any more; we have. */
+static void look_at_root(struct watch *s)
+{
+	struct stat sb;
+
+	if (s->gone || fstat(s->dirs.start.fd, &sb) < 0 || sb.st_nlink)
+		return;
+	while (read_events(s)) /* what was in it went before */
+		;
+	moved_out(s);
+	flush_due(s, UINT64_MAX);
+	emit(s, "remove", "", NULL);
+	s->gone = true;
+}
+
+/* What happened in time, although nobody had come to read it. */
+static void read_rest(struct watch *s)
+{
+	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)
+		if (!read_events(s))
+			break;
+	moved_out(s);
+	flush_due(s, UINT64_MAX);
+}
+
+static int wait_ms(const struct watch *s, uint64_t now, uint64_t until)
+{
+	uint64_t next = MIN(until, now + LOOK_MS);
+
+	for (size_t i = 0; i < s->nwrites; i++)
+		next = MIN(next, s->writes[i].due);
+	if (s->moved)
+		next = MIN(next, s->moved_due);
+	return next > now ? (int)(next - now) : 0;
+}
+
+static void watch(struct watch *s, uint64_t until)
+{
+	uint64_t now;
+
+	while ((now = clock_mono_ms()) < until && !s->gone && s->told < s->most &&
+	       !tool_cancelled(s->call)) {
+		struct pollfd p = { .fd = s->dirs.fd, .events = POLLIN };
+
+		if (poll(&p, 1, wait_ms(s, now, until)) > 0)
+			read_events(s);
+		look_at_root(s);
+		now = clock_mono_ms();
+		flush_due(s, now);
+		if (s->moved && s->moved_due <= now)
+			moved_out(s);
+	}
+	read_rest(s);
+	look_at_root(s);
+}
+
+static void answer(struct watch *s, const char *path, uint64_t until)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+
+	jw_bool(&w, "watchStarted", true);
+	jw_str(&w, "path", path);
+	buf_puts(&out, ",\"events\":[");
+	buf_add_slice(&out, buf_slice(&s->events));
+	buf_putc(&out, ']');
+	jw_bool(&w, "overflow", s->overflow || s->told == s->most);
+	jw_bool(&w, "partial", clock_mono_ms() < until);
+	jw_int(&w, "directories", (int64_t)s->dirs.n);
+	tool_done(s->call, buf_slice(&out));
+}
+
+static void work(struct tool_call *c)
+{
+	_cleanup_(freep) char *path = tool_arg_str(c, "path");
+	struct watch s = { .call = c,
+			   .most = tool_arg_int(c, "maxEvents", 0),
+			   .debounce = (uint64_t)tool_arg_int(c, "debounce", 0),
+			   .dirs = { .call = c,
+				     .fd = -1,
+				     .recursive = tool_arg_bool(c, "recursive", false),
+				     .gitignore = tool_arg_bool(c, "gitignore", true) },
+			   .w = JW(&s.events) };
+	uint64_t until = clock_mono_ms() + (uint64_t)tool_arg_int(c, "watchDuration", 0);
+	struct err e;
+	int r = place_find(c, path, PLACE_LOOK, &s.dirs.start, &e);
+
+	if (r == 0 && !S_ISDIR(s.dirs.start.sb.st_mode))
+		r = tool_errno(&e, ENOTDIR, "cannot watch", path);
+	if (r == 0)
+		r = watched_open(&s.dirs, &e);
+	if (r == 0) {
+		tool_progress(c, 0, 0, SLICE("watching"));
+		watch(&s, until);
+		answer(&s, path, until);
+	} else {
+		tool_fail(c, &e, SLICE_NONE);
+	}
+	free(s.writes);
+	watched_done(&s.dirs);
+	buf_done(&s.events);
+}
+
+static const struct tool_field in[] = {
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	{ .name = "recursive",
+	  .type = TOOL_BOOL,
+	  .fallback = "false",
+	  .text = "directories below, too, also new ones" },
+	{ .name = "watchDuration",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_WATCH_MS_MAX,
+	  .fallback = NUMBER(TOOL_WATCH_MS),
+	  .text = "in ms" },
+	{ .name = "debounce",
+	  .type = TOOL_INT,
+	  .max = 10000,
+	  .fallback = "50",
+	  .text = "writes to one file are told once it was quiet for so many ms" },
+	{ .name = "gitignore",
+	  .type = TOOL_BOOL,
+	  .fallback = "true",
+	  .text = "directories that .gitignore files exclude, and .git, are not watched" },
+	{ .name = "maxEvents",
+	  .type = TOOL_INT,
+	  .min = 1,
+	  .max = TOOL_WATCH_EVENTS_MAX,
+	  .fallback = "1000",
+	  .text = "ends after so many" },
+	{ 0 },
+};
+
+static const char *const event_words[] = { "create", "write",	 "remove", "rename",
+					   "chmod",  "overflow", NULL };
+
+static const struct tool_field event_out[] = {
+	{ .name = "type",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .words = event_words,
+	  .text = "overflow: events were lost here, look for yourself" },
+	{ .name = "name",
+	  .type = TOOL_STRING,
+	  .flags = TOOL_REQUIRED,
+	  .text = "path from the directory; empty: itself" },
+	{ .name = "nameBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "oldName", .type = TOOL_STRING, .text = "rename: from where" },
+	{ .name = "oldNameBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	{ .name = "timestamp", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "ms since 1970" },
+	{ 0 },
+};
+
+static const struct tool_field out_fields[] = {
+	{ .name = "watchStarted", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
+	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	{ .name = "events",
+	  .type = TOOL_OBJECTS,
+	  .flags = TOOL_REQUIRED,
+	  .sub = event_out,
+	  .text = "in their order" },
+	{ .name = "overflow",
+	  .type = TOOL_BOOL,
+	  .text = "events were lost, or there may be more than maxEvents" },
+	{ .name = "partial", .type = TOOL_BOOL, .text = "it ended before watchDuration was over" },
+	{ .name = "directories", .type = TOOL_INT, .text = "how many were watched" },
+	{ 0 },
+};
+
+const struct tool watch_tools[] = {
+	{
+		.name = "watchDirectory",
+		.title = "Watch a directory",
+		.text = "Waits and tells what is made, written, renamed and removed in a directory; each event is also a progress notification.",
+		.category = TOOL_READ,
+		.hints = HINT_READ_ONLY,
+		.in = in,
+		.out = out_fields,
+		.work = work,
+		.waits = true,
+	},
+	{ 0 },
+};

@@ -1,0 +1,219 @@
+#include "tools/builtin/search/watched_dirs.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "tools/builtin/core/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+
+#define MASK                                                                                       \
+	(IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |        \
+	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+
+struct reading {
+	struct watched *w;
+	const char *only; /* a directory: it and what is below; NULL: all */
+	watch_found_fn fn;
+	void *ctx;
+	int error;
+};
+
+static int find(const struct watched *w, int wd)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].wd == wd)
+			return (int)i;
+	return -1;
+}
+
+static void remember(struct watched *w, int wd, const char *path)
+{
+	int at = find(w, wd);
+
+	if (at >= 0) { /* the same directory again, perhaps under another name */
+		xstrset(&w->v[at].path, path);
+		return;
+	}
+	if (w->n == w->room) {
+		size_t room = w->room ? 2 * w->room : 64;
+		struct watch_dir *more = xalloc(room * sizeof(*more));
+
+		if (w->n)
+			memcpy(more, w->v, w->n * sizeof(*more));
+		free(w->v);
+		w->v = more;
+		w->room = room;
+	}
+	w->v[w->n++] = (struct watch_dir){ wd, xstrdup(path) };
+}
+
+static int watch_fd(struct watched *w, int dir, const char *path)
+{
+	char link[40];
+	int wd;
+
+	if (w->n >= TOOL_WATCH_DIRS_MAX)
+		return -ENOSPC;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	wd = inotify_add_watch(w->fd, link, MASK);
+	if (wd < 0)
+		return -errno;
+	remember(w, wd, path);
+	return 0;
+}
+
+/* Is path a directory on the way to only, or in it? */
+static bool on_the_way(const char *path, const char *only)
+{
+	size_t n = strlen(path), m = strlen(only);
+
+	return n <= m ? strncmp(only, path, n) == 0 && (only[n] == '/' || !only[n]) :
+			strncmp(path, only, m) == 0 && path[m] == '/';
+}
+
+static void tell(struct reading *r, const char *path)
+{
+	struct watched *w = r->w;
+	char **more;
+
+	if (!r->fn || strlen(path) <= strlen(r->only))
+		return;
+	r->fn(r->ctx, path);
+	more = xalloc((w->nfound + 1) * sizeof(*more));
+	if (w->nfound)
+		memcpy(more, w->found, w->nfound * sizeof(*more));
+	free(w->found);
+	w->found = more;
+	w->found[w->nfound++] = xstrdup(path);
+}
+
+static int visit(void *ctx, const struct walk_entry *e)
+{
+	struct reading *r = ctx;
+	_cleanup_(closep) int fd = -1;
+	int code;
+
+	if (r->only && !on_the_way(e->path, r->only))
+		return 1;
+	if (r->only)
+		tell(r, e->path);
+	if (!S_ISDIR(e->sb.st_mode))
+		return 0;
+	if (r->only && strlen(e->path) < strlen(r->only))
+		return 0;
+	fd = openat(e->dir, e->name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	code = fd < 0 ? 0 : watch_fd(r->w, fd, e->path);
+	if (code == -ENOSPC) {
+		r->error = code;
+		return code;
+	}
+	return 0;
+}
+
+static int read_tree(struct watched *w, struct reading *r, struct err *e)
+{
+	struct walk_options o = { .gitignore = w->gitignore };
+
+	return walk_below(w->call, &w->start, &o, visit, r, e);
+}
+
+int watched_open(struct watched *w, struct err *e)
+{
+	struct reading r = { .w = w };
+	int code;
+
+	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (w->fd < 0)
+		return tool_errno(e, errno, "cannot watch", "");
+	code = watch_fd(w, w->start.fd, "");
+	if (code == 0 && w->recursive)
+		code = read_tree(w, &r, e);
+	if (code == -ENOSPC)
+		return err_set(e, code, 0, "WATCH_LIMIT",
+			       "there are more directories than can be watched (after %zu)", w->n);
+	if (code < 0 && code != -ECANCELED)
+		return tool_errno(e, code, "cannot watch", place_shown(w->call, w->start.real));
+	return 0;
+}
+
+void watched_add(struct watched *w, const char *path, watch_found_fn fn, void *ctx)
+{
+	struct reading r = { .w = w, .only = *path ? path : NULL, .fn = fn, .ctx = ctx };
+	struct err e;
+
+	if (w->recursive)
+		read_tree(w, &r, &e);
+}
+
+static void drop_at(struct watched *w, size_t i)
+{
+	free(w->v[i].path);
+	w->v[i] = w->v[--w->n];
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+void watched_move(struct watched *w, const char *from, const char *to)
+{
+	for (size_t i = w->n; i-- > 0;) {
+		char *moved;
+
+		if (!is_below(w->v[i].path, from))
+			continue;
+		if (!to) {
+			inotify_rm_watch(w->fd, w->v[i].wd);
+			drop_at(w, i);
+			continue;
+		}
+		if (asprintf(&moved, "%s%s", to, w->v[i].path + strlen(from)) < 0)
+			abort();
+		free(w->v[i].path);
+		w->v[i].path = moved;
+	}
+}
+
+const char *watched_path(const struct watched *w, int wd)
+{
+	int at = find(w, wd);
+
+	return at < 0 ? NULL : w->v[at].path;
+}
+
+void watched_drop(struct watched *w, int wd)
+{
+	int at = find(w, wd);
+
+	if (at >= 0)
+		drop_at(w, (size_t)at);
+}
+
+bool watched_was_found(struct watched *w, const char *path)
+{
+	for (size_t i = 0; i < w->nfound; i++)
+		if (strcmp(w->found[i], path) == 0) {
+			free(w->found[i]);
+			w->found[i] = w->found[--w->nfound];
+			return true;
+		}
+	return false;
+}
+
+void watched_done(struct watched *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->v[i].path);
+	for (size_t i = 0; i < w->nfound; i++)
+		free(w->found[i]);
+	free(w->v);
+	free(w->found);
+	closep(&w->fd);
+	place_done(&w->start);
+}

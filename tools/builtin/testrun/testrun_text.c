@@ -1,0 +1,105 @@
+/* testrun_text.c - what a model is shown of a run of tests: how many, what failed and why, the end of what they printed. */
+#include "base/limits.h"
+#include "tools/builtin/core/model_text.h"
+
+#include <inttypes.h>
+
+static void put_counts(struct buf *out, struct slice o)
+{
+	buf_printf(out, "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped",
+		   show_number(o, "passed"), show_number(o, "failed"), show_number(o, "skipped"));
+	if (jobj_get(o, "exitCode").type == J_NUMBER)
+		buf_printf(out, "; exit code %" PRId64, show_number(o, "exitCode"));
+	if (jobj_get(o, "timedOut").type == J_TRUE)
+		buf_puts(out, "; timed out");
+	if (jobj_get(o, "partial").type == J_TRUE)
+		buf_puts(out, "; not all tests ended");
+	if (jobj_get(o, "dryRun").type == J_TRUE)
+		buf_puts(out, "; dry run, nothing was run");
+	buf_puts(out, "\ncommand: ");
+	show_member(o, "command", out);
+	buf_putc(out, '\n');
+}
+
+static void put_result(struct buf *out, struct slice r, const char *mark)
+{
+	_cleanup_(buf_done) struct buf suite = { 0 }, name = { 0 }, message = { 0 };
+
+	show_member(r, "suite", &suite);
+	show_member(r, "name", &name);
+	show_member(r, "message", &message);
+	buf_puts(out, mark);
+	show_name(out, buf_slice(&suite));
+	buf_puts(out, suite.len ? " > " : "");
+	show_name(out, buf_slice(&name));
+	buf_putc(out, '\n');
+	if (!message.len)
+		return;
+	buf_add(out, message.data, show_cut(buf_slice(&message), TOOL_SHOW_LINE));
+	if (out->data[out->len - 1] != '\n')
+		buf_putc(out, '\n');
+}
+
+/* The failed ones, and as many of the others as do no harm. */
+static void put_results(struct buf *out, struct slice o, const char *status, const char *mark,
+			size_t room)
+{
+	_cleanup_(buf_done) struct buf word = { 0 };
+	struct jiter it;
+	struct jval v, list = jobj_get(o, "results");
+	size_t begin = buf_len(out);
+	unsigned left = 0;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		buf_reset(&word);
+		show_member(v.raw, "status", &word);
+		if (!slice_is(buf_slice(&word), status))
+			continue;
+		if (buf_len(out) - begin > room)
+			left++;
+		else
+			put_result(out, v.raw, mark);
+	}
+	if (left)
+		buf_printf(out, "[%u more %s]\n", left, status);
+}
+
+/* With results in hand what was printed matters less. */
+static void put_output(struct buf *out, struct slice o, size_t all)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	bool listed = jobj_get(o, "success").type == J_TRUE && show_number(o, "passed");
+	size_t room = listed ? all / 16 : all / 4, from = 0;
+	struct slice s;
+
+	show_member(o, "output", &text);
+	s = buf_slice(&text);
+	if (s.n > room) {
+		const char *nl = memchr(s.p + s.n - room, '\n', room);
+
+		from = nl ? (size_t)(nl - s.p) + 1 : s.n - room;
+		while (from < s.n && ((unsigned char)s.p[from] & 0xc0) == 0x80)
+			from++;
+	}
+	if (s.n)
+		buf_puts(out, from ? "[the end of what they printed]\n" : "[what they printed]\n");
+	show_clean(out, (struct slice){ s.p + from, s.n - from });
+	if (out->data[out->len - 1] != '\n')
+		buf_putc(out, '\n');
+	if (jobj_get(o, "log").type == J_STRING) {
+		buf_puts(out, "[all of it: ");
+		show_member(o, "log", out);
+		buf_puts(out, "]\n");
+	}
+}
+
+void show_tests(struct buf *out, struct slice object, size_t room)
+{
+	put_counts(out, object);
+	put_results(out, object, "failed", "FAILED ", room / 2);
+	put_results(out, object, "skipped", "skipped ", room / 16);
+	put_results(out, object, "passed", "passed ", room / 16);
+	put_output(out, object, room);
+}

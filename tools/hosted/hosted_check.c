@@ -1,0 +1,141 @@
+#include "tools/hosted/hosted_check.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+
+#include <errno.h>
+
+/* What every request of 2026-07-28 says of its client; we ask nothing that needs a capability. */
+#define META                                                                                       \
+	"{\"" MCP_META_VERSION "\":\"" MCP_MODERN "\",\"" MCP_META_CAPABILITIES                    \
+	"\":{},\"" MCP_META_CLIENT "\":{\"name\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}}"
+
+bool hosted_look_busy(const struct hosted_look *l)
+{
+	return l->done != NULL;
+}
+
+static void look_end(struct hosted_look *l, const struct err *why)
+{
+	struct hosted_look_result result = { .tools = l->tools,
+					     .latency_ms = l->latency_ms,
+					     .why = why };
+	void (*done)(void *, const struct hosted_look_result *) = TAKE_PTR(l->done);
+
+	hosted_look_cancel(l);
+	done(l->ctx, &result);
+}
+
+void hosted_look_cancel(struct hosted_look *l)
+{
+	if (l->call)
+		mcp_call_cancel(TAKE_PTR(l->call));
+	loop_timer_cancel(&l->deadline);
+	loop_task_cancel(&l->next);
+	buf_done(&l->cursor);
+	l->done = NULL;
+}
+
+static void on_notify(void *ctx _unused_, const char *method _unused_, struct slice params _unused_)
+{
+}
+
+static int count_tools(struct slice result)
+{
+	struct jval tools = jobj_get(result, "tools"), v;
+	struct jiter it;
+	int n = 0;
+
+	if (tools.type != J_ARRAY)
+		return -EINVAL;
+	for (jiter_init(&it, tools); jiter_next(&it, NULL, &v); n++)
+		;
+	return n;
+}
+
+static int error_of(struct slice error, struct err *e)
+{
+	_cleanup_(freep) char *message = NULL;
+	int64_t code = 0;
+
+	jdec_int(jobj_get(error, "code"), &code);
+	if (jstr_decode(jobj_get(error, "message"), 4 * KIB, &message) < 0)
+		message = xstrdup("no message");
+	err_set(e, -EIO, (int)code, "SERVER_ERROR", "tools/list: %s", message);
+	return code == RPC_METHOD_NOT_FOUND ? -ENOSYS : -EIO;
+}
+
+static void ask(void *ctx);
+
+static void on_done(void *ctx, struct slice result, struct slice error)
+{
+	struct hosted_look *l = ctx;
+	struct jval next = jobj_get(result, "nextCursor");
+	struct err e = { 0 };
+	int n;
+
+	l->call = NULL;
+	if (!l->pages++)
+		l->latency_ms = (unsigned)(clock_mono_ms() - l->began_ms);
+	if (error.n) {
+		look_end(l, error_of(error, &e) == -ENOSYS ? NULL : &e);
+		return;
+	}
+	n = count_tools(result);
+	if (n < 0) {
+		err_set(&e, n, 0, "SERVER_PROTOCOL",
+			"tools/list: the result has no array of tools");
+		look_end(l, &e);
+		return;
+	}
+	l->tools = MAX(l->tools, 0) + n;
+	if (next.type != J_STRING || l->pages == HOSTED_PAGES_MAX) {
+		look_end(l, NULL);
+		return;
+	}
+	buf_reset(&l->cursor);
+	buf_add_slice(&l->cursor, next.raw);
+	loop_defer(l->loop, &l->next, ask, l);
+}
+
+static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
+
+static void ask(void *ctx)
+{
+	_cleanup_(buf_done) struct buf params = { 0 };
+	struct jw w = JW(&params);
+	struct hosted_look *l = ctx;
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, "cursor", buf_slice(&l->cursor));
+	jw_raw(&w, "_meta", SLICE(META));
+	jw_end_obj(&w);
+	l->call = mcp_backend_call(l->backend, "tools/list", buf_slice(&params), &reply_ops, l);
+}
+
+static void on_deadline(void *ctx)
+{
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, 0, "SERVER_SILENT", "no list of tools within %d s",
+		HOSTED_LOOK_MS / 1000);
+	look_end(ctx, &e);
+}
+
+void hosted_look_begin(struct hosted_look *l,
+		       void (*done)(void *, const struct hosted_look_result *), void *ctx)
+{
+	hosted_look_cancel(l);
+	l->done = done;
+	l->ctx = ctx;
+	l->began_ms = clock_mono_ms();
+	l->pages = 0;
+	l->tools = -1;
+	l->latency_ms = 0;
+	loop_timer_set(l->loop, &l->deadline, HOSTED_LOOK_MS, on_deadline, l);
+	ask(l);
+}

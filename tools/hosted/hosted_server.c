@@ -1,0 +1,431 @@
+#include "tools/hosted/hosted_server.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "harnesses/spawn_plan.h"
+#include "json/jenc.h"
+#include "tools/hosted/hosted_check.h"
+#include "tools/hosted/hosted_transport.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+struct hosted_server {
+	struct hosted_server_config config;
+	struct hosted_way way;
+	enum hosted_state state;
+	bool stopping;
+	uint64_t since_ms;	 /* unix: of this state */
+	uint64_t entered_ms;	 /* the same, monotonic */
+	unsigned restarts;	 /* in its life */
+	unsigned tries;		 /* in a row */
+	uint64_t delay_ms;	 /* the last one */
+	struct loop_timer timer; /* BACKOFF: until the restart; READY: until the next look */
+	struct hosted_look look;
+	/* of the last handshake and look */
+	char *revision, *title, *version;
+	bool legacy, looked;
+	unsigned start_ms, latency_ms;
+	int tools;
+	/* what went wrong last */
+	struct err error; /* reason "": nothing yet */
+	uint64_t error_ms;
+	void (*down)(void *ctx);
+	void *down_ctx;
+};
+
+static const char *const state_names[] = {
+	[HOSTED_STOPPED] = "stopped", [HOSTED_STARTING] = "starting",
+	[HOSTED_READY] = "ready",     [HOSTED_BACKOFF] = "backoff",
+	[HOSTED_FAILED] = "failed",   [HOSTED_DISABLED] = "disabled",
+};
+
+static void set_state(struct hosted_server *s, enum hosted_state state)
+{
+	const char *from = state_names[s->state], *name = s->config.entry->name,
+		   *session = s->config.session ? s->config.session : "";
+
+	s->state = state;
+	s->since_ms = clock_real_ms();
+	s->entered_ms = clock_mono_ms();
+	if (state == HOSTED_FAILED || state == HOSTED_BACKOFF)
+		log_warn("mcp", "server", "server", name, "session", session, "from", from, "to",
+			 state_names[state], "reason", s->error.reason, "text", s->error.msg);
+	else
+		log_info("mcp", "server", "server", name, "session", session, "from", from, "to",
+			 state_names[state]);
+}
+
+/* What others wrote may hold what they were given. */
+static void set_error(struct hosted_server *s, const struct err *why)
+{
+	s->error = *why;
+	mask_line(s->config.secrets->mask, s->error.msg, sizeof(s->error.msg));
+	err_flatten(s->error.msg);
+	s->error_ms = clock_real_ms();
+}
+
+/* --- looking -------------------------------------------------------------------------------------------- */
+
+static void look(void *ctx);
+
+static void on_looked(void *ctx, const struct hosted_look_result *result)
+{
+	struct hosted_server *s = ctx;
+
+	if (result->why) {
+		set_error(s, result->why);
+		log_warn("mcp", "server not looked at", "server", s->config.entry->name, "reason",
+			 s->error.reason, "text", s->error.msg);
+	} else {
+		s->looked = true;
+		s->tools = result->tools;
+		s->latency_ms = result->latency_ms;
+	}
+	if (s->state == HOSTED_READY)
+		loop_timer_set(s->config.loop, &s->timer,
+			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_LOOK_HTTP_MS :
+									    HOSTED_LOOK_EVERY_MS,
+			       look, s);
+}
+
+static void look(void *ctx)
+{
+	struct hosted_server *s = ctx;
+
+	hosted_look_begin(&s->look, on_looked, s);
+}
+
+/* --- up and down ---------------------------------------------------------------------------------------- */
+
+static void start(void *ctx);
+
+/* Decorrelated jitter: servers that fell together do not rise together. */
+static uint64_t next_delay(struct hosted_server *s)
+{
+	uint64_t top = MAX(3 * s->delay_ms, 2 * HOSTED_BACKOFF_MS), random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = clock_mono_ms();
+	s->delay_ms = HOSTED_BACKOFF_MS + random % (top - HOSTED_BACKOFF_MS);
+	s->delay_ms = MIN(s->delay_ms, (uint64_t)HOSTED_BACKOFF_MAX_MS);
+	return s->delay_ms;
+}
+
+static void forget_past(struct hosted_server *s)
+{
+	s->tries = 0;
+	s->delay_ms = 0;
+}
+
+static void on_backoff_over(void *ctx)
+{
+	struct hosted_server *s = ctx;
+
+	s->restarts++;
+	start(s);
+}
+
+/* One over HTTP costs nothing to look for, and may be started late by somebody else. */
+static void give_up(struct hosted_server *s)
+{
+	set_state(s, HOSTED_FAILED);
+	way_stop(&s->way); /* calls that waited for the next start */
+	if (s->config.entry->transport == MCPFILE_HTTP)
+		loop_timer_set(s->config.loop, &s->timer, HOSTED_BACKOFF_MAX_MS, on_backoff_over,
+			       s);
+}
+
+/* It is not running, for this reason. */
+static void fallen(struct hosted_server *s, const struct err *why)
+{
+	bool stable = s->state == HOSTED_READY &&
+		      clock_mono_ms() - s->entered_ms >= HOSTED_STABLE_MS;
+
+	hosted_look_cancel(&s->look);
+	loop_timer_cancel(&s->timer);
+	if (s->stopping) {
+		set_state(s, HOSTED_STOPPED);
+		if (s->down)
+			s->down(s->down_ctx);
+		return;
+	}
+	set_error(s, why);
+	if (stable)
+		forget_past(s);
+	if (s->tries++ >= HOSTED_RESTARTS_MAX) {
+		give_up(s);
+		return;
+	}
+	set_state(s, HOSTED_BACKOFF);
+	loop_timer_set(s->config.loop, &s->timer, next_delay(s), on_backoff_over, s);
+}
+
+static void start(void *ctx)
+{
+	struct hosted_server *s = ctx;
+	struct err e = { 0 };
+
+	set_state(s, HOSTED_STARTING);
+	if (way_start(&s->way, &e) < 0)
+		fallen(s, &e);
+}
+
+static void on_up(void *ctx, const struct mcp_server_info *info)
+{
+	struct hosted_server *s = ctx;
+
+	if (s->stopping)
+		return;
+	xstrset(&s->revision, info->revision);
+	xstrset(&s->title, info->name);
+	xstrset(&s->version, info->version);
+	s->legacy = info->legacy;
+	s->start_ms = info->latency_ms;
+	set_state(s, HOSTED_READY);
+	look(s);
+}
+
+static void on_down(void *ctx, const struct err *why)
+{
+	fallen(ctx, why);
+}
+
+/* It has failed, and had its chance just now. */
+static bool is_given_up(const struct hosted_server *s)
+{
+	return s->state == HOSTED_FAILED && way_made(&s->way) &&
+	       clock_mono_ms() - s->entered_ms < HOSTED_RETRY_MS;
+}
+
+/* A call came while it is down. */
+static bool on_wanted(void *ctx)
+{
+	struct hosted_server *s = ctx;
+
+	if (s->stopping || is_given_up(s))
+		return false;
+	if (s->state == HOSTED_FAILED) {
+		forget_past(s);
+		s->restarts++;
+		start(s);
+	} else if (s->state == HOSTED_STOPPED) {
+		start(s);
+	}
+	return true;
+}
+
+static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+
+/* --- making --------------------------------------------------------------------------------------------- */
+
+/* What is missing now may be there the next time. */
+static int make(struct hosted_server *s, struct err *e)
+{
+	int r = way_make(&s->way, &s->config, &events, s, e);
+
+	if (r < 0)
+		return r;
+	s->look.backend = way_backend(&s->way);
+	if (s->state == HOSTED_FAILED && !s->tries)
+		set_state(s, HOSTED_STOPPED);
+	return 0;
+}
+
+static void copy_env(struct hosted_server *s, char *const *env)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (env && env[n])
+		n++;
+	copy = xalloc((n + 1) * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		copy[i] = xstrdup(env[i]);
+	s->config.env = copy;
+}
+
+struct hosted_server *hosted_server_new(const struct hosted_server_config *config)
+{
+	struct hosted_server *s = new0(struct hosted_server);
+	struct err e = { 0 };
+
+	s->config = *config;
+	copy_env(s, config->env);
+	s->config.cwd = xstrdup(config->cwd);
+	s->config.incarnation = xstrdup(config->incarnation);
+	s->config.mark = xstrdup(config->mark);
+	s->config.session = xstrdup(config->session);
+	s->look.loop = config->loop;
+	s->tools = -1;
+	s->since_ms = clock_real_ms();
+	if (config->entry->disabled) {
+		s->state = HOSTED_DISABLED;
+	} else if (config->entry->refused) {
+		set_error(s, config->refusal);
+		set_state(s, HOSTED_FAILED);
+	} else if (make(s, &e) < 0) { /* at the next try it may be there */
+		set_error(s, &e);
+		set_state(s, HOSTED_FAILED);
+	}
+	return s;
+}
+
+struct hosted_server *hosted_server_free(struct hosted_server *s)
+{
+	if (!s)
+		return NULL;
+	hosted_look_cancel(&s->look);
+	loop_timer_cancel(&s->timer);
+	way_done(&s->way);
+	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
+	free((void *)(uintptr_t)s->config.cwd);
+	free((void *)(uintptr_t)s->config.incarnation);
+	free((void *)(uintptr_t)s->config.mark);
+	free((void *)(uintptr_t)s->config.session);
+	free(s->revision);
+	free(s->title);
+	free(s->version);
+	free(s);
+	return NULL;
+}
+
+/* --- interface ------------------------------------------------------------------------------------------ */
+
+const char *hosted_server_name(const struct hosted_server *s)
+{
+	return s->config.entry->name;
+}
+
+enum hosted_state hosted_server_state(const struct hosted_server *s)
+{
+	return s->state;
+}
+
+unsigned hosted_server_restarts(const struct hosted_server *s)
+{
+	return s->restarts;
+}
+
+void hosted_server_start(struct hosted_server *s)
+{
+	if (s->state == HOSTED_STOPPED && !s->stopping)
+		start(s);
+}
+
+bool hosted_server_down(const struct hosted_server *s)
+{
+	return s->state != HOSTED_STARTING && s->state != HOSTED_READY;
+}
+
+void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *ctx)
+{
+	s->down = down;
+	s->down_ctx = ctx;
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	hosted_look_cancel(&s->look);
+	loop_timer_cancel(&s->timer);
+	if (s->state == HOSTED_BACKOFF)
+		set_state(s, HOSTED_STOPPED);
+	way_stop(&s->way);
+}
+
+void hosted_server_kill(struct hosted_server *s)
+{
+	if (!hosted_server_down(s))
+		way_kill(&s->way);
+}
+
+static struct mcp_backend *refuse(const struct hosted_server *s, const struct err *why,
+				  struct err *e)
+{
+	*e = *why;
+	e->rpc = RPC_INVALID_PARAMS;
+	err_wrap(e, "the MCP server \"%s\"", s->config.entry->name);
+	return NULL;
+}
+
+struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e)
+{
+	struct err why;
+
+	if (s->state == HOSTED_DISABLED) {
+		err_set(&why, -EPERM, 0, "MCP_SERVER_DISABLED", "is disabled");
+		return refuse(s, &why, e);
+	}
+	if (s->config.entry->refused || is_given_up(s))
+		return refuse(s, &s->error, e);
+	if (make(s, &why) == 0)
+		return s->look.backend;
+	set_error(s, &why);
+	return refuse(s, &why, e);
+}
+
+struct mcp_backend *hosted_server_offer(struct hosted_server *s, struct err *e)
+{
+	struct mcp_backend *b = hosted_server_backend(s, e);
+	struct err why;
+
+	if (!b || s->state != HOSTED_FAILED)
+		return b;
+	why = s->error;
+	on_wanted(s);
+	return refuse(s, &why, e);
+}
+
+static void put_error(const struct hosted_server *s, struct jw *w)
+{
+	char at[CLOCK_ISO_SIZE];
+
+	if (!s->error.reason[0])
+		return;
+	jw_obj(w, "lastError");
+	jw_str(w, "reason", s->error.reason);
+	if (s->error.field[0])
+		jw_str(w, "field", s->error.field);
+	jw_str(w, "message", s->error.msg);
+	jw_str(w, "at", clock_iso(s->error_ms, at));
+	jw_end_obj(w);
+}
+
+static void put_handshake(const struct hosted_server *s, struct jw *w)
+{
+	if (!s->revision)
+		return;
+	jw_str(w, "revision", s->revision);
+	jw_str(w, "era", s->legacy ? "legacy" : "modern");
+	jw_obj(w, "serverInfo");
+	jw_str(w, "name", s->title);
+	jw_str(w, "version", s->version);
+	jw_end_obj(w);
+	jw_uint(w, "startMs", s->start_ms);
+	if (!s->looked)
+		return;
+	jw_uint(w, "latencyMs", s->latency_ms);
+	if (s->tools >= 0)
+		jw_int(w, "toolCount", s->tools);
+}
+
+void hosted_server_put(const struct hosted_server *s, struct jw *w)
+{
+	pid_t pid = way_pid(&s->way);
+	char at[CLOCK_ISO_SIZE];
+
+	jw_obj(w, NULL);
+	jw_str(w, "name", s->config.entry->name);
+	jw_str(w, "scope", s->config.session ? "session" : "daemon");
+	jw_str(w, "sessionId", s->config.session);
+	jw_str(w, "transport", s->config.entry->transport == MCPFILE_HTTP ? "http" : "stdio");
+	jw_str(w, "state", state_names[s->state]);
+	jw_str(w, "since", clock_iso(s->since_ms, at));
+	put_handshake(s, w);
+	put_error(s, w);
+	jw_uint(w, "restarts", s->restarts);
+	if (pid > 0)
+		jw_int(w, "pid", pid);
+	jw_end_obj(w);
+}

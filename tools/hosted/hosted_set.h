@@ -1,0 +1,27 @@
+/* hosted_set.h - the servers of one configuration file: the daemon's, or that of a session's project. For hosted.c alone. */
+#pragma once
+
+#include "tools/hosted/hosted.h"
+#include "tools/hosted/hosted_server.h"
+
+struct hosted_set {
+	struct list link;
+	struct hosted *hosted; /* of a session: whose list it is in */
+	char *path, *session;  /* session NULL: the daemon's own */
+	struct mcpfile file;
+	struct secrets secrets;
+	struct hosted_server **servers; /* as many as entries */
+};
+
+/* servers: what all of them have in common. serial: makes their marks differ from those of any other set. */
+struct hosted_set *set_new(const struct hosted_server_config *servers,
+			   const struct mcpfile_source *source, unsigned serial);
+/* All of its servers must be down. */
+void set_free(struct hosted_set *set);
+void set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx);
+void set_kill(struct hosted_set *set);
+bool set_down(const struct hosted_set *set);
+/* Into arrays that are open. */
+void set_put_servers(const struct hosted_set *set, struct jw *w);
+void set_put_problems(const struct hosted_set *set, struct jw *w);
+void set_count(const struct hosted_set *set, struct hosted_totals *totals);

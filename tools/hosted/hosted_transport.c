@@ -1,0 +1,104 @@
+#include "tools/hosted/hosted_transport.h"
+
+#include "tools/hosted/hosted_command.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int make_stdio(struct hosted_way *w, const struct hosted_server_config *c,
+		      const struct mcp_server_events *events, void *ctx, struct err *e)
+{
+	_cleanup_(hosted_command_done) struct hosted_command cmd = { 0 };
+
+	if (hosted_command_build(c, &cmd, e) < 0)
+		return -ENOENT;
+	w->stdio = mcp_stdio_new(c->loop, c->procs,
+				 &(struct mcp_stdio_config){ .name = c->entry->name,
+							     .argv = cmd.argv,
+							     .env = cmd.env,
+							     .cwd = cmd.cwd,
+							     .session = c->mark,
+							     .switch_user = c->switch_user,
+							     .uid = c->uid,
+							     .gid = c->gid },
+				 events, ctx);
+	return 0;
+}
+
+/* A project's file is written by whoever works there: so are its connections made. The operator's are the daemon's. */
+static struct dial_as own_hand(const struct hosted_server_config *c)
+{
+	return (struct dial_as){ c->session && c->switch_user, c->uid, c->gid };
+}
+
+/* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote the file. */
+static int make_http(struct hosted_way *w, const struct hosted_server_config *c,
+		     const struct mcp_server_events *events, void *ctx, struct err *e)
+{
+	const struct mcpfile_pairs *p = &c->entry->headers;
+	char **headers = xalloc((p->n + 1) * sizeof(*headers));
+
+	for (size_t i = 0; i < p->n; i++)
+		if (asprintf(&headers[i], "%s: %s", p->at[i].name, p->at[i].value) < 0)
+			abort();
+	w->http = mcp_remote_new(c->loop,
+				 &(struct mcp_remote_config){ .name = c->entry->name,
+							      .url = c->entry->url,
+							      .headers = headers,
+							      .local_only = c->session != NULL,
+							      .as = own_hand(c) },
+				 events, ctx, e);
+	harness_plan_free_environ(headers);
+	return w->http ? 0 : -EINVAL;
+}
+
+int way_make(struct hosted_way *w, const struct hosted_server_config *config,
+	     const struct mcp_server_events *events, void *ctx, struct err *e)
+{
+	if (way_made(w))
+		return 0;
+	return config->entry->transport == MCPFILE_HTTP ? make_http(w, config, events, ctx, e) :
+							  make_stdio(w, config, events, ctx, e);
+}
+
+bool way_made(const struct hosted_way *w)
+{
+	return w->stdio || w->http;
+}
+
+void way_done(struct hosted_way *w)
+{
+	w->stdio = mcp_stdio_free(w->stdio);
+	w->http = mcp_remote_free(w->http);
+}
+
+struct mcp_backend *way_backend(const struct hosted_way *w)
+{
+	return w->http ? mcp_remote_backend(w->http) : mcp_stdio_backend(w->stdio);
+}
+
+int way_start(const struct hosted_way *w, struct err *e)
+{
+	return w->http ? mcp_remote_start(w->http, e) : mcp_stdio_start(w->stdio, e);
+}
+
+void way_stop(const struct hosted_way *w)
+{
+	if (w->http)
+		mcp_remote_stop(w->http);
+	else if (w->stdio)
+		mcp_stdio_stop(w->stdio);
+}
+
+void way_kill(const struct hosted_way *w)
+{
+	if (w->stdio)
+		mcp_stdio_kill(w->stdio);
+	else
+		way_stop(w);
+}
+
+pid_t way_pid(const struct hosted_way *w)
+{
+	return w->stdio ? mcp_stdio_pid(w->stdio) : 0;
+}

@@ -1,0 +1,106 @@
+/* front_heartbeat.c - progress of our own on a request that has been silent: clients give up on silence, and a build, or a human who thinks, is
+ * silent for long. Only where the client gave a progressToken. What the server said of its progress is said again, a hair further on, since
+ * progress must rise; after so long without a word of the server it is left to the client's own patience. */
+#include "base/clock.h"
+#include "json/jenc.h"
+#include "tools/mcp/mcp_front_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STEP 1e-9 /* of the last value, or of 1 */
+#define NUMBER_MAX 64
+
+struct pulse {
+	char *token;	       /* raw */
+	char *message, *total; /* raw, of the server's last progress; NULL: none */
+	double at;	       /* of the last, the server's or ours */
+	uint64_t until;
+	struct loop_timer timer;
+};
+
+static double number_of(struct slice raw)
+{
+	char text[NUMBER_MAX];
+
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(raw.n, sizeof(text) - 1), raw.p);
+	return strtod(text, NULL);
+}
+
+static void keep(char **slot, struct jval v, enum jtype type)
+{
+	free(*slot);
+	*slot = v.type == type && v.raw.n <= MCP_PULSE_TEXT_MAX ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
+static void beat(void *ctx);
+
+static void arm(struct exchange *x)
+{
+	if (clock_mono_ms() < x->pulse->until)
+		loop_timer_set(x->front->loop, &x->pulse->timer, x->front->pulse_ms, beat, x);
+}
+
+static void beat(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct exchange *x = ctx;
+	struct pulse *p = x->pulse;
+	struct jw w = JW(&b);
+	char number[NUMBER_MAX];
+
+	p->at += STEP * MAX(fabs(p->at), 1.0);
+	snprintf(number, sizeof(number), "%.15g", p->at);
+	jw_obj(&w, NULL);
+	jw_raw(&w, "progressToken", slice_of(p->token));
+	jw_raw(&w, "progress", slice_of(number));
+	if (p->total && number_of(slice_of(p->total)) > p->at)
+		jw_raw(&w, "total", slice_of(p->total));
+	jw_raw(&w, "message", p->message ? slice_of(p->message) : SLICE("\"still running\""));
+	jw_end_obj(&w);
+	arm(x);
+	front_notify(x->front, "notifications/progress", buf_slice(&b), slice_of(x->id));
+}
+
+void pulse_begin(struct exchange *x, struct slice params)
+{
+	struct jval token = mcp_meta_get(params, "progressToken");
+
+	if ((token.type != J_STRING && token.type != J_NUMBER) ||
+	    (x->method && (x->method->flags & MCP_LASTS)))
+		return;
+	x->pulse = new0(struct pulse);
+	x->pulse->token = xstrndup(token.raw.p, token.raw.n);
+	x->pulse->until = clock_mono_ms() + MCP_PULSE_MAX_MS;
+	arm(x);
+}
+
+void pulse_heard(struct exchange *x, const char *method, struct slice params)
+{
+	struct pulse *p = x->pulse;
+	struct jval at = jobj_get(params, "progress");
+
+	if (!p || strcmp(method, "notifications/progress") != 0)
+		return;
+	if (at.type == J_NUMBER && isfinite(number_of(at.raw)))
+		p->at = number_of(at.raw);
+	keep(&p->message, jobj_get(params, "message"), J_STRING);
+	keep(&p->total, jobj_get(params, "total"), J_NUMBER);
+	p->until = clock_mono_ms() + MCP_PULSE_MAX_MS;
+	arm(x);
+}
+
+void pulse_end(struct exchange *x)
+{
+	struct pulse *p = x->pulse;
+
+	if (!p)
+		return;
+	loop_timer_cancel(&p->timer);
+	free(p->token);
+	free(p->message);
+	free(p->total);
+	free(p);
+	x->pulse = NULL;
+}

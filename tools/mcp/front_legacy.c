@@ -1,0 +1,267 @@
+/* front_legacy.c - the facade of a server of 2025: what a legacy client may call, and results and errors in its words. */
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/mcp_front_internal.h"
+
+#include <errno.h>
+
+#define REVISION_MAX 64
+
+/* --- initialize --- */
+
+struct initialize {
+	char *revision;
+	struct slice capabilities, info;
+};
+
+static const struct jfield initialize_fields[] = {
+	JF_STR(struct initialize, revision, "protocolVersion", JF_REQUIRED, REVISION_MAX),
+	JF_OBJ(struct initialize, capabilities, "capabilities", 0),
+	JF_OBJ(struct initialize, info, "clientInfo", 0),
+	JF_END,
+};
+
+/* Who gives no name has one for a client that must be given one. */
+static struct slice server_info(struct slice discovered)
+{
+	struct jval info = mcp_meta_get(discovered, MCP_META_SERVER);
+
+	if (info.type != J_OBJECT)
+		info = jobj_get(discovered, "serverInfo");
+	return info.type == J_OBJECT ? info.raw : SLICE("{\"name\":\"unnamed\",\"version\":\"0\"}");
+}
+
+/* server/discover as the result of initialize: instructions and whatever else the server says of itself stay. */
+static void put_initialized(struct buf *out, const struct mcp_front *f, struct slice discovered)
+{
+	static const char *const moved[] = { MCP_META_SERVER, NULL };
+	static const char *const modern[] = { "resultType",	   "ttlMs",
+					      "cacheScope",	   "serverInfo",
+					      "supportedVersions", NULL };
+	_cleanup_(buf_done) struct buf named = { 0 }, rest = { 0 }, members = { 0 };
+	struct jw w = JW(&members);
+
+	jw_str(&w, "protocolVersion", f->revision);
+	jw_raw(&w, "capabilities", slice_of(f->server_capabilities));
+	jw_raw(&w, "serverInfo", server_info(discovered));
+	mcp_meta_strip(&named, discovered, moved);
+	mcp_object_strip(&rest, buf_slice(&named), modern);
+	mcp_object_merge(out, buf_slice(&rest), buf_slice(&members));
+}
+
+static void on_discovered(void *ctx, struct slice result, struct slice error)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct exchange *x = ctx;
+	struct mcp_front *f = x->front;
+	struct jval capabilities;
+
+	x->call = NULL;
+	f->starting = NULL;
+	if (error.n) {
+		exchange_error(x, error);
+		return;
+	}
+	capabilities = jobj_get(result, "capabilities");
+	if (capabilities.type != J_OBJECT)
+		capabilities.raw = SLICE("{}");
+	f->server_capabilities = xstrndup(capabilities.raw.p, capabilities.raw.n);
+	put_initialized(&b, f, result);
+	exchange_result(x, buf_slice(&b));
+}
+
+static void on_no_notice(void *ctx _unused_, const char *method _unused_,
+			 struct slice params _unused_)
+{
+}
+
+static const struct mcp_reply_ops discover_replies = { .notify = on_no_notice,
+						       .done = on_discovered };
+
+static void keep_raw(char **slot, struct slice raw, const char *absent)
+{
+	free(*slot);
+	*slot = raw.n ? xstrndup(raw.p, raw.n) : xstrdup(absent);
+}
+
+static void on_initialize(struct exchange *x, const struct rpc_msg *m)
+{
+	struct mcp_front *f = x->front;
+	struct initialize in = { 0 };
+	struct err e;
+
+	if (f->server_capabilities || f->starting) {
+		err_set(&e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_INITIALIZED",
+			"initialize was called before");
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	if (jdec_object(m->params, initialize_fields, "params.", &in, &e) < 0) {
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	f->era = ERA_LEGACY; /* from here on there are capabilities */
+	f->revision = strcmp(in.revision, MCP_LEGACY_OLD) == 0 ? MCP_LEGACY_OLD : MCP_LEGACY;
+	keep_raw(&f->client_capabilities, in.capabilities, "{}");
+	keep_raw(&f->client_info, in.info, NULL);
+	jdec_free(initialize_fields, &in);
+	f->starting = x;
+	legacy_call(x, "server/discover", SLICE("{}"), &discover_replies);
+}
+
+bool legacy_server_can(const struct mcp_front *f, const char *group, const char *flag)
+{
+	struct slice all = slice_of(f->server_capabilities);
+	struct jval v = jobj_get(all, group);
+
+	if (flag && v.type == J_OBJECT)
+		return jobj_get(v.raw, flag).type == J_TRUE;
+	return !flag && v.type == J_OBJECT;
+}
+
+/* --- requests that are answered here --- */
+
+static void on_ping(struct exchange *x, const struct rpc_msg *m _unused_)
+{
+	exchange_result(x, SLICE("{}"));
+}
+
+static const char *find_level(struct jval v)
+{
+	static const char *const levels[] = { "debug", "info",	   "notice", "warning",
+					      "error", "critical", "alert",  "emergency" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+		if (jstr_is(v, levels[i]))
+			return levels[i];
+	return NULL;
+}
+
+static void refuse_method(struct exchange *x, const char *method)
+{
+	struct err e;
+
+	err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+		"%s is not a method of this server", method);
+	exchange_refuse(x, &e, SLICE_NONE);
+}
+
+/* From now on every request says so. */
+static void on_set_level(struct exchange *x, const struct rpc_msg *m)
+{
+	const char *level = find_level(jobj_get(m->params, "level"));
+	struct err e;
+
+	if (!legacy_server_can(x->front, "logging", NULL)) {
+		refuse_method(x, m->method);
+		return;
+	}
+	if (!level) {
+		err_field(&e, "params.level", "LEVEL_INVALID",
+			  "params.level must be one of debug, info, notice, warning, error, "
+			  "critical, alert, emergency");
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	x->front->log_level = level;
+	exchange_result(x, SLICE("{}"));
+}
+
+static const struct own {
+	const char *method;
+	void (*fn)(struct exchange *x, const struct rpc_msg *m);
+} own[] = {
+	{ "initialize", on_initialize },
+	{ "ping", on_ping },
+	{ "logging/setLevel", on_set_level },
+	{ "resources/subscribe", listen_subscribe },
+	{ "resources/unsubscribe", listen_unsubscribe },
+};
+
+/* --- requests that pass --- */
+
+void legacy_members(const struct mcp_front *f, struct buf *out)
+{
+	struct jw w = JW(out);
+
+	jw_str(&w, MCP_META_VERSION, MCP_MODERN);
+	jw_raw(&w, MCP_META_CAPABILITIES, slice_of(f->client_capabilities));
+	jw_raw(&w, MCP_META_CLIENT, slice_of(f->client_info));
+	jw_str(&w, MCP_META_LOG_LEVEL, f->log_level);
+}
+
+void legacy_call(struct exchange *x, const char *method, struct slice params,
+		 const struct mcp_reply_ops *ops)
+{
+	_cleanup_(buf_done) struct buf members = { 0 }, full = { 0 };
+
+	legacy_members(x->front, &members);
+	mcp_meta_merge(&full, params, buf_slice(&members));
+	exchange_call(x, method, &full, ops);
+}
+
+void legacy_result(struct exchange *x, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	bool cacheable = x->method && (x->method->flags & MCP_CACHEABLE);
+
+	exchange_begin(x, &b, "result", result.n);
+	mcp_object_strip(&b, result, cacheable ? mcp_result_marks : mcp_result_type);
+	exchange_end(x, &b);
+}
+
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	struct exchange *x = ctx;
+
+	pulse_heard(x, method, params);
+	front_notify(x->front, method, params, slice_of(x->id));
+}
+
+static void on_done(void *ctx, struct slice result, struct slice error)
+{
+	struct exchange *x = ctx;
+
+	x->call = NULL;
+	if (error.n)
+		exchange_error(x, error);
+	else if (mcp_result_is(result, "input_required"))
+		asks_begin(x, result);
+	else
+		legacy_result(x, result);
+}
+
+const struct mcp_reply_ops legacy_replies = { .notify = on_notify, .done = on_done };
+
+static void pass(struct exchange *x, const struct rpc_msg *m)
+{
+	bool again = x->method && (x->method->flags & MCP_MAY_ASK);
+	struct err e;
+
+	if (again && exchange_keep(x, m->params, &e) < 0)
+		exchange_refuse(x, &e, SLICE_NONE);
+	else
+		legacy_call(x, m->method, m->params, &legacy_replies);
+}
+
+void legacy_request(struct exchange *x, const struct rpc_msg *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		if (strcmp(own[i].method, m->method) == 0) {
+			own[i].fn(x, m);
+			return;
+		}
+	}
+	if (x->method && !(x->method->flags & MCP_IN_LEGACY))
+		refuse_method(x, m->method);
+	else
+		pass(x, m);
+}
+
+/* Of the others (progress, roots/list_changed) a modern server hears nothing. */
+void legacy_notification(struct mcp_front *f, const struct rpc_msg *m)
+{
+	if (strcmp(m->method, "notifications/initialized") == 0)
+		listen_lists(f);
+}

@@ -1,0 +1,345 @@
+/* front_questions.c - "input_required": each question goes to the legacy client as a request of its own, all of a round at once; when the last is
+ * answered, the request goes to the server again, as it was, with the answers and the state it gave. */
+#include "base/os/file.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/mcp_front_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct ask {
+	struct list link; /* exchange.asks */
+	struct exchange *x;
+	uint32_t id;
+	char *key; /* raw, without quotes */
+};
+
+/* --- what a client can be asked --- */
+
+static bool has(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type != J_NONE;
+}
+
+static const char *need_elicitation(struct slice params)
+{
+	return jstr_is(jobj_get(params, "mode"), "url") ? "elicitation.url" : "elicitation.form";
+}
+
+static const char *need_sampling(struct slice params)
+{
+	return has(params, "tools") || has(params, "toolChoice") ? "sampling.tools" : "sampling";
+}
+
+static const char *need_roots(struct slice params _unused_)
+{
+	return "roots";
+}
+
+static const struct kind {
+	const char *method;
+	const char *(*need)(struct slice params); /* the capability, as a path */
+	bool params;				  /* required */
+} kinds[] = {
+	{ "elicitation/create", need_elicitation, true },
+	{ "sampling/createMessage", need_sampling, true },
+	{ "roots/list", need_roots, false },
+};
+
+static const struct kind *find_kind(struct slice request)
+{
+	struct jval method = jobj_get(request, "method");
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (jstr_is(method, kinds[i].method))
+			return &kinds[i];
+	return NULL;
+}
+
+/* path: "group" or "group.flag". Before there were modes, elicitation meant forms. */
+static bool client_can(const struct mcp_front *f, const char *path)
+{
+	const char *dot = strchrnul(path, '.');
+	_cleanup_(freep) char *group = xstrndup(path, (size_t)(dot - path));
+	struct jval v = jobj_get(slice_of(f->client_capabilities), group);
+
+	if (v.type != J_OBJECT)
+		return false;
+	if (!*dot || has(v.raw, dot + 1))
+		return true;
+	return strcmp(path, "elicitation.form") == 0 && !has(v.raw, "url");
+}
+
+/* --- the end of it without the server --- */
+
+/* A model reads the results of tools; of anything else, the client. */
+static void give_up(struct exchange *x, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+
+	asks_drop(x, true);
+	if (strcmp(x->method->name, "tools/call") != 0) {
+		exchange_refuse(x, e, SLICE_NONE);
+		return;
+	}
+	mcp_put_tool_error(&result, e, SLICE_NONE);
+	legacy_result(x, buf_slice(&result));
+}
+
+static void ask_free(struct ask *a)
+{
+	list_del(&a->link);
+	rpc_calls_drop(&a->x->front->asks, a->id);
+	free(a->key);
+	free(a);
+}
+
+static void take_back(const struct ask *a)
+{
+	_cleanup_(buf_done) struct buf params = { 0 };
+	struct exchange *x = a->x;
+
+	buf_printf(&params, "{\"requestId\":%u}", a->id);
+	front_notify(x->front, "notifications/cancelled", buf_slice(&params), slice_of(x->id));
+}
+
+void asks_drop(struct exchange *x, bool tell)
+{
+	list_each(a, &x->asks, struct ask, link) {
+		if (tell)
+			take_back(a);
+		ask_free(a);
+	}
+	loop_timer_cancel(&x->timer);
+}
+
+static void on_timeout(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct err e;
+
+	err_set(&e, -ETIMEDOUT, 0, "INPUT_TIMEOUT",
+		"%s needs an answer from the client, which has not come within %d seconds",
+		x->method->name, MCP_ASK_MS / 1000);
+	give_up(x, &e);
+}
+
+/* --- answers --- */
+
+static void give_up_too_large(struct exchange *x)
+{
+	struct err e;
+
+	err_set(&e, -E2BIG, 0, "INPUT_TOO_LARGE", "%s and the answers to it are too large together",
+		x->method->name);
+	give_up(x, &e);
+}
+
+static void try_again(void *ctx)
+{
+	_cleanup_(buf_done) struct buf members = { 0 }, params = { 0 };
+	struct exchange *x = ctx;
+	struct jw w = JW(&members);
+
+	loop_timer_cancel(&x->timer);
+	if (buf_len(&x->answers)) {
+		jw_obj(&w, "inputResponses");
+		jw_raw(&w, NULL, buf_slice(&x->answers));
+		jw_end_obj(&w);
+	}
+	jw_raw(&w, "requestState", slice_of(x->state));
+	mcp_object_merge(&params, slice_of(x->params), buf_slice(&members));
+	params.failed |= x->answers.failed || members.failed;
+	buf_done(&x->answers);
+	if (params.failed)
+		give_up_too_large(x);
+	else
+		legacy_call(x, x->method->name, buf_slice(&params), &legacy_replies);
+}
+
+static void give_up_refused(struct exchange *x, struct slice error)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct err e;
+
+	if (jstr_decode(jobj_get(error, "message"), MESSAGE_MAX, &text) == 0)
+		err_flatten(text);
+	err_set(&e, -ECANCELED, 0, "INPUT_REFUSED", "%s needs an answer from the client: %s",
+		x->method->name, text ? text : "it answered with an error");
+	give_up(x, &e);
+}
+
+static void on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *reply)
+{
+	struct ask *a = ctx;
+	struct exchange *x = a->x;
+	struct jw w = { &x->answers, buf_len(&x->answers) > 0 };
+
+	if (!reply)
+		return;
+	if (reply->result.n)
+		jw_member_raw(&w, (struct slice){ a->key, strlen(a->key) }, reply->result);
+	ask_free(a);
+	if (!reply->result.n)
+		give_up_refused(x, reply->error);
+	else if (list_empty(&x->asks))
+		try_again(x);
+}
+
+/* --- questions --- */
+
+/* 2025-11-25 wants an id of a page to visit; 2026-07-28 has none. */
+static void put_params(struct buf *out, struct slice params)
+{
+	char id[33], member[64];
+
+	if (!jstr_is(jobj_get(params, "mode"), "url") || has(params, "elicitationId")) {
+		buf_add_slice(out, params);
+		return;
+	}
+	random_hex(id, 16);
+	snprintf(member, sizeof(member), "\"elicitationId\":\"%s\"", id);
+	mcp_object_merge(out, params, slice_of(member));
+}
+
+static int check_question(const struct exchange *x, struct slice key, struct slice request,
+			  struct err *e)
+{
+	const struct kind *kind = find_kind(request);
+	struct jval params = jobj_get(request, "params");
+	bool absent = params.type == J_NONE || params.type == J_NULL;
+	const char *need;
+
+	if (!kind || (absent ? kind->params : params.type != J_OBJECT))
+		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
+			       "%s asked for input in a way that MCP has not got: \"%.*s\"",
+			       x->method->name, (int)MIN(key.n, 60u), key.p);
+	need = kind->need(params.raw);
+	if (!client_can(x->front, need))
+		return err_set(e, -EOPNOTSUPP, 0, "CAPABILITY_MISSING",
+			       "%s asked for %s, and the client has not announced the capability "
+			       "\"%s\"",
+			       x->method->name, kind->method, need);
+	return 0;
+}
+
+static int check_questions(const struct exchange *x, struct jval questions, struct err *e)
+{
+	unsigned n = 0;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, questions))
+		return 0;
+	while (jiter_next(&it, &key, &v)) {
+		int r = check_question(x, key, v.raw, e);
+
+		if (r < 0)
+			return r;
+		if (++n > MCP_ASKS_MAX)
+			return err_set(e, -E2BIG, 0, "INPUT_INVALID",
+				       "%s asked more than %d questions at once", x->method->name,
+				       MCP_ASKS_MAX);
+	}
+	return 0;
+}
+
+/* False: too many are open. */
+static bool put_question(struct exchange *x, struct slice key, struct slice request)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	struct mcp_front *f = x->front;
+	const struct kind *kind = find_kind(request);
+	struct jval asked = jobj_get(request, "params");
+	struct ask *a = new0(struct ask);
+	char id[16];
+
+	a->x = x;
+	a->key = xstrndup(key.p, key.n);
+	a->id = rpc_calls_add(&f->asks, on_answer, a, 0);
+	list_add_tail(&x->asks, &a->link);
+	if (!a->id || !kind)
+		return false;
+	snprintf(id, sizeof(id), "%u", a->id);
+	if (asked.type == J_OBJECT)
+		put_params(&params, asked.raw);
+	mcp_put_request(&b, slice_of(id), kind->method, buf_slice(&params));
+	if (params.failed || b.failed)
+		return false;
+	front_send(f, &b, slice_of(x->id), false);
+	return true;
+}
+
+static void put_questions(struct exchange *x, struct jval questions)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	struct err e;
+
+	jiter_init(&it, questions);
+	while (jiter_next(&it, &key, &v)) {
+		if (put_question(x, key, v.raw))
+			continue;
+		err_set(&e, -EBUSY, 0, "INPUT_INVALID", "%s asked too much of the client",
+			x->method->name);
+		give_up(x, &e);
+		return;
+	}
+	loop_timer_set(x->front->loop, &x->timer, MCP_ASK_MS, on_timeout, x);
+}
+
+static bool asks_anything(struct jval questions)
+{
+	struct jiter it;
+	struct jval v;
+
+	return questions.type == J_OBJECT && jiter_init(&it, questions) &&
+	       jiter_next(&it, NULL, &v);
+}
+
+/* What stands in the result is for this method, in this round, and asks something or has a state. */
+static int check_round(struct exchange *x, struct jval questions, struct jval state, struct err *e)
+{
+	if (++x->rounds > MCP_ROUNDS_MAX)
+		return err_set(e, -ELOOP, 0, "INPUT_ROUNDS",
+			       "%s still needs input after %d rounds of questions", x->method->name,
+			       MCP_ROUNDS_MAX);
+	if (!asks_anything(questions) && state.type != J_STRING)
+		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
+			       "%s needs input and does not say which", x->method->name);
+	return check_questions(x, questions, e);
+}
+
+static void refuse_result(struct exchange *x)
+{
+	struct err e;
+
+	err_set(&e, -EINVAL, 0, "INPUT_INVALID",
+		"the server needs input for a method that cannot have any");
+	exchange_refuse(x, &e, SLICE_NONE);
+}
+
+void asks_begin(struct exchange *x, struct slice result)
+{
+	struct jval questions = jobj_get(result, "inputRequests");
+	struct jval state = jobj_get(result, "requestState");
+	struct err e;
+
+	if (!x->params) {
+		refuse_result(x);
+		return;
+	}
+	if (check_round(x, questions, state, &e) < 0) {
+		give_up(x, &e);
+		return;
+	}
+	free(x->state);
+	x->state = state.type == J_STRING ? xstrndup(state.raw.p, state.raw.n) : NULL;
+	if (asks_anything(questions))
+		put_questions(x, questions);
+	else
+		loop_timer_set(x->front->loop, &x->timer, MCP_PACE_MS, try_again, x);
+}

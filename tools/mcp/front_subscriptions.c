@@ -1,0 +1,418 @@
+/* front_subscriptions.c - resources/subscribe and list_changed of a legacy client, over one subscriptions/listen upstream.
+ *
+ * Whenever what the client wants has changed, a new stream is asked for; the old one goes on until the new one is acknowledged, so that
+ * nothing is missed in between. resources/subscribe is answered by then, too. A stream that ends by itself is asked for again, at
+ * growing distances; once it is back, the client is told to look at the lists again. */
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/mcp_front_internal.h"
+
+#include <errno.h>
+
+struct watch {
+	struct list link;
+	char *raw; /* as the client wrote it */
+	char *uri;
+};
+
+static const struct list_kind {
+	const char *group, *member, *notification;
+} list_kinds[] = {
+	{ "tools", "toolsListChanged", "notifications/tools/list_changed" },
+	{ "prompts", "promptsListChanged", "notifications/prompts/list_changed" },
+	{ "resources", "resourcesListChanged", "notifications/resources/list_changed" },
+};
+
+static void open_stream(void *ctx);
+
+static bool wants_list(const struct mcp_front *f, const struct list_kind *k)
+{
+	return f->listen.lists && legacy_server_can(f, k->group, "listChanged");
+}
+
+/* --- watches --- */
+
+static struct watch *find_watch(const struct listen *l, struct jval uri)
+{
+	list_each(w, (struct list *)&l->watches, struct watch, link)
+		if (jstr_is(uri, w->uri))
+			return w;
+	return NULL;
+}
+
+static void drop_watch(struct listen *l, struct watch *w)
+{
+	list_del(&w->link);
+	l->watching--;
+	free(w->raw);
+	free(w->uri);
+	free(w);
+}
+
+static void add_watch(struct listen *l, struct slice raw, char *uri)
+{
+	struct watch *w = new0(struct watch);
+
+	w->raw = xstrndup(raw.p, raw.n);
+	w->uri = uri;
+	list_add_tail(&l->watches, &w->link);
+	l->watching++;
+}
+
+/* Several changes of one turn of the loop are one. */
+static void change(struct mcp_front *f)
+{
+	f->listen.wanted++;
+	loop_defer(f->loop, &f->listen.change, open_stream, f);
+}
+
+static struct jval uri_of(const char *raw)
+{
+	return (struct jval){ J_STRING, slice_of(raw) };
+}
+
+static void forget(struct mcp_front *f, struct jval uri)
+{
+	struct watch *w = find_watch(&f->listen, uri);
+
+	if (!w)
+		return;
+	drop_watch(&f->listen, w);
+	change(f);
+}
+
+void listen_forget(struct mcp_front *f, const char *uri)
+{
+	forget(f, uri_of(uri));
+}
+
+/* --- those who wait for a subscription --- */
+
+static void refuse_waiting(struct exchange *x, struct slice error)
+{
+	listen_forget(x->front, x->params);
+	exchange_error(x, error);
+}
+
+static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
+{
+	list_each(x, &f->open, struct exchange, link)
+		if (x->change && x->change <= upto)
+			refuse_waiting(x, error);
+}
+
+/* A server says what it has taken; one that says nothing, all. */
+static bool is_taken(struct slice acknowledged, struct jval uri)
+{
+	struct jval taken = jobj_get(acknowledged, "notifications"), v;
+	_cleanup_(freep) char *plain = NULL;
+	struct jiter it;
+
+	if (taken.type != J_OBJECT)
+		return true;
+	if (jstr_decode(uri, MCP_URI_MAX, &plain) < 0 ||
+	    !jiter_init(&it, jobj_get(taken.raw, "resourceSubscriptions")))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(v, plain))
+			return true;
+	return false;
+}
+
+static void answer_all(struct mcp_front *f, unsigned upto, struct slice acknowledged)
+{
+	_cleanup_(buf_done) struct buf refusal = { 0 };
+	struct err e;
+
+	err_field(&e, "params.uri", "SUBSCRIPTION_REFUSED",
+		  "the server does not send updates of this resource");
+	mcp_put_error(&refusal, &e, SLICE_NONE);
+	list_each(x, &f->open, struct exchange, link) {
+		if (!x->change || x->change > upto)
+			continue;
+		if (is_taken(acknowledged, uri_of(x->params)))
+			exchange_result(x, SLICE("{}"));
+		else
+			refuse_waiting(x, buf_slice(&refusal));
+	}
+}
+
+/* --- streams --- */
+
+static struct stream *stream_free(struct stream *s)
+{
+	if (!s)
+		return NULL;
+	if (s->call)
+		mcp_call_cancel(s->call);
+	loop_timer_cancel(&s->patience);
+	free(s);
+	return NULL;
+}
+
+static void on_retry(void *ctx)
+{
+	open_stream(ctx);
+}
+
+static void retry_later(struct mcp_front *f)
+{
+	struct listen *l = &f->listen;
+	uint64_t ms = (uint64_t)MCP_LISTEN_RETRY_MS << MIN(l->tries, 16u);
+
+	l->tries++;
+	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), on_retry, f);
+}
+
+/* After a stream has come to its end, or is there: what has been wanted meanwhile. */
+static void look_again(struct mcp_front *f, unsigned covered)
+{
+	struct listen *l = &f->listen;
+
+	if (l->wanted != covered)
+		loop_defer(f->loop, &l->change, open_stream, f);
+	else if (l->lost)
+		retry_later(f);
+}
+
+static void announce_lists(struct mcp_front *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(list_kinds); i++)
+		if (wants_list(f, &list_kinds[i]))
+			front_notify(f, list_kinds[i].notification, SLICE_NONE, SLICE_NONE);
+}
+
+static bool takes_nothing(struct slice acknowledgement)
+{
+	struct jval taken = jobj_get(acknowledgement, "notifications"), v;
+	struct jiter it;
+
+	return taken.type == J_OBJECT && jiter_init(&it, taken) && !jiter_next(&it, NULL, &v);
+}
+
+static void acknowledged(struct stream *s, struct slice params)
+{
+	struct mcp_front *f = s->front;
+	struct listen *l = &f->listen;
+	bool was_lost = l->lost;
+
+	loop_timer_cancel(&s->patience);
+	s->idle = takes_nothing(params);
+	stream_free(l->live);
+	l->live = TAKE_PTR(l->next);
+	l->lost = false;
+	l->tries = 0;
+	answer_all(f, s->covers, params);
+	if (was_lost)
+		announce_lists(f);
+	look_again(f, s->covers);
+}
+
+/* A list_changed or resources/updated, without what only the way upstream has to know. */
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	static const char *const tag[] = { MCP_META_SUBSCRIPTION, NULL };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct stream *s = ctx;
+	bool live = s == s->front->listen.live;
+
+	if (strcmp(method, "notifications/subscriptions/acknowledged") == 0) {
+		if (!live)
+			acknowledged(s, params);
+		return;
+	}
+	if (!live) /* before its acknowledgement: not allowed */
+		return;
+	mcp_meta_strip(&b, params, tag);
+	if (slice_is(buf_slice(&b), "{}"))
+		buf_done(&b);
+	front_notify(s->front, method, buf_slice(&b), SLICE_NONE);
+}
+
+static void stream_failed(struct stream *s, struct slice error)
+{
+	struct mcp_front *f = s->front;
+	unsigned covers = s->covers;
+
+	refuse_all(f, covers, error);
+	f->listen.next = stream_free(s);
+	look_again(f, f->listen.lost ? f->listen.wanted : covers);
+}
+
+static void on_done(void *ctx, struct slice result _unused_, struct slice error)
+{
+	struct stream *s = ctx;
+	struct mcp_front *f = s->front;
+
+	s->call = NULL;
+	if (s == f->listen.next) {
+		stream_failed(s,
+			      error.n ? error :
+					SLICE("{\"code\":-32603,\"message\":\"the server ended the "
+					      "subscription\"}"));
+		return;
+	}
+	f->listen.lost = !s->idle;
+	f->listen.live = stream_free(s);
+	if (f->listen.lost && !f->listen.next)
+		retry_later(f);
+}
+
+static void on_impatient(void *ctx)
+{
+	stream_failed(
+		ctx,
+		SLICE("{\"code\":-32603,\"message\":\"the server has not taken the subscription in "
+		      "time\",\"data\":{\"reason\":\"LISTEN_TIMEOUT\"}}"));
+}
+
+static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_done };
+
+static bool put_filter(const struct mcp_front *f, struct buf *out)
+{
+	const struct listen *l = &f->listen;
+	struct jw w = JW(out);
+	bool any = l->watching > 0;
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "notifications");
+	for (size_t i = 0; i < ARRAY_SIZE(list_kinds); i++) {
+		if (!wants_list(f, &list_kinds[i]))
+			continue;
+		jw_bool(&w, list_kinds[i].member, true);
+		any = true;
+	}
+	if (l->watching) {
+		jw_arr(&w, "resourceSubscriptions");
+		list_each(watch, (struct list *)&l->watches, struct watch, link)
+			jw_raw(&w, NULL, slice_of(watch->raw));
+		jw_end_arr(&w);
+	}
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	return any;
+}
+
+static struct stream *stream_new(struct mcp_front *f, struct slice filter)
+{
+	_cleanup_(buf_done) struct buf members = { 0 }, params = { 0 };
+	struct stream *s = new0(struct stream);
+
+	s->front = f;
+	s->covers = f->listen.wanted;
+	legacy_members(f, &members);
+	mcp_meta_merge(&params, filter, buf_slice(&members));
+	loop_timer_set(f->loop, &s->patience, MCP_LISTEN_ACK_MS, on_impatient, s);
+	s->call = mcp_backend_call(f->backend, "subscriptions/listen", buf_slice(&params), &replies,
+				   s);
+	return s;
+}
+
+static void open_stream(void *ctx)
+{
+	_cleanup_(buf_done) struct buf filter = { 0 };
+	struct mcp_front *f = ctx;
+	struct listen *l = &f->listen;
+
+	if (l->next) /* then again when that is settled */
+		return;
+	loop_timer_cancel(&l->retry);
+	if (put_filter(f, &filter)) {
+		l->next = stream_new(f, buf_slice(&filter));
+		return;
+	}
+	l->live = stream_free(l->live);
+	l->lost = false;
+}
+
+/* --- what the client says --- */
+
+void listen_lists(struct mcp_front *f)
+{
+	if (f->listen.lists || !f->server_capabilities)
+		return;
+	f->listen.lists = true;
+	change(f);
+}
+
+/* The uri of params, decoded; NULL: it is answered. */
+static char *take_uri(struct exchange *x, const struct rpc_msg *m, struct jval *raw)
+{
+	char *uri = NULL;
+	struct err e;
+
+	if (!legacy_server_can(x->front, "resources", "subscribe")) {
+		err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			"%s is not a method of this server", m->method);
+		exchange_refuse(x, &e, SLICE_NONE);
+		return NULL;
+	}
+	*raw = jobj_get(m->params, "uri");
+	if (jstr_decode(*raw, MCP_URI_MAX, &uri) == 0)
+		return uri;
+	err_field(&e, "params.uri", "URI_INVALID",
+		  "params.uri must be a string of at most %d bytes", MCP_URI_MAX);
+	exchange_refuse(x, &e, SLICE_NONE);
+	return NULL;
+}
+
+void listen_subscribe(struct exchange *x, const struct rpc_msg *m)
+{
+	struct listen *l = &x->front->listen;
+	_cleanup_(freep) char *uri = NULL;
+	struct jval raw;
+	struct err e;
+
+	uri = take_uri(x, m, &raw);
+	if (!uri)
+		return;
+	if (find_watch(l, raw) && l->live && l->live->covers == l->wanted) {
+		exchange_result(x, SLICE("{}"));
+		return;
+	}
+	if (l->watching >= MCP_WATCH_MAX) {
+		err_set(&e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_SUBSCRIPTIONS",
+			"this client has %u subscriptions", l->watching);
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	if (exchange_keep(x, raw.raw, &e) < 0) {
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	if (!find_watch(l, raw))
+		add_watch(l, raw.raw, TAKE_PTR(uri));
+	change(x->front);
+	x->change = l->wanted;
+}
+
+void listen_unsubscribe(struct exchange *x, const struct rpc_msg *m)
+{
+	_cleanup_(freep) char *uri = NULL;
+	struct jval raw;
+
+	uri = take_uri(x, m, &raw);
+	if (!uri)
+		return;
+	forget(x->front, raw);
+	exchange_result(x, SLICE("{}"));
+}
+
+/* --- life --- */
+
+void listen_init(struct mcp_front *f)
+{
+	list_init(&f->listen.watches);
+}
+
+void listen_done(struct mcp_front *f)
+{
+	struct listen *l = &f->listen;
+
+	stream_free(l->live);
+	stream_free(l->next);
+	loop_timer_cancel(&l->retry);
+	loop_task_cancel(&l->change);
+	list_each(w, &l->watches, struct watch, link)
+		drop_watch(l, w);
+}

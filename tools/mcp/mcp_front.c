@@ -1,0 +1,388 @@
+#include "tools/mcp/mcp_front.h"
+
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "tools/mcp/mcp_front_internal.h"
+
+#include <errno.h>
+
+/* --- out --- */
+
+void front_send(struct mcp_front *f, const struct buf *message, struct slice request, bool last)
+{
+	f->ops->send(f->ctx, buf_slice(message), request, last);
+}
+
+void front_notify(struct mcp_front *f, const char *method, struct slice params,
+		  struct slice request)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	mcp_put_notification(&b, method, params);
+	if (!b.failed)
+		front_send(f, &b, request, false);
+}
+
+static void put_head(struct buf *b, const char *id, const char *member)
+{
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_puts(b, id);
+	buf_puts(b, ",\"");
+	buf_puts(b, member);
+	buf_puts(b, "\":");
+}
+
+static void put_refusal(struct buf *b, const char *id, const struct err *e, struct slice extra)
+{
+	put_head(b, id, "error");
+	mcp_put_error(b, e, extra);
+	buf_putc(b, '}');
+}
+
+/* What cannot be answered to an open request. */
+static void refuse_message(struct mcp_front *f, const struct err *e, struct slice id)
+{
+	_cleanup_(freep) char *copy = xstrndup(id.p, id.n);
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	put_refusal(&b, copy, e, SLICE_NONE);
+	front_send(f, &b, SLICE_NONE, true);
+}
+
+/* The codes of our ways to a server, and those with which 2026-07-28 speaks of itself: a legacy client has none of them. */
+static const struct hidden {
+	int code;
+	bool ours; /* hidden in both eras */
+	const char *reason, *text;
+} hidden[] = {
+	{ MCP_HEADER_MISMATCH, false, "HEADER_MISMATCH",
+	  "The headers of the request do not fit it" },
+	{ MCP_CAPABILITY_MISSING, false, "CAPABILITY_MISSING",
+	  "The client lacks a capability that the server needs" },
+	{ MCP_VERSION_UNSUPPORTED, false, "REVISION_UNSUPPORTED",
+	  "The server does not speak this revision of MCP" },
+	{ RPC_CANCELLED, true, "CANCELLED", "Request cancelled" },
+	{ MCP_ACP_LIMIT, true, "SERVER_BUSY", "Too many requests are open at the server" },
+	{ MCP_ACP_NO_SERVER, true, "SERVER_GONE", "The server is not there any more" },
+	{ MCP_ACP_FAILED, true, "SERVER_FAILED", "The server failed without an answer" },
+};
+
+static const struct hidden *find_hidden(struct slice error, bool legacy)
+{
+	int64_t code;
+
+	if (jdec_int(jobj_get(error, "code"), &code) < 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		if (code == hidden[i].code && (legacy || hidden[i].ours))
+			return &hidden[i];
+	return NULL;
+}
+
+/* A hidden code becomes an internal error that keeps the text. */
+static void put_translated(struct buf *out, struct slice error, bool legacy)
+{
+	const struct hidden *h = find_hidden(error, legacy);
+	struct jval message = jobj_get(error, "message");
+	struct slice data = jobj_get(error, "data").raw;
+	struct jw w = JW(out);
+
+	if (!h) {
+		buf_add_slice(out, error);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_int(&w, "code", RPC_INTERNAL_ERROR);
+	if (message.type == J_STRING)
+		jw_raw(&w, "message", message.raw);
+	else
+		jw_str(&w, "message", h->text);
+	jw_obj(&w, "data");
+	jw_str(&w, "reason", h->reason);
+	jw_int(&w, "binding", h->code);
+	if (data.n)
+		jw_raw(&w, "requiredCapabilities", jobj_get(data, "requiredCapabilities").raw);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+/* --- open requests --- */
+
+static struct exchange *exchange_new(struct mcp_front *f, const struct rpc_msg *m)
+{
+	struct exchange *x = new0(struct exchange);
+
+	x->front = f;
+	x->id = xstrndup(m->id.p, m->id.n);
+	x->method = mcp_method_find(m->method);
+	list_init(&x->asks);
+	list_add_tail(&f->open, &x->link);
+	f->count++;
+	pulse_begin(x, m->params);
+	return x;
+}
+
+void exchange_free(struct exchange *x)
+{
+	struct mcp_front *f = x->front;
+
+	list_del(&x->link);
+	f->count--;
+	if (x->call)
+		mcp_call_cancel(x->call);
+	if (f->starting == x)
+		f->starting = NULL;
+	if (x->change)
+		listen_forget(f, x->params);
+	asks_drop(x, false);
+	pulse_end(x);
+	loop_timer_cancel(&x->timer);
+	if (x->params)
+		f->held -= strlen(x->params);
+	buf_done(&x->answers);
+	free(x->params);
+	free(x->state);
+	free(x->id);
+	free(x);
+}
+
+void exchange_begin(const struct exchange *x, struct buf *b, const char *member, size_t room)
+{
+	buf_reserve(b, room + RPC_ID_MAX + KIB);
+	put_head(b, x->id, member);
+}
+
+void exchange_end(struct exchange *x, struct buf *b)
+{
+	struct err e;
+
+	buf_putc(b, '}');
+	if (b->failed) {
+		buf_reset(b);
+		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the answer is too large");
+		put_refusal(b, x->id, &e, SLICE_NONE);
+	}
+	x->change = 0;
+	front_send(x->front, b, slice_of(x->id), true);
+	exchange_free(x);
+}
+
+void exchange_result(struct exchange *x, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	exchange_begin(x, &b, "result", result.n);
+	buf_add_slice(&b, result);
+	exchange_end(x, &b);
+}
+
+void exchange_error(struct exchange *x, struct slice error)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	exchange_begin(x, &b, "error", error.n);
+	put_translated(&b, error, x->front->era == ERA_LEGACY);
+	exchange_end(x, &b);
+}
+
+void exchange_refuse(struct exchange *x, const struct err *e, struct slice extra)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	exchange_begin(x, &b, "error", extra.n);
+	mcp_put_error(&b, e, extra);
+	exchange_end(x, &b);
+}
+
+int exchange_keep(struct exchange *x, struct slice raw, struct err *e)
+{
+	struct mcp_front *f = x->front;
+
+	if (raw.n > MCP_HELD_MAX - f->held)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_REQUESTS",
+			       "the open requests of this client are too large together");
+	x->params = xstrndup(raw.p, raw.n);
+	f->held += raw.n;
+	return 0;
+}
+
+void exchange_call(struct exchange *x, const char *method, const struct buf *params,
+		   const struct mcp_reply_ops *ops)
+{
+	struct err e;
+
+	if (params->failed) {
+		err_field(&e, "params", "PARAMS_TOO_LARGE", "params are too large");
+		exchange_refuse(x, &e, SLICE_NONE);
+		return;
+	}
+	x->call = mcp_backend_call(x->front->backend, method, buf_slice(params), ops, x);
+}
+
+static struct exchange *find_open(const struct mcp_front *f, struct slice id)
+{
+	list_each(x, (struct list *)&f->open, struct exchange, link)
+		if (mcp_id_equal(slice_of(x->id), id))
+			return x;
+	return NULL;
+}
+
+/* --- in --- */
+
+/* MCP allows strings and integers. */
+static bool id_is_usable(struct slice id)
+{
+	if (id.p[0] == '"')
+		return true;
+	for (size_t i = 0; i < id.n; i++)
+		if (id.p[i] != '-' && (id.p[i] < '0' || id.p[i] > '9'))
+			return false;
+	return true;
+}
+
+/* A name goes through several encoders; none of MCP needs more than this. */
+static bool method_is_usable(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if (*p <= ' ' || *p > '~' || *p == '"' || *p == '\\')
+			return false;
+	return name[0] && strcmp(name, "?") != 0; /* "?": rpc_parse found it too long */
+}
+
+static int check_request(const struct mcp_front *f, const struct rpc_msg *m, struct err *e)
+{
+	if (!id_is_usable(m->id))
+		return err_set(e, -EINVAL, RPC_INVALID_REQUEST, "ID_INVALID",
+			       "id must be a string or an integer");
+	if (find_open(f, m->id))
+		return err_set(e, -EEXIST, RPC_INVALID_REQUEST, "ID_IN_USE",
+			       "a request with this id is still open");
+	if (f->count >= MCP_OPEN_MAX)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_REQUESTS",
+			       "%u requests of this client are open", f->count);
+	if (!method_is_usable(m->method))
+		return err_set(e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			       "no such method");
+	return 0;
+}
+
+static bool is_plain(const struct rpc_msg *m, const char *method)
+{
+	return strcmp(m->method, method) == 0 &&
+	       mcp_meta_get(m->params, MCP_META_VERSION).type == J_NONE;
+}
+
+static void on_request(struct mcp_front *f, const struct rpc_msg *m)
+{
+	struct err e;
+
+	if (check_request(f, m, &e) < 0)
+		refuse_message(f, &e, m->id);
+	else if (f->era == ERA_LEGACY || (f->era == ERA_OPEN && is_plain(m, "initialize")))
+		legacy_request(exchange_new(f, m), m);
+	else if (f->era == ERA_OPEN && is_plain(m, "ping"))
+		exchange_result(exchange_new(f, m), SLICE("{}")); /* allowed before initialize */
+	else
+		modern_request(exchange_new(f, m), m);
+}
+
+/* No answer after this, whatever the server still says. */
+static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
+{
+	struct slice id = jobj_get(m->params, "requestId").raw;
+	struct exchange *x = id.n ? find_open(f, id) : NULL;
+
+	if (!x || x == f->starting)
+		return;
+	asks_drop(x, true);
+	if (f->ops->cancelled)
+		f->ops->cancelled(f->ctx, slice_of(x->id));
+	exchange_free(x);
+}
+
+void mcp_front_feed(struct mcp_front *f, struct slice message)
+{
+	struct rpc_msg m;
+	struct err e;
+
+	switch (rpc_parse(message, &m, &e)) {
+	case RPC_E_IGNORE:
+		return;
+	case RPC_E_ID_TOO_LONG:
+		refuse_message(f, &e, SLICE("null"));
+		return;
+	case RPC_E_ANSWER:
+		refuse_message(f, &e, m.id);
+		return;
+	case RPC_PARSED:
+		break;
+	}
+	if (m.kind == RPC_REQUEST)
+		on_request(f, &m);
+	else if (m.kind == RPC_RESPONSE)
+		rpc_calls_reply(&f->asks, &m);
+	else if (strcmp(m.method, "notifications/cancelled") == 0)
+		on_cancelled(f, &m);
+	else if (f->era == ERA_LEGACY)
+		legacy_notification(f, &m);
+}
+
+void mcp_front_drop(struct mcp_front *f, struct slice id)
+{
+	struct exchange *x = find_open(f, id);
+
+	if (x)
+		exchange_free(x);
+}
+
+/* --- life --- */
+
+struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
+				const struct mcp_front_ops *ops, void *ctx)
+{
+	struct mcp_front *f = new0(struct mcp_front);
+
+	f->loop = loop;
+	f->backend = backend;
+	f->ops = ops;
+	f->ctx = ctx;
+	f->pulse_ms = MCP_PULSE_MS;
+	list_init(&f->open);
+	rpc_calls_init(&f->asks);
+	listen_init(f);
+	return f;
+}
+
+struct mcp_front *mcp_front_free(struct mcp_front *f)
+{
+	if (!f)
+		return NULL;
+	while (!list_empty(&f->open))
+		exchange_free(list_first(&f->open, struct exchange, link));
+	rpc_calls_done(&f->asks);
+	listen_done(f);
+	free(f->client_capabilities);
+	free(f->client_info);
+	free(f->server_capabilities);
+	free(f);
+	return NULL;
+}
+
+unsigned mcp_front_waiting(const struct mcp_front *f)
+{
+	unsigned n = 0;
+
+	list_each(x, (struct list *)&f->open, struct exchange, link)
+		n += !x->method || !(x->method->flags & MCP_LASTS);
+	return n;
+}
+
+const char *mcp_front_revision(const struct mcp_front *f)
+{
+	return f->era == ERA_MODERN ? MCP_MODERN : f->revision;
+}
+
+bool mcp_front_legacy(const struct mcp_front *f)
+{
+	return f->era == ERA_LEGACY;
+}

@@ -1,0 +1,13 @@
+/*
+ * client_backend.h - the backend of an MCP server that the session's client serves: calls travel up as "mcp/message" (session/mcp/upcall.h).
+ *
+ * The client's side speaks MCP 2026-07-28, which is what backends speak, so payloads pass as they are; a trace context of the running
+ * turn is added where the caller gave none.
+ */
+#pragma once
+
+#include "session/session.h"
+#include "tools/mcp/backend.h"
+
+/* name: of the server in the session's mcpServers. */
+struct mcp_backend *acp_backend_new(struct session *s, const char *name);

@@ -1,0 +1,96 @@
+#include "tools/relay/client/repeatable.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jstr.h"
+
+static const char *const reads[] = {
+	"server/discover",	"tools/list",	"resources/list", "resources/templates/list",
+	"resources/read",	"prompts/list", "prompts/get",	  "completion/complete",
+	"subscriptions/listen", "tasks/get",	"tasks/list",	  "tasks/result",
+};
+
+static size_t find(const struct repeat *r, const char *name)
+{
+	size_t i = 0;
+
+	while (i < r->n && strcmp(r->tools[i], name) != 0)
+		i++;
+	return i;
+}
+
+static void drop(struct repeat *r, const char *name)
+{
+	size_t i = find(r, name);
+
+	if (i == r->n)
+		return;
+	free(r->tools[i]);
+	r->tools[i] = r->tools[--r->n];
+}
+
+static bool is_true(struct slice annotations, const char *key)
+{
+	return jobj_get(annotations, key).type == J_TRUE;
+}
+
+static bool is_harmless(struct slice tool)
+{
+	struct slice a = jobj_get(tool, "annotations").raw;
+
+	return (is_true(a, "readOnlyHint") || is_true(a, "idempotentHint")) &&
+	       !is_true(a, "destructiveHint");
+}
+
+static void take(struct repeat *r, struct slice tool)
+{
+	char *name = NULL;
+
+	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
+		return;
+	drop(r, name);
+	if (!is_harmless(tool) || r->n >= TOOLGATE_TOOLS_MAX) {
+		free(name);
+		return;
+	}
+	if (!(r->n & (r->n - 1))) { /* grows by doubling */
+		r->tools = realloc(r->tools, (r->n ? 2 * r->n : 1) * sizeof(*r->tools));
+		if (!r->tools)
+			abort();
+	}
+	r->tools[r->n++] = name;
+}
+
+void repeat_note(struct repeat *r, struct slice result, bool first)
+{
+	struct jiter it;
+	struct jval tool;
+
+	if (first)
+		repeat_done(r);
+	if (!jiter_init(&it, jobj_get(result, "tools")))
+		return;
+	while (jiter_next(&it, NULL, &tool))
+		if (tool.type == J_OBJECT)
+			take(r, tool.raw);
+}
+
+bool repeat_allowed(const struct repeat *r, const char *method, struct slice params)
+{
+	_cleanup_(freep) char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
+		if (strcmp(reads[i], method) == 0)
+			return true;
+	return strcmp(method, "tools/call") == 0 &&
+	       jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &name) == 0 &&
+	       find(r, name) < r->n;
+}
+
+void repeat_done(struct repeat *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->tools[i]);
+	free(r->tools);
+	*r = (struct repeat){ 0 };
+}

@@ -1,0 +1,490 @@
+#include "tools/relay/gate/toolgate_internal.h"
+
+#include "json/jstr.h"
+
+enum toolgate_state {
+	TOOLGATE_HELD,	  /* somebody is asked */
+	TOOLGATE_RUNNING, /* the server works */
+	TOOLGATE_SETTLED, /* we answer ourselves, at the end of this turn of the loop */
+};
+
+struct toolgate_ask {
+	struct slice key,
+		state; /* of a question of the server, in asked; empty: our own question */
+	struct buf asked;
+};
+
+struct toolgate_call {
+	struct mcp_call call; /* first */
+	struct toolgate *g;
+	enum toolgate_state state;
+	const struct mcp_reply_ops *ops;
+	void *ctx;
+	struct mcp_call *inner;
+	struct buf params;
+	char *tool;
+	struct toolgate_word word;
+	struct loop_timer timer;
+	struct loop_task task;
+	struct buf answer;
+	struct toolgate_ask ask;
+	bool first_page;
+};
+
+static struct toolgate *toolgate_of(struct mcp_backend *b)
+{
+	return container_of(b, struct toolgate, backend);
+}
+
+static struct toolgate_call *call_new(struct toolgate *g, const struct mcp_reply_ops *ops,
+				      void *ctx)
+{
+	struct toolgate_call *c = new0(struct toolgate_call);
+
+	c->call.backend = &g->backend;
+	c->g = g;
+	c->ops = ops;
+	c->ctx = ctx;
+	return c;
+}
+
+static void call_free(struct toolgate_call *c)
+{
+	loop_timer_cancel(&c->timer);
+	loop_task_cancel(&c->task);
+	buf_done(&c->params);
+	buf_done(&c->answer);
+	buf_done(&c->ask.asked);
+	free(c->tool);
+	free(c);
+}
+
+/* c is gone after. */
+static void call_end(struct toolgate_call *c, struct slice result, struct slice error)
+{
+	c->ops->done(c->ctx, result, error);
+	call_free(c);
+}
+
+/* --- answers of our own ------------------------------------------------------------------------------ */
+
+static void on_settled(void *ctx)
+{
+	struct toolgate_call *c = ctx;
+
+	if (c->answer.failed)
+		call_end(c, SLICE_NONE, SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
+	else
+		call_end(c, buf_slice(&c->answer), SLICE_NONE);
+}
+
+static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *why)
+{
+	c->state = TOOLGATE_SETTLED;
+	loop_timer_cancel(&c->timer);
+	buf_reset(&c->answer);
+	toolgate_says(c->g, c->tool, why, &c->answer);
+	loop_defer(c->g->loop, &c->task, on_settled, c);
+}
+
+static void refuse(struct toolgate_call *c, uint64_t *count, const char *code)
+{
+	const struct toolgate_refusal why = { code, NULL, 0 };
+
+	++*count;
+	call_refuse(c, &why);
+}
+
+static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *code,
+			 const char *limit, int64_t value)
+{
+	const struct toolgate_refusal why = { code, limit, value };
+
+	++*count;
+	call_refuse(c, &why);
+}
+
+/* --- the server's answers ---------------------------------------------------------------------------- */
+
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	struct toolgate_call *c = ctx;
+
+	c->ops->notify(c->ctx, method, params);
+}
+
+static void round_note(struct toolgate_call *c, struct slice result)
+{
+	struct toolgate *g = c->g;
+
+	if (!jstr_is(jobj_get(result, "resultType"), "input_required"))
+		return;
+	toolgate_params_round(c->tool, buf_slice(&c->params), jobj_get(result, "requestState").raw,
+			      &g->rounds[g->next_round]);
+	g->next_round = (g->next_round + 1) % TOOLGATE_ROUNDS_MAX;
+}
+
+static bool is_too_large(const struct toolgate_call *c, size_t n)
+{
+	return c->word.rule.max_result_bytes >= 0 && n > (uint64_t)c->word.rule.max_result_bytes;
+}
+
+static void ask_ours(struct toolgate_call *c, struct slice result,
+		     const struct toolgate_asked *asked);
+
+/* A file of our own server is the session's from here on. False: there is none. */
+static bool take_artifact(struct toolgate *g, struct slice result, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf described = { 0 };
+	struct jval file = g->config.builtin && result.n ? toolgate_result_artifact(result) :
+							   (struct jval){ 0 };
+
+	if (file.type == J_NONE)
+		return false;
+	if (g->ops->artifact && file.type == J_OBJECT)
+		g->ops->artifact(g->ctx, file.raw, &described);
+	toolgate_result_describe(result, buf_slice(&described), out);
+	return !out->failed;
+}
+
+/* session/mcp/upcall.c: nobody knows whether it was carried out. A model reads results, not errors. */
+static bool is_lost(struct slice error)
+{
+	return jstr_is(jobj_get(jobj_get(error, "data").raw, "reason"), "TOOL_CALL_LOST");
+}
+
+static void on_tool_done(void *ctx, struct slice result, struct slice error)
+{
+	_cleanup_(buf_done) struct buf without = { 0 };
+	struct toolgate_call *c = ctx;
+	struct toolgate_asked asked;
+
+	c->inner = NULL;
+	loop_timer_cancel(&c->timer);
+	if (c->g->config.upward && is_lost(error)) {
+		refuse(c, &c->g->counts.lost, "TOOL_CALL_LOST");
+		return;
+	}
+	if (take_artifact(c->g, result, &without))
+		result = buf_slice(&without);
+	if (result.n && c->g->config.builtin && toolgate_params_asked(result, &asked)) {
+		ask_ours(c, result, &asked);
+	} else if (result.n && is_too_large(c, result.n)) {
+		refuse_limit(c, &c->g->counts.too_large, "RESULT_TOO_LARGE", "maxResultBytes",
+			     c->word.rule.max_result_bytes);
+	} else if (is_too_large(c, error.n)) {
+		c->g->counts.too_large++;
+		call_end(
+			c, SLICE_NONE,
+			SLICE("{\"code\":-32603,\"message\":\"the server's error is larger than the session's "
+			      "policy allows (maxResultBytes)\",\"data\":{\"reason\":\"RESULT_TOO_LARGE\"}}"));
+	} else {
+		round_note(c, result);
+		call_end(c, result, error);
+	}
+}
+
+static const struct mcp_reply_ops tool_ops = { .notify = on_notify, .done = on_tool_done };
+
+static void on_timeout(void *ctx)
+{
+	struct toolgate_call *c = ctx;
+
+	mcp_call_cancel(TAKE_PTR(c->inner));
+	refuse_limit(c, &c->g->counts.timed_out, "TIMEOUT", "timeoutMs", c->word.rule.timeout_ms);
+}
+
+static void call_start(struct toolgate_call *c, struct slice params)
+{
+	_cleanup_(buf_done) struct buf able = { 0 };
+	struct toolgate *g = c->g;
+
+	if (g->config.builtin) {
+		toolgate_params_able(params, &able);
+		toolgate_params_variables(g, c->tool, params);
+	}
+	c->state = TOOLGATE_RUNNING;
+	if (c->word.rule.timeout_ms > 0)
+		loop_timer_set(g->loop, &c->timer, (uint64_t)c->word.rule.timeout_ms, on_timeout,
+			       c);
+	c->inner = mcp_backend_call(g->inner, "tools/call",
+				    g->config.builtin && !able.failed ? buf_slice(&able) : params,
+				    &tool_ops, c);
+}
+
+/* --- questions --------------------------------------------------------------------------------------- */
+
+static void ask_put(struct toolgate_call *c, const struct toolgate_question *q)
+{
+	const struct toolgate *g = c->g;
+
+	c->state = TOOLGATE_HELD;
+	c->g->counts.asked++;
+	if (g->ops->ask)
+		g->ops->ask(g->ctx, &c->ask, q);
+	else
+		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+}
+
+/* A question of the server: what the answer needs is kept, the rest is for whoever is asked. */
+static void ask_ours(struct toolgate_call *c, struct slice result,
+		     const struct toolgate_asked *asked)
+{
+	_cleanup_(freep) char *title = NULL;
+	struct toolgate_ask *a = &c->ask;
+	struct slice copy;
+
+	buf_reset(&a->asked);
+	if (buf_add_slice(&a->asked, result) < 0) {
+		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		return;
+	}
+	copy = buf_slice(&a->asked);
+	a->key = (struct slice){ copy.p + (asked->key.p - result.p), asked->key.n };
+	a->state = asked->state.n ?
+			   (struct slice){ copy.p + (asked->state.p - result.p), asked->state.n } :
+			   SLICE_NONE;
+	jstr_decode(jobj_get(asked->permission, "title"), BUF_MAX_DEFAULT, &title);
+	ask_put(c, &(struct toolgate_question){ c->tool, slice_of(title),
+						jobj_get(buf_slice(&c->params), "arguments").raw,
+						asked->permission });
+}
+
+static void ask_rule(struct toolgate_call *c)
+{
+	_cleanup_(buf_done) struct buf title = { 0 };
+
+	buf_printf(&title, "%s: %s", c->g->server, c->tool);
+	ask_put(c, &(struct toolgate_question){ c->tool, buf_slice(&title),
+						jobj_get(buf_slice(&c->params), "arguments").raw,
+						SLICE_NONE });
+}
+
+static void answer_allow(struct toolgate_call *c)
+{
+	_cleanup_(buf_done) struct buf again = { 0 };
+
+	if (!c->ask.key.p) {
+		call_start(c, buf_slice(&c->params));
+		return;
+	}
+	toolgate_params_allow(buf_slice(&c->params), c->ask.key, c->ask.state, &again);
+	call_start(c, buf_slice(&again));
+}
+
+void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer)
+{
+	struct toolgate_call *c = container_of(a, struct toolgate_call, ask);
+
+	if (c->state != TOOLGATE_HELD)
+		return;
+	if (answer == TOOLGATE_ALLOW)
+		answer_allow(c);
+	else
+		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+}
+
+/* --- a call of a tool -------------------------------------------------------------------------------- */
+
+static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
+{
+	struct toolgate_tally *t;
+
+	for (size_t i = 0; i < g->ntallies; i++)
+		if (g->tallies[i].rule == rule)
+			return &g->tallies[i].calls;
+	t = policy_grow(&g->tallies, &g->ntallies, sizeof(*t));
+	t->rule = rule;
+	return &t->calls;
+}
+
+/* False: refused. */
+static bool call_count(struct toolgate_call *c)
+{
+	struct toolgate *g = c->g;
+	uint64_t *own = c->word.own ? tally_of(g, c->word.own) : NULL;
+	int64_t most = c->word.own ? c->word.own->max_calls : -1;
+
+	if (most < 0 || *own < (uint64_t)most) {
+		most = c->word.server_calls;
+		if (most < 0 || g->used < (uint64_t)most) {
+			g->used++;
+			if (own)
+				++*own;
+			return true;
+		}
+	}
+	refuse_limit(c, &g->counts.over_calls, "MAX_CALLS", "maxCalls", most);
+	return false;
+}
+
+/* The client brings what an earlier round of this very call asked for: that one was counted and allowed. Good once. */
+static bool call_continues(struct toolgate_call *c, struct slice params)
+{
+	struct sha256 round;
+
+	if (!toolgate_params_continues(params))
+		return false;
+	toolgate_params_round(c->tool, params, jobj_get(params, "requestState").raw, &round);
+	for (size_t i = 0; i < TOOLGATE_ROUNDS_MAX; i++) {
+		if (!sha256_equal(&c->g->rounds[i], &round))
+			continue;
+		memset(&c->g->rounds[i], 0, sizeof(c->g->rounds[i]));
+		return true;
+	}
+	return false;
+}
+
+static void call_judge(struct toolgate_call *c, struct slice params)
+{
+	struct toolgate *g = c->g;
+	bool continues;
+
+	g->counts.calls++;
+	toolgate_rules_word(g->config.rules, g->server, c->tool, g->config.fallback, &c->word);
+	if (c->word.rule.verdict == POLICY_DENY) {
+		refuse(c, &g->counts.denied, "POLICY_DENIED");
+		return;
+	}
+	continues = call_continues(c, params);
+	if (!continues && !call_count(c))
+		return;
+	if (c->word.rule.dry_run > 0) {
+		if (g->ops->recorded)
+			g->ops->recorded(g->ctx, c->tool, jobj_get(params, "arguments").raw);
+		refuse(c, &g->counts.recorded, "DRY_RUN");
+	} else if (c->word.rule.verdict == POLICY_ASK && !continues) {
+		ask_rule(c);
+	} else {
+		call_start(c, params);
+	}
+}
+
+static void on_nameless(void *ctx)
+{
+	call_end(
+		ctx, SLICE_NONE,
+		SLICE("{\"code\":-32602,\"message\":\"tools/call needs the name of a tool\",\"data\":{"
+		      "\"reason\":\"FIELD_INVALID\",\"field\":\"name\"}}"));
+}
+
+static struct mcp_call *call_tool(struct toolgate *g, struct slice params,
+				  const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct toolgate_call *c = call_new(g, ops, ctx);
+
+	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &c->tool) < 0) {
+		c->state = TOOLGATE_SETTLED;
+		loop_defer(g->loop, &c->task, on_nameless, c);
+	} else if (buf_add_slice(&c->params, params) < 0) {
+		c->state = TOOLGATE_SETTLED;
+		c->answer.failed = true;
+		loop_defer(g->loop, &c->task, on_settled, c);
+	} else {
+		call_judge(c, params);
+	}
+	return &c->call;
+}
+
+/* --- lists, and the rest ----------------------------------------------------------------------------- */
+
+static void on_list_done(void *ctx, struct slice result, struct slice error)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct toolgate_call *c = ctx;
+
+	c->inner = NULL;
+	if (!result.n || !toolgate_list_filter(c->g, result, c->first_page, &out))
+		call_end(c, result, error);
+	else if (out.failed)
+		call_end(c, SLICE_NONE, SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
+	else
+		call_end(c, buf_slice(&out), SLICE_NONE);
+}
+
+static const struct mcp_reply_ops list_ops = { .notify = on_notify, .done = on_list_done };
+
+static struct mcp_call *call_list(struct toolgate *g, struct slice params,
+				  const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct toolgate_call *c = call_new(g, ops, ctx);
+
+	c->state = TOOLGATE_RUNNING;
+	c->first_page = jobj_get(params, "cursor").type == J_NONE;
+	c->inner = mcp_backend_call(g->inner, "tools/list", params, &list_ops, c);
+	return &c->call;
+}
+
+static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, struct slice params,
+				     const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct toolgate *g = toolgate_of(b);
+
+	if (strcmp(method, "tools/call") == 0)
+		return call_tool(g, params, ops, ctx);
+	if (strcmp(method, "tools/list") == 0)
+		return call_list(g, params, ops, ctx);
+	/* Nothing to add: the caller has the server's own call. */
+	return mcp_backend_call(g->inner, method, params, ops, ctx);
+}
+
+static void backend_cancel(struct mcp_call *call)
+{
+	struct toolgate_call *c = container_of(call, struct toolgate_call, call);
+
+	if (c->inner)
+		mcp_call_cancel(c->inner);
+	else if (c->state == TOOLGATE_HELD && c->g->ops->unask)
+		c->g->ops->unask(c->g->ctx, &c->ask);
+	call_free(c);
+}
+
+static void backend_free(struct mcp_backend *b)
+{
+	struct toolgate *g = toolgate_of(b);
+
+	toolgate_list_forget(g);
+	free(g->tallies);
+	free(g->server);
+	free(g);
+}
+
+static const struct mcp_backend_ops backend_ops = {
+	.call = backend_call,
+	.cancel = backend_cancel,
+	.free = backend_free,
+};
+
+struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
+			      const struct toolgate_config *config, const struct toolgate_ops *ops,
+			      void *ctx)
+{
+	struct toolgate *g = new0(struct toolgate);
+
+	g->backend.ops = &backend_ops;
+	g->loop = loop;
+	g->inner = inner;
+	g->config = *config;
+	g->server = xstrdup(config->server);
+	g->config.server = g->server;
+	g->ops = ops;
+	g->ctx = ctx;
+	return g;
+}
+
+struct toolgate *toolgate_free(struct toolgate *g)
+{
+	if (g)
+		backend_free(&g->backend);
+	return NULL;
+}
+
+struct mcp_backend *toolgate_backend(struct toolgate *g)
+{
+	return &g->backend;
+}
+
+const struct toolgate_counts *toolgate_counts(const struct toolgate *g)
+{
+	return &g->counts;
+}

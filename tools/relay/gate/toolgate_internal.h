@@ -1,0 +1,85 @@
+/* toolgate_internal.h - what the files of the gate share: its rules as they hold for one tool, what it says itself, and its lists of tools. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "tools/policy/policy_rule.h"
+#include "tools/relay/gate/toolgate.h"
+
+/* What holds for one tool of one server. */
+struct toolgate_word {
+	struct policy_rule rule;       /* merged; verdict always given */
+	const struct policy_rule *own; /* the tool's, or NULL: counts its calls */
+	int64_t server_calls;	       /* most calls of the server; -1: no limit */
+};
+
+void toolgate_rules_word(const struct toolgate_rules *r, const char *server, const char *tool,
+			 enum policy_verdict fallback, struct toolgate_word *ret);
+
+/* A tool that was listed. */
+struct toolgate_tool {
+	char *name;
+	bool schema; /* it announced an output schema */
+};
+
+struct toolgate_tally {
+	const struct policy_rule *rule;
+	uint64_t calls;
+};
+
+struct toolgate {
+	struct mcp_backend backend; /* first */
+	struct loop *loop;
+	struct mcp_backend *inner;
+	struct toolgate_config config;
+	char *server;
+	const struct toolgate_ops *ops;
+	void *ctx;
+	struct toolgate_counts counts;
+	uint64_t used; /* calls let through */
+	struct toolgate_tally *tallies;
+	size_t ntallies;
+	struct toolgate_tool *tools; /* of the last listing */
+	size_t ntools;
+	struct sha256 rounds[TOOLGATE_ROUNDS_MAX]; /* calls whose next round is awaited */
+	size_t next_round;
+};
+
+/* toolgate_list.c: result of tools/list, to out if something was taken from it; then true. first: of the first page. */
+bool toolgate_list_filter(struct toolgate *g, struct slice result, bool first, struct buf *out);
+void toolgate_list_forget(struct toolgate *g);
+bool toolgate_list_has_schema(const struct toolgate *g, const char *tool);
+
+/* toolgate_results.c */
+struct toolgate_refusal {
+	const char *code;
+	const char *limit; /* member that set the bound, or NULL */
+	int64_t value;
+};
+
+/* A result of our own: is it an error, and why. */
+void toolgate_says(const struct toolgate *g, const char *tool, const struct toolgate_refusal *why,
+		   struct buf *out);
+
+/* toolgate_params.c: the texts of calls that the gate changes. */
+/* Which call of several rounds this is: name, arguments and state. False: it does not go on with an earlier one. */
+bool toolgate_params_continues(struct slice params);
+void toolgate_params_round(const char *tool, struct slice params, struct slice state,
+			   struct sha256 *ret);
+/* With elicitation among the client's capabilities: a question of the policy may be put to us. */
+void toolgate_params_able(struct slice params, struct buf *out);
+/* Tells of the variables that a call gives our sandbox, before they can come back in what a command prints. */
+void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params);
+/* A question of the policy in a result: its key among inputRequests, what it says, and the state to give back. */
+struct toolgate_asked {
+	struct slice key, permission, state;
+};
+bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret);
+/* The same call again, with the question under key allowed. */
+void toolgate_params_allow(struct slice params, struct slice key, struct slice state,
+			   struct buf *out);
+/* The file that came with a result: J_NONE if there is none. */
+struct jval toolgate_result_artifact(struct slice result);
+/* The result with a description, or nothing if it is empty, in the place of the file. */
+void toolgate_result_describe(struct slice result, struct slice described, struct buf *out);

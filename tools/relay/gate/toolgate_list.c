@@ -1,0 +1,86 @@
+#include "tools/relay/gate/toolgate_internal.h"
+
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+
+void toolgate_list_forget(struct toolgate *g)
+{
+	for (size_t i = 0; i < g->ntools; i++)
+		free(g->tools[i].name);
+	free(g->tools);
+	g->tools = NULL;
+	g->ntools = 0;
+}
+
+static const struct toolgate_tool *tool_listed(const struct toolgate *g, const char *name)
+{
+	for (size_t i = 0; i < g->ntools; i++)
+		if (strcmp(g->tools[i].name, name) == 0)
+			return &g->tools[i];
+	return NULL;
+}
+
+bool toolgate_list_has_schema(const struct toolgate *g, const char *tool)
+{
+	const struct toolgate_tool *t = tool_listed(g, tool);
+
+	return t && t->schema;
+}
+
+/* False: the tool is denied, or has no name that a rule could speak of. */
+static bool tool_take(struct toolgate *g, struct slice tool)
+{
+	char *name = NULL;
+	struct toolgate_word word;
+	struct toolgate_tool *t;
+
+	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
+		return false;
+	toolgate_rules_word(g->config.rules, g->server, name, g->config.fallback, &word);
+	if (word.rule.verdict == POLICY_DENY || tool_listed(g, name) ||
+	    g->ntools >= TOOLGATE_TOOLS_MAX) {
+		free(name);
+		return word.rule.verdict != POLICY_DENY;
+	}
+	t = policy_grow(&g->tools, &g->ntools, sizeof(*t));
+	t->name = name;
+	t->schema = jobj_get(tool, "outputSchema").type == J_OBJECT;
+	return true;
+}
+
+/* What stays is copied with what stands around the array. */
+static size_t array_filter(struct toolgate *g, struct jval tools, struct buf *kept)
+{
+	struct jiter it;
+	struct jval tool;
+	size_t dropped = 0;
+
+	jiter_init(&it, tools);
+	while (jiter_next(&it, NULL, &tool)) {
+		if (!tool_take(g, tool.raw)) {
+			dropped++;
+			continue;
+		}
+		buf_putc(kept, buf_len(kept) ? ',' : '[');
+		buf_add_slice(kept, tool.raw);
+	}
+	buf_puts(kept, buf_len(kept) ? "]" : "[]");
+	return dropped;
+}
+
+bool toolgate_list_filter(struct toolgate *g, struct slice result, bool first, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf kept = { 0 };
+	struct jval tools = jobj_get(result, "tools");
+	size_t dropped;
+
+	if (tools.type != J_ARRAY)
+		return false;
+	if (first)
+		toolgate_list_forget(g);
+	dropped = array_filter(g, tools, &kept);
+	if (!dropped)
+		return false;
+	mcp_text_splice(out, result, tools.raw, buf_slice(&kept));
+	return true;
+}

@@ -1,0 +1,151 @@
+#include "tools/relay/gate/toolgate_internal.h"
+
+#include "json/jscan.h"
+
+#include <stdio.h>
+
+#define ANY_SERVER "*"
+
+struct server_rules {
+	char *name;
+	struct policy_rule own;
+	struct policy_rules tools;
+};
+
+struct toolgate_rules {
+	struct server_rules *v;
+	size_t n;
+};
+
+struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r)
+{
+	if (!r)
+		return NULL;
+	for (size_t i = 0; i < r->n; i++) {
+		policy_rules_done(&r->v[i].tools);
+		free(r->v[i].name);
+	}
+	free(r->v);
+	free(r);
+	return NULL;
+}
+
+static void toolgate_rules_freep(struct toolgate_rules **r)
+{
+	toolgate_rules_free(*r);
+}
+
+static int server_add(struct toolgate_rules *rules, struct slice key, struct jval v,
+		      const char *field, struct err *e)
+{
+	struct server_rules *s;
+	struct slice tools = SLICE_NONE;
+	char path[sizeof(e->field)], below[sizeof(e->field)];
+	int r;
+
+	snprintf(path, sizeof(path), "%s.%.*s", field, (int)MIN(key.n, 40u), key.p);
+	err_flatten(path);
+	if (rules->n >= POLICY_RULES_MAX)
+		return err_field(e, path, "FIELD_INVALID", "%s has more than %d members", field,
+				 POLICY_RULES_MAX);
+	s = policy_grow(&rules->v, &rules->n, sizeof(*s));
+	s->own = POLICY_RULE_NONE;
+	if (policy_name_decode(key, &s->name) < 0)
+		return err_field(e, path, "FIELD_INVALID", "%s is no name of a server", path);
+	r = policy_rule_parse(v, path, &s->own, &tools, e);
+	if (r < 0 || !tools.n)
+		return r;
+	snprintf(below, sizeof(below), "%.80s.tools", path);
+	return policy_rules_parse(tools, below, &s->tools, e);
+}
+
+int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_rules **ret,
+			 struct err *e)
+{
+	_cleanup_(toolgate_rules_freep) struct toolgate_rules *rules = new0(struct toolgate_rules);
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	enum jscan_error scan;
+
+	if (raw.n) {
+		scan = jscan_object(raw, NULL, 0);
+		if (scan != JSCAN_OK)
+			return err_field(e, field, "FIELD_INVALID", "%s: %s", field,
+					 jscan_strerror(scan));
+		jiter_init(&it, (struct jval){ J_OBJECT, raw });
+		while (jiter_next(&it, &key, &v)) {
+			int r = server_add(rules, key, v, field, e);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	*ret = TAKE_PTR(rules);
+	return 0;
+}
+
+static const struct server_rules *server_find(const struct toolgate_rules *r, const char *name)
+{
+	for (size_t i = 0; r && i < r->n; i++)
+		if (strcmp(r->v[i].name, name) == 0)
+			return &r->v[i];
+	return NULL;
+}
+
+static const struct policy_rule *tool_find(const struct server_rules *s, const char *tool)
+{
+	return s ? policy_rules_find(&s->tools, tool) : NULL;
+}
+
+void toolgate_rules_word(const struct toolgate_rules *r, const char *server, const char *tool,
+			 enum policy_verdict fallback, struct toolgate_word *ret)
+{
+	const struct server_rules *own = server_find(r, server), *any = server_find(r, ANY_SERVER);
+	const struct policy_rule *layers[] = { tool_find(own, tool), tool_find(any, tool),
+					       own ? &own->own : NULL, any ? &any->own : NULL };
+
+	*ret = (struct toolgate_word){ POLICY_RULE_NONE, layers[0] ? layers[0] : layers[1], -1 };
+	for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+		if (layers[i])
+			policy_rule_under(&ret->rule, layers[i]);
+	for (size_t i = 2; i < ARRAY_SIZE(layers); i++)
+		if (layers[i] && ret->server_calls < 0)
+			ret->server_calls = layers[i]->max_calls;
+	if (!ret->rule.ruled)
+		ret->rule.verdict = fallback;
+}
+
+static bool allows_any(const struct server_rules *s)
+{
+	for (size_t i = 0; s && i < s->tools.n; i++)
+		if (s->tools.v[i].rule.ruled && s->tools.v[i].rule.verdict != POLICY_DENY)
+			return true;
+	return false;
+}
+
+bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
+			  enum policy_verdict fallback)
+{
+	const struct server_rules *own = server_find(r, server), *any = server_find(r, ANY_SERVER);
+	struct policy_rule all = own ? own->own : POLICY_RULE_NONE;
+
+	if (any)
+		policy_rule_under(&all, &any->own);
+	return (all.ruled ? all.verdict : fallback) != POLICY_DENY || allows_any(own) ||
+	       allows_any(any);
+}
+
+int64_t toolgate_rules_longest(const struct toolgate_rules *r)
+{
+	int64_t longest = 0;
+
+	for (size_t i = 0; r && i < r->n; i++) {
+		const struct server_rules *s = &r->v[i];
+
+		longest = MAX(longest, s->own.timeout_ms);
+		for (size_t j = 0; j < s->tools.n; j++)
+			longest = MAX(longest, s->tools.v[j].rule.timeout_ms);
+	}
+	return longest;
+}

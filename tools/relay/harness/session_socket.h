@@ -1,0 +1,30 @@
+/*
+ * session_socket.h - the UNIX socket through which a session's harness reaches its MCP servers: <run>/mcp/<session>.sock in a directory that may
+ * only be passed through (0711), 0600, owned by the uid that runs the harness. No TCP port is opened: sandboxes publish those.
+ *
+ * Whoever connects (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and say in one line which server it wants and the
+ * session's capability, {"acpd":{"server":NAME,"key":HEX}}; after that the connection is MCP over JSON lines, and nothing but MCP can be said
+ * on it. A wrong line ends it without an answer. At most DOOR_CLIENTS_MAX at a time.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "tools/mcp/backend.h"
+
+#include <sys/types.h>
+
+struct door;
+
+struct door_ops {
+	/* The backend of that server, to be served until the door closes; NULL: there is none. */
+	struct mcp_backend *(*find)(void *ctx, const char *server);
+};
+
+/* key: what clients must say. MCP_SOCKET_FAILED. */
+struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid, const char *key,
+		      const struct door_ops *ops, void *ctx, struct err *e);
+/* Ends all connections, removes the socket. */
+struct door *door_free(struct door *d);
+/* Only the connections: the harness has gone, the servers change. */
+void door_clear(struct door *d);

@@ -1,0 +1,27 @@
+/*
+ * tool_names.h - one name for each tool of a session, which no harness takes for another's.
+ *
+ * Models' providers take few characters in the name of a tool, so harnesses put "_" in the place of all others, and some join the server's
+ * name and the tool's by "_" too. OpenCode then offers one tool where there were several (a.b, a/b and a:b; server x with y_z beside server
+ * x_y with z), without a word. So a tool whose name would become that of an earlier one is given another: its own, with "_" and eight
+ * digits of a hash. Who comes first keeps what it has, for as long as the session's servers are set up.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct names;
+
+struct tool_name {
+	uint64_t id, key; /* of server and tool; of what harnesses make of both */
+	char *tool;	  /* as its server says */
+	char *given;	  /* as the harness gets it: tool itself where that will do */
+	uint64_t seen;	  /* for the caller: the listing that had it last; 0: none */
+};
+
+struct names *names_new(void);
+struct names *names_free(struct names *n);
+/* The entry of this tool, made if need be. NULL: there is no room for more (TOOL_NAMES_MAX). */
+struct tool_name *names_take(struct names *n, const char *server, const char *tool);
+/* The tool that was given under this name; NULL: none was. */
+const struct tool_name *names_given(const struct names *n, const char *server, const char *given);

@@ -1,0 +1,394 @@
+/* relay_assemble.c - what a session's harness gets: for each server an offer behind the door, or the server itself. */
+#include "base/limits.h"
+#include "harnesses/spawn_plan.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/hosted/hosted.h"
+#include "tools/relay/client/client_backend.h"
+#include "tools/mcp/msg.h"
+#include "tools/relay/relay_internal.h"
+#include "tools/relay/server_reach.h"
+#include "tools/relay/server_request.h"
+#include "tools/upstream/caller_tag.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* The work of one call of served_assemble. */
+struct assembly {
+	struct served *v;
+	struct wish wish;
+	struct jw given; /* the array for the harness */
+	char **env;
+};
+
+/* --- what the harness is given ------------------------------------------------------------------------------- */
+
+static void put_var(struct jw *w, const char *name, const char *value)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "name", name);
+	jw_str(w, "value", value);
+	jw_end_obj(w);
+}
+
+/* The shim of an offer, as a server of type stdio (which in ACP has no "type"). */
+static void give_shim(struct assembly *a, const char *name)
+{
+	struct jw *w = &a->given;
+
+	jw_obj(w, NULL);
+	jw_str(w, "name", name);
+	jw_str(w, "command", a->v->relay->self);
+	jw_arr(w, "args");
+	jw_str(w, NULL, "mcp");
+	jw_end_arr(w);
+	jw_arr(w, "env");
+	put_var(w, "ACPD_MCP_SOCKET", a->v->socket);
+	put_var(w, "ACPD_MCP_SERVER", name);
+	put_var(w, "ACPD_MCP_KEY", a->v->key);
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static int offer_it(struct assembly *a, const struct offer_spec *spec, struct err *e)
+{
+	struct served *v = a->v;
+	struct offer *o;
+
+	if (served_door(v, e) < 0) {
+		if (spec->own)
+			mcp_backend_free(spec->inner);
+		return -EIO;
+	}
+	o = offer_new(v->relay->loop, v->session, spec);
+	list_add_tail(&v->offers, &o->link);
+	give_shim(a, spec->name);
+	return 0;
+}
+
+/* --- servers that the client named --------------------------------------------------------------------------- */
+
+struct named {
+	char *name, *type, *command, *url;
+	struct slice args, env;
+};
+
+static const struct jfield named_fields[] = {
+	JF_STR(struct named, name, "name", JF_REQUIRED, 256),
+	JF_STR(struct named, type, "type", 0, 16),
+	JF_STR(struct named, command, "command", 0, PATH_BYTES_MAX),
+	JF_STR(struct named, url, "url", 0, 16384),
+	JF_ARR(struct named, args, "args", 0),
+	JF_ARR(struct named, env, "env", 0),
+	JF_END,
+};
+
+static const char *env_value(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+/* A server of which there is nothing else to tell. why: what is wrong with it, or NULL. */
+static void report(struct assembly *a, const char *name, const char *via, const struct err *why)
+{
+	struct jw w = { &a->v->reports, buf_len(&a->v->reports) > 0 };
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "name", name);
+	jw_str(&w, "via", via);
+	if (why) {
+		jw_obj(&w, "error");
+		jw_str(&w, "reason", why->reason);
+		jw_str(&w, "message", why->msg);
+		jw_end_obj(&w);
+	}
+	jw_end_obj(&w);
+}
+
+/* One that the harness reaches by itself: nothing that it lists passes through us. */
+static void give_direct(struct assembly *a, struct slice raw, const struct named *s)
+{
+	jw_raw(&a->given, NULL, raw);
+	report(a, s->name, "harness", NULL);
+}
+
+static int give_acp(struct assembly *a, const struct named *s, struct err *e)
+{
+	return offer_it(a,
+			&(struct offer_spec){ .name = s->name,
+					      .via = OFFER_ACP,
+					      .inner = acp_backend_new(a->v->session, s->name),
+					      .own = true,
+					      .given = true,
+					      .rules = a->v->rules,
+					      .fallback = a->v->fallback,
+					      .names = a->v->names },
+			e);
+}
+
+/* A policy speaks of it, by name, or of all. */
+static bool ruled(const struct assembly *a, const char *name)
+{
+	struct slice policy = a->wish.policy;
+
+	return a->v->fallback != POLICY_ALLOW ||
+	       (policy.n &&
+		(jobj_get(policy, name).type != J_NONE || jobj_get(policy, "*").type != J_NONE));
+}
+
+/* Its program under a policy: we run it, as the harness would have. */
+static int give_client(struct assembly *a, const struct named *s, const char *program,
+		       struct err *e)
+{
+	struct served *v = a->v;
+	struct served_child *own = new0(struct served_child);
+
+	own->child = client_child(v, s->name, program, s->args, s->env);
+	list_init(&own->link);
+	list_add_tail(&v->children, &own->link);
+	return offer_it(a,
+			&(struct offer_spec){ .name = s->name,
+					      .via = OFFER_CLIENT,
+					      .inner = child_backend(own->child),
+					      .given = true,
+					      .rules = v->rules,
+					      .fallback = v->fallback,
+					      .names = v->names },
+			e);
+}
+
+static int give_stdio(struct assembly *a, struct slice raw, const struct named *s,
+		      const char *field, struct err *e)
+{
+	_cleanup_(freep) char *program = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s.command", field);
+	program = reach_command(s->command, env_value(a->env, "PATH"), path, e);
+	if (!program)
+		return -ENOENT;
+	if (!store_user_may_run(a->v->relay->store, program))
+		return err_field(e, path, "MCP_COMMAND_NOT_EXECUTABLE",
+				 "%s: the user that runs the harness cannot execute '%s'", path,
+				 program);
+	if (ruled(a, s->name))
+		return give_client(a, s, program, e);
+	give_direct(a, raw, s);
+	return 0;
+}
+
+static int give_url(struct assembly *a, struct slice raw, const struct named *s, const char *field,
+		    struct err *e)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "%s.url", field);
+	r = reach_url(s->url, path, e);
+	if (r == 0 && ruled(a, s->name))
+		r = err_field(
+			e, field, "MCP_POLICY_UNSUPPORTED",
+			"no policy can hold for '%s': the harness reaches it by itself over HTTP",
+			s->name);
+	if (r == 0)
+		give_direct(a, raw, s);
+	return r;
+}
+
+static int give_named(struct assembly *a, struct slice raw, const char *field, struct err *e)
+{
+	struct named s = { 0 };
+	int r = jdec_object(raw, named_fields, NULL, &s, e);
+
+	if (r == 0 && !toolgate_rules_serve(a->v->rules, s.name, a->v->fallback))
+		report(a, s.name, "denied", NULL);
+	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
+		r = give_acp(a, &s, e);
+	else if (r == 0 && s.url)
+		r = give_url(a, raw, &s, field, e);
+	else if (r == 0)
+		r = give_stdio(a, raw, &s, field, e);
+	jdec_free(named_fields, &s);
+	return r;
+}
+
+static int give_all_named(struct assembly *a, struct err *e)
+{
+	struct slice list = session_mcp_servers(a->v->session);
+	char field[32];
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (!list.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, list });
+	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+		snprintf(field, sizeof(field), "mcpServers[%zu]", i);
+		r = give_named(a, v.raw, field, e);
+	}
+	return r;
+}
+
+/* --- servers of the sandbox ------------------------------------------------------------------------------------- */
+
+/* Two of one name could not be told apart, by the harness or by a policy. */
+static bool taken(const struct assembly *a, const char *name)
+{
+	list_each(o, &a->v->offers, struct offer, link)
+		if (mcp_name_alike(o->name, name))
+			return true;
+	return mcp_server_named((struct jval){ J_ARRAY, session_mcp_servers(a->v->session) },
+				MCP_SERVERS_MAX, name);
+}
+
+static int give_backend(struct assembly *a, const char *name, enum offer_via via,
+			struct mcp_backend *b, bool own, struct err *e)
+{
+	return offer_it(a,
+			&(struct offer_spec){ .name = name,
+					      .via = via,
+					      .inner = b,
+					      .own = own,
+					      .given = true,
+					      .rules = a->v->rules,
+					      .fallback = a->v->fallback,
+					      .names = a->v->names },
+			e);
+}
+
+static int give_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
+{
+	struct mcp_backend *b = hosted_offer(a->v->relay->hosted, name, e);
+
+	if (!b) {
+		snprintf(e->field, sizeof(e->field), "%s", field);
+		return -ENOENT;
+	}
+	if (taken(a, name))
+		return err_field(
+			e, field, "MCP_NAME_TAKEN",
+			"%s: another server of the session is named '%s', or harnesses take both for one",
+			field, name);
+	if (!toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
+		report(a, name, "denied", NULL);
+		return 0;
+	}
+	/* other sessions have it, too */
+	b = mcp_asker_new(b, session_id(a->v->session));
+	return give_backend(a, name, OFFER_HOSTED, b, true, e);
+}
+
+static int give_hosted(struct assembly *a, struct err *e)
+{
+	char field[48];
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (!a->wish.hosted.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, a->wish.hosted });
+	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *name = NULL;
+
+		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i);
+		if (jstr_decode(v, 256, &name) < 0)
+			return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
+		r = give_hosted_one(a, name, field, e);
+	}
+	return r;
+}
+
+static int give_builtin(struct assembly *a, struct err *e)
+{
+	if (!a->wish.builtin)
+		return 0;
+	if (!toolgate_rules_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
+		report(a, MCP_OWN_NAME, "denied", NULL);
+		return 0;
+	}
+	if (served_door(a->v, e) < 0)
+		return -EIO;
+	served_builtin(a->v, true, a->wish.setup);
+	give_shim(a, MCP_OWN_NAME);
+	return 0;
+}
+
+/* A file that somebody else wrote never keeps a session from starting: what cannot be had is told. */
+static void give_one_of_project(void *ctx, const char *name, struct mcp_backend *b,
+				const struct err *why)
+{
+	struct assembly *a = ctx;
+	struct err e = { 0 };
+
+	if (b && taken(a, name)) {
+		err_set(&e, -EEXIST, 0, "MCP_NAME_TAKEN",
+			"another server of the session has this name, or one that harnesses take for it");
+		why = &e;
+	} else if (b && !toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
+		report(a, name, "denied", NULL);
+		return;
+	} else if (b && give_backend(a, name, OFFER_PROJECT, b, false, &e) == 0) {
+		return;
+	}
+	report(a, name, "project", why ? why : &e);
+}
+
+static int give_project(struct assembly *a, struct err *e _unused_)
+{
+	struct hosted_project p = { .cwd = session_cwd(a->v->session),
+				    .session = session_id(a->v->session),
+				    .env = a->env };
+	const struct err *wrong;
+
+	if (!a->wish.project)
+		return 0;
+	p.switch_user = store_user(a->v->relay->store, &p.uid, &p.gid);
+	a->v->project = hosted_set_load(a->v->relay->hosted, &p);
+	wrong = hosted_set_error(a->v->project);
+	if (wrong)
+		report(a, ".mcp.json", "project", wrong);
+	hosted_set_each(a->v->project, give_one_of_project, a);
+	return 0;
+}
+
+/* --- all of it --------------------------------------------------------------------------------------------------- */
+
+static int assemble(struct assembly *a, struct err *e)
+{
+	static int (*const steps[])(struct assembly *, struct err *) = {
+		give_all_named,
+		give_builtin,
+		give_hosted,
+		give_project,
+	};
+	int r = toolgate_rules_parse(a->wish.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
+
+	a->v->fallback = wish_fallback(session_policy(a->v->session));
+
+	jw_arr(&a->given, NULL);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)
+		r = steps[i](a, e);
+	jw_end_arr(&a->given);
+	return r;
+}
+
+int served_assemble(struct served *v, struct buf *ret, struct err *e)
+{
+	struct assembly a = { .v = v, .given = JW(ret) };
+	int r = wish_parse(session_mcp(v->session), &a.wish, e);
+
+	if (r < 0)
+		return r;
+	a.env = session_environ(v->session, session_id(v->session));
+	r = assemble(&a, e);
+	harness_plan_free_environ(a.env);
+	return r;
+}

@@ -1,0 +1,193 @@
+/* tools.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "harnesses/spawn_plan.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+#include "tools/relay/relay_internal.h"
+#include "tools/relay/server_request.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* The environment that each of them has, as tools/builtin/core/toolbox.h reads it. */
+static void put_setup(struct jw *w, const char *root, const char *state, const char *id)
+{
+	jw_obj(w, NULL);
+	jw_arr(w, "roots");
+	jw_str(w, NULL, root);
+	jw_end_arr(w);
+	jw_str(w, "cwd", root);
+	jw_str(w, "stateDir", state);
+	jw_str(w, "session", id);
+}
+
+static struct child *start_child(struct relay *r, const char *marker, char *const *env,
+				 const char *cwd, struct slice setup)
+{
+	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
+	struct child_config c = { .name = MCP_OWN_NAME,
+				  .marker = marker,
+				  .argv = argv,
+				  .env = env,
+				  .cwd = cwd,
+				  .setup = setup };
+
+	c.switch_user = store_user(r->store, &c.uid, &c.gid);
+	return child_new(r->loop, r->procs, &c);
+}
+
+static void put_session_setup(struct jw *w, const struct served *v, struct slice more)
+{
+	_cleanup_(freep) char *state = file_join(session_home(v->session), "tools");
+	struct slice policy = session_policy(v->session);
+	_cleanup_(buf_done) struct buf rest = { 0 };
+
+	put_setup(w, session_cwd(v->session), state, session_id(v->session));
+	if (more.n)
+		jw_members(w, more, NULL);
+	if (policy.n) {
+		wish_tool_policy(&rest, policy);
+		jw_raw(w, "policy", buf_slice(&rest));
+	}
+	jw_end_obj(w);
+}
+
+/* A process is kept as long as its setup holds. */
+static void need_child(struct served *v, struct slice setup)
+{
+	char marker[64];
+	char **env;
+
+	if (v->builtin && child_same(v->builtin, setup))
+		return;
+	child_free(v->builtin);
+	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
+		 (unsigned long long)++v->relay->last_marker);
+	env = session_environ(v->session, marker);
+	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup);
+	harness_plan_free_environ(env);
+}
+
+struct offer *served_builtin(struct served *v, bool given, struct slice more)
+{
+	struct offer *o = served_offer(v, MCP_OWN_NAME);
+	_cleanup_(buf_done) struct buf setup = { 0 };
+	struct jw w = JW(&setup);
+
+	if (o)
+		return o;
+	put_session_setup(&w, v, more);
+	need_child(v, buf_slice(&setup));
+	o = offer_new(v->relay->loop, v->session,
+		      &(struct offer_spec){ .name = MCP_OWN_NAME,
+					    .via = OFFER_BUILTIN,
+					    .inner = child_backend(v->builtin),
+					    .given = given,
+					    .rules = v->rules,
+					    .names = v->names });
+	list_add_tail(&v->offers, &o->link);
+	return o;
+}
+
+/* What their user cannot make there itself; without it they use the directory for temporary files. */
+static void give_dir(const struct relay *r, const char *dir)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (file_mkdirs(dir, 0700) == 0 && store_user(r->store, &uid, &gid) &&
+	    lchown(dir, uid, gid) < 0)
+		log_warn("mcp", "a directory cannot be given to the agent user", "path", dir);
+}
+
+struct mcp_backend *relay_builtin(struct relay *r)
+{
+	_cleanup_(buf_done) struct buf setup = { 0 };
+	_cleanup_(freep) char *state = file_join(r->state, "tools");
+	struct jw w = JW(&setup);
+
+	if (!r->builtin) {
+		give_dir(r, state);
+		put_setup(&w, r->root, state, NULL);
+		jw_end_obj(&w);
+		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup));
+	}
+	return child_backend(r->builtin);
+}
+
+/* --- programs that the client named -------------------------------------------------------------------------- */
+
+static void add_string(char ***list, size_t *n, char *s)
+{
+	*list = reallocarray(*list, *n + 2, sizeof(**list));
+	if (!*list)
+		abort();
+	(*list)[(*n)++] = s;
+	(*list)[*n] = NULL;
+}
+
+static char **argv_of(const char *program, struct slice args)
+{
+	struct jiter it;
+	struct jval v;
+	char **argv = NULL;
+	size_t n = 0;
+
+	add_string(&argv, &n, xstrdup(program));
+	if (!args.n || !jiter_init(&it, (struct jval){ J_ARRAY, args }))
+		return argv;
+	while (jiter_next(&it, NULL, &v)) {
+		char *arg = NULL;
+
+		if (jstr_decode(v, MIB, &arg) == 0)
+			add_string(&argv, &n, arg);
+	}
+	return argv;
+}
+
+/* What the session's processes have, and the entry's own. */
+static char **env_of(struct served *v, const char *marker, struct slice env)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+	char **base = session_environ(v->session, marker);
+	struct jiter it;
+	struct jval pair;
+
+	for (char **e = base; *e; e++) {
+		_cleanup_(freep) char *name = xstrndup(*e, strcspn(*e, "="));
+
+		harness_plan_env(&plan, name, *e + strlen(name) + 1);
+	}
+	harness_plan_free_environ(base);
+	if (env.n && jiter_init(&it, (struct jval){ J_ARRAY, env }))
+		while (jiter_next(&it, NULL, &pair)) {
+			_cleanup_(freep) char *name = NULL, *value = NULL;
+
+			if (jstr_decode(jobj_get(pair.raw, "name"), 256, &name) == 0 &&
+			    jstr_decode(jobj_get(pair.raw, "value"), MIB, &value) == 0 &&
+			    strncmp(name, "ACPD_", 5) != 0)
+				harness_plan_env(&plan, name, value);
+		}
+	return harness_plan_environ(&plan);
+}
+
+struct child *client_child(struct served *v, const char *name, const char *program,
+			   struct slice args, struct slice env)
+{
+	char marker[64], **argv = argv_of(program, args), **environ_list;
+	struct child_config c = { .name = name, .marker = marker, .argv = argv };
+	struct child *child;
+
+	snprintf(marker, sizeof(marker), "%s.mcp.%llu", session_id(v->session),
+		 (unsigned long long)++v->relay->last_marker);
+	environ_list = env_of(v, marker, env);
+	c.env = environ_list;
+	c.cwd = session_cwd(v->session);
+	c.switch_user = store_user(v->relay->store, &c.uid, &c.gid);
+	child = child_new(v->relay->loop, v->relay->procs, &c);
+	harness_plan_free_environ(argv);
+	harness_plan_free_environ(environ_list);
+	return child;
+}

@@ -1,0 +1,100 @@
+/* relay_internal.h - the relay's insides, for the files of relay/ alone. */
+#pragma once
+
+#include "base/buf.h"
+#include "json/jenc.h"
+#include "session/mcp/mcp_servers.h"
+#include "tools/relay/relay_process.h"
+#include "tools/relay/harness/session_socket.h"
+#include "tools/relay/served_server.h"
+#include "tools/relay/relay.h"
+
+#define RELAY_TOOLS_MARKER "mcp.tools" /* names the processes of the built-in tools of /mcp */
+
+struct relay {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct session_store *store;
+	struct hosted *hosted;
+	char *run_dir, *self, *root, *state;
+	char **env;
+	struct child *builtin;	    /* of /mcp without a session */
+	struct list proxies, calls; /* of /mcp without a session (relay_proxy.c) */
+	bool stopping;		    /* nothing is started any more */
+	void (*gone)(void *ctx, struct mcp_backend *b);
+	void *gone_ctx;
+	uint64_t last_marker;
+};
+
+/* A server of the client's that we run. */
+struct served_child {
+	struct list link;
+	struct child *child;
+};
+
+/* What is kept for one session. */
+struct served {
+	struct relay *relay;
+	struct session *session;
+	struct door *door;
+	char *socket;
+	char key[33];
+	struct toolgate_rules *rules;
+	enum policy_verdict fallback; /* for tools of others that no rule speaks of: categories.mcp */
+	struct list offers, children;
+	struct names *names;	    /* of the offers' tools */
+	struct list proxies, calls; /* relay_proxy.c */
+	struct child *builtin;
+	struct hosted_set *project;
+	struct buf
+		reports; /* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be used */
+};
+
+struct offer {
+	struct list link;
+	struct session *session;
+	char *name;
+	enum offer_via via;
+	bool given; /* to the harness; else only to /mcp */
+	struct mcp_backend *inner;
+	bool own;
+	struct toolgate *gate;
+	struct mcp_backend *plain; /* in front of it, for the harness; or NULL */
+	struct mcp_backend *front; /* in front of both: what the harness has */
+	char *delivered,
+		*renamed; /* raw arrays, of names and of {tool, as}; NULL: not listed yet, none */
+	struct list questions;
+};
+
+/* relay.c */
+struct served *served_need(struct relay *r, struct session *s);
+struct offer *served_offer(const struct served *v, const char *name);
+/* The door is open. */
+int served_door(struct served *v, struct err *e);
+
+/* relay_assemble.c */
+/* Makes the offers that the session wants and appends the array for the harness. */
+int served_assemble(struct served *v, struct buf *ret, struct err *e);
+
+/* relay_builtin.c: the built-in tools */
+/* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup, or empty. */
+struct offer *served_builtin(struct served *v, bool given, struct slice more);
+struct mcp_backend *relay_builtin(struct relay *r);
+/* A program that the client named: args an array of strings, env of {name, value}, both raw. */
+struct child *client_child(struct served *v, const char *name, const char *program,
+			   struct slice args, struct slice env);
+
+/* relay.c */
+/* Where what is held for clients of /mcp stands. */
+struct holds {
+	struct list *proxies, *calls;
+};
+
+/* What a call goes to now. NULL with e. */
+struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
+				 struct holds *ret, struct err *e);
+
+/* relay_proxy.c */
+/* Calls of the list end: what they were made to goes. */
+void proxy_calls_end(struct list *calls);
+void proxies_free(struct relay *r, struct list *proxies);

@@ -1,0 +1,105 @@
+#include "tools/relay/relay_process.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "tools/upstream/upstream_stdio.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RESTART_MIN_MS                                                                             \
+	1000 /* between two starts: one that dies at once is not started for every call */
+
+struct child {
+	struct loop *loop;
+	struct mcp_stdio *server;
+	char *setup;
+	struct loop_timer start_timer;
+	uint64_t may_start; /* clock_mono_ms */
+};
+
+static void start(void *ctx)
+{
+	struct child *c = ctx;
+	struct err e = { 0 };
+
+	c->may_start = clock_mono_ms() + RESTART_MIN_MS;
+	if (mcp_stdio_start(c->server, &e) < 0)
+		log_error("mcp", "a session's MCP server cannot be started", "text", e.msg);
+}
+
+/* Asked for while it is down. */
+static bool on_wanted(void *ctx)
+{
+	struct child *c = ctx;
+	uint64_t now = clock_mono_ms();
+
+	loop_timer_set(c->loop, &c->start_timer, c->may_start > now ? c->may_start - now : 0, start,
+		       c);
+	return true;
+}
+
+static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused_)
+{
+}
+
+/* Its last words may hold what the session was given: callers hear them, the log does not. */
+static void on_down(void *ctx _unused_, const struct err *why)
+{
+	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);
+}
+
+static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+
+static int setup_file(struct slice setup)
+{
+	_cleanup_(closep) int fd = memfd_create("acpd-tools", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, setup.p, setup.n) != (ssize_t)setup.n || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return TAKE_FD(fd);
+}
+
+struct child *child_new(struct loop *loop, struct proc_host *procs,
+			const struct child_config *config)
+{
+	_cleanup_(closep) int fd = config->setup.n ? setup_file(config->setup) : -1;
+	struct mcp_stdio_config sc = { .name = config->name,
+				       .argv = config->argv,
+				       .env = config->env,
+				       .cwd = config->cwd,
+				       .session = config->marker,
+				       .switch_user = config->switch_user,
+				       .uid = config->uid,
+				       .gid = config->gid,
+				       .data = fd > 0 ? fd : 0 };
+	struct child *c = new0(struct child);
+
+	c->loop = loop;
+	c->setup = xstrndup(config->setup.p, config->setup.n);
+	c->server = mcp_stdio_new(loop, procs, &sc, &events, c);
+	return c;
+}
+
+struct child *child_free(struct child *c)
+{
+	if (!c)
+		return NULL;
+	loop_timer_cancel(&c->start_timer);
+	mcp_stdio_free(c->server);
+	free(c->setup);
+	free(c);
+	return NULL;
+}
+
+struct mcp_backend *child_backend(struct child *c)
+{
+	return mcp_stdio_backend(c->server);
+}
+
+bool child_same(const struct child *c, struct slice setup)
+{
+	return slice_is(setup, c->setup);
+}

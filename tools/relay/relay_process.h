@@ -1,0 +1,36 @@
+/*
+ * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness and in its environment, and
+ * only while it is wanted: the built-in tools (`acpd mcp --builtin`, not in the daemon itself, which may be root and must never wait
+ * for a disk), and servers of the client that have a policy, so that their calls must pass through us.
+ *
+ * It is started when the first call comes, and again when it has died and is wanted again.
+ */
+#pragma once
+
+#include "base/slice.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+#include "tools/mcp/backend.h"
+
+struct child;
+
+struct child_config {
+	const char *name;   /* of the server, for the log */
+	const char *marker; /* names its processes: no other child of the daemon has the same */
+	char *const *argv;  /* argv[0] is an absolute path */
+	char *const *env;
+	const char *cwd;
+	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
+	bool switch_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Copies config; starts nothing. */
+struct child *child_new(struct loop *loop, struct proc_host *procs,
+			const struct child_config *config);
+/* Open calls must have been cancelled; the process is stopped, and gone some time after. */
+struct child *child_free(struct child *c);
+struct mcp_backend *child_backend(struct child *c);
+/* It was made with this setup. */
+bool child_same(const struct child *c, struct slice setup);

@@ -1,0 +1,149 @@
+/*
+ * relay_proxy.c - what a client of /mcp holds: a backend that finds the real one at each call, because a client's MCP session over HTTP outlives
+ * restarts of the harness, and the session whose tools it calls. Calls whose server goes end with SERVER_GONE.
+ */
+#include "tools/relay/relay_internal.h"
+
+#define GONE                                                                                       \
+	SLICE("{\"code\":-32603,\"message\":\"the MCP server is gone\",\"data\":{\"reason\":\"SERVER_GONE\"}}")
+
+struct proxy {
+	struct mcp_backend backend;
+	struct list link;
+	struct relay *relay;
+	char *name, *session; /* as for relay_find; each may be NULL */
+};
+
+struct proxy_call {
+	struct mcp_call call;
+	struct list link; /* of the session's calls, or the relay's; alone when its server is gone */
+	struct loop *loop;
+	struct mcp_call *inner; /* NULL: its end is told from the loop */
+	struct loop_task gone_task;
+	const struct mcp_reply_ops *ops;
+	void *ctx;
+};
+
+static void call_free(struct proxy_call *c)
+{
+	loop_task_cancel(&c->gone_task);
+	list_del(&c->link);
+	free(c);
+}
+
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	struct proxy_call *c = ctx;
+
+	c->ops->notify(c->ctx, method, params);
+}
+
+static void on_done(void *ctx, struct slice result, struct slice error)
+{
+	struct proxy_call *c = ctx;
+	const struct mcp_reply_ops *ops = c->ops;
+	void *up = c->ctx;
+
+	call_free(c);
+	ops->done(up, result, error);
+}
+
+static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
+
+static void tell_gone(void *ctx)
+{
+	on_done(ctx, SLICE_NONE, GONE);
+}
+
+static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, struct slice params,
+				   const struct mcp_reply_ops *ops, void *ctx)
+{
+	struct proxy *p = (struct proxy *)b;
+	struct proxy_call *c = new0(struct proxy_call);
+	struct mcp_backend *target;
+	struct holds holds;
+	struct err e;
+
+	c->call.backend = b;
+	c->loop = p->relay->loop;
+	c->ops = ops;
+	c->ctx = ctx;
+	list_init(&c->link);
+	target = relay_target(p->relay, p->name, p->session, &holds, &e);
+	if (target) {
+		list_add_tail(holds.calls, &c->link);
+		c->inner = mcp_backend_call(target, method, params, &reply_ops, c);
+	} else {
+		loop_defer(c->loop, &c->gone_task, tell_gone, c);
+	}
+	return &c->call;
+}
+
+static void proxy_cancel(struct mcp_call *call)
+{
+	struct proxy_call *c = (struct proxy_call *)call;
+
+	if (c->inner)
+		mcp_call_cancel(c->inner);
+	call_free(c);
+}
+
+/* It is ours: proxies_free. */
+static void proxy_free(struct mcp_backend *b _unused_)
+{
+}
+
+static const struct mcp_backend_ops proxy_ops = { proxy_call, proxy_cancel, proxy_free };
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
+			       struct err *e)
+{
+	struct holds holds;
+	struct proxy *p;
+
+	if (!relay_target(r, name, session, &holds, e))
+		return NULL;
+	list_each(have, holds.proxies, struct proxy, link)
+		if (same(have->name, name))
+			return &have->backend;
+	p = new0(struct proxy);
+	p->backend.ops = &proxy_ops;
+	p->relay = r;
+	p->name = xstrdup(name);
+	p->session = xstrdup(session);
+	list_init(&p->link);
+	list_add_tail(holds.proxies, &p->link);
+	return &p->backend;
+}
+
+void proxies_free(struct relay *r, struct list *proxies)
+{
+	while (!list_empty(proxies)) {
+		struct proxy *p = list_first(proxies, struct proxy, link);
+
+		if (r->gone)
+			r->gone(r->gone_ctx, &p->backend);
+		list_del(&p->link);
+		free(p->name);
+		free(p->session);
+		free(p);
+	}
+}
+
+void proxy_calls_end(struct list *calls)
+{
+	while (!list_empty(calls)) {
+		struct proxy_call *c = list_first(calls, struct proxy_call, link);
+
+		list_del(&c->link);
+		list_init(&c->link);
+		mcp_call_cancel(c->inner);
+		c->inner = NULL;
+		loop_defer(c->loop, &c->gone_task, tell_gone, c);
+	}
+}

@@ -1,0 +1,299 @@
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/workspace/artifact_store.h"
+#include "tools/relay/harness/tool_renaming.h"
+#include "tools/relay/relay_internal.h"
+#include "tools/relay/harness/text_results.h"
+
+/* Unlike all others that the session's transcript has. */
+#define CALL_ID_BYTES 8
+
+/* A question of the gate, put to the session's client as a permission request. */
+struct question {
+	struct list link;
+	struct offer *offer;
+	struct toolgate_ask *ask;
+};
+
+static const char *const vias[] = { [OFFER_ACP] = "acp",
+				    [OFFER_BUILTIN] = "builtin",
+				    [OFFER_HOSTED] = "hosted",
+				    [OFFER_PROJECT] = "project",
+				    [OFFER_CLIENT] = "client" };
+
+/* --- what the harness listed ------------------------------------------------------------------------------- */
+
+/* True: it is another than before. */
+static bool keep_raw(char **slot, struct slice raw)
+{
+	if (*slot ? slice_is(raw, *slot) : !raw.n)
+		return false;
+	free(*slot);
+	*slot = raw.n ? xstrndup(raw.p, raw.n) : NULL;
+	return true;
+}
+
+static void put_delivered(const struct offer *o, struct jw *w, const char *tools,
+			  const char *renamed)
+{
+	jw_raw(w, tools, slice_of(o->delivered));
+	jw_raw(w, renamed, slice_of(o->renamed));
+}
+
+static void on_listed(void *ctx, struct slice tools, struct slice renamed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct jw w = JW(&b);
+	bool changed = keep_raw(&o->delivered, tools);
+
+	changed |= keep_raw(&o->renamed, renamed);
+	if (!changed)
+		return;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tools_delivered");
+	jw_str(&w, "server", o->name);
+	put_delivered(o, &w, "tools", "renamed");
+	session_note_lifecycle(o->session, buf_slice(&b));
+}
+
+static const struct given_ops given_ops = { on_listed };
+
+static void on_recorded(void *ctx, const char *tool, struct slice args)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tool_dry_run");
+	jw_str(&w, "server", o->name);
+	jw_str(&w, "tool", tool);
+	jw_raw(&w, "arguments", args);
+	session_note_lifecycle(o->session, buf_slice(&b));
+}
+
+/* --- files that come with results ---------------------------------------------------------------------------- */
+
+struct left {
+	char *name, *type;
+	struct jval text, base64;
+};
+
+static const struct jfield left_fields[] = {
+	JF_STR(struct left, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_STR(struct left, type, "type", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_RAW(struct left, text, "text", 0),
+	JF_RAW(struct left, base64, "base64", 0),
+	JF_END,
+};
+
+static int left_bytes(const struct left *l, struct buf *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf coded = { 0 };
+	int r = jstr_decode_bytes(l->text.type == J_STRING ? l->text : l->base64,
+				  l->text.type == J_STRING ? ret : &coded);
+
+	if (r == 0 && l->text.type != J_STRING)
+		r = base64_decode(buf_slice(&coded), ret);
+	return r < 0 ? err_field(e, "text", "FIELD_INVALID", "an artifact has text or base64") : 0;
+}
+
+static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct err *e)
+{
+	const struct artifact_spec spec = { l->name, l->type, "tool", session_running(o->session) };
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	const struct artifact *a;
+	int r = left_bytes(l, &bytes, e);
+
+	if (r == 0 && strncmp(l->type, "text/", 5) == 0)
+		session_mask_bytes(o->session, &bytes);
+	if (r == 0)
+		r = artifact_put(o->session, &spec, buf_slice(&bytes), &a, e);
+	if (r == 0)
+		artifact_describe(w, NULL, a);
+	return r;
+}
+
+/* {"error": {code, message}} where it cannot be kept: the call has been made all the same. */
+static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
+{
+	struct left l = { 0 };
+	struct jw w = JW(ret);
+	struct err e = { 0 };
+	int r = jdec_object(artifact, left_fields, NULL, &l, &e);
+
+	if (r == 0)
+		r = left_keep(ctx, &l, &w, &e);
+	jdec_free(left_fields, &l);
+	if (r == 0)
+		return;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "error");
+	jw_str(&w, "code", e.reason);
+	jw_str(&w, "message", e.msg);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static void on_variables(void *ctx, struct slice env)
+{
+	struct offer *o = ctx;
+
+	session_learn_env(o->session, env);
+}
+
+/* --- permissions ----------------------------------------------------------------------------------------------- */
+
+static void question_free(struct question *q)
+{
+	list_del(&q->link);
+	free(q);
+}
+
+static void put_option(struct jw *w, const char *id, const char *name, const char *kind)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "optionId", id);
+	jw_str(w, "name", name);
+	jw_str(w, "kind", kind);
+	jw_end_obj(w);
+}
+
+static const char *kind_of(struct slice permission)
+{
+	static const char *const kinds[][2] = { { "read", "read" },
+						{ "edit", "edit" },
+						{ "execute", "execute" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (jstr_is(jobj_get(permission, "category"), kinds[i][0]))
+			return kinds[i][1];
+	return "other";
+}
+
+/* As ACP's session/request_permission has it; the call is one of ours, so it is announced with its own id. */
+static void put_params(struct jw *w, const struct offer *o, const struct toolgate_question *asked)
+{
+	char id[sizeof("mcp_") + 2 * CALL_ID_BYTES] = "mcp_";
+
+	random_hex(id + 4, CALL_ID_BYTES);
+	jw_obj(w, NULL);
+	jw_obj(w, "toolCall");
+	jw_str(w, "toolCallId", id);
+	jw_slice(w, "title", asked->title);
+	jw_str(w, "kind", kind_of(asked->permission));
+	jw_str(w, "status", "pending");
+	jw_raw(w, "rawInput", asked->args);
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	jw_str(w, "server", o->name);
+	jw_str(w, "tool", asked->tool);
+	jw_raw(w, "permission", asked->permission);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_arr(w, "options");
+	put_option(w, "allow", "Allow", "allow_once");
+	put_option(w, "reject", "Reject", "reject_once");
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static void on_answer(void *ctx, struct slice result)
+{
+	struct question *q = ctx;
+	struct toolgate_ask *ask = q->ask;
+	bool allow = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
+
+	question_free(q);
+	toolgate_answer(ask, allow ? TOOLGATE_ALLOW : TOOLGATE_REJECT);
+}
+
+static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_question *asked)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct offer *o = ctx;
+	struct question *q = new0(struct question);
+	struct jw w = JW(&b);
+
+	q->offer = o;
+	q->ask = a;
+	list_init(&q->link);
+	list_add_tail(&o->questions, &q->link);
+	put_params(&w, o, asked);
+	session_ask_own(o->session, buf_slice(&b), on_answer, q);
+}
+
+static void on_unask(void *ctx, struct toolgate_ask *a)
+{
+	struct offer *o = ctx;
+
+	list_each(q, &o->questions, struct question, link) {
+		if (q->ask != a)
+			continue;
+		session_unask_own(o->session, q);
+		question_free(q);
+		return;
+	}
+}
+
+static const struct toolgate_ops gate_ops = { .ask = on_ask,
+					      .unask = on_unask,
+					      .artifact = on_artifact,
+					      .variables = on_variables,
+					      .recorded = on_recorded };
+
+/* --- life ---------------------------------------------------------------------------------------------------- */
+
+struct offer *offer_new(struct loop *loop, struct session *s, const struct offer_spec *spec)
+{
+	struct toolgate_config gc = { .server = spec->name,
+				      .rules = spec->rules,
+				      .fallback = spec->fallback,
+				      .builtin = spec->via == OFFER_BUILTIN,
+				      .upward = spec->via == OFFER_ACP };
+	struct offer *o = new0(struct offer);
+
+	o->session = s;
+	o->name = xstrdup(spec->name);
+	o->via = spec->via;
+	o->inner = spec->inner;
+	o->own = spec->own;
+	o->given = spec->given;
+	list_init(&o->link);
+	list_init(&o->questions);
+	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
+	if (gc.builtin)
+		o->plain = plain_new(toolgate_backend(o->gate), session_harness(s)->caps.tool_text);
+	o->front = given_new(o->plain ? o->plain : toolgate_backend(o->gate), o->name, spec->names,
+			     &given_ops, o);
+	return o;
+}
+
+struct offer *offer_free(struct offer *o)
+{
+	mcp_backend_free(o->front);
+	mcp_backend_free(o->plain);
+	toolgate_free(o->gate); /* withdraws its questions */
+	if (o->own)
+		mcp_backend_free(o->inner);
+	list_del(&o->link);
+	free(o->name);
+	free(o->delivered);
+	free(o->renamed);
+	free(o);
+	return NULL;
+}
+
+void offer_put(const struct offer *o, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "name", o->name);
+	jw_str(w, "via", vias[o->via]);
+	put_delivered(o, w, "toolsDelivered", "toolsRenamed");
+	jw_end_obj(w);
+}

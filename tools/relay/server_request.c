@@ -1,0 +1,159 @@
+#include "tools/relay/server_request.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/policy/policy.h"
+#include "tools/builtin/core/toolbox.h"
+#include "tools/mcp/msg.h"
+#include "tools/relay/gate/toolgate.h"
+
+#include <stdio.h>
+
+#define FIELD "_meta.acpd.mcp"
+#define WISH_NAME_MAX 256
+
+struct wish_args {
+	struct jval builtin;
+	bool project;
+	struct slice hosted, policy;
+};
+
+static const struct jfield wish_fields[] = {
+	JF_RAW(struct wish_args, builtin, "builtin", 0),
+	JF_BOOL(struct wish_args, project, "project", 0),
+	JF_ARR(struct wish_args, hosted, "hosted", 0),
+	JF_OBJ(struct wish_args, policy, "policy", 0),
+	JF_END,
+};
+
+struct builtin_args {
+	struct slice tools, tests, interpreters;
+};
+
+static const struct jfield builtin_fields[] = {
+	JF_ARR(struct builtin_args, tools, "tools", 0),
+	JF_OBJ(struct builtin_args, tests, "tests", 0),
+	JF_OBJ(struct builtin_args, interpreters, "interpreters", 0),
+	JF_END,
+};
+
+#define NO_MEMBER "there is no such member"
+
+/* An error of a part, whose field is said from the top. */
+static void put_below(struct err *e, const char *prefix)
+{
+	_cleanup_(freep) char *field = xstrdup(e->field);
+	size_t room = sizeof(e->field) - strlen(prefix) - 1;
+
+	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)room, field);
+}
+
+static int check_names(struct slice array, const char *field, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char path[64];
+
+	if (!array.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *name = NULL;
+
+		snprintf(path, sizeof(path), "%s[%zu]", field, i);
+		if (jstr_decode(v, WISH_NAME_MAX, &name) < 0)
+			return err_field(e, path, "FIELD_INVALID", "%s must be a name", path);
+	}
+	return 0;
+}
+
+/* As the tools themselves will read it. */
+static int check_setup(struct slice setup, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct toolbox_config c = { 0 };
+	struct jw w = JW(&text);
+	int r;
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, "roots", SLICE("[\"/\"]"));
+	jw_members(&w, setup, NULL);
+	jw_end_obj(&w);
+	r = toolbox_config_parse(buf_slice(&text), &c, e);
+	toolbox_config_done(&c);
+	if (r < 0)
+		put_below(e, FIELD ".builtin.");
+	return r;
+}
+
+static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
+{
+	struct builtin_args a = { 0 };
+	int r;
+
+	if (v.type == J_NONE || v.type == J_NULL || v.type == J_FALSE)
+		return 0;
+	ret->builtin = true;
+	if (v.type == J_TRUE)
+		return 0;
+	if (v.type != J_OBJECT)
+		return err_field(e, FIELD ".builtin", "FIELD_INVALID",
+				 "builtin must be true, false or {tools: [names]}");
+	r = jdec_strict(v.raw, builtin_fields, FIELD ".builtin.", NO_MEMBER, &a, e);
+	if (r == 0)
+		r = check_names(a.tools, FIELD ".builtin.tools", e);
+	ret->setup = v.raw;
+	return r == 0 ? check_setup(v.raw, e) : r;
+}
+
+int wish_parse(struct slice raw, struct wish *ret, struct err *e)
+{
+	struct wish_args a = { 0 };
+	int r;
+
+	*ret = (struct wish){ 0 };
+	if (!raw.n)
+		return 0;
+	r = jdec_strict(raw, wish_fields, FIELD ".", NO_MEMBER, &a, e);
+	if (r == 0)
+		r = parse_builtin(a.builtin, ret, e);
+	if (r == 0)
+		r = check_names(a.hosted, FIELD ".hosted", e);
+	ret->project = a.project;
+	ret->hosted = a.hosted;
+	ret->policy = a.policy;
+	return r;
+}
+
+int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *e)
+{
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	_cleanup_(buf_done) struct buf own = { 0 };
+	struct toolgate_rules *rules = NULL;
+	int r = toolgate_rules_parse(mcp_policy, FIELD ".policy", &rules, e);
+
+	toolgate_rules_free(rules);
+	if (r < 0 || !policy.n)
+		return r;
+	wish_tool_policy(&own, policy);
+	r = policy_parse(buf_slice(&own), &p, e);
+	if (r < 0)
+		put_below(e, "_meta.acpd.policy.");
+	return r;
+}
+
+void wish_tool_policy(struct buf *out, struct slice policy)
+{
+	static const char *const of_harness[] = { "approval", NULL };
+
+	mcp_object_strip(out, policy, of_harness);
+}
+
+enum policy_verdict wish_fallback(struct slice policy)
+{
+	struct jval v = jobj_get(jobj_get(policy, "categories").raw, "mcp");
+
+	return jstr_is(v, "deny") ? POLICY_DENY : jstr_is(v, "ask") ? POLICY_ASK : POLICY_ALLOW;
+}

@@ -1,0 +1,208 @@
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+#include "tools/upstream/upstream.h"
+#include "tools/upstream/legacy/upstream_legacy.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void put_self(struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_str(w, "name", "acpd");
+	jw_str(w, "version", ACPD_VERSION);
+	jw_end_obj(w);
+}
+
+void probe_put_discover(struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "_meta");
+	jw_str(&w, MCP_META_VERSION, MCP_MODERN);
+	jw_raw(&w, MCP_META_CAPABILITIES, SLICE("{}"));
+	put_self(&w, MCP_META_CLIENT);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+void probe_put_initialize(struct buf *b)
+{
+	struct jw w = JW(b);
+
+	/* what clients can is known with each call only: a server that asks one that cannot is told so then */
+	jw_obj(&w, NULL);
+	jw_str(&w, "protocolVersion", MCP_LEGACY);
+	jw_raw(&w, "capabilities",
+	       SLICE("{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{}},"
+		     "\"roots\":{}}"));
+	put_self(&w, "clientInfo");
+	jw_end_obj(&w);
+}
+
+static void send_discover(struct upstream *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	probe_put_discover(&b);
+	link_call(&u->link, &u->discover, "server/discover", buf_slice(&b));
+}
+
+static void send_initialize(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct upstream *u = ctx;
+
+	loop_timer_cancel(&u->probe_timer);
+	if (u->initialize.id || u->initialize_failed)
+		return;
+	probe_put_initialize(&b);
+	link_call(&u->link, &u->initialize, "initialize", buf_slice(&b));
+}
+
+void probe_over(struct upstream *u)
+{
+	loop_timer_cancel(&u->start_timer);
+	loop_timer_cancel(&u->probe_timer);
+	link_forget(&u->discover);
+	link_forget(&u->initialize);
+}
+
+static void speaks(struct upstream *u, bool legacy, const char *revision)
+{
+	u->is_legacy = legacy;
+	xstrset(&u->revision, revision);
+}
+
+static void went_up(struct upstream *u, bool legacy, struct jval server)
+{
+	_cleanup_(freep) char *name = NULL, *version = NULL;
+	struct mcp_server_info info = { .legacy = legacy };
+
+	probe_over(u);
+	jstr_decode(jobj_get(server.raw, "name"), MCP_TEXT_MAX, &name);
+	jstr_decode(jobj_get(server.raw, "version"), MCP_TEXT_MAX, &version);
+	u->state = UPSTREAM_UP;
+	u->legacy_first = legacy;
+	info.revision = u->revision;
+	info.name = name ? name : "";
+	info.version = version ? version : "";
+	info.latency_ms = (unsigned)(clock_mono_ms() - u->started);
+	if (u->events->up)
+		u->events->up(u->ctx, &info);
+	upstream_flush(u);
+}
+
+static void refused(struct upstream *u, const char *reason, const char *text)
+{
+	struct err e;
+
+	err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, reason, "%s", text);
+	u->owner_ops->refused(u->owner, &e);
+}
+
+/* Neither request led anywhere; what the server said to the second one is told. */
+static void both_failed(struct upstream *u, struct slice error)
+{
+	_cleanup_(freep) char *said = NULL;
+	char text[200];
+
+	jstr_decode(jobj_get(error, "message"), MCP_TEXT_MAX, &said);
+	snprintf(text, sizeof(text), "neither server/discover nor initialize succeeded: %s",
+		 said ? said : "it answered what no known revision has");
+	refused(u, "HANDSHAKE_FAILED", text);
+}
+
+static bool speaks_modern(struct slice result)
+{
+	struct jval list = jobj_get(result, "supportedVersions"), v;
+	struct jiter it;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(v, MCP_MODERN))
+			return true;
+	return false;
+}
+
+static void on_discover(void *ctx, struct slice result, struct slice error)
+{
+	struct upstream *u = ctx;
+	struct jval server;
+
+	if (result.n && speaks_modern(result)) {
+		server = jobj_get(jobj_get(result, "_meta").raw, MCP_META_SERVER);
+		speaks(u, false, MCP_MODERN);
+		went_up(u, false, server);
+		return;
+	}
+	u->discover_failed = true;
+	if (u->initialize_failed)
+		both_failed(u, error);
+	else
+		send_initialize(u);
+}
+
+static void on_initialize(void *ctx, struct slice result, struct slice error)
+{
+	_cleanup_(freep) char *revision = NULL;
+	struct upstream *u = ctx;
+	struct legacy *legacy = result.n ? legacy_new(u, result, &revision) : NULL;
+
+	if (legacy) {
+		u->legacy = legacy;
+		speaks(u, true, revision);
+		link_cancel(&u->link, &u->discover); /* still open if it was not answered in time */
+		link_notify(&u->link, "notifications/initialized", SLICE("{}"));
+		went_up(u, true, jobj_get(legacy_hello(legacy), "serverInfo"));
+		return;
+	}
+	u->initialize_failed = true;
+	if (u->discover_failed)
+		both_failed(u, error);
+	else if (!u->discover.id)
+		send_discover(u);
+}
+
+static void start_over(void *ctx)
+{
+	struct upstream *u = ctx;
+	char text[100];
+
+	snprintf(text, sizeof(text), "no answer to the handshake within %u ms", u->start_ms);
+	refused(u, "START_TIMEOUT", text);
+}
+
+void upstream_begin(struct upstream *u)
+{
+	probe_over(u); /* there may have been one that the server did not survive */
+	u->state = UPSTREAM_PROBING;
+	u->discover_failed = u->initialize_failed = false;
+	u->started = clock_mono_ms();
+	loop_timer_set(u->loop, &u->start_timer, u->start_ms, start_over, u);
+	if (u->legacy_first) {
+		send_initialize(u);
+		return;
+	}
+	send_discover(u);
+	loop_timer_set(u->loop, &u->probe_timer, MCP_PROBE_MS, send_initialize, u);
+}
+
+bool upstream_may_retry(struct upstream *u)
+{
+	if (u->state != UPSTREAM_PROBING || u->legacy_first || u->initialize_failed)
+		return false;
+	u->legacy_first = true;
+	return true;
+}
+
+void probe_init(struct upstream *u)
+{
+	u->discover = (struct link_request){ .reply = on_discover, .ctx = u };
+	u->initialize = (struct link_request){ .reply = on_initialize, .ctx = u };
+}

@@ -1,0 +1,86 @@
+/*
+ * http_post.h - the messages of upstream_http.c on their way: one HTTP request each, and what comes back on it.
+ *
+ * A post belongs to its mcp_remote and lives until its answer is complete, it is closed, or its server is stopped; it is freed at the end of
+ * the loop's turn. What it learns it tells by the functions of upstream_http.c below.
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "tools/upstream/upstream.h"
+#include "tools/upstream/http/http_exchange.h"
+#include "tools/upstream/http/upstream_http.h"
+#include "tools/upstream/http/param_headers.h"
+#include "tools/upstream/http/resolve.h"
+#include "tools/upstream/http/sse.h"
+#include "tools/upstream/http/http_target.h"
+
+enum post_kind { POST_MESSAGE, POST_STREAM /* the GET stream */ };
+enum post_mode { MODE_IGNORED, MODE_JSON, MODE_EVENTS };
+
+struct post {
+	struct list link;
+	struct mcp_remote *h;
+	enum post_kind kind;
+	uint32_t id;	    /* of the request it is, or 0 */
+	char *method;	    /* NULL: an answer, or the stream */
+	char *subject;	    /* Mcp-Name, or NULL */
+	struct buf message; /* until it is accepted */
+	bool waits;	    /* not sent yet */
+	bool is_call;	    /* tools/call to a modern server: some arguments go into headers */
+	bool resumed;	    /* GET for the rest of its answer */
+	bool sent_again, dead;
+	unsigned tries;
+	struct exchange *x;
+	int status;
+	enum post_mode mode;
+	struct buf body;
+	struct sse sse;
+	bool got_event;
+	struct loop_timer timer;
+	struct loop_task task;
+};
+
+struct mcp_remote {
+	struct upstream up;
+	struct target target;
+	char *name;
+	bool local_only;
+	struct dial_as as;
+	struct address addresses[MCP_ADDRESSES_MAX];
+	size_t naddresses;
+	struct resolve *resolve;
+	struct list posts;
+	unsigned nposts;
+	struct post *barrier; /* nothing else is sent before its answer: notifications/initialized */
+	struct post *stream;
+	bool no_stream; /* the server has none */
+	char *session;
+	bool renewing; /* a new session is being begun */
+	struct link_request again;
+	struct loop_timer renew_timer;
+	struct mirror mirror;
+	struct link_request listing; /* of tools whose calls lacked headers */
+	unsigned pages;
+	struct exchange *goodbye;
+	struct loop_timer down_timer;
+	bool stopped; /* down is to be told */
+	struct err why;
+};
+
+/* out NULL: the GET stream. Not sent yet. */
+struct post *post_new(struct mcp_remote *h, const struct link_out *out);
+void post_send(struct post *p);
+void post_close(struct post *p);
+/* Sends a request that asks for nothing but to be forgotten (DELETE). */
+struct exchange *post_goodbye(struct mcp_remote *h);
+
+/* --- upstream_http.c ----------------------------------------------------------------------------------------------- */
+
+void http_post_over(struct post *p);
+void http_unreachable(struct mcp_remote *h, const char *why);
+/* The server misses headers that its list of tools asks for: p is sent again once that is known. */
+void http_headers_lacked(struct mcp_remote *h, struct post *p);
+void http_said_goodbye(struct mcp_remote *h);
+/* The server does not know the session: p is sent again in the next one. */
+void http_session_lost(struct mcp_remote *h, struct post *p);

@@ -1,0 +1,194 @@
+#include "tools/upstream/http/http_target.h"
+
+#include "base/http/header.h"
+#include "base/util.h"
+#include "digest/base64.h"
+#include "digest/digest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+
+static int bad_url(struct err *e, const char *why)
+{
+	return err_field(e, "url", "URL_INVALID", "url: %s", why);
+}
+
+/* "host", "host:port", "[v6]:port" */
+static int take_authority(struct target *t, struct slice a, struct err *e)
+{
+	const char *colon = a.n ? memrchr(a.p, ':', a.n) : NULL;
+	struct slice host = a, port = SLICE("80");
+	long n = 0;
+
+	if (a.n && memchr(a.p, '@', a.n))
+		return bad_url(e, "user and password have no place in it");
+	if (colon && !memchr(colon, ']', a.n - (size_t)(colon - a.p))) {
+		host.n = (size_t)(colon - a.p);
+		port = (struct slice){ colon + 1, a.n - host.n - 1 };
+	}
+	for (size_t i = 0; i < port.n; i++)
+		n = port.p[i] >= '0' && port.p[i] <= '9' && n < 65536 ? n * 10 + port.p[i] - '0' :
+									65536;
+	if (n < 1 || n > 65535)
+		return bad_url(e, "its port is none");
+	t->authority = xstrndup(a.p, a.n);
+	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+		host = (struct slice){ host.p + 1, host.n - 2 };
+	if (!host.n || host.n > 253)
+		return bad_url(e, "it names no host");
+	t->host = xstrndup(host.p, host.n);
+	t->port = xstrndup(port.p, port.n);
+	return 0;
+}
+
+static int take_url(struct target *t, const char *url, struct err *e)
+{
+	struct slice rest = slice_of(url), authority;
+
+	if (strncasecmp(url, "https://", 8) == 0)
+		return err_field(e, "url", "TRANSPORT_UNSUPPORTED",
+				 "url: https is not supported; http:// within the sandbox is");
+	if (strncasecmp(url, "http://", 7) != 0)
+		return err_field(e, "url", "TRANSPORT_UNSUPPORTED", "url: not an http:// address");
+	for (size_t i = 0; i < rest.n; i++)
+		if ((unsigned char)url[i] <= 0x20 || (unsigned char)url[i] >= 0x7f)
+			return bad_url(e, "a byte in it has to be written as %XX");
+	rest = (struct slice){ url + 7, rest.n - 7 };
+	rest.n = strcspn(rest.p, "#");
+	authority = (struct slice){ rest.p, MIN(strcspn(rest.p, "/?"), rest.n) };
+	rest = (struct slice){ rest.p + authority.n, rest.n - authority.n };
+	t->path = xalloc(rest.n + 2);
+	snprintf(t->path, rest.n + 2, "%s%.*s", rest.n && rest.p[0] == '/' ? "" : "/", (int)rest.n,
+		 rest.p);
+	return take_authority(t, authority, e);
+}
+
+static bool is_reserved(struct slice name)
+{
+	static const char *const reserved[] = { "host",
+						"content-length",
+						"content-type",
+						"connection",
+						"transfer-encoding",
+						"accept",
+						"expect",
+						"upgrade",
+						"te",
+						"mcp-session-id",
+						"mcp-protocol-version",
+						"mcp-method",
+						"mcp-name",
+						"last-event-id" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+		if (name.n == strlen(reserved[i]) && strncasecmp(name.p, reserved[i], name.n) == 0)
+			return true;
+	return false;
+}
+
+static int check_header(const char *line, struct err *e)
+{
+	const char *colon = strchr(line, ':');
+	struct slice name = { line, colon ? (size_t)(colon - line) : 0 };
+
+	if (!header_name_ok(name))
+		return err_field(e, "headers", "HEADER_INVALID", "headers: a name is none of HTTP");
+	if (is_reserved(name))
+		return err_field(e, "headers", "HEADER_RESERVED",
+				 "headers: %.*s is set by the client itself", (int)name.n, name.p);
+	for (const char *p = colon; *p; p++)
+		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
+			return err_field(e, "headers", "HEADER_INVALID",
+					 "headers: the value of %.*s holds a control character",
+					 (int)name.n, name.p);
+	return 0;
+}
+
+static int take_headers(struct target *t, char *const *headers, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	for (; headers && *headers; headers++) {
+		if (check_header(*headers, e) < 0)
+			return -EINVAL;
+		buf_puts(&b, *headers);
+		buf_puts(&b, "\r\n");
+	}
+	t->headers = xstrndup(b.data, buf_len(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+	return 0;
+}
+
+int target_parse(struct target *t, const char *url, char *const *headers, struct err *e)
+{
+	int r;
+
+	*t = (struct target){ 0 };
+	r = take_url(t, url, e);
+	if (r == 0)
+		r = take_headers(t, headers, e);
+	if (r < 0)
+		target_done(t);
+	return r;
+}
+
+void target_done(struct target *t)
+{
+	if (t->headers)
+		secret_wipe(t->headers, strlen(t->headers));
+	free(t->headers);
+	free(t->host);
+	free(t->port);
+	free(t->authority);
+	free(t->path);
+	*t = (struct target){ 0 };
+}
+
+void target_put_head(struct buf *b, const struct target *t, const char *method)
+{
+	buf_printf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", method, t->path,
+		   t->authority);
+	buf_puts(b, t->headers);
+}
+
+void target_put_header(struct buf *b, const char *name, const char *value)
+{
+	buf_printf(b, "%s: %s\r\n", name, value);
+}
+
+static bool is_plain(const char *v)
+{
+	size_t n = strlen(v);
+
+	if (!n || v[0] == ' ' || v[0] == '\t' || v[n - 1] == ' ' || v[n - 1] == '\t')
+		return false;
+	if (strncmp(v, "=?base64?", 9) == 0 && n >= 11 && strcmp(v + n - 2, "?=") == 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (((unsigned char)v[i] < 0x20 && v[i] != '\t') || (unsigned char)v[i] >= 0x7f)
+			return false;
+	return true;
+}
+
+void target_put_encoded(struct buf *b, const char *name, const char *value)
+{
+	_cleanup_(buf_done) struct buf coded = { 0 };
+
+	if (is_plain(value)) {
+		target_put_header(b, name, value);
+		return;
+	}
+	base64_encode(slice_of(value), &coded);
+	buf_printf(b, "%s: =?base64?%.*s?=\r\n", name, (int)buf_len(&coded),
+		   coded.data ? coded.data : "");
+}
+
+void target_put_body(struct buf *b, struct slice json)
+{
+	if (json.n)
+		buf_printf(b, "Content-Type: application/json\r\nContent-Length: %zu\r\n", json.n);
+	buf_puts(b, "\r\n");
+	buf_add_slice(b, json);
+}

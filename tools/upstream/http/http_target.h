@@ -1,0 +1,26 @@
+/* http_target.h - where an HTTP server is, and requests to it as text. Pure. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct target {
+	char *host, *port;
+	char *authority; /* as it stands in Host */
+	char *path;	 /* with the query */
+	char *headers;	 /* of the configuration, each with CRLF; a secret */
+};
+
+/* -EINVAL with field "url" or "headers". */
+int target_parse(struct target *t, const char *url, char *const *headers, struct err *e);
+void target_done(struct target *t);
+
+/* A request up to its own headers: "POST", then add lines by target_put_header, then target_put_body. */
+void target_put_head(struct buf *b, const struct target *t, const char *method);
+void target_put_header(struct buf *b, const char *name, const char *value);
+/* The value as MCP 2026-07-28 writes what is no plain header text. */
+void target_put_encoded(struct buf *b, const char *name, const char *value);
+/* json empty: no body. */
+void target_put_body(struct buf *b, struct slice json);

@@ -1,0 +1,184 @@
+#include "tools/upstream/http/param_headers.h"
+
+#include "base/http/header.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/upstream/http/http_target.h"
+
+#include <stdio.h>
+
+#define SAFE_INTEGER 9007199254740991
+
+/* One argument: the keys that lead to it, and the header's name. */
+struct field {
+	struct list link;
+	char *tool, *header;
+	char *path[MCP_MIRRORED_DEPTH];
+	unsigned depth;
+};
+
+void mirror_init(struct mirror *m)
+{
+	list_init(&m->fields);
+	m->n = 0;
+}
+
+static void field_free(struct mirror *m, struct field *f)
+{
+	list_del(&f->link);
+	m->n--;
+	for (unsigned i = 0; i < f->depth; i++)
+		free(f->path[i]);
+	free(f->tool);
+	free(f->header);
+	free(f);
+}
+
+void mirror_done(struct mirror *m)
+{
+	list_each(f, &m->fields, struct field, link)
+		field_free(m, f);
+}
+
+/* --- learning --------------------------------------------------------------------------------------------- */
+
+struct walk {
+	struct mirror *m;
+	const char *tool;
+	char *path[MCP_MIRRORED_DEPTH];
+	unsigned depth;
+};
+
+static void take_field(struct walk *w, struct slice schema, const char *header)
+{
+	struct jval type = jobj_get(schema, "type");
+	struct field *f;
+
+	if (!header_name_ok(slice_of(header)) || w->m->n >= MCP_MIRRORED_MAX ||
+	    (!jstr_is(type, "string") && !jstr_is(type, "integer") && !jstr_is(type, "boolean")))
+		return;
+	f = new0(struct field);
+	f->tool = xstrdup(w->tool);
+	f->header = xstrdup(header);
+	f->depth = w->depth;
+	for (unsigned i = 0; i < w->depth; i++)
+		f->path[i] = xstrdup(w->path[i]);
+	list_add_tail(&w->m->fields, &f->link);
+	w->m->n++;
+}
+
+static char *decode_key(struct slice raw)
+{
+	char *key = NULL;
+
+	jstr_decode((struct jval){ J_STRING, { raw.p - 1, raw.n + 2 } }, MCP_TEXT_MAX, &key);
+	return key;
+}
+
+static void walk_schema(struct walk *w, struct slice schema)
+{
+	struct jval properties = jobj_get(schema, "properties"), v;
+	_cleanup_(freep) char *header = NULL;
+	struct slice key;
+	struct jiter it;
+
+	if (w->depth && jstr_decode(jobj_get(schema, "x-mcp-header"), MCP_TEXT_MAX, &header) == 0)
+		take_field(w, schema, header);
+	if (properties.type != J_OBJECT || w->depth >= MCP_MIRRORED_DEPTH ||
+	    !jiter_init(&it, properties))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		if (v.type != J_OBJECT || !memmem(v.raw.p, v.raw.n, "x-mcp-header", 12))
+			continue;
+		w->path[w->depth] = decode_key(key);
+		if (!w->path[w->depth])
+			continue;
+		w->depth++;
+		walk_schema(w, v.raw);
+		free(w->path[--w->depth]);
+	}
+}
+
+void mirror_learn(struct mirror *m, struct slice result)
+{
+	struct jval tools = jobj_get(result, "tools"), v;
+	struct jiter it;
+
+	if (tools.type != J_ARRAY || !jiter_init(&it, tools))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *tool = NULL;
+		struct walk w = { .m = m };
+
+		if (jstr_decode(jobj_get(v.raw, "name"), MCP_TEXT_MAX, &tool) < 0)
+			continue;
+		list_each(f, &m->fields, struct field, link)
+			if (strcmp(f->tool, tool) == 0)
+				field_free(m, f);
+		w.tool = tool;
+		walk_schema(&w, jobj_get(v.raw, "inputSchema").raw);
+	}
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------ */
+
+/* As JavaScript writes it: the server compares with what it parsed. */
+static char *integer_text(struct slice raw)
+{
+	const char *dot = memchr(raw.p, '.', raw.n);
+	struct jval whole = { J_NUMBER, { raw.p, dot ? (size_t)(dot - raw.p) : raw.n } };
+	char *text = NULL;
+	int64_t n;
+
+	for (const char *p = dot ? dot + 1 : raw.p + raw.n; p < raw.p + raw.n; p++)
+		if (*p != '0')
+			return NULL;
+	if (jdec_int(whole, &n) < 0 || n > SAFE_INTEGER || n < -SAFE_INTEGER)
+		return NULL;
+	return asprintf(&text, "%lld", (long long)n) < 0 ? NULL : text;
+}
+
+/* NULL: there is none that a header could carry. */
+static char *value_text(struct jval v)
+{
+	char *text = NULL;
+
+	switch (v.type) {
+	case J_STRING:
+		jstr_decode(v, HTTP_HEADERS_MAX / 4, &text);
+		return text;
+	case J_TRUE:
+		return xstrdup("true");
+	case J_FALSE:
+		return xstrdup("false");
+	case J_NUMBER:
+		return integer_text(v.raw);
+	case J_NONE:
+	case J_NULL:
+	case J_ARRAY:
+	case J_OBJECT:
+		break;
+	}
+	return NULL;
+}
+
+void mirror_put(struct buf *b, const struct mirror *m, struct slice params)
+{
+	struct jslot s[] = { { .key = "name" }, { .key = "arguments" } };
+
+	if (!m->n || jscan_object(params, s, ARRAY_SIZE(s)) != JSCAN_OK)
+		return;
+	list_each(f, (struct list *)&m->fields, struct field, link) {
+		_cleanup_(freep) char *text = NULL, *name = NULL;
+		struct jval v = s[1].v;
+
+		if (!jstr_is(s[0].v, f->tool))
+			continue;
+		for (unsigned i = 0; i < f->depth; i++)
+			v = jobj_get(v.raw, f->path[i]);
+		text = value_text(v);
+		if (text && asprintf(&name, "Mcp-Param-%s", f->header) > 0)
+			target_put_encoded(b, name, text);
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * param_headers.h - arguments of tool calls that go into HTTP headers as well ("x-mcp-header" in a tool's inputSchema, MCP 2026-07-28), so that
+ * what stands between may route by them. A server refuses calls that lack them. Pure.
+ *
+ * Learned from every tools/list result that comes by. A declaration that breaks the rules (a header name that is none, a type other than
+ * string, integer or boolean) is not followed. Bounded: what is beyond MCP_MIRRORED_MAX is forgotten.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+
+struct mirror {
+	struct list fields;
+	unsigned n;
+};
+
+void mirror_init(struct mirror *m);
+void mirror_done(struct mirror *m);
+/* result: of tools/list. */
+void mirror_learn(struct mirror *m, struct slice result);
+/* The headers of a call with these params. */
+void mirror_put(struct buf *b, const struct mirror *m, struct slice params);

@@ -1,0 +1,396 @@
+#include "tools/upstream/http/upstream_http.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "tools/mcp/msg.h"
+#include "tools/upstream/legacy/upstream_legacy.h"
+#include "tools/upstream/http/http_post.h"
+
+#include <errno.h>
+
+static void gone(struct err *e, const struct mcp_remote *h, const char *reason, const char *how)
+{
+	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", h->name, how);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------- */
+
+static void tell_down(void *ctx)
+{
+	struct mcp_remote *h = ctx;
+	struct err why = h->why;
+
+	h->stopped = false;
+	if (h->up.events->down)
+		h->up.events->down(h->up.ctx, &why);
+}
+
+void http_said_goodbye(struct mcp_remote *h)
+{
+	if (h->stopped)
+		loop_timer_set(h->up.loop, &h->down_timer, 0, tell_down, h);
+}
+
+static void close_posts(struct mcp_remote *h)
+{
+	h->barrier = h->stream = NULL;
+	list_each(p, &h->posts, struct post, link)
+		post_close(p);
+}
+
+static void wind_up(struct mcp_remote *h, const struct err *why)
+{
+	bool was_down = h->up.state == UPSTREAM_DOWN;
+
+	h->resolve = resolve_cancel(h->resolve);
+	loop_timer_cancel(&h->renew_timer);
+	link_forget(&h->again);
+	link_forget(&h->listing);
+	h->renewing = false;
+	close_posts(h);
+	if (!was_down && !h->stopped) {
+		h->why = *why;
+		h->stopped = true;
+		if (h->session)
+			h->goodbye = post_goodbye(h);
+		loop_timer_set(h->up.loop, &h->down_timer, h->session ? MCP_GOODBYE_MS : 0,
+			       tell_down, h);
+	}
+	free(TAKE_PTR(h->session));
+	upstream_end(&h->up, why);
+}
+
+static void on_refused(void *owner, const struct err *why)
+{
+	struct mcp_remote *h = owner;
+	struct err e = *why;
+
+	err_wrap(&e, "the MCP server \"%s\"", h->name);
+	wind_up(h, &e);
+}
+
+void http_unreachable(struct mcp_remote *h, const char *why)
+{
+	struct err e;
+
+	if (h->up.state == UPSTREAM_DOWN)
+		return;
+	err_set(&e, -ECONNREFUSED, RPC_INTERNAL_ERROR, "UNREACHABLE",
+		"the MCP server \"%s\" cannot be reached at %s: %s", h->name, h->target.authority,
+		why);
+	wind_up(h, &e);
+}
+
+/* --- sending ---------------------------------------------------------------------------------------------- */
+
+static bool is_method(const char *method, const char *want)
+{
+	return method && strcmp(method, want) == 0;
+}
+
+/* What goes even while all else waits. */
+static bool may_go(const struct mcp_remote *h, const struct post *p)
+{
+	if (is_method(p->method, "initialize") || p == h->barrier)
+		return true;
+	return !h->barrier && !h->renewing;
+}
+
+static void flush(struct mcp_remote *h)
+{
+	list_each(p, &h->posts, struct post, link)
+		if (p->waits && may_go(h, p))
+			post_send(p);
+}
+
+static struct post *find_post(struct mcp_remote *h, uint32_t id)
+{
+	list_each(p, &h->posts, struct post, link)
+		if (p->id == id)
+			return p;
+	return NULL;
+}
+
+/* 1: the server is to be told, too. */
+static int cancel(struct mcp_remote *h, uint32_t id)
+{
+	struct post *p = find_post(h, id);
+	bool sent = p && !p->waits;
+
+	if (p)
+		post_close(p);
+	return sent && h->up.legacy;
+}
+
+static int on_send(void *wire, const struct link_out *out)
+{
+	struct mcp_remote *h = wire;
+	struct post *p;
+
+	if (h->up.state == UPSTREAM_DOWN)
+		return -EPIPE;
+	if (out->kind == LINK_CANCEL && !cancel(h, out->id))
+		return 0;
+	if (h->nposts >= MCP_POSTS_MAX)
+		return -E2BIG;
+	p = post_new(h, out);
+	if (p->message.failed) {
+		post_close(p);
+		return -E2BIG;
+	}
+	/* each goes on a connection of its own: the server must have this one before it gets any other */
+	if (is_method(out->method, "notifications/initialized"))
+		h->barrier = p;
+	if (may_go(h, p))
+		post_send(p);
+	return 0;
+}
+
+/* --- the GET stream, sessions ------------------------------------------------------------------------------ */
+
+static void open_stream(void *ctx)
+{
+	struct post *p = ctx;
+
+	post_send(p);
+}
+
+static void begin_stream(struct mcp_remote *h)
+{
+	if (!h->up.legacy || h->stream || h->no_stream)
+		return;
+	h->stream = post_new(h, NULL);
+	post_send(h->stream);
+}
+
+/* It ended; the next one goes on where it was. */
+static void stream_over(struct mcp_remote *h, struct post *old)
+{
+	struct post *p;
+	uint64_t ms = MCP_STREAM_RETRY_MS;
+
+	h->stream = NULL;
+	if (old->status >= 400 && old->status < 500) {
+		h->no_stream = old->status !=
+			       404; /* 404: the session; the next request will see it, too */
+		return;
+	}
+	if (!h->up.legacy)
+		return;
+	p = h->stream = post_new(h, NULL);
+	p->waits = false;
+	p->sse.id = old->sse.id;
+	p->sse.retry_ms = old->sse.retry_ms;
+	old->sse.id = (struct buf){ 0 };
+	p->tries = old->got_event ? 0 : MIN(old->tries + 1, 6u);
+	ms = MIN(ms << p->tries, (uint64_t)MCP_STREAM_RETRY_MAX_MS);
+	loop_timer_set(h->up.loop, &p->timer, MAX(ms, p->sse.retry_ms), open_stream, p);
+}
+
+void http_post_over(struct post *p)
+{
+	struct mcp_remote *h = p->h;
+
+	if (p == h->stream) {
+		stream_over(h, p);
+	} else if (p == h->barrier) {
+		h->barrier = NULL;
+		begin_stream(h);
+		flush(h);
+	}
+}
+
+static void renewed(void *ctx, struct slice result, struct slice error)
+{
+	struct mcp_remote *h = ctx;
+	struct err e;
+
+	loop_timer_cancel(&h->renew_timer);
+	if (!result.n || error.n) {
+		gone(&e, h, "SESSION_LOST", "forgot its session and does not begin a new one");
+		wind_up(h, &e);
+		return;
+	}
+	link_notify(&h->up.link, "notifications/initialized", SLICE("{}"));
+	h->renewing = false;
+	if (h->up.legacy)
+		legacy_renewed(h->up.legacy);
+}
+
+static void renew_over(void *ctx)
+{
+	struct mcp_remote *h = ctx;
+	struct err e;
+
+	gone(&e, h, "SESSION_LOST", "forgot its session and does not begin a new one in time");
+	wind_up(h, &e);
+}
+
+void http_session_lost(struct mcp_remote *h, struct post *p)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	p->waits = true;
+	if (h->renewing)
+		return;
+	h->renewing = true;
+	free(TAKE_PTR(h->session));
+	if (h->stream)
+		post_close(TAKE_PTR(h->stream));
+	log_info("mcp", "the server forgot its session; a new one is begun", "server", h->name);
+	loop_timer_set(h->up.loop, &h->renew_timer, h->up.start_ms, renew_over, h);
+	probe_put_initialize(&b);
+	link_call(&h->up.link, &h->again, "initialize", buf_slice(&b));
+}
+
+/* --- headers that tools ask for ------------------------------------------------------------------------------ */
+
+static void on_listed(void *owner, struct slice result)
+{
+	struct mcp_remote *h = owner;
+
+	mirror_learn(&h->mirror, result);
+}
+
+static void list_tools(struct mcp_remote *h, struct jval cursor)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, member = { 0 }, b = { 0 };
+
+	probe_put_discover(&params);
+	if (cursor.type == J_STRING) {
+		buf_puts(&member, "\"cursor\":");
+		buf_add_slice(&member, cursor.raw);
+	}
+	mcp_object_merge(&b, buf_slice(&params), buf_slice(&member));
+	link_call(&h->up.link, &h->listing, "tools/list", buf_slice(&b));
+}
+
+static void got_list(void *ctx, struct slice result, struct slice error _unused_)
+{
+	struct mcp_remote *h = ctx;
+	struct jval more = jobj_get(result, "nextCursor");
+
+	mirror_learn(&h->mirror, result);
+	if (more.type == J_STRING && ++h->pages < MCP_LIST_PAGES_MAX)
+		list_tools(h, more);
+	else
+		flush(h);
+}
+
+void http_headers_lacked(struct mcp_remote *h, struct post *p)
+{
+	p->waits = true;
+	if (h->listing.id)
+		return;
+	h->pages = 0;
+	list_tools(h, (struct jval){ J_NONE, SLICE_NONE });
+}
+
+/* --- interface -------------------------------------------------------------------------------------------- */
+
+static void on_free(struct upstream *u)
+{
+	mcp_remote_free(container_of(u, struct mcp_remote, up));
+}
+
+static const struct upstream_owner owner_ops = {
+	.refused = on_refused,
+	.listed = on_listed,
+	.free = on_free,
+};
+
+struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
+				  const struct mcp_server_events *events, void *ctx, struct err *e)
+{
+	struct mcp_remote *h = new0(struct mcp_remote);
+
+	if (target_parse(&h->target, config->url, config->headers, e) < 0) {
+		free(h);
+		return NULL;
+	}
+	h->name = xstrdup(config->name);
+	h->local_only = config->local_only;
+	h->as = config->as;
+	list_init(&h->posts);
+	h->again = (struct link_request){ .reply = renewed, .ctx = h };
+	h->listing = (struct link_request){ .reply = got_list, .ctx = h };
+	mirror_init(&h->mirror);
+	h->up = (struct upstream){
+		.loop = loop,
+		.name = h->name,
+		.events = events,
+		.ctx = ctx,
+		.owner_ops = &owner_ops,
+		.owner = h,
+		.start_ms = config->start_ms ? config->start_ms : MCP_START_MS,
+		.link = { .send = on_send, .wire = h },
+	};
+	upstream_init(&h->up);
+	return h;
+}
+
+struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
+{
+	if (!h)
+		return NULL;
+	h->resolve = resolve_cancel(h->resolve);
+	loop_timer_cancel(&h->renew_timer);
+	loop_timer_cancel(&h->down_timer);
+	close_posts(h);
+	exchange_close(h->goodbye);
+	link_forget(&h->again);
+	link_forget(&h->listing);
+	mirror_done(&h->mirror);
+	upstream_done(&h->up);
+	target_done(&h->target);
+	free(h->session);
+	free(h->name);
+	free(h);
+	return NULL;
+}
+
+struct mcp_backend *mcp_remote_backend(struct mcp_remote *h)
+{
+	return &h->up.backend;
+}
+
+static void resolved(void *ctx, const struct address *addresses, size_t n, const char *error)
+{
+	struct mcp_remote *h = ctx;
+	struct err e;
+
+	h->resolve = NULL;
+	if (error) {
+		http_unreachable(h, error);
+		return;
+	}
+	if (h->local_only && !addresses_are_local(addresses, n)) {
+		gone(&e, h, "HOST_NOT_ALLOWED",
+		     "is not on this machine, which its configuration may not ask for");
+		wind_up(h, &e);
+		return;
+	}
+	h->naddresses = n;
+	memcpy(h->addresses, addresses, n * sizeof(*addresses));
+	upstream_begin(&h->up);
+}
+
+int mcp_remote_start(struct mcp_remote *h, struct err *e)
+{
+	if (h->up.state != UPSTREAM_DOWN || h->stopped)
+		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
+			       "the MCP server \"%s\" is running", h->name);
+	h->goodbye = exchange_close(h->goodbye);
+	h->no_stream = false;
+	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
+	h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as, resolved, h);
+	return 0;
+}
+
+void mcp_remote_stop(struct mcp_remote *h)
+{
+	struct err e;
+
+	gone(&e, h, "SERVER_GONE", "was stopped");
+	wind_up(h, &e);
+}

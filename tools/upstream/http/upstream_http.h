@@ -1,0 +1,39 @@
+/*
+ * upstream_http.h - an MCP server at http://host:port/path, streamable HTTP in both eras (upstream_server.h for what holds for all).
+ *
+ * Every message is a POST on a connection of its own; answers are JSON or an event stream. A modern request is cancelled by closing its
+ * connection. A legacy one has a session if the server gives one (404: a new one is begun, and what was refused is sent again), a GET
+ * stream if the server has one, and a stream that ends before its answer is taken up again where the server numbers its events.
+ *
+ * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects are not followed, and the older
+ * transport of a GET stream with a POST address of its own (2024-11-05) is not spoken.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "tools/upstream/http/socket_user.h"
+#include "tools/upstream/upstream_server.h"
+
+struct mcp_remote;
+
+struct mcp_remote_config {
+	const char *name; /* of the server, for the log and errors */
+	const char *url;
+	char *const *
+		headers; /* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or MCP itself */
+	bool local_only; /* loopback addresses only: for a configuration that is not the operator's */
+	struct dial_as as; /* whose connections and look-ups they are */
+	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
+};
+
+/* Copies the configuration; starts nothing. NULL with e naming url or headers. */
+struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
+				  const struct mcp_server_events *events, void *ctx, struct err *e);
+/* No call may be open. */
+struct mcp_remote *mcp_remote_free(struct mcp_remote *h);
+/* As long as the server; its free is mcp_remote_free. */
+struct mcp_backend *mcp_remote_backend(struct mcp_remote *h);
+/* Only when down. */
+int mcp_remote_start(struct mcp_remote *h, struct err *e);
+/* Open and waiting calls end with SERVER_GONE; down follows. Harmless when down. */
+void mcp_remote_stop(struct mcp_remote *h);

@@ -1,0 +1,256 @@
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+#include "tools/upstream/legacy/upstream_legacy_internal.h"
+
+#include <errno.h>
+
+enum watch_state { WATCH_ASKED, WATCH_ON, WATCH_REFUSED };
+
+/* A resource that the server tells changes of, for any number of listens. */
+struct watch {
+	struct list link;
+	struct legacy *l;
+	char *uri;
+	unsigned users;
+	enum watch_state state;
+	struct link_request rq;
+};
+
+struct listen {
+	struct list link;
+	struct legacy *l;
+	struct upstream_call *c;
+	bool tools, prompts, resources, acknowledged;
+	struct watch **watched;
+	size_t n;
+	struct loop_task task;
+};
+
+/* --- the answer: what is granted ---------------------------------------------------------------------------- */
+
+static bool is_settled(const struct listen *li)
+{
+	for (size_t i = 0; i < li->n; i++)
+		if (li->watched[i]->state == WATCH_ASKED)
+			return false;
+	return true;
+}
+
+static void acknowledge(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct listen *li = ctx;
+	struct jw w = JW(&b);
+
+	li->acknowledged = true;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "notifications");
+	if (li->tools)
+		jw_bool(&w, "toolsListChanged", true);
+	if (li->prompts)
+		jw_bool(&w, "promptsListChanged", true);
+	if (li->resources)
+		jw_bool(&w, "resourcesListChanged", true);
+	if (li->n)
+		jw_arr(&w, "resourceSubscriptions");
+	for (size_t i = 0; i < li->n; i++)
+		if (li->watched[i]->state == WATCH_ON)
+			jw_str(&w, NULL, li->watched[i]->uri);
+	if (li->n)
+		jw_end_arr(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	li->c->ops->notify(li->c->ctx, "notifications/subscriptions/acknowledged", buf_slice(&b));
+}
+
+static void settle(struct listen *li)
+{
+	if (!li->acknowledged && is_settled(li))
+		loop_defer(li->l->u->loop, &li->task, acknowledge, li);
+}
+
+/* --- resources -------------------------------------------------------------------------------------------- */
+
+static void put_uri(struct buf *b, const char *uri)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "uri", uri);
+	jw_end_obj(&w);
+}
+
+static void watch_answered(void *ctx, struct slice result _unused_, struct slice error)
+{
+	struct watch *wa = ctx;
+
+	wa->state = error.n ? WATCH_REFUSED : WATCH_ON;
+	list_each(li, &wa->l->listens, struct listen, link)
+		settle(li);
+}
+
+static struct watch *watch_get(struct legacy *l, const char *uri)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct watch *wa;
+
+	list_each(old, &l->watched, struct watch, link) {
+		if (strcmp(old->uri, uri) == 0) {
+			old->users++;
+			return old;
+		}
+	}
+	wa = new0(struct watch);
+	*wa = (struct watch){ .l = l, .uri = xstrdup(uri), .users = 1 };
+	wa->rq = (struct link_request){ .reply = watch_answered, .ctx = wa };
+	list_add_tail(&l->watched, &wa->link);
+	put_uri(&b, uri);
+	link_call(&l->u->link, &wa->rq, "resources/subscribe", buf_slice(&b));
+	return wa;
+}
+
+static void watch_free(struct watch *wa)
+{
+	link_forget(&wa->rq);
+	list_del(&wa->link);
+	free(wa->uri);
+	free(wa);
+}
+
+static void watch_put(struct watch *wa, bool told)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (--wa->users)
+		return;
+	put_uri(&b, wa->uri);
+	if (told && wa->state != WATCH_REFUSED)
+		legacy_errand(wa->l, "resources/unsubscribe", buf_slice(&b));
+	watch_free(wa);
+}
+
+void subscription_again(struct legacy *l)
+{
+	list_each(wa, &l->watched, struct watch, link) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+
+		if (wa->state != WATCH_ON)
+			continue;
+		put_uri(&b, wa->uri);
+		legacy_errand(l, "resources/subscribe", buf_slice(&b));
+	}
+}
+
+void subscription_done(struct legacy *l)
+{
+	list_each(wa, &l->watched, struct watch, link)
+		watch_free(wa);
+}
+
+/* --- listens ---------------------------------------------------------------------------------------------- */
+
+static bool wants(struct slice filter, const char *key)
+{
+	return jobj_get(filter, key).type == J_TRUE;
+}
+
+/* -EINVAL: not strings, or too many. */
+static int watch_all(struct listen *li, struct jval uris)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (uris.type == J_NONE || uris.type == J_NULL)
+		return 0;
+	if (uris.type != J_ARRAY || !jiter_init(&it, uris))
+		return -EINVAL;
+	li->watched = xalloc(MCP_WATCH_MAX * sizeof(*li->watched));
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *uri = NULL;
+
+		if (li->n == MCP_WATCH_MAX || jstr_decode(v, PATH_BYTES_MAX * 2, &uri) < 0)
+			return -EINVAL;
+		if (li->l->subscribe)
+			li->watched[li->n++] = watch_get(li->l, uri);
+	}
+	return 0;
+}
+
+void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params)
+{
+	struct jval filter = jobj_get(params, "notifications");
+	struct listen *li = new0(struct listen);
+	struct err e;
+
+	*li = (struct listen){ .l = l, .c = c };
+	li->tools = l->tools_changed && wants(filter.raw, "toolsListChanged");
+	li->prompts = l->prompts_changed && wants(filter.raw, "promptsListChanged");
+	li->resources = l->resources_changed && wants(filter.raw, "resourcesListChanged");
+	list_add_tail(&l->listens, &li->link);
+	c->listen = li;
+	if (filter.type == J_OBJECT &&
+	    watch_all(li, jobj_get(filter.raw, "resourceSubscriptions")) == 0) {
+		settle(li);
+		return;
+	}
+	subscription_end(c, true);
+	err_field(&e,
+		  filter.type == J_OBJECT ? "notifications.resourceSubscriptions" : "notifications",
+		  "PARAMS_INVALID", "notifications: not a filter of subscriptions/listen");
+	upstream_call_refuse(c, &e);
+}
+
+void subscription_end(struct upstream_call *c, bool told)
+{
+	struct listen *li = TAKE_PTR(c->listen);
+
+	for (size_t i = 0; i < li->n; i++)
+		watch_put(li->watched[i], told);
+	loop_task_cancel(&li->task);
+	list_del(&li->link);
+	free(li->watched);
+	free(li);
+}
+
+/* --- what changed ----------------------------------------------------------------------------------------- */
+
+/* A server may name what is below the resource that was subscribed to. */
+static bool is_within(struct slice uri, const char *watched)
+{
+	size_t n = strlen(watched);
+
+	if (!slice_starts(uri, watched))
+		return false;
+	return uri.n == n || (n && watched[n - 1] == '/') || strchr("/?#", uri.p[n]);
+}
+
+static bool watches(const struct listen *li, struct slice uri)
+{
+	for (size_t i = 0; i < li->n; i++)
+		if (is_within(uri, li->watched[i]->uri))
+			return true;
+	return false;
+}
+
+static bool concerns(const struct listen *li, const char *method, const char *uri)
+{
+	if (strcmp(method, "notifications/tools/list_changed") == 0)
+		return li->tools;
+	if (strcmp(method, "notifications/prompts/list_changed") == 0)
+		return li->prompts;
+	if (strcmp(method, "notifications/resources/list_changed") == 0)
+		return li->resources;
+	return uri && watches(li, slice_of(uri));
+}
+
+void subscription_notified(struct legacy *l, const char *method, struct slice params)
+{
+	_cleanup_(freep) char *uri = NULL;
+
+	jstr_decode(jobj_get(params, "uri"), PATH_BYTES_MAX * 2, &uri);
+	list_each(li, &l->listens, struct listen, link)
+		if (li->acknowledged && concerns(li, method, uri))
+			li->c->ops->notify(li->c->ctx, method, params);
+}

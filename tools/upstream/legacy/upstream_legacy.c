@@ -1,0 +1,460 @@
+#include "tools/upstream/legacy/upstream_legacy.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "tools/mcp/msg.h"
+#include "tools/upstream/legacy/upstream_legacy_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+struct errand {
+	struct list link;
+	struct link_request rq;
+};
+
+/* --- beginning and end ------------------------------------------------------------------------------------ */
+
+static bool revision_known(const char *revision)
+{
+	static const char *const known[] = { "2025-11-25", "2025-06-18", "2025-03-26",
+					     "2024-11-05" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(revision, known[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool flag(struct jval object, const char *key)
+{
+	return jobj_get(object.raw, key).type == J_TRUE;
+}
+
+static void read_capabilities(struct legacy *l, struct slice caps)
+{
+	struct jslot s[] = { { .key = "logging" },
+			     { .key = "tools" },
+			     { .key = "prompts" },
+			     { .key = "resources" } };
+
+	if (!caps.n || jscan_object(caps, s, ARRAY_SIZE(s)) != JSCAN_OK)
+		return;
+	l->logging = s[0].v.type == J_OBJECT;
+	l->tools_changed = flag(s[1].v, "listChanged");
+	l->prompts_changed = flag(s[2].v, "listChanged");
+	l->resources_changed = flag(s[3].v, "listChanged");
+	l->subscribe = flag(s[3].v, "subscribe");
+}
+
+/* What initialize said, as server/discover says it. */
+static void put_discovered(struct legacy *l, struct jval caps, struct jval server)
+{
+	static const char *const not_here[] = { "protocolVersion", "serverInfo", NULL };
+	static const char *const no_caps[] = { "tasks",
+					       NULL }; /* another thing under the same name */
+	_cleanup_(buf_done) struct buf members = { 0 }, kept = { 0 }, merged = { 0 }, meta = { 0 };
+
+	buf_puts(&members, "\"resultType\":\"complete\",\"supportedVersions\":[\"" MCP_MODERN
+			   "\"],\"capabilities\":");
+	mcp_object_strip(&members, caps.type == J_OBJECT ? caps.raw : SLICE("{}"), no_caps);
+	buf_puts(&members, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+	mcp_object_strip(&kept, buf_slice(&l->hello), not_here);
+	mcp_object_merge(&merged, buf_slice(&kept), buf_slice(&members));
+	if (server.type != J_OBJECT) {
+		buf_add_slice(&l->discover, buf_slice(&merged));
+		return;
+	}
+	buf_puts(&meta, "\"" MCP_META_SERVER "\":");
+	buf_add_slice(&meta, server.raw);
+	mcp_meta_merge(&l->discover, buf_slice(&merged), buf_slice(&meta));
+}
+
+struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revision)
+{
+	struct jslot s[] = { { .key = "protocolVersion" },
+			     { .key = "capabilities" },
+			     { .key = "serverInfo" } };
+	_cleanup_(freep) char *chosen = NULL;
+	struct legacy *l;
+
+	if (jscan_object(hello, s, ARRAY_SIZE(s)) != JSCAN_OK ||
+	    jstr_decode(s[0].v, MCP_TEXT_MAX, &chosen) < 0 || !revision_known(chosen))
+		return NULL;
+	l = new0(struct legacy);
+	l->u = u;
+	l->level = SEVERITY_NONE;
+	list_init(&l->calls);
+	list_init(&l->errands);
+	list_init(&l->listens);
+	list_init(&l->watched);
+	if (getrandom(l->secret, sizeof(l->secret), 0) != sizeof(l->secret))
+		abort();
+	buf_add_slice(&l->hello, hello);
+	read_capabilities(l, s[1].v.raw);
+	put_discovered(l, s[1].v, s[2].v);
+	*revision = TAKE_PTR(chosen);
+	return l;
+}
+
+static void errand_over(void *ctx, struct slice result _unused_, struct slice error _unused_)
+{
+	struct errand *e = ctx;
+
+	link_forget(&e->rq);
+	list_del(&e->link);
+	free(e);
+}
+
+struct legacy *legacy_free(struct legacy *l)
+{
+	if (!l)
+		return NULL;
+	list_each(lc, &l->calls, struct legacy_call, link)
+		legacy_call_free(lc);
+	list_each(e, &l->errands, struct errand, link)
+		errand_over(e, SLICE_NONE, SLICE_NONE);
+	subscription_done(l);
+	secret_wipe(l->secret, sizeof(l->secret));
+	buf_done(&l->hello);
+	buf_done(&l->discover);
+	free(l);
+	return NULL;
+}
+
+struct slice legacy_hello(const struct legacy *l)
+{
+	return buf_slice(&l->hello);
+}
+
+void legacy_errand(struct legacy *l, const char *method, struct slice params)
+{
+	struct errand *e = new0(struct errand);
+
+	e->rq = (struct link_request){ .reply = errand_over, .ctx = e };
+	list_add_tail(&l->errands, &e->link);
+	link_call(&l->u->link, &e->rq, method, params);
+}
+
+void legacy_renewed(struct legacy *l)
+{
+	l->level = SEVERITY_NONE;
+	subscription_again(l);
+}
+
+/* --- results ---------------------------------------------------------------------------------------------- */
+
+static void put_result(struct buf *b, const struct legacy_call *lc, struct slice result)
+{
+	struct jslot marks[] = { { .key = "resultType" },
+				 { .key = "ttlMs" },
+				 { .key = "cacheScope" } };
+	const char *more =
+		lc->cacheable ?
+			"\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"" :
+			"\"resultType\":\"complete\"";
+	bool marked = jscan_object(result, marks, ARRAY_SIZE(marks)) != JSCAN_OK;
+	struct jiter it;
+	struct jval v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		marked |= marks[i].v.type != J_NONE;
+	if (marked) { /* with a meaning of its own, which a modern caller would take for another */
+		mcp_object_merge(b, result, slice_of(more));
+		return;
+	}
+	buf_putc(b, '{');
+	buf_puts(b, more);
+	jiter_init(&it, (struct jval){ J_OBJECT, result });
+	if (jiter_next(&it, NULL, &v))
+		buf_putc(b, ',');
+	buf_add(b, result.p + 1, result.n - 1);
+}
+
+static void put_error(struct buf *b, const struct legacy_call *lc, struct slice error)
+{
+	int64_t code = 0;
+
+	if (lc->is_read && jdec_int(jobj_get(error, "code"), &code) == 0 && code == RPC_NOT_FOUND)
+		mcp_object_merge(b, error, SLICE("\"code\":-32602"));
+	else
+		buf_add_slice(b, error);
+}
+
+/* An answer that is too large to be kept or written anew is none. */
+static void put_too_large(struct buf *result, struct buf *error)
+{
+	struct err e;
+
+	buf_done(result);
+	buf_done(error);
+	*error = (struct buf){ 0 };
+	err_set(&e, -E2BIG, RPC_INTERNAL_ERROR, "MESSAGE_TOO_LARGE",
+		"the MCP server's answer is too large");
+	mcp_put_error(error, &e, SLICE_NONE);
+}
+
+static void on_reply(void *ctx, struct slice result, struct slice error)
+{
+	_cleanup_(buf_done) struct buf r = { 0 }, e = { 0 };
+	struct legacy_call *lc = ctx;
+	struct upstream_call *c = lc->outer;
+
+	held_drop_asks(lc);
+	if (error.n)
+		put_error(&e, lc, error);
+	else
+		put_result(&r, lc, result);
+	if (r.failed || e.failed)
+		put_too_large(&r, &e);
+	if (!c) { /* the caller will come for it */
+		lc->result = r;
+		lc->error = e;
+		r = e = (struct buf){ 0 };
+		return;
+	}
+	c->inner = NULL;
+	legacy_call_free(lc);
+	upstream_call_done(c, buf_slice(&r), buf_slice(&e));
+}
+
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	struct legacy_call *lc = ctx;
+
+	if (lc->outer)
+		lc->outer->ops->notify(lc->outer->ctx, method, params);
+}
+
+void legacy_call_free(struct legacy_call *lc)
+{
+	list_del(&lc->link);
+	link_forget(&lc->rq);
+	held_free(lc);
+	free(lc);
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------ */
+
+static void set_level(struct legacy *l, enum log_severity level)
+{
+	static const char *const params[] = {
+		"{\"level\":\"debug\"}",   "{\"level\":\"info\"}",     "{\"level\":\"notice\"}",
+		"{\"level\":\"warning\"}", "{\"level\":\"error\"}",    "{\"level\":\"critical\"}",
+		"{\"level\":\"alert\"}",   "{\"level\":\"emergency\"}"
+	};
+
+	/* one level for all: the lowest that was asked for, the rest is left out here */
+	if (!l->logging || level == SEVERITY_NONE ||
+	    (l->level != SEVERITY_NONE && l->level <= level))
+		return;
+	l->level = level;
+	legacy_errand(l, "logging/setLevel", slice_of(params[level]));
+}
+
+static void call_server(struct legacy *l, struct upstream_call *c, struct slice params)
+{
+	static const char *const modern[] = { MCP_META_VERSION, MCP_META_CAPABILITIES,
+					      MCP_META_CLIENT,	MCP_META_LOG_LEVEL,
+					      "acpd",		NULL };
+	static const char *const rounds[] = { "inputResponses", "requestState", NULL };
+	const struct mcp_method *method = mcp_method_find(c->method);
+	unsigned flags = method ? method->flags : 0;
+	_cleanup_(buf_done) struct buf sent = { 0 }, plain = { 0 };
+	struct legacy_call *lc;
+
+	mcp_object_strip(&plain, params, rounds);
+	if ((flags & MCP_MAY_ASK) && jobj_get(params, "requestState").type == J_STRING) {
+		held_resume(l, c, params, buf_slice(&plain));
+		return;
+	}
+	mcp_meta_strip(&sent, buf_slice(&plain), modern);
+	if (sent.failed || plain.failed) {
+		upstream_call_refuse(c, &(struct err){ .rpc = RPC_INVALID_PARAMS,
+						       .reason = "MESSAGE_TOO_LARGE",
+						       .msg = "the request is too large" });
+		return;
+	}
+	lc = new0(struct legacy_call);
+	*lc = (struct legacy_call){ .l = l, .outer = c };
+	lc->may_ask = flags & MCP_MAY_ASK;
+	lc->cacheable = flags & MCP_CACHEABLE;
+	lc->is_read = strcmp(c->method, "resources/read") == 0;
+	lc->rq = (struct link_request){ .reply = on_reply, .notify = on_notify, .ctx = lc };
+	list_add_tail(&l->calls, &lc->link);
+	list_init(&lc->asks);
+	c->inner = lc;
+	held_begin(lc, c, params, buf_slice(&plain));
+	set_level(l, c->level);
+	link_call(&l->u->link, &lc->rq, c->method, buf_slice(&sent));
+}
+
+static void discover(struct legacy *l, struct upstream_call *c, struct slice params _unused_)
+{
+	buf_add_slice(&c->result, buf_slice(&l->discover));
+	upstream_call_later(c);
+}
+
+static void not_here(struct legacy *l _unused_, struct upstream_call *c,
+		     struct slice params _unused_)
+{
+	struct err e;
+
+	err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+		"%s is no method of " MCP_MODERN, c->method);
+	upstream_call_refuse(c, &e);
+}
+
+void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params)
+{
+	static const struct {
+		const char *method;
+		void (*begin)(struct legacy *l, struct upstream_call *c, struct slice params);
+	} rows[] = {
+		{ "server/discover", discover },
+		{ "subscriptions/listen", subscription_begin },
+		{ "initialize", not_here },
+		{ "ping", not_here },
+		{ "logging/setLevel", not_here },
+		{ "resources/subscribe", not_here },
+		{ "resources/unsubscribe", not_here },
+		{ "tasks/list",
+		  not_here }, /* of the older tasks, whose capability is not passed on */
+		{ "tasks/result", not_here },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(rows[i].method, c->method) == 0) {
+			rows[i].begin(l, c, params);
+			return;
+		}
+	}
+	call_server(l, c, params);
+}
+
+void legacy_cancel(struct upstream_call *c)
+{
+	struct legacy_call *lc = TAKE_PTR(c->inner);
+
+	if (c->listen)
+		subscription_end(c, true);
+	if (!lc)
+		return;
+	held_drop_asks(lc);
+	link_cancel(&lc->l->u->link, &lc->rq);
+	legacy_call_free(lc);
+}
+
+void legacy_detach(struct upstream_call *c)
+{
+	struct legacy_call *lc = TAKE_PTR(c->inner);
+
+	if (c->listen)
+		subscription_end(c, false);
+	if (lc)
+		legacy_call_free(lc);
+}
+
+/* --- what the server says by itself ------------------------------------------------------------------------ */
+
+static bool same_who(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same asker's. */
+static struct legacy_call *call_of(struct legacy *l, uint32_t origin,
+				   bool (*could)(const struct legacy_call *lc))
+{
+	struct legacy_call *found = NULL;
+
+	list_each(lc, &l->calls, struct legacy_call, link) {
+		if (!lc->rq.id || !could(lc) || (origin && lc->rq.id != origin))
+			continue;
+		if (found && !same_who(found->who, lc->who))
+			return NULL;
+		if (!found || (!found->outer && lc->outer))
+			found = lc;
+	}
+	return found;
+}
+
+static bool may_ask(const struct legacy_call *lc)
+{
+	return lc->may_ask;
+}
+
+static bool is_attached(const struct legacy_call *lc)
+{
+	return lc->outer;
+}
+
+static bool wants_log(const struct legacy_call *lc)
+{
+	return lc->outer && lc->outer->level != SEVERITY_NONE;
+}
+
+static void notify(struct legacy_call *lc, const char *method, struct slice params)
+{
+	if (lc && lc->outer)
+		lc->outer->ops->notify(lc->outer->ctx, method, params);
+}
+
+static void got_log(struct legacy *l, uint32_t origin, const char *method, struct slice params)
+{
+	struct legacy_call *lc = call_of(l, origin, wants_log);
+
+	if (lc && severity_of(jobj_get(params, "level")) >= lc->outer->level)
+		notify(lc, method, params);
+}
+
+static void got_cancel(struct legacy *l, uint32_t origin _unused_, const char *method _unused_,
+		       struct slice params)
+{
+	struct jval id = jobj_get(params, "requestId");
+
+	if (id.type != J_NONE)
+		held_unasked(l, id.raw);
+}
+
+static void got_change(struct legacy *l, uint32_t origin _unused_, const char *method,
+		       struct slice params)
+{
+	subscription_notified(l, method, params);
+}
+
+void legacy_notified(struct legacy *l, uint32_t origin, const char *method, struct slice params)
+{
+	static const struct {
+		const char *method;
+		void (*got)(struct legacy *l, uint32_t origin, const char *method,
+			    struct slice params);
+	} rows[] = {
+		{ "notifications/message", got_log },
+		{ "notifications/cancelled", got_cancel },
+		{ "notifications/resources/updated", got_change },
+		{ "notifications/resources/list_changed", got_change },
+		{ "notifications/tools/list_changed", got_change },
+		{ "notifications/prompts/list_changed", got_change },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(rows[i].method, method) == 0) {
+			rows[i].got(l, origin, method, params);
+			return;
+		}
+	}
+	notify(call_of(l, origin, is_attached), method, params);
+}
+
+void legacy_asked(struct legacy *l, uint32_t origin, struct slice id, const char *method,
+		  struct slice params)
+{
+	if (strcmp(method, "ping") == 0)
+		link_answer(&l->u->link, id, SLICE("{}"));
+	else
+		held_asked(l, call_of(l, origin, may_ask), id, method, params);
+}

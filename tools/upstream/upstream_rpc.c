@@ -1,0 +1,269 @@
+#include "tools/upstream/upstream_rpc.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "rpc/rpc.h"
+#include "tools/mcp/msg.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+void link_init(struct link *l)
+{
+	list_init(&l->open);
+	list_init(&l->refused);
+	l->last_id = 0;
+	l->task = (struct loop_task){ 0 };
+}
+
+void link_forget(struct link_request *rq)
+{
+	if (!rq->id)
+		return;
+	list_del(&rq->link);
+	rq->id = 0;
+	buf_done(&rq->token);
+}
+
+void link_done(struct link *l)
+{
+	list_each(rq, &l->open, struct link_request, link)
+		link_forget(rq);
+	list_each(rq, &l->refused, struct link_request, link)
+		link_forget(rq);
+	loop_task_cancel(&l->task);
+}
+
+/* --- out -------------------------------------------------------------------------------------------------- */
+
+static void end_request(struct link_request *rq, struct slice result, struct slice error)
+{
+	link_forget(rq);
+	rq->reply(rq->ctx, result, error);
+}
+
+static void end_refused(void *ctx)
+{
+	struct link *l = ctx;
+
+	while (!list_empty(&l->refused)) {
+		struct link_request *rq = list_first(&l->refused, struct link_request, link);
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct err e;
+
+		err_set(&e, -EIO, RPC_INTERNAL_ERROR, rq->refused, "%s",
+			strcmp(rq->refused, "SERVER_GONE") == 0 ?
+				"the MCP server is not connected" :
+				"the MCP server does not read what it is sent");
+		mcp_put_error(&b, &e, SLICE_NONE);
+		end_request(rq, SLICE_NONE, buf_slice(&b));
+	}
+}
+
+/* The params of this hop: with our id as progress token, if there is one. */
+static struct slice own_token(struct link_request *rq, struct slice params, struct buf *b)
+{
+	struct jslot token = { .key = "progressToken" };
+	struct jslot meta = { .key = "_meta", .sub = &token, .nsub = 1 };
+	struct slice at;
+
+	if (jscan_object(params, &meta, 1) != JSCAN_OK || token.v.type == J_NONE ||
+	    token.v.type == J_NULL)
+		return params;
+	at = token.v.raw;
+	buf_reset(&rq->token);
+	buf_add_slice(&rq->token, at);
+	buf_add(b, params.p, (size_t)(at.p - params.p));
+	buf_printf(b, "%u", rq->id);
+	buf_add(b, at.p + at.n, (size_t)(params.p + params.n - (at.p + at.n)));
+	return buf_slice(b);
+}
+
+void link_call(struct link *l, struct link_request *rq, const char *method, struct slice params)
+{
+	_cleanup_(buf_done) struct buf own = { 0 }, b = { 0 };
+	struct link_out out = { .kind = LINK_REQUEST, .method = method };
+	char id_text[16];
+	struct slice id = { id_text, 0 };
+	int r;
+
+	rq->id = out.id = ++l->last_id;
+	list_init(&rq->link);
+	out.params = own_token(rq, params, &own);
+	id.n = (size_t)snprintf(id_text, sizeof(id_text), "%u", rq->id);
+	mcp_put_request(&b, id, method, out.params);
+	out.text = buf_slice(&b);
+	r = own.failed || b.failed ? -E2BIG : l->send(l->wire, &out);
+	list_add_tail(r < 0 ? &l->refused : &l->open, &rq->link);
+	if (r == 0)
+		return;
+	rq->refused = r == -E2BIG ? "SERVER_STALLED" : "SERVER_GONE";
+	loop_defer(l->loop, &l->task, end_refused, l);
+}
+
+void link_cancel(struct link *l, struct link_request *rq)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	struct link_out out = { .kind = LINK_CANCEL, .method = "notifications/cancelled" };
+
+	if (!rq->id)
+		return;
+	out.id = rq->id;
+	buf_printf(&params, "{\"requestId\":%u}", rq->id);
+	out.params = buf_slice(&params);
+	mcp_put_notification(&b, out.method, out.params);
+	out.text = buf_slice(&b);
+	link_forget(rq);
+	l->send(l->wire, &out);
+}
+
+void link_notify(struct link *l, const char *method, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	mcp_put_notification(&b, method, params);
+	l->send(l->wire, &(struct link_out){ .kind = LINK_NOTIFICATION,
+					     .method = method,
+					     .params = params,
+					     .text = buf_slice(&b) });
+}
+
+static void send_answer(struct link *l, const struct buf *b)
+{
+	if (!b->failed)
+		l->send(l->wire, &(struct link_out){ .kind = LINK_ANSWER, .text = buf_slice(b) });
+}
+
+void link_answer(struct link *l, struct slice id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_result(&b, id, result);
+	send_answer(l, &b);
+}
+
+void link_refuse(struct link *l, struct slice id, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_error(&b, id, e, SLICE_NONE);
+	send_answer(l, &b);
+}
+
+/* --- in --------------------------------------------------------------------------------------------------- */
+
+struct link_request *link_find(struct link *l, uint32_t id)
+{
+	if (id)
+		list_each(rq, &l->open, struct link_request, link)
+			if (rq->id == id)
+				return rq;
+	return NULL;
+}
+
+void link_error(struct link *l, uint32_t id, struct slice error)
+{
+	struct link_request *rq = link_find(l, id);
+
+	if (rq)
+		end_request(rq, SLICE_NONE, error);
+}
+
+/* Ids that we gave come back as numbers; a server that makes strings of them is understood too. */
+static struct link_request *find_raw(struct link *l, struct slice raw)
+{
+	struct jval v = { J_NUMBER, raw };
+	int64_t n;
+
+	if (raw.n > 2 && raw.p[0] == '"')
+		v.raw = (struct slice){ raw.p + 1, raw.n - 2 };
+	if (!v.raw.n || v.raw.p[0] < '1' || v.raw.p[0] > '9' || jscan_value(v.raw, &v) ||
+	    jdec_int(v, &n) < 0 || n > UINT32_MAX)
+		return NULL;
+	return link_find(l, (uint32_t)n);
+}
+
+static void got_progress(struct link *l, struct slice params)
+{
+	struct jslot token = { .key = "progressToken" };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct link_request *rq;
+	struct slice at;
+
+	if (jscan_object(params, &token, 1) != JSCAN_OK || token.v.type == J_NONE)
+		return;
+	at = token.v.raw;
+	rq = find_raw(l, at);
+	if (!rq || !rq->notify || !buf_len(&rq->token))
+		return;
+	buf_add(&b, params.p, (size_t)(at.p - params.p));
+	buf_add_slice(&b, buf_slice(&rq->token));
+	buf_add(&b, at.p + at.n, (size_t)(params.p + params.n - (at.p + at.n)));
+	if (!b.failed)
+		rq->notify(rq->ctx, "notifications/progress", buf_slice(&b));
+}
+
+static void got_answer(struct link *l, const struct rpc_msg *m)
+{
+	struct link_request *rq = find_raw(l, m->id);
+	struct err e;
+
+	if (!rq)
+		return;
+	if (!m->error.n && m->result.n && m->result.p[0] != '{') {
+		_cleanup_(buf_done) struct buf b = { 0 };
+
+		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "SERVER_PROTOCOL",
+			"the MCP server's result is not an object");
+		mcp_put_error(&b, &e, SLICE_NONE);
+		end_request(rq, SLICE_NONE, buf_slice(&b));
+		return;
+	}
+	end_request(rq, m->result, m->error);
+}
+
+static int got_one(struct link *l, uint32_t origin, struct slice text)
+{
+	struct rpc_msg m;
+	struct err e;
+
+	if (rpc_parse(text, &m, &e) != RPC_PARSED)
+		return -EBADMSG;
+	if (m.kind == RPC_RESPONSE)
+		got_answer(l, &m);
+	else if (m.kind == RPC_REQUEST)
+		l->events->asked(l->ctx, origin, m.id, m.method, m.params);
+	else if (strcmp(m.method, "notifications/progress") == 0)
+		got_progress(l, m.params);
+	else
+		l->events->notified(l->ctx, origin, m.method, m.params);
+	return 0;
+}
+
+/* Line breaks stand only between tokens: in a string they would have to be escaped. */
+static struct slice flat(struct slice text, struct buf *b)
+{
+	if (!text.n || (!memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n)))
+		return text;
+	buf_add_slice(b, text);
+	mcp_flatten(b->data, b->len);
+	return buf_slice(b);
+}
+
+int link_feed(struct link *l, uint32_t origin, struct slice text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice s = flat(text, &b);
+	struct jval v;
+	struct jiter it;
+
+	while (s.n && (*s.p == ' ' || *s.p == '\t'))
+		s = (struct slice){ s.p + 1, s.n - 1 };
+	if (!s.n || s.p[0] != '[')
+		return got_one(l, origin, s);
+	if (jscan_value(s, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return -EBADMSG;
+	while (jiter_next(&it, NULL, &v))
+		got_one(l, origin, v.raw);
+	return 0;
+}

@@ -1,0 +1,305 @@
+#include "tools/upstream/upstream_stdio.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "tools/upstream/upstream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+struct mcp_stdio {
+	struct upstream up;
+	struct proc_host *procs;
+	struct mcp_stdio_config config; /* our own copies */
+	struct proc *proc;
+	bool stopping; /* proc_stop was called, or the child is at its end anyway */
+	bool freed;    /* by its owner, while the child lives */
+	unsigned garbage;
+	bool garbage_told;
+	struct err why; /* of the end to come; reason "" until there is one */
+};
+
+/* --- configuration ---------------------------------------------------------------------------------------- */
+
+static char **copy_list(char *const *list)
+{
+	char **copy;
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	copy = xalloc((n + 1) * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		copy[i] = xstrdup(list[i]);
+	return copy;
+}
+
+static void free_list(char *const *list)
+{
+	for (char *const *s = list; *s; s++)
+		free(*s);
+	free((void *)(uintptr_t)list);
+}
+
+static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_config *from)
+{
+	*to = *from;
+	to->name = xstrdup(from->name);
+	to->argv = copy_list(from->argv);
+	to->env = copy_list(from->env);
+	to->cwd = xstrdup(from->cwd);
+	to->session = xstrdup(from->session);
+	if (from->data)
+		to->data = fcntl(from->data, F_DUPFD_CLOEXEC, 3);
+	if (!to->start_ms)
+		to->start_ms = MCP_START_MS;
+}
+
+static void config_free(struct mcp_stdio_config *c)
+{
+	free((void *)(uintptr_t)c->name);
+	free_list(c->argv);
+	free_list(c->env);
+	free((void *)(uintptr_t)c->cwd);
+	free((void *)(uintptr_t)c->session);
+	if (c->data > 0)
+		close(c->data);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------- */
+
+/* Says why it ends; the first reason is the true one. */
+static void because(struct mcp_stdio *s, const struct err *why)
+{
+	if (!s->why.reason[0])
+		s->why = *why;
+}
+
+/* The calls end now, the child as soon as it can. */
+static void wind_up(struct mcp_stdio *s, const struct err *why)
+{
+	because(s, why);
+	s->stopping = true;
+	if (s->proc)
+		proc_stop(s->proc);
+	upstream_end(&s->up, &s->why);
+}
+
+static void gone(struct err *e, const struct mcp_stdio *s, const char *reason, const char *how)
+{
+	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", s->config.name,
+		how);
+}
+
+static void end_text(const struct mcp_stdio *s, const struct proc_status *st, struct err *e)
+{
+	size_t n = strlen(st->stderr_tail);
+	const char *tail = st->stderr_tail + (n > 120 ? n - 120 : 0);
+	char how[ERR_MSG_SIZE];
+
+	snprintf(how, sizeof(how), "%s %d%s%s", st->exited ? "exited with" : "was killed by signal",
+		 st->code, *tail ? ": " : "", tail);
+	gone(e, s, "SERVER_GONE", how);
+}
+
+static int spawn(struct mcp_stdio *s, struct err *e);
+
+static void object_free(struct mcp_stdio *s)
+{
+	upstream_done(&s->up);
+	config_free(&s->config);
+	free(s);
+}
+
+static void on_exit_of(void *ctx, const struct proc_status *st)
+{
+	struct mcp_stdio *s = ctx;
+	struct err e;
+
+	end_text(s, st, &e);
+	s->proc = proc_free(s->proc);
+	if (s->freed) {
+		object_free(s);
+		return;
+	}
+	/* some legacy servers take any first message but initialize for a reason to exit */
+	if (!s->stopping && upstream_may_retry(&s->up) && spawn(s, &e) == 0)
+		return;
+	because(s, &e);
+	e = s->why;
+	upstream_end(&s->up, &e);
+	if (s->up.events->down)
+		s->up.events->down(s->up.ctx, &e);
+}
+
+static void on_closed(void *ctx, const char *fault)
+{
+	struct mcp_stdio *s = ctx;
+	struct err e;
+
+	if (!fault) { /* its end will say more */
+		proc_stop(s->proc);
+		return;
+	}
+	gone(&e, s, "SERVER_PROTOCOL", fault);
+	wind_up(s, &e);
+}
+
+static void on_refused(void *owner, const struct err *why)
+{
+	struct mcp_stdio *s = owner;
+	struct err e = *why;
+
+	err_wrap(&e, "the MCP server \"%s\"", s->config.name);
+	wind_up(s, &e);
+}
+
+/* --- messages --------------------------------------------------------------------------------------------- */
+
+static int on_send(void *wire, const struct link_out *out)
+{
+	struct mcp_stdio *s = wire;
+
+	return s->proc ? proc_send(s->proc, out->text) : -EPIPE;
+}
+
+/* Something that is no message: prints of the program or of a library of it. */
+static int on_garbage(struct mcp_stdio *s)
+{
+	struct err e;
+
+	if (!s->garbage_told)
+		log_warn("mcp", "a server writes lines that are no messages; they are skipped",
+			 "server", s->config.name);
+	s->garbage_told = true;
+	if (++s->garbage < MCP_GARBAGE_MAX)
+		return 0;
+	gone(&e, s, "SERVER_PROTOCOL", "writes nothing but lines that are no messages");
+	wind_up(s, &e);
+	return -EPROTO;
+}
+
+static int on_line(void *ctx, struct slice line)
+{
+	struct mcp_stdio *s = ctx;
+
+	if (!line.n || s->freed || s->stopping)
+		return 0;
+	if (link_feed(&s->up.link, 0, line) < 0)
+		return on_garbage(s);
+	s->garbage = 0;
+	return 0;
+}
+
+static const struct proc_events proc_events = {
+	.on_line = on_line,
+	.on_closed = on_closed,
+	.on_exit = on_exit_of,
+};
+
+/* --- interface -------------------------------------------------------------------------------------------- */
+
+static void on_free(struct upstream *u)
+{
+	mcp_stdio_free(container_of(u, struct mcp_stdio, up));
+}
+
+static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
+
+struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
+				const struct mcp_stdio_config *config,
+				const struct mcp_server_events *events, void *ctx)
+{
+	struct mcp_stdio *s = new0(struct mcp_stdio);
+
+	s->procs = procs;
+	config_copy(&s->config, config);
+	s->up = (struct upstream){
+		.loop = loop,
+		.name = s->config.name,
+		.events = events,
+		.ctx = ctx,
+		.owner_ops = &owner_ops,
+		.owner = s,
+		.start_ms = s->config.start_ms,
+		.link = { .send = on_send, .wire = s },
+	};
+	upstream_init(&s->up);
+	return s;
+}
+
+struct mcp_stdio *mcp_stdio_free(struct mcp_stdio *s)
+{
+	if (!s)
+		return NULL;
+	if (!s->proc) {
+		object_free(s);
+		return NULL;
+	}
+	s->freed = true;
+	upstream_done(&s->up);
+	proc_stop(s->proc);
+	return NULL;
+}
+
+struct mcp_backend *mcp_stdio_backend(struct mcp_stdio *s)
+{
+	return &s->up.backend;
+}
+
+static int spawn(struct mcp_stdio *s, struct err *e)
+{
+	const struct mcp_stdio_config *c = &s->config;
+	const struct proc_spec spec = { .argv = c->argv,
+					.env = c->env,
+					.cwd = c->cwd,
+					.session = c->session,
+					.switch_user = c->switch_user,
+					.uid = c->uid,
+					.gid = c->gid,
+					.data = c->data };
+
+	s->stopping = s->garbage_told = false;
+	s->garbage = 0;
+	s->why.reason[0] = '\0';
+	if (c->data > 0 && lseek(c->data, 0, SEEK_SET) < 0)
+		return err_set(e, -errno, RPC_INTERNAL_ERROR, "SERVER_SPAWN_FAILED",
+			       "the data of the MCP server \"%s\": %s", c->name, strerror(errno));
+	s->proc = proc_spawn(s->procs, &spec, &proc_events, s, e);
+	if (!s->proc) {
+		if (e && strcmp(e->reason, "HARNESS_SPAWN_FAILED") == 0)
+			snprintf(e->reason, sizeof(e->reason), "SERVER_SPAWN_FAILED");
+		return -EIO;
+	}
+	upstream_begin(&s->up);
+	return 0;
+}
+
+int mcp_stdio_start(struct mcp_stdio *s, struct err *e)
+{
+	if (s->proc)
+		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
+			       "the MCP server \"%s\" is running", s->config.name);
+	return spawn(s, e);
+}
+
+void mcp_stdio_stop(struct mcp_stdio *s)
+{
+	struct err e;
+
+	gone(&e, s, "SERVER_GONE", "was stopped");
+	wind_up(s, &e);
+}
+
+void mcp_stdio_kill(struct mcp_stdio *s)
+{
+	mcp_stdio_stop(s);
+	if (s->proc)
+		proc_kill(s->proc);
+}
+
+pid_t mcp_stdio_pid(const struct mcp_stdio *s)
+{
+	return s->proc ? proc_pid(s->proc) : 0;
+}
