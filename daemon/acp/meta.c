@@ -233,7 +233,8 @@ static int check_approval(struct slice policy, int *ret, struct err *e)
 }
 
 /* All of it reaches a harness as a server of type stdio. */
-static int check_wish(const struct wish *wish, const struct harness_caps *caps, struct err *e)
+static int check_server_request(const struct server_request *wish, const struct harness_caps *caps,
+				struct err *e)
 {
 	const struct {
 		bool on;
@@ -254,14 +255,14 @@ static int check_wish(const struct wish *wish, const struct harness_caps *caps, 
 static int check_policy(const struct session_args *a, const struct harness_caps *caps,
 			int *approval, struct err *e)
 {
-	struct wish wish = { 0 };
+	struct server_request wish = { 0 };
 	int r = check_approval(a->policy, approval, e);
 
 	if (r == 0)
-		r = wish_parse(a->mcp, &wish, e);
+		r = server_request_parse(a->mcp, &wish, e);
 	if (r == 0)
-		r = check_wish(&wish, caps, e);
-	return r == 0 ? wish_check_policy(wish.policy, a->policy, e) : r;
+		r = check_server_request(&wish, caps, e);
+	return r == 0 ? server_request_check_policy(wish.policy, a->policy, e) : r;
 }
 
 static int check_provider(struct slice raw, struct err *e)

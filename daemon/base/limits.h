@@ -135,13 +135,13 @@
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
 #define MCP_HOLD_SECS 60                /* one without a connection to go to fails after so long */
 #define MCP_SERVERS_MAX 64              /* of one session */
-#define DOOR_CLIENTS_MAX 256            /* MCP connections of one session's harness */
-#define DOOR_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
-#define DOOR_HELLO_MS 10000
-#define DOOR_IN_MAX (20 * MIB)          /* bytes of messages that its clients together have begun; so also the longest message */
-#define DOOR_OUT_MAX (80 * MIB)         /* bytes that they together have not read */
-#define DOOR_LINE_MS 30000              /* from the first byte of a message to its end */
-#define DOOR_AGAIN_MS 100 /* when there was no descriptor for one */
+#define SESSION_SOCKET_CLIENTS_MAX 256            /* MCP connections of one session's harness */
+#define SESSION_SOCKET_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
+#define SESSION_SOCKET_HELLO_MS 10000
+#define SESSION_SOCKET_IN_MAX (20 * MIB)          /* bytes of messages that its clients together have begun; so also the longest message */
+#define SESSION_SOCKET_OUT_MAX (80 * MIB)         /* bytes that they together have not read */
+#define SESSION_SOCKET_LINE_MS 30000              /* from the first byte of a message to its end */
+#define SESSION_SOCKET_AGAIN_MS 100 /* when there was no descriptor for one */
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
 
 
@@ -196,9 +196,9 @@
 #define HOSTED_RESTARTS_MAX 5           /* in a row; then it has failed */
 #define HOSTED_STABLE_MS 60000          /* ready for so long: the next restart is the first again */
 #define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner, whoever asks */
-#define HOSTED_LOOK_EVERY_MS 60000      /* between two looks at the tools of a server that is a child */
-#define HOSTED_LOOK_HTTP_MS 1500        /* of one over HTTP, whose end shows in nothing else */
-#define HOSTED_LOOK_MS 10000            /* for one look */
+#define HOSTED_CHECK_EVERY_MS 60000      /* between two looks at the tools of a server that is a child */
+#define HOSTED_CHECK_HTTP_MS 1500        /* of one over HTTP, whose end shows in nothing else */
+#define HOSTED_CHECK_MS 10000            /* for one look */
 #define HOSTED_PAGES_MAX 64             /* of one list of tools */
 
 /* Built-in tools */
@@ -326,9 +326,9 @@
 #define MCP_ROUNDS_MAX 8                /* of questions, for one request */
 #define MCP_ASKS_MAX 32                 /* questions of one round */
 #define MCP_ASK_MS 630000               /* for the answers to one round: people are asked, and have ten minutes */
-#define MCP_PULSE_MS 10000              /* silence of a request until its client hears that it goes on */
-#define MCP_PULSE_MAX_MS 3600000        /* without a word of the server; then that is for the client to judge */
-#define MCP_PULSE_TEXT_MAX (8 * KIB)    /* of the server's message that is said again */
+#define MCP_HEARTBEAT_MS 10000              /* silence of a request until its client hears that it goes on */
+#define MCP_HEARTBEAT_MAX_MS 3600000        /* without a word of the server; then that is for the client to judge */
+#define MCP_HEARTBEAT_TEXT_MAX (8 * KIB)    /* of the server's message that is said again */
 #define MCP_PACE_MS 250                 /* before a retry that a server wants without a question */
 #define MCP_WATCH_MAX 1024              /* resources that one client subscribes to */
 #define MCP_URI_MAX 8192                /* bytes of one's name */

@@ -219,7 +219,7 @@ static void fire_all(void)
 
 	if (rig.ncalls + rig.nasked + 8 > CALLS_MAX)
 		return;
-	list_each(x, &f->open, struct exchange, link)
+	list_each(x, &f->open, struct front_request, link)
 		fire(&x->timer);
 	if (f->listen.next)
 		fire(&f->listen.next->patience);

@@ -55,11 +55,11 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops reply_ops = { .notify = on_notify, .done = on_done };
 
-static int on_send(void *wire _unused_, const struct link_out *out)
+static int on_send(void *wire _unused_, const struct upstream_rpc_out *out)
 {
 	FUZZ_CHECK(is_json(out->text, J_OBJECT));
 	FUZZ_CHECK(!memchr(out->text.p, '\n', out->text.n));
-	FUZZ_CHECK(out->kind == LINK_ANSWER || *out->method);
+	FUZZ_CHECK(out->kind == UPSTREAM_RPC_ANSWER || *out->method);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ static void take_line(struct slice line, uint32_t *origin)
 	} else {
 		_cleanup_(exact_free) struct slice text = exact(line.p, line.n);
 
-		link_feed(&up.link, *origin, text);
+		upstream_rpc_feed(&up.rpc, *origin, text);
 		*origin = 0;
 	}
 }
@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.events = &events,
 				.owner_ops = &owner_ops,
 				.start_ms = 60000,
-				.link = { .send = on_send } };
+				.rpc = { .send = on_send } };
 	upstream_init(&up);
 	upstream_begin(&up);
 	while (next_piece(&rest, '\n', &line)) {

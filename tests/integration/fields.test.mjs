@@ -127,7 +127,7 @@ const ROWS = {
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
     headers: { bad: [[{ a: 7 }, 'FIELD_INVALID', '.a'], [{ 'a b': 'x' }, 'FIELD_INVALID', '.a b'], [{ a: 'x\r\nb: c' }, 'FIELD_INVALID', '.a'], [{ a: NUL }, 'FIELD_INVALID', '.a'],
       [Object.fromEntries(many(65, (i) => [`h${i}`, 'x'])), 'TOO_MANY', '.h64']] } } })),
-  'tools/relay/server_request.c:wish_fields': [NEW, LOAD].map((send) => ({ send: below(send, (mcp) => ({ mcp })), at: '_meta.acpd.mcp', more: {
+  'tools/relay/server_request.c:request_fields': [NEW, LOAD].map((send) => ({ send: below(send, (mcp) => ({ mcp })), at: '_meta.acpd.mcp', more: {
     builtin: { takes: ['bool', 'object'] }, hosted: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]'],
       ...(send === NEW ? [[['none'], 'MCP_SERVER_UNKNOWN', '[0]']] : [])] },
     policy: { bad: [[{ s: 7 }, 'FIELD_INVALID', '.s'], [{ s: { tools: { t: 7 } } }, 'FIELD_INVALID', '.s.tools.t']] } } })),
@@ -159,7 +159,7 @@ const OTHERS = {
   'between the daemon and its own programs': ['daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/chores.c:tree_fields', 'daemon/unpack/job/chores.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
-    'tools/relay/served_server.c:left_fields', 'tools/builtin/core/toolbox_config.c:fields'],
+    'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };

@@ -12,23 +12,23 @@
 #include <signal.h>
 
 static struct loop *l;
-static struct run_host *host;
+static struct command_run_host *host;
 
 struct result {
-	struct run *run;
-	struct run_status st;
+	struct command_run *run;
+	struct command_run_status st;
 	bool done;
 	struct buf seen[RUN_STREAMS];
 };
 
-static void on_output(void *ctx, enum run_stream s, struct slice bytes)
+static void on_output(void *ctx, enum command_run_stream s, struct slice bytes)
 {
 	struct result *r = ctx;
 
 	buf_add_slice(&r->seen[s], bytes);
 }
 
-static void on_exit_(void *ctx, const struct run_status *st)
+static void on_exit_(void *ctx, const struct command_run_status *st)
 {
 	struct result *r = ctx;
 
@@ -37,7 +37,7 @@ static void on_exit_(void *ctx, const struct run_status *st)
 	r->done = true;
 }
 
-static const struct run_events events = { on_output, on_exit_ };
+static const struct command_run_events events = { on_output, on_exit_ };
 
 static void turn(void)
 {
@@ -58,7 +58,7 @@ static void await(struct result *r)
 
 static char *env[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "MARK=run-test", NULL };
 
-static void start(struct result *r, struct run_spec spec)
+static void start(struct result *r, struct command_run_spec spec)
 {
 	struct err e = { 0 };
 
@@ -66,12 +66,12 @@ static void start(struct result *r, struct run_spec spec)
 	spec.env = spec.env ? spec.env : env;
 	spec.cwd = spec.cwd ? spec.cwd : "/";
 	spec.keep = spec.keep ? spec.keep : 1024 * 1024;
-	r->run = run_start(host, &spec, &events, r, &e);
+	r->run = command_run_start(host, &spec, &events, r, &e);
 	if (!r->run)
 		fail_msg("%s: %s", e.reason, e.msg);
 }
 
-static void shell(struct result *r, const char *text, struct run_spec spec)
+static void shell(struct result *r, const char *text, struct command_run_spec spec)
 {
 	char *argv[] = { "/bin/sh", "-c", (char *)(uintptr_t)text, NULL };
 
@@ -81,7 +81,7 @@ static void shell(struct result *r, const char *text, struct run_spec spec)
 
 static void done(struct result *r)
 {
-	r->run = run_free(r->run);
+	r->run = command_run_free(r->run);
 	for (int s = 0; s < RUN_STREAMS; s++)
 		buf_done(&r->seen[s]);
 }
@@ -90,13 +90,13 @@ static int setup(void **state _unused_)
 {
 	signal(SIGPIPE, SIG_IGN);
 	l = loop_new();
-	host = run_host_new(l);
+	host = command_run_host_new(l);
 	return 0;
 }
 
 static int teardown(void **state _unused_)
 {
-	host = run_host_free(host);
+	host = command_run_host_free(host);
 	l = loop_free(l);
 	return 0;
 }
@@ -123,7 +123,7 @@ static void test_ends(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct result r;
 
-		shell(&r, rows[i].text, (struct run_spec){ 0 });
+		shell(&r, rows[i].text, (struct command_run_spec){ 0 });
 		await(&r);
 		if (r.st.exited != rows[i].exited || r.st.code != rows[i].code || r.st.killed ||
 		    r.st.timed_out || r.st.left)
@@ -137,14 +137,14 @@ static void test_ends(void **state _unused_)
 static void test_cannot_start(void **state _unused_)
 {
 	char *argv[] = { "/dev/null", NULL }, *ok[] = { "/bin/true", NULL };
-	struct run_spec spec = { .argv = argv, .env = env, .cwd = "/" };
+	struct command_run_spec spec = { .argv = argv, .env = env, .cwd = "/" };
 	struct err e = { 0 };
 
-	assert_null(run_start(host, &spec, &events, NULL, &e));
+	assert_null(command_run_start(host, &spec, &events, NULL, &e));
 	assert_string_equal(e.reason, "EXECUTION_FAILED");
 	spec.argv = ok;
 	spec.cwd = "/no/such/directory";
-	assert_null(run_start(host, &spec, &events, NULL, &e));
+	assert_null(command_run_start(host, &spec, &events, NULL, &e));
 	assert_string_equal(e.reason, "CWD_NOT_ACCESSIBLE");
 }
 
@@ -168,8 +168,9 @@ static void test_which(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_(freep) char *a = run_which(rows[i].program, env, rows[i].cwd, &e);
-		_cleanup_(freep) char *b = run_which(rows[i].program, none, rows[i].cwd, NULL);
+		_cleanup_(freep) char *a = command_run_which(rows[i].program, env, rows[i].cwd, &e);
+		_cleanup_(freep) char *b =
+			command_run_which(rows[i].program, none, rows[i].cwd, NULL);
 
 		if (!!a != rows[i].found || !!b != rows[i].found || (a && a[0] != '/'))
 			fail_row(i, rows[i].program);
@@ -181,7 +182,7 @@ static void test_which(void **state _unused_)
 /* SIGTERM first: who obeys it may still say something. Who does not is killed. */
 static void test_timeout(void **state _unused_)
 {
-	struct run_spec spec = { .timeout_ms = 1000 };
+	struct command_run_spec spec = { .timeout_ms = 1000 };
 	struct result r;
 
 	shell(&r, "trap 'echo bye; exit 4' TERM; echo begun; sleep 30 & wait", spec);
@@ -266,9 +267,9 @@ static void test_left_behind(void **state _unused_)
 	struct result r;
 
 	assert_true(asprintf(&text, ESCAPES "read -r go; exit 5", mark) > 0);
-	shell(&r, text, (struct run_spec){ .input = true });
+	shell(&r, text, (struct command_run_spec){ .input = true });
 	await_count(4);
-	run_close_input(r.run);
+	command_run_close_input(r.run);
 	await(&r);
 	assert_true(r.st.exited && r.st.code == 5 && !r.st.killed);
 	assert_in_range(r.st.left, 3, 5);
@@ -285,17 +286,17 @@ static void test_kill_tree(void **state _unused_)
 
 	assert_true(asprintf(&text, ESCAPES "sh -c \"sh -c 'sleep %1$s; :'; :\"; :", mark) > 0);
 	for (int way = 0; way < 3; way++) {
-		shell(&r, text, (struct run_spec){ 0 });
+		shell(&r, text, (struct command_run_spec){ 0 });
 		await_count(7);
 		if (way == 2) { /* the host goes, and all with it */
-			host = run_host_free(host);
+			host = command_run_host_free(host);
 			r.run = NULL;
-			host = run_host_new(l);
+			host = command_run_host_new(l);
 		} else {
 			if (way)
-				run_stop(r.run, 2000);
+				command_run_stop(r.run, 2000);
 			else
-				run_kill(r.run);
+				command_run_kill(r.run);
 			await(&r);
 			assert_true(r.st.killed && !r.st.timed_out && !r.st.exited);
 			assert_int_equal(r.st.code, way ? SIGTERM : SIGKILL);
@@ -314,7 +315,7 @@ static void test_keeper_killed(void **state _unused_)
 	struct result r;
 
 	assert_true(asprintf(&text, "sleep 0.2; kill -9 $PPID; sleep %s; :", mark) > 0);
-	shell(&r, text, (struct run_spec){ 0 });
+	shell(&r, text, (struct command_run_spec){ 0 });
 	await(&r);
 	assert_true(!r.st.exited && r.st.code == SIGKILL);
 	for (int i = 0; i < 1000 && count(mark); i++)
@@ -334,7 +335,7 @@ static void test_many(void **state _unused_)
 	fds = (unsigned)dup(0);
 	close((int)fds);
 	for (unsigned i = 0; i < n; i++) {
-		start(&r, (struct run_spec){ .argv = argv });
+		start(&r, (struct command_run_spec){ .argv = argv });
 		await(&r);
 		assert_true(r.st.exited && r.st.code == 0);
 		done(&r);
@@ -353,13 +354,13 @@ static void test_input(void **state _unused_)
 
 	for (int i = 0; i < 40000; i++)
 		buf_printf(&big, "line %d\n", i);
-	shell(&r, "cat; echo end", (struct run_spec){ .input = true });
-	assert_int_equal(run_write(r.run, buf_slice(&big)), 0);
+	shell(&r, "cat; echo end", (struct command_run_spec){ .input = true });
+	assert_int_equal(command_run_write(r.run, buf_slice(&big)), 0);
 	while (buf_len(&r.seen[RUN_STDOUT]) < buf_len(&big))
 		turn();
 	assert_false(r.done);
-	run_close_input(r.run);
-	assert_int_equal(run_write(r.run, SLICE("x")), -EPIPE);
+	command_run_close_input(r.run);
+	assert_int_equal(command_run_write(r.run, SLICE("x")), -EPIPE);
 	await(&r);
 	buf_puts(&big, "end\n");
 	assert_true(slice_eq(buf_slice(&r.seen[RUN_STDOUT]), buf_slice(&big)));
@@ -369,21 +370,21 @@ static void test_input(void **state _unused_)
 /* 100 MB: the newest are kept, the others counted, and a full pipe of a stream that nobody wants stops nothing. */
 static void test_flood(void **state _unused_)
 {
-	static const struct run_events quiet = { NULL, on_exit_ };
+	static const struct command_run_events quiet = { NULL, on_exit_ };
 	_cleanup_(buf_done) struct buf text = { 0 };
 	char *argv[] = { "/bin/sh", "-c",
 			 "head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last", NULL };
-	struct run_spec spec = { .argv = argv, .env = env, .cwd = "/", .keep = 1024 * 1024 };
-	const struct output *o;
+	struct command_run_spec spec = { .argv = argv, .env = env, .cwd = "/", .keep = 1024 * 1024 };
+	const struct command_output *o;
 	struct result r = { 0 };
 
-	r.run = run_start(host, &spec, &quiet, &r, NULL);
+	r.run = command_run_start(host, &spec, &quiet, &r, NULL);
 	await(&r);
-	o = run_output(r.run, RUN_STDOUT);
+	o = command_run_output(r.run, RUN_STDOUT);
 	assert_int_equal(o->total, 100000006);
 	assert_int_equal(o->len, 1024 * 1024);
-	assert_int_equal(output_dropped(o), 100000006 - 1024 * 1024);
-	output_text(o, 0, &text);
+	assert_int_equal(command_output_dropped(o), 100000006 - 1024 * 1024);
+	command_output_text(o, 0, &text);
 	assert_int_equal(text.len, 1024 * 1024);
 	assert_memory_equal(text.data + text.len - 7, "x\nlast\n", 7);
 	done(&r);
@@ -394,11 +395,12 @@ static void test_soon(void **state _unused_)
 {
 	struct result r;
 
-	shell(&r, "echo first; read -r go; echo second", (struct run_spec){ .input = true });
+	shell(&r, "echo first; read -r go; echo second",
+	      (struct command_run_spec){ .input = true });
 	while (!buf_len(&r.seen[RUN_STDOUT]))
 		turn();
 	assert_false(r.done);
-	run_close_input(r.run);
+	command_run_close_input(r.run);
 	await(&r);
 	assert_buf(&r.seen[RUN_STDOUT], "first\nsecond\n");
 	done(&r);
@@ -429,16 +431,16 @@ static void test_kept(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(buf_done) struct buf text = { 0 };
-		struct output o;
+		struct command_output o;
 
-		output_init(&o, rows[i].keep);
+		command_output_init(&o, rows[i].keep);
 		for (size_t k = 0; rows[i].pieces[k]; k++)
-			output_add(&o, slice_of(rows[i].pieces[k]));
-		output_text(&o, rows[i].lines, &text);
+			command_output_add(&o, slice_of(rows[i].pieces[k]));
+		command_output_text(&o, rows[i].lines, &text);
 		if (!slice_is(buf_slice(&text), rows[i].want) ||
-		    output_dropped(&o) != rows[i].dropped)
+		    command_output_dropped(&o) != rows[i].dropped)
 			fail_row(i, rows[i].pieces[0]);
-		output_done(&o);
+		command_output_done(&o);
 	}
 }
 
@@ -465,7 +467,7 @@ static void test_whole(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice s = exact_copy(slice_of(rows[i].piece));
 
-		if (output_whole(s) != rows[i].whole)
+		if (command_output_whole(s) != rows[i].whole)
 			fail_row(i, rows[i].piece);
 	}
 }

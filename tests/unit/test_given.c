@@ -5,23 +5,23 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/harness/tool_renaming.h"
 
-static struct names *names;
+static struct tool_names *names;
 
 static int setup(void **state _unused_)
 {
-	names = names_new();
+	names = tool_names_new();
 	return 0;
 }
 
 static int teardown(void **state _unused_)
 {
-	names = names_free(names);
+	names = tool_names_free(names);
 	return 0;
 }
 
 static void assert_alone(const char *server, const char *tool)
 {
-	const struct tool_name *t = names_take(names, server, tool);
+	const struct tool_name *t = tool_names_take(names, server, tool);
 
 	assert_string_equal(t->given, tool);
 }
@@ -29,13 +29,13 @@ static void assert_alone(const char *server, const char *tool)
 /* Given another name, of which the server's own is the beginning; it is found again by it. */
 static const char *assert_renamed(const char *server, const char *tool, const char *folded)
 {
-	const struct tool_name *t = names_take(names, server, tool);
+	const struct tool_name *t = tool_names_take(names, server, tool);
 
 	assert_string_equal(t->tool, tool);
 	assert_int_equal(strncmp(t->given, folded, strlen(folded)), 0);
 	assert_int_equal(strlen(t->given), strlen(folded) + 9);
-	assert_ptr_equal(names_given(names, server, t->given), t);
-	assert_ptr_equal(names_take(names, server, tool), t);
+	assert_ptr_equal(tool_names_find(names, server, t->given), t);
+	assert_ptr_equal(tool_names_take(names, server, tool), t);
 	return t->given;
 }
 
@@ -50,9 +50,9 @@ static void a_tool_that_harnesses_fold_into_another_gets_a_name(void **state _un
 	assert_alone("s", "A_b");
 	assert_alone("s", "a-b");
 	assert_alone("t", "a_b");
-	assert_ptr_equal(names_given(names, "s", "a.b")->given,
-			 names_given(names, "s", "a.b")->tool);
-	assert_null(names_given(names, "s", "a:b"));
+	assert_ptr_equal(tool_names_find(names, "s", "a.b")->given,
+			 tool_names_find(names, "s", "a.b")->tool);
+	assert_null(tool_names_find(names, "s", "a:b"));
 	/* as UTF-16 counts */
 	assert_alone("s", "\xc3\xa9");
 	assert_renamed("s", "\xe2\x82\xac", "_");
@@ -65,7 +65,7 @@ static void servers_are_joined_to_their_tools(void **state _unused_)
 {
 	assert_alone("x", "y_z");
 	assert_renamed("x_y", "z", "z");
-	assert_null(names_given(names, "x_y", "z"));
+	assert_null(tool_names_find(names, "x_y", "z"));
 }
 
 static void a_long_name_does_not_grow(void **state _unused_)
@@ -79,7 +79,7 @@ static void a_long_name_does_not_grow(void **state _unused_)
 	a[60] = '.';
 	b[60] = '/';
 	assert_alone("s", a);
-	t = names_take(names, "s", b);
+	t = tool_names_take(names, "s", b);
 	assert_int_equal(strlen(t->given), 64);
 	assert_string_not_equal(t->given, b);
 }
@@ -106,10 +106,10 @@ static void there_is_an_end(void **state _unused_)
 
 	for (int i = 0; i < TOOL_NAMES_MAX; i++) {
 		snprintf(name, sizeof(name), "t%d", i);
-		assert_non_null(names_take(names, "s", name));
+		assert_non_null(tool_names_take(names, "s", name));
 	}
-	assert_null(names_take(names, "s", "more"));
-	assert_non_null(names_take(names, "s", name));
+	assert_null(tool_names_take(names, "s", "more"));
+	assert_non_null(tool_names_take(names, "s", name));
 }
 
 static void names_of_servers_are_compared_as_harnesses_do(void **state _unused_)
@@ -171,7 +171,7 @@ static void on_listed(void *ctx _unused_, struct slice tools, struct slice renam
 	buf_add_slice(&listed, renamed);
 }
 
-static const struct given_ops ops = { on_listed };
+static const struct tool_renaming_ops ops = { on_listed };
 
 static void list(struct mcp_backend *g, const char *params, const char *result)
 {
@@ -184,7 +184,7 @@ static void list(struct mcp_backend *g, const char *params, const char *result)
 static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 {
 	struct mcp_backend server = { &server_ops };
-	struct mcp_backend *g = given_new(&server, "s", names, &ops, NULL);
+	struct mcp_backend *g = tool_renaming_new(&server, "s", names, &ops, NULL);
 	_cleanup_(buf_done) struct buf want = { 0 };
 	const char *given;
 
@@ -193,7 +193,7 @@ static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 	assert_buf(&listed, "[\"a.b\"]");
 	list(g, "{\"cursor\":\"2\"}",
 	     "{\"tools\":[{\"x\":1.0,\"name\":\"a/b\"},{\"name\":\"c\"}],\"y\":1e0}");
-	given = names_take(names, "s", "a/b")->given;
+	given = tool_names_take(names, "s", "a/b")->given;
 	buf_printf(&want, "{\"tools\":[{\"x\":1.0,\"name\":\"%s\"},{\"name\":\"c\"}],\"y\":1e0}",
 		   given);
 	assert_true(slice_eq(buf_slice(&answer), buf_slice(&want)));

@@ -66,7 +66,7 @@ static struct {
 	char reason[40];
 } got;
 
-static void on_looked(void *ctx _unused_, const struct hosted_look_result *result)
+static void on_looked(void *ctx _unused_, const struct hosted_check_result *result)
 {
 	got.times++;
 	got.tools = result->tools;
@@ -74,31 +74,31 @@ static void on_looked(void *ctx _unused_, const struct hosted_look_result *resul
 	loop_quit(loop);
 }
 
-static struct hosted_look *begin(const char *const *results, const char *error)
+static struct hosted_check *begin(const char *const *results, const char *error)
 {
-	static struct hosted_look look;
+	static struct hosted_check look;
 
 	memset(&server, 0, sizeof(server));
 	memset(&got, 0, sizeof(got));
 	server.backend.ops = &backend_ops;
 	server.results = results;
 	server.error = error;
-	look = (struct hosted_look){ .loop = loop, .backend = &server.backend };
-	hosted_look_begin(&look, on_looked, NULL);
-	assert_true(hosted_look_busy(&look));
+	look = (struct hosted_check){ .loop = loop, .backend = &server.backend };
+	hosted_check_begin(&look, on_looked, NULL);
+	assert_true(hosted_check_busy(&look));
 	assert_int_equal(got.times, 0); /* never from inside */
 	return &look;
 }
 
 static void check(const char *const *results, const char *error, int tools, const char *reason)
 {
-	struct hosted_look *l = begin(results, error);
+	struct hosted_check *l = begin(results, error);
 
 	loop_run_deferred(loop);
 	assert_int_equal(got.times, 1);
 	assert_int_equal(got.tools, tools);
 	assert_string_equal(got.reason, reason);
-	assert_false(hosted_look_busy(l));
+	assert_false(hosted_check_busy(l));
 }
 
 static void test_pages(void **state _unused_)
@@ -141,16 +141,16 @@ static void test_errors(void **state _unused_)
 static void test_cancelled(void **state _unused_)
 {
 	static const char *const one[] = { "{\"tools\":[]}", NULL };
-	struct hosted_look *l = begin(one, NULL);
+	struct hosted_check *l = begin(one, NULL);
 
-	hosted_look_cancel(l);
-	hosted_look_cancel(l);
+	hosted_check_cancel(l);
+	hosted_check_cancel(l);
 	loop_run_deferred(loop);
 	assert_int_equal(server.cancels, 1);
 	assert_int_equal(got.times, 0);
-	assert_false(hosted_look_busy(l));
+	assert_false(hosted_check_busy(l));
 	/* and again */
-	hosted_look_begin(l, on_looked, NULL);
+	hosted_check_begin(l, on_looked, NULL);
 	loop_run_deferred(loop);
 	assert_int_equal(got.times, 1);
 }
@@ -158,9 +158,9 @@ static void test_cancelled(void **state _unused_)
 static void test_again_while_one_goes_on(void **state _unused_)
 {
 	static const char *const one[] = { "{\"tools\":[]}", NULL };
-	struct hosted_look *l = begin(one, NULL);
+	struct hosted_check *l = begin(one, NULL);
 
-	hosted_look_begin(l, on_looked, NULL);
+	hosted_check_begin(l, on_looked, NULL);
 	loop_run_deferred(loop);
 	assert_int_equal(server.cancels, 1);
 	assert_int_equal(got.times, 1);

@@ -255,7 +255,7 @@ static void test_cancelled_while_asking(void **state _unused_)
 static void test_nobody_answers(void **state _unused_)
 {
 	_cleanup_(mcp_rig_free) struct mcp_rig *r = rig_asked(ALL, TWO);
-	struct loop_timer *timer = &list_first(&r->front->open, struct exchange, link)->timer;
+	struct loop_timer *timer = &list_first(&r->front->open, struct front_request, link)->timer;
 
 	buf_reset(&r->log);
 	assert_true(timer->due > 0);

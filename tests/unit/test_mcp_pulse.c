@@ -16,9 +16,9 @@
 /* The next silence is short, and the one after it is not. */
 static void one_beat(struct mcp_rig *r, unsigned call, const char *progress)
 {
-	r->front->pulse_ms = 1;
+	r->front->heartbeat_ms = 1;
 	mcp_rig_notify(r, call, "notifications/progress", progress);
-	r->front->pulse_ms = LATER;
+	r->front->heartbeat_ms = LATER;
 	buf_reset(&r->log);
 	mcp_rig_run(r, 50);
 }
@@ -27,9 +27,9 @@ static struct mcp_rig *rig_called(const char *message)
 {
 	struct mcp_rig *r = mcp_rig_legacy("{\"elicitation\":{}}", "{}");
 
-	r->front->pulse_ms = 1;
+	r->front->heartbeat_ms = 1;
 	mcp_rig_say(r, message);
-	r->front->pulse_ms = LATER;
+	r->front->heartbeat_ms = LATER;
 	buf_reset(&r->log);
 	mcp_rig_run(r, 50);
 	return r;
@@ -69,9 +69,9 @@ static void test_while_its_client_is_asked(void **state _unused_)
 {
 	_cleanup_(mcp_rig_free) struct mcp_rig *r = mcp_rig_legacy("{\"elicitation\":{}}", "{}");
 
-	r->front->pulse_ms = 1;
+	r->front->heartbeat_ms = 1;
 	mcp_rig_say(r, CALL("7", "5"));
-	r->front->pulse_ms = LATER;
+	r->front->heartbeat_ms = LATER;
 	mcp_rig_result(r, 1,
 		       "{\"resultType\":\"input_required\",\"inputRequests\":{\"q\":{\"method\":"
 		       "\"elicitation/create\",\"params\":{}}}}");
@@ -101,7 +101,7 @@ static void test_cancelled(void **state _unused_)
 {
 	_cleanup_(mcp_rig_free) struct mcp_rig *r = mcp_rig_legacy("{}", "{}");
 
-	r->front->pulse_ms = 20;
+	r->front->heartbeat_ms = 20;
 	mcp_rig_say(r, CALL("7", "5"));
 	mcp_rig_say(r, RPC_ "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
 	buf_reset(&r->log);
@@ -113,12 +113,12 @@ static void test_modern(void **state _unused_)
 {
 	_cleanup_(mcp_rig_free) struct mcp_rig *r = mcp_rig_new();
 
-	r->front->pulse_ms = 1;
+	r->front->heartbeat_ms = 1;
 	mcp_rig_say(r,
 		    RPC_ "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"_meta\":{"
 			 "\"progressToken\":\"p\",\"" MCP_META_VERSION
 			 "\":\"2026-07-28\",\"" MCP_META_CAPABILITIES "\":{}}}}");
-	r->front->pulse_ms = LATER;
+	r->front->heartbeat_ms = LATER;
 	buf_reset(&r->log);
 	mcp_rig_run(r, 50);
 	assert_log(r, PROGRESS("1", "\"progressToken\":\"p\",\"progress\":1e-09,"

@@ -283,8 +283,8 @@ static void test_whose_question(void **state _unused_)
 
 static void test_askers(void **state _unused_)
 {
-	struct mcp_backend *one = mcp_asker_new(&ups->backend, "s\"1");
-	struct mcp_backend *two = mcp_asker_new(&ups->backend, "s2");
+	struct mcp_backend *one = caller_tag_new(&ups->backend, "s\"1");
+	struct mcp_backend *two = caller_tag_new(&ups->backend, "s2");
 
 	ups_legacy("{}");
 	/* what a caller says of itself does not count */

@@ -40,11 +40,11 @@ static const struct {
 static void test_urls(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
-		struct target t;
+		struct http_target t;
 		char got[200];
 		struct err e = { 0 };
 
-		if (target_parse(&t, urls[i].url, NULL, &e) == 0)
+		if (http_target_parse(&t, urls[i].url, NULL, &e) == 0)
 			snprintf(got, sizeof(got), "%s %s %s %s", t.host, t.port, t.authority,
 				 t.path);
 		else
@@ -55,7 +55,7 @@ static void test_urls(void **state _unused_)
 		}
 		if (e.reason[0])
 			assert_string_equal(e.field, "url");
-		target_done(&t);
+		http_target_done(&t);
 	}
 }
 
@@ -79,13 +79,13 @@ static void test_headers(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
 		char *list[] = { (char *)(uintptr_t)headers[i].line, NULL };
-		struct target t;
+		struct http_target t;
 		struct err e = { 0 };
 
-		target_parse(&t, "http://h", list, &e);
+		http_target_parse(&t, "http://h", list, &e);
 		if (strcmp(e.reason, headers[i].reason ? headers[i].reason : "") != 0)
 			fail_row(i, headers[i].line);
-		target_done(&t);
+		http_target_done(&t);
 	}
 }
 
@@ -105,7 +105,7 @@ static void test_encoded(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 
-		target_put_encoded(&b, "X", rows[i][0]);
+		http_target_put_encoded(&b, "X", rows[i][0]);
 		if (!slice_is(buf_slice(&b), rows[i][1]))
 			fail_row(i, rows[i][1]);
 	}
@@ -196,11 +196,11 @@ static const struct {
 
 static void test_mirror(void **state _unused_)
 {
-	struct mirror m;
+	struct param_headers m;
 	_cleanup_(buf_done) struct buf other = { 0 };
 
-	mirror_init(&m);
-	mirror_learn(
+	param_headers_init(&m);
+	param_headers_learn(
 		&m, SLICE(TOOL("t",
 			       FIELD("s", "string", "S") "," FIELD("i", "integer", "I") "," FIELD(
 				       "b", "boolean",
@@ -212,17 +212,18 @@ static void test_mirror(void **state _unused_)
 		_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
 
 		buf_printf(&p, "{\"name\":\"t\",\"arguments\":%s}", calls[i].arguments);
-		mirror_put(&b, &m, buf_slice(&p));
+		param_headers_put(&b, &m, buf_slice(&p));
 		if (!slice_is(buf_slice(&b), calls[i].want))
 			fail_row(i, calls[i].arguments);
 	}
-	mirror_put(&other, &m, SLICE("{\"name\":\"u\",\"arguments\":{\"s\":\"a\"}}"));
-	mirror_learn(&m, SLICE(TOOL("t", FIELD("s", "string", "New"))));
-	mirror_put(&other, &m, SLICE("{\"name\":\"t\",\"arguments\":{\"s\":\"a\",\"b\":true}}"));
+	param_headers_put(&other, &m, SLICE("{\"name\":\"u\",\"arguments\":{\"s\":\"a\"}}"));
+	param_headers_learn(&m, SLICE(TOOL("t", FIELD("s", "string", "New"))));
+	param_headers_put(&other, &m,
+			  SLICE("{\"name\":\"t\",\"arguments\":{\"s\":\"a\",\"b\":true}}"));
 	assert_buf(&other, "Mcp-Param-New: a\r\n");
-	mirror_learn(&m, SLICE("{\"tools\":{}}"));
+	param_headers_learn(&m, SLICE("{\"tools\":{}}"));
 	assert_int_equal(m.n, 1);
-	mirror_done(&m);
+	param_headers_done(&m);
 }
 
 int main(void)

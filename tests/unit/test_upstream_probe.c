@@ -224,7 +224,7 @@ static void test_garbage(void **state _unused_)
 	ups_modern();
 	told_call(&a, &ups->backend, "tools/call", "{}");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (link_feed(&ups->link, 0, slice_of(bad[i])) != -EBADMSG)
+		if (upstream_rpc_feed(&ups->rpc, 0, slice_of(bad[i])) != -EBADMSG)
 			fail_row(i, bad[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
 		ups_feed(idle[i]);

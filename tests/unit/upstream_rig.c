@@ -59,7 +59,7 @@ void ups_run(unsigned ms)
 
 /* --- the server ------------------------------------------------------------------------------------------- */
 
-static int on_send(void *wire, const struct link_out *out)
+static int on_send(void *wire, const struct upstream_rpc_out *out)
 {
 	assert_null(wire);
 	assert_null(memchr(out->text.p, '\n', out->text.n));
@@ -97,7 +97,7 @@ int ups_setup(void **state _unused_)
 				  .events = &events,
 				  .owner_ops = &owner_ops,
 				  .start_ms = 5000,
-				  .link = { .send = on_send } };
+				  .rpc = { .send = on_send } };
 	upstream_init(ups);
 	ups_up = false;
 	ups_refused = (struct err){ 0 };
@@ -118,7 +118,7 @@ void ups_feed_from(uint32_t origin, const char *text)
 {
 	struct slice s = exact_copy(slice_of(text));
 
-	assert_int_equal(link_feed(&ups->link, origin, s), 0);
+	assert_int_equal(upstream_rpc_feed(&ups->rpc, origin, s), 0);
 	slice_freep(&s);
 	loop_run_deferred(ups_loop);
 }

@@ -25,9 +25,9 @@ static void set_forget(struct hosted *h, struct hosted_set *set)
 {
 	struct hosted_totals t = { 0 };
 
-	set_count(set, &t);
+	hosted_set_count(set, &t);
 	h->restarts += t.restarts;
-	set_free(set);
+	hosted_set_delete(set);
 }
 
 /* Something is down: what waited for it goes, and whoever waited for everything learns. */
@@ -35,13 +35,13 @@ static void settle(void *ctx)
 {
 	struct hosted *h = ctx;
 	void (*stopped)(void *ctx) = h->stopped;
-	bool down = set_down(h->own);
+	bool down = hosted_set_down(h->own);
 
 	list_each(set, &h->leaving, struct hosted_set, link)
-		if (set_down(set))
+		if (hosted_set_down(set))
 			set_forget(h, set);
 	list_each(set, &h->sets, struct hosted_set, link)
-		down = down && set_down(set);
+		down = down && hosted_set_down(set);
 	if (!stopped || !down || !list_empty(&h->leaving))
 		return;
 	h->stopped = NULL;
@@ -78,7 +78,7 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 	h->incarnation = xstrdup(config->incarnation);
 	list_init(&h->sets);
 	list_init(&h->leaving);
-	h->own = set_new(&servers, &source, h->serial++);
+	h->own = hosted_set_new(&servers, &source, h->serial++);
 	return h;
 }
 
@@ -88,8 +88,8 @@ struct hosted *hosted_free(struct hosted *h)
 		return NULL;
 	loop_task_cancel(&h->settle_task);
 	list_each(set, &h->leaving, struct hosted_set, link)
-		set_free(set);
-	set_free(h->own);
+		hosted_set_delete(set);
+	hosted_set_delete(h->own);
 	free(h->incarnation);
 	free(h);
 	return NULL;
@@ -106,19 +106,19 @@ void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx)
 	h->stopping = true;
 	h->stopped = done;
 	h->ctx = ctx;
-	set_stop(h->own, on_down, h);
+	hosted_set_stop(h->own, on_down, h);
 	list_each(set, &h->sets, struct hosted_set, link)
-		set_stop(set, on_down, h);
+		hosted_set_stop(set, on_down, h);
 	on_down(h);
 }
 
 void hosted_kill(struct hosted *h)
 {
-	set_kill(h->own);
+	hosted_set_kill(h->own);
 	list_each(set, &h->sets, struct hosted_set, link)
-		set_kill(set);
+		hosted_set_kill(set);
 	list_each(set, &h->leaving, struct hosted_set, link)
-		set_kill(set);
+		hosted_set_kill(set);
 }
 
 /* NULL and e, with the names that there are. */
@@ -165,9 +165,9 @@ const struct err *hosted_error(const struct hosted *h)
 void hosted_totals(const struct hosted *h, struct hosted_totals *ret)
 {
 	*ret = (struct hosted_totals){ .restarts = h->restarts };
-	set_count(h->own, ret);
+	hosted_set_count(h->own, ret);
 	list_each(set, &h->sets, struct hosted_set, link)
-		set_count(set, ret);
+		hosted_set_count(set, ret);
 }
 
 /* --- what is told --------------------------------------------------------------------------------------- */
@@ -178,14 +178,14 @@ void hosted_put_status(const struct hosted *h, struct jw *w, const char *key)
 
 	jw_obj(w, key);
 	jw_arr(w, "servers");
-	set_put_servers(h->own, w);
+	hosted_set_put_servers(h->own, w);
 	list_each(set, &h->sets, struct hosted_set, link)
-		set_put_servers(set, w);
+		hosted_set_put_servers(set, w);
 	jw_end_arr(w);
 	jw_arr(w, "problems");
-	set_put_problems(h->own, w);
+	hosted_set_put_problems(h->own, w);
 	list_each(set, &h->sets, struct hosted_set, link) {
-		set_put_problems(set, w);
+		hosted_set_put_problems(set, w);
 		more += set->file.more_issues;
 	}
 	jw_end_arr(w);
@@ -198,10 +198,10 @@ void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const cha
 {
 	jw_obj(w, key);
 	jw_arr(w, "servers");
-	set_put_servers(set, w);
+	hosted_set_put_servers(set, w);
 	jw_end_arr(w);
 	jw_arr(w, "problems");
-	set_put_problems(set, w);
+	hosted_set_put_problems(set, w);
 	jw_end_arr(w);
 	if (set->file.more_issues)
 		jw_uint(w, "moreProblems", set->file.more_issues);
@@ -229,12 +229,12 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 		.uid = project->uid,
 		.gid = project->gid,
 	};
-	struct hosted_set *set = set_new(&servers, &source, h->serial++);
+	struct hosted_set *set = hosted_set_new(&servers, &source, h->serial++);
 
 	set->hosted = h;
 	list_add_tail(&h->sets, &set->link);
 	if (h->stopping)
-		set_stop(set, on_down, h);
+		hosted_set_stop(set, on_down, h);
 	return set;
 }
 
@@ -244,7 +244,7 @@ struct hosted_set *hosted_set_free(struct hosted_set *set)
 		return NULL;
 	list_del(&set->link);
 	list_add_tail(&set->hosted->leaving, &set->link);
-	set_stop(set, on_down, set->hosted);
+	hosted_set_stop(set, on_down, set->hosted);
 	on_down(set->hosted);
 	return NULL;
 }

@@ -14,23 +14,23 @@
 	"{\"" MCP_META_VERSION "\":\"" MCP_MODERN "\",\"" MCP_META_CAPABILITIES                    \
 	"\":{},\"" MCP_META_CLIENT "\":{\"name\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}}"
 
-bool hosted_look_busy(const struct hosted_look *l)
+bool hosted_check_busy(const struct hosted_check *l)
 {
 	return l->done != NULL;
 }
 
-static void look_end(struct hosted_look *l, const struct err *why)
+static void check_end(struct hosted_check *l, const struct err *why)
 {
-	struct hosted_look_result result = { .tools = l->tools,
-					     .latency_ms = l->latency_ms,
-					     .why = why };
-	void (*done)(void *, const struct hosted_look_result *) = TAKE_PTR(l->done);
+	struct hosted_check_result result = { .tools = l->tools,
+					      .latency_ms = l->latency_ms,
+					      .why = why };
+	void (*done)(void *, const struct hosted_check_result *) = TAKE_PTR(l->done);
 
-	hosted_look_cancel(l);
+	hosted_check_cancel(l);
 	done(l->ctx, &result);
 }
 
-void hosted_look_cancel(struct hosted_look *l)
+void hosted_check_cancel(struct hosted_check *l)
 {
 	if (l->call)
 		mcp_call_cancel(TAKE_PTR(l->call));
@@ -73,7 +73,7 @@ static void ask(void *ctx);
 
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
-	struct hosted_look *l = ctx;
+	struct hosted_check *l = ctx;
 	struct jval next = jobj_get(result, "nextCursor");
 	struct err e = { 0 };
 	int n;
@@ -82,19 +82,19 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	if (!l->pages++)
 		l->latency_ms = (unsigned)(clock_mono_ms() - l->began_ms);
 	if (error.n) {
-		look_end(l, error_of(error, &e) == -ENOSYS ? NULL : &e);
+		check_end(l, error_of(error, &e) == -ENOSYS ? NULL : &e);
 		return;
 	}
 	n = count_tools(result);
 	if (n < 0) {
 		err_set(&e, n, 0, "SERVER_PROTOCOL",
 			"tools/list: the result has no array of tools");
-		look_end(l, &e);
+		check_end(l, &e);
 		return;
 	}
 	l->tools = MAX(l->tools, 0) + n;
 	if (next.type != J_STRING || l->pages == HOSTED_PAGES_MAX) {
-		look_end(l, NULL);
+		check_end(l, NULL);
 		return;
 	}
 	buf_reset(&l->cursor);
@@ -108,7 +108,7 @@ static void ask(void *ctx)
 {
 	_cleanup_(buf_done) struct buf params = { 0 };
 	struct jw w = JW(&params);
-	struct hosted_look *l = ctx;
+	struct hosted_check *l = ctx;
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "cursor", buf_slice(&l->cursor));
@@ -122,20 +122,20 @@ static void on_deadline(void *ctx)
 	struct err e;
 
 	err_set(&e, -ETIMEDOUT, 0, "SERVER_SILENT", "no list of tools within %d s",
-		HOSTED_LOOK_MS / 1000);
-	look_end(ctx, &e);
+		HOSTED_CHECK_MS / 1000);
+	check_end(ctx, &e);
 }
 
-void hosted_look_begin(struct hosted_look *l,
-		       void (*done)(void *, const struct hosted_look_result *), void *ctx)
+void hosted_check_begin(struct hosted_check *l,
+			void (*done)(void *, const struct hosted_check_result *), void *ctx)
 {
-	hosted_look_cancel(l);
+	hosted_check_cancel(l);
 	l->done = done;
 	l->ctx = ctx;
 	l->began_ms = clock_mono_ms();
 	l->pages = 0;
 	l->tools = -1;
 	l->latency_ms = 0;
-	loop_timer_set(l->loop, &l->deadline, HOSTED_LOOK_MS, on_deadline, l);
+	loop_timer_set(l->loop, &l->deadline, HOSTED_CHECK_MS, on_deadline, l);
 	ask(l);
 }

@@ -1,8 +1,8 @@
 /*
  * hosted_check.h - one look at a server that is up: its list of tools, for their number and for how long it takes to answer.
  *
- * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_LOOK_MS. Nothing of it is kept but the count. A server that
- * says it has no tools is in order: it has none to count. One look at a time; hosted_look_cancel is harmless when none is going on.
+ * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_CHECK_MS. Nothing of it is kept but the count. A server that
+ * says it has no tools is in order: it has none to count. One look at a time; hosted_check_cancel is harmless when none is going on.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 #include "loop/loop.h"
 #include "tools/mcp/backend.h"
 
-struct hosted_look_result {
+struct hosted_check_result {
 	int tools;	       /* -1: no list */
 	unsigned latency_ms;   /* until the first page was there */
 	const struct err *why; /* NULL: it was answered */
 };
 
-struct hosted_look {
+struct hosted_check {
 	struct loop *loop;
 	struct mcp_backend *backend;
 	struct mcp_call *call; /* NULL: none going on */
-	void (*done)(void *ctx, const struct hosted_look_result *result);
+	void (*done)(void *ctx, const struct hosted_check_result *result);
 	void *ctx;
 	uint64_t began_ms;
 	unsigned latency_ms, pages;
@@ -32,7 +32,7 @@ struct hosted_look {
 };
 
 /* done is called later, once, unless it is cancelled. All members but the first two are set here. */
-void hosted_look_begin(struct hosted_look *l,
-		       void (*done)(void *, const struct hosted_look_result *), void *ctx);
-void hosted_look_cancel(struct hosted_look *l);
-bool hosted_look_busy(const struct hosted_look *l);
+void hosted_check_begin(struct hosted_check *l,
+			void (*done)(void *, const struct hosted_check_result *), void *ctx);
+void hosted_check_cancel(struct hosted_check *l);
+bool hosted_check_busy(const struct hosted_check *l);

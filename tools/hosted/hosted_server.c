@@ -14,7 +14,7 @@
 
 struct hosted_server {
 	struct hosted_server_config config;
-	struct hosted_way way;
+	struct hosted_transport transport;
 	enum hosted_state state;
 	bool stopping;
 	uint64_t since_ms;	 /* unix: of this state */
@@ -22,9 +22,9 @@ struct hosted_server {
 	unsigned restarts;	 /* in its life */
 	unsigned tries;		 /* in a row */
 	uint64_t delay_ms;	 /* the last one */
-	struct loop_timer timer; /* BACKOFF: until the restart; READY: until the next look */
-	struct hosted_look look;
-	/* of the last handshake and look */
+	struct loop_timer timer; /* BACKOFF: until the restart; READY: until the next check */
+	struct hosted_check check;
+	/* of the last handshake and check */
 	char *revision, *title, *version;
 	bool legacy, looked;
 	unsigned start_ms, latency_ms;
@@ -69,9 +69,9 @@ static void set_error(struct hosted_server *s, const struct err *why)
 
 /* --- looking -------------------------------------------------------------------------------------------- */
 
-static void look(void *ctx);
+static void check(void *ctx);
 
-static void on_looked(void *ctx, const struct hosted_look_result *result)
+static void on_checked(void *ctx, const struct hosted_check_result *result)
 {
 	struct hosted_server *s = ctx;
 
@@ -86,16 +86,16 @@ static void on_looked(void *ctx, const struct hosted_look_result *result)
 	}
 	if (s->state == HOSTED_READY)
 		loop_timer_set(s->config.loop, &s->timer,
-			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_LOOK_HTTP_MS :
-									    HOSTED_LOOK_EVERY_MS,
-			       look, s);
+			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_CHECK_HTTP_MS :
+									    HOSTED_CHECK_EVERY_MS,
+			       check, s);
 }
 
-static void look(void *ctx)
+static void check(void *ctx)
 {
 	struct hosted_server *s = ctx;
 
-	hosted_look_begin(&s->look, on_looked, s);
+	hosted_check_begin(&s->check, on_checked, s);
 }
 
 /* --- up and down ---------------------------------------------------------------------------------------- */
@@ -128,11 +128,11 @@ static void on_backoff_over(void *ctx)
 	start(s);
 }
 
-/* One over HTTP costs nothing to look for, and may be started late by somebody else. */
+/* One over HTTP costs nothing to check for, and may be started late by somebody else. */
 static void give_up(struct hosted_server *s)
 {
 	set_state(s, HOSTED_FAILED);
-	way_stop(&s->way); /* calls that waited for the next start */
+	hosted_transport_stop(&s->transport); /* calls that waited for the next start */
 	if (s->config.entry->transport == MCPFILE_HTTP)
 		loop_timer_set(s->config.loop, &s->timer, HOSTED_BACKOFF_MAX_MS, on_backoff_over,
 			       s);
@@ -144,7 +144,7 @@ static void fallen(struct hosted_server *s, const struct err *why)
 	bool stable = s->state == HOSTED_READY &&
 		      clock_mono_ms() - s->entered_ms >= HOSTED_STABLE_MS;
 
-	hosted_look_cancel(&s->look);
+	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
 	if (s->stopping) {
 		set_state(s, HOSTED_STOPPED);
@@ -169,7 +169,7 @@ static void start(void *ctx)
 	struct err e = { 0 };
 
 	set_state(s, HOSTED_STARTING);
-	if (way_start(&s->way, &e) < 0)
+	if (hosted_transport_start(&s->transport, &e) < 0)
 		fallen(s, &e);
 }
 
@@ -185,7 +185,7 @@ static void on_up(void *ctx, const struct mcp_server_info *info)
 	s->legacy = info->legacy;
 	s->start_ms = info->latency_ms;
 	set_state(s, HOSTED_READY);
-	look(s);
+	check(s);
 }
 
 static void on_down(void *ctx, const struct err *why)
@@ -196,7 +196,7 @@ static void on_down(void *ctx, const struct err *why)
 /* It has failed, and had its chance just now. */
 static bool is_given_up(const struct hosted_server *s)
 {
-	return s->state == HOSTED_FAILED && way_made(&s->way) &&
+	return s->state == HOSTED_FAILED && hosted_transport_made(&s->transport) &&
 	       clock_mono_ms() - s->entered_ms < HOSTED_RETRY_MS;
 }
 
@@ -224,11 +224,11 @@ static const struct mcp_server_events events = { on_up, on_down, on_wanted };
 /* What is missing now may be there the next time. */
 static int make(struct hosted_server *s, struct err *e)
 {
-	int r = way_make(&s->way, &s->config, &events, s, e);
+	int r = hosted_transport_make(&s->transport, &s->config, &events, s, e);
 
 	if (r < 0)
 		return r;
-	s->look.backend = way_backend(&s->way);
+	s->check.backend = hosted_transport_backend(&s->transport);
 	if (s->state == HOSTED_FAILED && !s->tries)
 		set_state(s, HOSTED_STOPPED);
 	return 0;
@@ -258,7 +258,7 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 	s->config.incarnation = xstrdup(config->incarnation);
 	s->config.mark = xstrdup(config->mark);
 	s->config.session = xstrdup(config->session);
-	s->look.loop = config->loop;
+	s->check.loop = config->loop;
 	s->tools = -1;
 	s->since_ms = clock_real_ms();
 	if (config->entry->disabled) {
@@ -277,9 +277,9 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 {
 	if (!s)
 		return NULL;
-	hosted_look_cancel(&s->look);
+	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
-	way_done(&s->way);
+	hosted_transport_done(&s->transport);
 	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
 	free((void *)(uintptr_t)s->config.cwd);
 	free((void *)(uintptr_t)s->config.incarnation);
@@ -327,17 +327,17 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	if (s->stopping)
 		return;
 	s->stopping = true;
-	hosted_look_cancel(&s->look);
+	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
 	if (s->state == HOSTED_BACKOFF)
 		set_state(s, HOSTED_STOPPED);
-	way_stop(&s->way);
+	hosted_transport_stop(&s->transport);
 }
 
 void hosted_server_kill(struct hosted_server *s)
 {
 	if (!hosted_server_down(s))
-		way_kill(&s->way);
+		hosted_transport_kill(&s->transport);
 }
 
 static struct mcp_backend *refuse(const struct hosted_server *s, const struct err *why,
@@ -360,7 +360,7 @@ struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e
 	if (s->config.entry->refused || is_given_up(s))
 		return refuse(s, &s->error, e);
 	if (make(s, &why) == 0)
-		return s->look.backend;
+		return s->check.backend;
 	set_error(s, &why);
 	return refuse(s, &why, e);
 }
@@ -412,7 +412,7 @@ static void put_handshake(const struct hosted_server *s, struct jw *w)
 
 void hosted_server_put(const struct hosted_server *s, struct jw *w)
 {
-	pid_t pid = way_pid(&s->way);
+	pid_t pid = hosted_transport_pid(&s->transport);
 	char at[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);

@@ -51,8 +51,8 @@ static void log_issues(const struct hosted_set *set)
 	}
 }
 
-struct hosted_set *set_new(const struct hosted_server_config *servers,
-			   const struct mcpfile_source *source, unsigned serial)
+struct hosted_set *hosted_set_new(const struct hosted_server_config *servers,
+				  const struct mcpfile_source *source, unsigned serial)
 {
 	struct hosted_set *set = new0(struct hosted_set);
 
@@ -78,7 +78,7 @@ struct hosted_set *set_new(const struct hosted_server_config *servers,
 	return set;
 }
 
-void set_free(struct hosted_set *set)
+void hosted_set_delete(struct hosted_set *set)
 {
 	list_del(&set->link);
 	for (size_t i = 0; i < set->file.n; i++)
@@ -91,19 +91,19 @@ void set_free(struct hosted_set *set)
 	free(set);
 }
 
-void set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx)
+void hosted_set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx)
 {
 	for (size_t i = 0; i < set->file.n; i++)
 		hosted_server_stop(set->servers[i], down, ctx);
 }
 
-void set_kill(struct hosted_set *set)
+void hosted_set_kill(struct hosted_set *set)
 {
 	for (size_t i = 0; i < set->file.n; i++)
 		hosted_server_kill(set->servers[i]);
 }
 
-bool set_down(const struct hosted_set *set)
+bool hosted_set_down(const struct hosted_set *set)
 {
 	for (size_t i = 0; i < set->file.n; i++)
 		if (!hosted_server_down(set->servers[i]))
@@ -111,13 +111,13 @@ bool set_down(const struct hosted_set *set)
 	return true;
 }
 
-void set_put_servers(const struct hosted_set *set, struct jw *w)
+void hosted_set_put_servers(const struct hosted_set *set, struct jw *w)
 {
 	for (size_t i = 0; i < set->file.n; i++)
 		hosted_server_put(set->servers[i], w);
 }
 
-void set_put_problems(const struct hosted_set *set, struct jw *w)
+void hosted_set_put_problems(const struct hosted_set *set, struct jw *w)
 {
 	for (size_t i = 0; i < set->file.nissues; i++) {
 		const struct mcpfile_issue *is = &set->file.issues[i];
@@ -134,7 +134,7 @@ void set_put_problems(const struct hosted_set *set, struct jw *w)
 	}
 }
 
-void set_count(const struct hosted_set *set, struct hosted_totals *totals)
+void hosted_set_count(const struct hosted_set *set, struct hosted_totals *totals)
 {
 	for (size_t i = 0; i < set->file.n; i++) {
 		enum hosted_state state = hosted_server_state(set->servers[i]);

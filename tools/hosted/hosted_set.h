@@ -14,14 +14,14 @@ struct hosted_set {
 };
 
 /* servers: what all of them have in common. serial: makes their marks differ from those of any other set. */
-struct hosted_set *set_new(const struct hosted_server_config *servers,
-			   const struct mcpfile_source *source, unsigned serial);
+struct hosted_set *hosted_set_new(const struct hosted_server_config *servers,
+				  const struct mcpfile_source *source, unsigned serial);
 /* All of its servers must be down. */
-void set_free(struct hosted_set *set);
-void set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx);
-void set_kill(struct hosted_set *set);
-bool set_down(const struct hosted_set *set);
+void hosted_set_delete(struct hosted_set *set);
+void hosted_set_stop(struct hosted_set *set, void (*down)(void *ctx), void *ctx);
+void hosted_set_kill(struct hosted_set *set);
+bool hosted_set_down(const struct hosted_set *set);
 /* Into arrays that are open. */
-void set_put_servers(const struct hosted_set *set, struct jw *w);
-void set_put_problems(const struct hosted_set *set, struct jw *w);
-void set_count(const struct hosted_set *set, struct hosted_totals *totals);
+void hosted_set_put_servers(const struct hosted_set *set, struct jw *w);
+void hosted_set_put_problems(const struct hosted_set *set, struct jw *w);
+void hosted_set_count(const struct hosted_set *set, struct hosted_totals *totals);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int make_stdio(struct hosted_way *w, const struct hosted_server_config *c,
+static int make_stdio(struct hosted_transport *w, const struct hosted_server_config *c,
 		      const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	_cleanup_(hosted_command_done) struct hosted_command cmd = { 0 };
@@ -26,13 +26,13 @@ static int make_stdio(struct hosted_way *w, const struct hosted_server_config *c
 }
 
 /* A project's file is written by whoever works there: so are its connections made. The operator's are the daemon's. */
-static struct dial_as own_hand(const struct hosted_server_config *c)
+static struct socket_user own_hand(const struct hosted_server_config *c)
 {
-	return (struct dial_as){ c->session && c->switch_user, c->uid, c->gid };
+	return (struct socket_user){ c->session && c->switch_user, c->uid, c->gid };
 }
 
 /* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote the file. */
-static int make_http(struct hosted_way *w, const struct hosted_server_config *c,
+static int make_http(struct hosted_transport *w, const struct hosted_server_config *c,
 		     const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	const struct mcpfile_pairs *p = &c->entry->headers;
@@ -52,37 +52,37 @@ static int make_http(struct hosted_way *w, const struct hosted_server_config *c,
 	return w->http ? 0 : -EINVAL;
 }
 
-int way_make(struct hosted_way *w, const struct hosted_server_config *config,
-	     const struct mcp_server_events *events, void *ctx, struct err *e)
+int hosted_transport_make(struct hosted_transport *w, const struct hosted_server_config *config,
+			  const struct mcp_server_events *events, void *ctx, struct err *e)
 {
-	if (way_made(w))
+	if (hosted_transport_made(w))
 		return 0;
 	return config->entry->transport == MCPFILE_HTTP ? make_http(w, config, events, ctx, e) :
 							  make_stdio(w, config, events, ctx, e);
 }
 
-bool way_made(const struct hosted_way *w)
+bool hosted_transport_made(const struct hosted_transport *w)
 {
 	return w->stdio || w->http;
 }
 
-void way_done(struct hosted_way *w)
+void hosted_transport_done(struct hosted_transport *w)
 {
 	w->stdio = mcp_stdio_free(w->stdio);
 	w->http = mcp_remote_free(w->http);
 }
 
-struct mcp_backend *way_backend(const struct hosted_way *w)
+struct mcp_backend *hosted_transport_backend(const struct hosted_transport *w)
 {
 	return w->http ? mcp_remote_backend(w->http) : mcp_stdio_backend(w->stdio);
 }
 
-int way_start(const struct hosted_way *w, struct err *e)
+int hosted_transport_start(const struct hosted_transport *w, struct err *e)
 {
 	return w->http ? mcp_remote_start(w->http, e) : mcp_stdio_start(w->stdio, e);
 }
 
-void way_stop(const struct hosted_way *w)
+void hosted_transport_stop(const struct hosted_transport *w)
 {
 	if (w->http)
 		mcp_remote_stop(w->http);
@@ -90,15 +90,15 @@ void way_stop(const struct hosted_way *w)
 		mcp_stdio_stop(w->stdio);
 }
 
-void way_kill(const struct hosted_way *w)
+void hosted_transport_kill(const struct hosted_transport *w)
 {
 	if (w->stdio)
 		mcp_stdio_kill(w->stdio);
 	else
-		way_stop(w);
+		hosted_transport_stop(w);
 }
 
-pid_t way_pid(const struct hosted_way *w)
+pid_t hosted_transport_pid(const struct hosted_transport *w)
 {
 	return w->stdio ? mcp_stdio_pid(w->stdio) : 0;
 }

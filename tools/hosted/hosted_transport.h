@@ -5,20 +5,20 @@
 #include "tools/upstream/http/upstream_http.h"
 #include "tools/upstream/upstream_stdio.h"
 
-struct hosted_way { /* at most one of both; none: not made */
+struct hosted_transport { /* at most one of both; none: not made */
 	struct mcp_stdio *stdio;
 	struct mcp_remote *http;
 };
 
 /* -errno and e: what it needs is not there, or it cannot be reached from here. */
-int way_make(struct hosted_way *w, const struct hosted_server_config *config,
-	     const struct mcp_server_events *events, void *ctx, struct err *e);
-bool way_made(const struct hosted_way *w);
-void way_done(struct hosted_way *w);
-struct mcp_backend *way_backend(const struct hosted_way *w);
-int way_start(const struct hosted_way *w, struct err *e);
+int hosted_transport_make(struct hosted_transport *w, const struct hosted_server_config *config,
+			  const struct mcp_server_events *events, void *ctx, struct err *e);
+bool hosted_transport_made(const struct hosted_transport *w);
+void hosted_transport_done(struct hosted_transport *w);
+struct mcp_backend *hosted_transport_backend(const struct hosted_transport *w);
+int hosted_transport_start(const struct hosted_transport *w, struct err *e);
 /* Calls that wait end, too. Harmless if it is not made or down. */
-void way_stop(const struct hosted_way *w);
-void way_kill(const struct hosted_way *w);
+void hosted_transport_stop(const struct hosted_transport *w);
+void hosted_transport_kill(const struct hosted_transport *w);
 /* 0: none. */
-pid_t way_pid(const struct hosted_way *w);
+pid_t hosted_transport_pid(const struct hosted_transport *w);

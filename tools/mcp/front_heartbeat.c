@@ -12,7 +12,7 @@
 #define STEP 1e-9 /* of the last value, or of 1 */
 #define NUMBER_MAX 64
 
-struct pulse {
+struct front_heartbeat {
 	char *token;	       /* raw */
 	char *message, *total; /* raw, of the server's last progress; NULL: none */
 	double at;	       /* of the last, the server's or ours */
@@ -31,22 +31,24 @@ static double number_of(struct slice raw)
 static void keep(char **slot, struct jval v, enum jtype type)
 {
 	free(*slot);
-	*slot = v.type == type && v.raw.n <= MCP_PULSE_TEXT_MAX ? xstrndup(v.raw.p, v.raw.n) : NULL;
+	*slot = v.type == type && v.raw.n <= MCP_HEARTBEAT_TEXT_MAX ? xstrndup(v.raw.p, v.raw.n) :
+								      NULL;
 }
 
 static void beat(void *ctx);
 
-static void arm(struct exchange *x)
+static void arm(struct front_request *x)
 {
-	if (clock_mono_ms() < x->pulse->until)
-		loop_timer_set(x->front->loop, &x->pulse->timer, x->front->pulse_ms, beat, x);
+	if (clock_mono_ms() < x->heartbeat->until)
+		loop_timer_set(x->front->loop, &x->heartbeat->timer, x->front->heartbeat_ms, beat,
+			       x);
 }
 
 static void beat(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct exchange *x = ctx;
-	struct pulse *p = x->pulse;
+	struct front_request *x = ctx;
+	struct front_heartbeat *p = x->heartbeat;
 	struct jw w = JW(&b);
 	char number[NUMBER_MAX];
 
@@ -63,22 +65,22 @@ static void beat(void *ctx)
 	front_notify(x->front, "notifications/progress", buf_slice(&b), slice_of(x->id));
 }
 
-void pulse_begin(struct exchange *x, struct slice params)
+void front_heartbeat_begin(struct front_request *x, struct slice params)
 {
 	struct jval token = mcp_meta_get(params, "progressToken");
 
 	if ((token.type != J_STRING && token.type != J_NUMBER) ||
 	    (x->method && (x->method->flags & MCP_LASTS)))
 		return;
-	x->pulse = new0(struct pulse);
-	x->pulse->token = xstrndup(token.raw.p, token.raw.n);
-	x->pulse->until = clock_mono_ms() + MCP_PULSE_MAX_MS;
+	x->heartbeat = new0(struct front_heartbeat);
+	x->heartbeat->token = xstrndup(token.raw.p, token.raw.n);
+	x->heartbeat->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
 	arm(x);
 }
 
-void pulse_heard(struct exchange *x, const char *method, struct slice params)
+void front_heartbeat_heard(struct front_request *x, const char *method, struct slice params)
 {
-	struct pulse *p = x->pulse;
+	struct front_heartbeat *p = x->heartbeat;
 	struct jval at = jobj_get(params, "progress");
 
 	if (!p || strcmp(method, "notifications/progress") != 0)
@@ -87,13 +89,13 @@ void pulse_heard(struct exchange *x, const char *method, struct slice params)
 		p->at = number_of(at.raw);
 	keep(&p->message, jobj_get(params, "message"), J_STRING);
 	keep(&p->total, jobj_get(params, "total"), J_NUMBER);
-	p->until = clock_mono_ms() + MCP_PULSE_MAX_MS;
+	p->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
 	arm(x);
 }
 
-void pulse_end(struct exchange *x)
+void front_heartbeat_end(struct front_request *x)
 {
-	struct pulse *p = x->pulse;
+	struct front_heartbeat *p = x->heartbeat;
 
 	if (!p)
 		return;
@@ -102,5 +104,5 @@ void pulse_end(struct exchange *x)
 	free(p->message);
 	free(p->total);
 	free(p);
-	x->pulse = NULL;
+	x->heartbeat = NULL;
 }

@@ -53,14 +53,14 @@ static void put_initialized(struct buf *out, const struct mcp_front *f, struct s
 static void on_discovered(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 	struct mcp_front *f = x->front;
 	struct jval capabilities;
 
 	x->call = NULL;
 	f->starting = NULL;
 	if (error.n) {
-		exchange_error(x, error);
+		front_request_error(x, error);
 		return;
 	}
 	capabilities = jobj_get(result, "capabilities");
@@ -68,7 +68,7 @@ static void on_discovered(void *ctx, struct slice result, struct slice error)
 		capabilities.raw = SLICE("{}");
 	f->server_capabilities = xstrndup(capabilities.raw.p, capabilities.raw.n);
 	put_initialized(&b, f, result);
-	exchange_result(x, buf_slice(&b));
+	front_request_result(x, buf_slice(&b));
 }
 
 static void on_no_notice(void *ctx _unused_, const char *method _unused_,
@@ -85,7 +85,7 @@ static void keep_raw(char **slot, struct slice raw, const char *absent)
 	*slot = raw.n ? xstrndup(raw.p, raw.n) : xstrdup(absent);
 }
 
-static void on_initialize(struct exchange *x, const struct rpc_msg *m)
+static void on_initialize(struct front_request *x, const struct rpc_msg *m)
 {
 	struct mcp_front *f = x->front;
 	struct initialize in = { 0 };
@@ -94,11 +94,11 @@ static void on_initialize(struct exchange *x, const struct rpc_msg *m)
 	if (f->server_capabilities || f->starting) {
 		err_set(&e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_INITIALIZED",
 			"initialize was called before");
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	if (jdec_object(m->params, initialize_fields, "params.", &in, &e) < 0) {
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	f->era = ERA_LEGACY; /* from here on there are capabilities */
@@ -107,10 +107,10 @@ static void on_initialize(struct exchange *x, const struct rpc_msg *m)
 	keep_raw(&f->client_info, in.info, NULL);
 	jdec_free(initialize_fields, &in);
 	f->starting = x;
-	legacy_call(x, "server/discover", SLICE("{}"), &discover_replies);
+	front_legacy_call(x, "server/discover", SLICE("{}"), &discover_replies);
 }
 
-bool legacy_server_can(const struct mcp_front *f, const char *group, const char *flag)
+bool front_legacy_server_can(const struct mcp_front *f, const char *group, const char *flag)
 {
 	struct slice all = slice_of(f->server_capabilities);
 	struct jval v = jobj_get(all, group);
@@ -122,9 +122,9 @@ bool legacy_server_can(const struct mcp_front *f, const char *group, const char 
 
 /* --- requests that are answered here --- */
 
-static void on_ping(struct exchange *x, const struct rpc_msg *m _unused_)
+static void on_ping(struct front_request *x, const struct rpc_msg *m _unused_)
 {
-	exchange_result(x, SLICE("{}"));
+	front_request_result(x, SLICE("{}"));
 }
 
 static const char *find_level(struct jval v)
@@ -138,22 +138,22 @@ static const char *find_level(struct jval v)
 	return NULL;
 }
 
-static void refuse_method(struct exchange *x, const char *method)
+static void refuse_method(struct front_request *x, const char *method)
 {
 	struct err e;
 
 	err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 		"%s is not a method of this server", method);
-	exchange_refuse(x, &e, SLICE_NONE);
+	front_request_refuse(x, &e, SLICE_NONE);
 }
 
 /* From now on every request says so. */
-static void on_set_level(struct exchange *x, const struct rpc_msg *m)
+static void on_set_level(struct front_request *x, const struct rpc_msg *m)
 {
 	const char *level = find_level(jobj_get(m->params, "level"));
 	struct err e;
 
-	if (!legacy_server_can(x->front, "logging", NULL)) {
+	if (!front_legacy_server_can(x->front, "logging", NULL)) {
 		refuse_method(x, m->method);
 		return;
 	}
@@ -161,27 +161,27 @@ static void on_set_level(struct exchange *x, const struct rpc_msg *m)
 		err_field(&e, "params.level", "LEVEL_INVALID",
 			  "params.level must be one of debug, info, notice, warning, error, "
 			  "critical, alert, emergency");
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	x->front->log_level = level;
-	exchange_result(x, SLICE("{}"));
+	front_request_result(x, SLICE("{}"));
 }
 
 static const struct own {
 	const char *method;
-	void (*fn)(struct exchange *x, const struct rpc_msg *m);
+	void (*fn)(struct front_request *x, const struct rpc_msg *m);
 } own[] = {
 	{ "initialize", on_initialize },
 	{ "ping", on_ping },
 	{ "logging/setLevel", on_set_level },
-	{ "resources/subscribe", listen_subscribe },
-	{ "resources/unsubscribe", listen_unsubscribe },
+	{ "resources/subscribe", front_subscriptions_subscribe },
+	{ "resources/unsubscribe", front_subscriptions_unsubscribe },
 };
 
 /* --- requests that pass --- */
 
-void legacy_members(const struct mcp_front *f, struct buf *out)
+void front_legacy_members(const struct mcp_front *f, struct buf *out)
 {
 	struct jw w = JW(out);
 
@@ -191,61 +191,61 @@ void legacy_members(const struct mcp_front *f, struct buf *out)
 	jw_str(&w, MCP_META_LOG_LEVEL, f->log_level);
 }
 
-void legacy_call(struct exchange *x, const char *method, struct slice params,
-		 const struct mcp_reply_ops *ops)
+void front_legacy_call(struct front_request *x, const char *method, struct slice params,
+		       const struct mcp_reply_ops *ops)
 {
 	_cleanup_(buf_done) struct buf members = { 0 }, full = { 0 };
 
-	legacy_members(x->front, &members);
+	front_legacy_members(x->front, &members);
 	mcp_meta_merge(&full, params, buf_slice(&members));
-	exchange_call(x, method, &full, ops);
+	front_request_call(x, method, &full, ops);
 }
 
-void legacy_result(struct exchange *x, struct slice result)
+void front_legacy_result(struct front_request *x, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	bool cacheable = x->method && (x->method->flags & MCP_CACHEABLE);
 
-	exchange_begin(x, &b, "result", result.n);
+	front_request_begin(x, &b, "result", result.n);
 	mcp_object_strip(&b, result, cacheable ? mcp_result_marks : mcp_result_type);
-	exchange_end(x, &b);
+	front_request_end(x, &b);
 }
 
 static void on_notify(void *ctx, const char *method, struct slice params)
 {
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 
-	pulse_heard(x, method, params);
+	front_heartbeat_heard(x, method, params);
 	front_notify(x->front, method, params, slice_of(x->id));
 }
 
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 
 	x->call = NULL;
 	if (error.n)
-		exchange_error(x, error);
+		front_request_error(x, error);
 	else if (mcp_result_is(result, "input_required"))
-		asks_begin(x, result);
+		front_questions_begin(x, result);
 	else
-		legacy_result(x, result);
+		front_legacy_result(x, result);
 }
 
-const struct mcp_reply_ops legacy_replies = { .notify = on_notify, .done = on_done };
+const struct mcp_reply_ops front_legacy_replies = { .notify = on_notify, .done = on_done };
 
-static void pass(struct exchange *x, const struct rpc_msg *m)
+static void pass(struct front_request *x, const struct rpc_msg *m)
 {
 	bool again = x->method && (x->method->flags & MCP_MAY_ASK);
 	struct err e;
 
-	if (again && exchange_keep(x, m->params, &e) < 0)
-		exchange_refuse(x, &e, SLICE_NONE);
+	if (again && front_request_keep(x, m->params, &e) < 0)
+		front_request_refuse(x, &e, SLICE_NONE);
 	else
-		legacy_call(x, m->method, m->params, &legacy_replies);
+		front_legacy_call(x, m->method, m->params, &front_legacy_replies);
 }
 
-void legacy_request(struct exchange *x, const struct rpc_msg *m)
+void front_legacy_request(struct front_request *x, const struct rpc_msg *m)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		if (strcmp(own[i].method, m->method) == 0) {
@@ -260,8 +260,8 @@ void legacy_request(struct exchange *x, const struct rpc_msg *m)
 }
 
 /* Of the others (progress, roots/list_changed) a modern server hears nothing. */
-void legacy_notification(struct mcp_front *f, const struct rpc_msg *m)
+void front_legacy_notification(struct mcp_front *f, const struct rpc_msg *m)
 {
 	if (strcmp(m->method, "notifications/initialized") == 0)
-		listen_lists(f);
+		front_subscriptions_lists(f);
 }

@@ -8,7 +8,7 @@
 #define META_PATH "params._meta."
 
 /* Over a stream of several requests a client knows its subscription by the id that it gave itself. */
-static void put_tagged(struct buf *out, const struct exchange *x, struct slice object)
+static void put_tagged(struct buf *out, const struct front_request *x, struct slice object)
 {
 	_cleanup_(buf_done) struct buf member = { 0 };
 
@@ -24,9 +24,9 @@ static void put_tagged(struct buf *out, const struct exchange *x, struct slice o
 static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 
-	pulse_heard(x, method, params);
+	front_heartbeat_heard(x, method, params);
 	put_tagged(&b, x, params);
 	front_notify(x->front, method, buf_slice(&b), slice_of(x->id));
 }
@@ -34,21 +34,21 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 
 	x->call = NULL;
 	if (error.n) {
-		exchange_error(x, error);
+		front_request_error(x, error);
 		return;
 	}
-	exchange_begin(x, &b, "result", result.n);
+	front_request_begin(x, &b, "result", result.n);
 	put_tagged(&b, x, result);
-	exchange_end(x, &b);
+	front_request_end(x, &b);
 }
 
 static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_done };
 
-static void refuse_revision(struct exchange *x, struct jval requested)
+static void refuse_revision(struct front_request *x, struct jval requested)
 {
 	_cleanup_(buf_done) struct buf extra = { 0 };
 	struct jw w = JW(&extra);
@@ -58,19 +58,19 @@ static void refuse_revision(struct exchange *x, struct jval requested)
 	jw_raw(&w, "requested", requested.raw);
 	err_set(&e, -EINVAL, MCP_VERSION_UNSUPPORTED, "REVISION_UNSUPPORTED",
 		"Unsupported protocol version");
-	exchange_refuse(x, &e, buf_slice(&extra));
+	front_request_refuse(x, &e, buf_slice(&extra));
 }
 
-static void refuse_meta(struct exchange *x, const char *field, const char *what)
+static void refuse_meta(struct front_request *x, const char *field, const char *what)
 {
 	struct err e;
 
 	err_field(&e, field, "META_MISSING", "%s must be %s in every request", field, what);
-	exchange_refuse(x, &e, SLICE_NONE);
+	front_request_refuse(x, &e, SLICE_NONE);
 }
 
 /* False: it is answered. */
-static bool check_meta(struct exchange *x, const struct rpc_msg *m)
+static bool check_meta(struct front_request *x, const struct rpc_msg *m)
 {
 	struct jval version = mcp_meta_get(m->params, MCP_META_VERSION);
 	struct jval capabilities = mcp_meta_get(m->params, MCP_META_CAPABILITIES);
@@ -89,7 +89,7 @@ static bool check_meta(struct exchange *x, const struct rpc_msg *m)
 	return false;
 }
 
-void modern_request(struct exchange *x, const struct rpc_msg *m)
+void front_modern_request(struct front_request *x, const struct rpc_msg *m)
 {
 	struct mcp_front *f = x->front;
 	struct err e;
@@ -99,7 +99,7 @@ void modern_request(struct exchange *x, const struct rpc_msg *m)
 	if (x->method && !(x->method->flags & MCP_IN_MODERN)) {
 		err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			"%s is not a method of " MCP_MODERN, m->method);
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	if (strcmp(m->method, "server/discover") != 0) /* a probe: initialize may follow */

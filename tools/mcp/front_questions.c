@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct ask {
+struct front_question {
 	struct list link; /* exchange.asks */
-	struct exchange *x;
+	struct front_request *x;
 	uint32_t id;
 	char *key; /* raw, without quotes */
 };
@@ -74,20 +74,20 @@ static bool client_can(const struct mcp_front *f, const char *path)
 /* --- the end of it without the server --- */
 
 /* A model reads the results of tools; of anything else, the client. */
-static void give_up(struct exchange *x, const struct err *e)
+static void give_up(struct front_request *x, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf result = { 0 };
 
-	asks_drop(x, true);
+	front_questions_drop(x, true);
 	if (strcmp(x->method->name, "tools/call") != 0) {
-		exchange_refuse(x, e, SLICE_NONE);
+		front_request_refuse(x, e, SLICE_NONE);
 		return;
 	}
 	mcp_put_tool_error(&result, e, SLICE_NONE);
-	legacy_result(x, buf_slice(&result));
+	front_legacy_result(x, buf_slice(&result));
 }
 
-static void ask_free(struct ask *a)
+static void front_question_free(struct front_question *a)
 {
 	list_del(&a->link);
 	rpc_calls_drop(&a->x->front->asks, a->id);
@@ -95,28 +95,28 @@ static void ask_free(struct ask *a)
 	free(a);
 }
 
-static void take_back(const struct ask *a)
+static void take_back(const struct front_question *a)
 {
 	_cleanup_(buf_done) struct buf params = { 0 };
-	struct exchange *x = a->x;
+	struct front_request *x = a->x;
 
 	buf_printf(&params, "{\"requestId\":%u}", a->id);
 	front_notify(x->front, "notifications/cancelled", buf_slice(&params), slice_of(x->id));
 }
 
-void asks_drop(struct exchange *x, bool tell)
+void front_questions_drop(struct front_request *x, bool tell)
 {
-	list_each(a, &x->asks, struct ask, link) {
+	list_each(a, &x->asks, struct front_question, link) {
 		if (tell)
 			take_back(a);
-		ask_free(a);
+		front_question_free(a);
 	}
 	loop_timer_cancel(&x->timer);
 }
 
 static void on_timeout(void *ctx)
 {
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 	struct err e;
 
 	err_set(&e, -ETIMEDOUT, 0, "INPUT_TIMEOUT",
@@ -127,7 +127,7 @@ static void on_timeout(void *ctx)
 
 /* --- answers --- */
 
-static void give_up_too_large(struct exchange *x)
+static void give_up_too_large(struct front_request *x)
 {
 	struct err e;
 
@@ -139,7 +139,7 @@ static void give_up_too_large(struct exchange *x)
 static void try_again(void *ctx)
 {
 	_cleanup_(buf_done) struct buf members = { 0 }, params = { 0 };
-	struct exchange *x = ctx;
+	struct front_request *x = ctx;
 	struct jw w = JW(&members);
 
 	loop_timer_cancel(&x->timer);
@@ -155,10 +155,10 @@ static void try_again(void *ctx)
 	if (params.failed)
 		give_up_too_large(x);
 	else
-		legacy_call(x, x->method->name, buf_slice(&params), &legacy_replies);
+		front_legacy_call(x, x->method->name, buf_slice(&params), &front_legacy_replies);
 }
 
-static void give_up_refused(struct exchange *x, struct slice error)
+static void give_up_refused(struct front_request *x, struct slice error)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct err e;
@@ -172,15 +172,15 @@ static void give_up_refused(struct exchange *x, struct slice error)
 
 static void on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *reply)
 {
-	struct ask *a = ctx;
-	struct exchange *x = a->x;
+	struct front_question *a = ctx;
+	struct front_request *x = a->x;
 	struct jw w = { &x->answers, buf_len(&x->answers) > 0 };
 
 	if (!reply)
 		return;
 	if (reply->result.n)
 		jw_member_raw(&w, (struct slice){ a->key, strlen(a->key) }, reply->result);
-	ask_free(a);
+	front_question_free(a);
 	if (!reply->result.n)
 		give_up_refused(x, reply->error);
 	else if (list_empty(&x->asks))
@@ -203,7 +203,7 @@ static void put_params(struct buf *out, struct slice params)
 	mcp_object_merge(out, params, slice_of(member));
 }
 
-static int check_question(const struct exchange *x, struct slice key, struct slice request,
+static int check_question(const struct front_request *x, struct slice key, struct slice request,
 			  struct err *e)
 {
 	const struct kind *kind = find_kind(request);
@@ -224,7 +224,7 @@ static int check_question(const struct exchange *x, struct slice key, struct sli
 	return 0;
 }
 
-static int check_questions(const struct exchange *x, struct jval questions, struct err *e)
+static int check_questions(const struct front_request *x, struct jval questions, struct err *e)
 {
 	unsigned n = 0;
 	struct slice key;
@@ -247,13 +247,13 @@ static int check_questions(const struct exchange *x, struct jval questions, stru
 }
 
 /* False: too many are open. */
-static bool put_question(struct exchange *x, struct slice key, struct slice request)
+static bool put_question(struct front_request *x, struct slice key, struct slice request)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
 	struct mcp_front *f = x->front;
 	const struct kind *kind = find_kind(request);
 	struct jval asked = jobj_get(request, "params");
-	struct ask *a = new0(struct ask);
+	struct front_question *a = new0(struct front_question);
 	char id[16];
 
 	a->x = x;
@@ -272,7 +272,7 @@ static bool put_question(struct exchange *x, struct slice key, struct slice requ
 	return true;
 }
 
-static void put_questions(struct exchange *x, struct jval questions)
+static void put_questions(struct front_request *x, struct jval questions)
 {
 	struct slice key;
 	struct jiter it;
@@ -291,7 +291,7 @@ static void put_questions(struct exchange *x, struct jval questions)
 	loop_timer_set(x->front->loop, &x->timer, MCP_ASK_MS, on_timeout, x);
 }
 
-static bool asks_anything(struct jval questions)
+static bool front_questions_anything(struct jval questions)
 {
 	struct jiter it;
 	struct jval v;
@@ -301,28 +301,29 @@ static bool asks_anything(struct jval questions)
 }
 
 /* What stands in the result is for this method, in this round, and asks something or has a state. */
-static int check_round(struct exchange *x, struct jval questions, struct jval state, struct err *e)
+static int check_round(struct front_request *x, struct jval questions, struct jval state,
+		       struct err *e)
 {
 	if (++x->rounds > MCP_ROUNDS_MAX)
 		return err_set(e, -ELOOP, 0, "INPUT_ROUNDS",
 			       "%s still needs input after %d rounds of questions", x->method->name,
 			       MCP_ROUNDS_MAX);
-	if (!asks_anything(questions) && state.type != J_STRING)
+	if (!front_questions_anything(questions) && state.type != J_STRING)
 		return err_set(e, -EINVAL, 0, "INPUT_INVALID",
 			       "%s needs input and does not say which", x->method->name);
 	return check_questions(x, questions, e);
 }
 
-static void refuse_result(struct exchange *x)
+static void refuse_result(struct front_request *x)
 {
 	struct err e;
 
 	err_set(&e, -EINVAL, 0, "INPUT_INVALID",
 		"the server needs input for a method that cannot have any");
-	exchange_refuse(x, &e, SLICE_NONE);
+	front_request_refuse(x, &e, SLICE_NONE);
 }
 
-void asks_begin(struct exchange *x, struct slice result)
+void front_questions_begin(struct front_request *x, struct slice result)
 {
 	struct jval questions = jobj_get(result, "inputRequests");
 	struct jval state = jobj_get(result, "requestState");
@@ -338,7 +339,7 @@ void asks_begin(struct exchange *x, struct slice result)
 	}
 	free(x->state);
 	x->state = state.type == J_STRING ? xstrndup(state.raw.p, state.raw.n) : NULL;
-	if (asks_anything(questions))
+	if (front_questions_anything(questions))
 		put_questions(x, questions);
 	else
 		loop_timer_set(x->front->loop, &x->timer, MCP_PACE_MS, try_again, x);

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-struct watch {
+struct watched_resource {
 	struct list link;
 	char *raw; /* as the client wrote it */
 	char *uri;
@@ -27,20 +27,20 @@ static void open_stream(void *ctx);
 
 static bool wants_list(const struct mcp_front *f, const struct list_kind *k)
 {
-	return f->listen.lists && legacy_server_can(f, k->group, "listChanged");
+	return f->listen.lists && front_legacy_server_can(f, k->group, "listChanged");
 }
 
 /* --- watches --- */
 
-static struct watch *find_watch(const struct listen *l, struct jval uri)
+static struct watched_resource *find_watch(const struct front_subscriptions *l, struct jval uri)
 {
-	list_each(w, (struct list *)&l->watches, struct watch, link)
+	list_each(w, (struct list *)&l->watches, struct watched_resource, link)
 		if (jstr_is(uri, w->uri))
 			return w;
 	return NULL;
 }
 
-static void drop_watch(struct listen *l, struct watch *w)
+static void drop_watch(struct front_subscriptions *l, struct watched_resource *w)
 {
 	list_del(&w->link);
 	l->watching--;
@@ -49,9 +49,9 @@ static void drop_watch(struct listen *l, struct watch *w)
 	free(w);
 }
 
-static void add_watch(struct listen *l, struct slice raw, char *uri)
+static void add_watch(struct front_subscriptions *l, struct slice raw, char *uri)
 {
-	struct watch *w = new0(struct watch);
+	struct watched_resource *w = new0(struct watched_resource);
 
 	w->raw = xstrndup(raw.p, raw.n);
 	w->uri = uri;
@@ -73,7 +73,7 @@ static struct jval uri_of(const char *raw)
 
 static void forget(struct mcp_front *f, struct jval uri)
 {
-	struct watch *w = find_watch(&f->listen, uri);
+	struct watched_resource *w = find_watch(&f->listen, uri);
 
 	if (!w)
 		return;
@@ -81,22 +81,22 @@ static void forget(struct mcp_front *f, struct jval uri)
 	change(f);
 }
 
-void listen_forget(struct mcp_front *f, const char *uri)
+void front_subscriptions_forget(struct mcp_front *f, const char *uri)
 {
 	forget(f, uri_of(uri));
 }
 
 /* --- those who wait for a subscription --- */
 
-static void refuse_waiting(struct exchange *x, struct slice error)
+static void refuse_waiting(struct front_request *x, struct slice error)
 {
-	listen_forget(x->front, x->params);
-	exchange_error(x, error);
+	front_subscriptions_forget(x->front, x->params);
+	front_request_error(x, error);
 }
 
 static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 {
-	list_each(x, &f->open, struct exchange, link)
+	list_each(x, &f->open, struct front_request, link)
 		if (x->change && x->change <= upto)
 			refuse_waiting(x, error);
 }
@@ -127,11 +127,11 @@ static void answer_all(struct mcp_front *f, unsigned upto, struct slice acknowle
 	err_field(&e, "params.uri", "SUBSCRIPTION_REFUSED",
 		  "the server does not send updates of this resource");
 	mcp_put_error(&refusal, &e, SLICE_NONE);
-	list_each(x, &f->open, struct exchange, link) {
+	list_each(x, &f->open, struct front_request, link) {
 		if (!x->change || x->change > upto)
 			continue;
 		if (is_taken(acknowledged, uri_of(x->params)))
-			exchange_result(x, SLICE("{}"));
+			front_request_result(x, SLICE("{}"));
 		else
 			refuse_waiting(x, buf_slice(&refusal));
 	}
@@ -139,7 +139,7 @@ static void answer_all(struct mcp_front *f, unsigned upto, struct slice acknowle
 
 /* --- streams --- */
 
-static struct stream *stream_free(struct stream *s)
+static struct front_stream *front_stream_free(struct front_stream *s)
 {
 	if (!s)
 		return NULL;
@@ -157,7 +157,7 @@ static void on_retry(void *ctx)
 
 static void retry_later(struct mcp_front *f)
 {
-	struct listen *l = &f->listen;
+	struct front_subscriptions *l = &f->listen;
 	uint64_t ms = (uint64_t)MCP_LISTEN_RETRY_MS << MIN(l->tries, 16u);
 
 	l->tries++;
@@ -165,9 +165,9 @@ static void retry_later(struct mcp_front *f)
 }
 
 /* After a stream has come to its end, or is there: what has been wanted meanwhile. */
-static void look_again(struct mcp_front *f, unsigned covered)
+static void list_changed(struct mcp_front *f, unsigned covered)
 {
-	struct listen *l = &f->listen;
+	struct front_subscriptions *l = &f->listen;
 
 	if (l->wanted != covered)
 		loop_defer(f->loop, &l->change, open_stream, f);
@@ -190,22 +190,22 @@ static bool takes_nothing(struct slice acknowledgement)
 	return taken.type == J_OBJECT && jiter_init(&it, taken) && !jiter_next(&it, NULL, &v);
 }
 
-static void acknowledged(struct stream *s, struct slice params)
+static void acknowledged(struct front_stream *s, struct slice params)
 {
 	struct mcp_front *f = s->front;
-	struct listen *l = &f->listen;
+	struct front_subscriptions *l = &f->listen;
 	bool was_lost = l->lost;
 
 	loop_timer_cancel(&s->patience);
 	s->idle = takes_nothing(params);
-	stream_free(l->live);
+	front_stream_free(l->live);
 	l->live = TAKE_PTR(l->next);
 	l->lost = false;
 	l->tries = 0;
 	answer_all(f, s->covers, params);
 	if (was_lost)
 		announce_lists(f);
-	look_again(f, s->covers);
+	list_changed(f, s->covers);
 }
 
 /* A list_changed or resources/updated, without what only the way upstream has to know. */
@@ -213,7 +213,7 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	static const char *const tag[] = { MCP_META_SUBSCRIPTION, NULL };
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct stream *s = ctx;
+	struct front_stream *s = ctx;
 	bool live = s == s->front->listen.live;
 
 	if (strcmp(method, "notifications/subscriptions/acknowledged") == 0) {
@@ -229,38 +229,38 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 	front_notify(s->front, method, buf_slice(&b), SLICE_NONE);
 }
 
-static void stream_failed(struct stream *s, struct slice error)
+static void front_stream_failed(struct front_stream *s, struct slice error)
 {
 	struct mcp_front *f = s->front;
 	unsigned covers = s->covers;
 
 	refuse_all(f, covers, error);
-	f->listen.next = stream_free(s);
-	look_again(f, f->listen.lost ? f->listen.wanted : covers);
+	f->listen.next = front_stream_free(s);
+	list_changed(f, f->listen.lost ? f->listen.wanted : covers);
 }
 
 static void on_done(void *ctx, struct slice result _unused_, struct slice error)
 {
-	struct stream *s = ctx;
+	struct front_stream *s = ctx;
 	struct mcp_front *f = s->front;
 
 	s->call = NULL;
 	if (s == f->listen.next) {
-		stream_failed(s,
-			      error.n ? error :
-					SLICE("{\"code\":-32603,\"message\":\"the server ended the "
-					      "subscription\"}"));
+		front_stream_failed(
+			s, error.n ? error :
+				     SLICE("{\"code\":-32603,\"message\":\"the server ended the "
+					   "subscription\"}"));
 		return;
 	}
 	f->listen.lost = !s->idle;
-	f->listen.live = stream_free(s);
+	f->listen.live = front_stream_free(s);
 	if (f->listen.lost && !f->listen.next)
 		retry_later(f);
 }
 
 static void on_impatient(void *ctx)
 {
-	stream_failed(
+	front_stream_failed(
 		ctx,
 		SLICE("{\"code\":-32603,\"message\":\"the server has not taken the subscription in "
 		      "time\",\"data\":{\"reason\":\"LISTEN_TIMEOUT\"}}"));
@@ -270,7 +270,7 @@ static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_do
 
 static bool put_filter(const struct mcp_front *f, struct buf *out)
 {
-	const struct listen *l = &f->listen;
+	const struct front_subscriptions *l = &f->listen;
 	struct jw w = JW(out);
 	bool any = l->watching > 0;
 
@@ -284,7 +284,7 @@ static bool put_filter(const struct mcp_front *f, struct buf *out)
 	}
 	if (l->watching) {
 		jw_arr(&w, "resourceSubscriptions");
-		list_each(watch, (struct list *)&l->watches, struct watch, link)
+		list_each(watch, (struct list *)&l->watches, struct watched_resource, link)
 			jw_raw(&w, NULL, slice_of(watch->raw));
 		jw_end_arr(&w);
 	}
@@ -293,14 +293,14 @@ static bool put_filter(const struct mcp_front *f, struct buf *out)
 	return any;
 }
 
-static struct stream *stream_new(struct mcp_front *f, struct slice filter)
+static struct front_stream *front_stream_new(struct mcp_front *f, struct slice filter)
 {
 	_cleanup_(buf_done) struct buf members = { 0 }, params = { 0 };
-	struct stream *s = new0(struct stream);
+	struct front_stream *s = new0(struct front_stream);
 
 	s->front = f;
 	s->covers = f->listen.wanted;
-	legacy_members(f, &members);
+	front_legacy_members(f, &members);
 	mcp_meta_merge(&params, filter, buf_slice(&members));
 	loop_timer_set(f->loop, &s->patience, MCP_LISTEN_ACK_MS, on_impatient, s);
 	s->call = mcp_backend_call(f->backend, "subscriptions/listen", buf_slice(&params), &replies,
@@ -312,22 +312,22 @@ static void open_stream(void *ctx)
 {
 	_cleanup_(buf_done) struct buf filter = { 0 };
 	struct mcp_front *f = ctx;
-	struct listen *l = &f->listen;
+	struct front_subscriptions *l = &f->listen;
 
 	if (l->next) /* then again when that is settled */
 		return;
 	loop_timer_cancel(&l->retry);
 	if (put_filter(f, &filter)) {
-		l->next = stream_new(f, buf_slice(&filter));
+		l->next = front_stream_new(f, buf_slice(&filter));
 		return;
 	}
-	l->live = stream_free(l->live);
+	l->live = front_stream_free(l->live);
 	l->lost = false;
 }
 
 /* --- what the client says --- */
 
-void listen_lists(struct mcp_front *f)
+void front_subscriptions_lists(struct mcp_front *f)
 {
 	if (f->listen.lists || !f->server_capabilities)
 		return;
@@ -336,15 +336,15 @@ void listen_lists(struct mcp_front *f)
 }
 
 /* The uri of params, decoded; NULL: it is answered. */
-static char *take_uri(struct exchange *x, const struct rpc_msg *m, struct jval *raw)
+static char *take_uri(struct front_request *x, const struct rpc_msg *m, struct jval *raw)
 {
 	char *uri = NULL;
 	struct err e;
 
-	if (!legacy_server_can(x->front, "resources", "subscribe")) {
+	if (!front_legacy_server_can(x->front, "resources", "subscribe")) {
 		err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			"%s is not a method of this server", m->method);
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return NULL;
 	}
 	*raw = jobj_get(m->params, "uri");
@@ -352,13 +352,13 @@ static char *take_uri(struct exchange *x, const struct rpc_msg *m, struct jval *
 		return uri;
 	err_field(&e, "params.uri", "URI_INVALID",
 		  "params.uri must be a string of at most %d bytes", MCP_URI_MAX);
-	exchange_refuse(x, &e, SLICE_NONE);
+	front_request_refuse(x, &e, SLICE_NONE);
 	return NULL;
 }
 
-void listen_subscribe(struct exchange *x, const struct rpc_msg *m)
+void front_subscriptions_subscribe(struct front_request *x, const struct rpc_msg *m)
 {
-	struct listen *l = &x->front->listen;
+	struct front_subscriptions *l = &x->front->listen;
 	_cleanup_(freep) char *uri = NULL;
 	struct jval raw;
 	struct err e;
@@ -367,17 +367,17 @@ void listen_subscribe(struct exchange *x, const struct rpc_msg *m)
 	if (!uri)
 		return;
 	if (find_watch(l, raw) && l->live && l->live->covers == l->wanted) {
-		exchange_result(x, SLICE("{}"));
+		front_request_result(x, SLICE("{}"));
 		return;
 	}
 	if (l->watching >= MCP_WATCH_MAX) {
 		err_set(&e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_SUBSCRIPTIONS",
 			"this client has %u subscriptions", l->watching);
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
-	if (exchange_keep(x, raw.raw, &e) < 0) {
-		exchange_refuse(x, &e, SLICE_NONE);
+	if (front_request_keep(x, raw.raw, &e) < 0) {
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	if (!find_watch(l, raw))
@@ -386,7 +386,7 @@ void listen_subscribe(struct exchange *x, const struct rpc_msg *m)
 	x->change = l->wanted;
 }
 
-void listen_unsubscribe(struct exchange *x, const struct rpc_msg *m)
+void front_subscriptions_unsubscribe(struct front_request *x, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *uri = NULL;
 	struct jval raw;
@@ -395,24 +395,24 @@ void listen_unsubscribe(struct exchange *x, const struct rpc_msg *m)
 	if (!uri)
 		return;
 	forget(x->front, raw);
-	exchange_result(x, SLICE("{}"));
+	front_request_result(x, SLICE("{}"));
 }
 
 /* --- life --- */
 
-void listen_init(struct mcp_front *f)
+void front_subscriptions_init(struct mcp_front *f)
 {
 	list_init(&f->listen.watches);
 }
 
-void listen_done(struct mcp_front *f)
+void front_subscriptions_done(struct mcp_front *f)
 {
-	struct listen *l = &f->listen;
+	struct front_subscriptions *l = &f->listen;
 
-	stream_free(l->live);
-	stream_free(l->next);
+	front_stream_free(l->live);
+	front_stream_free(l->next);
 	loop_timer_cancel(&l->retry);
 	loop_task_cancel(&l->change);
-	list_each(w, &l->watches, struct watch, link)
+	list_each(w, &l->watches, struct watched_resource, link)
 		drop_watch(l, w);
 }

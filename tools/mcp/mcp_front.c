@@ -108,9 +108,9 @@ static void put_translated(struct buf *out, struct slice error, bool legacy)
 
 /* --- open requests --- */
 
-static struct exchange *exchange_new(struct mcp_front *f, const struct rpc_msg *m)
+static struct front_request *front_request_new(struct mcp_front *f, const struct rpc_msg *m)
 {
-	struct exchange *x = new0(struct exchange);
+	struct front_request *x = new0(struct front_request);
 
 	x->front = f;
 	x->id = xstrndup(m->id.p, m->id.n);
@@ -118,11 +118,11 @@ static struct exchange *exchange_new(struct mcp_front *f, const struct rpc_msg *
 	list_init(&x->asks);
 	list_add_tail(&f->open, &x->link);
 	f->count++;
-	pulse_begin(x, m->params);
+	front_heartbeat_begin(x, m->params);
 	return x;
 }
 
-void exchange_free(struct exchange *x)
+void front_request_free(struct front_request *x)
 {
 	struct mcp_front *f = x->front;
 
@@ -133,9 +133,9 @@ void exchange_free(struct exchange *x)
 	if (f->starting == x)
 		f->starting = NULL;
 	if (x->change)
-		listen_forget(f, x->params);
-	asks_drop(x, false);
-	pulse_end(x);
+		front_subscriptions_forget(f, x->params);
+	front_questions_drop(x, false);
+	front_heartbeat_end(x);
 	loop_timer_cancel(&x->timer);
 	if (x->params)
 		f->held -= strlen(x->params);
@@ -146,13 +146,14 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
-void exchange_begin(const struct exchange *x, struct buf *b, const char *member, size_t room)
+void front_request_begin(const struct front_request *x, struct buf *b, const char *member,
+			 size_t room)
 {
 	buf_reserve(b, room + RPC_ID_MAX + KIB);
 	put_head(b, x->id, member);
 }
 
-void exchange_end(struct exchange *x, struct buf *b)
+void front_request_end(struct front_request *x, struct buf *b)
 {
 	struct err e;
 
@@ -164,37 +165,37 @@ void exchange_end(struct exchange *x, struct buf *b)
 	}
 	x->change = 0;
 	front_send(x->front, b, slice_of(x->id), true);
-	exchange_free(x);
+	front_request_free(x);
 }
 
-void exchange_result(struct exchange *x, struct slice result)
+void front_request_result(struct front_request *x, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	exchange_begin(x, &b, "result", result.n);
+	front_request_begin(x, &b, "result", result.n);
 	buf_add_slice(&b, result);
-	exchange_end(x, &b);
+	front_request_end(x, &b);
 }
 
-void exchange_error(struct exchange *x, struct slice error)
+void front_request_error(struct front_request *x, struct slice error)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	exchange_begin(x, &b, "error", error.n);
+	front_request_begin(x, &b, "error", error.n);
 	put_translated(&b, error, x->front->era == ERA_LEGACY);
-	exchange_end(x, &b);
+	front_request_end(x, &b);
 }
 
-void exchange_refuse(struct exchange *x, const struct err *e, struct slice extra)
+void front_request_refuse(struct front_request *x, const struct err *e, struct slice extra)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	exchange_begin(x, &b, "error", extra.n);
+	front_request_begin(x, &b, "error", extra.n);
 	mcp_put_error(&b, e, extra);
-	exchange_end(x, &b);
+	front_request_end(x, &b);
 }
 
-int exchange_keep(struct exchange *x, struct slice raw, struct err *e)
+int front_request_keep(struct front_request *x, struct slice raw, struct err *e)
 {
 	struct mcp_front *f = x->front;
 
@@ -206,22 +207,22 @@ int exchange_keep(struct exchange *x, struct slice raw, struct err *e)
 	return 0;
 }
 
-void exchange_call(struct exchange *x, const char *method, const struct buf *params,
-		   const struct mcp_reply_ops *ops)
+void front_request_call(struct front_request *x, const char *method, const struct buf *params,
+			const struct mcp_reply_ops *ops)
 {
 	struct err e;
 
 	if (params->failed) {
 		err_field(&e, "params", "PARAMS_TOO_LARGE", "params are too large");
-		exchange_refuse(x, &e, SLICE_NONE);
+		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
 	x->call = mcp_backend_call(x->front->backend, method, buf_slice(params), ops, x);
 }
 
-static struct exchange *find_open(const struct mcp_front *f, struct slice id)
+static struct front_request *find_open(const struct mcp_front *f, struct slice id)
 {
-	list_each(x, (struct list *)&f->open, struct exchange, link)
+	list_each(x, (struct list *)&f->open, struct front_request, link)
 		if (mcp_id_equal(slice_of(x->id), id))
 			return x;
 	return NULL;
@@ -279,25 +280,26 @@ static void on_request(struct mcp_front *f, const struct rpc_msg *m)
 	if (check_request(f, m, &e) < 0)
 		refuse_message(f, &e, m->id);
 	else if (f->era == ERA_LEGACY || (f->era == ERA_OPEN && is_plain(m, "initialize")))
-		legacy_request(exchange_new(f, m), m);
+		front_legacy_request(front_request_new(f, m), m);
 	else if (f->era == ERA_OPEN && is_plain(m, "ping"))
-		exchange_result(exchange_new(f, m), SLICE("{}")); /* allowed before initialize */
+		front_request_result(front_request_new(f, m),
+				     SLICE("{}")); /* allowed before initialize */
 	else
-		modern_request(exchange_new(f, m), m);
+		front_modern_request(front_request_new(f, m), m);
 }
 
 /* No answer after this, whatever the server still says. */
 static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
-	struct exchange *x = id.n ? find_open(f, id) : NULL;
+	struct front_request *x = id.n ? find_open(f, id) : NULL;
 
 	if (!x || x == f->starting)
 		return;
-	asks_drop(x, true);
+	front_questions_drop(x, true);
 	if (f->ops->cancelled)
 		f->ops->cancelled(f->ctx, slice_of(x->id));
-	exchange_free(x);
+	front_request_free(x);
 }
 
 void mcp_front_feed(struct mcp_front *f, struct slice message)
@@ -324,15 +326,15 @@ void mcp_front_feed(struct mcp_front *f, struct slice message)
 	else if (strcmp(m.method, "notifications/cancelled") == 0)
 		on_cancelled(f, &m);
 	else if (f->era == ERA_LEGACY)
-		legacy_notification(f, &m);
+		front_legacy_notification(f, &m);
 }
 
 void mcp_front_drop(struct mcp_front *f, struct slice id)
 {
-	struct exchange *x = find_open(f, id);
+	struct front_request *x = find_open(f, id);
 
 	if (x)
-		exchange_free(x);
+		front_request_free(x);
 }
 
 /* --- life --- */
@@ -346,10 +348,10 @@ struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
 	f->backend = backend;
 	f->ops = ops;
 	f->ctx = ctx;
-	f->pulse_ms = MCP_PULSE_MS;
+	f->heartbeat_ms = MCP_HEARTBEAT_MS;
 	list_init(&f->open);
 	rpc_calls_init(&f->asks);
-	listen_init(f);
+	front_subscriptions_init(f);
 	return f;
 }
 
@@ -358,9 +360,9 @@ struct mcp_front *mcp_front_free(struct mcp_front *f)
 	if (!f)
 		return NULL;
 	while (!list_empty(&f->open))
-		exchange_free(list_first(&f->open, struct exchange, link));
+		front_request_free(list_first(&f->open, struct front_request, link));
 	rpc_calls_done(&f->asks);
-	listen_done(f);
+	front_subscriptions_done(f);
 	free(f->client_capabilities);
 	free(f->client_info);
 	free(f->server_capabilities);
@@ -372,7 +374,7 @@ unsigned mcp_front_waiting(const struct mcp_front *f)
 {
 	unsigned n = 0;
 
-	list_each(x, (struct list *)&f->open, struct exchange, link)
+	list_each(x, (struct list *)&f->open, struct front_request, link)
 		n += !x->method || !(x->method->flags & MCP_LASTS);
 	return n;
 }

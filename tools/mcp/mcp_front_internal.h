@@ -21,7 +21,7 @@
 enum era { ERA_OPEN, ERA_LEGACY, ERA_MODERN };
 
 /* One subscriptions/listen. */
-struct stream {
+struct front_stream {
 	struct mcp_front *front;
 	struct mcp_call *call;
 	unsigned covers; /* changes of what is wanted, up to this one */
@@ -30,13 +30,13 @@ struct stream {
 };
 
 /* What a legacy client wants to hear of. */
-struct listen {
+struct front_subscriptions {
 	struct list watches; /* resources */
 	unsigned watching;
-	bool lists;		    /* notifications/initialized came: list_changed, too */
-	unsigned wanted;	    /* counts changes of the above */
-	struct stream *live, *next; /* acknowledged; not yet: the set changed since */
-	bool lost;		    /* a live one ended by itself: something may have been missed */
+	bool lists;			  /* notifications/initialized came: list_changed, too */
+	unsigned wanted;		  /* counts changes of the above */
+	struct front_stream *live, *next; /* acknowledged; not yet: the set changed since */
+	bool lost; /* a live one ended by itself: something may have been missed */
 	unsigned tries;
 	struct loop_task change;
 	struct loop_timer retry;
@@ -48,28 +48,28 @@ struct mcp_front {
 	const struct mcp_front_ops *ops;
 	void *ctx;
 	enum era era;
-	struct list open; /* struct exchange */
+	struct list open; /* struct front_request */
 	unsigned count;
-	unsigned pulse_ms; /* MCP_PULSE_MS; tests have less patience */
+	unsigned heartbeat_ms; /* MCP_HEARTBEAT_MS; tests have less patience */
 
 	/* Of a legacy client. */
 	const char *revision;
 	char *client_capabilities, *client_info; /* raw; info may be NULL */
 	char *server_capabilities;		 /* raw; NULL: initialize is not answered */
-	struct exchange *starting;		 /* initialize */
+	struct front_request *starting;		 /* initialize */
 	const char *log_level;			 /* NULL: none */
 	size_t held;				 /* bytes of params kept */
 	struct rpc_calls asks;
-	struct listen listen;
+	struct front_subscriptions listen;
 };
 
-struct exchange {
+struct front_request {
 	struct list link;
 	struct mcp_front *front;
 	char *id;			 /* raw */
 	const struct mcp_method *method; /* NULL: of an extension */
 	struct mcp_call *call;		 /* NULL: the backend has nothing to do with it right now */
-	struct pulse *pulse;		 /* NULL: its client wants no progress */
+	struct front_heartbeat *heartbeat; /* NULL: its client wants no progress */
 
 	/* Of a legacy client. */
 	char *params; /* raw, as they came: for the next round; of a subscription its resource */
@@ -83,58 +83,59 @@ struct exchange {
 
 /* --- mcp_front.c --- */
 /* An answer in pieces: begin puts what comes before the value (member: "result" or "error"), end what comes after, and sends it. */
-void exchange_begin(const struct exchange *x, struct buf *b, const char *member, size_t room);
-void exchange_end(struct exchange *x, struct buf *b);
-void exchange_result(struct exchange *x, struct slice result);
+void front_request_begin(const struct front_request *x, struct buf *b, const char *member,
+			 size_t room);
+void front_request_end(struct front_request *x, struct buf *b);
+void front_request_result(struct front_request *x, struct slice result);
 /* error: raw, as it came. Codes of our own ways to a server, and in the legacy era those that it has not got, are replaced. */
-void exchange_error(struct exchange *x, struct slice error);
-void exchange_refuse(struct exchange *x, const struct err *e, struct slice extra);
+void front_request_error(struct front_request *x, struct slice error);
+void front_request_refuse(struct front_request *x, const struct err *e, struct slice extra);
 /* Without an answer. */
-void exchange_free(struct exchange *x);
+void front_request_free(struct front_request *x);
 /* Keeps raw text as x->params; -EBUSY if the client's open requests hold too much together. */
-int exchange_keep(struct exchange *x, struct slice raw, struct err *e);
+int front_request_keep(struct front_request *x, struct slice raw, struct err *e);
 /* Passes it to the backend, which calls back with x. */
-void exchange_call(struct exchange *x, const char *method, const struct buf *params,
-		   const struct mcp_reply_ops *ops);
+void front_request_call(struct front_request *x, const char *method, const struct buf *params,
+			const struct mcp_reply_ops *ops);
 /* request: raw id, or empty. */
 void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		  struct slice request);
 void front_send(struct mcp_front *f, const struct buf *message, struct slice request, bool last);
 
 /* --- front_modern.c --- */
-void modern_request(struct exchange *x, const struct rpc_msg *m);
+void front_modern_request(struct front_request *x, const struct rpc_msg *m);
 
 /* --- front_legacy.c --- */
-void legacy_request(struct exchange *x, const struct rpc_msg *m);
-void legacy_notification(struct mcp_front *f, const struct rpc_msg *m);
+void front_legacy_request(struct front_request *x, const struct rpc_msg *m);
+void front_legacy_notification(struct mcp_front *f, const struct rpc_msg *m);
 /* The raw members of _meta that every request upstream gets. */
-void legacy_members(const struct mcp_front *f, struct buf *out);
+void front_legacy_members(const struct mcp_front *f, struct buf *out);
 /* params: as the client gave them. */
-void legacy_call(struct exchange *x, const char *method, struct slice params,
-		 const struct mcp_reply_ops *ops);
+void front_legacy_call(struct front_request *x, const char *method, struct slice params,
+		       const struct mcp_reply_ops *ops);
 /* The ordinary end of a call, and of each round. */
-extern const struct mcp_reply_ops legacy_replies;
-void legacy_result(struct exchange *x, struct slice result);
+extern const struct mcp_reply_ops front_legacy_replies;
+void front_legacy_result(struct front_request *x, struct slice result);
 /* True if the server's capability group has this flag. */
-bool legacy_server_can(const struct mcp_front *f, const char *group, const char *flag);
+bool front_legacy_server_can(const struct mcp_front *f, const char *group, const char *flag);
 
 /* --- front_questions.c --- */
-void asks_begin(struct exchange *x, struct slice result);
+void front_questions_begin(struct front_request *x, struct slice result);
 /* Takes open questions back; tell: the client is told. */
-void asks_drop(struct exchange *x, bool tell);
+void front_questions_drop(struct front_request *x, bool tell);
 
 /* --- front_heartbeat.c --- */
 /* params: as they came. */
-void pulse_begin(struct exchange *x, struct slice params);
+void front_heartbeat_begin(struct front_request *x, struct slice params);
 /* A notification of the server's for it, before it is passed on. */
-void pulse_heard(struct exchange *x, const char *method, struct slice params);
-void pulse_end(struct exchange *x);
+void front_heartbeat_heard(struct front_request *x, const char *method, struct slice params);
+void front_heartbeat_end(struct front_request *x);
 
 /* --- front_subscriptions.c --- */
-void listen_init(struct mcp_front *f);
-void listen_done(struct mcp_front *f);
-void listen_lists(struct mcp_front *f);
-void listen_subscribe(struct exchange *x, const struct rpc_msg *m);
-void listen_unsubscribe(struct exchange *x, const struct rpc_msg *m);
+void front_subscriptions_init(struct mcp_front *f);
+void front_subscriptions_done(struct mcp_front *f);
+void front_subscriptions_lists(struct mcp_front *f);
+void front_subscriptions_subscribe(struct front_request *x, const struct rpc_msg *m);
+void front_subscriptions_unsubscribe(struct front_request *x, const struct rpc_msg *m);
 /* A subscription that its client has cancelled before it was taken. */
-void listen_forget(struct mcp_front *f, const char *uri);
+void front_subscriptions_forget(struct mcp_front *f, const char *uri);

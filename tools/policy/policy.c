@@ -8,19 +8,19 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct words_of_policy {
+struct policy_members {
 	struct slice read, write, deny, commands, categories, tools;
 	struct jval dry_run;
 };
 
 static const struct jfield fields[] = {
-	JF_ARR(struct words_of_policy, read, "read", 0),
-	JF_ARR(struct words_of_policy, write, "write", 0),
-	JF_ARR(struct words_of_policy, deny, "deny", 0),
-	JF_ARR(struct words_of_policy, commands, "commands", 0),
-	JF_OBJ(struct words_of_policy, categories, "categories", 0),
-	JF_OBJ(struct words_of_policy, tools, "tools", 0),
-	JF_RAW(struct words_of_policy, dry_run, "dryRun", 0),
+	JF_ARR(struct policy_members, read, "read", 0),
+	JF_ARR(struct policy_members, write, "write", 0),
+	JF_ARR(struct policy_members, deny, "deny", 0),
+	JF_ARR(struct policy_members, commands, "commands", 0),
+	JF_OBJ(struct policy_members, categories, "categories", 0),
+	JF_OBJ(struct policy_members, tools, "tools", 0),
+	JF_RAW(struct policy_members, dry_run, "dryRun", 0),
 	JF_END,
 };
 
@@ -174,7 +174,7 @@ static int categories_parse(struct slice object, struct policy *p, struct err *e
 static int names_check(const struct policy_rules *rules, struct err *e)
 {
 	char field[sizeof(e->field)];
-	const struct tool *t;
+	const struct builtin_tool *t;
 
 	for (size_t i = 0, n; i < rules->n; i++) {
 		struct slice name = slice_of(rules->v[i].name);
@@ -191,7 +191,7 @@ static int names_check(const struct policy_rules *rules, struct err *e)
 	return 0;
 }
 
-static int members_parse(const struct words_of_policy *w, struct policy *p, struct err *e)
+static int members_parse(const struct policy_members *w, struct policy *p, struct err *e)
 {
 	int r = globs_parse(w->read, "read", &p->read, e);
 
@@ -217,7 +217,7 @@ static int members_parse(const struct words_of_policy *w, struct policy *p, stru
 int policy_parse(struct slice raw, struct policy **ret, struct err *e)
 {
 	_cleanup_(policy_freep) struct policy *p = new0(struct policy);
-	struct words_of_policy w = { 0 };
+	struct policy_members w = { 0 };
 	enum jscan_error scan = jscan_object(raw, NULL, 0);
 	char why[JSCAN_TEXT_SIZE];
 	int r;

@@ -55,13 +55,13 @@ struct word {
 	bool quoted; /* in part: neither a reserved word nor an assignment */
 };
 
-struct words {
+struct policy_words {
 	struct word *v;
 	size_t n;
 };
 
-struct word *words_add(struct words *w, struct slice text, enum word_kind kind);
-void words_done(struct words *w);
+struct word *policy_words_add(struct policy_words *w, struct slice text, enum word_kind kind);
+void policy_words_done(struct policy_words *w);
 
 /* One judgement. */
 struct judge {

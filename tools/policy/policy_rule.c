@@ -8,18 +8,18 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct words {
+struct rule_members {
 	struct jval policy, dry_run, tools;
 	int64_t timeout_ms, max_calls, max_result_bytes;
 };
 
 static const struct jfield fields[] = {
-	JF_RAW(struct words, policy, "policy", 0),
-	JF_INT(struct words, timeout_ms, "timeoutMs", 0, 0, POLICY_TIMEOUT_MAX),
-	JF_INT(struct words, max_calls, "maxCalls", 0, 0, POLICY_CALLS_MAX),
-	JF_INT(struct words, max_result_bytes, "maxResultBytes", 0, 0, BUF_MAX_DEFAULT),
-	JF_RAW(struct words, dry_run, "dryRun", 0),
-	JF_RAW(struct words, tools, "tools", 0),
+	JF_RAW(struct rule_members, policy, "policy", 0),
+	JF_INT(struct rule_members, timeout_ms, "timeoutMs", 0, 0, POLICY_TIMEOUT_MAX),
+	JF_INT(struct rule_members, max_calls, "maxCalls", 0, 0, POLICY_CALLS_MAX),
+	JF_INT(struct rule_members, max_result_bytes, "maxResultBytes", 0, 0, BUF_MAX_DEFAULT),
+	JF_RAW(struct rule_members, dry_run, "dryRun", 0),
+	JF_RAW(struct rule_members, tools, "tools", 0),
 	JF_END,
 };
 
@@ -61,7 +61,7 @@ static int refuse(const char *path, const char *name, const char *what, struct e
 	return err_field(e, field, "FIELD_INVALID", "%s %s", field, what);
 }
 
-static int words_check(const struct words *w, const char *path, struct slice *tools,
+static int words_check(const struct rule_members *w, const char *path, struct slice *tools,
 		       struct policy_rule *r, struct err *e)
 {
 	if (w->policy.type != J_NONE && policy_verdict_parse(w->policy, &r->verdict) < 0)
@@ -83,7 +83,7 @@ static int words_check(const struct words *w, const char *path, struct slice *to
 int policy_rule_parse(struct jval object, const char *path, struct policy_rule *ret,
 		      struct slice *tools, struct err *e)
 {
-	struct words w = { .timeout_ms = -1, .max_calls = -1, .max_result_bytes = -1 };
+	struct rule_members w = { .timeout_ms = -1, .max_calls = -1, .max_result_bytes = -1 };
 	char prefix[sizeof(e->field)];
 	int r;
 

@@ -16,14 +16,14 @@
 
 /* --- one session ------------------------------------------------------------------------------------------- */
 
-static struct served *served_of(const struct session *s)
+static struct session_servers *session_servers_of(const struct session *s)
 {
 	return session_mcp_handle(s);
 }
 
-struct offer *served_offer(const struct served *v, const char *name)
+struct served_server *session_servers_find(const struct session_servers *v, const char *name)
 {
-	list_each(o, (struct list *)&v->offers, struct offer, link)
+	list_each(o, (struct list *)&v->servers, struct served_server, link)
 		if (strcmp(o->name, name) == 0)
 			return o;
 	return NULL;
@@ -31,15 +31,15 @@ struct offer *served_offer(const struct served *v, const char *name)
 
 static struct mcp_backend *on_find(void *ctx, const char *server)
 {
-	struct offer *o = served_offer(ctx, server);
+	struct served_server *o = session_servers_find(ctx, server);
 
 	return o && o->given ? o->front : NULL;
 }
 
-static const struct door_ops door_ops = { on_find };
+static const struct session_socket_ops socket_ops = { on_find };
 
 /* A harness that cannot start the shim, or reach the socket, would have no tools and not say so. */
-static int check_way(const struct served *v, struct err *e)
+static int check_reachable(const struct session_servers *v, struct err *e)
 {
 	const struct session_store *st = v->relay->store;
 
@@ -52,35 +52,36 @@ static int check_way(const struct served *v, struct err *e)
 	return 0;
 }
 
-int served_door(struct served *v, struct err *e)
+int session_servers_listen(struct session_servers *v, struct err *e)
 {
 	_cleanup_(freep) char *name = NULL;
 	uid_t uid;
 	gid_t gid;
 
-	if (v->door)
-		return check_way(v, e);
+	if (v->session_socket)
+		return check_reachable(v, e);
 	if (asprintf(&name, "mcp/%s.sock", session_id(v->session)) < 0)
 		abort();
 	free(v->socket);
 	v->socket = file_join(v->relay->run_dir, name);
 	store_user(v->relay->store, &uid, &gid);
 	random_hex(v->key, 16);
-	v->door = door_new(v->relay->loop, v->socket, uid, gid, v->key, &door_ops, v, e);
-	return v->door ? check_way(v, e) : -EIO;
+	v->session_socket =
+		session_socket_new(v->relay->loop, v->socket, uid, gid, v->key, &socket_ops, v, e);
+	return v->session_socket ? check_reachable(v, e) : -EIO;
 }
 
-struct served *served_need(struct relay *r, struct session *s)
+struct session_servers *session_servers_get(struct relay *r, struct session *s)
 {
-	struct served *v = served_of(s);
+	struct session_servers *v = session_servers_of(s);
 
 	if (v)
 		return v;
-	v = new0(struct served);
+	v = new0(struct session_servers);
 	v->relay = r;
 	v->session = s;
-	list_init(&v->offers);
-	v->names = names_new();
+	list_init(&v->servers);
+	v->names = tool_names_new();
 	list_init(&v->children);
 	list_init(&v->proxies);
 	list_init(&v->calls);
@@ -89,20 +90,20 @@ struct served *served_need(struct relay *r, struct session *s)
 }
 
 /* Nobody is connected any more, and what runs is stopped; but not the built-in tools, which have processes that the agent began. */
-static void served_clear(struct served *v)
+static void session_servers_clear(struct session_servers *v)
 {
-	if (v->door)
-		door_clear(v->door);
+	if (v->session_socket)
+		session_socket_clear(v->session_socket);
 	proxy_calls_end(&v->calls);
-	while (!list_empty(&v->offers))
-		offer_free(list_first(&v->offers, struct offer, link));
-	names_free(v->names);
-	v->names = names_new();
+	while (!list_empty(&v->servers))
+		served_server_free(list_first(&v->servers, struct served_server, link));
+	tool_names_free(v->names);
+	v->names = tool_names_new();
 	while (!list_empty(&v->children)) {
-		struct served_child *c = list_first(&v->children, struct served_child, link);
+		struct client_process *c = list_first(&v->children, struct client_process, link);
 
 		list_del(&c->link);
-		child_free(c->child);
+		relay_process_free(c->child);
 		free(c);
 	}
 	v->project = hosted_set_free(v->project);
@@ -111,13 +112,13 @@ static void served_clear(struct served *v)
 	v->reports = (struct buf){ 0 };
 }
 
-static void served_free(struct served *v)
+static void session_servers_free(struct session_servers *v)
 {
-	served_clear(v);
-	names_free(v->names);
+	session_servers_clear(v);
+	tool_names_free(v->names);
 	proxies_free(v->relay, &v->proxies);
-	door_free(v->door);
-	child_free(v->builtin);
+	session_socket_free(v->session_socket);
+	relay_process_free(v->builtin);
 	session_set_mcp_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
 	free(v->socket);
@@ -128,40 +129,40 @@ static void served_free(struct served *v)
 
 static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {
-	struct served *v = served_need(ctx, s);
+	struct session_servers *v = session_servers_get(ctx, s);
 
 	int r;
 
-	served_clear(v);
-	r = served_assemble(v, ret, e);
+	session_servers_clear(v);
+	r = session_servers_assemble(v, ret, e);
 	session_set_call_ms(s, toolgate_rules_longest(v->rules));
 	return r;
 }
 
 static void on_close(void *ctx _unused_, struct session *s)
 {
-	struct served *v = served_of(s);
+	struct session_servers *v = session_servers_of(s);
 
-	if (v && v->door)
-		door_clear(v->door);
+	if (v && v->session_socket)
+		session_socket_clear(v->session_socket);
 }
 
 static void on_forget(void *ctx _unused_, struct session *s)
 {
-	if (served_of(s))
-		served_free(served_of(s));
+	if (session_servers_of(s))
+		session_servers_free(session_servers_of(s));
 }
 
 static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 {
-	const struct served *v = served_of(s);
+	const struct session_servers *v = session_servers_of(s);
 
 	if (!v)
 		return;
 	jw_arr(w, "mcp");
-	list_each(o, (struct list *)&v->offers, struct offer, link)
+	list_each(o, (struct list *)&v->servers, struct served_server, link)
 		if (o->given)
-			offer_put(o, w);
+			served_server_put(o, w);
 	jw_raw(w, NULL, buf_slice(&v->reports));
 	jw_end_arr(w);
 }
@@ -171,44 +172,44 @@ static const struct mcp_servers_ops mcp_servers_ops = { on_open, on_close, on_fo
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
 /* Before the harness has been started, too: what the session says of its tools holds for everybody. */
-static struct offer *builtin_of(struct served *v, struct err *e)
+static struct served_server *builtin_of(struct session_servers *v, struct err *e)
 {
-	struct offer *o = served_offer(v, MCP_OWN_NAME);
-	struct wish wish;
+	struct served_server *o = session_servers_find(v, MCP_OWN_NAME);
+	struct server_request request;
 	int r;
 
 	if (o)
 		return o;
-	r = wish_parse(session_mcp(v->session), &wish, e);
+	r = server_request_parse(session_mcp(v->session), &request, e);
 	if (r == 0 && !v->rules)
-		r = toolgate_rules_parse(wish.policy, "_meta.acpd.mcp.policy", &v->rules, e);
-	return r == 0 ? served_builtin(v, false, wish.setup) : NULL;
+		r = toolgate_rules_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
+	return r == 0 ? session_servers_builtin(v, false, request.setup) : NULL;
 }
 
 static struct mcp_backend *target_of_session(struct relay *r, const char *name, const char *id,
-					     struct holds *ret, struct err *e)
+					     struct relay_holds *ret, struct err *e)
 {
 	struct session *s = store_find(r->store, id);
-	struct served *v;
-	struct offer *o;
+	struct session_servers *v;
+	struct served_server *o;
 
 	if (!session_is_open(s)) {
 		err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "no open session '%s'", id);
 		return NULL;
 	}
-	v = served_need(r, s);
-	o = name ? served_offer(v, name) : builtin_of(v, e);
+	v = session_servers_get(r, s);
+	o = name ? session_servers_find(v, name) : builtin_of(v, e);
 	if (!o && name)
 		err_set(e, -ENOENT, RPC_NOT_FOUND, "MCP_SERVER_UNKNOWN",
 			"the session has no MCP server '%s'", name);
 	if (!o)
 		return NULL;
-	*ret = (struct holds){ &v->proxies, &v->calls };
+	*ret = (struct relay_holds){ &v->proxies, &v->calls };
 	return toolgate_backend(o->gate);
 }
 
 struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
-				 struct holds *ret, struct err *e)
+				 struct relay_holds *ret, struct err *e)
 {
 	if (r->stopping) {
 		err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
@@ -217,7 +218,7 @@ struct mcp_backend *relay_target(struct relay *r, const char *name, const char *
 	}
 	if (session)
 		return target_of_session(r, name, session, ret, e);
-	*ret = (struct holds){ &r->proxies, &r->calls };
+	*ret = (struct relay_holds){ &r->proxies, &r->calls };
 	return name ? hosted_find(r->hosted, name, e) : relay_builtin(r);
 }
 
@@ -272,7 +273,7 @@ void relay_stop(struct relay *r)
 {
 	r->stopping = true;
 	proxy_calls_end(&r->calls);
-	r->builtin = child_free(r->builtin);
+	r->builtin = relay_process_free(r->builtin);
 }
 
 struct relay *relay_free(struct relay *r)

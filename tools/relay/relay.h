@@ -1,7 +1,7 @@
 /*
  * relay.h - the MCP servers of sessions, from where they are to where they are wanted.
  *
- * For each session that wants any it keeps a door (session_socket.h) for the harness and an offer (served_server.h) for each server: those that the client
+ * For each session that wants any it keeps a session socket (session_socket.h) for the harness and a served server (served_server.h) for each server: those that the client
  * serves over ACP, the built-in tools, those hosted in the sandbox, those of a trusted .mcp.json. The harness is given our shim for each
  * of them, and what it reaches by itself as the client said it, after a look whether it can be reached at all.
  *

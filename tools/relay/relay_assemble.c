@@ -1,4 +1,4 @@
-/* relay_assemble.c - what a session's harness gets: for each server an offer behind the door, or the server itself. */
+/* relay_assemble.c - what a session's harness gets: for each server our shim and a served server behind the session socket, or the server itself. */
 #include "base/limits.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jdec.h"
@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* The work of one call of served_assemble. */
+/* The work of one call of session_servers_assemble. */
 struct assembly {
-	struct served *v;
-	struct wish wish;
+	struct session_servers *v;
+	struct server_request request;
 	struct jw given; /* the array for the harness */
 	char **env;
 };
@@ -32,8 +32,8 @@ static void put_var(struct jw *w, const char *name, const char *value)
 	jw_end_obj(w);
 }
 
-/* The shim of an offer, as a server of type stdio (which in ACP has no "type"). */
-static void give_shim(struct assembly *a, const char *name)
+/* The shim of a served server, as a server of type stdio (which in ACP has no "type"). */
+static void add_shim(struct assembly *a, const char *name)
 {
 	struct jw *w = &a->given;
 
@@ -51,36 +51,36 @@ static void give_shim(struct assembly *a, const char *name)
 	jw_end_obj(w);
 }
 
-static int offer_it(struct assembly *a, const struct offer_spec *spec, struct err *e)
+static int add_served(struct assembly *a, const struct served_server_spec *spec, struct err *e)
 {
-	struct served *v = a->v;
-	struct offer *o;
+	struct session_servers *v = a->v;
+	struct served_server *o;
 
-	if (served_door(v, e) < 0) {
+	if (session_servers_listen(v, e) < 0) {
 		if (spec->own)
 			mcp_backend_free(spec->inner);
 		return -EIO;
 	}
-	o = offer_new(v->relay->loop, v->session, spec);
-	list_add_tail(&v->offers, &o->link);
-	give_shim(a, spec->name);
+	o = served_server_new(v->relay->loop, v->session, spec);
+	list_add_tail(&v->servers, &o->link);
+	add_shim(a, spec->name);
 	return 0;
 }
 
 /* --- servers that the client named --------------------------------------------------------------------------- */
 
-struct named {
+struct named_server {
 	char *name, *type, *command, *url;
 	struct slice args, env;
 };
 
 static const struct jfield named_fields[] = {
-	JF_STR(struct named, name, "name", JF_REQUIRED, 256),
-	JF_STR(struct named, type, "type", 0, 16),
-	JF_STR(struct named, command, "command", 0, PATH_BYTES_MAX),
-	JF_STR(struct named, url, "url", 0, 16384),
-	JF_ARR(struct named, args, "args", 0),
-	JF_ARR(struct named, env, "env", 0),
+	JF_STR(struct named_server, name, "name", JF_REQUIRED, 256),
+	JF_STR(struct named_server, type, "type", 0, 16),
+	JF_STR(struct named_server, command, "command", 0, PATH_BYTES_MAX),
+	JF_STR(struct named_server, url, "url", 0, 16384),
+	JF_ARR(struct named_server, args, "args", 0),
+	JF_ARR(struct named_server, env, "env", 0),
 	JF_END,
 };
 
@@ -112,30 +112,31 @@ static void report(struct assembly *a, const char *name, const char *via, const 
 }
 
 /* One that the harness reaches by itself: nothing that it lists passes through us. */
-static void give_direct(struct assembly *a, struct slice raw, const struct named *s)
+static void add_direct(struct assembly *a, struct slice raw, const struct named_server *s)
 {
 	jw_raw(&a->given, NULL, raw);
 	report(a, s->name, "harness", NULL);
 }
 
-static int give_acp(struct assembly *a, const struct named *s, struct err *e)
+static int add_acp(struct assembly *a, const struct named_server *s, struct err *e)
 {
-	return offer_it(a,
-			&(struct offer_spec){ .name = s->name,
-					      .via = OFFER_ACP,
-					      .inner = acp_backend_new(a->v->session, s->name),
+	return add_served(
+		a,
+		&(struct served_server_spec){ .name = s->name,
+					      .via = SERVED_ACP,
+					      .inner = client_backend_new(a->v->session, s->name),
 					      .own = true,
 					      .given = true,
 					      .rules = a->v->rules,
 					      .fallback = a->v->fallback,
 					      .names = a->v->names },
-			e);
+		e);
 }
 
 /* A policy speaks of it, by name, or of all. */
 static bool ruled(const struct assembly *a, const char *name)
 {
-	struct slice policy = a->wish.policy;
+	struct slice policy = a->request.policy;
 
 	return a->v->fallback != POLICY_ALLOW ||
 	       (policy.n &&
@@ -143,34 +144,34 @@ static bool ruled(const struct assembly *a, const char *name)
 }
 
 /* Its program under a policy: we run it, as the harness would have. */
-static int give_client(struct assembly *a, const struct named *s, const char *program,
-		       struct err *e)
+static int add_client(struct assembly *a, const struct named_server *s, const char *program,
+		      struct err *e)
 {
-	struct served *v = a->v;
-	struct served_child *own = new0(struct served_child);
+	struct session_servers *v = a->v;
+	struct client_process *own = new0(struct client_process);
 
-	own->child = client_child(v, s->name, program, s->args, s->env);
+	own->child = client_process_new(v, s->name, program, s->args, s->env);
 	list_init(&own->link);
 	list_add_tail(&v->children, &own->link);
-	return offer_it(a,
-			&(struct offer_spec){ .name = s->name,
-					      .via = OFFER_CLIENT,
-					      .inner = child_backend(own->child),
-					      .given = true,
-					      .rules = v->rules,
-					      .fallback = v->fallback,
-					      .names = v->names },
-			e);
+	return add_served(a,
+			  &(struct served_server_spec){ .name = s->name,
+							.via = SERVED_CLIENT,
+							.inner = relay_process_backend(own->child),
+							.given = true,
+							.rules = v->rules,
+							.fallback = v->fallback,
+							.names = v->names },
+			  e);
 }
 
-static int give_stdio(struct assembly *a, struct slice raw, const struct named *s,
-		      const char *field, struct err *e)
+static int add_stdio(struct assembly *a, struct slice raw, const struct named_server *s,
+		     const char *field, struct err *e)
 {
 	_cleanup_(freep) char *program = NULL;
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s.command", field);
-	program = reach_command(s->command, env_value(a->env, "PATH"), path, e);
+	program = server_reach_command(s->command, env_value(a->env, "PATH"), path, e);
 	if (!program)
 		return -ENOENT;
 	if (!store_user_may_run(a->v->relay->store, program))
@@ -178,47 +179,47 @@ static int give_stdio(struct assembly *a, struct slice raw, const struct named *
 				 "%s: the user that runs the harness cannot execute '%s'", path,
 				 program);
 	if (ruled(a, s->name))
-		return give_client(a, s, program, e);
-	give_direct(a, raw, s);
+		return add_client(a, s, program, e);
+	add_direct(a, raw, s);
 	return 0;
 }
 
-static int give_url(struct assembly *a, struct slice raw, const struct named *s, const char *field,
-		    struct err *e)
+static int add_url(struct assembly *a, struct slice raw, const struct named_server *s,
+		   const char *field, struct err *e)
 {
 	char path[64];
 	int r;
 
 	snprintf(path, sizeof(path), "%s.url", field);
-	r = reach_url(s->url, path, e);
+	r = server_reach_url(s->url, path, e);
 	if (r == 0 && ruled(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
 			"no policy can hold for '%s': the harness reaches it by itself over HTTP",
 			s->name);
 	if (r == 0)
-		give_direct(a, raw, s);
+		add_direct(a, raw, s);
 	return r;
 }
 
-static int give_named(struct assembly *a, struct slice raw, const char *field, struct err *e)
+static int add_named(struct assembly *a, struct slice raw, const char *field, struct err *e)
 {
-	struct named s = { 0 };
+	struct named_server s = { 0 };
 	int r = jdec_object(raw, named_fields, NULL, &s, e);
 
 	if (r == 0 && !toolgate_rules_serve(a->v->rules, s.name, a->v->fallback))
 		report(a, s.name, "denied", NULL);
 	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
-		r = give_acp(a, &s, e);
+		r = add_acp(a, &s, e);
 	else if (r == 0 && s.url)
-		r = give_url(a, raw, &s, field, e);
+		r = add_url(a, raw, &s, field, e);
 	else if (r == 0)
-		r = give_stdio(a, raw, &s, field, e);
+		r = add_stdio(a, raw, &s, field, e);
 	jdec_free(named_fields, &s);
 	return r;
 }
 
-static int give_all_named(struct assembly *a, struct err *e)
+static int add_all_named(struct assembly *a, struct err *e)
 {
 	struct slice list = session_mcp_servers(a->v->session);
 	char field[32];
@@ -231,7 +232,7 @@ static int give_all_named(struct assembly *a, struct err *e)
 	jiter_init(&it, (struct jval){ J_ARRAY, list });
 	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
 		snprintf(field, sizeof(field), "mcpServers[%zu]", i);
-		r = give_named(a, v.raw, field, e);
+		r = add_named(a, v.raw, field, e);
 	}
 	return r;
 }
@@ -241,29 +242,29 @@ static int give_all_named(struct assembly *a, struct err *e)
 /* Two of one name could not be told apart, by the harness or by a policy. */
 static bool taken(const struct assembly *a, const char *name)
 {
-	list_each(o, &a->v->offers, struct offer, link)
+	list_each(o, &a->v->servers, struct served_server, link)
 		if (mcp_name_alike(o->name, name))
 			return true;
 	return mcp_server_named((struct jval){ J_ARRAY, session_mcp_servers(a->v->session) },
 				MCP_SERVERS_MAX, name);
 }
 
-static int give_backend(struct assembly *a, const char *name, enum offer_via via,
-			struct mcp_backend *b, bool own, struct err *e)
+static int add_backend(struct assembly *a, const char *name, enum served_via via,
+		       struct mcp_backend *b, bool own, struct err *e)
 {
-	return offer_it(a,
-			&(struct offer_spec){ .name = name,
-					      .via = via,
-					      .inner = b,
-					      .own = own,
-					      .given = true,
-					      .rules = a->v->rules,
-					      .fallback = a->v->fallback,
-					      .names = a->v->names },
-			e);
+	return add_served(a,
+			  &(struct served_server_spec){ .name = name,
+							.via = via,
+							.inner = b,
+							.own = own,
+							.given = true,
+							.rules = a->v->rules,
+							.fallback = a->v->fallback,
+							.names = a->v->names },
+			  e);
 }
 
-static int give_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
+static int add_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
 {
 	struct mcp_backend *b = hosted_offer(a->v->relay->hosted, name, e);
 
@@ -281,49 +282,49 @@ static int give_hosted_one(struct assembly *a, const char *name, const char *fie
 		return 0;
 	}
 	/* other sessions have it, too */
-	b = mcp_asker_new(b, session_id(a->v->session));
-	return give_backend(a, name, OFFER_HOSTED, b, true, e);
+	b = caller_tag_new(b, session_id(a->v->session));
+	return add_backend(a, name, SERVED_HOSTED, b, true, e);
 }
 
-static int give_hosted(struct assembly *a, struct err *e)
+static int add_hosted(struct assembly *a, struct err *e)
 {
 	char field[48];
 	struct jiter it;
 	struct jval v;
 	int r = 0;
 
-	if (!a->wish.hosted.n)
+	if (!a->request.hosted.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, a->wish.hosted });
+	jiter_init(&it, (struct jval){ J_ARRAY, a->request.hosted });
 	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
 		_cleanup_(freep) char *name = NULL;
 
 		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i);
 		if (jstr_decode(v, 256, &name) < 0)
 			return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
-		r = give_hosted_one(a, name, field, e);
+		r = add_hosted_one(a, name, field, e);
 	}
 	return r;
 }
 
-static int give_builtin(struct assembly *a, struct err *e)
+static int add_builtin(struct assembly *a, struct err *e)
 {
-	if (!a->wish.builtin)
+	if (!a->request.builtin)
 		return 0;
 	if (!toolgate_rules_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
 		report(a, MCP_OWN_NAME, "denied", NULL);
 		return 0;
 	}
-	if (served_door(a->v, e) < 0)
+	if (session_servers_listen(a->v, e) < 0)
 		return -EIO;
-	served_builtin(a->v, true, a->wish.setup);
-	give_shim(a, MCP_OWN_NAME);
+	session_servers_builtin(a->v, true, a->request.setup);
+	add_shim(a, MCP_OWN_NAME);
 	return 0;
 }
 
 /* A file that somebody else wrote never keeps a session from starting: what cannot be had is told. */
-static void give_one_of_project(void *ctx, const char *name, struct mcp_backend *b,
-				const struct err *why)
+static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *b,
+			       const struct err *why)
 {
 	struct assembly *a = ctx;
 	struct err e = { 0 };
@@ -335,27 +336,27 @@ static void give_one_of_project(void *ctx, const char *name, struct mcp_backend 
 	} else if (b && !toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);
 		return;
-	} else if (b && give_backend(a, name, OFFER_PROJECT, b, false, &e) == 0) {
+	} else if (b && add_backend(a, name, SERVED_PROJECT, b, false, &e) == 0) {
 		return;
 	}
 	report(a, name, "project", why ? why : &e);
 }
 
-static int give_project(struct assembly *a, struct err *e _unused_)
+static int add_project(struct assembly *a, struct err *e _unused_)
 {
 	struct hosted_project p = { .cwd = session_cwd(a->v->session),
 				    .session = session_id(a->v->session),
 				    .env = a->env };
 	const struct err *wrong;
 
-	if (!a->wish.project)
+	if (!a->request.project)
 		return 0;
 	p.switch_user = store_user(a->v->relay->store, &p.uid, &p.gid);
 	a->v->project = hosted_set_load(a->v->relay->hosted, &p);
 	wrong = hosted_set_error(a->v->project);
 	if (wrong)
 		report(a, ".mcp.json", "project", wrong);
-	hosted_set_each(a->v->project, give_one_of_project, a);
+	hosted_set_each(a->v->project, add_one_of_project, a);
 	return 0;
 }
 
@@ -364,14 +365,14 @@ static int give_project(struct assembly *a, struct err *e _unused_)
 static int assemble(struct assembly *a, struct err *e)
 {
 	static int (*const steps[])(struct assembly *, struct err *) = {
-		give_all_named,
-		give_builtin,
-		give_hosted,
-		give_project,
+		add_all_named,
+		add_builtin,
+		add_hosted,
+		add_project,
 	};
-	int r = toolgate_rules_parse(a->wish.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
+	int r = toolgate_rules_parse(a->request.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
 
-	a->v->fallback = wish_fallback(session_policy(a->v->session));
+	a->v->fallback = server_request_fallback(session_policy(a->v->session));
 
 	jw_arr(&a->given, NULL);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)
@@ -380,10 +381,10 @@ static int assemble(struct assembly *a, struct err *e)
 	return r;
 }
 
-int served_assemble(struct served *v, struct buf *ret, struct err *e)
+int session_servers_assemble(struct session_servers *v, struct buf *ret, struct err *e)
 {
 	struct assembly a = { .v = v, .given = JW(ret) };
-	int r = wish_parse(session_mcp(v->session), &a.wish, e);
+	int r = server_request_parse(session_mcp(v->session), &a.request, e);
 
 	if (r < 0)
 		return r;

@@ -23,22 +23,22 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 	jw_str(w, "session", id);
 }
 
-static struct child *start_child(struct relay *r, const char *marker, char *const *env,
-				 const char *cwd, struct slice setup)
+static struct relay_process *start_child(struct relay *r, const char *marker, char *const *env,
+					 const char *cwd, struct slice setup)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
-	struct child_config c = { .name = MCP_OWN_NAME,
-				  .marker = marker,
-				  .argv = argv,
-				  .env = env,
-				  .cwd = cwd,
-				  .setup = setup };
+	struct relay_process_config c = { .name = MCP_OWN_NAME,
+					  .marker = marker,
+					  .argv = argv,
+					  .env = env,
+					  .cwd = cwd,
+					  .setup = setup };
 
 	c.switch_user = store_user(r->store, &c.uid, &c.gid);
-	return child_new(r->loop, r->procs, &c);
+	return relay_process_new(r->loop, r->procs, &c);
 }
 
-static void put_session_setup(struct jw *w, const struct served *v, struct slice more)
+static void put_session_setup(struct jw *w, const struct session_servers *v, struct slice more)
 {
 	_cleanup_(freep) char *state = file_join(session_home(v->session), "tools");
 	struct slice policy = session_policy(v->session);
@@ -48,21 +48,21 @@ static void put_session_setup(struct jw *w, const struct served *v, struct slice
 	if (more.n)
 		jw_members(w, more, NULL);
 	if (policy.n) {
-		wish_tool_policy(&rest, policy);
+		server_request_tool_policy(&rest, policy);
 		jw_raw(w, "policy", buf_slice(&rest));
 	}
 	jw_end_obj(w);
 }
 
 /* A process is kept as long as its setup holds. */
-static void need_child(struct served *v, struct slice setup)
+static void need_child(struct session_servers *v, struct slice setup)
 {
 	char marker[64];
 	char **env;
 
-	if (v->builtin && child_same(v->builtin, setup))
+	if (v->builtin && relay_process_same(v->builtin, setup))
 		return;
-	child_free(v->builtin);
+	relay_process_free(v->builtin);
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	env = session_environ(v->session, marker);
@@ -70,9 +70,10 @@ static void need_child(struct served *v, struct slice setup)
 	harness_plan_free_environ(env);
 }
 
-struct offer *served_builtin(struct served *v, bool given, struct slice more)
+struct served_server *session_servers_builtin(struct session_servers *v, bool given,
+					      struct slice more)
 {
-	struct offer *o = served_offer(v, MCP_OWN_NAME);
+	struct served_server *o = session_servers_find(v, MCP_OWN_NAME);
 	_cleanup_(buf_done) struct buf setup = { 0 };
 	struct jw w = JW(&setup);
 
@@ -80,19 +81,20 @@ struct offer *served_builtin(struct served *v, bool given, struct slice more)
 		return o;
 	put_session_setup(&w, v, more);
 	need_child(v, buf_slice(&setup));
-	o = offer_new(v->relay->loop, v->session,
-		      &(struct offer_spec){ .name = MCP_OWN_NAME,
-					    .via = OFFER_BUILTIN,
-					    .inner = child_backend(v->builtin),
-					    .given = given,
-					    .rules = v->rules,
-					    .names = v->names });
-	list_add_tail(&v->offers, &o->link);
+	o = served_server_new(
+		v->relay->loop, v->session,
+		&(struct served_server_spec){ .name = MCP_OWN_NAME,
+					      .via = SERVED_BUILTIN,
+					      .inner = relay_process_backend(v->builtin),
+					      .given = given,
+					      .rules = v->rules,
+					      .names = v->names });
+	list_add_tail(&v->servers, &o->link);
 	return o;
 }
 
 /* What their user cannot make there itself; without it they use the directory for temporary files. */
-static void give_dir(const struct relay *r, const char *dir)
+static void own_dir(const struct relay *r, const char *dir)
 {
 	uid_t uid;
 	gid_t gid;
@@ -109,12 +111,12 @@ struct mcp_backend *relay_builtin(struct relay *r)
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
-		give_dir(r, state);
+		own_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
 		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup));
 	}
-	return child_backend(r->builtin);
+	return relay_process_backend(r->builtin);
 }
 
 /* --- programs that the client named -------------------------------------------------------------------------- */
@@ -148,7 +150,7 @@ static char **argv_of(const char *program, struct slice args)
 }
 
 /* What the session's processes have, and the entry's own. */
-static char **env_of(struct served *v, const char *marker, struct slice env)
+static char **env_of(struct session_servers *v, const char *marker, struct slice env)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	char **base = session_environ(v->session, marker);
@@ -173,12 +175,12 @@ static char **env_of(struct served *v, const char *marker, struct slice env)
 	return harness_plan_environ(&plan);
 }
 
-struct child *client_child(struct served *v, const char *name, const char *program,
-			   struct slice args, struct slice env)
+struct relay_process *client_process_new(struct session_servers *v, const char *name,
+					 const char *program, struct slice args, struct slice env)
 {
 	char marker[64], **argv = argv_of(program, args), **environ_list;
-	struct child_config c = { .name = name, .marker = marker, .argv = argv };
-	struct child *child;
+	struct relay_process_config c = { .name = name, .marker = marker, .argv = argv };
+	struct relay_process *child;
 
 	snprintf(marker, sizeof(marker), "%s.mcp.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
@@ -186,7 +188,7 @@ struct child *client_child(struct served *v, const char *name, const char *progr
 	c.env = environ_list;
 	c.cwd = session_cwd(v->session);
 	c.switch_user = store_user(v->relay->store, &c.uid, &c.gid);
-	child = child_new(v->relay->loop, v->relay->procs, &c);
+	child = relay_process_new(v->relay->loop, v->relay->procs, &c);
 	harness_plan_free_environ(argv);
 	harness_plan_free_environ(environ_list);
 	return child;

@@ -18,43 +18,43 @@ struct relay {
 	struct hosted *hosted;
 	char *run_dir, *self, *root, *state;
 	char **env;
-	struct child *builtin;	    /* of /mcp without a session */
-	struct list proxies, calls; /* of /mcp without a session (relay_proxy.c) */
-	bool stopping;		    /* nothing is started any more */
+	struct relay_process *builtin; /* of /mcp without a session */
+	struct list proxies, calls;    /* of /mcp without a session (relay_proxy.c) */
+	bool stopping;		       /* nothing is started any more */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *gone_ctx;
 	uint64_t last_marker;
 };
 
 /* A server of the client's that we run. */
-struct served_child {
+struct client_process {
 	struct list link;
-	struct child *child;
+	struct relay_process *child;
 };
 
 /* What is kept for one session. */
-struct served {
+struct session_servers {
 	struct relay *relay;
 	struct session *session;
-	struct door *door;
+	struct session_socket *session_socket;
 	char *socket;
 	char key[33];
 	struct toolgate_rules *rules;
 	enum policy_verdict fallback; /* for tools of others that no rule speaks of: categories.mcp */
-	struct list offers, children;
-	struct names *names;	    /* of the offers' tools */
+	struct list servers, children;
+	struct tool_names *names;   /* of the servers' tools */
 	struct list proxies, calls; /* relay_proxy.c */
-	struct child *builtin;
+	struct relay_process *builtin;
 	struct hosted_set *project;
 	struct buf
 		reports; /* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be used */
 };
 
-struct offer {
+struct served_server {
 	struct list link;
 	struct session *session;
 	char *name;
-	enum offer_via via;
+	enum served_via via;
 	bool given; /* to the harness; else only to /mcp */
 	struct mcp_backend *inner;
 	bool own;
@@ -67,32 +67,33 @@ struct offer {
 };
 
 /* relay.c */
-struct served *served_need(struct relay *r, struct session *s);
-struct offer *served_offer(const struct served *v, const char *name);
-/* The door is open. */
-int served_door(struct served *v, struct err *e);
+struct session_servers *session_servers_get(struct relay *r, struct session *s);
+struct served_server *session_servers_find(const struct session_servers *v, const char *name);
+/* The session socket listens. */
+int session_servers_listen(struct session_servers *v, struct err *e);
 
 /* relay_assemble.c */
-/* Makes the offers that the session wants and appends the array for the harness. */
-int served_assemble(struct served *v, struct buf *ret, struct err *e);
+/* Makes the served servers of the session and appends the array for the harness. */
+int session_servers_assemble(struct session_servers *v, struct buf *ret, struct err *e);
 
 /* relay_builtin.c: the built-in tools */
 /* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup, or empty. */
-struct offer *served_builtin(struct served *v, bool given, struct slice more);
+struct served_server *session_servers_builtin(struct session_servers *v, bool given,
+					      struct slice more);
 struct mcp_backend *relay_builtin(struct relay *r);
 /* A program that the client named: args an array of strings, env of {name, value}, both raw. */
-struct child *client_child(struct served *v, const char *name, const char *program,
-			   struct slice args, struct slice env);
+struct relay_process *client_process_new(struct session_servers *v, const char *name,
+					 const char *program, struct slice args, struct slice env);
 
 /* relay.c */
 /* Where what is held for clients of /mcp stands. */
-struct holds {
+struct relay_holds {
 	struct list *proxies, *calls;
 };
 
 /* What a call goes to now. NULL with e. */
 struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
-				 struct holds *ret, struct err *e);
+				 struct relay_holds *ret, struct err *e);
 
 /* relay_proxy.c */
 /* Calls of the list end: what they were made to goes. */

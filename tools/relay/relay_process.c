@@ -12,7 +12,7 @@
 #define RESTART_MIN_MS                                                                             \
 	1000 /* between two starts: one that dies at once is not started for every call */
 
-struct child {
+struct relay_process {
 	struct loop *loop;
 	struct mcp_stdio *server;
 	char *setup;
@@ -22,7 +22,7 @@ struct child {
 
 static void start(void *ctx)
 {
-	struct child *c = ctx;
+	struct relay_process *c = ctx;
 	struct err e = { 0 };
 
 	c->may_start = clock_mono_ms() + RESTART_MIN_MS;
@@ -33,7 +33,7 @@ static void start(void *ctx)
 /* Asked for while it is down. */
 static bool on_wanted(void *ctx)
 {
-	struct child *c = ctx;
+	struct relay_process *c = ctx;
 	uint64_t now = clock_mono_ms();
 
 	loop_timer_set(c->loop, &c->start_timer, c->may_start > now ? c->may_start - now : 0, start,
@@ -62,8 +62,8 @@ static int setup_file(struct slice setup)
 	return TAKE_FD(fd);
 }
 
-struct child *child_new(struct loop *loop, struct proc_host *procs,
-			const struct child_config *config)
+struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
+					const struct relay_process_config *config)
 {
 	_cleanup_(closep) int fd = config->setup.n ? setup_file(config->setup) : -1;
 	struct mcp_stdio_config sc = { .name = config->name,
@@ -75,7 +75,7 @@ struct child *child_new(struct loop *loop, struct proc_host *procs,
 				       .uid = config->uid,
 				       .gid = config->gid,
 				       .data = fd > 0 ? fd : 0 };
-	struct child *c = new0(struct child);
+	struct relay_process *c = new0(struct relay_process);
 
 	c->loop = loop;
 	c->setup = xstrndup(config->setup.p, config->setup.n);
@@ -83,7 +83,7 @@ struct child *child_new(struct loop *loop, struct proc_host *procs,
 	return c;
 }
 
-struct child *child_free(struct child *c)
+struct relay_process *relay_process_free(struct relay_process *c)
 {
 	if (!c)
 		return NULL;
@@ -94,12 +94,12 @@ struct child *child_free(struct child *c)
 	return NULL;
 }
 
-struct mcp_backend *child_backend(struct child *c)
+struct mcp_backend *relay_process_backend(struct relay_process *c)
 {
 	return mcp_stdio_backend(c->server);
 }
 
-bool child_same(const struct child *c, struct slice setup)
+bool relay_process_same(const struct relay_process *c, struct slice setup)
 {
 	return slice_is(setup, c->setup);
 }

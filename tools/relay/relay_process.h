@@ -12,9 +12,9 @@
 #include "proc/proc.h"
 #include "tools/mcp/backend.h"
 
-struct child;
+struct relay_process;
 
-struct child_config {
+struct relay_process_config {
 	const char *name;   /* of the server, for the log */
 	const char *marker; /* names its processes: no other child of the daemon has the same */
 	char *const *argv;  /* argv[0] is an absolute path */
@@ -27,10 +27,10 @@ struct child_config {
 };
 
 /* Copies config; starts nothing. */
-struct child *child_new(struct loop *loop, struct proc_host *procs,
-			const struct child_config *config);
+struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
+					const struct relay_process_config *config);
 /* Open calls must have been cancelled; the process is stopped, and gone some time after. */
-struct child *child_free(struct child *c);
-struct mcp_backend *child_backend(struct child *c);
+struct relay_process *relay_process_free(struct relay_process *c);
+struct mcp_backend *relay_process_backend(struct relay_process *c);
 /* It was made with this setup. */
-bool child_same(const struct child *c, struct slice setup);
+bool relay_process_same(const struct relay_process *c, struct slice setup);

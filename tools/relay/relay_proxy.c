@@ -50,7 +50,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
 
-static void tell_gone(void *ctx)
+static void notify_gone(void *ctx)
 {
 	on_done(ctx, SLICE_NONE, GONE);
 }
@@ -61,7 +61,7 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 	struct proxy *p = (struct proxy *)b;
 	struct proxy_call *c = new0(struct proxy_call);
 	struct mcp_backend *target;
-	struct holds holds;
+	struct relay_holds holds;
 	struct err e;
 
 	c->call.backend = b;
@@ -74,7 +74,7 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 		list_add_tail(holds.calls, &c->link);
 		c->inner = mcp_backend_call(target, method, params, &reply_ops, c);
 	} else {
-		loop_defer(c->loop, &c->gone_task, tell_gone, c);
+		loop_defer(c->loop, &c->gone_task, notify_gone, c);
 	}
 	return &c->call;
 }
@@ -103,7 +103,7 @@ static bool same(const char *a, const char *b)
 struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
 			       struct err *e)
 {
-	struct holds holds;
+	struct relay_holds holds;
 	struct proxy *p;
 
 	if (!relay_target(r, name, session, &holds, e))
@@ -144,6 +144,6 @@ void proxy_calls_end(struct list *calls)
 		list_init(&c->link);
 		mcp_call_cancel(c->inner);
 		c->inner = NULL;
-		loop_defer(c->loop, &c->gone_task, tell_gone, c);
+		loop_defer(c->loop, &c->gone_task, notify_gone, c);
 	}
 }

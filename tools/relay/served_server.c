@@ -12,17 +12,17 @@
 #define CALL_ID_BYTES 8
 
 /* A question of the gate, put to the session's client as a permission request. */
-struct question {
+struct served_question {
 	struct list link;
-	struct offer *offer;
+	struct served_server *server;
 	struct toolgate_ask *ask;
 };
 
-static const char *const vias[] = { [OFFER_ACP] = "acp",
-				    [OFFER_BUILTIN] = "builtin",
-				    [OFFER_HOSTED] = "hosted",
-				    [OFFER_PROJECT] = "project",
-				    [OFFER_CLIENT] = "client" };
+static const char *const vias[] = { [SERVED_ACP] = "acp",
+				    [SERVED_BUILTIN] = "builtin",
+				    [SERVED_HOSTED] = "hosted",
+				    [SERVED_PROJECT] = "project",
+				    [SERVED_CLIENT] = "client" };
 
 /* --- what the harness listed ------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static bool keep_raw(char **slot, struct slice raw)
 	return true;
 }
 
-static void put_delivered(const struct offer *o, struct jw *w, const char *tools,
+static void put_delivered(const struct served_server *o, struct jw *w, const char *tools,
 			  const char *renamed)
 {
 	jw_raw(w, tools, slice_of(o->delivered));
@@ -46,7 +46,7 @@ static void put_delivered(const struct offer *o, struct jw *w, const char *tools
 static void on_listed(void *ctx, struct slice tools, struct slice renamed)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct offer *o = ctx;
+	struct served_server *o = ctx;
 	struct jw w = JW(&b);
 	bool changed = keep_raw(&o->delivered, tools);
 
@@ -60,12 +60,12 @@ static void on_listed(void *ctx, struct slice tools, struct slice renamed)
 	session_note_lifecycle(o->session, buf_slice(&b));
 }
 
-static const struct given_ops given_ops = { on_listed };
+static const struct tool_renaming_ops given_ops = { on_listed };
 
 static void on_recorded(void *ctx, const char *tool, struct slice args)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct offer *o = ctx;
+	struct served_server *o = ctx;
 	struct jw w = JW(&b);
 
 	jw_str(&w, "kind", "lifecycle");
@@ -78,20 +78,20 @@ static void on_recorded(void *ctx, const char *tool, struct slice args)
 
 /* --- files that come with results ---------------------------------------------------------------------------- */
 
-struct left {
+struct returned_artifact {
 	char *name, *type;
 	struct jval text, base64;
 };
 
-static const struct jfield left_fields[] = {
-	JF_STR(struct left, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
-	JF_STR(struct left, type, "type", JF_REQUIRED, ARTIFACT_NAME_MAX),
-	JF_RAW(struct left, text, "text", 0),
-	JF_RAW(struct left, base64, "base64", 0),
+static const struct jfield artifact_fields[] = {
+	JF_STR(struct returned_artifact, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_STR(struct returned_artifact, type, "type", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_RAW(struct returned_artifact, text, "text", 0),
+	JF_RAW(struct returned_artifact, base64, "base64", 0),
 	JF_END,
 };
 
-static int left_bytes(const struct left *l, struct buf *ret, struct err *e)
+static int left_bytes(const struct returned_artifact *l, struct buf *ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf coded = { 0 };
 	int r = jstr_decode_bytes(l->text.type == J_STRING ? l->text : l->base64,
@@ -102,7 +102,8 @@ static int left_bytes(const struct left *l, struct buf *ret, struct err *e)
 	return r < 0 ? err_field(e, "text", "FIELD_INVALID", "an artifact has text or base64") : 0;
 }
 
-static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct err *e)
+static int left_keep(struct served_server *o, const struct returned_artifact *l, struct jw *w,
+		     struct err *e)
 {
 	const struct artifact_spec spec = { l->name, l->type, "tool", session_running(o->session) };
 	_cleanup_(buf_done) struct buf bytes = { 0 };
@@ -121,14 +122,14 @@ static int left_keep(struct offer *o, const struct left *l, struct jw *w, struct
 /* {"error": {code, message}} where it cannot be kept: the call has been made all the same. */
 static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
 {
-	struct left l = { 0 };
+	struct returned_artifact l = { 0 };
 	struct jw w = JW(ret);
 	struct err e = { 0 };
-	int r = jdec_object(artifact, left_fields, NULL, &l, &e);
+	int r = jdec_object(artifact, artifact_fields, NULL, &l, &e);
 
 	if (r == 0)
 		r = left_keep(ctx, &l, &w, &e);
-	jdec_free(left_fields, &l);
+	jdec_free(artifact_fields, &l);
 	if (r == 0)
 		return;
 	jw_obj(&w, NULL);
@@ -141,14 +142,14 @@ static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
 
 static void on_variables(void *ctx, struct slice env)
 {
-	struct offer *o = ctx;
+	struct served_server *o = ctx;
 
 	session_learn_env(o->session, env);
 }
 
 /* --- permissions ----------------------------------------------------------------------------------------------- */
 
-static void question_free(struct question *q)
+static void question_free(struct served_question *q)
 {
 	list_del(&q->link);
 	free(q);
@@ -176,7 +177,8 @@ static const char *kind_of(struct slice permission)
 }
 
 /* As ACP's session/request_permission has it; the call is one of ours, so it is announced with its own id. */
-static void put_params(struct jw *w, const struct offer *o, const struct toolgate_question *asked)
+static void put_params(struct jw *w, const struct served_server *o,
+		       const struct toolgate_question *asked)
 {
 	char id[sizeof("mcp_") + 2 * CALL_ID_BYTES] = "mcp_";
 
@@ -205,7 +207,7 @@ static void put_params(struct jw *w, const struct offer *o, const struct toolgat
 
 static void on_answer(void *ctx, struct slice result)
 {
-	struct question *q = ctx;
+	struct served_question *q = ctx;
 	struct toolgate_ask *ask = q->ask;
 	bool allow = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
 
@@ -216,11 +218,11 @@ static void on_answer(void *ctx, struct slice result)
 static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_question *asked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct offer *o = ctx;
-	struct question *q = new0(struct question);
+	struct served_server *o = ctx;
+	struct served_question *q = new0(struct served_question);
 	struct jw w = JW(&b);
 
-	q->offer = o;
+	q->server = o;
 	q->ask = a;
 	list_init(&q->link);
 	list_add_tail(&o->questions, &q->link);
@@ -230,9 +232,9 @@ static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_ques
 
 static void on_unask(void *ctx, struct toolgate_ask *a)
 {
-	struct offer *o = ctx;
+	struct served_server *o = ctx;
 
-	list_each(q, &o->questions, struct question, link) {
+	list_each(q, &o->questions, struct served_question, link) {
 		if (q->ask != a)
 			continue;
 		session_unask_own(o->session, q);
@@ -249,14 +251,15 @@ static const struct toolgate_ops gate_ops = { .ask = on_ask,
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-struct offer *offer_new(struct loop *loop, struct session *s, const struct offer_spec *spec)
+struct served_server *served_server_new(struct loop *loop, struct session *s,
+					const struct served_server_spec *spec)
 {
 	struct toolgate_config gc = { .server = spec->name,
 				      .rules = spec->rules,
 				      .fallback = spec->fallback,
-				      .builtin = spec->via == OFFER_BUILTIN,
-				      .upward = spec->via == OFFER_ACP };
-	struct offer *o = new0(struct offer);
+				      .builtin = spec->via == SERVED_BUILTIN,
+				      .upward = spec->via == SERVED_ACP };
+	struct served_server *o = new0(struct served_server);
 
 	o->session = s;
 	o->name = xstrdup(spec->name);
@@ -268,13 +271,14 @@ struct offer *offer_new(struct loop *loop, struct session *s, const struct offer
 	list_init(&o->questions);
 	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);
 	if (gc.builtin)
-		o->plain = plain_new(toolgate_backend(o->gate), session_harness(s)->caps.tool_text);
-	o->front = given_new(o->plain ? o->plain : toolgate_backend(o->gate), o->name, spec->names,
-			     &given_ops, o);
+		o->plain = text_results_new(toolgate_backend(o->gate),
+					    session_harness(s)->caps.tool_text);
+	o->front = tool_renaming_new(o->plain ? o->plain : toolgate_backend(o->gate), o->name,
+				     spec->names, &given_ops, o);
 	return o;
 }
 
-struct offer *offer_free(struct offer *o)
+struct served_server *served_server_free(struct served_server *o)
 {
 	mcp_backend_free(o->front);
 	mcp_backend_free(o->plain);
@@ -289,7 +293,7 @@ struct offer *offer_free(struct offer *o)
 	return NULL;
 }
 
-void offer_put(const struct offer *o, struct jw *w)
+void served_server_put(const struct served_server *o, struct jw *w)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "name", o->name);

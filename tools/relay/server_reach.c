@@ -42,7 +42,7 @@ static char *find(const char *command, const char *path)
 	return found;
 }
 
-char *reach_command(const char *command, const char *path, const char *field, struct err *e)
+char *server_reach_command(const char *command, const char *path, const char *field, struct err *e)
 {
 	char *found = find(command, path);
 
@@ -52,12 +52,12 @@ char *reach_command(const char *command, const char *path, const char *field, st
 	return found;
 }
 
-struct target {
+struct url_target {
 	char host[256];
 	unsigned port;
 };
 
-static bool split_url(const char *url, struct target *ret)
+static bool split_url(const char *url, struct url_target *ret)
 {
 	bool tls = strncasecmp(url, "https://", 8) == 0;
 	const char *p = url + (tls ? 8 : 7), *end, *user;
@@ -83,7 +83,7 @@ static bool split_url(const char *url, struct target *ret)
 }
 
 /* This machine by name or address; what it is told of a name it would have to ask for is not ours to say. */
-static bool local_address(const struct target *t, struct sockaddr_storage *ret, socklen_t *len)
+static bool local_address(const struct url_target *t, struct sockaddr_storage *ret, socklen_t *len)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
@@ -124,10 +124,10 @@ static bool listening(const struct sockaddr_storage *a, socklen_t len)
 	       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && !error;
 }
 
-int reach_url(const char *url, const char *field, struct err *e)
+int server_reach_url(const char *url, const char *field, struct err *e)
 {
 	struct sockaddr_storage a;
-	struct target t;
+	struct url_target t;
 	socklen_t len;
 
 	if (!split_url(url, &t))
@@ -135,7 +135,7 @@ int reach_url(const char *url, const char *field, struct err *e)
 				 field);
 	/* localhost may be either */
 	if (local_address(&t, &a, &len) && !listening(&a, len)) {
-		struct target six = { "[::1]", t.port };
+		struct url_target six = { "[::1]", t.port };
 
 		if (strcasecmp(t.host, "localhost") != 0 || !local_address(&six, &a, &len) ||
 		    !listening(&a, len))

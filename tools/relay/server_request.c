@@ -14,17 +14,17 @@
 #define FIELD "_meta.acpd.mcp"
 #define WISH_NAME_MAX 256
 
-struct wish_args {
+struct server_request_args {
 	struct jval builtin;
 	bool project;
 	struct slice hosted, policy;
 };
 
-static const struct jfield wish_fields[] = {
-	JF_RAW(struct wish_args, builtin, "builtin", 0),
-	JF_BOOL(struct wish_args, project, "project", 0),
-	JF_ARR(struct wish_args, hosted, "hosted", 0),
-	JF_OBJ(struct wish_args, policy, "policy", 0),
+static const struct jfield request_fields[] = {
+	JF_RAW(struct server_request_args, builtin, "builtin", 0),
+	JF_BOOL(struct server_request_args, project, "project", 0),
+	JF_ARR(struct server_request_args, hosted, "hosted", 0),
+	JF_OBJ(struct server_request_args, policy, "policy", 0),
 	JF_END,
 };
 
@@ -88,7 +88,7 @@ static int check_setup(struct slice setup, struct err *e)
 	return r;
 }
 
-static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
+static int parse_builtin(struct jval v, struct server_request *ret, struct err *e)
 {
 	struct builtin_args a = { 0 };
 	int r;
@@ -108,15 +108,15 @@ static int parse_builtin(struct jval v, struct wish *ret, struct err *e)
 	return r == 0 ? check_setup(v.raw, e) : r;
 }
 
-int wish_parse(struct slice raw, struct wish *ret, struct err *e)
+int server_request_parse(struct slice raw, struct server_request *ret, struct err *e)
 {
-	struct wish_args a = { 0 };
+	struct server_request_args a = { 0 };
 	int r;
 
-	*ret = (struct wish){ 0 };
+	*ret = (struct server_request){ 0 };
 	if (!raw.n)
 		return 0;
-	r = jdec_strict(raw, wish_fields, FIELD ".", NO_MEMBER, &a, e);
+	r = jdec_strict(raw, request_fields, FIELD ".", NO_MEMBER, &a, e);
 	if (r == 0)
 		r = parse_builtin(a.builtin, ret, e);
 	if (r == 0)
@@ -127,7 +127,7 @@ int wish_parse(struct slice raw, struct wish *ret, struct err *e)
 	return r;
 }
 
-int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *e)
+int server_request_check_policy(struct slice mcp_policy, struct slice policy, struct err *e)
 {
 	_cleanup_(policy_freep) struct policy *p = NULL;
 	_cleanup_(buf_done) struct buf own = { 0 };
@@ -137,21 +137,21 @@ int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *
 	toolgate_rules_free(rules);
 	if (r < 0 || !policy.n)
 		return r;
-	wish_tool_policy(&own, policy);
+	server_request_tool_policy(&own, policy);
 	r = policy_parse(buf_slice(&own), &p, e);
 	if (r < 0)
 		put_below(e, "_meta.acpd.policy.");
 	return r;
 }
 
-void wish_tool_policy(struct buf *out, struct slice policy)
+void server_request_tool_policy(struct buf *out, struct slice policy)
 {
 	static const char *const of_harness[] = { "approval", NULL };
 
 	mcp_object_strip(out, policy, of_harness);
 }
 
-enum policy_verdict wish_fallback(struct slice policy)
+enum policy_verdict server_request_fallback(struct slice policy)
 {
 	struct jval v = jobj_get(jobj_get(policy, "categories").raw, "mcp");
 

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-struct wish {
+struct server_request {
 	bool builtin, project;
 	struct slice setup;  /* raw object: members tools, tests, interpreters; empty: none */
 	struct slice hosted; /* raw array of strings, or empty */
@@ -25,10 +25,10 @@ struct wish {
 };
 
 /* raw: the object, or empty. Slices of ret borrow from it. Errors name the member below "_meta.acpd.mcp". */
-int wish_parse(struct slice raw, struct wish *ret, struct err *e);
+int server_request_parse(struct slice raw, struct server_request *ret, struct err *e);
 /* The session's policies, both objects: whether they can be carried out. */
-int wish_check_policy(struct slice mcp_policy, struct slice policy, struct err *e);
+int server_request_check_policy(struct slice mcp_policy, struct slice policy, struct err *e);
 /* categories.mcp of _meta.acpd.policy: what holds for tools that are not the built-in ones, where no rule speaks of them. */
-enum policy_verdict wish_fallback(struct slice policy);
+enum policy_verdict server_request_fallback(struct slice policy);
 /* What of _meta.acpd.policy is for the built-in tools. */
-void wish_tool_policy(struct buf *out, struct slice policy);
+void server_request_tool_policy(struct buf *out, struct slice policy);

@@ -3,16 +3,17 @@
 #include "json/jenc.h"
 #include "tools/mcp/msg.h"
 
-struct asker {
+struct caller_tag {
 	struct mcp_backend backend;
 	struct mcp_backend *inner;
 	struct buf member; /* "session":"..." */
 };
 
-static struct mcp_call *asker_call(struct mcp_backend *b, const char *method, struct slice params,
-				   const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *caller_tag_call(struct mcp_backend *b, const char *method,
+					struct slice params, const struct mcp_reply_ops *ops,
+					void *ctx)
 {
-	struct asker *a = container_of(b, struct asker, backend);
+	struct caller_tag *a = container_of(b, struct caller_tag, backend);
 	struct jval said = mcp_meta_get(params, "acpd");
 	_cleanup_(buf_done) struct buf own = { 0 }, with = { 0 };
 
@@ -24,23 +25,24 @@ static struct mcp_call *asker_call(struct mcp_backend *b, const char *method, st
 				own.failed || with.failed ? params : buf_slice(&with), ops, ctx);
 }
 
-static void asker_free(struct mcp_backend *b)
+static void caller_tag_free(struct mcp_backend *b)
 {
-	struct asker *a = container_of(b, struct asker, backend);
+	struct caller_tag *a = container_of(b, struct caller_tag, backend);
 
 	buf_done(&a->member);
 	free(a);
 }
 
 /* A call is inner's own, and cancelled there. */
-static const struct mcp_backend_ops asker_ops = { .call = asker_call, .free = asker_free };
+static const struct mcp_backend_ops caller_tag_ops = { .call = caller_tag_call,
+						       .free = caller_tag_free };
 
-struct mcp_backend *mcp_asker_new(struct mcp_backend *inner, const char *session)
+struct mcp_backend *caller_tag_new(struct mcp_backend *inner, const char *session)
 {
-	struct asker *a = new0(struct asker);
+	struct caller_tag *a = new0(struct caller_tag);
 	struct jw w = JW(&a->member);
 
-	a->backend.ops = &asker_ops;
+	a->backend.ops = &caller_tag_ops;
 	a->inner = inner;
 	jw_str(&w, "session", session);
 	return &a->backend;

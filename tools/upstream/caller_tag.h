@@ -7,4 +7,4 @@
 #include "tools/mcp/backend.h"
 
 /* inner must outlive it; freeing it frees only itself. Calls belong to inner. */
-struct mcp_backend *mcp_asker_new(struct mcp_backend *inner, const char *session);
+struct mcp_backend *caller_tag_new(struct mcp_backend *inner, const char *session);

@@ -17,7 +17,7 @@ static void put_self(struct jw *w, const char *key)
 	jw_end_obj(w);
 }
 
-void probe_put_discover(struct buf *b)
+void era_probe_put_discover(struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -30,7 +30,7 @@ void probe_put_discover(struct buf *b)
 	jw_end_obj(&w);
 }
 
-void probe_put_initialize(struct buf *b)
+void era_probe_put_initialize(struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -48,8 +48,8 @@ static void send_discover(struct upstream *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	probe_put_discover(&b);
-	link_call(&u->link, &u->discover, "server/discover", buf_slice(&b));
+	era_probe_put_discover(&b);
+	upstream_rpc_call(&u->rpc, &u->discover, "server/discover", buf_slice(&b));
 }
 
 static void send_initialize(void *ctx)
@@ -60,16 +60,16 @@ static void send_initialize(void *ctx)
 	loop_timer_cancel(&u->probe_timer);
 	if (u->initialize.id || u->initialize_failed)
 		return;
-	probe_put_initialize(&b);
-	link_call(&u->link, &u->initialize, "initialize", buf_slice(&b));
+	era_probe_put_initialize(&b);
+	upstream_rpc_call(&u->rpc, &u->initialize, "initialize", buf_slice(&b));
 }
 
-void probe_over(struct upstream *u)
+void era_probe_over(struct upstream *u)
 {
 	loop_timer_cancel(&u->start_timer);
 	loop_timer_cancel(&u->probe_timer);
-	link_forget(&u->discover);
-	link_forget(&u->initialize);
+	upstream_rpc_forget(&u->discover);
+	upstream_rpc_forget(&u->initialize);
 }
 
 static void speaks(struct upstream *u, bool legacy, const char *revision)
@@ -83,7 +83,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server)
 	_cleanup_(freep) char *name = NULL, *version = NULL;
 	struct mcp_server_info info = { .legacy = legacy };
 
-	probe_over(u);
+	era_probe_over(u);
 	jstr_decode(jobj_get(server.raw, "name"), MCP_TEXT_MAX, &name);
 	jstr_decode(jobj_get(server.raw, "version"), MCP_TEXT_MAX, &version);
 	u->state = UPSTREAM_UP;
@@ -157,8 +157,9 @@ static void on_initialize(void *ctx, struct slice result, struct slice error)
 	if (legacy) {
 		u->legacy = legacy;
 		speaks(u, true, revision);
-		link_cancel(&u->link, &u->discover); /* still open if it was not answered in time */
-		link_notify(&u->link, "notifications/initialized", SLICE("{}"));
+		upstream_rpc_cancel(&u->rpc,
+				    &u->discover); /* still open if it was not answered in time */
+		upstream_rpc_notify(&u->rpc, "notifications/initialized", SLICE("{}"));
 		went_up(u, true, jobj_get(legacy_hello(legacy), "serverInfo"));
 		return;
 	}
@@ -180,7 +181,7 @@ static void start_over(void *ctx)
 
 void upstream_begin(struct upstream *u)
 {
-	probe_over(u); /* there may have been one that the server did not survive */
+	era_probe_over(u); /* there may have been one that the server did not survive */
 	u->state = UPSTREAM_PROBING;
 	u->discover_failed = u->initialize_failed = false;
 	u->started = clock_mono_ms();
@@ -201,8 +202,8 @@ bool upstream_may_retry(struct upstream *u)
 	return true;
 }
 
-void probe_init(struct upstream *u)
+void era_probe_init(struct upstream *u)
 {
-	u->discover = (struct link_request){ .reply = on_discover, .ctx = u };
-	u->initialize = (struct link_request){ .reply = on_initialize, .ctx = u };
+	u->discover = (struct upstream_rpc_request){ .reply = on_discover, .ctx = u };
+	u->initialize = (struct upstream_rpc_request){ .reply = on_initialize, .ctx = u };
 }

@@ -13,7 +13,7 @@
 static void call_free(struct upstream_call *c)
 {
 	list_del(&c->link);
-	link_forget(&c->rq);
+	upstream_rpc_forget(&c->rq);
 	loop_task_cancel(&c->task);
 	buf_done(&c->params);
 	buf_done(&c->result);
@@ -79,8 +79,10 @@ static void call_send(struct upstream_call *c, struct slice params)
 		legacy_begin(u->legacy, c, params);
 		return;
 	}
-	c->rq = (struct link_request){ .reply = modern_reply, .notify = modern_notify, .ctx = c };
-	link_call(&u->link, &c->rq, c->method, params);
+	c->rq = (struct upstream_rpc_request){ .reply = modern_reply,
+					       .notify = modern_notify,
+					       .ctx = c };
+	upstream_rpc_call(&u->rpc, &c->rq, c->method, params);
 }
 
 enum log_severity severity_of(struct jval v)
@@ -171,7 +173,7 @@ static void on_cancel(struct mcp_call *call)
 {
 	struct upstream_call *c = container_of(call, struct upstream_call, base);
 
-	link_cancel(&c->up->link, &c->rq);
+	upstream_rpc_cancel(&c->up->rpc, &c->rq);
 	if (c->inner || c->listen)
 		legacy_cancel(c);
 	call_free(c);
@@ -205,7 +207,7 @@ static struct upstream_call *modern_owner(struct upstream *u, uint32_t origin, c
 	    jdec_int(id.v, &n) == 0 && n > 0 && n <= UINT32_MAX)
 		origin = (uint32_t)n;
 	if (origin) {
-		struct link_request *rq = link_find(&u->link, origin);
+		struct upstream_rpc_request *rq = upstream_rpc_find(&u->rpc, origin);
 
 		return rq && rq->reply == modern_reply ? rq->ctx : NULL;
 	}
@@ -249,12 +251,13 @@ static void on_asked(void *ctx, uint32_t origin, struct slice id, const char *me
 	if (u->legacy)
 		legacy_asked(u->legacy, origin, id, method, params);
 	else if (strcmp(method, "ping") == 0)
-		link_answer(&u->link, id, SLICE("{}"));
+		upstream_rpc_answer(&u->rpc, id, SLICE("{}"));
 	else
-		link_refuse(&u->link, id, &no_requests);
+		upstream_rpc_refuse(&u->rpc, id, &no_requests);
 }
 
-static const struct link_events link_events = { .notified = on_notified, .asked = on_asked };
+static const struct upstream_rpc_events upstream_rpc_events = { .notified = on_notified,
+								.asked = on_asked };
 
 /* --- beginning and end ------------------------------------------------------------------------------------- */
 
@@ -267,7 +270,7 @@ void upstream_end(struct upstream *u, const struct err *why)
 	if (u->state == UPSTREAM_PROBING) /* what it once was may be wrong by now */
 		u->legacy_first = false;
 	u->state = UPSTREAM_DOWN;
-	probe_over(u);
+	era_probe_over(u);
 	mcp_put_error(&b, why, SLICE_NONE);
 	list_init(&gone_calls);
 	list_each(c, &u->calls, struct upstream_call, link) {
@@ -291,17 +294,17 @@ void upstream_init(struct upstream *u)
 {
 	u->backend.ops = &backend_ops;
 	list_init(&u->calls);
-	u->link.loop = u->loop;
-	u->link.events = &link_events;
-	u->link.ctx = u;
-	link_init(&u->link);
-	probe_init(u);
+	u->rpc.loop = u->loop;
+	u->rpc.events = &upstream_rpc_events;
+	u->rpc.ctx = u;
+	upstream_rpc_init(&u->rpc);
+	era_probe_init(u);
 }
 
 void upstream_done(struct upstream *u)
 {
-	probe_over(u);
+	era_probe_over(u);
 	u->legacy = legacy_free(u->legacy);
-	link_done(&u->link);
+	upstream_rpc_done(&u->rpc);
 	free(TAKE_PTR(u->revision));
 }

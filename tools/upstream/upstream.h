@@ -2,7 +2,7 @@
  * upstream.h - what upstream_stdio.c and upstream_http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
  * calls to a modern server. Calls to a legacy one are upstream_legacy.c's.
  *
- * The owner is a transport: it embeds a struct upstream, gives what it receives to link_feed(&u->link, ...), and says when it is
+ * The owner is a transport: it embeds a struct upstream, gives what it receives to upstream_rpc_feed(&u->rpc, ...), and says when it is
  * connected (upstream_begin) and when no longer (upstream_end).
  */
 #pragma once
@@ -14,7 +14,7 @@
 
 struct legacy;
 struct legacy_call;
-struct listen;
+struct legacy_subscription;
 
 enum upstream_state { UPSTREAM_DOWN, UPSTREAM_PROBING, UPSTREAM_UP };
 
@@ -42,16 +42,16 @@ struct upstream_call {
 	enum log_severity level; /* the least that it wants to be told */
 	struct buf params;	 /* while it waits */
 	bool waits;
-	struct link_request rq;	   /* modern */
-	struct legacy_call *inner; /* legacy */
-	struct listen *listen;
+	struct upstream_rpc_request rq; /* modern */
+	struct legacy_call *inner;	/* legacy */
+	struct legacy_subscription *listen;
 	struct loop_task task; /* an answer of our own, from the loop */
 	struct buf result, error;
 };
 
 struct upstream {
 	struct mcp_backend backend;
-	struct link link;
+	struct upstream_rpc rpc;
 	struct loop *loop;
 	const char *name;
 	const struct mcp_server_events *events;
@@ -61,7 +61,7 @@ struct upstream {
 	enum upstream_state state;
 	struct list calls;
 	/* the handshake */
-	struct link_request discover, initialize;
+	struct upstream_rpc_request discover, initialize;
 	bool discover_failed, initialize_failed;
 	bool legacy_first; /* what it was the last time */
 	unsigned start_ms;
@@ -72,7 +72,7 @@ struct upstream {
 	char *revision;
 };
 
-/* loop, name, events, ctx, owner_ops, owner, start_ms and link.send, link.wire are set before. */
+/* loop, name, events, ctx, owner_ops, owner, start_ms and rpc.send, rpc.wire are set before. */
 void upstream_init(struct upstream *u);
 void upstream_done(struct upstream *u);
 /* Messages can be sent: begins the handshake. */
@@ -84,13 +84,13 @@ bool upstream_may_retry(struct upstream *u);
 
 /* --- era_probe.c ---------------------------------------------------------------------------------------------- */
 
-void probe_init(struct upstream *u);
+void era_probe_init(struct upstream *u);
 /* The params of server/discover, and of any request of ours that has no others. */
-void probe_put_discover(struct buf *b);
+void era_probe_put_discover(struct buf *b);
 /* The params of initialize. */
-void probe_put_initialize(struct buf *b);
+void era_probe_put_initialize(struct buf *b);
 /* Forgets the handshake, however far it is. */
-void probe_over(struct upstream *u);
+void era_probe_over(struct upstream *u);
 /* Sends the calls that waited for the end of the handshake. */
 void upstream_flush(struct upstream *u);
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-void link_init(struct link *l)
+void upstream_rpc_init(struct upstream_rpc *l)
 {
 	list_init(&l->open);
 	list_init(&l->refused);
@@ -16,7 +16,7 @@ void link_init(struct link *l)
 	l->task = (struct loop_task){ 0 };
 }
 
-void link_forget(struct link_request *rq)
+void upstream_rpc_forget(struct upstream_rpc_request *rq)
 {
 	if (!rq->id)
 		return;
@@ -25,29 +25,30 @@ void link_forget(struct link_request *rq)
 	buf_done(&rq->token);
 }
 
-void link_done(struct link *l)
+void upstream_rpc_done(struct upstream_rpc *l)
 {
-	list_each(rq, &l->open, struct link_request, link)
-		link_forget(rq);
-	list_each(rq, &l->refused, struct link_request, link)
-		link_forget(rq);
+	list_each(rq, &l->open, struct upstream_rpc_request, link)
+		upstream_rpc_forget(rq);
+	list_each(rq, &l->refused, struct upstream_rpc_request, link)
+		upstream_rpc_forget(rq);
 	loop_task_cancel(&l->task);
 }
 
 /* --- out -------------------------------------------------------------------------------------------------- */
 
-static void end_request(struct link_request *rq, struct slice result, struct slice error)
+static void end_request(struct upstream_rpc_request *rq, struct slice result, struct slice error)
 {
-	link_forget(rq);
+	upstream_rpc_forget(rq);
 	rq->reply(rq->ctx, result, error);
 }
 
 static void end_refused(void *ctx)
 {
-	struct link *l = ctx;
+	struct upstream_rpc *l = ctx;
 
 	while (!list_empty(&l->refused)) {
-		struct link_request *rq = list_first(&l->refused, struct link_request, link);
+		struct upstream_rpc_request *rq =
+			list_first(&l->refused, struct upstream_rpc_request, link);
 		_cleanup_(buf_done) struct buf b = { 0 };
 		struct err e;
 
@@ -61,7 +62,7 @@ static void end_refused(void *ctx)
 }
 
 /* The params of this hop: with our id as progress token, if there is one. */
-static struct slice own_token(struct link_request *rq, struct slice params, struct buf *b)
+static struct slice own_token(struct upstream_rpc_request *rq, struct slice params, struct buf *b)
 {
 	struct jslot token = { .key = "progressToken" };
 	struct jslot meta = { .key = "_meta", .sub = &token, .nsub = 1 };
@@ -79,10 +80,11 @@ static struct slice own_token(struct link_request *rq, struct slice params, stru
 	return buf_slice(b);
 }
 
-void link_call(struct link *l, struct link_request *rq, const char *method, struct slice params)
+void upstream_rpc_call(struct upstream_rpc *l, struct upstream_rpc_request *rq, const char *method,
+		       struct slice params)
 {
 	_cleanup_(buf_done) struct buf own = { 0 }, b = { 0 };
-	struct link_out out = { .kind = LINK_REQUEST, .method = method };
+	struct upstream_rpc_out out = { .kind = UPSTREAM_RPC_REQUEST, .method = method };
 	char id_text[16];
 	struct slice id = { id_text, 0 };
 	int r;
@@ -101,10 +103,11 @@ void link_call(struct link *l, struct link_request *rq, const char *method, stru
 	loop_defer(l->loop, &l->task, end_refused, l);
 }
 
-void link_cancel(struct link *l, struct link_request *rq)
+void upstream_rpc_cancel(struct upstream_rpc *l, struct upstream_rpc_request *rq)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
-	struct link_out out = { .kind = LINK_CANCEL, .method = "notifications/cancelled" };
+	struct upstream_rpc_out out = { .kind = UPSTREAM_RPC_CANCEL,
+					.method = "notifications/cancelled" };
 
 	if (!rq->id)
 		return;
@@ -113,28 +116,29 @@ void link_cancel(struct link *l, struct link_request *rq)
 	out.params = buf_slice(&params);
 	mcp_put_notification(&b, out.method, out.params);
 	out.text = buf_slice(&b);
-	link_forget(rq);
+	upstream_rpc_forget(rq);
 	l->send(l->wire, &out);
 }
 
-void link_notify(struct link *l, const char *method, struct slice params)
+void upstream_rpc_notify(struct upstream_rpc *l, const char *method, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	mcp_put_notification(&b, method, params);
-	l->send(l->wire, &(struct link_out){ .kind = LINK_NOTIFICATION,
-					     .method = method,
-					     .params = params,
-					     .text = buf_slice(&b) });
+	l->send(l->wire, &(struct upstream_rpc_out){ .kind = UPSTREAM_RPC_NOTIFICATION,
+						     .method = method,
+						     .params = params,
+						     .text = buf_slice(&b) });
 }
 
-static void send_answer(struct link *l, const struct buf *b)
+static void send_answer(struct upstream_rpc *l, const struct buf *b)
 {
 	if (!b->failed)
-		l->send(l->wire, &(struct link_out){ .kind = LINK_ANSWER, .text = buf_slice(b) });
+		l->send(l->wire, &(struct upstream_rpc_out){ .kind = UPSTREAM_RPC_ANSWER,
+							     .text = buf_slice(b) });
 }
 
-void link_answer(struct link *l, struct slice id, struct slice result)
+void upstream_rpc_answer(struct upstream_rpc *l, struct slice id, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -142,7 +146,7 @@ void link_answer(struct link *l, struct slice id, struct slice result)
 	send_answer(l, &b);
 }
 
-void link_refuse(struct link *l, struct slice id, const struct err *e)
+void upstream_rpc_refuse(struct upstream_rpc *l, struct slice id, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -152,25 +156,25 @@ void link_refuse(struct link *l, struct slice id, const struct err *e)
 
 /* --- in --------------------------------------------------------------------------------------------------- */
 
-struct link_request *link_find(struct link *l, uint32_t id)
+struct upstream_rpc_request *upstream_rpc_find(struct upstream_rpc *l, uint32_t id)
 {
 	if (id)
-		list_each(rq, &l->open, struct link_request, link)
+		list_each(rq, &l->open, struct upstream_rpc_request, link)
 			if (rq->id == id)
 				return rq;
 	return NULL;
 }
 
-void link_error(struct link *l, uint32_t id, struct slice error)
+void upstream_rpc_error(struct upstream_rpc *l, uint32_t id, struct slice error)
 {
-	struct link_request *rq = link_find(l, id);
+	struct upstream_rpc_request *rq = upstream_rpc_find(l, id);
 
 	if (rq)
 		end_request(rq, SLICE_NONE, error);
 }
 
 /* Ids that we gave come back as numbers; a server that makes strings of them is understood too. */
-static struct link_request *find_raw(struct link *l, struct slice raw)
+static struct upstream_rpc_request *find_raw(struct upstream_rpc *l, struct slice raw)
 {
 	struct jval v = { J_NUMBER, raw };
 	int64_t n;
@@ -180,14 +184,14 @@ static struct link_request *find_raw(struct link *l, struct slice raw)
 	if (!v.raw.n || v.raw.p[0] < '1' || v.raw.p[0] > '9' || jscan_value(v.raw, &v) ||
 	    jdec_int(v, &n) < 0 || n > UINT32_MAX)
 		return NULL;
-	return link_find(l, (uint32_t)n);
+	return upstream_rpc_find(l, (uint32_t)n);
 }
 
-static void got_progress(struct link *l, struct slice params)
+static void got_progress(struct upstream_rpc *l, struct slice params)
 {
 	struct jslot token = { .key = "progressToken" };
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct link_request *rq;
+	struct upstream_rpc_request *rq;
 	struct slice at;
 
 	if (jscan_object(params, &token, 1) != JSCAN_OK || token.v.type == J_NONE)
@@ -203,9 +207,9 @@ static void got_progress(struct link *l, struct slice params)
 		rq->notify(rq->ctx, "notifications/progress", buf_slice(&b));
 }
 
-static void got_answer(struct link *l, const struct rpc_msg *m)
+static void got_answer(struct upstream_rpc *l, const struct rpc_msg *m)
 {
-	struct link_request *rq = find_raw(l, m->id);
+	struct upstream_rpc_request *rq = find_raw(l, m->id);
 	struct err e;
 
 	if (!rq)
@@ -222,7 +226,7 @@ static void got_answer(struct link *l, const struct rpc_msg *m)
 	end_request(rq, m->result, m->error);
 }
 
-static int got_one(struct link *l, uint32_t origin, struct slice text)
+static int got_one(struct upstream_rpc *l, uint32_t origin, struct slice text)
 {
 	struct rpc_msg m;
 	struct err e;
@@ -250,7 +254,7 @@ static struct slice flat(struct slice text, struct buf *b)
 	return buf_slice(b);
 }
 
-int link_feed(struct link *l, uint32_t origin, struct slice text)
+int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice s = flat(text, &b);

@@ -157,7 +157,7 @@ static void on_refused(void *owner, const struct err *why)
 
 /* --- messages --------------------------------------------------------------------------------------------- */
 
-static int on_send(void *wire, const struct link_out *out)
+static int on_send(void *wire, const struct upstream_rpc_out *out)
 {
 	struct mcp_stdio *s = wire;
 
@@ -186,7 +186,7 @@ static int on_line(void *ctx, struct slice line)
 
 	if (!line.n || s->freed || s->stopping)
 		return 0;
-	if (link_feed(&s->up.link, 0, line) < 0)
+	if (upstream_rpc_feed(&s->up.rpc, 0, line) < 0)
 		return on_garbage(s);
 	s->garbage = 0;
 	return 0;
@@ -223,7 +223,7 @@ struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
 		.owner_ops = &owner_ops,
 		.owner = s,
 		.start_ms = s->config.start_ms,
-		.link = { .send = on_send, .wire = s },
+		.rpc = { .send = on_send, .wire = s },
 	};
 	upstream_init(&s->up);
 	return s;

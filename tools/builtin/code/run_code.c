@@ -150,12 +150,12 @@ static char *find_whole(const struct language *l, char *const *env, const char *
 		if (!slash || slash == at)
 			break;
 	}
-	return run_which(l->whole, env, cwd, NULL);
+	return command_run_which(l->whole, env, cwd, NULL);
 }
 
 /* The words before the file. */
-static int interpreter(const struct tool_call *c, struct code *code, const struct command *cmd,
-		       char ***v, size_t *n, struct err *e)
+static int interpreter(const struct builtin_call *c, struct code *code,
+		       const struct command_spec *cmd, char ***v, size_t *n, struct err *e)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	const struct language *l = code->language;
@@ -163,14 +163,14 @@ static int interpreter(const struct tool_call *c, struct code *code, const struc
 
 	code->given = configured(c->box, l, v, n);
 	if (code->given) {
-		found = run_which((*v)[0], env, cmd->cwd, NULL);
+		found = command_run_which((*v)[0], env, cmd->cwd, NULL);
 		free(found);
 		return found ? 0 : no_interpreter(l, e);
 	}
 	found = l->whole ? find_whole(l, env, cmd->cwd) : NULL;
 	code->whole = found;
 	for (size_t i = 0; l->programs[i] && !found; i++)
-		found = run_which(l->programs[i], env, cmd->cwd, NULL);
+		found = command_run_which(l->programs[i], env, cmd->cwd, NULL);
 	if (!found)
 		return no_interpreter(l, e);
 	push(v, n, found);
@@ -180,17 +180,17 @@ static int interpreter(const struct tool_call *c, struct code *code, const struc
 }
 
 /* A node that does not know an option says so on its first line, and runs nothing. */
-static bool option_unknown(const struct command_job *j, const struct run_status *st)
+static bool option_unknown(const struct command_job *j, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
 	if (!st->exited || st->code != 9)
 		return false;
-	output_text(run_output(j->run, RUN_STDERR), 0, &text);
+	command_output_text(command_run_output(j->run, RUN_STDERR), 0, &text);
 	return text.len && memmem(text.data, text.len, "bad option: --", 14);
 }
 
-static bool with_less(struct command_job *j, const struct run_status *st)
+static bool with_less(struct command_job *j, const struct command_run_status *st)
 {
 	struct code *code = j->own;
 	char *const *argv = j->cmd.argv;
@@ -204,7 +204,7 @@ static bool with_less(struct command_job *j, const struct run_status *st)
 	return true;
 }
 
-static bool too_old(struct command_job *j, const struct run_status *st, struct err *e)
+static bool too_old(struct command_job *j, const struct command_run_status *st, struct err *e)
 {
 	const struct code *code = j->own;
 
@@ -237,12 +237,12 @@ static int write_code(const struct toolbox *b, struct code *code, const char *cw
 
 /* --- its result ----------------------------------------------------------------------------------------- */
 
-static void text_put(struct jw *w, const char *key, const struct output *o)
+static void text_put(struct jw *w, const char *key, const struct command_output *o)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
 	if (o)
-		output_text(o, 0, &text);
+		command_output_text(o, 0, &text);
 	jw_arr(w, key);
 	if (text.len)
 		jw_slice(w, NULL, buf_slice(&text));
@@ -250,7 +250,7 @@ static void text_put(struct jw *w, const char *key, const struct output *o)
 }
 
 /* What E2B's code interpreter answers, as JSON in a string. */
-static void more(struct command_job *j, const struct run_status *st, struct jw *w)
+static void more(struct command_job *j, const struct command_run_status *st, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf json = { 0 };
 	struct jw in = JW(&json);
@@ -259,8 +259,8 @@ static void more(struct command_job *j, const struct run_status *st, struct jw *
 	jw_obj(&in, NULL);
 	jw_raw(&in, "results", SLICE("[]"));
 	jw_obj(&in, "logs");
-	text_put(&in, "stdout", st ? run_output(j->run, RUN_STDOUT) : NULL);
-	text_put(&in, "stderr", st ? run_output(j->run, RUN_STDERR) : NULL);
+	text_put(&in, "stdout", st ? command_run_output(j->run, RUN_STDOUT) : NULL);
+	text_put(&in, "stderr", st ? command_run_output(j->run, RUN_STDERR) : NULL);
 	jw_end_obj(&in);
 	if (st && (!st->exited || st->code)) {
 		snprintf(value, sizeof(value), "%s %d", st->exited ? "exit code" : "signal",
@@ -277,8 +277,8 @@ static void more(struct command_job *j, const struct run_status *st, struct jw *
 }
 
 /* Where the file lies elsewhere, what the working directory has can be imported all the same. */
-static char *search_path(const struct tool_call *c, const struct language *l,
-			 const struct command *cmd)
+static char *search_path(const struct builtin_call *c, const struct language *l,
+			 const struct command_spec *cmd)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	size_t n = strlen(l->search);
@@ -313,8 +313,8 @@ static int nested_refuse(const char *nested, const char *other, struct err *e)
 }
 
 /* 1: it is to be taken; 0: the same is said outside. */
-static int nested_check(const struct tool_call *c, size_t row, struct slice nested, struct jval v,
-			struct err *e)
+static int nested_check(const struct builtin_call *c, size_t row, struct slice nested,
+			struct jval v, struct err *e)
 {
 	for (const char *const *other = twice[row].others; *other; other++) {
 		struct jval outside = jobj_get(c->args, *other);
@@ -331,7 +331,7 @@ static int nested_check(const struct tool_call *c, size_t row, struct slice nest
 	return 1;
 }
 
-static int flatten(const struct tool_call *c, struct buf *out, struct err *e)
+static int flatten(const struct builtin_call *c, struct buf *out, struct err *e)
 {
 	struct jval nested = jobj_get(c->args, "runCodeOpts");
 	struct jw w = JW(out);
@@ -352,7 +352,7 @@ static int flatten(const struct tool_call *c, struct buf *out, struct err *e)
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
-static const struct language *language_of(const struct tool_call *c, struct err *e)
+static const struct language *language_of(const struct builtin_call *c, struct err *e)
 {
 	_cleanup_(freep) char *name = tool_arg_str(c, "language");
 	const struct language *l = find(name ? name : "python");
@@ -378,7 +378,7 @@ static void judged_words(struct command_job *j, const struct code *code, size_t 
 /* 1: a human is asked first. */
 static int prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
 {
-	struct tool_call *c = j->call;
+	struct builtin_call *c = j->call;
 	char **argv = tool_arg_strv(c, "argv"), *file = NULL;
 	size_t n = 0;
 	int r = interpreter(c, code, &j->cmd, &j->cmd.argv, &n, e);
@@ -407,7 +407,7 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 	return r;
 }
 
-void code_start(struct tool_call *c)
+void code_start(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 }, args = { 0 };
 	struct slice given = c->args;

@@ -8,4 +8,4 @@ extern const struct tool_field code_in[], code_out[];
 int code_interpreters_check(struct slice interpreters, struct err *e);
 /* First name of the i-th language, or NULL. */
 const char *code_language_at(size_t i);
-void code_start(struct tool_call *c);
+void code_start(struct builtin_call *c);

@@ -10,7 +10,7 @@
 
 /* --- parts ------------------------------------------------------------------------------------------------------ */
 
-void show_member(struct slice object, const char *key, struct buf *ret)
+void model_text_member(struct slice object, const char *key, struct buf *ret)
 {
 	struct jval v = jobj_get(object, key);
 
@@ -18,7 +18,7 @@ void show_member(struct slice object, const char *key, struct buf *ret)
 		jstr_decode_bytes(v, ret);
 }
 
-int64_t show_number(struct slice object, const char *key)
+int64_t model_text_number(struct slice object, const char *key)
 {
 	struct jval v = jobj_get(object, key);
 	int64_t n = 0;
@@ -26,7 +26,7 @@ int64_t show_number(struct slice object, const char *key)
 	return v.type == J_NUMBER && jdec_int(v, &n) == 0 ? n : 0;
 }
 
-void show_name(struct buf *out, struct slice name)
+void model_text_name(struct buf *out, struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f) {
@@ -36,7 +36,7 @@ void show_name(struct buf *out, struct slice name)
 	buf_add_slice(out, name);
 }
 
-size_t show_cut(struct slice text, size_t n)
+size_t model_text_cut(struct slice text, size_t n)
 {
 	if (n >= text.n)
 		return text.n;
@@ -55,7 +55,7 @@ static void put_number(struct buf *out, int64_t n)
 
 static void put_line(struct buf *out, struct slice line, int64_t number, int64_t offset)
 {
-	size_t n = show_cut(line, TOOL_SHOW_LINE);
+	size_t n = model_text_cut(line, TOOL_SHOW_LINE);
 
 	put_number(out, number);
 	buf_add(out, line.p, n);
@@ -68,7 +68,7 @@ static void put_line(struct buf *out, struct slice line, int64_t number, int64_t
 	buf_putc(out, '\n');
 }
 
-void show_lines(struct buf *out, struct slice text, struct show_lines *l)
+void model_text_lines(struct buf *out, struct slice text, struct model_text_lines *l)
 {
 	size_t begin = buf_len(out);
 
@@ -144,7 +144,7 @@ static void put_string(struct buf *out, struct jval v, bool in_line)
 	jstr_decode_bytes(v, &text);
 	s = buf_slice(&text);
 	if (in_line)
-		show_name(out, s);
+		model_text_name(out, s);
 	else
 		buf_add_slice(out, s);
 }
@@ -195,14 +195,14 @@ static void put_object(struct buf *out, struct slice object, const char *const *
 	}
 }
 
-void show_plain(struct buf *out, struct slice object)
+void model_text_plain(struct buf *out, struct slice object)
 {
 	static const char *const none[] = { NULL };
 
 	put_object(out, object, none);
 }
 
-void show_nearest(struct buf *out, struct jval list)
+void model_text_nearest(struct buf *out, struct jval list)
 {
 	struct jiter it;
 	struct jval v;
@@ -211,47 +211,47 @@ void show_nearest(struct buf *out, struct jval list)
 		return;
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(buf_done) struct buf text = { 0 };
-		struct show_lines l = { .first = show_number(v.raw, "line"),
-					.most = TOOL_SHOW_LINES,
-					.bytes = TOOL_SHOW_BYTES / 8 };
+		struct model_text_lines l = { .first = model_text_number(v.raw, "line"),
+					      .most = TOOL_SHOW_LINES,
+					      .bytes = TOOL_SHOW_BYTES / 8 };
 
-		show_member(v.raw, "text", &text);
+		model_text_member(v.raw, "text", &text);
 		if (jobj_get(v.raw, "differs").type == J_STRING)
 			buf_puts(out, "the same but for blanks:\n");
 		else if (jobj_get(v.raw, "percent").type == J_NUMBER)
 			buf_printf(out, "most like it, %" PRId64 " %%:\n",
-				   show_number(v.raw, "percent"));
+				   model_text_number(v.raw, "percent"));
 		else
 			buf_printf(out, "most like it, %" PRId64 " of its lines:\n",
-				   show_number(v.raw, "alike"));
-		show_lines(out, buf_slice(&text), &l);
+				   model_text_number(v.raw, "alike"));
+		model_text_lines(out, buf_slice(&text), &l);
 	}
 }
 
-void show_error(struct buf *out, struct slice error)
+void model_text_error(struct buf *out, struct slice error)
 {
 	static const char *const said[] = { "code", "message", "field", "nearest", "files", NULL };
 
-	show_member(error, "code", out);
+	model_text_member(error, "code", out);
 	buf_puts(out, ": ");
-	show_member(error, "message", out);
+	model_text_member(error, "message", out);
 	buf_putc(out, '\n');
 	if (jobj_get(error, "field").type == J_STRING) {
 		buf_puts(out, "field: ");
-		show_member(error, "field", out);
+		model_text_member(error, "field", out);
 		buf_putc(out, '\n');
 	}
 	put_object(out, error, said);
-	show_misfits(out, jobj_get(error, "files"));
-	show_nearest(out, jobj_get(error, "nearest"));
+	model_text_misfits(out, jobj_get(error, "files"));
+	model_text_nearest(out, jobj_get(error, "nearest"));
 }
 
 /* --- the limit -------------------------------------------------------------------------------------------------- */
 
-void show_limit(struct buf *out, size_t room)
+void model_text_limit(struct buf *out, size_t room)
 {
 	struct slice text = buf_slice(out);
-	size_t n = show_cut(text, room + TOOL_SHOW_MORE), at = 0;
+	size_t n = model_text_cut(text, room + TOOL_SHOW_MORE), at = 0;
 	const char *nl;
 
 	for (int lines = 0; lines < TOOL_SHOW_LINES_MAX && at < n; lines++) {

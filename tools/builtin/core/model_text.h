@@ -7,7 +7,7 @@
  * read on. Harnesses that show their model structuredContent are given the text only (relay/harness/text_results.h).
  *
  * A tool that has the bytes at hand writes its text itself (tool_answer); one whose result is a list has a function in its row that
- * writes it from the members; all others, and errors, are written by show_plain, a line for each member. What comes from files and
+ * writes it from the members; all others, and errors, are written by model_text_plain, a line for each member. What comes from files and
  * commands is shown as it is, but names with control characters are quoted, so that no name can look like two lines.
  */
 #pragma once
@@ -16,24 +16,24 @@
 #include "tools/builtin/core/tool.h"
 
 /* members: raw object. "key: value" for each, lists one element a line, null left out. */
-void show_plain(struct buf *out, struct slice object);
+void model_text_plain(struct buf *out, struct slice object);
 /* CODE: message, and what else the error says. error: raw object. */
-void show_error(struct buf *out, struct slice error);
+void model_text_error(struct buf *out, struct slice error);
 /* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other value says nothing. */
-void show_misfits(struct buf *out, struct jval files);
+void model_text_misfits(struct buf *out, struct jval files);
 /* Places in a file, as it is: from there the text can be taken. */
-void show_nearest(struct buf *out, struct jval list);
+void model_text_nearest(struct buf *out, struct jval list);
 /* Nothing is shown beyond the limits, whatever wrote it; a last line says how much is not. */
-void show_limit(struct buf *out, size_t room);
+void model_text_limit(struct buf *out, size_t room);
 
 /* For tool->show: lists in a form of their own. room: bytes, at most TOOL_SHOW_BYTES. */
-void show_files(struct buf *out, struct slice object, size_t room);
-void show_contents(struct buf *out, struct slice object, size_t room);
-void show_matches(struct buf *out, struct slice object, size_t room);
-void show_patch(struct buf *out, struct slice object, size_t room);
-void show_tests(struct buf *out, struct slice object, size_t room);
+void list_text_files(struct buf *out, struct slice object, size_t room);
+void list_text_contents(struct buf *out, struct slice object, size_t room);
+void list_text_matches(struct buf *out, struct slice object, size_t room);
+void list_text_patch(struct buf *out, struct slice object, size_t room);
+void testrun_text(struct buf *out, struct slice object, size_t room);
 
-struct show_lines {
+struct model_text_lines {
 	int64_t first;	/* number of the first line; 0: unknown, none are shown */
 	int64_t offset; /* of the text in its file, for lines that are too long */
 	int64_t most;	/* lines */
@@ -42,13 +42,13 @@ struct show_lines {
 	size_t used;	/* returned: bytes of text that they stand for */
 };
 /* Numbered, whole lines; one that is longer than TOOL_SHOW_LINE is cut and says how to read it. */
-void show_lines(struct buf *out, struct slice text, struct show_lines *l);
+void model_text_lines(struct buf *out, struct slice text, struct model_text_lines *l);
 /* A string member's bytes. */
-void show_member(struct slice object, const char *key, struct buf *ret);
-int64_t show_number(struct slice object, const char *key);
+void model_text_member(struct slice object, const char *key, struct buf *ret);
+int64_t model_text_number(struct slice object, const char *key);
 /* A name: quoted if it has control characters. */
-void show_name(struct buf *out, struct slice name);
+void model_text_name(struct buf *out, struct slice name);
 /* Without colours and other controls of a terminal, which say nothing to a model; a carriage return begins a line anew. */
-void show_clean(struct buf *out, struct slice text);
+void model_text_clean(struct buf *out, struct slice text);
 /* At most n bytes, whole characters. */
-size_t show_cut(struct slice text, size_t n);
+size_t model_text_cut(struct slice text, size_t n);

@@ -68,31 +68,32 @@ enum tool_hint {
 	HINT_OPEN_WORLD = 8,
 };
 
-struct tool_call;
+struct builtin_call;
 
-struct tool {
+struct builtin_tool {
 	const char *name, *title, *text;
 	enum tool_category category;
 	unsigned hints;
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
 	void (*show)(struct buf *text, struct slice object,
 		     size_t room); /* for models (model_text.h); NULL: a line for each member */
-	void (*work)(struct tool_call *c); /* on a thread: not NULL, or start is not */
+	void (*work)(struct builtin_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
-	void (*start)(struct tool_call *c); /* on the loop */
+	void (*start)(struct builtin_call *c); /* on the loop */
 	/* With start: the caller has gone, or the time is over (timed_out): end it soon, by one of both, with what there is. May be
 	 * NULL for tools that end in start. */
-	void (*cancel)(struct tool_call *c, bool timed_out);
+	void (*cancel)(struct builtin_call *c, bool timed_out);
 };
 
 /* Tables of the families, each ended by a row without name; tool_tables.c lists them in one order (those of files: tool_tables.h). */
-extern const struct tool patch_tools[], pr_tools[], command_tools[], process_tools[], other_tools[];
+extern const struct builtin_tool patch_tools[], pr_tools[], command_tools[], process_tools[],
+	other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */
 
-struct tool_call {
+struct builtin_call {
 	struct toolbox *box;
-	const struct tool *tool;
+	const struct builtin_tool *tool;
 	struct slice args; /* raw object, checked; lives as long as the call */
 	bool dry_run;	   /* nothing may be changed */
 	bool approved;	   /* a human allowed this very call: tool_allowed says yes */
@@ -100,21 +101,21 @@ struct tool_call {
 };
 
 /* Arguments by name, after the check: a fallback stands for an absent one, null is absent. */
-struct jval tool_arg(const struct tool_call *c, const char *name);
-char *tool_arg_str(const struct tool_call *c,
+struct jval tool_arg(const struct builtin_call *c, const char *name);
+char *tool_arg_str(const struct builtin_call *c,
 		   const char *name); /* NULL if absent; caller frees; holds no NUL */
 /* Appends the bytes of a TOOL_STRING; false if absent. */
-bool tool_arg_bytes(const struct tool_call *c, const char *name, struct buf *ret);
-int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent);
+bool tool_arg_bytes(const struct builtin_call *c, const char *name, struct buf *ret);
+int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t absent);
 /* It is this word. */
-bool tool_arg_is(const struct tool_call *c, const char *name, const char *word);
-bool tool_arg_bool(const struct tool_call *c, const char *name, bool absent);
+bool tool_arg_is(const struct builtin_call *c, const char *name, const char *word);
+bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent);
 /* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. tool_strv_free frees both. */
-char **tool_arg_strv(const struct tool_call *c, const char *name);
+char **tool_arg_strv(const struct builtin_call *c, const char *name);
 char **tool_strv_free(char **v);
 
 /* members: raw members of the result object ("a":1,"b":2), copied. From any thread. */
-void tool_done(struct tool_call *c, struct slice members);
+void tool_done(struct builtin_call *c, struct slice members);
 /* A file that the tool makes besides its result. Where the tools run for a session it goes to the daemon with the result, as
  * _meta.acpd.artifact {name, type, text | base64}, and becomes an artifact of the session; elsewhere it is dropped. */
 struct tool_artifact {
@@ -132,20 +133,21 @@ struct tool_result {
 	const struct tool_image *image;
 	const struct tool_artifact *artifact;
 };
-void tool_answer(struct tool_call *c, const struct tool_result *r);
+void tool_answer(struct builtin_call *c, const struct tool_result *r);
 /* Bytes of text that its client shows its model. */
-size_t tool_room(const struct tool_call *c);
+size_t tool_room(const struct builtin_call *c);
 /* The same as tool_done, with such a file. */
-void tool_done_with(struct tool_call *c, struct slice members, const struct tool_artifact *a);
+void tool_done_with(struct builtin_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */
-void tool_fail(struct tool_call *c, const struct err *e, struct slice extra);
+void tool_fail(struct builtin_call *c, const struct err *e, struct slice extra);
 /* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be asked), the tool just
  * returns. title: one line, what would be done; paths: raw array of strings, or empty; command: raw string or array, or empty. */
-bool tool_allowed(struct tool_call *c, const char *title, struct slice paths, struct slice command);
+bool tool_allowed(struct builtin_call *c, const char *title, struct slice paths,
+		  struct slice command);
 /* A message of notifications/progress, if the client asked for it. total 0: unknown. From any thread. */
-void tool_progress(struct tool_call *c, double progress, double total, struct slice message);
+void tool_progress(struct builtin_call *c, double progress, double total, struct slice message);
 /* True once the caller has gone or the time is over: long work looks at it and ends, with what there is. From any thread. */
-bool tool_cancelled(const struct tool_call *c);
-bool tool_timed_out(const struct tool_call *c);
+bool tool_cancelled(const struct builtin_call *c);
+bool tool_timed_out(const struct builtin_call *c);
 /* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read src/a.c". */
 int tool_errno(struct err *e, int code, const char *what, const char *path);

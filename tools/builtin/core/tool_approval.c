@@ -19,12 +19,12 @@
 
 #define NONCE_HEX 32
 
-struct state {
+struct approval_state {
 	uint64_t until; /* clock_mono_ms */
 	char nonce[NONCE_HEX + 1];
 };
 
-enum answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
+enum approval_answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
 
 static int add_part(struct buf *b, struct slice s)
 {
@@ -33,7 +33,7 @@ static int add_part(struct buf *b, struct slice s)
 }
 
 /* SHA-256(key, SHA-256(key, text)): nobody without the key can make one, nor lengthen one. */
-static int sign(const struct call *c, const struct state *s, char out[SHA256_HEX])
+static int sign(const struct toolbox_call *c, const struct approval_state *s, char out[SHA256_HEX])
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct slice key = { c->tool.box->key, sizeof(c->tool.box->key) };
@@ -56,7 +56,7 @@ static int sign(const struct call *c, const struct state *s, char out[SHA256_HEX
 
 /* --- the answer ------------------------------------------------------------------------------------------------- */
 
-static bool parse_state(const char *text, struct state *ret, struct sha256 *mac)
+static bool parse_state(const char *text, struct approval_state *ret, struct sha256 *mac)
 {
 	unsigned long long until;
 	char hex[SHA256_HEX];
@@ -70,7 +70,7 @@ static bool parse_state(const char *text, struct state *ret, struct sha256 *mac)
 }
 
 /* Ours, for this call, in time. */
-static bool state_good(const struct call *c, struct state *ret)
+static bool state_good(const struct toolbox_call *c, struct approval_state *ret)
 {
 	_cleanup_(freep) char *text = NULL;
 	char hex[SHA256_HEX];
@@ -83,7 +83,7 @@ static bool state_good(const struct call *c, struct state *ret)
 }
 
 /* An answer counts once. The oldest are forgotten only when they are too old to be good. */
-static bool use_once(struct toolbox *b, const struct state *s)
+static bool use_once(struct toolbox *b, const struct approval_state *s)
 {
 	uint64_t now = clock_mono_ms();
 	bool fresh = true;
@@ -105,11 +105,11 @@ static bool use_once(struct toolbox *b, const struct state *s)
 	return fresh;
 }
 
-static enum answer get_answer(const struct call *c)
+static enum approval_answer get_answer(const struct toolbox_call *c)
 {
 	struct jval responses = jobj_get(buf_slice(&c->params), "inputResponses");
 	struct jval given = jobj_get(responses.raw, "approval");
-	struct state s;
+	struct approval_state s;
 
 	if (given.type != J_OBJECT || !state_good(c, &s) || !use_once(c->tool.box, &s))
 		return ANSWER_NONE;
@@ -122,7 +122,7 @@ static enum answer get_answer(const struct call *c)
 
 /* --- the question ------------------------------------------------------------------------------------------------ */
 
-static bool can_ask(const struct call *c)
+static bool can_ask(const struct toolbox_call *c)
 {
 	struct jval caps = mcp_meta_get(buf_slice(&c->params), MCP_META_CAPABILITIES);
 	struct jval elicit = jobj_get(caps.raw, "elicitation");
@@ -132,7 +132,7 @@ static bool can_ask(const struct call *c)
 					   jobj_get(elicit.raw, "url").type == J_NONE);
 }
 
-static void permission_put(struct jw *w, const struct tool *t, const char *title,
+static void permission_put(struct jw *w, const struct builtin_tool *t, const char *title,
 			   struct slice paths, struct slice command)
 {
 	static const char *const categories[] = {
@@ -155,8 +155,8 @@ static void permission_put(struct jw *w, const struct tool *t, const char *title
 	jw_end_obj(w);
 }
 
-static void question_put(struct jw *w, const struct tool *t, const char *title, struct slice paths,
-			 struct slice command)
+static void question_put(struct jw *w, const struct builtin_tool *t, const char *title,
+			 struct slice paths, struct slice command)
 {
 	jw_obj(w, "inputRequests");
 	jw_obj(w, "approval");
@@ -173,9 +173,9 @@ static void question_put(struct jw *w, const struct tool *t, const char *title, 
 	jw_end_obj(w);
 }
 
-static int ask(struct call *c, const char *title, struct slice paths, struct slice command)
+static int ask(struct toolbox_call *c, const char *title, struct slice paths, struct slice command)
 {
-	struct state s = { .until = clock_mono_ms() + TOOL_ASK_MS };
+	struct approval_state s = { .until = clock_mono_ms() + TOOL_ASK_MS };
 	char hex[SHA256_HEX], text[160];
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -189,13 +189,14 @@ static int ask(struct call *c, const char *title, struct slice paths, struct sli
 	question_put(&w, c->tool.tool, title, paths, command);
 	jw_str(&w, "requestState", text);
 	jw_end_obj(&w);
-	box_call_end(c, EVENT_RESULT, &out);
+	toolbox_call_end(c, EVENT_RESULT, &out);
 	return 0;
 }
 
-bool tool_allowed(struct tool_call *t, const char *title, struct slice paths, struct slice command)
+bool tool_allowed(struct builtin_call *t, const char *title, struct slice paths,
+		  struct slice command)
 {
-	struct call *c = call_of(t);
+	struct toolbox_call *c = call_of(t);
 	struct err e;
 
 	if (t->approved)

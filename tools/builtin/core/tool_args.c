@@ -218,7 +218,7 @@ static int object_check(const struct tool_field *fields, const struct tool_field
 	return r < 0 ? r : missing_check(fields, v, prefix, e);
 }
 
-int args_check(const struct tool *t, struct slice args, struct err *e)
+int tool_args_check(const struct builtin_tool *t, struct slice args, struct err *e)
 {
 	struct jval v;
 
@@ -227,7 +227,7 @@ int args_check(const struct tool *t, struct slice args, struct err *e)
 	return object_check(t->in, tool_common, v, "", e);
 }
 
-struct jval tool_arg(const struct tool_call *c, const char *name)
+struct jval tool_arg(const struct builtin_call *c, const char *name)
 {
 	struct jval v = jobj_get(c->args, name);
 	const struct tool_field *f = row(c->tool->in, slice_of(name));
@@ -239,7 +239,7 @@ struct jval tool_arg(const struct tool_call *c, const char *name)
 	return v;
 }
 
-char *tool_arg_str(const struct tool_call *c, const char *name)
+char *tool_arg_str(const struct builtin_call *c, const char *name)
 {
 	char *s = NULL;
 
@@ -247,14 +247,14 @@ char *tool_arg_str(const struct tool_call *c, const char *name)
 	return s;
 }
 
-bool tool_arg_bytes(const struct tool_call *c, const char *name, struct buf *ret)
+bool tool_arg_bytes(const struct builtin_call *c, const char *name, struct buf *ret)
 {
 	struct jval v = tool_arg(c, name);
 
 	return v.type == J_STRING && jstr_decode_bytes(v, ret) == 0;
 }
 
-int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent)
+int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t absent)
 {
 	struct jval v = tool_arg(c, name);
 	int64_t n;
@@ -262,12 +262,12 @@ int64_t tool_arg_int(const struct tool_call *c, const char *name, int64_t absent
 	return v.type == J_NUMBER && whole(v, &n) == 0 ? n : absent;
 }
 
-bool tool_arg_is(const struct tool_call *c, const char *name, const char *word)
+bool tool_arg_is(const struct builtin_call *c, const char *name, const char *word)
 {
 	return jstr_is(tool_arg(c, name), word);
 }
 
-bool tool_arg_bool(const struct tool_call *c, const char *name, bool absent)
+bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent)
 {
 	struct jval v = tool_arg(c, name);
 
@@ -291,7 +291,7 @@ static char *element(struct slice key, struct jval v)
 	return both;
 }
 
-char **tool_arg_strv(const struct tool_call *c, const char *name)
+char **tool_arg_strv(const struct builtin_call *c, const char *name)
 {
 	struct slice key = SLICE_NONE;
 	struct jiter it;

@@ -137,13 +137,14 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 }
 
 /* Directories on the way to what may be read may be looked at. */
-static bool may_look(const struct policy *p, const char *path, struct err *e)
+static bool may_stat(const struct policy *p, const char *path, struct err *e)
 {
 	return policy_path(p, path, POLICY_READ, e) == POLICY_ALLOW ||
 	       policy_path_within(p, path, POLICY_READ);
 }
 
-int place_judge(const struct tool_call *c, const char *real, enum place_use use, struct err *e)
+int tool_path_judge(const struct builtin_call *c, const char *real, enum tool_path_use use,
+		    struct err *e)
 {
 	const struct policy *p = c->box->policy;
 	const char *rest;
@@ -153,17 +154,17 @@ int place_judge(const struct tool_call *c, const char *real, enum place_use use,
 		outside(real, e);
 		return -EACCES;
 	}
-	if (use == PLACE_LOOK)
-		good = may_look(p, rest, e);
+	if (use == TOOL_PATH_STAT)
+		good = may_stat(p, rest, e);
 	else
-		good = policy_path(p, rest, use == PLACE_READ ? POLICY_READ : POLICY_WRITE, e) ==
-		       POLICY_ALLOW;
+		good = policy_path(p, rest, use == TOOL_PATH_READ ? POLICY_READ : POLICY_WRITE,
+				   e) == POLICY_ALLOW;
 	if (!good && e && !*e->field)
 		snprintf(e->field, sizeof(e->field), "path");
 	return good ? 0 : -EACCES;
 }
 
-size_t place_root_len(const struct tool_call *c, const char *real)
+size_t tool_path_root_len(const struct builtin_call *c, const char *real)
 {
 	const char *rest;
 	const struct root *r = root_of(c->box, real, &rest);
@@ -171,7 +172,7 @@ size_t place_root_len(const struct tool_call *c, const char *real)
 	return r && r->path[1] ? strlen(r->path) : 0;
 }
 
-const char *place_shown(const struct tool_call *c, const char *real)
+const char *tool_path_shown(const struct builtin_call *c, const char *real)
 {
 	const char *rest = root_below(c->box->config.cwd, real);
 
@@ -180,31 +181,31 @@ const char *place_shown(const struct tool_call *c, const char *real)
 
 /* --- what exists -------------------------------------------------------------------------------------------------- */
 
-int place_find(const struct tool_call *c, const char *path, enum place_use use, struct place *ret,
-	       struct err *e)
+int tool_path_find(const struct builtin_call *c, const char *path, enum tool_path_use use,
+		   struct tool_path *ret, struct err *e)
 {
 	int r;
 
-	*ret = PLACE_NONE;
+	*ret = TOOL_PATH_NONE;
 	ret->fd = resolve(c->box, path, 0, &ret->real, e);
 	if (ret->fd < 0)
 		return ret->fd;
-	r = place_judge(c, ret->real, use, e);
+	r = tool_path_judge(c, ret->real, use, e);
 	if (r == 0 && fstat(ret->fd, &ret->sb) < 0)
 		r = tool_errno(e, errno, "cannot look at", path);
 	if (r < 0)
-		place_done(ret);
+		tool_path_done(ret);
 	return r;
 }
 
-void place_done(struct place *p)
+void tool_path_done(struct tool_path *p)
 {
 	closep(&p->fd);
 	free(p->real);
-	*p = PLACE_NONE;
+	*p = TOOL_PATH_NONE;
 }
 
-static int reopen(const struct place *p, int flags, const char *path, struct err *e)
+static int reopen(const struct tool_path *p, int flags, const char *path, struct err *e)
 {
 	char link[40];
 	int fd;
@@ -214,7 +215,7 @@ static int reopen(const struct place *p, int flags, const char *path, struct err
 	return fd < 0 ? tool_errno(e, errno, "cannot open", path) : fd;
 }
 
-int place_open_file(const struct place *p, const char *path, struct err *e)
+int tool_path_open_file(const struct tool_path *p, const char *path, struct err *e)
 {
 	if (S_ISDIR(p->sb.st_mode))
 		return tool_errno(e, EISDIR, "cannot read", path);
@@ -223,7 +224,7 @@ int place_open_file(const struct place *p, const char *path, struct err *e)
 	return reopen(p, 0, path, e);
 }
 
-int place_open_dir(const struct place *p, const char *path, struct err *e)
+int tool_path_open_dir(const struct tool_path *p, const char *path, struct err *e)
 {
 	if (!S_ISDIR(p->sb.st_mode))
 		return tool_errno(e, ENOTDIR, "cannot list", path);
@@ -232,12 +233,12 @@ int place_open_dir(const struct place *p, const char *path, struct err *e)
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-void place_name_done(struct place_name *p)
+void tool_path_entry_done(struct tool_path_entry *p)
 {
 	closep(&p->dir);
 	free(p->leaf);
 	free(p->real);
-	*p = PLACE_NAME_NONE;
+	*p = TOOL_PATH_ENTRY_NONE;
 }
 
 /* Without slashes at its end; its last component, and what is before it. */
@@ -259,7 +260,7 @@ static bool is_dots(const char *leaf)
 }
 
 /* A directory as a name: by its real path, which has no dots. */
-static int name_of_dir(const struct tool_call *c, const char *path, struct place_name *ret,
+static int name_of_dir(const struct builtin_call *c, const char *path, struct tool_path_entry *ret,
 		       struct err *e)
 {
 	_cleanup_(freep) char *real = NULL, *parent = NULL;
@@ -291,7 +292,7 @@ static char *join(const char *dir, const char *leaf)
 	return ret;
 }
 
-static int name_plain(const struct tool_call *c, const char *path, struct place_name *ret,
+static int name_plain(const struct builtin_call *c, const char *path, struct tool_path_entry *ret,
 		      struct err *e)
 {
 	_cleanup_(freep) char *parent = NULL, *real = NULL;
@@ -315,8 +316,8 @@ static int name_plain(const struct tool_call *c, const char *path, struct place_
 }
 
 /* The name that a link in last place leads to. What does not exist cannot be named through a link. */
-static int name_followed(const struct tool_call *c, const char *path, struct place_name *ret,
-			 struct err *e)
+static int name_followed(const struct builtin_call *c, const char *path,
+			 struct tool_path_entry *ret, struct err *e)
 {
 	_cleanup_(freep) char *real = NULL;
 	_cleanup_(closep) int fd = -1;
@@ -328,23 +329,23 @@ static int name_followed(const struct tool_call *c, const char *path, struct pla
 	fd = resolve(c->box, path, 0, &real, e);
 	if (fd < 0)
 		return fd;
-	place_name_done(ret);
+	tool_path_entry_done(ret);
 	return name_plain(c, real, ret, e);
 }
 
-int place_name(const struct tool_call *c, const char *path, enum place_use use, bool follow,
-	       struct place_name *ret, struct err *e)
+int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_path_use use,
+		    bool follow, struct tool_path_entry *ret, struct err *e)
 {
 	int r;
 
-	*ret = PLACE_NAME_NONE;
+	*ret = TOOL_PATH_ENTRY_NONE;
 	r = name_plain(c, path, ret, e);
 	if (r == 0 && follow)
 		r = name_followed(c, path, ret, e);
 	if (r == 0)
-		r = place_judge(c, ret->real, use, e);
+		r = tool_path_judge(c, ret->real, use, e);
 	if (r < 0)
-		place_name_done(ret);
+		tool_path_entry_done(ret);
 	return r;
 }
 
@@ -358,7 +359,7 @@ static bool leads_to(const char *dir, const char *path)
 
 /* The directory that parent names, made with those above it where they are missing. judged: where it was found to lie, and allowed; what leads
  * elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
-static int make_parents(const struct tool_call *c, const char *parent, unsigned depth,
+static int make_parents(const struct builtin_call *c, const char *parent, unsigned depth,
 			const char *judged, char **real, struct err *e)
 {
 	_cleanup_(freep) char *above = NULL, *leaf = NULL, *above_real = NULL, *made = NULL;
@@ -385,11 +386,11 @@ static int make_parents(const struct tool_call *c, const char *parent, unsigned 
 	return resolve(c->box, parent, O_DIRECTORY, real, e);
 }
 
-int place_name_parents(const struct tool_call *c, const char *path, enum place_use use, bool dry,
-		       struct place_name *ret, struct err *e)
+int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum tool_path_use use,
+			    bool dry, struct tool_path_entry *ret, struct err *e)
 {
 	_cleanup_(freep) char *parent = NULL, *real = NULL, *leaf = NULL, *judged = NULL;
-	int r = place_name(c, path, use, true, ret, e), dir;
+	int r = tool_path_entry(c, path, use, true, ret, e), dir;
 
 	if (r != -ENOENT)
 		return r;
@@ -400,20 +401,20 @@ int place_name_parents(const struct tool_call *c, const char *path, enum place_u
 	dir = make_parents(c, parent, 0, NULL, &real, e);
 	if (dir >= 0) { /* a link to nowhere in last place, or it came meanwhile */
 		close(dir);
-		return place_name(c, path, use, true, ret, e);
+		return tool_path_entry(c, path, use, true, ret, e);
 	}
 	if (dir != -ENODATA)
 		return dir;
 	ret->leaf = TAKE_PTR(leaf);
 	ret->real = join(real, ret->leaf);
-	r = place_judge(c, ret->real, use, e);
+	r = tool_path_judge(c, ret->real, use, e);
 	if (r < 0 || dry)
 		return r;
-	place_name_done(ret);
+	tool_path_entry_done(ret);
 	judged = TAKE_PTR(real);
 	dir = make_parents(c, parent, 0, judged, &real, e);
 	if (dir < 0)
 		return dir;
 	close(dir);
-	return place_name(c, path, use, true, ret, e);
+	return tool_path_entry(c, path, use, true, ret, e);
 }

@@ -22,50 +22,51 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-struct tool_call;
+struct builtin_call;
 
-enum place_use {
-	PLACE_LOOK,  /* names and stat only: no policy but its denials */
-	PLACE_READ,  /* its bytes */
-	PLACE_WRITE, /* change, make, remove */
+enum tool_path_use {
+	TOOL_PATH_STAT,	 /* names and stat only: no policy but its denials */
+	TOOL_PATH_READ,	 /* its bytes */
+	TOOL_PATH_WRITE, /* change, make, remove */
 };
 
 /* Something that exists. */
-struct place {
+struct tool_path {
 	int fd; /* O_PATH */
 	struct stat sb;
 	char *real; /* absolute, no links */
 };
 
 /* A name in a directory that exists: what is there may be absent, and is not followed. */
-struct place_name {
+struct tool_path_entry {
 	int dir;    /* O_PATH */
 	char *leaf; /* one component, never "." or ".." */
 	char *real; /* directory's real path and leaf */
 	bool root;  /* it is a root: leaf is empty, and dir the root itself */
 };
 
-#define PLACE_NONE ((struct place){ .fd = -1 })
-#define PLACE_NAME_NONE ((struct place_name){ .dir = -1 })
+#define TOOL_PATH_NONE ((struct tool_path){ .fd = -1 })
+#define TOOL_PATH_ENTRY_NONE ((struct tool_path_entry){ .dir = -1 })
 
 /* Follows a link in last place. */
-int place_find(const struct tool_call *c, const char *path, enum place_use use, struct place *ret,
-	       struct err *e);
+int tool_path_find(const struct builtin_call *c, const char *path, enum tool_path_use use,
+		   struct tool_path *ret, struct err *e);
 /* The directory must exist. follow: if there is a link, the name it leads to is meant (for writing through it). */
-int place_name(const struct tool_call *c, const char *path, enum place_use use, bool follow,
-	       struct place_name *ret, struct err *e);
+int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_path_use use,
+		    bool follow, struct tool_path_entry *ret, struct err *e);
 /* The same; parents are made if missing (dry: not made, and ret->dir is -1). */
-int place_name_parents(const struct tool_call *c, const char *path, enum place_use use, bool dry,
-		       struct place_name *ret, struct err *e);
+int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum tool_path_use use,
+			    bool dry, struct tool_path_entry *ret, struct err *e);
 /* For reading: a regular file (EISDIR, or NOT_A_FILE) or a directory (ENOTDIR). A descriptor. */
-int place_open_file(const struct place *p, const char *path, struct err *e);
-int place_open_dir(const struct place *p, const char *path, struct err *e);
-void place_done(struct place *p);
-void place_name_done(struct place_name *p);
+int tool_path_open_file(const struct tool_path *p, const char *path, struct err *e);
+int tool_path_open_dir(const struct tool_path *p, const char *path, struct err *e);
+void tool_path_done(struct tool_path *p);
+void tool_path_entry_done(struct tool_path_entry *p);
 
 /* Policy alone, for walks: real is in the roots. 0 or -EACCES; e may be NULL. */
-int place_judge(const struct tool_call *c, const char *real, enum place_use use, struct err *e);
+int tool_path_judge(const struct builtin_call *c, const char *real, enum tool_path_use use,
+		    struct err *e);
 /* As results name it: relative to the working directory if it is below, "." itself, else absolute. Points into real. */
-const char *place_shown(const struct tool_call *c, const char *real);
+const char *tool_path_shown(const struct builtin_call *c, const char *real);
 /* Bytes of the root's path that real lies in, without a slash (of "/": 0). */
-size_t place_root_len(const struct tool_call *c, const char *real);
+size_t tool_path_root_len(const struct builtin_call *c, const char *real);

@@ -35,7 +35,7 @@ static void image_put(struct jw *w, const struct tool_image *image)
 }
 
 /* {"content":[text, image?],"structuredContent":S} */
-static void result_put(const struct call *c, struct buf *out, const struct answer *a)
+static void result_put(const struct toolbox_call *c, struct buf *out, const struct answer *a)
 {
 	struct jw w = JW(out);
 
@@ -74,10 +74,10 @@ static void artifact_put(struct buf *out, const struct tool_artifact *a)
 }
 
 /* What a model reads: the tool's own words, else those of its row, else a line for each member. */
-static void shown_put(const struct call *c, const struct tool_result *r, struct slice object,
-		      struct buf *text)
+static void shown_put(const struct toolbox_call *c, const struct tool_result *r,
+		      struct slice object, struct buf *text)
 {
-	const struct tool *t = c->tool.tool;
+	const struct builtin_tool *t = c->tool.tool;
 
 	text->max = TOOL_RESULT_MAX;
 	if (r->text.n)
@@ -85,20 +85,20 @@ static void shown_put(const struct call *c, const struct tool_result *r, struct 
 	else if (t->show)
 		t->show(text, object, c->text_max);
 	else
-		show_plain(text, object);
-	show_limit(text, c->text_max);
+		model_text_plain(text, object);
+	model_text_limit(text, c->text_max);
 }
 
-size_t tool_room(const struct tool_call *t)
+size_t tool_room(const struct builtin_call *t)
 {
-	return container_of(t, const struct call, tool)->text_max;
+	return container_of(t, const struct toolbox_call, tool)->text_max;
 }
 
-void tool_answer(struct tool_call *t, const struct tool_result *r)
+void tool_answer(struct builtin_call *t, const struct tool_result *r)
 {
 	_cleanup_(buf_done) struct buf object = { 0 }, text = { 0 }, meta = { 0 };
 	const struct tool_artifact *a = r->artifact;
-	const struct call *c = call_of(t);
+	const struct toolbox_call *c = call_of(t);
 	struct buf out = { 0 };
 	struct err e;
 	size_t size;
@@ -120,20 +120,21 @@ void tool_answer(struct tool_call *t, const struct tool_result *r)
 	result_put(c, &out,
 		   &(struct answer){ buf_slice(&object), buf_slice(&text), r->image,
 				     buf_slice(&meta), false });
-	box_call_end(call_of(t), EVENT_RESULT, &out);
+	toolbox_call_end(call_of(t), EVENT_RESULT, &out);
 }
 
-void tool_done(struct tool_call *t, struct slice members)
+void tool_done(struct builtin_call *t, struct slice members)
 {
 	tool_answer(t, &(struct tool_result){ .members = members });
 }
 
-void tool_done_with(struct tool_call *t, struct slice members, const struct tool_artifact *a)
+void tool_done_with(struct builtin_call *t, struct slice members, const struct tool_artifact *a)
 {
 	tool_answer(t, &(struct tool_result){ .members = members, .artifact = a });
 }
 
-void box_error_put(const struct call *c, const struct err *e, struct slice extra, struct buf *out)
+void toolbox_error_put(const struct toolbox_call *c, const struct err *e, struct slice extra,
+		       struct buf *out)
 {
 	_cleanup_(buf_done) struct buf object = { 0 }, text = { 0 };
 	struct jw w = JW(&object);
@@ -149,18 +150,18 @@ void box_error_put(const struct call *c, const struct err *e, struct slice extra
 	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	show_error(&text, jobj_get(buf_slice(&object), "error").raw);
-	show_limit(&text, c->text_max);
+	model_text_error(&text, jobj_get(buf_slice(&object), "error").raw);
+	model_text_limit(&text, c->text_max);
 	result_put(c, out,
 		   &(struct answer){ .structured = buf_slice(&object),
 				     .text = buf_slice(&text),
 				     .error = true });
 }
 
-void tool_fail(struct tool_call *t, const struct err *e, struct slice extra)
+void tool_fail(struct builtin_call *t, const struct err *e, struct slice extra)
 {
 	struct buf out = { 0 };
 
-	box_error_put(call_of(t), e, extra, &out);
-	box_call_end(call_of(t), EVENT_RESULT, &out);
+	toolbox_error_put(call_of(t), e, extra, &out);
+	toolbox_call_end(call_of(t), EVENT_RESULT, &out);
 }

@@ -161,7 +161,7 @@ static void error_put(struct jw *w, const struct tool_field *fields)
 	jw_end_arr(w);
 }
 
-void schema_put(struct jw *w, const char *key, const struct tool *t, bool output)
+void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t, bool output)
 {
 	jw_obj(w, key);
 	jw_str(w, "type", "object");
@@ -172,7 +172,7 @@ void schema_put(struct jw *w, const char *key, const struct tool *t, bool output
 	jw_end_obj(w);
 }
 
-static void annotations_put(struct jw *w, const struct tool *t)
+static void annotations_put(struct jw *w, const struct builtin_tool *t)
 {
 	jw_obj(w, "annotations");
 	jw_str(w, "title", t->title);
@@ -183,15 +183,15 @@ static void annotations_put(struct jw *w, const struct tool *t)
 	jw_end_obj(w);
 }
 
-void tool_put(struct jw *w, const struct tool *t, bool output)
+void tool_put(struct jw *w, const struct builtin_tool *t, bool output)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "name", t->name);
 	jw_str(w, "title", t->title);
 	jw_str(w, "description", t->text);
-	schema_put(w, "inputSchema", t, false);
+	tool_schema_put(w, "inputSchema", t, false);
 	if (output)
-		schema_put(w, "outputSchema", t, true);
+		tool_schema_put(w, "outputSchema", t, true);
 	annotations_put(w, t);
 	jw_end_obj(w);
 }

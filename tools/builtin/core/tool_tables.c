@@ -7,24 +7,24 @@ const char *const type_words[] = {
 };
 
 /* The order of tools/list. */
-static const struct tool *const families[] = {
+static const struct builtin_tool *const families[] = {
 	read_tools,    glob_tools,    write_tools,  edit_tools,	 patch_tools,
 	list_tools,    grep_tools,    remove_tools, info_tools,	 watch_tools,
 	command_tools, process_tools, pr_tools,	    other_tools,
 };
 
-const struct tool *tool_at(size_t i)
+const struct builtin_tool *tool_at(size_t i)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++)
-		for (const struct tool *t = families[f]; t->name; t++)
+		for (const struct builtin_tool *t = families[f]; t->name; t++)
 			if (i-- == 0)
 				return t;
 	return NULL;
 }
 
-const struct tool *tool_find(struct slice name)
+const struct builtin_tool *tool_find(struct slice name)
 {
-	const struct tool *t;
+	const struct builtin_tool *t;
 
 	for (size_t i = 0; (t = tool_at(i)); i++)
 		if (slice_is(name, t->name))

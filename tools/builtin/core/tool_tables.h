@@ -3,8 +3,8 @@
 
 #include "tools/builtin/core/tool.h"
 
-extern const struct tool read_tools[], glob_tools[], write_tools[], edit_tools[], list_tools[],
-	grep_tools[], remove_tools[], info_tools[], watch_tools[];
+extern const struct builtin_tool read_tools[], glob_tools[], write_tools[], edit_tools[],
+	list_tools[], grep_tools[], remove_tools[], info_tools[], watch_tools[];
 
 /* A plain number of limits.h as JSON, for defaults. */
 #define NUMBER_(n) #n

@@ -13,19 +13,19 @@
 #define VERSION "2026-07-28"
 #define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
 
-struct method {
+struct toolbox_method {
 	const char *name;
-	void (*fn)(struct call *c);
+	void (*fn)(struct toolbox_call *c);
 };
 
 /* --- methods -------------------------------------------------------------------------------------------------- */
 
-static void answer(struct call *c, struct buf *text)
+static void answer(struct toolbox_call *c, struct buf *text)
 {
-	box_call_end(c, EVENT_RESULT, text);
+	toolbox_call_end(c, EVENT_RESULT, text);
 }
 
-static void on_discover(struct call *c)
+static void on_discover(struct toolbox_call *c)
 {
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -45,11 +45,11 @@ static void on_discover(struct call *c)
 	answer(c, &out);
 }
 
-static void on_list(struct call *c)
+static void on_list(struct toolbox_call *c)
 {
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
-	const struct tool *t;
+	const struct builtin_tool *t;
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "resultType", "complete");
@@ -65,13 +65,13 @@ static void on_list(struct call *c)
 }
 
 /* Nothing here ever changes: the list of what it may be told is empty. */
-static void on_listen(struct call *c)
+static void on_listen(struct toolbox_call *c)
 {
 	c->state = CALL_LISTENING;
-	box_call_listening(c);
+	toolbox_call_listening(c);
 }
 
-static int check_sandbox(const struct call *c, struct err *e)
+static int check_sandbox(const struct toolbox_call *c, struct err *e)
 {
 	struct jval id = jobj_get(c->tool.args, "sandboxId");
 
@@ -81,29 +81,29 @@ static int check_sandbox(const struct call *c, struct err *e)
 			 toolbox_sandbox_id(c->tool.box));
 }
 
-static void on_call(struct call *c)
+static void on_call(struct toolbox_call *c)
 {
 	struct slice params = buf_slice(&c->params);
 	_cleanup_(freep) char *name = NULL;
 	struct jval args = jobj_get(params, "arguments");
-	const struct tool *t = NULL;
+	const struct builtin_tool *t = NULL;
 	struct err e;
 
 	if (jstr_decode(jobj_get(params, "name"), METHOD_NAME_MAX, &name) == 0)
 		t = tool_find(slice_of(name));
 	if (!t || !toolbox_offers(c->tool.box, t)) {
-		box_call_error(c, RPC_INVALID_PARAMS, "UNKNOWN_TOOL", "there is no such tool");
+		toolbox_call_error(c, RPC_INVALID_PARAMS, "UNKNOWN_TOOL", "there is no such tool");
 		return;
 	}
 	c->tool.tool = t;
 	c->tool.args = args.type == J_NONE ? SLICE("{}") : args.raw;
-	if (args_check(t, c->tool.args, &e) < 0 || check_sandbox(c, &e) < 0)
+	if (tool_args_check(t, c->tool.args, &e) < 0 || check_sandbox(c, &e) < 0)
 		tool_fail(&c->tool, &e, SLICE_NONE);
-	else if (rules_pass(c))
-		box_call_start(c);
+	else if (toolbox_policy_pass(c))
+		toolbox_call_start(c);
 }
 
-static const struct method methods[] = {
+static const struct toolbox_method methods[] = {
 	{ "server/discover", on_discover },
 	{ "tools/list", on_list },
 	{ "tools/call", on_call },
@@ -115,16 +115,16 @@ static struct mcp_call *backend_call(struct mcp_backend *base, const char *metho
 				     void *ctx)
 {
 	struct toolbox *b = container_of(base, struct toolbox, base);
-	struct mcp_call *base_call = box_call_new(b, params, ops, ctx);
-	struct call *c = container_of(base_call, struct call, base);
+	struct mcp_call *base_call = toolbox_call_new(b, params, ops, ctx);
+	struct toolbox_call *c = container_of(base_call, struct toolbox_call, base);
 
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (strcmp(methods[i].name, method) == 0) {
 			methods[i].fn(c);
 			return base_call;
 		}
-	box_call_error(c, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
-		       "the built-in tools have no such method");
+	toolbox_call_error(c, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
+			   "the built-in tools have no such method");
 	return base_call;
 }
 
@@ -133,7 +133,8 @@ static void backend_free(struct mcp_backend *base)
 	toolbox_free(container_of(base, struct toolbox, base));
 }
 
-static const struct mcp_backend_ops backend_ops = { backend_call, box_call_cancel, backend_free };
+static const struct mcp_backend_ops backend_ops = { backend_call, toolbox_call_cancel,
+						    backend_free };
 
 /* --- the box ---------------------------------------------------------------------------------------------------- */
 
@@ -217,11 +218,12 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 	umask(b->umask);
 	choose_id(b);
 	make_key(b);
-	if (calls_open(b) < 0) {
+	if (toolbox_calls_open(b) < 0) {
 		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
 		return toolbox_free(b);
 	}
-	return state_open(b, e) < 0 || rules_open(b, e) < 0 || roots_open(b, e) < 0 ?
+	return state_open(b, e) < 0 || toolbox_policy_open(b, e) < 0 ||
+			       toolbox_roots_open(b, e) < 0 ?
 		       toolbox_free(b) :
 		       b;
 }
@@ -230,12 +232,12 @@ struct toolbox *toolbox_free(struct toolbox *b)
 {
 	if (!b)
 		return NULL;
-	calls_close(b);
+	toolbox_calls_close(b);
 	for (size_t i = 0; i < PARTS; i++)
 		if (b->kept[i].p)
 			b->kept[i].release(b->kept[i].p);
-	roots_close(b);
-	rules_close(b);
+	toolbox_roots_close(b);
+	toolbox_policy_close(b);
 	toolbox_config_done(&b->config);
 	free(b);
 	return NULL;

@@ -13,7 +13,7 @@
 
 /* --- from any thread to the loop -------------------------------------------------------------------------- */
 
-static void post(struct call *c, enum event_kind kind, struct buf *text)
+static void post(struct toolbox_call *c, enum event_kind kind, struct buf *text)
 {
 	struct toolbox *b = c->tool.box;
 	struct event *ev = new0(struct event);
@@ -33,12 +33,12 @@ static void post(struct call *c, enum event_kind kind, struct buf *text)
 		eventfd_write(b->wake.fd, 1);
 }
 
-void box_call_end(struct call *c, enum event_kind kind, struct buf *text)
+void toolbox_call_end(struct toolbox_call *c, enum event_kind kind, struct buf *text)
 {
 	post(c, kind, text);
 }
 
-void box_call_listening(struct call *c)
+void toolbox_call_listening(struct toolbox_call *c)
 {
 	struct buf text = { 0 };
 
@@ -46,7 +46,7 @@ void box_call_listening(struct call *c)
 	post(c, EVENT_LISTENING, &text);
 }
 
-void box_call_error(struct call *c, int code, const char *reason, const char *message)
+void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, const char *message)
 {
 	struct buf text = { 0 };
 	struct jw w = JW(&text);
@@ -70,9 +70,9 @@ static void number_put(struct jw *w, const char *key, double v)
 		jw_raw(w, key, slice_of(text));
 }
 
-void tool_progress(struct tool_call *t, double progress, double total, struct slice message)
+void tool_progress(struct builtin_call *t, double progress, double total, struct slice message)
 {
-	struct call *c = call_of(t);
+	struct toolbox_call *c = call_of(t);
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
 
@@ -89,34 +89,34 @@ void tool_progress(struct tool_call *t, double progress, double total, struct sl
 	post(c, EVENT_PROGRESS, &out);
 }
 
-bool tool_cancelled(const struct tool_call *t)
+bool tool_cancelled(const struct builtin_call *t)
 {
-	return atomic_load(&container_of(t, const struct call, tool)->stop) != STOP_NO;
+	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) != STOP_NO;
 }
 
-bool tool_timed_out(const struct tool_call *t)
+bool tool_timed_out(const struct builtin_call *t)
 {
-	return atomic_load(&container_of(t, const struct call, tool)->stop) == STOP_TIME;
+	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) == STOP_TIME;
 }
 
 /* --- their life, on the loop --------------------------------------------------------------------------------- */
 
 /* What the client says of the model that it shows results to. */
-static void take_wishes(struct call *c, struct slice wishes)
+static void take_text_limits(struct toolbox_call *c, struct slice members)
 {
-	struct jval most = jobj_get(wishes, "textMax");
+	struct jval most = jobj_get(members, "textMax");
 	int64_t n = 0;
 
-	c->text_only = jobj_get(wishes, "textOnly").type == J_TRUE;
+	c->text_only = jobj_get(members, "textOnly").type == J_TRUE;
 	c->text_max = TOOL_SHOW_BYTES;
 	if (most.type == J_NUMBER && jdec_int(most, &n) == 0 && n < TOOL_SHOW_BYTES)
 		c->text_max = (size_t)MAX(n, TOOL_SHOW_BYTES_MIN);
 }
 
-struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
-			      const struct mcp_reply_ops *ops, void *ctx)
+struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
+				  const struct mcp_reply_ops *ops, void *ctx)
 {
-	struct call *c = new0(struct call);
+	struct toolbox_call *c = new0(struct toolbox_call);
 	struct jval meta;
 
 	c->base.backend = &b->base;
@@ -128,32 +128,32 @@ struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
 	buf_add_slice(&c->params, params);
 	meta = jobj_get(buf_slice(&c->params), "_meta");
 	c->token = jobj_get(meta.raw, "progressToken").raw;
-	take_wishes(c, jobj_get(meta.raw, "acpd").raw);
+	take_text_limits(c, jobj_get(meta.raw, "acpd").raw);
 	list_add_tail(&b->calls, &c->link);
 	return &c->base;
 }
 
 static void *run(void *arg)
 {
-	struct call *c = arg;
+	struct toolbox_call *c = arg;
 
 	c->tool.tool->work(&c->tool);
 	return NULL;
 }
 
-static unsigned *counter(struct call *c)
+static unsigned *counter(struct toolbox_call *c)
 {
 	return c->tool.tool->waits ? &c->tool.box->waiting : &c->tool.box->working;
 }
 
-static void count(struct call *c, int by)
+static void count(struct toolbox_call *c, int by)
 {
 	if (c->tool.tool && c->tool.tool->work)
 		*counter(c) += (unsigned)by;
 }
 
 /* What it has on the way to the loop besides its end. */
-static void forget_events(struct call *c)
+static void forget_events(struct toolbox_call *c)
 {
 	struct toolbox *b = c->tool.box;
 
@@ -167,7 +167,7 @@ static void forget_events(struct call *c)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void call_free(struct call *c)
+static void call_free(struct toolbox_call *c)
 {
 	if (c->state == CALL_LISTENING)
 		forget_events(c);
@@ -184,13 +184,13 @@ static void call_free(struct call *c)
 /* Its client is answered although it has not ended: what it still brings is for nobody. */
 static void on_grace_over(void *ctx)
 {
-	struct call *c = ctx;
+	struct toolbox_call *c = ctx;
 	const struct mcp_reply_ops *ops = c->ops;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct err e;
 
 	err_set(&e, -ETIMEDOUT, 0, "TIMEOUT", "the tool did not end in time");
-	box_error_put(c, &e, SLICE_NONE, &out);
+	toolbox_error_put(c, &e, SLICE_NONE, &out);
 	c->ops = NULL;
 	if (ops)
 		ops->done(c->ctx, buf_slice(&out), SLICE_NONE);
@@ -198,7 +198,7 @@ static void on_grace_over(void *ctx)
 
 static void on_time_over(void *ctx)
 {
-	struct call *c = ctx;
+	struct toolbox_call *c = ctx;
 
 	if (atomic_load(&c->ended))
 		return;
@@ -208,9 +208,9 @@ static void on_time_over(void *ctx)
 		c->tool.tool->cancel(&c->tool, true);
 }
 
-static void call_run(struct call *c)
+static void call_run(struct toolbox_call *c)
 {
-	const struct tool *t = c->tool.tool;
+	const struct builtin_tool *t = c->tool.tool;
 	int64_t ms = c->time_ms ? c->time_ms : t->work && !t->waits ? TOOL_TIME_MS : 0;
 	struct err e;
 
@@ -229,14 +229,14 @@ static void call_run(struct call *c)
 	}
 }
 
-static bool may_run(struct call *c)
+static bool may_run(struct toolbox_call *c)
 {
-	const struct tool *t = c->tool.tool;
+	const struct builtin_tool *t = c->tool.tool;
 
 	return !t->work || *counter(c) < (t->waits ? TOOL_WAITS_MAX : TOOL_THREADS_MAX);
 }
 
-void box_call_start(struct call *c)
+void toolbox_call_start(struct toolbox_call *c)
 {
 	c->state = CALL_WAITING;
 	if (may_run(c))
@@ -245,13 +245,13 @@ void box_call_start(struct call *c)
 
 static void start_waiting(struct toolbox *b)
 {
-	list_each(c, &b->calls, struct call, link)
+	list_each(c, &b->calls, struct toolbox_call, link)
 		if (c->state == CALL_WAITING && may_run(c))
 			call_run(c);
 }
 
 /* Nobody waits any more. A call that has an end on its way to the loop is freed there. */
-static void abandon(struct call *c)
+static void abandon(struct toolbox_call *c)
 {
 	c->ops = NULL;
 	if (c->state == CALL_WAITING || c->state == CALL_LISTENING) {
@@ -266,9 +266,9 @@ static void abandon(struct call *c)
 		c->tool.tool->cancel(&c->tool, false);
 }
 
-void box_call_cancel(struct mcp_call *base)
+void toolbox_call_cancel(struct mcp_call *base)
 {
-	abandon(container_of(base, struct call, base));
+	abandon(container_of(base, struct toolbox_call, base));
 }
 
 static const char *const notifications[] = {
@@ -278,7 +278,7 @@ static const char *const notifications[] = {
 
 static void deliver(struct event *ev)
 {
-	struct call *c = ev->call;
+	struct toolbox_call *c = ev->call;
 	struct toolbox *b = c->tool.box;
 	const struct mcp_reply_ops *ops = c->ops;
 	void *ctx = c->ctx;
@@ -324,7 +324,7 @@ static void on_wake(void *ctx, uint32_t events _unused_)
 	}
 }
 
-int calls_open(struct toolbox *b)
+int toolbox_calls_open(struct toolbox *b)
 {
 	list_init(&b->calls);
 	list_init(&b->events);
@@ -335,11 +335,11 @@ int calls_open(struct toolbox *b)
 	return b->wake.fd < 0 ? -errno : loop_io_set(b->loop, &b->wake, EPOLLIN);
 }
 
-void calls_close(struct toolbox *b)
+void toolbox_calls_close(struct toolbox *b)
 {
 	uint64_t until = clock_mono_ms() + TOOL_CLOSE_MS;
 
-	list_each(c, &b->calls, struct call, link)
+	list_each(c, &b->calls, struct toolbox_call, link)
 		abandon(c);
 	/* threads look at their stop; what runs on the loop needs it */
 	while (!list_empty(&b->calls) && clock_mono_ms() < until) {

@@ -17,9 +17,9 @@ enum call_state {
 	CALL_RUNNING,
 };
 
-struct call {
+struct toolbox_call {
 	struct mcp_call base;
-	struct tool_call tool;
+	struct builtin_call tool;
 	struct list link;		 /* in box->calls */
 	const struct mcp_reply_ops *ops; /* NULL: nobody waits for it any more */
 	void *ctx;
@@ -41,7 +41,7 @@ enum event_kind { EVENT_PROGRESS, EVENT_LISTENING, EVENT_RESULT, EVENT_ERROR };
 /* Something for the loop, in the order it was made. */
 struct event {
 	struct list link;
-	struct call *call;
+	struct toolbox_call *call;
 	enum event_kind kind;
 	struct buf text; /* params, result, or error */
 };
@@ -77,42 +77,43 @@ struct toolbox {
 	} kept[PARTS];
 };
 
-static inline struct call *call_of(const struct tool_call *c)
+static inline struct toolbox_call *call_of(const struct builtin_call *c)
 {
-	return container_of(c, struct call, tool);
+	return container_of(c, struct toolbox_call, tool);
 }
 
 /* toolbox_call.c */
-struct mcp_call *box_call_new(struct toolbox *b, struct slice params,
-			      const struct mcp_reply_ops *ops, void *ctx);
-void box_call_start(struct call *c);
-void box_call_cancel(struct mcp_call *c);
+struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
+				  const struct mcp_reply_ops *ops, void *ctx);
+void toolbox_call_start(struct toolbox_call *c);
+void toolbox_call_cancel(struct mcp_call *c);
 /* Ends it with a raw result or error, from any thread. Takes the bytes. */
-void box_call_end(struct call *c, enum event_kind kind, struct buf *text);
+void toolbox_call_end(struct toolbox_call *c, enum event_kind kind, struct buf *text);
 /* Acknowledges a subscription to nothing. */
-void box_call_listening(struct call *c);
-void box_call_error(struct call *c, int code, const char *reason, const char *message);
+void toolbox_call_listening(struct toolbox_call *c);
+void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, const char *message);
 /* tool_result.c: an error as a result of tools/call. */
-void box_error_put(const struct call *c, const struct err *e, struct slice extra, struct buf *out);
-int calls_open(struct toolbox *b);
-void calls_close(struct toolbox *b);
+void toolbox_error_put(const struct toolbox_call *c, const struct err *e, struct slice extra,
+		       struct buf *out);
+int toolbox_calls_open(struct toolbox *b);
+void toolbox_calls_close(struct toolbox *b);
 
 /* tool_tables.c: the i-th tool of all, or NULL. */
-const struct tool *tool_at(size_t i);
-const struct tool *tool_find(struct slice name);
+const struct builtin_tool *tool_at(size_t i);
+const struct builtin_tool *tool_find(struct slice name);
 
 /* tool_schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
-void schema_put(struct jw *w, const char *key, const struct tool *t, bool output);
+void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t, bool output);
 /* A row of tools/list; an output schema obliges to structured results. */
-void tool_put(struct jw *w, const struct tool *t, bool output);
+void tool_put(struct jw *w, const struct builtin_tool *t, bool output);
 
 /* tool_args.c: 0 or -EINVAL with the field. */
-int args_check(const struct tool *t, struct slice args, struct err *e);
+int tool_args_check(const struct builtin_tool *t, struct slice args, struct err *e);
 
 /* toolbox_roots.c */
-int roots_open(struct toolbox *b, struct err *e);
-void roots_close(struct toolbox *b);
+int toolbox_roots_open(struct toolbox *b, struct err *e);
+void toolbox_roots_close(struct toolbox *b);
 /* What follows root in path, without a slash; NULL: it is not in it. */
 const char *root_below(const char *root, const char *path);
 /* The longest root that path is in, and what follows; NULL: none. */
@@ -120,8 +121,8 @@ const struct root *root_of(const struct toolbox *b, const char *path, const char
 bool root_is(const struct toolbox *b, const char *real);
 
 /* toolbox_policy.c */
-int rules_open(struct toolbox *b, struct err *e);
-void rules_close(struct toolbox *b);
-bool toolbox_offers(const struct toolbox *b, const struct tool *t);
+int toolbox_policy_open(struct toolbox *b, struct err *e);
+void toolbox_policy_close(struct toolbox *b);
+bool toolbox_offers(const struct toolbox *b, const struct builtin_tool *t);
 /* False: policy is against it, or asks, and the call is ended. */
-bool rules_pass(struct call *c);
+bool toolbox_policy_pass(struct toolbox_call *c);

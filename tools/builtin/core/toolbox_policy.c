@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-bool toolbox_offers(const struct toolbox *b, const struct tool *t)
+bool toolbox_offers(const struct toolbox *b, const struct builtin_tool *t)
 {
 	char **name = b->config.tools;
 
@@ -16,7 +16,7 @@ bool toolbox_offers(const struct toolbox *b, const struct tool *t)
 }
 
 /* What a human is to read: the tool, and the path or command that stands plainly in its arguments. */
-static void title_put(struct buf *out, const struct call *c, struct slice *paths,
+static void title_put(struct buf *out, const struct toolbox_call *c, struct slice *paths,
 		      struct slice *command)
 {
 	struct jval path = jobj_get(c->tool.args, "path"), text = jobj_get(c->tool.args, "command");
@@ -32,7 +32,7 @@ static void title_put(struct buf *out, const struct call *c, struct slice *paths
 		*paths = path.raw;
 }
 
-static bool ask_first(struct call *c)
+static bool ask_first(struct toolbox_call *c)
 {
 	_cleanup_(buf_done) struct buf title = { 0 }, list = { 0 };
 	struct slice path = SLICE_NONE, command = SLICE_NONE;
@@ -45,7 +45,7 @@ static bool ask_first(struct call *c)
 		       tool_allowed(&c->tool, title.data, buf_slice(&list), command);
 }
 
-static bool count_call(struct toolbox *b, const struct tool *t, int64_t most)
+static bool count_call(struct toolbox *b, const struct builtin_tool *t, int64_t most)
 {
 	size_t i = 0;
 
@@ -57,10 +57,10 @@ static bool count_call(struct toolbox *b, const struct tool *t, int64_t most)
 	return true;
 }
 
-bool rules_pass(struct call *c)
+bool toolbox_policy_pass(struct toolbox_call *c)
 {
 	struct toolbox *b = c->tool.box;
-	const struct tool *t = c->tool.tool;
+	const struct builtin_tool *t = c->tool.tool;
 	struct policy_limits limits = policy_tool_limits(b->policy, t->name);
 	struct err e = { 0 };
 
@@ -79,7 +79,7 @@ bool rules_pass(struct call *c)
 	return true;
 }
 
-int rules_open(struct toolbox *b, struct err *e)
+int toolbox_policy_open(struct toolbox *b, struct err *e)
 {
 	size_t n = 0;
 
@@ -89,7 +89,7 @@ int rules_open(struct toolbox *b, struct err *e)
 	return b->config.policy ? policy_parse(slice_of(b->config.policy), &b->policy, e) : 0;
 }
 
-void rules_close(struct toolbox *b)
+void toolbox_policy_close(struct toolbox *b)
 {
 	policy_free(b->policy);
 	free(b->called);

@@ -64,7 +64,7 @@ static int cwd_set(struct toolbox *b, struct err *e)
 	return 0;
 }
 
-int roots_open(struct toolbox *b, struct err *e)
+int toolbox_roots_open(struct toolbox *b, struct err *e)
 {
 	size_t n = 0;
 	int r = 0;
@@ -79,7 +79,7 @@ int roots_open(struct toolbox *b, struct err *e)
 	return r < 0 ? r : cwd_set(b, e);
 }
 
-void roots_close(struct toolbox *b)
+void toolbox_roots_close(struct toolbox *b)
 {
 	for (size_t i = 0; i < b->nroots; i++) {
 		free(b->roots[i].path);

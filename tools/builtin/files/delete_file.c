@@ -13,40 +13,40 @@
 /* --- deleteFile -------------------------------------------------------------------------------------------------- */
 
 /* A link is removed, never what it leads to; and one that leads out of the roots stays: whoever made it is to look. */
-static int check_link(const struct tool_call *c, const char *path, struct err *e)
+static int check_link(const struct builtin_call *c, const char *path, struct err *e)
 {
-	struct place p;
+	struct tool_path p;
 	struct err other;
-	int r = place_find(c, path, PLACE_LOOK, &p, &other);
+	int r = tool_path_find(c, path, TOOL_PATH_STAT, &p, &other);
 
-	place_done(&p);
+	tool_path_done(&p);
 	if (r == 0 || strcmp(other.reason, "OUTSIDE_ROOTS") != 0)
 		return 0;
 	*e = other;
 	return -EACCES;
 }
 
-struct removal {
-	struct tool_call *call;
+struct tree_removal {
+	struct builtin_call *call;
 	struct err *e;
 	int64_t entries;
 };
 
-static int judge(void *ctx, const struct walk_entry *entry)
+static int judge(void *ctx, const struct tree_walk_entry *entry)
 {
-	struct removal *r = ctx;
+	struct tree_removal *r = ctx;
 
 	r->entries++;
-	return place_judge(r->call, entry->real, PLACE_WRITE, r->e);
+	return tool_path_judge(r->call, entry->real, TOOL_PATH_WRITE, r->e);
 }
 
 /* All or nothing as far as policy goes: what is in it is judged before anything goes. */
-static int check_tree(struct tool_call *c, const struct place_name *at, const char *path,
+static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, const char *path,
 		      bool recursive, struct err *e)
 {
-	struct place p = { .real = at->real };
-	struct walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
-	struct removal removal = { .call = c, .e = e };
+	struct tool_path p = { .real = at->real };
+	struct tree_walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
+	struct tree_removal removal = { .call = c, .e = e };
 	int r;
 
 	if (recursive && !toolbox_policy(c->box)) /* nothing to judge */
@@ -57,7 +57,7 @@ static int check_tree(struct tool_call *c, const struct place_name *at, const ch
 		closep(&p.fd);
 		return tool_errno(e, errno, "cannot delete", path);
 	}
-	r = walk_below(c, &p, &o, judge, &removal, e);
+	r = tree_walk_below(c, &p, &o, judge, &removal, e);
 	close(p.fd);
 	if (r == -ECANCELED)
 		return err_set(e, r, 0, "TIMEOUT",
@@ -67,10 +67,10 @@ static int check_tree(struct tool_call *c, const struct place_name *at, const ch
 	return r < 0 && !*e->reason ? tool_errno(e, r, "cannot look at all of", path) : r;
 }
 
-static int delete_at(struct tool_call *c, const struct place_name *at, const char *path,
+static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, const char *path,
 		     struct err *e)
 {
-	_cleanup_(guard_leavep) struct guard *g = NULL;
+	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	struct stat sb;
 	int r = 0;
@@ -78,7 +78,7 @@ static int delete_at(struct tool_call *c, const struct place_name *at, const cha
 	if (at->root)
 		return err_field(e, "path", "IS_ROOT", "%.120s is a root of this sandbox: it stays",
 				 path);
-	r = c->dry_run ? 0 : guard_enter(c, &at->dir, 1, &g, e);
+	r = c->dry_run ? 0 : write_lock_take(c, &at->dir, 1, &g, e);
 	if (r < 0)
 		return r;
 	if (fstatat(at->dir, at->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
@@ -97,7 +97,8 @@ static int delete_at(struct tool_call *c, const struct place_name *at, const cha
 }
 
 /* No root may be below what goes. */
-static int check_roots(const struct tool_call *c, const struct place_name *at, struct err *e)
+static int check_roots(const struct builtin_call *c, const struct tool_path_entry *at,
+		       struct err *e)
 {
 	char **roots = toolbox_config(c->box)->roots;
 	size_t n = strlen(at->real);
@@ -109,16 +110,16 @@ static int check_roots(const struct tool_call *c, const struct place_name *at, s
 	return 0;
 }
 
-static void delete_file(struct tool_call *c)
+static void delete_file(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	_cleanup_(place_name_done) struct place_name at = PLACE_NAME_NONE;
+	_cleanup_(tool_path_entry_done) struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
 	struct err e;
 
-	if (place_name(c, path, PLACE_WRITE, false, &at, &e) < 0 || check_roots(c, &at, &e) < 0 ||
-	    delete_at(c, &at, path, &e) < 0) {
+	if (tool_path_entry(c, path, TOOL_PATH_WRITE, false, &at, &e) < 0 ||
+	    check_roots(c, &at, &e) < 0 || delete_at(c, &at, path, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 		return;
 	}
@@ -132,18 +133,18 @@ static void delete_file(struct tool_call *c)
 /* --- createDirectory ----------------------------------------------------------------------------------------------- */
 
 /* 0: made; 1: it was there. */
-static int make_dir(struct tool_call *c, const char *path, struct err *e)
+static int make_dir(struct builtin_call *c, const char *path, struct err *e)
 {
-	_cleanup_(place_name_done) struct place_name at = PLACE_NAME_NONE;
+	_cleanup_(tool_path_entry_done) struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	mode_t mode = (mode_t)tool_arg_int(c, "mode", 0);
-	struct place there;
+	struct tool_path there;
 	bool recursive = tool_arg_bool(c, "recursive", true);
-	int r = place_find(c, path, PLACE_LOOK, &there, e);
+	int r = tool_path_find(c, path, TOOL_PATH_STAT, &there, e);
 
 	if (r == 0) {
 		bool is_dir = S_ISDIR(there.sb.st_mode);
 
-		place_done(&there);
+		tool_path_done(&there);
 		if (is_dir && recursive)
 			return 1;
 		return tool_errno(e, EEXIST, "cannot make", path);
@@ -151,9 +152,9 @@ static int make_dir(struct tool_call *c, const char *path, struct err *e)
 	if (r != -ENOENT)
 		return r;
 	if (recursive)
-		r = place_name_parents(c, path, PLACE_WRITE, c->dry_run, &at, e);
+		r = tool_path_entry_parents(c, path, TOOL_PATH_WRITE, c->dry_run, &at, e);
 	else
-		r = place_name(c, path, PLACE_WRITE, false, &at, e);
+		r = tool_path_entry(c, path, TOOL_PATH_WRITE, false, &at, e);
 	if (r < 0 || c->dry_run)
 		return r;
 	if (mkdirat(at.dir, at.leaf, mode ? mode : 0777) < 0)
@@ -164,7 +165,7 @@ static int make_dir(struct tool_call *c, const char *path, struct err *e)
 	return 0;
 }
 
-static void create_directory(struct tool_call *c)
+static void create_directory(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
@@ -230,7 +231,7 @@ static const struct tool_field create_out[] = {
 	{ 0 },
 };
 
-const struct tool remove_tools[] = {
+const struct builtin_tool remove_tools[] = {
 	{
 		.name = "deleteFile",
 		.title = "Delete a file",

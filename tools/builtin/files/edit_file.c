@@ -7,7 +7,7 @@
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/files/write_lock.h"
 #include "tools/builtin/files/nearest_text.h"
-#include "tools/builtin/files/file_replace.h"
+#include "tools/builtin/files/atomic_write.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static void next_edit(struct edit *ed)
 	ed->result = (struct buf){ .max = TOOL_EDIT_MAX + 8192 };
 }
 
-static int apply(struct tool_call *c, struct edit *ed, const char *path, struct err *e)
+static int apply(struct builtin_call *c, struct edit *ed, const char *path, struct err *e)
 {
 	struct jval edits = tool_arg(c, "edits"), v;
 	struct jiter it;
@@ -143,21 +143,21 @@ static int apply(struct tool_call *c, struct edit *ed, const char *path, struct 
 	return r;
 }
 
-static int load(struct tool_call *c, const char *path, const struct stat *old, struct edit *ed,
+static int load(struct builtin_call *c, const char *path, const struct stat *old, struct edit *ed,
 		struct err *e)
 {
-	struct place p;
-	int r = place_find(c, path, PLACE_READ, &p, e), fd;
+	struct tool_path p;
+	int r = tool_path_find(c, path, TOOL_PATH_READ, &p, e), fd;
 
 	if (r < 0)
 		return r;
-	fd = place_open_file(&p, path, e);
+	fd = tool_path_open_file(&p, path, e);
 	r = fd < 0 ? fd : version_check(c, &p.sb, path, e);
 	if (r == 0 && (p.sb.st_ino != old->st_ino || p.sb.st_dev != old->st_dev)) {
 		err_field(e, "path", "ESTALE", "%.120s was replaced meanwhile", path);
 		r = -ESTALE;
 	}
-	place_done(&p);
+	tool_path_done(&p);
 	ed->text.max = TOOL_EDIT_MAX + 8192;
 	if (r == 0) {
 		r = file_read_fd(fd, TOOL_EDIT_MAX, &ed->text);
@@ -168,20 +168,20 @@ static int load(struct tool_call *c, const char *path, const struct stat *old, s
 	return r;
 }
 
-static int edit(struct tool_call *c, const char *path, struct edit *ed, bool dry, struct stat *now,
-		struct err *e)
+static int edit(struct builtin_call *c, const char *path, struct edit *ed, bool dry,
+		struct stat *now, struct err *e)
 {
-	_cleanup_(guard_leavep) struct guard *g = NULL;
-	struct store how = { .dry = dry };
-	struct place_name at;
+	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
+	struct atomic_write_options how = { .dry = dry };
+	struct tool_path_entry at;
 	struct stat old;
-	int r = place_name(c, path, PLACE_WRITE, true, &at, e);
+	int r = tool_path_entry(c, path, TOOL_PATH_WRITE, true, &at, e);
 
 	if (r < 0)
 		return r;
-	r = guard_enter(c, &at.dir, 1, &g, e);
+	r = write_lock_take(c, &at.dir, 1, &g, e);
 	if (r == 0)
-		r = store_look(&at, path, &old, e);
+		r = atomic_write_check(&at, path, &old, e);
 	if (r == 0 && !old.st_nlink)
 		r = tool_errno(e, ENOENT, "cannot edit", path);
 	if (r == 0)
@@ -189,12 +189,12 @@ static int edit(struct tool_call *c, const char *path, struct edit *ed, bool dry
 	if (r == 0)
 		r = apply(c, ed, path, e);
 	if (r == 0)
-		r = store_file(c, &at, path, buf_slice(&ed->result), &how, &old, now, e);
-	place_name_done(&at);
+		r = atomic_write(c, &at, path, buf_slice(&ed->result), &how, &old, now, e);
+	tool_path_entry_done(&at);
 	return r;
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
@@ -218,7 +218,7 @@ static void work(struct tool_call *c)
 		tool_done(c, buf_slice(&out));
 	} else {
 		if (strcmp(e.reason, "NO_MATCH") == 0)
-			nearest_put(&near, buf_slice(&ed.text), buf_slice(&ed.old));
+			nearest_text_put(&near, buf_slice(&ed.text), buf_slice(&ed.old));
 		tool_fail(c, &e, buf_slice(&nearest));
 	}
 	buf_done(&ed.old);
@@ -278,7 +278,7 @@ static const struct tool_field out_fields[] = {
 	{ 0 },
 };
 
-const struct tool edit_tools[] = {
+const struct builtin_tool edit_tools[] = {
 	{
 		.name = "editFile",
 		.title = "Edit a file",

@@ -96,7 +96,8 @@ char *link_target(int dir, const char *name)
 	return n < 0 ? NULL : xstrndup(text, (size_t)n);
 }
 
-int version_check(const struct tool_call *c, const struct stat *sb, const char *path, struct err *e)
+int version_check(const struct builtin_call *c, const struct stat *sb, const char *path,
+		  struct err *e)
 {
 	struct jval etag = tool_arg(c, "expectedEtag"), mtime = tool_arg(c, "expectedMtime");
 	char now[ETAG_BYTES] = "";

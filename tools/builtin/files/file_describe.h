@@ -28,7 +28,7 @@ void name_put(struct jw *w, const char *key, const char *name);
 char *link_target(int dir, const char *name);
 
 /* Arguments expectedMtime and expectedEtag against what is there (NULL: nothing). 0 or -ESTALE. */
-int version_check(const struct tool_call *c, const struct stat *sb, const char *path,
+int version_check(const struct builtin_call *c, const struct stat *sb, const char *path,
 		  struct err *e);
 
 /* Rows of tables. */

@@ -10,14 +10,14 @@
 #include <pwd.h>
 #include <stdio.h>
 
-struct look {
-	struct place_name at;
+struct file_stat {
+	struct tool_path_entry at;
 	struct stat sb;
 };
 
-static int look(struct tool_call *c, const char *path, struct look *l, struct err *e)
+static int stat_path(struct builtin_call *c, const char *path, struct file_stat *l, struct err *e)
 {
-	int r = place_name(c, path, PLACE_LOOK, false, &l->at, e);
+	int r = tool_path_entry(c, path, TOOL_PATH_STAT, false, &l->at, e);
 
 	if (r < 0)
 		return r;
@@ -25,7 +25,7 @@ static int look(struct tool_call *c, const char *path, struct look *l, struct er
 		    AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		r = tool_errno(e, errno, "cannot look at", path);
 	if (r < 0)
-		place_name_done(&l->at);
+		tool_path_entry_done(&l->at);
 	return r;
 }
 
@@ -64,7 +64,7 @@ static void owners_put(struct jw *w, const struct stat *sb)
 	jw_int(w, "gid", sb->st_gid);
 }
 
-static void info_put(struct jw *w, const struct look *l)
+static void info_put(struct jw *w, const struct file_stat *l)
 {
 	const char *slash = strrchr(l->at.real, '/');
 	_cleanup_(freep) char *target = NULL;
@@ -89,34 +89,34 @@ static void info_put(struct jw *w, const struct look *l)
 		name_put(w, "symlinkTarget", target);
 }
 
-static void get_info(struct tool_call *c)
+static void get_info(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
-	struct look l;
+	struct file_stat l;
 	struct err e;
 
-	if (look(c, path, &l, &e) < 0) {
+	if (stat_path(c, path, &l, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 		return;
 	}
 	jw_str(&w, "path", path);
 	info_put(&w, &l);
-	place_name_done(&l.at);
+	tool_path_entry_done(&l.at);
 	tool_done(c, buf_slice(&out));
 }
 
 /* --- checkFileExists ------------------------------------------------------------------------------------------------- */
 
-static void check_exists(struct tool_call *c)
+static void check_exists(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
-	struct look l;
+	struct file_stat l;
 	struct err e;
-	int r = look(c, path, &l, &e);
+	int r = stat_path(c, path, &l, &e);
 
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR) {
 		tool_fail(c, &e, SLICE_NONE);
@@ -127,20 +127,20 @@ static void check_exists(struct tool_call *c)
 	jw_bool(&w, "isDirectory", r == 0 && S_ISDIR(l.sb.st_mode));
 	if (r == 0) {
 		jw_str(&w, "type", stat_type(&l.sb));
-		place_name_done(&l.at);
+		tool_path_entry_done(&l.at);
 	}
 	tool_done(c, buf_slice(&out));
 }
 
 /* --- getFileSize ------------------------------------------------------------------------------------------------------ */
 
-struct sum {
+struct size_sum {
 	int64_t bytes, files;
 };
 
-static int add(void *ctx, const struct walk_entry *e)
+static int add(void *ctx, const struct tree_walk_entry *e)
 {
-	struct sum *s = ctx;
+	struct size_sum *s = ctx;
 
 	if (S_ISREG(e->sb.st_mode)) {
 		s->bytes += e->sb.st_size;
@@ -164,31 +164,31 @@ static void human_put(struct jw *w, int64_t size)
 	jw_str(w, "humanReadableSize", text);
 }
 
-static int add_up(struct tool_call *c, const struct look *l, const char *path, struct sum *sum,
-		  struct err *e)
+static int add_up(struct builtin_call *c, const struct file_stat *l, const char *path,
+		  struct size_sum *sum, struct err *e)
 {
-	static const struct walk_options all = { 0 };
-	struct place p = { .real = l->at.real, .sb = l->sb };
+	static const struct tree_walk_options all = { 0 };
+	struct tool_path p = { .real = l->at.real, .sb = l->sb };
 	int r;
 
 	p.fd = openat(l->at.dir, l->at.root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (p.fd < 0)
 		return tool_errno(e, errno, "cannot look at", path);
-	r = walk_below(c, &p, &all, add, sum, e);
+	r = tree_walk_below(c, &p, &all, add, sum, e);
 	close(p.fd);
 	return r;
 }
 
-static void get_size(struct tool_call *c)
+static void get_size(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	struct jw w = JW(&out);
-	struct sum sum = { 0 };
-	struct look l = { .at = PLACE_NAME_NONE };
+	struct size_sum sum = { 0 };
+	struct file_stat l = { .at = TOOL_PATH_ENTRY_NONE };
 	struct err e;
-	int r = look(c, path, &l, &e);
+	int r = stat_path(c, path, &l, &e);
 
 	recursive &= r == 0 && S_ISDIR(l.sb.st_mode);
 	if (recursive)
@@ -208,7 +208,7 @@ static void get_size(struct tool_call *c)
 		}
 		tool_done(c, buf_slice(&out));
 	}
-	place_name_done(&l.at);
+	tool_path_entry_done(&l.at);
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */
@@ -325,7 +325,7 @@ static const struct tool_field size_out[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT, .in = in_, .out = out_, .work = work_   \
 	}
 
-const struct tool info_tools[] = {
+const struct builtin_tool info_tools[] = {
 	INFO_TOOL("getFileInfo", "Look at a file",
 		  "Type, size, rights, owners and times of a file; a link is not followed.",
 		  path_in, info_out, get_info),

@@ -116,7 +116,7 @@ static const struct {
 	{ "image/webp", webp },
 };
 
-bool image_look(struct slice file, struct image *ret)
+bool image_type_find(struct slice file, struct image *ret)
 {
 	const unsigned char *p = (const unsigned char *)file.p;
 

@@ -15,4 +15,4 @@ struct image {
 };
 
 /* False: none of these, cut off, or larger than TOOL_IMAGE_SIDE. */
-bool image_look(struct slice file, struct image *ret);
+bool image_type_find(struct slice file, struct image *ret);

@@ -12,12 +12,12 @@ struct line {
 	uint64_t hash; /* without blanks; 0: nothing else is in it */
 };
 
-struct lines {
+struct text_lines {
 	struct line *v;
 	size_t n;
 };
 
-struct place {
+struct nearest_place {
 	size_t at, alike; /* lines; of one line: hundredths */
 	bool blanks;	  /* nothing but blanks differs */
 };
@@ -36,9 +36,9 @@ static uint64_t hash_of(struct slice s)
 	return any ? h | 1 : 0;
 }
 
-static struct lines split(struct slice s)
+static struct text_lines split(struct slice s)
 {
-	struct lines ret = { 0 };
+	struct text_lines ret = { 0 };
 	size_t room = 1;
 
 	for (size_t i = 0; i < s.n; i++)
@@ -58,9 +58,10 @@ static struct lines split(struct slice s)
 
 /* --- several lines: how many of them are there ------------------------------------------------------------ */
 
-static struct place alike_at(const struct lines *text, const struct lines *wanted, size_t at)
+static struct nearest_place alike_at(const struct text_lines *text, const struct text_lines *wanted,
+				     size_t at)
 {
-	struct place ret = { at, 0, at + wanted->n <= text->n };
+	struct nearest_place ret = { at, 0, at + wanted->n <= text->n };
 
 	for (size_t i = 0; i < wanted->n && at + i < text->n; i++) {
 		bool same = wanted->v[i].hash == text->v[at + i].hash;
@@ -117,19 +118,20 @@ static size_t common(struct pairs *p, struct slice line, uint32_t number)
 }
 
 /* What a line has besides counts only as far as the wanted text is long: it may be a part of it. */
-static struct place line_alike(struct pairs *p, const struct lines *text, size_t at)
+static struct nearest_place line_alike(struct pairs *p, const struct text_lines *text, size_t at)
 {
 	struct slice line = dense(text->v[at].s, p->line);
 	size_t have, want = p->wanted.n - 1;
 
 	if (memmem(line.p, line.n, p->wanted.p, p->wanted.n))
-		return (struct place){ at, 100, true };
+		return (struct nearest_place){ at, 100, true };
 	have = line.n ? MIN(line.n - 1, 2 * want) : 0;
-	return (struct place){ at, 200 * common(p, line, (uint32_t)at + 1) / (want + have), false };
+	return (struct nearest_place){ at, 200 * common(p, line, (uint32_t)at + 1) / (want + have),
+				       false };
 }
 
 /* Keeps the best, the first of equals; places that overlap are one. */
-static void note(struct place *best, struct place p, size_t length)
+static void note(struct nearest_place *best, struct nearest_place p, size_t length)
 {
 	for (size_t i = 0; i < NEAREST_MAX; i++) {
 		if (best[i].alike && p.at < best[i].at + length) {
@@ -146,14 +148,15 @@ static void note(struct place *best, struct place p, size_t length)
 		}
 }
 
-static void put_place(struct jw *w, const struct lines *text, const struct place *p, size_t length)
+static void put_nearest(struct jw *w, const struct text_lines *text, const struct nearest_place *p,
+			size_t length)
 {
 	size_t last = MIN(p->at + length, text->n) - 1;
 	const char *from = text->v[p->at].s.p, *to = text->v[last].s.p + text->v[last].s.n;
 	struct slice s = { from, (size_t)(to - from) };
 	bool one = length == 1;
 
-	s.n = show_cut(s, TOOL_SHOW_LINE);
+	s.n = model_text_cut(s, TOOL_SHOW_LINE);
 	jw_obj(w, NULL);
 	jw_uint(w, "line", p->at + 1);
 	jw_uint(w, "lines", last - p->at + 1);
@@ -166,19 +169,21 @@ static void put_place(struct jw *w, const struct lines *text, const struct place
 	jw_end_obj(w);
 }
 
-static void find_lines(const struct lines *have, const struct lines *want, struct place *best)
+static void find_lines(const struct text_lines *have, const struct text_lines *want,
+		       struct nearest_place *best)
 {
 	size_t needed = (want->n + 1) / 2;
 
 	for (size_t at = 0; want->n <= NEAREST_LINES_MAX && at < have->n; at++) {
-		struct place p = alike_at(have, want, at);
+		struct nearest_place p = alike_at(have, want, at);
 
 		if (p.alike >= needed)
 			note(best, p, want->n);
 	}
 }
 
-static void find_line(const struct lines *have, struct slice wanted, struct place *best)
+static void find_line(const struct text_lines *have, struct slice wanted,
+		      struct nearest_place *best)
 {
 	_cleanup_(freep) struct pairs *p = new0(struct pairs);
 	char line[NEAREST_LINE_MAX];
@@ -189,17 +194,17 @@ static void find_line(const struct lines *have, struct slice wanted, struct plac
 	for (size_t i = 0; i + 1 < p->wanted.n; i++)
 		p->want[pair_at(p->wanted, i)]++;
 	for (size_t at = 0; at < have->n; at++) {
-		struct place found = line_alike(p, have, at);
+		struct nearest_place found = line_alike(p, have, at);
 
 		if (found.alike >= NEAREST_PERCENT)
 			note(best, found, 1);
 	}
 }
 
-void nearest_put(struct jw *w, struct slice text, struct slice wanted)
+void nearest_text_put(struct jw *w, struct slice text, struct slice wanted)
 {
-	struct place best[NEAREST_MAX] = { 0 };
-	struct lines have, want;
+	struct nearest_place best[NEAREST_MAX] = { 0 };
+	struct text_lines have, want;
 
 	if (!text.n || text.n > NEAREST_FILE_MAX || !wanted.n)
 		return;
@@ -212,7 +217,7 @@ void nearest_put(struct jw *w, struct slice text, struct slice wanted)
 	if (best[0].alike) {
 		jw_arr(w, "nearest");
 		for (size_t i = 0; i < NEAREST_MAX && best[i].alike; i++)
-			put_place(w, &have, &best[i], want.n);
+			put_nearest(w, &have, &best[i], want.n);
 		jw_end_arr(w);
 	}
 	free(have.v);

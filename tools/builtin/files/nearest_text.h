@@ -11,4 +11,4 @@
 #include "json/jenc.h"
 
 /* Writes the member "nearest": [{line, lines, alike, differs "blanks" | percent, text}] of an error, best first; nothing if there is none. */
-void nearest_put(struct jw *w, struct slice text, struct slice wanted);
+void nearest_text_put(struct jw *w, struct slice text, struct slice wanted);

@@ -38,7 +38,7 @@ static int read_at(int fd, int64_t offset, size_t n, struct buf *ret)
 	return 0;
 }
 
-static int read_span(int fd, const struct span *s, struct reading *r)
+static int read_span(int fd, const struct span *s, struct file_reading *r)
 {
 	int64_t most = s->length >= 0 && s->length < (int64_t)TOOL_READ_MAX ?
 			       s->length :
@@ -58,7 +58,7 @@ struct line_state {
 };
 
 /* Takes of the piece what belongs to the lines; false: enough. */
-static bool take_lines(struct reading *r, const struct span *s, struct line_state *at,
+static bool take_lines(struct file_reading *r, const struct span *s, struct line_state *at,
 		       struct slice piece)
 {
 	while (piece.n) {
@@ -84,7 +84,7 @@ static bool take_lines(struct reading *r, const struct span *s, struct line_stat
 	return true;
 }
 
-static int read_lines(struct tool_call *c, int fd, const struct span *s, struct reading *r)
+static int read_lines(struct builtin_call *c, int fd, const struct span *s, struct file_reading *r)
 {
 	_cleanup_(buf_done) struct buf piece = { 0 };
 	struct line_state at = { .line = 1 };
@@ -108,7 +108,7 @@ static int read_lines(struct tool_call *c, int fd, const struct span *s, struct 
 }
 
 /* A character that the end of the range cut goes: the next range begins with it. */
-static void cut_character(struct reading *r)
+static void cut_character(struct file_reading *r)
 {
 	size_t n = buf_len(&r->bytes), back = 1;
 	const unsigned char *end = (const unsigned char *)r->bytes.data + r->bytes.len;
@@ -120,15 +120,15 @@ static void cut_character(struct reading *r)
 }
 
 /* All of an image, and nobody has said that it is to be text. */
-static bool is_image(const struct span *s, struct reading *r)
+static bool is_image(const struct span *s, struct file_reading *r)
 {
 	bool whole = !r->offset && r->ends && !s->first;
 
 	return whole && s->any && buf_len(&r->bytes) <= TOOL_IMAGE_MAX &&
-	       image_look(buf_slice(&r->bytes), &r->image);
+	       image_type_find(buf_slice(&r->bytes), &r->image);
 }
 
-static int check_text(const struct span *s, struct reading *r, const char *path, struct err *e)
+static int check_text(const struct span *s, struct file_reading *r, const char *path, struct err *e)
 {
 	if (is_image(s, r)) {
 		r->base64 = true;
@@ -145,7 +145,8 @@ static int check_text(const struct span *s, struct reading *r, const char *path,
 			 "%.120s is no UTF-8 text here: read it with encoding base64", path);
 }
 
-static void answer(struct tool_call *c, const struct span *s, const char *path, struct reading *r)
+static void answer(struct builtin_call *c, const struct span *s, const char *path,
+		   struct file_reading *r)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { 0 };
 	struct tool_image image = { buf_slice(&r->bytes), r->image.type };
@@ -166,13 +167,13 @@ static void answer(struct tool_call *c, const struct span *s, const char *path, 
 	if (end < r->sb.st_size)
 		jw_int(&w, "nextOffset", end);
 	stat_put_version(&w, &r->sb);
-	read_show(r, s->first, tool_room(c), &text);
+	file_reading_text(r, s->first, tool_room(c), &text);
 	tool_answer(c, &(struct tool_result){ .members = buf_slice(&out),
 					      .text = buf_slice(&text),
 					      .image = image.type ? &image : NULL });
 }
 
-static int get_span(const struct tool_call *c, struct span *s, struct err *e)
+static int get_span(const struct builtin_call *c, struct span *s, struct err *e)
 {
 	bool lines = tool_arg(c, "startLine").type || tool_arg(c, "endLine").type;
 
@@ -192,17 +193,17 @@ static int get_span(const struct tool_call *c, struct span *s, struct err *e)
 	return 0;
 }
 
-static int read_file(struct tool_call *c, const char *path, const struct span *s, struct reading *r,
-		     struct err *e)
+static int read_file(struct builtin_call *c, const char *path, const struct span *s,
+		     struct file_reading *r, struct err *e)
 {
-	struct place p;
-	int code = place_find(c, path, PLACE_READ, &p, e), fd;
+	struct tool_path p;
+	int code = tool_path_find(c, path, TOOL_PATH_READ, &p, e), fd;
 
 	if (code < 0)
 		return code;
-	fd = place_open_file(&p, path, e);
+	fd = tool_path_open_file(&p, path, e);
 	r->sb = p.sb;
-	place_done(&p);
+	tool_path_done(&p);
 	if (fd < 0)
 		return fd;
 	code = s->first ? read_lines(c, fd, s, r) : read_span(fd, s, r);
@@ -212,10 +213,10 @@ static int read_file(struct tool_call *c, const char *path, const struct span *s
 	return check_text(s, r, path, e);
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	struct reading r = { 0 };
+	struct file_reading r = { 0 };
 	struct span s;
 	struct err e;
 
@@ -271,7 +272,7 @@ static const struct tool_field out[] = {
 	{ 0 },
 };
 
-const struct tool read_tools[] = {
+const struct builtin_tool read_tools[] = {
 	{
 		.name = "readFile",
 		.title = "Read a file",

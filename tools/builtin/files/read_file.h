@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-struct reading {
+struct file_reading {
 	struct buf bytes;
 	struct stat sb;
 	int64_t offset;	      /* of bytes in the file */
@@ -18,4 +18,4 @@ struct reading {
 };
 
 /* read_file_text.c. line: the first that was asked for; 0: not by lines. */
-void read_show(const struct reading *r, int64_t line, size_t room, struct buf *out);
+void file_reading_text(const struct file_reading *r, int64_t line, size_t room, struct buf *out);

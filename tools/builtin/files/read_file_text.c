@@ -6,14 +6,14 @@
 
 #include <inttypes.h>
 
-static void show_image(const struct reading *r, struct buf *out)
+static void show_image(const struct file_reading *r, struct buf *out)
 {
 	buf_printf(out, "[%s, %u x %u, %zu bytes]\n", r->image.type, r->image.width,
 		   r->image.height, buf_len(&r->bytes));
 }
 
 /* As it is, or in base64; n: bytes shown. */
-static void show_range(const struct reading *r, size_t room, struct buf *out)
+static void show_range(const struct file_reading *r, size_t room, struct buf *out)
 {
 	struct slice bytes = buf_slice(&r->bytes);
 	int64_t end;
@@ -21,7 +21,7 @@ static void show_range(const struct reading *r, size_t room, struct buf *out)
 	if (r->base64)
 		bytes.n = MIN(bytes.n, room / 4 * 3);
 	else
-		bytes.n = show_cut(bytes, room);
+		bytes.n = model_text_cut(bytes, room);
 	if (r->base64)
 		base64_encode(bytes, out);
 	else
@@ -47,7 +47,7 @@ static int64_t count_lines(struct slice s)
 	return n;
 }
 
-static void show_rest(const struct reading *r, int64_t first, int64_t shown, struct buf *out)
+static void show_rest(const struct file_reading *r, int64_t first, int64_t shown, struct buf *out)
 {
 	int64_t all = count_lines(buf_slice(&r->bytes));
 
@@ -61,13 +61,13 @@ static void show_rest(const struct reading *r, int64_t first, int64_t shown, str
 	buf_printf(out, "; read on with startLine: %" PRId64 "]\n", first + shown);
 }
 
-static void show_numbered(const struct reading *r, int64_t line, size_t room, struct buf *out)
+static void show_numbered(const struct file_reading *r, int64_t line, size_t room, struct buf *out)
 {
 	struct slice text = buf_slice(&r->bytes);
-	struct show_lines l = { .first = line ? line : 1,
-				.offset = r->offset,
-				.most = TOOL_SHOW_LINES,
-				.bytes = room };
+	struct model_text_lines l = { .first = line ? line : 1,
+				      .offset = r->offset,
+				      .most = TOOL_SHOW_LINES,
+				      .bytes = room };
 
 	if (!text.n) {
 		buf_printf(out,
@@ -76,13 +76,13 @@ static void show_numbered(const struct reading *r, int64_t line, size_t room, st
 			   line);
 		return;
 	}
-	show_lines(out, text, &l);
+	model_text_lines(out, text, &l);
 	show_rest(r, l.first, l.shown, out);
 	if (memmem(text.p, MIN(text.n, l.used), "\r\n", 2))
 		buf_puts(out, "[lines end in CR LF]\n");
 }
 
-void read_show(const struct reading *r, int64_t line, size_t room, struct buf *out)
+void file_reading_text(const struct file_reading *r, int64_t line, size_t room, struct buf *out)
 {
 	if (r->image.type)
 		show_image(r, out);

@@ -5,26 +5,26 @@
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/files/write_lock.h"
-#include "tools/builtin/files/file_replace.h"
+#include "tools/builtin/files/atomic_write.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-struct item {
+struct write_item {
 	char *path;
 	struct buf bytes;
-	struct store how;
+	struct atomic_write_options how;
 	bool parents;
-	struct place_name at;
+	struct tool_path_entry at;
 	struct stat old, now;
 	struct err e; /* reason empty: written */
 };
 
-static void item_done(struct item *it)
+static void item_done(struct write_item *it)
 {
 	free(it->path);
 	buf_done(&it->bytes);
-	place_name_done(&it->at);
+	tool_path_entry_done(&it->at);
 }
 
 /* --- one file -------------------------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static int get_content(struct slice object, struct buf *ret, struct err *e)
 }
 
 /* Where it goes, and whether it may. Nothing is changed. */
-static int look(struct tool_call *c, struct item *it, struct err *e)
+static int check_item(struct builtin_call *c, struct write_item *it, struct err *e)
 {
 	size_t n = strlen(it->path);
 	int r;
@@ -62,35 +62,35 @@ static int look(struct tool_call *c, struct item *it, struct err *e)
 	if (n && it->path[n - 1] == '/')
 		return tool_errno(e, EISDIR, "cannot write", it->path);
 	if (it->parents)
-		r = place_name_parents(c, it->path, PLACE_WRITE, true, &it->at, e);
+		r = tool_path_entry_parents(c, it->path, TOOL_PATH_WRITE, true, &it->at, e);
 	else
-		r = place_name(c, it->path, PLACE_WRITE, true, &it->at, e);
+		r = tool_path_entry(c, it->path, TOOL_PATH_WRITE, true, &it->at, e);
 	if (r == 0)
-		r = store_look(&it->at, it->path, &it->old, e);
+		r = atomic_write_check(&it->at, it->path, &it->old, e);
 	if (r == 0 && it->how.exclusive && it->old.st_nlink)
 		r = tool_errno(e, EEXIST, "cannot write", it->path);
 	return r;
 }
 
 /* What was looked at may be another by now: what counts is what is there once nobody else writes. */
-static int write_item(struct tool_call *c, struct item *it, struct err *e)
+static int write_item(struct builtin_call *c, struct write_item *it, struct err *e)
 {
-	_cleanup_(guard_leavep) struct guard *g = NULL;
+	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
 	int r = 0;
 
 	if (it->at.dir < 0 && !it->how.dry) {
-		place_name_done(&it->at);
-		r = place_name_parents(c, it->path, PLACE_WRITE, false, &it->at, e);
+		tool_path_entry_done(&it->at);
+		r = tool_path_entry_parents(c, it->path, TOOL_PATH_WRITE, false, &it->at, e);
 	}
 	if (r == 0)
-		r = guard_enter(c, &it->at.dir, 1, &g, e);
+		r = write_lock_take(c, &it->at.dir, 1, &g, e);
 	if (r == 0)
-		r = store_look(&it->at, it->path, &it->old, e);
+		r = atomic_write_check(&it->at, it->path, &it->old, e);
 	if (r == 0)
 		r = version_check(c, it->old.st_nlink ? &it->old : NULL, it->path, e);
 	return r < 0 ? r :
-		       store_file(c, &it->at, it->path, buf_slice(&it->bytes), &it->how, &it->old,
-				  &it->now, e);
+		       atomic_write(c, &it->at, it->path, buf_slice(&it->bytes), &it->how, &it->old,
+				    &it->now, e);
 }
 
 static mode_t mode_of(struct jval v)
@@ -105,22 +105,22 @@ static mode_t mode_of(struct jval v)
 
 /* --- writeFile --------------------------------------------------------------------------------------------------- */
 
-static void write_one(struct tool_call *c)
+static void write_one(struct builtin_call *c)
 {
-	struct item it = { .path = tool_arg_str(c, "path"),
-			   .parents = tool_arg_bool(c, "createParents", true),
-			   .how = { .mode = (mode_t)tool_arg_int(c, "mode", 0),
-				    .exclusive = !tool_arg_bool(c, "overwrite", true),
-				    .sync = tool_arg_bool(c, "fsync", false),
-				    .dry = c->dry_run },
-			   .at = PLACE_NAME_NONE };
+	struct write_item it = { .path = tool_arg_str(c, "path"),
+				 .parents = tool_arg_bool(c, "createParents", true),
+				 .how = { .mode = (mode_t)tool_arg_int(c, "mode", 0),
+					  .exclusive = !tool_arg_bool(c, "overwrite", true),
+					  .sync = tool_arg_bool(c, "fsync", false),
+					  .dry = c->dry_run },
+				 .at = TOOL_PATH_ENTRY_NONE };
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
 	struct err e = { 0 };
 	int r = get_content(c->args, &it.bytes, &e);
 
 	if (r == 0)
-		r = look(c, &it, &e);
+		r = check_item(c, &it, &e);
 	if (r == 0)
 		r = write_item(c, &it, &e);
 	if (r == 0) {
@@ -141,18 +141,19 @@ static void write_one(struct tool_call *c)
 
 /* --- writeFiles ---------------------------------------------------------------------------------------------------- */
 
-static int item_get(struct tool_call *c, struct slice object, struct item *it, struct err *e)
+static int item_get(struct builtin_call *c, struct slice object, struct write_item *it,
+		    struct err *e)
 {
-	it->at = PLACE_NAME_NONE;
+	it->at = TOOL_PATH_ENTRY_NONE;
 	it->parents = tool_arg_bool(c, "createParents", true);
-	it->how = (struct store){ .mode = mode_of(jobj_get(object, "mode")),
-				  .sync = tool_arg_bool(c, "fsync", false),
-				  .dry = c->dry_run };
+	it->how = (struct atomic_write_options){ .mode = mode_of(jobj_get(object, "mode")),
+						 .sync = tool_arg_bool(c, "fsync", false),
+						 .dry = c->dry_run };
 	jstr_decode(jobj_get(object, "path"), MESSAGE_MAX, &it->path);
 	return get_content(object, &it->bytes, e);
 }
 
-static int check_twice(const struct item *items, size_t n, struct err *e)
+static int check_twice(const struct write_item *items, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(items[i].at.real, items[n].at.real) == 0)
@@ -162,7 +163,7 @@ static int check_twice(const struct item *items, size_t n, struct err *e)
 }
 
 /* Everything before anything: a bad path of ten, and nothing is written. */
-static int look_all(struct tool_call *c, struct item *items, size_t *n, struct err *e)
+static int check_all(struct builtin_call *c, struct write_item *items, size_t *n, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -171,11 +172,11 @@ static int look_all(struct tool_call *c, struct item *items, size_t *n, struct e
 
 	jiter_init(&it, tool_arg(c, "files"));
 	while (r == 0 && jiter_next(&it, NULL, &v)) {
-		struct item *item = &items[(*n)++];
+		struct write_item *item = &items[(*n)++];
 
 		r = item_get(c, v.raw, item, e);
 		if (r == 0)
-			r = look(c, item, e);
+			r = check_item(c, item, e);
 		if (r == 0)
 			r = check_twice(items, *n - 1, e);
 		if (r < 0) {
@@ -187,7 +188,7 @@ static int look_all(struct tool_call *c, struct item *items, size_t *n, struct e
 	return r;
 }
 
-static void result_put(struct jw *w, const struct item *it)
+static void result_put(struct jw *w, const struct write_item *it)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "path", it->path);
@@ -203,7 +204,8 @@ static void result_put(struct jw *w, const struct item *it)
 	jw_end_obj(w);
 }
 
-static void answer_all(struct tool_call *c, const struct item *items, size_t n, size_t failed)
+static void answer_all(struct builtin_call *c, const struct write_item *items, size_t n,
+		       size_t failed)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -226,7 +228,7 @@ static void answer_all(struct tool_call *c, const struct item *items, size_t n, 
 	tool_done(c, buf_slice(&out));
 }
 
-static void write_next(struct tool_call *c, struct item *it)
+static void write_next(struct builtin_call *c, struct write_item *it)
 {
 	struct err e;
 
@@ -236,13 +238,13 @@ static void write_next(struct tool_call *c, struct item *it)
 		it->e = e;
 }
 
-static void write_many(struct tool_call *c)
+static void write_many(struct builtin_call *c)
 {
-	struct item *items = xalloc(TOOL_FILES_MAX * sizeof(*items));
+	struct write_item *items = xalloc(TOOL_FILES_MAX * sizeof(*items));
 	size_t n = 0, failed = 0;
 	struct err e = { 0 };
 
-	if (look_all(c, items, &n, &e) < 0) {
+	if (check_all(c, items, &n, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 	} else {
 		for (size_t i = 0; i < n; i++) {
@@ -361,7 +363,7 @@ static const struct tool_field many_out[] = {
 	{ 0 },
 };
 
-const struct tool write_tools[] = {
+const struct builtin_tool write_tools[] = {
 	{
 		.name = "writeFile",
 		.title = "Write a file",

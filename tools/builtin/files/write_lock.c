@@ -23,7 +23,7 @@ struct dir {
 	int fd;	  /* locked, or -1 */
 };
 
-struct guard {
+struct write_lock {
 	struct list link; /* in all */
 	size_t n, held;	  /* of dirs: how many, and how many of them threads keep out of */
 	struct dir dirs[];
@@ -44,9 +44,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* Each directory once, in order. */
-static struct guard *guard_of(const int *fds, size_t n)
+static struct write_lock *guard_of(const int *fds, size_t n)
 {
-	struct guard *g = xalloc(sizeof(*g) + n * sizeof(g->dirs[0]));
+	struct write_lock *g = xalloc(sizeof(*g) + n * sizeof(g->dirs[0]));
 	struct stat sb;
 	size_t kept = 0;
 
@@ -63,14 +63,14 @@ static struct guard *guard_of(const int *fds, size_t n)
 
 static bool is_taken(const struct dir *d)
 {
-	list_each(g, &all, struct guard, link)
+	list_each(g, &all, struct write_lock, link)
 		for (size_t i = 0; i < g->held; i++)
 			if (compare(&g->dirs[i], d) == 0)
 				return true;
 	return false;
 }
 
-static int wait_over(const struct tool_call *c, uint64_t until, struct err *e)
+static int wait_over(const struct builtin_call *c, uint64_t until, struct err *e)
 {
 	if (tool_cancelled(c))
 		return err_set(e, -ECANCELED, 0, "CANCELLED",
@@ -83,7 +83,7 @@ static int wait_over(const struct tool_call *c, uint64_t until, struct err *e)
 }
 
 /* Threads of this process keep out. */
-static int keep_out_threads(const struct tool_call *c, struct guard *g, uint64_t until,
+static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, uint64_t until,
 			    struct err *e)
 {
 	int r = 0;
@@ -109,7 +109,7 @@ static int keep_out_threads(const struct tool_call *c, struct guard *g, uint64_t
 }
 
 /* Other processes keep out. What cannot be locked is none of an error. */
-static int keep_out_processes(const struct tool_call *c, struct dir *d, uint64_t until,
+static int keep_out_processes(const struct builtin_call *c, struct dir *d, uint64_t until,
 			      struct err *e)
 {
 	long pause_ms = 1;
@@ -126,20 +126,20 @@ static int keep_out_processes(const struct tool_call *c, struct dir *d, uint64_t
 	return r;
 }
 
-int guard_enter(const struct tool_call *c, const int *dirs, size_t n, struct guard **ret,
-		struct err *e)
+int write_lock_take(const struct builtin_call *c, const int *dirs, size_t n,
+		    struct write_lock **ret, struct err *e)
 {
-	struct guard *g = guard_of(dirs, n);
+	struct write_lock *g = guard_of(dirs, n);
 	uint64_t until = clock_mono_ms() + GUARD_WAIT_MS;
 	int r = keep_out_threads(c, g, until, e);
 
 	for (size_t i = 0; i < g->n && g->n <= GUARD_FLOCKS_MAX && r == 0; i++)
 		r = keep_out_processes(c, &g->dirs[i], until, e);
-	*ret = r < 0 ? guard_leave(g) : g;
+	*ret = r < 0 ? write_lock_release(g) : g;
 	return r;
 }
 
-struct guard *guard_leave(struct guard *g)
+struct write_lock *write_lock_release(struct write_lock *g)
 {
 	if (!g)
 		return NULL;

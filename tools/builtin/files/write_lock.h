@@ -21,16 +21,16 @@
 
 #include <stddef.h>
 
-struct tool_call;
-struct guard; /* NULL: nothing is held */
+struct builtin_call;
+struct write_lock; /* NULL: nothing is held */
 
 /* dirs: descriptors (O_PATH will do); those below 0 are passed over. 0 and *ret, or an error: BUSY, CANCELLED. */
-int guard_enter(const struct tool_call *c, const int *dirs, size_t n, struct guard **ret,
-		struct err *e);
+int write_lock_take(const struct builtin_call *c, const int *dirs, size_t n,
+		    struct write_lock **ret, struct err *e);
 /* NULL is fine. */
-struct guard *guard_leave(struct guard *g);
+struct write_lock *write_lock_release(struct write_lock *g);
 
-static inline void guard_leavep(struct guard **g)
+static inline void write_lock_releasep(struct write_lock **g)
 {
-	guard_leave(*g);
+	write_lock_release(*g);
 }

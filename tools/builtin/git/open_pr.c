@@ -45,13 +45,13 @@ static void pr_free(struct pr *p)
 	free(p->lender);
 	buf_done(&p->patch);
 	buf_done(&p->files);
-	run_free(p->run);
+	command_run_free(p->run);
 	free(p);
 }
 
 void pr_fail(struct pr *p)
 {
-	struct tool_call *c = p->call;
+	struct builtin_call *c = p->call;
 	struct err e = p->e;
 
 	bundle_drop(p);
@@ -77,7 +77,7 @@ static void put_branch(struct jw *w, const struct pr *p)
 	jw_str(w, "commit", p->commit);
 	jw_str(w, "bundle", p->bundle_name);
 	if (p->bundle_path)
-		jw_str(w, "bundlePath", place_shown(p->call, p->bundle_path));
+		jw_str(w, "bundlePath", tool_path_shown(p->call, p->bundle_path));
 	if (p->base)
 		jw_str(w, "bundleRequires", p->onto);
 }
@@ -95,7 +95,7 @@ void pr_done(struct pr *p)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, bytes = { 0 };
 	_cleanup_(freep) char *name = NULL;
-	struct tool_call *c = p->call;
+	struct builtin_call *c = p->call;
 	struct tool_artifact left;
 	struct jw w = JW(&out);
 
@@ -141,7 +141,7 @@ static void branch_name(struct pr *p)
 }
 
 /* False: the call is ended. */
-static bool pr_allowed(struct tool_call *c, bool draft)
+static bool pr_allowed(struct builtin_call *c, bool draft)
 {
 	static const char *const git[] = { "git", "commit", NULL };
 	_cleanup_(freep) char *title = NULL, *path = NULL;
@@ -167,7 +167,7 @@ static bool pr_allowed(struct tool_call *c, bool draft)
 }
 
 /* False: the call is ended. */
-static bool pr_titled(struct tool_call *c)
+static bool pr_titled(struct builtin_call *c)
 {
 	_cleanup_(freep) char *title = tool_arg_str(c, "title");
 	struct err e = { 0 };
@@ -180,16 +180,16 @@ static bool pr_titled(struct tool_call *c)
 }
 
 /* Where git runs; NULL: the call is ended. */
-static char *pr_dir(struct tool_call *c)
+static char *pr_dir(struct builtin_call *c)
 {
-	_cleanup_(place_done) struct place at = PLACE_NONE;
+	_cleanup_(tool_path_done) struct tool_path at = TOOL_PATH_NONE;
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	struct err e = { 0 };
 	int r;
 
 	if (!path)
 		return xstrdup(toolbox_config(c->box)->cwd);
-	r = place_find(c, path, PLACE_LOOK, &at, &e);
+	r = tool_path_find(c, path, TOOL_PATH_STAT, &at, &e);
 	if (r == 0 && S_ISDIR(at.sb.st_mode))
 		return TAKE_PTR(at.real);
 	if (r == 0)
@@ -198,7 +198,7 @@ static char *pr_dir(struct tool_call *c)
 	return NULL;
 }
 
-static void pr_start(struct tool_call *c)
+static void pr_start(struct builtin_call *c)
 {
 	bool draft = c->dry_run || tool_arg_bool(c, "draft", true);
 	char *dir = pr_titled(c) ? pr_dir(c) : NULL, hex[17];
@@ -223,20 +223,20 @@ static void pr_start(struct tool_call *c)
 		     toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir : "/tmp",
 		     hex) < 0)
 		abort();
-	p->git = run_which("git", environ, p->dir, &p->e);
+	p->git = command_run_which("git", environ, p->dir, &p->e);
 	if (p->git)
 		pr_next(p);
 	else
 		pr_fail(p);
 }
 
-static void pr_cancel(struct tool_call *c, bool timed_out _unused_)
+static void pr_cancel(struct builtin_call *c, bool timed_out _unused_)
 {
 	struct pr *p = c->own;
 
 	p->cancelled = true;
 	if (p->run)
-		run_kill(p->run);
+		command_run_kill(p->run);
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
@@ -312,7 +312,7 @@ static const struct tool_field pr_out[] = {
 	{ 0 },
 };
 
-const struct tool pr_tools[] = {
+const struct builtin_tool pr_tools[] = {
 	{
 		.name = "openPR",
 		.title = "Prepare a pull request",

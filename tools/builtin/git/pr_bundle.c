@@ -88,7 +88,7 @@ int bundle_done(struct pr *p, struct slice out, int code)
 
 	if (code)
 		return pr_failed(p, "GIT_FAILED", "git cannot pack the commit");
-	if (output_dropped(run_output(p->run, RUN_STDOUT)) || out.n > PR_BUNDLE_MAX)
+	if (command_output_dropped(command_run_output(p->run, RUN_STDOUT)) || out.n > PR_BUNDLE_MAX)
 		return err_field(&p->e, "base", "BUNDLE_TOO_LARGE",
 				 "the bundle of the branch has more than %lu bytes%s",
 				 PR_BUNDLE_MAX,

@@ -11,7 +11,7 @@
 #define GIT_ARGS_MAX 24
 
 /* One run of git: its arguments, and what is made of its output. */
-struct step {
+struct pr_step {
 	void (*args)(struct pr *p, const char **argv);
 	int (*done)(struct pr *p, struct slice out, int code);
 };
@@ -51,7 +51,7 @@ int pr_failed(struct pr *p, const char *reason, const char *what)
 	struct slice text;
 	const char *at;
 
-	output_text(run_output(p->run, RUN_STDERR), 0, &said);
+	command_output_text(command_run_output(p->run, RUN_STDERR), 0, &said);
 	text = line_of(buf_slice(&said));
 	at = text.n ? memchr(text.p, '\n', text.n) : NULL;
 	return err_set(&p->e, -EINVAL, 0, reason, "%s: %.*s", what,
@@ -94,7 +94,7 @@ static int objects_take(struct pr *p)
 static int top_done(struct pr *p, struct slice out, int code)
 {
 	const char *end = out.n ? memchr(out.p, '\n', out.n) : NULL;
-	struct place at;
+	struct tool_path at;
 	int r;
 
 	if (code || !end)
@@ -105,9 +105,9 @@ static int top_done(struct pr *p, struct slice out, int code)
 		return r;
 	out = line_of((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
 	p->top = xstrndup(out.p, out.n);
-	r = place_find(p->call, p->top, PLACE_LOOK, &at, &p->e);
+	r = tool_path_find(p->call, p->top, TOOL_PATH_STAT, &at, &p->e);
 	if (r == 0)
-		place_done(&at);
+		tool_path_done(&at);
 	return r;
 }
 
@@ -196,7 +196,7 @@ static int name_take(struct pr *p, const char *name)
 
 	p->nfiles++;
 	jw_str(&w, NULL, name);
-	return place_judge(p->call, real, PLACE_READ, &p->e);
+	return tool_path_judge(p->call, real, TOOL_PATH_READ, &p->e);
 }
 
 static int names_done(struct pr *p, struct slice out, int code)
@@ -227,7 +227,7 @@ static int diff_done(struct pr *p, struct slice out, int code)
 {
 	if (code)
 		return pr_failed(p, "GIT_FAILED", "git cannot compare");
-	if (output_dropped(run_output(p->run, RUN_STDOUT)))
+	if (command_output_dropped(command_run_output(p->run, RUN_STDOUT)))
 		return err_set(&p->e, -EFBIG, 0, "PATCH_TOO_LARGE",
 			       "the patch has more than %lu bytes", PR_PATCH_MAX);
 	return buf_add_slice(&p->patch, out);
@@ -249,7 +249,7 @@ static int branch_done(struct pr *p, struct slice out _unused_, int code)
 	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the branch") : 0;
 }
 
-static const struct step steps[] = {
+static const struct pr_step steps[] = {
 	{ top_args, top_done },	  { ident_args, ident_done },	{ head_args, head_done },
 	{ base_args, base_done }, { read_args, plain_done },	{ add_args, plain_done },
 	{ tree_args, tree_done }, { commit_args, commit_done }, { names_args, names_done },
@@ -260,18 +260,18 @@ static const struct step steps[] = {
 
 /* --- running --------------------------------------------------------------------------------------------- */
 
-static void on_exit_of(void *ctx, const struct run_status *st)
+static void on_exit_of(void *ctx, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct pr *p = ctx;
 	int code = st->exited ? st->code : 128 + st->code, r;
 
-	output_text(run_output(p->run, RUN_STDOUT), 0, &out);
+	command_output_text(command_run_output(p->run, RUN_STDOUT), 0, &out);
 	if (p->cancelled || st->timed_out)
 		r = err_set(&p->e, -ETIMEDOUT, 0, "TIMEOUT", "git was not done in time");
 	else
 		r = steps[p->step].done(p, buf_slice(&out), code);
-	p->run = run_free(p->run);
+	p->run = command_run_free(p->run);
 	if (r < 0 && !p->e.reason[0])
 		tool_errno(&p->e, r, "cannot prepare", "the patch");
 	if (r < 0) {
@@ -282,15 +282,16 @@ static void on_exit_of(void *ctx, const struct run_status *st)
 	pr_next(p);
 }
 
-static const struct run_events events = { NULL, on_exit_of };
+static const struct command_run_events events = { NULL, on_exit_of };
 
-static struct run_host *host_of(struct toolbox *b)
+static struct command_run_host *host_of(struct toolbox *b)
 {
-	struct run_host *h = toolbox_kept(b, PART_OTHER);
+	struct command_run_host *h = toolbox_kept(b, PART_OTHER);
 
 	if (!h) {
-		h = run_host_new(toolbox_loop(b));
-		toolbox_keep(b, PART_OTHER, h, (void (*)(void *))(void (*)(void))run_host_free);
+		h = command_run_host_new(toolbox_loop(b));
+		toolbox_keep(b, PART_OTHER, h,
+			     (void (*)(void *))(void (*)(void))command_run_host_free);
 	}
 	return h;
 }
@@ -330,10 +331,10 @@ static int step_start(struct pr *p)
 {
 	const char *argv[GIT_ARGS_MAX] = { p->git, "-c", "core.hooksPath=/dev/null", "-c",
 					   "core.fsmonitor=false" };
-	struct run_spec spec = { .cwd = p->dir,
-				 .input = p->step == STEP_BUNDLE,
-				 .timeout_ms = PR_STEP_MS,
-				 .keep = MAX(PR_PATCH_MAX, PR_BUNDLE_MAX) };
+	struct command_run_spec spec = { .cwd = p->dir,
+					 .input = p->step == STEP_BUNDLE,
+					 .timeout_ms = PR_STEP_MS,
+					 .keep = MAX(PR_PATCH_MAX, PR_BUNDLE_MAX) };
 	_cleanup_(buf_done) struct buf input = { 0 };
 
 	if (p->nameless)
@@ -341,11 +342,11 @@ static int step_start(struct pr *p)
 	steps[p->step].args(p, argv);
 	spec.argv = (char *const *)argv;
 	spec.env = env_make(p);
-	p->run = run_start(host_of(p->call->box), &spec, &events, p, &p->e);
+	p->run = command_run_start(host_of(p->call->box), &spec, &events, p, &p->e);
 	tool_strv_free((char **)spec.env);
 	if (p->run && spec.input) {
-		run_write(p->run, bundle_input(p, &input));
-		run_close_input(p->run);
+		command_run_write(p->run, bundle_input(p, &input));
+		command_run_close_input(p->run);
 	}
 	return p->run ? 0 : -EIO;
 }

@@ -11,7 +11,7 @@
 #define PR_ID_MAX 65 /* hex of SHA-256, and NUL */
 
 struct pr {
-	struct tool_call *call;
+	struct builtin_call *call;
 	char *git, *title, *body, *base, *index;
 	char *dir;   /* where git runs */
 	char *top;   /* of the repository */
@@ -25,7 +25,7 @@ struct pr {
 	struct buf bundle;
 	char *bundle_name, *bundle_path; /* path: where it lies, if no session takes it */
 	size_t nfiles, step;
-	struct run *run;
+	struct command_run *run;
 	struct err e;
 };
 

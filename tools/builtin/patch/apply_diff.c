@@ -34,7 +34,7 @@ static void put_nearest(struct jw *w, const struct patch_item *it, const struct 
 	if (!n)
 		return;
 	patch_hunk_wants(h, &wanted);
-	nearest_put(w, buf_slice(&n->old), buf_slice(&wanted));
+	nearest_text_put(w, buf_slice(&n->old), buf_slice(&wanted));
 }
 
 static void put_miss(struct jw *w, const struct patch_item *it, size_t i,
@@ -135,7 +135,7 @@ static void put_sums(struct jw *w, const struct patch_plan *p)
 }
 
 /* In a session whose tools are all on dry run the patch is left for later. */
-static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dry)
+static void answer_done(struct builtin_call *c, const struct patch_plan *p, bool dry)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, patch = { .max = PATCH_BYTES_MAX };
 	struct jw w = JW(&out);
@@ -153,7 +153,7 @@ static void answer_done(struct tool_call *c, const struct patch_plan *p, bool dr
 }
 
 /* Nothing was changed: each file says whether it would have fitted. */
-static void answer_misfit(struct tool_call *c, const struct patch_plan *p)
+static void answer_misfit(struct builtin_call *c, const struct patch_plan *p)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -169,7 +169,7 @@ static void answer_misfit(struct tool_call *c, const struct patch_plan *p)
 /* --- the call -------------------------------------------------------------------------------------------- */
 
 /* False: the call is ended. */
-static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
+static bool plan_allowed(struct builtin_call *c, struct patch_plan *p)
 {
 	_cleanup_(buf_done) struct buf outside = { 0 };
 	struct err e = { 0 };
@@ -186,7 +186,7 @@ static bool plan_allowed(struct tool_call *c, struct patch_plan *p)
 }
 
 /* False: the call is ended. */
-static bool plan_make(struct tool_call *c, struct patch_plan *p, char *const *only, bool dry)
+static bool plan_make(struct builtin_call *c, struct patch_plan *p, char *const *only, bool dry)
 {
 	struct err e = { 0 };
 
@@ -203,9 +203,9 @@ static bool plan_make(struct tool_call *c, struct patch_plan *p, char *const *on
 }
 
 /* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again beside nobody. */
-static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *only)
+static void plan_run(struct builtin_call *c, struct patch_plan *p, char *const *only)
 {
-	_cleanup_(guard_leavep) struct guard *g = NULL;
+	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
 	bool dry = c->dry_run || tool_arg_bool(c, "dryRun", false), stale = false;
 	struct err e = { 0 };
 	int r = 0;
@@ -227,7 +227,7 @@ static void plan_run(struct tool_call *c, struct patch_plan *p, char *const *onl
 		answer_done(c, p, dry);
 }
 
-static void apply_diff(struct tool_call *c)
+static void apply_diff(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf text = { .max = PATCH_BYTES_MAX };
 	struct patch_plan plan = { .call = c };
@@ -347,7 +347,7 @@ static const struct tool_field diff_out[] = {
 	{ 0 },
 };
 
-const struct tool patch_tools[] = {
+const struct builtin_tool patch_tools[] = {
 	{
 		.name = "applyDiff",
 		.title = "Apply a patch",
@@ -357,7 +357,7 @@ const struct tool patch_tools[] = {
 		.hints = HINT_DESTRUCTIVE,
 		.in = diff_in,
 		.out = diff_out,
-		.show = show_patch,
+		.show = list_text_patch,
 		.work = apply_diff,
 	},
 	{ 0 },

@@ -1,7 +1,7 @@
 #include "base/os/file.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/policy/policy_rule.h"
-#include "tools/builtin/files/file_replace.h"
+#include "tools/builtin/files/atomic_write.h"
 #include "tools/builtin/core/toolbox.h"
 #include "diff/git_patch.h"
 
@@ -16,12 +16,12 @@
 
 static bool is_there(const struct patch_plan *p, const char *dir)
 {
-	struct place at;
+	struct tool_path at;
 	struct err e;
-	int r = place_find(p->call, dir, PLACE_LOOK, &at, &e);
+	int r = tool_path_find(p->call, dir, TOOL_PATH_STAT, &at, &e);
 
 	if (r == 0)
-		place_done(&at);
+		tool_path_done(&at);
 	return r == 0;
 }
 
@@ -40,14 +40,14 @@ static void dirs_note(struct patch_plan *p, const char *path)
 
 static bool dir_remove(const struct patch_plan *p, const char *dir)
 {
-	struct place_name at;
+	struct tool_path_entry at;
 	struct err e;
 	bool gone;
 
-	if (place_name(p->call, dir, PLACE_LOOK, false, &at, &e) < 0)
+	if (tool_path_entry(p->call, dir, TOOL_PATH_STAT, false, &at, &e) < 0)
 		return false;
 	gone = !at.root && unlinkat(at.dir, at.leaf, AT_REMOVEDIR) == 0;
-	place_name_done(&at);
+	tool_path_entry_done(&at);
 	return gone;
 }
 
@@ -99,7 +99,7 @@ static int stage_file(const struct patch_plan *p, struct patch_node *n)
 	if (n->there && (n->sb.st_uid != geteuid() || n->sb.st_gid != getegid()) &&
 	    fchown(fd, n->sb.st_uid, n->sb.st_gid) < 0 && geteuid() == 0)
 		return -errno;
-	store_date(fd, &n->sb);
+	atomic_write_date(fd, &n->sb);
 	return fchmod(fd, mode_wanted(p, n)) < 0 ? -errno : 0;
 }
 
@@ -110,8 +110,8 @@ static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 
 	if (n->at.dir < 0) {
 		dirs_note(p, n->path);
-		place_name_done(&n->at);
-		r = place_name_parents(p->call, n->path, PLACE_LOOK, false, &n->at, e);
+		tool_path_entry_done(&n->at);
+		r = tool_path_entry_parents(p->call, n->path, TOOL_PATH_STAT, false, &n->at, e);
 		if (r < 0)
 			return r;
 	}
@@ -131,7 +131,7 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 	struct stat now;
 	int r = fstatat(n->at.dir, n->at.leaf, &now, AT_SYMLINK_NOFOLLOW);
 
-	if (!n->there ? r < 0 && errno == ENOENT : r == 0 && store_same(&now, &n->sb))
+	if (!n->there ? r < 0 && errno == ENOENT : r == 0 && atomic_write_same(&now, &n->sb))
 		return 0;
 	return !n->there && r == 0 ? tool_errno(e, EEXIST, "cannot make", n->path) :
 				     tool_errno(e, ESTALE, "somebody changed", n->path);
@@ -210,7 +210,7 @@ static int each(struct patch_plan *p, struct err *e)
 	return r;
 }
 
-int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e)
+int patch_plan_guard(struct patch_plan *p, struct write_lock **ret, bool *stale, struct err *e)
 {
 	_cleanup_(freep) int *dirs = xalloc((p->nnodes + 1) * sizeof(*dirs));
 	struct err why;
@@ -218,7 +218,7 @@ int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, stru
 
 	for (size_t i = 0; i < p->nnodes; i++)
 		dirs[i] = p->nodes[i].at.dir;
-	r = guard_enter(p->call, dirs, p->nnodes, ret, e);
+	r = write_lock_take(p->call, dirs, p->nnodes, ret, e);
 	*stale = false;
 	for (size_t i = 0; i < p->nnodes && r == 0; i++)
 		*stale |= p->nodes[i].at.dir >= 0 && node_unchanged(&p->nodes[i], &why) < 0;

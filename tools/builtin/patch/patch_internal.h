@@ -12,7 +12,7 @@
 /* A path that the patch speaks of: what is there, and what is to be. */
 struct patch_node {
 	char *path; /* as the patch has it */
-	struct place_name at;
+	struct tool_path_entry at;
 	struct err e; /* reason not empty: it cannot be patched */
 	bool leaving; /* something of the patch takes it away */
 	bool made;    /* something of the patch made what is planned */
@@ -40,7 +40,7 @@ struct patch_item {
 };
 
 struct patch_plan {
-	struct tool_call *call;
+	struct builtin_call *call;
 	struct patch_set set;
 	struct patch_item *items;
 	struct patch_node *nodes;
@@ -62,6 +62,6 @@ void patch_plan_done(struct patch_plan *p);
 
 /* patch_commit.c */
 /* Keeps other writers out. stale: somebody has written since it was planned, so it is to be planned again. */
-int patch_plan_guard(struct patch_plan *p, struct guard **ret, bool *stale, struct err *e);
+int patch_plan_guard(struct patch_plan *p, struct write_lock **ret, bool *stale, struct err *e);
 /* 0, or an error after which everything is as it was. */
 int patch_plan_commit(struct patch_plan *p, struct err *e);

@@ -64,10 +64,10 @@ static int node_find(struct patch_plan *p, const char *path, struct patch_node *
 		return e->reason[0] ? -EINVAL : 0;
 	}
 	n = *ret = &p->nodes[p->nnodes];
-	*n = (struct patch_node){ .at = PLACE_NAME_NONE };
-	r = place_name(p->call, path, PLACE_LOOK, false, &n->at, e);
+	*n = (struct patch_node){ .at = TOOL_PATH_ENTRY_NONE };
+	r = tool_path_entry(p->call, path, TOOL_PATH_STAT, false, &n->at, e);
 	if (r == -ENOENT) /* a directory on the way may be made */
-		r = place_name_parents(p->call, path, PLACE_LOOK, true, &n->at, e);
+		r = tool_path_entry_parents(p->call, path, TOOL_PATH_STAT, true, &n->at, e);
 	if (r < 0)
 		return r;
 	n->path = xstrdup(path);
@@ -113,7 +113,7 @@ static int mode_next(const struct patch_file *f, unsigned have, unsigned *ret, s
 	return 0;
 }
 
-static int new_place_check(const struct patch_file *f, const struct patch_node *to, struct err *e)
+static int new_path_check(const struct patch_file *f, const struct patch_node *to, struct err *e)
 {
 	bool taken = to->made ? to->planned : to->there && !to->leaving;
 
@@ -187,7 +187,7 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 	if (r == 0 && to)
 		r = from ? mode_next(f, mode, &next_mode, e) : mode_next(f, 0, &next_mode, e);
 	if (r == 0 && to)
-		r = new_place_check(f, to, e);
+		r = new_path_check(f, to, e);
 	if (r == 0 && f->whole)
 		it->file->deletions = lines_of(old);
 	if (r == 0 && (f->nhunks || f->binary || !to))
@@ -216,22 +216,22 @@ static bool is_made(const struct patch_plan *p, const struct patch_file *before,
 /* It is there, or an earlier part of the patch makes it. */
 static bool is_known(const struct patch_plan *p, const struct patch_file *f, const char *path)
 {
-	struct place_name at = PLACE_NAME_NONE;
+	struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	struct stat sb;
 	struct err e;
 	bool there;
 
 	if (is_made(p, f, path))
 		return true;
-	if (place_name(p->call, path, PLACE_LOOK, false, &at, &e) < 0)
+	if (tool_path_entry(p->call, path, TOOL_PATH_STAT, false, &at, &e) < 0)
 		return false;
 	there = at.root || fstatat(at.dir, at.leaf, &sb, AT_SYMLINK_NOFOLLOW) == 0;
-	place_name_done(&at);
+	tool_path_entry_done(&at);
 	return there;
 }
 
 /* Names without a/ and b/: with all their parts, unless only without the first there is such a file. */
-static int names_settle(struct patch_plan *p, struct patch_file *f, struct err *e)
+static int names_resolve(struct patch_plan *p, struct patch_file *f, struct err *e)
 {
 	bool whole, cut;
 
@@ -292,7 +292,7 @@ bool patch_plan_make(struct patch_plan *p, char *const *only)
 		struct patch_item *it = &p->items[i];
 
 		it->file = &p->set.files[i];
-		if (names_settle(p, it->file, &it->e) < 0)
+		if (names_resolve(p, it->file, &it->e) < 0)
 			fits = false;
 		it->places = xalloc((it->file->nhunks + 1) * sizeof(*it->places));
 		it->left_out = only && !((it->file->from && is_meant(it->file->from, only)) ||
@@ -342,7 +342,7 @@ int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 
 	for (size_t i = 0; i < p->nnodes; i++) {
 		const struct patch_node *node = &p->nodes[i];
-		const char *real = node->at.real + place_root_len(p->call, node->at.real);
+		const char *real = node->at.real + tool_path_root_len(p->call, node->at.real);
 
 		if (!node_changes(node) ||
 		    policy_path(policy, real + (*real == '/'), POLICY_WRITE, e) == POLICY_ALLOW)
@@ -351,7 +351,7 @@ int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 			return -EACCES;
 		if (!n++)
 			jw_arr(&w, NULL);
-		jw_str(&w, NULL, place_shown(p->call, node->at.real));
+		jw_str(&w, NULL, tool_path_shown(p->call, node->at.real));
 	}
 	if (n)
 		jw_end_arr(&w);
@@ -361,7 +361,7 @@ int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 static void node_done(struct patch_node *n)
 {
 	free(n->path);
-	place_name_done(&n->at);
+	tool_path_entry_done(&n->at);
 	buf_done(&n->old);
 	buf_done(&n->next);
 }

@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 
-struct procs {
+struct background_procs {
 	struct toolbox *box;
-	struct run_host *host;
+	struct command_run_host *host;
 	struct list all; /* oldest first */
 	unsigned count;
 };
@@ -18,74 +18,74 @@ struct procs {
 /* A process in the background. */
 struct proc_entry {
 	struct list link;
-	struct run *run;
+	struct command_run *run;
 	char *shown;
 	bool ended;
 	bool kept; /* not in the background: its output is read on */
-	struct run_status status;
+	struct command_run_status status;
 	struct list waiting;
 };
 
 /* A call that waits for its end. */
-struct waiter {
+struct output_waiter {
 	struct list link;
-	struct tool_call *call;
+	struct builtin_call *call;
 	struct proc_entry *entry;
 	struct loop_timer timer;
 };
 
-static void entry_free(struct procs *ps, struct proc_entry *p)
+static void entry_free(struct background_procs *ps, struct proc_entry *p)
 {
 	list_del(&p->link);
 	ps->count--;
 	if (p->ended)
-		run_free(p->run);
+		command_run_free(p->run);
 	free(p->shown);
 	free(p);
 }
 
 /* The box goes: calls that waited were cancelled before, what runs goes with the host. */
-static void procs_free(void *p)
+static void background_procs_free(void *p)
 {
-	struct procs *ps = p;
+	struct background_procs *ps = p;
 
 	list_each(e, &ps->all, struct proc_entry, link)
 		entry_free(ps, e);
-	run_host_free(ps->host);
+	command_run_host_free(ps->host);
 	free(ps);
 }
 
-static struct procs *procs_of(struct toolbox *b)
+static struct background_procs *background_procs_of(struct toolbox *b)
 {
-	struct procs *ps = toolbox_kept(b, PART_PROCESSES);
+	struct background_procs *ps = toolbox_kept(b, PART_PROCESSES);
 
 	if (ps)
 		return ps;
-	ps = new0(struct procs);
+	ps = new0(struct background_procs);
 	ps->box = b;
-	ps->host = run_host_new(toolbox_loop(b));
+	ps->host = command_run_host_new(toolbox_loop(b));
 	list_init(&ps->all);
-	toolbox_keep(b, PART_PROCESSES, ps, procs_free);
+	toolbox_keep(b, PART_PROCESSES, ps, background_procs_free);
 	return ps;
 }
 
-struct run_host *procs_host(struct toolbox *b)
+struct command_run_host *background_procs_host(struct toolbox *b)
 {
-	return procs_of(b)->host;
+	return background_procs_of(b)->host;
 }
 
 /* --- what is told --------------------------------------------------------------------------------------- */
 
-static void answer(struct tool_call *c, const struct proc_entry *p)
+static void answer(struct builtin_call *c, const struct proc_entry *p)
 {
 	command_answer(c, p->shown, p->run, p->ended ? &p->status : NULL);
 }
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
 
-static struct tool_call *waiter_free(struct waiter *wt)
+static struct builtin_call *waiter_free(struct output_waiter *wt)
 {
-	struct tool_call *c = wt->call;
+	struct builtin_call *c = wt->call;
 
 	loop_timer_cancel(&wt->timer);
 	list_del(&wt->link);
@@ -96,15 +96,15 @@ static struct tool_call *waiter_free(struct waiter *wt)
 
 static void wait_over(void *ctx)
 {
-	struct waiter *wt = ctx;
+	struct output_waiter *wt = ctx;
 	struct proc_entry *p = wt->entry;
 
 	answer(waiter_free(wt), p);
 }
 
-static void wait_for(struct tool_call *c, struct proc_entry *p, uint64_t ms)
+static void wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
 {
-	struct waiter *wt = new0(struct waiter);
+	struct output_waiter *wt = new0(struct output_waiter);
 
 	wt->call = c;
 	wt->entry = p;
@@ -114,26 +114,26 @@ static void wait_for(struct tool_call *c, struct proc_entry *p, uint64_t ms)
 }
 
 /* The process goes on; who waited is told how it stands. */
-static void wait_cancel(struct tool_call *c, bool timed_out _unused_)
+static void wait_cancel(struct builtin_call *c, bool timed_out _unused_)
 {
 	if (c->own)
 		wait_over(c->own);
 }
 
-static void on_end(void *ctx, const struct run_status *st)
+static void on_end(void *ctx, const struct command_run_status *st)
 {
 	struct proc_entry *p = ctx;
 
 	p->ended = true;
 	p->status = *st;
-	list_each(wt, &p->waiting, struct waiter, link)
+	list_each(wt, &p->waiting, struct output_waiter, link)
 		answer(waiter_free(wt), p);
 }
 
 /* --- starting ------------------------------------------------------------------------------------------- */
 
 /* Forgets the oldest that has ended, if there are too many. */
-static int make_room(struct procs *ps, struct err *e)
+static int make_room(struct background_procs *ps, struct err *e)
 {
 	if (ps->count < RUN_BACKGROUND_MAX)
 		return 0;
@@ -147,7 +147,7 @@ static int make_room(struct procs *ps, struct err *e)
 }
 
 /* Those kept for their output are fewer: nobody has said that he wants them. */
-static void kept_forget(struct procs *ps)
+static void kept_forget(struct background_procs *ps)
 {
 	unsigned n = 0;
 
@@ -160,10 +160,10 @@ static void kept_forget(struct procs *ps)
 		}
 }
 
-bool procs_keep(struct toolbox *b, struct run *r, const char *shown, const struct run_status *st,
-		char pid[PID_TEXT])
+bool background_procs_keep(struct toolbox *b, struct command_run *r, const char *shown,
+			   const struct command_run_status *st, char pid[PID_TEXT])
 {
-	struct procs *ps = procs_of(b);
+	struct background_procs *ps = background_procs_of(b);
 	struct proc_entry *p;
 
 	kept_forget(ps);
@@ -181,11 +181,11 @@ bool procs_keep(struct toolbox *b, struct run *r, const char *shown, const struc
 	return true;
 }
 
-static const struct run_events events = { NULL, on_end };
+static const struct command_run_events events = { NULL, on_end };
 
-void procs_background(struct tool_call *c, struct command *cmd, struct slice input)
+void background_procs_start(struct builtin_call *c, struct command_spec *cmd, struct slice input)
 {
-	struct procs *ps = procs_of(c->box);
+	struct background_procs *ps = background_procs_of(c->box);
 	struct proc_entry *p;
 	bool stay = cmd->input;
 	struct err e = { 0 };
@@ -207,20 +207,20 @@ void procs_background(struct tool_call *c, struct command *cmd, struct slice inp
 	list_add_tail(&ps->all, &p->link);
 	ps->count++;
 	if (input.n)
-		run_write(p->run, input);
+		command_run_write(p->run, input);
 	if (!stay)
-		run_close_input(p->run);
+		command_run_close_input(p->run);
 	answer(c, p);
 }
 
 /* --- the tools ------------------------------------------------------------------------------------------ */
 
 /* The newest one of that number: a string as we gave it, or a plain number. */
-static struct proc_entry *find(struct tool_call *c, struct err *e)
+static struct proc_entry *find(struct builtin_call *c, struct err *e)
 {
 	struct jval v = tool_arg(c, "pid");
 	_cleanup_(freep) char *text = NULL;
-	struct procs *ps = procs_of(c->box);
+	struct background_procs *ps = background_procs_of(c->box);
 	int64_t pid = 0;
 
 	if (v.type == J_STRING && jstr_decode(v, 20, &text) == 0)
@@ -232,7 +232,7 @@ static struct proc_entry *find(struct tool_call *c, struct err *e)
 	for (struct list *at = ps->all.prev; at != &ps->all; at = at->prev) {
 		struct proc_entry *p = list_entry(at, struct proc_entry, link);
 
-		if (run_pid(p->run) == (pid_t)pid)
+		if (command_run_pid(p->run) == (pid_t)pid)
 			return p;
 	}
 	err_set(e, -ESRCH, 0, "PROCESS_NOT_FOUND", "no process %lld was started in the background",
@@ -240,7 +240,7 @@ static struct proc_entry *find(struct tool_call *c, struct err *e)
 	return NULL;
 }
 
-static void get_start(struct tool_call *c)
+static void get_start(struct builtin_call *c)
 {
 	struct err e = { 0 };
 	struct proc_entry *p = find(c, &e);
@@ -261,7 +261,7 @@ static const struct {
 	{ "SIGHUP", SIGHUP },	{ "SIGUSR1", SIGUSR1 }, { "SIGUSR2", SIGUSR2 },
 };
 
-static int signal_number(const struct tool_call *c)
+static int signal_number(const struct builtin_call *c)
 {
 	_cleanup_(freep) char *name = tool_arg_str(c, "signal");
 
@@ -271,7 +271,7 @@ static int signal_number(const struct tool_call *c)
 	return SIGKILL;
 }
 
-static void kill_start(struct tool_call *c)
+static void kill_start(struct builtin_call *c)
 {
 	struct err e = { 0 };
 	struct proc_entry *p = find(c, &e);
@@ -286,18 +286,18 @@ static void kill_start(struct tool_call *c)
 		return;
 	}
 	if (signo == SIGKILL)
-		run_kill(p->run);
+		command_run_kill(p->run);
 	else if (signo == SIGTERM)
-		run_stop(p->run, STOP_TERM_MS);
+		command_run_stop(p->run, STOP_TERM_MS);
 	else
-		run_signal(p->run, signo);
+		command_run_signal(p->run, signo);
 	if (signo == SIGKILL || signo == SIGTERM)
 		wait_for(c, p, RUN_WAIT_MS);
 	else
 		answer(c, p);
 }
 
-static void write_start(struct tool_call *c)
+static void write_start(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf data = { 0 };
 	struct err e = { 0 };
@@ -306,9 +306,9 @@ static void write_start(struct tool_call *c)
 
 	tool_arg_bytes(c, "data", &data);
 	if (p && !c->dry_run) {
-		r = p->ended ? -EPIPE : run_write(p->run, buf_slice(&data));
+		r = p->ended ? -EPIPE : command_run_write(p->run, buf_slice(&data));
 		if (r == 0 && tool_arg_bool(c, "close", false))
-			run_close_input(p->run);
+			command_run_close_input(p->run);
 		if (r < 0)
 			err_set(&e, r, 0, r == -EPIPE ? "STDIN_CLOSED" : "STDIN_FULL",
 				r == -EPIPE ? "its stdin is closed" : "it does not read its stdin");
@@ -319,10 +319,10 @@ static void write_start(struct tool_call *c)
 		answer(c, p);
 }
 
-static void list_start(struct tool_call *c)
+static void list_start(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
-	struct procs *ps = procs_of(c->box);
+	struct background_procs *ps = background_procs_of(c->box);
 	struct jw w = JW(&out);
 	char pid[PID_TEXT];
 
@@ -334,7 +334,7 @@ static void list_start(struct tool_call *c)
 		command_pid(p->run, pid);
 		jw_str(&w, "pid", pid);
 		jw_str(&w, "command", p->shown);
-		jw_uint(&w, "executionTime", run_elapsed(p->run));
+		jw_uint(&w, "executionTime", command_run_elapsed(p->run));
 		jw_bool(&w, "success", command_succeeded(p->ended ? &p->status : NULL));
 		command_put_end(&w, p->ended ? &p->status : NULL);
 		jw_end_obj(&w);
@@ -431,7 +431,7 @@ static const struct tool_field list_out[] = {
 	{ 0 },
 };
 
-const struct tool process_tools[] = {
+const struct builtin_tool process_tools[] = {
 	{
 		.name = "getProcessOutput",
 		.title = "Get output of a process",

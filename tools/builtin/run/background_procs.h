@@ -9,10 +9,10 @@
 
 #include "tools/builtin/run/command_spec.h"
 
-struct run_host *procs_host(struct toolbox *b);
+struct command_run_host *background_procs_host(struct toolbox *b);
 /* Takes a run that has ended, to be read on by pid. False: there is no room. */
-bool procs_keep(struct toolbox *b, struct run *r, const char *shown, const struct run_status *st,
-		char pid[PID_TEXT]);
+bool background_procs_keep(struct toolbox *b, struct command_run *r, const char *shown,
+			   const struct command_run_status *st, char pid[PID_TEXT]);
 /* Starts it in the background and ends the call. Takes what cmd holds. input: written to its stdin, which is then closed unless
  * cmd->input. */
-void procs_background(struct tool_call *c, struct command *cmd, struct slice input);
+void background_procs_start(struct builtin_call *c, struct command_spec *cmd, struct slice input);

@@ -13,9 +13,9 @@
 void command_job_drop(struct command_job *j)
 {
 	j->call->own = NULL;
-	run_free(j->run);
+	command_run_free(j->run);
 	if (j->progress.call)
-		output_progress_end(&j->progress);
+		command_progress_end(&j->progress);
 	command_done(&j->cmd);
 	buf_done(&j->input);
 	if (j->release)
@@ -23,7 +23,7 @@ void command_job_drop(struct command_job *j)
 	free(j);
 }
 
-struct command_job *command_job_new(struct tool_call *c)
+struct command_job *command_job_new(struct builtin_call *c)
 {
 	struct command_job *j = new0(struct command_job);
 
@@ -35,7 +35,7 @@ struct command_job *command_job_new(struct tool_call *c)
 
 void command_job_fail(struct command_job *j, const struct err *e)
 {
-	struct tool_call *c = j->call;
+	struct builtin_call *c = j->call;
 
 	command_job_drop(j);
 	tool_fail(c, e, SLICE_NONE);
@@ -43,55 +43,55 @@ void command_job_fail(struct command_job *j, const struct err *e)
 
 static void job_done(struct command_job *j, struct slice members, struct slice text)
 {
-	struct tool_call *c = j->call;
+	struct builtin_call *c = j->call;
 
 	command_job_drop(j);
 	tool_answer(c, &(struct tool_result){ .members = members, .text = text });
 }
 
-static void on_output(void *ctx, enum run_stream s, struct slice bytes)
+static void on_output(void *ctx, enum command_run_stream s, struct slice bytes)
 {
 	struct command_job *j = ctx;
 
 	if (j->capture)
-		output_progress_add(&j->progress, s, bytes);
+		command_progress_add(&j->progress, s, bytes);
 }
 
-static void finish(struct command_job *j, const struct run_status *st)
+static void finish(struct command_job *j, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
-	struct show_run how = { .capture = j->capture, .room = tool_room(j->call) };
+	struct command_text how = { .capture = j->capture, .room = tool_room(j->call) };
 	struct jw w = JW(&out);
 	char pid[PID_TEXT];
 
 	/* what is left out can be read on, as that of a process in the background */
-	if (j->capture && show_run_cut(j->run, how.room) &&
-	    procs_keep(j->call->box, j->run, j->cmd.shown, st, pid))
+	if (j->capture && command_text_cut(j->run, how.room) &&
+	    background_procs_keep(j->call->box, j->run, j->cmd.shown, st, pid))
 		how.pid = pid;
 	command_put(&w, j->cmd.shown, j->run, st, 0, j->capture);
 	jw_str(&w, "pid", how.pid);
 	if (j->more)
 		j->more(j, st, &w);
-	show_run(&text, j->run, st, &how);
+	command_text(&text, j->run, st, &how);
 	if (how.pid)
 		j->run = NULL;
 	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
-static void on_end(void *ctx, const struct run_status *st)
+static void on_end(void *ctx, const struct command_run_status *st)
 {
 	struct command_job *j = ctx;
-	struct run_status told = *st;
+	struct command_run_status told = *st;
 	struct err e = { 0 };
 
 	told.timed_out |= j->timed_out;
-	output_progress_end(&j->progress);
+	command_progress_end(&j->progress);
 	j->progress.call = NULL;
 	if (j->gone) {
 		err_set(&e, -ECANCELED, 0, "ABORTED", "the command was ended, its caller has gone");
 		command_job_fail(j, &e);
 	} else if (j->again && !told.timed_out && j->again(j, st)) {
-		j->run = run_free(j->run);
+		j->run = command_run_free(j->run);
 		command_job_run(j);
 	} else if (j->refuse && j->refuse(j, st, &e)) {
 		command_job_fail(j, &e);
@@ -100,7 +100,7 @@ static void on_end(void *ctx, const struct run_status *st)
 	}
 }
 
-static const struct run_events events = { on_output, on_end };
+static const struct command_run_events events = { on_output, on_end };
 
 static void unrun(struct command_job *j, int code, const char *why)
 {
@@ -110,13 +110,13 @@ static void unrun(struct command_job *j, int code, const char *why)
 	command_put_unrun(&w, j->cmd.shown, code, why);
 	if (j->more)
 		j->more(j, NULL, &w);
-	show_run(&text, NULL, NULL, &(struct show_run){ .unrun = why ? why : "dry run" });
+	command_text(&text, NULL, NULL, &(struct command_text){ .unrun = why ? why : "dry run" });
 	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
 void command_job_run(struct command_job *j)
 {
-	struct tool_call *c = j->call;
+	struct builtin_call *c = j->call;
 	struct err e = { 0 };
 	int r;
 
@@ -131,7 +131,7 @@ void command_job_run(struct command_job *j)
 		return;
 	}
 	j->cmd.input = buf_len(&j->input) > 0;
-	output_progress_init(&j->progress, toolbox_loop(c->box), c);
+	command_progress_init(&j->progress, toolbox_loop(c->box), c);
 	r = command_start(c, &j->cmd, &events, j, &j->run, &e);
 	if (r == -ENOENT && strcmp(e.reason, "COMMAND_NOT_FOUND") == 0) {
 		unrun(j, 127, e.msg);
@@ -140,12 +140,12 @@ void command_job_run(struct command_job *j)
 	} else if (r > 0) {
 		command_job_drop(j);
 	} else if (buf_len(&j->input)) {
-		run_write(j->run, buf_slice(&j->input));
-		run_close_input(j->run);
+		command_run_write(j->run, buf_slice(&j->input));
+		command_run_close_input(j->run);
 	}
 }
 
-void command_job_cancel(struct tool_call *c, bool timed_out)
+void command_job_cancel(struct builtin_call *c, bool timed_out)
 {
 	struct command_job *j = c->own;
 
@@ -154,15 +154,15 @@ void command_job_cancel(struct tool_call *c, bool timed_out)
 	j->timed_out |= timed_out;
 	j->gone |= !timed_out;
 	if (timed_out)
-		run_stop(j->run, TOOL_KILL_MS);
+		command_run_stop(j->run, TOOL_KILL_MS);
 	else
-		run_kill(j->run);
+		command_run_kill(j->run);
 }
 
 /* --- runCommand ----------------------------------------------------------------------------------------- */
 
 /* command is shell text, with args a program; argv is both. */
-static int take_command(const struct tool_call *c, struct command *ret, struct err *e)
+static int take_command(const struct builtin_call *c, struct command_spec *ret, struct err *e)
 {
 	char *text = tool_arg_str(c, "command");
 	char **args = tool_arg_strv(c, "args"), **argv = tool_arg_strv(c, "argv");
@@ -190,7 +190,7 @@ static int take_command(const struct tool_call *c, struct command *ret, struct e
 	return 0;
 }
 
-static void start(struct tool_call *c)
+static void start(struct builtin_call *c)
 {
 	_cleanup_(freep) char *mode = tool_arg_str(c, "stdin");
 	bool background = tool_arg_bool(c, "background", false);
@@ -212,13 +212,13 @@ static void start(struct tool_call *c)
 	tool_arg_bytes(c, "input", &j->input);
 	if (background && !c->dry_run) {
 		_cleanup_(buf_done) struct buf input = j->input;
-		struct command cmd = j->cmd;
+		struct command_spec cmd = j->cmd;
 
 		j->input = (struct buf){ 0 };
-		j->cmd = (struct command){ 0 };
+		j->cmd = (struct command_spec){ 0 };
 		command_job_drop(j);
 		cmd.input = pipe;
-		procs_background(c, &cmd, buf_slice(&input));
+		background_procs_start(c, &cmd, buf_slice(&input));
 		command_done(&cmd);
 	} else {
 		command_job_run(j);
@@ -256,7 +256,7 @@ static const struct tool_field in[] = {
 	{ 0 },
 };
 
-const struct tool command_tools[] = {
+const struct builtin_tool command_tools[] = {
 	{
 		.name = "runCommand",
 		.title = "Run a command",
@@ -288,7 +288,7 @@ const struct tool command_tools[] = {
 		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
 		.in = testrun_in,
 		.out = testrun_out,
-		.show = show_tests,
+		.show = testrun_text,
 		.start = testrun_start,
 		.cancel = testrun_cancel,
 	},

@@ -10,26 +10,26 @@
 #include "tools/builtin/run/command_progress.h"
 
 struct command_job {
-	struct tool_call *call;
-	struct command cmd;
-	struct run *run;
-	struct output_progress progress;
+	struct builtin_call *call;
+	struct command_spec cmd;
+	struct command_run *run;
+	struct command_progress progress;
 	bool capture, gone, timed_out;
 	/* Further members of the result; st NULL: it was not run. May be NULL. */
-	void (*more)(struct command_job *j, const struct run_status *st, struct jw *w);
+	void (*more)(struct command_job *j, const struct command_run_status *st, struct jw *w);
 	/* True, with e: what came is no result but an error. May be NULL. */
-	bool (*refuse)(struct command_job *j, const struct run_status *st, struct err *e);
+	bool (*refuse)(struct command_job *j, const struct command_run_status *st, struct err *e);
 	/* True: it was not run yet; cmd is changed, and is run again. May be NULL. */
-	bool (*again)(struct command_job *j, const struct run_status *st);
+	bool (*again)(struct command_job *j, const struct command_run_status *st);
 	struct buf input; /* for its stdin */
 	void *own;
 	void (*release)(void *own); /* may be NULL */
 };
 
-struct command_job *command_job_new(struct tool_call *c);
+struct command_job *command_job_new(struct builtin_call *c);
 /* What is in its input goes to its stdin, which then is at its end. */
 void command_job_run(struct command_job *j);
 /* After its call has been ended. */
 void command_job_drop(struct command_job *j);
 void command_job_fail(struct command_job *j, const struct err *e);
-void command_job_cancel(struct tool_call *c, bool timed_out);
+void command_job_cancel(struct builtin_call *c, bool timed_out);

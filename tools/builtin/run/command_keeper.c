@@ -25,10 +25,10 @@ struct keeping {
 	pid_t leader;	 /* 0: has ended */
 	bool ending;	 /* everything is being killed */
 	unsigned rounds; /* of killing */
-	struct keeper_word exit;
+	struct command_keeper_word exit;
 };
 
-static void say(const struct keeper_word *word, const int *fds)
+static void say(const struct command_keeper_word *word, const int *fds)
 {
 	union {
 		char space[CMSG_SPACE(KEEPER_FDS * sizeof(int))];
@@ -77,7 +77,7 @@ static int block_signals(void)
 
 static pid_t start(const struct proc_spec *spec)
 {
-	struct keeper_word word = { .kind = KEEPER_STARTED };
+	struct command_keeper_word word = { .kind = KEEPER_STARTED };
 	struct spawned s;
 	struct err e = { 0 };
 	int r = spawn_child(spec, -1, &s, &e), fds[KEEPER_FDS];
@@ -116,11 +116,11 @@ static bool reap(struct keeping *k)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		if (pid != k->leader)
 			continue;
-		k->exit = (struct keeper_word){ .kind = KEEPER_EXITED,
-						.code = status,
-						.pid = pid,
-						.cpu_us = micros(used.ru_utime) +
-							  micros(used.ru_stime) };
+		k->exit = (struct command_keeper_word){ .kind = KEEPER_EXITED,
+							.code = status,
+							.pid = pid,
+							.cpu_us = micros(used.ru_utime) +
+								  micros(used.ru_stime) };
 		k->leader = 0;
 		k->ending = true;
 	}
@@ -188,7 +188,7 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 
 /* --- on our side ------------------------------------------------------------------------------------- */
 
-int keeper_read(int sock, struct keeper_word *ret)
+int command_keeper_read(int sock, struct command_keeper_word *ret)
 {
 	ssize_t n = recv(sock, ret, sizeof(*ret), MSG_DONTWAIT);
 
@@ -197,14 +197,14 @@ int keeper_read(int sock, struct keeper_word *ret)
 	return n == (ssize_t)sizeof(*ret) ? 0 : 1;
 }
 
-void keeper_signal(int sock, int signo)
+void command_keeper_signal(int sock, int signo)
 {
 	if (send(sock, &signo, sizeof(signo), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		errno = 0; /* it has gone: so has all it kept */
 }
 
 /* The first word, and with it the descriptors. */
-static int first_word(int sock, struct keeper_word *word, int fds[KEEPER_FDS])
+static int first_word(int sock, struct command_keeper_word *word, int fds[KEEPER_FDS])
 {
 	union {
 		char space[CMSG_SPACE(KEEPER_FDS * sizeof(int))];
@@ -231,9 +231,9 @@ static int first_word(int sock, struct keeper_word *word, int fds[KEEPER_FDS])
 	return 0;
 }
 
-static int await_start(struct keeper *k, struct err *e)
+static int await_start(struct command_keeper *k, struct err *e)
 {
-	struct keeper_word word = { 0 };
+	struct command_keeper_word word = { 0 };
 	int fds[KEEPER_FDS];
 	int r = first_word(k->sock, &word, fds);
 
@@ -252,8 +252,8 @@ static int await_start(struct keeper *k, struct err *e)
 	return 0;
 }
 
-int keeper_start(const struct proc_spec *spec, const char *remove, struct keeper *ret,
-		 struct err *e)
+int command_keeper_start(const struct proc_spec *spec, const char *remove,
+			 struct command_keeper *ret, struct err *e)
 {
 	int sv[2], r;
 

@@ -14,14 +14,14 @@
 #include "base/err.h"
 #include "proc/spawn.h"
 
-enum keeper_kind {
+enum command_keeper_kind {
 	KEEPER_STARTED, /* with the three descriptors */
 	KEEPER_FAILED,	/* code: negative errno; reason, msg */
 	KEEPER_EXITED,	/* the command has ended: code is its wait status */
 };
 
-struct keeper_word {
-	enum keeper_kind kind;
+struct command_keeper_word {
+	enum command_keeper_kind kind;
 	int code;
 	pid_t pid;	 /* of the command */
 	unsigned left;	 /* processes that it left behind, which are being killed */
@@ -29,15 +29,15 @@ struct keeper_word {
 	char reason[40], msg[ERR_MSG_SIZE];
 };
 
-struct keeper {
+struct command_keeper {
 	pid_t pid; /* to be reaped by us */
 	int sock;
 	struct spawned command; /* its pidfd is -1: the pid belongs to the keeper */
 };
 
 /* Waits until the command has been started, or has failed to be. remove: a file that goes with the command if we are gone by then; or NULL. */
-int keeper_start(const struct proc_spec *spec, const char *remove, struct keeper *ret,
-		 struct err *e);
+int command_keeper_start(const struct proc_spec *spec, const char *remove,
+			 struct command_keeper *ret, struct err *e);
 /* A word that has come; 1: the keeper has gone; -EAGAIN: none yet. */
-int keeper_read(int sock, struct keeper_word *ret);
-void keeper_signal(int sock, int signo);
+int command_keeper_read(int sock, struct command_keeper_word *ret);
+void command_keeper_signal(int sock, int signo);

@@ -4,20 +4,20 @@
 #include "base/utf8.h"
 #include "base/util.h"
 
-void output_init(struct output *o, size_t keep)
+void command_output_init(struct command_output *o, size_t keep)
 {
-	*o = (struct output){ .keep = keep };
+	*o = (struct command_output){ .keep = keep };
 }
 
-void output_done(struct output *o)
+void command_output_done(struct command_output *o)
 {
 	free(o->data);
 	free(o->head);
-	*o = (struct output){ .keep = o->keep };
+	*o = (struct command_output){ .keep = o->keep };
 }
 
 /* The ring as one run of bytes in a larger place; while it grows it has never wrapped. */
-static void grow(struct output *o, size_t want)
+static void grow(struct command_output *o, size_t want)
 {
 	size_t cap = MAX(o->cap * 2, CHILD_READ_BYTES);
 	char *data;
@@ -34,7 +34,7 @@ static void grow(struct output *o, size_t want)
 	o->cap = cap;
 }
 
-static void put(struct output *o, struct slice s)
+static void put(struct command_output *o, struct slice s)
 {
 	size_t to = (o->at + o->len) % o->cap, first = MIN(s.n, o->cap - to);
 
@@ -47,7 +47,7 @@ static void put(struct output *o, struct slice s)
 	}
 }
 
-static void add_head(struct output *o, struct slice s)
+static void add_head(struct command_output *o, struct slice s)
 {
 	char *head;
 
@@ -62,7 +62,7 @@ static void add_head(struct output *o, struct slice s)
 	o->head_len += s.n;
 }
 
-void output_add(struct output *o, struct slice bytes)
+void command_output_add(struct command_output *o, struct slice bytes)
 {
 	if (o->head_len == o->total) /* nothing is missing in between */
 		add_head(o, bytes);
@@ -78,7 +78,7 @@ void output_add(struct output *o, struct slice bytes)
 	put(o, bytes);
 }
 
-uint64_t output_dropped(const struct output *o)
+uint64_t command_output_dropped(const struct command_output *o)
 {
 	return o->total - o->len;
 }
@@ -97,7 +97,7 @@ static size_t last_lines(struct slice text, size_t lines)
 }
 
 /* The ring from its oldest byte on. */
-static int flatten(const struct output *o, struct buf *ret)
+static int flatten(const struct command_output *o, struct buf *ret)
 {
 	size_t first = MIN(o->len, o->cap - o->at);
 
@@ -108,7 +108,7 @@ static int flatten(const struct output *o, struct buf *ret)
 	return 0;
 }
 
-void output_text(const struct output *o, size_t lines, struct buf *ret)
+void command_output_text(const struct command_output *o, size_t lines, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf flat = { 0 };
 	struct slice text;
@@ -118,7 +118,7 @@ void output_text(const struct output *o, size_t lines, struct buf *ret)
 		return;
 	text = buf_slice(&flat);
 	/* cut off in the middle of a character: its rest says nothing */
-	if (output_dropped(o))
+	if (command_output_dropped(o))
 		while (from < text.n && from < 3 && ((unsigned char)text.p[from] & 0xc0) == 0x80)
 			from++;
 	if (lines)
@@ -126,9 +126,10 @@ void output_text(const struct output *o, size_t lines, struct buf *ret)
 	buf_add(ret, text.p + from, text.n - from);
 }
 
-uint64_t output_piece(const struct output *o, uint64_t from, size_t n, struct buf *ret)
+uint64_t command_output_piece(const struct command_output *o, uint64_t from, size_t n,
+			      struct buf *ret)
 {
-	uint64_t kept = output_dropped(o);
+	uint64_t kept = command_output_dropped(o);
 	_cleanup_(buf_done) struct buf flat = { 0 };
 	struct slice s;
 
@@ -147,7 +148,7 @@ uint64_t output_piece(const struct output *o, uint64_t from, size_t n, struct bu
 		from++;
 	}
 	if (from + s.n < o->total)
-		s.n = output_whole(s);
+		s.n = command_output_whole(s);
 	buf_add_slice(ret, s);
 	return from;
 }
@@ -162,7 +163,7 @@ static size_t announced(unsigned char c)
 	return c >= 0xf0 && c <= 0xf4 ? 4 : 1;
 }
 
-size_t output_whole(struct slice piece)
+size_t command_output_whole(struct slice piece)
 {
 	for (size_t back = 1; back <= 3 && back <= piece.n; back++) {
 		unsigned char c = (unsigned char)piece.p[piece.n - back];

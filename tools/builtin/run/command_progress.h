@@ -11,16 +11,17 @@
 #include "tools/builtin/run/command_run.h"
 #include "tools/builtin/core/tool.h"
 
-struct output_progress {
-	struct tool_call *call;
+struct command_progress {
+	struct builtin_call *call;
 	struct loop *loop;
-	struct output waiting[RUN_STREAMS];
+	struct command_output waiting[RUN_STREAMS];
 	double told; /* bytes */
 	uint64_t last;
 	struct loop_timer timer;
 };
 
-void output_progress_init(struct output_progress *p, struct loop *loop, struct tool_call *c);
-void output_progress_add(struct output_progress *p, enum run_stream s, struct slice bytes);
+void command_progress_init(struct command_progress *p, struct loop *loop, struct builtin_call *c);
+void command_progress_add(struct command_progress *p, enum command_run_stream s,
+			  struct slice bytes);
 /* Tells what is left and lets go. */
-void output_progress_end(struct output_progress *p);
+void command_progress_end(struct command_progress *p);

@@ -13,41 +13,41 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where a child has none */
 
-struct run_host {
+struct command_run_host {
 	struct loop *loop;
 	struct list runs;
 };
 
-enum run_state { RUN_GOING, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
+enum command_run_state { RUN_GOING, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
 
-struct run {
+struct command_run {
 	struct list link;
-	struct run_host *host;
-	const struct run_events *ev;
+	struct command_run_host *host;
+	const struct command_run_events *ev;
 	void *ctx;
-	enum run_state state;
+	enum command_run_state state;
 	pid_t keeper, pid;
 	bool told; /* the keeper has said how the command ended */
 	bool done, input_over;
 	uint64_t started;
-	struct run_status status;
+	struct command_run_status status;
 	struct loop_io words, in, stream[RUN_STREAMS];
 	struct buf in_buf;
-	struct output output[RUN_STREAMS];
+	struct command_output output[RUN_STREAMS];
 	struct loop_timer timer, kill_timer;
 	struct loop_task exit_task;
 };
 
-struct run_host *run_host_new(struct loop *loop)
+struct command_run_host *command_run_host_new(struct loop *loop)
 {
-	struct run_host *h = new0(struct run_host);
+	struct command_run_host *h = new0(struct command_run_host);
 
 	h->loop = loop;
 	list_init(&h->runs);
 	return h;
 }
 
-static void io_close(struct run *r, struct loop_io *io)
+static void io_close(struct command_run *r, struct loop_io *io)
 {
 	if (io->fd < 0)
 		return;
@@ -60,12 +60,12 @@ static void io_close(struct run *r, struct loop_io *io)
 
 static void report(void *ctx)
 {
-	struct run *r = ctx;
+	struct command_run *r = ctx;
 
 	r->ev->on_exit(r->ctx, &r->status);
 }
 
-static void check_done(struct run *r)
+static void check_done(struct command_run *r)
 {
 	if (r->done || r->words.fd >= 0 || r->stream[RUN_STDOUT].fd >= 0 ||
 	    r->stream[RUN_STDERR].fd >= 0)
@@ -78,14 +78,14 @@ static void check_done(struct run *r)
 /* Something that could not be killed still holds a pipe: what has been read is all there is. */
 static void drain_over(void *ctx)
 {
-	struct run *r = ctx;
+	struct command_run *r = ctx;
 
 	for (int s = 0; s < RUN_STREAMS; s++)
 		io_close(r, &r->stream[s]);
 	check_done(r);
 }
 
-static void ended(struct run *r, int status)
+static void ended(struct command_run *r, int status)
 {
 	r->told = true;
 	r->state = RUN_ENDED;
@@ -99,7 +99,7 @@ static void ended(struct run *r, int status)
 
 /* Nothing is left below the keeper. If it never told how the command ended it was killed itself, and the command died with it
  * (PDEATHSIG): others of its process group may live on. */
-static void keeper_gone(struct run *r)
+static void keeper_gone(struct command_run *r)
 {
 	io_close(r, &r->words);
 	if (!r->told) {
@@ -114,9 +114,9 @@ static void keeper_gone(struct run *r)
 
 static void on_word(void *ctx, uint32_t events _unused_)
 {
-	struct run *r = ctx;
-	struct keeper_word word;
-	int got = keeper_read(r->words.fd, &word);
+	struct command_run *r = ctx;
+	struct command_keeper_word word;
+	int got = command_keeper_read(r->words.fd, &word);
 
 	if (got == -EAGAIN)
 		return;
@@ -129,49 +129,49 @@ static void on_word(void *ctx, uint32_t events _unused_)
 	ended(r, word.code);
 }
 
-void run_kill(struct run *r)
+void command_run_kill(struct command_run *r)
 {
 	if (r->state >= RUN_KILLED)
 		return;
 	r->state = RUN_KILLED;
 	r->status.killed = true;
-	keeper_signal(r->words.fd, SIGKILL);
+	command_keeper_signal(r->words.fd, SIGKILL);
 }
 
 static void term_over(void *ctx)
 {
-	run_kill(ctx);
+	command_run_kill(ctx);
 }
 
-void run_stop(struct run *r, uint64_t grace_ms)
+void command_run_stop(struct command_run *r, uint64_t grace_ms)
 {
 	if (r->state > RUN_STOPPING)
 		return;
 	if (r->state == RUN_GOING)
-		keeper_signal(r->words.fd, SIGTERM);
+		command_keeper_signal(r->words.fd, SIGTERM);
 	r->state = RUN_STOPPING;
 	r->status.killed = true;
 	if (!r->kill_timer.due || r->kill_timer.due > clock_mono_ms() + grace_ms)
 		loop_timer_set(r->host->loop, &r->kill_timer, grace_ms, term_over, r);
 }
 
-void run_signal(struct run *r, int signo)
+void command_run_signal(struct command_run *r, int signo)
 {
 	if (r->state < RUN_KILLED)
-		keeper_signal(r->words.fd, signo);
+		command_keeper_signal(r->words.fd, signo);
 }
 
 static void time_over(void *ctx)
 {
-	struct run *r = ctx;
+	struct command_run *r = ctx;
 
 	r->status.timed_out = true;
-	run_stop(r, STOP_TERM_MS);
+	command_run_stop(r, STOP_TERM_MS);
 }
 
 /* --- its streams ------------------------------------------------------------------------------------- */
 
-static void take(struct run *r, enum run_stream s)
+static void take(struct command_run *r, enum command_run_stream s)
 {
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = read(r->stream[s].fd, chunk, sizeof(chunk));
@@ -184,7 +184,7 @@ static void take(struct run *r, enum run_stream s)
 		check_done(r);
 		return;
 	}
-	output_add(&r->output[s], bytes);
+	command_output_add(&r->output[s], bytes);
 	if (r->ev->on_output)
 		r->ev->on_output(r->ctx, s, bytes);
 }
@@ -199,7 +199,7 @@ static void on_stderr(void *ctx, uint32_t events _unused_)
 	take(ctx, RUN_STDERR);
 }
 
-static void flush_input(struct run *r)
+static void flush_input(struct command_run *r)
 {
 	while (buf_len(&r->in_buf)) {
 		ssize_t n = write(r->in.fd, r->in_buf.data + r->in_buf.pos, buf_len(&r->in_buf));
@@ -226,7 +226,7 @@ static void on_input(void *ctx, uint32_t events _unused_)
 	flush_input(ctx);
 }
 
-int run_write(struct run *r, struct slice bytes)
+int command_run_write(struct command_run *r, struct slice bytes)
 {
 	int e;
 
@@ -238,7 +238,7 @@ int run_write(struct run *r, struct slice bytes)
 	return e;
 }
 
-void run_close_input(struct run *r)
+void command_run_close_input(struct command_run *r)
 {
 	r->input_over = true;
 	if (r->in.fd >= 0)
@@ -272,7 +272,7 @@ static char *executable(const char *cwd, struct slice dir, const char *program)
 	return xstrdup(b.data);
 }
 
-char *run_which(const char *program, char *const *env, const char *cwd, struct err *e)
+char *command_run_which(const char *program, char *const *env, const char *cwd, struct err *e)
 {
 	const char *path = env_value(env, "PATH");
 	char *found = NULL;
@@ -297,26 +297,29 @@ char *run_which(const char *program, char *const *env, const char *cwd, struct e
 	return found;
 }
 
-static void watch(struct run *r, struct loop_io *io, int fd, void (*fn)(void *, uint32_t))
+static void watch(struct command_run *r, struct loop_io *io, int fd, void (*fn)(void *, uint32_t))
 {
 	*io = (struct loop_io){ .fd = fd, .fn = fn, .ctx = r };
 	if (fn != on_input)
 		loop_io_set(r->host->loop, io, EPOLLIN);
 }
 
-struct run *run_start(struct run_host *h, const struct run_spec *spec, const struct run_events *ev,
-		      void *ctx, struct err *e)
+struct command_run *command_run_start(struct command_run_host *h,
+				      const struct command_run_spec *spec,
+				      const struct command_run_events *ev, void *ctx, struct err *e)
 {
 	struct proc_spec child = { .argv = spec->argv, .env = spec->env, .cwd = spec->cwd };
-	struct keeper k;
-	struct run *r;
+	struct command_keeper k;
+	struct command_run *r;
 
 	uint64_t started = clock_mono_ms();
 
-	if (keeper_start(&child, spec->remove, &k, e) < 0)
+	if (command_keeper_start(&child, spec->remove, &k, e) < 0)
 		return NULL;
-	r = new0(struct run);
-	*r = (struct run){ .host = h, .ev = ev, .ctx = ctx, .keeper = k.pid, .pid = k.command.pid };
+	r = new0(struct command_run);
+	*r = (struct command_run){
+		.host = h, .ev = ev, .ctx = ctx, .keeper = k.pid, .pid = k.command.pid
+	};
 	r->started = started;
 	r->in_buf.max = CHILD_IN_MAX;
 	watch(r, &r->words, k.sock, on_word);
@@ -324,16 +327,16 @@ struct run *run_start(struct run_host *h, const struct run_spec *spec, const str
 	watch(r, &r->stream[RUN_STDOUT], k.command.out, on_stdout);
 	watch(r, &r->stream[RUN_STDERR], k.command.errout, on_stderr);
 	for (int s = 0; s < RUN_STREAMS; s++)
-		output_init(&r->output[s], spec->keep);
+		command_output_init(&r->output[s], spec->keep);
 	if (!spec->input)
-		run_close_input(r);
+		command_run_close_input(r);
 	if (spec->timeout_ms)
 		loop_timer_set(h->loop, &r->timer, spec->timeout_ms, time_over, r);
 	list_add_tail(&h->runs, &r->link);
 	return r;
 }
 
-struct run *run_free(struct run *r)
+struct command_run *command_run_free(struct command_run *r)
 {
 	if (!r)
 		return NULL;
@@ -345,7 +348,7 @@ struct run *run_free(struct run *r)
 	io_close(r, &r->words);
 	for (int s = 0; s < RUN_STREAMS; s++) {
 		io_close(r, &r->stream[s]);
-		output_done(&r->output[s]);
+		command_output_done(&r->output[s]);
 	}
 	buf_done(&r->in_buf);
 	free(r);
@@ -353,48 +356,49 @@ struct run *run_free(struct run *r)
 }
 
 /* Until the keeper says by its socket's end that nothing is left. */
-static void await_keeper(struct run *r)
+static void await_keeper(struct command_run *r)
 {
-	struct keeper_word word;
+	struct command_keeper_word word;
 
 	while (r->words.fd >= 0) {
 		struct pollfd p = { r->words.fd, POLLIN, 0 };
 
 		if (poll(&p, 1, SWEEP_ROUNDS * SWEEP_ROUND_MS) == 0)
 			break;
-		if (keeper_read(r->words.fd, &word) > 0) {
+		if (command_keeper_read(r->words.fd, &word) > 0) {
 			waitpid(r->keeper, NULL, 0);
 			break;
 		}
 	}
 }
 
-struct run_host *run_host_free(struct run_host *h)
+struct command_run_host *command_run_host_free(struct command_run_host *h)
 {
 	if (!h)
 		return NULL;
-	list_each(r, &h->runs, struct run, link)
+	list_each(r, &h->runs, struct command_run, link)
 		if (r->words.fd >= 0)
-			keeper_signal(r->words.fd, SIGKILL);
-	list_each(r, &h->runs, struct run, link) {
+			command_keeper_signal(r->words.fd, SIGKILL);
+	list_each(r, &h->runs, struct command_run, link) {
 		await_keeper(r);
-		run_free(r);
+		command_run_free(r);
 	}
 	free(h);
 	return NULL;
 }
 
-pid_t run_pid(const struct run *r)
+pid_t command_run_pid(const struct command_run *r)
 {
 	return r->pid;
 }
 
-const struct output *run_output(const struct run *r, enum run_stream s)
+const struct command_output *command_run_output(const struct command_run *r,
+						enum command_run_stream s)
 {
 	return &r->output[s];
 }
 
-uint64_t run_elapsed(const struct run *r)
+uint64_t command_run_elapsed(const struct command_run *r)
 {
 	return r->told ? r->status.ms : clock_mono_ms() - r->started;
 }

@@ -2,12 +2,12 @@
  * command_run.h - one command: raw bytes of both its streams, a stdin that is at its end at once or written to, a time limit, and an end that
  * leaves nothing behind.
  *
- * Each command has a keeper (command_keeper.h) above it. Life: going -> (run_stop: SIGTERM to its process group, after a grace
+ * Each command has a keeper (command_keeper.h) above it. Life: going -> (command_run_stop: SIGTERM to its process group, after a grace
  * SIGKILL to everything below the keeper) -> the command has ended -> what it left running is killed -> its pipes are read to their
  * end -> on_exit, exactly once; the owner then frees it. on_output and on_exit come from the loop, never from inside a run_* call. The
  * newest bytes of both streams are kept here (command_output.h); on_output sees all of them as they come.
  *
- * A program that cannot be started is an error of run_start: EXECUTION_FAILED, CWD_NOT_ACCESSIBLE, COMMAND_NOT_FOUND (run_which).
+ * A program that cannot be started is an error of command_run_start: EXECUTION_FAILED, CWD_NOT_ACCESSIBLE, COMMAND_NOT_FOUND (command_run_which).
  */
 #pragma once
 
@@ -18,22 +18,22 @@
 
 #include <sys/types.h>
 
-struct run;
-struct run_host; /* what all commands share: the loop, and the end of them all */
+struct command_run;
+struct command_run_host; /* what all commands share: the loop, and the end of them all */
 
-enum run_stream { RUN_STDOUT, RUN_STDERR, RUN_STREAMS };
+enum command_run_stream { RUN_STDOUT, RUN_STDERR, RUN_STREAMS };
 
-struct run_spec {
+struct command_run_spec {
 	char *const *argv; /* argv[0] is an absolute path */
 	char *const *env;
 	const char *cwd;
-	bool input;	     /* stdin stays open for run_write; else it is at its end */
+	bool input;	     /* stdin stays open for command_run_write; else it is at its end */
 	uint64_t timeout_ms; /* 0: none */
 	size_t keep;	     /* newest bytes kept of each stream */
 	const char *remove; /* a file that goes with the command if we are killed before; or NULL */
 };
 
-struct run_status {
+struct command_run_status {
 	bool exited;	/* else killed by signal, or lost */
 	int code;	/* exit status or signal number */
 	bool timed_out; /* its time was over */
@@ -43,32 +43,35 @@ struct run_status {
 	uint64_t cpu_us;
 };
 
-struct run_events {
-	void (*on_output)(void *ctx, enum run_stream s, struct slice bytes); /* or NULL */
-	void (*on_exit)(void *ctx, const struct run_status *st);
+struct command_run_events {
+	void (*on_output)(void *ctx, enum command_run_stream s, struct slice bytes); /* or NULL */
+	void (*on_exit)(void *ctx, const struct command_run_status *st);
 };
 
-struct run_host *run_host_new(struct loop *loop);
+struct command_run_host *command_run_host_new(struct loop *loop);
 /* Kills what still runs and waits until it is gone; no callback is called any more. */
-struct run_host *run_host_free(struct run_host *h);
+struct command_run_host *command_run_host_free(struct command_run_host *h);
 
 /* Absolute path of a program as execvp would find it, by the PATH of env and from cwd; NULL and COMMAND_NOT_FOUND. Caller frees. */
-char *run_which(const char *program, char *const *env, const char *cwd, struct err *e);
+char *command_run_which(const char *program, char *const *env, const char *cwd, struct err *e);
 
-struct run *run_start(struct run_host *h, const struct run_spec *spec, const struct run_events *ev,
-		      void *ctx, struct err *e);
+struct command_run *command_run_start(struct command_run_host *h,
+				      const struct command_run_spec *spec,
+				      const struct command_run_events *ev, void *ctx,
+				      struct err *e);
 /* After on_exit only. */
-struct run *run_free(struct run *r);
-pid_t run_pid(const struct run *r);
-const struct output *run_output(const struct run *r, enum run_stream s);
-uint64_t run_elapsed(const struct run *r);
+struct command_run *command_run_free(struct command_run *r);
+pid_t command_run_pid(const struct command_run *r);
+const struct command_output *command_run_output(const struct command_run *r,
+						enum command_run_stream s);
+uint64_t command_run_elapsed(const struct command_run *r);
 /* Queued; -EPIPE: stdin is closed; -E2BIG: the command does not read. */
-int run_write(struct run *r, struct slice bytes);
+int command_run_write(struct command_run *r, struct slice bytes);
 /* Once what is queued has been written. */
-void run_close_input(struct run *r);
+void command_run_close_input(struct command_run *r);
 /* To its process group. */
-void run_signal(struct run *r, int signo);
+void command_run_signal(struct command_run *r, int signo);
 /* SIGTERM, and SIGKILL to everything if that does not end it in time; called again, the sooner end counts. */
-void run_stop(struct run *r, uint64_t grace_ms);
+void command_run_stop(struct command_run *r, uint64_t grace_ms);
 /* SIGKILL to everything now. */
-void run_kill(struct run *r);
+void command_run_kill(struct command_run *r);

@@ -17,7 +17,7 @@
 /* --- what is to be run --------------------------------------------------------------------------------- */
 
 /* Either of two spellings; both at once is an error. */
-static int either(const struct tool_call *c, const char *a, const char *b, const char **ret,
+static int either(const struct builtin_call *c, const char *a, const char *b, const char **ret,
 		  struct err *e)
 {
 	bool has_a = jobj_get(c->args, a).type > J_NULL, has_b = jobj_get(c->args, b).type > J_NULL;
@@ -28,9 +28,9 @@ static int either(const struct tool_call *c, const char *a, const char *b, const
 	return 0;
 }
 
-static int take_cwd(const struct tool_call *c, struct command *ret, struct err *e)
+static int take_cwd(const struct builtin_call *c, struct command_spec *ret, struct err *e)
 {
-	_cleanup_(place_done) struct place p = PLACE_NONE;
+	_cleanup_(tool_path_done) struct tool_path p = TOOL_PATH_NONE;
 	_cleanup_(freep) char *path = NULL;
 	const char *name;
 	int r = either(c, "workingDirectory", "cwd", &name, e);
@@ -38,7 +38,7 @@ static int take_cwd(const struct tool_call *c, struct command *ret, struct err *
 	if (r < 0)
 		return r;
 	path = tool_arg_str(c, name);
-	r = place_find(c, path ? path : ".", PLACE_LOOK, &p, e);
+	r = tool_path_find(c, path ? path : ".", TOOL_PATH_STAT, &p, e);
 	if (r < 0)
 		return r;
 	if (!S_ISDIR(p.sb.st_mode))
@@ -47,7 +47,7 @@ static int take_cwd(const struct tool_call *c, struct command *ret, struct err *
 	return 0;
 }
 
-static int take_envs(const struct tool_call *c, struct command *ret, struct err *e)
+static int take_envs(const struct builtin_call *c, struct command_spec *ret, struct err *e)
 {
 	const char *name;
 	int r = either(c, "envs", "env", &name, e);
@@ -59,7 +59,7 @@ static int take_envs(const struct tool_call *c, struct command *ret, struct err 
 }
 
 /* 0 means no limit, and so does none at all where default_ms is 0; what the policy says is the most there is. */
-static int take_timeout(const struct tool_call *c, uint64_t default_ms, struct command *ret,
+static int take_timeout(const struct builtin_call *c, uint64_t default_ms, struct command_spec *ret,
 			struct err *e)
 {
 	int64_t most = policy_tool_limits(toolbox_policy(c->box), c->tool->name).timeout_ms, ms;
@@ -79,8 +79,8 @@ static int take_timeout(const struct tool_call *c, uint64_t default_ms, struct c
 	return 0;
 }
 
-int command_common(const struct tool_call *c, uint64_t timeout_ms, size_t keep, struct command *ret,
-		   struct err *e)
+int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t keep,
+		   struct command_spec *ret, struct err *e)
 {
 	int r = take_cwd(c, ret, e);
 
@@ -92,7 +92,7 @@ int command_common(const struct tool_call *c, uint64_t timeout_ms, size_t keep, 
 	return r;
 }
 
-void command_done(struct command *cmd)
+void command_done(struct command_spec *cmd)
 {
 	cmd->argv = tool_strv_free(cmd->argv);
 	cmd->judged = tool_strv_free(cmd->judged);
@@ -101,7 +101,7 @@ void command_done(struct command *cmd)
 	free(cmd->shown);
 	free(cmd->cwd);
 	free(cmd->own_env);
-	*cmd = (struct command){ 0 };
+	*cmd = (struct command_spec){ 0 };
 }
 
 static void quote(struct buf *b, const char *word)
@@ -135,7 +135,7 @@ char *command_quote(char *const *argv)
 	return b.failed ? xstrdup("") : b.data;
 }
 
-/* --- the door ------------------------------------------------------------------------------------------- */
+/* --- judge and start ------------------------------------------------------------------------------------------- */
 
 /* The stricter of v and what holds for these variables. */
 static enum policy_verdict with_variables(const struct policy *p, char *const *env,
@@ -154,7 +154,7 @@ static enum policy_verdict with_variables(const struct policy *p, char *const *e
 	return v;
 }
 
-static enum policy_verdict verdict(const struct tool_call *c, const struct command *cmd,
+static enum policy_verdict verdict(const struct builtin_call *c, const struct command_spec *cmd,
 				   struct err *e)
 {
 	const struct policy *p = toolbox_policy(c->box);
@@ -166,7 +166,7 @@ static enum policy_verdict verdict(const struct tool_call *c, const struct comma
 	return with_variables(p, sandbox_variables(c->box), v, e);
 }
 
-static void command_json(const struct command *cmd, struct buf *out)
+static void command_json(const struct command_spec *cmd, struct buf *out)
 {
 	struct jw w = JW(out);
 
@@ -180,7 +180,7 @@ static void command_json(const struct command *cmd, struct buf *out)
 	jw_end_arr(&w);
 }
 
-int command_judge(struct tool_call *c, const struct command *cmd, struct err *e)
+int command_judge(struct builtin_call *c, const struct command_spec *cmd, struct err *e)
 {
 	_cleanup_(buf_done) struct buf json = { 0 };
 	enum policy_verdict v = verdict(c, cmd, e);
@@ -216,7 +216,7 @@ static size_t overlay(char **env, size_t n, char *const *v)
 	return n;
 }
 
-char **command_environment(const struct toolbox *b, const struct command *cmd)
+char **command_environment(const struct toolbox *b, const struct command_spec *cmd)
 {
 	char *const *more = toolbox_config(b)->env, *const *given = sandbox_variables(b);
 	char *own[] = { cmd->own_env, NULL };
@@ -246,18 +246,19 @@ static int check_words(char *const *words, const char *field, struct err *e)
 	return 0;
 }
 
-int command_start(struct tool_call *c, const struct command *cmd, const struct run_events *ev,
-		  void *ctx, struct run **ret, struct err *e)
+int command_start(struct builtin_call *c, const struct command_spec *cmd,
+		  const struct command_run_events *ev, void *ctx, struct command_run **ret,
+		  struct err *e)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	_cleanup_(freep) char **argv = NULL;
 	_cleanup_(freep) char *program = NULL;
-	struct run_spec spec = { .env = env,
-				 .cwd = cmd->cwd,
-				 .input = cmd->input,
-				 .timeout_ms = cmd->timeout_ms,
-				 .keep = cmd->keep,
-				 .remove = cmd->remove };
+	struct command_run_spec spec = { .env = env,
+					 .cwd = cmd->cwd,
+					 .input = cmd->input,
+					 .timeout_ms = cmd->timeout_ms,
+					 .keep = cmd->keep,
+					 .remove = cmd->remove };
 	int r = command_judge(c, cmd, e);
 
 	if (r != 0)
@@ -269,7 +270,7 @@ int command_start(struct tool_call *c, const struct command *cmd, const struct r
 		argv[2] = cmd->shell;
 	} else {
 		memcpy(argv, cmd->argv, strv_len(cmd->argv) * sizeof(*argv));
-		program = run_which(cmd->argv[0], env, cmd->cwd, e);
+		program = command_run_which(cmd->argv[0], env, cmd->cwd, e);
 		if (!program)
 			return -ENOENT;
 		argv[0] = program;
@@ -280,26 +281,26 @@ int command_start(struct tool_call *c, const struct command *cmd, const struct r
 		r = check_words(env, "envs", e);
 	if (r < 0)
 		return r;
-	*ret = run_start(procs_host(c->box), &spec, ev, ctx, e);
+	*ret = command_run_start(background_procs_host(c->box), &spec, ev, ctx, e);
 	return *ret ? 0 : -EIO;
 }
 
 /* --- how it is told -------------------------------------------------------------------------------------- */
 
-static void put_text(struct jw *w, const char *key, const struct output *o, size_t lines)
+static void put_text(struct jw *w, const char *key, const struct command_output *o, size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
-	output_text(o, lines, &text);
+	command_output_text(o, lines, &text);
 	jw_slice(w, key, buf_slice(&text));
 }
 
-bool command_succeeded(const struct run_status *st)
+bool command_succeeded(const struct command_run_status *st)
 {
 	return !st || (st->exited && st->code == 0);
 }
 
-void command_put_end(struct jw *w, const struct run_status *st)
+void command_put_end(struct jw *w, const struct command_run_status *st)
 {
 	char name[24];
 	const char *abbrev;
@@ -324,8 +325,8 @@ void command_put_end(struct jw *w, const struct run_status *st)
 		jw_str(w, "signal", name);
 }
 
-void command_put(struct jw *w, const char *shown, const struct run *r, const struct run_status *st,
-		 size_t lines, bool capture)
+void command_put(struct jw *w, const char *shown, const struct command_run *r,
+		 const struct command_run_status *st, size_t lines, bool capture)
 {
 	static const char *const names[][3] = {
 		{ "stdout", "stdoutTruncated", "stdoutDroppedBytes" },
@@ -334,18 +335,18 @@ void command_put(struct jw *w, const char *shown, const struct run *r, const str
 
 	jw_bool(w, "success", command_succeeded(st));
 	command_put_end(w, st);
-	for (enum run_stream s = 0; s < RUN_STREAMS; s++) {
-		const struct output *o = run_output(r, s);
+	for (enum command_run_stream s = 0; s < RUN_STREAMS; s++) {
+		const struct command_output *o = command_run_output(r, s);
 
 		if (capture)
 			put_text(w, names[s][0], o, lines);
 		else
 			jw_str(w, names[s][0], "");
-		jw_bool(w, names[s][1], output_dropped(o) > 0);
-		jw_uint(w, names[s][2], output_dropped(o));
+		jw_bool(w, names[s][1], command_output_dropped(o) > 0);
+		jw_uint(w, names[s][2], command_output_dropped(o));
 	}
 	jw_str(w, "command", shown);
-	jw_uint(w, "executionTime", run_elapsed(r));
+	jw_uint(w, "executionTime", command_run_elapsed(r));
 	if (st && st->left)
 		jw_uint(w, "leftBehind", st->left);
 }
@@ -374,40 +375,41 @@ void command_put_unrun(struct jw *w, const char *shown, int code, const char *wh
 		jw_bool(w, "dryRun", true);
 }
 
-void command_pid(const struct run *r, char text[PID_TEXT])
+void command_pid(const struct command_run *r, char text[PID_TEXT])
 {
-	snprintf(text, PID_TEXT, "%d", (int)run_pid(r));
+	snprintf(text, PID_TEXT, "%d", (int)command_run_pid(r));
 }
 
 /* A piece of one stream, by its place in it. */
-static void answer_piece(struct tool_call *c, const struct run *r, bool running, struct jw *w)
+static void answer_piece(struct builtin_call *c, const struct command_run *r, bool running,
+			 struct jw *w)
 {
 	_cleanup_(buf_done) struct buf piece = { 0 }, text = { 0 };
-	enum run_stream s = tool_arg_is(c, "stream", "stderr") ? RUN_STDERR : RUN_STDOUT;
+	enum command_run_stream s = tool_arg_is(c, "stream", "stderr") ? RUN_STDERR : RUN_STDOUT;
 	size_t most = (size_t)tool_arg_int(c, "length", (int64_t)tool_room(c));
-	const struct output *o = run_output(r, s);
-	uint64_t at = output_piece(o, (uint64_t)tool_arg_int(c, "offset", 0), most, &piece);
+	const struct command_output *o = command_run_output(r, s);
+	uint64_t at = command_output_piece(o, (uint64_t)tool_arg_int(c, "offset", 0), most, &piece);
 
 	jw_slice(w, "piece", buf_slice(&piece));
 	jw_uint(w, "offset", at);
 	if (at + buf_len(&piece) < o->total)
 		jw_uint(w, "nextOffset", at + buf_len(&piece));
-	show_run_piece(&text, o, buf_slice(&piece), at, running);
+	command_text_piece(&text, o, buf_slice(&piece), at, running);
 	tool_answer(c,
 		    &(struct tool_result){ .members = buf_slice(w->b), .text = buf_slice(&text) });
 }
 
-void command_answer(struct tool_call *c, const char *shown, const struct run *r,
-		    const struct run_status *st)
+void command_answer(struct builtin_call *c, const char *shown, const struct command_run *r,
+		    const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
 	bool piece = tool_arg(c, "offset").type == J_NUMBER;
 	struct jw w = JW(&out);
 	char pid[PID_TEXT];
-	struct show_run how = { .pid = pid,
-				.room = tool_room(c),
-				.lines = (size_t)tool_arg_int(c, "tail", 0),
-				.capture = true };
+	struct command_text how = { .pid = pid,
+				    .room = tool_room(c),
+				    .lines = (size_t)tool_arg_int(c, "tail", 0),
+				    .capture = true };
 
 	command_pid(r, pid);
 	jw_str(&w, "pid", pid);
@@ -416,7 +418,7 @@ void command_answer(struct tool_call *c, const char *shown, const struct run *r,
 		answer_piece(c, r, !st, &w);
 		return;
 	}
-	show_run(&text, r, st, &how);
+	command_text(&text, r, st, &how);
 	tool_answer(c,
 		    &(struct tool_result){ .members = buf_slice(&out), .text = buf_slice(&text) });
 }

@@ -1,5 +1,5 @@
 /*
- * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one door through which
+ * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one function through which
  * everything goes that is run, and how an end is told.
  *
  * command_judge is the only place that asks the policy about commands, and command_start the only one that starts them; it judges
@@ -11,7 +11,7 @@
 #include "tools/builtin/run/command_run.h"
 #include "tools/builtin/core/toolbox.h"
 
-struct command {
+struct command_spec {
 	char *shell;   /* text for a shell, or NULL */
 	char **argv;   /* else words */
 	char **judged; /* words that the policy is asked about instead; NULL: those that are run */
@@ -26,33 +26,34 @@ struct command {
 };
 
 /* Arguments that they all take: workingDirectory or cwd, envs or env, timeoutMs or timeoutSeconds, maxOutputBytes. 0 or <0 with e. */
-int command_common(const struct tool_call *c, uint64_t timeout_ms, size_t keep, struct command *ret,
-		   struct err *e);
-void command_done(struct command *cmd);
+int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t keep,
+		   struct command_spec *ret, struct err *e);
+void command_done(struct command_spec *cmd);
 /* Words as a shell would need them. */
 char *command_quote(char *const *argv);
 
 /* What it gets. The strings are borrowed, the array is the caller's. */
-char **command_environment(const struct toolbox *b, const struct command *cmd);
+char **command_environment(const struct toolbox *b, const struct command_spec *cmd);
 
 /* 0: may be run. 1: a human has to be asked; the call has been ended. <0: denied. */
-int command_judge(struct tool_call *c, const struct command *cmd, struct err *e);
-/* The same, and it runs: *ret. COMMAND_NOT_FOUND and the errors of run_start are negative too. */
-int command_start(struct tool_call *c, const struct command *cmd, const struct run_events *ev,
-		  void *ctx, struct run **ret, struct err *e);
+int command_judge(struct builtin_call *c, const struct command_spec *cmd, struct err *e);
+/* The same, and it runs: *ret. COMMAND_NOT_FOUND and the errors of command_run_start are negative too. */
+int command_start(struct builtin_call *c, const struct command_spec *cmd,
+		  const struct command_run_events *ev, void *ctx, struct command_run **ret,
+		  struct err *e);
 
 /* NULL: it still runs, and has not failed. */
-bool command_succeeded(const struct run_status *st);
+bool command_succeeded(const struct command_run_status *st);
 /* How it ended: exitCode, signal, running, timedOut, killed. */
-void command_put_end(struct jw *w, const struct run_status *st);
+void command_put_end(struct jw *w, const struct command_run_status *st);
 /* Members of a result. st NULL: it still runs. lines: only the last of the output, 0: all; capture false: none. */
-void command_put(struct jw *w, const char *shown, const struct run *r, const struct run_status *st,
-		 size_t lines, bool capture);
+void command_put(struct jw *w, const char *shown, const struct command_run *r,
+		 const struct command_run_status *st, size_t lines, bool capture);
 #define PID_TEXT 16
-void command_pid(const struct run *r, char text[PID_TEXT]);
+void command_pid(const struct command_run *r, char text[PID_TEXT]);
 /* Ends a call of a tool that tells of a process (arguments tail; offset, length, stream): for programs and for models. */
-void command_answer(struct tool_call *c, const char *shown, const struct run *r,
-		    const struct run_status *st);
+void command_answer(struct builtin_call *c, const char *shown, const struct command_run *r,
+		    const struct command_run_status *st);
 /* Those of one that was not started: dry run, or not found (exit code 127, and why on stderr). */
 void command_put_unrun(struct jw *w, const char *shown, int code, const char *why);
 

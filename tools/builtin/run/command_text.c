@@ -31,7 +31,7 @@ static size_t sequence(const char *p, const char *end)
 	return (size_t)((at < end && *at != '\n' ? at + 1 : at) - p);
 }
 
-void show_clean(struct buf *out, struct slice text)
+void model_text_clean(struct buf *out, struct slice text)
 {
 	const char *end = text.p + text.n;
 
@@ -62,7 +62,7 @@ static void end_line(struct buf *out)
 /* Bytes of the first lines that fit, whole lines unless the first of them is longer. */
 static size_t head_of(struct slice s, size_t bytes, size_t lines)
 {
-	size_t n = show_cut(s, bytes), at = 0;
+	size_t n = model_text_cut(s, bytes), at = 0;
 
 	while (lines-- > 0) {
 		const char *nl = memchr(s.p + at, '\n', n - at);
@@ -107,17 +107,17 @@ static size_t count_lines(struct slice s, size_t most)
 	return n;
 }
 
-static bool fits(const struct output *o, size_t bytes, size_t lines)
+static bool fits(const struct command_output *o, size_t bytes, size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { .max = RUN_KEEP_MAX + 8 };
 
 	if (o->total > bytes)
 		return false;
-	output_text(o, 0, &text);
+	command_output_text(o, 0, &text);
 	return count_lines(buf_slice(&text), lines) <= lines;
 }
 
-static void put_marker(struct buf *out, const struct output *o, uint64_t from, uint64_t to,
+static void put_marker(struct buf *out, const struct command_output *o, uint64_t from, uint64_t to,
 		       const char *name, const char *pid)
 {
 	end_line(out);
@@ -130,30 +130,30 @@ static void put_marker(struct buf *out, const struct output *o, uint64_t from, u
 	buf_puts(out, "]\n");
 }
 
-static void put_ends(struct buf *out, const struct output *o, const char *name, const char *pid,
-		     size_t bytes, size_t lines)
+static void put_ends(struct buf *out, const struct command_output *o, const char *name,
+		     const char *pid, size_t bytes, size_t lines)
 {
 	_cleanup_(buf_done) struct buf begin = { 0 }, kept = { .max = RUN_KEEP_MAX + 8 };
 	struct slice head, tail;
 	uint64_t tail_at;
 
-	output_piece(o, 0, bytes / 2, &begin);
-	output_text(o, 0, &kept);
+	command_output_piece(o, 0, bytes / 2, &begin);
+	command_output_text(o, 0, &kept);
 	head = buf_slice(&begin);
 	head.n = head_of(head, bytes / 2, lines / 2);
 	tail = buf_slice(&kept);
 	tail_at = tail_of(tail, bytes / 2, lines / 2);
 	tail = (struct slice){ tail.p + tail_at, tail.n - tail_at };
 	tail_at = o->total - tail.n;
-	show_clean(out, head);
+	model_text_clean(out, head);
 	if (tail_at > head.n)
 		put_marker(out, o, head.n, tail_at, name, pid);
-	show_clean(out, tail);
+	model_text_clean(out, tail);
 	end_line(out);
 }
 
-static void put_stream(struct buf *out, const struct output *o, const char *name,
-		       const struct show_run *how, size_t bytes, size_t lines)
+static void put_stream(struct buf *out, const struct command_output *o, const char *name,
+		       const struct command_text *how, size_t bytes, size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { .max = RUN_KEEP_MAX + 8 };
 	struct slice s;
@@ -162,7 +162,7 @@ static void put_stream(struct buf *out, const struct output *o, const char *name
 		put_ends(out, o, name, how->pid, bytes, lines);
 		return;
 	}
-	output_text(o, how->lines, &text);
+	command_output_text(o, how->lines, &text);
 	s = buf_slice(&text);
 	if (s.n > bytes) {
 		size_t at = tail_of(s, bytes, lines);
@@ -170,23 +170,25 @@ static void put_stream(struct buf *out, const struct output *o, const char *name
 		put_marker(out, o, o->total - s.n, o->total - s.n + at, name, how->pid);
 		s = (struct slice){ s.p + at, s.n - at };
 	}
-	show_clean(out, s);
+	model_text_clean(out, s);
 	end_line(out);
 }
 
 /* --- the whole of it -------------------------------------------------------------------------------------------- */
 
-bool show_run_cut(const struct run *r, size_t room)
+bool command_text_cut(const struct command_run *r, size_t room)
 {
-	return !fits(run_output(r, RUN_STDOUT), room / 2, TOOL_SHOW_LINES / 2) ||
-	       !fits(run_output(r, RUN_STDERR), room / 2, TOOL_SHOW_LINES / 2);
+	return !fits(command_run_output(r, RUN_STDOUT), room / 2, TOOL_SHOW_LINES / 2) ||
+	       !fits(command_run_output(r, RUN_STDERR), room / 2, TOOL_SHOW_LINES / 2);
 }
 
 /* What the other does not need is this one's. */
-static void put_streams(struct buf *out, const struct run *r, const struct show_run *how)
+static void put_streams(struct buf *out, const struct command_run *r,
+			const struct command_text *how)
 {
-	for (enum run_stream s = 0; s < RUN_STREAMS; s++) {
-		const struct output *o = run_output(r, s), *other = run_output(r, 1 - s);
+	for (enum command_run_stream s = 0; s < RUN_STREAMS; s++) {
+		const struct command_output *o = command_run_output(r, s),
+					    *other = command_run_output(r, 1 - s);
 		size_t bytes = how->room, lines = TOOL_SHOW_LINES;
 
 		if (!o->total)
@@ -202,15 +204,15 @@ static void put_streams(struct buf *out, const struct run *r, const struct show_
 	}
 }
 
-static void put_end(struct buf *out, const struct run *r, const struct run_status *st,
-		    const char *pid)
+static void put_end(struct buf *out, const struct command_run *r,
+		    const struct command_run_status *st, const char *pid)
 {
 	if (!st) {
 		buf_printf(out, "running, pid: \"%s\"; getProcessOutput reads on", pid ? pid : "");
 		return;
 	}
 	if (st->timed_out)
-		buf_printf(out, "timed out after %" PRIu64 " ms, ended; ", run_elapsed(r));
+		buf_printf(out, "timed out after %" PRIu64 " ms, ended; ", command_run_elapsed(r));
 	if (st->exited)
 		buf_printf(out, "exit code %d", st->code);
 	else
@@ -219,8 +221,8 @@ static void put_end(struct buf *out, const struct run *r, const struct run_statu
 		buf_printf(out, "; %u processes that it left running were ended", st->left);
 }
 
-void show_run(struct buf *out, const struct run *r, const struct run_status *st,
-	      const struct show_run *how)
+void command_text(struct buf *out, const struct command_run *r, const struct command_run_status *st,
+		  const struct command_text *how)
 {
 	if (how->unrun) {
 		buf_printf(out, "[not run: %s]\n", how->unrun);
@@ -233,12 +235,12 @@ void show_run(struct buf *out, const struct run *r, const struct run_status *st,
 	buf_puts(out, "]\n");
 }
 
-void show_run_piece(struct buf *out, const struct output *o, struct slice piece, uint64_t at,
-		    bool running)
+void command_text_piece(struct buf *out, const struct command_output *o, struct slice piece,
+			uint64_t at, bool running)
 {
 	uint64_t end = at + piece.n;
 
-	show_clean(out, piece);
+	model_text_clean(out, piece);
 	end_line(out);
 	buf_printf(out, "[bytes %" PRIu64 "-%" PRIu64 " of %" PRIu64, at, end, o->total);
 	if (end < o->total)

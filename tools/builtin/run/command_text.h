@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "tools/builtin/run/command_run.h"
 
-struct show_run {
+struct command_text {
 	const char *pid;   /* by which getProcessOutput reads what is left out; NULL: it cannot */
 	size_t lines;	   /* only the last so many of each stream; 0: head and tail */
 	bool capture;	   /* false: nothing of what it wrote */
@@ -13,10 +13,10 @@ struct show_run {
 };
 
 /* More was written than is shown. */
-bool show_run_cut(const struct run *r, size_t room);
+bool command_text_cut(const struct command_run *r, size_t room);
 /* st NULL: it still runs. */
-void show_run(struct buf *out, const struct run *r, const struct run_status *st,
-	      const struct show_run *how);
+void command_text(struct buf *out, const struct command_run *r, const struct command_run_status *st,
+		  const struct command_text *how);
 /* A piece of one stream, as it is asked for by offset; at: where it really begins, end: where it ends. */
-void show_run_piece(struct buf *out, const struct output *o, struct slice piece, uint64_t at,
-		    bool running);
+void command_text_piece(struct buf *out, const struct command_output *o, struct slice piece,
+			uint64_t at, bool running);

@@ -54,7 +54,7 @@ static int variable_set(struct variables *vars, char *given, const char *field, 
 	return 0;
 }
 
-static int take_variables(struct tool_call *c, const char *field, struct err *e)
+static int take_variables(struct builtin_call *c, const char *field, struct err *e)
 {
 	char **given = tool_arg_strv(c, field);
 	int r = 0;
@@ -65,7 +65,7 @@ static int take_variables(struct tool_call *c, const char *field, struct err *e)
 	return r;
 }
 
-static void create_sandbox(struct tool_call *c)
+static void create_sandbox(struct builtin_call *c)
 {
 	struct err e = { 0 };
 	int r = c->dry_run ? 0 : take_variables(c, "envVars", &e);
@@ -112,7 +112,7 @@ static const struct tool_field create_out[] = {
 	{ 0 },
 };
 
-const struct tool other_tools[] = {
+const struct builtin_tool other_tools[] = {
 	{
 		.name = "createSandbox",
 		.title = "Get the sandbox",

@@ -15,7 +15,7 @@
 #define FULL (-EXFULL)
 
 struct grep {
-	struct tool_call *call;
+	struct builtin_call *call;
 	struct regex *regex;
 	struct globs include, exclude;
 	char *path;
@@ -181,7 +181,7 @@ static int search_fd(struct grep *g, const char *path, int fd, const struct stat
 	return buf_len(&bytes) ? search_text(g, path, buf_slice(&bytes)) : 0;
 }
 
-static int visit(void *ctx, const struct walk_entry *e)
+static int visit(void *ctx, const struct tree_walk_entry *e)
 {
 	struct grep *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -191,21 +191,21 @@ static int visit(void *ctx, const struct walk_entry *e)
 		return 1;
 	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
 		return 0;
-	fd = walk_open(e->dir, e->name, &sb);
+	fd = tree_walk_open(e->dir, e->name, &sb);
 	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
 }
 
-static int search_place(struct grep *g, struct place *p, struct err *e)
+static int search_path(struct grep *g, struct tool_path *p, struct err *e)
 {
-	struct tool_call *c = g->call;
-	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
-				  .no_hidden = !tool_arg_bool(c, "hidden", true) };
+	struct builtin_call *c = g->call;
+	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+				       .no_hidden = !tool_arg_bool(c, "hidden", true) };
 	int fd, r;
 
 	if (S_ISDIR(p->sb.st_mode))
-		return walk_below(c, p, &o, visit, g, e);
-	r = place_judge(c, p->real, PLACE_READ, e);
-	fd = r < 0 ? r : place_open_file(p, g->path, e);
+		return tree_walk_below(c, p, &o, visit, g, e);
+	r = tool_path_judge(c, p->real, TOOL_PATH_READ, e);
+	fd = r < 0 ? r : tool_path_open_file(p, g->path, e);
 	if (fd < 0)
 		return fd;
 	r = search_fd(g, NULL, fd, &p->sb);
@@ -227,9 +227,9 @@ static int globs_arg(struct grep *g, const char *name, struct globs *ret, struct
 
 static int search(struct grep *g, struct err *e)
 {
-	struct tool_call *c = g->call;
+	struct builtin_call *c = g->call;
 	_cleanup_(buf_done) struct buf pattern = { 0 };
-	struct place p;
+	struct tool_path p;
 	int r;
 
 	tool_arg_bytes(c, "pattern", &pattern);
@@ -243,11 +243,11 @@ static int search(struct grep *g, struct err *e)
 	if (r == 0)
 		r = globs_arg(g, "exclude", &g->exclude, e);
 	if (r == 0)
-		r = place_find(c, g->path, PLACE_LOOK, &p, e);
+		r = tool_path_find(c, g->path, TOOL_PATH_STAT, &p, e);
 	if (r < 0)
 		return r;
-	r = search_place(g, &p, e);
-	place_done(&p);
+	r = search_path(g, &p, e);
+	tool_path_done(&p);
 	g->truncated = r == FULL || r == -ECANCELED;
 	return g->truncated ? 0 : r;
 }
@@ -266,7 +266,7 @@ static void answer(struct grep *g, struct buf *out)
 	tool_done(g->call, buf_slice(out));
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct grep g = { .call = c,
@@ -377,7 +377,7 @@ static const struct tool_field out_fields[] = {
 	{ 0 },
 };
 
-const struct tool grep_tools[] = {
+const struct builtin_tool grep_tools[] = {
 	{
 		.name = "grep",
 		.title = "Search in files",
@@ -386,7 +386,7 @@ const struct tool grep_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
-		.show = show_matches,
+		.show = list_text_matches,
 		.work = work,
 	},
 	{ 0 },

@@ -12,8 +12,8 @@
 
 #define PAGE_FULL (-EXFULL)
 
-struct listing {
-	struct tool_call *call;
+struct list_page {
+	struct builtin_call *call;
 	struct globs globs;
 	char **extensions;
 	char *path, *type;
@@ -36,7 +36,7 @@ static bool has_extension(char *const *list, const char *name)
 	return false;
 }
 
-static bool wanted(const struct listing *l, const struct walk_entry *e)
+static bool wanted(const struct list_page *l, const struct tree_walk_entry *e)
 {
 	if (l->globs.n && !globs_match(&l->globs, e->path))
 		return false;
@@ -45,7 +45,7 @@ static bool wanted(const struct listing *l, const struct walk_entry *e)
 	return !l->type || strcmp(l->type, stat_type(&e->sb)) == 0;
 }
 
-static void path_put(struct listing *l, const char *path)
+static void path_put(struct list_page *l, const char *path)
 {
 	_cleanup_(buf_done) struct buf full = { 0 };
 
@@ -57,7 +57,7 @@ static void path_put(struct listing *l, const char *path)
 		name_put(&l->w, "path", full.data);
 }
 
-static void entry_put(struct listing *l, const struct walk_entry *e)
+static void entry_put(struct list_page *l, const struct tree_walk_entry *e)
 {
 	_cleanup_(freep) char *target = NULL;
 
@@ -75,9 +75,9 @@ static void entry_put(struct listing *l, const struct walk_entry *e)
 	jw_end_obj(&l->w);
 }
 
-static int visit(void *ctx, const struct walk_entry *e)
+static int visit(void *ctx, const struct tree_walk_entry *e)
 {
-	struct listing *l = ctx;
+	struct list_page *l = ctx;
 
 	if (!wanted(l, e))
 		return 0;
@@ -92,7 +92,7 @@ static int visit(void *ctx, const struct walk_entry *e)
 }
 
 /* A cursor is the path that was given last. */
-static int get_cursor(const struct tool_call *c, struct buf *ret, struct err *e)
+static int get_cursor(const struct builtin_call *c, struct buf *ret, struct err *e)
 {
 	_cleanup_(freep) char *cursor = tool_arg_str(c, "cursor");
 
@@ -104,7 +104,7 @@ static int get_cursor(const struct tool_call *c, struct buf *ret, struct err *e)
 }
 
 /* "/" where that is no root: what of it is there for these tools, the roots. Clients list it because it is the default elsewhere. */
-static bool is_above_roots(const struct tool_call *c, const char *path)
+static bool is_above_roots(const struct builtin_call *c, const char *path)
 {
 	char **roots = toolbox_config(c->box)->roots;
 
@@ -116,13 +116,13 @@ static bool is_above_roots(const struct tool_call *c, const char *path)
 	return true;
 }
 
-static void list_roots(struct listing *l)
+static void list_roots(struct list_page *l)
 {
 	for (char **root = toolbox_config(l->call->box)->roots; *root; root++) {
-		struct place p;
+		struct tool_path p;
 		struct err e;
 
-		if (place_find(l->call, *root, PLACE_LOOK, &p, &e) < 0)
+		if (tool_path_find(l->call, *root, TOOL_PATH_STAT, &p, &e) < 0)
 			continue;
 		jw_obj(&l->w, NULL);
 		name_put(&l->w, "name", strrchr(*root, '/') + 1);
@@ -132,20 +132,21 @@ static void list_roots(struct listing *l)
 		jw_int(&l->w, "size", p.sb.st_size);
 		jw_int(&l->w, "mtime", stat_mtime_ms(&p.sb));
 		jw_end_obj(&l->w);
-		place_done(&p);
+		tool_path_done(&p);
 	}
 }
 
-static int list(struct listing *l, struct err *e)
+static int list(struct list_page *l, struct err *e)
 {
-	struct tool_call *c = l->call;
+	struct builtin_call *c = l->call;
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	_cleanup_(buf_done) struct buf cursor = { 0 };
 	_cleanup_(freep) char *pattern = tool_arg_str(c, "pattern");
-	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", false),
-				  .no_hidden = !tool_arg_bool(c, "hidden", true),
-				  .depth = (unsigned)tool_arg_int(c, "depth", recursive ? 0 : 1) };
-	struct place start;
+	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", false),
+				       .no_hidden = !tool_arg_bool(c, "hidden", true),
+				       .depth = (unsigned)tool_arg_int(c, "depth",
+								       recursive ? 0 : 1) };
+	struct tool_path start;
 	int r = get_cursor(c, &cursor, e);
 
 	if (r > 0)
@@ -153,17 +154,17 @@ static int list(struct listing *l, struct err *e)
 	if (r >= 0 && pattern)
 		r = globs_add(&l->globs, pattern, "pattern", e);
 	if (r >= 0)
-		r = place_find(c, l->path, PLACE_LOOK, &start, e);
+		r = tool_path_find(c, l->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = walk_below(c, &start, &o, visit, l, e);
-	place_done(&start);
+	r = tree_walk_below(c, &start, &o, visit, l, e);
+	tool_path_done(&start);
 	if (r == -ECANCELED)
 		err_set(e, r, 0, "TIMEOUT", "there was no time to list it all");
 	return r;
 }
 
-static void cursor_put(struct listing *l)
+static void cursor_put(struct list_page *l)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -171,16 +172,16 @@ static void cursor_put(struct listing *l)
 	jw_slice(&l->w, "nextCursor", buf_slice(&text));
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
-	struct listing l = { .call = c,
-			     .globs.deep = true,
-			     .path = tool_arg_str(c, "path"),
-			     .type = tool_arg_str(c, "type"),
-			     .extensions = tool_arg_strv(c, "extensions"),
-			     .left = tool_arg_int(c, "limit", 0),
-			     .w = JW(&out) };
+	struct list_page l = { .call = c,
+			       .globs.deep = true,
+			       .path = tool_arg_str(c, "path"),
+			       .type = tool_arg_str(c, "type"),
+			       .extensions = tool_arg_strv(c, "extensions"),
+			       .left = tool_arg_int(c, "limit", 0),
+			       .w = JW(&out) };
 	struct err e;
 	int r;
 
@@ -293,7 +294,7 @@ static const struct tool_field out_fields[] = {
 	{ 0 },
 };
 
-const struct tool list_tools[] = {
+const struct builtin_tool list_tools[] = {
 	{
 		.name = "listFiles",
 		.title = "List files",
@@ -302,7 +303,7 @@ const struct tool list_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
-		.show = show_files,
+		.show = list_text_files,
 		.work = work,
 	},
 	{ 0 },

@@ -22,8 +22,8 @@ static void put_name(struct buf *out, struct slice object, const char *key)
 {
 	_cleanup_(buf_done) struct buf name = { 0 };
 
-	show_member(object, key, &name);
-	show_name(out, buf_slice(&name));
+	model_text_member(object, key, &name);
+	model_text_name(out, buf_slice(&name));
 }
 
 /* One more element was written since; false, and it is not there any more: it was too much. */
@@ -46,12 +46,12 @@ static void put_entry(struct buf *out, struct slice e)
 		buf_puts(out, " -> ");
 		put_name(out, e, "symlinkTarget");
 	} else if (!is_true(e, "isDirectory")) {
-		buf_printf(out, "  %" PRId64, show_number(e, "size"));
+		buf_printf(out, "  %" PRId64, model_text_number(e, "size"));
 	}
 	buf_putc(out, '\n');
 }
 
-void show_files(struct buf *out, struct slice object, size_t room)
+void list_text_files(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0, all = 0;
 	struct jiter it;
@@ -76,14 +76,14 @@ void show_files(struct buf *out, struct slice object, size_t room)
 			   all - shown, shown);
 	} else if (is_true(object, "truncated")) {
 		buf_puts(out, "[there is more: ask with cursor: ");
-		show_member(object, "nextCursor", out);
+		model_text_member(object, "nextCursor", out);
 		buf_puts(out, "]\n");
 	}
 }
 
 /* --- readFiles -------------------------------------------------------------------------------------------------- */
 
-static void put_rest(struct buf *out, struct slice f, const struct show_lines *l, size_t n)
+static void put_rest(struct buf *out, struct slice f, const struct model_text_lines *l, size_t n)
 {
 	if (l->used < n || is_true(f, "truncated"))
 		buf_printf(out, "[not all of it: read on with readFile, startLine: %" PRId64 "]\n",
@@ -93,22 +93,22 @@ static void put_rest(struct buf *out, struct slice f, const struct show_lines *l
 static void put_content(struct buf *out, struct slice f, size_t room)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	struct show_lines l = { .first = 1, .most = TOOL_SHOW_LINES };
+	struct model_text_lines l = { .first = 1, .most = TOOL_SHOW_LINES };
 
 	buf_puts(out, "==> ");
 	put_name(out, f, "path");
-	buf_printf(out, "  %" PRId64 "\n", show_number(f, "size"));
-	show_member(f, "content", &text);
+	buf_printf(out, "  %" PRId64 "\n", model_text_number(f, "size"));
+	model_text_member(f, "content", &text);
 	if (slice_is(jobj_get(f, "encoding").raw, "\"base64\"")) {
 		buf_puts(out, "[no text]\n");
 		return;
 	}
 	l.bytes = room - MIN(buf_len(out), room);
-	show_lines(out, buf_slice(&text), &l);
+	model_text_lines(out, buf_slice(&text), &l);
 	put_rest(out, f, &l, buf_len(&text));
 }
 
-void show_contents(struct buf *out, struct slice object, size_t room)
+void list_text_contents(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0;
 	struct jiter it;
@@ -120,13 +120,13 @@ void show_contents(struct buf *out, struct slice object, size_t room)
 		put_content(out, v.raw, room);
 		shown++;
 	}
-	if (!show_number(object, "matched"))
+	if (!model_text_number(object, "matched"))
 		buf_puts(out, "[no file matches]\n");
-	else if (shown < show_number(object, "matched"))
+	else if (shown < model_text_number(object, "matched"))
 		buf_printf(out,
 			   "[%" PRId64
 			   " more files match: narrow glob, or read them by readFile]\n",
-			   show_number(object, "matched") - shown);
+			   model_text_number(object, "matched") - shown);
 }
 
 /* --- grep ------------------------------------------------------------------------------------------------------- */
@@ -138,9 +138,9 @@ static void put_hit(struct buf *out, struct slice m, const char *key, int64_t nu
 	size_t n;
 
 	if (key)
-		show_member(m, key, &text);
+		model_text_member(m, key, &text);
 	s = key ? buf_slice(&text) : m;
-	n = show_cut(s, TOOL_SHOW_MATCH);
+	n = model_text_cut(s, TOOL_SHOW_MATCH);
 	buf_printf(out, "%" PRId64 "%c", number, mark);
 	buf_add(out, s.p, n);
 	buf_puts(out, n < s.n || (key && is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
@@ -176,7 +176,7 @@ static int64_t list_length(struct slice object, const char *key)
 static void put_match(struct buf *out, struct slice m, struct slice *path)
 {
 	struct slice now = jobj_get(m, "path").raw;
-	int64_t line = show_number(m, "line");
+	int64_t line = model_text_number(m, "line");
 	bool around = jobj_get(m, "before").type == J_ARRAY;
 
 	if (!slice_eq(now, *path)) {
@@ -192,7 +192,7 @@ static void put_match(struct buf *out, struct slice m, struct slice *path)
 	put_around(out, m, "after", line + 1);
 }
 
-void show_matches(struct buf *out, struct slice object, size_t room)
+void list_text_matches(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0, all = list_length(object, "matches");
 	struct slice path = SLICE_NONE;
@@ -211,7 +211,7 @@ void show_matches(struct buf *out, struct slice object, size_t room)
 	}
 	if (!all)
 		buf_printf(out, "[no line matches in %" PRId64 " files]\n",
-			   show_number(object, "filesSearched"));
+			   model_text_number(object, "filesSearched"));
 	else if (shown < all || is_true(object, "truncated"))
 		buf_printf(
 			out,
@@ -220,14 +220,14 @@ void show_matches(struct buf *out, struct slice object, size_t room)
 			shown);
 	if (jobj_get(object, "note").type == J_STRING) {
 		buf_putc(out, '[');
-		show_member(object, "note", out);
+		model_text_member(object, "note", out);
 		buf_puts(out, "]\n");
 	}
 }
 
 /* --- applyDiff -------------------------------------------------------------------------------------------------- */
 
-void show_patch(struct buf *out, struct slice object, size_t room _unused_)
+void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
 	struct jiter it;
 	struct jval v;
@@ -236,11 +236,12 @@ void show_patch(struct buf *out, struct slice object, size_t room _unused_)
 	if (!list_of(object, "files", &it))
 		return;
 	while (jiter_next(&it, NULL, &v)) {
-		show_member(v.raw, "status", out);
+		model_text_member(v.raw, "status", out);
 		buf_putc(out, ' ');
 		put_name(out, v.raw, "path");
-		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n", show_number(v.raw, "insertions"),
-			   show_number(v.raw, "deletions"));
+		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n",
+			   model_text_number(v.raw, "insertions"),
+			   model_text_number(v.raw, "deletions"));
 	}
 }
 
@@ -267,9 +268,9 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 	struct jval v;
 
 	if (!first) {
-		show_member(file, "code", out);
+		model_text_member(file, "code", out);
 		buf_puts(out, ": ");
-		show_member(file, "message", out);
+		model_text_member(file, "message", out);
 		buf_putc(out, '\n');
 	}
 	if (!list_of(file, "hunks", &it))
@@ -277,14 +278,14 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 	for (int64_t n = 1; jiter_next(&it, NULL, &v); n++) {
 		if (is_true(v.raw, "fits"))
 			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
-				   show_number(v.raw, "line"));
+				   model_text_number(v.raw, "line"));
 		if (jobj_get(v.raw, "nearest").type == J_ARRAY)
 			buf_printf(out, "hunk %" PRId64 ":\n", n);
-		show_nearest(out, jobj_get(v.raw, "nearest"));
+		model_text_nearest(out, jobj_get(v.raw, "nearest"));
 	}
 }
 
-void show_misfits(struct buf *out, struct jval files)
+void model_text_misfits(struct buf *out, struct jval files)
 {
 	struct jiter it;
 	struct jval v;

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 struct gather {
-	struct tool_call *call;
+	struct builtin_call *call;
 	struct globs globs;
 	char *path; /* where it begins, as it was given; "." is nothing */
 	size_t file_max, left;
@@ -69,7 +69,7 @@ static void path_put(struct gather *g, const char *path)
 		name_put(&g->w, "path", full.data);
 }
 
-static void put(struct gather *g, const struct walk_entry *e, struct buf *bytes,
+static void put(struct gather *g, const struct tree_walk_entry *e, struct buf *bytes,
 		const struct stat *sb)
 {
 	bool cut = (int64_t)buf_len(bytes) < sb->st_size;
@@ -88,7 +88,7 @@ static void put(struct gather *g, const struct walk_entry *e, struct buf *bytes,
 	g->truncated |= cut;
 }
 
-static int visit(void *ctx, const struct walk_entry *e)
+static int visit(void *ctx, const struct tree_walk_entry *e)
 {
 	struct gather *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -102,7 +102,7 @@ static int visit(void *ctx, const struct walk_entry *e)
 		g->truncated = true;
 		return 0;
 	}
-	fd = walk_open(e->dir, e->name, &sb);
+	fd = tree_walk_open(e->dir, e->name, &sb);
 	if (fd < 0)
 		return 0;
 	read_some(fd, MIN(g->file_max, g->left), &bytes);
@@ -112,25 +112,25 @@ static int visit(void *ctx, const struct walk_entry *e)
 
 static int gather(struct gather *g, struct err *e)
 {
-	struct tool_call *c = g->call;
-	struct walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
-				  .no_hidden = !tool_arg_bool(c, "hidden", true) };
+	struct builtin_call *c = g->call;
+	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+				       .no_hidden = !tool_arg_bool(c, "hidden", true) };
 	_cleanup_(freep) char *pattern = tool_arg_str(c, "glob");
-	struct place start;
+	struct tool_path start;
 	int r = globs_add(&g->globs, pattern, "glob", e);
 
 	if (r == 0)
-		r = place_find(c, g->path, PLACE_LOOK, &start, e);
+		r = tool_path_find(c, g->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = walk_below(c, &start, &o, visit, g, e);
-	place_done(&start);
+	r = tree_walk_below(c, &start, &o, visit, g, e);
+	tool_path_done(&start);
 	if (r == -ECANCELED)
 		g->truncated = true;
 	return r == -ECANCELED ? 0 : r;
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct gather g = { .call = c,
@@ -236,7 +236,7 @@ static const struct tool_field out_fields[] = {
 	{ 0 },
 };
 
-const struct tool glob_tools[] = {
+const struct builtin_tool glob_tools[] = {
 	{
 		.name = "readFiles",
 		.title = "Read files by pattern",
@@ -245,7 +245,7 @@ const struct tool glob_tools[] = {
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out_fields,
-		.show = show_contents,
+		.show = list_text_contents,
 		.work = work,
 	},
 	{ 0 },

@@ -17,10 +17,10 @@
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
-struct walk {
-	struct tool_call *call;
-	const struct walk_options *o;
-	walk_fn fn;
+struct tree_walk {
+	struct builtin_call *call;
+	const struct tree_walk_options *o;
+	tree_walk_fn fn;
 	void *ctx;
 	struct ignore *ignore; /* NULL: not asked for */
 	struct buf real;       /* of what is being looked at, NUL-terminated behind len */
@@ -28,19 +28,19 @@ struct walk {
 		top; /* where in real the path from the beginning begins; the same from the root, for ignore */
 };
 
-struct names {
+struct dir_names {
 	char **v;
 	size_t n, room;
 };
 
-static void names_done(struct names *l)
+static void dir_names_done(struct dir_names *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free(l->v[i]);
 	free(l->v);
 }
 
-static void names_add(struct names *l, const char *name)
+static void names_add(struct dir_names *l, const char *name)
 {
 	if (l->n == l->room) {
 		size_t room = l->room ? 2 * l->room : 32;
@@ -61,7 +61,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Names of the directory that are not before from (a component of a cursor), sorted. */
-static void names_read(int dir, bool no_hidden, struct slice from, struct names *ret)
+static void names_read(int dir, bool no_hidden, struct slice from, struct dir_names *ret)
 {
 	int fd = openat(dir, ".", DIR_FLAGS);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -85,7 +85,7 @@ static void names_read(int dir, bool no_hidden, struct slice from, struct names 
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
 }
 
-int walk_open(int dir, const char *name, struct stat *sb)
+int tree_walk_open(int dir, const char *name, struct stat *sb)
 {
 	_cleanup_(closep) int held = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char link[40];
@@ -106,7 +106,7 @@ int walk_open(int dir, const char *name, struct stat *sb)
 static int ignore_enter(struct ignore *ig, int dir, const char *path)
 {
 	_cleanup_(buf_done) struct buf text = { .max = IGNORE_FILE_MAX + 4096 };
-	_cleanup_(closep) int fd = walk_open(dir, ".gitignore", NULL);
+	_cleanup_(closep) int fd = tree_walk_open(dir, ".gitignore", NULL);
 
 	if (fd >= 0 && file_read_fd(fd, IGNORE_FILE_MAX, &text) < 0)
 		buf_reset(&text);
@@ -114,9 +114,9 @@ static int ignore_enter(struct ignore *ig, int dir, const char *path)
 }
 
 /* The directories from the root down to where the walk begins, which have a say, too. */
-static int ignore_above(struct walk *w, const char *real)
+static int ignore_above(struct tree_walk *w, const char *real)
 {
-	size_t root = place_root_len(w->call, real);
+	size_t root = tool_path_root_len(w->call, real);
 	const char *p = real + root;
 	_cleanup_(closep) int dir = -1;
 
@@ -155,22 +155,22 @@ static bool pseudo(int fd)
 	return false;
 }
 
-static bool left_out(struct walk *w, const struct walk_entry *e)
+static bool left_out(struct tree_walk *w, const struct tree_walk_entry *e)
 {
 	bool is_dir = S_ISDIR(e->sb.st_mode);
 
 	if (w->ignore &&
 	    (strcmp(e->name, ".git") == 0 || ignore_match(w->ignore, e->real + w->top, is_dir)))
 		return true;
-	return !w->o->denied &&
-	       place_judge(w->call, e->real, is_dir ? PLACE_LOOK : PLACE_READ, NULL) < 0;
+	return !w->o->denied && tool_path_judge(w->call, e->real,
+						is_dir ? TOOL_PATH_STAT : TOOL_PATH_READ, NULL) < 0;
 }
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
-static int walk_dir(struct walk *w, int dir, unsigned depth, const char *after);
+static int walk_dir(struct tree_walk *w, int dir, unsigned depth, const char *after);
 
-static int walk_into(struct walk *w, const struct walk_entry *e, const char *after)
+static int walk_into(struct tree_walk *w, const struct tree_walk_entry *e, const char *after)
 {
 	_cleanup_(closep) int fd = -1;
 
@@ -197,9 +197,10 @@ static bool on_the_way(const char *name, const char *after, const char **rest)
 	return true;
 }
 
-static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth, const char *after)
+static int tree_walk_one(struct tree_walk *w, int dir, const char *name, unsigned depth,
+			 const char *after)
 {
-	struct walk_entry e = { .name = name, .dir = dir, .depth = depth };
+	struct tree_walk_entry e = { .name = name, .dir = dir, .depth = depth };
 	const char *rest = NULL;
 	bool seen = on_the_way(name, after, &rest);
 	int r = 0;
@@ -217,7 +218,7 @@ static int walk_entry(struct walk *w, int dir, const char *name, unsigned depth,
 	return r < 0 ? r : 0;
 }
 
-static int walk_names(struct walk *w, int dir, unsigned depth, const struct names *l,
+static int walk_names(struct tree_walk *w, int dir, unsigned depth, const struct dir_names *l,
 		      const char *after)
 {
 	size_t before = w->real.len;
@@ -233,16 +234,16 @@ static int walk_names(struct walk *w, int dir, unsigned depth, const struct name
 			return -ENOMEM;
 		w->real.len--;
 		if (w->real.len <= PATH_BYTES_MAX)
-			r = walk_entry(w, dir, l->v[i], depth, after);
+			r = tree_walk_one(w, dir, l->v[i], depth, after);
 		w->real.len = before;
 	}
 	w->real.data[before] = '\0';
 	return r;
 }
 
-static int walk_dir(struct walk *w, int dir, unsigned depth, const char *after)
+static int walk_dir(struct tree_walk *w, int dir, unsigned depth, const char *after)
 {
-	_cleanup_(names_done) struct names l = { 0 };
+	_cleanup_(dir_names_done) struct dir_names l = { 0 };
 	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
 	int r;
 
@@ -262,12 +263,12 @@ static void ignore_freep(struct ignore **ig)
 		ignore_free(*ig);
 }
 
-int walk_below(struct tool_call *c, const struct place *start, const struct walk_options *o,
-	       walk_fn fn, void *ctx, struct err *e)
+int tree_walk_below(struct builtin_call *c, const struct tool_path *start,
+		    const struct tree_walk_options *o, tree_walk_fn fn, void *ctx, struct err *e)
 {
 	_cleanup_(ignore_freep) struct ignore *ig = o->gitignore ? ignore_new() : NULL;
-	_cleanup_(closep) int dir = place_open_dir(start, place_shown(c, start->real), e);
-	struct walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
+	_cleanup_(closep) int dir = tool_path_open_dir(start, tool_path_shown(c, start->real), e);
+	struct tree_walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
 	int r;
 
 	if (dir < 0)

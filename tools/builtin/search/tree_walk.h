@@ -13,16 +13,16 @@
 
 #include "tools/builtin/core/tool_path.h"
 
-struct tool_call;
+struct builtin_call;
 
-struct walk_options {
+struct tree_walk_options {
 	bool no_hidden, gitignore;
 	bool denied; /* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
 	unsigned depth;	   /* 1: the directory's own entries; 0: all */
 	const char *after; /* only what comes behind this path; NULL: all */
 };
 
-struct walk_entry {
+struct tree_walk_entry {
 	const char *path; /* from the beginning */
 	const char *name; /* its last component */
 	const char *real; /* absolute */
@@ -32,11 +32,11 @@ struct walk_entry {
 };
 
 /* 0: go on; 1: do not enter it; <0: end the walk, which returns that. */
-typedef int (*walk_fn)(void *ctx, const struct walk_entry *e);
+typedef int (*tree_walk_fn)(void *ctx, const struct tree_walk_entry *e);
 
 /* 0, what fn gave, or a negative errno of the beginning (e is filled); -ECANCELED once the call is to end (e is not filled). What below
  * cannot be read is left out. */
-int walk_below(struct tool_call *c, const struct place *start, const struct walk_options *o,
-	       walk_fn fn, void *ctx, struct err *e);
+int tree_walk_below(struct builtin_call *c, const struct tool_path *start,
+		    const struct tree_walk_options *o, tree_walk_fn fn, void *ctx, struct err *e);
 /* A regular file of a walk, or -EINVAL if it is none any more; never opens anything else. sb may be NULL. */
-int walk_open(int dir, const char *name, struct stat *sb);
+int tree_walk_open(int dir, const char *name, struct stat *sb);

@@ -21,9 +21,9 @@ struct pending {
 	uint64_t due;
 };
 
-struct watch {
-	struct tool_call *call;
-	struct watched dirs;
+struct directory_watch {
+	struct builtin_call *call;
+	struct watched_dirs dirs;
 	uint64_t debounce;
 	int64_t most, told;
 	bool overflow, gone;
@@ -39,16 +39,16 @@ struct watch {
 
 /* --- what is told -------------------------------------------------------------------------------------------------- */
 
-static bool hidden_by_policy(struct watch *s, const char *name)
+static bool hidden_by_policy(struct directory_watch *s, const char *name)
 {
 	_cleanup_(freep) char *real = NULL;
 
 	if (asprintf(&real, "%s/%s", s->dirs.start.real, name) < 0)
 		abort();
-	return place_judge(s->call, real, PLACE_LOOK, NULL) < 0;
+	return tool_path_judge(s->call, real, TOOL_PATH_STAT, NULL) < 0;
 }
 
-static void emit(struct watch *s, const char *type, const char *name, const char *old)
+static void emit(struct directory_watch *s, const char *type, const char *name, const char *old)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct timespec now;
@@ -70,7 +70,7 @@ static void emit(struct watch *s, const char *type, const char *name, const char
 	tool_progress(s->call, (double)s->told, 0, buf_slice(&text));
 }
 
-static void write_flush(struct watch *s, size_t i)
+static void write_flush(struct directory_watch *s, size_t i)
 {
 	emit(s, "write", s->writes[i].name, NULL);
 	free(s->writes[i].name);
@@ -79,7 +79,7 @@ static void write_flush(struct watch *s, size_t i)
 }
 
 /* What was written is told before anything else of the same name. */
-static void flush_name(struct watch *s, const char *name)
+static void flush_name(struct directory_watch *s, const char *name)
 {
 	for (size_t i = 0; i < s->nwrites; i++)
 		if (strcmp(s->writes[i].name, name) == 0) {
@@ -88,7 +88,7 @@ static void flush_name(struct watch *s, const char *name)
 		}
 }
 
-static void flush_due(struct watch *s, uint64_t now)
+static void flush_due(struct directory_watch *s, uint64_t now)
 {
 	for (size_t i = 0; i < s->nwrites;)
 		if (s->writes[i].due <= now)
@@ -97,7 +97,7 @@ static void flush_due(struct watch *s, uint64_t now)
 			i++;
 }
 
-static void on_write(struct watch *s, const char *name)
+static void on_write(struct directory_watch *s, const char *name)
 {
 	uint64_t due = clock_mono_ms() + s->debounce;
 	struct pending *more;
@@ -122,17 +122,17 @@ static void on_found(void *ctx, const char *path)
 	emit(ctx, "create", path, NULL);
 }
 
-static void on_made(struct watch *s, const char *name, bool is_dir)
+static void on_made(struct directory_watch *s, const char *name, bool is_dir)
 {
-	if (watched_was_found(&s->dirs, name))
+	if (watched_dirs_was_found(&s->dirs, name))
 		return;
 	emit(s, "create", name, NULL);
 	if (is_dir)
-		watched_add(&s->dirs, name, on_found, s);
+		watched_dirs_add(&s->dirs, name, on_found, s);
 }
 
 /* A first half whose second did not come: it left. */
-static void moved_out(struct watch *s)
+static void moved_out(struct directory_watch *s)
 {
 	_cleanup_(freep) char *name = TAKE_PTR(s->moved);
 
@@ -140,10 +140,11 @@ static void moved_out(struct watch *s)
 		return;
 	emit(s, "remove", name, NULL);
 	if (s->moved_dir)
-		watched_move(&s->dirs, name, NULL);
+		watched_dirs_move(&s->dirs, name, NULL);
 }
 
-static void on_moved_from(struct watch *s, const struct inotify_event *ev, const char *name)
+static void on_moved_from(struct directory_watch *s, const struct inotify_event *ev,
+			  const char *name)
 {
 	moved_out(s);
 	s->moved = xstrdup(name);
@@ -152,7 +153,7 @@ static void on_moved_from(struct watch *s, const struct inotify_event *ev, const
 	s->moved_due = clock_mono_ms() + PAIR_MS;
 }
 
-static void on_moved_to(struct watch *s, const struct inotify_event *ev, const char *name)
+static void on_moved_to(struct directory_watch *s, const struct inotify_event *ev, const char *name)
 {
 	_cleanup_(freep) char *old = NULL;
 
@@ -164,17 +165,17 @@ static void on_moved_to(struct watch *s, const struct inotify_event *ev, const c
 	old = TAKE_PTR(s->moved);
 	emit(s, "rename", name, old);
 	if (s->moved_dir)
-		watched_move(&s->dirs, old, name);
+		watched_dirs_move(&s->dirs, old, name);
 }
 
-static void on_overflow(struct watch *s)
+static void on_overflow(struct directory_watch *s)
 {
 	s->overflow = true;
 	emit(s, "overflow", "", NULL);
-	watched_add(&s->dirs, "", NULL, NULL); /* directories that came meanwhile */
+	watched_dirs_add(&s->dirs, "", NULL, NULL); /* directories that came meanwhile */
 }
 
-static void on_name(struct watch *s, const struct inotify_event *ev, const char *name)
+static void on_name(struct directory_watch *s, const struct inotify_event *ev, const char *name)
 {
 	if (!(ev->mask & (IN_MODIFY | IN_CLOSE_WRITE)))
 		flush_name(s, name);
@@ -193,19 +194,19 @@ static void on_name(struct watch *s, const struct inotify_event *ev, const char 
 }
 
 /* Of a directory itself. Its parent says the same, except of the beginning. */
-static void on_self(struct watch *s, const struct inotify_event *ev, const char *dir)
+static void on_self(struct directory_watch *s, const struct inotify_event *ev, const char *dir)
 {
 	if (!*dir && (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF))) {
 		emit(s, "remove", "", NULL);
 		s->gone = true;
 	}
 	if (ev->mask & IN_IGNORED)
-		watched_drop(&s->dirs, ev->wd);
+		watched_dirs_drop(&s->dirs, ev->wd);
 }
 
-static void on_event(struct watch *s, const struct inotify_event *ev)
+static void on_event(struct directory_watch *s, const struct inotify_event *ev)
 {
-	const char *dir = watched_path(&s->dirs, ev->wd);
+	const char *dir = watched_dirs_path(&s->dirs, ev->wd);
 	_cleanup_(freep) char *name = NULL;
 
 	if (ev->mask & IN_Q_OVERFLOW) {
@@ -226,7 +227,7 @@ static void on_event(struct watch *s, const struct inotify_event *ev)
 }
 
 /* False: there is nothing to read. */
-static bool read_events(struct watch *s)
+static bool read_events(struct directory_watch *s)
 {
 	char room[16 * KIB] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n = read(s->dirs.fd, room, sizeof(room));
@@ -243,7 +244,7 @@ static bool read_events(struct watch *s)
 /* --- the tool -------------------------------------------------------------------------------------------------------- */
 
 /* The kernel says that a directory was deleted when nobody has it open any more; we have. */
-static void look_at_root(struct watch *s)
+static void look_at_root(struct directory_watch *s)
 {
 	struct stat sb;
 
@@ -258,7 +259,7 @@ static void look_at_root(struct watch *s)
 }
 
 /* What happened in time, although nobody had come to read it. */
-static void read_rest(struct watch *s)
+static void read_rest(struct directory_watch *s)
 {
 	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)
 		if (!read_events(s))
@@ -267,7 +268,7 @@ static void read_rest(struct watch *s)
 	flush_due(s, UINT64_MAX);
 }
 
-static int wait_ms(const struct watch *s, uint64_t now, uint64_t until)
+static int wait_ms(const struct directory_watch *s, uint64_t now, uint64_t until)
 {
 	uint64_t next = MIN(until, now + LOOK_MS);
 
@@ -278,7 +279,7 @@ static int wait_ms(const struct watch *s, uint64_t now, uint64_t until)
 	return next > now ? (int)(next - now) : 0;
 }
 
-static void watch(struct watch *s, uint64_t until)
+static void watch(struct directory_watch *s, uint64_t until)
 {
 	uint64_t now;
 
@@ -298,7 +299,7 @@ static void watch(struct watch *s, uint64_t until)
 	look_at_root(s);
 }
 
-static void answer(struct watch *s, const char *path, uint64_t until)
+static void answer(struct directory_watch *s, const char *path, uint64_t until)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -314,25 +315,25 @@ static void answer(struct watch *s, const char *path, uint64_t until)
 	tool_done(s->call, buf_slice(&out));
 }
 
-static void work(struct tool_call *c)
+static void work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
-	struct watch s = { .call = c,
-			   .most = tool_arg_int(c, "maxEvents", 0),
-			   .debounce = (uint64_t)tool_arg_int(c, "debounce", 0),
-			   .dirs = { .call = c,
-				     .fd = -1,
-				     .recursive = tool_arg_bool(c, "recursive", false),
-				     .gitignore = tool_arg_bool(c, "gitignore", true) },
-			   .w = JW(&s.events) };
+	struct directory_watch s = { .call = c,
+				     .most = tool_arg_int(c, "maxEvents", 0),
+				     .debounce = (uint64_t)tool_arg_int(c, "debounce", 0),
+				     .dirs = { .call = c,
+					       .fd = -1,
+					       .recursive = tool_arg_bool(c, "recursive", false),
+					       .gitignore = tool_arg_bool(c, "gitignore", true) },
+				     .w = JW(&s.events) };
 	uint64_t until = clock_mono_ms() + (uint64_t)tool_arg_int(c, "watchDuration", 0);
 	struct err e;
-	int r = place_find(c, path, PLACE_LOOK, &s.dirs.start, &e);
+	int r = tool_path_find(c, path, TOOL_PATH_STAT, &s.dirs.start, &e);
 
 	if (r == 0 && !S_ISDIR(s.dirs.start.sb.st_mode))
 		r = tool_errno(&e, ENOTDIR, "cannot watch", path);
 	if (r == 0)
-		r = watched_open(&s.dirs, &e);
+		r = watched_dirs_open(&s.dirs, &e);
 	if (r == 0) {
 		tool_progress(c, 0, 0, SLICE("watching"));
 		watch(&s, until);
@@ -341,7 +342,7 @@ static void work(struct tool_call *c)
 		tool_fail(c, &e, SLICE_NONE);
 	}
 	free(s.writes);
-	watched_done(&s.dirs);
+	watched_dirs_done(&s.dirs);
 	buf_done(&s.events);
 }
 
@@ -411,7 +412,7 @@ static const struct tool_field out_fields[] = {
 	{ 0 },
 };
 
-const struct tool watch_tools[] = {
+const struct builtin_tool watch_tools[] = {
 	{
 		.name = "watchDirectory",
 		.title = "Watch a directory",

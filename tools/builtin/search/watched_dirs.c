@@ -13,15 +13,15 @@
 	(IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |        \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
 
-struct reading {
-	struct watched *w;
+struct dir_reading {
+	struct watched_dirs *w;
 	const char *only; /* a directory: it and what is below; NULL: all */
 	watch_found_fn fn;
 	void *ctx;
 	int error;
 };
 
-static int find(const struct watched *w, int wd)
+static int find(const struct watched_dirs *w, int wd)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->v[i].wd == wd)
@@ -29,7 +29,7 @@ static int find(const struct watched *w, int wd)
 	return -1;
 }
 
-static void remember(struct watched *w, int wd, const char *path)
+static void remember(struct watched_dirs *w, int wd, const char *path)
 {
 	int at = find(w, wd);
 
@@ -50,7 +50,7 @@ static void remember(struct watched *w, int wd, const char *path)
 	w->v[w->n++] = (struct watch_dir){ wd, xstrdup(path) };
 }
 
-static int watch_fd(struct watched *w, int dir, const char *path)
+static int watch_fd(struct watched_dirs *w, int dir, const char *path)
 {
 	char link[40];
 	int wd;
@@ -74,9 +74,9 @@ static bool on_the_way(const char *path, const char *only)
 			strncmp(path, only, m) == 0 && path[m] == '/';
 }
 
-static void tell(struct reading *r, const char *path)
+static void notify(struct dir_reading *r, const char *path)
 {
-	struct watched *w = r->w;
+	struct watched_dirs *w = r->w;
 	char **more;
 
 	if (!r->fn || strlen(path) <= strlen(r->only))
@@ -90,16 +90,16 @@ static void tell(struct reading *r, const char *path)
 	w->found[w->nfound++] = xstrdup(path);
 }
 
-static int visit(void *ctx, const struct walk_entry *e)
+static int visit(void *ctx, const struct tree_walk_entry *e)
 {
-	struct reading *r = ctx;
+	struct dir_reading *r = ctx;
 	_cleanup_(closep) int fd = -1;
 	int code;
 
 	if (r->only && !on_the_way(e->path, r->only))
 		return 1;
 	if (r->only)
-		tell(r, e->path);
+		notify(r, e->path);
 	if (!S_ISDIR(e->sb.st_mode))
 		return 0;
 	if (r->only && strlen(e->path) < strlen(r->only))
@@ -113,16 +113,16 @@ static int visit(void *ctx, const struct walk_entry *e)
 	return 0;
 }
 
-static int read_tree(struct watched *w, struct reading *r, struct err *e)
+static int read_tree(struct watched_dirs *w, struct dir_reading *r, struct err *e)
 {
-	struct walk_options o = { .gitignore = w->gitignore };
+	struct tree_walk_options o = { .gitignore = w->gitignore };
 
-	return walk_below(w->call, &w->start, &o, visit, r, e);
+	return tree_walk_below(w->call, &w->start, &o, visit, r, e);
 }
 
-int watched_open(struct watched *w, struct err *e)
+int watched_dirs_open(struct watched_dirs *w, struct err *e)
 {
-	struct reading r = { .w = w };
+	struct dir_reading r = { .w = w };
 	int code;
 
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -135,20 +135,20 @@ int watched_open(struct watched *w, struct err *e)
 		return err_set(e, code, 0, "WATCH_LIMIT",
 			       "there are more directories than can be watched (after %zu)", w->n);
 	if (code < 0 && code != -ECANCELED)
-		return tool_errno(e, code, "cannot watch", place_shown(w->call, w->start.real));
+		return tool_errno(e, code, "cannot watch", tool_path_shown(w->call, w->start.real));
 	return 0;
 }
 
-void watched_add(struct watched *w, const char *path, watch_found_fn fn, void *ctx)
+void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn fn, void *ctx)
 {
-	struct reading r = { .w = w, .only = *path ? path : NULL, .fn = fn, .ctx = ctx };
+	struct dir_reading r = { .w = w, .only = *path ? path : NULL, .fn = fn, .ctx = ctx };
 	struct err e;
 
 	if (w->recursive)
 		read_tree(w, &r, &e);
 }
 
-static void drop_at(struct watched *w, size_t i)
+static void drop_at(struct watched_dirs *w, size_t i)
 {
 	free(w->v[i].path);
 	w->v[i] = w->v[--w->n];
@@ -161,7 +161,7 @@ static bool is_below(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-void watched_move(struct watched *w, const char *from, const char *to)
+void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 {
 	for (size_t i = w->n; i-- > 0;) {
 		char *moved;
@@ -180,14 +180,14 @@ void watched_move(struct watched *w, const char *from, const char *to)
 	}
 }
 
-const char *watched_path(const struct watched *w, int wd)
+const char *watched_dirs_path(const struct watched_dirs *w, int wd)
 {
 	int at = find(w, wd);
 
 	return at < 0 ? NULL : w->v[at].path;
 }
 
-void watched_drop(struct watched *w, int wd)
+void watched_dirs_drop(struct watched_dirs *w, int wd)
 {
 	int at = find(w, wd);
 
@@ -195,7 +195,7 @@ void watched_drop(struct watched *w, int wd)
 		drop_at(w, (size_t)at);
 }
 
-bool watched_was_found(struct watched *w, const char *path)
+bool watched_dirs_was_found(struct watched_dirs *w, const char *path)
 {
 	for (size_t i = 0; i < w->nfound; i++)
 		if (strcmp(w->found[i], path) == 0) {
@@ -206,7 +206,7 @@ bool watched_was_found(struct watched *w, const char *path)
 	return false;
 }
 
-void watched_done(struct watched *w)
+void watched_dirs_done(struct watched_dirs *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		free(w->v[i].path);
@@ -215,5 +215,5 @@ void watched_done(struct watched *w)
 	free(w->v);
 	free(w->found);
 	closep(&w->fd);
-	place_done(&w->start);
+	tool_path_done(&w->start);
 }

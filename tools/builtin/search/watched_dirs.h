@@ -14,9 +14,9 @@ struct watch_dir {
 	char *path; /* from the beginning; "" is itself */
 };
 
-struct watched {
-	struct tool_call *call;
-	struct place start;
+struct watched_dirs {
+	struct builtin_call *call;
+	struct tool_path start;
 	int fd; /* inotify */
 	bool recursive, gitignore;
 	struct watch_dir *v;
@@ -29,15 +29,15 @@ struct watched {
 typedef void (*watch_found_fn)(void *ctx, const char *path);
 
 /* The beginning, and all below if recursive. */
-int watched_open(struct watched *w, struct err *e);
-void watched_done(struct watched *w);
+int watched_dirs_open(struct watched_dirs *w, struct err *e);
+void watched_dirs_done(struct watched_dirs *w);
 /* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is told (after an overflow). */
-void watched_add(struct watched *w, const char *path, watch_found_fn fn, void *ctx);
+void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn fn, void *ctx);
 /* It was renamed, or went (to NULL). */
-void watched_move(struct watched *w, const char *from, const char *to);
+void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to);
 /* NULL: not watched (any more). */
-const char *watched_path(const struct watched *w, int wd);
+const char *watched_dirs_path(const struct watched_dirs *w, int wd);
 /* The kernel has forgotten it. */
-void watched_drop(struct watched *w, int wd);
+void watched_dirs_drop(struct watched_dirs *w, int wd);
 /* Was told by a reading; true once. */
-bool watched_was_found(struct watched *w, const char *path);
+bool watched_dirs_was_found(struct watched_dirs *w, const char *path);

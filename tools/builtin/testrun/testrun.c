@@ -16,22 +16,22 @@
 struct shard {
 	struct testrun *all;
 	unsigned no;
-	struct command cmd;
-	struct run *run;
+	struct command_spec cmd;
+	struct command_run *run;
 	bool ended;
-	struct run_status status;
+	struct command_run_status status;
 	struct test_report report;
 	bool reported;		      /* what it wrote for machines was whole */
 	struct buf line[RUN_STREAMS]; /* begun, without its end yet */
 };
 
 struct testrun {
-	struct tool_call *call;
+	struct builtin_call *call;
 	struct test_target target;
 	struct shard shards[TEST_SHARDS_MAX];
 	unsigned count, left;
-	struct output_progress progress;
-	struct output tail; /* of both streams, as they came */
+	struct command_progress progress;
+	struct command_output tail; /* of both streams, as they came */
 	struct test_log log;
 	uint64_t started;
 	time_t began;
@@ -51,15 +51,15 @@ static void remove_report(const struct shard *s, unsigned no)
 		unlink(path);
 }
 
-static struct tool_call *testrun_free(struct testrun *t)
+static struct builtin_call *testrun_free(struct testrun *t)
 {
-	struct tool_call *c = t->call;
+	struct builtin_call *c = t->call;
 
-	output_progress_end(&t->progress);
+	command_progress_end(&t->progress);
 	for (unsigned i = 0; i < TEST_SHARDS_MAX; i++) {
 		struct shard *s = &t->shards[i];
 
-		run_free(s->run);
+		command_run_free(s->run);
 		remove_report(s, i + 1);
 		command_done(&s->cmd);
 		test_report_done(&s->report);
@@ -67,7 +67,7 @@ static struct tool_call *testrun_free(struct testrun *t)
 		buf_done(&s->line[RUN_STDERR]);
 	}
 	test_target_done(&t->target);
-	output_done(&t->tail);
+	command_output_done(&t->tail);
 	test_log_done(&t->log);
 	c->own = NULL;
 	free(t);
@@ -93,14 +93,14 @@ static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
 	}
 }
 
-static void on_output(void *ctx, enum run_stream stream, struct slice bytes)
+static void on_output(void *ctx, enum command_run_stream stream, struct slice bytes)
 {
 	struct shard *s = ctx;
 	struct testrun *t = s->all;
 
-	output_add(&t->tail, bytes);
+	command_output_add(&t->tail, bytes);
 	test_log_add(&t->log, bytes);
-	output_progress_add(&t->progress, stream, bytes);
+	command_progress_add(&t->progress, stream, bytes);
 	add_lines(s, &s->line[stream], bytes);
 }
 
@@ -160,15 +160,15 @@ static bool is_partial(const struct shard *s)
 	return !ended_well(s) || (r->planned > 0 && n < (unsigned long)r->planned);
 }
 
-struct sum {
+struct testrun_sum {
 	unsigned count[TEST_STATUSES], unlisted;
 	long planned;
 	bool partial, good, timed_out, killed;
 };
 
-static void add_up(struct testrun *t, struct sum *ret)
+static void add_up(struct testrun *t, struct testrun_sum *ret)
 {
-	*ret = (struct sum){ .good = true };
+	*ret = (struct testrun_sum){ .good = true };
 	for (unsigned i = 0; i < t->count; i++) {
 		const struct shard *s = &t->shards[i];
 
@@ -213,11 +213,11 @@ static void result_put(struct jw *w, struct testrun *t)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
 	const struct shard *bad = worst(t);
-	struct run_status st = bad->status;
-	struct sum sum;
+	struct command_run_status st = bad->status;
+	struct testrun_sum sum;
 
 	add_up(t, &sum);
-	output_text(&t->tail, 0, &tail);
+	command_output_text(&t->tail, 0, &tail);
 	st.timed_out = sum.timed_out;
 	st.killed = sum.killed;
 	jw_bool(w, "success", sum.good && !sum.partial && !sum.count[TEST_FAILED]);
@@ -247,7 +247,7 @@ static void finish(struct testrun *t)
 	struct jw w = JW(&out);
 	struct err e = { 0 };
 
-	output_progress_end(&t->progress);
+	command_progress_end(&t->progress);
 	if (t->gone) {
 		err_set(&e, -ECANCELED, 0, "ABORTED",
 			"the tests were ended, their caller has gone");
@@ -261,7 +261,7 @@ static void finish(struct testrun *t)
 						buf_slice(&log) });
 }
 
-static void on_end(void *ctx, const struct run_status *st)
+static void on_end(void *ctx, const struct command_run_status *st)
 {
 	struct shard *s = ctx;
 
@@ -277,7 +277,7 @@ static void on_end(void *ctx, const struct run_status *st)
 		finish(s->all);
 }
 
-static const struct run_events events = { on_output, on_end };
+static const struct command_run_events events = { on_output, on_end };
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
@@ -307,10 +307,10 @@ static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struc
 
 static int prepare(struct testrun *t, struct err *e)
 {
-	struct tool_call *c = t->call;
+	struct builtin_call *c = t->call;
 	_cleanup_(freep) char *name = tool_arg_str(c, "target");
 	char **only = tool_arg_strv(c, "only");
-	struct command where = { 0 };
+	struct command_spec where = { 0 };
 	int r = command_common(c, TEST_TIME_MS, 0, &where, e);
 
 	t->only = only && only[0];
@@ -355,11 +355,11 @@ static void start_all(struct testrun *t)
 	} else if (r != 0) {
 		t->count = t->left;
 		for (unsigned i = 0; i < t->count; i++)
-			run_kill(t->shards[i].run);
+			command_run_kill(t->shards[i].run);
 	}
 }
 
-void testrun_start(struct tool_call *c)
+void testrun_start(struct builtin_call *c)
 {
 	struct testrun *t = new0(struct testrun);
 	struct err e = { 0 };
@@ -370,9 +370,9 @@ void testrun_start(struct tool_call *c)
 	t->count = (unsigned)tool_arg_int(c, "shards", 1);
 	t->started = clock_mono_ms();
 	t->began = time(NULL);
-	output_init(&t->tail, TEST_OUTPUT_BYTES);
+	command_output_init(&t->tail, TEST_OUTPUT_BYTES);
 	test_log_init(&t->log);
-	output_progress_init(&t->progress, toolbox_loop(c->box), c);
+	command_progress_init(&t->progress, toolbox_loop(c->box), c);
 	r = prepare(t, &e);
 	if (r < 0) {
 		tool_fail(testrun_free(t), &e, SLICE_NONE);
@@ -386,7 +386,7 @@ void testrun_start(struct tool_call *c)
 	}
 }
 
-void testrun_cancel(struct tool_call *c, bool timed_out)
+void testrun_cancel(struct builtin_call *c, bool timed_out)
 {
 	struct testrun *t = c->own;
 
@@ -395,14 +395,14 @@ void testrun_cancel(struct tool_call *c, bool timed_out)
 	t->over |= timed_out;
 	t->gone |= !timed_out;
 	for (unsigned i = 0; i < t->count; i++) {
-		struct run *r = t->shards[i].run;
+		struct command_run *r = t->shards[i].run;
 
 		if (!r || t->shards[i].ended)
 			continue;
 		if (timed_out)
-			run_stop(r, TOOL_KILL_MS);
+			command_run_stop(r, TOOL_KILL_MS);
 		else
-			run_kill(r);
+			command_run_kill(r);
 	}
 }
 

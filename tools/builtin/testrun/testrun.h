@@ -10,5 +10,5 @@
 #include "tools/builtin/core/tool.h"
 
 extern const struct tool_field testrun_in[], testrun_out[];
-void testrun_start(struct tool_call *c);
-void testrun_cancel(struct tool_call *c, bool timed_out);
+void testrun_start(struct builtin_call *c);
+void testrun_cancel(struct builtin_call *c, bool timed_out);

@@ -45,14 +45,14 @@ static void logs_add(struct toolbox *b, const char *path)
 void test_log_init(struct test_log *l)
 {
 	*l = (struct test_log){ .fd = -1 };
-	output_init(&l->end, TEST_ARTIFACT_BYTES);
+	command_output_init(&l->end, TEST_ARTIFACT_BYTES);
 }
 
 void test_log_done(struct test_log *l)
 {
 	closep(&l->fd);
 	free(l->path);
-	output_done(&l->end);
+	command_output_done(&l->end);
 }
 
 void test_log_open(struct test_log *l, struct toolbox *b)
@@ -73,7 +73,7 @@ void test_log_add(struct test_log *l, struct slice bytes)
 {
 	size_t n = MIN(bytes.n, l->room);
 
-	output_add(&l->end, bytes);
+	command_output_add(&l->end, bytes);
 	if (l->fd < 0)
 		return;
 	l->room -= n;
@@ -85,10 +85,10 @@ void test_log_add(struct test_log *l, struct slice bytes)
 
 void test_log_text(const struct test_log *l, struct buf *ret)
 {
-	uint64_t dropped = output_dropped(&l->end);
+	uint64_t dropped = command_output_dropped(&l->end);
 
 	if (dropped)
 		buf_printf(ret, "[%llu bytes before this are left out]\n",
 			   (unsigned long long)dropped);
-	output_text(&l->end, 0, ret);
+	command_output_text(&l->end, 0, ret);
 }

@@ -12,8 +12,8 @@
 struct test_log {
 	int fd;
 	uint64_t room;
-	char *path;	   /* NULL: there is no file */
-	struct output end; /* of both streams, as they came */
+	char *path;		   /* NULL: there is no file */
+	struct command_output end; /* of both streams, as they came */
 };
 
 void test_log_init(struct test_log *l);

@@ -19,7 +19,7 @@ struct test_format {
 static struct slice cut(struct slice s, size_t max)
 {
 	if (s.n > max)
-		s.n = output_whole((struct slice){ s.p, max });
+		s.n = command_output_whole((struct slice){ s.p, max });
 	return s;
 }
 

@@ -214,7 +214,7 @@ int test_rows_check(struct slice rows, struct err *e)
 	return r;
 }
 
-int test_target_find(const struct tool_call *c, const char *name, const char *cwd,
+int test_target_find(const struct builtin_call *c, const char *name, const char *cwd,
 		     struct test_target *ret, struct err *e)
 {
 	const char *config = toolbox_config(c->box)->tests;
@@ -378,7 +378,7 @@ static char **put_words(const struct test_target *t, unsigned shard, unsigned sh
 }
 
 int test_target_command(const struct test_target *t, unsigned shard, unsigned shards,
-			char *const *only, struct command *cmd, struct err *e)
+			char *const *only, struct command_spec *cmd, struct err *e)
 {
 	_cleanup_(freep) char *quoted = only ? command_quote(only) : xstrdup("");
 

@@ -27,12 +27,12 @@ struct test_target {
 /* All rows, as test_target_find will read them. */
 int test_rows_check(struct slice rows, struct err *e);
 /* cwd: absolute; dir of a row is relative to it. */
-int test_target_find(const struct tool_call *c, const char *name, const char *cwd,
+int test_target_find(const struct builtin_call *c, const char *name, const char *cwd,
 		     struct test_target *ret, struct err *e);
 void test_target_done(struct test_target *t);
 /* Fills shell or argv, judged (without the options for our report), and shown. only: NULL for all. */
 int test_target_command(const struct test_target *t, unsigned shard, unsigned shards,
-			char *const *only, struct command *cmd, struct err *e);
+			char *const *only, struct command_spec *cmd, struct err *e);
 /* Path of its report, absolute; NULL if there is none. */
 char *test_target_report(const struct test_target *t, unsigned shard, unsigned shards,
 			 const char *cwd);

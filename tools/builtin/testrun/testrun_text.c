@@ -7,9 +7,10 @@
 static void put_counts(struct buf *out, struct slice o)
 {
 	buf_printf(out, "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped",
-		   show_number(o, "passed"), show_number(o, "failed"), show_number(o, "skipped"));
+		   model_text_number(o, "passed"), model_text_number(o, "failed"),
+		   model_text_number(o, "skipped"));
 	if (jobj_get(o, "exitCode").type == J_NUMBER)
-		buf_printf(out, "; exit code %" PRId64, show_number(o, "exitCode"));
+		buf_printf(out, "; exit code %" PRId64, model_text_number(o, "exitCode"));
 	if (jobj_get(o, "timedOut").type == J_TRUE)
 		buf_puts(out, "; timed out");
 	if (jobj_get(o, "partial").type == J_TRUE)
@@ -17,7 +18,7 @@ static void put_counts(struct buf *out, struct slice o)
 	if (jobj_get(o, "dryRun").type == J_TRUE)
 		buf_puts(out, "; dry run, nothing was run");
 	buf_puts(out, "\ncommand: ");
-	show_member(o, "command", out);
+	model_text_member(o, "command", out);
 	buf_putc(out, '\n');
 }
 
@@ -25,17 +26,17 @@ static void put_result(struct buf *out, struct slice r, const char *mark)
 {
 	_cleanup_(buf_done) struct buf suite = { 0 }, name = { 0 }, message = { 0 };
 
-	show_member(r, "suite", &suite);
-	show_member(r, "name", &name);
-	show_member(r, "message", &message);
+	model_text_member(r, "suite", &suite);
+	model_text_member(r, "name", &name);
+	model_text_member(r, "message", &message);
 	buf_puts(out, mark);
-	show_name(out, buf_slice(&suite));
+	model_text_name(out, buf_slice(&suite));
 	buf_puts(out, suite.len ? " > " : "");
-	show_name(out, buf_slice(&name));
+	model_text_name(out, buf_slice(&name));
 	buf_putc(out, '\n');
 	if (!message.len)
 		return;
-	buf_add(out, message.data, show_cut(buf_slice(&message), TOOL_SHOW_LINE));
+	buf_add(out, message.data, model_text_cut(buf_slice(&message), TOOL_SHOW_LINE));
 	if (out->data[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 }
@@ -54,7 +55,7 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 		return;
 	while (jiter_next(&it, NULL, &v)) {
 		buf_reset(&word);
-		show_member(v.raw, "status", &word);
+		model_text_member(v.raw, "status", &word);
 		if (!slice_is(buf_slice(&word), status))
 			continue;
 		if (buf_len(out) - begin > room)
@@ -70,11 +71,11 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 static void put_output(struct buf *out, struct slice o, size_t all)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	bool listed = jobj_get(o, "success").type == J_TRUE && show_number(o, "passed");
+	bool listed = jobj_get(o, "success").type == J_TRUE && model_text_number(o, "passed");
 	size_t room = listed ? all / 16 : all / 4, from = 0;
 	struct slice s;
 
-	show_member(o, "output", &text);
+	model_text_member(o, "output", &text);
 	s = buf_slice(&text);
 	if (s.n > room) {
 		const char *nl = memchr(s.p + s.n - room, '\n', room);
@@ -85,17 +86,17 @@ static void put_output(struct buf *out, struct slice o, size_t all)
 	}
 	if (s.n)
 		buf_puts(out, from ? "[the end of what they printed]\n" : "[what they printed]\n");
-	show_clean(out, (struct slice){ s.p + from, s.n - from });
+	model_text_clean(out, (struct slice){ s.p + from, s.n - from });
 	if (out->data[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	if (jobj_get(o, "log").type == J_STRING) {
 		buf_puts(out, "[all of it: ");
-		show_member(o, "log", out);
+		model_text_member(o, "log", out);
 		buf_puts(out, "]\n");
 	}
 }
 
-void show_tests(struct buf *out, struct slice object, size_t room)
+void testrun_text(struct buf *out, struct slice object, size_t room)
 {
 	put_counts(out, object);
 	put_results(out, object, "failed", "FAILED ", room / 2);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-struct word *words_add(struct words *w, struct slice text, enum word_kind kind)
+struct word *policy_words_add(struct policy_words *w, struct slice text, enum word_kind kind)
 {
 	struct word *word = policy_grow(&w->v, &w->n, sizeof(*word));
 
@@ -13,12 +13,12 @@ struct word *words_add(struct words *w, struct slice text, enum word_kind kind)
 	return word;
 }
 
-void words_done(struct words *w)
+void policy_words_done(struct policy_words *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		free(w->v[i].text);
 	free(w->v);
-	*w = (struct words){ NULL, 0 };
+	*w = (struct policy_words){ NULL, 0 };
 }
 
 /* --- notes ------------------------------------------------------------------------------------------- */
@@ -156,14 +156,14 @@ void judge_command(struct judge *j, const struct word *v, size_t n)
 enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struct err *e)
 {
 	struct judge j = { p, POLICY_ALLOW, 0, e };
-	struct words words = { NULL, 0 };
+	struct policy_words words = { NULL, 0 };
 
 	if (!p || !p->ncommands)
 		return POLICY_ALLOW; /* the tool itself was judged */
 	for (; *argv; argv++)
-		words_add(&words, slice_of(*argv), WORD_PLAIN);
+		policy_words_add(&words, slice_of(*argv), WORD_PLAIN);
 	judge_command(&j, words.v, words.n);
-	words_done(&words);
+	policy_words_done(&words);
 	return j.verdict;
 }
 

@@ -210,7 +210,7 @@ static const char *xargs_mark(const struct running *r, size_t end)
 /* What comes on its input is put where the mark stands, or added. */
 static bool judge_xargs(const struct running *r)
 {
-	struct words inner = { NULL, 0 };
+	struct policy_words inner = { NULL, 0 };
 	ssize_t at = command_start(r);
 	const char *mark = at < 0 ? NULL : xargs_mark(r, (size_t)at);
 
@@ -222,11 +222,11 @@ static bool judge_xargs(const struct running *r)
 		return false; /* echo */
 	note_own(r);
 	for (size_t i = (size_t)at; i < r->n; i++)
-		words_add(&inner, slice_of(r->v[i].text),
-			  mark && strstr(r->v[i].text, mark) ? WORD_UNKNOWN : r->v[i].kind);
-	words_add(&inner, SLICE(""), WORD_UNKNOWN);
+		policy_words_add(&inner, slice_of(r->v[i].text),
+				 mark && strstr(r->v[i].text, mark) ? WORD_UNKNOWN : r->v[i].kind);
+	policy_words_add(&inner, SLICE(""), WORD_UNKNOWN);
 	judge_command(r->j, inner.v, inner.n);
-	words_done(&inner);
+	policy_words_done(&inner);
 	return true;
 }
 
@@ -298,16 +298,16 @@ static void judge_eval(const struct running *r)
 
 static size_t find_exec(const struct running *r, size_t i)
 {
-	struct words inner = { NULL, 0 };
+	struct policy_words inner = { NULL, 0 };
 
 	for (; i < r->n && strcmp(r->v[i].text, ";") != 0 && strcmp(r->v[i].text, "+") != 0; i++)
-		words_add(&inner, slice_of(r->v[i].text),
-			  strstr(r->v[i].text, "{}") ? WORD_UNKNOWN : r->v[i].kind);
+		policy_words_add(&inner, slice_of(r->v[i].text),
+				 strstr(r->v[i].text, "{}") ? WORD_UNKNOWN : r->v[i].kind);
 	if (inner.n)
 		judge_command(r->j, inner.v, inner.n);
 	else
 		judge_sh(r->j, "find -exec");
-	words_done(&inner);
+	policy_words_done(&inner);
 	return i;
 }
 

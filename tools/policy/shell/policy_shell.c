@@ -9,7 +9,7 @@ enum redirect { REDIRECT_NONE, REDIRECT_IN, REDIRECT_OUT };
 struct lexer {
 	struct judge *j;
 	const char *p, *end;
-	struct words words;
+	struct policy_words words;
 	struct buf text; /* of the word that is being read */
 	bool in_word, quoted, digits;
 	enum word_kind kind;
@@ -64,7 +64,7 @@ static void word_end(struct lexer *l)
 	if (l->redirect == REDIRECT_OUT && (l->kind != WORD_PLAIN || !is_sink(buf_slice(&l->text))))
 		judge_sh(l->j, "output into a file");
 	if (l->redirect == REDIRECT_NONE) {
-		w = words_add(&l->words, buf_slice(&l->text), l->kind);
+		w = policy_words_add(&l->words, buf_slice(&l->text), l->kind);
 		w->quoted = l->quoted;
 	}
 	l->redirect = REDIRECT_NONE;
@@ -126,7 +126,7 @@ static void command_end(struct lexer *l)
 	while (i < l->words.n && is_before_command(l, &l->words.v[i]))
 		i++;
 	judge_command(l->j, l->words.v + i, l->words.n - i);
-	words_done(&l->words);
+	policy_words_done(&l->words);
 }
 
 /* --- substitutions ----------------------------------------------------------------------------------- */

@@ -10,4 +10,4 @@
 #include "tools/mcp/backend.h"
 
 /* name: of the server in the session's mcpServers. */
-struct mcp_backend *acp_backend_new(struct session *s, const char *name);
+struct mcp_backend *client_backend_new(struct session *s, const char *name);

@@ -10,7 +10,7 @@ static const char *const reads[] = {
 	"subscriptions/listen", "tasks/get",	"tasks/list",	  "tasks/result",
 };
 
-static size_t find(const struct repeat *r, const char *name)
+static size_t find(const struct repeatable_tools *r, const char *name)
 {
 	size_t i = 0;
 
@@ -19,7 +19,7 @@ static size_t find(const struct repeat *r, const char *name)
 	return i;
 }
 
-static void drop(struct repeat *r, const char *name)
+static void drop(struct repeatable_tools *r, const char *name)
 {
 	size_t i = find(r, name);
 
@@ -42,7 +42,7 @@ static bool is_harmless(struct slice tool)
 	       !is_true(a, "destructiveHint");
 }
 
-static void take(struct repeat *r, struct slice tool)
+static void take(struct repeatable_tools *r, struct slice tool)
 {
 	char *name = NULL;
 
@@ -61,13 +61,13 @@ static void take(struct repeat *r, struct slice tool)
 	r->tools[r->n++] = name;
 }
 
-void repeat_note(struct repeat *r, struct slice result, bool first)
+void repeatable_note(struct repeatable_tools *r, struct slice result, bool first)
 {
 	struct jiter it;
 	struct jval tool;
 
 	if (first)
-		repeat_done(r);
+		repeatable_done(r);
 	if (!jiter_init(&it, jobj_get(result, "tools")))
 		return;
 	while (jiter_next(&it, NULL, &tool))
@@ -75,7 +75,7 @@ void repeat_note(struct repeat *r, struct slice result, bool first)
 			take(r, tool.raw);
 }
 
-bool repeat_allowed(const struct repeat *r, const char *method, struct slice params)
+bool repeatable_allowed(const struct repeatable_tools *r, const char *method, struct slice params)
 {
 	_cleanup_(freep) char *name = NULL;
 
@@ -87,10 +87,10 @@ bool repeat_allowed(const struct repeat *r, const char *method, struct slice par
 	       find(r, name) < r->n;
 }
 
-void repeat_done(struct repeat *r)
+void repeatable_done(struct repeatable_tools *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		free(r->tools[i]);
 	free(r->tools);
-	*r = (struct repeat){ 0 };
+	*r = (struct repeatable_tools){ 0 };
 }

@@ -13,12 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct repeat {
+struct repeatable_tools {
 	char **tools; /* names of those that may be repeated */
 	size_t n;
 };
 
 /* A result of tools/list; first: of the first page, which replaces what was known. */
-void repeat_note(struct repeat *r, struct slice result, bool first);
-bool repeat_allowed(const struct repeat *r, const char *method, struct slice params);
-void repeat_done(struct repeat *r);
+void repeatable_note(struct repeatable_tools *r, struct slice result, bool first);
+bool repeatable_allowed(const struct repeatable_tools *r, const char *method, struct slice params);
+void repeatable_done(struct repeatable_tools *r);

@@ -15,13 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct door {
+struct session_socket {
 	struct loop *loop;
 	struct loop_io io;
 	char *path;
 	struct sha256 key; /* of the key */
 	uid_t uid;
-	const struct door_ops *ops;
+	const struct session_socket_ops *ops;
 	void *ctx;
 	struct list clients;
 	unsigned n;
@@ -29,9 +29,9 @@ struct door {
 	struct loop_timer again;  /* there was no descriptor for a client */
 };
 
-struct client {
+struct socket_client {
 	struct list link;
-	struct door *door;
+	struct session_socket *socket;
 	struct loop_io io; /* until it has said what it wants */
 	struct buf hello;
 	struct loop_timer timer;
@@ -39,16 +39,16 @@ struct client {
 	bool left; /* counts no more */
 };
 
-static void client_free(struct client *c)
+static void client_free(struct socket_client *c)
 {
 	c->serving = mcp_serving_free(c->serving);
 	loop_timer_cancel(&c->timer);
-	loop_io_set(c->door->loop, &c->io, 0);
+	loop_io_set(c->socket->loop, &c->io, 0);
 	closep(&c->io.fd);
 	buf_done(&c->hello);
 	list_del(&c->link);
 	if (!c->left)
-		c->door->n--;
+		c->socket->n--;
 	free(c);
 }
 
@@ -62,7 +62,7 @@ static void on_served(void *ctx, const char *fault)
 static const struct mcp_serve_ops serve_ops = { on_served };
 
 /* The key is compared like a password; the name is looked up. */
-static struct mcp_backend *let_in(struct client *c, struct slice line)
+static struct mcp_backend *let_in(struct socket_client *c, struct slice line)
 {
 	_cleanup_(freep) char *server = NULL, *key = NULL;
 	struct sha256 said;
@@ -75,34 +75,34 @@ static struct mcp_backend *let_in(struct client *c, struct slice line)
 	if (!hello.n || jstr_decode(jobj_get(hello, "server"), 256, &server) < 0 ||
 	    jstr_decode(jobj_get(hello, "key"), 256, &key) < 0)
 		return NULL;
-	if (sha256_of(slice_of(key), &said) < 0 || !sha256_equal(&said, &c->door->key))
+	if (sha256_of(slice_of(key), &said) < 0 || !sha256_equal(&said, &c->socket->key))
 		return NULL;
-	return c->door->ops->find(c->door->ctx, server);
+	return c->socket->ops->find(c->socket->ctx, server);
 }
 
-static void begin(struct client *c, size_t line)
+static void begin(struct socket_client *c, size_t line)
 {
 	struct slice said = buf_slice(&c->hello);
 	struct mcp_backend *b = let_in(c, (struct slice){ said.p, line });
 
 	loop_timer_cancel(&c->timer);
-	loop_io_set(c->door->loop, &c->io, 0);
+	loop_io_set(c->socket->loop, &c->io, 0);
 	if (!b) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
 		client_free(c);
 		return;
 	}
-	c->serving = mcp_serve(c->door->loop, b, c->io.fd, c->io.fd,
+	c->serving = mcp_serve(c->socket->loop, b, c->io.fd, c->io.fd,
 			       (struct slice){ said.p + line + 1, said.n - line - 1 }, &serve_ops,
 			       c);
-	mcp_serving_share(c->serving, &c->door->budget);
+	mcp_serving_share(c->serving, &c->socket->budget);
 	buf_done(&c->hello);
 	c->hello = (struct buf){ 0 };
 }
 
 static void on_readable(void *ctx, uint32_t events _unused_)
 {
-	struct client *c = ctx;
+	struct socket_client *c = ctx;
 	char piece[512];
 	ssize_t n = read(c->io.fd, piece, sizeof(piece));
 	const char *end;
@@ -114,7 +114,7 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 	end = buf_len(&c->hello) ? memchr(c->hello.data, '\n', buf_len(&c->hello)) : NULL;
 	if (end)
 		begin(c, (size_t)(end - c->hello.data));
-	else if (n <= 0 || buf_len(&c->hello) > DOOR_HELLO_MAX)
+	else if (n <= 0 || buf_len(&c->hello) > SESSION_SOCKET_HELLO_MAX)
 		client_free(c);
 }
 
@@ -125,24 +125,24 @@ static void on_silent(void *ctx)
 
 static void on_again(void *ctx)
 {
-	struct door *d = ctx;
+	struct session_socket *d = ctx;
 
 	loop_io_set(d->loop, &d->io, EPOLLIN);
 }
 
 /* The client that waits would wake us again at once. */
-static void on_no_room(struct door *d, int error)
+static void on_no_room(struct session_socket *d, int error)
 {
 	if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS)
 		return;
 	loop_io_set(d->loop, &d->io, 0);
-	loop_timer_set(d->loop, &d->again, DOOR_AGAIN_MS, on_again, d);
+	loop_timer_set(d->loop, &d->again, SESSION_SOCKET_AGAIN_MS, on_again, d);
 }
 
 /* The oldest that has not said yet what it wants. Not freed here: this turn may hold an event for it. */
-static void drop_silent(struct door *d)
+static void drop_silent(struct session_socket *d)
 {
-	list_each(c, &d->clients, struct client, link) {
+	list_each(c, &d->clients, struct socket_client, link) {
 		if (c->serving || !c->io.events)
 			continue;
 		loop_io_set(d->loop, &c->io, 0);
@@ -155,35 +155,36 @@ static void drop_silent(struct door *d)
 
 static void on_accept(void *ctx, uint32_t events _unused_)
 {
-	struct door *d = ctx;
+	struct session_socket *d = ctx;
 	int fd = accept4(d->io.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client *c;
+	struct socket_client *c;
 
 	if (fd < 0) {
 		on_no_room(d, errno);
 		return;
 	}
-	if (d->n >= DOOR_CLIENTS_MAX)
+	if (d->n >= SESSION_SOCKET_CLIENTS_MAX)
 		drop_silent(d);
-	if (!unixsock_peer_is(fd, d->uid) || d->n >= DOOR_CLIENTS_MAX) {
+	if (!unixsock_peer_is(fd, d->uid) || d->n >= SESSION_SOCKET_CLIENTS_MAX) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
 		close(fd);
 		return;
 	}
-	c = new0(struct client);
-	c->door = d;
+	c = new0(struct socket_client);
+	c->socket = d;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
 	list_init(&c->link);
 	list_add_tail(&d->clients, &c->link);
 	d->n++;
-	loop_timer_set(d->loop, &c->timer, DOOR_HELLO_MS, on_silent, c);
+	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, on_silent, c);
 	loop_io_set(d->loop, &c->io, EPOLLIN);
 }
 
-struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid, const char *key,
-		      const struct door_ops *ops, void *ctx, struct err *e)
+struct session_socket *session_socket_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
+					  const char *key, const struct session_socket_ops *ops,
+					  void *ctx, struct err *e)
 {
-	struct door *d = new0(struct door);
+	struct session_socket *d = new0(struct session_socket);
 	int r;
 
 	d->loop = loop;
@@ -192,9 +193,9 @@ struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
 	d->ops = ops;
 	d->ctx = ctx;
 	list_init(&d->clients);
-	d->budget = (struct mcp_budget){ .in_max = DOOR_IN_MAX,
-					 .out_max = DOOR_OUT_MAX,
-					 .line_ms = DOOR_LINE_MS };
+	d->budget = (struct mcp_budget){ .in_max = SESSION_SOCKET_IN_MAX,
+					 .out_max = SESSION_SOCKET_OUT_MAX,
+					 .line_ms = SESSION_SOCKET_LINE_MS };
 	d->io = (struct loop_io){ .fd = unixsock_listen(path), .fn = on_accept, .ctx = d };
 	r = d->io.fd < 0 ? d->io.fd : sha256_of(slice_of(key), &d->key);
 	if (r == 0 && uid != geteuid() && chown(path, uid, gid) < 0)
@@ -203,22 +204,22 @@ struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
 		r = loop_io_set(loop, &d->io, EPOLLIN);
 	if (r < 0) {
 		err_set(e, r, 0, "MCP_SOCKET_FAILED", "%s: %s", path, strerror(-r));
-		return door_free(d);
+		return session_socket_free(d);
 	}
 	return d;
 }
 
-void door_clear(struct door *d)
+void session_socket_clear(struct session_socket *d)
 {
 	while (!list_empty(&d->clients))
-		client_free(list_first(&d->clients, struct client, link));
+		client_free(list_first(&d->clients, struct socket_client, link));
 }
 
-struct door *door_free(struct door *d)
+struct session_socket *session_socket_free(struct session_socket *d)
 {
 	if (!d)
 		return NULL;
-	door_clear(d);
+	session_socket_clear(d);
 	loop_timer_cancel(&d->again);
 	if (d->io.fd >= 0) {
 		loop_io_set(d->loop, &d->io, 0);

@@ -4,7 +4,7 @@
  *
  * Whoever connects (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and say in one line which server it wants and the
  * session's capability, {"acpd":{"server":NAME,"key":HEX}}; after that the connection is MCP over JSON lines, and nothing but MCP can be said
- * on it. A wrong line ends it without an answer. At most DOOR_CLIENTS_MAX at a time.
+ * on it. A wrong line ends it without an answer. At most SESSION_SOCKET_CLIENTS_MAX at a time.
  */
 #pragma once
 
@@ -14,17 +14,18 @@
 
 #include <sys/types.h>
 
-struct door;
+struct session_socket;
 
-struct door_ops {
-	/* The backend of that server, to be served until the door closes; NULL: there is none. */
+struct session_socket_ops {
+	/* The backend of that server, to be served until the socket closes; NULL: there is none. */
 	struct mcp_backend *(*find)(void *ctx, const char *server);
 };
 
 /* key: what clients must say. MCP_SOCKET_FAILED. */
-struct door *door_new(struct loop *loop, const char *path, uid_t uid, gid_t gid, const char *key,
-		      const struct door_ops *ops, void *ctx, struct err *e);
+struct session_socket *session_socket_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
+					  const char *key, const struct session_socket_ops *ops,
+					  void *ctx, struct err *e);
 /* Ends all connections, removes the socket. */
-struct door *door_free(struct door *d);
+struct session_socket *session_socket_free(struct session_socket *d);
 /* Only the connections: the harness has gone, the servers change. */
-void door_clear(struct door *d);
+void session_socket_clear(struct session_socket *d);

@@ -16,4 +16,4 @@
 #include "tools/mcp/backend.h"
 
 /* inner is borrowed. text_max: bytes of text that the model is shown whole, 0: as many as tools give. */
-struct mcp_backend *plain_new(struct mcp_backend *inner, unsigned text_max);
+struct mcp_backend *text_results_new(struct mcp_backend *inner, unsigned text_max);

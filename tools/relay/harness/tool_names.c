@@ -13,7 +13,7 @@
 #define LONG_NAME                                                                                  \
 	32 /* from here on a name with a mark is no longer than without: providers have limits */
 
-struct names {
+struct tool_names {
 	void *by_id, *by_key; /* trees of struct tool_name */
 	size_t n;
 };
@@ -32,9 +32,9 @@ static int compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-struct names *names_new(void)
+struct tool_names *tool_names_new(void)
 {
-	return new0(struct names);
+	return new0(struct tool_names);
 }
 
 static void entry_free(void *p)
@@ -51,7 +51,7 @@ static void not_ours(void *p _unused_)
 {
 }
 
-struct names *names_free(struct names *n)
+struct tool_names *tool_names_free(struct tool_names *n)
 {
 	if (!n)
 		return NULL;
@@ -101,7 +101,7 @@ static char *with_mark(const char *tool, uint64_t mark)
 }
 
 /* A server may have thought of the mark: then another, until one is free; there are more than names. */
-static void settle_given(const struct names *n, const char *server, struct tool_name *t)
+static void choose_given(const struct tool_names *n, const char *server, struct tool_name *t)
 {
 	t->given = t->tool;
 	t->key = key_of(server, t->tool);
@@ -113,7 +113,7 @@ static void settle_given(const struct names *n, const char *server, struct tool_
 	}
 }
 
-struct tool_name *names_take(struct names *n, const char *server, const char *tool)
+struct tool_name *tool_names_take(struct tool_names *n, const char *server, const char *tool)
 {
 	struct tool_name seek = { .id = hash(server, tool) };
 	void *found = tfind(&seek, &n->by_id, compare_ids);
@@ -126,14 +126,15 @@ struct tool_name *names_take(struct names *n, const char *server, const char *to
 	t = new0(struct tool_name);
 	t->id = seek.id;
 	t->tool = xstrdup(tool);
-	settle_given(n, server, t);
+	choose_given(n, server, t);
 	if (!tsearch(t, &n->by_id, compare_ids) || !tsearch(t, &n->by_key, compare_keys))
 		abort();
 	n->n++;
 	return t;
 }
 
-const struct tool_name *names_given(const struct names *n, const char *server, const char *given)
+const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
+					const char *given)
 {
 	struct tool_name seek = { .key = key_of(server, given) };
 	void *found = tfind(&seek, &n->by_key, compare_keys);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-struct names;
+struct tool_names;
 
 struct tool_name {
 	uint64_t id, key; /* of server and tool; of what harnesses make of both */
@@ -19,9 +19,10 @@ struct tool_name {
 	uint64_t seen;	  /* for the caller: the listing that had it last; 0: none */
 };
 
-struct names *names_new(void);
-struct names *names_free(struct names *n);
+struct tool_names *tool_names_new(void);
+struct tool_names *tool_names_free(struct tool_names *n);
 /* The entry of this tool, made if need be. NULL: there is no room for more (TOOL_NAMES_MAX). */
-struct tool_name *names_take(struct names *n, const char *server, const char *tool);
+struct tool_name *tool_names_take(struct tool_names *n, const char *server, const char *tool);
 /* The tool that was given under this name; NULL: none was. */
-const struct tool_name *names_given(const struct names *n, const char *server, const char *given);
+const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
+					const char *given);

@@ -7,21 +7,21 @@
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
-struct given {
+struct tool_renaming {
 	struct mcp_backend base; /* first */
 	struct mcp_backend *inner;
 	char *server;
-	struct names *names;
-	const struct given_ops *ops;
+	struct tool_names *names;
+	const struct tool_renaming_ops *ops;
 	void *ctx;
 	uint64_t listing;	   /* the number of the present one */
 	struct buf tools, renamed; /* of the listing, raw elements */
 };
 
 /* A call of tools/list; all others are the inner backend's own. */
-struct given_call {
+struct tool_renaming_call {
 	struct mcp_call call; /* first */
-	struct given *g;
+	struct tool_renaming *g;
 	const struct mcp_reply_ops *ops;
 	void *ctx;
 	struct mcp_call *inner;
@@ -30,7 +30,7 @@ struct given_call {
 
 /* --- lists --------------------------------------------------------------------------------------------- */
 
-static void note(struct given *g, struct tool_name *t)
+static void note(struct tool_renaming *g, struct tool_name *t)
 {
 	struct jw tools = { &g->tools, buf_len(&g->tools) > 0 },
 		  renamed = { &g->renamed, buf_len(&g->renamed) > 0 };
@@ -58,13 +58,13 @@ static void put_renamed(struct buf *out, struct slice object, const char *name)
 }
 
 /* False: it is as it was. What cannot be given a name of its own is left out. */
-static bool tool_put(struct given *g, struct slice tool, struct buf *out)
+static bool tool_put(struct tool_renaming *g, struct slice tool, struct buf *out)
 {
 	_cleanup_(freep) char *name = NULL;
 	struct tool_name *t = NULL;
 
 	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) == 0)
-		t = names_take(g->names, g->server, name);
+		t = tool_names_take(g->names, g->server, name);
 	if (!t)
 		return true;
 	note(g, t);
@@ -78,7 +78,7 @@ static bool tool_put(struct given *g, struct slice tool, struct buf *out)
 }
 
 /* The result as the harness gets it, to out if it differs. */
-static void list_put(struct given *g, struct slice result, struct buf *out)
+static void list_put(struct tool_renaming *g, struct slice result, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf tools = { .max = MCP_LINE_MAX };
 	struct jval list = jobj_get(result, "tools");
@@ -99,7 +99,7 @@ static void list_put(struct given *g, struct slice result, struct buf *out)
 	out->failed |= tools.failed;
 }
 
-static void report(const struct given *g)
+static void report(const struct tool_renaming *g)
 {
 	_cleanup_(buf_done) struct buf tools = { 0 }, renamed = { 0 };
 
@@ -117,7 +117,7 @@ static void report(const struct given *g)
 
 static void on_notify(void *ctx, const char *method, struct slice params)
 {
-	struct given_call *c = ctx;
+	struct tool_renaming_call *c = ctx;
 
 	c->ops->notify(c->ctx, method, params);
 }
@@ -125,8 +125,8 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf out = { .max = MCP_LINE_MAX };
-	_cleanup_(freep) struct given_call *c = ctx;
-	struct given *g = c->g;
+	_cleanup_(freep) struct tool_renaming_call *c = ctx;
+	struct tool_renaming *g = c->g;
 
 	if (result.n) {
 		if (c->first_page) {
@@ -146,10 +146,10 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops list_ops = { .notify = on_notify, .done = on_done };
 
-static struct mcp_call *call_list(struct given *g, struct slice params,
+static struct mcp_call *call_list(struct tool_renaming *g, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx)
 {
-	struct given_call *c = new0(struct given_call);
+	struct tool_renaming_call *c = new0(struct tool_renaming_call);
 
 	c->call.backend = &g->base;
 	c->g = g;
@@ -162,7 +162,7 @@ static struct mcp_call *call_list(struct given *g, struct slice params,
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-static struct mcp_call *call_tool(struct given *g, struct slice params,
+static struct mcp_call *call_tool(struct tool_renaming *g, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx)
 {
 	_cleanup_(buf_done) struct buf back = { .max = MCP_LINE_MAX };
@@ -170,7 +170,7 @@ static struct mcp_call *call_tool(struct given *g, struct slice params,
 	const struct tool_name *t = NULL;
 
 	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &name) == 0)
-		t = names_given(g->names, g->server, name);
+		t = tool_names_find(g->names, g->server, name);
 	if (t && t->given != t->tool)
 		put_renamed(&back, params, t->tool);
 	return mcp_backend_call(g->inner, "tools/call",
@@ -178,10 +178,11 @@ static struct mcp_call *call_tool(struct given *g, struct slice params,
 				ctx);
 }
 
-static struct mcp_call *given_call(struct mcp_backend *b, const char *method, struct slice params,
-				   const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *tool_renaming_call(struct mcp_backend *b, const char *method,
+					   struct slice params, const struct mcp_reply_ops *ops,
+					   void *ctx)
 {
-	struct given *g = container_of(b, struct given, base);
+	struct tool_renaming *g = container_of(b, struct tool_renaming, base);
 
 	if (strcmp(method, "tools/call") == 0)
 		return call_tool(g, params, ops, ctx);
@@ -190,17 +191,17 @@ static struct mcp_call *given_call(struct mcp_backend *b, const char *method, st
 	return mcp_backend_call(g->inner, method, params, ops, ctx);
 }
 
-static void given_cancel(struct mcp_call *call)
+static void tool_renaming_cancel(struct mcp_call *call)
 {
-	struct given_call *c = container_of(call, struct given_call, call);
+	struct tool_renaming_call *c = container_of(call, struct tool_renaming_call, call);
 
 	mcp_call_cancel(c->inner);
 	free(c);
 }
 
-static void given_free(struct mcp_backend *b)
+static void tool_renaming_free(struct mcp_backend *b)
 {
-	struct given *g = container_of(b, struct given, base);
+	struct tool_renaming *g = container_of(b, struct tool_renaming, base);
 
 	buf_done(&g->tools);
 	buf_done(&g->renamed);
@@ -208,14 +209,15 @@ static void given_free(struct mcp_backend *b)
 	free(g);
 }
 
-static const struct mcp_backend_ops given_ops = { .call = given_call,
-						  .cancel = given_cancel,
-						  .free = given_free };
+static const struct mcp_backend_ops given_ops = { .call = tool_renaming_call,
+						  .cancel = tool_renaming_cancel,
+						  .free = tool_renaming_free };
 
-struct mcp_backend *given_new(struct mcp_backend *inner, const char *server, struct names *names,
-			      const struct given_ops *ops, void *ctx)
+struct mcp_backend *tool_renaming_new(struct mcp_backend *inner, const char *server,
+				      struct tool_names *names, const struct tool_renaming_ops *ops,
+				      void *ctx)
 {
-	struct given *g = new0(struct given);
+	struct tool_renaming *g = new0(struct tool_renaming);
 
 	g->base.ops = &given_ops;
 	g->inner = inner;

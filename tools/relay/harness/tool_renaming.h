@@ -10,12 +10,13 @@
 #include "tools/mcp/backend.h"
 #include "tools/relay/harness/tool_names.h"
 
-struct given_ops {
+struct tool_renaming_ops {
 	/* The harness has listed tools. tools: raw array of the server's names since its first page; renamed: raw array of
 	 * {tool, as}, or empty. */
 	void (*listed)(void *ctx, struct slice tools, struct slice renamed);
 };
 
 /* inner and names are borrowed. */
-struct mcp_backend *given_new(struct mcp_backend *inner, const char *server, struct names *names,
-			      const struct given_ops *ops, void *ctx);
+struct mcp_backend *tool_renaming_new(struct mcp_backend *inner, const char *server,
+				      struct tool_names *names, const struct tool_renaming_ops *ops,
+				      void *ctx);

@@ -13,11 +13,11 @@
 enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
 enum framing { FRAMING_LENGTH, FRAMING_CHUNKED, FRAMING_CLOSE };
 
-struct exchange {
+struct http_exchange {
 	struct loop *loop;
-	const struct exchange_ops *ops;
+	const struct http_exchange_ops *ops;
 	void *ctx;
-	struct dial_as as;
+	struct socket_user as;
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t n, next;
 	struct loop_io io;
@@ -28,14 +28,14 @@ struct exchange {
 	enum framing framing;
 	uint64_t left;
 	struct chunked chunked;
-	enum exchange_end how;
+	enum http_exchange_end how;
 	int error; /* of the last address that was tried */
 	bool closed;
 };
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-static void disconnect(struct exchange *x)
+static void disconnect(struct http_exchange *x)
 {
 	if (x->io.fd < 0)
 		return;
@@ -43,16 +43,16 @@ static void disconnect(struct exchange *x)
 	close(TAKE_FD(x->io.fd));
 }
 
-static void exchange_free(void *ctx)
+static void http_exchange_free(void *ctx)
 {
-	struct exchange *x = ctx;
+	struct http_exchange *x = ctx;
 
 	buf_done(&x->out);
 	buf_done(&x->in);
 	free(x);
 }
 
-struct exchange *exchange_close(struct exchange *x)
+struct http_exchange *http_exchange_close(struct http_exchange *x)
 {
 	if (!x || x->closed)
 		return NULL;
@@ -61,11 +61,11 @@ struct exchange *exchange_close(struct exchange *x)
 	disconnect(x);
 	loop_timer_cancel(&x->timer);
 	loop_task_cancel(&x->task);
-	loop_defer(x->loop, &x->task, exchange_free, x);
+	loop_defer(x->loop, &x->task, http_exchange_free, x);
 	return NULL;
 }
 
-static void finish(struct exchange *x, enum exchange_end how, const char *why)
+static void finish(struct http_exchange *x, enum http_exchange_end how, const char *why)
 {
 	if (x->state == X_OVER)
 		return;
@@ -77,7 +77,7 @@ static void finish(struct exchange *x, enum exchange_end how, const char *why)
 
 /* --- the answer ------------------------------------------------------------------------------------------- */
 
-bool exchange_header(const struct exchange_head *h, const char *name, struct slice *ret)
+bool http_exchange_header(const struct http_exchange_head *h, const char *name, struct slice *ret)
 {
 	struct slice rest = h->lines;
 	size_t n = strlen(name);
@@ -112,12 +112,12 @@ static bool read_length(struct slice v, uint64_t *ret)
 }
 
 /* How the body ends. False: in a way that two readers may understand differently. */
-static bool read_framing(struct exchange *x, const struct exchange_head *h)
+static bool read_framing(struct http_exchange *x, const struct http_exchange_head *h)
 {
 	struct slice coding, length;
 
 	x->framing = FRAMING_CLOSE;
-	if (exchange_header(h, "transfer-encoding", &coding)) {
+	if (http_exchange_header(h, "transfer-encoding", &coding)) {
 		x->framing = FRAMING_CHUNKED;
 		return coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0;
 	}
@@ -125,7 +125,7 @@ static bool read_framing(struct exchange *x, const struct exchange_head *h)
 		x->framing = FRAMING_LENGTH;
 		return true;
 	}
-	if (!exchange_header(h, "content-length", &length))
+	if (!http_exchange_header(h, "content-length", &length))
 		return true;
 	x->framing = FRAMING_LENGTH;
 	return read_length(length, &x->left);
@@ -150,18 +150,18 @@ static int read_status(struct slice *lines)
 	return status;
 }
 
-static void body_ended(struct exchange *x)
+static void body_ended(struct http_exchange *x)
 {
-	finish(x, EXCHANGE_COMPLETE, NULL);
+	finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 }
 
-static void give(struct exchange *x, struct slice bytes)
+static void give(struct http_exchange *x, struct slice bytes)
 {
 	if (bytes.n)
 		x->ops->data(x->ctx, bytes);
 }
 
-static void got_chunked(struct exchange *x, struct slice bytes)
+static void got_chunked(struct http_exchange *x, struct slice bytes)
 {
 	struct slice data;
 	int r = 1;
@@ -171,12 +171,12 @@ static void got_chunked(struct exchange *x, struct slice bytes)
 	if (x->state != X_BODY)
 		return;
 	if (r < 0)
-		finish(x, EXCHANGE_CUT, "its chunked coding is broken");
+		finish(x, HTTP_EXCHANGE_CUT, "its chunked coding is broken");
 	else if (x->chunked.state == CHUNKED_END)
 		body_ended(x);
 }
 
-static void got_body(struct exchange *x, struct slice bytes)
+static void got_body(struct http_exchange *x, struct slice bytes)
 {
 	if (x->framing == FRAMING_CHUNKED) {
 		got_chunked(x, bytes);
@@ -192,16 +192,16 @@ static void got_body(struct exchange *x, struct slice bytes)
 }
 
 /* All of x->in; false: more has to come. */
-static bool got_head(struct exchange *x)
+static bool got_head(struct http_exchange *x)
 {
 	_cleanup_(buf_done) struct buf rest = { 0 };
 	struct slice in = buf_slice(&x->in);
 	const char *end = memmem(in.p, in.n, "\r\n\r\n", 4);
-	struct exchange_head h = { .lines = { in.p, end ? (size_t)(end + 2 - in.p) : 0 } };
+	struct http_exchange_head h = { .lines = { in.p, end ? (size_t)(end + 2 - in.p) : 0 } };
 
 	if (!end) {
 		if (in.n > HTTP_HEADERS_MAX)
-			finish(x, EXCHANGE_CUT, "the head of its answer is too long");
+			finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
 		return false;
 	}
 	h.status = read_status(&h.lines);
@@ -212,7 +212,7 @@ static bool got_head(struct exchange *x)
 		return buf_len(&x->in) > 0;
 	}
 	if (h.status < 200 || !read_framing(x, &h)) {
-		finish(x, EXCHANGE_CUT, "its answer is not HTTP");
+		finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
 		return false;
 	}
 	x->state = X_BODY;
@@ -223,7 +223,7 @@ static bool got_head(struct exchange *x)
 	return false;
 }
 
-static void on_readable(struct exchange *x)
+static void on_readable(struct http_exchange *x)
 {
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = recv(x->io.fd, chunk, sizeof(chunk), 0);
@@ -234,7 +234,7 @@ static void on_readable(struct exchange *x)
 		if (n == 0 && x->state == X_BODY && x->framing == FRAMING_CLOSE)
 			body_ended(x);
 		else
-			finish(x, EXCHANGE_CUT, "it closed the connection");
+			finish(x, HTTP_EXCHANGE_CUT, "it closed the connection");
 		return;
 	}
 	if (x->state == X_BODY) {
@@ -248,7 +248,7 @@ static void on_readable(struct exchange *x)
 
 /* --- the request ------------------------------------------------------------------------------------------ */
 
-static void on_writable(struct exchange *x)
+static void on_writable(struct http_exchange *x)
 {
 	while (buf_len(&x->out)) {
 		ssize_t n =
@@ -268,9 +268,9 @@ static void on_writable(struct exchange *x)
 	loop_io_set(x->loop, &x->io, EPOLLIN);
 }
 
-static void try_next(struct exchange *x);
+static void try_next(struct http_exchange *x);
 
-static void on_connected(struct exchange *x)
+static void on_connected(struct http_exchange *x)
 {
 	int error = 0;
 	socklen_t n = sizeof(error);
@@ -290,7 +290,7 @@ static void on_connected(struct exchange *x)
 
 static void on_event(void *ctx, uint32_t events)
 {
-	struct exchange *x = ctx;
+	struct http_exchange *x = ctx;
 
 	if (x->state == X_CONNECTING) {
 		on_connected(x);
@@ -304,7 +304,7 @@ static void on_event(void *ctx, uint32_t events)
 
 static void connect_over(void *ctx)
 {
-	struct exchange *x = ctx;
+	struct http_exchange *x = ctx;
 
 	x->error = ETIMEDOUT;
 	disconnect(x);
@@ -313,20 +313,20 @@ static void connect_over(void *ctx)
 
 static void no_address(void *ctx)
 {
-	struct exchange *x = ctx;
+	struct http_exchange *x = ctx;
 
-	finish(x, EXCHANGE_UNREACHABLE, strerror(x->error));
+	finish(x, HTTP_EXCHANGE_UNREACHABLE, strerror(x->error));
 }
 
-static void try_next(struct exchange *x)
+static void try_next(struct http_exchange *x)
 {
 	const struct address *a;
 	int on = 1;
 
 	while (x->next < x->n) {
 		a = &x->addresses[x->next++];
-		x->io.fd = dial_socket(&x->as, a->at.ss_family,
-				       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+		x->io.fd = socket_user_open(&x->as, a->at.ss_family,
+					    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (x->io.fd < 0) {
 			x->error = errno;
 			continue;
@@ -346,12 +346,12 @@ static void try_next(struct exchange *x)
 	loop_defer(x->loop, &x->task, no_address, x);
 }
 
-struct exchange *remote_exchange_open(struct loop *loop, const struct dial_as *as,
-				      const struct address *addresses, size_t n,
-				      struct buf *request, const struct exchange_ops *ops,
-				      void *ctx)
+struct http_exchange *http_exchange_open(struct loop *loop, const struct socket_user *as,
+					 const struct address *addresses, size_t n,
+					 struct buf *request, const struct http_exchange_ops *ops,
+					 void *ctx)
 {
-	struct exchange *x = new0(struct exchange);
+	struct http_exchange *x = new0(struct http_exchange);
 
 	x->loop = loop;
 	x->as = *as;

@@ -15,13 +15,13 @@
 #include "tools/upstream/http/sse.h"
 #include "tools/upstream/http/http_target.h"
 
-enum post_kind { POST_MESSAGE, POST_STREAM /* the GET stream */ };
-enum post_mode { MODE_IGNORED, MODE_JSON, MODE_EVENTS };
+enum http_post_kind { POST_MESSAGE, POST_STREAM /* the GET stream */ };
+enum http_post_mode { MODE_IGNORED, MODE_JSON, MODE_EVENTS };
 
-struct post {
+struct http_post {
 	struct list link;
 	struct mcp_remote *h;
-	enum post_kind kind;
+	enum http_post_kind kind;
 	uint32_t id;	    /* of the request it is, or 0 */
 	char *method;	    /* NULL: an answer, or the stream */
 	char *subject;	    /* Mcp-Name, or NULL */
@@ -31,9 +31,9 @@ struct post {
 	bool resumed;	    /* GET for the rest of its answer */
 	bool sent_again, dead;
 	unsigned tries;
-	struct exchange *x;
+	struct http_exchange *x;
 	int status;
-	enum post_mode mode;
+	enum http_post_mode mode;
 	struct buf body;
 	struct sse sse;
 	bool got_event;
@@ -43,44 +43,45 @@ struct post {
 
 struct mcp_remote {
 	struct upstream up;
-	struct target target;
+	struct http_target target;
 	char *name;
 	bool local_only;
-	struct dial_as as;
+	struct socket_user as;
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t naddresses;
 	struct resolve *resolve;
 	struct list posts;
 	unsigned nposts;
-	struct post *barrier; /* nothing else is sent before its answer: notifications/initialized */
-	struct post *stream;
+	struct http_post
+		*barrier; /* nothing else is sent before its answer: notifications/initialized */
+	struct http_post *stream;
 	bool no_stream; /* the server has none */
 	char *session;
 	bool renewing; /* a new session is being begun */
-	struct link_request again;
+	struct upstream_rpc_request again;
 	struct loop_timer renew_timer;
-	struct mirror mirror;
-	struct link_request listing; /* of tools whose calls lacked headers */
+	struct param_headers param_headers;
+	struct upstream_rpc_request listing; /* of tools whose calls lacked headers */
 	unsigned pages;
-	struct exchange *goodbye;
+	struct http_exchange *goodbye;
 	struct loop_timer down_timer;
 	bool stopped; /* down is to be told */
 	struct err why;
 };
 
 /* out NULL: the GET stream. Not sent yet. */
-struct post *post_new(struct mcp_remote *h, const struct link_out *out);
-void post_send(struct post *p);
-void post_close(struct post *p);
+struct http_post *http_post_new(struct mcp_remote *h, const struct upstream_rpc_out *out);
+void http_post_send(struct http_post *p);
+void http_post_close(struct http_post *p);
 /* Sends a request that asks for nothing but to be forgotten (DELETE). */
-struct exchange *post_goodbye(struct mcp_remote *h);
+struct http_exchange *http_post_goodbye(struct mcp_remote *h);
 
 /* --- upstream_http.c ----------------------------------------------------------------------------------------------- */
 
-void http_post_over(struct post *p);
-void http_unreachable(struct mcp_remote *h, const char *why);
+void upstream_http_post_over(struct http_post *p);
+void upstream_http_unreachable(struct mcp_remote *h, const char *why);
 /* The server misses headers that its list of tools asks for: p is sent again once that is known. */
-void http_headers_lacked(struct mcp_remote *h, struct post *p);
-void http_said_goodbye(struct mcp_remote *h);
+void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p);
+void upstream_http_said_goodbye(struct mcp_remote *h);
 /* The server does not know the session: p is sent again in the next one. */
-void http_session_lost(struct mcp_remote *h, struct post *p);
+void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p);

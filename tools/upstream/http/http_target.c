@@ -15,7 +15,7 @@ static int bad_url(struct err *e, const char *why)
 }
 
 /* "host", "host:port", "[v6]:port" */
-static int take_authority(struct target *t, struct slice a, struct err *e)
+static int take_authority(struct http_target *t, struct slice a, struct err *e)
 {
 	const char *colon = a.n ? memrchr(a.p, ':', a.n) : NULL;
 	struct slice host = a, port = SLICE("80");
@@ -42,7 +42,7 @@ static int take_authority(struct target *t, struct slice a, struct err *e)
 	return 0;
 }
 
-static int take_url(struct target *t, const char *url, struct err *e)
+static int take_url(struct http_target *t, const char *url, struct err *e)
 {
 	struct slice rest = slice_of(url), authority;
 
@@ -105,7 +105,7 @@ static int check_header(const char *line, struct err *e)
 	return 0;
 }
 
-static int take_headers(struct target *t, char *const *headers, struct err *e)
+static int take_headers(struct http_target *t, char *const *headers, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -121,20 +121,20 @@ static int take_headers(struct target *t, char *const *headers, struct err *e)
 	return 0;
 }
 
-int target_parse(struct target *t, const char *url, char *const *headers, struct err *e)
+int http_target_parse(struct http_target *t, const char *url, char *const *headers, struct err *e)
 {
 	int r;
 
-	*t = (struct target){ 0 };
+	*t = (struct http_target){ 0 };
 	r = take_url(t, url, e);
 	if (r == 0)
 		r = take_headers(t, headers, e);
 	if (r < 0)
-		target_done(t);
+		http_target_done(t);
 	return r;
 }
 
-void target_done(struct target *t)
+void http_target_done(struct http_target *t)
 {
 	if (t->headers)
 		secret_wipe(t->headers, strlen(t->headers));
@@ -143,17 +143,17 @@ void target_done(struct target *t)
 	free(t->port);
 	free(t->authority);
 	free(t->path);
-	*t = (struct target){ 0 };
+	*t = (struct http_target){ 0 };
 }
 
-void target_put_head(struct buf *b, const struct target *t, const char *method)
+void http_target_put_head(struct buf *b, const struct http_target *t, const char *method)
 {
 	buf_printf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", method, t->path,
 		   t->authority);
 	buf_puts(b, t->headers);
 }
 
-void target_put_header(struct buf *b, const char *name, const char *value)
+void http_target_put_header(struct buf *b, const char *name, const char *value)
 {
 	buf_printf(b, "%s: %s\r\n", name, value);
 }
@@ -172,12 +172,12 @@ static bool is_plain(const char *v)
 	return true;
 }
 
-void target_put_encoded(struct buf *b, const char *name, const char *value)
+void http_target_put_encoded(struct buf *b, const char *name, const char *value)
 {
 	_cleanup_(buf_done) struct buf coded = { 0 };
 
 	if (is_plain(value)) {
-		target_put_header(b, name, value);
+		http_target_put_header(b, name, value);
 		return;
 	}
 	base64_encode(slice_of(value), &coded);
@@ -185,7 +185,7 @@ void target_put_encoded(struct buf *b, const char *name, const char *value)
 		   coded.data ? coded.data : "");
 }
 
-void target_put_body(struct buf *b, struct slice json)
+void http_target_put_body(struct buf *b, struct slice json)
 {
 	if (json.n)
 		buf_printf(b, "Content-Type: application/json\r\nContent-Length: %zu\r\n", json.n);

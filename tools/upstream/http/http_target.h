@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-struct target {
+struct http_target {
 	char *host, *port;
 	char *authority; /* as it stands in Host */
 	char *path;	 /* with the query */
@@ -14,13 +14,13 @@ struct target {
 };
 
 /* -EINVAL with field "url" or "headers". */
-int target_parse(struct target *t, const char *url, char *const *headers, struct err *e);
-void target_done(struct target *t);
+int http_target_parse(struct http_target *t, const char *url, char *const *headers, struct err *e);
+void http_target_done(struct http_target *t);
 
-/* A request up to its own headers: "POST", then add lines by target_put_header, then target_put_body. */
-void target_put_head(struct buf *b, const struct target *t, const char *method);
-void target_put_header(struct buf *b, const char *name, const char *value);
+/* A request up to its own headers: "POST", then add lines by http_target_put_header, then http_target_put_body. */
+void http_target_put_head(struct buf *b, const struct http_target *t, const char *method);
+void http_target_put_header(struct buf *b, const char *name, const char *value);
 /* The value as MCP 2026-07-28 writes what is no plain header text. */
-void target_put_encoded(struct buf *b, const char *name, const char *value);
+void http_target_put_encoded(struct buf *b, const char *name, const char *value);
 /* json empty: no body. */
-void target_put_body(struct buf *b, struct slice json);
+void http_target_put_body(struct buf *b, struct slice json);

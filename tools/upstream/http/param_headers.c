@@ -11,20 +11,20 @@
 #define SAFE_INTEGER 9007199254740991
 
 /* One argument: the keys that lead to it, and the header's name. */
-struct field {
+struct param_header {
 	struct list link;
 	char *tool, *header;
 	char *path[MCP_MIRRORED_DEPTH];
 	unsigned depth;
 };
 
-void mirror_init(struct mirror *m)
+void param_headers_init(struct param_headers *m)
 {
 	list_init(&m->fields);
 	m->n = 0;
 }
 
-static void field_free(struct mirror *m, struct field *f)
+static void field_free(struct param_headers *m, struct param_header *f)
 {
 	list_del(&f->link);
 	m->n--;
@@ -35,30 +35,30 @@ static void field_free(struct mirror *m, struct field *f)
 	free(f);
 }
 
-void mirror_done(struct mirror *m)
+void param_headers_done(struct param_headers *m)
 {
-	list_each(f, &m->fields, struct field, link)
+	list_each(f, &m->fields, struct param_header, link)
 		field_free(m, f);
 }
 
 /* --- learning --------------------------------------------------------------------------------------------- */
 
-struct walk {
-	struct mirror *m;
+struct schema_walk {
+	struct param_headers *m;
 	const char *tool;
 	char *path[MCP_MIRRORED_DEPTH];
 	unsigned depth;
 };
 
-static void take_field(struct walk *w, struct slice schema, const char *header)
+static void take_field(struct schema_walk *w, struct slice schema, const char *header)
 {
 	struct jval type = jobj_get(schema, "type");
-	struct field *f;
+	struct param_header *f;
 
 	if (!header_name_ok(slice_of(header)) || w->m->n >= MCP_MIRRORED_MAX ||
 	    (!jstr_is(type, "string") && !jstr_is(type, "integer") && !jstr_is(type, "boolean")))
 		return;
-	f = new0(struct field);
+	f = new0(struct param_header);
 	f->tool = xstrdup(w->tool);
 	f->header = xstrdup(header);
 	f->depth = w->depth;
@@ -76,7 +76,7 @@ static char *decode_key(struct slice raw)
 	return key;
 }
 
-static void walk_schema(struct walk *w, struct slice schema)
+static void walk_schema(struct schema_walk *w, struct slice schema)
 {
 	struct jval properties = jobj_get(schema, "properties"), v;
 	_cleanup_(freep) char *header = NULL;
@@ -100,7 +100,7 @@ static void walk_schema(struct walk *w, struct slice schema)
 	}
 }
 
-void mirror_learn(struct mirror *m, struct slice result)
+void param_headers_learn(struct param_headers *m, struct slice result)
 {
 	struct jval tools = jobj_get(result, "tools"), v;
 	struct jiter it;
@@ -109,11 +109,11 @@ void mirror_learn(struct mirror *m, struct slice result)
 		return;
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(freep) char *tool = NULL;
-		struct walk w = { .m = m };
+		struct schema_walk w = { .m = m };
 
 		if (jstr_decode(jobj_get(v.raw, "name"), MCP_TEXT_MAX, &tool) < 0)
 			continue;
-		list_each(f, &m->fields, struct field, link)
+		list_each(f, &m->fields, struct param_header, link)
 			if (strcmp(f->tool, tool) == 0)
 				field_free(m, f);
 		w.tool = tool;
@@ -163,13 +163,13 @@ static char *value_text(struct jval v)
 	return NULL;
 }
 
-void mirror_put(struct buf *b, const struct mirror *m, struct slice params)
+void param_headers_put(struct buf *b, const struct param_headers *m, struct slice params)
 {
 	struct jslot s[] = { { .key = "name" }, { .key = "arguments" } };
 
 	if (!m->n || jscan_object(params, s, ARRAY_SIZE(s)) != JSCAN_OK)
 		return;
-	list_each(f, (struct list *)&m->fields, struct field, link) {
+	list_each(f, (struct list *)&m->fields, struct param_header, link) {
 		_cleanup_(freep) char *text = NULL, *name = NULL;
 		struct jval v = s[1].v;
 
@@ -179,6 +179,6 @@ void mirror_put(struct buf *b, const struct mirror *m, struct slice params)
 			v = jobj_get(v.raw, f->path[i]);
 		text = value_text(v);
 		if (text && asprintf(&name, "Mcp-Param-%s", f->header) > 0)
-			target_put_encoded(b, name, text);
+			http_target_put_encoded(b, name, text);
 	}
 }

@@ -10,14 +10,14 @@
 #include "base/buf.h"
 #include "base/list.h"
 
-struct mirror {
+struct param_headers {
 	struct list fields;
 	unsigned n;
 };
 
-void mirror_init(struct mirror *m);
-void mirror_done(struct mirror *m);
+void param_headers_init(struct param_headers *m);
+void param_headers_done(struct param_headers *m);
 /* result: of tools/list. */
-void mirror_learn(struct mirror *m, struct slice result);
+void param_headers_learn(struct param_headers *m, struct slice result);
 /* The headers of a call with these params. */
-void mirror_put(struct buf *b, const struct mirror *m, struct slice params);
+void param_headers_put(struct buf *b, const struct param_headers *m, struct slice params);

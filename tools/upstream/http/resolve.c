@@ -14,7 +14,7 @@
 
 #define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */
 
-struct found {
+struct resolve_result {
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t n;
 	int error; /* of getaddrinfo */
@@ -23,7 +23,7 @@ struct found {
 /* What the thread owns. */
 struct query {
 	char *host, *port;
-	struct dial_as as;
+	struct socket_user as;
 	int fd; /* its end of the pipe */
 };
 
@@ -33,10 +33,10 @@ struct resolve {
 	struct loop_task task;
 	resolve_fn fn;
 	void *ctx;
-	struct found found;
+	struct resolve_result found;
 };
 
-static void look_up(const char *host, const char *port, int flags, struct found *ret)
+static void look_up(const char *host, const char *port, int flags, struct resolve_result *ret)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
 	struct addrinfo *list = NULL;
@@ -54,16 +54,16 @@ static void look_up(const char *host, const char *port, int flags, struct found 
 static void *run(void *arg)
 {
 	struct query *q = arg;
-	struct found found;
+	struct resolve_result found;
 	ssize_t n;
 
 	memset(&found, 0, sizeof(found));
 	/* what is asked of whom is up to whoever wrote the name */
-	if (dial_become(&q->as))
+	if (socket_user_enter(&q->as))
 		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
 	else
 		found.error = EAI_FAIL;
-	dial_restore(&q->as);
+	socket_user_leave(&q->as);
 	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or nobody wants it */
 	(void)n;
 	close(q->fd);
@@ -73,10 +73,10 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void tell(void *ctx)
+static void notify(void *ctx)
 {
 	struct resolve *r = ctx;
-	struct found found = r->found;
+	struct resolve_result found = r->found;
 	resolve_fn fn = r->fn;
 	void *fn_ctx = r->ctx;
 
@@ -90,12 +90,12 @@ static void on_found(void *ctx, uint32_t events _unused_)
 	struct resolve *r = ctx;
 
 	if (read(r->io.fd, &r->found, sizeof(r->found)) != (ssize_t)sizeof(r->found))
-		r->found = (struct found){ .error = EAI_AGAIN };
-	tell(r);
+		r->found = (struct resolve_result){ .error = EAI_AGAIN };
+	notify(r);
 }
 
 static int start_thread(struct resolve *r, const char *host, const char *port,
-			const struct dial_as *as)
+			const struct socket_user *as)
 {
 	struct query *q = new0(struct query);
 	int fds[2], e;
@@ -121,13 +121,13 @@ static int start_thread(struct resolve *r, const char *host, const char *port,
 }
 
 struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
-			      const struct dial_as *as, resolve_fn fn, void *ctx)
+			      const struct socket_user *as, resolve_fn fn, void *ctx)
 {
 	struct resolve *r = new0(struct resolve);
 
 	*r = (struct resolve){ .loop = loop, .fn = fn, .ctx = ctx, .io.fd = -1 };
 	if (strcmp(host, "localhost") == 0) {
-		struct found v6;
+		struct resolve_result v6;
 
 		look_up("127.0.0.1", port, AI_NUMERICHOST, &r->found);
 		look_up("::1", port, AI_NUMERICHOST, &v6);
@@ -137,7 +137,7 @@ struct resolve *resolve_begin(struct loop *loop, const char *host, const char *p
 		look_up(host, port, AI_NUMERICHOST, &r->found);
 	}
 	if (r->found.n || start_thread(r, host, port, as) < 0)
-		loop_defer(loop, &r->task, tell, r);
+		loop_defer(loop, &r->task, notify, r);
 	return r;
 }
 

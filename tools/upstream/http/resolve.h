@@ -12,7 +12,7 @@ struct resolve;
 typedef void (*resolve_fn)(void *ctx, const struct address *addresses, size_t n, const char *error);
 
 struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
-			      const struct dial_as *as, resolve_fn fn, void *ctx);
+			      const struct socket_user *as, resolve_fn fn, void *ctx);
 /* Not called back any more; the thread, if there is one, ends by itself. Always NULL. */
 struct resolve *resolve_cancel(struct resolve *r);
 /* Loopback addresses only. */

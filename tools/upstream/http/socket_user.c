@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-bool dial_become(const struct dial_as *as)
+bool socket_user_enter(const struct socket_user *as)
 {
 	if (!as->switch_user)
 		return true;
@@ -15,7 +15,7 @@ bool dial_become(const struct dial_as *as)
 	return setfsuid((uid_t)-1) == (int)as->uid && setfsgid((gid_t)-1) == (int)as->gid;
 }
 
-void dial_restore(const struct dial_as *as)
+void socket_user_leave(const struct socket_user *as)
 {
 	if (!as->switch_user)
 		return;
@@ -23,15 +23,15 @@ void dial_restore(const struct dial_as *as)
 	setfsgid(getegid());
 }
 
-int dial_socket(const struct dial_as *as, int family, int type)
+int socket_user_open(const struct socket_user *as, int family, int type)
 {
 	int fd = -1, error = EPERM;
 
-	if (dial_become(as)) {
+	if (socket_user_enter(as)) {
 		fd = socket(family, type, 0);
 		error = errno;
 	}
-	dial_restore(as);
+	socket_user_leave(as);
 	errno = error;
 	return fd;
 }

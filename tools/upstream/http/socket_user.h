@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct dial_as {
+struct socket_user {
 	bool switch_user; /* else as ourselves */
 	uid_t uid;
 	gid_t gid;
 };
 
-/* Of the calling thread alone. False: it was refused, and nothing may be made. dial_restore follows in any case. */
-bool dial_become(const struct dial_as *as);
-void dial_restore(const struct dial_as *as);
+/* Of the calling thread alone. False: it was refused, and nothing may be made. socket_user_leave follows in any case. */
+bool socket_user_enter(const struct socket_user *as);
+void socket_user_leave(const struct socket_user *as);
 /* socket(2) as that user; -1 and errno. */
-int dial_socket(const struct dial_as *as, int family, int type);
+int socket_user_open(const struct socket_user *as, int family, int type);

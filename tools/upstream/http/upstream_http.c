@@ -15,7 +15,7 @@ static void gone(struct err *e, const struct mcp_remote *h, const char *reason, 
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-static void tell_down(void *ctx)
+static void notify_down(void *ctx)
 {
 	struct mcp_remote *h = ctx;
 	struct err why = h->why;
@@ -25,17 +25,17 @@ static void tell_down(void *ctx)
 		h->up.events->down(h->up.ctx, &why);
 }
 
-void http_said_goodbye(struct mcp_remote *h)
+void upstream_http_said_goodbye(struct mcp_remote *h)
 {
 	if (h->stopped)
-		loop_timer_set(h->up.loop, &h->down_timer, 0, tell_down, h);
+		loop_timer_set(h->up.loop, &h->down_timer, 0, notify_down, h);
 }
 
 static void close_posts(struct mcp_remote *h)
 {
 	h->barrier = h->stream = NULL;
-	list_each(p, &h->posts, struct post, link)
-		post_close(p);
+	list_each(p, &h->posts, struct http_post, link)
+		http_post_close(p);
 }
 
 static void wind_up(struct mcp_remote *h, const struct err *why)
@@ -44,17 +44,17 @@ static void wind_up(struct mcp_remote *h, const struct err *why)
 
 	h->resolve = resolve_cancel(h->resolve);
 	loop_timer_cancel(&h->renew_timer);
-	link_forget(&h->again);
-	link_forget(&h->listing);
+	upstream_rpc_forget(&h->again);
+	upstream_rpc_forget(&h->listing);
 	h->renewing = false;
 	close_posts(h);
 	if (!was_down && !h->stopped) {
 		h->why = *why;
 		h->stopped = true;
 		if (h->session)
-			h->goodbye = post_goodbye(h);
+			h->goodbye = http_post_goodbye(h);
 		loop_timer_set(h->up.loop, &h->down_timer, h->session ? MCP_GOODBYE_MS : 0,
-			       tell_down, h);
+			       notify_down, h);
 	}
 	free(TAKE_PTR(h->session));
 	upstream_end(&h->up, why);
@@ -69,7 +69,7 @@ static void on_refused(void *owner, const struct err *why)
 	wind_up(h, &e);
 }
 
-void http_unreachable(struct mcp_remote *h, const char *why)
+void upstream_http_unreachable(struct mcp_remote *h, const char *why)
 {
 	struct err e;
 
@@ -89,7 +89,7 @@ static bool is_method(const char *method, const char *want)
 }
 
 /* What goes even while all else waits. */
-static bool may_go(const struct mcp_remote *h, const struct post *p)
+static bool may_go(const struct mcp_remote *h, const struct http_post *p)
 {
 	if (is_method(p->method, "initialize") || p == h->barrier)
 		return true;
@@ -98,14 +98,14 @@ static bool may_go(const struct mcp_remote *h, const struct post *p)
 
 static void flush(struct mcp_remote *h)
 {
-	list_each(p, &h->posts, struct post, link)
+	list_each(p, &h->posts, struct http_post, link)
 		if (p->waits && may_go(h, p))
-			post_send(p);
+			http_post_send(p);
 }
 
-static struct post *find_post(struct mcp_remote *h, uint32_t id)
+static struct http_post *find_post(struct mcp_remote *h, uint32_t id)
 {
-	list_each(p, &h->posts, struct post, link)
+	list_each(p, &h->posts, struct http_post, link)
 		if (p->id == id)
 			return p;
 	return NULL;
@@ -114,35 +114,35 @@ static struct post *find_post(struct mcp_remote *h, uint32_t id)
 /* 1: the server is to be told, too. */
 static int cancel(struct mcp_remote *h, uint32_t id)
 {
-	struct post *p = find_post(h, id);
+	struct http_post *p = find_post(h, id);
 	bool sent = p && !p->waits;
 
 	if (p)
-		post_close(p);
+		http_post_close(p);
 	return sent && h->up.legacy;
 }
 
-static int on_send(void *wire, const struct link_out *out)
+static int on_send(void *wire, const struct upstream_rpc_out *out)
 {
 	struct mcp_remote *h = wire;
-	struct post *p;
+	struct http_post *p;
 
 	if (h->up.state == UPSTREAM_DOWN)
 		return -EPIPE;
-	if (out->kind == LINK_CANCEL && !cancel(h, out->id))
+	if (out->kind == UPSTREAM_RPC_CANCEL && !cancel(h, out->id))
 		return 0;
 	if (h->nposts >= MCP_POSTS_MAX)
 		return -E2BIG;
-	p = post_new(h, out);
+	p = http_post_new(h, out);
 	if (p->message.failed) {
-		post_close(p);
+		http_post_close(p);
 		return -E2BIG;
 	}
 	/* each goes on a connection of its own: the server must have this one before it gets any other */
 	if (is_method(out->method, "notifications/initialized"))
 		h->barrier = p;
 	if (may_go(h, p))
-		post_send(p);
+		http_post_send(p);
 	return 0;
 }
 
@@ -150,23 +150,23 @@ static int on_send(void *wire, const struct link_out *out)
 
 static void open_stream(void *ctx)
 {
-	struct post *p = ctx;
+	struct http_post *p = ctx;
 
-	post_send(p);
+	http_post_send(p);
 }
 
 static void begin_stream(struct mcp_remote *h)
 {
 	if (!h->up.legacy || h->stream || h->no_stream)
 		return;
-	h->stream = post_new(h, NULL);
-	post_send(h->stream);
+	h->stream = http_post_new(h, NULL);
+	http_post_send(h->stream);
 }
 
 /* It ended; the next one goes on where it was. */
-static void stream_over(struct mcp_remote *h, struct post *old)
+static void stream_over(struct mcp_remote *h, struct http_post *old)
 {
-	struct post *p;
+	struct http_post *p;
 	uint64_t ms = MCP_STREAM_RETRY_MS;
 
 	h->stream = NULL;
@@ -177,7 +177,7 @@ static void stream_over(struct mcp_remote *h, struct post *old)
 	}
 	if (!h->up.legacy)
 		return;
-	p = h->stream = post_new(h, NULL);
+	p = h->stream = http_post_new(h, NULL);
 	p->waits = false;
 	p->sse.id = old->sse.id;
 	p->sse.retry_ms = old->sse.retry_ms;
@@ -187,7 +187,7 @@ static void stream_over(struct mcp_remote *h, struct post *old)
 	loop_timer_set(h->up.loop, &p->timer, MAX(ms, p->sse.retry_ms), open_stream, p);
 }
 
-void http_post_over(struct post *p)
+void upstream_http_post_over(struct http_post *p)
 {
 	struct mcp_remote *h = p->h;
 
@@ -211,7 +211,7 @@ static void renewed(void *ctx, struct slice result, struct slice error)
 		wind_up(h, &e);
 		return;
 	}
-	link_notify(&h->up.link, "notifications/initialized", SLICE("{}"));
+	upstream_rpc_notify(&h->up.rpc, "notifications/initialized", SLICE("{}"));
 	h->renewing = false;
 	if (h->up.legacy)
 		legacy_renewed(h->up.legacy);
@@ -226,7 +226,7 @@ static void renew_over(void *ctx)
 	wind_up(h, &e);
 }
 
-void http_session_lost(struct mcp_remote *h, struct post *p)
+void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -236,11 +236,11 @@ void http_session_lost(struct mcp_remote *h, struct post *p)
 	h->renewing = true;
 	free(TAKE_PTR(h->session));
 	if (h->stream)
-		post_close(TAKE_PTR(h->stream));
+		http_post_close(TAKE_PTR(h->stream));
 	log_info("mcp", "the server forgot its session; a new one is begun", "server", h->name);
 	loop_timer_set(h->up.loop, &h->renew_timer, h->up.start_ms, renew_over, h);
-	probe_put_initialize(&b);
-	link_call(&h->up.link, &h->again, "initialize", buf_slice(&b));
+	era_probe_put_initialize(&b);
+	upstream_rpc_call(&h->up.rpc, &h->again, "initialize", buf_slice(&b));
 }
 
 /* --- headers that tools ask for ------------------------------------------------------------------------------ */
@@ -249,20 +249,20 @@ static void on_listed(void *owner, struct slice result)
 {
 	struct mcp_remote *h = owner;
 
-	mirror_learn(&h->mirror, result);
+	param_headers_learn(&h->param_headers, result);
 }
 
 static void list_tools(struct mcp_remote *h, struct jval cursor)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, member = { 0 }, b = { 0 };
 
-	probe_put_discover(&params);
+	era_probe_put_discover(&params);
 	if (cursor.type == J_STRING) {
 		buf_puts(&member, "\"cursor\":");
 		buf_add_slice(&member, cursor.raw);
 	}
 	mcp_object_merge(&b, buf_slice(&params), buf_slice(&member));
-	link_call(&h->up.link, &h->listing, "tools/list", buf_slice(&b));
+	upstream_rpc_call(&h->up.rpc, &h->listing, "tools/list", buf_slice(&b));
 }
 
 static void got_list(void *ctx, struct slice result, struct slice error _unused_)
@@ -270,14 +270,14 @@ static void got_list(void *ctx, struct slice result, struct slice error _unused_
 	struct mcp_remote *h = ctx;
 	struct jval more = jobj_get(result, "nextCursor");
 
-	mirror_learn(&h->mirror, result);
+	param_headers_learn(&h->param_headers, result);
 	if (more.type == J_STRING && ++h->pages < MCP_LIST_PAGES_MAX)
 		list_tools(h, more);
 	else
 		flush(h);
 }
 
-void http_headers_lacked(struct mcp_remote *h, struct post *p)
+void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p)
 {
 	p->waits = true;
 	if (h->listing.id)
@@ -304,7 +304,7 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 {
 	struct mcp_remote *h = new0(struct mcp_remote);
 
-	if (target_parse(&h->target, config->url, config->headers, e) < 0) {
+	if (http_target_parse(&h->target, config->url, config->headers, e) < 0) {
 		free(h);
 		return NULL;
 	}
@@ -312,9 +312,9 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 	h->local_only = config->local_only;
 	h->as = config->as;
 	list_init(&h->posts);
-	h->again = (struct link_request){ .reply = renewed, .ctx = h };
-	h->listing = (struct link_request){ .reply = got_list, .ctx = h };
-	mirror_init(&h->mirror);
+	h->again = (struct upstream_rpc_request){ .reply = renewed, .ctx = h };
+	h->listing = (struct upstream_rpc_request){ .reply = got_list, .ctx = h };
+	param_headers_init(&h->param_headers);
 	h->up = (struct upstream){
 		.loop = loop,
 		.name = h->name,
@@ -323,7 +323,7 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 		.owner_ops = &owner_ops,
 		.owner = h,
 		.start_ms = config->start_ms ? config->start_ms : MCP_START_MS,
-		.link = { .send = on_send, .wire = h },
+		.rpc = { .send = on_send, .wire = h },
 	};
 	upstream_init(&h->up);
 	return h;
@@ -337,12 +337,12 @@ struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
 	loop_timer_cancel(&h->renew_timer);
 	loop_timer_cancel(&h->down_timer);
 	close_posts(h);
-	exchange_close(h->goodbye);
-	link_forget(&h->again);
-	link_forget(&h->listing);
-	mirror_done(&h->mirror);
+	http_exchange_close(h->goodbye);
+	upstream_rpc_forget(&h->again);
+	upstream_rpc_forget(&h->listing);
+	param_headers_done(&h->param_headers);
 	upstream_done(&h->up);
-	target_done(&h->target);
+	http_target_done(&h->target);
 	free(h->session);
 	free(h->name);
 	free(h);
@@ -361,7 +361,7 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 
 	h->resolve = NULL;
 	if (error) {
-		http_unreachable(h, error);
+		upstream_http_unreachable(h, error);
 		return;
 	}
 	if (h->local_only && !addresses_are_local(addresses, n)) {
@@ -380,7 +380,7 @@ int mcp_remote_start(struct mcp_remote *h, struct err *e)
 	if (h->up.state != UPSTREAM_DOWN || h->stopped)
 		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
 			       "the MCP server \"%s\" is running", h->name);
-	h->goodbye = exchange_close(h->goodbye);
+	h->goodbye = http_exchange_close(h->goodbye);
 	h->no_stream = false;
 	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
 	h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as, resolved, h);

@@ -22,8 +22,8 @@ struct mcp_remote_config {
 	char *const *
 		headers; /* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or MCP itself */
 	bool local_only; /* loopback addresses only: for a configuration that is not the operator's */
-	struct dial_as as; /* whose connections and look-ups they are */
-	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
+	struct socket_user as; /* whose connections and look-ups they are */
+	unsigned start_ms;     /* from the start until up; 0: MCP_START_MS */
 };
 
 /* Copies the configuration; starts nothing. NULL with e naming url or headers. */

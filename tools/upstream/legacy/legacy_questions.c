@@ -14,7 +14,7 @@
 #define STATE_SIGNED (sizeof(STATE_HEAD) - 1 + 16 + 1 + 16 + 1)
 #define STATE_CHARS (STATE_SIGNED + 2 * SHA256_BYTES)
 
-static void ask_free(struct ask *a)
+static void ask_free(struct legacy_question *a)
 {
 	list_del(&a->link);
 	buf_done(&a->id);
@@ -31,10 +31,10 @@ static void away_over(struct legacy_call *lc)
 	loop_timer_cancel(&lc->ttl);
 }
 
-void held_free(struct legacy_call *lc)
+void legacy_questions_free(struct legacy_call *lc)
 {
 	away_over(lc);
-	list_each(a, &lc->asks, struct ask, link)
+	list_each(a, &lc->asks, struct legacy_question, link)
 		ask_free(a);
 	loop_task_cancel(&lc->task);
 	buf_done(&lc->caps);
@@ -67,8 +67,8 @@ static void remember_caps(struct legacy_call *lc, struct slice params)
 	buf_add_slice(&lc->caps, caps.type == J_OBJECT ? caps.raw : SLICE("{}"));
 }
 
-void held_begin(struct legacy_call *lc, const struct upstream_call *c, struct slice params,
-		struct slice sent)
+void legacy_questions_begin(struct legacy_call *lc, const struct upstream_call *c,
+			    struct slice params, struct slice sent)
 {
 	lc->who = xstrdup(c->who);
 	if (!lc->may_ask)
@@ -79,7 +79,7 @@ void held_begin(struct legacy_call *lc, const struct upstream_call *c, struct sl
 
 /* --- requestState ----------------------------------------------------------------------------------------- */
 
-/* The part that is signed, and the HMAC over it, the request and the asker. */
+/* The part that is signed, and the HMAC over it, the request and the caller. */
 static void state_of(const struct legacy_call *lc, char out[STATE_SIGNED + 1], struct sha256 *mac)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -118,7 +118,7 @@ static bool hex16(const char *p, uint64_t *ret)
 	return true;
 }
 
-/* The call whose state this text is, for this request of this asker. */
+/* The call whose state this text is, for this request of this caller. */
 static struct legacy_call *find_state(struct legacy *l, const struct upstream_call *c,
 				      const char *text, struct slice sent, struct err *e)
 {
@@ -146,13 +146,13 @@ static struct legacy_call *find_state(struct legacy *l, const struct upstream_ca
 
 /* --- asking ----------------------------------------------------------------------------------------------- */
 
-void held_drop_asks(struct legacy_call *lc)
+void legacy_questions_drop_asks(struct legacy_call *lc)
 {
 	struct err e;
 
 	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the call is over");
-	list_each(a, &lc->asks, struct ask, link) {
-		link_refuse(&lc->l->u->link, buf_slice(&a->id), &e);
+	list_each(a, &lc->asks, struct legacy_question, link) {
+		upstream_rpc_refuse(&lc->l->u->rpc, buf_slice(&a->id), &e);
 		ask_free(a);
 	}
 	lc->nasks = 0;
@@ -162,8 +162,8 @@ static void too_late(void *ctx)
 {
 	struct legacy_call *lc = ctx;
 
-	held_drop_asks(lc);
-	link_cancel(&lc->l->u->link, &lc->rq);
+	legacy_questions_drop_asks(lc);
+	upstream_rpc_cancel(&lc->l->u->rpc, &lc->rq);
 	legacy_call_free(lc);
 }
 
@@ -176,7 +176,7 @@ static void put_asks(struct buf *b, const struct legacy_call *lc)
 	jw_obj(&w, NULL);
 	jw_str(&w, "resultType", "input_required");
 	jw_obj(&w, "inputRequests");
-	list_each(a, (struct list *)&lc->asks, struct ask, link) {
+	list_each(a, (struct list *)&lc->asks, struct legacy_question, link) {
 		snprintf(key, sizeof(key), "ask-%u", a->no);
 		jw_obj(&w, key);
 		jw_str(&w, "method", a->method);
@@ -205,7 +205,7 @@ static void ask_caller(void *ctx)
 	put_asks(&b, lc);
 	if (b.failed) {
 		away_over(lc);
-		held_drop_asks(lc);
+		legacy_questions_drop_asks(lc);
 		return;
 	}
 	lc->outer = NULL;
@@ -269,21 +269,21 @@ static int check_ask(const struct legacy *l, const struct legacy_call *lc, const
 	return 0;
 }
 
-void held_asked(struct legacy *l, struct legacy_call *lc, struct slice id, const char *method,
-		struct slice params)
+void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct slice id,
+			    const char *method, struct slice params)
 {
 	const struct question *q = find_question(method);
-	struct ask *a;
+	struct legacy_question *a;
 	struct err e;
 
 	if (!q)
 		err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			"there is no such method here");
 	if (!q || check_ask(l, lc, q, params, &e) < 0) {
-		link_refuse(&l->u->link, id, &e);
+		upstream_rpc_refuse(&l->u->rpc, id, &e);
 		return;
 	}
-	a = new0(struct ask);
+	a = new0(struct legacy_question);
 	a->no = ++lc->last_ask;
 	a->method = q->method;
 	buf_add_slice(&a->id, id);
@@ -294,10 +294,10 @@ void held_asked(struct legacy *l, struct legacy_call *lc, struct slice id, const
 	loop_defer(l->u->loop, &lc->task, ask_caller, lc);
 }
 
-void held_unasked(struct legacy *l, struct slice id)
+void legacy_questions_unasked(struct legacy *l, struct slice id)
 {
 	list_each(lc, &l->calls, struct legacy_call, link) {
-		list_each(a, &lc->asks, struct ask, link) {
+		list_each(a, &lc->asks, struct legacy_question, link) {
 			if (!mcp_id_equal(buf_slice(&a->id), id))
 				continue;
 			ask_free(a);
@@ -313,14 +313,14 @@ static void give_answers(struct legacy_call *lc, struct slice responses)
 {
 	char key[24];
 
-	list_each(a, &lc->asks, struct ask, link) {
+	list_each(a, &lc->asks, struct legacy_question, link) {
 		struct jval v;
 
 		snprintf(key, sizeof(key), "ask-%u", a->no);
 		v = jobj_get(responses, key);
 		if (v.type != J_OBJECT)
 			continue;
-		link_answer(&lc->l->u->link, buf_slice(&a->id), v.raw);
+		upstream_rpc_answer(&lc->l->u->rpc, buf_slice(&a->id), v.raw);
 		ask_free(a);
 		lc->nasks--;
 	}
@@ -337,7 +337,8 @@ static void new_token(struct legacy_call *lc, struct slice params)
 	buf_add_slice(&lc->rq.token, token.raw);
 }
 
-void held_resume(struct legacy *l, struct upstream_call *c, struct slice params, struct slice sent)
+void legacy_questions_resume(struct legacy *l, struct upstream_call *c, struct slice params,
+			     struct slice sent)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct legacy_call *lc;

@@ -6,31 +6,31 @@
 
 #include <errno.h>
 
-enum watch_state { WATCH_ASKED, WATCH_ON, WATCH_REFUSED };
+enum legacy_watch_state { WATCH_ASKED, WATCH_ON, WATCH_REFUSED };
 
 /* A resource that the server tells changes of, for any number of listens. */
-struct watch {
+struct legacy_watch {
 	struct list link;
 	struct legacy *l;
 	char *uri;
 	unsigned users;
-	enum watch_state state;
-	struct link_request rq;
+	enum legacy_watch_state state;
+	struct upstream_rpc_request rq;
 };
 
-struct listen {
+struct legacy_subscription {
 	struct list link;
 	struct legacy *l;
 	struct upstream_call *c;
 	bool tools, prompts, resources, acknowledged;
-	struct watch **watched;
+	struct legacy_watch **watched;
 	size_t n;
 	struct loop_task task;
 };
 
 /* --- the answer: what is granted ---------------------------------------------------------------------------- */
 
-static bool is_settled(const struct listen *li)
+static bool all_answered(const struct legacy_subscription *li)
 {
 	for (size_t i = 0; i < li->n; i++)
 		if (li->watched[i]->state == WATCH_ASKED)
@@ -41,7 +41,7 @@ static bool is_settled(const struct listen *li)
 static void acknowledge(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct listen *li = ctx;
+	struct legacy_subscription *li = ctx;
 	struct jw w = JW(&b);
 
 	li->acknowledged = true;
@@ -65,9 +65,9 @@ static void acknowledge(void *ctx)
 	li->c->ops->notify(li->c->ctx, "notifications/subscriptions/acknowledged", buf_slice(&b));
 }
 
-static void settle(struct listen *li)
+static void acknowledge_if_answered(struct legacy_subscription *li)
 {
-	if (!li->acknowledged && is_settled(li))
+	if (!li->acknowledged && all_answered(li))
 		loop_defer(li->l->u->loop, &li->task, acknowledge, li);
 }
 
@@ -84,42 +84,42 @@ static void put_uri(struct buf *b, const char *uri)
 
 static void watch_answered(void *ctx, struct slice result _unused_, struct slice error)
 {
-	struct watch *wa = ctx;
+	struct legacy_watch *wa = ctx;
 
 	wa->state = error.n ? WATCH_REFUSED : WATCH_ON;
-	list_each(li, &wa->l->listens, struct listen, link)
-		settle(li);
+	list_each(li, &wa->l->listens, struct legacy_subscription, link)
+		acknowledge_if_answered(li);
 }
 
-static struct watch *watch_get(struct legacy *l, const char *uri)
+static struct legacy_watch *watch_get(struct legacy *l, const char *uri)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct watch *wa;
+	struct legacy_watch *wa;
 
-	list_each(old, &l->watched, struct watch, link) {
+	list_each(old, &l->watched, struct legacy_watch, link) {
 		if (strcmp(old->uri, uri) == 0) {
 			old->users++;
 			return old;
 		}
 	}
-	wa = new0(struct watch);
-	*wa = (struct watch){ .l = l, .uri = xstrdup(uri), .users = 1 };
-	wa->rq = (struct link_request){ .reply = watch_answered, .ctx = wa };
+	wa = new0(struct legacy_watch);
+	*wa = (struct legacy_watch){ .l = l, .uri = xstrdup(uri), .users = 1 };
+	wa->rq = (struct upstream_rpc_request){ .reply = watch_answered, .ctx = wa };
 	list_add_tail(&l->watched, &wa->link);
 	put_uri(&b, uri);
-	link_call(&l->u->link, &wa->rq, "resources/subscribe", buf_slice(&b));
+	upstream_rpc_call(&l->u->rpc, &wa->rq, "resources/subscribe", buf_slice(&b));
 	return wa;
 }
 
-static void watch_free(struct watch *wa)
+static void watch_free(struct legacy_watch *wa)
 {
-	link_forget(&wa->rq);
+	upstream_rpc_forget(&wa->rq);
 	list_del(&wa->link);
 	free(wa->uri);
 	free(wa);
 }
 
-static void watch_put(struct watch *wa, bool told)
+static void watch_put(struct legacy_watch *wa, bool told)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -127,25 +127,25 @@ static void watch_put(struct watch *wa, bool told)
 		return;
 	put_uri(&b, wa->uri);
 	if (told && wa->state != WATCH_REFUSED)
-		legacy_errand(wa->l, "resources/unsubscribe", buf_slice(&b));
+		legacy_request_background(wa->l, "resources/unsubscribe", buf_slice(&b));
 	watch_free(wa);
 }
 
-void subscription_again(struct legacy *l)
+void legacy_subscription_again(struct legacy *l)
 {
-	list_each(wa, &l->watched, struct watch, link) {
+	list_each(wa, &l->watched, struct legacy_watch, link) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 
 		if (wa->state != WATCH_ON)
 			continue;
 		put_uri(&b, wa->uri);
-		legacy_errand(l, "resources/subscribe", buf_slice(&b));
+		legacy_request_background(l, "resources/subscribe", buf_slice(&b));
 	}
 }
 
-void subscription_done(struct legacy *l)
+void legacy_subscription_done(struct legacy *l)
 {
-	list_each(wa, &l->watched, struct watch, link)
+	list_each(wa, &l->watched, struct legacy_watch, link)
 		watch_free(wa);
 }
 
@@ -157,7 +157,7 @@ static bool wants(struct slice filter, const char *key)
 }
 
 /* -EINVAL: not strings, or too many. */
-static int watch_all(struct listen *li, struct jval uris)
+static int watch_all(struct legacy_subscription *li, struct jval uris)
 {
 	struct jiter it;
 	struct jval v;
@@ -178,13 +178,13 @@ static int watch_all(struct listen *li, struct jval uris)
 	return 0;
 }
 
-void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params)
+void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params)
 {
 	struct jval filter = jobj_get(params, "notifications");
-	struct listen *li = new0(struct listen);
+	struct legacy_subscription *li = new0(struct legacy_subscription);
 	struct err e;
 
-	*li = (struct listen){ .l = l, .c = c };
+	*li = (struct legacy_subscription){ .l = l, .c = c };
 	li->tools = l->tools_changed && wants(filter.raw, "toolsListChanged");
 	li->prompts = l->prompts_changed && wants(filter.raw, "promptsListChanged");
 	li->resources = l->resources_changed && wants(filter.raw, "resourcesListChanged");
@@ -192,19 +192,19 @@ void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice 
 	c->listen = li;
 	if (filter.type == J_OBJECT &&
 	    watch_all(li, jobj_get(filter.raw, "resourceSubscriptions")) == 0) {
-		settle(li);
+		acknowledge_if_answered(li);
 		return;
 	}
-	subscription_end(c, true);
+	legacy_subscription_end(c, true);
 	err_field(&e,
 		  filter.type == J_OBJECT ? "notifications.resourceSubscriptions" : "notifications",
 		  "PARAMS_INVALID", "notifications: not a filter of subscriptions/listen");
 	upstream_call_refuse(c, &e);
 }
 
-void subscription_end(struct upstream_call *c, bool told)
+void legacy_subscription_end(struct upstream_call *c, bool told)
 {
-	struct listen *li = TAKE_PTR(c->listen);
+	struct legacy_subscription *li = TAKE_PTR(c->listen);
 
 	for (size_t i = 0; i < li->n; i++)
 		watch_put(li->watched[i], told);
@@ -226,7 +226,7 @@ static bool is_within(struct slice uri, const char *watched)
 	return uri.n == n || (n && watched[n - 1] == '/') || strchr("/?#", uri.p[n]);
 }
 
-static bool watches(const struct listen *li, struct slice uri)
+static bool watches(const struct legacy_subscription *li, struct slice uri)
 {
 	for (size_t i = 0; i < li->n; i++)
 		if (is_within(uri, li->watched[i]->uri))
@@ -234,7 +234,7 @@ static bool watches(const struct listen *li, struct slice uri)
 	return false;
 }
 
-static bool concerns(const struct listen *li, const char *method, const char *uri)
+static bool concerns(const struct legacy_subscription *li, const char *method, const char *uri)
 {
 	if (strcmp(method, "notifications/tools/list_changed") == 0)
 		return li->tools;
@@ -245,12 +245,12 @@ static bool concerns(const struct listen *li, const char *method, const char *ur
 	return uri && watches(li, slice_of(uri));
 }
 
-void subscription_notified(struct legacy *l, const char *method, struct slice params)
+void legacy_subscription_notified(struct legacy *l, const char *method, struct slice params)
 {
 	_cleanup_(freep) char *uri = NULL;
 
 	jstr_decode(jobj_get(params, "uri"), PATH_BYTES_MAX * 2, &uri);
-	list_each(li, &l->listens, struct listen, link)
+	list_each(li, &l->listens, struct legacy_subscription, link)
 		if (li->acknowledged && concerns(li, method, uri))
 			li->c->ops->notify(li->c->ctx, method, params);
 }

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-struct errand {
+struct background_request {
 	struct list link;
-	struct link_request rq;
+	struct upstream_rpc_request rq;
 };
 
 /* --- beginning and end ------------------------------------------------------------------------------------ */
@@ -88,7 +88,7 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 	l->u = u;
 	l->level = SEVERITY_NONE;
 	list_init(&l->calls);
-	list_init(&l->errands);
+	list_init(&l->background);
 	list_init(&l->listens);
 	list_init(&l->watched);
 	if (getrandom(l->secret, sizeof(l->secret), 0) != sizeof(l->secret))
@@ -102,9 +102,9 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 
 static void errand_over(void *ctx, struct slice result _unused_, struct slice error _unused_)
 {
-	struct errand *e = ctx;
+	struct background_request *e = ctx;
 
-	link_forget(&e->rq);
+	upstream_rpc_forget(&e->rq);
 	list_del(&e->link);
 	free(e);
 }
@@ -115,9 +115,9 @@ struct legacy *legacy_free(struct legacy *l)
 		return NULL;
 	list_each(lc, &l->calls, struct legacy_call, link)
 		legacy_call_free(lc);
-	list_each(e, &l->errands, struct errand, link)
+	list_each(e, &l->background, struct background_request, link)
 		errand_over(e, SLICE_NONE, SLICE_NONE);
-	subscription_done(l);
+	legacy_subscription_done(l);
 	secret_wipe(l->secret, sizeof(l->secret));
 	buf_done(&l->hello);
 	buf_done(&l->discover);
@@ -130,19 +130,19 @@ struct slice legacy_hello(const struct legacy *l)
 	return buf_slice(&l->hello);
 }
 
-void legacy_errand(struct legacy *l, const char *method, struct slice params)
+void legacy_request_background(struct legacy *l, const char *method, struct slice params)
 {
-	struct errand *e = new0(struct errand);
+	struct background_request *e = new0(struct background_request);
 
-	e->rq = (struct link_request){ .reply = errand_over, .ctx = e };
-	list_add_tail(&l->errands, &e->link);
-	link_call(&l->u->link, &e->rq, method, params);
+	e->rq = (struct upstream_rpc_request){ .reply = errand_over, .ctx = e };
+	list_add_tail(&l->background, &e->link);
+	upstream_rpc_call(&l->u->rpc, &e->rq, method, params);
 }
 
 void legacy_renewed(struct legacy *l)
 {
 	l->level = SEVERITY_NONE;
-	subscription_again(l);
+	legacy_subscription_again(l);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void on_reply(void *ctx, struct slice result, struct slice error)
 	struct legacy_call *lc = ctx;
 	struct upstream_call *c = lc->outer;
 
-	held_drop_asks(lc);
+	legacy_questions_drop_asks(lc);
 	if (error.n)
 		put_error(&e, lc, error);
 	else
@@ -232,8 +232,8 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 void legacy_call_free(struct legacy_call *lc)
 {
 	list_del(&lc->link);
-	link_forget(&lc->rq);
-	held_free(lc);
+	upstream_rpc_forget(&lc->rq);
+	legacy_questions_free(lc);
 	free(lc);
 }
 
@@ -252,7 +252,7 @@ static void set_level(struct legacy *l, enum log_severity level)
 	    (l->level != SEVERITY_NONE && l->level <= level))
 		return;
 	l->level = level;
-	legacy_errand(l, "logging/setLevel", slice_of(params[level]));
+	legacy_request_background(l, "logging/setLevel", slice_of(params[level]));
 }
 
 static void call_server(struct legacy *l, struct upstream_call *c, struct slice params)
@@ -268,7 +268,7 @@ static void call_server(struct legacy *l, struct upstream_call *c, struct slice 
 
 	mcp_object_strip(&plain, params, rounds);
 	if ((flags & MCP_MAY_ASK) && jobj_get(params, "requestState").type == J_STRING) {
-		held_resume(l, c, params, buf_slice(&plain));
+		legacy_questions_resume(l, c, params, buf_slice(&plain));
 		return;
 	}
 	mcp_meta_strip(&sent, buf_slice(&plain), modern);
@@ -283,13 +283,13 @@ static void call_server(struct legacy *l, struct upstream_call *c, struct slice 
 	lc->may_ask = flags & MCP_MAY_ASK;
 	lc->cacheable = flags & MCP_CACHEABLE;
 	lc->is_read = strcmp(c->method, "resources/read") == 0;
-	lc->rq = (struct link_request){ .reply = on_reply, .notify = on_notify, .ctx = lc };
+	lc->rq = (struct upstream_rpc_request){ .reply = on_reply, .notify = on_notify, .ctx = lc };
 	list_add_tail(&l->calls, &lc->link);
 	list_init(&lc->asks);
 	c->inner = lc;
-	held_begin(lc, c, params, buf_slice(&plain));
+	legacy_questions_begin(lc, c, params, buf_slice(&plain));
 	set_level(l, c->level);
-	link_call(&l->u->link, &lc->rq, c->method, buf_slice(&sent));
+	upstream_rpc_call(&l->u->rpc, &lc->rq, c->method, buf_slice(&sent));
 }
 
 static void discover(struct legacy *l, struct upstream_call *c, struct slice params _unused_)
@@ -315,7 +315,7 @@ void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params
 		void (*begin)(struct legacy *l, struct upstream_call *c, struct slice params);
 	} rows[] = {
 		{ "server/discover", discover },
-		{ "subscriptions/listen", subscription_begin },
+		{ "subscriptions/listen", legacy_subscription_begin },
 		{ "initialize", not_here },
 		{ "ping", not_here },
 		{ "logging/setLevel", not_here },
@@ -340,11 +340,11 @@ void legacy_cancel(struct upstream_call *c)
 	struct legacy_call *lc = TAKE_PTR(c->inner);
 
 	if (c->listen)
-		subscription_end(c, true);
+		legacy_subscription_end(c, true);
 	if (!lc)
 		return;
-	held_drop_asks(lc);
-	link_cancel(&lc->l->u->link, &lc->rq);
+	legacy_questions_drop_asks(lc);
+	upstream_rpc_cancel(&lc->l->u->rpc, &lc->rq);
 	legacy_call_free(lc);
 }
 
@@ -353,7 +353,7 @@ void legacy_detach(struct upstream_call *c)
 	struct legacy_call *lc = TAKE_PTR(c->inner);
 
 	if (c->listen)
-		subscription_end(c, false);
+		legacy_subscription_end(c, false);
 	if (lc)
 		legacy_call_free(lc);
 }
@@ -365,7 +365,7 @@ static bool same_who(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same asker's. */
+/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same caller's. */
 static struct legacy_call *call_of(struct legacy *l, uint32_t origin,
 				   bool (*could)(const struct legacy_call *lc))
 {
@@ -417,13 +417,13 @@ static void got_cancel(struct legacy *l, uint32_t origin _unused_, const char *m
 	struct jval id = jobj_get(params, "requestId");
 
 	if (id.type != J_NONE)
-		held_unasked(l, id.raw);
+		legacy_questions_unasked(l, id.raw);
 }
 
 static void got_change(struct legacy *l, uint32_t origin _unused_, const char *method,
 		       struct slice params)
 {
-	subscription_notified(l, method, params);
+	legacy_subscription_notified(l, method, params);
 }
 
 void legacy_notified(struct legacy *l, uint32_t origin, const char *method, struct slice params)
@@ -454,7 +454,7 @@ void legacy_asked(struct legacy *l, uint32_t origin, struct slice id, const char
 		  struct slice params)
 {
 	if (strcmp(method, "ping") == 0)
-		link_answer(&l->u->link, id, SLICE("{}"));
+		upstream_rpc_answer(&l->u->rpc, id, SLICE("{}"));
 	else
-		held_asked(l, call_of(l, origin, may_ask), id, method, params);
+		legacy_questions_asked(l, call_of(l, origin, may_ask), id, method, params);
 }

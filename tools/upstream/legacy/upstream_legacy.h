@@ -11,7 +11,7 @@
  *	subscriptions/listen		resources/subscribe of each, and the list_changed notifications (legacy_subscriptions.c)
  *	log messages			to the call with a logLevel that they belong to
  *
- * requestState is of use once, for the same request of the same asker (upstream_server.h), for MCP_HELD_MS; HMAC'd with a key of this
+ * requestState is of use once, for the same request of the same caller (upstream_server.h), for MCP_HELD_MS; HMAC'd with a key of this
  * connection. What a caller does not come back for is cancelled then.
  */
 #pragma once

@@ -11,7 +11,7 @@ struct legacy {
 	bool logging, subscribe, tools_changed, prompts_changed, resources_changed;
 	enum log_severity level; /* what it was told last */
 	struct list calls;	 /* struct legacy_call, oldest first */
-	struct list errands;	 /* requests whose answer nobody waits for */
+	struct list background;	 /* requests whose answer nobody waits for */
 	struct list listens, watched;
 	/* legacy_questions.c */
 	unsigned char secret[SHA256_BYTES];
@@ -20,7 +20,7 @@ struct legacy {
 };
 
 /* A question of the server within a call. */
-struct ask {
+struct legacy_question {
 	struct list link;
 	unsigned no; /* its key in inputRequests */
 	struct buf id, params;
@@ -32,7 +32,7 @@ struct legacy_call {
 	struct list link;
 	struct legacy *l;
 	struct upstream_call *outer;
-	struct link_request rq;
+	struct upstream_rpc_request rq;
 	bool may_ask, cacheable, is_read;
 	/* of those that may ask */
 	char *who;
@@ -50,28 +50,29 @@ struct legacy_call {
 /* upstream_legacy.c */
 void legacy_call_free(struct legacy_call *lc);
 /* Sends a request whose answer is of no interest. */
-void legacy_errand(struct legacy *l, const char *method, struct slice params);
+void legacy_request_background(struct legacy *l, const char *method, struct slice params);
 
 /* legacy_questions.c */
-void held_free(struct legacy_call *lc);
+void legacy_questions_free(struct legacy_call *lc);
 /* What has to be remembered of a request that may be asked in; sent: params without _meta. */
-void held_begin(struct legacy_call *lc, const struct upstream_call *c, struct slice params,
-		struct slice sent);
-void held_asked(struct legacy *l, struct legacy_call *lc, struct slice id, const char *method,
-		struct slice params);
+void legacy_questions_begin(struct legacy_call *lc, const struct upstream_call *c,
+			    struct slice params, struct slice sent);
+void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct slice id,
+			    const char *method, struct slice params);
 /* The server takes a question back. */
-void held_unasked(struct legacy *l, struct slice id);
+void legacy_questions_unasked(struct legacy *l, struct slice id);
 /* The caller is back with requestState; c is answered, or has the call again. sent as above. */
-void held_resume(struct legacy *l, struct upstream_call *c, struct slice params, struct slice sent);
+void legacy_questions_resume(struct legacy *l, struct upstream_call *c, struct slice params,
+			     struct slice sent);
 /* Answers its questions with an error. */
-void held_drop_asks(struct legacy_call *lc);
+void legacy_questions_drop_asks(struct legacy_call *lc);
 
 /* legacy_subscriptions.c */
-void subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
+void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
 /* told: the server is still there, and unsubscribed from what nobody else watches. */
-void subscription_end(struct upstream_call *c, bool told);
-void subscription_notified(struct legacy *l, const char *method, struct slice params);
+void legacy_subscription_end(struct upstream_call *c, bool told);
+void legacy_subscription_notified(struct legacy *l, const char *method, struct slice params);
 /* Subscribes to all resources once more. */
-void subscription_again(struct legacy *l);
+void legacy_subscription_again(struct legacy *l);
 /* All that is left when no listen is. */
-void subscription_done(struct legacy *l);
+void legacy_subscription_done(struct legacy *l);

@@ -1,5 +1,5 @@
 /*
- * file_replace.h - a file's new content, all of it or none: whoever reads or whenever we are killed, there is the old or the new.
+ * atomic_write.h - a file's new content, all of it or none: whoever reads or whenever we are killed, there is the old or the new.
  *
  * The bytes go into a file without a name (or, where the file system has none, a temporary one in the same directory), which then takes
  * the place of the old by one rename. So hard links to the old content stay with it; its mode and, for root, its owner are kept.
@@ -11,7 +11,7 @@
 
 #define STORE_PREFIX ".acpd-write-" /* then 16 hex digits: what a kill may leave behind */
 
-struct store {
+struct atomic_write_options {
 	mode_t mode;	/* 0: that of the old one, or 0666 by the umask */
 	bool exclusive; /* EEXIST if there is one */
 	bool sync;	/* durable before this returns */
@@ -19,13 +19,14 @@ struct store {
 };
 
 /* What is there, whether it may be replaced: a regular file that we may write, or nothing (then ret->st_nlink is 0). */
-int store_look(const struct place_name *at, const char *path, struct stat *ret, struct err *e);
+int atomic_write_check(const struct tool_path_entry *at, const char *path, struct stat *ret,
+		       struct err *e);
 /* Is it still the file that was looked at, with what was in it? */
-bool store_same(const struct stat *a, const struct stat *b);
+bool atomic_write_same(const struct stat *a, const struct stat *b);
 /* Gives a file that takes another's place a time of change of its own: the kernel's clock may tick only every 4 ms, an inode that was
  * freed is used again, and the version (file_describe.h) must differ all the same. */
-void store_date(int fd, const struct stat *old);
-/* The directory is guarded (write_lock.h). old: from store_look. ret: what is there now (dry: with the size it would have). */
-int store_file(const struct tool_call *c, const struct place_name *at, const char *path,
-	       struct slice bytes, const struct store *s, const struct stat *old, struct stat *ret,
-	       struct err *e);
+void atomic_write_date(int fd, const struct stat *old);
+/* The directory is guarded (write_lock.h). old: from atomic_write_check. ret: what is there now (dry: with the size it would have). */
+int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at, const char *path,
+		 struct slice bytes, const struct atomic_write_options *s, const struct stat *old,
+		 struct stat *ret, struct err *e);

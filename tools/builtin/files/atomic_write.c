@@ -1,4 +1,4 @@
-#include "tools/builtin/files/file_replace.h"
+#include "tools/builtin/files/atomic_write.h"
 
 #include "base/os/file.h"
 #include "tools/builtin/core/toolbox.h"
@@ -9,7 +9,8 @@
 
 #define STORE_TICK_NS 100000000 /* a clock ticks more often */
 
-int store_look(const struct place_name *at, const char *path, struct stat *ret, struct err *e)
+int atomic_write_check(const struct tool_path_entry *at, const char *path, struct stat *ret,
+		       struct err *e)
 {
 	*ret = (struct stat){ 0 };
 	if (at->root)
@@ -36,14 +37,14 @@ static int64_t nanoseconds(const struct timespec *t)
 	return t->tv_sec * 1000000000LL + t->tv_nsec;
 }
 
-bool store_same(const struct stat *a, const struct stat *b)
+bool atomic_write_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_nlink && b->st_nlink && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
 	       a->st_size == b->st_size && nanoseconds(&a->st_mtim) == nanoseconds(&b->st_mtim) &&
 	       nanoseconds(&a->st_ctim) == nanoseconds(&b->st_ctim);
 }
 
-void store_date(int fd, const struct stat *old)
+void atomic_write_date(int fd, const struct stat *old)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, old->st_mtim };
 	struct stat now;
@@ -97,7 +98,7 @@ static int write_new(int dir, struct slice bytes, mode_t mode, const struct stat
 	if (r == 0 && fchmod(fd, mode) < 0)
 		r = -errno;
 	if (r == 0)
-		store_date(fd, old);
+		atomic_write_date(fd, old);
 	if (r == 0 && sync && fsync(fd) < 0)
 		r = -errno;
 	return r < 0 ? r : TAKE_FD(fd);
@@ -132,8 +133,8 @@ static int sync_dir(int dir)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int store(const struct place_name *at, struct slice bytes, mode_t mode,
-		 const struct store *s, const struct stat *old, struct stat *ret)
+static int store(const struct tool_path_entry *at, struct slice bytes, mode_t mode,
+		 const struct atomic_write_options *s, const struct stat *old, struct stat *ret)
 {
 	char temporary[sizeof(STORE_PREFIX) + 16] = STORE_PREFIX, tmp[sizeof(temporary)];
 	_cleanup_(closep) int fd = -1;
@@ -153,9 +154,9 @@ static int store(const struct place_name *at, struct slice bytes, mode_t mode,
 	return r;
 }
 
-int store_file(const struct tool_call *c, const struct place_name *at, const char *path,
-	       struct slice bytes, const struct store *s, const struct stat *old, struct stat *ret,
-	       struct err *e)
+int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at, const char *path,
+		 struct slice bytes, const struct atomic_write_options *s, const struct stat *old,
+		 struct stat *ret, struct err *e)
 {
 	mode_t mode = s->mode	    ? s->mode :
 		      old->st_nlink ? old->st_mode & 07777 :
@@ -171,9 +172,9 @@ int store_file(const struct tool_call *c, const struct place_name *at, const cha
 		return 0;
 	}
 	/* as late as can be: somebody else may have written meanwhile */
-	if (store_look(at, path, &now, e) < 0)
+	if (atomic_write_check(at, path, &now, e) < 0)
 		return -EIO;
-	if (old->st_nlink && !store_same(&now, old)) {
+	if (old->st_nlink && !atomic_write_same(&now, old)) {
 		err_field(e, "path", "ESTALE", "%.120s changed while it was written", path);
 		return -ESTALE;
 	}
