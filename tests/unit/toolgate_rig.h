@@ -1,4 +1,4 @@
-/* gate_rig.h - a gate between a server whose answers the test gives and a client that keeps its own. */
+/* toolgate_rig.h - a gate between a server whose answers the test gives and a client that keeps its own. */
 #pragma once
 
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* The gate of a session in front of a server: what is listed, refused, held, cut off, and what passes byte for byte. */
-#include "gate_rig.h"
+#include "toolgate_rig.h"
 
 /* --- lists ------------------------------------------------------------------------------------------- */
 
