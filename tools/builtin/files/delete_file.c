@@ -4,7 +4,7 @@
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/files/write_lock.h"
 #include "tools/builtin/core/toolbox.h"
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 #include "tree/held_tree.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct tree_removal {
 	int64_t entries;
 };
 
-static int judge(void *ctx, const struct tree_walk_entry *entry)
+static int judge(void *ctx, const struct file_walk_entry *entry)
 {
 	struct tree_removal *r = ctx;
 
@@ -45,7 +45,7 @@ static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, 
 		      bool recursive, struct err *e)
 {
 	struct tool_path p = { .real = at->real };
-	struct tree_walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
+	struct file_walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
 	struct tree_removal removal = { .call = c, .e = e };
 	int r;
 
@@ -57,7 +57,7 @@ static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, 
 		closep(&p.fd);
 		return tool_errno(e, errno, "cannot delete", path);
 	}
-	r = tree_walk_below(c, &p, &o, judge, &removal, e);
+	r = file_walk_below(c, &p, &o, judge, &removal, e);
 	close(p.fd);
 	if (r == -ECANCELED)
 		return err_set(e, r, 0, "TIMEOUT",

@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +138,7 @@ struct size_sum {
 	int64_t bytes, files;
 };
 
-static int add(void *ctx, const struct tree_walk_entry *e)
+static int add(void *ctx, const struct file_walk_entry *e)
 {
 	struct size_sum *s = ctx;
 
@@ -167,14 +167,14 @@ static void human_put(struct jw *w, int64_t size)
 static int add_up(struct builtin_call *c, const struct file_stat *l, const char *path,
 		  struct size_sum *sum, struct err *e)
 {
-	static const struct tree_walk_options all = { 0 };
+	static const struct file_walk_options all = { 0 };
 	struct tool_path p = { .real = l->at.real, .sb = l->sb };
 	int r;
 
 	p.fd = openat(l->at.dir, l->at.root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (p.fd < 0)
 		return tool_errno(e, errno, "cannot look at", path);
-	r = tree_walk_below(c, &p, &all, add, sum, e);
+	r = file_walk_below(c, &p, &all, add, sum, e);
 	close(p.fd);
 	return r;
 }

@@ -6,7 +6,7 @@
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/search/regex.h"
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <errno.h>
@@ -181,7 +181,7 @@ static int search_fd(struct grep *g, const char *path, int fd, const struct stat
 	return buf_len(&bytes) ? search_text(g, path, buf_slice(&bytes)) : 0;
 }
 
-static int visit(void *ctx, const struct tree_walk_entry *e)
+static int visit(void *ctx, const struct file_walk_entry *e)
 {
 	struct grep *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -191,19 +191,19 @@ static int visit(void *ctx, const struct tree_walk_entry *e)
 		return 1;
 	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
 		return 0;
-	fd = tree_walk_open(e->dir, e->name, &sb);
+	fd = file_walk_open(e->dir, e->name, &sb);
 	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
 }
 
 static int search_path(struct grep *g, struct tool_path *p, struct err *e)
 {
 	struct builtin_call *c = g->call;
-	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+	struct file_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
 				       .no_hidden = !tool_arg_bool(c, "hidden", true) };
 	int fd, r;
 
 	if (S_ISDIR(p->sb.st_mode))
-		return tree_walk_below(c, p, &o, visit, g, e);
+		return file_walk_below(c, p, &o, visit, g, e);
 	r = tool_path_judge(c, p->real, TOOL_PATH_READ, e);
 	fd = r < 0 ? r : tool_path_open_file(p, g->path, e);
 	if (fd < 0)

@@ -5,7 +5,7 @@
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/core/toolbox.h"
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static bool has_extension(char *const *list, const char *name)
 	return false;
 }
 
-static bool wanted(const struct list_page *l, const struct tree_walk_entry *e)
+static bool wanted(const struct list_page *l, const struct file_walk_entry *e)
 {
 	if (l->globs.n && !globs_match(&l->globs, e->path))
 		return false;
@@ -57,7 +57,7 @@ static void path_put(struct list_page *l, const char *path)
 		name_put(&l->w, "path", full.data);
 }
 
-static void entry_put(struct list_page *l, const struct tree_walk_entry *e)
+static void entry_put(struct list_page *l, const struct file_walk_entry *e)
 {
 	_cleanup_(freep) char *target = NULL;
 
@@ -75,7 +75,7 @@ static void entry_put(struct list_page *l, const struct tree_walk_entry *e)
 	jw_end_obj(&l->w);
 }
 
-static int visit(void *ctx, const struct tree_walk_entry *e)
+static int visit(void *ctx, const struct file_walk_entry *e)
 {
 	struct list_page *l = ctx;
 
@@ -142,7 +142,7 @@ static int list(struct list_page *l, struct err *e)
 	bool recursive = tool_arg_bool(c, "recursive", false);
 	_cleanup_(buf_done) struct buf cursor = { 0 };
 	_cleanup_(freep) char *pattern = tool_arg_str(c, "pattern");
-	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", false),
+	struct file_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", false),
 				       .no_hidden = !tool_arg_bool(c, "hidden", true),
 				       .depth = (unsigned)tool_arg_int(c, "depth",
 								       recursive ? 0 : 1) };
@@ -157,7 +157,7 @@ static int list(struct list_page *l, struct err *e)
 		r = tool_path_find(c, l->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = tree_walk_below(c, &start, &o, visit, l, e);
+	r = file_walk_below(c, &start, &o, visit, l, e);
 	tool_path_done(&start);
 	if (r == -ECANCELED)
 		err_set(e, r, 0, "TIMEOUT", "there was no time to list it all");

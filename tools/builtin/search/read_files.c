@@ -5,7 +5,7 @@
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void path_put(struct gather *g, const char *path)
 		name_put(&g->w, "path", full.data);
 }
 
-static void put(struct gather *g, const struct tree_walk_entry *e, struct buf *bytes,
+static void put(struct gather *g, const struct file_walk_entry *e, struct buf *bytes,
 		const struct stat *sb)
 {
 	bool cut = (int64_t)buf_len(bytes) < sb->st_size;
@@ -88,7 +88,7 @@ static void put(struct gather *g, const struct tree_walk_entry *e, struct buf *b
 	g->truncated |= cut;
 }
 
-static int visit(void *ctx, const struct tree_walk_entry *e)
+static int visit(void *ctx, const struct file_walk_entry *e)
 {
 	struct gather *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -102,7 +102,7 @@ static int visit(void *ctx, const struct tree_walk_entry *e)
 		g->truncated = true;
 		return 0;
 	}
-	fd = tree_walk_open(e->dir, e->name, &sb);
+	fd = file_walk_open(e->dir, e->name, &sb);
 	if (fd < 0)
 		return 0;
 	read_some(fd, MIN(g->file_max, g->left), &bytes);
@@ -113,7 +113,7 @@ static int visit(void *ctx, const struct tree_walk_entry *e)
 static int gather(struct gather *g, struct err *e)
 {
 	struct builtin_call *c = g->call;
-	struct tree_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
+	struct file_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
 				       .no_hidden = !tool_arg_bool(c, "hidden", true) };
 	_cleanup_(freep) char *pattern = tool_arg_str(c, "glob");
 	struct tool_path start;
@@ -123,7 +123,7 @@ static int gather(struct gather *g, struct err *e)
 		r = tool_path_find(c, g->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = tree_walk_below(c, &start, &o, visit, g, e);
+	r = file_walk_below(c, &start, &o, visit, g, e);
 	tool_path_done(&start);
 	if (r == -ECANCELED)
 		g->truncated = true;

@@ -90,7 +90,7 @@ static void notify(struct dir_reading *r, const char *path)
 	w->found[w->nfound++] = xstrdup(path);
 }
 
-static int visit(void *ctx, const struct tree_walk_entry *e)
+static int visit(void *ctx, const struct file_walk_entry *e)
 {
 	struct dir_reading *r = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -115,9 +115,9 @@ static int visit(void *ctx, const struct tree_walk_entry *e)
 
 static int read_tree(struct watched_dirs *w, struct dir_reading *r, struct err *e)
 {
-	struct tree_walk_options o = { .gitignore = w->gitignore };
+	struct file_walk_options o = { .gitignore = w->gitignore };
 
-	return tree_walk_below(w->call, &w->start, &o, visit, r, e);
+	return file_walk_below(w->call, &w->start, &o, visit, r, e);
 }
 
 int watched_dirs_open(struct watched_dirs *w, struct err *e)

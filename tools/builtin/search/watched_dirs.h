@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 
 struct watch_dir {
 	int wd;

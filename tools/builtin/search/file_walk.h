@@ -1,5 +1,5 @@
 /*
- * tree_walk.h - everything below a directory in a fixed order, for tools that look at many files.
+ * file_walk.h - everything below a directory in a fixed order, for tools that look at many files.
  *
  * Names of a directory come in the order of their bytes, a directory before what is in it: what was given before a path is the same in
  * every walk of the same tree, and a walk can go on after a path (a cursor), which loses and doubles nothing that is there all the time.
@@ -15,14 +15,14 @@
 
 struct builtin_call;
 
-struct tree_walk_options {
+struct file_walk_options {
 	bool no_hidden, gitignore;
 	bool denied; /* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
 	unsigned depth;	   /* 1: the directory's own entries; 0: all */
 	const char *after; /* only what comes behind this path; NULL: all */
 };
 
-struct tree_walk_entry {
+struct file_walk_entry {
 	const char *path; /* from the beginning */
 	const char *name; /* its last component */
 	const char *real; /* absolute */
@@ -32,11 +32,11 @@ struct tree_walk_entry {
 };
 
 /* 0: go on; 1: do not enter it; <0: end the walk, which returns that. */
-typedef int (*tree_walk_fn)(void *ctx, const struct tree_walk_entry *e);
+typedef int (*file_walk_fn)(void *ctx, const struct file_walk_entry *e);
 
 /* 0, what fn gave, or a negative errno of the beginning (e is filled); -ECANCELED once the call is to end (e is not filled). What below
  * cannot be read is left out. */
-int tree_walk_below(struct builtin_call *c, const struct tool_path *start,
-		    const struct tree_walk_options *o, tree_walk_fn fn, void *ctx, struct err *e);
+int file_walk_below(struct builtin_call *c, const struct tool_path *start,
+		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e);
 /* A regular file of a walk, or -EINVAL if it is none any more; never opens anything else. sb may be NULL. */
-int tree_walk_open(int dir, const char *name, struct stat *sb);
+int file_walk_open(int dir, const char *name, struct stat *sb);

@@ -1,4 +1,4 @@
-#include "tools/builtin/search/tree_walk.h"
+#include "tools/builtin/search/file_walk.h"
 
 #include "base/buf.h"
 #include "base/os/file.h"
@@ -17,10 +17,10 @@
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
-struct tree_walk {
+struct file_walk {
 	struct builtin_call *call;
-	const struct tree_walk_options *o;
-	tree_walk_fn fn;
+	const struct file_walk_options *o;
+	file_walk_fn fn;
 	void *ctx;
 	struct ignore *ignore; /* NULL: not asked for */
 	struct buf real;       /* of what is being looked at, NUL-terminated behind len */
@@ -85,7 +85,7 @@ static void names_read(int dir, bool no_hidden, struct slice from, struct dir_na
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
 }
 
-int tree_walk_open(int dir, const char *name, struct stat *sb)
+int file_walk_open(int dir, const char *name, struct stat *sb)
 {
 	_cleanup_(closep) int held = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char link[40];
@@ -106,7 +106,7 @@ int tree_walk_open(int dir, const char *name, struct stat *sb)
 static int ignore_enter(struct ignore *ig, int dir, const char *path)
 {
 	_cleanup_(buf_done) struct buf text = { .max = IGNORE_FILE_MAX + 4096 };
-	_cleanup_(closep) int fd = tree_walk_open(dir, ".gitignore", NULL);
+	_cleanup_(closep) int fd = file_walk_open(dir, ".gitignore", NULL);
 
 	if (fd >= 0 && file_read_fd(fd, IGNORE_FILE_MAX, &text) < 0)
 		buf_reset(&text);
@@ -114,7 +114,7 @@ static int ignore_enter(struct ignore *ig, int dir, const char *path)
 }
 
 /* The directories from the root down to where the walk begins, which have a say, too. */
-static int ignore_above(struct tree_walk *w, const char *real)
+static int ignore_above(struct file_walk *w, const char *real)
 {
 	size_t root = tool_path_root_len(w->call, real);
 	const char *p = real + root;
@@ -155,7 +155,7 @@ static bool pseudo(int fd)
 	return false;
 }
 
-static bool left_out(struct tree_walk *w, const struct tree_walk_entry *e)
+static bool left_out(struct file_walk *w, const struct file_walk_entry *e)
 {
 	bool is_dir = S_ISDIR(e->sb.st_mode);
 
@@ -168,9 +168,9 @@ static bool left_out(struct tree_walk *w, const struct tree_walk_entry *e)
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
-static int walk_dir(struct tree_walk *w, int dir, unsigned depth, const char *after);
+static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after);
 
-static int walk_into(struct tree_walk *w, const struct tree_walk_entry *e, const char *after)
+static int walk_into(struct file_walk *w, const struct file_walk_entry *e, const char *after)
 {
 	_cleanup_(closep) int fd = -1;
 
@@ -197,10 +197,10 @@ static bool on_the_way(const char *name, const char *after, const char **rest)
 	return true;
 }
 
-static int tree_walk_one(struct tree_walk *w, int dir, const char *name, unsigned depth,
+static int file_walk_one(struct file_walk *w, int dir, const char *name, unsigned depth,
 			 const char *after)
 {
-	struct tree_walk_entry e = { .name = name, .dir = dir, .depth = depth };
+	struct file_walk_entry e = { .name = name, .dir = dir, .depth = depth };
 	const char *rest = NULL;
 	bool seen = on_the_way(name, after, &rest);
 	int r = 0;
@@ -218,7 +218,7 @@ static int tree_walk_one(struct tree_walk *w, int dir, const char *name, unsigne
 	return r < 0 ? r : 0;
 }
 
-static int walk_names(struct tree_walk *w, int dir, unsigned depth, const struct dir_names *l,
+static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct dir_names *l,
 		      const char *after)
 {
 	size_t before = w->real.len;
@@ -234,14 +234,14 @@ static int walk_names(struct tree_walk *w, int dir, unsigned depth, const struct
 			return -ENOMEM;
 		w->real.len--;
 		if (w->real.len <= PATH_BYTES_MAX)
-			r = tree_walk_one(w, dir, l->v[i], depth, after);
+			r = file_walk_one(w, dir, l->v[i], depth, after);
 		w->real.len = before;
 	}
 	w->real.data[before] = '\0';
 	return r;
 }
 
-static int walk_dir(struct tree_walk *w, int dir, unsigned depth, const char *after)
+static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after)
 {
 	_cleanup_(dir_names_done) struct dir_names l = { 0 };
 	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
@@ -263,12 +263,12 @@ static void ignore_freep(struct ignore **ig)
 		ignore_free(*ig);
 }
 
-int tree_walk_below(struct builtin_call *c, const struct tool_path *start,
-		    const struct tree_walk_options *o, tree_walk_fn fn, void *ctx, struct err *e)
+int file_walk_below(struct builtin_call *c, const struct tool_path *start,
+		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e)
 {
 	_cleanup_(ignore_freep) struct ignore *ig = o->gitignore ? ignore_new() : NULL;
 	_cleanup_(closep) int dir = tool_path_open_dir(start, tool_path_shown(c, start->real), e);
-	struct tree_walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
+	struct file_walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
 	int r;
 
 	if (dir < 0)
