@@ -39,32 +39,32 @@ const struct harness_def *session_harness(const struct session *s)
 
 const struct harness_caps *session_caps(const struct session *s)
 {
-	return &s->caps;
+	return &s->harness.caps;
 }
 
 struct slice session_modes(const struct session *s)
 {
-	return slice_of(s->modes);
+	return slice_of(s->harness.modes);
 }
 
 struct slice session_config(const struct session *s)
 {
-	return slice_of(s->config);
+	return slice_of(s->harness.config);
 }
 
 struct slice session_provisioned(const struct session *s)
 {
-	return slice_of(s->provisioned);
+	return slice_of(s->workspace.provisioned);
 }
 
 struct slice session_refusal(const struct session *s)
 {
-	return slice_of(s->refusal);
+	return slice_of(s->workspace.refusal);
 }
 
 void session_put_unmasked(struct jw *w, const struct session *s)
 {
-	secrets_put_unmasked(&s->secrets, w);
+	secrets_put_unmasked(&s->secrets.known, w);
 }
 
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
@@ -74,12 +74,12 @@ bool session_put_missing_env(struct jw *w, const struct session *s, const struct
 
 bool session_restored(const struct session *s)
 {
-	return s->restored;
+	return s->harness.restored;
 }
 
 uint64_t session_last_seq(const struct session *s)
 {
-	return s->log.last;
+	return s->log.events.last;
 }
 
 bool session_is_open(const struct session *s)
@@ -94,7 +94,7 @@ bool session_is_driven(const struct session *s)
 
 uint64_t session_running(const struct session *s)
 {
-	return s->current ? s->current->no : 0;
+	return s->turn.current ? s->turn.current->no : 0;
 }
 
 void session_touch(struct session *s)
@@ -109,27 +109,27 @@ struct session *session_blank(struct session_store *st, const char *id)
 	s->store = st;
 	s->id = xstrdup(id);
 	s->number = ++st->last_number;
-	s->log.fd = -1;
-	s->bytes = -1;
-	list_init(&s->log.blocks);
-	list_init(&s->open_waiters);
+	s->log.events.fd = -1;
+	s->stored.bytes = -1;
+	list_init(&s->log.events.blocks);
+	list_init(&s->harness.open_waiters);
 	list_init(&s->close_waiters);
-	list_init(&s->settings);
-	list_init(&s->turns);
-	list_init(&s->keys);
-	list_init(&s->calls);
-	list_init(&s->messages);
-	list_init(&s->questions);
-	list_init(&s->ports);
-	list_init(&s->upcalls);
+	list_init(&s->harness.settings);
+	list_init(&s->turn.queue);
+	list_init(&s->turn.keys);
+	list_init(&s->turn.calls);
+	list_init(&s->turn.messages);
+	list_init(&s->turn.questions);
+	list_init(&s->mcp.ports);
+	list_init(&s->mcp.upcalls);
 	list_init(&s->watchers);
-	list_init(&s->readers);
-	list_init(&s->inspections);
-	list_init(&s->diffs);
-	list_init(&s->live_link);
-	list_init(&s->wait_link);
-	list_init(&s->lonely_link);
-	list_init(&s->owed);
+	list_init(&s->log.readers);
+	list_init(&s->workspace.inspections);
+	list_init(&s->workspace.diffs);
+	list_init(&s->harness.live_link);
+	list_init(&s->harness.wait_link);
+	list_init(&s->harness.lonely_link);
+	list_init(&s->turn.unwritten);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
 	return s;
@@ -145,7 +145,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s = session_blank(st, id);
 	s->cwd = xstrdup(cwd);
 	s->def = p->harness;
-	s->caps = p->harness->caps;
+	s->harness.caps = p->harness->caps;
 	s->when_detached = p->when_detached;
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
@@ -167,7 +167,7 @@ static void wait_for(struct list *list, session_done_fn done, void *ctx)
 
 void session_wait_open(struct session *s, session_done_fn done, void *ctx)
 {
-	wait_for(&s->open_waiters, done, ctx);
+	wait_for(&s->harness.open_waiters, done, ctx);
 }
 
 static int session_prepare(struct session *s, struct err *e)
@@ -177,14 +177,14 @@ static int session_prepare(struct session *s, struct err *e)
 	if (r == 0)
 		r = paths_session_log(s, e);
 	if (r == 0)
-		evlog_shrink(&s->log); /* no descriptor before its first turn */
+		evlog_shrink(&s->log.events); /* no descriptor before its first turn */
 	return r;
 }
 
 /* It came to nothing before it began. */
 static void session_unmake(struct session *s)
 {
-	s->remove = true;
+	s->stored.remove = true;
 	provision_unmake(s);
 	session_free(s);
 }
@@ -240,7 +240,7 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 /* A mode that the running harness does not have; another one is looked at when it has started. */
 static int check_mode(const struct session *s, const char *mode, struct err *e)
 {
-	if (!mode || s->hstate != H_READY || !s->modes || settings_has_mode(s, mode))
+	if (!mode || s->harness.state != H_READY || !s->harness.modes || settings_has_mode(s, mode))
 		return 0;
 	return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN", "the harness has no such mode");
 }
@@ -267,54 +267,54 @@ static int open_check(const struct session *s, const struct session_params *p, s
 
 static bool mode_in_force(const struct session *s, const char *mode)
 {
-	return jstr_is(jobj_get(slice_of(s->modes), "currentModeId"), mode);
+	return jstr_is(jobj_get(slice_of(s->harness.modes), "currentModeId"), mode);
 }
 
 /* A running turn is not disturbed for new parameters: they wait for its end. */
 static void open_apply(struct session *s, const struct session_params *p)
 {
-	bool alive = s->hstate != H_NONE && s->hstate != H_STOPPING;
+	bool alive = s->harness.state != H_NONE && s->harness.state != H_STOPPING;
 	unsigned changed;
 
-	if (!s->before) {
-		s->before = setup_copy(&s->setup);
-		s->restarting = s->restart;
+	if (!s->load.before) {
+		s->load.before = setup_copy(&s->setup);
+		s->load.restarting = s->harness.restart;
 	}
 	changed = setup_apply(&s->setup, &p->setup);
 	if (alive && (changed & SETUP_RESTART))
-		s->restart = true;
+		s->harness.restart = true;
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
-		s->reconfigure = true;
+		s->harness.reconfigure = true;
 		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
 	}
-	if (alive && s->current)
-		s->pending |= changed & (SETUP_RESTART | SETUP_MODE);
+	if (alive && s->turn.current)
+		s->load.pending |= changed & (SETUP_RESTART | SETUP_MODE);
 	session_load_secrets(s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
 	s->client = p->client;
-	s->reopening |= s->state == SESSION_CLOSED;
+	s->load.reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
 		s->state = SESSION_OPEN;
 }
 
 void session_open_kept(struct session *s)
 {
-	s->before = setup_free(s->before);
-	s->reopening = false;
+	s->load.before = setup_free(s->load.before);
+	s->load.reopening = false;
 }
 
 void session_open_undone(struct session *s)
 {
-	if (!s->before)
+	if (!s->load.before)
 		return;
-	setup_restore(&s->setup, TAKE_PTR(s->before));
-	s->pending = 0;
-	s->reconfigure = false;
-	s->restart = s->restarting;
+	setup_restore(&s->setup, TAKE_PTR(s->load.before));
+	s->load.pending = 0;
+	s->harness.reconfigure = false;
+	s->harness.restart = s->load.restarting;
 	session_load_secrets(s);
 	paths_note_head(s);
-	if (!s->reopening || s->state != SESSION_OPEN)
+	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;
 	s->state = SESSION_CLOSING;
 	turns_cancel_all(s);
@@ -322,10 +322,10 @@ void session_open_undone(struct session *s)
 
 void session_put_pending(const struct session *s, struct jw *w)
 {
-	if (!s->pending)
+	if (!s->load.pending)
 		return;
 	jw_arr(w, "pending");
-	setup_put_names(s->pending, w);
+	setup_put_names(s->load.pending, w);
 	jw_end_arr(w);
 }
 
@@ -334,20 +334,20 @@ int session_open(struct session *s, const struct session_params *p, session_done
 {
 	if (open_check(s, p, e) < 0)
 		return -EINVAL;
-	if (!s->provisioning)
-		xstrset(&s->refusal, NULL);
+	if (!s->workspace.provisioning)
+		xstrset(&s->workspace.refusal, NULL);
 	if (p->request && provision_again(s, p->request, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
-	wait_for(&s->open_waiters, done, ctx);
+	wait_for(&s->harness.open_waiters, done, ctx);
 	session_advance(s);
 	return 0;
 }
 
 void session_close(struct session *s, bool remove, session_done_fn done, void *ctx)
 {
-	s->remove |= remove;
+	s->stored.remove |= remove;
 	wait_for(&s->close_waiters, done, ctx);
 	s->state = SESSION_CLOSING;
 	turns_cancel_all(s);
@@ -357,20 +357,20 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 /* All that it has on disk; what cannot be removed leaves the session as it is, closed. */
 static int put_away(struct session *s, struct err *e)
 {
-	int r = s->remove ? removal_session(s->store->removal, s->id, e) : 0;
+	int r = s->stored.remove ? removal_session(s->store->removal, s->id, e) : 0;
 
 	if (r < 0)
 		log_warn("session", "session not removed", "session", s->id, "text", e->msg);
-	s->gone = s->remove && r == 0;
-	s->remove = s->gone;
+	s->stored.gone = s->stored.remove && r == 0;
+	s->stored.remove = s->stored.gone;
 	return r;
 }
 
 static void session_at_rest(struct session *s)
 {
-	evlog_shrink(&s->log);
-	s->closed_ms = clock_real_ms();
-	s->bytes = -1;
+	evlog_shrink(&s->log.events);
+	s->stored.closed_ms = clock_real_ms();
+	s->stored.bytes = -1;
 	harness_pool_look(s);
 	retain_look(s);
 }
@@ -382,13 +382,13 @@ void session_closed(struct session *s)
 
 	s->state = SESSION_CLOSED;
 	mcp_servers_forget(s);
-	if (!s->reopening) /* else it was closed all the time, as far as anybody was told */
+	if (!s->load.reopening) /* else it was closed all the time, as far as anybody was told */
 		session_note(s, EVENT_LIFECYCLE,
 			     SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
-	s->reopening = false;
-	evlog_flush(&s->log);
+	s->load.reopening = false;
+	evlog_flush(&s->log.events);
 	r = put_away(s, &e);
-	if (s->remove)
+	if (s->stored.remove)
 		session_detach_all(s, "deleted");
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->closed(w->ctx);
@@ -400,10 +400,10 @@ void session_closed(struct session *s)
 		c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
-	provision_closed(s, s->remove);
+	provision_closed(s, s->stored.remove);
 	log_info("session", "session closed", "session", s->id, "removed",
-		 s->remove ? "true" : "false");
-	if (s->remove)
+		 s->stored.remove ? "true" : "false");
+	if (s->stored.remove)
 		session_free(s);
 	else
 		session_at_rest(s);
@@ -426,9 +426,11 @@ static void waiters_fail(struct session *s, struct list *list)
 
 static void session_cancel_timers(struct session *s)
 {
-	struct loop_timer *timers[] = { &s->start_timer,  &s->setting_timer, &s->adapter_timer,
-					&s->cancel_timer, &s->detach_timer,  &s->idle_timer,
-					&s->budget_timer, &s->sweep_timer,   &s->tick_timer };
+	struct loop_timer *timers[] = { &s->harness.start_timer,   &s->harness.setting_timer,
+					&s->harness.adapter_timer, &s->turn.cancel_timer,
+					&s->detach_timer,	   &s->log.idle_timer,
+					&s->turn.budget_timer,	   &s->turn.sweep_timer,
+					&s->turn.tick_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
@@ -446,19 +448,19 @@ void session_free(struct session *s)
 	session_drop_readers(s);
 	mcp_servers_forget(s);
 	session_drop_ports(s);
-	if (s->harness)
-		s->harness = s->def->ops->free(s->harness);
+	if (s->harness.adapter)
+		s->harness.adapter = s->def->ops->free(s->harness.adapter);
 	session_cancel_questions(s);
 	session_settings_fail(s, NULL);
 	turns_free(s);
 	session_forget_calls(s);
 	turns_drop_owed(s);
-	waiters_fail(s, &s->open_waiters);
+	waiters_fail(s, &s->harness.open_waiters);
 	waiters_fail(s, &s->close_waiters);
 	baseline_done(s);
 	artifacts_done(s);
-	evlog_close(&s->log);
-	if (!s->gone)
+	evlog_close(&s->log.events);
+	if (!s->stored.gone)
 		put_away(s, &e);
 	list_del(&s->link);
 	s->store->count--;
@@ -467,17 +469,17 @@ void session_free(struct session *s)
 	free(s->title);
 	free(s->home);
 	provision_done(s);
-	setup_free(s->before);
+	setup_free(s->load.before);
 	setup_done(&s->setup);
 	session_drop_stream(s);
-	secrets_done(&s->secrets);
-	client_ids_done(&s->ids);
-	free(s->given);
-	free(s->native_id);
-	free(s->forked_from);
-	free(s->version);
-	free(s->modes);
-	free(s->config);
-	free(s->model);
+	secrets_done(&s->secrets.known);
+	client_ids_done(&s->turn.ids);
+	free(s->mcp.given);
+	free(s->harness.native_id);
+	free(s->harness.forked_from);
+	free(s->harness.version);
+	free(s->harness.modes);
+	free(s->harness.config);
+	free(s->harness.model);
 	free(s);
 }

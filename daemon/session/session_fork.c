@@ -22,35 +22,35 @@
 static bool copy_event(void *ctx, const struct evlog_entry *e)
 {
 	struct session *s = ctx;
-	char *text = xstrndup(e->frame.p, e->frame.n), *at = strstr(text, s->forked_from);
+	char *text = xstrndup(e->frame.p, e->frame.n), *at = strstr(text, s->harness.forked_from);
 	struct evlog_entry copy = *e;
 
 	if (at)
 		memcpy(at, s->id, strlen(s->id));
 	copy.frame.p = text;
 	copy.origin = 0;
-	evlog_append(&s->log, &copy, event_kind_name(e->kind));
+	evlog_append(&s->log.events, &copy, event_kind_name(e->kind));
 	free(text);
 	return true;
 }
 
 static int copy_history(struct session *s, struct session *from, struct err *e)
 {
-	uint64_t gone = from->log.trimmed;
-	int r = from->log.first > gone + 1 ? -ENODATA : 0;
+	uint64_t gone = from->log.events.trimmed;
+	int r = from->log.events.first > gone + 1 ? -ENODATA : 0;
 
 	if (r == 0 && gone)
-		evlog_begin_after(&s->log, gone);
+		evlog_begin_after(&s->log.events, gone);
 	if (r == 0)
-		r = evlog_read(&from->log, gone + 1, copy_event, s);
-	if (r == 0 && s->log.last != from->log.last)
+		r = evlog_read(&from->log.events, gone + 1, copy_event, s);
+	if (r == 0 && s->log.events.last != from->log.events.last)
 		r = -EBADMSG;
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session's history cannot be read in full");
-	s->turn_count = from->turn_count;
+	s->turn.count = from->turn.count;
 	xstrset(&s->title, from->title);
-	client_ids_copy(&s->ids, &from->ids);
+	client_ids_copy(&s->turn.ids, &from->turn.ids);
 	if (gone)
 		trim_inherit(s);
 	return 0;
@@ -61,17 +61,17 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 /* The original may run its harness again. */
 static void release(struct session *s)
 {
-	struct session *from = store_find(s->store, s->forked_from);
+	struct session *from = store_find(s->store, s->harness.forked_from);
 
-	if (!from || !from->copying)
+	if (!from || !from->harness.copying)
 		return;
-	from->copying--;
+	from->harness.copying--;
 	session_advance(from);
 }
 
 static void fail(struct session *s, const struct err *e)
 {
-	s->hstate = H_NONE;
+	s->harness.state = H_NONE;
 	session_opened(s, e);
 }
 
@@ -87,15 +87,15 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 static void on_copied(void *ctx, const struct proc_status *st)
 {
 	struct session *s = ctx;
-	bool wanted = s->hstate == H_STARTING, copied = st->exited && st->code == 0;
+	bool wanted = s->harness.state == H_STARTING, copied = st->exited && st->code == 0;
 	struct err e = { 0 };
 
 	if (wanted && !copied)
 		log_warn("session", "copy of a home failed", "session", s->id, "text",
 			 st->stderr_tail);
-	s->proc = proc_free(s->proc); /* and st with it */
-	loop_timer_cancel(&s->start_timer);
-	s->hstate = H_NONE;
+	s->harness.proc = proc_free(s->harness.proc); /* and st with it */
+	loop_timer_cancel(&s->harness.start_timer);
+	s->harness.state = H_NONE;
 	release(s);
 	if (!wanted) {
 		store_check_stopped(s->store);
@@ -120,17 +120,17 @@ static void copy_home(struct session *s, struct session *from)
 	char *argv[] = { cp, dash_a, reflink, end, inside, s->home, NULL }, *env[] = { NULL };
 	struct err e = { 0 };
 
-	s->proc = cp ? proc_spawn(s->store->procs,
-				  &(struct proc_spec){ .argv = argv,
-						       .env = env,
-						       .cwd = "/",
-						       .session = s->id,
-						       .switch_user = s->store->switch_user,
-						       .uid = s->store->uid,
-						       .gid = s->store->gid },
-				  &copy_events, s, &e) :
-		       NULL;
-	if (s->proc)
+	s->harness.proc = cp ? proc_spawn(s->store->procs,
+					  &(struct proc_spec){ .argv = argv,
+							       .env = env,
+							       .cwd = "/",
+							       .session = s->id,
+							       .switch_user = s->store->switch_user,
+							       .uid = s->store->uid,
+							       .gid = s->store->gid },
+					  &copy_events, s, &e) :
+			       NULL;
+	if (s->harness.proc)
 		return;
 	if (!cp)
 		err_set(&e, -ENOENT, RPC_INTERNAL_ERROR, "FORK_FAILED", "there is no cp");
@@ -142,8 +142,8 @@ static void copy_home(struct session *s, struct session *from)
 void session_quiet(struct session *from)
 {
 	list_each(s, &from->store->sessions, struct session, link)
-		if (s->forked_from && !s->proc && s->hstate == H_STARTING &&
-		    strcmp(s->forked_from, from->id) == 0)
+		if (s->harness.forked_from && !s->harness.proc && s->harness.state == H_STARTING &&
+		    strcmp(s->harness.forked_from, from->id) == 0)
 			copy_home(s, from);
 }
 
@@ -157,16 +157,16 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&from->setup, &p->setup, e) < 0)
 		return -EINVAL;
-	if (!from->caps.restore)
+	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
-	if (from->current || from->queued || from->ending)
+	if (from->turn.current || from->turn.queued || from->turn.ending)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn is running on this session");
 	if (from->state == SESSION_OPENING || from->state == SESSION_CLOSING)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being opened or closed");
-	if (!from->native_id || !from->home)
+	if (!from->harness.native_id || !from->home)
 		return err_set(e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session has no context to begin from");
 	return 0;
@@ -184,21 +184,21 @@ struct session *session_fork(struct session *from, const struct session_params *
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
 	session_load_secrets(s);
-	secrets_inherit(&s->secrets, &from->secrets);
-	s->forked_from = xstrdup(from->id);
-	s->native_id = xstrdup(from->native_id);
-	s->home_filled = s->began = true;
+	secrets_inherit(&s->secrets.known, &from->secrets.known);
+	s->harness.forked_from = xstrdup(from->id);
+	s->harness.native_id = xstrdup(from->harness.native_id);
+	s->harness.home_filled = s->harness.began = true;
 	if (copy_history(s, from, e) < 0 || paths_give_home(s, e) < 0) {
-		s->remove = true;
+		s->stored.remove = true;
 		session_free(s);
 		return NULL;
 	}
 	provision_inherit(s, from);
-	s->hstate = H_STARTING;
+	s->harness.state = H_STARTING;
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);
-	from->copying++;
-	if (from->hstate == H_NONE)
+	from->harness.copying++;
+	if (from->harness.state == H_NONE)
 		copy_home(s, from);
 	else
 		harness_stop(from);

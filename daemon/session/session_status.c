@@ -15,27 +15,28 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .cwd = s->cwd,
 				      .title = s->title,
 				      .harness = s->def->id,
-				      .state = s->current || s->ending ? "busy" : states[s->state],
+				      .state = s->turn.current || s->turn.ending ? "busy" :
+										   states[s->state],
 				      .updated_ms = s->updated_ms,
-				      .last_seq = s->log.last,
-				      .turns = s->turn_count,
+				      .last_seq = s->log.events.last,
+				      .turns = s->turn.count,
 				      .watchers = watchers,
-				      .queued = s->queued,
-				      .pid = s->proc ? proc_pid(s->proc) : 0 };
+				      .queued = s->turn.queued,
+				      .pid = s->harness.proc ? proc_pid(s->harness.proc) : 0 };
 }
 
 bool session_has_head(const struct session *s)
 {
-	return !s->headless;
+	return !s->stored.headless;
 }
 
 void session_put_damage(struct jw *w, const struct session *s)
 {
-	if (!evlog_damaged(&s->log))
+	if (!evlog_damaged(&s->log.events))
 		return;
 	jw_obj(w, "damaged");
-	jw_uint(w, "missing", evlog_missing(&s->log));
-	if (s->headless)
+	jw_uint(w, "missing", evlog_missing(&s->log.events));
+	if (s->stored.headless)
 		jw_bool(w, "unusable", true);
 	jw_end_obj(w);
 }

@@ -20,7 +20,7 @@ void session_wake(struct session *s)
 /* The client can no longer answer there: it is told so, and the questions stay open. */
 static void withdraw_questions(struct watcher *w)
 {
-	list_each(a, &w->session->questions, struct session_question, link) {
+	list_each(a, &w->session->turn.questions, struct session_question, link) {
 		if (a->shown_to != w)
 			continue;
 		a->shown_to = NULL;
@@ -63,7 +63,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	loop_timer_cancel(&s->detach_timer);
 	w->session = s;
 	w->next = from ? from : 1;
-	w->live_from = s->log.last + 1;
+	w->live_from = s->log.events.last + 1;
 	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
 	session_log(s, "client attached", "from", seq, NULL);
 	list_init(&w->link);
@@ -101,12 +101,12 @@ void watcher_detach(struct watcher *w)
 
 uint64_t watcher_backlog(const struct watcher *w)
 {
-	return w->session ? evlog_behind(&w->session->log, w->next) : 0;
+	return w->session ? evlog_behind(&w->session->log.events, w->next) : 0;
 }
 
 bool watcher_behind(const struct watcher *w)
 {
-	return w->session && w->next <= evlog_readable(&w->session->log);
+	return w->session && w->next <= evlog_readable(&w->session->log.events);
 }
 
 struct watcher_pumping {
@@ -129,7 +129,7 @@ static bool pump_event(void *ctx, const struct evlog_entry *e)
 {
 	struct watcher_pumping *o = ctx;
 
-	if (e->seq > evlog_readable(&o->w->session->log))
+	if (e->seq > evlog_readable(&o->w->session->log.events))
 		return false;
 	if (meant_for(o->w, e) && !o->sink->event(o->sink->ctx, e))
 		return false;
@@ -145,10 +145,10 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 	int r;
 
 	if (w->session)
-		evlog_flush(&w->session->log); /* nothing goes out that is not in it */
+		evlog_flush(&w->session->log.events); /* nothing goes out that is not in it */
 	if (!watcher_behind(w))
 		return 0;
-	l = &w->session->log;
+	l = &w->session->log.events;
 	do {
 		if (evlog_gap(l, w->next, &g)) {
 			if (!sink->gap(sink->ctx, &g))

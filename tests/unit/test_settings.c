@@ -18,7 +18,10 @@ static void test_no_set_mode(void **state _unused_)
 {
 	char modes[] =
 		"{\"currentModeId\":\"a\",\"availableModes\":[{\"id\":\"a\"},{\"id\":\"b\"}]}";
-	struct session s = { .def = &plain, .hstate = H_READY, .modes = modes, .own_modes = true };
+	struct session s = { .def = &plain,
+			     .harness.state = H_READY,
+			     .harness.modes = modes,
+			     .harness.own_modes = true };
 	struct err e = { 0 };
 
 	assert_int_equal(session_set_mode(&s, "b", never, NULL, &e), -ENOSYS);
@@ -29,7 +32,7 @@ static void test_no_set_mode(void **state _unused_)
 
 static void test_no_steer(void **state _unused_)
 {
-	struct session s = { .def = &plain, .hstate = H_READY, .caps.steer = true };
+	struct session s = { .def = &plain, .harness.state = H_READY, .harness.caps.steer = true };
 	struct err e = { 0 };
 
 	assert_int_equal(session_steer(&s, SLICE("[]"), 1, never, NULL, &e), -ENOSYS);

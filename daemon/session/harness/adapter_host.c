@@ -9,7 +9,7 @@ static int host_send(void *ctx, struct slice line)
 {
 	struct session *s = ctx;
 
-	return s->proc ? proc_send(s->proc, line) : -EPIPE;
+	return s->harness.proc ? proc_send(s->harness.proc, line) : -EPIPE;
 }
 
 /* What a restarted daemon will need to take the session up again. */
@@ -19,18 +19,18 @@ void session_note_native(struct session *s)
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "nativeId", s->native_id);
+	jw_str(&w, "nativeId", s->harness.native_id);
 	jw_end_obj(&w);
-	evlog_note(&s->log, "native", buf_slice(&b));
+	evlog_note(&s->log.events, "native", buf_slice(&b));
 }
 
 static void host_ready(void *ctx, const struct harness_ready *r)
 {
 	struct session *s = ctx;
 
-	if (s->hstate != H_STARTING)
+	if (s->harness.state != H_STARTING)
 		return;
-	if (s->state == SESSION_OPENING && s->forked_from && !r->restored) {
+	if (s->state == SESSION_OPENING && s->harness.forked_from && !r->restored) {
 		struct err e;
 
 		err_set(&e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
@@ -38,11 +38,11 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 		session_open_failed(s, &e);
 		return;
 	}
-	s->hstate = H_CONFIGURING;
-	s->restored = !s->native_id || r->restored;
-	s->caps = r->caps;
-	xstrset(&s->native_id, r->native_id);
-	xstrset(&s->version, r->version);
+	s->harness.state = H_CONFIGURING;
+	s->harness.restored = !s->harness.native_id || r->restored;
+	s->harness.caps = r->caps;
+	xstrset(&s->harness.native_id, r->native_id);
+	xstrset(&s->harness.version, r->version);
 	session_store_options(s, r->modes, r->config_options);
 	session_note_native(s);
 	session_configure(s);
@@ -52,7 +52,7 @@ static void host_failed(void *ctx, const struct err *e)
 {
 	struct session *s = ctx;
 
-	if (s->hstate == H_STARTING) {
+	if (s->harness.state == H_STARTING) {
 		struct err own = session_mask_err(s, e);
 
 		session_open_failed(s, &own);
@@ -78,9 +78,9 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 {
 	struct session *s = ctx;
 
-	if (!s->current || s->current->state == TURN_QUEUED)
+	if (!s->turn.current || s->turn.current->state == TURN_QUEUED)
 		return;
-	account_usage(&s->current->account, u);
+	account_usage(&s->turn.current->account, u);
 	if (!u->whole_turn)
 		usage_record_call(s, u);
 }
@@ -89,7 +89,7 @@ static void host_turn_end(void *ctx, const struct harness_turn_end *end)
 {
 	struct session *s = ctx;
 
-	if (s->current && s->current->state != TURN_QUEUED)
+	if (s->turn.current && s->turn.current->state != TURN_QUEUED)
 		turn_finish(s, end);
 }
 
@@ -97,8 +97,8 @@ static void on_adapter_timer(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (s->harness && s->def->ops->on_timer)
-		s->def->ops->on_timer(s->harness);
+	if (s->harness.adapter && s->def->ops->on_timer)
+		s->def->ops->on_timer(s->harness.adapter);
 }
 
 static void host_timer(void *ctx, unsigned ms)
@@ -106,9 +106,9 @@ static void host_timer(void *ctx, unsigned ms)
 	struct session *s = ctx;
 
 	if (ms)
-		loop_timer_set(s->store->loop, &s->adapter_timer, ms, on_adapter_timer, s);
+		loop_timer_set(s->store->loop, &s->harness.adapter_timer, ms, on_adapter_timer, s);
 	else
-		loop_timer_cancel(&s->adapter_timer);
+		loop_timer_cancel(&s->harness.adapter_timer);
 }
 
 const struct harness_host_ops session_host_ops = {

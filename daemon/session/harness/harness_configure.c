@@ -10,16 +10,16 @@
 
 void session_open_failed(struct session *s, const struct err *e)
 {
-	s->hstate = H_STOPPING;
+	s->harness.state = H_STOPPING;
 	session_opened(s, e);
-	proc_stop(s->proc);
+	proc_stop(s->harness.proc);
 }
 
 static void on_configured(void *ctx, struct slice result _unused_, const struct err *e)
 {
 	struct session *s = ctx;
 
-	if (s->hstate != H_CONFIGURING)
+	if (s->harness.state != H_CONFIGURING)
 		return;
 	if (e)
 		session_open_failed(s, e);
@@ -36,11 +36,11 @@ static bool in_force(struct slice current, const char *value)
 static int configure_model(struct session *s, struct err *e)
 {
 	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
-	struct slice option = option_of_category(slice_of(s->config), "model");
+	struct slice option = option_of_category(slice_of(s->harness.config), "model");
 	_cleanup_(freep) char *value = NULL;
 	int r;
 
-	if (!want || s->model_tried)
+	if (!want || s->harness.model_tried)
 		return 0;
 	/* a model named with the provider has reached a harness that offers no choice by its configuration */
 	if (!option.n && !s->setup.model)
@@ -57,7 +57,7 @@ static int configure_model(struct session *s, struct err *e)
 				 "MODEL_UNKNOWN", "the harness has no such model");
 	if (in_force(option_current(option), value))
 		return 0;
-	s->model_tried = true;
+	s->harness.model_tried = true;
 	r = settings_choose(s, "model", want, on_configured, s, e);
 	return r < 0 ? r : 1;
 }
@@ -67,13 +67,13 @@ static int configure_mode(struct session *s, struct err *e)
 	const char *want = s->setup.mode;
 	int r;
 
-	if (!want || s->mode_tried ||
-	    in_force(jobj_get(slice_of(s->modes), "currentModeId").raw, want))
+	if (!want || s->harness.mode_tried ||
+	    in_force(jobj_get(slice_of(s->harness.modes), "currentModeId").raw, want))
 		return 0;
 	if (!settings_has_mode(s, want))
 		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
 				 "the harness has no such mode");
-	s->mode_tried = true;
+	s->harness.mode_tried = true;
 	r = settings_set_mode(s, want, on_configured, s, e);
 	return r < 0 ? r : 1;
 }
@@ -99,7 +99,7 @@ static bool still_wanted(const struct session *s, struct slice members, struct s
 	jw_obj(&w, NULL);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
-	return options_check(slice_of(s->config), buf_slice(&b), &option, NULL) == 0 &&
+	return options_check(slice_of(s->harness.config), buf_slice(&b), &option, NULL) == 0 &&
 	       !slice_eq(jobj_get(option, "currentValue").raw, value);
 }
 
@@ -118,9 +118,9 @@ static int configure_choices(struct session *s, struct err *e)
 		_cleanup_(buf_done) struct buf b = { 0 };
 		int r;
 
-		if (n++ < s->choices_tried)
+		if (n++ < s->harness.choices_tried)
 			continue;
-		s->choices_tried = n;
+		s->harness.choices_tried = n;
 		put_choice(&b, key, v.raw);
 		if (!still_wanted(s, buf_slice(&b), v.raw))
 			continue;
@@ -132,7 +132,7 @@ static int configure_choices(struct session *s, struct err *e)
 
 static void start_over(struct session *s)
 {
-	loop_timer_cancel(&s->start_timer);
+	loop_timer_cancel(&s->harness.start_timer);
 	session_advance(s);
 }
 
@@ -150,10 +150,10 @@ void session_configure(struct session *s)
 		paths_note_head(s);
 		session_open_failed(s, &e);
 	} else if (r == 0) {
-		s->hstate = H_READY;
+		s->harness.state = H_READY;
 		setup_keep_choice(&s->setup);
-		if (s->restart ||
-		    s->reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
+		if (s->harness.restart ||
+		    s->harness.reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
 			start_over(s);
 		else
 			session_opened(s, NULL);
@@ -162,8 +162,8 @@ void session_configure(struct session *s)
 
 void session_reconfigure(struct session *s)
 {
-	s->reconfigure = s->mode_tried = false;
-	s->pending &= ~(unsigned)SETUP_MODE;
-	s->hstate = H_CONFIGURING;
+	s->harness.reconfigure = s->harness.mode_tried = false;
+	s->load.pending &= ~(unsigned)SETUP_MODE;
+	s->harness.state = H_CONFIGURING;
 	session_configure(s);
 }

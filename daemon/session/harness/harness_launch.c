@@ -82,20 +82,20 @@ static void own_files(const struct session *s, struct harness_plan *plan)
 
 	if (places->skills_dir)
 		harness_plan_file(plan, places->skills_dir, NULL);
-	if (s->home_instructions)
-		harness_plan_file(plan, places->instructions_home, s->home_instructions);
+	if (s->workspace.home_instructions)
+		harness_plan_file(plan, places->instructions_home, s->workspace.home_instructions);
 }
 
 static void fill_req(const struct session *s, struct harness_req *req)
 {
 	*req = (struct harness_req){
-		.mode = s->native_id ? HARNESS_RESTORE : HARNESS_NEW,
+		.mode = s->harness.native_id ? HARNESS_RESTORE : HARNESS_NEW,
 		.session_id = s->id,
-		.native_id = s->native_id,
+		.native_id = s->harness.native_id,
 		.cwd = s->cwd,
 		.home = s->home,
-		.mcp_servers = slice_of(s->given),
-		.mcp_call_ms = s->mcp_call_ms ? s->mcp_call_ms : MCP_CALL_MS,
+		.mcp_servers = slice_of(s->mcp.given),
+		.mcp_call_ms = s->mcp.call_ms ? s->mcp.call_ms : MCP_CALL_MS,
 		.additional_dirs = slice_of(s->setup.additional_dirs),
 		.provider = s->setup.provider ? &s->setup.gateway : NULL,
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
@@ -110,7 +110,7 @@ static void fill_req(const struct session *s, struct harness_req *req)
 
 static bool harness_opening(const struct session *s)
 {
-	return s->hstate == H_STARTING || s->hstate == H_CONFIGURING;
+	return s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 }
 
 /* The process is no use any more: everything that waits for it learns why, and it is killed. */
@@ -118,11 +118,11 @@ static void harness_broken(struct session *s, const char *cls, const struct err 
 {
 	if (harness_opening(s))
 		session_opened(s, why);
-	else if (s->current)
+	else if (s->turn.current)
 		turn_fail(s, cls, true, "%s", why->msg);
-	s->hstate = H_STOPPING;
-	if (s->proc)
-		proc_kill(s->proc);
+	s->harness.state = H_STOPPING;
+	if (s->harness.proc)
+		proc_kill(s->harness.proc);
 }
 
 static int on_line(void *ctx, struct slice line)
@@ -130,9 +130,9 @@ static int on_line(void *ctx, struct slice line)
 	struct session *s = ctx;
 	struct err e = { 0 };
 
-	if (!s->harness || s->hstate == H_STOPPING)
+	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return 0;
-	if (s->def->ops->on_line(s->harness, line, &e) >= 0)
+	if (s->def->ops->on_line(s->harness.adapter, line, &e) >= 0)
 		return 0;
 	e = session_mask_err(s, &e);
 	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
@@ -145,12 +145,12 @@ static void on_closed(void *ctx, const char *fault)
 	struct session *s = ctx;
 	struct err e;
 
-	if (s->hstate == H_STOPPING)
+	if (s->harness.state == H_STOPPING)
 		return;
 	if (!fault) {
 		/* most often it is exiting, and its status, set before, will say more than our kill */
-		s->closed_output = true;
-		proc_kill(s->proc);
+		s->harness.closed_output = true;
+		proc_kill(s->harness.proc);
 		return;
 	}
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
@@ -185,7 +185,7 @@ static void note_exit(struct session *s, const struct proc_status *st)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (s->hstate == H_STOPPING || harness_opening(s))
+	if (s->harness.state == H_STOPPING || harness_opening(s))
 		return;
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "harness_exited");
@@ -204,24 +204,24 @@ static void on_gone(void *ctx, const struct proc_status *st)
 		st->exited ? "the harness exited with code %d" :
 			     "the harness was killed by signal %d",
 		st->code);
-	if (s->current)
-		proc_measure(s->proc, true, &s->current->used);
-	s->proc = proc_free(s->proc);
-	if (s->harness)
-		s->harness = s->def->ops->free(s->harness);
+	if (s->turn.current)
+		proc_measure(s->harness.proc, true, &s->turn.current->used);
+	s->harness.proc = proc_free(s->harness.proc);
+	if (s->harness.adapter)
+		s->harness.adapter = s->def->ops->free(s->harness.adapter);
 	harness_pool_ended(s);
-	loop_timer_cancel(&s->start_timer);
-	loop_timer_cancel(&s->adapter_timer);
+	loop_timer_cancel(&s->harness.start_timer);
+	loop_timer_cancel(&s->harness.adapter_timer);
 	mcp_servers_close(s);
 	if (harness_opening(s))
 		session_opened(s, &e);
-	s->hstate = H_NONE;
-	s->restart = false;
+	s->harness.state = H_NONE;
+	s->harness.restart = false;
 	session_cancel_questions(s);
 	session_settings_fail(s, &e);
-	if (s->current && s->current->state == TURN_CANCELLING)
+	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
-	else if (s->current)
+	else if (s->turn.current)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 	store_check_stopped(s->store);
 	session_quiet(s);
@@ -252,22 +252,23 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 			       plan->argv[0]);
 	xstrset(&plan->argv[0], program);
 	env = harness_plan_environ(plan);
-	s->proc = proc_spawn(s->store->procs,
-			     &(struct proc_spec){ .argv = plan->argv,
-						  .env = env,
-						  .cwd = s->cwd,
-						  .session = s->id,
-						  .switch_user = s->store->switch_user,
-						  .uid = s->store->uid,
-						  .gid = s->store->gid },
-			     &proc_events, s, e);
+	s->harness.proc = proc_spawn(s->store->procs,
+				     &(struct proc_spec){ .argv = plan->argv,
+							  .env = env,
+							  .cwd = s->cwd,
+							  .session = s->id,
+							  .switch_user = s->store->switch_user,
+							  .uid = s->store->uid,
+							  .gid = s->store->gid },
+				     &proc_events, s, e);
 	harness_plan_free_environ(env);
-	return s->proc ? 0 : -EIO;
+	return s->harness.proc ? 0 : -EIO;
 }
 
 void harness_arm_start(struct session *s)
 {
-	loop_timer_set(s->store->loop, &s->start_timer, HARNESS_START_MS, on_start_timeout, s);
+	loop_timer_set(s->store->loop, &s->harness.start_timer, HARNESS_START_MS, on_start_timeout,
+		       s);
 }
 
 static int launch(struct session *s, struct err *e)
@@ -277,8 +278,8 @@ static int launch(struct session *s, struct err *e)
 	struct harness_req req;
 	int r;
 
-	if (!s->began) /* many a harness knows nothing of a session that it was never asked in */
-		xstrset(&s->native_id, NULL);
+	if (!s->harness.began) /* many a harness knows nothing of a session that it was never asked in */
+		xstrset(&s->harness.native_id, NULL);
 	fill_req(s, &req);
 	base_env(s, &plan);
 	r = s->def->ops->plan(s->def, &req, &plan, e);
@@ -293,14 +294,15 @@ static int launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	harness_pool_began(s);
-	s->hstate = H_STARTING;
-	s->model_tried = s->mode_tried = s->restart = s->reconfigure = false;
-	s->pending = 0;
-	s->peak_rss = 0;
-	s->choices_tried = 0;
+	s->harness.state = H_STARTING;
+	s->harness.model_tried = s->harness.mode_tried = s->harness.restart =
+		s->harness.reconfigure = false;
+	s->load.pending = 0;
+	s->turn.peak_rss = 0;
+	s->harness.choices_tried = 0;
 	harness_arm_start(s);
-	s->harness = s->def->ops->open(s->def, &req, &host);
-	if (s->def->ops->start(s->harness, e) < 0)
+	s->harness.adapter = s->def->ops->open(s->def, &req, &host);
+	if (s->def->ops->start(s->harness.adapter, e) < 0)
 		log_warn("session", "harness takes no input", "session",
 			 s->id); /* its exit will tell */
 	log_info("session", "harness started", "session", s->id, "harness", s->def->id);
@@ -320,20 +322,20 @@ int harness_launch(struct session *s, struct err *e)
 
 void harness_stop(struct session *s)
 {
-	if (s->hstate == H_NONE || !s->proc)
+	if (s->harness.state == H_NONE || !s->harness.proc)
 		return;
-	if (s->hstate == H_READY && s->def->ops->close)
-		s->def->ops->close(s->harness);
-	s->hstate = H_STOPPING;
-	proc_stop(s->proc);
+	if (s->harness.state == H_READY && s->def->ops->close)
+		s->def->ops->close(s->harness.adapter);
+	s->harness.state = H_STOPPING;
+	proc_stop(s->harness.proc);
 }
 
 /* The turn that wanted the harness does not get it. */
 static void fail_waiting_turn(struct session *s, const struct err *e)
 {
-	if (!s->current && s->queued)
-		s->current = turn_first_queued(s);
-	if (s->current)
+	if (!s->turn.current && s->turn.queued)
+		s->turn.current = turn_first_queued(s);
+	if (s->turn.current)
 		turn_fail(s, "harness_start", true, "%s", e->msg);
 }
 
@@ -342,8 +344,8 @@ static void answer_waiters(struct session *s, uint64_t before, const struct err 
 	struct list waiters;
 
 	list_init(&waiters);
-	while (!list_empty(&s->open_waiters)) {
-		struct list *n = s->open_waiters.next;
+	while (!list_empty(&s->harness.open_waiters)) {
+		struct list *n = s->harness.open_waiters.next;
 
 		if (list_entry(n, struct session_waiter, link)->since > before)
 			break;
@@ -370,7 +372,7 @@ void session_waited(struct session *s, uint64_t before, const struct err *e)
 		session_opened(s, e);
 		return;
 	}
-	if (list_entry(s->open_waiters.prev, struct session_waiter, link)->since <= before)
+	if (list_entry(s->harness.open_waiters.prev, struct session_waiter, link)->since <= before)
 		session_open_undone(s);
 	answer_waiters(s, before, e);
 }
@@ -379,7 +381,7 @@ void session_opened(struct session *s, const struct err *e)
 {
 	bool opening = s->state == SESSION_OPENING;
 
-	loop_timer_cancel(&s->start_timer);
+	loop_timer_cancel(&s->harness.start_timer);
 	if (!e && opening) {
 		s->state = SESSION_OPEN;
 		session_log(s, "session created", "harness", s->def->id, "cwd", s->cwd, NULL);
@@ -395,7 +397,7 @@ void session_opened(struct session *s, const struct err *e)
 	if (e || !baseline_due(s))
 		session_answer_waiters(s, e);
 	if (e && opening) {
-		s->remove = true;
+		s->stored.remove = true;
 		s->state = SESSION_CLOSING;
 	}
 	session_advance(s);

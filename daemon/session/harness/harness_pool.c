@@ -25,12 +25,12 @@ void harness_pool_done(struct session_store *st)
 
 bool harness_pool_waits(const struct session *s)
 {
-	return !list_empty(&s->wait_link);
+	return !list_empty(&s->harness.wait_link);
 }
 
 bool harness_pool_rests(const struct session *s)
 {
-	return s->resting && s->state == SESSION_OPEN && s->hstate != H_READY;
+	return s->harness.resting && s->state == SESSION_OPEN && s->harness.state != H_READY;
 }
 
 /* --- how many there may be ---------------------------------------------------------------------------- */
@@ -63,25 +63,27 @@ static unsigned places(const struct session_store *st)
 static bool wanted(struct session *s)
 {
 	return (s->state == SESSION_OPEN || s->state == SESSION_OPENING) &&
-	       (!list_empty(&s->open_waiters) || turn_first_queued(s));
+	       (!list_empty(&s->harness.open_waiters) || turn_first_queued(s));
 }
 
 static bool busy(const struct session *s)
 {
-	return s->current || s->queued || s->ending || s->nquestions || s->nupcalls || s->copying ||
-	       !list_empty(&s->open_waiters) || !list_empty(&s->settings) || provision_busy(s);
+	return s->turn.current || s->turn.queued || s->turn.ending || s->turn.nquestions ||
+	       s->mcp.nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
+	       !list_empty(&s->harness.settings) || provision_busy(s);
 }
 
 /* Nothing is under way in the harness, and stopping it loses nothing. */
 static bool may_rest(const struct session *s)
 {
-	return s->state == SESSION_OPEN && s->hstate == H_READY && !busy(s) &&
-	       (s->caps.restore || !s->turn_count);
+	return s->state == SESSION_OPEN && s->harness.state == H_READY && !busy(s) &&
+	       (s->harness.caps.restore || !s->turn.count);
 }
 
 static bool has_history(const struct session *s)
 {
-	return s->turn_count || s->recovered || s->forked_from || !list_empty(&s->readers);
+	return s->turn.count || s->stored.recovered || s->harness.forked_from ||
+	       !list_empty(&s->log.readers);
 }
 
 static bool lonely(const struct session *s)
@@ -97,7 +99,7 @@ static bool lonely(const struct session *s)
 static void rest(struct session *s, const char *why)
 {
 	log_info("session", "harness stopped, nobody needs it now", "session", s->id, "why", why);
-	s->resting = true;
+	s->harness.resting = true;
 	harness_stop(s);
 }
 
@@ -106,8 +108,8 @@ static unsigned unserved(const struct session_store *st)
 {
 	unsigned coming = places(st);
 
-	list_each(s, (struct list *)&st->live, struct session, live_link)
-		coming += s->hstate == H_STOPPING;
+	list_each(s, (struct list *)&st->live, struct session, harness.live_link)
+		coming += s->harness.state == H_STOPPING;
 	return st->nwaiting > coming ? st->nwaiting - coming : 0;
 }
 
@@ -116,7 +118,7 @@ static void make_room(struct session_store *st)
 {
 	unsigned n = st->nwaiting ? unserved(st) : 0;
 
-	list_each(s, &st->live, struct session, live_link) {
+	list_each(s, &st->live, struct session, harness.live_link) {
 		if (!n)
 			return;
 		if (!may_rest(s))
@@ -135,7 +137,7 @@ static void leave_alone(struct session *s)
 {
 	struct session_store *st = s->store;
 
-	list_del(&s->lonely_link);
+	list_del(&s->harness.lonely_link);
 	if (!lonely(s))
 		return;
 	if (has_history(s)) {
@@ -154,7 +156,7 @@ static void arm_lonely(struct session_store *st)
 
 	if (list_empty(&st->lonely))
 		return;
-	due = list_first(&st->lonely, struct session, lonely_link)->lonely_since +
+	due = list_first(&st->lonely, struct session, harness.lonely_link)->harness.lonely_since +
 	      st->harness_idle * 1000ul;
 	loop_timer_set(st->loop, &st->lonely_timer, due > now ? due - now : 1, on_lonely, st);
 }
@@ -165,9 +167,9 @@ static void on_lonely(void *ctx)
 	uint64_t now = clock_mono_ms();
 
 	while (!list_empty(&st->lonely)) {
-		struct session *s = list_first(&st->lonely, struct session, lonely_link);
+		struct session *s = list_first(&st->lonely, struct session, harness.lonely_link);
 
-		if (s->lonely_since + st->harness_idle * 1000ul > now)
+		if (s->harness.lonely_since + st->harness_idle * 1000ul > now)
 			break;
 		leave_alone(s);
 	}
@@ -182,13 +184,13 @@ static void look_lonely(struct session *s)
 	if (!st->harness_idle)
 		return;
 	if (!lonely(s)) {
-		list_del(&s->lonely_link);
+		list_del(&s->harness.lonely_link);
 		return;
 	}
-	if (!list_empty(&s->lonely_link))
+	if (!list_empty(&s->harness.lonely_link))
 		return;
-	s->lonely_since = clock_mono_ms();
-	list_add_tail(&st->lonely, &s->lonely_link);
+	s->harness.lonely_since = clock_mono_ms();
+	list_add_tail(&st->lonely, &s->harness.lonely_link);
 	if (first)
 		arm_lonely(st);
 }
@@ -200,7 +202,7 @@ static void call_next(struct session_store *st)
 {
 	unsigned n = places(st);
 
-	list_each(s, &st->waiting, struct session, wait_link) {
+	list_each(s, &st->waiting, struct session, harness.wait_link) {
 		if (!n--)
 			return;
 		session_advance(s);
@@ -211,7 +213,7 @@ static void leave_queue(struct session *s)
 {
 	if (!harness_pool_waits(s))
 		return;
-	list_del(&s->wait_link);
+	list_del(&s->harness.wait_link);
 	s->store->nwaiting--;
 	call_next(s->store);
 }
@@ -222,7 +224,7 @@ static bool is_next(const struct session *s)
 
 	if (!harness_pool_waits(s))
 		return s->store->nwaiting < n;
-	list_each(w, &s->store->waiting, struct session, wait_link) {
+	list_each(w, &s->store->waiting, struct session, harness.wait_link) {
 		if (!n--)
 			return false;
 		if (w == s)
@@ -237,19 +239,20 @@ static uint64_t wait_due(struct session *s)
 	const struct session_turn *t = turn_first_queued(s);
 	uint64_t first = t ? t->queued_mono : UINT64_MAX;
 
-	if (!list_empty(&s->open_waiters))
-		first = MIN(first,
-			    list_first(&s->open_waiters, struct session_waiter, link)->since);
+	if (!list_empty(&s->harness.open_waiters))
+		first = MIN(
+			first,
+			list_first(&s->harness.open_waiters, struct session_waiter, link)->since);
 	if (first == UINT64_MAX) /* whoever makes it is about to say so */
-		first = s->wait_since;
-	return MAX(first, s->wait_since) + s->store->harness_wait * 1000ul;
+		first = s->harness.wait_since;
+	return MAX(first, s->harness.wait_since) + s->store->harness_wait * 1000ul;
 }
 
 static void arm_wait(struct session_store *st)
 {
 	uint64_t due = UINT64_MAX, now = clock_mono_ms();
 
-	list_each(s, &st->waiting, struct session, wait_link)
+	list_each(s, &st->waiting, struct session, harness.wait_link)
 		due = MIN(due, wait_due(s));
 	if (due != UINT64_MAX)
 		loop_timer_set(st->loop, &st->wait_timer,
@@ -260,7 +263,7 @@ static void arm_wait(struct session_store *st)
 static void fail_overdue(struct session *s)
 {
 	uint64_t wait = s->store->harness_wait * 1000ul, now = clock_mono_ms();
-	uint64_t before = s->wait_since + wait <= now ? now - wait : 0;
+	uint64_t before = s->harness.wait_since + wait <= now ? now - wait : 0;
 	struct session_turn *t;
 	struct err e;
 
@@ -270,11 +273,11 @@ static void fail_overdue(struct session *s)
 		s->store->harness_max, s->store->harness_wait);
 	while (before && (t = turn_first_queued(s)) && t->queued_mono <= before) {
 		s->store->totals.crowded_out++;
-		s->current = t;
+		s->turn.current = t;
 		turn_fail_because(s, &e);
 	}
-	if (before && !list_empty(&s->open_waiters) &&
-	    list_first(&s->open_waiters, struct session_waiter, link)->since <= before) {
+	if (before && !list_empty(&s->harness.open_waiters) &&
+	    list_first(&s->harness.open_waiters, struct session_waiter, link)->since <= before) {
 		s->store->totals.crowded_out++;
 		session_waited(s, before, &e);
 		session_advance(s);
@@ -285,7 +288,7 @@ static void on_wait_over(void *ctx)
 {
 	struct session_store *st = ctx;
 
-	list_each(s, &st->waiting, struct session, wait_link)
+	list_each(s, &st->waiting, struct session, harness.wait_link)
 		fail_overdue(s);
 	arm_wait(st);
 }
@@ -296,8 +299,8 @@ static void join_queue(struct session *s)
 
 	if (!harness_pool_waits(s)) {
 		log_info("session", "waits for a place for its harness", "session", s->id);
-		s->wait_since = clock_mono_ms();
-		list_add_tail(&st->waiting, &s->wait_link);
+		s->harness.wait_since = clock_mono_ms();
+		list_add_tail(&st->waiting, &s->harness.wait_link);
 		if (!st->nwaiting++)
 			arm_wait(st);
 	}
@@ -321,16 +324,16 @@ int harness_pool_launch(struct session *s, struct err *e)
 
 void harness_pool_began(struct session *s)
 {
-	s->resting = false;
-	list_add_tail(&s->store->live, &s->live_link);
+	s->harness.resting = false;
+	list_add_tail(&s->store->live, &s->harness.live_link);
 	s->store->nlive++;
 }
 
 void harness_pool_ended(struct session *s)
 {
-	if (list_empty(&s->live_link))
+	if (list_empty(&s->harness.live_link))
 		return;
-	list_del(&s->live_link);
+	list_del(&s->harness.live_link);
 	s->store->nlive--;
 	call_next(s->store);
 }
@@ -338,15 +341,15 @@ void harness_pool_ended(struct session *s)
 /* The end of the list is for those in use. */
 static void look_used(struct session *s)
 {
-	if (list_empty(&s->live_link) || !busy(s))
+	if (list_empty(&s->harness.live_link) || !busy(s))
 		return;
-	list_del(&s->live_link);
-	list_add_tail(&s->store->live, &s->live_link);
+	list_del(&s->harness.live_link);
+	list_add_tail(&s->store->live, &s->harness.live_link);
 }
 
 void harness_pool_look(struct session *s)
 {
-	if (harness_pool_waits(s) && (!wanted(s) || s->copying || provision_busy(s)))
+	if (harness_pool_waits(s) && (!wanted(s) || s->harness.copying || provision_busy(s)))
 		leave_queue(s);
 	look_used(s);
 	look_lonely(s);
@@ -356,7 +359,7 @@ void harness_pool_look(struct session *s)
 
 void harness_pool_forget(struct session *s)
 {
-	list_del(&s->lonely_link);
+	list_del(&s->harness.lonely_link);
 	leave_queue(s);
 	harness_pool_ended(s);
 }

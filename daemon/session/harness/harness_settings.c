@@ -25,25 +25,25 @@ static void set_config_raw(struct session *s, struct slice given)
 	struct slice config = session_mask_json(s, given, false, event_fields_options, &b);
 	struct slice current = option_current(option_of_category(config, "model"));
 
-	set_raw(&s->config, config);
-	free(s->model);
-	s->model = NULL;
+	set_raw(&s->harness.config, config);
+	free(s->harness.model);
+	s->harness.model = NULL;
 	if (current.n)
-		jstr_decode((struct jval){ J_STRING, current }, 4096, &s->model);
+		jstr_decode((struct jval){ J_STRING, current }, 4096, &s->harness.model);
 }
 
 /* A harness that has its modes as an option only gets ACP's older form of them derived. True if the mode is another now. */
 static bool derive_modes(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct slice was = jobj_get(slice_of(s->modes), "currentModeId").raw;
+	struct slice was = jobj_get(slice_of(s->harness.modes), "currentModeId").raw;
 	struct jw w = JW(&b);
 	bool changed;
 
-	if (s->own_modes || !options_put_modes(slice_of(s->config), &w))
+	if (s->harness.own_modes || !options_put_modes(slice_of(s->harness.config), &w))
 		return false;
-	changed = s->modes && !slice_eq(was, jobj_get(buf_slice(&b), "currentModeId").raw);
-	set_raw(&s->modes, buf_slice(&b));
+	changed = s->harness.modes && !slice_eq(was, jobj_get(buf_slice(&b), "currentModeId").raw);
+	set_raw(&s->harness.modes, buf_slice(&b));
 	return changed;
 }
 
@@ -63,8 +63,9 @@ void session_store_options(struct session *s, struct slice modes, struct slice c
 	modes = fitting(harness_modes_check, modes, &m);
 	config = fitting(harness_options_check, config, &c);
 	if (modes.n)
-		set_raw(&s->modes, session_mask_json(s, modes, false, event_fields_options, &b));
-	s->own_modes |= modes.n != 0;
+		set_raw(&s->harness.modes,
+			session_mask_json(s, modes, false, event_fields_options, &b));
+	s->harness.own_modes |= modes.n != 0;
 	if (config.n)
 		set_config_raw(s, config);
 	derive_modes(s);
@@ -75,13 +76,13 @@ void session_store_mode(struct session *s, struct slice mode)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (!s->modes)
+	if (!s->harness.modes)
 		return;
 	jw_obj(&w, NULL);
 	jw_raw(&w, "currentModeId", mode);
-	jw_members(&w, slice_of(s->modes), "currentModeId");
+	jw_members(&w, slice_of(s->harness.modes), "currentModeId");
 	jw_end_obj(&w);
-	set_raw(&s->modes, buf_slice(&b));
+	set_raw(&s->harness.modes, buf_slice(&b));
 }
 
 void session_config_changed(struct session *s, struct slice config)
@@ -94,7 +95,7 @@ void session_config_changed(struct session *s, struct slice config)
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", "current_mode_update");
-	jw_raw(&w, "currentModeId", jobj_get(slice_of(s->modes), "currentModeId").raw);
+	jw_raw(&w, "currentModeId", jobj_get(slice_of(s->harness.modes), "currentModeId").raw);
 	jw_end_obj(&w);
 	session_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
 }
@@ -102,7 +103,7 @@ void session_config_changed(struct session *s, struct slice config)
 void session_known_values(const struct session *s, const char *category, struct jw *w,
 			  const char *key)
 {
-	option_put_values(option_of_category(slice_of(s->config), category), w, key);
+	option_put_values(option_of_category(slice_of(s->harness.config), category), w, key);
 }
 
 /* --- calls that wait for the harness ---------------------------------------------------------------------- */
@@ -126,12 +127,12 @@ void session_settings_fail(struct session *s, const struct err *e)
 			"the harness is gone");
 		e = &gone;
 	}
-	while (!list_empty(&s->settings)) {
-		struct setting *t = list_first(&s->settings, struct setting, link);
+	while (!list_empty(&s->harness.settings)) {
+		struct setting *t = list_first(&s->harness.settings, struct setting, link);
 
 		setting_end(t, SLICE_NONE, e);
 	}
-	loop_timer_cancel(&s->setting_timer);
+	loop_timer_cancel(&s->harness.setting_timer);
 }
 
 static void mode_was_set(struct session *s, const char *mode)
@@ -152,7 +153,7 @@ static void remember_choice(struct session *s, const char *params)
 
 	if (jscan_object(slice_of(params), p, ARRAY_SIZE(p)) != JSCAN_OK)
 		return;
-	options_check(slice_of(s->config), slice_of(params), &option, NULL);
+	options_check(slice_of(s->harness.config), slice_of(params), &option, NULL);
 	setup_choose(&s->setup, jobj_get(option, "category").raw, p[0].v.raw, p[1].v.raw);
 	setup_keep_choice(&s->setup);
 	paths_note_head(s);
@@ -165,7 +166,7 @@ void session_host_reply(void *ctx, uint64_t token, struct slice result, const st
 	struct err own = given ? session_mask_err(s, given) : (struct err){ 0 };
 	const struct err *e = given ? &own : NULL;
 
-	list_each(t, &s->settings, struct setting, link) {
+	list_each(t, &s->harness.settings, struct setting, link) {
 		if (t->token != token)
 			continue;
 		if (!e && t->mode)
@@ -194,12 +195,13 @@ static struct setting *setting_add(struct session *s, const char *mode, session_
 {
 	struct setting *t = new0(struct setting);
 
-	t->token = ++s->last_token;
+	t->token = ++s->harness.last_token;
 	t->mode = xstrdup(mode);
 	t->done = done;
 	t->ctx = ctx;
-	list_add_tail(&s->settings, &t->link);
-	loop_timer_set(s->store->loop, &s->setting_timer, HARNESS_CALL_MS, on_setting_timeout, s);
+	list_add_tail(&s->harness.settings, &t->link);
+	loop_timer_set(s->store->loop, &s->harness.setting_timer, HARNESS_CALL_MS,
+		       on_setting_timeout, s);
 	return t;
 }
 
@@ -250,7 +252,7 @@ static int set_later(struct session *s, setting_fn fn, const char *arg, session_
 
 static int need_ready(const struct session *s, struct err *e)
 {
-	if (s->hstate == H_READY)
+	if (s->harness.state == H_READY)
 		return 0;
 	return err_set(e, -ENOTCONN, RPC_INTERNAL_ERROR, "HARNESS_NOT_RUNNING",
 		       "the harness is not running; load the session again");
@@ -261,7 +263,7 @@ int settings_set_config(struct session *s, struct slice params, session_set_fn d
 {
 	struct setting *t = setting_add(s, NULL, done, ctx);
 
-	if (s->hstate == H_READY) { /* the choice of a client, not of ours */
+	if (s->harness.state == H_READY) { /* the choice of a client, not of ours */
 		_cleanup_(buf_done) struct buf b = { 0 };
 		struct jw w = JW(&b);
 
@@ -270,7 +272,8 @@ int settings_set_config(struct session *s, struct slice params, session_set_fn d
 		jw_end_obj(&w);
 		t->chosen = xstrndup(b.data, b.len);
 	}
-	return setting_begun(t, s->def->ops->set_config(s->harness, t->token, params, e), e);
+	return setting_begun(t, s->def->ops->set_config(s->harness.adapter, t->token, params, e),
+			     e);
 }
 
 static int set_config_later(struct session *s, const char *arg, session_set_fn done, void *ctx,
@@ -293,11 +296,11 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 	}
 	r = need_ready(s, e);
 
-	if (r == 0 && !s->config)
+	if (r == 0 && !s->harness.config)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
 			    "the harness of this session has no options");
 	if (r == 0)
-		r = options_check(slice_of(s->config), params, NULL, e);
+		r = options_check(slice_of(s->harness.config), params, NULL, e);
 	if (r < 0)
 		return r;
 	jw_members(&w, params, "sessionId");
@@ -308,7 +311,7 @@ int session_set_config(struct session *s, struct slice params, session_set_fn do
 int settings_choose(struct session *s, const char *category, const char *name, session_set_fn done,
 		    void *ctx, struct err *e)
 {
-	struct slice option = option_of_category(slice_of(s->config), category);
+	struct slice option = option_of_category(slice_of(s->harness.config), category);
 	_cleanup_(freep) char *value = option_find_value(option, name);
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -325,7 +328,7 @@ bool settings_has_mode(const struct session *s, const char *mode)
 	struct jiter it;
 	struct jval v;
 
-	if (!jiter_init(&it, jobj_get(slice_of(s->modes), "availableModes")))
+	if (!jiter_init(&it, jobj_get(slice_of(s->harness.modes), "availableModes")))
 		return false;
 	while (jiter_next(&it, NULL, &v))
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "id"), mode))
@@ -339,14 +342,14 @@ int settings_set_mode(struct session *s, const char *mode, session_set_fn done, 
 	struct setting *t;
 	int r;
 
-	if (!s->own_modes || !s->def->ops->set_mode) {
+	if (!s->harness.own_modes || !s->def->ops->set_mode) {
 		r = settings_choose(s, "mode", mode, done, ctx, e);
 		return r != -ENOENT ? r :
 				      err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
 					      "the harness of this session lets no mode be chosen");
 	}
 	t = setting_add(s, mode, done, ctx);
-	return setting_begun(t, s->def->ops->set_mode(s->harness, t->token, mode, e), e);
+	return setting_begun(t, s->def->ops->set_mode(s->harness.adapter, t->token, mode, e), e);
 }
 
 int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
@@ -358,7 +361,7 @@ int session_set_mode(struct session *s, const char *mode, session_set_fn done, v
 		return set_later(s, session_set_mode, mode, done, ctx);
 	r = need_ready(s, e);
 
-	if (r == 0 && !s->modes)
+	if (r == 0 && !s->harness.modes)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "MODES_UNSUPPORTED",
 			    "the harness of this session has no modes");
 	if (r == 0 && !settings_has_mode(s, mode))
@@ -375,7 +378,7 @@ int session_set_model(struct session *s, const char *model, session_set_fn done,
 		return set_later(s, session_set_model, model, done, ctx);
 	r = need_ready(s, e);
 
-	if (r == 0 && !option_of_category(slice_of(s->config), "model").n)
+	if (r == 0 && !option_of_category(slice_of(s->harness.config), "model").n)
 		r = err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "CONFIG_UNSUPPORTED",
 			    "the harness of this session lets no model be chosen");
 	if (r == 0)
@@ -408,13 +411,13 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 	struct setting *t;
 	int r;
 
-	if (!s->caps.steer || !s->def->ops->steer)
+	if (!s->harness.caps.steer || !s->def->ops->steer)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "STEERING_UNSUPPORTED",
 			       "the harness of this session takes no input while a turn runs");
-	if (!s->current || s->current->state != TURN_RUNNING)
+	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return steer_by_prompt(s, content, origin, done, ctx, e);
 	t = setting_add(s, NULL, done, ctx);
-	r = setting_begun(t, s->def->ops->steer(s->harness, t->token, content, e), e);
+	r = setting_begun(t, s->def->ops->steer(s->harness.adapter, t->token, content, e), e);
 	if (r == 0)
 		session_emit_prompt(s, content, origin);
 	return r;

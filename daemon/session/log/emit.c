@@ -22,7 +22,9 @@ static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
 static void append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;
-	struct evlog_entry e = { .seq = s->log.last + 1, .origin = origin, .kind = (uint8_t)kind };
+	struct evlog_entry e = { .seq = s->log.events.last + 1,
+				 .origin = origin,
+				 .kind = (uint8_t)kind };
 
 	e.frame = buf_slice(b);
 	if (b->failed) {
@@ -31,8 +33,8 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 	}
 	s->store->totals.events++;
 	if (kind != EVENT_LIFECYCLE)
-		s->told = e.seq;
-	evlog_append(&s->log, &e, event_kind_name(kind));
+		s->log.told = e.seq;
+	evlog_append(&s->log.events, &e, event_kind_name(kind));
 	buf_reset(b);
 	buf_trim(b, LOG_BLOCK_MAX);
 	session_wake(s);
@@ -62,9 +64,9 @@ void session_emit_update(struct session *s, enum harness_update kind, struct sli
 	jw_obj(&w, "_meta");
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
-	if (s->current && *s->current->traceparent)
-		jw_str(&w, "traceparent", s->current->traceparent);
-	put_acpd(&w, s->log.last + 1, session_running(s));
+	if (s->turn.current && *s->turn.current->traceparent)
+		jw_str(&w, "traceparent", s->turn.current->traceparent);
+	put_acpd(&w, s->log.events.last + 1, session_running(s));
 	buf_puts(w.b, "}}}");
 	append(s, kind, origin);
 }
@@ -93,9 +95,9 @@ void session_note(struct session *s, enum event_kind kind, struct slice data)
 	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
 	jw_obj(&w, "_meta");
-	if (s->current && *s->current->traceparent)
-		jw_str(&w, "traceparent", s->current->traceparent);
-	put_acpd(&w, s->log.last + 1, session_running(s));
+	if (s->turn.current && *s->turn.current->traceparent)
+		jw_str(&w, "traceparent", s->turn.current->traceparent);
+	put_acpd(&w, s->log.events.last + 1, session_running(s));
 	buf_puts(w.b, "}}}");
 	append(s, kind, 0);
 }
@@ -164,7 +166,7 @@ void session_emit_turn_end(struct session *s, const struct session_turn *t,
 {
 	struct jw w = begin(s, "_acpd/turn_end");
 
-	jw_uint(&w, "seq", s->log.last + 1);
+	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
 	jw_str(&w, "key", t->key);
 	if (r->failed) {
@@ -177,7 +179,7 @@ void session_emit_turn_end(struct session *s, const struct session_turn *t,
 	if (*t->traceparent)
 		jw_str(&w, "traceparent", t->traceparent);
 	jw_obj(&w, "acpd");
-	jw_uint(&w, "seq", s->log.last + 1);
+	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
 	budget_stop_put(&t->trip, &w);
 	jw_end_obj(&w);
@@ -278,7 +280,7 @@ static void emit_update(struct session *s, const struct harness_event *ev, struc
 void session_harness_event(struct session *s, const struct harness_event *given)
 {
 	const struct event_kind_row *row = event_kind_row(given->kind);
-	bool in_turn = s->current && s->current->state != TURN_QUEUED;
+	bool in_turn = s->turn.current && s->turn.current->state != TURN_QUEUED;
 	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct harness_event checked = *given, *ev = &checked;
 	struct jval id;
@@ -290,17 +292,17 @@ void session_harness_event(struct session *s, const struct harness_event *given)
 	if (!check_update(s, ev, &mended, &id))
 		return;
 	if (in_turn && (row->flags & EVENT_F_TURN))
-		turn_output(s->current);
+		turn_output(s->turn.current);
 	note_state(s, ev);
 	emit_update(s, ev, id);
 	if (in_turn && (row->flags & EVENT_F_TURN))
 		turn_budget_check(s);
-	if (s->log.error && s->current && s->current->state == TURN_RUNNING) {
+	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
-			  strerror(-s->log.error));
-		if (s->proc && s->hstate == H_READY) {
-			s->hstate = H_STOPPING;
-			proc_kill(s->proc);
+			  strerror(-s->log.events.error));
+		if (s->harness.proc && s->harness.state == H_READY) {
+			s->harness.state = H_STOPPING;
+			proc_kill(s->harness.proc);
 		}
 	}
 }

@@ -16,26 +16,26 @@ int session_ack(struct session *s, uint64_t seq, struct err *e)
 {
 	char text[48];
 
-	if (seq > s->log.last)
+	if (seq > s->log.events.last)
 		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
-	if (seq <= s->acked)
+	if (seq <= s->log.acked)
 		return 0;
-	s->acked = seq;
+	s->log.acked = seq;
 	snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)seq);
-	evlog_note(&s->log, "ack", slice_of(text));
+	evlog_note(&s->log.events, "ack", slice_of(text));
 	retain_look(s);
 	return 0;
 }
 
 uint64_t session_acked(const struct session *s)
 {
-	return s->acked;
+	return s->log.acked;
 }
 
 bool trim_stored(const struct session *s)
 {
-	return s->acked >= s->told;
+	return s->log.acked >= s->log.told;
 }
 
 /* --- the record that stands for what is given up ------------------------------------------------------ */
@@ -60,15 +60,15 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 
 	jw_obj(&w, NULL);
 	jw_uint(&w, "to", to);
-	jw_uint(&w, "acked", s->acked);
-	jw_uint(&w, "told", s->told);
-	jw_uint(&w, "turns", s->current ? s->current->no - 1 : s->turn_count);
+	jw_uint(&w, "acked", s->log.acked);
+	jw_uint(&w, "told", s->log.told);
+	jw_uint(&w, "turns", s->turn.current ? s->turn.current->no - 1 : s->turn.count);
 	jw_str(&w, "title", s->title);
 	jw_arr(&w, "keys");
-	list_each(k, &s->keys, struct keyed_result, link)
+	list_each(k, &s->turn.keys, struct keyed_result, link)
 		put_key(&w, k);
 	jw_end_arr(&w);
-	client_ids_put(&s->ids, &w, "ids");
+	client_ids_put(&s->turn.ids, &w, "ids");
 	jw_end_obj(&w);
 }
 
@@ -92,13 +92,13 @@ static void load_key(struct session *s, struct slice object)
 		free(k);
 		return;
 	}
-	list_add_tail(&s->keys, &k->link);
-	s->nkeys++;
+	list_add_tail(&s->turn.keys, &k->link);
+	s->turn.nkeys++;
 }
 
 static bool has_key(const struct session *s, struct slice object)
 {
-	list_each(k, (struct list *)&s->keys, struct keyed_result, link)
+	list_each(k, (struct list *)&s->turn.keys, struct keyed_result, link)
 		if (jstr_is(jobj_get(object, "key"), k->key))
 			return true;
 	return false;
@@ -110,22 +110,22 @@ void trim_load_base(struct session *s, struct slice value)
 	_cleanup_(freep) char *title = NULL;
 	struct jiter it;
 
-	evlog_was_trimmed(&s->log, jobj_uint(value, "to"));
-	s->acked = MAX(s->acked, jobj_uint(value, "acked"));
-	s->told = MAX(s->told, jobj_uint(value, "told"));
-	s->turn_count = MAX(s->turn_count, jobj_uint(value, "turns"));
+	evlog_was_trimmed(&s->log.events, jobj_uint(value, "to"));
+	s->log.acked = MAX(s->log.acked, jobj_uint(value, "acked"));
+	s->log.told = MAX(s->log.told, jobj_uint(value, "told"));
+	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);
 	if (keys.type == J_ARRAY && jiter_init(&it, keys))
 		while (jiter_next(&it, NULL, &k))
 			if (!has_key(s, k.raw))
 				load_key(s, k.raw);
-	client_ids_load(&s->ids, jobj_get(value, "ids"));
+	client_ids_load(&s->turn.ids, jobj_get(value, "ids"));
 }
 
 void trim_load_ack(struct session *s, struct slice value)
 {
-	s->acked = MAX(s->acked, jobj_uint(value, "seq"));
+	s->log.acked = MAX(s->log.acked, jobj_uint(value, "seq"));
 }
 
 /* --- giving up ------------------------------------------------------------------------------------------ */
@@ -133,9 +133,9 @@ void trim_load_ack(struct session *s, struct slice value)
 /* What is known of a turn that is not over stays. */
 static uint64_t may_go(const struct session *s)
 {
-	uint64_t upto = s->acked;
+	uint64_t upto = s->log.acked;
 
-	list_each(t, (struct list *)&s->turns, struct session_turn, link)
+	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		if (t->first_seq)
 			upto = MIN(upto, t->first_seq > 2 ? t->first_seq - 2 : 0);
 	return upto;
@@ -144,17 +144,17 @@ static uint64_t may_go(const struct session *s)
 /* What follows stands for what is gone. False: it could not be written. */
 static bool note_base(struct session *s, struct slice base)
 {
-	bool trimming = s->log.trimming;
-	uint64_t last = s->log.last;
+	bool trimming = s->log.events.trimming;
+	uint64_t last = s->log.events.last;
 	bool done;
 
-	s->log.trimming = true;
+	s->log.events.trimming = true;
 	paths_note_head(s);
 	session_note_native(s);
-	usage_record_note_totals(s, s->current ? 0 : s->turn_count);
-	evlog_note(&s->log, "base", base);
-	done = evlog_flush(&s->log) == 0 && s->log.last == last;
-	s->log.trimming = trimming;
+	usage_record_note_totals(s, s->turn.current ? 0 : s->turn.count);
+	evlog_note(&s->log.events, "base", base);
+	done = evlog_flush(&s->log.events) == 0 && s->log.events.last == last;
+	s->log.events.trimming = trimming;
 	return done;
 }
 
@@ -163,15 +163,15 @@ bool trim_now(struct session *s, bool disk_full)
 	_cleanup_(buf_done) struct buf base = { 0 };
 	struct evlog_index at;
 
-	if (s->headless || s->log.hole || !list_empty(&s->owed) ||
-	    !evlog_cut(&s->log, may_go(s), LOG_TRIM_MIN, &at))
+	if (s->stored.headless || s->log.events.hole || !list_empty(&s->turn.unwritten) ||
+	    !evlog_cut(&s->log.events, may_go(s), LOG_TRIM_MIN, &at))
 		return false;
 	put_base(s, &base, at.seq - 1);
-	if (!evlog_cut(&s->log, may_go(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
+	if (!evlog_cut(&s->log.events, may_go(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
 		return false;
-	if (!disk_full && (!note_base(s, buf_slice(&base)) || !evlog_trim(&s->log, &at)))
+	if (!disk_full && (!note_base(s, buf_slice(&base)) || !evlog_trim(&s->log.events, &at)))
 		return false;
-	if (disk_full && !evlog_trim(&s->log, &at)) /* else there is nowhere to write it */
+	if (disk_full && !evlog_trim(&s->log.events, &at)) /* else there is nowhere to write it */
 		return false;
 	if (disk_full)
 		note_base(s, buf_slice(&base));
@@ -184,8 +184,8 @@ void trim_inherit(struct session *s)
 {
 	_cleanup_(buf_done) struct buf base = { 0 };
 
-	put_base(s, &base, s->log.trimmed);
-	evlog_note(&s->log, "base", buf_slice(&base));
+	put_base(s, &base, s->log.events.trimmed);
+	evlog_note(&s->log.events, "base", buf_slice(&base));
 }
 
 void trim_full(void *ctx, int error)

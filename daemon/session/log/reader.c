@@ -8,7 +8,7 @@ void reader_attach(struct log_reader *r, struct session *s, uint64_t from,
 	*r = (struct log_reader){ .session = s, .next = from ? from : 1, .ops = ops, .ctx = ctx };
 	r->finished = s->store->stopping && !s->store->stopped;
 	list_init(&r->link);
-	list_add_tail(&s->readers, &r->link);
+	list_add_tail(&s->log.readers, &r->link);
 }
 
 void reader_detach(struct log_reader *r)
@@ -20,7 +20,7 @@ void reader_detach(struct log_reader *r)
 
 bool reader_behind(const struct log_reader *r)
 {
-	return r->session && r->next <= evlog_readable(&r->session->log);
+	return r->session && r->next <= evlog_readable(&r->session->log.events);
 }
 
 bool reader_lost(const struct log_reader *r, uint64_t *from, uint64_t *to)
@@ -39,7 +39,7 @@ static bool pump_event(void *ctx, const struct evlog_entry *e)
 {
 	struct reader_pumping *o = ctx;
 
-	if (e->seq > evlog_readable(&o->r->session->log) || !o->sink->event(o->sink->ctx, e))
+	if (e->seq > evlog_readable(&o->r->session->log.events) || !o->sink->event(o->sink->ctx, e))
 		return false;
 	o->r->next = e->seq + 1;
 	return true;
@@ -53,10 +53,10 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 	int ret;
 
 	if (r->session)
-		evlog_flush(&r->session->log); /* nothing goes out that is not in it */
+		evlog_flush(&r->session->log.events); /* nothing goes out that is not in it */
 	if (!reader_behind(r))
 		return 0;
-	l = &r->session->log;
+	l = &r->session->log.events;
 	do {
 		if (evlog_gap(l, r->next, &g)) {
 			if (!sink->gap(sink->ctx, &g))
@@ -70,13 +70,13 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 
 void session_wake_readers(struct session *s)
 {
-	list_each(r, &s->readers, struct log_reader, link)
+	list_each(r, &s->log.readers, struct log_reader, link)
 		r->ops->wake(r->ctx);
 }
 
 void session_finish_readers(struct session *s)
 {
-	list_each(r, &s->readers, struct log_reader, link) {
+	list_each(r, &s->log.readers, struct log_reader, link) {
 		r->finished = true;
 		r->ops->wake(r->ctx);
 	}
@@ -84,12 +84,12 @@ void session_finish_readers(struct session *s)
 
 void session_drop_readers(struct session *s)
 {
-	while (!list_empty(&s->readers)) {
-		struct log_reader *r = list_first(&s->readers, struct log_reader, link);
+	while (!list_empty(&s->log.readers)) {
+		struct log_reader *r = list_first(&s->log.readers, struct log_reader, link);
 
 		r->ops->leaving(r->ctx);
 		list_del(&r->link);
-		r->last = s->log.last;
+		r->last = s->log.events.last;
 		r->session = NULL;
 		r->ops->wake(r->ctx);
 	}

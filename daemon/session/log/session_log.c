@@ -27,7 +27,7 @@ void session_log(const struct session *s, const char *event, ...)
 	va_list ap;
 
 	va_start(ap, event);
-	write_line(s, s->current, LOG_INFO, event, ap);
+	write_line(s, s->turn.current, LOG_INFO, event, ap);
 	va_end(ap);
 }
 

@@ -14,18 +14,18 @@ void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_op
 
 void *session_mcp_handle(const struct session *s)
 {
-	return s->mcp_handle;
+	return s->mcp.handle;
 }
 
 void session_set_mcp_handle(struct session *s, void *own)
 {
-	s->mcp_handle = own;
+	s->mcp.handle = own;
 }
 
 /* And for a human who is asked before it. */
 void session_set_call_ms(struct session *s, int64_t ms)
 {
-	s->mcp_call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
+	s->mcp.call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
 }
 
 struct slice session_mcp_servers(const struct session *s)
@@ -50,7 +50,7 @@ struct slice session_env(const struct session *s)
 
 const char *session_traceparent(const struct session *s)
 {
-	return s->current ? s->current->traceparent : "";
+	return s->turn.current ? s->turn.current->traceparent : "";
 }
 
 const char *session_home(const struct session *s)
@@ -78,11 +78,11 @@ int mcp_servers_open(struct session *s, struct err *e)
 
 	if (r < 0)
 		return r;
-	free(s->given);
-	s->given = buf_len(&b)		? xstrndup(b.data, b.len) :
-		   ops			? NULL :
-		   s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
-					  NULL;
+	free(s->mcp.given);
+	s->mcp.given = buf_len(&b)	    ? xstrndup(b.data, b.len) :
+		       ops		    ? NULL :
+		       s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
+					      NULL;
 	return 0;
 }
 

@@ -52,11 +52,11 @@ bool store_user_may_write(const struct session_store *st, const char *path);
 char **session_environ(const struct session *s, const char *marker);
 /* W3C trace context of the running turn; "": none. */
 const char *session_traceparent(const struct session *s);
-/* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
 /* What is left of a tool's making. */
 void session_mask_bytes(const struct session *s, struct buf *b);
+/* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
 void session_note_lifecycle(struct session *s, struct slice members);
 
 /*

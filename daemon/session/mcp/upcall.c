@@ -37,7 +37,7 @@ static void upcall_free(struct upcall *c)
 	loop_timer_cancel(&c->hold);
 	loop_task_cancel(&c->end_task);
 	list_del(&c->link);
-	c->session->nupcalls--;
+	c->session->mcp.nupcalls--;
 	free(c->server);
 	free(c->method);
 	free(c->params);
@@ -131,7 +131,7 @@ static void on_held_too_long(void *ctx)
 
 static struct port *newest_port(struct session *s)
 {
-	return list_empty(&s->ports) ? NULL : list_entry(s->ports.prev, struct port, link);
+	return list_empty(&s->mcp.ports) ? NULL : list_entry(s->mcp.ports.prev, struct port, link);
 }
 
 static void upcall_hold(struct upcall *c)
@@ -192,8 +192,8 @@ struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 	memcpy(c->request_id, "mcp-request:", 12);
 	random_hex(c->request_id + 12, 16);
 	list_init(&c->link);
-	list_add_tail(&s->upcalls, &c->link);
-	if (++s->nupcalls > UPCALLS_MAX)
+	list_add_tail(&s->mcp.upcalls, &c->link);
+	if (++s->mcp.nupcalls > UPCALLS_MAX)
 		end_later(c, "TOO_MANY_CALLS");
 	else
 		upcall_send(c);
@@ -219,7 +219,7 @@ static void close_if_idle(struct port *p)
 {
 	if (p == newest_port(p->session))
 		return;
-	list_each(c, &p->session->upcalls, struct upcall, link)
+	list_each(c, &p->session->mcp.upcalls, struct upcall, link)
 		if (c->port == p)
 			return;
 	list_del(&p->link);
@@ -277,10 +277,10 @@ void port_attach(struct port *p, struct session *s)
 	if (p->session)
 		list_del(&p->link);
 	p->session = s;
-	list_add_tail(&s->ports, &p->link);
+	list_add_tail(&s->mcp.ports, &p->link);
 	if (old && old != p)
 		close_if_idle(old);
-	list_each(c, &s->upcalls, struct upcall, link)
+	list_each(c, &s->mcp.upcalls, struct upcall, link)
 		if (c->state == UP_QUEUED)
 			upcall_send(c);
 }
@@ -293,7 +293,7 @@ void port_detach(struct port *p)
 		return;
 	list_del(&p->link);
 	p->session = NULL;
-	list_each(c, &s->upcalls, struct upcall, link)
+	list_each(c, &s->mcp.upcalls, struct upcall, link)
 		if (c->port == p)
 			upcall_send(c);
 }
@@ -302,7 +302,7 @@ struct upcall *port_find(struct port *p, const char *request_id)
 {
 	if (!p->session)
 		return NULL;
-	list_each(c, &p->session->upcalls, struct upcall, link)
+	list_each(c, &p->session->mcp.upcalls, struct upcall, link)
 		if (c->port == p && strcmp(c->request_id, request_id) == 0)
 			return c;
 	return NULL;
@@ -310,8 +310,8 @@ struct upcall *port_find(struct port *p, const char *request_id)
 
 void session_drop_ports(struct session *s)
 {
-	while (!list_empty(&s->ports)) {
-		struct port *p = list_first(&s->ports, struct port, link);
+	while (!list_empty(&s->mcp.ports)) {
+		struct port *p = list_first(&s->mcp.ports, struct port, link);
 
 		list_del(&p->link);
 		p->session = NULL;

@@ -94,14 +94,14 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 void session_flush_stream(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct masked_stream *st = s->stream;
+	struct masked_stream *st = s->secrets.stream;
 	size_t from = st ? st->shown : 0;
 	struct stream_piece p;
 
 	if (!st || from == buf_len(&st->text))
 		return;
 	st->shown = buf_len(&st->text);
-	mask_put(s->secrets.mask, buf_slice(&st->text), true, from, NULL, &b);
+	mask_put(s->secrets.known.mask, buf_slice(&st->text), true, from, NULL, &b);
 	p = (struct stream_piece){ .kind = st->kind,
 				   .head = slice_of(st->head),
 				   .rest = slice_of(st->rest),
@@ -112,20 +112,20 @@ void session_flush_stream(struct session *s)
 void session_end_stream(struct session *s)
 {
 	session_flush_stream(s);
-	s->stream = stream_free(s->stream);
+	s->secrets.stream = stream_free(s->secrets.stream);
 }
 
 void session_drop_stream(struct session *s)
 {
-	s->stream = stream_free(s->stream);
+	s->secrets.stream = stream_free(s->secrets.stream);
 }
 
 static struct masked_stream *stream_for(struct session *s, const struct stream_piece *p)
 {
-	struct masked_stream *st = s->stream;
+	struct masked_stream *st = s->secrets.stream;
 
 	if (!st) {
-		st = s->stream = new0(struct masked_stream);
+		st = s->secrets.stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	st->kind = p->kind;
@@ -143,7 +143,7 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 	size_t tail;
 
 	buf_add_slice(&st->text, p->text);
-	mask_put(s->secrets.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
+	mask_put(s->secrets.known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
 	st->shown -= MIN(st->shown, tail);
 	buf_consume(&st->text, tail);
 	if (!buf_len(&st->text))
@@ -155,11 +155,12 @@ bool session_stream(struct session *s, const struct harness_event *ev)
 {
 	struct stream_piece p;
 
-	if (!s->secrets.mask || (!s->stream && !mask_look(s->secrets.mask, ev->update)))
+	if (!s->secrets.known.mask ||
+	    (!s->secrets.stream && !mask_look(s->secrets.known.mask, ev->update)))
 		return false;
 	if (!take_piece(ev, &p))
 		return false;
-	if (s->stream && !goes_on(s->stream, &p))
+	if (s->secrets.stream && !goes_on(s->secrets.stream, &p))
 		session_end_stream(s);
 	add_piece(s, &p);
 	return true;

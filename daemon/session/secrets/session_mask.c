@@ -18,7 +18,7 @@ static struct secrets_given given_of(const struct session *s)
 		.servers = slice_of(s->setup.mcp_servers),
 		.models = s->setup.gateway.models,
 		.in_use = { s->def ? s->def->id : NULL, s->setup.model, s->setup.gateway.model,
-			    s->model, s->setup.mode },
+			    s->harness.model, s->setup.mode },
 	};
 }
 
@@ -32,37 +32,37 @@ void session_load_secrets(struct session *s)
 		harness_plan_env(&plan, s->def->env[i].name, s->def->env[i].value);
 	given.operators = plan.env;
 	given.noperators = plan.nenv;
-	secrets_load(&s->secrets, &given);
+	secrets_load(&s->secrets.known, &given);
 }
 
 void session_learn_env(struct session *s, struct slice env)
 {
 	struct secrets_given given = given_of(s);
 
-	secrets_learn(&s->secrets, &given, env);
+	secrets_learn(&s->secrets.known, &given, env);
 }
 
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {
-	if (!(mask_look(s->secrets.mask, json) & MASK_HIT))
+	if (!(mask_look(s->secrets.known.mask, json) & MASK_HIT))
 		return json;
-	event_fields_mask(s->secrets.mask, json, members, table, b);
+	event_fields_mask(s->secrets.known.mask, json, members, table, b);
 	return buf_slice(b);
 }
 
 void session_mask_line(const struct session *s, char *text, size_t size)
 {
-	mask_line(s->secrets.mask, text, size);
+	mask_line(s->secrets.known.mask, text, size);
 }
 
 void session_mask_string(const struct session *s, char **text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!*text || !mask_look(s->secrets.mask, slice_of(*text)))
+	if (!*text || !mask_look(s->secrets.known.mask, slice_of(*text)))
 		return;
-	mask_put(s->secrets.mask, slice_of(*text), false, 0, NULL, &b);
+	mask_put(s->secrets.known.mask, slice_of(*text), false, 0, NULL, &b);
 	free(*text);
 	*text = xstrndup(buf_slice(&b).p, buf_len(&b));
 }
@@ -79,9 +79,9 @@ void session_mask_bytes(const struct session *s, struct buf *b)
 {
 	struct buf hidden = { .max = SIZE_MAX / 2 };
 
-	if (!mask_look(s->secrets.mask, buf_slice(b)))
+	if (!mask_look(s->secrets.known.mask, buf_slice(b)))
 		return;
-	mask_put(s->secrets.mask, buf_slice(b), false, 0, NULL, &hidden);
+	mask_put(s->secrets.known.mask, buf_slice(b), false, 0, NULL, &hidden);
 	hidden.max = b->max;
 	buf_done(b);
 	*b = hidden;
@@ -117,7 +117,7 @@ int session_mask_file(const struct session *s, const char *path)
 	_cleanup_(closep) int from = -1, to = -1;
 	int r;
 
-	if (!s->secrets.mask)
+	if (!s->secrets.known.mask)
 		return 0;
 	if (asprintf(&copy, "%s.hidden", path) < 0)
 		abort();
@@ -125,7 +125,7 @@ int session_mask_file(const struct session *s, const char *path)
 	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (from < 0 || to < 0)
 		return -errno;
-	r = copy_masked(s->secrets.mask, from, to);
+	r = copy_masked(s->secrets.known.mask, from, to);
 	if (r == 0 && rename(copy, path) < 0)
 		r = -errno;
 	if (r < 0)

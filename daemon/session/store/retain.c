@@ -14,15 +14,15 @@
 
 static bool removable(const struct session *s)
 {
-	return s->state == SESSION_CLOSED && !s->remove && !s->unremovable && !s->copying &&
-	       !s->proc && list_empty(&s->watchers) && list_empty(&s->readers) &&
-	       list_empty(&s->open_waiters) && list_empty(&s->close_waiters) &&
-	       list_empty(&s->turns) && !provision_busy(s);
+	return s->state == SESSION_CLOSED && !s->stored.remove && !s->stored.unremovable &&
+	       !s->harness.copying && !s->harness.proc && list_empty(&s->watchers) &&
+	       list_empty(&s->log.readers) && list_empty(&s->harness.open_waiters) &&
+	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) && !provision_busy(s);
 }
 
 static uint64_t closed_at(const struct session *s)
 {
-	return s->closed_ms ? s->closed_ms : s->updated_ms;
+	return s->stored.closed_ms ? s->stored.closed_ms : s->updated_ms;
 }
 
 static bool before(const struct session *a, const struct session *b, bool stored_first)
@@ -69,8 +69,8 @@ static void on_removed(void *ctx _unused_, struct session *s, const struct err *
 
 	if (!e)
 		return;
-	s->unremovable = has_room(st);
-	if (s->unremovable)
+	s->stored.unremovable = has_room(st);
+	if (s->stored.unremovable)
 		return;
 	st->cramped = true;
 	loop_timer_cancel(&st->pressure_timer);
@@ -114,7 +114,7 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 	st->measuring = proc_free(st->measuring);
 	list_each(s, &st->sessions, struct session, link)
 		if (strcmp(s->id, st->measured_id) == 0)
-			s->bytes = st->measured;
+			s->stored.bytes = st->measured;
 	if (st->stopping)
 		store_check_stopped(st);
 	else
@@ -144,7 +144,7 @@ static void measure(struct session_store *st, struct session *s)
 	     *env[] = { NULL };
 	struct err e = { 0 };
 
-	st->measured = s->log.written - s->log.freed;
+	st->measured = s->log.events.written - s->log.events.freed;
 	xstrset(&st->measured_id, s->id);
 	if (du)
 		st->measuring = proc_spawn(st->procs,
@@ -155,7 +155,7 @@ static void measure(struct session_store *st, struct session *s)
 								.trusted = true },
 					   &measure_events, st, &e);
 	if (!st->measuring)
-		s->bytes = st->measured;
+		s->stored.bytes = st->measured;
 }
 
 /* True: all of them are known. */
@@ -164,7 +164,7 @@ static bool measure_next(struct session_store *st)
 	if (st->measuring)
 		return false;
 	list_each(s, &st->sessions, struct session, link)
-		if (s->state == SESSION_CLOSED && !s->remove && s->bytes < 0) {
+		if (s->state == SESSION_CLOSED && !s->stored.remove && s->stored.bytes < 0) {
 			measure(st, s);
 			return false;
 		}
@@ -190,11 +190,11 @@ static bool expire_large(struct session_store *st, struct session *const *list, 
 	if (!st->keep.bytes || !measure_next(st))
 		return false;
 	list_each(s, &st->sessions, struct session, link)
-		sum += s->state == SESSION_CLOSED && !s->remove ? s->bytes : 0;
+		sum += s->state == SESSION_CLOSED && !s->stored.remove ? s->stored.bytes : 0;
 	for (; gone < n && sum > st->keep.bytes; gone++) {
 		if (list[gone]->state != SESSION_CLOSED)
 			continue; /* gone for its age */
-		sum -= list[gone]->bytes;
+		sum -= list[gone]->stored.bytes;
 		let_go(list[gone], "size", &st->totals.removed_size);
 	}
 	return gone == RETAIN_BATCH;

@@ -57,12 +57,12 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)
 {
-	take_string(rec->value, "nativeId", &r->s->native_id);
+	take_string(rec->value, "nativeId", &r->s->harness.native_id);
 }
 
 static void on_totals(struct journal_reading *r, const struct journal_record *rec)
 {
-	totals_load(&r->s->totals, rec->value);
+	totals_load(&r->s->turn.totals, rec->value);
 	r->counted = jobj_uint(rec->value, "turn");
 }
 
@@ -118,8 +118,8 @@ static void keep_key(const struct journal_reading *r, struct slice params)
 	} else {
 		turn_error_load(jobj_get(params, "error").raw, &k->error);
 	}
-	list_add_tail(&s->keys, &k->link);
-	s->nkeys++;
+	list_add_tail(&s->turn.keys, &k->link);
+	s->turn.nkeys++;
 }
 
 static void open_turn(struct journal_reading *r, uint64_t no)
@@ -142,9 +142,9 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
 		t->first_output_mono = rec->time_ms;
 	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
-		r->s->current = t;
+		r->s->turn.current = t;
 		session_recall_call(r->s, update, rec->time_ms);
-		r->s->current = NULL;
+		r->s->turn.current = NULL;
 	}
 }
 
@@ -167,7 +167,7 @@ static void note_id(struct session *s, unsigned kind, struct slice update)
 	else if (kind == UPDATE_AGENT_CHUNK || kind == UPDATE_THOUGHT_CHUNK)
 		id = jobj_get(update, "messageId");
 	if (id.type == J_STRING)
-		client_ids_take(&s->ids, call ? ID_CALL : ID_MESSAGE, id.raw);
+		client_ids_take(&s->turn.ids, call ? ID_CALL : ID_MESSAGE, id.raw);
 }
 
 static void on_event(struct journal_reading *r, const struct journal_record *rec)
@@ -181,7 +181,7 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 	r->turn = MAX(r->turn, turn);
 	r->s->updated_ms = rec->time_ms;
 	if (rec->kind != EVENT_LIFECYCLE)
-		r->s->told = rec->seq;
+		r->s->log.told = rec->seq;
 	if (turn && rec->kind != EVENT_TURN_END) {
 		if (r->open.no != turn)
 			open_turn(r, turn);
@@ -219,22 +219,23 @@ static void report_damage(struct session *s)
 	char text[128];
 
 	snprintf(text, sizeof(text), "damaged: %llu events are missing, %zu lines cannot be read%s",
-		 (unsigned long long)evlog_missing(&s->log), s->log.bad_lines,
-		 s->headless ? ", nor what the session was made with" : "");
+		 (unsigned long long)evlog_missing(&s->log.events), s->log.events.bad_lines,
+		 s->stored.headless ? ", nor what the session was made with" : "");
 	problems_add(&s->store->problems, "journal", s->id, text);
 }
 
 static int read_journal(struct session *s, struct journal_reading *r)
 {
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
-	int e = evlog_reopen(&s->log, s->store->loop, path, s->store->journal_max, on_record, r);
+	int e = evlog_reopen(&s->log.events, s->store->loop, path, s->store->journal_max, on_record,
+			     r);
 
 	if (e < 0)
 		return e;
-	s->headless = !s->cwd || !r->harness;
-	if (s->headless && !evlog_damaged(&s->log))
+	s->stored.headless = !s->cwd || !r->harness;
+	if (s->stored.headless && !evlog_damaged(&s->log.events))
 		return -EBADMSG;
-	if (s->headless)
+	if (s->stored.headless)
 		xstrset(&s->cwd, "/"); /* clients want an absolute one */
 	return 0;
 }
@@ -244,9 +245,9 @@ static bool usable(struct session *s, struct journal_reading *r)
 	int e = read_journal(s, r);
 
 	if (e == 0)
-		s->def = s->headless ? &unknown :
-				       harness_table_find(s->store->harnesses, r->harness);
-	if (e == 0 && s->def && evlog_damaged(&s->log))
+		s->def = s->stored.headless ? &unknown :
+					      harness_table_find(s->store->harnesses, r->harness);
+	if (e == 0 && s->def && evlog_damaged(&s->log.events))
 		report_damage(s);
 	if (e == 0 && s->def)
 		return true;
@@ -273,16 +274,16 @@ static struct session *recover(struct session_store *st, const char *id)
 	}
 	paths_watch_log(s);
 	s->state = SESSION_CLOSED;
-	s->caps = s->def->caps;
-	s->turn_count = MAX(s->turn_count, r.turn);
+	s->harness.caps = s->def->caps;
+	s->turn.count = MAX(s->turn.count, r.turn);
 	if (paths_find_home(s) < 0)
-		xstrset(&s->native_id, NULL); /* what the harness remembered is gone */
-	s->home_filled = s->recovered = true;
-	s->began = s->turn_count > 0;
+		xstrset(&s->harness.native_id, NULL); /* what the harness remembered is gone */
+	s->harness.home_filled = s->stored.recovered = true;
+	s->harness.began = s->turn.count > 0;
 	r.open.counted = r.counted && r.counted == r.open.no;
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));
-	evlog_shrink(&s->log);
+	evlog_shrink(&s->log.events);
 	return s;
 }
 

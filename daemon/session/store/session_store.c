@@ -240,7 +240,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 {
 	*ret = st->totals;
 	list_each(s, (struct list *)&st->sessions, struct session, link)
-		ret->running += s->current || s->ending;
+		ret->running += s->turn.current || s->turn.ending;
 	removal_count(st->removal, &ret->removal);
 }
 
@@ -269,7 +269,7 @@ void store_each(struct session_store *st, uint64_t after,
 {
 	recover_all(st);
 	list_each(s, &st->sessions, struct session, link)
-		if (s->number > after && s->state != SESSION_OPENING && !s->remove)
+		if (s->number > after && s->state != SESSION_OPENING && !s->stored.remove)
 			if (!fn(ctx, s, s->number))
 				return;
 }
@@ -307,6 +307,6 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 void store_kill(struct session_store *st)
 {
 	list_each(s, &st->sessions, struct session, link)
-		if (s->proc)
-			proc_kill(s->proc);
+		if (s->harness.proc)
+			proc_kill(s->harness.proc);
 }

@@ -72,16 +72,17 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(t->digest, sizeof(t->digest), "%s", digest);
 	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
-	jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &t->session->version);
+	jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES,
+		    &t->session->harness.version);
 	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)
 		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
 }
 
 static void close_calls(struct session *s, struct session_turn *t)
 {
-	s->current = t;
+	s->turn.current = t;
 	session_close_calls(s, t->ended_mono);
-	s->current = NULL;
+	s->turn.current = NULL;
 }
 
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun)

@@ -24,7 +24,7 @@ static void question_free(struct session_question *a)
 {
 	loop_timer_cancel(&a->timer);
 	list_del(&a->link);
-	a->session->nquestions--;
+	a->session->turn.nquestions--;
 	free(a->params);
 	free(a);
 }
@@ -87,10 +87,10 @@ static void question_close(struct session_question *a, struct slice result)
 	void *ctx = a->answered_ctx;
 
 	log_answer(a, result);
-	if (s->current)
+	if (s->turn.current)
 		note_answer(a, result);
-	if (!answered && s->harness)
-		s->def->ops->answer(s->harness, a->harness_id, result);
+	if (!answered && s->harness.adapter)
+		s->def->ops->answer(s->harness.adapter, a->harness_id, result);
 	question_free(a);
 	if (answered)
 		answered(ctx, result);
@@ -273,24 +273,24 @@ static struct session_question *question_new(struct session *s, struct slice par
 	struct session_question *a = new0(struct session_question);
 
 	a->session = s;
-	a->no = ++s->last_question;
+	a->no = ++s->turn.last_question;
 	a->params = client_params(s, params);
-	list_add_tail(&s->questions, &a->link);
-	s->nquestions++;
+	list_add_tail(&s->turn.questions, &a->link);
+	s->turn.nquestions++;
 	return a;
 }
 
 static void question_begin(struct session_question *a)
 {
 	struct session *s = a->session;
-	bool running = s->current && s->current->state == TURN_RUNNING;
+	bool running = s->turn.current && s->turn.current->state == TURN_RUNNING;
 	struct watcher *driver = session_driver(s);
 
-	if (!running || s->nquestions > SESSION_ASKS_MAX) {
+	if (!running || s->turn.nquestions > SESSION_ASKS_MAX) {
 		question_close(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
 		return;
 	}
-	turn_output(s->current);
+	turn_output(s->turn.current);
 	if (!a->elicitation)
 		name_call(a,
 			  session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw));
@@ -345,7 +345,7 @@ void session_ask_own(struct session *s, struct slice params, session_asked_fn an
 
 void session_unask_own(struct session *s, void *ctx)
 {
-	list_each(a, &s->questions, struct session_question, link) {
+	list_each(a, &s->turn.questions, struct session_question, link) {
 		if (!a->answered || a->answered_ctx != ctx)
 			continue;
 		question_withdraw(a);
@@ -356,7 +356,7 @@ void session_unask_own(struct session *s, void *ctx)
 
 void session_unask(struct session *s, uint64_t harness_id)
 {
-	list_each(a, &s->questions, struct session_question, link) {
+	list_each(a, &s->turn.questions, struct session_question, link) {
 		if (a->answered || a->harness_id != harness_id)
 			continue;
 		question_withdraw(a);
@@ -367,9 +367,9 @@ void session_unask(struct session *s, uint64_t harness_id)
 
 void session_cancel_questions(struct session *s)
 {
-	while (!list_empty(&s->questions)) {
+	while (!list_empty(&s->turn.questions)) {
 		struct session_question *a =
-			list_first(&s->questions, struct session_question, link);
+			list_first(&s->turn.questions, struct session_question, link);
 
 		question_withdraw(a);
 		question_close(a, a->elicitation ? CANCELLED_ELICITATION : CANCELLED_OUTCOME);
@@ -378,14 +378,14 @@ void session_cancel_questions(struct session *s)
 
 void session_reissue_questions(struct session *s, struct watcher *w)
 {
-	list_each(a, &s->questions, struct session_question, link)
+	list_each(a, &s->turn.questions, struct session_question, link)
 		if (!a->shown_to)
 			question_show(a, w);
 }
 
 void session_hold_questions(struct session *s, struct watcher *gone)
 {
-	list_each(a, &s->questions, struct session_question, link)
+	list_each(a, &s->turn.questions, struct session_question, link)
 		if (a->shown_to == gone)
 			question_hold(a);
 }

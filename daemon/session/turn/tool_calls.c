@@ -9,7 +9,7 @@
 static struct turn_tool_call *call_find(struct session *s, struct slice id)
 {
 	/* the newest are the likeliest */
-	for (struct list *at = s->calls.prev; at != &s->calls; at = at->prev) {
+	for (struct list *at = s->turn.calls.prev; at != &s->turn.calls; at = at->prev) {
 		struct turn_tool_call *c = list_entry(at, struct turn_tool_call, link);
 
 		if (slice_is(id, c->id))
@@ -21,7 +21,7 @@ static struct turn_tool_call *call_find(struct session *s, struct slice id)
 static void call_free(struct session *s, struct turn_tool_call *c)
 {
 	list_del(&c->link);
-	s->ncalls--;
+	s->turn.ncalls--;
 	free(c->id);
 	free(c->ours);
 	free(c->name);
@@ -33,24 +33,24 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 {
 	struct turn_tool_call *c;
 
-	if (s->ncalls >= SESSION_CALLS_MAX)
-		call_free(s, list_first(&s->calls, struct turn_tool_call, link));
+	if (s->turn.ncalls >= SESSION_CALLS_MAX)
+		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
 	c = new0(struct turn_tool_call);
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
 	c->since = now;
-	list_add_tail(&s->calls, &c->link);
-	s->ncalls++;
-	if (s->current)
-		s->current->account.tool_calls++;
+	list_add_tail(&s->turn.calls, &c->link);
+	s->turn.ncalls++;
+	if (s->turn.current)
+		s->turn.current->account.tool_calls++;
 	return c;
 }
 
 static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uint64_t now)
 {
 	c->open = false;
-	if (s->current)
-		account_tool(&s->current->account, c->name ? c->name : "other", ok,
+	if (s->turn.current)
+		account_tool(&s->turn.current->account, c->name ? c->name : "other", ok,
 			     now > c->since ? now - c->since : 0);
 }
 
@@ -70,7 +70,7 @@ static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
 static void message_free(struct session *s, struct turn_message *m)
 {
 	list_del(&m->link);
-	s->nmessages--;
+	s->turn.nmessages--;
 	free(m->id);
 	free(m->ours);
 	free(m);
@@ -81,40 +81,40 @@ struct slice session_message_id(struct session *s, struct slice id)
 	struct turn_message *m;
 
 	/* almost always the newest */
-	for (struct list *at = s->messages.prev; at != &s->messages; at = at->prev) {
+	for (struct list *at = s->turn.messages.prev; at != &s->turn.messages; at = at->prev) {
 		m = list_entry(at, struct turn_message, link);
 		if (slice_is(id, m->id))
 			return slice_of(m->ours);
 	}
-	if (s->nmessages >= SESSION_CALLS_MAX)
-		message_free(s, list_first(&s->messages, struct turn_message, link));
+	if (s->turn.nmessages >= SESSION_CALLS_MAX)
+		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
 	m = new0(struct turn_message);
 	m->id = xstrndup(id.p, id.n);
-	m->ours = client_ids_unique(&s->ids, ID_MESSAGE, id, session_running(s));
-	list_add_tail(&s->messages, &m->link);
-	s->nmessages++;
+	m->ours = client_ids_unique(&s->turn.ids, ID_MESSAGE, id, session_running(s));
+	list_add_tail(&s->turn.messages, &m->link);
+	s->turn.nmessages++;
 	return slice_of(m->ours);
 }
 
 void session_close_calls(struct session *s, uint64_t now)
 {
-	while (!list_empty(&s->calls)) {
-		struct turn_tool_call *c = list_first(&s->calls, struct turn_tool_call, link);
+	while (!list_empty(&s->turn.calls)) {
+		struct turn_tool_call *c = list_first(&s->turn.calls, struct turn_tool_call, link);
 
-		if (c->open && s->current) {
+		if (c->open && s->turn.current) {
 			call_ended(s, c, false, now);
 			emit_call_failed(s, c);
 		}
 		call_free(s, c);
 	}
-	while (!list_empty(&s->messages))
-		message_free(s, list_first(&s->messages, struct turn_message, link));
+	while (!list_empty(&s->turn.messages))
+		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
 }
 
 void session_forget_calls(struct session *s)
 {
-	while (!list_empty(&s->calls))
-		call_free(s, list_first(&s->calls, struct turn_tool_call, link));
+	while (!list_empty(&s->turn.calls))
+		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
 }
 
 /* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
@@ -150,7 +150,7 @@ struct slice session_announce_call(struct session *s, struct slice call)
 	if (c)
 		return slice_of(c->ours);
 	c = call_add(s, id, clock_mono_ms());
-	c->ours = client_ids_unique(&s->ids, ID_CALL, id, session_running(s));
+	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
 	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
 	return slice_of(c->ours);
 }
@@ -197,7 +197,7 @@ struct slice session_track_call(struct session *s, const struct harness_event *e
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
 		c = call_add(s, id, now);
-		c->ours = client_ids_unique(&s->ids, ID_CALL, id, session_running(s));
+		c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
 	}
 	note_name(c, ev->update);
 	note_status(s, c, status, now);

@@ -33,7 +33,7 @@ static bool find_reached(const struct session *s, const struct session_turn *t,
 		return true;
 	}
 	for (int i = 0; i < BUDGET_MAX; i++)
-		used.used[i] += s->totals.spent.used[i];
+		used.used[i] += s->turn.totals.spent.used[i];
 	kind = budget_reached(&b->session, &used);
 	if (kind >= 0)
 		*ret = (struct budget_stop){ true, true, (enum budget_kind)kind,
@@ -50,7 +50,7 @@ static bool limited(const struct session *s)
  * simply ends there has kept its budget. */
 void turn_budget_check(struct session *s)
 {
-	struct session_turn *t = s->current;
+	struct session_turn *t = s->turn.current;
 
 	if (limited(s) && t && t->state == TURN_RUNNING && find_reached(s, t, &t->trip))
 		turn_cancel_running(s);
@@ -65,7 +65,7 @@ static void on_time_up(void *ctx)
 static uint64_t time_left(const struct session *s)
 {
 	const struct budgets *b = &s->setup.budgets;
-	uint64_t left = 0, spent = s->totals.spent.used[BUDGET_SECONDS];
+	uint64_t left = 0, spent = s->turn.totals.spent.used[BUDGET_SECONDS];
 
 	if (b->turn.has & (1u << BUDGET_SECONDS))
 		left = b->turn.limit[BUDGET_SECONDS];
@@ -80,7 +80,7 @@ static uint64_t time_left(const struct session *s)
 int64_t turn_budget_calls_left(const struct session *s)
 {
 	const struct budgets *b = &s->setup.budgets;
-	uint64_t spent = s->totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
+	uint64_t spent = s->turn.totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
 
 	if (b->turn.has & (1u << BUDGET_TOOL_CALLS))
 		left = b->turn.limit[BUDGET_TOOL_CALLS];
@@ -93,7 +93,7 @@ int64_t turn_budget_calls_left(const struct session *s)
 
 bool turn_budget_begin(struct session *s)
 {
-	struct session_turn *t = s->current;
+	struct session_turn *t = s->turn.current;
 
 	if (!limited(s))
 		return true;
@@ -102,7 +102,8 @@ bool turn_budget_begin(struct session *s)
 		return false;
 	}
 	if (time_left(s))
-		loop_timer_set(s->store->loop, &s->budget_timer, time_left(s) + 1, on_time_up, s);
+		loop_timer_set(s->store->loop, &s->turn.budget_timer, time_left(s) + 1, on_time_up,
+			       s);
 	return true;
 }
 
@@ -110,12 +111,12 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 {
 	struct spending used;
 
-	loop_timer_cancel(&s->budget_timer);
+	loop_timer_cancel(&s->turn.budget_timer);
 	if (!t->started_ms)
 		return;
 	turn_usage(t, &used);
 	for (int i = 0; i < BUDGET_MAX; i++)
-		s->totals.spent.used[i] += used.used[i];
+		s->turn.totals.spent.used[i] += used.used[i];
 }
 
 void budget_stop_put(const struct budget_stop *t, struct jw *w)

@@ -47,16 +47,16 @@ static void remember_key(struct session *s, const struct session_turn *t,
 		k->error = *r->error;
 	else
 		k->result = xstrndup(r->result.p, r->result.n);
-	list_add_tail(&s->keys, &k->link);
-	s->nkeys++;
+	list_add_tail(&s->turn.keys, &k->link);
+	s->turn.nkeys++;
 }
 
 static void idle_shrink(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (!s->current)
-		evlog_shrink(&s->log);
+	if (!s->turn.current)
+		evlog_shrink(&s->log.events);
 }
 
 /* --- what the journal cannot take ------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static struct owed *owed_new(struct session *s, const struct session_turn *t,
 		snprintf(o->provider, sizeof(o->provider), "%s", o->error.provider);
 		o->error.provider = o->provider;
 	}
-	list_add_tail(&s->owed, &o->link);
+	list_add_tail(&s->turn.unwritten, &o->link);
 	return o;
 }
 
@@ -108,11 +108,11 @@ static bool pay(struct session *s, struct owed *o)
 				 .session = s->id };
 
 	session_emit_turn_end(s, &o->turn, &r);
-	if (evlog_flush(&s->log) == 0) {
+	if (evlog_flush(&s->log.events) == 0) {
 		owed_free(o);
 		return true;
 	}
-	evlog_rollback(&s->log);
+	evlog_rollback(&s->log.events);
 	return false;
 }
 
@@ -121,9 +121,9 @@ static void owe(struct session *s, const struct session_turn *t, const struct tu
 {
 	struct owed *o;
 
-	evlog_rollback(&s->log);
+	evlog_rollback(&s->log.events);
 	o = owed_new(s, t, r);
-	if (!pay(s, o) && (!t->first_seq || s->log.last < t->first_seq))
+	if (!pay(s, o) && (!t->first_seq || s->log.events.last < t->first_seq))
 		owed_free(o); /* nothing of the turn is there that had to be ended */
 }
 
@@ -131,8 +131,8 @@ void turns_journal_recovered(void *ctx)
 {
 	struct session *s = ctx;
 
-	while (!list_empty(&s->owed)) {
-		struct owed *o = list_first(&s->owed, struct owed, link);
+	while (!list_empty(&s->turn.unwritten)) {
+		struct owed *o = list_first(&s->turn.unwritten, struct owed, link);
 
 		if (!pay(s, o))
 			return;
@@ -143,7 +143,7 @@ void turns_journal_recovered(void *ctx)
 
 void turns_drop_owed(struct session *s)
 {
-	list_each(o, &s->owed, struct owed, link)
+	list_each(o, &s->turn.unwritten, struct owed, link)
 		owed_free(o);
 }
 
@@ -155,12 +155,12 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
 	};
 	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
-	ret->seq = s->log.last + 1;
+	ret->seq = s->log.events.last + 1;
 	if (!t->end.failed)
 		put_result(b, t, ret->seq);
 	ret->result = buf_slice(b);
 	session_emit_turn_end(s, t, ret);
-	if (evlog_flush(&s->log) < 0)
+	if (evlog_flush(&s->log.events) < 0)
 		owe(s, t, ret);
 	remember_key(s, t, ret);
 }
@@ -187,12 +187,12 @@ static void turn_announce(struct session *s, struct session_turn *t)
 
 	turn_end_write(s, t, &b, &r);
 	log_end(t);
-	s->ending--;
+	s->turn.ending--;
 	list_each(w, &t->waiters, struct prompt_waiter, link)
 		w->done(w->ctx, &r);
 	turn_free(t);
 	session_touch(s);
-	loop_timer_set(s->store->loop, &s->idle_timer, SESSION_IDLE_MS, idle_shrink, s);
+	loop_timer_set(s->store->loop, &s->log.idle_timer, SESSION_IDLE_MS, idle_shrink, s);
 	session_advance(s);
 }
 
@@ -253,8 +253,8 @@ static void turn_end(struct session *s, struct session_turn *t, const struct har
 	t->ended_mono = clock_mono_ms();
 	keep_end(t, end);
 	t->state = TURN_ENDING;
-	s->ending++;
-	if (t->started_ms && evlog_flush(&s->log) < 0 && !t->end.failed)
+	s->turn.ending++;
+	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
 	if (usage_record_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
@@ -285,27 +285,28 @@ static void sweep_again(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (!s->proc || s->hstate != H_READY)
+	if (!s->harness.proc || s->harness.state != H_READY)
 		return; /* the end of the harness sweeps everything */
-	proc_sweep_turn(s->proc, s->sweep_from, s->current ? s->current->started_ticks : 0);
-	if (++s->sweep_round < ARRAY_SIZE(sweep_pauses))
-		loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[s->sweep_round],
-			       sweep_again, s);
+	proc_sweep_turn(s->harness.proc, s->turn.sweep_from,
+			s->turn.current ? s->turn.current->started_ticks : 0);
+	if (++s->turn.sweep_round < ARRAY_SIZE(sweep_pauses))
+		loop_timer_set(s->store->loop, &s->turn.sweep_timer,
+			       sweep_pauses[s->turn.sweep_round], sweep_again, s);
 }
 
 static void sweep_after(struct session *s, const struct session_turn *t)
 {
-	if (!s->sweep_timer.due)
-		s->sweep_from = t->started_ticks;
-	s->cancelled_tick = tree_now();
-	s->sweep_round = 0;
-	loop_timer_set(s->store->loop, &s->sweep_timer, sweep_pauses[0], sweep_again, s);
+	if (!s->turn.sweep_timer.due)
+		s->turn.sweep_from = t->started_ticks;
+	s->turn.cancelled_tick = tree_now();
+	s->turn.sweep_round = 0;
+	loop_timer_set(s->store->loop, &s->turn.sweep_timer, sweep_pauses[0], sweep_again, s);
 }
 
 void turn_finish(struct session *s, const struct harness_turn_end *given)
 {
 	struct harness_turn_end end = *given;
-	struct session_turn *t = s->current;
+	struct session_turn *t = s->turn.current;
 
 	if (t->trip.tripped)
 		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
@@ -314,15 +315,15 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	else if (t->state == TURN_RUNNING)
 		refuse_empty(t, &end);
 	if (t->state == TURN_QUEUED)
-		s->queued--;
-	loop_timer_cancel(&s->cancel_timer);
+		s->turn.queued--;
+	loop_timer_cancel(&s->turn.cancel_timer);
 	session_end_stream(s);
 	session_cancel_questions(s);
 	session_close_calls(s, clock_mono_ms());
 	turn_budget_end(s, t);
 	if (t->state == TURN_CANCELLING)
 		sweep_after(s, t);
-	s->current = NULL;
+	s->turn.current = NULL;
 	err_flatten(end.error.message);
 	session_mask_line(s, end.error.message, sizeof(end.error.message));
 	s->store->totals.failed += end.failed;
@@ -355,13 +356,13 @@ void turn_fail_because(struct session *s, const struct err *e)
 
 void turns_end_all(struct session *s)
 {
-	list_each(t, &s->turns, struct session_turn, link) {
+	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (t->state == TURN_ENDING) {
 			ledger_wait_cancel(&t->recorded);
 			turn_announce(s, t);
 			continue;
 		}
-		s->current = t;
+		s->turn.current = t;
 		turn_fail(s, "shutdown", true, "the daemon is shutting down");
 	}
 }
@@ -372,38 +373,39 @@ static void on_cancel_overdue(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (!s->current)
+	if (!s->turn.current)
 		return;
 	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
 	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
-	if (s->proc && s->hstate == H_READY) {
-		s->hstate = H_STOPPING;
-		proc_kill(s->proc);
+	if (s->harness.proc && s->harness.state == H_READY) {
+		s->harness.state = H_STOPPING;
+		proc_kill(s->harness.proc);
 	}
 }
 
 void turn_cancel_running(struct session *s)
 {
-	if (!s->current || s->current->state != TURN_RUNNING)
+	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return;
-	s->current->state = TURN_CANCELLING;
-	turn_log(s->current, LOG_INFO, "turn being cancelled", NULL);
-	loop_timer_set(s->store->loop, &s->cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue, s);
-	if (s->harness)
-		s->def->ops->cancel(s->harness);
+	s->turn.current->state = TURN_CANCELLING;
+	turn_log(s->turn.current, LOG_INFO, "turn being cancelled", NULL);
+	loop_timer_set(s->store->loop, &s->turn.cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue,
+		       s);
+	if (s->harness.adapter)
+		s->def->ops->cancel(s->harness.adapter);
 	session_cancel_questions(s);
 }
 
 static void cancel_queued(struct session *s, struct session_turn *t)
 {
-	s->queued--;
+	s->turn.queued--;
 	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
 	session_advance(s);
 }
 
 void turns_cancel_all(struct session *s)
 {
-	list_each(t, &s->turns, struct session_turn, link)
+	list_each(t, &s->turn.queue, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
 			cancel_queued(s, t);
 	turn_cancel_running(s);
@@ -424,7 +426,7 @@ static bool turn_has(const struct session_turn *t, const void *ctx)
 
 bool session_cancel_prompt(struct session *s, void *ctx)
 {
-	list_each(t, &s->turns, struct session_turn, link) {
+	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (!turn_has(t, ctx))
 			continue;
 		if (t->state == TURN_QUEUED)

@@ -42,11 +42,11 @@ static void keyed_free(struct keyed_result *k)
 
 void turns_free(struct session *s)
 {
-	s->current = NULL;
-	while (!list_empty(&s->turns))
-		turn_free(list_first(&s->turns, struct session_turn, link));
-	while (!list_empty(&s->keys))
-		keyed_free(list_first(&s->keys, struct keyed_result, link));
+	s->turn.current = NULL;
+	while (!list_empty(&s->turn.queue))
+		turn_free(list_first(&s->turn.queue, struct session_turn, link));
+	while (!list_empty(&s->turn.keys))
+		keyed_free(list_first(&s->turn.keys, struct keyed_result, link));
 }
 
 /* --- accepting a prompt ---------------------------------------------------------------------------- */
@@ -76,13 +76,13 @@ static void keyed_answer(const struct session *s, const struct keyed_result *k, 
 /* True if the key is known: the caller is attached to its turn or has been answered. */
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
-	list_each(t, &s->turns, struct session_turn, link) {
+	list_each(t, &s->turn.queue, struct session_turn, link) {
 		if (!t->key || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
 		return true;
 	}
-	list_each(k, &s->keys, struct keyed_result, link) {
+	list_each(k, &s->turn.keys, struct keyed_result, link) {
 		if (strcmp(k->key, key) != 0)
 			continue;
 		keyed_answer(s, k, done, ctx);
@@ -102,10 +102,10 @@ static int check_key(const char *have, const char *digest, struct err *e)
 /* A key stands for one prompt: what came of another is no answer to this one. */
 static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
 {
-	list_each(t, (struct list *)&s->turns, struct session_turn, link)
+	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		if (t->key && strcmp(t->key, key) == 0)
 			return check_key(t->digest, digest, e);
-	list_each(k, (struct list *)&s->keys, struct keyed_result, link)
+	list_each(k, (struct list *)&s->turn.keys, struct keyed_result, link)
 		if (strcmp(k->key, key) == 0)
 			return check_key(k->digest, digest, e);
 	return 0;
@@ -128,13 +128,13 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	if (s->state != SESSION_OPEN)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			       "the session is not open");
-	if (p->reject_if_busy && !list_empty(&s->turns))
+	if (p->reject_if_busy && !list_empty(&s->turn.queue))
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn is running on this session");
-	if (s->queued >= SESSION_QUEUE_MAX)
+	if (s->turn.queued >= SESSION_QUEUE_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
 			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
-	if (p->key && s->nkeys >= SESSION_KEYS_MAX)
+	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
 			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);
 	return 0;
@@ -176,7 +176,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t = new0(struct session_turn);
 	t->session = s;
 	t->queued_mono = clock_mono_ms();
-	t->no = ++s->turn_count;
+	t->no = ++s->turn.count;
 	s->store->totals.turns++;
 	t->key = xstrdup(p->key);
 	t->content = xstrndup(p->content.p, p->content.n);
@@ -185,8 +185,8 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t->origin = p->origin;
 	note_traceparent(t, p->meta);
 	list_init(&t->waiters);
-	list_add_tail(&s->turns, &t->link);
-	s->queued++;
+	list_add_tail(&s->turn.queue, &t->link);
+	s->turn.queued++;
 	turn_wait(t, done, ctx);
 	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
 	session_touch(s);
@@ -218,7 +218,7 @@ void session_emit_prompt(struct session *s, struct slice content, uint64_t origi
 
 struct session_turn *turn_first_queued(struct session *s)
 {
-	list_each(t, &s->turns, struct session_turn, link)
+	list_each(t, &s->turn.queue, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
 			return t;
 	return NULL;
@@ -227,7 +227,7 @@ struct session_turn *turn_first_queued(struct session *s)
 /* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
 static void note_begin(struct session *s, const struct session_turn *t)
 {
-	const char *model = s->model ? s->model : s->setup.gateway.model;
+	const char *model = s->harness.model ? s->harness.model : s->setup.gateway.model;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
@@ -238,41 +238,42 @@ static void note_begin(struct session *s, const struct session_turn *t)
 	if (t->key)
 		jw_str(&w, "prompt", t->digest);
 	jw_str(&w, "model", model);
-	jw_str(&w, "harnessVersion", s->version);
+	jw_str(&w, "harnessVersion", s->harness.version);
 	if (*t->traceparent)
 		jw_str(&w, "traceparent", t->traceparent);
 	jw_end_obj(&w);
-	evlog_note(&s->log, "turn", buf_slice(&b));
+	evlog_note(&s->log.events, "turn", buf_slice(&b));
 }
 
 static void turn_begin(struct session *s, struct session_turn *t)
 {
 	struct err e;
 
-	s->current = t;
-	s->queued--;
-	s->began = true;
+	s->turn.current = t;
+	s->turn.queued--;
+	s->harness.began = true;
 	t->state = TURN_RUNNING;
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	t->started_ticks = tree_now();
-	proc_measure(s->proc, false, &t->before);
+	proc_measure(s->harness.proc, false, &t->before);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	usage_record_begin(s);
-	evlog_hold(&s->log);
-	if (!s->log.error) {
-		t->first_seq = s->log.last + 1;
+	evlog_hold(&s->log.events);
+	if (!s->log.events.error) {
+		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);
 		session_emit_prompt(s, slice_of(t->content), t->origin);
 	}
 	if (!turn_budget_begin(s))
 		return;
 	if (s->def->ops->limit)
-		s->def->ops->limit(s->harness, turn_budget_calls_left(s));
-	if (s->log.error)
+		s->def->ops->limit(s->harness.adapter, turn_budget_calls_left(s));
+	if (s->log.events.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
-			  strerror(-s->log.error));
-	else if (s->def->ops->prompt(s->harness, slice_of(t->content), slice_of(t->meta), &e) < 0)
+			  strerror(-s->log.events.error));
+	else if (s->def->ops->prompt(s->harness.adapter, slice_of(t->content), slice_of(t->meta),
+				     &e) < 0)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 }
 
@@ -290,9 +291,9 @@ static void on_next_tick(void *ctx)
 /* Start times of processes are told in ticks: those of a cancelled turn must not look like those of the next one. */
 static bool same_tick(struct session *s)
 {
-	if (!s->cancelled_tick || tree_now() > s->cancelled_tick)
+	if (!s->turn.cancelled_tick || tree_now() > s->turn.cancelled_tick)
 		return false;
-	loop_timer_set(s->store->loop, &s->tick_timer, TICK_MS, on_next_tick, s);
+	loop_timer_set(s->store->loop, &s->turn.tick_timer, TICK_MS, on_next_tick, s);
 	return true;
 }
 
@@ -306,23 +307,23 @@ static void launch_for(struct session *s)
 
 static void advance_open(struct session *s)
 {
-	bool wanted = !list_empty(&s->open_waiters);
+	bool wanted = !list_empty(&s->harness.open_waiters);
 	struct session_turn *next = turn_first_queued(s);
 
-	if (s->copying || provision_busy(s))
+	if (s->harness.copying || provision_busy(s))
 		return;
-	if (s->restart && s->hstate == H_READY && !s->current) {
+	if (s->harness.restart && s->harness.state == H_READY && !s->turn.current) {
 		harness_stop(s);
 		return;
 	}
-	if (s->hstate == H_READY && s->reconfigure && !s->current)
+	if (s->harness.state == H_READY && s->harness.reconfigure && !s->turn.current)
 		session_reconfigure(s);
-	else if (s->hstate == H_READY && wanted && !baseline_due(s))
+	else if (s->harness.state == H_READY && wanted && !baseline_due(s))
 		session_opened(s, NULL);
-	else if (s->hstate == H_NONE && (wanted || next))
+	else if (s->harness.state == H_NONE && (wanted || next))
 		launch_for(s);
-	else if (s->hstate == H_READY && !s->current && !s->ending && next && !baseline_busy(s) &&
-		 !same_tick(s))
+	else if (s->harness.state == H_READY && !s->turn.current && !s->turn.ending && next &&
+		 !baseline_busy(s) && !same_tick(s))
 		turn_begin(s, next);
 }
 
@@ -340,20 +341,20 @@ static void advance(void *ctx)
 		advance_open(s);
 	} else if (s->state == SESSION_CLOSING && provision_busy(s)) {
 		provision_abort(s);
-	} else if (s->state == SESSION_CLOSING && !s->ending && inspections_stopping(s)) {
+	} else if (s->state == SESSION_CLOSING && !s->turn.ending && inspections_stopping(s)) {
 		return; /* called again when they have stopped */
-	} else if (s->state == SESSION_CLOSING && !s->current && !s->ending) {
-		if (s->hstate == H_STARTING || s->hstate == H_CONFIGURING ||
-		    !list_empty(&s->open_waiters)) {
+	} else if (s->state == SESSION_CLOSING && !s->turn.current && !s->turn.ending) {
+		if (s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING ||
+		    !list_empty(&s->harness.open_waiters)) {
 			struct err e;
 
 			err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 				"the session is being closed");
 			session_opened(s, &e);
 		}
-		if (s->hstate == H_NONE)
+		if (s->harness.state == H_NONE)
 			session_closed(s);
-		else if (s->hstate != H_STOPPING)
+		else if (s->harness.state != H_STOPPING)
 			harness_stop(s);
 	}
 }

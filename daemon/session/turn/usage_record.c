@@ -44,12 +44,15 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	jw_uint(w, "turn", t->no);
 	jw_str(w, "key", t->key);
 	jw_str(w, "harness", s->def->id);
-	jw_str(w, "harnessVersion", s->version);
+	jw_str(w, "harnessVersion", s->harness.version);
 }
 
 static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)
 {
-	jw_str(w, "model", used ? used : s->model ? s->model : s->setup.gateway.model);
+	jw_str(w, "model",
+	       used		? used :
+	       s->harness.model ? s->harness.model :
+				  s->setup.gateway.model);
 	jw_str(w, "provider", provider_name(s, provider));
 }
 
@@ -71,7 +74,7 @@ void usage_record_call(struct session *s, const struct harness_usage *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
 	struct jw w = JW(&b), ew = JW(&event);
-	struct session_turn *t = s->current;
+	struct session_turn *t = s->turn.current;
 
 	jw_str(&ew, "kind", "usage");
 	account_put_usage(u, &ew);
@@ -135,7 +138,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	put_trace(w, t);
 	jw_str(w, "billingRef", s->setup.billing_ref);
 	jw_str(w, "configVersion", s->setup.config_version);
-	totals_put(&s->totals, w, "cumulative");
+	totals_put(&s->turn.totals, w, "cumulative");
 	jw_end_obj(w);
 }
 
@@ -195,50 +198,50 @@ void usage_record_note_totals(struct session *s, uint64_t turn)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	totals_put_note(&s->totals, &w, turn);
-	evlog_note(&s->log, "totals", buf_slice(&b));
+	totals_put_note(&s->turn.totals, &w, turn);
+	evlog_note(&s->log.events, "totals", buf_slice(&b));
 }
 
 void usage_record_count(struct session *s, const struct session_turn *t)
 {
 	if (t->counted)
 		return;
-	totals_add(&s->totals, &t->account);
+	totals_add(&s->turn.totals, &t->account);
 	usage_record_note_totals(s, t->no);
 }
 
 /* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
 static void measure_end(struct session *s, struct session_turn *t)
 {
-	bool peak = !s->peak_rss || clock_mono_ms() - s->peak_at_ms >= PEAK_INTERVAL_MS;
+	bool peak = !s->turn.peak_rss || clock_mono_ms() - s->turn.peak_at_ms >= PEAK_INTERVAL_MS;
 
-	proc_measure(s->proc, peak, &t->used);
+	proc_measure(s->harness.proc, peak, &t->used);
 	if (t->used.peak_rss) {
-		s->peak_rss = t->used.peak_rss;
-		s->peak_at_ms = clock_mono_ms();
+		s->turn.peak_rss = t->used.peak_rss;
+		s->turn.peak_at_ms = clock_mono_ms();
 	} else {
-		t->used.peak_rss = s->peak_rss;
+		t->used.peak_rss = s->turn.peak_rss;
 	}
 }
 
 int usage_record_turn(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct totals before = s->totals;
+	struct totals before = s->turn.totals;
 	struct jw w = JW(&b);
 	int r;
 
 	if (t->started_ms)
 		compat_write(s, &t->account);
-	if (s->proc && t->started_ms)
+	if (s->harness.proc && t->started_ms)
 		measure_end(s, t);
 	if (!t->counted)
-		totals_add(&s->totals, &t->account);
+		totals_add(&s->turn.totals, &t->account);
 	put_turn(&w, s, t);
 	r = append(s, &b);
 	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
-		before.spent = s->totals.spent;
-		s->totals = before;
+		before.spent = s->turn.totals.spent;
+		s->turn.totals = before;
 	}
 	usage_record_note_totals(s, t->no);
 	return r < 0 || t->unrecorded ? -EIO : 0;

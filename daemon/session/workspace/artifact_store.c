@@ -103,10 +103,10 @@ static void artifact_free(struct artifact *a)
 
 static void keep(struct session *s, struct artifact *a)
 {
-	list_add_tail(&s->artifacts.list, &a->link);
-	s->artifacts.n++;
-	s->artifacts.bytes += a->size;
-	s->artifacts.last = MAX(s->artifacts.last, a->no);
+	list_add_tail(&s->workspace.artifacts.list, &a->link);
+	s->workspace.artifacts.n++;
+	s->workspace.artifacts.bytes += a->size;
+	s->workspace.artifacts.last = MAX(s->workspace.artifacts.last, a->no);
 }
 
 /* A line that was torn by a crash is left out; its file is overwritten by the next of that number. */
@@ -142,10 +142,10 @@ static void read_index(struct session *s)
 	_cleanup_(buf_done) struct buf b = { .max = INDEX_MAX + 4096 };
 	struct slice rest;
 
-	if (s->artifacts.read)
+	if (s->workspace.artifacts.read)
 		return;
-	s->artifacts.read = true;
-	list_init(&s->artifacts.list);
+	s->workspace.artifacts.read = true;
+	list_init(&s->workspace.artifacts.list);
 	if (file_read(path, INDEX_MAX, &b) < 0)
 		return;
 	rest = buf_slice(&b);
@@ -194,7 +194,8 @@ static int admit(struct session *s, const struct artifact_spec *spec, uint64_t s
 		return err_field(e, "text", "ARTIFACT_TOO_LARGE",
 				 "an artifact has at most %lu bytes", ARTIFACT_MAX);
 	read_index(s);
-	if (s->artifacts.n >= ARTIFACTS_MAX || s->artifacts.bytes + size > ARTIFACTS_BYTES_MAX)
+	if (s->workspace.artifacts.n >= ARTIFACTS_MAX ||
+	    s->workspace.artifacts.bytes + size > ARTIFACTS_BYTES_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY",
 			       "a session keeps at most %d artifacts and %lu bytes", ARTIFACTS_MAX,
 			       ARTIFACTS_BYTES_MAX);
@@ -212,7 +213,7 @@ static struct artifact *make(struct session *s, const struct artifact_spec *spec
 {
 	struct artifact *a = new0(struct artifact);
 
-	a->no = s->artifacts.last + 1;
+	a->no = s->workspace.artifacts.last + 1;
 	a->name = xstrdup(spec->name);
 	a->type = xstrdup(spec->type ? spec->type : DEFAULT_TYPE);
 	a->source = xstrdup(spec->source);
@@ -305,7 +306,7 @@ int artifact_adopt(struct session *s, const struct artifact_spec *spec, const ch
 void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifact *a), void *ctx)
 {
 	read_index(s);
-	list_each(a, &s->artifacts.list, struct artifact, link)
+	list_each(a, &s->workspace.artifacts.list, struct artifact, link)
 		if (!fn(ctx, a))
 			return;
 }
@@ -313,7 +314,7 @@ void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifac
 const struct artifact *artifact_find(struct session *s, const char *id)
 {
 	read_index(s);
-	list_each(a, &s->artifacts.list, struct artifact, link) {
+	list_each(a, &s->workspace.artifacts.list, struct artifact, link) {
 		char own[ID_SIZE];
 
 		put_id(own, a);
@@ -325,13 +326,14 @@ const struct artifact *artifact_find(struct session *s, const char *id)
 
 void artifacts_done(struct session *s)
 {
-	if (!s->artifacts.read)
+	if (!s->workspace.artifacts.read)
 		return;
-	while (!list_empty(&s->artifacts.list)) {
-		struct artifact *a = list_first(&s->artifacts.list, struct artifact, link);
+	while (!list_empty(&s->workspace.artifacts.list)) {
+		struct artifact *a =
+			list_first(&s->workspace.artifacts.list, struct artifact, link);
 
 		list_del(&a->link);
 		artifact_free(a);
 	}
-	s->artifacts.read = false;
+	s->workspace.artifacts.read = false;
 }

@@ -64,7 +64,7 @@ static int start(struct session *s, struct snapshot_run *k, struct err *e)
 	put_job(s, &b, k);
 	r = inspection_start(&k->look, s, k->kind == SNAPSHOT_DIFF ? "diff" : "snapshot",
 			     buf_slice(&b), on_snapshot, e);
-	s->snapshots_running += r == 0 && k->kind != SNAPSHOT_DIFF;
+	s->workspace.snapshots_running += r == 0 && k->kind != SNAPSHOT_DIFF;
 	return r;
 }
 
@@ -81,12 +81,12 @@ static struct snapshot_run *snapshot_new(struct session *s, enum snapshot_run_ki
 
 bool baseline_busy(const struct session *s)
 {
-	return s->snapshots_running > 0;
+	return s->workspace.snapshots_running > 0;
 }
 
 bool baseline_due(const struct session *s)
 {
-	return s->baseline_due;
+	return s->workspace.baseline_due;
 }
 
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
@@ -146,11 +146,11 @@ static const struct artifact *adopt(struct session *s, const struct snapshot_run
 
 static void answer_turn(struct session *s)
 {
-	struct session_turn *t = TAKE_PTR(s->snapshot_turn);
+	struct session_turn *t = TAKE_PTR(s->workspace.snapshot_turn);
 
-	loop_timer_cancel(&s->snapshot_timer);
+	loop_timer_cancel(&s->workspace.snapshot_timer);
 	if (t)
-		s->snapshot_done(t);
+		s->workspace.snapshot_done(t);
 }
 
 static void turn_compared(struct session *s, const struct snapshot_run *k, struct slice report)
@@ -231,8 +231,9 @@ static void diff_begin(struct session *s, struct snapshot_run *k)
 /* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
 static void begin_diffs(struct session *s)
 {
-	while (!baseline_busy(s) && !list_empty(&s->diffs)) {
-		struct snapshot_run *k = list_first(&s->diffs, struct snapshot_run, look.link);
+	while (!baseline_busy(s) && !list_empty(&s->workspace.diffs)) {
+		struct snapshot_run *k =
+			list_first(&s->workspace.diffs, struct snapshot_run, look.link);
 
 		list_del(&k->look.link);
 		diff_begin(s, k);
@@ -244,7 +245,7 @@ static void on_snapshot(struct inspection *look, struct slice report, const stru
 	struct snapshot_run *k = container_of(look, struct snapshot_run, look);
 	struct session *s = look->session;
 
-	s->snapshots_running -= k->kind != SNAPSHOT_DIFF;
+	s->workspace.snapshots_running -= k->kind != SNAPSHOT_DIFF;
 	if (k->kind == SNAPSHOT_DIFF)
 		diff_compared(s, k, report, e);
 	else if (e)
@@ -254,10 +255,10 @@ static void on_snapshot(struct inspection *look, struct slice report, const stru
 	if (k->kind == SNAPSHOT_TURN)
 		answer_turn(s);
 	if (k->kind == SNAPSHOT_BASELINE)
-		s->baseline_due = s->snapshot_again;
+		s->workspace.baseline_due = s->workspace.snapshot_again;
 	inspection_done(look);
 	snapshot_free(k);
-	if (s->snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
+	if (s->workspace.snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
 	    !s->store->stopping)
 		baseline_take(s);
 	begin_diffs(s);
@@ -279,13 +280,13 @@ void baseline_take(struct session *s)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s);
 
-	s->snapshot_again = s->setup.baseline && baseline_busy(s);
-	s->baseline_due = s->snapshot_again;
-	if (!s->setup.baseline || s->snapshot_again)
+	s->workspace.snapshot_again = s->setup.baseline && baseline_busy(s);
+	s->workspace.baseline_due = s->workspace.snapshot_again;
+	if (!s->setup.baseline || s->workspace.snapshot_again)
 		return; /* after the one that is being taken */
 	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
 		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
-	s->baseline_due = baseline_busy(s);
+	s->workspace.baseline_due = baseline_busy(s);
 }
 
 static void on_overdue(void *ctx)
@@ -303,16 +304,17 @@ bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struc
 	begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
 	if (!baseline_busy(s))
 		return false;
-	s->snapshot_turn = t;
-	s->snapshot_done = done;
-	loop_timer_set(s->store->loop, &s->snapshot_timer, SNAPSHOT_WAIT_MS, on_overdue, s);
+	s->workspace.snapshot_turn = t;
+	s->workspace.snapshot_done = done;
+	loop_timer_set(s->store->loop, &s->workspace.snapshot_timer, SNAPSHOT_WAIT_MS, on_overdue,
+		       s);
 	return true;
 }
 
 void baseline_forget_turn(struct session *s, const struct session_turn *t)
 {
-	if (s->snapshot_turn == t)
-		s->snapshot_turn = NULL;
+	if (s->workspace.snapshot_turn == t)
+		s->workspace.snapshot_turn = NULL;
 }
 
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
@@ -325,19 +327,20 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 			e, -ENODATA, RPC_INVALID_PARAMS, "NO_BASELINE",
 			"the session has no baseline: its workspace came from no archive, and "
 			"workspace.baseline did not ask for one");
-	if (since > s->turn_count)
+	if (since > s->turn.count)
 		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
 				 "the session has had no such turn");
-	snprintf(name, sizeof(name), "diff-%llu.part", (unsigned long long)++s->last_diff);
+	snprintf(name, sizeof(name), "diff-%llu.part",
+		 (unsigned long long)++s->workspace.last_diff);
 	k = snapshot_new(s, SNAPSHOT_DIFF, since, name);
 	k->done = done;
 	k->ctx = ctx;
-	list_add_tail(&s->diffs, &k->look.link);
+	list_add_tail(&s->workspace.diffs, &k->look.link);
 	begin_diffs(s);
 	return 0;
 }
 
 void baseline_done(struct session *s)
 {
-	loop_timer_cancel(&s->snapshot_timer);
+	loop_timer_cancel(&s->workspace.snapshot_timer);
 }

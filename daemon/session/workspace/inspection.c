@@ -24,7 +24,7 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 				     &(struct helper_job_spec){ verb, job, 0 }, &events, k, e);
 	if (!k->helper)
 		return -EIO;
-	list_add_tail(&s->inspections, &k->link);
+	list_add_tail(&s->workspace.inspections, &k->link);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ void inspection_done(struct inspection *k)
 
 bool inspections_stopping(struct session *s)
 {
-	list_each(k, &s->inspections, struct inspection, link)
+	list_each(k, &s->workspace.inspections, struct inspection, link)
 		helper_job_abort(k->helper);
-	return !list_empty(&s->inspections);
+	return !list_empty(&s->workspace.inspections);
 }

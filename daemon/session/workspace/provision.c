@@ -34,7 +34,7 @@ static void provisioning_free(struct provisioning *f)
 
 bool provision_busy(const struct session *s)
 {
-	return s->provisioning != NULL;
+	return s->workspace.provisioning != NULL;
 }
 
 int provision_cwd(struct session_store *st, const struct session_params *p, char **ret,
@@ -93,16 +93,16 @@ static void keep_result(struct provisioning *f, struct slice members, bool nowhe
 		buf_putc(&b, ',');
 	buf_add_slice(&b, members);
 	buf_puts(&b, "}");
-	f->session->provisioned = xstrndup(b.data, b.len);
+	f->session->workspace.provisioned = xstrndup(b.data, b.len);
 }
 
 static void answer(struct provisioning *f, const struct err *e)
 {
 	struct session *s = f->session;
 
-	s->provisioning = NULL;
+	s->workspace.provisioning = NULL;
 	if (f->done)
-		f->done(f->ctx, slice_of(e ? s->refusal : s->provisioned), e);
+		f->done(f->ctx, slice_of(e ? s->workspace.refusal : s->workspace.provisioned), e);
 	provisioning_free(f);
 	store_check_stopped(s->store);
 	session_advance(s);
@@ -110,8 +110,8 @@ static void answer(struct provisioning *f, const struct err *e)
 
 void provision_answer(struct session *s)
 {
-	if (s->provisioning && s->provisioning->written && !baseline_due(s))
-		answer(s->provisioning, NULL);
+	if (s->workspace.provisioning && s->workspace.provisioning->written && !baseline_due(s))
+		answer(s->workspace.provisioning, NULL);
 }
 
 /* A new session's harness starts while its baseline is taken: session_opened waits for both. */
@@ -119,9 +119,9 @@ static void finish(struct provisioning *f, const struct err *e, struct slice ref
 {
 	struct session *s = f->session;
 
-	xstrset(&s->refusal, NULL);
+	xstrset(&s->workspace.refusal, NULL);
 	if (e && refusal.n)
-		s->refusal = xstrndup(refusal.p, refusal.n);
+		s->workspace.refusal = xstrndup(refusal.p, refusal.n);
 	if (e)
 		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
@@ -129,7 +129,7 @@ static void finish(struct provisioning *f, const struct err *e, struct slice ref
 		session_log(s, "workspace written", NULL);
 	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
 	if (!e && (f->skills_changed || f->instructions))
-		s->restart |= s->hstate != H_NONE;
+		s->harness.restart |= s->harness.state != H_NONE;
 	if (!e && f->workspace)
 		baseline_take(s);
 	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
@@ -177,14 +177,14 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 	struct err own = { 0 };
 
 	f->skills_changed = !e && m->skills_changed;
-	xstrset(&s->provisioned, NULL);
-	if (home && s->home_filled) {
+	xstrset(&s->workspace.provisioned, NULL);
+	if (home && s->harness.home_filled) {
 		if (write_at_home(f, m, &own) < 0)
 			finish(f, &own, SLICE_NONE);
 		return;
 	}
 	if (home)
-		xstrset(&s->home_instructions, f->instructions);
+		xstrset(&s->workspace.home_instructions, f->instructions);
 	if (!e)
 		keep_result(f, m->members, m->instructions_kept_out, home);
 	finish(f, e, refusal);
@@ -203,7 +203,7 @@ static int skills_dir(struct session *s, const struct request *r, char **ret, st
 	if (!request_touches_skills(r) || !relative)
 		return 0;
 	*ret = file_join(s->home, relative);
-	if (s->home_filled)
+	if (s->harness.home_filled)
 		return 0;
 	paths_let_into_home(s);
 	return paths_make_dir(s, relative, e);
@@ -221,7 +221,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 	_cleanup_(freep) char *skills = NULL;
 	struct provisioning *f;
 
-	if (s->provisioning)
+	if (s->workspace.provisioning)
 		return busy(e);
 	if (request_touches_workspace(r) && paths_check_writable(s->store, s->cwd, e) < 0)
 		return -EACCES;
@@ -245,7 +245,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 		provisioning_free(f);
 		return -EINVAL;
 	}
-	s->provisioning = f;
+	s->workspace.provisioning = f;
 	return 0;
 }
 
@@ -275,7 +275,7 @@ int provision_admit(const struct session *s, const struct request *r, struct err
 {
 	int ret = request_check_live(r, "_meta.acpd.", e);
 
-	if (ret == 0 && request_writes(r) && s->provisioning)
+	if (ret == 0 && request_writes(r) && s->workspace.provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
 		ret = paths_check_writable(s->store, s->cwd, e);
@@ -297,8 +297,8 @@ int provision_again(struct session *s, const struct request *r, struct err *e)
 {
 	if (!request_writes(r)) {
 		/* what an earlier request wrote is no answer to this one */
-		if (!s->provisioning && list_empty(&s->open_waiters))
-			xstrset(&s->provisioned, NULL);
+		if (!s->workspace.provisioning && list_empty(&s->harness.open_waiters))
+			xstrset(&s->workspace.provisioned, NULL);
 		return 0;
 	}
 	return provision_begin(s, r, "_meta.acpd.", on_again, s, e);
@@ -306,10 +306,10 @@ int provision_again(struct session *s, const struct request *r, struct err *e)
 
 void provision_abort(struct session *s)
 {
-	if (s->provisioning && s->provisioning->written)
-		answer(s->provisioning, NULL);
-	else if (s->provisioning)
-		materialize_abort(s->provisioning->work);
+	if (s->workspace.provisioning && s->workspace.provisioning->written)
+		answer(s->workspace.provisioning, NULL);
+	else if (s->workspace.provisioning)
+		materialize_abort(s->workspace.provisioning->work);
 }
 
 /* --- which skills there are ---------------------------------------------------------------------------------- */
@@ -384,8 +384,8 @@ void provision_closed(struct session *s, bool remove)
 
 void provision_done(struct session *s)
 {
-	provisioning_free(s->provisioning);
-	free(s->provisioned);
-	free(s->refusal);
-	free(s->home_instructions);
+	provisioning_free(s->workspace.provisioning);
+	free(s->workspace.provisioned);
+	free(s->workspace.refusal);
+	free(s->workspace.home_instructions);
 }

@@ -227,24 +227,24 @@ int paths_fill_home(struct session *s, const struct harness_plan *plan, struct e
 {
 	int r = fresh_tmp(s);
 
-	for (size_t i = 0; r == 0 && !s->home_filled && i < plan->nfiles; i++)
+	for (size_t i = 0; r == 0 && !s->harness.home_filled && i < plan->nfiles; i++)
 		r = make_file(s, &plan->files[i]);
-	if (r == 0 && !s->home_filled)
+	if (r == 0 && !s->harness.home_filled)
 		r = hand_over_home(s);
 	if (r == 0)
 		r = keep_programs(s, plan);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
 			       "cannot prepare the session's home: %s", strerror(-r));
-	s->home_filled = true;
+	s->harness.home_filled = true;
 	return 0;
 }
 
 void paths_watch_log(struct session *s)
 {
-	s->log.recovered = turns_journal_recovered;
-	s->log.full = trim_full;
-	s->log.ctx = s;
+	s->log.events.recovered = turns_journal_recovered;
+	s->log.events.full = trim_full;
+	s->log.events.ctx = s;
 }
 
 void paths_note_head(struct session *s)
@@ -264,7 +264,7 @@ void paths_note_head(struct session *s)
 	jw_end_obj(&w);
 	head = session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden);
 	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
-		evlog_note(&s->log, "session", head);
+		evlog_note(&s->log.events, "session", head);
 }
 
 char *paths_journal_path(const struct session_store *st, const char *id)
@@ -303,13 +303,13 @@ int paths_session_log(struct session *s, struct err *e)
 		retain_pressure(s->store);
 		return no_log(e, -ENOSPC);
 	}
-	r = evlog_open(&s->log, s->store->loop, s->store->journal ? path : NULL,
+	r = evlog_open(&s->log.events, s->store->loop, s->store->journal ? path : NULL,
 		       s->store->journal_max);
 	if (r < 0)
 		return no_log(e, r);
 	paths_watch_log(s);
 	paths_note_head(s);
-	r = evlog_flush(&s->log);
+	r = evlog_flush(&s->log.events);
 	return r < 0 ? no_log(e, r) : 0;
 }
 

@@ -1,0 +1,94 @@
+/*
+ * harness_internal.h - the harness beneath a session: its process and adapter, what it reports of itself, what it is brought to before anybody may use
+ * it, and the calls that wait for it.
+ *
+ * The room owns struct session_harness, which stands in struct session as `harness`. Process and adapter live from harness_launch until the process is
+ * gone; everybody who waits for them (open_waiters, settings) is answered exactly once, with an error if it does not come.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "session/session.h"
+
+/* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
+enum harness_state { H_NONE, H_STARTING, H_CONFIGURING, H_READY, H_STOPPING };
+
+/* A call that waits for the harness: set_mode, set_config. */
+struct setting {
+	struct list link;
+	uint64_t token;
+	char *mode;   /* set_mode: the new mode */
+	char *chosen; /* set_config by a client: configId and value, raw object */
+	session_set_fn done;
+	void *ctx;
+	uint64_t due;
+};
+
+/* In struct session: harness. */
+struct session_harness {
+	enum harness_state state;
+	struct proc *proc;
+	struct harness *adapter;
+	char *native_id;
+	char *forked_from; /* id of the session whose context it began with */
+	unsigned copying;  /* forks that read the home: no harness may be started */
+	struct harness_caps caps;
+	char *version; /* as the program says itself */
+	struct list live_link, wait_link,
+		lonely_link; /* harness_pool.h: of the store's lists; empty: in none */
+	uint64_t wait_since, lonely_since;
+	bool resting;	  /* stopped because nobody needed it */
+	bool began;	  /* a turn has, so there is a context to take up */
+	bool home_filled; /* the home has been handed to the agent's user */
+	bool restart;	  /* before the next turn: it is to be started with something else */
+	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
+	unsigned choices_tried;
+	char *modes, *config; /* modes: the harness's own, or derived from config */
+	char *model;	      /* in force, as the harness names it; NULL: it does not say */
+	struct list open_waiters, settings; /* struct session_waiter, struct setting */
+	uint64_t last_token;
+	struct loop_timer start_timer, setting_timer, adapter_timer;
+};
+
+/* harness_launch.c */
+/* Starts the harness; the state must be H_NONE. On success STARTING, the rest comes through the waiters. */
+int harness_launch(struct session *s, struct err *e);
+void harness_arm_start(struct session *s);
+void harness_stop(struct session *s);
+/* Calls everyone who waits for the harness; e NULL on success. */
+void session_opened(struct session *s, const struct err *e);
+/* Only that: turns and the harness are left alone. */
+void session_answer_waiters(struct session *s, const struct err *e);
+/* The harness does not come: those who wait since before then are told; a session that was being made is none. */
+void session_waited(struct session *s, uint64_t before, const struct err *e);
+
+/* adapter_host.c: the callbacks an adapter uses. */
+extern const struct harness_host_ops session_host_ops;
+
+void session_note_native(struct session *s);
+
+/* harness_settings.c */
+void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
+void session_settings_fail(struct session *s, const struct err *e);
+/* As the harness reported them; empty: unchanged. */
+void session_store_options(struct session *s, struct slice modes, struct slice config);
+/* Puts mode, a raw JSON string, into the stored SessionModeState. */
+void session_store_mode(struct session *s, struct slice mode);
+/* The harness changed its options by itself: what is derived from them changes too. */
+void session_config_changed(struct session *s, struct slice config);
+/* Calls to the harness; params: members configId and value. -ENOENT: the option of that category has no such value. */
+int settings_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
+			struct err *e);
+int settings_choose(struct session *s, const char *category, const char *name, session_set_fn done,
+		    void *ctx, struct err *e);
+int settings_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,
+		      struct err *e);
+bool settings_has_mode(const struct session *s, const char *mode);
+
+/* harness_configure.c */
+/* The harness is open: sets what the session asked for, then reports it ready. */
+void session_configure(struct session *s);
+/* The same for a running harness whose session has been given another mode. */
+void session_reconfigure(struct session *s);
+void session_open_failed(struct session *s, const struct err *e);

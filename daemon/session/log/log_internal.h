@@ -1,0 +1,48 @@
+/*
+ * log_internal.h - a session's events: the log that numbers and keeps them, who reads it, and what of it a client has acknowledged.
+ *
+ * The room owns struct session_events, which stands in struct session as `log`. Readers are embedded in their owners, who detach them; the log goes with
+ * the session. To emit never fails: what the journal cannot take is held back from every reader and tried again.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "session/log/evlog.h"
+#include "session/session.h"
+
+struct session_turn;
+
+/* In struct session: log. */
+struct session_events {
+	struct evlog events;
+	struct list readers; /* struct log_reader */
+	uint64_t acked;	     /* journal_trim.h */
+	uint64_t told;	     /* the newest event that is not about the session's own life */
+	struct loop_timer idle_timer; /* then its memory is given back */
+};
+
+/* emit.c */
+/* The event alone: nothing that is held back goes before it. */
+void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
+			 struct slice meta, uint64_t origin);
+void session_emit(struct session *s, enum harness_update kind, struct slice update,
+		  struct slice meta, uint64_t origin);
+void session_emit_turn_end(struct session *s, const struct session_turn *t,
+			   const struct turn_result *r);
+void session_harness_event(struct session *s, const struct harness_event *ev);
+/* An _acpd/event; kind: one of ours; data: raw members of the event. */
+void session_note(struct session *s, enum event_kind kind, struct slice data);
+
+/* reader.c */
+void session_wake_readers(struct session *s);
+/* No event follows: what is left is read, then the readers end. */
+void session_finish_readers(struct session *s);
+/* The session goes: readers hold nothing of it any more. */
+void session_drop_readers(struct session *s);
+
+/* session_log.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes them. */
+void session_log(const struct session *s, const char *event, ...) __attribute__((sentinel));
+void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
+	__attribute__((sentinel));

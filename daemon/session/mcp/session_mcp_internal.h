@@ -1,0 +1,30 @@
+/*
+ * session_mcp_internal.h - the MCP servers of a session: what its harness was given, and the requests of servers to the client.
+ *
+ * The room owns struct session_mcp, which stands in struct session as `mcp`. `handle` belongs to whoever serves the session (mcp_servers.h); ports are
+ * embedded in their connections, requests on the heap until they are answered, exactly once.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "session/mcp/upcall.h"
+
+#include <stdint.h>
+
+/* In struct session: mcp. */
+struct session_mcp {
+	char *given; /* raw: what the harness was started with */
+	void *handle;
+	int64_t call_ms;
+	struct list ports, upcalls;
+	unsigned nupcalls;
+};
+
+/* upcall.c */
+void session_drop_ports(struct session *s);
+
+/* mcp_servers.c */
+/* What the harness is to be given, to s->mcp.given; nothing may be started if it fails. */
+int mcp_servers_open(struct session *s, struct err *e);
+void mcp_servers_close(struct session *s);
+void mcp_servers_forget(struct session *s);

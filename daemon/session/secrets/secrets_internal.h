@@ -1,0 +1,41 @@
+/*
+ * secrets_internal.h - what a session hides from text that leaves it.
+ *
+ * The room owns struct session_secrets, which stands in struct session as `secrets`. Values are wiped when the session is freed. Masking allocates only
+ * where something is hidden, and never fails.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "session/secrets/event_fields.h"
+#include "session/secrets/secrets.h"
+#include "session/session.h"
+
+struct masked_stream;
+
+/* In struct session: secrets. */
+struct session_secrets {
+	struct secrets known;
+	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
+};
+
+/* session_mask.c */
+/* From what the session is set up with; what was a secret before stays one. */
+void session_load_secrets(struct session *s);
+/* json with the secrets in its text hidden, in b; json itself if it has none. members, table: event_fields_mask. */
+struct slice session_mask_json(const struct session *s, struct slice json, bool members,
+			       const struct event_field *table, struct buf *b);
+/* One line of others, in place; it may have been cut to size. */
+void session_mask_line(const struct session *s, char *text, size_t size);
+void session_mask_string(const struct session *s, char **text);
+struct err session_mask_err(const struct session *s, const struct err *e);
+/* A file of ours, by a copy. */
+int session_mask_file(const struct session *s, const char *path);
+
+/* masked_stream.c */
+/* True if it has been taken: a piece of text that is sent on, perhaps later. */
+bool session_stream(struct session *s, const struct harness_event *ev);
+/* Sends what is held back: another event comes. */
+void session_flush_stream(struct session *s);
+void session_end_stream(struct session *s);
+void session_drop_stream(struct session *s);

@@ -1,0 +1,66 @@
+/*
+ * store_internal.h - all sessions of the daemon: the lists they stand in, the limits they share, and what lies on disk for them.
+ *
+ * The room owns struct session_store, and of each session struct session_stored, which stands in struct session as `stored`. There is one store, made and
+ * freed by whoever serves; sessions are freed by it, from deferred tasks. What is found damaged is noted (problems.h) and stops nothing.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "session/mcp/mcp_servers.h"
+#include "session/session.h"
+#include "session/store/problems.h"
+#include "session/store/removal.h"
+#include "usage/ledger/ledger.h"
+
+struct session_store {
+	struct loop *loop;
+	struct proc_host *procs;
+	const struct harness_table *harnesses;
+	struct list sessions;
+	unsigned count;
+	uint64_t last_number;
+	char *state_dir, *incarnation;
+	bool switch_user, journal, stopping;
+	uid_t uid;
+	gid_t gid;
+	char *user_name, *pass_env;
+	uint64_t journal_max;
+	unsigned permission_timeout, mcp_hold;
+	void (*stopped)(void *ctx);
+	void *stopped_ctx;
+	struct store_totals totals; /* running is counted when asked */
+	struct buf scratch;	    /* for encoding one event */
+	struct ledger *ledger;
+	struct workspaces workspaces;
+	struct removal_queue *removal;
+	struct problems problems;
+	const struct mcp_servers_ops *servers; /* NULL: nobody serves any */
+	void *servers_ctx;
+	struct list dormant; /* journals of earlier daemons, not yet read */
+	unsigned harness_idle, harness_max, harness_wait, session_max;
+	struct list live, waiting, lonely; /* harness_pool.h */
+	unsigned nlive, nwaiting;
+	struct loop_timer lonely_timer, wait_timer;
+	struct loop_timer recover_timer;
+	struct retention keep; /* retain.h */
+	struct loop_timer retain_timer, pressure_timer;
+	bool cramped; /* the disk is full, and nothing could go */
+	struct proc *measuring;
+	int64_t measured;
+	char *measured_id;
+};
+
+/* In struct session: stored. */
+struct session_stored {
+	bool recovered;	    /* from the journal of an earlier daemon */
+	bool headless;	    /* and its head is damaged */
+	bool remove;	    /* once it is closed */
+	bool gone;	    /* put away, to be removed */
+	bool unremovable;   /* it was to be deleted, and could not */
+	uint64_t closed_ms; /* unix; 0: in an earlier life */
+	int64_t bytes;	    /* on disk, once closed; -1: not measured */
+};
+
+void store_check_stopped(struct session_store *st);

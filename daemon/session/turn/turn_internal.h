@@ -1,0 +1,201 @@
+/*
+ * turn_internal.h - the turns of a session: its queue of prompts, the turn that runs, what it is held against and what is recorded of it.
+ *
+ * The room owns struct session_turns, which stands in struct session as `turn`. Turns, results by key, tool calls, messages and questions are on the
+ * heap, each in one list of it, and freed by turns_free, session_forget_calls and session_cancel_questions. A turn ends in turn_finish, which cannot
+ * fail: what cannot be written is held back and tried again.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "digest/digest.h"
+#include "loop/loop.h"
+#include "session/mcp/mcp_servers.h"
+#include "session/session.h"
+#include "session/turn/client_ids.h"
+#include "usage/account.h"
+#include "usage/totals.h"
+
+#define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
+
+struct prompt_waiter {
+	struct list link;
+	turn_done_fn done;
+	void *ctx;
+};
+
+/* The budget that stopped a turn. */
+struct budget_stop {
+	bool tripped, of_session;
+	enum budget_kind kind;
+	uint64_t limit, used;
+};
+
+/* TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
+enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING, TURN_ENDING };
+
+struct session_turn {
+	struct list link;
+	enum turn_state state;
+	uint64_t no; /* 0 while queued */
+	char *key, *content, *meta;
+	uint64_t first_seq;	  /* of its first event */
+	char digest[SHA256_HEX];  /* of the content, if there is a key; "": unknown */
+	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
+	struct list waiters;
+	struct session *session;
+	char traceparent[TRACEPARENT_SIZE]; /* "": none */
+	char failed_provider[64];
+
+	struct account account;
+	struct proc_usage before, used;
+	uint64_t started_ms, ended_ms; /* unix; 0: never began */
+	uint64_t started_ticks;	       /* tree_now */
+	uint64_t queued_mono, started_mono, first_output_mono, ended_mono;
+
+	struct harness_turn_end end; /* from TURN_ENDING on */
+	struct ledger_wait recorded;
+	unsigned waits;	 /* for the record, and for what has changed in the workspace */
+	bool unrecorded; /* a record of one of its model calls is missing */
+	bool counted;	 /* in the session's totals */
+	struct budget_stop trip;
+};
+
+/* The stored result of a turn that had a key. */
+struct keyed_result {
+	struct list link;
+	char *key;
+	uint64_t turn, seq;
+	char digest[SHA256_HEX]; /* of the prompt; "": unknown */
+	char *result;		 /* raw PromptResponse; NULL if it failed */
+	struct turn_error error;
+};
+
+/* A tool call of the running turn. */
+struct turn_tool_call {
+	struct list link;
+	char *id;   /* raw JSON string, the harness's */
+	char *ours; /* the client's, raw; NULL: the same */
+	char *name;
+	uint64_t since; /* monotonic ms */
+	bool open;
+};
+
+/* A message of the running turn; ids as in struct turn_tool_call. */
+struct turn_message {
+	struct list link;
+	char *id, *ours;
+};
+
+struct session_question {
+	struct list link;
+	uint64_t no; /* in the event log */
+	struct session *session;
+	uint64_t harness_id;
+	session_asked_fn answered; /* not the harness's: who asked */
+	void *answered_ctx;
+	bool elicitation;
+	char *params; /* raw object without sessionId */
+	struct watcher *shown_to;
+	struct loop_timer timer;
+};
+
+/* In struct session: turn. */
+struct session_turns {
+	struct list queue; /* struct session_turn; the first may be running or ending */
+	struct session_turn *current;
+	unsigned queued, ending;
+	uint64_t count; /* turns that have begun */
+	struct totals totals;
+	uint64_t peak_rss, peak_at_ms; /* bytes, as last measured; 0: not yet, of this process */
+	struct list keys;	       /* struct keyed_result */
+	unsigned nkeys;
+	struct list calls; /* struct turn_tool_call */
+	unsigned ncalls;
+	struct list messages; /* of the running turn, the newest last */
+	unsigned nmessages;
+	struct client_ids ids;
+	struct list questions; /* struct session_question */
+	unsigned nquestions;
+	uint64_t last_question;
+	struct list
+		unwritten; /* struct owed: ends of turns that the journal has yet to take (turn_end.c) */
+	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
+	unsigned sweep_round;
+	uint64_t cancelled_tick; /* in which the last of them ended */
+	struct loop_timer sweep_timer, tick_timer, cancel_timer, budget_timer;
+};
+
+/* turn_queue.c */
+/* The one place that decides what happens next: start the harness, begin a turn, close. Deferred. */
+void session_advance(struct session *s);
+void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
+struct session_turn *turn_first_queued(struct session *s);
+void turn_free(struct session_turn *t);
+void turns_free(struct session *s);
+/* The harness has shown something of the turn. */
+void turn_output(struct session_turn *t);
+
+/* turn_end.c */
+/* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
+void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
+		    struct turn_result *ret);
+/* The journal can be written again. */
+void turns_journal_recovered(void *ctx);
+void turns_drop_owed(struct session *s);
+void turn_finish(struct session *s, const struct harness_turn_end *end);
+void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The current one, which never began: e says why, with its reason. */
+void turn_fail_because(struct session *s, const struct err *e);
+void turn_cancel_running(struct session *s);
+void turns_cancel_all(struct session *s);
+/* At the end of the daemon: every turn is answered now. */
+void turns_end_all(struct session *s);
+
+/* turn_budget.c: budgets */
+/* Arms the clock; false: the session's budget is used up and the turn has been ended. */
+bool turn_budget_begin(struct session *s);
+/* After each output: cancels the turn if a budget has been reached. */
+void turn_budget_check(struct session *s);
+/* Tool calls that the budgets leave to a turn; -1: any number. */
+int64_t turn_budget_calls_left(const struct session *s);
+void turn_budget_end(struct session *s, struct session_turn *t);
+void budget_stop_put(const struct budget_stop *t, struct jw *w);
+
+/* usage_record.c: records of the ledger */
+void usage_record_call(struct session *s, const struct harness_usage *u);
+/* A turn begins: no file may go on telling an earlier one's numbers. */
+void usage_record_begin(struct session *s);
+/* <0: the record could not be written. */
+int usage_record_turn(struct session *s, struct session_turn *t);
+/* turn: the last one in them. */
+void usage_record_note_totals(struct session *s, uint64_t turn);
+/* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
+void usage_record_count(struct session *s, const struct session_turn *t);
+
+/* orphaned_turn.c */
+/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it: number, times, account,
+ * whether the session's totals have it, and in s->turn.calls its tool calls. begun: the last "turn" record of the journal, raw, or empty. */
+void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun);
+
+/* tool_calls.c */
+/* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed with. */
+void session_close_calls(struct session *s, uint64_t now);
+void session_forget_calls(struct session *s);
+/* An update of a tool call that stands in the journal: followed, not sent. */
+void session_recall_call(struct session *s, struct slice update, uint64_t time_ms);
+/* These give the id for clients, raw; empty: it is the harness's. */
+struct slice session_announce_call(struct session *s, struct slice tool_call);
+struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id);
+struct slice session_call_id(struct session *s, struct slice id);
+struct slice session_message_id(struct session *s, struct slice id);
+
+/* question.c */
+void session_ask(struct session *s, const struct harness_ask *a);
+void session_unask(struct session *s, uint64_t harness_id);
+/* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
+void session_cancel_questions(struct session *s);
+/* Puts what is open to the new driver. */
+void session_reissue_questions(struct session *s, struct watcher *w);
+void session_hold_questions(struct session *s, struct watcher *gone);
