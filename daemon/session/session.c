@@ -454,7 +454,7 @@ void session_free(struct session *s)
 	session_settings_fail(s, NULL);
 	turns_free(s);
 	session_forget_calls(s);
-	turns_drop_owed(s);
+	turns_drop_unwritten(s);
 	waiters_fail(s, &s->harness.open_waiters);
 	waiters_fail(s, &s->close_waiters);
 	baseline_done(s);

@@ -33,7 +33,7 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 	}
 	s->store->totals.events++;
 	if (kind != EVENT_LIFECYCLE)
-		s->log.told = e.seq;
+		s->log.last_content = e.seq;
 	evlog_append(&s->log.events, &e, event_kind_name(kind));
 	buf_reset(b);
 	buf_trim(b, LOG_BLOCK_MAX);

@@ -35,7 +35,7 @@ uint64_t session_acked(const struct session *s)
 
 bool trim_stored(const struct session *s)
 {
-	return s->log.acked >= s->log.told;
+	return s->log.acked >= s->log.last_content;
 }
 
 /* --- the record that stands for what is given up ------------------------------------------------------ */
@@ -61,7 +61,7 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_obj(&w, NULL);
 	jw_uint(&w, "to", to);
 	jw_uint(&w, "acked", s->log.acked);
-	jw_uint(&w, "told", s->log.told);
+	jw_uint(&w, "told", s->log.last_content);
 	jw_uint(&w, "turns", s->turn.current ? s->turn.current->no - 1 : s->turn.count);
 	jw_str(&w, "title", s->title);
 	jw_arr(&w, "keys");
@@ -112,7 +112,7 @@ void trim_load_base(struct session *s, struct slice value)
 
 	evlog_was_trimmed(&s->log.events, jobj_uint(value, "to"));
 	s->log.acked = MAX(s->log.acked, jobj_uint(value, "acked"));
-	s->log.told = MAX(s->log.told, jobj_uint(value, "told"));
+	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);

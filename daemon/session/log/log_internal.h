@@ -17,9 +17,9 @@ struct session_turn;
 /* In struct session: log. */
 struct session_events {
 	struct evlog events;
-	struct list readers; /* struct log_reader */
-	uint64_t acked;	     /* journal_trim.h */
-	uint64_t told;	     /* the newest event that is not about the session's own life */
+	struct list readers;   /* struct log_reader */
+	uint64_t acked;	       /* journal_trim.h */
+	uint64_t last_content; /* the newest event that is not about the session's own life */
 	struct loop_timer idle_timer; /* then its memory is given back */
 };
 

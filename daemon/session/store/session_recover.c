@@ -181,7 +181,7 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 	r->turn = MAX(r->turn, turn);
 	r->s->updated_ms = rec->time_ms;
 	if (rec->kind != EVENT_LIFECYCLE)
-		r->s->log.told = rec->seq;
+		r->s->log.last_content = rec->seq;
 	if (turn && rec->kind != EVENT_TURN_END) {
 		if (r->open.no != turn)
 			open_turn(r, turn);

@@ -62,14 +62,14 @@ static void idle_shrink(void *ctx)
 /* --- what the journal cannot take ------------------------------------------------------------------------- */
 
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
-struct owed {
+struct unwritten_end {
 	struct list link;
 	struct session_turn turn; /* what its event tells: no, key, traceparent, trip */
 	struct turn_error error;
 	char provider[64], *result; /* raw; NULL: it failed */
 };
 
-static void owed_free(struct owed *o)
+static void unwritten_free(struct unwritten_end *o)
 {
 	list_del(&o->link);
 	free(o->turn.key);
@@ -77,10 +77,10 @@ static void owed_free(struct owed *o)
 	free(o);
 }
 
-static struct owed *owed_new(struct session *s, const struct session_turn *t,
-			     const struct turn_result *r)
+static struct unwritten_end *unwritten_new(struct session *s, const struct session_turn *t,
+					   const struct turn_result *r)
 {
-	struct owed *o = new0(struct owed);
+	struct unwritten_end *o = new0(struct unwritten_end);
 
 	list_init(&o->link);
 	o->turn.no = t->no;
@@ -99,7 +99,7 @@ static struct owed *owed_new(struct session *s, const struct session_turn *t,
 	return o;
 }
 
-static bool pay(struct session *s, struct owed *o)
+static bool unwritten_try(struct session *s, struct unwritten_end *o)
 {
 	struct turn_result r = { .failed = !o->result,
 				 .turn = o->turn.no,
@@ -109,7 +109,7 @@ static bool pay(struct session *s, struct owed *o)
 
 	session_emit_turn_end(s, &o->turn, &r);
 	if (evlog_flush(&s->log.events) == 0) {
-		owed_free(o);
+		unwritten_free(o);
 		return true;
 	}
 	evlog_rollback(&s->log.events);
@@ -117,14 +117,15 @@ static bool pay(struct session *s, struct owed *o)
 }
 
 /* What nobody has seen is taken back, so that the answer need not wait for it. For the end alone there may be room. */
-static void owe(struct session *s, const struct session_turn *t, const struct turn_result *r)
+static void unwritten_add(struct session *s, const struct session_turn *t,
+			  const struct turn_result *r)
 {
-	struct owed *o;
+	struct unwritten_end *o;
 
 	evlog_rollback(&s->log.events);
-	o = owed_new(s, t, r);
-	if (!pay(s, o) && (!t->first_seq || s->log.events.last < t->first_seq))
-		owed_free(o); /* nothing of the turn is there that had to be ended */
+	o = unwritten_new(s, t, r);
+	if (!unwritten_try(s, o) && (!t->first_seq || s->log.events.last < t->first_seq))
+		unwritten_free(o); /* nothing of the turn is there that had to be ended */
 }
 
 void turns_journal_recovered(void *ctx)
@@ -132,19 +133,20 @@ void turns_journal_recovered(void *ctx)
 	struct session *s = ctx;
 
 	while (!list_empty(&s->turn.unwritten)) {
-		struct owed *o = list_first(&s->turn.unwritten, struct owed, link);
+		struct unwritten_end *o =
+			list_first(&s->turn.unwritten, struct unwritten_end, link);
 
-		if (!pay(s, o))
+		if (!unwritten_try(s, o))
 			return;
 	}
 	log_info("session", "the journal can be written again", "session", s->id);
 	session_wake(s);
 }
 
-void turns_drop_owed(struct session *s)
+void turns_drop_unwritten(struct session *s)
 {
-	list_each(o, &s->turn.unwritten, struct owed, link)
-		owed_free(o);
+	list_each(o, &s->turn.unwritten, struct unwritten_end, link)
+		unwritten_free(o);
 }
 
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
@@ -161,7 +163,7 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	ret->result = buf_slice(b);
 	session_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
-		owe(s, t, ret);
+		unwritten_add(s, t, ret);
 	remember_key(s, t, ret);
 }
 

@@ -119,7 +119,7 @@ struct session_turns {
 	unsigned nquestions;
 	uint64_t last_question;
 	struct list
-		unwritten; /* struct owed: ends of turns that the journal has yet to take (turn_end.c) */
+		unwritten; /* struct unwritten_end: ends of turns that the journal has yet to take (turn_end.c) */
 	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
 	unsigned sweep_round;
 	uint64_t cancelled_tick; /* in which the last of them ended */
@@ -142,7 +142,7 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 		    struct turn_result *ret);
 /* The journal can be written again. */
 void turns_journal_recovered(void *ctx);
-void turns_drop_owed(struct session *s);
+void turns_drop_unwritten(struct session *s);
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
