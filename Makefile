@@ -94,6 +94,20 @@ clean:
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 NODE_TEST := $(NODE) --test --test-reporter=./tests/lib/report.mjs
 INTEGRATION := $(wildcard tests/integration/*.test.mjs tests/integration/*/*.test.mjs tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
+# Half the time of all files: make test-fast leaves them to make test.
+SLOWEST := $(patsubst %,tests/integration/%.test.mjs,archives-body archives-crash archives-hostile archives-race bridge \
+	export extract http-events mcp-hosted workspace-crash conformance/raw-limits robust/connections robust/growth \
+	robust/hosting robust/orphans robust/readers)
+ifeq ($(FAST),1)
+INTEGRATION := $(filter-out $(SLOWEST),$(INTEGRATION))
+endif
+ifeq ($(MODE),san)
+# Under sanitizers runs what parses foreign bytes or manages lives. These ask what a kill leaves on the disk (unit/test_commit_kill asks it of the
+# same code), what documents and images say, and the ways to root.
+INTEGRATION := $(filter-out $(patsubst %,tests/%.test.mjs,integration/archives-crash integration/workspace-crash \
+	integration/docs-examples integration/docs-pages integration/docs-recorded integration/to-root integration/cli-messages \
+	integration/claim e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture),$(INTEGRATION))
+endif
 REAL := $(wildcard tests/harness/*.test.mjs)
 
 lint:
@@ -117,7 +131,7 @@ check-valgrind: all $(BUILD)/stub-agent unit-valgrind
 	ACPD_WRAP="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" ACPD_TEST_SLOW=10 \
 		$(ENV) $(NODE_TEST) --test-concurrency=2 $(wildcard tests/integration/conformance/sdk-*.test.mjs)
 
-# What .ci/run runs. test-fast leaves out the sanitizers and the real harness.
+# What .ci/run runs. test-fast leaves out the sanitizers, the real harnesses and the slowest files.
 test: test-deps
 	+@sh tests/all.sh
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
@@ -125,4 +139,5 @@ test-trixie:
 	@sh tests/trixie.sh
 test-fast: test-deps
 	$(MAKE) lint
-	$(MAKE) check
+	$(MAKE) -j$(JOBS) programs
+	$(MAKE) FAST=1 check
