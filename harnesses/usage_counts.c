@@ -1,19 +1,16 @@
 /* usage_counts.c - numbers of the harnesses' usage reports, read without losing a digit. */
 #include "harnesses/harness.h"
 
+#include "base/digits.h"
+
 #include <errno.h>
 
 void harness_usage_set(struct harness_usage *u, enum harness_count what, struct jval v)
 {
 	uint64_t n = 0;
 
-	if (v.type != J_NUMBER || !v.raw.n || v.raw.n > 18)
+	if (v.type != J_NUMBER || v.raw.n > 18 || !u64_parse(v.raw, &n))
 		return;
-	for (size_t i = 0; i < v.raw.n; i++) {
-		if (v.raw.p[i] < '0' || v.raw.p[i] > '9')
-			return;
-		n = n * 10 + (uint64_t)(v.raw.p[i] - '0');
-	}
 	u->count[what] = n;
 	u->has |= 1u << what;
 }

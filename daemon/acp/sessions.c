@@ -2,6 +2,7 @@
 #include "acp/params.h"
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 
@@ -343,14 +344,13 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 static int parse_cursor(const struct session_store *st, const char *cursor, uint64_t *ret,
 			struct err *e)
 {
-	char *end = NULL;
+	struct slice text = slice_of(cursor);
 
 	*ret = 0;
 	if (!cursor)
 		return 0;
-	if (strncmp(cursor, "after-", 6) == 0 && cursor[6] >= '1' && cursor[6] <= '9')
-		*ret = strtoull(cursor + 6, &end, 10);
-	if (end && !*end && *ret <= store_last_number(st))
+	if (slice_skip(&text, "after-") && !slice_starts(text, "0") && u64_parse(text, ret) &&
+	    *ret <= store_last_number(st))
 		return 0;
 	return err_field(e, "cursor", "CURSOR_INVALID",
 			 "cursor is not one that session/list returned");

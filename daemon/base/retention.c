@@ -1,5 +1,6 @@
 #include "base/retention.h"
 
+#include "base/digits.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -25,25 +26,23 @@ static const struct unit sizes[] = {
 static int parse_part(const char *p, const char *end, const struct unit *u, int64_t max,
 		      int64_t *ret)
 {
-	int64_t n = 0, unit = 1;
+	struct slice s = { p, (size_t)(end - p) };
+	int64_t unit = 1;
+	uint64_t n;
 
 	*ret = 0;
-	if (p == end)
+	if (!s.n)
 		return 0;
-	if (*p < '0' || *p > '9')
+	if (!u64_take(&s, s.n, &n) || s.n > 1)
 		return -EINVAL;
-	for (; p < end && *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n))
-			return -EINVAL;
-	if (p < end) {
-		while (u->letter && u->letter != *p)
+	if (s.n) {
+		while (u->letter && u->letter != *s.p)
 			u++;
 		unit = u->is;
-		p++;
 	}
-	if (p != end || !unit || !n || n > max / unit)
+	if (!unit || !n || n > (uint64_t)(max / unit))
 		return -EINVAL;
-	*ret = n * unit;
+	*ret = (int64_t)n * unit;
 	return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include "digest/digest.h"
 
+#include "base/digits.h"
+
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -84,14 +86,6 @@ static void to_hex(const unsigned char *bytes, size_t n, char *out)
 void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
 {
 	to_hex(d->bytes, SHA256_BYTES, out);
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 int sha256_from_hex(struct slice hex, struct sha256 *ret)

@@ -1,24 +1,9 @@
 #include "http/query.h"
 
+#include "base/digits.h"
 #include "base/utf8.h"
 
 #include <errno.h>
-
-bool query_uint(struct slice text, uint64_t *ret)
-{
-	uint64_t v = 0;
-
-	if (!text.n)
-		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9' ||
-		    __builtin_mul_overflow(v, (uint64_t)10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(text.p[i] - '0'), &v))
-			return false;
-	}
-	*ret = v;
-	return true;
-}
 
 static bool take_bool(struct slice value, enum query_flag *ret)
 {
@@ -61,7 +46,7 @@ static bool take_value(const struct query_field *f, struct slice value, void *re
 
 	switch (f->type) {
 	case QUERY_UINT:
-		return query_uint(value, at);
+		return u64_parse(value, at);
 	case QUERY_BOOL:
 		return take_bool(value, at);
 	case QUERY_WORD:

@@ -36,5 +36,3 @@ struct query_field {
 /* 0, or -EINVAL with reason QUERY_UNKNOWN, QUERY_DUPLICATE or QUERY_INVALID and the name in the text. */
 int query_decode(const struct slice *items, size_t n, const struct query_field *fields, void *ret,
 		 struct err *e);
-/* Decimal digits that fit; nothing else. */
-bool query_uint(struct slice text, uint64_t *ret);

@@ -1,5 +1,6 @@
 #include "http/range.h"
 
+#include "base/digits.h"
 #include "base/util.h"
 #include "http/query.h"
 
@@ -23,14 +24,14 @@ int content_range_parse(struct slice text, struct content_range *ret)
 	uint64_t last;
 
 	if (!slice_skip(&text, "bytes ") || !cut(&text, '/', &range) ||
-	    !query_uint(text, &ret->total))
+	    !u64_parse(text, &ret->total))
 		return -EINVAL;
 	ret->first = ret->total;
 	ret->count = 0;
 	if (slice_is(range, "*"))
 		return 0;
-	if (!cut(&range, '-', &first) || !query_uint(first, &ret->first) ||
-	    !query_uint(range, &last) || last < ret->first || last >= ret->total)
+	if (!cut(&range, '-', &first) || !u64_parse(first, &ret->first) ||
+	    !u64_parse(range, &last) || last < ret->first || last >= ret->total)
 		return -EINVAL;
 	ret->count = last - ret->first + 1;
 	return 0;
@@ -43,8 +44,8 @@ int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *cou
 
 	*first = 0;
 	*count = size;
-	if (!slice_skip(&text, "bytes=") || !cut(&text, '-', &from) || !query_uint(from, first) ||
-	    (text.n && (!query_uint(text, &last) || last < *first))) {
+	if (!slice_skip(&text, "bytes=") || !cut(&text, '-', &from) || !u64_parse(from, first) ||
+	    (text.n && (!u64_parse(text, &last) || last < *first))) {
 		*first = 0;
 		return 0;
 	}

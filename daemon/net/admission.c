@@ -1,5 +1,6 @@
 #include "net/admission.h"
 
+#include "base/digits.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
 
@@ -149,16 +150,11 @@ static bool in_list(const char *list, struct slice item)
 /* ":" and a port, or nothing; the port may be empty (RFC 9110 7.2). */
 static bool is_port(struct slice s)
 {
-	unsigned port = 0;
+	uint64_t port = 0;
 
-	if (s.n && (s.p[0] != ':' || s.n > 6))
+	if (s.n > 6 || (s.n && !slice_skip(&s, ":")))
 		return false;
-	for (size_t i = 1; i < s.n; i++) {
-		if (!isdigit((unsigned char)s.p[i]))
-			return false;
-		port = port * 10 + (unsigned)(s.p[i] - '0');
-	}
-	return port <= 65535;
+	return !s.n || (u64_parse(s, &port) && port <= 65535);
 }
 
 /* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything else in it two readers

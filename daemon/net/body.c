@@ -9,6 +9,7 @@
  */
 #include "net/ws.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 #include "http/query.h"
 #include "net/visitor.h"
@@ -35,7 +36,7 @@ enum http_framing body_framing(struct lws *wsi, uint64_t *length)
 	if (!has_length)
 		return FRAMING_NONE;
 	v = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, text, sizeof(text));
-	return query_uint(v, length) && *length <= INT64_MAX ? FRAMING_LENGTH : FRAMING_INVALID;
+	return u64_parse(v, length) && *length <= INT64_MAX ? FRAMING_LENGTH : FRAMING_INVALID;
 }
 
 /* --- reading what is not for us --------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
  * says what it said, and a refusal is fit to be shown. */
 #include "fuzz.h"
 
+#include "base/digits.h"
+
 #include "http/query.h"
 #include "http/route.h"
 
@@ -64,7 +66,7 @@ static void check_accepted(const struct slice *items, size_t n, const struct arg
 		FUZZ_CHECK(memchr(items[i].p, '=', items[i].n));
 		if (slice_starts(items[i], "since="))
 			FUZZ_CHECK(
-				query_uint((struct slice){ items[i].p + 6, items[i].n - 6 }, &v) &&
+				u64_parse((struct slice){ items[i].p + 6, items[i].n - 6 }, &v) &&
 				v == a->since);
 		if (slice_starts(items[i], "follow="))
 			FUZZ_CHECK(a->follow ==

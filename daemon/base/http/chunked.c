@@ -1,19 +1,12 @@
 #include "base/http/chunked.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 #include "base/util.h"
 
 #include <errno.h>
 
 #define SIZE_DIGITS_MAX 15
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static enum chunked_state after_size(struct chunked *c, char b)
 {

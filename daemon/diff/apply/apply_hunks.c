@@ -1,5 +1,6 @@
 #include "diff/apply/apply_internal.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 
 #include <ctype.h>
@@ -9,16 +10,11 @@
 
 static int number(struct slice *s, uint32_t *ret)
 {
-	uint64_t v = 0;
-	size_t i = 0;
+	uint64_t v;
 
-	for (; i < s->n && i < 10 && isdigit((unsigned char)s->p[i]); i++)
-		v = v * 10 + (uint64_t)(s->p[i] - '0');
-	if (!i || v > INT32_MAX)
+	if (!u64_take(s, 10, &v) || v > INT32_MAX)
 		return -EINVAL;
 	*ret = (uint32_t)v;
-	s->p += i;
-	s->n -= i;
 	return 0;
 }
 

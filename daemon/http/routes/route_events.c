@@ -1,6 +1,7 @@
 /* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or for ever. */
 #include "http/routes/handlers.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 #include "session/log/reader.h"
 #include "session/log/transcript.h"
@@ -181,7 +182,7 @@ static bool wants_sse(const struct http_call *c, const struct events_args *a)
 static bool take_since(const struct http_call *c, bool sse, struct events_args *a,
 		       struct http_reply *ret)
 {
-	if (!sse || !c->rq->last_event_id.n || query_uint(c->rq->last_event_id, &a->since))
+	if (!sse || !c->rq->last_event_id.n || u64_parse(c->rq->last_event_id, &a->since))
 		return true;
 	http_reply_error(ret, 400, "LAST_EVENT_ID_INVALID",
 			 "Last-Event-ID must be an event's number");

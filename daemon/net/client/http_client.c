@@ -1,5 +1,6 @@
 #include "net/client/http_client.h"
 
+#include "base/digits.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/unixsock.h"
@@ -40,7 +41,7 @@ static bool take_address(struct http_client *c, struct slice rest)
 		struct slice digits = { colon + 1, rest.n - (size_t)(colon + 1 - rest.p) };
 
 		rest.n = (size_t)(colon - rest.p);
-		if (!query_uint(digits, &port) || !port || port > 65535)
+		if (!u64_parse(digits, &port) || !port || port > 65535)
 			return false;
 	}
 	if (rest.n > 2 && rest.p[0] == '[' && rest.p[rest.n - 1] == ']')
@@ -246,7 +247,7 @@ static void take_header(struct http_answer *a, struct slice line)
 			continue;
 		while (v.n && *v.p == ' ')
 			v = (struct slice){ v.p + 1, v.n - 1 };
-		if (query_uint(v, (uint64_t *)((char *)a + rows[i].value)) && rows[i].flag)
+		if (u64_parse(v, (uint64_t *)((char *)a + rows[i].value)) && rows[i].flag)
 			*(bool *)((char *)a + rows[i].flag) = true;
 	}
 }
@@ -257,7 +258,7 @@ static int parse_head(struct slice head, struct http_answer *a)
 	uint64_t status;
 
 	if (!slice_starts(head, "HTTP/1.") || head.n < 13 ||
-	    !query_uint((struct slice){ head.p + 9, 3 }, &status))
+	    !u64_parse((struct slice){ head.p + 9, 3 }, &status))
 		return -EPROTO;
 	a->status = (int)status;
 	while (head.n) {

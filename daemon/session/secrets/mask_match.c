@@ -1,5 +1,6 @@
 #include "session/secrets/mask_match.h"
 
+#include "base/digits.h"
 #include "base/util.h"
 
 #define RUN_MAX 64	/* backslashes before a character: six levels of escapes */
@@ -31,14 +32,6 @@ enum match_step { WENT_ON, DIFFERS, ENDED };
 static bool ends_at(const struct match_reading *r, size_t i)
 {
 	return i >= r->n || (r->quotes && r->text[i] == '"');
-}
-
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* The number that so many hex digits at i make. */

@@ -1,5 +1,6 @@
 #include "usage/ledger/ledger_file.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jdec.h"
@@ -19,16 +20,9 @@
 /* Canonical: no leading zero, so that a number is written in one way only. */
 static bool take_number(struct slice *s, uint64_t *ret)
 {
-	size_t i = 0;
+	bool zero = slice_starts(*s, "0");
 
-	*ret = 0;
-	for (; i < s->n && i < 19 && s->p[i] >= '0' && s->p[i] <= '9'; i++)
-		*ret = *ret * 10 + (uint64_t)(s->p[i] - '0');
-	if (!i || s->p[0] == '0')
-		return false;
-	s->p += i;
-	s->n -= i;
-	return true;
+	return u64_take(s, 19, ret) && !zero;
 }
 
 bool ledger_incarnation_valid(struct slice text)
