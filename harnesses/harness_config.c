@@ -1,5 +1,6 @@
 #include "harnesses/harness_config.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
@@ -144,10 +145,7 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 		    jstr_decode(v, 1 * MIB, &value) < 0)
 			return err_field(e, path, "FIELD_INVALID",
 					 "%s must be a plain name and a string", path);
-		d->env = reallocarray(d->env, d->nenv + 1, sizeof(*d->env));
-		if (!d->env)
-			abort();
-		d->env[d->nenv++] = (struct harness_env){ xstrndup(key.p, key.n), value };
+		*GROW(d->env, d->nenv) = (struct harness_env){ xstrndup(key.p, key.n), value };
 	}
 	return 0;
 }

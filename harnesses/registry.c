@@ -1,5 +1,6 @@
 #include "harnesses/registry.h"
 
+#include "base/array.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
@@ -195,11 +196,7 @@ void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q)
 
 struct harness_def *harness_table_add(struct harness_table *t)
 {
-	t->defs = reallocarray(t->defs, t->n + 1, sizeof(*t->defs));
-	if (!t->defs)
-		abort();
-	memset(&t->defs[t->n], 0, sizeof(*t->defs));
-	return &t->defs[t->n++];
+	return GROW(t->defs, t->n);
 }
 
 static void add_builtins(struct harness_table *t)

@@ -1,21 +1,15 @@
 #include "harnesses/spawn_plan.h"
 
+#include "base/array.h"
 #include "base/util.h"
 
 #include <stdio.h>
 
-static void *grow(void *array, size_t n, size_t size)
-{
-	void *p = reallocarray(array, n, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 void harness_plan_arg(struct harness_plan *p, const char *arg)
 {
-	p->argv = grow(p->argv, p->nargs + 2, sizeof(*p->argv));
+	p->argv = reallocarray(p->argv, p->nargs + 2, sizeof(*p->argv));
+	if (!p->argv)
+		abort();
 	p->argv[p->nargs++] = xstrdup(arg);
 	p->argv[p->nargs] = NULL;
 }
@@ -36,20 +30,17 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 		xstrset(&e->value, value);
 		return;
 	}
-	p->env = grow(p->env, p->nenv + 1, sizeof(*p->env));
-	p->env[p->nenv++] = (struct harness_env){ xstrdup(name), xstrdup(value) };
+	*GROW(p->env, p->nenv) = (struct harness_env){ xstrdup(name), xstrdup(value) };
 }
 
 void harness_plan_file(struct harness_plan *p, const char *path, const char *text)
 {
-	p->files = grow(p->files, p->nfiles + 1, sizeof(*p->files));
-	p->files[p->nfiles++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+	*GROW(p->files, p->nfiles) = (struct harness_env){ xstrdup(path), xstrdup(text) };
 }
 
 void harness_plan_program(struct harness_plan *p, const char *path, const char *text)
 {
-	p->programs = grow(p->programs, p->nprograms + 1, sizeof(*p->programs));
-	p->programs[p->nprograms++] = (struct harness_env){ xstrdup(path), xstrdup(text) };
+	*GROW(p->programs, p->nprograms) = (struct harness_env){ xstrdup(path), xstrdup(text) };
 }
 
 const char *harness_plan_getenv(const struct harness_plan *p, const char *name)

@@ -1,6 +1,8 @@
 /* skill_fields.c - the rules for the keys of the frontmatter. Lengths are in characters (code points), as the format counts. */
 #include "skill/skill_internal.h"
 
+#include "base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -308,10 +310,7 @@ static void take_unknown(struct skill_report *r, const struct front_node *key)
 	err_flatten(path);
 	skill_note(r, SKILL_ERROR, "KEY_UNKNOWN", AT_FIELD(path, key->line),
 		   "the format has no such key; clients may use it or not");
-	s->unknown = reallocarray(s->unknown, s->nunknown + 1, sizeof(*s->unknown));
-	if (!s->unknown)
-		abort();
-	s->unknown[s->nunknown++] = xstrdup(key->text);
+	*GROW(s->unknown, s->nunknown) = xstrdup(key->text);
 }
 
 static size_t find_field(const char *key)

@@ -1,5 +1,7 @@
 #include "usage/account.h"
 
+#include "base/array.h"
+
 #include "usage/budget.h"
 #include "usage/cost.h"
 
@@ -51,6 +53,8 @@ void account_usage(struct account *a, const struct harness_usage *u)
 
 static struct tool_count *tool_find(struct account *a, const char *name)
 {
+	struct tool_count *t;
+
 	for (size_t i = 0; i < a->ntools; i++)
 		if (strcmp(a->tools[i].name, name) == 0)
 			return &a->tools[i];
@@ -58,11 +62,9 @@ static struct tool_count *tool_find(struct account *a, const char *name)
 		return &a->tools[a->ntools - 1];
 	if (a->ntools == ACCOUNT_TOOLS_MAX - 1 && strcmp(name, "other") != 0)
 		return tool_find(a, "other");
-	a->tools = reallocarray(a->tools, a->ntools + 1, sizeof(*a->tools));
-	if (!a->tools)
-		abort();
-	a->tools[a->ntools] = (struct tool_count){ .name = xstrdup(name) };
-	return &a->tools[a->ntools++];
+	t = GROW(a->tools, a->ntools);
+	t->name = xstrdup(name);
+	return t;
 }
 
 void account_tool(struct account *a, const char *name, bool ok, uint64_t ms)

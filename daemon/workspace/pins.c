@@ -1,5 +1,7 @@
 #include "workspace/pins.h"
 
+#include "base/array.h"
+
 #include "json/jstr.h"
 #include "workspace/derive.h"
 
@@ -15,10 +17,7 @@ int pins_add(struct pins *p, struct jw *w, const struct sha256 *digest, const ch
 
 	if (r < 0)
 		return r;
-	p->v = realloc(p->v, (p->n + 1) * sizeof(*p->v));
-	if (!p->v)
-		abort();
-	pin = &p->v[p->n++];
+	pin = GROW(p->v, p->n);
 	pin->archive = *digest;
 	if (asprintf(&pin->field, "%s%s", p->prefix, field) < 0)
 		abort();

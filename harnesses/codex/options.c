@@ -3,6 +3,8 @@
  * in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
  */
 #include "harnesses/choices.h"
+
+#include "base/array.h"
 #include "harnesses/codex/internal.h"
 
 #include <errno.h>
@@ -48,11 +50,8 @@ static struct model *add_model(struct harness *h, const char *id)
 
 	if (m)
 		return m;
-	h->models = reallocarray(h->models, h->nmodels + 1, sizeof(*h->models));
-	if (!h->models)
-		abort();
-	m = &h->models[h->nmodels++];
-	*m = (struct model){ .id = xstrdup(id) };
+	m = GROW(h->models, h->nmodels);
+	m->id = xstrdup(id);
 	return m;
 }
 

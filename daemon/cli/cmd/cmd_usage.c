@@ -1,6 +1,7 @@
 /* cmd_usage.c - "acpd usage" and "acpd usage verify": the usage ledger, read as a file; no daemon is needed and none is disturbed. */
 #include "cli/cmd/cmd.h"
 
+#include "base/array.h"
 #include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "json/jdec.h"
@@ -105,15 +106,6 @@ struct total {
 	size_t ncosts;
 };
 
-static void *grow(void *array, size_t n, size_t size)
-{
-	array = reallocarray(array, n + 1, size);
-	if (!array)
-		abort();
-	memset((char *)array + n * size, 0, size);
-	return array;
-}
-
 /* At the largest number instead of around the corner. */
 static void add(int64_t *to, int64_t n)
 {
@@ -127,10 +119,8 @@ static void add_cost(struct total *to, const char *currency, int64_t amount)
 
 	while (i < to->ncosts && strcmp(to->costs[i].currency, currency) != 0)
 		i++;
-	if (i == to->ncosts) {
-		to->costs = grow(to->costs, to->ncosts++, sizeof(*to->costs));
-		to->costs[i].currency = xstrdup(currency);
-	}
+	if (i == to->ncosts)
+		GROW(to->costs, to->ncosts)->currency = xstrdup(currency);
 	add(&to->costs[i].amount, amount);
 	to->with_cost++;
 }
@@ -197,10 +187,8 @@ static struct total *model_of(struct print *p, const struct usage_turn *t)
 		abort();
 	while (i < p->nmodels && strcmp(p->models[i].name, name) != 0)
 		i++;
-	if (i == p->nmodels) {
-		p->models = grow(p->models, p->nmodels++, sizeof(*p->models));
-		p->models[i].name = TAKE_PTR(name);
-	}
+	if (i == p->nmodels)
+		GROW(p->models, p->nmodels)->name = TAKE_PTR(name);
 	return &p->models[i];
 }
 

@@ -1,6 +1,8 @@
 /* evlog_scan.c - taking up the journal of an earlier life, whatever has become of it. */
 #include "session/log/evlog_internal.h"
 
+#include "base/array.h"
+
 #include "session/log/journal_record.h"
 
 #include <errno.h>
@@ -29,12 +31,7 @@ static void add_gap(struct evlog *l, uint64_t from, uint64_t to)
 		l->gaps[l->ngaps - 1].to = to;
 		return;
 	}
-	if ((l->ngaps & (l->ngaps - 1)) == 0) {
-		l->gaps = reallocarray(l->gaps, l->ngaps ? 2 * l->ngaps : 1, sizeof(*l->gaps));
-		if (!l->gaps)
-			abort();
-	}
-	l->gaps[l->ngaps++] = (struct evlog_gap){ from, to, "damaged" };
+	*GROW(l->gaps, l->ngaps) = (struct evlog_gap){ from, to, "damaged" };
 }
 
 static void take_record(struct journal_scan *s, const struct journal_record *rec, off_t offset)

@@ -1,5 +1,6 @@
 #include "session/secrets/mask.h"
 
+#include "base/array.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"
@@ -93,13 +94,10 @@ static void add_pattern(struct mask *m, struct slice text, bool base64)
 
 	if (text.n < 2 || m->n == NONE - 1 || known(m, text, base64))
 		return;
-	m->patterns = reallocarray(m->patterns, m->n + 1u, sizeof(*m->patterns));
-	if (!m->patterns)
-		abort();
-	p = &m->patterns[m->n];
+	p = GROW(m->patterns, m->n);
 	*p = (struct mask_pattern){ xstrndup(text.p, text.n), text.n, base64,
 				    m->first[base64][begin] };
-	m->first[base64][begin] = m->n++;
+	m->first[base64][begin] = m->n - 1;
 	m->longest = MAX(m->longest, p->n);
 	note_start(m, p);
 }

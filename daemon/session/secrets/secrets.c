@@ -1,5 +1,6 @@
 #include "session/secrets/secrets.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "digest/digest.h"
@@ -106,10 +107,7 @@ static void keep(struct secrets *x, struct slice v, bool old)
 			forget(x, i);
 			break;
 		}
-	x->list = reallocarray(x->list, x->n + 1, sizeof(*x->list));
-	if (!x->list)
-		abort();
-	x->list[x->n++] = (struct secret){ xstrndup(v.p, v.n), v.n, old };
+	*GROW(x->list, x->n) = (struct secret){ xstrndup(v.p, v.n), v.n, old };
 	x->bytes += v.n;
 }
 

@@ -1,5 +1,7 @@
 #include "unpack/extract/skill_install.h"
 
+#include "base/array.h"
+
 #include "skill/skill.h"
 #include "tree/held_tree.h"
 
@@ -125,10 +127,7 @@ static bool known(const struct skills *s, const char *name)
 
 static void add_name(struct skills *s, const char *name)
 {
-	s->names = reallocarray(s->names, s->n + 1, sizeof(*s->names));
-	if (!s->names)
-		abort();
-	s->names[s->n++] = xstrdup(name);
+	*GROW(s->names, s->n) = xstrdup(name);
 }
 
 static int move(struct skills *s, struct plan *p, int tree, uint32_t node, const char *name)

@@ -1,5 +1,6 @@
 #include "usage/ledger/ledger_files.h"
 
+#include "base/array.h"
 #include "base/os/file.h"
 
 #include <errno.h>
@@ -19,10 +20,7 @@ static int add(struct ledger_files *f, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	f->part = reallocarray(f->part, f->n + 1, sizeof(*f->part));
-	if (!f->part)
-		abort();
-	f->part[f->n++] = (struct ledger_part){ fd, xstrdup(path) };
+	*GROW(f->part, f->n) = (struct ledger_part){ fd, xstrdup(path) };
 	return 0;
 }
 

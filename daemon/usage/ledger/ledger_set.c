@@ -1,5 +1,7 @@
 #include "usage/ledger/ledger_set.h"
 
+#include "base/array.h"
+#include "base/digits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -64,11 +66,7 @@ static uint64_t number_of(const struct ledger_set *s, const char *name)
 	if (!slice_skip(&rest, s->stem) || !slice_skip(&rest, "-") ||
 	    rest.n != DIGITS + strlen(SUFFIX) || strcmp(rest.p + DIGITS, SUFFIX) != 0)
 		return 0;
-	for (size_t i = 0; i < DIGITS; i++) {
-		if (rest.p[i] < '0' || rest.p[i] > '9')
-			return 0;
-		n = n * 10 + (uint64_t)(rest.p[i] - '0');
-	}
+	u64_parse((struct slice){ rest.p, DIGITS }, &n);
 	return n;
 }
 
@@ -76,12 +74,7 @@ static uint64_t number_of(const struct ledger_set *s, const char *name)
 
 void ledger_set_add(struct ledger_set *s, const struct ledger_closed *c)
 {
-	if (!(s->n & (s->n - 1))) { /* at powers of two */
-		s->closed = reallocarray(s->closed, s->n ? 2 * s->n : 1, sizeof(*s->closed));
-		if (!s->closed)
-			abort();
-	}
-	s->closed[s->n++] = *c;
+	*GROW(s->closed, s->n) = *c;
 }
 
 void ledger_set_shift(struct ledger_set *s)
