@@ -9,7 +9,7 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 	struct session *from = store_find(c->srv->store, a->session_id);
 	struct session_params p = { .client = c->client, .setup.auth_method = c->auth_method };
 	struct session *s;
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (!from)

@@ -55,7 +55,7 @@ struct view {
 };
 
 /* A request of the client that is answered later; outlives its connection (conn NULL). */
-struct acp_call {
+struct method_call {
 	struct list link;
 	struct acp_conn *conn;
 	char *id; /* raw */
@@ -78,11 +78,11 @@ void conn_error(struct acp_conn *c, struct view *view, struct slice id, const st
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
 void conn_close(struct acp_conn *c, int code, const char *reason);
-struct acp_call *call_new(struct acp_conn *c, struct slice id);
-void call_free(struct acp_call *k);
+struct method_call *call_new(struct acp_conn *c, struct slice id);
+void call_free(struct method_call *k);
 /* Answers and frees; nothing is sent if the connection is gone or the call was answered before. */
-void call_result(struct acp_call *k, struct slice result);
-void call_error(struct acp_call *k, const struct err *e, struct slice extra);
+void call_result(struct method_call *k, struct slice result);
+void call_error(struct method_call *k, const struct err *e, struct slice extra);
 /* Answers every open call on that view with e; their completions find nobody. */
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 

@@ -36,7 +36,7 @@ static const struct choice_row model_row = { model_fields, "model", "MODEL_UNKNO
 
 static void on_choice_set(void *ctx, struct slice result _unused_, const struct err *e)
 {
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 
 	if (e)
 		call_error(k, e, SLICE_NONE);
@@ -61,7 +61,7 @@ static int set_choice(struct acp_conn *c, const struct rpc_msg *m, const struct 
 {
 	struct choice_args a = { 0 };
 	struct view *v = NULL;
-	struct acp_call *k;
+	struct method_call *k;
 	int r = jdec_object(m->params, row->fields, NULL, &a, e);
 
 	if (r == 0 && !(v = view_need(c, a.session_id, e)))
@@ -92,7 +92,7 @@ int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 	struct jval options = jobj_get(result, "configOptions");
 	struct jw w = JW(&b);
 	struct err e;
@@ -121,7 +121,7 @@ int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(freep) char *id = NULL;
 	struct view *v;
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)

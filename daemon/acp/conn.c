@@ -290,9 +290,9 @@ bool acp_conn_drained(const struct acp_conn *c)
 
 /* --- calls ------------------------------------------------------------------------------------------ */
 
-struct acp_call *call_new(struct acp_conn *c, struct slice id)
+struct method_call *call_new(struct acp_conn *c, struct slice id)
 {
-	struct acp_call *k = new0(struct acp_call);
+	struct method_call *k = new0(struct method_call);
 
 	k->conn = c;
 	k->id = xstrndup(id.p, id.n);
@@ -303,7 +303,7 @@ struct acp_call *call_new(struct acp_conn *c, struct slice id)
 }
 
 /* The call has its answer, or nobody to give it to; its owner below still calls back once. */
-static void call_unhook(struct acp_call *k)
+static void call_unhook(struct method_call *k)
 {
 	if (!k->conn)
 		return;
@@ -313,21 +313,21 @@ static void call_unhook(struct acp_call *k)
 	k->view = NULL;
 }
 
-void call_free(struct acp_call *k)
+void call_free(struct method_call *k)
 {
 	call_unhook(k);
 	free(k->id);
 	free(k);
 }
 
-void call_result(struct acp_call *k, struct slice result)
+void call_result(struct method_call *k, struct slice result)
 {
 	if (k->conn)
 		conn_result(k->conn, k->view, slice_of(k->id), result);
 	call_free(k);
 }
 
-void call_error(struct acp_call *k, const struct err *e, struct slice extra)
+void call_error(struct method_call *k, const struct err *e, struct slice extra)
 {
 	if (k->conn)
 		conn_error(k->conn, k->view, slice_of(k->id), e, extra);
@@ -336,7 +336,7 @@ void call_error(struct acp_call *k, const struct err *e, struct slice extra)
 
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e)
 {
-	list_each(k, &c->calls, struct acp_call, link) {
+	list_each(k, &c->calls, struct method_call, link) {
 		if (k->view != v)
 			continue;
 		conn_error(c, NULL, slice_of(k->id), e, SLICE_NONE);
@@ -373,7 +373,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 	c->phase = CONN_CLOSING;
 	while (!list_empty(&c->views))
 		view_free(list_first(&c->views, struct view, link));
-	list_each(k, &c->calls, struct acp_call, link)
+	list_each(k, &c->calls, struct method_call, link)
 		call_unhook(k);
 	conn_drop_ports(c);
 	rpc_calls_done(&c->requests);
@@ -423,7 +423,7 @@ static void conn_shutdown(struct acp_conn *c)
 	struct err e;
 
 	err_set(&e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN", "the daemon is shutting down");
-	list_each(k, &c->calls, struct acp_call, link) {
+	list_each(k, &c->calls, struct method_call, link) {
 		conn_error(c, k->view, slice_of(k->id), &e, SLICE_NONE);
 		call_unhook(k);
 	}

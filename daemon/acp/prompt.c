@@ -28,7 +28,7 @@ static const struct jfield acpd_fields[] = {
 static void on_turn_done(void *ctx, const struct turn_result *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 	struct jw w = JW(&b);
 	struct err e;
 
@@ -91,7 +91,7 @@ static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struc
 	_cleanup_(buf_done) struct buf meta = { 0 };
 	struct view *v = view_for(c, a, e);
 	struct prompt_params p = { .content = a->prompt, .key = a->key, .origin = c->no };
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (!v)
@@ -124,7 +124,7 @@ int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 
 static void on_steered(void *ctx, struct slice result, const struct err *e)
 {
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 
 	if (e)
 		call_error(k, e, SLICE_NONE);
@@ -136,7 +136,7 @@ static int steer(struct acp_conn *c, const struct rpc_msg *m, const struct promp
 		 struct err *e)
 {
 	struct view *v = view_for(c, a, e);
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (!v)
@@ -179,7 +179,7 @@ int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
-	list_each(k, &c->calls, struct acp_call, link) {
+	list_each(k, &c->calls, struct method_call, link) {
 		if (!k->prompt || !k->view || !k->view->w.session || !slice_is(id, k->id))
 			continue;
 		session_cancel_prompt(k->view->w.session, k);

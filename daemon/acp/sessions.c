@@ -55,7 +55,7 @@ static void on_removed(void *ctx _unused_, struct session *s _unused_, const str
 }
 
 /* What could have been asked for instead. */
-static void call_open_error(struct acp_call *k, const struct session *s, const struct err *e)
+static void call_open_error(struct method_call *k, const struct session *s, const struct err *e)
 {
 	static const struct {
 		const char *reason, *category;
@@ -71,7 +71,7 @@ static void call_open_error(struct acp_call *k, const struct session *s, const s
 }
 
 /* To ask for a login is only right towards a client that was offered one. */
-static void create_failed(struct acp_call *k, const struct session *s, const struct err *e)
+static void create_failed(struct method_call *k, const struct session *s, const struct err *e)
 {
 	struct err own = *e;
 
@@ -85,7 +85,7 @@ static void create_failed(struct acp_call *k, const struct session *s, const str
 void on_session_created(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 	struct acp_conn *c = k->conn;
 
 	if (e) {
@@ -127,7 +127,7 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 				    .setup.auth_method = c->auth_method,
 				    .client = c->client };
 	struct session *s;
-	struct acp_call *k;
+	struct method_call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
 
 	if (r < 0)
@@ -174,7 +174,7 @@ static void tell_foreign(struct acp_conn *c, struct session *s)
 static void on_reopened(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 	struct acp_conn *c = k->conn;
 	uint64_t from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
 	struct view *v;
@@ -241,7 +241,7 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 {
 	struct session_params p = { .client = c->client };
 	struct session *s = NULL;
-	struct acp_call *k;
+	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
 
 	if (r == 0)
@@ -388,7 +388,7 @@ int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 
 static void on_closed(void *ctx, struct session *s _unused_, const struct err *e)
 {
-	struct acp_call *k = ctx;
+	struct method_call *k = ctx;
 
 	if (e)
 		call_error(k, e, SLICE_NONE);

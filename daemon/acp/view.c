@@ -142,7 +142,7 @@ static void forget_view(struct acp_conn *c, struct view *v)
 	list_each(o, &c->out, struct outgoing, link)
 		if (o->view == v)
 			o->view = NULL;
-	list_each(k, &c->calls, struct acp_call, link)
+	list_each(k, &c->calls, struct method_call, link)
 		if (k->view == v)
 			k->view = NULL;
 	rpc_calls_drop_ctx(&c->requests, v);

@@ -69,7 +69,7 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 {
 	struct session *s = store_find(c->srv->store, a->session_id);
 	struct request request;
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (!s)
@@ -140,7 +140,7 @@ static const struct jfield skills_fields[] = {
 static int skills_list(struct acp_conn *c, const struct rpc_msg *m, const char *id, struct err *e)
 {
 	struct session *s = store_find(c->srv->store, id);
-	struct acp_call *k;
+	struct method_call *k;
 	int r;
 
 	if (!s)
@@ -198,7 +198,7 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 		struct err *e)
 {
 	struct session *s = store_find(c->srv->store, a->session_id);
-	struct acp_call *k;
+	struct method_call *k;
 	uint64_t since;
 	int r = take_since(a->since, &since, e);
 

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 
 /* The part of one text between the first and the last difference. */
-struct diff_side {
+struct line_side {
 	struct slice text;
 	uint32_t before; /* lines of the text before it */
 	uint32_t n;	 /* lines in it */
@@ -69,7 +69,7 @@ static uint32_t count_newlines(const char *p, size_t n)
 }
 
 /* Takes whole lines off: the prefix ends behind a newline, and so does what is before the suffix. */
-static void trim_common(struct diff_side *a, struct diff_side *b)
+static void trim_common(struct line_side *a, struct line_side *b)
 {
 	size_t n = common_prefix(a->text, b->text);
 	const char *newline;
@@ -138,7 +138,7 @@ static uint32_t class_of(struct classes *c, const char *p, uint32_t n)
 	return c->n - 1;
 }
 
-static void number_lines(struct classes *c, struct diff_side *s, int which)
+static void number_lines(struct classes *c, struct line_side *s, int which)
 {
 	const char *p = s->text.p, *end = p + s->text.n;
 
@@ -178,7 +178,7 @@ static int classes_start(struct classes *c, uint32_t lines)
 /* --- the search ------------------------------------------------------------------------------------------ */
 
 /* The lines that the other side has too; all others are changed. id and line have room for n. */
-static struct myers_side candidates(const struct diff_side *s, const struct classes *c, int other,
+static struct myers_side candidates(const struct line_side *s, const struct classes *c, int other,
 				    uint32_t *id, uint32_t *line)
 {
 	uint32_t n = 0;
@@ -193,7 +193,7 @@ static struct myers_side candidates(const struct diff_side *s, const struct clas
 	return (struct myers_side){ .id = id, .line = line, .n = n, .changed = s->changed };
 }
 
-static int find_changed(struct diff_side *a, struct diff_side *b)
+static int find_changed(struct line_side *a, struct line_side *b)
 {
 	_cleanup_(classes_done) struct classes c = { 0 };
 	size_t lines = (size_t)a->n + b->n;
@@ -212,7 +212,7 @@ static int find_changed(struct diff_side *a, struct diff_side *b)
 
 /* --- ranges ---------------------------------------------------------------------------------------------- */
 
-static uint32_t run_of_changed(const struct diff_side *s, uint32_t at)
+static uint32_t run_of_changed(const struct line_side *s, uint32_t at)
 {
 	uint32_t n = 0;
 
@@ -222,7 +222,7 @@ static uint32_t run_of_changed(const struct diff_side *s, uint32_t at)
 }
 
 /* Fills out, which may be NULL, with the lines counted from the part's beginning; returns how many. */
-static size_t collect(const struct diff_side *a, const struct diff_side *b, struct line_range *out)
+static size_t collect(const struct line_side *a, const struct line_side *b, struct line_range *out)
 {
 	uint32_t x = 0, y = 0;
 	size_t n = 0;
@@ -242,9 +242,9 @@ static size_t collect(const struct diff_side *a, const struct diff_side *b, stru
 }
 
 /* One line down if that is the same change: the line it begins with is the one behind it. */
-static bool slide_one(const struct diff_side *a, const struct diff_side *b, struct line_range *r)
+static bool slide_one(const struct line_side *a, const struct line_side *b, struct line_range *r)
 {
-	const struct diff_side *s = r->old_n ? a : b;
+	const struct line_side *s = r->old_n ? a : b;
 	uint32_t at = r->old_n ? r->old_at : r->new_at, n = r->old_n + r->new_n;
 
 	if ((r->old_n && r->new_n) || at + n >= s->n || s->id[at] != s->id[at + n])
@@ -255,7 +255,7 @@ static bool slide_one(const struct diff_side *a, const struct diff_side *b, stru
 }
 
 /* Down until it meets the next range, which it then becomes part of. */
-static void slide_all(const struct diff_side *a, const struct diff_side *b, struct line_diff *d)
+static void slide_all(const struct line_side *a, const struct line_side *b, struct line_diff *d)
 {
 	size_t n = 0;
 
@@ -274,7 +274,7 @@ static void slide_all(const struct diff_side *a, const struct diff_side *b, stru
 	d->n = n;
 }
 
-static int search(struct diff_side *a, struct diff_side *b, struct line_diff *ret)
+static int search(struct line_side *a, struct line_side *b, struct line_diff *ret)
 {
 	size_t lines = (size_t)a->n + b->n;
 	_cleanup_(freep) uint32_t *ids = calloc(lines, sizeof(*ids));
@@ -299,7 +299,7 @@ static int search(struct diff_side *a, struct diff_side *b, struct line_diff *re
 }
 
 /* Nothing in common, or too much to look for it. */
-static int replace_all(const struct diff_side *a, const struct diff_side *b, struct line_diff *ret)
+static int replace_all(const struct line_side *a, const struct line_side *b, struct line_diff *ret)
 {
 	ret->ranges = calloc(1, sizeof(*ret->ranges));
 	if (!ret->ranges)
@@ -311,7 +311,7 @@ static int replace_all(const struct diff_side *a, const struct diff_side *b, str
 
 int line_diff_make(struct slice from, struct slice to, struct line_diff *ret)
 {
-	struct diff_side a = { .text = from }, b = { .text = to };
+	struct line_side a = { .text = from }, b = { .text = to };
 	int r;
 
 	*ret = (struct line_diff){ 0 };
