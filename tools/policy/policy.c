@@ -1,3 +1,4 @@
+/* policy.c - the policy object: read, checked and asked about tools. */
 #include "tools/policy/policy_internal.h"
 
 #include "json/jdec.h"

@@ -1,25 +1,30 @@
 /*
- * policy.h - what the built-in tools of a session may do: files by globs, commands by rules on their words, tools by category and name.
+ * policy.h - what the built-in tools of a session may do: files by globs, commands by rules on their words, tools by
+ * category and name.
  *
- * The object (_meta.acpd.policy, --policy FILE); every member is optional, an unknown or wrong one is an error that names it:
+ * The object (_meta.acpd.policy, --policy FILE); every member is optional, an unknown or wrong one is an error that
+ * names it:
  *	{"read": [glob...], "write": [glob...], "deny": [glob...],
  *	 "commands": [{"prefix": ["git", "status"], "policy": "allow"}, {"argv": ["rm", "-rf", "/"], "policy": "deny"}...],
  *	 "categories": {"read" | "edit" | "execute" | "mcp" | "other": "allow" | "ask" | "deny"},
  *	 "tools": {NAME or glob: {"policy", "timeoutMs", "maxCalls", "maxResultBytes", "dryRun"}}, "dryRun": true}
  *
- * Globs are tree/glob.h's, relative to the root: with a slash inside they start at the root, without one they match a name at any depth,
- * and what matches a directory covers all in it. Deny wins; without "read" ("write") everything else may be read (written).
+ * Globs are tree/glob.h's, relative to the root: with a slash inside they start at the root, without one they match a
+ * name at any depth, and what matches a directory covers all in it. Deny wins; without "read" ("write") everything
+ * else may be read (written).
  *
- * Commands: the rule with most words wins; of two with as many, one whose words the command begins with, then the stricter. Rules that
- * allow are read narrowly: the very words, the program by bare name or in /bin or /usr/bin. Rules that ask or deny are read widely: the
- * program wherever it lies, their other words anywhere, in any order, options alone or together, and "argv" as "prefix". A command that no rule matches gets
- * categories.execute if given, else "ask" if there are rules, else "allow" (a rule with an empty prefix
- * matches every command and stands for that). Programs that run others (env, xargs, find -exec, sh -c...)
- * and shell text are seen through, the strictest part decides; what cannot be understood (substitutions, functions, code given to an
- * interpreter, output into files) counts as "sh": what a rule says of sh, else no better than "ask" as soon as one rule asks or denies.
+ * Commands: the rule with most words wins; of two with as many, one whose words the command begins with, then the
+ * stricter. Rules that allow are read narrowly: the very words, the program by bare name or in /bin or /usr/bin.
+ * Rules that ask or deny are read widely: the program wherever it lies, their other words anywhere, in any order,
+ * options alone or together, and "argv" as "prefix". A command that no rule matches gets categories.execute if given,
+ * else "ask" if there are rules, else "allow" (a rule with an empty prefix matches every command and stands for
+ * that). Programs that run others (env, xargs, find -exec, sh -c...) and shell text are seen through, the strictest
+ * part decides; what cannot be understood (substitutions, functions, code given to an interpreter, output into files)
+ * counts as "sh": what a rule says of sh, else no better than "ask" as soon as one rule asks or denies.
  *
- * A policy is immutable: every thread may read it. NULL stands for none: everything is allowed. Verdicts other than POLICY_ALLOW fill e:
- * PATH_DENIED (deny glob), PATH_NOT_ALLOWED (outside of the globs), COMMAND_DENIED, COMMAND_ASK, TOOL_DENIED, TOOL_ASK, with a sentence.
+ * A policy is immutable: every thread may read it. NULL stands for none: everything is allowed. Verdicts other than
+ * POLICY_ALLOW fill e: PATH_DENIED (deny glob), PATH_NOT_ALLOWED (outside of the globs), COMMAND_DENIED, COMMAND_ASK,
+ * TOOL_DENIED, TOOL_ASK, with a sentence.
  */
 #pragma once
 
@@ -47,8 +52,8 @@ static inline void policy_freep(struct policy **p)
 
 enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b);
 
-/* path: relative to the root, as it is after links were resolved ("" or ".": the root itself). One with ".." or a leading slash is
- * denied. ALLOW or DENY; applyDiff alone makes a question of PATH_NOT_ALLOWED. */
+/* path: relative to the root, as it is after links were resolved ("" or ".": the root itself). One with ".." or a
+ * leading slash is denied. ALLOW or DENY; applyDiff alone makes a question of PATH_NOT_ALLOWED. */
 enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
 				struct err *e);
 /* Whether something below the directory could be allowed: a listing that starts there is not refused as a whole. */
@@ -58,10 +63,12 @@ bool policy_path_within(const struct policy *p, const char *dir, enum policy_acc
 enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struct err *e);
 /* Text for sh -c. */
 enum policy_verdict policy_shell(const struct policy *p, const char *text, struct err *e);
-/* A variable that a call sets for its command: such as make programs run others (LD_PRELOAD, PATH, GIT_SSH_COMMAND) count as "sh". */
+/* A variable that a call sets for its command: such as make programs run others (LD_PRELOAD, PATH, GIT_SSH_COMMAND)
+ * count as "sh". */
 enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e);
 
-/* The tool itself, before its arguments are looked at. An "ask" of category execute or edit is put by the toolbox before the tool runs. */
+/* The tool itself, before its arguments are looked at. An "ask" of category execute or edit is put by the toolbox
+ * before the tool runs. */
 enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
 				const char *name, struct err *e);
 

@@ -1,8 +1,9 @@
 /*
  * policy_internal.h - what the files of the policy share.
  *
- * A command is judged by taking notes: every part of it that is understood notes the verdict of its rule, what is not understood notes that
- * of "sh", and the strictest note is the answer. So nothing that is looked at later can make up for what was seen before.
+ * A command is judged by taking notes: every part of it that is understood notes the verdict of its rule, what is not
+ * understood notes that of "sh", and the strictest note is the answer. So nothing that is looked at later can make up
+ * for what was seen before.
  */
 #pragma once
 

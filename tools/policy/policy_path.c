@@ -1,3 +1,4 @@
+/* policy_path.c - the globs of a policy: which paths may be read and written. */
 #include "tools/policy/policy_internal.h"
 
 #include "tree/glob.h"

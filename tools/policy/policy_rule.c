@@ -1,3 +1,4 @@
+/* policy_rule.c - the members that a rule of one tool may have, and maps of names to rules. */
 #include "tools/policy/policy_rule.h"
 
 #include "base/limits.h"

@@ -1,3 +1,7 @@
+/*
+ * policy_command.c - the judgement of one command: its rule, what it runs (policy_programs.c), and the variables that
+ * it sets. What is not understood counts as "sh". These are the entries of policy.h for commands.
+ */
 #include "tools/policy/policy_internal.h"
 
 #include "tree/glob.h"

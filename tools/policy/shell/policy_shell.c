@@ -1,11 +1,12 @@
+/* policy_shell.c - text of a shell, split into the commands that it would run. */
 #include "tools/policy/policy_internal.h"
 
 #include <ctype.h>
 
 enum redirect { REDIRECT_NONE, REDIRECT_IN, REDIRECT_OUT };
 
-/* Splits the text of a shell into commands. Not a parser: what is beyond words, quotes, separators and plain redirections is noted as such
- * once (judge_sh), and what stands in it is still looked at as if it were commands. */
+/* Splits the text of a shell into commands. Not a parser: what is beyond words, quotes, separators and plain
+ * redirections is noted as such once (judge_sh), and what stands in it is still looked at as if it were commands. */
 struct lexer {
 	struct judge *j;
 	const char *p, *end;
