@@ -1,8 +1,10 @@
 /*
- * hosted_check.h - one look at a server that is up: its list of tools, for their number and for how long it takes to answer.
+ * hosted_check.h - one look at a server that is up: its list of tools, for their number and for how long it takes to
+ * answer.
  *
- * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_CHECK_MS. Nothing of it is kept but the count. A server that
- * says it has no tools is in order: it has none to count. One look at a time; hosted_check_cancel is harmless when none is going on.
+ * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_CHECK_MS. Nothing of it is kept but the
+ * count. A server that says it has no tools is in order: it has none to count. One look at a time;
+ * hosted_check_cancel is harmless when none is going on.
  */
 #pragma once
 

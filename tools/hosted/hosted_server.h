@@ -1,14 +1,17 @@
 /*
- * hosted_server.h - one hosted server, kept running: started, looked at, started again when it ends, given up when that does not help.
+ * hosted_server.h - one hosted server, kept running: started, looked at, started again when it ends, given up when
+ * that does not help.
  *
  *	STOPPED -> STARTING -> READY -> BACKOFF -> STARTING ...      BACKOFF -> FAILED after HOSTED_RESTARTS_MAX restarts in a row
  *
- * Between two starts it waits by decorrelated jitter: a random time from HOSTED_BACKOFF_MS to three times the last one, at most
- * HOSTED_BACKOFF_MAX_MS. After HOSTED_STABLE_MS of being ready its past is forgotten. A FAILED server is tried again when somebody wants
- * it, though not within HOSTED_RETRY_MS; one over HTTP also every HOSTED_BACKOFF_MAX_MS, for others start it. DISABLED stays so, and so does FAILED of an entry that was refused.
+ * Between two starts it waits by decorrelated jitter: a random time from HOSTED_BACKOFF_MS to three times the last
+ * one, at most HOSTED_BACKOFF_MAX_MS. After HOSTED_STABLE_MS of being ready its past is forgotten. A FAILED server is
+ * tried again when somebody wants it, though not within HOSTED_RETRY_MS; one over HTTP also every
+ * HOSTED_BACKOFF_MAX_MS, for others start it. DISABLED stays so, and so does FAILED of an entry that was refused.
  *
- * The backend stays the same over all restarts; calls while it is down wait if it will be started, else they are refused. Nothing that
- * was sent to a server is sent again. What the server wrote about its end is kept as lastError, with known secrets blacked out.
+ * The backend stays the same over all restarts; calls while it is down wait if it will be started, else they are
+ * refused. Nothing that was sent to a server is sent again. What the server wrote about its end is kept as lastError,
+ * with known secrets blacked out.
  */
 #pragma once
 
@@ -58,11 +61,11 @@ void hosted_server_start(struct hosted_server *s);
 void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *ctx);
 void hosted_server_kill(struct hosted_server *s);
 bool hosted_server_down(const struct hosted_server *s);
-/* Its backend, whose first call starts it if it is not running. NULL and e: it is disabled, refused, given up just now, or what it needs
- * is not there. */
+/* Its backend, whose first call starts it if it is not running. NULL and e: it is disabled, refused, given up just
+ * now, or what it needs is not there. */
 struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e);
-/* For a session that names it: one that has failed is refused as well, and if that was HOSTED_RETRY_MS ago it is tried again, for the next who
- * asks. One that is starting is had: its first calls wait. */
+/* For a session that names it: one that has failed is refused as well, and if that was HOSTED_RETRY_MS ago it is
+ * tried again, for the next who asks. One that is starting is had: its first calls wait. */
 struct mcp_backend *hosted_server_offer(struct hosted_server *s, struct err *e);
 unsigned hosted_server_restarts(const struct hosted_server *s);
 

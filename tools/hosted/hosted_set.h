@@ -1,4 +1,5 @@
-/* hosted_set.h - the servers of one configuration file: the daemon's, or that of a session's project. For hosted.c alone. */
+/* hosted_set.h - the servers of one configuration file: the daemon's, or that of a session's project. For hosted.c
+ * alone. */
 #pragma once
 
 #include "tools/hosted/hosted.h"

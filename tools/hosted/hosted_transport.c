@@ -31,7 +31,8 @@ static struct socket_user own_hand(const struct hosted_server_config *c)
 	return (struct socket_user){ c->session && c->switch_user, c->uid, c->gid };
 }
 
-/* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote the file. */
+/* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote
+ * the file. */
 static int make_http(struct hosted_transport *w, const struct hosted_server_config *c,
 		     const struct mcp_server_events *events, void *ctx, struct err *e)
 {

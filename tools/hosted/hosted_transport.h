@@ -1,4 +1,5 @@
-/* hosted_transport.h - how a hosted server is reached: as a child of ours or over HTTP, behind one set of functions. For hosted_server.c alone. */
+/* hosted_transport.h - how a hosted server is reached: as a child of ours or over HTTP, behind one set of functions.
+ * For hosted_server.c alone. */
 #pragma once
 
 #include "tools/hosted/hosted_server.h"

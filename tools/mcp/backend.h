@@ -1,13 +1,14 @@
 /*
  * backend.h - one MCP server, whatever is behind it, in the words of MCP 2026-07-28.
  *
- * The middle of the MCP side. Whoever serves clients (mcp/mcp_front.h) calls a backend; whoever reaches servers implements one: the
- * orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a session is a backend in front of
- * another. Eras meet only at the edges: inside, every request carries protocolVersion and clientCapabilities in its params._meta (and
- * clientInfo, if the client told it), every result a resultType, and a server asks its client nothing but through "input_required".
+ * The middle of the MCP side. Whoever serves clients (mcp/mcp_front.h) calls a backend; whoever reaches servers
+ * implements one: the orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a
+ * session is a backend in front of another. Eras meet only at the edges: inside, every request carries
+ * protocolVersion and clientCapabilities in its params._meta (and clientInfo, if the client told it), every result a
+ * resultType, and a server asks its client nothing but through "input_required".
  *
- * Payloads are raw JSON text, validated by json/jscan.h, without line breaks, and passed on byte for byte; spans given to functions and
- * callbacks are borrowed for the call. Everything runs on the loop.
+ * Payloads are raw JSON text, validated by json/jscan.h, without line breaks, and passed on byte for byte; spans
+ * given to functions and callbacks are borrowed for the call. Everything runs on the loop.
  */
 #pragma once
 
@@ -18,15 +19,18 @@ struct mcp_call;
 
 /* Where the answer goes. Never called from inside mcp_backend_call, nor after mcp_call_cancel. */
 struct mcp_reply_ops {
-	/* A notification that belongs to this request (notifications/progress, notifications/message, those of a subscription, whatever
-	 * subscriptionId they carry: a front puts its client's there). params: raw object, "{}" if there were none. */
+	/* A notification that belongs to this request (notifications/progress, notifications/message, those of a
+	 * subscription, whatever subscriptionId they carry: a front puts its client's there). params: raw object,
+	 * "{}" if there were none. */
 	void (*notify)(void *ctx, const char *method, struct slice params);
-	/* Once, last; c is gone after. One of both is empty: result, the raw result object; error, the raw JSON-RPC error object. */
+	/* Once, last; c is gone after. One of both is empty: result, the raw result object; error, the raw JSON-RPC
+	 * error object. */
 	void (*done)(void *ctx, struct slice result, struct slice error);
 };
 
 struct mcp_backend_ops {
-	/* Never fails: what cannot be done is an error given to done later. method: printable ASCII without quotes, borrowed like params. */
+	/* Never fails: what cannot be done is an error given to done later. method: printable ASCII without quotes,
+	 * borrowed like params. */
 	struct mcp_call *(*call)(struct mcp_backend *b, const char *method, struct slice params,
 				 const struct mcp_reply_ops *ops, void *ctx);
 	void (*cancel)(struct mcp_call *c);

@@ -1,6 +1,7 @@
-/* front_heartbeat.c - progress of our own on a request that has been silent: clients give up on silence, and a build, or a human who thinks, is
- * silent for long. Only where the client gave a progressToken. What the server said of its progress is said again, a hair further on, since
- * progress must rise; after so long without a word of the server it is left to the client's own patience. */
+/* front_heartbeat.c - progress of our own on a request that has been silent: clients give up on silence, and a build,
+ * or a human who thinks, is silent for long. Only where the client gave a progressToken. What the server said of its
+ * progress is said again, a hair further on, since progress must rise; after so long without a word of the server it
+ * is left to the client's own patience. */
 #include "base/clock.h"
 #include "json/jenc.h"
 #include "tools/mcp/mcp_front_internal.h"

@@ -1,5 +1,6 @@
-/* front_questions.c - "input_required": each question goes to the legacy client as a request of its own, all of a round at once; when the last is
- * answered, the request goes to the server again, as it was, with the answers and the state it gave. */
+/* front_questions.c - "input_required": each question goes to the legacy client as a request of its own, all of a
+ * round at once; when the last is answered, the request goes to the server again, as it was, with the answers and the
+ * state it gave. */
 #include "base/os/file.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -1,8 +1,10 @@
-/* front_subscriptions.c - resources/subscribe and list_changed of a legacy client, over one subscriptions/listen upstream.
+/* front_subscriptions.c - resources/subscribe and list_changed of a legacy client, over one subscriptions/listen
+ * upstream.
  *
- * Whenever what the client wants has changed, a new stream is asked for; the old one goes on until the new one is acknowledged, so that
- * nothing is missed in between. resources/subscribe is answered by then, too. A stream that ends by itself is asked for again, at
- * growing distances; once it is back, the client is told to look at the lists again. */
+ * Whenever what the client wants has changed, a new stream is asked for; the old one goes on until the new one is
+ * acknowledged, so that nothing is missed in between. resources/subscribe is answered by then, too. A stream that
+ * ends by itself is asked for again, at growing distances; once it is back, the client is told to look at the lists
+ * again. */
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"

@@ -1,15 +1,16 @@
 /*
  * mcp_front.h - serves one MCP client from a backend, in the era the client speaks; knows no transport.
  *
- * The first message decides: "initialize" makes it a legacy client (2025-06-18 or 2025-11-25), anything with the protocol version in its
- * _meta a modern one (2026-07-28). A modern client's requests pass. A legacy client sees an ordinary legacy server: initialize, ping,
- * logging/setLevel, resources/subscribe are answered here (from one server/discover, one subscriptions/listen); what a server asks with
- * "input_required" goes to the client as elicitation/create, sampling/createMessage or roots/list, and its answers go back with the same
- * request; resultType, ttlMs and subscription ids are taken off. Everything else is passed on as raw text: reference is MCP
+ * The first message decides: "initialize" makes it a legacy client (2025-06-18 or 2025-11-25), anything with the
+ * protocol version in its _meta a modern one (2026-07-28). A modern client's requests pass. A legacy client sees an
+ * ordinary legacy server: initialize, ping, logging/setLevel, resources/subscribe are answered here (from one
+ * server/discover, one subscriptions/listen); what a server asks with "input_required" goes to the client as
+ * elicitation/create, sampling/createMessage or roots/list, and its answers go back with the same request;
+ * resultType, ttlMs and subscription ids are taken off. Everything else is passed on as raw text: reference is MCP
  * 2026-07-28 and the tables in daemon/protocol/mcp-eras.md.
  *
- * A transport feeds whole messages (no batches) and writes what send gives it. Everything runs on the loop; both callbacks may be called
- * from inside mcp_front_feed, and may not call back.
+ * A transport feeds whole messages (no batches) and writes what send gives it. Everything runs on the loop; both
+ * callbacks may be called from inside mcp_front_feed, and may not call back.
  */
 #pragma once
 
@@ -22,8 +23,9 @@
 struct mcp_front;
 
 struct mcp_front_ops {
-	/* One message for the client. request: raw id of the client's request that it belongs to, or empty (list_changed and the like, for
-	 * a GET stream). last: it is that request's answer; with an empty request, that of the message just fed, which had no usable id. */
+	/* One message for the client. request: raw id of the client's request that it belongs to, or empty
+	 * (list_changed and the like, for a GET stream). last: it is that request's answer; with an empty request,
+	 * that of the message just fed, which had no usable id. */
 	void (*send)(void *ctx, struct slice message, struct slice request, bool last);
 	/* The client has cancelled this request: there will be no answer. May be NULL. */
 	void (*cancelled)(void *ctx, struct slice request);
@@ -36,7 +38,8 @@ struct mcp_front *mcp_front_new(struct loop *loop, struct mcp_backend *backend,
 struct mcp_front *mcp_front_free(struct mcp_front *f);
 /* One message without line breaks; malformed ones are answered or dropped as JSON-RPC says. */
 void mcp_front_feed(struct mcp_front *f, struct slice message);
-/* The client went away from this request (a modern HTTP client that closed its stream): it is cancelled and not answered. */
+/* The client went away from this request (a modern HTTP client that closed its stream): it is cancelled and not
+ * answered. */
 void mcp_front_drop(struct mcp_front *f, struct slice id);
 /* Requests that will be answered; subscriptions, which last until somebody ends them, are not among them. */
 unsigned mcp_front_waiting(const struct mcp_front *f);

@@ -8,8 +8,8 @@
  *	front_heartbeat.c   progress of our own while a request is silent
  *	front_subscriptions.c  subscriptions and list_changed of a legacy client, over one subscriptions/listen
  *
- * An exchange is one request of the client, from its arrival until it is answered or cancelled; whoever holds it ends it by one of the
- * exchange_* functions, which free it. Raw JSON has no NUL bytes: copies of it are C strings.
+ * An exchange is one request of the client, from its arrival until it is answered or cancelled; whoever holds it ends
+ * it by one of the exchange_* functions, which free it. Raw JSON has no NUL bytes: copies of it are C strings.
  */
 #pragma once
 
@@ -82,12 +82,14 @@ struct front_request {
 };
 
 /* --- mcp_front.c --- */
-/* An answer in pieces: begin puts what comes before the value (member: "result" or "error"), end what comes after, and sends it. */
+/* An answer in pieces: begin puts what comes before the value (member: "result" or "error"), end what comes after,
+ * and sends it. */
 void front_request_begin(const struct front_request *x, struct buf *b, const char *member,
 			 size_t room);
 void front_request_end(struct front_request *x, struct buf *b);
 void front_request_result(struct front_request *x, struct slice result);
-/* error: raw, as it came. Codes of our own ways to a server, and in the legacy era those that it has not got, are replaced. */
+/* error: raw, as it came. Codes of our own ways to a server, and in the legacy era those that it has not got, are
+ * replaced. */
 void front_request_error(struct front_request *x, struct slice error);
 void front_request_refuse(struct front_request *x, const struct err *e, struct slice extra);
 /* Without an answer. */

@@ -1,10 +1,11 @@
 /*
- * mcp_serve.h - serves one MCP client over two descriptors, a message a line: standard input and output of `acpd mcp --builtin`, or a
- * socket. Frames lines, feeds them to a front (mcp_front.h) and writes what it sends.
+ * mcp_serve.h - serves one MCP client over two descriptors, a message a line: standard input and output of `acpd mcp
+ * --builtin`, or a socket. Frames lines, feeds them to a front (mcp_front.h) and writes what it sends.
  *
- * The descriptors stay the caller's, and are non-blocking while this lives; both may be the same one (a socket), and regular files will
- * do. A client that does not read is not read either: above MCP_OUT_SOFT bytes of output nothing more is taken in, above MCP_OUT_MAX it
- * is given up. After the end of the input what is open has MCP_EOF_GRACE_MS to be answered (a script piped in), then it is cancelled.
+ * The descriptors stay the caller's, and are non-blocking while this lives; both may be the same one (a socket), and
+ * regular files will do. A client that does not read is not read either: above MCP_OUT_SOFT bytes of output nothing
+ * more is taken in, above MCP_OUT_MAX it is given up. After the end of the input what is open has MCP_EOF_GRACE_MS to
+ * be answered (a script piped in), then it is cancelled.
  *
  * done is called once, from the loop, when there is nothing more to do; the owner may free from inside it.
  */
@@ -25,8 +26,9 @@ struct mcp_serve_ops {
 struct mcp_serving *mcp_serve(struct loop *loop, struct mcp_backend *backend, int in, int out,
 			      struct slice early, const struct mcp_serve_ops *ops, void *ctx);
 /*
- * What the clients of one socket may make us keep together: bytes of messages that have begun, and bytes that they have not read. Whoever
- * asks for more is ended, and so is one whose message takes longer than line_ms from its first byte. The counts are ours.
+ * What the clients of one socket may make us keep together: bytes of messages that have begun, and bytes that they
+ * have not read. Whoever asks for more is ended, and so is one whose message takes longer than line_ms from its first
+ * byte. The counts are ours.
  */
 struct mcp_budget {
 	size_t in_max, out_max;

@@ -1,9 +1,10 @@
 /*
  * msg.h - words and raw text of MCP: names, codes, and what is done to params and results without decoding them.
  *
- * The functions take raw JSON that has passed json/jscan.h and append raw JSON to a buf (errors stick in it: buf.failed). Members that
- * are not meant keep their place, order and every byte. "members" are raw members without braces, `"a":1,"b":{}`; their keys, like those
- * given as C strings, are plain ASCII. Keys that were read are compared decoded: "a" is a.
+ * The functions take raw JSON that has passed json/jscan.h and append raw JSON to a buf (errors stick in it:
+ * buf.failed). Members that are not meant keep their place, order and every byte. "members" are raw members without
+ * braces, `"a":1,"b":{}`; their keys, like those given as C strings, are plain ASCII. Keys that were read are
+ * compared decoded: "a" is a.
  */
 #pragma once
 
@@ -17,7 +18,8 @@
 #define MCP_LEGACY "2025-11-25" /* what a legacy client gets unless it asks for the one before */
 #define MCP_LEGACY_OLD "2025-06-18" /* that one */
 
-/* Members of params._meta (version, capabilities, info: of every modern request), of a result's _meta (server), of a notification's. */
+/* Members of params._meta (version, capabilities, info: of every modern request), of a result's _meta (server), of a
+ * notification's. */
 #define MCP_META "io.modelcontextprotocol/"
 #define MCP_META_VERSION MCP_META "protocolVersion"
 #define MCP_META_CAPABILITIES MCP_META "clientCapabilities"
@@ -76,7 +78,8 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 void mcp_text_splice(struct buf *out, struct slice text, struct slice part, struct slice instead);
 /* The object without the members keys, which ends with NULL. */
 void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys);
-/* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results that are not cacheable). */
+/* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results
+ * that are not cacheable). */
 extern const char *const mcp_result_marks[], *const mcp_result_type[];
 /* The result's resultType is this word; an absent one is "complete". */
 bool mcp_result_is(struct slice result, const char *type);
@@ -86,5 +89,6 @@ void mcp_put_request(struct buf *out, struct slice id, const char *method, struc
 void mcp_put_notification(struct buf *out, const char *method, struct slice params);
 /* An error object: code, message and data {reason, field?, extra}; extra: raw members or empty. */
 void mcp_put_error(struct buf *out, const struct err *e, struct slice extra);
-/* A modern result of tools/call that says what failed to a model: isError, a text block, structuredContent.error {code, message, extra}. */
+/* A modern result of tools/call that says what failed to a model: isError, a text block, structuredContent.error
+ * {code, message, extra}. */
 void mcp_put_tool_error(struct buf *out, const struct err *e, struct slice extra);

@@ -89,7 +89,8 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
 	return v;
 }
 
-/* Nobody is connected any more, and what runs is stopped; but not the built-in tools, which have processes that the agent began. */
+/* Nobody is connected any more, and what runs is stopped; but not the built-in tools, which have processes that the
+ * agent began. */
 static void session_servers_clear(struct session_servers *v)
 {
 	if (v->session_socket)

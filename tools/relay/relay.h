@@ -1,12 +1,14 @@
 /*
  * relay.h - the MCP servers of sessions, from where they are to where they are wanted.
  *
- * For each session that wants any it keeps a session socket (session_socket.h) for the harness and a served server (served_server.h) for each server: those that the client
- * serves over ACP, the built-in tools, those hosted in the sandbox, those of a trusted .mcp.json. The harness is given our shim for each
- * of them, and what it reaches by itself as the client said it, after a look whether it can be reached at all.
+ * For each session that wants any it keeps a session socket (session_socket.h) for the harness and a served server
+ * (served_server.h) for each server: those that the client serves over ACP, the built-in tools, those hosted in the
+ * sandbox, those of a trusted .mcp.json. The harness is given our shim for each of them, and what it reaches by
+ * itself as the client said it, after a look whether it can be reached at all.
  *
- * It implements session/mcp/mcp_servers.h: open before each start of the harness, close when that has ended, forget when the session goes. What runs
- * for the session and nothing of it has changed is kept over a restart of the harness.
+ * It implements session/mcp/mcp_servers.h: open before each start of the harness, close when that has ended, forget
+ * when the session goes. What runs for the session and nothing of it has changed is kept over a restart of the
+ * harness.
  *
  * The same backends answer the HTTP endpoint /mcp: relay_find.
  */
@@ -38,9 +40,10 @@ struct relay *relay_free(struct relay *r);
 /* The daemon stops: ends what runs for nobody's session. Sessions' own goes with them. */
 void relay_stop(struct relay *r);
 /*
- * The backend for a client of /mcp (name NULL: built-in tools, of that session if one is named) or /mcp/NAME (a server of that session, else a
- * hosted one). The same one each time, as long as the session lives, whatever is restarted behind it; config.gone tells its end.
- * NULL with SESSION_NOT_FOUND, MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, SHUTTING_DOWN.
+ * The backend for a client of /mcp (name NULL: built-in tools, of that session if one is named) or /mcp/NAME (a
+ * server of that session, else a hosted one). The same one each time, as long as the session lives, whatever is
+ * restarted behind it; config.gone tells its end. NULL with SESSION_NOT_FOUND, MCP_SERVER_UNKNOWN,
+ * MCP_SERVER_DISABLED, SHUTTING_DOWN.
  */
 struct mcp_backend *relay_find(struct relay *r, const char *name, const char *session,
 			       struct err *e);

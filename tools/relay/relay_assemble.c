@@ -1,4 +1,5 @@
-/* relay_assemble.c - what a session's harness gets: for each server our shim and a served server behind the session socket, or the server itself. */
+/* relay_assemble.c - what a session's harness gets: for each server our shim and a served server behind the session
+ * socket, or the server itself. */
 #include "base/limits.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jdec.h"

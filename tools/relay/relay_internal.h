@@ -77,7 +77,8 @@ int session_servers_listen(struct session_servers *v, struct err *e);
 int session_servers_assemble(struct session_servers *v, struct buf *ret, struct err *e);
 
 /* relay_builtin.c: the built-in tools */
-/* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup, or empty. */
+/* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup,
+ * or empty. */
 struct served_server *session_servers_builtin(struct session_servers *v, bool given,
 					      struct slice more);
 struct mcp_backend *relay_builtin(struct relay *r);

@@ -1,7 +1,8 @@
 /*
- * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness and in its environment, and
- * only while it is wanted: the built-in tools (`acpd mcp --builtin`, not in the daemon itself, which may be root and must never wait
- * for a disk), and servers of the client that have a policy, so that their calls must pass through us.
+ * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the
+ * harness and in its environment, and only while it is wanted: the built-in tools (`acpd mcp --builtin`, not in the
+ * daemon itself, which may be root and must never wait for a disk), and servers of the client that have a policy, so
+ * that their calls must pass through us.
  *
  * It is started when the first call comes, and again when it has died and is wanted again.
  */

@@ -1,6 +1,6 @@
 /*
- * served_server.h - one MCP server as a session's harness sees it: its name, the backend behind it, the policy in front, and what the harness has
- * really listed of it.
+ * served_server.h - one MCP server as a session's harness sees it: its name, the backend behind it, the policy in
+ * front, and what the harness has really listed of it.
  */
 #pragma once
 
@@ -35,5 +35,6 @@ struct served_server *served_server_new(struct loop *loop, struct session *s,
 					const struct served_server_spec *spec);
 /* Nobody may be connected. */
 struct served_server *served_server_free(struct served_server *o);
-/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}]}: the last two only if the harness has listed them. */
+/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}]}: the last two only if the harness has listed
+ * them. */
 void served_server_put(const struct served_server *o, struct jw *w);

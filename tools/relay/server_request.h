@@ -28,7 +28,8 @@ struct server_request {
 int server_request_parse(struct slice raw, struct server_request *ret, struct err *e);
 /* The session's policies, both objects: whether they can be carried out. */
 int server_request_check_policy(struct slice mcp_policy, struct slice policy, struct err *e);
-/* categories.mcp of _meta.acpd.policy: what holds for tools that are not the built-in ones, where no rule speaks of them. */
+/* categories.mcp of _meta.acpd.policy: what holds for tools that are not the built-in ones, where no rule speaks of
+ * them. */
 enum policy_verdict server_request_fallback(struct slice policy);
 /* What of _meta.acpd.policy is for the built-in tools. */
 void server_request_tool_policy(struct buf *out, struct slice policy);

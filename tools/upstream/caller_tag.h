@@ -1,6 +1,7 @@
 /*
- * caller_tag.h - a server that several have in common, as one of them sees it: says with every call for whom it is made (upstream_server.h), so that what a
- * legacy server asks or logs does not reach another. Whatever the caller itself said there is replaced.
+ * caller_tag.h - a server that several have in common, as one of them sees it: says with every call for whom it is
+ * made (upstream_server.h), so that what a legacy server asks or logs does not reach another. Whatever the caller
+ * itself said there is replaced.
  */
 #pragma once
 

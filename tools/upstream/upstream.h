@@ -1,9 +1,9 @@
 /*
- * upstream.h - what upstream_stdio.c and upstream_http.c share: the backend, calls that wait until the server is up, the handshake that finds out its era, and
- * calls to a modern server. Calls to a legacy one are upstream_legacy.c's.
+ * upstream.h - what upstream_stdio.c and upstream_http.c share: the backend, calls that wait until the server is up,
+ * the handshake that finds out its era, and calls to a modern server. Calls to a legacy one are upstream_legacy.c's.
  *
- * The owner is a transport: it embeds a struct upstream, gives what it receives to upstream_rpc_feed(&u->rpc, ...), and says when it is
- * connected (upstream_begin) and when no longer (upstream_end).
+ * The owner is a transport: it embeds a struct upstream, gives what it receives to upstream_rpc_feed(&u->rpc, ...),
+ * and says when it is connected (upstream_begin) and when no longer (upstream_end).
  */
 #pragma once
 

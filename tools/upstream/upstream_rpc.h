@@ -1,12 +1,14 @@
 /*
- * upstream_rpc.h - JSON-RPC towards one MCP server, over whatever carries messages: our request ids, progress tokens, cancellation.
+ * upstream_rpc.h - JSON-RPC towards one MCP server, over whatever carries messages: our request ids, progress tokens,
+ * cancellation.
  *
- * A transport gives every message it gets to upstream_rpc_feed and sends what it is given (struct link_wire). Ids are positive integers, never used
- * twice; a progress token in params._meta is replaced by the id, and put back, as it was written, in the notifications that carry it. All
- * other bytes of params, results and errors are passed on as they are.
+ * A transport gives every message it gets to upstream_rpc_feed and sends what it is given (struct link_wire). Ids are
+ * positive integers, never used twice; a progress token in params._meta is replaced by the id, and put back, as it
+ * was written, in the notifications that carry it. All other bytes of params, results and errors are passed on as
+ * they are.
  *
- * A request is part of its owner's object. It ends by reply (once), upstream_rpc_cancel or upstream_rpc_forget. Nothing is called from inside upstream_rpc_call:
- * what cannot be sent is answered from the loop.
+ * A request is part of its owner's object. It ends by reply (once), upstream_rpc_cancel or upstream_rpc_forget.
+ * Nothing is called from inside upstream_rpc_call: what cannot be sent is answered from the loop.
  */
 #pragma once
 

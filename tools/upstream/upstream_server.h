@@ -1,15 +1,19 @@
 /*
- * upstream_server.h - what is common to the servers that are reached from here, by child process (upstream_stdio.h) or over HTTP (upstream_http.h).
+ * upstream_server.h - what is common to the servers that are reached from here, by child process (upstream_stdio.h)
+ * or over HTTP (upstream_http.h).
  *
- * Each is a backend (mcp/backend.h) that outlives its server: it is started, comes up when the server has said which era it speaks, may go
- * down, and be started again. Calls made before it is up wait; calls open when it goes down end with -32603 and data.reason SERVER_GONE, and
- * are never sent twice. Who owns it decides when to start again; nothing here does by itself.
+ * Each is a backend (mcp/backend.h) that outlives its server: it is started, comes up when the server has said which
+ * era it speaks, may go down, and be started again. Calls made before it is up wait; calls open when it goes down end
+ * with -32603 and data.reason SERVER_GONE, and are never sent twice. Who owns it decides when to start again; nothing
+ * here does by itself.
  *
- * A modern server (2026-07-28) gets calls as they are, but for request ids and progress tokens, which are ours on that hop. A legacy one
- * (2024-11-05 to 2025-11-25) is held by upstream/legacy/upstream_legacy.h, so that callers see only a modern server.
+ * A modern server (2026-07-28) gets calls as they are, but for request ids and progress tokens, which are ours on
+ * that hop. A legacy one (2024-11-05 to 2025-11-25) is held by upstream/legacy/upstream_legacy.h, so that callers see
+ * only a modern server.
  *
- * params._meta.acpd.session, a string, may say for whom a call is made. What a legacy server asks or logs without saying in which call
- * goes to one of its open calls only if those are all made for the same one; what is asked in a call is answered only by the same one.
+ * params._meta.acpd.session, a string, may say for whom a call is made. What a legacy server asks or logs without
+ * saying in which call goes to one of its open calls only if those are all made for the same one; what is asked in a
+ * call is answered only by the same one.
  *
  * Callbacks come from the loop, never from inside a function of these headers, and not after the server was freed.
  */
@@ -31,9 +35,10 @@ struct mcp_server_info {
 struct mcp_server_events {
 	/* The handshake is over. info is valid during the call. */
 	void (*up)(void *ctx, const struct mcp_server_info *info);
-	/* It is over, after stop too, and may be started again, even from inside. why has reason, and a sentence for humans with the end of
-	 * what the program wrote to stderr. */
+	/* It is over, after stop too, and may be started again, even from inside. why has reason, and a sentence for
+	 * humans with the end of what the program wrote to stderr. */
 	void (*down)(void *ctx, const struct err *why);
-	/* A call came while it is down. True: it will be started soon (or was, from inside), the call waits. NULL: never. */
+	/* A call came while it is down. True: it will be started soon (or was, from inside), the call waits. NULL:
+	 * never. */
 	bool (*wanted)(void *ctx);
 };

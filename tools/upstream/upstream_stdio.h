@@ -1,9 +1,11 @@
 /*
- * upstream_stdio.h - an MCP server that is a child process, one message a line on its stdin and stdout (upstream_server.h for what holds for all).
+ * upstream_stdio.h - an MCP server that is a child process, one message a line on its stdin and stdout
+ * (upstream_server.h for what holds for all).
  *
- * The era is found out by asking: server/discover first, initialize if that is refused, not answered in time, or the end of the program
- * (then it is started once more); what was found is tried first the next time. Lines on stdout that are no messages are skipped, with a
- * warning in the log, up to MCP_GARBAGE_MAX in a row. stop is stdin EOF and then the ladder of proc/proc.h.
+ * The era is found out by asking: server/discover first, initialize if that is refused, not answered in time, or the
+ * end of the program (then it is started once more); what was found is tried first the next time. Lines on stdout
+ * that are no messages are skipped, with a warning in the log, up to MCP_GARBAGE_MAX in a row. stop is stdin EOF and
+ * then the ladder of proc/proc.h.
  */
 #pragma once
 
@@ -32,8 +34,8 @@ struct mcp_stdio_config {
 struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
 				const struct mcp_stdio_config *config,
 				const struct mcp_server_events *events, void *ctx);
-/* Ends its open calls without an answer (none should be open). A child that still lives is stopped, and what is left of the object goes
- * with it: proc_host_count says when. */
+/* Ends its open calls without an answer (none should be open). A child that still lives is stopped, and what is left
+ * of the object goes with it: proc_host_count says when. */
 struct mcp_stdio *mcp_stdio_free(struct mcp_stdio *s);
 /* As long as the server; its free is mcp_stdio_free. */
 struct mcp_backend *mcp_stdio_backend(struct mcp_stdio *s);

@@ -1,13 +1,14 @@
 /*
  * code_file.h - where the code of runCode lies while it runs.
  *
- * node looks for what code imports from where the code lies. So JavaScript and TypeScript lie in the working directory, as
- * ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so that no commit takes it in. It is
- * removed when the run has ended, by the keeper of the command (command_keeper.h) even if these tools are killed. Python is told by PYTHONPATH, and
- * lies outside of the tree, as all code does where the directory cannot be written.
+ * node looks for what code imports from where the code lies. So JavaScript and TypeScript lie in the working
+ * directory, as ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so
+ * that no commit takes it in. It is removed when the run has ended, by the keeper of the command (command_keeper.h)
+ * even if these tools are killed. Python is told by PYTHONPATH, and lies outside of the tree, as all code does where
+ * the directory cannot be written.
  *
- * The suffix says what kind of module it is, whatever the package.json there says: code with import or export, or with await
- * outside of functions, is an ES module, other code has require.
+ * The suffix says what kind of module it is, whatever the package.json there says: code with import or export, or
+ * with await outside of functions, is an ES module, other code has require.
  */
 #pragma once
 
@@ -19,7 +20,8 @@ struct toolbox;
 
 #define CODE_HIDDEN ".acpd-code-" /* what the names of all such files begin with */
 
-/* Makes the file and fills it; *ret is its path. dir: the working directory, or NULL for outside of the tree. suffix: ".js". */
+/* Makes the file and fills it; *ret is its path. dir: the working directory, or NULL for outside of the tree. suffix:
+ * ".js". */
 int code_file_write(const struct toolbox *b, const char *dir, const char *suffix, struct slice text,
 		    char **ret);
 bool code_is_module(struct slice text);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /*
- * node runs TypeScript from 22.6 on. Some versions can translate what is more than types (enums, namespaces) too; one that does not know an
- * option says so and runs nothing, and the next is tried. tsx, where it is installed, knows all of the language.
+ * node runs TypeScript from 22.6 on. Some versions can translate what is more than types (enums, namespaces) too; one
+ * that does not know an option says so and runs nothing, and the next is tried. tsx, where installed, knows it all.
  */
 static const char *const ts_options[] = { "--experimental-transform-types",
 					  "--experimental-strip-types" };

@@ -1,14 +1,16 @@
 /*
  * model_text.h - what a model is shown of a result.
  *
- * Each result is written twice: for programs as structuredContent, exact and as large as the tool allows; for models as text content,
- * plain and of a size that a context can bear: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES, whole lines, no JSON and no escapes,
- * line numbers where an edit or a further read needs them, and where something is left out a line in brackets that says what, and how to
- * read on. Harnesses that show their model structuredContent are given the text only (relay/harness/text_results.h).
+ * Each result is written twice: for programs as structuredContent, exact and as large as the tool allows; for models
+ * as text content, plain and of a size that a context can bear: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES,
+ * whole lines, no JSON and no escapes, line numbers where an edit or a further read needs them, and where something
+ * is left out a line in brackets that says what, and how to read on. Harnesses that show their model
+ * structuredContent are given the text only (relay/harness/text_results.h).
  *
- * A tool that has the bytes at hand writes its text itself (tool_answer); one whose result is a list has a function in its row that
- * writes it from the members; all others, and errors, are written by model_text_plain, a line for each member. What comes from files and
- * commands is shown as it is, but names with control characters are quoted, so that no name can look like two lines.
+ * A tool that has the bytes at hand writes its text itself (tool_answer); one whose result is a list has a function
+ * in its row that writes it from the members; all others, and errors, are written by model_text_plain, a line for
+ * each member. What comes from files and commands is shown as it is, but names with control characters are quoted, so
+ * that no name can look like two lines.
  */
 #pragma once
 
@@ -19,7 +21,8 @@
 void model_text_plain(struct buf *out, struct slice object);
 /* CODE: message, and what else the error says. error: raw object. */
 void model_text_error(struct buf *out, struct slice error);
-/* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other value says nothing. */
+/* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other
+ * value says nothing. */
 void model_text_misfits(struct buf *out, struct jval files);
 /* Places in a file, as it is: from there the text can be taken. */
 void model_text_nearest(struct buf *out, struct jval list);

@@ -1,16 +1,17 @@
 /*
  * tool.h - what a built-in tool is: a row of a table, and a function. The tools themselves know no MCP.
  *
- * From the rows of fields come the JSON schemas (2020-12, additionalProperties false) and the check of every call's arguments, so that
- * what is announced is what is enforced. A tool either works on a thread of its own (work: may block, sees nothing that changes) or on
- * the loop (start, and cancel while it runs); it ends by tool_done or tool_fail, exactly once, and may not touch the call after.
+ * From the rows of fields come the JSON schemas (2020-12, additionalProperties false) and the check of every call's
+ * arguments, so that what is announced is what is enforced. A tool either works on a thread of its own (work: may
+ * block, sees nothing that changes) or on the loop (start, and cancel while it runs); it ends by tool_done or
+ * tool_fail, exactly once, and may not touch the call after.
  *
  * A result is the structured object, and a text for models (model_text.h). An error is isError with structuredContent
- * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT, EEXIST, EISDIR, ENOTDIR,
- * ENOTEMPTY, EACCES, ESTALE).
+ * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT,
+ * EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, EACCES, ESTALE).
  *
- * Where policy wants a human, the tool asks by tool_allowed. The call is then answered with the question, and comes again from the start
- * with the answer: until tool_allowed says yes, it may have changed nothing.
+ * Where policy wants a human, the tool asks by tool_allowed. The call is then answered with the question, and comes
+ * again from the start with the answer: until tool_allowed says yes, it may have changed nothing.
  */
 #pragma once
 
@@ -49,8 +50,8 @@ struct tool_field {
 	const char *name; /* NULL: end of the table */
 	enum tool_type type;
 	unsigned flags;
-	/* TOOL_INT: range, none if both are 0; strings: least and most characters; arrays and maps: most elements, in max; 0: only
-	 * the limits that all calls have */
+	/* TOOL_INT: range, none if both are 0; strings: least and most characters; arrays and maps: most elements, in
+	 * max; 0: only the limits that all calls have */
 	int64_t min, max;
 	const char *text;	  /* description */
 	const char *fallback;	  /* default, as JSON; NULL: none */
@@ -80,12 +81,13 @@ struct builtin_tool {
 	void (*work)(struct builtin_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct builtin_call *c); /* on the loop */
-	/* With start: the caller has gone, or the time is over (timed_out): end it soon, by one of both, with what there is. May be
-	 * NULL for tools that end in start. */
+	/* With start: the caller has gone, or the time is over (timed_out): end it soon, by one of both, with what
+	 * there is. May be NULL for tools that end in start. */
 	void (*cancel)(struct builtin_call *c, bool timed_out);
 };
 
-/* Tables of the families, each ended by a row without name; tool_tables.c lists them in one order (those of files: tool_tables.h). */
+/* Tables of the families, each ended by a row without name; tool_tables.c lists them in one order (those of files:
+ * tool_tables.h). */
 extern const struct builtin_tool patch_tools[], pr_tools[], command_tools[], process_tools[],
 	other_tools[];
 
@@ -116,8 +118,9 @@ char **tool_strv_free(char **v);
 
 /* members: raw members of the result object ("a":1,"b":2), copied. From any thread. */
 void tool_done(struct builtin_call *c, struct slice members);
-/* A file that the tool makes besides its result. Where the tools run for a session it goes to the daemon with the result, as
- * _meta.acpd.artifact {name, type, text | base64}, and becomes an artifact of the session; elsewhere it is dropped. */
+/* A file that the tool makes besides its result. Where the tools run for a session it goes to the daemon with the
+ * result, as _meta.acpd.artifact {name, type, text | base64}, and becomes an artifact of the session; elsewhere it is
+ * dropped. */
 struct tool_artifact {
 	const char *name, *type; /* for people; media type */
 	struct slice bytes;
@@ -140,14 +143,17 @@ size_t tool_room(const struct builtin_call *c);
 void tool_done_with(struct builtin_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */
 void tool_fail(struct builtin_call *c, const struct err *e, struct slice extra);
-/* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be asked), the tool just
- * returns. title: one line, what would be done; paths: raw array of strings, or empty; command: raw string or array, or empty. */
+/* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be
+ * asked), the tool just returns. title: one line, what would be done; paths: raw array of strings, or empty; command:
+ * raw string or array, or empty. */
 bool tool_allowed(struct builtin_call *c, const char *title, struct slice paths,
 		  struct slice command);
 /* A message of notifications/progress, if the client asked for it. total 0: unknown. From any thread. */
 void tool_progress(struct builtin_call *c, double progress, double total, struct slice message);
-/* True once the caller has gone or the time is over: long work looks at it and ends, with what there is. From any thread. */
+/* True once the caller has gone or the time is over: long work looks at it and ends, with what there is. From any
+ * thread. */
 bool tool_cancelled(const struct builtin_call *c);
 bool tool_timed_out(const struct builtin_call *c);
-/* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read src/a.c". */
+/* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read
+ * src/a.c". */
 int tool_errno(struct err *e, int code, const char *what, const char *path);

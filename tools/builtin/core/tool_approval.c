@@ -1,10 +1,11 @@
 /*
- * tool_approval.c - a human's word on a call: the call is answered with "input_required", which holds one elicitation with a boolean "approve",
- * and comes again with the answer.
+ * tool_approval.c - a human's word on a call: the call is answered with "input_required", which holds one elicitation
+ * with a boolean "approve", and comes again with the answer.
  *
- * requestState is an HMAC under a key of this process over the tool, its arguments and a time: an answer is good for the very call that
- * was asked about, once, for TOOL_ASK_MS. What is asked stands for machines in params._meta.acpd.permission {tool, category, title, paths?,
- * command?}: the gate of a session makes a permission request of it.
+ * requestState is an HMAC under a key of this process over the tool, its arguments and a time: an answer is good for
+ * the very call that was asked about, once, for TOOL_ASK_MS. What is asked stands for machines in
+ * params._meta.acpd.permission {tool, category, title, paths?, command?}: the gate of a session makes a permission
+ * request of it.
  */
 #include "base/clock.h"
 #include "base/os/file.h"

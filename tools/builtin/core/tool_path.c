@@ -357,8 +357,8 @@ static bool leads_to(const char *dir, const char *path)
 	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* The directory that parent names, made with those above it where they are missing. judged: where it was found to lie, and allowed; what leads
- * elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
+/* The directory that parent names, made with those above it where they are missing. judged: where it was found to
+ * lie, and allowed; what leads elsewhere now is not made. NULL: nothing is made, and -ENODATA says that it would be. */
 static int make_parents(const struct builtin_call *c, const char *parent, unsigned depth,
 			const char *judged, char **real, struct err *e)
 {

@@ -1,18 +1,19 @@
 /*
  * tool_path.h - where tools may reach: the one rule for paths, and the policy's word on each, in one place.
  *
- * A path is relative to the working directory, or absolute; "~" and "file:" mean nothing. It must name something inside a root (the
- * configuration's): what counts is where it really ends, after every symbolic link and ".." on the way. NUL,
- * more than 4096 bytes, names of more than 255 bytes and bytes that are no UTF-8 are refused; names with control characters are names.
+ * A path is relative to the working directory, or absolute; "~" and "file:" mean nothing. It must name something
+ * inside a root (the configuration's): what counts is where it really ends, after every symbolic link and ".." on the
+ * way. NUL, more than 4096 bytes, names of more than 255 bytes and bytes that are no UTF-8 are refused; names with
+ * control characters are names.
  *
- * How it is held: the kernel resolves the path once (openat2 BENEATH from the root's descriptor; where links lead to another root or
- * there is no openat2, by O_PATH), into a descriptor that opens nothing; where that really lies is asked of the kernel
- * (/proc/self/fd) and compared with the roots; policy judges that real path; and only then it is opened for its bytes, through the
- * descriptor that was judged. Whoever renames directories or puts links meanwhile changes what a later look finds, not what was judged.
- * FIFOs, sockets and devices are never opened.
+ * How it is held: the kernel resolves the path once (openat2 BENEATH from the root's descriptor; where links lead to
+ * another root or there is no openat2, by O_PATH), into a descriptor that opens nothing; where that really lies is
+ * asked of the kernel (/proc/self/fd) and compared with the roots; policy judges that real path; and only then it is
+ * opened for its bytes, through the descriptor that was judged. Whoever renames directories or puts links meanwhile
+ * changes what a later look finds, not what was judged. FIFOs, sockets and devices are never opened.
  *
- * Functions return 0, or a negative errno with e->reason: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, OUTSIDE_ROOTS, PATH_INVALID,
- * PATH_DENIED, PATH_NOT_ALLOWED (policy; e->field: the path).
+ * Functions return 0, or a negative errno with e->reason: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG,
+ * OUTSIDE_ROOTS, PATH_INVALID, PATH_DENIED, PATH_NOT_ALLOWED (policy; e->field: the path).
  */
 #pragma once
 

@@ -1,14 +1,15 @@
 /*
  * toolbox.h - the built-in tools as one MCP server: a backend (mcp/backend.h) in this process.
  *
- * It answers server/discover, tools/list, tools/call and an empty subscriptions/listen. Calls that may block run on threads, TOOL_THREADS_MAX
- * at a time, the others wait their turn in order; results, progress and questions come back to the loop in the order they were made. A
- * call whose client went or whose time is over is asked to end; if it does not within TOOL_STOP_GRACE_MS, its client is answered
- * without it, and what it still brings is dropped.
+ * It answers server/discover, tools/list, tools/call and an empty subscriptions/listen. Calls that may block run on
+ * threads, TOOL_THREADS_MAX at a time, the others wait their turn in order; results, progress and questions come back
+ * to the loop in the order they were made. A call whose client went or whose time is over is asked to end; if it does
+ * not within TOOL_STOP_GRACE_MS, its client is answered without it, and what it still brings is dropped.
  *
- * What the tools may touch is said by one object of configuration, read strictly: {"roots": ["/abs", ...], "cwd": "/abs", "stateDir":
- * "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun": bool, "tests": {...}, "interpreters": {...}, "tools": [names]}; only roots is
- * required, cwd is the first root by default. Roots are made canonical and must be directories; stateDir is made if it is absent.
+ * What the tools may touch is said by one object of configuration, read strictly: {"roots": ["/abs", ...], "cwd":
+ * "/abs", "stateDir": "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun":
+ * bool, "tests": {...}, "interpreters": {...}, "tools": [names]}; only roots is required, cwd is the first root by
+ * default. Roots are made canonical and must be directories; stateDir is made if it is absent.
  */
 #pragma once
 
@@ -49,7 +50,8 @@ const struct policy *toolbox_policy(const struct toolbox *b);
 /* The id that createSandbox gives and every sandboxId must equal. */
 const char *toolbox_sandbox_id(const struct toolbox *b);
 
-/* State of a family of tools that outlives a call (processes in the background): made when first needed, released with the box. */
+/* State of a family of tools that outlives a call (processes in the background): made when first needed, released
+ * with the box. */
 enum toolbox_part { PART_PROCESSES, PART_TEST_LOGS, PART_SANDBOX, PART_OTHER, PARTS };
 void *toolbox_kept(const struct toolbox *b, enum toolbox_part part);
 void toolbox_keep(struct toolbox *b, enum toolbox_part part, void *p, void (*release)(void *p));

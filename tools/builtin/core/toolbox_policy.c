@@ -1,4 +1,5 @@
-/* toolbox_policy.c - what policy says of a call before it runs: whether the tool is there, how long, how often, how much. */
+/* toolbox_policy.c - what policy says of a call before it runs: whether the tool is there, how long, how often, how
+ * much. */
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/policy/policy.h"
 

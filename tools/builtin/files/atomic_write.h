@@ -1,8 +1,10 @@
 /*
- * atomic_write.h - a file's new content, all of it or none: whoever reads or whenever we are killed, there is the old or the new.
+ * atomic_write.h - a file's new content, all of it or none: whoever reads or whenever we are killed, there is the old
+ * or the new.
  *
- * The bytes go into a file without a name (or, where the file system has none, a temporary one in the same directory), which then takes
- * the place of the old by one rename. So hard links to the old content stay with it; its mode and, for root, its owner are kept.
+ * The bytes go into a file without a name (or, where the file system has none, a temporary one in the same
+ * directory), which then takes the place of the old by one rename. So hard links to the old content stay with it; its
+ * mode and, for root, its owner are kept.
  */
 #pragma once
 
@@ -23,10 +25,11 @@ int atomic_write_check(const struct tool_path_entry *at, const char *path, struc
 		       struct err *e);
 /* Is it still the file that was looked at, with what was in it? */
 bool atomic_write_same(const struct stat *a, const struct stat *b);
-/* Gives a file that takes another's place a time of change of its own: the kernel's clock may tick only every 4 ms, an inode that was
- * freed is used again, and the version (file_describe.h) must differ all the same. */
+/* Gives a file that takes another's place a time of change of its own: the kernel's clock may tick only every 4 ms,
+ * an inode that was freed is used again, and the version (file_describe.h) must differ all the same. */
 void atomic_write_date(int fd, const struct stat *old);
-/* The directory is guarded (write_lock.h). old: from atomic_write_check. ret: what is there now (dry: with the size it would have). */
+/* The directory is guarded (write_lock.h). old: from atomic_write_check. ret: what is there now (dry: with the size
+ * it would have). */
 int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at, const char *path,
 		 struct slice bytes, const struct atomic_write_options *s, const struct stat *old,
 		 struct stat *ret, struct err *e);

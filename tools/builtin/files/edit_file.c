@@ -61,7 +61,8 @@ static void replace(struct edit *ed)
 	buf_add(&ed->result, from, (size_t)(ed->text.data + ed->text.len - from));
 }
 
-/* Several edits are one: each sees what those before it have left, and the file is only written when all have found their place. */
+/* Several edits are one: each sees what those before it have left, and the file is only written when all have found
+ * their place. */
 static int apply_one(struct edit *ed, const char *path, struct err *e)
 {
 	size_t n;

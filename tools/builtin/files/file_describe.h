@@ -1,8 +1,9 @@
 /*
  * file_describe.h - what file tools say of a file: times, type, version.
  *
- * Times are milliseconds since 1970 (mtime) and ISO 8601 in UTC (modifiedTime). etag stands for the content as far as the file system
- * tells: inode, size and change of content to the nanosecond. Types: file, dir, symlink, fifo, socket, block, char.
+ * Times are milliseconds since 1970 (mtime) and ISO 8601 in UTC (modifiedTime). etag stands for the content as far as
+ * the file system tells: inode, size and change of content to the nanosecond. Types: file, dir, symlink, fifo,
+ * socket, block, char.
  */
 #pragma once
 

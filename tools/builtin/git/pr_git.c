@@ -70,8 +70,8 @@ static void store_note(struct pr *p, struct slice path)
 	p->store = *name == '/' ? xstrdup(name) : file_join(p->dir, name);
 }
 
-/* The objects of a draft go to a directory of their own and with it; those of the repository are found through this variable, whose
- * paths end at a colon unless they are quoted. */
+/* The objects of a draft go to a directory of their own and with it; those of the repository are found through this
+ * variable, whose paths end at a colon unless they are quoted. */
 static int objects_take(struct pr *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -301,7 +301,8 @@ static bool is_gits(const char *variable)
 	return strncmp(variable, "GIT_", 4) == 0;
 }
 
-/* The environment without what others told git, and with what keeps it quiet, local and away from the repository's index. */
+/* The environment without what others told git, and with what keeps it quiet, local and away from the repository's
+ * index. */
 static char **env_make(const struct pr *p)
 {
 	static const char *const fixed[] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",

@@ -32,7 +32,8 @@ struct pr {
 /* pr_git.c: does the next step, and all after it; then pr_done or pr_fail. */
 void pr_next(struct pr *p);
 
-/* pr_bundle.c: the branch as a file for git fetch, made before the branch is: what comes after base, or everything if none was given. */
+/* pr_bundle.c: the branch as a file for git fetch, made before the branch is: what comes after base, or everything if
+ * none was given. */
 void bundle_args(struct pr *p, const char **argv);
 /* What pack-objects reads; empty for any other step. */
 struct slice bundle_input(struct pr *p, struct buf *b);

@@ -202,7 +202,8 @@ static bool plan_make(struct builtin_call *c, struct patch_plan *p, char *const 
 	return dry || plan_allowed(c, p);
 }
 
-/* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again beside nobody. */
+/* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again
+ * beside nobody. */
 static void plan_run(struct builtin_call *c, struct patch_plan *p, char *const *only)
 {
 	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;

@@ -1,6 +1,6 @@
 /*
- * patch_internal.h - what the files of applyDiff share: a plan of what every path would hold, made without changing anything, and the
- * carrying out of it, all or nothing.
+ * patch_internal.h - what the files of applyDiff share: a plan of what every path would hold, made without changing
+ * anything, and the carrying out of it, all or nothing.
  */
 #pragma once
 
@@ -51,7 +51,8 @@ struct patch_plan {
 
 /* Which files are meant (NULL: all), what they would become, and whether each fits: false if one does not. */
 bool patch_plan_make(struct patch_plan *p, char *const *only);
-/* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it denies. */
+/* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it
+ * denies. */
 int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
 /* What is there of a file of the patch; NULL: it was not come to. */
 const struct patch_node *patch_plan_node(const struct patch_plan *p, const char *path);

@@ -122,7 +122,8 @@ static int new_path_check(const struct patch_file *f, const struct patch_node *t
 	return tool_errno(e, EEXIST, "cannot make", to->path);
 }
 
-/* What the file is made of: for renames and copies what is there before the patch, else what an earlier part of it left. */
+/* What the file is made of: for renames and copies what is there before the patch, else what an earlier part of it
+ * left. */
 static int source(const struct patch_file *f, struct patch_node *from, struct slice *old,
 		  unsigned *mode, struct err *e)
 {

@@ -1,11 +1,14 @@
 /*
  * command_output.h - what a process has written: the newest bytes of a stream, and how many are gone.
  *
- * A command may write gigabytes; kept are the newest keep bytes, in a ring that grows up to that size only when it is needed, and the
- * first OUTPUT_HEAD_BYTES, for what a build says at its beginning. What is given out is text: it starts at a character, and so does every piece of a stream that is handed on while it is written
- * (command_output_whole tells how much of it is whole). Bytes that are no UTF-8 are left to the JSON writer, which puts U+FFFD for them.
+ * A command may write gigabytes; kept are the newest keep bytes, in a ring that grows up to that size only when it is
+ * needed, and the first OUTPUT_HEAD_BYTES, for what a build says at its beginning. What is given out is text: it
+ * starts at a character, and so does every piece of a stream that is handed on while it is written
+ * (command_output_whole tells how much of it is whole). Bytes that are no UTF-8 are left to the JSON writer, which
+ * puts U+FFFD for them.
  *
- * Neither locks nor allocates beyond keep; memory that cannot be had counts as dropped output, never as a failure of the command.
+ * Neither locks nor allocates beyond keep; memory that cannot be had counts as dropped output, never as a failure of
+ * the command.
  */
 #pragma once
 
@@ -30,9 +33,10 @@ void command_output_add(struct command_output *o, struct slice bytes);
 uint64_t command_output_dropped(const struct command_output *o);
 /* Appends what is kept, from the first whole character on; of it the last lines only, if lines is not 0. */
 void command_output_text(const struct command_output *o, size_t lines, struct buf *ret);
-/* Appends at most n bytes from this place of the stream on, whole characters, as far as they are kept in one piece. Where it begins:
- * later than asked for, if that is not kept. */
+/* Appends at most n bytes from this place of the stream on, whole characters, as far as they are kept in one piece.
+ * Where it begins: later than asked for, if that is not kept. */
 uint64_t command_output_piece(const struct command_output *o, uint64_t from, size_t n,
 			      struct buf *ret);
-/* How many bytes of a piece of a stream end with a whole character; the rest (at most 3) may be completed by what follows. */
+/* How many bytes of a piece of a stream end with a whole character; the rest (at most 3) may be completed by what
+ * follows. */
 size_t command_output_whole(struct slice piece);

@@ -1,13 +1,15 @@
 /*
- * command_run.h - one command: raw bytes of both its streams, a stdin that is at its end at once or written to, a time limit, and an end that
- * leaves nothing behind.
+ * command_run.h - one command: raw bytes of both its streams, a stdin that is at its end at once or written to, a
+ * time limit, and an end that leaves nothing behind.
  *
- * Each command has a keeper (command_keeper.h) above it. Life: going -> (command_run_stop: SIGTERM to its process group, after a grace
- * SIGKILL to everything below the keeper) -> the command has ended -> what it left running is killed -> its pipes are read to their
- * end -> on_exit, exactly once; the owner then frees it. on_output and on_exit come from the loop, never from inside a run_* call. The
- * newest bytes of both streams are kept here (command_output.h); on_output sees all of them as they come.
+ * Each command has a keeper (command_keeper.h) above it. Life: going -> (command_run_stop: SIGTERM to its process
+ * group, after a grace SIGKILL to everything below the keeper) -> the command has ended -> what it left running is
+ * killed -> its pipes are read to their end -> on_exit, exactly once; the owner then frees it. on_output and on_exit
+ * come from the loop, never from inside a run_* call. The newest bytes of both streams are kept here
+ * (command_output.h); on_output sees all of them as they come.
  *
- * A program that cannot be started is an error of command_run_start: EXECUTION_FAILED, CWD_NOT_ACCESSIBLE, COMMAND_NOT_FOUND (command_run_which).
+ * A program that cannot be started is an error of command_run_start: EXECUTION_FAILED, CWD_NOT_ACCESSIBLE,
+ * COMMAND_NOT_FOUND (command_run_which).
  */
 #pragma once
 
@@ -52,7 +54,8 @@ struct command_run_host *command_run_host_new(struct loop *loop);
 /* Kills what still runs and waits until it is gone; no callback is called any more. */
 struct command_run_host *command_run_host_free(struct command_run_host *h);
 
-/* Absolute path of a program as execvp would find it, by the PATH of env and from cwd; NULL and COMMAND_NOT_FOUND. Caller frees. */
+/* Absolute path of a program as execvp would find it, by the PATH of env and from cwd; NULL and COMMAND_NOT_FOUND.
+ * Caller frees. */
 char *command_run_which(const char *program, char *const *env, const char *cwd, struct err *e);
 
 struct command_run *command_run_start(struct command_run_host *h,

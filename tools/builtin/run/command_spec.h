@@ -1,10 +1,11 @@
 /*
- * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one function through which
- * everything goes that is run, and how an end is told.
+ * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one
+ * function through which everything goes that is run, and how an end is told.
  *
- * command_judge is the only place that asks the policy about commands, and command_start the only one that starts them; it judges
- * first. A command is shell text or words; what is judged may say more than what is started (code in a file is judged as
- * code given to its interpreter). The environment is ours, then that of the configuration, then that of the call.
+ * command_judge is the only place that asks the policy about commands, and command_start the only one that starts
+ * them; it judges first. A command is shell text or words; what is judged may say more than what is started (code in
+ * a file is judged as code given to its interpreter). The environment is ours, then that of the configuration, then
+ * that of the call.
  */
 #pragma once
 
@@ -25,7 +26,8 @@ struct command_spec {
 	const char *remove; /* a file of ours that goes even if we are killed; borrowed, or NULL */
 };
 
-/* Arguments that they all take: workingDirectory or cwd, envs or env, timeoutMs or timeoutSeconds, maxOutputBytes. 0 or <0 with e. */
+/* Arguments that they all take: workingDirectory or cwd, envs or env, timeoutMs or timeoutSeconds, maxOutputBytes. 0
+ * or <0 with e. */
 int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t keep,
 		   struct command_spec *ret, struct err *e);
 void command_done(struct command_spec *cmd);

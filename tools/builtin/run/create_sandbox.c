@@ -1,4 +1,5 @@
-/* create_sandbox.c - createSandbox. Whoever asks is in one already: it gets the id of this one, and commands get the variables. */
+/* create_sandbox.c - createSandbox. Whoever asks is in one already: it gets the id of this one, and commands get the
+ * variables. */
 #include "tools/builtin/run/create_sandbox.h"
 
 #include "base/limits.h"

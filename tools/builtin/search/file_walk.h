@@ -1,11 +1,12 @@
 /*
  * file_walk.h - everything below a directory in a fixed order, for tools that look at many files.
  *
- * Names of a directory come in the order of their bytes, a directory before what is in it: what was given before a path is the same in
- * every walk of the same tree, and a walk can go on after a path (a cursor), which loses and doubles nothing that is there all the time.
- * Directories are held open and entered by single names that are no links, so that nobody who renames meanwhile leads a walk
- * out of its beginning. What policy denies is left out; so are, if asked, hidden names, and what .gitignore files exclude: those
- * between the root and the beginning count, too, and ".git" itself is left out then. /proc, /sys and the like are not entered.
+ * Names of a directory come in the order of their bytes, a directory before what is in it: what was given before a
+ * path is the same in every walk of the same tree, and a walk can go on after a path (a cursor), which loses and
+ * doubles nothing that is there all the time. Directories are held open and entered by single names that are no
+ * links, so that nobody who renames meanwhile leads a walk out of its beginning. What policy denies is left out; so
+ * are, if asked, hidden names, and what .gitignore files exclude: those between the root and the beginning count,
+ * too, and ".git" itself is left out then. /proc, /sys and the like are not entered.
  *
  * Names that cannot be told in JSON are given as they are; who shows them does it.
  */
@@ -34,8 +35,8 @@ struct file_walk_entry {
 /* 0: go on; 1: do not enter it; <0: end the walk, which returns that. */
 typedef int (*file_walk_fn)(void *ctx, const struct file_walk_entry *e);
 
-/* 0, what fn gave, or a negative errno of the beginning (e is filled); -ECANCELED once the call is to end (e is not filled). What below
- * cannot be read is left out. */
+/* 0, what fn gave, or a negative errno of the beginning (e is filled); -ECANCELED once the call is to end (e is not
+ * filled). What below cannot be read is left out. */
 int file_walk_below(struct builtin_call *c, const struct tool_path *start,
 		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e);
 /* A regular file of a walk, or -EINVAL if it is none any more; never opens anything else. sb may be NULL. */

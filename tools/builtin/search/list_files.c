@@ -103,7 +103,8 @@ static int get_cursor(const struct builtin_call *c, struct buf *ret, struct err 
 	return cursor ? 1 : 0;
 }
 
-/* "/" where that is no root: what of it is there for these tools, the roots. Clients list it because it is the default elsewhere. */
+/* "/" where that is no root: what of it is there for these tools, the roots. Clients list it because it is the
+ * default elsewhere. */
 static bool is_above_roots(const struct builtin_call *c, const char *path)
 {
 	char **roots = toolbox_config(c->box)->roots;

@@ -1,8 +1,10 @@
 /*
- * regex.h - regular expressions as people and models write them (those of JavaScript and Perl), on lines of files that may hold anything.
+ * regex.h - regular expressions as people and models write them (those of JavaScript and Perl), on lines of files
+ * that may hold anything.
  *
- * By PCRE2 rather than the C library's POSIX expressions: those know neither \d nor (?:...) nor lazy stars, which half of all patterns
- * given to a grep have, and nothing bounds the time and memory of one match. Here both are bounded: REGEX_COSTLY.
+ * By PCRE2 rather than the C library's POSIX expressions: those know neither \d nor (?:...) nor lazy stars, which
+ * half of all patterns given to a grep have, and nothing bounds the time and memory of one match. Here both are
+ * bounded: REGEX_COSTLY.
  *
  * Bytes that are no UTF-8 match nothing, and a match never spans them. One regex may be used by one thread at a time.
  */

@@ -1,9 +1,10 @@
 /*
- * watched_dirs.h - which directories are watched, and under which names: the bookkeeping of watchDirectory (watch_directory.c).
+ * watched_dirs.h - which directories are watched, and under which names: the bookkeeping of watchDirectory
+ * (watch_directory.c).
  *
- * A directory is watched before its names are read, so that nothing made in between is missed; what the reading finds in a directory
- * that is new is told as made, and the kernel's own message of it, if it still comes, is dropped. Directories that .gitignore files
- * exclude are never registered: a node_modules costs no handle.
+ * A directory is watched before its names are read, so that nothing made in between is missed; what the reading finds
+ * in a directory that is new is told as made, and the kernel's own message of it, if it still comes, is dropped.
+ * Directories that .gitignore files exclude are never registered: a node_modules costs no handle.
  */
 #pragma once
 
@@ -31,7 +32,8 @@ typedef void (*watch_found_fn)(void *ctx, const char *path);
 /* The beginning, and all below if recursive. */
 int watched_dirs_open(struct watched_dirs *w, struct err *e);
 void watched_dirs_done(struct watched_dirs *w);
-/* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is told (after an overflow). */
+/* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is told (after
+ * an overflow). */
 void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn fn, void *ctx);
 /* It was renamed, or went (to NULL). */
 void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to);

@@ -1,9 +1,10 @@
 /*
- * testrun.h - runTests: the commands of a target (testrun_target.h), one for each shard, all at a time, and the results of single tests
- * from what they print and report (testrun_parse.h).
+ * testrun.h - runTests: the commands of a target (testrun_target.h), one for each shard, all at a time, and the
+ * results of single tests from what they print and report (testrun_parse.h).
  *
- * A run that is over its time, or ended otherwise before its end, has the results of the tests that ended before: partial is true then.
- * All output goes into a log file as it comes; its end is in the result. tests are only called passed if all of it ended well.
+ * A run that is over its time, or ended otherwise before its end, has the results of the tests that ended before:
+ * partial is true then. All output goes into a log file as it comes; its end is in the result. tests are only called
+ * passed if all of it ended well.
  */
 #pragma once
 

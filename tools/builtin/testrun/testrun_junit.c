@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 /*
- * As much of XML as JUnit files use: elements, attributes, text, CDATA, the five entities and character references. Comments, processing
- * instructions and a document type are skipped; nothing is ever loaded. What is no XML ends the reading where it stands.
+ * As much of XML as JUnit files use: elements, attributes, text, CDATA, the five entities and character references.
+ * Comments, processing instructions and a document type are skipped; nothing is ever loaded. What is no XML ends the
+ * reading where it stands.
  */
 struct xml {
 	struct slice rest;

@@ -1,11 +1,13 @@
 /*
  * testrun_parse.h - results of single tests, from what a test runner prints while it runs, or from the file it writes.
  *
- * What runners print is read line by line as it comes, so that a run that is cut off has given the results of the tests that ended
- * before: TAP (with subtests and their YAML), go test -v, cargo test, pytest -v, and the check marks that mocha, jest, vitest and node's spec reporter
- * print. "auto" takes the first of these that understands a line and stays with it. A JUnit file is read as far as it goes, JSON only whole.
+ * What runners print is read line by line as it comes, so that a run that is cut off has given the results of the
+ * tests that ended before: TAP (with subtests and their YAML), go test -v, cargo test, pytest -v, and the check marks
+ * that mocha, jest, vitest and node's spec reporter print. "auto" takes the first of these that understands a line
+ * and stays with it. A JUnit file is read as far as it goes, JSON only whole.
  *
- * All input may be written by anybody: it is bounded (TEST_* in limits.h), names and messages are cut, and what is beyond is only counted.
+ * All input may be written by anybody: it is bounded (TEST_* in limits.h), names and messages are cut, and what is
+ * beyond is only counted.
  */
 #pragma once
 

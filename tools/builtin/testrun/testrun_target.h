@@ -1,12 +1,15 @@
 /*
- * testrun_target.h - what "run the tests of this target" means: a row of the configuration, or what lies in the directory.
+ * testrun_target.h - what "run the tests of this target" means: a row of the configuration, or what lies in the
+ * directory.
  *
- * Configuration ("tests" of the toolbox): {NAME: {"command": "text" or ["word"...], "format": "auto" | "tap" | "go" | "cargo" | "pytest" |
- * "marks" | "junit" | "exit", "report": "path of the file, JUnit or jest's JSON", "cwd": "dir", "timeoutMs": n}}. In words, text and report "{shard}"
- * and "{shards}" stand for the number of this part (from 1) and of all parts; "{only}", a word of its own or in text, for the tests asked for. Where
- * they do not stand, shards and only are refused by name: tests that were not asked for, or asked for once, would run.
+ * Configuration ("tests" of the toolbox): {NAME: {"command": "text" or ["word"...], "format": "auto" | "tap" | "go" |
+ * "cargo" | "pytest" | "marks" | "junit" | "exit", "report": "path of the file, JUnit or jest's JSON", "cwd": "dir",
+ * "timeoutMs": n}}. In words, text and report "{shard}" and "{shards}" stand for the number of this part (from 1) and
+ * of all parts; "{only}", a word of its own or in text, for the tests asked for. Where they do not stand, shards and
+ * only are refused by name: tests that were not asked for, or asked for once, would run.
  *
- * Without a row of that name: "npm", "pytest", "go", "cargo", "make" are known, and "auto" is the first whose files are there.
+ * Without a row of that name: "npm", "pytest", "go", "cargo", "make" are known, and "auto" is the first whose files
+ * are there.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* testrun_text.c - what a model is shown of a run of tests: how many, what failed and why, the end of what they printed. */
+/* testrun_text.c - what a model is shown of a run of tests: how many, what failed and why, the end of what they
+ * printed. */
 #include "base/limits.h"
 #include "tools/builtin/core/model_text.h"
 

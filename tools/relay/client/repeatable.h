@@ -1,10 +1,11 @@
 /*
  * repeatable.h - which requests to an MCP server do no harm when they are carried out twice.
  *
- * A request may be on its way when the connection that has it breaks. Nobody knows then whether it was carried out, so it is sent once more only
- * if that makes no difference. Of the methods of MCP those that only read are so. Of tools those are which the server itself, in its last
- * tools/list, declared read-only or idempotent and not destructive; what it does not declare is taken for the worst, as MCP has it. Only the
- * answers of the server are read here, nothing that a harness says. At most TOOLGATE_TOOLS_MAX names are kept.
+ * A request may be on its way when the connection that has it breaks. Nobody knows then whether it was carried out,
+ * so it is sent once more only if that makes no difference. Of the methods of MCP those that only read are so. Of
+ * tools those are which the server itself, in its last tools/list, declared read-only or idempotent and not
+ * destructive; what it does not declare is taken for the worst, as MCP has it. Only the answers of the server are
+ * read here, nothing that a harness says. At most TOOLGATE_TOOLS_MAX names are kept.
  */
 #pragma once
 

@@ -1,20 +1,26 @@
 /*
- * toolgate.h - the policy of a session in front of one MCP server: a backend (tools/mcp/backend.h) that passes calls on to another one.
+ * toolgate.h - the policy of a session in front of one MCP server: a backend (tools/mcp/backend.h) that passes calls
+ * on to another one.
  *
- * Rules (_meta.acpd.mcp.policy): {SERVER or "*": {policy, timeoutMs, maxCalls, maxResultBytes, dryRun, tools: {NAME or glob: the same}}}.
- * Member by member, a tool's own rule (exact name before the first glob that matches; its server's before that of "*") goes before its
- * server's, and that before "*"; maxCalls of a tool's rule and of the server both count. A tool that is denied is not listed and is refused when called; one that asks is held until
- * toolgate_answer; one on dry run is recorded and answered as such. All else, and all other methods, pass byte for byte.
+ * Rules (_meta.acpd.mcp.policy): {SERVER or "*": {policy, timeoutMs, maxCalls, maxResultBytes, dryRun, tools: {NAME
+ * or glob: the same}}}. Member by member, a tool's own rule (exact name before the first glob that matches; its
+ * server's before that of "*") goes before its server's, and that before "*"; maxCalls of a tool's rule and of the
+ * server both count. A tool that is denied is not listed and is refused when called; one that asks is held until
+ * toolgate_answer; one on dry run is recorded and answered as such. All else, and all other methods, pass byte for
+ * byte.
  *
- * What the gate refuses in tools/call is an isError result with structuredContent.error {code, message, tool, limit?}: POLICY_DENIED,
- * PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of a call to the client that may or may not have been
- * carried out. It has structuredContent only where the tool announced no output
- * schema, which clients would hold against it; _meta.acpd.error says the same in any case. An error of the server stays an error.
+ * What the gate refuses in tools/call is an isError result with structuredContent.error {code, message, tool,
+ * limit?}: POLICY_DENIED, PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of
+ * a call to the client that may or may not have been carried out. It has structuredContent only where the tool
+ * announced no output schema, which clients would hold against it; _meta.acpd.error says the same in any case. An
+ * error of the server stays an error.
  *
- * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission (builtin/core/tool_approval.c), since every call tells it that its client can be asked. Such a question becomes an ask here, and the
- * answer goes back to the server; the client sees neither. Questions of other servers pass on.
+ * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission
+ * (builtin/core/tool_approval.c), since every call tells it that its client can be asked. Such a question becomes an
+ * ask here, and the answer goes back to the server; the client sees neither. Questions of other servers pass on.
  *
- * Files that come with its results (_meta.acpd.artifact) are handed to the session; the client gets a description in their place.
+ * Files that come with its results (_meta.acpd.artifact) are handed to the session; the client gets a description in
+ * their place.
  *
  * Everything runs on the loop. Callbacks may not free the gate.
  */
@@ -33,7 +39,8 @@
 /* Rules of all servers of a session; immutable, counted by nobody: lives longer than its gates. */
 struct toolgate_rules;
 
-/* raw: the object above; empty: no rules. Errors name the member as a path below field, e.g. "_meta.acpd.mcp.policy.jira.timeoutMs". */
+/* raw: the object above; empty: no rules. Errors name the member as a path below field, e.g.
+ * "_meta.acpd.mcp.policy.jira.timeoutMs". */
 int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_rules **ret,
 			 struct err *e);
 struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r);
@@ -63,8 +70,8 @@ struct toolgate_ops {
 	void (*ask)(void *ctx, struct toolgate_ask *a, const struct toolgate_question *q);
 	/* The caller has gone: no answer is wanted any more. */
 	void (*unask)(void *ctx, struct toolgate_ask *a);
-	/* A result of our own server brings a file (builtin/core/tool.h): {name, type, text | base64}, from a process of the session's user.
-	 * Appends the raw object that stands in its place. NULL: files are dropped. */
+	/* A result of our own server brings a file (builtin/core/tool.h): {name, type, text | base64}, from a process
+	 * of the session's user. Appends the raw object that stands in its place. NULL: files are dropped. */
 	void (*artifact)(void *ctx, struct slice artifact, struct buf *ret);
 	/* Our own server is given variables (createSandbox), an object that may be anything yet. NULL: as all others. */
 	void (*variables)(void *ctx, struct slice env);
@@ -84,7 +91,8 @@ struct toolgate_counts {
 	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls, lost;
 };
 
-/* inner is borrowed and must outlive the gate. The gate is a backend: mcp_backend_free(toolgate_backend(g)) is toolgate_free(g). */
+/* inner is borrowed and must outlive the gate. The gate is a backend: mcp_backend_free(toolgate_backend(g)) is
+ * toolgate_free(g). */
 struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
 			      const struct toolgate_config *config, const struct toolgate_ops *ops,
 			      void *ctx);

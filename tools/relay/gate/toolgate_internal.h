@@ -1,4 +1,5 @@
-/* toolgate_internal.h - what the files of the gate share: its rules as they hold for one tool, what it says itself, and its lists of tools. */
+/* toolgate_internal.h - what the files of the gate share: its rules as they hold for one tool, what it says itself,
+ * and its lists of tools. */
 #pragma once
 
 #include "base/buf.h"

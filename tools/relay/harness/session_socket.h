@@ -1,10 +1,12 @@
 /*
- * session_socket.h - the UNIX socket through which a session's harness reaches its MCP servers: <run>/mcp/<session>.sock in a directory that may
- * only be passed through (0711), 0600, owned by the uid that runs the harness. No TCP port is opened: sandboxes publish those.
+ * session_socket.h - the UNIX socket through which a session's harness reaches its MCP servers:
+ * <run>/mcp/<session>.sock in a directory that may only be passed through (0711), 0600, owned by the uid that runs
+ * the harness. No TCP port is opened: sandboxes publish those.
  *
- * Whoever connects (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and say in one line which server it wants and the
- * session's capability, {"acpd":{"server":NAME,"key":HEX}}; after that the connection is MCP over JSON lines, and nothing but MCP can be said
- * on it. A wrong line ends it without an answer. At most SESSION_SOCKET_CLIENTS_MAX at a time.
+ * Whoever connects (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and say in one line which server it wants
+ * and the session's capability, {"acpd":{"server":NAME,"key":HEX}}; after that the connection is MCP over JSON lines,
+ * and nothing but MCP can be said on it. A wrong line ends it without an answer. At most SESSION_SOCKET_CLIENTS_MAX
+ * at a time.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /*
  * tool_names.h - one name for each tool of a session, which no harness takes for another's.
  *
- * Models' providers take few characters in the name of a tool, so harnesses put "_" in the place of all others, and some join the server's
- * name and the tool's by "_" too. OpenCode then offers one tool where there were several (a.b, a/b and a:b; server x with y_z beside server
- * x_y with z), without a word. So a tool whose name would become that of an earlier one is given another: its own, with "_" and eight
- * digits of a hash. Who comes first keeps what it has, for as long as the session's servers are set up.
+ * Models' providers take few characters in the name of a tool, so harnesses put "_" in the place of all others, and
+ * some join the server's name and the tool's by "_" too. OpenCode then offers one tool where there were several (a.b,
+ * a/b and a:b; server x with y_z beside server x_y with z), without a word. So a tool whose name would become that of
+ * an earlier one is given another: its own, with "_" and eight digits of a hash. Who comes first keeps what it has,
+ * for as long as the session's servers are set up.
  */
 #pragma once
 

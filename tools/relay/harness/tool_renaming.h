@@ -1,8 +1,9 @@
 /*
- * tool_renaming.h - what a harness is given of one server: tools under names that stay apart (tool_names.h), and which of them it has listed.
+ * tool_renaming.h - what a harness is given of one server: tools under names that stay apart (tool_names.h), and
+ * which of them it has listed.
  *
- * A backend in front of the session's gate, on the harness's side only: policies, clients of /mcp and the server itself have the server's
- * own names. Lists in which nothing is renamed, and all else, pass byte for byte.
+ * A backend in front of the session's gate, on the harness's side only: policies, clients of /mcp and the server
+ * itself have the server's own names. Lists in which nothing is renamed, and all else, pass byte for byte.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 #include "tools/relay/harness/tool_names.h"
 
 struct tool_renaming_ops {
-	/* The harness has listed tools. tools: raw array of the server's names since its first page; renamed: raw array of
-	 * {tool, as}, or empty. */
+	/* The harness has listed tools. tools: raw array of the server's names since its first page; renamed: raw
+	 * array of {tool, as}, or empty. */
 	void (*listed)(void *ctx, struct slice tools, struct slice renamed);
 };
 

@@ -1,8 +1,9 @@
 /*
- * http_exchange.h - one HTTP/1.1 request and its answer on a connection of its own, on the loop. Plain TCP, no TLS, no redirects.
+ * http_exchange.h - one HTTP/1.1 request and its answer on a connection of its own, on the loop. Plain TCP, no TLS,
+ * no redirects.
  *
- * Callbacks come from the loop: head once, data any number of times, end once. http_exchange_close is legal at any time, from inside them
- * too; nothing is called back after it.
+ * Callbacks come from the loop: head once, data any number of times, end once. http_exchange_close is legal at any
+ * time, from inside them too; nothing is called back after it.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * http_post.h - the messages of upstream_http.c on their way: one HTTP request each, and what comes back on it.
  *
- * A post belongs to its mcp_remote and lives until its answer is complete, it is closed, or its server is stopped; it is freed at the end of
- * the loop's turn. What it learns it tells by the functions of upstream_http.c below.
+ * A post belongs to its mcp_remote and lives until its answer is complete, it is closed, or its server is stopped; it
+ * is freed at the end of the loop's turn. What it learns it tells by the functions of upstream_http.c below.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * resolve.h - the addresses of a host, beside the loop: asking may take seconds. "localhost" and address literals need nobody to ask.
- * Whoever must be asked is asked as the given user (socket_user.h).
+ * resolve.h - the addresses of a host, beside the loop: asking may take seconds. "localhost" and address literals
+ * need nobody to ask. Whoever must be asked is asked as the given user (socket_user.h).
  */
 #pragma once
 

@@ -1,12 +1,15 @@
 /*
- * upstream_http.h - an MCP server at http://host:port/path, streamable HTTP in both eras (upstream_server.h for what holds for all).
+ * upstream_http.h - an MCP server at http://host:port/path, streamable HTTP in both eras (upstream_server.h for what
+ * holds for all).
  *
- * Every message is a POST on a connection of its own; answers are JSON or an event stream. A modern request is cancelled by closing its
- * connection. A legacy one has a session if the server gives one (404: a new one is begun, and what was refused is sent again), a GET
- * stream if the server has one, and a stream that ends before its answer is taken up again where the server numbers its events.
+ * Every message is a POST on a connection of its own; answers are JSON or an event stream. A modern request is
+ * cancelled by closing its connection. A legacy one has a session if the server gives one (404: a new one is begun,
+ * and what was refused is sent again), a GET stream if the server has one, and a stream that ends before its answer
+ * is taken up again where the server numbers its events.
  *
- * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects are not followed, and the older
- * transport of a GET stream with a POST address of its own (2024-11-05) is not spoken.
+ * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects
+ * are not followed, and the older transport of a GET stream with a POST address of its own (2024-11-05) is not
+ * spoken.
  */
 #pragma once
 

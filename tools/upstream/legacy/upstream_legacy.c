@@ -365,7 +365,8 @@ static bool same_who(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same caller's. */
+/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same
+ * caller's. */
 static struct legacy_call *call_of(struct legacy *l, uint32_t origin,
 				   bool (*could)(const struct legacy_call *lc))
 {

@@ -11,14 +11,15 @@
  *	subscriptions/listen		resources/subscribe of each, and the list_changed notifications (legacy_subscriptions.c)
  *	log messages			to the call with a logLevel that they belong to
  *
- * requestState is of use once, for the same request of the same caller (upstream_server.h), for MCP_HELD_MS; HMAC'd with a key of this
- * connection. What a caller does not come back for is cancelled then.
+ * requestState is of use once, for the same request of the same caller (upstream_server.h), for MCP_HELD_MS; HMAC'd
+ * with a key of this connection. What a caller does not come back for is cancelled then.
  */
 #pragma once
 
 #include "tools/upstream/upstream.h"
 
-/* hello: the result of initialize, kept. *revision: the one the server chose, to be freed; NULL: hello is no such result. */
+/* hello: the result of initialize, kept. *revision: the one the server chose, to be freed; NULL: hello is no such
+ * result. */
 struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revision);
 /* No call of a caller may be attached (legacy_detach). */
 struct legacy *legacy_free(struct legacy *l);

@@ -1,4 +1,5 @@
-/* upstream_legacy_internal.h - the parts of a legacy server's side: upstream_legacy.c (calls, results, notices), legacy_questions.c (its questions), legacy_subscriptions.c (subscriptions). */
+/* upstream_legacy_internal.h - the parts of a legacy server's side: upstream_legacy.c (calls, results, notices),
+ * legacy_questions.c (its questions), legacy_subscriptions.c (subscriptions). */
 #pragma once
 
 #include "digest/digest.h"
