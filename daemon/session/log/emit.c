@@ -85,7 +85,7 @@ static struct jw begin_note(struct session *s, const char *method)
 }
 
 /* kind: one of ours; data: raw members of the event. */
-void session_note(struct session *s, enum event_kind kind, struct slice data)
+void session_note(struct session *s, enum session_event_kind kind, struct slice data)
 {
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);

@@ -7,7 +7,7 @@
 #include "base/slice.h"
 #include "harnesses/harness.h"
 
-enum event_kind {
+enum session_event_kind {
 	/* 0 .. UPDATE_MAX-1: enum harness_update */
 	EVENT_TURN_END = UPDATE_MAX, /* _acpd/turn_end */
 	EVENT_ASK,		     /* _acpd/event: a question was put */

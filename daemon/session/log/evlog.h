@@ -27,7 +27,7 @@ struct journal_record;
 struct evlog_entry {
 	uint64_t seq;
 	uint64_t origin;    /* connection the event came from and need not go back to; 0: none */
-	uint8_t kind;	    /* enum event_kind */
+	uint8_t kind;	    /* enum session_event_kind */
 	struct slice frame; /* complete JSON-RPC message */
 	uint64_t time_ms;   /* unix; 0 given to evlog_append: now */
 };

@@ -14,7 +14,7 @@
 struct journal_record {
 	uint64_t seq, origin, time_ms;
 	struct slice kind_name, value;
-	uint8_t kind; /* enum event_kind, EVENT_KIND_MAX if it is none */
+	uint8_t kind; /* enum session_event_kind, EVENT_KIND_MAX if it is none */
 };
 
 /* Appends the line of r (seq, origin, time_ms, value) with its newline; 0 or -E2BIG. */

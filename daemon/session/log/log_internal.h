@@ -33,7 +33,7 @@ void session_emit_turn_end(struct session *s, const struct session_turn *t,
 			   const struct turn_result *r);
 void session_harness_event(struct session *s, const struct harness_event *ev);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
-void session_note(struct session *s, enum event_kind kind, struct slice data);
+void session_note(struct session *s, enum session_event_kind kind, struct slice data);
 
 /* reader.c */
 void session_wake_readers(struct session *s);

@@ -14,7 +14,7 @@
 enum snapshot_run_kind { SNAPSHOT_BASELINE, SNAPSHOT_TURN, SNAPSHOT_DIFF };
 
 struct snapshot_run {
-	struct inspection look;
+	struct inspection run;
 	enum snapshot_run_kind kind;
 	uint64_t turn;
 	char *patch;	     /* where one is written; NULL: nowhere */
@@ -54,7 +54,7 @@ static void snapshot_free(struct snapshot_run *k)
 	free(k);
 }
 
-static void on_snapshot(struct inspection *look, struct slice report, const struct err *e);
+static void on_snapshot(struct inspection *run, struct slice report, const struct err *e);
 
 static int start(struct session *s, struct snapshot_run *k, struct err *e)
 {
@@ -62,7 +62,7 @@ static int start(struct session *s, struct snapshot_run *k, struct err *e)
 	int r;
 
 	put_job(s, &b, k);
-	r = inspection_start(&k->look, s, k->kind == SNAPSHOT_DIFF ? "diff" : "snapshot",
+	r = inspection_start(&k->run, s, k->kind == SNAPSHOT_DIFF ? "diff" : "snapshot",
 			     buf_slice(&b), on_snapshot, e);
 	s->workspace.snapshots_running += r == 0 && k->kind != SNAPSHOT_DIFF;
 	return r;
@@ -233,17 +233,17 @@ static void begin_diffs(struct session *s)
 {
 	while (!baseline_busy(s) && !list_empty(&s->workspace.diffs)) {
 		struct snapshot_run *k =
-			list_first(&s->workspace.diffs, struct snapshot_run, look.link);
+			list_first(&s->workspace.diffs, struct snapshot_run, run.link);
 
-		list_del(&k->look.link);
+		list_del(&k->run.link);
 		diff_begin(s, k);
 	}
 }
 
-static void on_snapshot(struct inspection *look, struct slice report, const struct err *e)
+static void on_snapshot(struct inspection *run, struct slice report, const struct err *e)
 {
-	struct snapshot_run *k = container_of(look, struct snapshot_run, look);
-	struct session *s = look->session;
+	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
+	struct session *s = run->session;
 
 	s->workspace.snapshots_running -= k->kind != SNAPSHOT_DIFF;
 	if (k->kind == SNAPSHOT_DIFF)
@@ -256,7 +256,7 @@ static void on_snapshot(struct inspection *look, struct slice report, const stru
 		answer_turn(s);
 	if (k->kind == SNAPSHOT_BASELINE)
 		s->workspace.baseline_due = s->workspace.snapshot_again;
-	inspection_done(look);
+	inspection_done(run);
 	snapshot_free(k);
 	if (s->workspace.snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
 	    !s->store->stopping)
@@ -335,7 +335,7 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 	k = snapshot_new(s, SNAPSHOT_DIFF, since, name);
 	k->done = done;
 	k->ctx = ctx;
-	list_add_tail(&s->workspace.diffs, &k->look.link);
+	list_add_tail(&s->workspace.diffs, &k->run.link);
 	begin_diffs(s);
 	return 0;
 }

@@ -314,15 +314,15 @@ void provision_abort(struct session *s)
 
 /* --- which skills there are ---------------------------------------------------------------------------------- */
 
-struct skill_listing {
-	struct inspection look;
+struct home_skills {
+	struct inspection run;
 	session_set_fn done;
 	void *ctx;
 };
 
 static void on_listed(struct inspection *k, struct slice report, const struct err *e)
 {
-	struct skill_listing *l = container_of(k, struct skill_listing, look);
+	struct home_skills *l = container_of(k, struct home_skills, run);
 
 	l->done(l->ctx, report, e);
 	inspection_done(k);
@@ -334,7 +334,7 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 	_cleanup_(freep) char *dir = NULL;
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct jw w = JW(&job);
-	struct skill_listing *l;
+	struct home_skills *l;
 	int r;
 
 	if (!s->def->places.skills_dir || !s->home)
@@ -345,10 +345,10 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 	jw_str(&w, "directory", dir);
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
-	l = new0(struct skill_listing);
+	l = new0(struct home_skills);
 	l->done = done;
 	l->ctx = ctx;
-	r = inspection_start(&l->look, s, "skills", buf_slice(&job), on_listed, e);
+	r = inspection_start(&l->run, s, "skills", buf_slice(&job), on_listed, e);
 	if (r < 0)
 		free(l);
 	return r;
