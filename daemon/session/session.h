@@ -1,16 +1,18 @@
 /*
  * session.h - sessions, their turns and their watchers; what the protocol side (acp/, cli) may do with them.
  *
- * A session lives in the daemon: sockets come and go. It owns at most one harness process at a time, a queue of turns, an
- * event log and the open questions. A watcher (struct watcher) is one connection's view of one session: a cursor into
- * the log, a set of capabilities, and whether it drives. There is one driver at a time; a newer one fences the older.
+ * A session lives in the daemon: sockets come and go. It owns at most one harness process at a time, a queue of turns,
+ * an event log and the open questions. A watcher (struct watcher) is one connection's view of one session: a cursor
+ * into the log, a set of capabilities, and whether it drives. There is one driver at a time; a newer one fences the
+ * older.
  *
- * States: OPENING -> OPEN -> CLOSING -> CLOSED (loadable, no process) -> OPEN ...; deleted sessions are gone from the store.
- * The harness beneath: NONE -> STARTING -> READY -> STOPPING -> NONE; it is started when a turn or a load needs it.
- * Every turn ends exactly once, through turn_finish(), whatever happens to harness, client or daemon.
+ * States: OPENING -> OPEN -> CLOSING -> CLOSED (loadable, no process) -> OPEN ...; deleted sessions are gone from the
+ * store. The harness beneath: NONE -> STARTING -> READY -> STOPPING -> NONE; it is started when a turn or a load needs
+ * it. Every turn ends exactly once, through turn_finish(), whatever happens to harness, client or daemon.
  *
  * Everything here runs on the loop. Requests that take time get a completion callback, called exactly once: when the
- * request failed at once it returns <0 instead and does not call back. Strings and slices given in are copied; those handed out are borrowed for the call.
+ * request failed at once it returns <0 instead and does not call back. Strings and slices given in are copied; those
+ * handed out are borrowed for the call.
  */
 #pragma once
 
@@ -115,8 +117,8 @@ struct jw;
 /* Member "mcp": the session's MCP servers, and what of them has reached the harness; nothing if it has none. */
 void session_put_mcp(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
-/* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read; nothing if the
- * journal is whole. */
+/* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
+ * nothing if the journal is whole. */
 void session_put_damage(struct jw *w, const struct session *s);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);
@@ -148,20 +150,21 @@ struct session *session_new(struct session_store *st, const struct session_param
 /* A new session with the context and history of an idle one; what p leaves out is taken from there. */
 struct session *session_fork(struct session *from, const struct session_params *p,
 			     session_done_fn done, void *ctx, struct err *e);
-/* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. What cannot be is
- * refused before anything is changed; if the harness does not come up with it, the session is as it was before. What changes while a
- * turn runs and needs another harness process takes effect at the end of the turn (session_put_pending). */
+/* Brings an existing session to OPEN with a ready harness, starting it if need be. params: those of load/resume. What
+ * cannot be is refused before anything is changed; if the harness does not come up with it, the session is as it was
+ * before. What changes while a turn runs and needs another harness process takes effect at the end of the turn
+ * (session_put_pending). */
 int session_open(struct session *s, const struct session_params *p, session_done_fn done, void *ctx,
 		 struct err *e);
 /* Cancels what runs, stops the harness; done when no process is left. remove: forget it altogether. */
 void session_close(struct session *s, bool remove, session_done_fn done, void *ctx);
 
-/* Puts more into workspace and private home of an open session. result: raw {workspace?, skills?, instructions?}, or with an error
- * acpd-unpack's raw refusal, if it was that. */
+/* Puts more into workspace and private home of an open session. result: raw {workspace?, skills?, instructions?}, or
+ * with an error acpd-unpack's raw refusal, if it was that. */
 int session_provision(struct session *s, const struct request *r, const char *prefix,
 		      session_set_fn done, void *ctx, struct err *e);
-/* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact, files, insertions,
- * deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
+/* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact,
+ * files, insertions, deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
 /* The skills in the session's private home, as they are checked now. result: raw {skills: [...]}. */
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
@@ -177,8 +180,9 @@ const char *session_cwd(const struct session *s);
 /* False: damage on disk has taken what it was made with. It is closed, and can be read and deleted, nothing
  * else; its harness is "unknown", its directory "/". */
 bool session_has_head(const struct session *s);
-/* Which of the session's directories (cwd, additionalDirectories) the absolute path is in, by their text: the innermost, for the caller to free, and
- * what of path comes after it, empty for the directory itself. path has no component "." or "..". False: it is in none. */
+/* Which of the session's directories (cwd, additionalDirectories) the absolute path is in, by their text: the
+ * innermost, for the caller to free, and what of path comes after it, empty for the directory itself. path has no
+ * component "." or "..". False: it is in none. */
 bool session_root_of(const struct session *s, struct slice path, char **root, struct slice *below);
 /* Members uid and gid of a job of acpd-unpack, if the workspace is another user's. */
 void session_put_owner(struct jw *w, const struct session *s);
@@ -241,7 +245,8 @@ void watcher_ready(struct watcher *w);
 /* The connection is gone or lets go. */
 void watcher_detach(struct watcher *w);
 /* Offers events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
- * gap: called first if events are gone that were asked for; may refuse likewise. -errno if the journal cannot be read. */
+ * gap: called first if events are gone that were asked for; may refuse likewise. -errno if the journal cannot be
+ * read. */
 struct watcher_sink {
 	bool (*event)(void *ctx, const struct evlog_entry *e);
 	bool (*gap)(void *ctx, const struct evlog_gap *g);
@@ -283,8 +288,8 @@ struct prompt_params {
 /* Queues the prompt, or attaches to the turn of the same key; if that has ended, done is called at once. */
 int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
 		   struct err *e);
-/* More input for the running turn, or a turn of its own if none runs. done's result: {"outcome": "injected", "startedNewTurn" or
- * "failed"}. */
+/* More input for the running turn, or a turn of its own if none runs. done's result: {"outcome": "injected",
+ * "startedNewTurn" or "failed"}. */
 int session_steer(struct session *s, struct slice content, uint64_t origin, session_set_fn done,
 		  void *ctx, struct err *e);
 /* The prompt that has this completion: cancels its turn wherever it stands. False: not found. */

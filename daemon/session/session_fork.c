@@ -1,6 +1,7 @@
 /*
- * session_fork.c - a new session that begins where another stands: the private home is copied while no harness writes into it, the history is
- * copied under the new id, and the harness takes its context up from the copy. The same for every harness that can restore.
+ * session_fork.c - a new session that begins where another stands: the private home is copied while no harness writes
+ * into it, the history is copied under the new id, and the harness takes its context up from the copy. The same for
+ * every harness that can restore.
  */
 #include "session/session_internal.h"
 

@@ -1,6 +1,7 @@
 /*
- * baseenv.h - what a child may know of the daemon's own environment: a fixed list of names that say how the machine is set up, and what
- * the operator lets through (--pass-env). Everything else of it stays with us; what is ours (ACPD_*) does whatever the operator says.
+ * baseenv.h - what a child may know of the daemon's own environment: a fixed list of names that say how the machine is
+ * set up, and what the operator lets through (--pass-env). Everything else of it stays with us; what is ours (ACPD_*)
+ * does whatever the operator says.
  */
 #pragma once
 
@@ -8,6 +9,6 @@
 
 /* pass_env: names or NAME*, comma-separated, or NULL. Adds PATH and LANG in any case. */
 void baseenv_put(struct harness_plan *plan, const char *pass_env);
-/* Once all else is set: loopback is never asked of a proxy, in both spellings of NO_PROXY, whoever set either. What a harness, its tools and ours
- * say to each other goes over loopback, with keys. */
+/* Once all else is set: loopback is never asked of a proxy, in both spellings of NO_PROXY, whoever set either. What a
+ * harness, its tools and ours say to each other goes over loopback, with keys. */
 void baseenv_no_proxy(struct harness_plan *plan);

@@ -1,4 +1,5 @@
-/* harness_configure.c - a harness has been opened: what the session asked for (model, mode, options) is put in force before anybody may use it. */
+/* harness_configure.c - a harness has been opened: what the session asked for (model, mode, options) is put in force
+ * before anybody may use it. */
 #include "session/session_internal.h"
 
 #include "json/jenc.h"

@@ -1,9 +1,10 @@
 /*
- * harness_internal.h - the harness beneath a session: its process and adapter, what it reports of itself, what it is brought to before anybody may use
- * it, and the calls that wait for it.
+ * harness_internal.h - the harness beneath a session: its process and adapter, what it reports of itself, what it is
+ * brought to before anybody may use it, and the calls that wait for it.
  *
- * The room owns struct session_harness, which stands in struct session as `harness`. Process and adapter live from harness_launch until the process is
- * gone; everybody who waits for them (open_waiters, settings) is answered exactly once, with an error if it does not come.
+ * The room owns struct session_harness, which stands in struct session as `harness`. Process and adapter live from
+ * harness_launch until the process is gone; everybody who waits for them (open_waiters, settings) is answered exactly
+ * once, with an error if it does not come.
  */
 #pragma once
 

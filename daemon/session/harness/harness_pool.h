@@ -1,17 +1,20 @@
 /*
  * harness_pool.h - which sessions have a harness, and which sessions there are at all.
  *
- * A harness costs hundreds of megabytes, a session without one a few kilobytes. So at most harness_max harnesses live at a time, and one
- * that nobody has needed for harness_idle seconds (no turn, no question, no driver) is stopped. Nothing is lost by that: the session
- * stays open and its next turn starts the harness again, which takes its context up. A harness that cannot do so is left alone.
+ * A harness costs hundreds of megabytes, a session without one a few kilobytes. So at most harness_max harnesses live
+ * at a time, and one that nobody has needed for harness_idle seconds (no turn, no question, no driver) is stopped.
+ * Nothing is lost by that: the session stays open and its next turn starts the harness again, which takes its context
+ * up. A harness that cannot do so is left alone.
  *
- * A session that needs a harness while all places are taken stands in one queue, in order of arrival, once, whatever it has waiting. While
- * somebody stands there, harnesses that do nothing are stopped, the one longest unused first, driver or not. The first of the queue may
- * launch as soon as fewer than harness_max live. Whatever frees a place, or makes somebody leave the queue, calls the next ones
- * (session_advance), who look for themselves whether it is their turn; so nobody holds a place without using it, and no call can be
- * lost. A prompt, or a client's wait for the session, that has stood there for harness_wait seconds fails with TOO_MANY_HARNESSES.
+ * A session that needs a harness while all places are taken stands in one queue, in order of arrival, once, whatever it
+ * has waiting. While somebody stands there, harnesses that do nothing are stopped, the one longest unused first, driver
+ * or not. The first of the queue may launch as soon as fewer than harness_max live. Whatever frees a place, or makes
+ * somebody leave the queue, calls the next ones (session_advance), who look for themselves whether it is their turn; so
+ * nobody holds a place without using it, and no call can be lost. A prompt, or a client's wait for the session, that
+ * has stood there for harness_wait seconds fails with TOO_MANY_HARNESSES.
  *
- * A session of this daemon that has no driver, no reader and never had a turn is removed after harness_idle seconds as well.
+ * A session of this daemon that has no driver, no reader and never had a turn is removed after harness_idle seconds as
+ * well.
  *
  * All lists are in order of time, so one timer each does for any number of sessions.
  */
@@ -26,7 +29,8 @@ int harness_pool_launch(struct session *s, struct err *e);
 /* A place has been taken; it is given back. */
 void harness_pool_began(struct session *s);
 void harness_pool_ended(struct session *s);
-/* Its state may have changed: is it still waiting, does anybody need it? From session_advance, for any session at any time. */
+/* Its state may have changed: is it still waiting, does anybody need it? From session_advance, for any session at any
+ * time. */
 void harness_pool_look(struct session *s);
 /* The session goes. */
 void harness_pool_forget(struct session *s);

@@ -1,4 +1,5 @@
-/* harness_settings.c - modes, models and options of a running harness, and steering: the calls that wait for its reply. */
+/* harness_settings.c - modes, models and options of a running harness, and steering: the calls that wait for its
+ * reply. */
 #include "session/session_internal.h"
 
 #include "base/limits.h"
@@ -32,7 +33,8 @@ static void set_config_raw(struct session *s, struct slice given)
 		jstr_decode((struct jval){ J_STRING, current }, 4096, &s->harness.model);
 }
 
-/* A harness that has its modes as an option only gets ACP's older form of them derived. True if the mode is another now. */
+/* A harness that has its modes as an option only gets ACP's older form of them derived. True if the mode is another
+ * now. */
 static bool derive_modes(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -1,8 +1,10 @@
 /*
- * home_program.h - what of ours a harness loads from the session's home: the same text at each start, whatever lies there.
+ * home_program.h - what of ours a harness loads from the session's home: the same text at each start, whatever lies
+ * there.
  *
- * The home is the agent's. An older acpd may have left an older text there, the agent another one, or a link to elsewhere. Nothing is
- * followed: links and files on the way are taken away, and the text comes by a rename. Call it with the rights of the session's user.
+ * The home is the agent's. An older acpd may have left an older text there, the agent another one, or a link to
+ * elsewhere. Nothing is followed: links and files on the way are taken away, and the text comes by a rename. Call it
+ * with the rights of the session's user.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * setup.h - what a session's harness is started with: the parameters of session/new, changed by load and resume. Owned by the
- * session; everything but secrets (provider key and headers, env) is written into the journal, so that a restarted daemon can
- * start the harness again once the client has given those anew.
+ * setup.h - what a session's harness is started with: the parameters of session/new, changed by load and resume. Owned
+ * by the session; everything but secrets (provider key and headers, env) is written into the journal, so that a
+ * restarted daemon can start the harness again once the client has given those anew.
  */
 #pragma once
 

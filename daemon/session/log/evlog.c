@@ -152,8 +152,8 @@ static void drop_oldest(struct evlog *l)
 	l->tail_first = list_first(&l->blocks, struct log_block, link)->first;
 }
 
-/* Drops the oldest blocks beyond the bound; the newest always stays. What leaves memory must be readable from the file; where
- * it is not, memory holds on to more, and what goes in the end is gone. */
+/* Drops the oldest blocks beyond the bound; the newest always stays. What leaves memory must be readable from the file;
+ * where it is not, memory holds on to more, and what goes in the end is gone. */
 static void tail_trim(struct evlog *l)
 {
 	while (l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {

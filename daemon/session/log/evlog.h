@@ -1,18 +1,19 @@
 /*
- * evlog.h - a session's event log: every event encoded once, numbered from 1, kept in memory at its newest end and in an
- * append-only journal file in full. Subscribers are only cursors into it, so a slow or absent reader costs nothing.
+ * evlog.h - a session's event log: every event encoded once, numbered from 1, kept in memory at its newest end and in
+ * an append-only journal file in full. Subscribers are only cursors into it, so a slow or absent reader costs nothing.
  *
  * Memory: blocks of whole events, at most LOG_TAIL_BYTES (the journal has the rest); evlog_shrink gives even those
  * back when a session falls idle. Without a journal (--journal off) the tail is all there is: what falls off its end is
  * gone and readers are told so by evlog_first().
  *
- * Descriptor: a log that is held (from the start, and again from evlog_hold on: a turn runs) keeps its journal open until evlog_shrink;
- * any other opens it for each write or read. So sessions that are idle, closed or recovered hold none, however many there are.
+ * Descriptor: a log that is held (from the start, and again from evlog_hold on: a turn runs) keeps its journal open
+ * until evlog_shrink; any other opens it for each write or read. So sessions that are idle, closed or recovered hold
+ * none, however many there are.
  *
- * Journal: one JSON object per line, as session/log/journal_record.h has it; records that are no
- * events (the session's own data) have number 0. Bytes are collected and written once
- * per loop turn. What cannot be written is held back from every reader and tried again, each JOURNAL_RETRY_MS and by whoever flushes; meanwhile
- * error says why, and the turn must fail. What is taken back (evlog_rollback) nobody has seen, so its numbers are given again.
+ * Journal: one JSON object per line, as session/log/journal_record.h has it; records that are no events (the session's
+ * own data) have number 0. Bytes are collected and written once per loop turn. What cannot be written is held back from
+ * every reader and tried again, each JOURNAL_RETRY_MS and by whoever flushes; meanwhile error says why, and the turn
+ * must fail. What is taken back (evlog_rollback) nobody has seen, so its numbers are given again.
  */
 #pragma once
 
@@ -85,8 +86,9 @@ struct evlog {
 
 /* path NULL: no journal. */
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max);
-/* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. Damaged lines are passed over and
- * left as they are; the numbers missing for them are gaps, and none of them is given again. */
+/* Takes up a journal that an earlier daemon left: fn gets every record in order, a torn last line is cut off. Damaged
+ * lines are passed over and left as they are; the numbers missing for them are gaps, and none of them is given
+ * again. */
 int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
 		 void (*fn)(void *ctx, const struct journal_record *rec), void *ctx);
 void evlog_close(struct evlog *l);
@@ -100,11 +102,11 @@ int evlog_flush(struct evlog *l);
 uint64_t evlog_readable(const struct evlog *l);
 /* Drops what could not be written. */
 void evlog_rollback(struct evlog *l);
-/* Where a log may be cut so that events from upto + 1 on stay, at the latest. ret: the first that stays, which begins a record. False: it would not
- * free as much as least bytes. */
+/* Where a log may be cut so that events from upto + 1 on stay, at the latest. ret: the first that stays, which begins a
+ * record. False: it would not free as much as least bytes. */
 bool evlog_cut(const struct evlog *l, uint64_t upto, size_t least, struct evlog_index *ret);
-/* Gives up the events before at: their bytes go back to the file system, a piece at a time. What a later life needs of them must have been noted
- * and flushed. False: the file system cannot do that. */
+/* Gives up the events before at: their bytes go back to the file system, a piece at a time. What a later life needs of
+ * them must have been noted and flushed. False: the file system cannot do that. */
 bool evlog_trim(struct evlog *l, const struct evlog_index *at);
 /* A log that is still empty takes up one that has been cut after seq. */
 void evlog_begin_after(struct evlog *l, uint64_t seq);
@@ -123,8 +125,8 @@ static inline bool evlog_damaged(const struct evlog *l)
 {
 	return l->ngaps || l->bad_lines;
 }
-/* Hands out events from seq on, in order, until fn refuses one (returns false), the next gap or the end. The entry is valid during fn only.
- * Returns 0, or -errno if the journal could not be read back. */
+/* Hands out events from seq on, in order, until fn refuses one (returns false), the next gap or the end. The entry is
+ * valid during fn only. Returns 0, or -errno if the journal could not be read back. */
 int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
 	       void *ctx);
 /* Bytes of output a reader at seq has before it, at most; exact in the tail, by the index below it. */

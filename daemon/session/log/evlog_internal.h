@@ -1,4 +1,10 @@
-/* evlog_internal.h - the insides of an event log, for evlog.c and evlog_write.c. */
+/*
+ * evlog_internal.h - the insides of an event log, for the evlog*.c files alone: its blocks in memory, its index and its
+ * journal's descriptor.
+ *
+ * Blocks belong to the log and go by evlog_block_free. A descriptor from evlog_journal_get is given back by
+ * evlog_journal_put. What fails returns a negative errno; a write that fails is kept and tried again (evlog_fail_for).
+ */
 #pragma once
 
 #include "base/limits.h"

@@ -130,8 +130,8 @@ static int read_more(struct journal_scan *s)
 	return n > 0;
 }
 
-/* A write that was cut off is taken back. Is only the newline another character, then it is put right: what comes next must begin a line.
- * Zeros at the end are what a machine leaves that lost its power: there were events. */
+/* A write that was cut off is taken back. Is only the newline another character, then it is put right: what comes next
+ * must begin a line. Zeros at the end are what a machine leaves that lost its power: there were events. */
 static int end_whole(struct journal_scan *s)
 {
 	struct slice raw = buf_slice(&s->text), rest = evlog_line(raw);

@@ -1,4 +1,5 @@
-/* evlog_trim.c - cutting off the head of an event log. The file keeps its length and its offsets: what is given up becomes a hole. */
+/* evlog_trim.c - cutting off the head of an event log. The file keeps its length and its offsets: what is given up
+ * becomes a hole. */
 #include "session/log/evlog_internal.h"
 
 #include "base/log.h"
@@ -6,7 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* Where holes begin: the first record after what the log began with, which stays in case that nothing that follows can be read. */
+/* Where holes begin: the first record after what the log began with, which stays in case that nothing that follows can
+ * be read. */
 static off_t hole_begin(const struct evlog *l)
 {
 	for (size_t i = 0; i < l->nindex; i++)

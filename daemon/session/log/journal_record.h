@@ -1,5 +1,6 @@
 /*
- * journal_record.h - one line of a journal: {"n":12,"o":0,"k":"agent_message_chunk","t":1795248000123,"m":<value>,"crc":"0a1b2c3d"}
+ * journal_record.h - one line of a journal:
+ * {"n":12,"o":0,"k":"agent_message_chunk","t":1795248000123,"m":<value>,"crc":"0a1b2c3d"}
  *
  * n is the sequence number (0: no event), o the connection the event came from, t Unix milliseconds.
  * Written with fixed member order, so that reading one back is a few comparisons; anything else is -EBADMSG. crc
@@ -21,6 +22,6 @@ struct journal_record {
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind);
 /* line without its newline. */
 int journal_record_parse(struct slice line, struct journal_record *ret);
-/* How many events a line that cannot be parsed may have been: one, unless number and kind both say that it was none, and one more for
- * each place where it seems to go over into another line. */
+/* How many events a line that cannot be parsed may have been: one, unless number and kind both say that it was none,
+ * and one more for each place where it seems to go over into another line. */
 size_t journal_record_count_damaged(struct slice line);

@@ -1,9 +1,10 @@
 /*
  * journal_trim.h - what a client has acknowledged (_acpd/ack) and what may therefore be given up of a journal.
  *
- * Acknowledged events stay as long as there is room. When the journal reaches its bound, or the disk is full, those of turns that are over are
- * given up, oldest first and all at once. What a later daemon would have found in them (title, prompt keys, ids in use, and the records that are no
- * events) is written anew before, in one record "base". Readers hear of the rest as a gap with the reason "trimmed".
+ * Acknowledged events stay as long as there is room. When the journal reaches its bound, or the disk is full, those of
+ * turns that are over are given up, oldest first and all at once. What a later daemon would have found in them (title,
+ * prompt keys, ids in use, and the records that are no events) is written anew before, in one record "base". Readers
+ * hear of the rest as a gap with the reason "trimmed".
  */
 #pragma once
 

@@ -1,8 +1,10 @@
 /*
- * log_internal.h - a session's events: the log that numbers and keeps them, who reads it, and what of it a client has acknowledged.
+ * log_internal.h - a session's events: the log that numbers and keeps them, who reads it, and what of it a client has
+ * acknowledged.
  *
- * The room owns struct session_events, which stands in struct session as `log`. Readers are embedded in their owners, who detach them; the log goes with
- * the session. To emit never fails: what the journal cannot take is held back from every reader and tried again.
+ * The room owns struct session_events, which stands in struct session as `log`. Readers are embedded in their owners,
+ * who detach them; the log goes with the session. To emit never fails: what the journal cannot take is held back from
+ * every reader and tried again.
  */
 #pragma once
 
@@ -42,7 +44,8 @@ void session_finish_readers(struct session *s);
 /* The session goes: readers hold nothing of it any more. */
 void session_drop_readers(struct session *s);
 
-/* session_log.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes them. */
+/* session_log.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes
+ * them. */
 void session_log(const struct session *s, const char *event, ...) __attribute__((sentinel));
 void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
 	__attribute__((sentinel));

@@ -1,11 +1,11 @@
 /*
- * reader.h - a passive cursor on a session's event log: it is told of new events and reads them at its own pace, but never
- * drives the session, never fences anybody and sees every kind of event, whoever sent it. Any number of them may
+ * reader.h - a passive cursor on a session's event log: it is told of new events and reads them at its own pace, but
+ * never drives the session, never fences anybody and sees every kind of event, whoever sent it. Any number of them may
  * follow one session.
  *
- * Embedded in its owner, who detaches it before it goes. A reader ends in two ways: its session was finished (the daemon
- * stops; what is in the log can still be read), or deleted: ops->leaving is the last moment to read, then the log is gone, and
- * reader_lost says what was not read.
+ * Embedded in its owner, who detaches it before it goes. A reader ends in two ways: its session was finished (the
+ * daemon stops; what is in the log can still be read), or deleted: ops->leaving is the last moment to read, then the
+ * log is gone, and reader_lost says what was not read.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /*
- * transcript.h - one entry of the event log as a public event: {seq, ts, sessionId, turnId?, traceparent?, kind, event?, final?, ...data}.
+ * transcript.h - one entry of the event log as a public event: {seq, ts, sessionId, turnId?, traceparent?, kind,
+ * event?, final?, ...data}.
  *
- * kind is one of a closed list: plan, tool_call, result, check, ask_approval, complete, prompt, message, thought, usage, artifact,
- * lifecycle, error. data are the members of the ACP update (or of our own event) as they are; one that would be mistaken for a
- * member of ours is renamed (kind -> toolKind, any other x -> updateX). event names the ACP update where the kind covers several.
- * final marks the event that ends a turn: kind complete or error.
+ * kind is one of a closed list: plan, tool_call, result, check, ask_approval, complete, prompt, message, thought,
+ * usage, artifact, lifecycle, error. data are the members of the ACP update (or of our own event) as they are; one that
+ * would be mistaken for a member of ours is renamed (kind -> toolKind, any other x -> updateX). event names the ACP
+ * update where the kind covers several. final marks the event that ends a turn: kind complete or error.
  *
- * Pure: nothing is kept, every entry gives exactly one event, so that seq has no holes. The object is one line: no CR or LF,
- * whatever white space the frame carried.
+ * Pure: nothing is kept, every entry gives exactly one event, so that seq has no holes. The object is one line: no CR
+ * or LF, whatever white space the frame carried.
  */
 #pragma once
 

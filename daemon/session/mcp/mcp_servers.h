@@ -1,9 +1,9 @@
 /*
- * mcp_servers.h - what serves a session's MCP servers. It stands above this layer (tools/relay) and is called from here: before the harness
- * starts, when it is gone, and when the session goes.
+ * mcp_servers.h - what serves a session's MCP servers. It stands above this layer (tools/relay) and is called from
+ * here: before the harness starts, when it is gone, and when the session goes.
  *
- * The session keeps what the client asked for (mcpServers, _meta.acpd.mcp) and one pointer for whoever serves it; what the
- * harness is given instead is for the other side to say.
+ * The session keeps what the client asked for (mcpServers, _meta.acpd.mcp) and one pointer for whoever serves it; what
+ * the harness is given instead is for the other side to say.
  */
 #pragma once
 
@@ -17,7 +17,8 @@ struct session;
 struct session_store;
 
 struct mcp_servers_ops {
-	/* The harness is about to start. Appends the array of McpServer that it is given; on error nothing is started: e names the entry. */
+	/* The harness is about to start. Appends the array of McpServer that it is given; on error nothing is started:
+	 * e names the entry. */
 	int (*open)(void *ctx, struct session *s, struct buf *ret, struct err *e);
 	/* The harness has ended, or could not be started: nobody is connected from there any more. */
 	void (*close)(void *ctx, struct session *s);
@@ -47,8 +48,8 @@ bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid);
 bool store_user_may_run(const struct session_store *st, const char *path);
 /* That user may write to the socket. */
 bool store_user_may_write(const struct session_store *st, const char *path);
-/* Environment of a process of this session: the base environment, the session's own, and the markers of proc/table/process_tree.h with this name.
- * Freed with harness_plan_free_environ. */
+/* Environment of a process of this session: the base environment, the session's own, and the markers of
+ * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);
 /* W3C trace context of the running turn; "": none. */
 const char *session_traceparent(const struct session *s);
@@ -60,8 +61,9 @@ void session_mask_bytes(const struct session *s, struct buf *b);
 void session_note_lifecycle(struct session *s, struct slice members);
 
 /*
- * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw result, once; then it is
- * gone. Returns a handle for session_unask_own. Outside a running turn the answer is "cancelled".
+ * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw
+ * result, once; then it is gone. Returns a handle for session_unask_own. Outside a running turn the answer is
+ * "cancelled".
  */
 struct session_question;
 typedef void (*session_asked_fn)(void *ctx, struct slice result);

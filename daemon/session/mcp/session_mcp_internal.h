@@ -1,8 +1,10 @@
 /*
- * session_mcp_internal.h - the MCP servers of a session: what its harness was given, and the requests of servers to the client.
+ * session_mcp_internal.h - the MCP servers of a session: what its harness was given, and the requests of servers to the
+ * client.
  *
- * The room owns struct session_mcp, which stands in struct session as `mcp`. `handle` belongs to whoever serves the session (mcp_servers.h); ports are
- * embedded in their connections, requests on the heap until they are answered, exactly once.
+ * The room owns struct session_mcp, which stands in struct session as `mcp`. `handle` belongs to whoever serves the
+ * session (mcp_servers.h); ports are embedded in their connections, requests on the heap until they are answered,
+ * exactly once.
  */
 #pragma once
 

@@ -1,14 +1,16 @@
 /*
- * upcall.h - MCP requests of a session's servers of type "acp", on their way to the client that declared them ("mcp/message").
+ * upcall.h - MCP requests of a session's servers of type "acp", on their way to the client that declared them
+ * ("mcp/message").
  *
- * A port is one connection's readiness to take them for one session. It is there from the moment session/new, load or resume is
- * accepted, before that is answered: a harness lists its tools while it starts. The newest port takes what comes; an older one that is
- * still connected keeps what it was given, because its client is at work on it.
+ * A port is one connection's readiness to take them for one session. It is there from the moment session/new, load or
+ * resume is accepted, before that is answered: a harness lists its tools while it starts. The newest port takes what
+ * comes; an older one that is still connected keeps what it was given, because its client is at work on it.
  *
- * A call keeps its requestId for life. If the connection that has it goes away, nobody knows whether it was carried out. It is given once
- * more, with the same id and marked as such, to the next port, if that can do no harm: its caller says that it may be repeated, or both
- * clients have said that they keep answers by requestId. Else, or if that one goes as well, it ends with TOOL_CALL_LOST at once, and the
- * session's events tell. A call that nobody has had waits for a port, and ends with NO_DRIVER if none comes within --mcp-hold.
+ * A call keeps its requestId for life. If the connection that has it goes away, nobody knows whether it was carried
+ * out. It is given once more, with the same id and marked as such, to the next port, if that can do no harm: its caller
+ * says that it may be repeated, or both clients have said that they keep answers by requestId. Else, or if that one
+ * goes as well, it ends with TOOL_CALL_LOST at once, and the session's events tell. A call that nobody has had waits
+ * for a port, and ends with NO_DRIVER if none comes within --mcp-hold.
  *
  * Payloads are raw text. All callbacks come from the loop, never from inside upcall_new.
  */
@@ -27,7 +29,8 @@ struct upcall;
 
 struct upcall_ops {
 	void (*notify)(void *ctx, const char *method, struct slice params);
-	/* Once; the call is gone after. result: raw, what the server answered; or error: a raw JSON-RPC error object, the server's own or ours. */
+	/* Once; the call is gone after. result: raw, what the server answered; or error: a raw JSON-RPC error object,
+	 * the server's own or ours. */
 	void (*done)(void *ctx, struct slice result, struct slice error);
 };
 
@@ -51,7 +54,8 @@ struct port_ops {
 	bool (*send)(void *ctx, struct upcall *c);
 	/* $/cancel_request for it; no answer is wanted. */
 	void (*cancel)(void *ctx, struct upcall *c);
-	/* A newer port has taken over and nothing is left here, or the session is gone: it is detached after this call. */
+	/* A newer port has taken over and nothing is left here, or the session is gone: it is detached after this
+	 * call. */
 	void (*closed)(void *ctx);
 };
 

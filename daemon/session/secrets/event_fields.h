@@ -1,11 +1,13 @@
 /*
  * event_fields.h - which strings of an event are text of others, and which are words of the protocol.
  *
- * Secrets are hidden in text only. A member's name, an id, a status, a model's name or a number is what programs act on: put "***" there
- * and the protocol is broken, or a bill is made out to nobody. So every kind of update and of our own events has a table of its members:
- * those that are protocol, and where others lie deeper. What no table names is text, so that a member nobody has heard of leaks nothing.
+ * Secrets are hidden in text only. A member's name, an id, a status, a model's name or a number is what programs act
+ * on: put "***" there and the protocol is broken, or a bill is made out to nobody. So every kind of update and of our
+ * own events has a table of its members: those that are protocol, and where others lie deeper. What no table names is
+ * text, so that a member nobody has heard of leaks nothing.
  *
- * Pure. The input has been validated; it is read once, whatever its depth, and everything but the strings that change is copied as it is.
+ * Pure. The input has been validated; it is read once, whatever its depth, and everything but the strings that change
+ * is copied as it is.
  */
 #pragma once
 
@@ -29,6 +31,7 @@ extern const struct event_field
 	event_fields_options[]; /* modes and config options, as a harness has them */
 extern const struct event_field event_fields_head[]; /* the "session" record of a journal */
 
-/* json: one value, or, members, those of an object without its braces. Appends it with the secrets in its text hidden. */
+/* json: one value, or, members, those of an object without its braces. Appends it with the secrets in its text
+ * hidden. */
 void event_fields_mask(const struct mask *m, struct slice json, bool members,
 		       const struct event_field *table, struct buf *ret);

@@ -224,8 +224,8 @@ unsigned mask_look(const struct mask *m, struct slice text)
 	return found | (x.tail != SIZE_MAX ? MASK_TAIL : 0);
 }
 
-/* The boundary between escapes and characters of a JSON string that is the last at or before i (up: the first at or after). *unit: one
- * before, which is moved along. */
+/* The boundary between escapes and characters of a JSON string that is the last at or before i (up: the first at or
+ * after). *unit: one before, which is moved along. */
 static size_t boundary(struct slice text, size_t i, bool up, size_t *unit)
 {
 	while (*unit < i) {

@@ -1,14 +1,15 @@
 /*
  * mask.h - finds known secrets in text, in every form that programs give them, and puts "***" in their place.
  *
- * A value is found as it is; JSON-escaped, to any depth (\", \/, \u0041, \\\"); percent-encoded; broken over lines; and in base64 or
- * base64url, wherever in a longer text it begins (three alignments, of each the characters that no neighbour has a part in). Text is
- * looked at as it stands: a JSON string is searched between its quotes without being decoded, which finds the same, since one more
- * level of escapes makes no difference. What is cut out of a JSON string always begins and ends between escapes.
+ * A value is found as it is; JSON-escaped, to any depth (\", \/, \u0041, \\\"); percent-encoded; broken over lines; and
+ * in base64 or base64url, wherever in a longer text it begins (three alignments, of each the characters that no
+ * neighbour has a part in). Text is looked at as it stands: a JSON string is searched between its quotes without being
+ * decoded, which finds the same, since one more level of escapes makes no difference. What is cut out of a JSON string
+ * always begins and ends between escapes.
  *
- * Every value has a few patterns. A byte that begins none of them costs one look into a table; the others are checked with the byte
- * behind them against a bitmap first. So a text costs about a nanosecond a byte, however many values there are. Where it can be read
- * in two ways (\n: a line break or an n) both are tried, a bounded number of times.
+ * Every value has a few patterns. A byte that begins none of them costs one look into a table; the others are checked
+ * with the byte behind them against a bitmap first. So a text costs about a nanosecond a byte, however many values
+ * there are. Where it can be read in two ways (\n: a line break or an n) both are tried, a bounded number of times.
  *
  * mask_add copies; masks are wiped when they are freed. Pure: no session, no clock.
  */
@@ -31,11 +32,13 @@ enum mask_found {
 	MASK_TAIL = 2, /* the end of a JSON string in it, or its own, may be the beginning of one */
 };
 
-/* Bits of enum mask_found; text: plain, or JSON of any kind. Of JSON a hit may turn out to be none when its strings are looked at. */
+/* Bits of enum mask_found; text: plain, or JSON of any kind. Of JSON a hit may turn out to be none when its strings are
+ * looked at. */
 unsigned mask_look(const struct mask *m, struct slice text);
 /*
- * Appends text with every secret replaced. json: it stands in a JSON string. What may be the beginning of a secret at its end is left
- * out, and is what follows the returned offset; without tail (NULL: an end like any other) nothing is left out.
+ * Appends text with every secret replaced. json: it stands in a JSON string. What may be the beginning of a secret at
+ * its end is left out, and is what follows the returned offset; without tail (NULL: an end like any other) nothing is
+ * left out.
  */
 void mask_put(const struct mask *m, struct slice text, bool json, size_t from, size_t *tail,
 	      struct buf *ret);

@@ -1,11 +1,11 @@
 /*
- * masked_stream.c - text that a model writes piece by piece. A secret that arrives in two pieces is in neither, so what may be the beginning of
- * one at the end of a piece is held back until the next says whether it is.
+ * masked_stream.c - text that a model writes piece by piece. A secret that arrives in two pieces is in neither, so what
+ * may be the beginning of one at the end of a piece is held back until the next says whether it is.
  *
- * Held is never more than the longest secret in its longest form, and nothing that cannot become one. It goes out before any other
- * event of the session and before the turn's end, so that the order stays and no number is left out; there is no clock, since what is held
- * stays a possible secret however long the model is silent. What had to go out for that reason is remembered: if the rest of the
- * secret comes after all, that much of it is hidden.
+ * Held is never more than the longest secret in its longest form, and nothing that cannot become one. It goes out
+ * before any other event of the session and before the turn's end, so that the order stays and no number is left out;
+ * there is no clock, since what is held stays a possible secret however long the model is silent. What had to go out
+ * for that reason is remembered: if the rest of the secret comes after all, that much of it is hidden.
  */
 #include "session/session_internal.h"
 

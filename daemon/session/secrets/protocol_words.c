@@ -1,4 +1,5 @@
-/* protocol_words.c - words of the protocol of 8 letters and more: member names, kinds, states and methods of ACP (its schema), and ours. */
+/* protocol_words.c - words of the protocol of 8 letters and more: member names, kinds, states and methods of ACP (its
+ * schema), and ours. */
 #include "session/secrets/secrets.h"
 
 #include "base/util.h"

@@ -32,8 +32,8 @@ static size_t length_compared(struct slice v)
 }
 
 /*
- * True if much of it is like its own beginning. It is a placeholder then; and a text made for it would cost far more than its length
- * to be searched. By the Z function: how much of the beginning each of its ends begins with.
+ * True if much of it is like its own beginning. It is a placeholder then; and a text made for it would cost far more
+ * than its length to be searched. By the Z function: how much of the beginning each of its ends begins with.
  */
 static bool repeats(struct slice v)
 {

@@ -1,17 +1,20 @@
 /*
- * secrets.h - the values a session was given that nobody else may read, and the one way by which text of others goes out.
+ * secrets.h - the values a session was given that nobody else may read, and the one way by which text of others goes
+ * out.
  *
- * Secret are: what the client marks (_meta.acpd.secrets); the provider's key and headers; headers of MCP servers; environment values, the
- * session's own, the operator's (manifest, --pass-env) and those of MCP servers, whose names say so (secrets_name); the password in a URL
- * that is an environment value or an address; of a value with several lines also each long line. A value below 8 characters, or that is a word of the protocol, the name of the harness
- * or of a model in use, is no secret: to hide it would hide half of what is said. Nor is one above 32 KiB, or one that repeats itself
- * ("xxxxxxxxxx"). What was given and is not hidden is told to the client (secrets_put_unmasked).
+ * Secret are: what the client marks (_meta.acpd.secrets); the provider's key and headers; headers of MCP servers;
+ * environment values, the session's own, the operator's (manifest, --pass-env) and those of MCP servers, whose names
+ * say so (secrets_name); the password in a URL that is an environment value or an address; of a value with several
+ * lines also each long line. A value below 8 characters, or that is a word of the protocol, the name of the harness or
+ * of a model in use, is no secret: to hide it would hide half of what is said. Nor is one above 32 KiB, or one that
+ * repeats itself ("xxxxxxxxxx"). What was given and is not hidden is told to the client (secrets_put_unmasked).
  *
- * A value that is replaced stays hidden until the session is deleted. Values are in memory only, and wiped when they go; after a restart
- * of the daemon the journal, which never held them, is as it was written.
+ * A value that is replaced stays hidden until the session is deleted. Values are in memory only, and wiped when they
+ * go; after a restart of the daemon the journal, which never held them, is as it was written.
  *
- * Where text goes out: session_emit and session_note hide it by the tables of event_fields.h; errors, titles, questions, patches and
- * lines of the log go through mask_line and mask_put. No finished frame and no line of the ledger is ever changed.
+ * Where text goes out: session_emit and session_note hide it by the tables of event_fields.h; errors, titles,
+ * questions, patches and lines of the log go through mask_line and mask_put. No finished frame and no line of the
+ * ledger is ever changed.
  */
 #pragma once
 
@@ -42,8 +45,8 @@ struct secrets_given {
 };
 
 void secrets_load(struct secrets *x, const struct secrets_given *g);
-/* Variables that came later, from the agent's side: a raw object. Those whose names say so are secrets from here on, up to SECRETS_LEARNED_MAX
- * values, so that there is room for what the client gives. */
+/* Variables that came later, from the agent's side: a raw object. Those whose names say so are secrets from here on, up
+ * to SECRETS_LEARNED_MAX values, so that there is room for what the client gives. */
 void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env);
 /* Those of another session are secrets of this one, too. */
 void secrets_inherit(struct secrets *x, const struct secrets *from);

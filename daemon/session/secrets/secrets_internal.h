@@ -1,8 +1,8 @@
 /*
  * secrets_internal.h - what a session hides from text that leaves it.
  *
- * The room owns struct session_secrets, which stands in struct session as `secrets`. Values are wiped when the session is freed. Masking allocates only
- * where something is hidden, and never fails.
+ * The room owns struct session_secrets, which stands in struct session as `secrets`. Values are wiped when the session
+ * is freed. Masking allocates only where something is hidden, and never fails.
  */
 #pragma once
 

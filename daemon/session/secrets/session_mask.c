@@ -1,4 +1,5 @@
-/* session_mask.c - the secrets of a session in text that leaves it: in JSON by the tables of event_fields.h, in lines, in files. */
+/* session_mask.c - the secrets of a session in text that leaves it: in JSON by the tables of event_fields.h, in lines,
+ * in files. */
 #include "session/session_internal.h"
 
 #include "base/os/file.h"

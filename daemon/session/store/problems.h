@@ -1,6 +1,7 @@
 /*
- * problems.h - what is wrong with the state on disk and does not keep the daemon from going on: damaged files, and what was set aside. Each is
- * an error in the log, and stays in /ready and in the answer to doctor until the daemon ends. At most PROBLEMS_MAX are kept; the rest is counted.
+ * problems.h - what is wrong with the state on disk and does not keep the daemon from going on: damaged files, and what
+ * was set aside. Each is an error in the log, and stays in /ready and in the answer to doctor until the daemon ends. At
+ * most PROBLEMS_MAX are kept; the rest is counted.
  */
 #pragma once
 

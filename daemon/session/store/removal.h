@@ -1,10 +1,11 @@
 /*
- * removal.h - what a session leaves on disk is put away at once and removed later, by acpd-unpack: a home may hold hundreds of thousands of
- * files, or be thirty thousand directories deep, and the loop waits for none of it.
+ * removal.h - what a session leaves on disk is put away at once and removed later, by acpd-unpack: a home may hold
+ * hundreds of thousands of files, or be thirty thousand directories deep, and the loop waits for none of it.
  *
- * To put away is to rename: journal, artifacts, snapshots and home go to <state>/removed/<sessionId>/ together, or nothing does and the caller
- * hears why. From then on the session is gone, whatever happens: what is there when a daemon starts is removed then. Trees that are only in the
- * way (a home's tmp) go the same way under a name of their own. What could not be removed stays there until the next start, and is counted.
+ * To put away is to rename: journal, artifacts, snapshots and home go to <state>/removed/<sessionId>/ together, or
+ * nothing does and the caller hears why. From then on the session is gone, whatever happens: what is there when a
+ * daemon starts is removed then. Trees that are only in the way (a home's tmp) go the same way under a name of their
+ * own. What could not be removed stays there until the next start, and is counted.
  */
 #pragma once
 
@@ -21,7 +22,8 @@ struct removal_counts {
 	uint64_t removed, failed; /* over the life of this daemon */
 };
 
-/* idle: a job has ended. foreign: takes a directory that lies on another file system, and removes it in its own time. */
+/* idle: a job has ended. foreign: takes a directory that lies on another file system, and removes it in its own
+ * time. */
 struct removal_spec {
 	struct loop *loop;
 	struct proc_host *procs;

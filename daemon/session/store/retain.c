@@ -62,7 +62,8 @@ static bool has_room(const struct session_store *st)
 	       (uint64_t)v.f_bavail * v.f_frsize >= RETAIN_ROOM_MIN;
 }
 
-/* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried when it is asked for next. */
+/* What cannot be removed is not tried again and again; on a full disk that may be for want of room itself, and is tried
+ * when it is asked for next. */
 static void on_removed(void *ctx _unused_, struct session *s, const struct err *e)
 {
 	struct session_store *st = s->store;

@@ -1,10 +1,11 @@
 /*
- * retain.h - which closed sessions stay. --keep-sessions bounds their age and what they take on disk all together; without it nothing is deleted but
- * when the disk is full: then those whose client has acknowledged all, the longest closed first, then the others, until there is room; and where no
- * session can go, acknowledged heads of journals (journal_trim.h).
+ * retain.h - which closed sessions stay. --keep-sessions bounds their age and what they take on disk all together;
+ * without it nothing is deleted but when the disk is full: then those whose client has acknowledged all, the longest
+ * closed first, then the others, until there is room; and where no session can go, acknowledged heads of journals
+ * (journal_trim.h).
  *
- * Never one that is open, is watched or read, or is just being copied. What goes is put away and removed as by session/delete. Sizes are measured by du(1),
- * one session at a time, each once after it was closed.
+ * Never one that is open, is watched or read, or is just being copied. What goes is put away and removed as by
+ * session/delete. Sizes are measured by du(1), one session at a time, each once after it was closed.
  */
 #pragma once
 

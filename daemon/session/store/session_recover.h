@@ -1,11 +1,11 @@
 /*
  * session_recover.h - sessions of an earlier daemon, read back from their journals.
  *
- * At start only the names are read; each journal is read when somebody asks for that session, or in the background, a few at a
- * time, so that starting takes the same time whatever lies in the state directory. A recovered session is closed: it can be listed,
- * loaded and deleted. A turn that the earlier daemon did not end is ended now, once, as failed with class "shutdown", or as the usage ledger
- * says it ended. What of a journal is damaged is passed over and told; one that has nothing in it, or whose harness is no longer configured, is left
- * alone and reported in the log.
+ * At start only the names are read; each journal is read when somebody asks for that session, or in the background, a
+ * few at a time, so that starting takes the same time whatever lies in the state directory. A recovered session is
+ * closed: it can be listed, loaded and deleted. A turn that the earlier daemon did not end is ended now, once, as
+ * failed with class "shutdown", or as the usage ledger says it ended. What of a journal is damaged is passed over and
+ * told; one that has nothing in it, or whose harness is no longer configured, is left alone and reported in the log.
  */
 #pragma once
 

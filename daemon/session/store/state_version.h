@@ -1,7 +1,7 @@
 /*
- * state_version.h - which daemons may open a state directory. <state>/version holds one number; a directory without it is of version 1, which all
- * daemons before that file wrote. Every later daemon opens what an earlier one wrote; a directory of a later one is refused before anything in it is
- * touched (STATE_VERSION).
+ * state_version.h - which daemons may open a state directory. <state>/version holds one number; a directory without it
+ * is of version 1, which all daemons before that file wrote. Every later daemon opens what an earlier one wrote; a
+ * directory of a later one is refused before anything in it is touched (STATE_VERSION).
  */
 #pragma once
 

@@ -1,12 +1,13 @@
 /*
  * client_ids.h - the ids of tool calls and messages as clients see them: unique in a session, whoever chose them.
  *
- * A harness hands on what its provider called a call or a message, and a provider (or a gateway before it) may begin to count anew with
- * every request. To a client the same id is the same call. So the first use of an id in a session keeps it, and a later one, in another turn or
- * after the call of that id was over, gets a suffix, "~" and the turn. Towards the harness its own ids are used.
+ * A harness hands on what its provider called a call or a message, and a provider (or a gateway before it) may begin to
+ * count anew with every request. To a client the same id is the same call. So the first use of an id in a session keeps
+ * it, and a later one, in another turn or after the call of that id was over, gets a suffix, "~" and the turn. Towards
+ * the harness its own ids are used.
  *
- * What is in use is remembered as digests, 8 bytes each, SESSION_IDS_MAX at most; beyond that every id gets the suffix. They are found
- * again in the journal by the next daemon.
+ * What is in use is remembered as digests, 8 bytes each, SESSION_IDS_MAX at most; beyond that every id gets the suffix.
+ * They are found again in the journal by the next daemon.
  */
 #pragma once
 

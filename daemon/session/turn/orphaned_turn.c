@@ -1,4 +1,5 @@
-/* orphaned_turn.c - a turn that an earlier daemon left open is ended once: as its record in the ledger says, or as failed, with a record then. */
+/* orphaned_turn.c - a turn that an earlier daemon left open is ended once: as its record in the ledger says, or as
+ * failed, with a record then. */
 #include "session/session_internal.h"
 
 #include "base/limits.h"

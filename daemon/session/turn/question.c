@@ -242,7 +242,8 @@ static void name_call(struct session_question *a, struct slice id)
 	a->params = xstrndup(b.data, b.len);
 }
 
-/* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool call. */
+/* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool
+ * call. */
 static char *client_params(struct session *s, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };

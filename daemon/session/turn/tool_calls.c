@@ -1,4 +1,5 @@
-/* tool_calls.c - the tool calls of a turn: which are open, how long they took; every one is announced and every one ends. */
+/* tool_calls.c - the tool calls of a turn: which are open, how long they took; every one is announced and every one
+ * ends. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

@@ -46,8 +46,8 @@ static bool limited(const struct session *s)
 	return s->setup.budgets.turn.has || s->setup.budgets.session.has;
 }
 
-/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn that
- * simply ends there has kept its budget. */
+/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn
+ * that simply ends there has kept its budget. */
 void turn_budget_check(struct session *s)
 {
 	struct session_turn *t = s->turn.current;

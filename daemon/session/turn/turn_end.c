@@ -1,4 +1,5 @@
-/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then told to everybody; and how it is cancelled. */
+/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then told to everybody; and how it is
+ * cancelled. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

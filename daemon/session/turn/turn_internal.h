@@ -1,9 +1,11 @@
 /*
- * turn_internal.h - the turns of a session: its queue of prompts, the turn that runs, what it is held against and what is recorded of it.
+ * turn_internal.h - the turns of a session: its queue of prompts, the turn that runs, what it is held against and what
+ * is recorded of it.
  *
- * The room owns struct session_turns, which stands in struct session as `turn`. Turns, results by key, tool calls, messages and questions are on the
- * heap, each in one list of it, and freed by turns_free, session_forget_calls and session_cancel_questions. A turn ends in turn_finish, which cannot
- * fail: what cannot be written is held back and tried again.
+ * The room owns struct session_turns, which stands in struct session as `turn`. Turns, results by key, tool calls,
+ * messages and questions are on the heap, each in one list of it, and freed by turns_free, session_forget_calls and
+ * session_cancel_questions. A turn ends in turn_finish, which cannot fail: what cannot be written is held back and
+ * tried again.
  */
 #pragma once
 
@@ -175,12 +177,14 @@ void usage_record_note_totals(struct session *s, uint64_t turn);
 void usage_record_count(struct session *s, const struct session_turn *t);
 
 /* orphaned_turn.c */
-/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it: number, times, account,
- * whether the session's totals have it, and in s->turn.calls its tool calls. begun: the last "turn" record of the journal, raw, or empty. */
+/* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it:
+ * number, times, account, whether the session's totals have it, and in s->turn.calls its tool calls. begun: the last
+ * "turn" record of the journal, raw, or empty. */
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun);
 
 /* tool_calls.c */
-/* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed with. */
+/* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed
+ * with. */
 void session_close_calls(struct session *s, uint64_t now);
 void session_forget_calls(struct session *s);
 /* An update of a tool call that stands in the journal: followed, not sent. */

@@ -140,7 +140,8 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	return 0;
 }
 
-/* W3C Trace Context, which ACP carries in _meta.traceparent; what is malformed counts as absent, as that standard wants. */
+/* W3C Trace Context, which ACP carries in _meta.traceparent; what is malformed counts as absent, as that standard
+ * wants. */
 static void note_traceparent(struct session_turn *t, struct slice meta)
 {
 	static const char form[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";

@@ -1,4 +1,5 @@
-/* usage_record.c - what stands in the usage ledger: a record for each model call that is told of, and one for every turn, however it ended. */
+/* usage_record.c - what stands in the usage ledger: a record for each model call that is told of, and one for every
+ * turn, however it ended. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
@@ -210,7 +211,8 @@ void usage_record_count(struct session *s, const struct session_turn *t)
 	usage_record_note_totals(s, t->no);
 }
 
-/* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a row share. */
+/* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a
+ * row share. */
 static void measure_end(struct session *s, struct session_turn *t)
 {
 	bool peak = !s->turn.peak_rss || clock_mono_ms() - s->turn.peak_at_ms >= PEAK_INTERVAL_MS;

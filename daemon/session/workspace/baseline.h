@@ -1,10 +1,11 @@
 /*
- * baseline.h - what changes in a session's workspace: a snapshot when it has been written (the baseline), another at the end of each turn, and
- * patches between them. acpd-unpack takes them, as the user who owns the tree; here it is said when, and what becomes of the patch.
+ * baseline.h - what changes in a session's workspace: a snapshot when it has been written (the baseline), another at
+ * the end of each turn, and patches between them. acpd-unpack takes them, as the user who owns the tree; here it is
+ * said when, and what becomes of the patch.
  *
- * A session has a baseline when its workspace came from an archive, or when it was asked for. Snapshots live in <state>/snapshots/<session>/.
- * The harness may start while the first is taken, but no turn begins while any is. A turn is told to be over once its patch is an artifact
- * (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
+ * A session has a baseline when its workspace came from an archive, or when it was asked for. Snapshots live in
+ * <state>/snapshots/<session>/. The harness may start while the first is taken, but no turn begins while any is. A turn
+ * is told to be over once its patch is an artifact (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 /*
- * provision.h - puts what a client asked for into a session's workspace and private home, before its harness is started or while it lives.
- * As long as that lasts no harness is started and no turn begins.
+ * provision.h - puts what a client asked for into a session's workspace and private home, before its harness is started
+ * or while it lives. As long as that lasts no harness is started and no turn begins.
  */
 #pragma once
 
 #include "session/session_internal.h"
 
-/* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw object {workspace?,
- * skills?, instructions?} or the error; the same object is session_provisioned until the next request. -EBUSY with SESSION_BUSY
- * while another request is being carried out. */
+/* Begins; session_advance goes on with the session at its end, whatever that was. done (may be NULL) gets the raw
+ * object {workspace?, skills?, instructions?} or the error; the same object is session_provisioned until the next
+ * request. -EBUSY with SESSION_BUSY while another request is being carried out. */
 int provision_begin(struct session *s, const struct request *r, const char *prefix,
 		    session_set_fn done, void *ctx, struct err *e);
 /* What a request says of a session that is being made; NULL: nothing. */

@@ -1,4 +1,10 @@
-/* session_paths.h - where a session's things live on disk, and whether the agent's user may go there. */
+/*
+ * session_paths.h - where a session's things live on disk (home, journal, directories in its home), and whether the
+ * agent's user may go there.
+ *
+ * Paths that are returned belong to the caller. Functions return 0 or a negative errno with e filled: the reasons are
+ * those that a client sees.
+ */
 #pragma once
 
 #include "harnesses/spawn_plan.h"
@@ -18,7 +24,8 @@ int paths_find_home(struct session *s);
 int paths_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
 /* A directory below a home that is still ours, with those above it, for the agent's user. */
 int paths_make_dir(struct session *s, const char *relative, struct err *e);
-/* Those directories can be reached by the agent's user while the home is still ours; to be handed over closes it to others again. */
+/* Those directories can be reached by the agent's user while the home is still ours; to be handed over closes it to
+ * others again. */
 void paths_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int paths_give_home(struct session *s, struct err *e);

@@ -1,5 +1,5 @@
-/* session_roots.c - the directories that a session was given: its cwd and its additionalDirectories. Compared by their text; who opens one does it as the
- * session's user. */
+/* session_roots.c - the directories that a session was given: its cwd and its additionalDirectories. Compared by their
+ * text; who opens one does it as the session's user. */
 #include "session/session_internal.h"
 
 #include "base/limits.h"
