@@ -16,7 +16,7 @@ static int setup(void **state _unused_)
 	unlink(scratch_path("usage.jsonl"));
 	loop = loop_new();
 	list_init(&store.sessions);
-	list_init(&store.dormant);
+	list_init(&store.recovery.dormant);
 	store.ledger = ledger_open(loop, scratch_path("usage.jsonl"), "inc1", &e);
 	ctx = (struct http_context){ .loop = loop, .store = &store, .incarnation = "inc1" };
 	return store.ledger ? 0 : -1;

@@ -52,6 +52,14 @@ struct session_harness {
 	struct loop_timer start_timer, setting_timer, adapter_timer;
 };
 
+/* In struct session_store: pool (harness_pool.h). */
+struct harness_pool {
+	unsigned idle, max, wait, session_max;
+	struct list live, waiting, lonely; /* struct session, by its harness.*_link */
+	unsigned nlive, nwaiting;
+	struct loop_timer lonely_timer, wait_timer;
+};
+
 /* harness_launch.c */
 /* Starts the harness; the state must be H_NONE. On success STARTING, the rest comes through the waiters. */
 int harness_launch(struct session *s, struct err *e);

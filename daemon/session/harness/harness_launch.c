@@ -24,9 +24,9 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);
-	if (s->store->user_name) {
-		harness_plan_env(plan, "USER", s->store->user_name);
-		harness_plan_env(plan, "LOGNAME", s->store->user_name);
+	if (s->store->user.name) {
+		harness_plan_env(plan, "USER", s->store->user.name);
+		harness_plan_env(plan, "LOGNAME", s->store->user.name);
 	}
 }
 
@@ -257,9 +257,9 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 							  .env = env,
 							  .cwd = s->cwd,
 							  .session = s->id,
-							  .switch_user = s->store->switch_user,
-							  .uid = s->store->uid,
-							  .gid = s->store->gid },
+							  .switch_user = s->store->user.switched,
+							  .uid = s->store->user.uid,
+							  .gid = s->store->user.gid },
 				     &proc_events, s, e);
 	harness_plan_free_environ(env);
 	return s->harness.proc ? 0 : -EIO;

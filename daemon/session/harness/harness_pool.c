@@ -12,15 +12,15 @@ static void on_wait_over(void *ctx);
 
 void harness_pool_init(struct session_store *st)
 {
-	list_init(&st->live);
-	list_init(&st->waiting);
-	list_init(&st->lonely);
+	list_init(&st->pool.live);
+	list_init(&st->pool.waiting);
+	list_init(&st->pool.lonely);
 }
 
 void harness_pool_done(struct session_store *st)
 {
-	loop_timer_cancel(&st->lonely_timer);
-	loop_timer_cancel(&st->wait_timer);
+	loop_timer_cancel(&st->pool.lonely_timer);
+	loop_timer_cancel(&st->pool.wait_timer);
 }
 
 bool harness_pool_waits(const struct session *s)
@@ -41,7 +41,7 @@ int harness_pool_admit(const struct session_store *st, bool is_new, struct err *
 
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		open += s->state != SESSION_CLOSED;
-	if (open >= st->session_max)
+	if (open >= st->pool.session_max)
 		return err_set(
 			e, -ENOSPC, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
 			"%u sessions are open, which is the limit (--session-max); close some",
@@ -54,7 +54,7 @@ int harness_pool_admit(const struct session_store *st, bool is_new, struct err *
 
 static unsigned places(const struct session_store *st)
 {
-	return st->nlive < st->harness_max ? st->harness_max - st->nlive : 0;
+	return st->pool.nlive < st->pool.max ? st->pool.max - st->pool.nlive : 0;
 }
 
 /* --- who needs what ----------------------------------------------------------------------------------- */
@@ -108,17 +108,17 @@ static unsigned unserved(const struct session_store *st)
 {
 	unsigned coming = places(st);
 
-	list_each(s, (struct list *)&st->live, struct session, harness.live_link)
+	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
 		coming += s->harness.state == H_STOPPING;
-	return st->nwaiting > coming ? st->nwaiting - coming : 0;
+	return st->pool.nwaiting > coming ? st->pool.nwaiting - coming : 0;
 }
 
 /* The list of the living is in order of use. */
 static void make_room(struct session_store *st)
 {
-	unsigned n = st->nwaiting ? unserved(st) : 0;
+	unsigned n = st->pool.nwaiting ? unserved(st) : 0;
 
-	list_each(s, &st->live, struct session, harness.live_link) {
+	list_each(s, &st->pool.live, struct session, harness.live_link) {
 		if (!n)
 			return;
 		if (!may_rest(s))
@@ -154,11 +154,12 @@ static void arm_lonely(struct session_store *st)
 {
 	uint64_t due, now = clock_mono_ms();
 
-	if (list_empty(&st->lonely))
+	if (list_empty(&st->pool.lonely))
 		return;
-	due = list_first(&st->lonely, struct session, harness.lonely_link)->harness.lonely_since +
-	      st->harness_idle * 1000ul;
-	loop_timer_set(st->loop, &st->lonely_timer, due > now ? due - now : 1, on_lonely, st);
+	due = list_first(&st->pool.lonely, struct session, harness.lonely_link)
+		      ->harness.lonely_since +
+	      st->pool.idle * 1000ul;
+	loop_timer_set(st->loop, &st->pool.lonely_timer, due > now ? due - now : 1, on_lonely, st);
 }
 
 static void on_lonely(void *ctx)
@@ -166,10 +167,11 @@ static void on_lonely(void *ctx)
 	struct session_store *st = ctx;
 	uint64_t now = clock_mono_ms();
 
-	while (!list_empty(&st->lonely)) {
-		struct session *s = list_first(&st->lonely, struct session, harness.lonely_link);
+	while (!list_empty(&st->pool.lonely)) {
+		struct session *s =
+			list_first(&st->pool.lonely, struct session, harness.lonely_link);
 
-		if (s->harness.lonely_since + st->harness_idle * 1000ul > now)
+		if (s->harness.lonely_since + st->pool.idle * 1000ul > now)
 			break;
 		leave_alone(s);
 	}
@@ -179,9 +181,9 @@ static void on_lonely(void *ctx)
 static void look_lonely(struct session *s)
 {
 	struct session_store *st = s->store;
-	bool first = list_empty(&st->lonely);
+	bool first = list_empty(&st->pool.lonely);
 
-	if (!st->harness_idle)
+	if (!st->pool.idle)
 		return;
 	if (!lonely(s)) {
 		list_del(&s->harness.lonely_link);
@@ -190,7 +192,7 @@ static void look_lonely(struct session *s)
 	if (!list_empty(&s->harness.lonely_link))
 		return;
 	s->harness.lonely_since = clock_mono_ms();
-	list_add_tail(&st->lonely, &s->harness.lonely_link);
+	list_add_tail(&st->pool.lonely, &s->harness.lonely_link);
 	if (first)
 		arm_lonely(st);
 }
@@ -202,7 +204,7 @@ static void call_next(struct session_store *st)
 {
 	unsigned n = places(st);
 
-	list_each(s, &st->waiting, struct session, harness.wait_link) {
+	list_each(s, &st->pool.waiting, struct session, harness.wait_link) {
 		if (!n--)
 			return;
 		session_advance(s);
@@ -214,7 +216,7 @@ static void leave_queue(struct session *s)
 	if (!harness_pool_waits(s))
 		return;
 	list_del(&s->harness.wait_link);
-	s->store->nwaiting--;
+	s->store->pool.nwaiting--;
 	call_next(s->store);
 }
 
@@ -223,8 +225,8 @@ static bool is_next(const struct session *s)
 	unsigned n = places(s->store);
 
 	if (!harness_pool_waits(s))
-		return s->store->nwaiting < n;
-	list_each(w, &s->store->waiting, struct session, harness.wait_link) {
+		return s->store->pool.nwaiting < n;
+	list_each(w, &s->store->pool.waiting, struct session, harness.wait_link) {
 		if (!n--)
 			return false;
 		if (w == s)
@@ -245,24 +247,24 @@ static uint64_t wait_due(struct session *s)
 			list_first(&s->harness.open_waiters, struct session_waiter, link)->since);
 	if (first == UINT64_MAX) /* whoever makes it is about to say so */
 		first = s->harness.wait_since;
-	return MAX(first, s->harness.wait_since) + s->store->harness_wait * 1000ul;
+	return MAX(first, s->harness.wait_since) + s->store->pool.wait * 1000ul;
 }
 
 static void arm_wait(struct session_store *st)
 {
 	uint64_t due = UINT64_MAX, now = clock_mono_ms();
 
-	list_each(s, &st->waiting, struct session, harness.wait_link)
+	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
 		due = MIN(due, wait_due(s));
 	if (due != UINT64_MAX)
-		loop_timer_set(st->loop, &st->wait_timer,
+		loop_timer_set(st->loop, &st->pool.wait_timer,
 			       due > now ? MAX(due - now, (uint64_t)WAIT_LOOK_MS) : WAIT_LOOK_MS,
 			       on_wait_over, st);
 }
 
 static void fail_overdue(struct session *s)
 {
-	uint64_t wait = s->store->harness_wait * 1000ul, now = clock_mono_ms();
+	uint64_t wait = s->store->pool.wait * 1000ul, now = clock_mono_ms();
 	uint64_t before = s->harness.wait_since + wait <= now ? now - wait : 0;
 	struct session_turn *t;
 	struct err e;
@@ -270,7 +272,7 @@ static void fail_overdue(struct session *s)
 	err_set(&e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
 		"%u harnesses work, which is the limit (--harness-max), and none of them fell idle "
 		"within %u s",
-		s->store->harness_max, s->store->harness_wait);
+		s->store->pool.max, s->store->pool.wait);
 	while (before && (t = turn_first_queued(s)) && t->queued_mono <= before) {
 		s->store->totals.crowded_out++;
 		s->turn.current = t;
@@ -288,7 +290,7 @@ static void on_wait_over(void *ctx)
 {
 	struct session_store *st = ctx;
 
-	list_each(s, &st->waiting, struct session, harness.wait_link)
+	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
 		fail_overdue(s);
 	arm_wait(st);
 }
@@ -300,8 +302,8 @@ static void join_queue(struct session *s)
 	if (!harness_pool_waits(s)) {
 		log_info("session", "waits for a place for its harness", "session", s->id);
 		s->harness.wait_since = clock_mono_ms();
-		list_add_tail(&st->waiting, &s->harness.wait_link);
-		if (!st->nwaiting++)
+		list_add_tail(&st->pool.waiting, &s->harness.wait_link);
+		if (!st->pool.nwaiting++)
 			arm_wait(st);
 	}
 	make_room(st);
@@ -325,8 +327,8 @@ int harness_pool_launch(struct session *s, struct err *e)
 void harness_pool_began(struct session *s)
 {
 	s->harness.resting = false;
-	list_add_tail(&s->store->live, &s->harness.live_link);
-	s->store->nlive++;
+	list_add_tail(&s->store->pool.live, &s->harness.live_link);
+	s->store->pool.nlive++;
 }
 
 void harness_pool_ended(struct session *s)
@@ -334,7 +336,7 @@ void harness_pool_ended(struct session *s)
 	if (list_empty(&s->harness.live_link))
 		return;
 	list_del(&s->harness.live_link);
-	s->store->nlive--;
+	s->store->pool.nlive--;
 	call_next(s->store);
 }
 
@@ -344,7 +346,7 @@ static void look_used(struct session *s)
 	if (list_empty(&s->harness.live_link) || !busy(s))
 		return;
 	list_del(&s->harness.live_link);
-	list_add_tail(&s->store->live, &s->harness.live_link);
+	list_add_tail(&s->store->pool.live, &s->harness.live_link);
 }
 
 void harness_pool_look(struct session *s)
@@ -353,7 +355,7 @@ void harness_pool_look(struct session *s)
 		leave_queue(s);
 	look_used(s);
 	look_lonely(s);
-	if (s->store->nwaiting && may_rest(s))
+	if (s->store->pool.nwaiting && may_rest(s))
 		make_room(s->store);
 }
 

@@ -8,8 +8,8 @@
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
 {
-	st->servers = ops;
-	st->servers_ctx = ctx;
+	st->mcp.ops = ops;
+	st->mcp.ctx = ctx;
 }
 
 void *session_mcp_handle(const struct session *s)
@@ -60,9 +60,9 @@ const char *session_home(const struct session *s)
 
 bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid)
 {
-	*uid = st->switch_user ? st->uid : geteuid();
-	*gid = st->switch_user ? st->gid : getegid();
-	return st->switch_user;
+	*uid = st->user.switched ? st->user.uid : geteuid();
+	*gid = st->user.switched ? st->user.gid : getegid();
+	return st->user.switched;
 }
 
 void session_note_lifecycle(struct session *s, struct slice members)
@@ -73,8 +73,8 @@ void session_note_lifecycle(struct session *s, struct slice members)
 int mcp_servers_open(struct session *s, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	const struct mcp_servers_ops *ops = s->store->servers;
-	int r = ops ? ops->open(s->store->servers_ctx, s, &b, e) : 0;
+	const struct mcp_servers_ops *ops = s->store->mcp.ops;
+	int r = ops ? ops->open(s->store->mcp.ctx, s, &b, e) : 0;
 
 	if (r < 0)
 		return r;
@@ -88,18 +88,18 @@ int mcp_servers_open(struct session *s, struct err *e)
 
 void mcp_servers_close(struct session *s)
 {
-	if (s->store->servers)
-		s->store->servers->close(s->store->servers_ctx, s);
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->close(s->store->mcp.ctx, s);
 }
 
 void mcp_servers_forget(struct session *s)
 {
-	if (s->store->servers)
-		s->store->servers->forget(s->store->servers_ctx, s);
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->forget(s->store->mcp.ctx, s);
 }
 
 void session_put_mcp(struct jw *w, const struct session *s)
 {
-	if (s->store->servers)
-		s->store->servers->put(s->store->servers_ctx, s, w);
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->put(s->store->mcp.ctx, s, w);
 }

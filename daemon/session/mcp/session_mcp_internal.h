@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "session/mcp/mcp_servers.h"
 #include "session/mcp/upcall.h"
 
 #include <stdint.h>
@@ -20,6 +21,13 @@ struct session_mcp {
 	int64_t call_ms;
 	struct list ports, upcalls;
 	unsigned nupcalls;
+};
+
+/* In struct session_store: mcp. Who serves the sessions' servers. */
+struct store_mcp {
+	const struct mcp_servers_ops *ops; /* NULL: nobody serves any */
+	void *ctx;
+	unsigned hold; /* seconds a request to a client waits for one to come back */
 };
 
 /* upcall.c */

@@ -138,7 +138,7 @@ static void upcall_hold(struct upcall *c)
 {
 	c->state = UP_QUEUED;
 	c->port = NULL;
-	loop_timer_set(c->session->store->loop, &c->hold, c->session->store->mcp_hold * 1000ul,
+	loop_timer_set(c->session->store->loop, &c->hold, c->session->store->mcp.hold * 1000ul,
 		       on_held_too_long, c);
 }
 

@@ -73,8 +73,8 @@ static void on_removed(void *ctx _unused_, struct session *s, const struct err *
 	s->stored.unremovable = has_room(st);
 	if (s->stored.unremovable)
 		return;
-	st->cramped = true;
-	loop_timer_cancel(&st->pressure_timer);
+	st->retention.cramped = true;
+	loop_timer_cancel(&st->retention.pressure_timer);
 }
 
 static void let_go(struct session *s, const char *why, uint64_t *count)
@@ -98,7 +98,7 @@ static int on_line(void *ctx, struct slice line)
 	long long n = strtoll(text, &end, 10);
 
 	if (strcmp(end, "\ttotal") == 0)
-		st->measured = n;
+		st->retention.measured = n;
 	return 0;
 }
 
@@ -112,10 +112,10 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 {
 	struct session_store *st = ctx;
 
-	st->measuring = proc_free(st->measuring);
+	st->retention.measuring = proc_free(st->retention.measuring);
 	list_each(s, &st->sessions, struct session, link)
-		if (strcmp(s->id, st->measured_id) == 0)
-			s->stored.bytes = st->measured;
+		if (strcmp(s->id, st->retention.measured_id) == 0)
+			s->stored.bytes = st->retention.measured;
 	if (st->stopping)
 		store_check_stopped(st);
 	else
@@ -145,24 +145,24 @@ static void measure(struct session_store *st, struct session *s)
 	     *env[] = { NULL };
 	struct err e = { 0 };
 
-	st->measured = s->log.events.written - s->log.events.freed;
-	xstrset(&st->measured_id, s->id);
+	st->retention.measured = s->log.events.written - s->log.events.freed;
+	xstrset(&st->retention.measured_id, s->id);
 	if (du)
-		st->measuring = proc_spawn(st->procs,
-					   &(struct proc_spec){ .argv = argv,
-								.env = env,
-								.cwd = "/",
-								.session = s->id,
-								.trusted = true },
-					   &measure_events, st, &e);
-	if (!st->measuring)
-		s->stored.bytes = st->measured;
+		st->retention.measuring = proc_spawn(st->procs,
+						     &(struct proc_spec){ .argv = argv,
+									  .env = env,
+									  .cwd = "/",
+									  .session = s->id,
+									  .trusted = true },
+						     &measure_events, st, &e);
+	if (!st->retention.measuring)
+		s->stored.bytes = st->retention.measured;
 }
 
 /* True: all of them are known. */
 static bool measure_next(struct session_store *st)
 {
-	if (st->measuring)
+	if (st->retention.measuring)
 		return false;
 	list_each(s, &st->sessions, struct session, link)
 		if (s->state == SESSION_CLOSED && !s->stored.remove && s->stored.bytes < 0) {
@@ -176,7 +176,8 @@ static bool measure_next(struct session_store *st)
 
 static bool expire_old(struct session_store *st, struct session *const *list, size_t n)
 {
-	uint64_t now = clock_real_ms(), age = (uint64_t)st->keep.age_secs * 1000, gone = 0;
+	uint64_t now = clock_real_ms(), age = (uint64_t)st->retention.keep.age_secs * 1000,
+		 gone = 0;
 
 	for (size_t i = 0; age && i < n && closed_at(list[i]) + age < now; i++, gone++)
 		let_go(list[i], "age", &st->totals.removed_age);
@@ -188,11 +189,11 @@ static bool expire_large(struct session_store *st, struct session *const *list, 
 	int64_t sum = 0;
 	size_t gone = 0;
 
-	if (!st->keep.bytes || !measure_next(st))
+	if (!st->retention.keep.bytes || !measure_next(st))
 		return false;
 	list_each(s, &st->sessions, struct session, link)
 		sum += s->state == SESSION_CLOSED && !s->stored.remove ? s->stored.bytes : 0;
-	for (; gone < n && sum > st->keep.bytes; gone++) {
+	for (; gone < n && sum > st->retention.keep.bytes; gone++) {
 		if (list[gone]->state != SESSION_CLOSED)
 			continue; /* gone for its age */
 		sum -= list[gone]->stored.bytes;
@@ -211,8 +212,9 @@ static void on_look(void *ctx)
 
 	if (st->stopping)
 		return;
-	if (st->keep.age_secs)
-		pause = MIN(pause, MAX((uint64_t)st->keep.age_secs * 100, RETAIN_LOOK_MS));
+	if (st->retention.keep.age_secs)
+		pause = MIN(pause,
+			    MAX((uint64_t)st->retention.keep.age_secs * 100, RETAIN_LOOK_MS));
 	n = candidates(st, false, list);
 	more = expire_old(st, list, n);
 	more |= expire_large(st, list, n);
@@ -221,7 +223,7 @@ static void on_look(void *ctx)
 
 static void look_again(struct session_store *st, uint64_t ms)
 {
-	loop_timer_set(st->loop, &st->retain_timer, ms, on_look, st);
+	loop_timer_set(st->loop, &st->retention.timer, ms, on_look, st);
 }
 
 /* --- a full disk ------------------------------------------------------------------------------------------ */
@@ -248,23 +250,24 @@ static void on_pressure(void *ctx)
 	struct session_store *st = ctx;
 	struct session *list[RETAIN_BATCH + 1];
 
-	st->cramped = false;
+	st->retention.cramped = false;
 	if (st->stopping || has_room(st))
 		return;
 	if (!removing(st)) {
 		if (candidates(st, true, list))
 			let_go(list[0], "room", &st->totals.removed_room);
 		else
-			st->cramped = !trim_any(st);
+			st->retention.cramped = !trim_any(st);
 	}
-	if (!st->cramped)
-		loop_timer_set(st->loop, &st->pressure_timer, RETAIN_LOOK_MS, on_pressure, st);
+	if (!st->retention.cramped)
+		loop_timer_set(st->loop, &st->retention.pressure_timer, RETAIN_LOOK_MS, on_pressure,
+			       st);
 }
 
 void retain_pressure(struct session_store *st)
 {
-	if (!st->pressure_timer.due && !st->stopping)
-		loop_timer_set(st->loop, &st->pressure_timer, 1, on_pressure, st);
+	if (!st->retention.pressure_timer.due && !st->stopping)
+		loop_timer_set(st->loop, &st->retention.pressure_timer, 1, on_pressure, st);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
@@ -273,27 +276,28 @@ void retain_look(struct session *s)
 {
 	struct session_store *st = s->store;
 
-	if (st->cramped)
+	if (st->retention.cramped)
 		retain_pressure(st);
-	if (retention_bounded(&st->keep) && st->retain_timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
+	if (retention_bounded(&st->retention.keep) &&
+	    st->retention.timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
 		look_again(st, RETAIN_LOOK_MS);
 }
 
 void retain_begin(struct session_store *st)
 {
-	if (retention_bounded(&st->keep))
+	if (retention_bounded(&st->retention.keep))
 		look_again(st, RETAIN_LOOK_MS);
 }
 
 void retain_stop(struct session_store *st)
 {
-	if (st->measuring)
-		proc_kill(st->measuring);
+	if (st->retention.measuring)
+		proc_kill(st->retention.measuring);
 }
 
 void retain_done(struct session_store *st)
 {
-	loop_timer_cancel(&st->retain_timer);
-	loop_timer_cancel(&st->pressure_timer);
-	free(st->measured_id);
+	loop_timer_cancel(&st->retention.timer);
+	loop_timer_cancel(&st->retention.pressure_timer);
+	free(st->retention.measured_id);
 }

@@ -306,7 +306,7 @@ static struct session *wake(struct session_store *st, struct dormant_session *d)
 
 struct session *recover_one(struct session_store *st, const char *id)
 {
-	list_each(d, &st->dormant, struct dormant_session, link)
+	list_each(d, &st->recovery.dormant, struct dormant_session, link)
 		if (strcmp(d->id, id) == 0)
 			return wake(st, d);
 	return NULL;
@@ -314,15 +314,15 @@ struct session *recover_one(struct session_store *st, const char *id)
 
 void recover_all(struct session_store *st)
 {
-	while (!list_empty(&st->dormant))
-		wake(st, list_first(&st->dormant, struct dormant_session, link));
+	while (!list_empty(&st->recovery.dormant))
+		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
 }
 
 void recover_done(struct session_store *st)
 {
-	loop_timer_cancel(&st->recover_timer);
-	while (!list_empty(&st->dormant))
-		dormant_free(list_first(&st->dormant, struct dormant_session, link));
+	loop_timer_cancel(&st->recovery.timer);
+	while (!list_empty(&st->recovery.dormant))
+		dormant_free(list_first(&st->recovery.dormant, struct dormant_session, link));
 }
 
 static void next(void *ctx)
@@ -330,14 +330,14 @@ static void next(void *ctx)
 	uint64_t begun = clock_mono_ms();
 	struct session_store *st = ctx;
 
-	if (list_empty(&st->dormant))
+	if (list_empty(&st->recovery.dormant))
 		ledger_hold(st->ledger, false);
-	if (list_empty(&st->dormant) || st->stopping)
+	if (list_empty(&st->recovery.dormant) || st->stopping)
 		return;
 	do
-		wake(st, list_first(&st->dormant, struct dormant_session, link));
-	while (!list_empty(&st->dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
-	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
+	while (!list_empty(&st->recovery.dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
+	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
 }
 
 static int by_change(const void *pa, const void *pb)
@@ -391,7 +391,7 @@ static void found_done(struct found_journals *f, struct session_store *st)
 	if (f->n)
 		qsort(f->d, f->n, sizeof(struct dormant_session *), by_change);
 	for (size_t i = 0; i < f->n; i++)
-		list_add_tail(&st->dormant, &f->d[i]->link);
+		list_add_tail(&st->recovery.dormant, &f->d[i]->link);
 	free(f->d);
 }
 
@@ -407,5 +407,5 @@ void recover_begin(struct session_store *st)
 	if (dir)
 		closedir(dir);
 	found_done(&found, st);
-	loop_timer_set(st->loop, &st->recover_timer, RECOVER_PAUSE_MS, next, st);
+	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
 }

@@ -50,10 +50,10 @@ static int find_agent_user(struct session_store *st, const char *name, struct er
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, 0, "AGENT_USER_NEEDS_ROOT",
 			       "running children as '%s' needs root", name);
-	st->switch_user = true;
-	st->uid = pw->pw_uid;
-	st->gid = pw->pw_gid;
-	st->user_name = xstrdup(name);
+	st->user.switched = true;
+	st->user.uid = pw->pw_uid;
+	st->user.gid = pw->pw_gid;
+	st->user.name = xstrdup(name);
 	return 0;
 }
 
@@ -109,9 +109,9 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 				   .root = cfg->workspaces ? xstrdup(cfg->workspaces) :
 							     file_join(st->state_dir, "workspaces"),
 				   .builtin_dir = xstrdup(cfg->skills),
-				   .switch_user = st->switch_user,
-				   .uid = st->uid,
-				   .gid = st->gid,
+				   .switch_user = st->user.switched,
+				   .uid = st->user.uid,
+				   .gid = st->user.gid,
 				   .idle = on_chores_done,
 				   .ctx = st };
 	list_init(&ws->claims);
@@ -157,15 +157,15 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->journal = cfg->journal;
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
-	st->mcp_hold = cfg->mcp_hold;
-	st->harness_idle = cfg->harness_idle;
-	st->harness_max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
-	st->harness_wait = cfg->harness_wait;
-	st->session_max = cfg->session_max;
-	st->keep = cfg->keep;
+	st->mcp.hold = cfg->mcp_hold;
+	st->pool.idle = cfg->harness_idle;
+	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
+	st->pool.wait = cfg->harness_wait;
+	st->pool.session_max = cfg->session_max;
+	st->retention.keep = cfg->keep;
 	harness_pool_init(st);
 	list_init(&st->sessions);
-	list_init(&st->dormant);
+	list_init(&st->recovery.dormant);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    open_ledger(st, cfg, e) < 0)
@@ -200,7 +200,7 @@ struct session_store *store_free(struct session_store *st)
 	free(st->state_dir);
 	free(st->incarnation);
 	problems_done(&st->problems);
-	free(st->user_name);
+	free(st->user.name);
 	free(st->pass_env);
 	free(st);
 	return NULL;
@@ -228,7 +228,7 @@ struct ledger *store_ledger(const struct session_store *st)
 
 const char *store_agent_user(const struct session_store *st)
 {
-	return st->user_name;
+	return st->user.name;
 }
 
 char *store_find_command(const char *command)
@@ -246,9 +246,9 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 
 void store_life(const struct session_store *st, struct store_life *ret)
 {
-	*ret = (struct store_life){ st->nlive,	      st->nwaiting,	st->harness_max,
-				    st->harness_idle, st->harness_wait, st->session_max,
-				    st->keep };
+	*ret = (struct store_life){ st->pool.nlive,    st->pool.nwaiting, st->pool.max,
+				    st->pool.idle,     st->pool.wait,	  st->pool.session_max,
+				    st->retention.keep };
 }
 
 struct session *store_find(struct session_store *st, const char *id)

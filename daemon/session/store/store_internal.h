@@ -10,11 +10,36 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/harness/harness_internal.h"
+#include "session/mcp/session_mcp_internal.h"
 #include "session/session.h"
 #include "session/store/problems.h"
 #include "session/store/removal.h"
 #include "usage/ledger/ledger.h"
+
+/* In struct session_store: recovery. */
+struct store_recovery {
+	struct list dormant; /* journals of earlier daemons, not yet read */
+	struct loop_timer timer;
+};
+
+/* In struct session_store: retention (retain.h). */
+struct store_retention {
+	struct retention keep;
+	struct loop_timer timer, pressure_timer;
+	bool cramped; /* the disk is full, and nothing could go */
+	struct proc *measuring;
+	int64_t measured;
+	char *measured_id;
+};
+
+/* In struct session_store: user. Who children run as. */
+struct store_user {
+	bool switched; /* else they keep the daemon's uid, and the rest says nothing */
+	uid_t uid;
+	gid_t gid;
+	char *name;
+};
 
 struct session_store {
 	struct loop *loop;
@@ -23,13 +48,10 @@ struct session_store {
 	struct list sessions;
 	unsigned count;
 	uint64_t last_number;
-	char *state_dir, *incarnation;
-	bool switch_user, journal, stopping;
-	uid_t uid;
-	gid_t gid;
-	char *user_name, *pass_env;
+	char *state_dir, *incarnation, *pass_env;
+	bool journal, stopping;
 	uint64_t journal_max;
-	unsigned permission_timeout, mcp_hold;
+	unsigned permission_timeout;
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */
@@ -38,20 +60,12 @@ struct session_store {
 	struct workspaces workspaces;
 	struct removal_queue *removal;
 	struct problems problems;
-	const struct mcp_servers_ops *servers; /* NULL: nobody serves any */
-	void *servers_ctx;
-	struct list dormant; /* journals of earlier daemons, not yet read */
-	unsigned harness_idle, harness_max, harness_wait, session_max;
-	struct list live, waiting, lonely; /* harness_pool.h */
-	unsigned nlive, nwaiting;
-	struct loop_timer lonely_timer, wait_timer;
-	struct loop_timer recover_timer;
-	struct retention keep; /* retain.h */
-	struct loop_timer retain_timer, pressure_timer;
-	bool cramped; /* the disk is full, and nothing could go */
-	struct proc *measuring;
-	int64_t measured;
-	char *measured_id;
+
+	struct store_user user;
+	struct harness_pool pool;
+	struct store_mcp mcp;
+	struct store_recovery recovery;
+	struct store_retention retention;
 };
 
 /* In struct session: stored. */

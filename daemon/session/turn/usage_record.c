@@ -158,9 +158,9 @@ static char *compat_path(const struct session *s)
 
 static struct usage_compat_owner compat_owner(const struct session *s)
 {
-	return (struct usage_compat_owner){ .switch_user = s->store->switch_user,
-					    .uid = s->store->uid,
-					    .gid = s->store->gid };
+	return (struct usage_compat_owner){ .switch_user = s->store->user.switched,
+					    .uid = s->store->user.uid,
+					    .gid = s->store->user.gid };
 }
 
 /* That view is a courtesy: what goes wrong with it is told in the log and ends no turn. */

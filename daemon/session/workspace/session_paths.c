@@ -18,15 +18,15 @@
 /* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
 static void become_agent(const struct session_store *st)
 {
-	if (st->switch_user) {
-		setfsgid(st->gid);
-		setfsuid(st->uid);
+	if (st->user.switched) {
+		setfsgid(st->user.gid);
+		setfsuid(st->user.uid);
 	}
 }
 
 static void become_daemon(const struct session_store *st)
 {
-	if (st->switch_user) {
+	if (st->user.switched) {
 		setfsuid(geteuid());
 		setfsgid(getegid());
 	}
@@ -88,7 +88,7 @@ int paths_check_cwd(const struct session_store *st, const char *cwd, struct err 
 /* An empty directory could be replaced by one of the agent's, but nobody asked for it to be handed over. */
 int paths_check_writable(const struct session_store *st, const char *cwd, struct err *e)
 {
-	int r = st->switch_user ? enter_as_agent(st, cwd, true) : 0;
+	int r = st->user.switched ? enter_as_agent(st, cwd, true) : 0;
 
 	if (r < 0)
 		return err_field(e, "cwd", "CWD_NOT_WRITABLE",
@@ -131,7 +131,7 @@ int paths_session_home(const struct session_store *st, const char *id, char **re
 /* Gives what is there to the agent's user, link by link, following none. */
 static int hand_over(const struct session_store *st, const char *path)
 {
-	return st->switch_user && lchown(path, st->uid, st->gid) < 0 ? -errno : 0;
+	return st->user.switched && lchown(path, st->user.uid, st->user.gid) < 0 ? -errno : 0;
 }
 
 static int make_dirs_for(const struct session *s, const char *relative)
@@ -189,13 +189,13 @@ static int fresh_tmp(const struct session *s)
 /* Names in it are still ours to give, but what has been handed over below it can be reached. */
 void paths_let_into_home(const struct session *s)
 {
-	if (s->store->switch_user)
+	if (s->store->user.switched)
 		(void)chmod(s->home, 0711); /* should it fail, whoever wants in fails with a word */
 }
 
 static int hand_over_home(const struct session *s)
 {
-	if (s->store->switch_user && chmod(s->home, 0700) < 0)
+	if (s->store->user.switched && chmod(s->home, 0700) < 0)
 		return -errno;
 	return hand_over(s->store, s->home);
 }
