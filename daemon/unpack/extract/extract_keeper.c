@@ -4,33 +4,23 @@
 #include "base/os/file.h"
 #include "unpack/extract/extract_recover.h"
 #include "unpack/extract/extract_worker.h"
+#include "unpack/job/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 
 #define ANSWER_MAX (16 * MIB)
-#define POLL_MS 500 /* a signal just before it waits */
 
 struct extract_keeper {
 	struct extract x;
 	struct job_input *in;
 	struct verdict v;
-	struct buf heard; /* from the worker */
-	char *new_path;	  /* of the manifest that is written */
-	pid_t worker;
-	int from, to;
+	char *new_path; /* of the manifest that is written */
+	struct worker_process worker;
+	int to;		/* the worker: its one byte */
 	bool committed; /* the new manifest is not to be removed */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-	interrupted = sig;
-}
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
@@ -104,65 +94,51 @@ static int open_all(struct extract_keeper *k)
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
-static int start_worker(struct extract_keeper *k)
+static void work(void *ctx, int answer)
 {
-	int report[2] = { -1, -1 }, go[2] = { -1, -1 };
+	struct extract_keeper *k = ctx;
 
-	if (pipe2(report, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
-		return fail_with(&k->v, -errno, NULL, "a pipe");
-	fflush(stdout);
-	k->worker = fork();
-	if (k->worker == 0) {
-		close(report[0]);
-		close(go[1]);
-		k->x.to_keeper = report[1];
-		k->x.go = go[0];
-		extract_worker_run(&k->x);
-	}
-	close(report[1]);
-	close(go[0]);
-	k->from = report[0];
-	k->to = go[1];
-	return k->worker < 0 ? fail_with(&k->v, -errno, NULL, "a worker process") : 0;
+	closep(&k->to);
+	k->x.to_keeper = answer;
+	extract_worker_run(&k->x);
 }
 
-static int refuse_time(struct extract_keeper *k)
+static int start_worker(struct extract_keeper *k)
 {
-	uint64_t seconds = k->x.job->limits.seconds;
+	int go[2], r;
 
-	return refuse_over(&k->v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return fail_with(&k->v, -errno, NULL, "a pipe");
+	fflush(stdout);
+	k->to = go[1];
+	k->x.go = go[0];
+	r = worker_process_start(&k->worker, work, k, &k->v);
+	close(go[0]);
+	return r;
 }
 
 /* The worker's next line, until the time (0: no limit); it stays valid until the next call. */
 static int hear(struct extract_keeper *k, uint64_t until, struct slice *line)
 {
-	k->heard.max = ANSWER_MAX;
+	struct buf *heard = &k->worker.heard;
+
+	heard->max = ANSWER_MAX;
 	for (;;) {
-		struct slice have = buf_slice(&k->heard);
+		struct slice have = buf_slice(heard);
 		const char *end = have.n ? memchr(have.p, '\n', have.n) : NULL;
-		struct pollfd pfd = { .fd = k->from, .events = POLLIN };
-		int64_t left = until ? (int64_t)(until - clock_mono_ms()) : -1;
-		ssize_t n;
+		int r;
 
 		if (end) {
 			*line = (struct slice){ have.p, (size_t)(end - have.p) + 1 };
-			k->heard.pos += line->n;
+			heard->pos += line->n;
 			return 0;
 		}
-		if (interrupted)
-			return fail_as(&k->v, "INTERRUPTED", NULL, "a signal ended the job");
-		if (until && left <= 0)
-			return refuse_time(k);
-		if (poll(&pfd, 1, left < 0 || left > POLL_MS ? POLL_MS : (int)left) <= 0)
-			continue;
-		if (buf_reserve(&k->heard, 64 * KIB) < 0)
-			return fail_with(&k->v, -ENOMEM, NULL, "hearing the worker");
-		n = read(k->from, k->heard.data + k->heard.len, 64 * KIB);
-		if (n == 0)
+		r = worker_process_hear(&k->worker, until, k->x.job->limits.seconds, &k->v);
+		if (r == 0)
 			return fail_as(&k->v, "WORKER_DIED", NULL,
 				       "the worker ended without an answer");
-		if (n > 0)
-			k->heard.len += (size_t)n;
+		if (r < 0)
+			return r;
 	}
 }
 
@@ -256,10 +232,8 @@ static void clean_stage(struct extract_keeper *k)
 
 static void clean_up(struct extract_keeper *k)
 {
-	closep(&k->from);
 	closep(&k->to);
-	if (k->worker > 0)
-		child_end(k->worker);
+	worker_process_end(&k->worker);
 	clean_stage(k);
 	if (k->new_path && !k->committed)
 		unlink(k->new_path);
@@ -268,25 +242,20 @@ static void clean_up(struct extract_keeper *k)
 	closep(&k->x.old_manifest);
 	closep(&k->x.new_manifest);
 	target_close(&k->x.where);
-	buf_done(&k->heard);
 	free(k->new_path);
 }
 
 enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 {
-	struct sigaction act = { .sa_handler = on_signal };
 	_cleanup_(buf_done) struct buf line = { 0 };
-	struct extract_keeper k = { .in = in, .from = -1, .to = -1 };
+	struct extract_keeper k = { .in = in, .worker = WORKER_PROCESS_NONE, .to = -1 };
 	int code;
 
 	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
 	k.x.where = (struct extract_target){ .parent = -1, .target = -1, .stage = -1 };
 	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
 		k.x.archives[i] = -1;
-	sigaction(SIGTERM, &act, NULL);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGHUP, &act, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	keeper_signals();
 	code = run(&k);
 	clean_up(&k);
 	if (code >= 0)

@@ -3,62 +3,50 @@
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"
 #include "unpack/commit/commit.h"
+#include "unpack/job/worker_process.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #define LOCK_TRIES 200
 #define LOCK_PAUSE_MS 10
 
-void child_end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 /* --- one stage --------------------------------------------------------------------------------------------- */
 
-static enum recovered finish(const struct user *user, int stage, int target)
+struct finishing {
+	const struct user *user;
+	int stage, target;
+};
+
+/* In a process of the tree's user: one of enum recovered. */
+static int finish(void *ctx)
 {
-	int dirs[] = { stage, target, -1 };
+	const struct finishing *f = ctx;
+	int dirs[] = { f->stage, f->target, -1 };
 	struct verdict v = { .kind = VERDICT_NONE };
 	bool committed = false;
 	struct err e;
 
-	if (confine_worker(user, &(struct reach){ dirs, NULL }, TREE_MANIFEST_MAX, &v) < 0 ||
-	    commit_recover(target, stage, &committed, &e) < 0)
+	if (confine_worker(f->user, &(struct reach){ dirs, NULL }, TREE_MANIFEST_MAX, &v) < 0 ||
+	    commit_recover(f->target, f->stage, &committed, &e) < 0)
 		return RECOVERED_KEEP;
-	held_empty(stage);
+	held_empty(f->stage);
 	return committed ? RECOVERED_NEW : RECOVERED_OLD;
 }
 
 enum recovered recover_stage(const struct user *user, int stage, int target)
 {
-	int status = 0;
+	struct finishing f = { user, stage, target };
+	int code = worker_process_run(finish, &f);
 
 	/* once more if somebody kills it: whatever it did, it can be done again */
-	for (int i = 0; i < 2; i++) {
-		pid_t pid = fork();
-
-		if (pid == 0)
-			_exit((int)finish(user, stage, target));
-		if (pid < 0)
-			return RECOVERED_KEEP;
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		if (WIFEXITED(status))
-			break;
-	}
-	return WIFEXITED(status) && WEXITSTATUS(status) <= RECOVERED_KEEP ?
-		       (enum recovered)WEXITSTATUS(status) :
-		       RECOVERED_KEEP;
+	if (code == WORKER_KILLED)
+		code = worker_process_run(finish, &f);
+	return code >= 0 && code <= RECOVERED_KEEP ? (enum recovered)code : RECOVERED_KEEP;
 }
 
 /* --- those of a target ------------------------------------------------------------------------------------ */

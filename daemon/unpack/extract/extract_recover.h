@@ -18,6 +18,3 @@ enum recovered recover_stage(const struct user *user, int stage, int target);
  * stage can be neither finished nor taken back, and nothing may be done to the target until it is. */
 int recover_target(const char *target, const struct user *user, const char *manifest,
 		   struct verdict *v);
-
-/* Kills a child (if it still lives) and reaps it. */
-void child_end(pid_t pid);

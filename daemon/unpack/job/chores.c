@@ -5,12 +5,13 @@
 #include "skill/skill.h"
 #include "tree/held_tree.h"
 #include "unpack/extract/extract_recover.h"
+#include "unpack/job/discard.h"
+#include "unpack/job/worker_process.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/wait.h>
 
 #define ID_MAX 4294967294LL
 
@@ -89,21 +90,14 @@ enum unpack_exit chore_recover(struct slice line)
 	return run(line, tree_fields, recover);
 }
 
-/* In a process of the tree's user: what he may not remove stays. */
+/* What the tree's user may not remove stays. */
 static int empty(struct chore *c)
 {
-	int dirs[] = { c->dir, -1 }, status = 0;
-	pid_t pid = fork();
+	int r = discard_as(&c->user, c->dir, NULL);
 
-	if (pid == 0)
-		_exit(confine_worker(&c->user, &(struct reach){ dirs, NULL }, 0, &c->v) < 0 ? 1 :
-		      held_empty(c->dir) < 0						    ? 2 :
-											      0);
-	if (pid < 0)
-		return fail_with(&c->v, -errno, NULL, "a worker process");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status ? fail_as(&c->v, "ACCESS_DENIED", NULL, "not all of it could be removed") : 0;
+	if (r < 0)
+		return fail_with(&c->v, r, NULL, "a worker process");
+	return r ? fail_as(&c->v, "ACCESS_DENIED", NULL, "not all of it could be removed") : 0;
 }
 
 static int remove_tree(struct chore *c)
@@ -178,8 +172,9 @@ static int check_all(int dir, struct jw *w, struct verdict *v)
 }
 
 /* The worker's half: its answer goes through a pipe, whole or not at all. */
-static _noreturn_ void skills_worker(struct chore *c, int answer_fd)
+static void skills_worker(void *ctx, int answer)
 {
+	struct chore *c = ctx;
 	int dirs[] = { c->dir, -1 };
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -195,31 +190,30 @@ static _noreturn_ void skills_worker(struct chore *c, int answer_fd)
 		buf_reset(&b);
 		report_verdict(&b, &c->v);
 	}
-	file_write_all(answer_fd, b.data, b.len);
+	file_write_all(answer, b.data, b.len);
 	_exit(r < 0 ? 1 : 0);
 }
 
 static int check_skills(struct chore *c)
 {
-	int answer_fd[2], status = 0, r;
-	pid_t pid;
+	struct worker_process w = WORKER_PROCESS_NONE;
+	struct verdict v = { .kind = VERDICT_NONE };
+	int code, r;
 
 	user_enter(&c->user);
 	c->dir = open(c->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	user_leave(&c->user);
-	if (c->dir < 0 || pipe2(answer_fd, O_CLOEXEC) < 0)
+	if (c->dir < 0)
 		return fail_with(&c->v, -errno, NULL, "opening the directory");
-	pid = fork();
-	if (pid == 0)
-		skills_worker(c, answer_fd[1]);
-	close(answer_fd[1]);
-	r = pid < 0 ? -errno : file_read_fd(answer_fd[0], 16 * MIB, &c->answer);
-	close(answer_fd[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (r < 0 || !WIFEXITED(status) || !buf_len(&c->answer))
+	r = worker_process_start(&w, skills_worker, c, &v);
+	if (w.from < 0)
+		return fail_with(&c->v, r, NULL, "opening the directory");
+	if (r == 0)
+		r = file_read_fd(w.from, 16 * MIB, &c->answer);
+	code = worker_process_wait(&w);
+	if (r < 0 || code == WORKER_KILLED || !buf_len(&c->answer))
 		return fail_as(&c->v, "WORKER_DIED", NULL, "the check ended without an answer");
-	c->whole = WEXITSTATUS(status) != 0;
+	c->whole = code != 0;
 	return c->whole ? -EIO : 0;
 }
 

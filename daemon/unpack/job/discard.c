@@ -6,13 +6,12 @@
 #include "json/jstr.h"
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"
-#include "unpack/job/confine.h"
 #include "unpack/job/unpack_job.h"
+#include "unpack/job/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 struct discard {
 	char *directory;
@@ -27,23 +26,26 @@ static const struct jfield fields[] = {
 	JF_END,
 };
 
-/* In a process of that user; name NULL: what is in the directory, not itself. */
-static int clear_as(const struct user *user, int dir, const char *name)
-{
-	int dirs[] = { dir, -1 }, status = 0;
-	struct verdict v = { .kind = VERDICT_NONE };
-	pid_t pid = fork();
+struct removing {
+	const struct user *user;
+	int dir;
+	const char *name;
+};
 
-	if (pid == 0) {
-		if (confine_worker(user, &(struct reach){ dirs, NULL }, 0, &v) < 0)
-			_exit(1);
-		_exit((name ? held_remove_at(dir, name) : held_empty(dir)) < 0 ? 2 : 0);
-	}
-	if (pid < 0)
-		return -errno;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status ? -EACCES : 0;
+static int remove_it(void *ctx)
+{
+	const struct removing *m = ctx;
+	int dirs[] = { m->dir, -1 };
+	struct verdict v = { .kind = VERDICT_NONE };
+
+	if (confine_worker(m->user, &(struct reach){ dirs, NULL }, 0, &v) < 0)
+		return 1;
+	return (m->name ? held_remove_at(m->dir, m->name) : held_empty(m->dir)) < 0 ? 2 : 0;
+}
+
+int discard_as(const struct user *user, int dir, const char *name)
+{
+	return worker_process_run(remove_it, &(struct removing){ user, dir, name });
 }
 
 /* Should something stay, the daemon's own rights are tried next. */
@@ -56,7 +58,7 @@ static void clear_home(int entry)
 
 	if (home >= 0 && fstat(home, &sb) == 0 && sb.st_uid != geteuid() &&
 	    user_of(&user, sb.st_uid, sb.st_gid, &v) == 0)
-		(void)clear_as(&user, home, NULL);
+		(void)discard_as(&user, home, NULL);
 }
 
 static int discard(const struct discard *d, const char *name)
@@ -69,7 +71,7 @@ static int discard(const struct discard *d, const char *name)
 		return 0;
 	if (entry >= 0)
 		clear_home(entry);
-	return user_of(&self, -1, -1, &v) < 0 ? -EPERM : clear_as(&self, d->dir, name);
+	return user_of(&self, -1, -1, &v) < 0 ? -EPERM : discard_as(&self, d->dir, name);
 }
 
 static int discard_all(const struct discard *d, struct jw *w)
@@ -84,7 +86,7 @@ static int discard_all(const struct discard *d, struct jw *w)
 		if (jstr_decode(v, NAME_BYTES_MAX, &name) < 0 || !*name || strchr(name, '/') ||
 		    strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			return -EINVAL;
-		if (discard(d, name) < 0)
+		if (discard(d, name) != 0)
 			jw_str(w, NULL, name);
 	}
 	return 0;

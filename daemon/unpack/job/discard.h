@@ -8,6 +8,10 @@
  */
 #pragma once
 
+#include "unpack/job/confine.h"
 #include "unpack/job/unpack_report.h"
 
 enum unpack_exit discard_run(struct slice line);
+/* Removes an entry of dir in a confined process of that user; name NULL: all that is in dir, not itself. 0; positive: not all of it could be
+ * removed; a negative errno: there was no process. */
+int discard_as(const struct user *user, int dir, const char *name);

@@ -1,0 +1,117 @@
+#include "unpack/job/worker_process.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POLL_MS 500 /* a signal just before it waits */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+void keeper_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int reap(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : WORKER_KILLED;
+}
+
+int worker_process_run(int (*work)(void *ctx), void *ctx)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(work(ctx));
+	return pid < 0 ? -errno : reap(pid);
+}
+
+int worker_process_start(struct worker_process *w, void (*work)(void *ctx, int answer), void *ctx,
+			 struct verdict *v)
+{
+	int ends[2], r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return fail_with(v, -errno, NULL, "a pipe");
+	w->pid = fork();
+	if (w->pid == 0) {
+		close(ends[0]);
+		work(ctx, ends[1]);
+		_exit(1);
+	}
+	r = w->pid < 0 ? -errno : 0;
+	close(ends[1]);
+	w->from = ends[0];
+	return r < 0 ? fail_with(v, r, NULL, "a worker process") : 0;
+}
+
+int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t seconds,
+			struct verdict *v)
+{
+	struct pollfd pfd = { .fd = w->from, .events = POLLIN };
+	int64_t left = until ? (int64_t)(until - clock_mono_ms()) : POLL_MS;
+	ssize_t n;
+
+	if (interrupted)
+		return fail_as(v, "INTERRUPTED", NULL, "a signal ended the job");
+	if (left <= 0)
+		return refuse_over(v, "TIME_LIMIT", NULL, seconds, seconds, "seconds");
+	if (poll(&pfd, 1, (int)MIN(left, POLL_MS)) <= 0)
+		return 1;
+	if (buf_reserve(&w->heard, 64 * KIB) < 0)
+		return fail_with(v, -ENOMEM, NULL, "hearing the worker");
+	n = read(w->from, w->heard.data + w->heard.len, 64 * KIB);
+	if (n > 0)
+		w->heard.len += (size_t)n;
+	return n != 0;
+}
+
+static void hear_no_more(struct worker_process *w)
+{
+	closep(&w->from);
+	w->from = -1;
+}
+
+int worker_process_wait(struct worker_process *w)
+{
+	int code = WORKER_KILLED;
+
+	hear_no_more(w);
+	if (w->pid > 0)
+		code = reap(w->pid);
+	w->pid = 0;
+	return code;
+}
+
+void worker_process_end(struct worker_process *w)
+{
+	hear_no_more(w);
+	if (w->pid > 0) {
+		kill(w->pid, SIGKILL);
+		reap(w->pid);
+	}
+	w->pid = 0;
+	buf_done(&w->heard);
+}
