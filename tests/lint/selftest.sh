@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers sizes format cppcheck words docs; do
+for script in layers names sizes format cppcheck words docs; do
 	expect $script.sh PASS
 done
 
@@ -61,6 +61,20 @@ while read -r file what; do
 done <"$here/selftest-includes.txt"
 
 clean; mkdir "$tree/daemon/other"; : >"$tree/daemon/other/a.c"; expect layers.sh daemon/other/a.c:0
+
+s='struct a {\n\tint x;\n};\n'
+clean; printf '\n' | put daemon/net/buf.h; expect names.sh daemon/net/buf.h:0
+clean; printf '\n' | put tools/a/buf.mjs; expect names.sh tools/a/buf.mjs:0
+clean; printf '\n' | put daemon/base/sub/buf.c; expect names.sh daemon/base/sub/buf.c:0
+clean; printf '\n' | put tests/unit/buf.c; expect names.sh PASS
+clean; printf '\n' | put harnesses/y/x.c; expect names.sh PASS
+clean; printf '\n' | put harnesses/x.c; expect names.sh harnesses/x/x.c:0
+clean; printf '\n' | put harnesses/x/sub/x.c; expect names.sh harnesses/x/x.c:0
+clean; printf "$s" >>"$tree/daemon/base/buf.h"; printf "\n$s" | put tools/a/b.c; expect names.sh tools/a/b.c:2
+clean; printf "$s" >>"$tree/daemon/base/buf.h"; printf 'static const enum a {' | put tools/a/b.c; expect names.sh tools/a/b.c:1
+clean; printf "$s" >>"$tree/daemon/base/buf.h"; printf 'struct a;\nstruct a *a = &(struct a){ 0 };\n' | put tools/a/b.c; expect names.sh PASS
+clean; printf "$s" >>"$tree/harnesses/x/x.c"; printf "$s" | put harnesses/y/y.c; expect names.sh PASS
+printf "$s" | put harnesses/y/z.c; expect names.sh harnesses/y/z.c:1
 
 clean; yes '' | head -n 501 | put daemon/base/long.h; expect sizes.sh daemon/base/long.h:501
 clean; yes '' | head -n 501 | put tests/x.mjs; expect sizes.sh tests/x.mjs:501
