@@ -28,19 +28,19 @@ struct file_walk {
 		top; /* where in real the path from the beginning begins; the same from the root, for ignore */
 };
 
-struct dir_names {
+struct walk_names {
 	char **v;
 	size_t n, room;
 };
 
-static void dir_names_done(struct dir_names *l)
+static void walk_names_done(struct walk_names *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free(l->v[i]);
 	free(l->v);
 }
 
-static void names_add(struct dir_names *l, const char *name)
+static void names_add(struct walk_names *l, const char *name)
 {
 	if (l->n == l->room) {
 		size_t room = l->room ? 2 * l->room : 32;
@@ -61,7 +61,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Names of the directory that are not before from (a component of a cursor), sorted. */
-static void names_read(int dir, bool no_hidden, struct slice from, struct dir_names *ret)
+static void names_read(int dir, bool no_hidden, struct slice from, struct walk_names *ret)
 {
 	int fd = openat(dir, ".", DIR_FLAGS);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -218,7 +218,7 @@ static int file_walk_one(struct file_walk *w, int dir, const char *name, unsigne
 	return r < 0 ? r : 0;
 }
 
-static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct dir_names *l,
+static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct walk_names *l,
 		      const char *after)
 {
 	size_t before = w->real.len;
@@ -243,7 +243,7 @@ static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct
 
 static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after)
 {
-	_cleanup_(dir_names_done) struct dir_names l = { 0 };
+	_cleanup_(walk_names_done) struct walk_names l = { 0 };
 	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
 	int r;
 
