@@ -1,5 +1,7 @@
 #include "unpack/entries/pax.h"
 
+#include "base/digits.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -34,14 +36,7 @@ static int damaged(struct verdict *v)
 bool pax_number(struct slice text, uint64_t *ret)
 {
 	*ret = 0;
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned d = (unsigned char)text.p[i] - (unsigned)'0';
-
-		if (d > 9 || *ret > ((uint64_t)INT64_MAX - d) / 10)
-			return false;
-		*ret = *ret * 10 + d;
-	}
-	return text.n > 0;
+	return u64_parse(text, ret) && *ret <= INT64_MAX;
 }
 
 /* --- maps ------------------------------------------------------------------------------------------------ */

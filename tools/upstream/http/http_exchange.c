@@ -1,5 +1,6 @@
 #include "tools/upstream/http/http_exchange.h"
 
+#include "base/digits.h"
 #include "base/http/chunked.h"
 #include "base/limits.h"
 #include "base/util.h"
@@ -100,17 +101,6 @@ bool http_exchange_header(const struct http_exchange_head *h, const char *name, 
 	return false;
 }
 
-static bool read_length(struct slice v, uint64_t *ret)
-{
-	*ret = 0;
-	for (size_t i = 0; i < v.n; i++) {
-		if (v.p[i] < '0' || v.p[i] > '9' || *ret > UINT64_MAX / 16)
-			return false;
-		*ret = *ret * 10 + (uint64_t)(v.p[i] - '0');
-	}
-	return v.n > 0;
-}
-
 /* How the body ends. False: in a way that two readers may understand differently. */
 static bool read_framing(struct http_exchange *x, const struct http_exchange_head *h)
 {
@@ -128,7 +118,7 @@ static bool read_framing(struct http_exchange *x, const struct http_exchange_hea
 	if (!http_exchange_header(h, "content-length", &length))
 		return true;
 	x->framing = FRAMING_LENGTH;
-	return read_length(length, &x->left);
+	return u64_parse(length, &x->left) && x->left / 10 <= UINT64_MAX / 16;
 }
 
 /* "HTTP/1.1 200 OK" */
@@ -137,17 +127,13 @@ static int read_status(struct slice *lines)
 	const char *end = memmem(lines->p, lines->n, "\r\n", 2);
 	size_t n = end ? (size_t)(end - lines->p) : lines->n;
 	const char *p = lines->p;
-	int status = 0;
+	uint64_t status;
 
-	if (n < 12 || memcmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ')
+	if (n < 12 || memcmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ' ||
+	    !u64_parse((struct slice){ p + 9, 3 }, &status))
 		return -EPROTO;
-	for (int i = 9; i < 12; i++) {
-		if (p[i] < '0' || p[i] > '9')
-			return -EPROTO;
-		status = status * 10 + p[i] - '0';
-	}
 	*lines = end ? (struct slice){ end + 2, lines->n - n - 2 } : SLICE_NONE;
-	return status;
+	return (int)status;
 }
 
 static void body_ended(struct http_exchange *x)

@@ -1,5 +1,6 @@
 #include "tools/upstream/http/http_target.h"
 
+#include "base/digits.h"
 #include "base/http/header.h"
 #include "base/util.h"
 #include "digest/base64.h"
@@ -19,7 +20,7 @@ static int take_authority(struct http_target *t, struct slice a, struct err *e)
 {
 	const char *colon = a.n ? memrchr(a.p, ':', a.n) : NULL;
 	struct slice host = a, port = SLICE("80");
-	long n = 0;
+	uint64_t n = 0;
 
 	if (a.n && memchr(a.p, '@', a.n))
 		return bad_url(e, "user and password have no place in it");
@@ -27,10 +28,7 @@ static int take_authority(struct http_target *t, struct slice a, struct err *e)
 		host.n = (size_t)(colon - a.p);
 		port = (struct slice){ colon + 1, a.n - host.n - 1 };
 	}
-	for (size_t i = 0; i < port.n; i++)
-		n = port.p[i] >= '0' && port.p[i] <= '9' && n < 65536 ? n * 10 + port.p[i] - '0' :
-									65536;
-	if (n < 1 || n > 65535)
+	if (!u64_parse(port, &n) || n < 1 || n > 65535)
 		return bad_url(e, "its port is none");
 	t->authority = xstrndup(a.p, a.n);
 	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
