@@ -1,6 +1,7 @@
 #include "workspace/request.h"
 
 #include "archive/archive_store.h"
+#include "base/array.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jdec.h"
@@ -164,12 +165,7 @@ static int parse_skill(struct jval v, size_t i, const char *prefix, struct reque
 	ret = jdec_strict(v.raw, skill_fields, path, NO_PARAMETER, &a, e);
 	if (ret < 0)
 		return ret;
-	r->skills = realloc(r->skills, (i + 1) * sizeof(*r->skills));
-	if (!r->skills)
-		abort();
-	r->skills[i] = (struct request_skill){ 0 };
-	r->nskills = i + 1;
-	ret = take_skill(&r->skills[i], &a, path, e);
+	ret = take_skill(GROW(r->skills, r->nskills), &a, path, e);
 	jdec_free(skill_fields, &a);
 	return ret;
 }

@@ -1,5 +1,6 @@
 #include "tools/hosted/mcpfile.h"
 
+#include "base/array.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jscan.h"
@@ -17,17 +18,11 @@
 
 void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const struct err *why)
 {
-	struct mcpfile_issue *more;
-
 	if (f->nissues == HOSTED_ISSUES_MAX) {
 		f->more_issues++;
 		return;
 	}
-	more = reallocarray(f->issues, f->nissues + 1, sizeof(*more));
-	if (!more)
-		abort();
-	f->issues = more;
-	f->issues[f->nissues++] =
+	*GROW(f->issues, f->nissues) =
 		(struct mcpfile_issue){ .warning = warning, .entry = xstrdup(entry), .why = *why };
 }
 
@@ -95,11 +90,8 @@ static void add_entry(struct mcpfile *f, const char *name, struct jval v,
 		mcpfile_issue_add(f, false, name, &e);
 		return;
 	}
-	f->entries = reallocarray(f->entries, f->n + 1, sizeof(*f->entries));
-	if (!f->entries)
-		abort();
-	out = &f->entries[f->n++];
-	*out = (struct mcpfile_entry){ .name = xstrdup(name) };
+	out = GROW(f->entries, f->n);
+	out->name = xstrdup(name);
 	copy_pairs(&out->env, common);
 	if (v.type != J_OBJECT)
 		r = err_field(&e, "", "FIELD_INVALID", "an entry must be an object");

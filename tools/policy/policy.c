@@ -1,6 +1,7 @@
 /* policy.c - the policy object: read, checked and asked about tools. */
 #include "tools/policy/policy_internal.h"
 
+#include "base/array.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/builtin/core/toolbox_internal.h"
@@ -65,7 +66,7 @@ static int strings_parse(struct slice array, const char *path, char ***v, size_t
 		if (*n >= POLICY_RULES_MAX)
 			return err_field(e, path, "FIELD_INVALID", "%s has more than %d elements",
 					 path, POLICY_RULES_MAX);
-		slot = policy_grow(v, n, sizeof(*slot));
+		slot = GROW(*v, *n);
 		if (jstr_decode(item, POLICY_NAME_MAX, slot) < 0)
 			return err_field(e, field, "FIELD_INVALID",
 					 "%s must be a string of at most %d bytes", field,
@@ -132,9 +133,7 @@ static int commands_parse(struct slice array, struct policy *p, struct err *e)
 		if (p->ncommands >= POLICY_RULES_MAX)
 			return err_field(e, "commands", "FIELD_INVALID",
 					 "commands has more than %d elements", POLICY_RULES_MAX);
-		r = command_parse(item, field,
-				  policy_grow(&p->commands, &p->ncommands, sizeof(*p->commands)),
-				  e);
+		r = command_parse(item, field, GROW(p->commands, p->ncommands), e);
 	}
 	return r;
 }

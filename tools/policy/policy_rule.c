@@ -1,6 +1,7 @@
 /* policy_rule.c - the members that a rule of one tool may have, and maps of names to rules. */
 #include "tools/policy/policy_rule.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -23,20 +24,6 @@ static const struct jfield fields[] = {
 	JF_RAW(struct rule_members, tools, "tools", 0),
 	JF_END,
 };
-
-void *policy_grow(void *slot, size_t *n, size_t size)
-{
-	void **v = slot;
-	char *room = *v;
-
-	if ((*n & (*n - 1)) == 0) { /* full at the powers of two */
-		room = realloc(room, (*n ? *n * 2 : 1) * size);
-		if (!room)
-			abort(); /* bounded by POLICY_RULES_MAX */
-		*v = room;
-	}
-	return memset(room + (*n)++ * size, 0, size);
-}
 
 int policy_verdict_parse(struct jval v, enum policy_verdict *ret)
 {
@@ -128,7 +115,7 @@ static int named_add(struct policy_rules *rules, struct slice key, struct jval v
 	if (rules->n >= POLICY_RULES_MAX)
 		return err_field(e, field, "FIELD_INVALID", "%s has more than %d members", path,
 				 POLICY_RULES_MAX);
-	row = policy_grow(&rules->v, &rules->n, sizeof(*row));
+	row = GROW(rules->v, rules->n);
 	if (policy_name_decode(key, &row->name) < 0)
 		return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
 	return policy_rule_parse(v, field, &row->rule, NULL, e);

@@ -51,5 +51,3 @@ const struct policy_rule *policy_rules_find(const struct policy_rules *r, const 
 int policy_verdict_parse(struct jval v, enum policy_verdict *ret);
 /* Member name of an object, between its quotes, as jiter_next gives it; caller frees. */
 int policy_name_decode(struct slice key, char **ret);
-/* slot: address of a pointer to *n elements of size; grows it by one zeroed element, which is returned. */
-void *policy_grow(void *slot, size_t *n, size_t size);

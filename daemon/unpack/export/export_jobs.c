@@ -1,5 +1,6 @@
 #include "unpack/export/export_jobs.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "json/jdec.h"
@@ -113,17 +114,13 @@ static int take_paths(struct export_job *o, struct slice paths, struct verdict *
 
 	jiter_init(&it, (struct jval){ J_ARRAY, paths });
 	while (jiter_next(&it, NULL, &item)) {
-		char **grown, *path = NULL;
+		char *path = NULL;
 
 		if (o->export.npaths == EXPORT_PATHS_MAX)
 			return bad_job(v, "paths", "too many of them");
 		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0)
 			return bad_job(v, "paths", "each must be a string");
-		grown = realloc(o->export.paths, (o->export.npaths + 1) * sizeof(*grown));
-		if (!grown)
-			abort();
-		o->export.paths = grown;
-		o->export.paths[o->export.npaths++] = path;
+		*GROW(o->export.paths, o->export.npaths) = path;
 		if (tree_pack_clean_path(path) < 0)
 			return refuse(v, "PATH_INVALID", path,
 				      "a path of the tree, relative, without \"..\"");

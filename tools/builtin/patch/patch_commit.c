@@ -1,4 +1,6 @@
 #include "base/os/file.h"
+
+#include "base/array.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/policy/policy_rule.h"
 #include "tools/builtin/files/atomic_write.h"
@@ -34,7 +36,7 @@ static void dirs_note(struct patch_plan *p, const char *path)
 		if (is_there(p, dir))
 			free(dir);
 		else
-			*(char **)policy_grow(&p->made_dirs, &p->nmade_dirs, sizeof(char *)) = dir;
+			*GROW(p->made_dirs, p->nmade_dirs) = dir;
 	}
 }
 

@@ -4,13 +4,14 @@
  */
 #include "tools/policy/policy_internal.h"
 
+#include "base/array.h"
 #include "tree/glob.h"
 
 #include <errno.h>
 
 struct word *policy_words_add(struct policy_words *w, struct slice text, enum word_kind kind)
 {
-	struct word *word = policy_grow(&w->v, &w->n, sizeof(*word));
+	struct word *word = GROW(w->v, w->n);
 
 	word->text = xstrndup(text.p, text.n);
 	word->kind = kind;

@@ -1,5 +1,6 @@
 #include "tools/relay/client/repeatable.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "json/jstr.h"
@@ -53,12 +54,7 @@ static void take(struct repeatable_tools *r, struct slice tool)
 		free(name);
 		return;
 	}
-	if (!(r->n & (r->n - 1))) { /* grows by doubling */
-		r->tools = realloc(r->tools, (r->n ? 2 * r->n : 1) * sizeof(*r->tools));
-		if (!r->tools)
-			abort();
-	}
-	r->tools[r->n++] = name;
+	*GROW(r->tools, r->n) = name;
 }
 
 void repeatable_note(struct repeatable_tools *r, struct slice result, bool first)

@@ -1,5 +1,6 @@
 #include "tools/relay/gate/toolgate_internal.h"
 
+#include "base/array.h"
 #include "json/jstr.h"
 
 enum toolgate_state {
@@ -293,7 +294,7 @@ static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
 	for (size_t i = 0; i < g->ntallies; i++)
 		if (g->tallies[i].rule == rule)
 			return &g->tallies[i].calls;
-	t = policy_grow(&g->tallies, &g->ntallies, sizeof(*t));
+	t = GROW(g->tallies, g->ntallies);
 	t->rule = rule;
 	return &t->calls;
 }

@@ -1,5 +1,6 @@
 #include "tools/relay/gate/toolgate_internal.h"
 
+#include "base/array.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
@@ -42,7 +43,7 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 		free(name);
 		return word.rule.verdict != POLICY_DENY;
 	}
-	t = policy_grow(&g->tools, &g->ntools, sizeof(*t));
+	t = GROW(g->tools, g->ntools);
 	t->name = name;
 	t->schema = jobj_get(tool, "outputSchema").type == J_OBJECT;
 	return true;

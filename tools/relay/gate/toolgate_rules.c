@@ -1,5 +1,6 @@
 #include "tools/relay/gate/toolgate_internal.h"
 
+#include "base/array.h"
 #include "json/jscan.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static int server_add(struct toolgate_rules *rules, struct slice key, struct jva
 	if (rules->n >= POLICY_RULES_MAX)
 		return err_field(e, path, "FIELD_INVALID", "%s has more than %d members", field,
 				 POLICY_RULES_MAX);
-	s = policy_grow(&rules->v, &rules->n, sizeof(*s));
+	s = GROW(rules->v, rules->n);
 	s->own = POLICY_RULE_NONE;
 	if (policy_name_decode(key, &s->name) < 0)
 		return err_field(e, path, "FIELD_INVALID", "%s is no name of a server", path);
