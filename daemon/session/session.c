@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
+#include "session/session_states.h"
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_env.h"
@@ -296,7 +297,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 	s->client = p->client;
 	s->load.reopening |= s->state == SESSION_CLOSED;
 	if (s->state == SESSION_CLOSED)
-		s->state = SESSION_OPEN;
+		session_set_state(s, SESSION_OPEN);
 }
 
 void session_open_kept(struct session *s)
@@ -317,7 +318,7 @@ void session_open_undone(struct session *s)
 	paths_note_head(s);
 	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;
-	s->state = SESSION_CLOSING;
+	session_set_state(s, SESSION_CLOSING);
 	turns_cancel_all(s);
 }
 
@@ -350,7 +351,7 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 {
 	s->stored.remove |= remove;
 	wait_for(&s->close_waiters, done, ctx);
-	s->state = SESSION_CLOSING;
+	session_set_state(s, SESSION_CLOSING);
 	turns_cancel_all(s);
 	session_advance(s);
 }
@@ -381,7 +382,7 @@ void session_closed(struct session *s)
 	struct err e = { 0 };
 	int r;
 
-	s->state = SESSION_CLOSED;
+	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
 	if (!s->load.reopening) /* else it was closed all the time, as far as anybody was told */
 		session_note(s, EVENT_LIFECYCLE,

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/harness/session_env.h"
+#include "session/session_states.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -72,7 +73,7 @@ static void release(struct session *s)
 
 static void fail(struct session *s, const struct err *e)
 {
-	s->harness.state = H_NONE;
+	harness_set_state(s, H_NONE);
 	session_opened(s, e);
 }
 
@@ -96,7 +97,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 			 st->stderr_tail);
 	s->harness.proc = proc_free(s->harness.proc); /* and st with it */
 	loop_timer_cancel(&s->harness.start_timer);
-	s->harness.state = H_NONE;
+	harness_set_state(s, H_NONE);
 	release(s);
 	if (!wanted) {
 		store_check_stopped(s->store);
@@ -196,7 +197,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 		return NULL;
 	}
 	provision_inherit(s, from);
-	s->harness.state = H_STARTING;
+	harness_set_state(s, H_STARTING);
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);
 	from->harness.copying++;

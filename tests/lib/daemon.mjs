@@ -334,6 +334,7 @@ export class Daemon {
       assert.equal(line.raw, undefined, 'a log line is not JSON');
       for (const name of ['t', 'level', 'mod', 'msg'])
         assert.equal(typeof line[name], 'string', `log line without ${name}: ${JSON.stringify(line)}`);
+      assert.notEqual(line.msg, 'a change of state that there is not', JSON.stringify(line));
     }
     if (this.token)
       assert.ok(!`${this.stdout}${this.stderr}`.includes(this.token), 'the token is in the logs');

@@ -1,5 +1,6 @@
 /* adapter_host.c - the core's half of the adapter contract. */
 #include "session/session_internal.h"
+#include "session/session_states.h"
 
 #include "json/jenc.h"
 
@@ -38,7 +39,7 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 		session_open_failed(s, &e);
 		return;
 	}
-	s->harness.state = H_CONFIGURING;
+	harness_set_state(s, H_CONFIGURING);
 	s->harness.restored = !s->harness.native_id || r->restored;
 	s->harness.caps = r->caps;
 	xstrset(&s->harness.native_id, r->native_id);

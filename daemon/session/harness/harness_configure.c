@@ -5,13 +5,14 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/harness/config_options.h"
+#include "session/session_states.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
 
 void session_open_failed(struct session *s, const struct err *e)
 {
-	s->harness.state = H_STOPPING;
+	harness_set_state(s, H_STOPPING);
 	session_opened(s, e);
 	proc_stop(s->harness.proc);
 }
@@ -151,7 +152,7 @@ void session_configure(struct session *s)
 		paths_note_head(s);
 		session_open_failed(s, &e);
 	} else if (r == 0) {
-		s->harness.state = H_READY;
+		harness_set_state(s, H_READY);
 		setup_keep_choice(&s->setup);
 		if (s->harness.restart ||
 		    s->harness.reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
@@ -165,6 +166,6 @@ void session_reconfigure(struct session *s)
 {
 	s->harness.reconfigure = s->harness.mode_tried = false;
 	s->load.pending &= ~(unsigned)SETUP_MODE;
-	s->harness.state = H_CONFIGURING;
+	harness_set_state(s, H_CONFIGURING);
 	session_configure(s);
 }

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
 #include "session/harness/baseenv.h"
+#include "session/session_states.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -120,7 +121,7 @@ static void harness_broken(struct session *s, const char *cls, const struct err 
 		session_opened(s, why);
 	else if (s->turn.current)
 		turn_fail(s, cls, true, "%s", why->msg);
-	s->harness.state = H_STOPPING;
+	harness_set_state(s, H_STOPPING);
 	if (s->harness.proc)
 		proc_kill(s->harness.proc);
 }
@@ -215,7 +216,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	mcp_servers_close(s);
 	if (harness_opening(s))
 		session_opened(s, &e);
-	s->harness.state = H_NONE;
+	harness_set_state(s, H_NONE);
 	s->harness.restart = false;
 	session_cancel_questions(s);
 	session_settings_fail(s, &e);
@@ -294,7 +295,7 @@ static int launch(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	harness_pool_began(s);
-	s->harness.state = H_STARTING;
+	harness_set_state(s, H_STARTING);
 	s->harness.model_tried = s->harness.mode_tried = s->harness.restart =
 		s->harness.reconfigure = false;
 	s->load.pending = 0;
@@ -326,7 +327,7 @@ void harness_stop(struct session *s)
 		return;
 	if (s->harness.state == H_READY && s->def->ops->close)
 		s->def->ops->close(s->harness.adapter);
-	s->harness.state = H_STOPPING;
+	harness_set_state(s, H_STOPPING);
 	proc_stop(s->harness.proc);
 }
 
@@ -383,7 +384,7 @@ void session_opened(struct session *s, const struct err *e)
 
 	loop_timer_cancel(&s->harness.start_timer);
 	if (!e && opening) {
-		s->state = SESSION_OPEN;
+		session_set_state(s, SESSION_OPEN);
 		session_log(s, "session created", "harness", s->def->id, "cwd", s->cwd, NULL);
 	}
 	if (!e)
@@ -398,7 +399,7 @@ void session_opened(struct session *s, const struct err *e)
 		session_answer_waiters(s, e);
 	if (e && opening) {
 		s->stored.remove = true;
-		s->state = SESSION_CLOSING;
+		session_set_state(s, SESSION_CLOSING);
 	}
 	session_advance(s);
 }

@@ -6,6 +6,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/session_states.h"
 #include "session/turn/absolute_paths.h"
 
 #include <stdio.h>
@@ -301,7 +302,7 @@ void session_harness_event(struct session *s, const struct harness_event *given)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.events.error));
 		if (s->harness.proc && s->harness.state == H_READY) {
-			s->harness.state = H_STOPPING;
+			harness_set_state(s, H_STOPPING);
 			proc_kill(s->harness.proc);
 		}
 	}

@@ -1,3 +1,4 @@
+#include "session/session_states.h"
 #include "session/store/session_recover.h"
 
 #include "base/clock.h"
@@ -273,7 +274,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		return NULL;
 	}
 	paths_watch_log(s);
-	s->state = SESSION_CLOSED;
+	session_set_state(s, SESSION_CLOSED);
 	s->harness.caps = s->def->caps;
 	s->turn.count = MAX(s->turn.count, r.turn);
 	if (paths_find_home(s) < 0)

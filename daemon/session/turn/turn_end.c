@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "proc/table/process_tree.h"
+#include "session/session_states.h"
 #include "session/workspace/baseline.h"
 
 #include <errno.h>
@@ -255,7 +256,7 @@ static void turn_end(struct session *s, struct session_turn *t, const struct har
 	t->ended_ms = clock_real_ms();
 	t->ended_mono = clock_mono_ms();
 	keep_end(t, end);
-	t->state = TURN_ENDING;
+	turn_set_state(s, t, TURN_ENDING);
 	s->turn.ending++;
 	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
@@ -381,7 +382,7 @@ static void on_cancel_overdue(void *ctx)
 	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
 	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
 	if (s->harness.proc && s->harness.state == H_READY) {
-		s->harness.state = H_STOPPING;
+		harness_set_state(s, H_STOPPING);
 		proc_kill(s->harness.proc);
 	}
 }
@@ -390,7 +391,7 @@ void turn_cancel_running(struct session *s)
 {
 	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return;
-	s->turn.current->state = TURN_CANCELLING;
+	turn_set_state(s, s->turn.current, TURN_CANCELLING);
 	turn_log(s->turn.current, LOG_INFO, "turn being cancelled", NULL);
 	loop_timer_set(s->store->loop, &s->turn.cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue,
 		       s);

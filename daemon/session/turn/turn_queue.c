@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
+#include "session/session_states.h"
 #include "session/workspace/baseline.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
@@ -253,7 +254,7 @@ static void turn_begin(struct session *s, struct session_turn *t)
 	s->turn.current = t;
 	s->turn.queued--;
 	s->harness.began = true;
-	t->state = TURN_RUNNING;
+	turn_set_state(s, t, TURN_RUNNING);
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	t->started_ticks = tree_now();
