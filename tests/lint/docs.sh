@@ -1,8 +1,23 @@
 #!/bin/sh
-# docs.sh [TREE] - the man page is well formed and names every flag of the config table (daemon/cli/cli_options.c, one
-# row a line: OPT("name", ...)).
+# docs.sh [TREE] - no line of a *.md file is longer than 120 characters. The man page is well formed and names every flag
+# of the config table (daemon/cli/cli_options.c, one row a line: OPT("name", ...)).
 . "$(dirname "$0")/files.sh"
 lint_need mandoc
+
+failed=0
+# Bytes that continue a UTF-8 character are not counted.
+wide=$(lint_files | grep '\.md$' | while IFS= read -r f; do
+	awk -v file="$f" '{
+		chars = $0
+		gsub(/[\200-\277]/, "", chars)
+		if (length(chars) > 120)
+			printf "%s:%d: %d characters, 120 are allowed\n", file, FNR, length(chars)
+	}' "$f"
+done)
+if [ -n "$wide" ]; then
+	printf '%s\n' "$wide"
+	failed=1
+fi
 
 page=daemon/acpd.1
 table=daemon/cli/cli_options.c
@@ -10,7 +25,6 @@ if [ ! -f $page ]; then
 	echo "$page:0: the man page is missing"
 	exit 1
 fi
-failed=0
 # Remarks of style are not asked for.
 found=$(mandoc -T lint -W warning $page 2>&1 | sed 's/^mandoc: //')
 if [ -n "$found" ]; then

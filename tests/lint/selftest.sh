@@ -100,6 +100,10 @@ clean; printf 'a \n' | put tests/fixtures/a.json; expect words.sh PASS
 
 clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/cli_options.c"; expect docs.sh daemon/cli/cli_options.c:5
 clean; printf 'none\n' | put daemon/cli/cli_options.c; expect docs.sh daemon/cli/cli_options.c:0
+clean; printf '%0120d\n' 0 | put a.md; expect docs.sh PASS
+clean; printf 'one\n%0121d\n' 0 | put tools/a.md; expect docs.sh tools/a.md:2
+clean; printf '| %0119d |\n' 0 | put a.md; expect docs.sh a.md:1
+clean; printf '%0119d\303\244\n' 0 | put a.md; expect docs.sh PASS
 clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
 clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
 clean; rm "$tree/daemon/cli/cli_options.c"; expect docs.sh PASS
