@@ -23,7 +23,7 @@ static void assert_alone(const char *server, const char *tool)
 {
 	const struct tool_name *t = tool_names_take(names, server, tool);
 
-	assert_string_equal(t->given, tool);
+	assert_string_equal(t->alias, tool);
 }
 
 /* Given another name, of which the server's own is the beginning; it is found again by it. */
@@ -32,11 +32,11 @@ static const char *assert_renamed(const char *server, const char *tool, const ch
 	const struct tool_name *t = tool_names_take(names, server, tool);
 
 	assert_string_equal(t->tool, tool);
-	assert_int_equal(strncmp(t->given, folded, strlen(folded)), 0);
-	assert_int_equal(strlen(t->given), strlen(folded) + 9);
-	assert_ptr_equal(tool_names_find(names, server, t->given), t);
+	assert_int_equal(strncmp(t->alias, folded, strlen(folded)), 0);
+	assert_int_equal(strlen(t->alias), strlen(folded) + 9);
+	assert_ptr_equal(tool_names_find(names, server, t->alias), t);
 	assert_ptr_equal(tool_names_take(names, server, tool), t);
-	return t->given;
+	return t->alias;
 }
 
 static void a_tool_that_harnesses_fold_into_another_gets_a_name(void **state _unused_)
@@ -50,7 +50,7 @@ static void a_tool_that_harnesses_fold_into_another_gets_a_name(void **state _un
 	assert_alone("s", "A_b");
 	assert_alone("s", "a-b");
 	assert_alone("t", "a_b");
-	assert_ptr_equal(tool_names_find(names, "s", "a.b")->given,
+	assert_ptr_equal(tool_names_find(names, "s", "a.b")->alias,
 			 tool_names_find(names, "s", "a.b")->tool);
 	assert_null(tool_names_find(names, "s", "a:b"));
 	/* as UTF-16 counts */
@@ -80,8 +80,8 @@ static void a_long_name_does_not_grow(void **state _unused_)
 	b[60] = '/';
 	assert_alone("s", a);
 	t = tool_names_take(names, "s", b);
-	assert_int_equal(strlen(t->given), 64);
-	assert_string_not_equal(t->given, b);
+	assert_int_equal(strlen(t->alias), 64);
+	assert_string_not_equal(t->alias, b);
 }
 
 /* A server that has the name which one of its tools would get. */
@@ -193,7 +193,7 @@ static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 	assert_buf(&listed, "[\"a.b\"]");
 	list(g, "{\"cursor\":\"2\"}",
 	     "{\"tools\":[{\"x\":1.0,\"name\":\"a/b\"},{\"name\":\"c\"}],\"y\":1e0}");
-	given = tool_names_take(names, "s", "a/b")->given;
+	given = tool_names_take(names, "s", "a/b")->alias;
 	buf_printf(&want, "{\"tools\":[{\"x\":1.0,\"name\":\"%s\"},{\"name\":\"c\"}],\"y\":1e0}",
 		   given);
 	assert_true(slice_eq(buf_slice(&answer), buf_slice(&want)));

@@ -146,11 +146,11 @@ struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *
 	return s ? hosted_server_backend(s, e) : NULL;
 }
 
-struct mcp_backend *hosted_offer(struct hosted *h, const char *name, struct err *e)
+struct mcp_backend *hosted_find_for_session(struct hosted *h, const char *name, struct err *e)
 {
 	struct hosted_server *s = find_own(h, name, e);
 
-	return s ? hosted_server_offer(s, e) : NULL;
+	return s ? hosted_server_backend_for_session(s, e) : NULL;
 }
 
 const struct err *hosted_error(const struct hosted *h)

@@ -56,7 +56,7 @@ void hosted_kill(struct hosted *h);
 /* One of the daemon's own. NULL and e: MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, or why it cannot be had. */
 struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *e);
 /* The same for a session that names it: one that has failed is not had either. */
-struct mcp_backend *hosted_offer(struct hosted *h, const char *name, struct err *e);
+struct mcp_backend *hosted_find_for_session(struct hosted *h, const char *name, struct err *e);
 void hosted_put_status(const struct hosted *h, struct jw *w, const char *key);
 /* The first error of the configuration file or of an entry in it; NULL: there is none. */
 const struct err *hosted_error(const struct hosted *h);

@@ -365,7 +365,7 @@ struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e
 	return refuse(s, &why, e);
 }
 
-struct mcp_backend *hosted_server_offer(struct hosted_server *s, struct err *e)
+struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, struct err *e)
 {
 	struct mcp_backend *b = hosted_server_backend(s, e);
 	struct err why;

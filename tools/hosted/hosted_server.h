@@ -66,7 +66,7 @@ bool hosted_server_down(const struct hosted_server *s);
 struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e);
 /* For a session that names it: one that has failed is refused as well, and if that was HOSTED_RETRY_MS ago it is
  * tried again, for the next who asks. One that is starting is had: its first calls wait. */
-struct mcp_backend *hosted_server_offer(struct hosted_server *s, struct err *e);
+struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, struct err *e);
 unsigned hosted_server_restarts(const struct hosted_server *s);
 
 struct jw;

@@ -78,7 +78,8 @@ void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const
 /* Fills out, whose name is set, from the entry's object. -EINVAL: refused for what e says. */
 int mcpfile_entry_decode(struct mcpfile *f, struct mcpfile_entry *out, struct slice object,
 			 char *const *env, struct err *e);
-/* Reads an object of strings into pairs (added behind those there), values expanded. check says whether a name will do. */
+/* Reads an object of strings into pairs (added behind those there), values expanded. check says whether a name
+ * will do. */
 int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const char *field,
 			 bool (*check)(const char *name), char *const *env, struct err *e);
 /* A name of an environment variable that is not the daemon's own. */

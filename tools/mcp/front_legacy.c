@@ -1,4 +1,5 @@
-/* front_legacy.c - the facade of a server of 2025: what a legacy client may call, and results and errors in its words. */
+/* front_legacy.c - the facade of a server of 2025: what a legacy client may call, and results and errors in its
+ * words. */
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -49,8 +49,8 @@ static void refuse_message(struct mcp_front *f, const struct err *e, struct slic
 	front_send(f, &b, SLICE_NONE, true);
 }
 
-/* The codes of our ways to a server, and those with which 2026-07-28 speaks of itself: a legacy client has none of
- * them. */
+/* The codes of our transports to a server, and those with which 2026-07-28 speaks of itself: a legacy client
+ * has none of them. */
 static const struct hidden {
 	int code;
 	bool ours; /* hidden in both eras */

@@ -88,7 +88,7 @@ void front_request_begin(const struct front_request *x, struct buf *b, const cha
 			 size_t room);
 void front_request_end(struct front_request *x, struct buf *b);
 void front_request_result(struct front_request *x, struct slice result);
-/* error: raw, as it came. Codes of our own ways to a server, and in the legacy era those that it has not got, are
+/* error: raw, as it came. Codes of our own transports to a server, and in the legacy era those that it has not got, are
  * replaced. */
 void front_request_error(struct front_request *x, struct slice error);
 void front_request_refuse(struct front_request *x, const struct err *e, struct slice extra);

@@ -118,7 +118,8 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Walks an object's members; of anything else, none. What comes here has been scanned, and may be large: not once more. */
+/* Walks an object's members; of anything else, none. What comes here has been scanned, and may be large: not
+ * once more. */
 static bool walk(struct slice object, struct jiter *it)
 {
 	while (object.n && is_space(object.p[0]))

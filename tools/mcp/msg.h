@@ -32,7 +32,7 @@ enum mcp_code {
 	MCP_HEADER_MISMATCH = -32020,
 	MCP_CAPABILITY_MISSING = -32021,  /* data.requiredCapabilities */
 	MCP_VERSION_UNSUPPORTED = -32022, /* data.supported */
-	/* of the way over ACP, not of MCP */
+	/* of the transport over ACP, not of MCP */
 	MCP_ACP_LIMIT = -33000,
 	MCP_ACP_NO_SERVER = -33001,
 	MCP_ACP_FAILED = -33002,
@@ -61,7 +61,7 @@ void mcp_name_fold(struct buf *out, const char *name);
 bool mcp_name_alike(const char *a, const char *b);
 /* One of the first n entries of an array of servers has this name, or one that harnesses take for it. */
 bool mcp_server_named(struct jval servers, size_t n, const char *name);
-/* Line breaks between tokens become spaces, in place: a line is a message on most ways. */
+/* Line breaks between tokens become spaces, in place: a line is a message on most transports. */
 void mcp_flatten(char *text, size_t n);
 /* Two ids or progress tokens are the same: as text, strings also by what they say. */
 bool mcp_id_equal(struct slice a, struct slice b);

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/builtin/core/toolbox_internal.h"
+#include "tools/builtin/core/tool_tables.h"
 #include "tree/glob.h"
 
 #include <errno.h>

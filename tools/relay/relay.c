@@ -33,7 +33,7 @@ static struct mcp_backend *on_find(void *ctx, const char *server)
 {
 	struct served_server *o = session_servers_find(ctx, server);
 
-	return o && o->given ? o->front : NULL;
+	return o && o->for_harness ? o->front : NULL;
 }
 
 static const struct session_socket_ops socket_ops = { on_find };
@@ -126,7 +126,7 @@ static void session_servers_free(struct session_servers *v)
 	free(v);
 }
 
-/* --- session/mcp/mcp_servers.h ---------------------------------------------------------------------------------------- */
+/* --- session/mcp/mcp_servers.h ---------------------------------------------------------- */
 
 static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {
@@ -162,7 +162,7 @@ static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 		return;
 	jw_arr(w, "mcp");
 	list_each(o, (struct list *)&v->servers, struct served_server, link)
-		if (o->given)
+		if (o->for_harness)
 			served_server_put(o, w);
 	jw_raw(w, NULL, buf_slice(&v->reports));
 	jw_end_arr(w);

@@ -19,7 +19,7 @@
 struct assembly {
 	struct session_servers *v;
 	struct server_request request;
-	struct jw given; /* the array for the harness */
+	struct jw list; /* the array for the harness */
 	char **env;
 };
 
@@ -36,7 +36,7 @@ static void put_var(struct jw *w, const char *name, const char *value)
 /* The shim of a served server, as a server of type stdio (which in ACP has no "type"). */
 static void add_shim(struct assembly *a, const char *name)
 {
-	struct jw *w = &a->given;
+	struct jw *w = &a->list;
 
 	jw_obj(w, NULL);
 	jw_str(w, "name", name);
@@ -115,7 +115,7 @@ static void report(struct assembly *a, const char *name, const char *via, const 
 /* One that the harness reaches by itself: nothing that it lists passes through us. */
 static void add_direct(struct assembly *a, struct slice raw, const struct named_server *s)
 {
-	jw_raw(&a->given, NULL, raw);
+	jw_raw(&a->list, NULL, raw);
 	report(a, s->name, "harness", NULL);
 }
 
@@ -127,7 +127,7 @@ static int add_acp(struct assembly *a, const struct named_server *s, struct err 
 					      .via = SERVED_ACP,
 					      .inner = client_backend_new(a->v->session, s->name),
 					      .own = true,
-					      .given = true,
+					      .for_harness = true,
 					      .rules = a->v->rules,
 					      .fallback = a->v->fallback,
 					      .names = a->v->names },
@@ -158,7 +158,7 @@ static int add_client(struct assembly *a, const struct named_server *s, const ch
 			  &(struct served_server_spec){ .name = s->name,
 							.via = SERVED_CLIENT,
 							.inner = relay_process_backend(own->child),
-							.given = true,
+							.for_harness = true,
 							.rules = v->rules,
 							.fallback = v->fallback,
 							.names = v->names },
@@ -258,7 +258,7 @@ static int add_backend(struct assembly *a, const char *name, enum served_via via
 							.via = via,
 							.inner = b,
 							.own = own,
-							.given = true,
+							.for_harness = true,
 							.rules = a->v->rules,
 							.fallback = a->v->fallback,
 							.names = a->v->names },
@@ -267,7 +267,7 @@ static int add_backend(struct assembly *a, const char *name, enum served_via via
 
 static int add_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)
 {
-	struct mcp_backend *b = hosted_offer(a->v->relay->hosted, name, e);
+	struct mcp_backend *b = hosted_find_for_session(a->v->relay->hosted, name, e);
 
 	if (!b) {
 		snprintf(e->field, sizeof(e->field), "%s", field);
@@ -375,16 +375,16 @@ static int assemble(struct assembly *a, struct err *e)
 
 	a->v->fallback = server_request_fallback(session_policy(a->v->session));
 
-	jw_arr(&a->given, NULL);
+	jw_arr(&a->list, NULL);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)
 		r = steps[i](a, e);
-	jw_end_arr(&a->given);
+	jw_end_arr(&a->list);
 	return r;
 }
 
 int session_servers_assemble(struct session_servers *v, struct buf *ret, struct err *e)
 {
-	struct assembly a = { .v = v, .given = JW(ret) };
+	struct assembly a = { .v = v, .list = JW(ret) };
 	int r = server_request_parse(session_mcp(v->session), &a.request, e);
 
 	if (r < 0)

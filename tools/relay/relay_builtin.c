@@ -70,7 +70,7 @@ static void need_child(struct session_servers *v, struct slice setup)
 	harness_plan_free_environ(env);
 }
 
-struct served_server *session_servers_builtin(struct session_servers *v, bool given,
+struct served_server *session_servers_builtin(struct session_servers *v, bool for_harness,
 					      struct slice more)
 {
 	struct served_server *o = session_servers_find(v, MCP_OWN_NAME);
@@ -86,7 +86,7 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool gi
 		&(struct served_server_spec){ .name = MCP_OWN_NAME,
 					      .via = SERVED_BUILTIN,
 					      .inner = relay_process_backend(v->builtin),
-					      .given = given,
+					      .for_harness = for_harness,
 					      .rules = v->rules,
 					      .names = v->names });
 	list_add_tail(&v->servers, &o->link);

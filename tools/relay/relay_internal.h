@@ -47,7 +47,9 @@ struct session_servers {
 	struct relay_process *builtin;
 	struct hosted_set *project;
 	struct buf
-		reports; /* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be used */
+		/* raw elements: servers that the harness reaches by itself, and those of .mcp.json that cannot be
+		 * used */
+		reports;
 };
 
 struct served_server {
@@ -55,7 +57,7 @@ struct served_server {
 	struct session *session;
 	char *name;
 	enum served_via via;
-	bool given; /* to the harness; else only to /mcp */
+	bool for_harness; /* to the harness; else only to /mcp */
 	struct mcp_backend *inner;
 	bool own;
 	struct toolgate *gate;
@@ -77,9 +79,9 @@ int session_servers_listen(struct session_servers *v, struct err *e);
 int session_servers_assemble(struct session_servers *v, struct buf *ret, struct err *e);
 
 /* relay_builtin.c: the built-in tools */
-/* The session's, made when first wanted; given: to the harness too. more: raw object of further members of its setup,
- * or empty. */
-struct served_server *session_servers_builtin(struct session_servers *v, bool given,
+/* The session's, made when first wanted; for_harness: to the harness too. more: raw object of further members
+ * of its setup, or empty. */
+struct served_server *session_servers_builtin(struct session_servers *v, bool for_harness,
 					      struct slice more);
 struct mcp_backend *relay_builtin(struct relay *r);
 /* A program that the client named: args an array of strings, env of {name, value}, both raw. */

@@ -266,7 +266,7 @@ struct served_server *served_server_new(struct loop *loop, struct session *s,
 	o->via = spec->via;
 	o->inner = spec->inner;
 	o->own = spec->own;
-	o->given = spec->given;
+	o->for_harness = spec->for_harness;
 	list_init(&o->link);
 	list_init(&o->questions);
 	o->gate = toolgate_new(loop, spec->inner, &gc, &gate_ops, o);

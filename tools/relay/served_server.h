@@ -25,7 +25,7 @@ struct served_server_spec {
 	enum served_via via;
 	struct mcp_backend *inner; /* must outlive this; owned by it if own */
 	bool own;
-	bool given; /* to the harness, not only to clients of /mcp */
+	bool for_harness; /* to the harness, not only to clients of /mcp */
 	const struct toolgate_rules *rules;
 	enum policy_verdict fallback; /* for tools that no rule speaks of */
 	struct tool_names *names;     /* of the session's tools; must outlive this */

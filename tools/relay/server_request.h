@@ -2,10 +2,10 @@
  * server_request.h - _meta.acpd.mcp: what a client wants of a session's MCP servers besides naming them in mcpServers.
  *
  *	{"builtin": true | {"tools": [name...], "tests": {...}, "interpreters": {...}},
- *	                                           the built-in tools (all, or these) are offered to the harness as server "acpd", with the
+ *	                                           the built-in tools (all, or these) are served to the harness as server "acpd", with the
  *	                                           targets of runTests and the interpreters of runCode (tools/builtin/core/toolbox.h)
- *	 "project": true,                          the servers of <cwd>/.mcp.json are trusted and offered
- *	 "hosted": [name...],                      servers of the daemon's own configuration that are offered
+ *	 "project": true,                          the servers of <cwd>/.mcp.json are trusted and served
+ *	 "hosted": [name...],                      servers of the daemon's own configuration that are served
  *	 "policy": {...}}                          relay/gate/toolgate.h
  */
 #pragma once

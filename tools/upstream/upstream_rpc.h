@@ -35,7 +35,7 @@ enum upstream_rpc_kind {
 	UPSTREAM_RPC_REQUEST,
 	UPSTREAM_RPC_NOTIFICATION,
 	UPSTREAM_RPC_ANSWER, /* to a request of the server */
-	UPSTREAM_RPC_CANCEL, /* the notification that cancels request id, for a wire that has no other way to say it */
+	UPSTREAM_RPC_CANCEL, /* the notification that cancels request id, for a wire that cannot say it otherwise */
 };
 
 struct upstream_rpc_out {

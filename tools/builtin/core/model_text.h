@@ -51,7 +51,8 @@ void model_text_member(struct slice object, const char *key, struct buf *ret);
 int64_t model_text_number(struct slice object, const char *key);
 /* A name: quoted if it has control characters. */
 void model_text_name(struct buf *out, struct slice name);
-/* Without colours and other controls of a terminal, which say nothing to a model; a carriage return begins a line anew. */
+/* Without colours and other controls of a terminal, which say nothing to a model; a carriage return begins a
+ * line anew. */
 void model_text_clean(struct buf *out, struct slice text);
 /* At most n bytes, whole characters. */
 size_t model_text_cut(struct slice text, size_t n);

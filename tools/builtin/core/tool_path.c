@@ -59,7 +59,8 @@ static int real_of(int fd, char **ret)
 	return 0;
 }
 
-/* Where links lead to another root, or the kernel has no openat2: O_PATH opens nothing, and where it is says real_of. */
+/* Where links lead to another root, or the kernel has no openat2: O_PATH opens nothing, and where it is says
+ * real_of. */
 static int open_anywhere(const char *path, int flags)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC | flags);
@@ -231,7 +232,7 @@ int tool_path_open_dir(const struct tool_path *p, const char *path, struct err *
 	return reopen(p, O_DIRECTORY, path, e);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------- */
 
 void tool_path_entry_done(struct tool_path_entry *p)
 {

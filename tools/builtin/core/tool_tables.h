@@ -1,10 +1,18 @@
-/* tool_tables.h - the tables of the file tools, and words that their rows share. */
+/*
+ * tool_tables.h - the tables of the file tools, the one order of all tools, and words that rows share. All of it is
+ * constant.
+ */
 #pragma once
 
 #include "tools/builtin/core/tool.h"
 
 extern const struct builtin_tool read_tools[], glob_tools[], write_tools[], edit_tools[],
 	list_tools[], grep_tools[], remove_tools[], info_tools[], watch_tools[];
+
+/* The i-th tool of all, in the order of tools/list; NULL: there is none. */
+const struct builtin_tool *tool_at(size_t i);
+/* NULL: there is none of that name. */
+const struct builtin_tool *tool_find(struct slice name);
 
 /* A plain number of limits.h as JSON, for defaults. */
 #define NUMBER_(n) #n

@@ -55,7 +55,7 @@ static void on_list(struct toolbox_call *c)
 	jw_str(&w, "resultType", "complete");
 	jw_arr(&w, "tools");
 	for (size_t i = 0; (t = tool_at(i)); i++)
-		if (toolbox_offers(c->tool.box, t))
+		if (toolbox_has_tool(c->tool.box, t))
 			tool_put(&w, t, !c->text_only);
 	jw_end_arr(&w);
 	jw_int(&w, "ttlMs", 0);
@@ -91,7 +91,7 @@ static void on_call(struct toolbox_call *c)
 
 	if (jstr_decode(jobj_get(params, "name"), METHOD_NAME_MAX, &name) == 0)
 		t = tool_find(slice_of(name));
-	if (!t || !toolbox_offers(c->tool.box, t)) {
+	if (!t || !toolbox_has_tool(c->tool.box, t)) {
 		toolbox_call_error(c, RPC_INVALID_PARAMS, "UNKNOWN_TOOL", "there is no such tool");
 		return;
 	}

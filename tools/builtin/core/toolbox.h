@@ -24,7 +24,7 @@ struct toolbox_config {
 	char **roots; /* canonical, absolute */
 	char *cwd, *state_dir, *sandbox_id, *session;
 	char **env;		    /* NAME=value: on top of the environment of commands */
-	char **tools;		    /* the only ones offered; NULL: all */
+	char **tools;		    /* the only ones listed; NULL: all */
 	char *policy;		    /* raw object, or NULL */
 	char *tests, *interpreters; /* raw objects of runTests and runCode, or NULL */
 	bool dry_run;

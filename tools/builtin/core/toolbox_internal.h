@@ -1,9 +1,11 @@
-/* toolbox_internal.h - what the files of the toolbox share: calls on their way, and what they bring back to the loop. */
+/* toolbox_internal.h - what the files of the toolbox share: calls on their way, and what they bring back to the
+ * loop. */
 #pragma once
 
 #include "base/limits.h"
 #include "base/list.h"
 #include "tools/builtin/core/tool_path.h"
+#include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/core/toolbox.h"
 
 #include <pthread.h>
@@ -98,10 +100,6 @@ void toolbox_error_put(const struct toolbox_call *c, const struct err *e, struct
 int toolbox_calls_open(struct toolbox *b);
 void toolbox_calls_close(struct toolbox *b);
 
-/* tool_tables.c: the i-th tool of all, or NULL. */
-const struct builtin_tool *tool_at(size_t i);
-const struct builtin_tool *tool_find(struct slice name);
-
 /* tool_schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
 void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t, bool output);
@@ -123,6 +121,6 @@ bool root_is(const struct toolbox *b, const char *real);
 /* toolbox_policy.c */
 int toolbox_policy_open(struct toolbox *b, struct err *e);
 void toolbox_policy_close(struct toolbox *b);
-bool toolbox_offers(const struct toolbox *b, const struct builtin_tool *t);
+bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t);
 /* False: policy is against it, or asks, and the call is ended. */
 bool toolbox_policy_pass(struct toolbox_call *c);

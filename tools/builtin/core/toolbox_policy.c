@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-bool toolbox_offers(const struct toolbox *b, const struct builtin_tool *t)
+bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t)
 {
 	char **name = b->config.tools;
 

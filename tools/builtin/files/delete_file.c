@@ -130,7 +130,7 @@ static void delete_file(struct builtin_call *c)
 	tool_done(c, buf_slice(&out));
 }
 
-/* --- createDirectory ----------------------------------------------------------------------------------------------- */
+/* --- createDirectory ----------------------------------------------------------------- */
 
 /* 0: made; 1: it was there. */
 static int make_dir(struct builtin_call *c, const char *path, struct err *e)

@@ -29,7 +29,7 @@ static int stat_path(struct builtin_call *c, const char *path, struct file_stat 
 	return r;
 }
 
-/* --- getFileInfo --------------------------------------------------------------------------------------------------- */
+/* --- getFileInfo --------------------------------------------------------------------- */
 
 static void permissions(mode_t mode, char out[10])
 {
@@ -107,7 +107,7 @@ static void get_info(struct builtin_call *c)
 	tool_done(c, buf_slice(&out));
 }
 
-/* --- checkFileExists ------------------------------------------------------------------------------------------------- */
+/* --- checkFileExists ------------------------------------------------------------------- */
 
 static void check_exists(struct builtin_call *c)
 {
@@ -132,7 +132,7 @@ static void check_exists(struct builtin_call *c)
 	tool_done(c, buf_slice(&out));
 }
 
-/* --- getFileSize ------------------------------------------------------------------------------------------------------ */
+/* --- getFileSize ------------------------------------------------------------------------ */
 
 struct size_sum {
 	int64_t bytes, files;
@@ -211,7 +211,7 @@ static void get_size(struct builtin_call *c)
 	tool_path_entry_done(&l.at);
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------- */
+/* --- tables -------------------------------------------------------------------------- */
 
 #define PATH_IN                                                                                    \
 	{                                                                                          \

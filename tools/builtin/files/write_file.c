@@ -139,7 +139,7 @@ static void write_one(struct builtin_call *c)
 	item_done(&it);
 }
 
-/* --- writeFiles ---------------------------------------------------------------------------------------------------- */
+/* --- writeFiles ---------------------------------------------------------------------- */
 
 static int item_get(struct builtin_call *c, struct slice object, struct write_item *it,
 		    struct err *e)
@@ -258,7 +258,7 @@ static void write_many(struct builtin_call *c)
 	free(items);
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------- */
+/* --- tables -------------------------------------------------------------------------- */
 
 #define CONTENT(flags_)                                                                            \
 	{                                                                                          \

@@ -53,7 +53,8 @@ void command_put(struct jw *w, const char *shown, const struct command_run *r,
 		 const struct command_run_status *st, size_t lines, bool capture);
 #define PID_TEXT 16
 void command_pid(const struct command_run *r, char text[PID_TEXT]);
-/* Ends a call of a tool that tells of a process (arguments tail; offset, length, stream): for programs and for models. */
+/* Ends a call of a tool that tells of a process (arguments tail; offset, length, stream): for programs and for
+ * models. */
 void command_answer(struct builtin_call *c, const char *shown, const struct command_run *r,
 		    const struct command_run_status *st);
 /* Those of one that was not started: dry run, or not found (exit code 127, and why on stderr). */

@@ -18,7 +18,8 @@ struct builtin_call;
 
 struct file_walk_options {
 	bool no_hidden, gitignore;
-	bool denied; /* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
+	/* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
+	bool denied;
 	unsigned depth;	   /* 1: the directory's own entries; 0: all */
 	const char *after; /* only what comes behind this path; NULL: all */
 };

@@ -25,7 +25,7 @@ struct grep {
 	struct jw w;
 };
 
-/* --- lines ---------------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------- */
 
 static struct slice line_at(struct slice text, size_t at)
 {
@@ -138,7 +138,7 @@ static void hit_put(struct grep *g, const char *path, struct slice text, const s
 	jw_end_obj(&g->w);
 }
 
-/* --- files ---------------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------- */
 
 static int search_text(struct grep *g, const char *path, struct slice text)
 {

@@ -37,7 +37,7 @@ struct directory_watch {
 	struct jw w;
 };
 
-/* --- what is told -------------------------------------------------------------------------------------------------- */
+/* --- what is told -------------------------------------------------------------------- */
 
 static bool hidden_by_policy(struct directory_watch *s, const char *name)
 {
@@ -115,7 +115,7 @@ static void on_write(struct directory_watch *s, const char *name)
 	s->writes[s->nwrites++] = (struct pending){ xstrdup(name), due };
 }
 
-/* --- what the kernel says ------------------------------------------------------------------------------------------- */
+/* --- what the kernel says ------------------------------------------------------------- */
 
 static void on_found(void *ctx, const char *path)
 {
@@ -241,7 +241,7 @@ static bool read_events(struct directory_watch *s)
 	return n > 0;
 }
 
-/* --- the tool -------------------------------------------------------------------------------------------------------- */
+/* --- the tool -------------------------------------------------------------------------- */
 
 /* The kernel says that a directory was deleted when nobody has it open any more; we have. */
 static void look_at_root(struct directory_watch *s)

@@ -24,7 +24,9 @@ struct test_runner {
 	const char *format; /* of what it prints */
 	bool bare;	    /* knows options only as long as no file is named */
 	const char *
-		only; /* option whose value is a regular expression for names of tests; NULL: it takes arguments of its own */
+		/* option whose value is a regular expression for names of tests; NULL: it takes arguments of its
+		 * own */
+		only;
 	const char *taken; /* an option that begins so is asked for by the script itself */
 };
 

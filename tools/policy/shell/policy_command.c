@@ -125,7 +125,8 @@ static void judge_plain(struct judge *j, const struct command_match *m, const st
 		judge_note(j, fallback(j->p), "no rule allows it", v->text);
 }
 
-/* Words that mean something to a shell only ("!", "A=b") where a program's name should be: somebody may take them so. */
+/* Words that mean something to a shell only ("!", "A=b") where a program's name should be: somebody may take
+ * them so. */
 static bool is_odd(const char *name)
 {
 	return name[0] == '-' || strpbrk(name, "=!{}()<>;&|`$\n");

@@ -1,4 +1,5 @@
-/* policy_sed.c - whether a script of sed only prints, deletes and replaces: it can also run programs and write files. */
+/* policy_sed.c - whether a script of sed only prints, deletes and replaces: it can also run programs and write
+ * files. */
 #include "tools/policy/policy_internal.h"
 
 /* Behind the next unescaped delimiter, or NULL. */

@@ -73,7 +73,8 @@ struct toolgate_ops {
 	/* A result of our own server brings a file (builtin/core/tool.h): {name, type, text | base64}, from a process
 	 * of the session's user. Appends the raw object that stands in its place. NULL: files are dropped. */
 	void (*artifact)(void *ctx, struct slice artifact, struct buf *ret);
-	/* Our own server is given variables (createSandbox), an object that may be anything yet. NULL: as all others. */
+	/* Our own server is given variables (createSandbox), an object that may be anything yet. NULL: as all
+	 * others. */
 	void (*variables)(void *ctx, struct slice env);
 	/* A call that was not made because of a dry run. */
 	void (*recorded)(void *ctx, const char *tool, struct slice args);

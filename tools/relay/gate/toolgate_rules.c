@@ -94,7 +94,7 @@ static const struct server_rules *server_find(const struct toolgate_rules *r, co
 	return NULL;
 }
 
-static const struct policy_rule *tool_find(const struct server_rules *s, const char *tool)
+static const struct policy_rule *tool_rule_find(const struct server_rules *s, const char *tool)
 {
 	return s ? policy_rules_find(&s->tools, tool) : NULL;
 }
@@ -103,7 +103,7 @@ void toolgate_rules_word(const struct toolgate_rules *r, const char *server, con
 			 enum policy_verdict fallback, struct toolgate_word *ret)
 {
 	const struct server_rules *own = server_find(r, server), *any = server_find(r, ANY_SERVER);
-	const struct policy_rule *layers[] = { tool_find(own, tool), tool_find(any, tool),
+	const struct policy_rule *layers[] = { tool_rule_find(own, tool), tool_rule_find(any, tool),
 					       own ? &own->own : NULL, any ? &any->own : NULL };
 
 	*ret = (struct toolgate_word){ POLICY_RULE_NONE, layers[0] ? layers[0] : layers[1], -1 };

@@ -41,8 +41,8 @@ static void entry_free(void *p)
 {
 	struct tool_name *t = p;
 
-	if (t->given != t->tool)
-		free(t->given);
+	if (t->alias != t->tool)
+		free(t->alias);
 	free(t->tool);
 	free(t);
 }
@@ -101,15 +101,15 @@ static char *with_mark(const char *tool, uint64_t mark)
 }
 
 /* A server may have thought of the mark: then another, until one is free; there are more than names. */
-static void choose_given(const struct tool_names *n, const char *server, struct tool_name *t)
+static void choose_alias(const struct tool_names *n, const char *server, struct tool_name *t)
 {
-	t->given = t->tool;
+	t->alias = t->tool;
 	t->key = key_of(server, t->tool);
 	for (uint64_t mark = t->id; tfind(t, &n->by_key, compare_keys); mark++) {
-		if (t->given != t->tool)
-			free(t->given);
-		t->given = with_mark(t->tool, mark);
-		t->key = key_of(server, t->given);
+		if (t->alias != t->tool)
+			free(t->alias);
+		t->alias = with_mark(t->tool, mark);
+		t->key = key_of(server, t->alias);
 	}
 }
 
@@ -126,7 +126,7 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 	t = new0(struct tool_name);
 	t->id = seek.id;
 	t->tool = xstrdup(tool);
-	choose_given(n, server, t);
+	choose_alias(n, server, t);
 	if (!tsearch(t, &n->by_id, compare_ids) || !tsearch(t, &n->by_key, compare_keys))
 		abort();
 	n->n++;
@@ -134,11 +134,11 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 }
 
 const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
-					const char *given)
+					const char *alias)
 {
-	struct tool_name seek = { .key = key_of(server, given) };
+	struct tool_name seek = { .key = key_of(server, alias) };
 	void *found = tfind(&seek, &n->by_key, compare_keys);
 	const struct tool_name *t = found ? *(struct tool_name **)found : NULL;
 
-	return t && strcmp(t->given, given) == 0 ? t : NULL;
+	return t && strcmp(t->alias, alias) == 0 ? t : NULL;
 }

@@ -16,7 +16,7 @@ struct tool_names;
 struct tool_name {
 	uint64_t id, key; /* of server and tool; of what harnesses make of both */
 	char *tool;	  /* as its server says */
-	char *given;	  /* as the harness gets it: tool itself where that will do */
+	char *alias;	  /* as the harness gets it: tool itself where that will do */
 	uint64_t seen;	  /* for the caller: the listing that had it last; 0: none */
 };
 
@@ -26,4 +26,4 @@ struct tool_names *tool_names_free(struct tool_names *n);
 struct tool_name *tool_names_take(struct tool_names *n, const char *server, const char *tool);
 /* The tool that was given under this name; NULL: none was. */
 const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
-					const char *given);
+					const char *alias);

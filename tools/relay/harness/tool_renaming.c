@@ -39,11 +39,11 @@ static void note(struct tool_renaming *g, struct tool_name *t)
 		return;
 	t->seen = g->listing;
 	jw_str(&tools, NULL, t->tool);
-	if (t->given == t->tool)
+	if (t->alias == t->tool)
 		return;
 	jw_obj(&renamed, NULL);
 	jw_str(&renamed, "tool", t->tool);
-	jw_str(&renamed, "as", t->given);
+	jw_str(&renamed, "as", t->alias);
 	jw_end_obj(&renamed);
 }
 
@@ -70,11 +70,11 @@ static bool tool_put(struct tool_renaming *g, struct slice tool, struct buf *out
 	note(g, t);
 	if (buf_len(out) > 1)
 		buf_putc(out, ',');
-	if (t->given == t->tool)
+	if (t->alias == t->tool)
 		buf_add_slice(out, tool);
 	else
-		put_renamed(out, tool, t->given);
-	return t->given != t->tool;
+		put_renamed(out, tool, t->alias);
+	return t->alias != t->tool;
 }
 
 /* The result as the harness gets it, to out if it differs. */
@@ -171,7 +171,7 @@ static struct mcp_call *call_tool(struct tool_renaming *g, struct slice params,
 
 	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &name) == 0)
 		t = tool_names_find(g->names, g->server, name);
-	if (t && t->given != t->tool)
+	if (t && t->alias != t->tool)
 		put_renamed(&back, params, t->tool);
 	return mcp_backend_call(g->inner, "tools/call",
 				buf_len(&back) && !back.failed ? buf_slice(&back) : params, ops,

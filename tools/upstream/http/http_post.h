@@ -76,7 +76,7 @@ void http_post_close(struct http_post *p);
 /* Sends a request that asks for nothing but to be forgotten (DELETE). */
 struct http_exchange *http_post_goodbye(struct mcp_remote *h);
 
-/* --- upstream_http.c ----------------------------------------------------------------------------------------------- */
+/* --- upstream_http.c ----------------------------------------------------------------- */
 
 void upstream_http_post_over(struct http_post *p);
 void upstream_http_unreachable(struct mcp_remote *h, const char *why);

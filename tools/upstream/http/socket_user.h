@@ -19,7 +19,8 @@ struct socket_user {
 	gid_t gid;
 };
 
-/* Of the calling thread alone. False: it was refused, and nothing may be made. socket_user_leave follows in any case. */
+/* Of the calling thread alone. False: it was refused, and nothing may be made. socket_user_leave follows in any
+ * case. */
 bool socket_user_enter(const struct socket_user *as);
 void socket_user_leave(const struct socket_user *as);
 /* socket(2) as that user; -1 and errno. */

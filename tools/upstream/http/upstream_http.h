@@ -23,7 +23,9 @@ struct mcp_remote_config {
 	const char *name; /* of the server, for the log and errors */
 	const char *url;
 	char *const *
-		headers; /* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or MCP itself */
+		/* "Name: value", ends with NULL; may be NULL. For authorization and the like: not those of HTTP or
+		 * MCP itself */
+		headers;
 	bool local_only; /* loopback addresses only: for a configuration that is not the operator's */
 	struct socket_user as; /* whose connections and look-ups they are */
 	unsigned start_ms;     /* from the start until up; 0: MCP_START_MS */
