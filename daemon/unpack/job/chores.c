@@ -3,12 +3,12 @@
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "skill/skill.h"
+#include "tree/dir_names.h"
 #include "tree/held_tree.h"
 #include "unpack/extract/extract_recover.h"
 #include "unpack/job/discard.h"
 #include "unpack/job/worker_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -143,31 +143,25 @@ static int check_one(int dir, const char *name, struct jw *w, struct verdict *v)
 	return 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int want_visible(void *ctx _unused_, const char *name)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int visible(const struct dirent *e)
-{
-	return e->d_name[0] != '.';
+	return name[0] != '.';
 }
 
 static int check_all(int dir, struct jw *w, struct verdict *v)
 {
-	struct dirent **list;
-	int n = scandirat(dir, ".", &list, visible, by_name), r = 0;
+	_cleanup_(dir_names_done) struct dir_names names = { .text.max = UINT32_MAX };
+	int r = dir_names_read(dir, want_visible, NULL, &names);
 
-	if (n < 0)
-		return fail_with(v, -errno, NULL, "reading the skills");
-	for (int i = 0; i < n; i++) {
-		_cleanup_(closep) int fd = r < 0 ? -1 : held_open_dir_at(dir, list[i]->d_name);
+	if (r < 0)
+		return fail_with(v, r, NULL, "reading the skills");
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		const char *name = dir_names_at(&names, i);
+		_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 
 		if (fd >= 0)
-			r = check_one(fd, list[i]->d_name, w, v);
-		free(list[i]);
+			r = check_one(fd, name, w, v);
 	}
-	free(list);
 	return r;
 }
 

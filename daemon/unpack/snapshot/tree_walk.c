@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/util.h"
+#include "tree/dir_names.h"
 #include "tree/held_tree.h"
 #include "tree/ignore.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 
@@ -22,24 +22,6 @@ struct walker {
 	char path[PATH_BYTES_MAX + 1 + 256];
 	size_t n;
 };
-
-/* The names in one directory. */
-struct dir_names {
-	struct buf text;
-	uint32_t *at;
-	size_t n, cap;
-};
-
-static void names_done(struct dir_names *names)
-{
-	buf_done(&names->text);
-	free(names->at);
-}
-
-static const char *name_at(const struct dir_names *names, size_t i)
-{
-	return names->text.data + names->at[i];
-}
 
 /* --- names that mean something to git ------------------------------------------------------------------- */
 
@@ -70,32 +52,6 @@ static bool left_out(const struct walker *w, const char *name)
 
 /* --- one directory ---------------------------------------------------------------------------------------- */
 
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-static int add_name(struct dir_names *names, const char *name)
-{
-	if (names->n == names->cap) {
-		size_t cap = names->cap ? 2 * names->cap : 64;
-		uint32_t *at = realloc(names->at, cap * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		names->at = at;
-		names->cap = cap;
-	}
-	names->at[names->n++] = (uint32_t)names->text.len;
-	return buf_add(&names->text, name, strlen(name) + 1);
-}
-
-static int by_bytes(const void *a, const void *b, void *text)
-{
-	return strcmp((char *)text + *(const uint32_t *)a, (char *)text + *(const uint32_t *)b);
-}
-
 static int check_count(struct walker *w)
 {
 	if (++w->seen > w->o->entries)
@@ -111,32 +67,12 @@ static int check_time(struct walker *w)
 	return refuse(w->v, "TIME_LIMIT", w->path, "the tree took too long; this far it came");
 }
 
-static int read_names(struct walker *w, int dir, struct dir_names *names)
+static int want_name(void *ctx, const char *name)
 {
-	_cleanup_(close_dir) DIR *d = NULL;
-	struct dirent *e;
-	int fd = held_open_dir_at(dir, "."), r = 0;
+	struct walker *w = ctx;
+	int r = left_out(w, name) ? 1 : check_count(w);
 
-	if (fd < 0)
-		return fd;
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
-	for (errno = 0; r == 0 && (e = readdir(d)); errno = 0) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    left_out(w, e->d_name))
-			continue;
-		r = check_count(w);
-		if (r == 0)
-			r = add_name(names, e->d_name);
-	}
-	if (r == 0 && errno)
-		return -errno;
-	if (names->n > 1)
-		qsort_r(names->at, names->n, sizeof(*names->at), by_bytes, names->text.data);
-	return r;
+	return r < 0 ? r : !r;
 }
 
 /* The bytes of the .gitignore in dir; nothing if it is no file that can be read, as for git. */
@@ -156,7 +92,7 @@ static int enter_ignore(struct walker *w, int dir, const struct dir_names *names
 	_cleanup_(buf_done) struct buf text = { 0 };
 
 	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(name_at(names, i), ".gitignore") == 0)
+		if (strcmp(dir_names_at(names, i), ".gitignore") == 0)
 			read_gitignore(dir, &text);
 	/* rules beyond all measure are no rules */
 	if (ignore_push(w->ignore, w->path, buf_slice(&text)) == 0)
@@ -221,7 +157,7 @@ static int walk_names(struct walker *w, int dir, const struct dir_names *names, 
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < names->n; i++) {
-		const char *name = name_at(names, i);
+		const char *name = dir_names_at(names, i);
 		size_t n = strlen(name);
 
 		/* before is at most PATH_BYTES_MAX, a name NAME_MAX */
@@ -240,8 +176,8 @@ static int walk_names(struct walker *w, int dir, const struct dir_names *names, 
 
 static int walk_dir(struct walker *w, int dir, unsigned depth)
 {
-	_cleanup_(names_done) struct dir_names names = { 0 };
-	int r = read_names(w, dir, &names);
+	_cleanup_(dir_names_done) struct dir_names names = { 0 };
+	int r = dir_names_read(dir, want_name, w, &names);
 
 	if (r == -EACCES && depth)
 		return omit(w, OMIT_UNREADABLE);

@@ -6,9 +6,9 @@
 #include "base/util.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
+#include "tree/dir_names.h"
 #include "tree/ignore.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -28,61 +28,27 @@ struct file_walk {
 		top; /* where in real the path from the beginning begins; the same from the root, for ignore */
 };
 
-struct walk_names {
-	char **v;
-	size_t n, room;
+/* Of the names of a directory. */
+struct choice_of_names {
+	bool no_hidden;
+	const char *least; /* a component of a cursor: none before it */
 };
 
-static void walk_names_done(struct walk_names *l)
+static int want_name(void *ctx, const char *name)
 {
-	for (size_t i = 0; i < l->n; i++)
-		free(l->v[i]);
-	free(l->v);
+	const struct choice_of_names *c = ctx;
+
+	return (name[0] != '.' || !c->no_hidden) && strcmp(name, c->least) >= 0;
 }
 
-static void names_add(struct walk_names *l, const char *name)
+/* What cannot be read is not there. */
+static void names_read(int dir, bool no_hidden, struct slice from, struct dir_names *ret)
 {
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 32;
-		char **more = xalloc(room * sizeof(*more));
-
-		if (l->n)
-			memcpy(more, l->v, l->n * sizeof(*more));
-		free(l->v);
-		l->v = more;
-		l->room = room;
-	}
-	l->v[l->n++] = xstrdup(name);
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Names of the directory that are not before from (a component of a cursor), sorted. */
-static void names_read(int dir, bool no_hidden, struct slice from, struct walk_names *ret)
-{
-	int fd = openat(dir, ".", DIR_FLAGS);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	_cleanup_(freep) char *least = xstrndup(from.p, from.n);
-	struct dirent *e;
+	struct choice_of_names choice = { no_hidden, least };
 
-	if (!d) {
-		closep(&fd);
-		return;
-	}
-	while ((e = readdir(d))) {
-		const char *name = e->d_name;
-
-		if (name[0] == '.' && (no_hidden || !name[1] || (name[1] == '.' && !name[2])))
-			continue;
-		if (strcmp(name, least) >= 0)
-			names_add(ret, name);
-	}
-	closedir(d);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
+	if (dir_names_read(dir, want_name, &choice, ret) == -ENOMEM)
+		abort();
 }
 
 int file_walk_open(int dir, const char *name, struct stat *sb)
@@ -218,7 +184,7 @@ static int file_walk_one(struct file_walk *w, int dir, const char *name, unsigne
 	return r < 0 ? r : 0;
 }
 
-static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct walk_names *l,
+static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct dir_names *l,
 		      const char *after)
 {
 	size_t before = w->real.len;
@@ -229,12 +195,12 @@ static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct
 			return -ECANCELED;
 		if (before > 1)
 			buf_putc(&w->real, '/');
-		buf_puts(&w->real, l->v[i]);
+		buf_puts(&w->real, dir_names_at(l, i));
 		if (buf_putc(&w->real, '\0') < 0)
 			return -ENOMEM;
 		w->real.len--;
 		if (w->real.len <= PATH_BYTES_MAX)
-			r = file_walk_one(w, dir, l->v[i], depth, after);
+			r = file_walk_one(w, dir, dir_names_at(l, i), depth, after);
 		w->real.len = before;
 	}
 	w->real.data[before] = '\0';
@@ -243,7 +209,7 @@ static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct
 
 static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after)
 {
-	_cleanup_(walk_names_done) struct walk_names l = { 0 };
+	_cleanup_(dir_names_done) struct dir_names l = { .text.max = UINT32_MAX };
 	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
 	int r;
 

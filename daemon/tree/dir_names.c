@@ -1,0 +1,74 @@
+#include "tree/dir_names.h"
+
+#include "tree/held_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void dir_names_done(struct dir_names *names)
+{
+	buf_done(&names->text);
+	free(names->at);
+}
+
+static int add(struct dir_names *names, const char *name)
+{
+	if (names->n == names->cap) {
+		size_t cap = names->cap ? 2 * names->cap : 64;
+		uint32_t *at = realloc(names->at, cap * sizeof(*at));
+
+		if (!at)
+			return -ENOMEM;
+		names->at = at;
+		names->cap = cap;
+	}
+	names->at[names->n] = (uint32_t)names->text.len;
+	if (buf_add(&names->text, name, strlen(name) + 1) < 0)
+		return -ENOMEM;
+	names->n++;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b, void *text)
+{
+	return strcmp((char *)text + *(const uint32_t *)a, (char *)text + *(const uint32_t *)b);
+}
+
+static int read_all(DIR *d, int (*want)(void *ctx, const char *name), void *ctx,
+		    struct dir_names *ret)
+{
+	const struct dirent *e;
+	int r = 0;
+
+	for (errno = 0; r >= 0 && (e = readdir(d)); errno = 0) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		r = want(ctx, e->d_name);
+		if (r > 0)
+			r = add(ret, e->d_name);
+	}
+	return r < 0 ? r : -errno;
+}
+
+int dir_names_read(int dir, int (*want)(void *ctx, const char *name), void *ctx,
+		   struct dir_names *ret)
+{
+	int fd = held_open_dir_at(dir, "."), r;
+	DIR *d;
+
+	if (fd < 0)
+		return fd;
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return -ENOMEM;
+	}
+	r = read_all(d, want, ctx, ret);
+	closedir(d);
+	if (ret->n > 1)
+		qsort_r(ret->at, ret->n, sizeof(*ret->at), by_bytes, ret->text.data);
+	return r;
+}
