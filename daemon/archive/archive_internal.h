@@ -1,4 +1,5 @@
-/* archive_internal.h - insides of the archive store, shared by archive_store.c (what is there), scan.c (what was there at the start), eviction.c (how much may be) and upload.c. */
+/* archive_internal.h - insides of the archive store, shared by archive_store.c (what is there), scan.c (what was
+ * there at the start), eviction.c (how much may be) and upload.c. */
 #pragma once
 
 #include "archive/archive_store.h"

@@ -317,7 +317,8 @@ int archive_open(struct archive_store *s, const struct sha256 *d)
 	return fd >= 0 ? fd : -ENOENT;
 }
 
-/* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be free at once. */
+/* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be
+ * free at once. */
 static void let_go_slowly(struct archive_store *s, struct stored *e, const char *suffix,
 			  void (*remove)(struct archive_store *s, struct stored *e))
 {

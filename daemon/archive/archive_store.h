@@ -5,25 +5,30 @@
  *   <hex>.part   an upload that is not finished; it can be taken up where it stopped, also by a later daemon.
  *   <hex>.<hex>.tar    a file derived from an archive (its decompressed stream), and its own SHA-256; made by others, counted and evicted here.
  *
- * Besides there may be a directory of baked archives, <hex> each: found like the others, never written, counted or deleted.
+ * Besides there may be a directory of baked archives, <hex> each: found like the others, never written, counted or
+ * deleted.
  *
- * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used first,
- * until there is enough: derived files; uploads nobody sends; archives. Nothing that is pinned goes, and no derived file of
- * something pinned. The time of last use is the file's mtime, so it survives restarts. Unfinished uploads go after a day.
+ * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used
+ * first, until there is enough: derived files; uploads nobody sends; archives. Nothing that is pinned goes, and no
+ * derived file of something pinned. The time of last use is the file's mtime, so it survives restarts. Unfinished
+ * uploads go after a day.
  *
- * Damage. Disks change bits. Whoever uses an archive hashes it (acpd-unpack does), and tells when it is not what its name says
- * (archive_damaged): it is removed, so that it can be uploaded again. A baked one is forgotten until the next start.
+ * Damage. Disks change bits. Whoever uses an archive hashes it (acpd-unpack does), and tells when it is not what its
+ * name says (archive_damaged): it is removed, so that it can be uploaded again. A baked one is forgotten until the
+ * next start.
  *
- * Threads. Bytes are hashed and written by one thread for each upload (upload_thread.h): a write can wait for the disk as long as it likes
- * and no session notices. Everything in this header is called on the loop's thread and does no more than look up, rename or remove.
+ * Threads. Bytes are hashed and written by one thread for each upload (upload_thread.h): a write can wait for the disk
+ * as long as it likes and no session notices. Everything in this header is called on the loop's thread and does no
+ * more than look up, rename or remove.
  *
- * Durability. An archive is renamed to its name once its hash is right; then its upload is answered, and the thread syncs it and takes
- * away the write permission. So a file without it is on disk; one with it is trusted as long as the machine has not been
- * restarted since (boot id), and removed otherwise. What a crash of the machine left of an upload that was going on is caught by
- * the hash.
+ * Durability. An archive is renamed to its name once its hash is right; then its upload is answered, and the thread
+ * syncs it and takes away the write permission. So a file without it is on disk; one with it is trusted as long as the
+ * machine has not been restarted since (boot id), and removed otherwise. What a crash of the machine left of an upload
+ * that was going on is caught by the hash.
  *
- * Errors are struct err with these reasons: ARCHIVE_NOT_FOUND, ARCHIVE_IN_USE, ARCHIVE_BAKED, ARCHIVE_TOO_LARGE, STORE_FULL, NO_SPACE,
- * OFFSET_MISMATCH, UPLOAD_IN_PROGRESS, UPLOAD_TAKEN_OVER, TOO_MANY_UPLOADS, DIGEST_MISMATCH, FORMAT_UNKNOWN, FORMAT_MISMATCH, STORE_FAILED.
+ * Errors are struct err with these reasons: ARCHIVE_NOT_FOUND, ARCHIVE_IN_USE, ARCHIVE_BAKED, ARCHIVE_TOO_LARGE,
+ * STORE_FULL, NO_SPACE, OFFSET_MISMATCH, UPLOAD_IN_PROGRESS, UPLOAD_TAKEN_OVER, TOO_MANY_UPLOADS, DIGEST_MISMATCH,
+ * FORMAT_UNKNOWN, FORMAT_MISMATCH, STORE_FAILED.
  */
 #pragma once
 
@@ -76,8 +81,8 @@ uint64_t archive_store_max(const struct archive_store *s);
 
 /* --- using it ----------------------------------------------------------------------------------------------- */
 
-/* A pinned archive (and its derived file) is neither evicted nor deleted. Counted: each pin needs its unpin. -ENOENT with
- * ARCHIVE_NOT_FOUND unless it is whole. Counts as a use. */
+/* A pinned archive (and its derived file) is neither evicted nor deleted. Counted: each pin needs its unpin. -ENOENT
+ * with ARCHIVE_NOT_FOUND unless it is whole. Counts as a use. */
 int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e);
 void archive_unpin(struct archive_store *s, const struct sha256 *d);
 /* Where a whole archive stands; NULL: there is none. The caller frees. Stays true while it is pinned. */
@@ -91,7 +96,8 @@ int archive_derived_reserve(struct archive_store *s, uint64_t bytes, struct err 
 /* What stands at archive_derived_temp, whose digest is given, becomes the derived file. */
 int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
 			 const struct sha256 *digest);
-/* The file of the archive, or the derived one if file is its digest, was read and is another: it is removed. file: of what was read. */
+/* The file of the archive, or the derived one if file is its digest, was read and is another: it is removed. file: of
+ * what was read. */
 void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file);
 /* How often that was. */
 uint64_t archive_damaged_count(const struct archive_store *s);
@@ -100,7 +106,8 @@ typedef void (*archive_problem_fn)(void *ctx, const char *name, const char *text
 void archive_on_problem(struct archive_store *s, archive_problem_fn fn, void *ctx);
 /* Opens a whole archive for reading and marks it as used; the descriptor, or -ENOENT. */
 int archive_open(struct archive_store *s, const struct sha256 *d);
-/* Whole or not. -ENOENT ARCHIVE_NOT_FOUND, -EBUSY ARCHIVE_IN_USE (pinned) or UPLOAD_IN_PROGRESS, -EPERM ARCHIVE_BAKED. */
+/* Whole or not. -ENOENT ARCHIVE_NOT_FOUND, -EBUSY ARCHIVE_IN_USE (pinned) or UPLOAD_IN_PROGRESS, -EPERM
+ * ARCHIVE_BAKED. */
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e);
 
 /* --- uploading ---------------------------------------------------------------------------------------------- */
@@ -125,9 +132,9 @@ enum archive_writer_state {
 
 struct archive_writer;
 
-/* NULL with e filled. With OFFSET_MISMATCH, archive_find says which offset is right. One upload of a digest at a time: a second is
- * refused (UPLOAD_IN_PROGRESS) unless the first has been silent for ARCHIVE_TAKEOVER_MS, which then fails with
- * UPLOAD_TAKEN_OVER. wake is never called from inside a function of this header. */
+/* NULL with e filled. With OFFSET_MISMATCH, archive_find says which offset is right. One upload of a digest at a
+ * time: a second is refused (UPLOAD_IN_PROGRESS) unless the first has been silent for ARCHIVE_TAKEOVER_MS, which then
+ * fails with UPLOAD_TAKEN_OVER. wake is never called from inside a function of this header. */
 struct archive_writer *archive_writer_open(struct archive_store *s,
 					   const struct archive_upload *upload,
 					   void (*wake)(void *ctx), void *ctx, struct err *e);
@@ -139,5 +146,6 @@ enum archive_writer_state archive_writer_state(const struct archive_writer *w);
 /* How many bytes of the archive are here, of this and earlier uploads. */
 uint64_t archive_writer_offset(const struct archive_writer *w);
 const struct err *archive_writer_error(const struct archive_writer *w);
-/* The caller has no more to do with it; NULL is fine. An unfinished upload can be taken up, a finishing one is finished. */
+/* The caller has no more to do with it; NULL is fine. An unfinished upload can be taken up, a finishing one is
+ * finished. */
 void archive_writer_release(struct archive_writer *w);

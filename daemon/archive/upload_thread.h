@@ -1,10 +1,11 @@
 /*
- * upload_thread.h - the thread of one upload: hashes and writes what it is given, in order; at the end compares the hash, looks at the
- * format, and gives the file its name. For the files of archive/ alone.
+ * upload_thread.h - the thread of one upload: hashes and writes what it is given, in order; at the end compares the
+ * hash, looks at the format, and gives the file its name. For the files of archive/ alone.
  *
- * All functions are called on the loop's thread; so is `event`, after anything that upload_thread_progress reports has changed. The file at
- * `part` belongs to the worker from upload_thread_start until it has ended. An order is carried out behind the bytes given before it, except
- * upload_thread_restart and upload_thread_end, which do not wait for bytes that were not yet written or hashed again.
+ * All functions are called on the loop's thread; so is `event`, after anything that upload_thread_progress reports has
+ * changed. The file at `part` belongs to the worker from upload_thread_start until it has ended. An order is carried
+ * out behind the bytes given before it, except upload_thread_restart and upload_thread_end, which do not wait for
+ * bytes that were not yet written or hashed again.
  */
 #pragma once
 

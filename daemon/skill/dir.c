@@ -1,7 +1,8 @@
 /*
- * dir.c - a skill on disk. The list of entries is also the list of directories still to be read, so depth costs no stack; every
- * open is below the held descriptor and through no symbolic link, whatever somebody does to the tree meanwhile: name by name with
- * O_NOFOLLOW, which says the same as openat2 and is there where that is not (gVisor, valgrind, older seccomp filters).
+ * dir.c - a skill on disk. The list of entries is also the list of directories still to be read, so depth costs no
+ * stack; every open is below the held descriptor and through no symbolic link, whatever somebody does to the tree
+ * meanwhile: name by name with O_NOFOLLOW, which says the same as openat2 and is there where that is not (gVisor,
+ * valgrind, older seccomp filters).
  */
 #include "skill/skill_internal.h"
 

@@ -1,4 +1,5 @@
-/* skill_fields.c - the rules for the keys of the frontmatter. Lengths are in characters (code points), as the format counts. */
+/* skill_fields.c - the rules for the keys of the frontmatter. Lengths are in characters (code points), as the format
+ * counts. */
 #include "skill/skill_internal.h"
 
 #include "base/array.h"

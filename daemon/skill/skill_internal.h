@@ -1,8 +1,9 @@
 /*
  * skill_internal.h - what the files of this folder share: making findings, the frontmatter as a tree, UTF-8.
  *
- * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and number of nodes are
- * bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before anything is expanded.
+ * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and
+ * number of nodes are bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before
+ * anything is expanded.
  */
 #pragma once
 

@@ -18,7 +18,8 @@ struct clear_level {
 	bool again; /* something was moved into it, perhaps behind where it is read */
 };
 
-/* However deep the tree is, CLEAR_LEVELS directories are open: at the deepest, directories are moved up beside the one they are in. */
+/* However deep the tree is, CLEAR_LEVELS directories are open: at the deepest, directories are moved up beside the
+ * one they are in. */
 struct clearing {
 	int base; /* the directory that the first level is in; -1: the first level stays */
 	struct clear_level levels[CLEAR_LEVELS];

@@ -185,8 +185,8 @@ static struct slice after(struct slice s, size_t n)
 	return (struct slice){ s.p + n, s.n - n };
 }
 
-/* The literal beginning of an anchored pattern is compared and taken off before the rest is looked at, so that "**" behind it counts
- * as standing at the beginning: "a**" + "/b" matches "ax/y/b". That is how git does it. */
+/* The literal beginning of an anchored pattern is compared and taken off before the rest is looked at, so that "**"
+ * behind it counts as standing at the beginning: "a**" + "/b" matches "ax/y/b". That is how git does it. */
 static bool pattern_has(const struct ignore_pattern *p, struct slice path, struct slice name)
 {
 	struct slice text = p->anchored ? path : name;

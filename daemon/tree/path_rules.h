@@ -1,7 +1,8 @@
 /*
  * path_rules.h - which names an archive, a job or a source may give to what it brings.
  *
- * A path is taken apart into components; empty ones and "." are dropped ("./a//b" is a/b). What is refused, with the reason:
+ * A path is taken apart into components; empty ones and "." are dropped ("./a//b" is a/b). What is refused, with the
+ * reason:
  *
  *	NAME_EMPTY	nothing is left, and it is not the root
  *	NAME_ABSOLUTE	begins with "/", or with a drive letter and a colon
@@ -13,8 +14,8 @@
  *	PATH_TOO_LONG, PATH_TOO_DEEP	beyond the limits
  *	NAME_RESERVED	has a component that begins like our stage directories
  *
- * Names that differ only in case or in the form of an accent are different names: they are on every file system of Linux. Names
- * that begin with "-" are names.
+ * Names that differ only in case or in the form of an accent are different names: they are on every file system of
+ * Linux. Names that begin with "-" are names.
  */
 #pragma once
 

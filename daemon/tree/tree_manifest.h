@@ -1,8 +1,10 @@
 /*
- * tree_manifest.h - what is in a tree, path by path: what an archive brings, what a generation wrote, what a tree held at its baseline.
+ * tree_manifest.h - what is in a tree, path by path: what an archive brings, what a generation wrote, what a tree held
+ * at its baseline.
  *
- * Kept small, since an archive may have UNPACK_ENTRIES_MAX entries: a node knows its parent and its own name, never its whole path,
- * and is found by a hash of the two. Node 0 is the root; numbers of nodes stay valid, nodes are never removed (only marked).
+ * Kept small, since an archive may have UNPACK_ENTRIES_MAX entries: a node knows its parent and its own name, never
+ * its whole path, and is found by a hash of the two. Node 0 is the root; numbers of nodes stay valid, nodes are never
+ * removed (only marked).
  *
  * Written form, the one that digests are taken of (an orchestrator can compute it): one line per entry but the root,
  *
@@ -10,12 +12,12 @@
  *	d 0755 0 - dir
  *	l 0777 7 <sha256 of the target, hex> dir/link -> target
  *
- * each ending in a newline (names hold none: path_rules.h), in the order of a walk that takes the names of a directory by their
- * bytes; in other words sorted by path with "/" taken as the smallest byte. Modes are the permission bits alone. manifestDigest is the SHA-256 of
- * all lines.
+ * each ending in a newline (names hold none: path_rules.h), in the order of a walk that takes the names of a directory
+ * by their bytes; in other words sorted by path with "/" taken as the smallest byte. Modes are the permission bits
+ * alone. manifestDigest is the SHA-256 of all lines.
  *
- * Functions return 0 or a node, or a negative errno: -ENOTDIR where a parent is no directory, -ENOENT, -E2BIG beyond the limit, -EBADMSG for a
- * file that is no manifest.
+ * Functions return 0 or a node, or a negative errno: -ENOTDIR where a parent is no directory, -ENOENT, -E2BIG beyond
+ * the limit, -EBADMSG for a file that is no manifest.
  */
 #pragma once
 
@@ -54,8 +56,8 @@ struct manifest {
 void manifest_init(struct manifest *m, size_t max);
 void manifest_done(struct manifest *m);
 
-/* The node at path, made if there is none, with the directories above it (implied, 0755). The caller fills in the rest. A node
- * that was there keeps everything: *existed tells. */
+/* The node at path, made if there is none, with the directories above it (implied, 0755). The caller fills in the
+ * rest. A node that was there keeps everything: *existed tells. */
 int64_t manifest_put(struct manifest *m, const char *path, bool *existed);
 /* -ENOENT. A node that is gone is not there. */
 int64_t manifest_find(const struct manifest *m, struct slice path);
@@ -69,7 +71,8 @@ const char *manifest_name(const struct manifest *m, uint32_t node);
 /* Lays the path of node out at the end of buf (of PATH_BYTES_MAX + 1 bytes) and returns where it begins. */
 char *manifest_path(const struct manifest *m, uint32_t node, char *buf);
 
-/* All nodes but the root and those gone or shared, in the order of the written form: an array of their numbers, *n of them, that the caller frees. */
+/* All nodes but the root and those gone or shared, in the order of the written form: an array of their numbers, *n of
+ * them, that the caller frees. */
 uint32_t *manifest_order(const struct manifest *m, size_t *n);
 /* Appends the line of node. */
 void manifest_line(const struct manifest *m, uint32_t node, struct buf *out);

@@ -39,7 +39,8 @@ static enum archive_format format_of(const char *path)
 	return n < 0 ? ARCHIVE_UNKNOWN : archive_format_of((struct slice){ head, (size_t)n });
 }
 
-/* The archive may have gone meanwhile. A tar may begin with the magic of something else, where an extended header gives its name. */
+/* The archive may have gone meanwhile. A tar may begin with the magic of something else, where an extended header
+ * gives its name. */
 static bool put_in_place(struct derive *d, struct slice report)
 {
 	_cleanup_(freep) char *text = NULL;

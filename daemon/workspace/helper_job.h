@@ -1,10 +1,10 @@
 /*
- * helper_job.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches foreign bytes or a tree that
- * an agent can write; the daemon never does.
+ * helper_job.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches
+ * foreign bytes or a tree that an agent can write; the daemon never does.
  *
- * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has been done, and
- * the job waits for helper_job_commit or helper_job_abort. done is called exactly once, from the loop, and then the owner calls
- * helper_job_free; not before.
+ * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has
+ * been done, and the job waits for helper_job_commit or helper_job_abort. done is called exactly once, from the loop,
+ * and then the owner calls helper_job_free; not before.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct helper_job;
 struct helper_job_events {
 	/* report: the raw object. NULL: the job needs no confirmation. */
 	void (*staged)(void *ctx, struct slice report);
-	/* e NULL: report is the raw "done" object. Else e says why (reasons of acpd-unpack, HELPER_FAILED, CANCELLED), and report is the raw
-	 * "refused" or "failed" object, or empty. */
+	/* e NULL: report is the raw "done" object. Else e says why (reasons of acpd-unpack, HELPER_FAILED,
+	 * CANCELLED), and report is the raw "refused" or "failed" object, or empty. */
 	void (*done)(void *ctx, struct slice report, const struct err *e);
 };
 

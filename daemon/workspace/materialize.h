@@ -1,6 +1,7 @@
 /*
- * materialize.h - carries out one request (request.h): the tree of the workspace and the skills of the private home are staged, both, and only when
- * both are found good is anything done. Then the skills are committed and after them the workspace; each is all or nothing.
+ * materialize.h - carries out one request (request.h): the tree of the workspace and the skills of the private home
+ * are staged, both, and only when both are found good is anything done. Then the skills are committed and after them
+ * the workspace; each is all or nothing.
  *
  * Archives are pinned as long as it lasts. done is called once, from the loop; then the owner calls materialize_free.
  */

@@ -1,7 +1,8 @@
 /*
- * request.h - what a client wants in a session's workspace and private home: `_meta.acpd.workspace`, `.skills`, `.instructions` and
- * `.harnessFiles` of session/new and session/load, and the parameters of `_acpd/workspace/materialize` and `_acpd/skills/install`. Checked in full
- * before anything happens; errors name the field. Paths inside the workspace are checked again by acpd-unpack, whose rules hold.
+ * request.h - what a client wants in a session's workspace and private home: `_meta.acpd.workspace`, `.skills`,
+ * `.instructions` and `.harnessFiles` of session/new and session/load, and the parameters of
+ * `_acpd/workspace/materialize` and `_acpd/skills/install`. Checked in full before anything happens; errors name the
+ * field. Paths inside the workspace are checked again by acpd-unpack, whose rules hold.
  */
 #pragma once
 

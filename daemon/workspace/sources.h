@@ -1,7 +1,8 @@
 /*
- * sources.h - what a request takes its files from: uploaded archives, skills of the image, directories in the sandbox. Asked for before
- * anything is done for the request, and be it a directory made, so that the commonest mistake (an archive that was not
- * uploaded, or has gone from the store) has no effect at all. What is in them is for acpd-unpack to say.
+ * sources.h - what a request takes its files from: uploaded archives, skills of the image, directories in the sandbox.
+ * Asked for before anything is done for the request, and be it a directory made, so that the commonest mistake (an
+ * archive that was not uploaded, or has gone from the store) has no effect at all. What is in them is for acpd-unpack
+ * to say.
  *
  * An archive that is there can go before it is used: whoever uses it pins it, and has to expect that it cannot be.
  */

@@ -1,10 +1,12 @@
 /*
- * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes into.
+ * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes
+ * into.
  *
- * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many slashes it is written with). In it: manifest (what our last generation
- * wrote, tree/tree_manifest.h) and pending (the job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the
- * tree to its old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of instructions is ours), and
- * removal (the job that removes the tree, which is no session's any more).
+ * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many
+ * slashes it is written with). In it: manifest (what our last generation wrote, tree/tree_manifest.h) and pending (the
+ * job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the tree to its
+ * old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of
+ * instructions is ours), and removal (the job that removes the tree, which is no session's any more).
  *
  * Ephemeral workspaces are directories with a random name below the root of workspaces.
  */
@@ -51,7 +53,8 @@ int workspaces_record(const struct workspaces *ws, const char *path, bool make, 
 void workspaces_forget(const struct workspaces *ws, const char *path);
 /* Makes <root>/<random> for the user that trees are written as. The caller frees. */
 int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e);
-/* cwd goes to the user that trees are written as; it is made if only it is missing. Refused unless everything above it is ours and closed to others. */
+/* cwd goes to the user that trees are written as; it is made if only it is missing. Refused unless everything above
+ * it is ours and closed to others. */
 int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e);
 /* Members uid and gid of a job, where they are needed; the same and target. */
 struct jw;

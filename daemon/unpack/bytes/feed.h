@@ -1,9 +1,11 @@
 /*
- * feed.h - the packed bytes: a part of the archive file read in pieces with pread, and what has been made of them so far.
+ * feed.h - the packed bytes: a part of the archive file read in pieces with pread, and what has been made of them so
+ * far.
  *
- * A feed is used by the inflating thread alone. Its verdict becomes the job's once the consumer has taken all bytes that were made before
- * (source.h, zip.c). Ratio and size are counted here, where the bytes come into being: a bomb ends before anything is done with it.
- * The ratio is that of all bytes made to the size of the whole archive, looked at once UNPACK_RATIO_FROM bytes are out.
+ * A feed is used by the inflating thread alone. Its verdict becomes the job's once the consumer has taken all bytes
+ * that were made before (source.h, zip.c). Ratio and size are counted here, where the bytes come into being: a bomb
+ * ends before anything is done with it. The ratio is that of all bytes made to the size of the whole archive, looked
+ * at once UNPACK_RATIO_FROM bytes are out.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /*
- * sums.h - SHA-256 of the files that are written, on a thread of its own: writing is what a job takes longest for, and hashing beside it
- * would add a third.
+ * sums.h - SHA-256 of the files that are written, on a thread of its own: writing is what a job takes longest for, and
+ * hashing beside it would add a third.
  *
- * The writer says which bytes belong to its file (sums_add) and when it is whole (sums_end). The bytes are not copied: who owns them
- * learns that they are done with by a call of his own in the same order (sums_then), or waits for everything (sums_wait). Finished
- * digests are fetched in the order of the files (sums_take), by the thread that added them.
+ * The writer says which bytes belong to its file (sums_add) and when it is whole (sums_end). The bytes are not copied:
+ * who owns them learns that they are done with by a call of his own in the same order (sums_then), or waits for
+ * everything (sums_wait). Finished digests are fetched in the order of the files (sums_take), by the thread that added
+ * them.
  */
 #pragma once
 

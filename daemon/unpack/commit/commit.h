@@ -1,8 +1,8 @@
 /*
  * commit.h - how a staged tree becomes the target: at once by one rename, or path by path under an intent log.
  *
- * Three parties are compared: what the generation before wrote (old), what the new one brings (staged), and what is in the
- * target now. Whatever somebody else made, changed or deleted there stays as it is, and is reported:
+ * Three parties are compared: what the generation before wrote (old), what the new one brings (staged), and what is in
+ * the target now. Whatever somebody else made, changed or deleted there stays as it is, and is reported:
  *
  *	                      not in old                        in old
  *	tree: nothing         written                           DELETED (stays deleted, and stays ours: so that the generation
@@ -16,21 +16,22 @@
  *	in old, not in new    -                                 as old: removed; changed: CONFLICT_MODIFIED; kept in mode merge
  *
  * "As" means: the same type, the same permission bits, the same bytes (size, then SHA-256, of files; text of links).
- * Times are never trusted: whoever works in the tree can set them. But where new is as old nothing has to be read
- * at all, so that a generation costs one stat for each path and the reading of what it changes.
- * A directory is shared with others as long as both sides have one: ours, and removed when empty, only if we made it. Where
- * something else is in a directory's place, everything below is NOT_DIRECTORY. MARK_OVERWRITE replaces what would be a
- * conflict, but never a directory.
+ * Times are never trusted: whoever works in the tree can set them. But where new is as old nothing has to be read at
+ * all, so that a generation costs one stat for each path and the reading of what it changes. A directory is shared
+ * with others as long as both sides have one: ours, and removed when empty, only if we made it. Where something else
+ * is in a directory's place, everything below is NOT_DIRECTORY. MARK_OVERWRITE replaces what would be a conflict, but
+ * never a directory.
  *
- * Order: commit_plan (nothing in the target changes), then the caller writes the manifest, which is from then on
- * what is ours, beside the old one; then commit_apply, whose first act makes the log count; then the new manifest
- * replaces the old one, and the stage is removed. Between plan and apply the tree may change: every step looks again, and
- * what is not as planned is skipped, CONFLICT_MODIFIED.
+ * Order: commit_plan (nothing in the target changes), then the caller writes the manifest, which is from then on what
+ * is ours, beside the old one; then commit_apply, whose first act makes the log count; then the new manifest replaces
+ * the old one, and the stage is removed. Between plan and apply the tree may change: every step looks again, and what
+ * is not as planned is skipped, CONFLICT_MODIFIED.
  *
- * The stage holds tree/ (with directories at least u+rwx), old/ and log; the last two are made here. All in it may belong to
- * the user of the target, and is not believed.
+ * The stage holds tree/ (with directories at least u+rwx), old/ and log; the last two are made here. All in it may
+ * belong to the user of the target, and is not believed.
  *
- * Functions return 0 or a negative errno with reason and path in e: NO_SPACE, ACCESS_DENIED, READ_ONLY, TOO_MANY_ENTRIES, IO_ERROR.
+ * Functions return 0 or a negative errno with reason and path in e: NO_SPACE, ACCESS_DENIED, READ_ONLY,
+ * TOO_MANY_ENTRIES, IO_ERROR.
  */
 #pragma once
 
@@ -52,8 +53,9 @@ struct skipped {
 	const char *reason;
 };
 
-/* Of entries, directories included. Each entry of the new generation counts as exactly one of written, unchanged and skipped;
- * removed ones were in the old generation only, as were those that are skipped because they should have been removed. STRIPPED ones are of the archive only. */
+/* Of entries, directories included. Each entry of the new generation counts as exactly one of written, unchanged and
+ * skipped; removed ones were in the old generation only, as were those that are skipped because they should have been
+ * removed. STRIPPED ones are of the archive only. */
 struct outcome {
 	uint64_t written, removed, unchanged, skipped_total;
 	struct skipped *skipped; /* the first SKIPPED_MAX */
@@ -77,12 +79,13 @@ struct commit {
 
 /* Compares, writes the log, and makes of c->staged what is ours from now on. */
 int commit_plan(struct commit *c, struct outcome *out, struct err *e);
-/* Takes the steps of the log. 1: done, but c->staged has changed since (paths that somebody changed meanwhile are gone from it).
- * A negative errno: the target is as it was; but -ENOTRECOVERABLE: not all could be put back, the stage must be kept,
- * commit_recover will go on. */
+/* Takes the steps of the log. 1: done, but c->staged has changed since (paths that somebody changed meanwhile are
+ * gone from it). A negative errno: the target is as it was; but -ENOTRECOVERABLE: not all could be put back, the
+ * stage must be kept, commit_recover will go on. */
 int commit_apply(struct commit *c, struct outcome *out, struct err *e);
 /* The one rename of a whole commit; name is absent or an empty directory. */
 int commit_rename(int stage, int parent, const char *name);
-/* What a killed job left: finishes it (*committed; the new manifest, if there is one, is the manifest now) or undoes it. Afterwards the
- * stage can be removed; after a negative errno it must be kept. target is -1 if there is none. May be repeated. */
+/* What a killed job left: finishes it (*committed; the new manifest, if there is one, is the manifest now) or undoes
+ * it. Afterwards the stage can be removed; after a negative errno it must be kept. target is -1 if there is none. May
+ * be repeated. */
 int commit_recover(int target, int stage, bool *committed, struct err *e);

@@ -1,6 +1,7 @@
 /*
- * compare.h - what is at a path of a tree, and whether that is what a manifest says. Reads through held_tree.h only, so that nothing outside is
- * ever looked at; opens nothing but regular files, and reads no more of one than its size before.
+ * compare.h - what is at a path of a tree, and whether that is what a manifest says. Reads through held_tree.h only,
+ * so that nothing outside is ever looked at; opens nothing but regular files, and reads no more of one than its size
+ * before.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * merge.h - what the files of commit.h share: reports, errors, and the steps of a log on a target.
  *
- * A step is idempotent in both directions: whether it was taken is read off the staging directory alone (what was staged has left it,
- * or what was displaced is in it), never off the target, in which others work. So the steps can be taken, or taken back, again from
- * the beginning after any interruption.
+ * A step is idempotent in both directions: whether it was taken is read off the staging directory alone (what was
+ * staged has left it, or what was displaced is in it), never off the target, in which others work. So the steps can be
+ * taken, or taken back, again from the beginning after any interruption.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ int step_undo(struct ground *g, size_t i, const struct op *op);
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);
 
-/* All steps, forward; at the first failure all back. 0; a negative errno, and the target is as it was; -ENOTRECOVERABLE. The log says
- * LOG_DONE or LOG_UNDO afterwards. failed: the path. */
+/* All steps, forward; at the first failure all back. 0; a negative errno, and the target is as it was;
+ * -ENOTRECOVERABLE. The log says LOG_DONE or LOG_UNDO afterwards. failed: the path. */
 int steps_run(struct ground *g, struct oplog *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1]);
 /* The first n steps back, last first. */

@@ -53,8 +53,8 @@ static bool pure(struct merge *p, uint32_t v)
 	return own < 0 || held_walk(own, visit_pure, &q) == 0;
 }
 
-/* Who is whose twin. A directory of ours that the new generation has as something else takes all that is in it along; where
- * missing paths are kept only if all of it is ours. */
+/* Who is whose twin. A directory of ours that the new generation has as something else takes all that is in it along;
+ * where missing paths are kept only if all of it is ours. */
 static void match(struct merge *p)
 {
 	for (size_t i = 0; i < p->old_n; i++) {

@@ -1,7 +1,7 @@
 /*
- * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c), whose removal may make
- * room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or an entry of the report, and the
- * new manifest is made to say what is ours afterwards.
+ * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c),
+ * whose removal may make room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or
+ * an entry of the report, and the new manifest is made to say what is ours afterwards.
  */
 #pragma once
 

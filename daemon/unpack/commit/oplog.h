@@ -6,13 +6,13 @@
  *	...
  *	end <steps> <CRC-32C of all lines before> P
  *
- * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P planned (nothing
- * may happen), R being done, U being undone, D done. So a log that is cut off anywhere, or only planned, means that the
- * target is as it was, and one byte makes the commit happen.
+ * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P
+ * planned (nothing may happen), R being done, U being undone, D done. So a log that is cut off anywhere, or only
+ * planned, means that the target is as it was, and one byte makes the commit happen.
  *
- * The log lies in the staging directory, which the user of the tree can write: its bytes are foreign. Whatever they say,
- * paths stay below the directories they are used in (path_ok here, held_tree.h there), and memory is bounded by COMMIT_OPS_MAX.
- * The log is read line by line, since a commit may have as many steps as an archive has entries.
+ * The log lies in the staging directory, which the user of the tree can write: its bytes are foreign. Whatever they
+ * say, paths stay below the directories they are used in (path_ok here, held_tree.h there), and memory is bounded by
+ * COMMIT_OPS_MAX. The log is read line by line, since a commit may have as many steps as an archive has entries.
  *
  * Functions return 0 or a negative errno; -EBADMSG: not a complete log.
  */
@@ -25,8 +25,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What tells an entry of a tree from another, or from itself before somebody wrote to it. ctime cannot be set by anybody, but a rename
- * sets it too; 0: not known, since the file has other names, and what happens to those shows in it. */
+/* What tells an entry of a tree from another, or from itself before somebody wrote to it. ctime cannot be set by
+ * anybody, but a rename sets it too; 0: not known, since the file has other names, and what happens to those shows in
+ * it. */
 struct stamp {
 	uint64_t ino, size, mtime, ctime, mode; /* times in nanoseconds */
 };

@@ -36,7 +36,8 @@ static int parent_of(struct held *h, const char *path, struct location *p)
 	return p->dir == -EXDEV ? 1 : as_changed(p->dir);
 }
 
-/* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not as planned. */
+/* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not
+ * as planned. */
 static int locate(struct ground *g, size_t i, const struct op *op, struct locations *p)
 {
 	int r = parent_of(&g->staged, op->path.p, &p->staged);

@@ -1,15 +1,16 @@
 /*
  * zipdir.h - the directory of a zip, read and proven before anything of it is used.
  *
- * A zip says everything twice, and attacks live in the difference. So: exactly one end record, whose comment ends with the file and which lies
- * directly behind the directory (behind the zip64 end record and its locator, if there is one); counts, sizes and offsets true; every local header
- * equal to its entry in the directory (name, flags, method, and CRC and sizes unless a data descriptor follows, which must be
- * there and equal); the entries with their headers fill the file from its first byte to the directory, without gap or overlap. One
- * disk, methods stored and deflated, no encryption. A Unicode-path field must say the same name.
+ * A zip says everything twice, and attacks live in the difference. So: exactly one end record, whose comment ends with
+ * the file and which lies directly behind the directory (behind the zip64 end record and its locator, if there is
+ * one); counts, sizes and offsets true; every local header equal to its entry in the directory (name, flags, method,
+ * and CRC and sizes unless a data descriptor follows, which must be there and equal); the entries with their headers
+ * fill the file from its first byte to the directory, without gap or overlap. One disk, methods stored and deflated,
+ * no encryption. A Unicode-path field must say the same name.
  *
- * Unix modes and types are taken from entries that were made on Unix; all others are files of 0644 and directories of 0755. Times are the
- * Unix time field's, else the DOS time as UTC. The reasons: ZIP_AMBIGUOUS, ZIP_HEADER_MISMATCH, ZIP_OVERLAP, ENCRYPTED,
- * METHOD_UNSUPPORTED, SIZE_MISMATCH, ARCHIVE_TRUNCATED, ARCHIVE_DAMAGED, TRAILING_DATA.
+ * Unix modes and types are taken from entries that were made on Unix; all others are files of 0644 and directories of
+ * 0755. Times are the Unix time field's, else the DOS time as UTC. The reasons: ZIP_AMBIGUOUS, ZIP_HEADER_MISMATCH,
+ * ZIP_OVERLAP, ENCRYPTED, METHOD_UNSUPPORTED, SIZE_MISMATCH, ARCHIVE_TRUNCATED, ARCHIVE_DAMAGED, TRAILING_DATA.
  */
 #pragma once
 

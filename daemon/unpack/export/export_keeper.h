@@ -1,6 +1,7 @@
 /*
- * export_keeper.h - runs a job of export_jobs.h as two processes: the keeper, with the rights the program was started with, opens and renames the files of
- * the snapshot directory; the worker becomes the user of the tree, opens it, is confined to it (confine.h), and reads it.
+ * export_keeper.h - runs a job of export_jobs.h as two processes: the keeper, with the rights the program was started
+ * with, opens and renames the files of the snapshot directory; the worker becomes the user of the tree, opens it, is
+ * confined to it (confine.h), and reads it.
  */
 #pragma once
 

@@ -1,14 +1,15 @@
 /*
  * tree_pack.h - a tree as an archive, written to a descriptor while it is read.
  *
- * tar (ustar, with a pax header where a name, size or time needs one), the same in gzip or zstd, or zip (deflate, UNIX modes, links; zip64 where needed). The order is
- * that of tree_walk.h, owners are 0/0 without names, times are those of the files in whole seconds, modes their permission bits: the
- * same tree gives the same bytes. Symbolic links are stored as they are and never followed. Files with several names are stored
- * once for each. FIFOs, sockets, devices and what cannot be read are left out and told.
+ * tar (ustar, with a pax header where a name, size or time needs one), the same in gzip or zstd, or zip (deflate, UNIX
+ * modes, links; zip64 where needed). The order is that of tree_walk.h, owners are 0/0 without names, times are those
+ * of the files in whole seconds, modes their permission bits: the same tree gives the same bytes. Symbolic links are
+ * stored as they are and never followed. Files with several names are stored once for each. FIFOs, sockets, devices
+ * and what cannot be read are left out and told.
  *
- * A file is stored with the size it had when it was opened: one that shrinks meanwhile is filled up with zeros, one that grows is cut, and both are told.
- * The archive is whole whatever happens to the files; only when the reader goes away or the job fails it ends torn, and then the
- * result says so.
+ * A file is stored with the size it had when it was opened: one that shrinks meanwhile is filled up with zeros, one
+ * that grows is cut, and both are told. The archive is whole whatever happens to the files; only when the reader goes
+ * away or the job fails it ends torn, and then the result says so.
  *
  * Names are taken for UTF-8 if the caller's LC_CTYPE says so; one that is not is stored as it is.
  */
@@ -38,12 +39,13 @@ struct tree_pack_report {
 
 /* "tar.gz" and the like; -EINVAL. */
 int pack_format_parse(const char *word, enum pack_format *ret);
-/* Brings a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out or is empty. */
+/* Brings a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out
+ * or is empty. */
 int tree_pack_clean_path(char *path);
 /* Is each path there? Before the first byte is written: PATH_NOT_FOUND. */
 int tree_pack_check(const struct tree_pack_job *job, struct verdict *v);
-/* 0, or a negative errno with v filled in: READER_GONE, TOO_LARGE, those of the walk and of fail_with. report is the caller's to
- * give to tree_pack_report_done in any case. */
+/* 0, or a negative errno with v filled in: READER_GONE, TOO_LARGE, those of the walk and of fail_with. report is the
+ * caller's to give to tree_pack_report_done in any case. */
 int tree_pack_write(const struct tree_pack_job *job, int out, struct tree_pack_report *report,
 		    struct verdict *v);
 void tree_pack_report_done(struct tree_pack_report *report);

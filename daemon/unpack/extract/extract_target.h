@@ -1,13 +1,15 @@
 /*
- * extract_target.h - where a job's tree goes: the target, the directory it is in, and the stage directory beside or in it.
+ * extract_target.h - where a job's tree goes: the target, the directory it is in, and the stage directory beside or in
+ * it.
  *
- * The target's path is resolved once; from then on everything happens by descriptors of directories that were opened one after the other
- * without following links. The way to it is trusted if each directory on it belongs to root or to us and nobody else may write
- * there, or only add (sticky). On a trusted way the keeper may act with its own privileges; on any other it acts as the user of the tree, who
- * can then do no more than he could without us.
+ * The target's path is resolved once; from then on everything happens by descriptors of directories that were opened
+ * one after the other without following links. The way to it is trusted if each directory on it belongs to root or to
+ * us and nobody else may write there, or only add (sticky). On a trusted way the keeper may act with its own
+ * privileges; on any other it acts as the user of the tree, who can then do no more than he could without us.
  *
- * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is made beside the target when that is absent or an empty directory
- * that one rename can replace, and in it otherwise. It is locked (flock) as long as a process of the job lives.
+ * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is
+ * made beside the target when that is absent or an empty directory that one rename can replace, and in it otherwise.
+ * It is locked (flock) as long as a process of the job lives.
  */
 #pragma once
 

@@ -3,8 +3,9 @@
  *
  *	discard	{directory, names: [...]}	removes these entries of a directory of the daemon's own: {"done":{"failed":[names]}}
  *
- * Each entry is a directory, of which "home" may be another user's: that one is emptied first, in a confined process of his. Then the entry goes,
- * confined too, with the rights of the daemon, so that what somebody else has left in a home does not keep it.
+ * Each entry is a directory, of which "home" may be another user's: that one is emptied first, in a confined process
+ * of his. Then the entry goes, confined too, with the rights of the daemon, so that what somebody else has left in a
+ * home does not keep it.
  */
 #pragma once
 
@@ -12,6 +13,6 @@
 #include "unpack/job/unpack_report.h"
 
 enum unpack_exit discard_run(struct slice line);
-/* Removes an entry of dir in a confined process of that user; name NULL: all that is in dir, not itself. 0; positive: not all of it could be
- * removed; a negative errno: there was no process. */
+/* Removes an entry of dir in a confined process of that user; name NULL: all that is in dir, not itself. 0; positive:
+ * not all of it could be removed; a negative errno: there was no process. */
 int discard_as(const struct user *user, int dir, const char *name);

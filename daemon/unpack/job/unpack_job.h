@@ -1,10 +1,10 @@
 /*
- * unpack_job.h - what acpd-unpack is asked to do: one line of JSON on standard input, decoded by field tables. acpd writes it, and it is still
- * checked like anything else: a member that is not known, of the wrong type or out of range is a malformed job (exit 2) that names the
- * member.
+ * unpack_job.h - what acpd-unpack is asked to do: one line of JSON on standard input, decoded by field tables. acpd
+ * writes it, and it is still checked like anything else: a member that is not known, of the wrong type or out of range
+ * is a malformed job (exit 2) that names the member.
  *
- * A source is an archive, a directory (of a skill), or a single file with its content. Paths of sources ("into", "file") are checked where names of archives
- * are (stage_plan.h), with the same reasons. A job owns what it points to.
+ * A source is an archive, a directory (of a skill), or a single file with its content. Paths of sources ("into",
+ * "file") are checked where names of archives are (stage_plan.h), with the same reasons. A job owns what it points to.
  */
 #pragma once
 
@@ -42,8 +42,9 @@ struct unpack_job {
 /* -EINVAL with e naming the member. */
 int job_parse(struct slice line, struct unpack_job *ret, struct err *e);
 void job_done(struct unpack_job *j);
-/* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the first field was decoded
- * into, and must be an absolute path. A negative errno: v says what is wrong, as VERDICT_BAD_JOB. */
+/* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the
+ * first field was decoded into, and must be an absolute path. A negative errno: v says what is wrong, as
+ * VERDICT_BAD_JOB. */
 int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,
 	       struct verdict *v);
 

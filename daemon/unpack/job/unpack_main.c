@@ -1,5 +1,6 @@
 /*
- * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of standard output.
+ * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of
+ * standard output.
  */
 #include "base/os/file.h"
 #include "unpack/export/export_keeper.h"

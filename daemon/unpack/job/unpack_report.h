@@ -1,5 +1,6 @@
 /*
- * unpack_report.h - the lines that acpd-unpack answers with (JSON, one object each), and the exit codes that go with them.
+ * unpack_report.h - the lines that acpd-unpack answers with (JSON, one object each), and the exit codes that go with
+ * them.
  */
 #pragma once
 

@@ -1,12 +1,13 @@
 /*
  * verdict.h - why a job did not end well.
  *
- * Two kinds. Refused: the archive or the job's wishes are against a rule; doing it again gives the same answer. Failed: the machine did
- * not let us (no space, no permission), or somebody interfered. Reasons are UPPER_SNAKE and stable: those of refusals are a closed list
- * (README.md beside this file), each with its rule.
+ * Two kinds. Refused: the archive or the job's wishes are against a rule; doing it again gives the same answer.
+ * Failed: the machine did not let us (no space, no permission), or somebody interfered. Reasons are UPPER_SNAKE and
+ * stable: those of refusals are a closed list (README.md beside this file), each with its rule.
  *
- * The first verdict stays: what goes wrong while we clean up does not cover it. A struct verdict owns nothing. All functions that
- * fill one return a negative errno, so that "return refuse(...)" reads well: -EBADMSG for refusals, the errno of the failure for failures.
+ * The first verdict stays: what goes wrong while we clean up does not cover it. A struct verdict owns nothing. All
+ * functions that fill one return a negative errno, so that "return refuse(...)" reads well: -EBADMSG for refusals, the
+ * errno of the failure for failures.
  */
 #pragma once
 

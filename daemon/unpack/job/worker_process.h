@@ -1,12 +1,14 @@
 /*
- * worker_process.h - the processes that do the work of a job, as the keeper that forks them sees them: started, heard, awaited, ended.
+ * worker_process.h - the processes that do the work of a job, as the keeper that forks them sees them: started, heard,
+ * awaited, ended.
  *
- * Two forms. worker_process_run is for work that answers with its exit code alone: forked, awaited, done. A struct worker_process has an answer:
- * what the worker writes into its pipe is read piece by piece by worker_process_hear, which also notices the time limit and a signal to us
- * (keeper_signals). Becoming the tree's user and confinement (confine.h) are the work's own first step: it knows what it reaches.
+ * Two forms. worker_process_run is for work that answers with its exit code alone: forked, awaited, done. A struct
+ * worker_process has an answer: what the worker writes into its pipe is read piece by piece by worker_process_hear,
+ * which also notices the time limit and a signal to us (keeper_signals). Becoming the tree's user and confinement
+ * (confine.h) are the work's own first step: it knows what it reaches.
  *
- * A worker_process owns its pipe and what was heard; worker_process_end gives up all of it and kills what still runs, after any error and at
- * any time. Errors are negative, with the verdict filled where one is taken.
+ * A worker_process owns its pipe and what was heard; worker_process_end gives up all of it and kills what still runs,
+ * after any error and at any time. Errors are negative, with the verdict filled where one is taken.
  */
 #pragma once
 
@@ -29,14 +31,17 @@ struct worker_process {
 /* SIGTERM, SIGINT and SIGHUP end the job of a keeper in worker_process_hear; SIGPIPE is ignored. */
 void keeper_signals(void);
 
-/* Forks; the child ends with what work returns. The exit code, WORKER_KILLED, or a negative errno: it could not be forked. */
+/* Forks; the child ends with what work returns. The exit code, WORKER_KILLED, or a negative errno: it could not be
+ * forked. */
 int worker_process_run(int (*work)(void *ctx), void *ctx);
 
-/* Forks; the child calls work, which writes its answer into the descriptor and must not return. from stays -1 only if there is no pipe. */
+/* Forks; the child calls work, which writes its answer into the descriptor and must not return. from stays -1 only if
+ * there is no pipe. */
 int worker_process_start(struct worker_process *w, void (*work)(void *ctx, int answer), void *ctx,
 			 struct verdict *v);
-/* Waits a little and adds what came to heard: 1, perhaps with nothing new; 0: the worker has closed its end. INTERRUPTED; TIME_LIMIT, of so
- * many seconds, once it is later than until (of clock_mono_ms; 0: no limit); heard.max is the most it may say. */
+/* Waits a little and adds what came to heard: 1, perhaps with nothing new; 0: the worker has closed its end.
+ * INTERRUPTED; TIME_LIMIT, of so many seconds, once it is later than until (of clock_mono_ms; 0: no limit); heard.max
+ * is the most it may say. */
 int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t seconds,
 			struct verdict *v);
 /* Hears no more and waits for its end: the exit code, or WORKER_KILLED. */

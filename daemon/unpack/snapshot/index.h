@@ -1,14 +1,16 @@
 /*
- * index.h - the two kinds of files that say what a tree held: the index (the state at the last snapshot) and turn-N (what turn N
- * changed: for each path its entry before and after). Contents are not in them, an entry says where the pack has them.
+ * index.h - the two kinds of files that say what a tree held: the index (the state at the last snapshot) and turn-N
+ * (what turn N changed: for each path its entry before and after). Contents are not in them, an entry says where the
+ * pack has them.
  *
- * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that takes the names of a
- * directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that index, turns and a tree are
- * joined by reading each once. Numbers are little-endian. The header has a checksum of itself and of all records; a reader checks both,
- * and every record, before the first one is handed out: a damaged file is -EBADMSG as a whole and never half used.
+ * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that
+ * takes the names of a directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that
+ * index, turns and a tree are joined by reading each once. Numbers are little-endian. The header has a checksum of
+ * itself and of all records; a reader checks both, and every record, before the first one is handed out: a damaged
+ * file is -EBADMSG as a whole and never half used.
  *
- * The epoch is drawn anew with every baseline. A turn names its epoch, itself and the turn before it, so that a chain of turns
- * that leads back from an index is never mixed with one that an earlier baseline left behind.
+ * The epoch is drawn anew with every baseline. A turn names its epoch, itself and the turn before it, so that a chain
+ * of turns that leads back from an index is never mixed with one that an earlier baseline left behind.
  *
  * Files are written into a descriptor that is empty, the header last; the caller renames.
  *

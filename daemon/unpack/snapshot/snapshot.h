@@ -1,17 +1,19 @@
 /*
  * snapshot.h - what changed in a living tree since the last snapshot, or since an earlier one; and the next snapshot.
  *
- * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that leads back from it. Memory does
- * not grow with the tree. A file whose stat data the index has proven is not opened; all others are read and hashed. Contents that are new go
- * to the end of the pack, entries into a new index and, for a turn, into its turn file.
+ * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that
+ * leads back from it. Memory does not grow with the tree. A file whose stat data the index has proven is not opened;
+ * all others are read and hashed. Contents that are new go to the end of the pack, entries into a new index and, for a
+ * turn, into its turn file.
  *
- * All files are open descriptors of the caller, who opened them with the rights of the daemon; this code needs no right but to read the tree.
- * New files are complete when snapshot_take returns 0, and then the caller renames them: first the turn, then the index. Whatever
- * happens before that leaves the old index, its turns and all that they speak of in the pack as they were.
+ * All files are open descriptors of the caller, who opened them with the rights of the daemon; this code needs no
+ * right but to read the tree. New files are complete when snapshot_take returns 0, and then the caller renames them:
+ * first the turn, then the index. Whatever happens before that leaves the old index, its turns and all that they speak
+ * of in the pack as they were.
  *
- * A turn in which nothing can be said of a file (too large, unreadable, ...) names it in omitted, once: as long as it does not change it is not
- * named again. Not even then does a patch speak of it: neither what it was nor what it became is known. FIFOs, sockets and devices count for a patch as
- * if there was nothing.
+ * A turn in which nothing can be said of a file (too large, unreadable, ...) names it in omitted, once: as long as it
+ * does not change it is not named again. Not even then does a patch speak of it: neither what it was nor what it
+ * became is known. FIFOs, sockets and devices count for a patch as if there was nothing.
  */
 #pragma once
 
@@ -49,8 +51,8 @@ struct snapshot_report {
 	uint64_t patch_bytes;
 };
 
-/* 0, or a negative errno with v filled in. Refusals besides those of the walk: NO_BASELINE, TURN_ORDER. Failures: STATE_DAMAGED and those of
- * fail_with. report is the caller's to give to snapshot_report_done in any case. */
+/* 0, or a negative errno with v filled in. Refusals besides those of the walk: NO_BASELINE, TURN_ORDER. Failures:
+ * STATE_DAMAGED and those of fail_with. report is the caller's to give to snapshot_report_done in any case. */
 int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *files,
 		  struct snapshot_report *report, struct verdict *v);
 void snapshot_report_done(struct snapshot_report *report);

@@ -1,15 +1,17 @@
 /*
  * tree_walk.h - everything in a living tree, in the order of index.h, while somebody may be changing it.
  *
- * One directory is read at a time, its names sorted, and only through descriptors: a name is looked at (lstat), told to the visitor, and if it is
- * a directory opened as that single name, never following. What vanishes or turns into something else between two of these
- * steps is as if it had always been so. A name is told once; the visitor opens it by the directory it is given and must expect anything there.
+ * One directory is read at a time, its names sorted, and only through descriptors: a name is looked at (lstat), told
+ * to the visitor, and if it is a directory opened as that single name, never following. What vanishes or turns into
+ * something else between two of these steps is as if it had always been so. A name is told once; the visitor opens it
+ * by the directory it is given and must expect anything there.
  *
- * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless the visitor
- * knows it, and everything named .git. Told by omit: names that git refuses to write because some file systems take them for .git; what lies too deep, on another file system, or in a directory that cannot be read.
+ * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless
+ * the visitor knows it, and everything named .git. Told by omit: names that git refuses to write because some file
+ * systems take them for .git; what lies too deep, on another file system, or in a directory that cannot be read.
  *
- * tree_walk returns 0, what the visitor returned if that is negative, or a negative errno with v filled in: TOO_MANY_ENTRIES, TIME_LIMIT, a root that
- * cannot be read.
+ * tree_walk returns 0, what the visitor returned if that is negative, or a negative errno with v filled in:
+ * TOO_MANY_ENTRIES, TIME_LIMIT, a root that cannot be read.
  */
 #pragma once
 
@@ -26,7 +28,8 @@ struct tree_entry {
 };
 
 struct tree_visitor {
-	/* Every file, link, directory and whatever else there may be; a directory before what is in it. Positive: not into this directory. */
+	/* Every file, link, directory and whatever else there may be; a directory before what is in it. Positive: not
+	 * into this directory. */
 	int (*visit)(void *ctx, const struct tree_entry *e);
 	/* path, and for a directory all below it, cannot be visited. */
 	int (*omit)(void *ctx, const char *path, enum omit_reason reason);

@@ -147,7 +147,8 @@ static int on_rmdir(void *ctx, const char *path)
 	return unlinkat(dir, leaf, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* The directory that holds path, for as long as the caller likes: the next call of held_parent may give its slot away. */
+/* The directory that holds path, for as long as the caller likes: the next call of held_parent may give its slot
+ * away. */
 static int own_parent(struct stage *s, const char *path, const char **leaf)
 {
 	int dir = held_parent(&s->h, path, leaf), fd;

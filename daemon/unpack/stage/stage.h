@@ -1,6 +1,7 @@
 /*
- * stage.h - the writer that makes a plan's tree below a held directory (tree/held_tree.h). Nothing is named by a path that leads through a
- * link; files are made exclusively, with their final mode; directories that no entry names get 0755. The process's umask is 0.
+ * stage.h - the writer that makes a plan's tree below a held directory (tree/held_tree.h). Nothing is named by a path
+ * that leads through a link; files are made exclusively, with their final mode; directories that no entry names get
+ * 0755. The process's umask is 0.
  */
 #pragma once
 

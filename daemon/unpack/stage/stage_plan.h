@@ -1,19 +1,22 @@
 /*
  * stage_plan.h - what the sources of a job bring together: every rule that does not depend on an archive's format.
  *
- * A reader (tar.c, zip.c, or the job itself for single files) tells an entry with plan_entry(), then the content of a file with plan_data()
- * and plan_hole(), then plan_end(). Here names are checked (tree/path_rules.h), cut and put below "into", limits counted, conflicts found, and
- * the manifest of what is staged is filled (tree/tree_manifest.h). What passes goes to a writer: the staging tree (stage.h), or none at all
- * when only the plan is wanted (a zip is planned before anything is written; the fuzz target).
+ * A reader (tar.c, zip.c, or the job itself for single files) tells an entry with plan_entry(), then the content of a
+ * file with plan_data() and plan_hole(), then plan_end(). Here names are checked (tree/path_rules.h), cut and put
+ * below "into", limits counted, conflicts found, and the manifest of what is staged is filled (tree/tree_manifest.h).
+ * What passes goes to a writer: the staging tree (stage.h), or none at all when only the plan is wanted (a zip is
+ * planned before anything is written; the fuzz target).
  *
- * What strip leaves no name of is STRIPPED; a directory among it is no loss that is told of: what was in it speaks for itself.
+ * What strip leaves no name of is STRIPPED; a directory among it is no loss that is told of: what was in it speaks for
+ * itself.
  *
- * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after everything else, so
- * that nothing is ever written through one. Hard links are made to files of the same plan only.
+ * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after
+ * everything else, so that nothing is ever written through one. Hard links are made to files of the same plan only.
  *
- * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is TYPE_CONFLICT.
- * Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid and setgid on files are refused,
- * on directories dropped, with the sticky bit. Times beyond 1970 to 2106 are moved to the nearer end.
+ * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is
+ * TYPE_CONFLICT. Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid
+ * and setgid on files are refused, on directories dropped, with the sticky bit. Times beyond 1970 to 2106 are moved to
+ * the nearer end.
  */
 #pragma once
 
@@ -113,7 +116,8 @@ int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
 int plan_end(struct plan *p);
 int plan_finish(struct plan *p);
-/* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in the manifest. */
+/* From now on files are hashed there, and their bytes have to stay (sums.h); NULL: at once again, with all digests in
+ * the manifest. */
 void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
 int plan_reserve(struct plan *p, uint64_t bytes);
