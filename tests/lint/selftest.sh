@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers names sizes format cppcheck words docs; do
+for script in layers names sizes format cppcheck words docs paths; do
 	expect $script.sh PASS
 done
 
@@ -107,6 +107,9 @@ clean; printf '%0119d\303\244\n' 0 | put a.md; expect docs.sh PASS
 clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
 clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
 clean; rm "$tree/daemon/cli/cli_options.c"; expect docs.sh PASS
+
+clean; printf 'see `daemon/base/gone.c`\n' | put a.md; expect paths.sh a.md:1
+clean; printf 'see `daemon/base/buf.h` and `tools/call`\n' | put a.md; expect paths.sh PASS
 
 if command -v git >/dev/null; then # what git ignores is not looked at
 	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md
