@@ -70,7 +70,7 @@
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
 #define TICK_MS 5                       /* between two looks whether the clock of start times has gone on */
-#define WAIT_LOOK_MS 50                 /* between two looks at who has waited too long */
+#define WAIT_CHECK_MS 50                 /* between two checks at who has waited too long */
 #define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128
@@ -95,7 +95,7 @@
 #define JOURNAL_SPARE (64 * KIB)         /* beyond its bound, for the ends of turns */
 #define JOURNAL_ROOM_MIN (64 * KIB)     /* free in the state directory; below: no new session */
 #define RETAIN_ROOM_MIN (256 * KIB)     /* free on the disk, under pressure: until then closed sessions go */
-#define RETAIN_LOOK_MS 200              /* between two looks while there is pressure, or sessions are too many */
+#define RETAIN_CHECK_MS 200              /* between two checks while there is pressure, or sessions are too many */
 #define RETAIN_SECS 60                  /* between two looks at what is too old, at most */
 #define RETAIN_BATCH 16                 /* sessions that are removed in one turn of the loop */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */

@@ -373,8 +373,8 @@ static void session_at_rest(struct session *s)
 	evlog_shrink(&s->log.events);
 	s->stored.closed_ms = clock_real_ms();
 	s->stored.bytes = -1;
-	harness_pool_look(s);
-	retain_look(s);
+	harness_pool_update(s);
+	retain_check(s);
 }
 
 void session_closed(struct session *s)

@@ -142,7 +142,7 @@ static void copy_home(struct session *s, struct session *from)
 }
 
 /* No harness of the original runs any more. */
-void session_quiet(struct session *from)
+void session_fork_go_on(struct session *from)
 {
 	list_each(s, &from->store->sessions, struct session, link)
 		if (s->harness.forked_from && !s->harness.proc && s->harness.state == H_STARTING &&

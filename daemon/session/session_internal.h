@@ -84,4 +84,4 @@ struct watcher *session_driver(struct session *s);
 void session_detach_all(struct session *s, const char *reason);
 
 /* session_fork.c: the harness is gone; who waits for that copies the home. */
-void session_quiet(struct session *s);
+void session_fork_go_on(struct session *s);

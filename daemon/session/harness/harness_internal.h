@@ -70,7 +70,7 @@ void session_opened(struct session *s, const struct err *e);
 /* Only that: turns and the harness are left alone. */
 void session_answer_waiters(struct session *s, const struct err *e);
 /* The harness does not come: those who wait since before then are told; a session that was being made is none. */
-void session_waited(struct session *s, uint64_t before, const struct err *e);
+void session_fail_waiters(struct session *s, uint64_t before, const struct err *e);
 
 /* adapter_host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops session_host_ops;

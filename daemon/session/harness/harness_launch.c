@@ -225,7 +225,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	else if (s->turn.current)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 	store_check_stopped(s->store);
-	session_quiet(s);
+	session_fork_go_on(s);
 	session_advance(s);
 }
 
@@ -367,7 +367,7 @@ void session_answer_waiters(struct session *s, const struct err *e)
 	answer_waiters(s, UINT64_MAX, e);
 }
 
-void session_waited(struct session *s, uint64_t before, const struct err *e)
+void session_fail_waiters(struct session *s, uint64_t before, const struct err *e)
 {
 	if (s->state == SESSION_OPENING) {
 		session_opened(s, e);

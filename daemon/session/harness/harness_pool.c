@@ -178,7 +178,7 @@ static void on_lonely(void *ctx)
 	arm_lonely(st);
 }
 
-static void look_lonely(struct session *s)
+static void update_lonely(struct session *s)
 {
 	struct session_store *st = s->store;
 	bool first = list_empty(&st->pool.lonely);
@@ -258,7 +258,7 @@ static void arm_wait(struct session_store *st)
 		due = MIN(due, wait_due(s));
 	if (due != UINT64_MAX)
 		loop_timer_set(st->loop, &st->pool.wait_timer,
-			       due > now ? MAX(due - now, (uint64_t)WAIT_LOOK_MS) : WAIT_LOOK_MS,
+			       due > now ? MAX(due - now, (uint64_t)WAIT_CHECK_MS) : WAIT_CHECK_MS,
 			       on_wait_over, st);
 }
 
@@ -281,7 +281,7 @@ static void fail_overdue(struct session *s)
 	if (before && !list_empty(&s->harness.open_waiters) &&
 	    list_first(&s->harness.open_waiters, struct session_waiter, link)->since <= before) {
 		s->store->totals.crowded_out++;
-		session_waited(s, before, &e);
+		session_fail_waiters(s, before, &e);
 		session_advance(s);
 	}
 }
@@ -341,7 +341,7 @@ void harness_pool_ended(struct session *s)
 }
 
 /* The end of the list is for those in use. */
-static void look_used(struct session *s)
+static void update_used(struct session *s)
 {
 	if (list_empty(&s->harness.live_link) || !busy(s))
 		return;
@@ -349,12 +349,12 @@ static void look_used(struct session *s)
 	list_add_tail(&s->store->pool.live, &s->harness.live_link);
 }
 
-void harness_pool_look(struct session *s)
+void harness_pool_update(struct session *s)
 {
 	if (harness_pool_waits(s) && (!wanted(s) || s->harness.copying || provision_busy(s)))
 		leave_queue(s);
-	look_used(s);
-	look_lonely(s);
+	update_used(s);
+	update_lonely(s);
 	if (s->store->pool.nwaiting && may_rest(s))
 		make_room(s->store);
 }

@@ -31,7 +31,7 @@ void harness_pool_began(struct session *s);
 void harness_pool_ended(struct session *s);
 /* Its state may have changed: is it still waiting, does anybody need it? From session_advance, for any session at any
  * time. */
-void harness_pool_look(struct session *s);
+void harness_pool_update(struct session *s);
 /* The session goes. */
 void harness_pool_forget(struct session *s);
 bool harness_pool_waits(const struct session *s);

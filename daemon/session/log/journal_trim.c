@@ -24,7 +24,7 @@ int session_ack(struct session *s, uint64_t seq, struct err *e)
 	s->log.acked = seq;
 	snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)seq);
 	evlog_note(&s->log.events, "ack", slice_of(text));
-	retain_look(s);
+	retain_check(s);
 	return 0;
 }
 

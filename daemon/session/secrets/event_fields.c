@@ -202,7 +202,7 @@ static struct slice take_string(struct field_walk *x)
 
 static void put_text(struct field_walk *x, struct slice text)
 {
-	if (!(mask_look(x->m, text) & MASK_HIT))
+	if (!(mask_find(x->m, text) & MASK_HIT))
 		return;
 	buf_add(x->ret, x->copied, (size_t)(text.p - x->copied));
 	mask_put(x->m, text, true, 0, NULL, x->ret);

@@ -213,7 +213,7 @@ static bool find(struct mask_search *x, size_t i)
 	return false;
 }
 
-unsigned mask_look(const struct mask *m, struct slice text)
+unsigned mask_find(const struct mask *m, struct slice text)
 {
 	struct mask_search x = { .m = m, .text = text, .quotes = true, .tail = SIZE_MAX };
 	unsigned found;
@@ -274,7 +274,7 @@ void mask_line(const struct mask *m, char *text, size_t size)
 	bool cut = whole.n + 4 >= size; /* a character that did not fit may be gone, too */
 	size_t tail = whole.n;
 
-	if (!m || !mask_look(m, whole))
+	if (!m || !mask_find(m, whole))
 		return;
 	mask_put(m, whole, false, 0, cut ? &tail : NULL, &b);
 	if (tail < whole.n)

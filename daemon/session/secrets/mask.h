@@ -34,7 +34,7 @@ enum mask_found {
 
 /* Bits of enum mask_found; text: plain, or JSON of any kind. Of JSON a hit may turn out to be none when its strings are
  * looked at. */
-unsigned mask_look(const struct mask *m, struct slice text);
+unsigned mask_find(const struct mask *m, struct slice text);
 /*
  * Appends text with every secret replaced. json: it stands in a JSON string. What may be the beginning of a secret at
  * its end is left out, and is what follows the returned offset; without tail (NULL: an end like any other) nothing is

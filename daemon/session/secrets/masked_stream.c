@@ -156,7 +156,7 @@ bool session_stream(struct session *s, const struct harness_event *ev)
 	struct stream_piece p;
 
 	if (!s->secrets.known.mask ||
-	    (!s->secrets.stream && !mask_look(s->secrets.known.mask, ev->update)))
+	    (!s->secrets.stream && !mask_find(s->secrets.known.mask, ev->update)))
 		return false;
 	if (!take_piece(ev, &p))
 		return false;

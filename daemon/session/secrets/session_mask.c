@@ -46,7 +46,7 @@ void session_learn_env(struct session *s, struct slice env)
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {
-	if (!(mask_look(s->secrets.known.mask, json) & MASK_HIT))
+	if (!(mask_find(s->secrets.known.mask, json) & MASK_HIT))
 		return json;
 	event_fields_mask(s->secrets.known.mask, json, members, table, b);
 	return buf_slice(b);
@@ -61,7 +61,7 @@ void session_mask_string(const struct session *s, char **text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!*text || !mask_look(s->secrets.known.mask, slice_of(*text)))
+	if (!*text || !mask_find(s->secrets.known.mask, slice_of(*text)))
 		return;
 	mask_put(s->secrets.known.mask, slice_of(*text), false, 0, NULL, &b);
 	free(*text);
@@ -80,7 +80,7 @@ void session_mask_bytes(const struct session *s, struct buf *b)
 {
 	struct buf hidden = { .max = SIZE_MAX / 2 };
 
-	if (!mask_look(s->secrets.known.mask, buf_slice(b)))
+	if (!mask_find(s->secrets.known.mask, buf_slice(b)))
 		return;
 	mask_put(s->secrets.known.mask, buf_slice(b), false, 0, NULL, &hidden);
 	hidden.max = b->max;

@@ -106,7 +106,7 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static void look_again(struct session_store *st, uint64_t ms);
+static void check_later(struct session_store *st, uint64_t ms);
 
 static void on_measured(void *ctx, const struct proc_status *status _unused_)
 {
@@ -119,7 +119,7 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 	if (st->stopping)
 		store_check_stopped(st);
 	else
-		look_again(st, 1);
+		check_later(st, 1);
 }
 
 static const struct proc_events measure_events = { on_line, on_closed, on_measured };
@@ -202,7 +202,7 @@ static bool expire_large(struct session_store *st, struct session *const *list, 
 	return gone == RETAIN_BATCH;
 }
 
-static void on_look(void *ctx)
+static void on_check(void *ctx)
 {
 	struct session_store *st = ctx;
 	struct session *list[RETAIN_BATCH + 1];
@@ -214,16 +214,16 @@ static void on_look(void *ctx)
 		return;
 	if (st->retention.keep.age_secs)
 		pause = MIN(pause,
-			    MAX((uint64_t)st->retention.keep.age_secs * 100, RETAIN_LOOK_MS));
+			    MAX((uint64_t)st->retention.keep.age_secs * 100, RETAIN_CHECK_MS));
 	n = candidates(st, false, list);
 	more = expire_old(st, list, n);
 	more |= expire_large(st, list, n);
-	look_again(st, more ? RETAIN_LOOK_MS : pause);
+	check_later(st, more ? RETAIN_CHECK_MS : pause);
 }
 
-static void look_again(struct session_store *st, uint64_t ms)
+static void check_later(struct session_store *st, uint64_t ms)
 {
-	loop_timer_set(st->loop, &st->retention.timer, ms, on_look, st);
+	loop_timer_set(st->loop, &st->retention.timer, ms, on_check, st);
 }
 
 /* --- a full disk ------------------------------------------------------------------------------------------ */
@@ -260,8 +260,8 @@ static void on_pressure(void *ctx)
 			st->retention.cramped = !trim_any(st);
 	}
 	if (!st->retention.cramped)
-		loop_timer_set(st->loop, &st->retention.pressure_timer, RETAIN_LOOK_MS, on_pressure,
-			       st);
+		loop_timer_set(st->loop, &st->retention.pressure_timer, RETAIN_CHECK_MS,
+			       on_pressure, st);
 }
 
 void retain_pressure(struct session_store *st)
@@ -272,21 +272,21 @@ void retain_pressure(struct session_store *st)
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-void retain_look(struct session *s)
+void retain_check(struct session *s)
 {
 	struct session_store *st = s->store;
 
 	if (st->retention.cramped)
 		retain_pressure(st);
 	if (retention_bounded(&st->retention.keep) &&
-	    st->retention.timer.due > clock_mono_ms() + RETAIN_LOOK_MS)
-		look_again(st, RETAIN_LOOK_MS);
+	    st->retention.timer.due > clock_mono_ms() + RETAIN_CHECK_MS)
+		check_later(st, RETAIN_CHECK_MS);
 }
 
 void retain_begin(struct session_store *st)
 {
 	if (retention_bounded(&st->retention.keep))
-		look_again(st, RETAIN_LOOK_MS);
+		check_later(st, RETAIN_CHECK_MS);
 }
 
 void retain_stop(struct session_store *st)

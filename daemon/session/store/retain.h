@@ -15,6 +15,6 @@ void retain_begin(struct session_store *st);
 void retain_stop(struct session_store *st);
 void retain_done(struct session_store *st);
 /* A session has been closed, or more of it acknowledged. */
-void retain_look(struct session *s);
+void retain_check(struct session *s);
 /* Something could not be written for want of room. */
 void retain_pressure(struct session_store *st);

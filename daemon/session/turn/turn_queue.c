@@ -335,7 +335,7 @@ static void advance(void *ctx)
 
 	if (s->store->stopping)
 		return;
-	harness_pool_look(s);
+	harness_pool_update(s);
 	provision_answer(s);
 	if (s->state == SESSION_OPENING && harness_pool_waits(s)) {
 		launch_for(s);
