@@ -70,7 +70,7 @@
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
 #define TICK_MS 5                       /* between two looks whether the clock of start times has gone on */
-#define WAIT_CHECK_MS 50                 /* between two checks at who has waited too long */
+#define WAIT_CHECK_MS 50                 /* between two checks for who has waited too long */
 #define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128

@@ -15,6 +15,7 @@ BEGIN {
 		libname[i] = f[1]
 		libfiles[i] = f[2]
 	}
+	sessionless = ENVIRON["sessionless"]
 	libc = ENVIRON["libc"]
 	gsub(/\n/, " ", libc)
 	prefixes = ENVIRON["prefixes"]
@@ -53,6 +54,8 @@ function project_include(name, mine,  p, other) {
 		bad(mine "/ may include" only[mine] "only, not " name)
 	else if (other != mine && rank[other] + 0 >= rank[mine] + 0)
 		bad(mine "/ may not include " name ": it is not a lower layer")
+	else if (file ~ sessionless && name ~ /^session\// && name !~ sessionless)
+		bad("this file knows no session, and so may not include " name)
 }
 {
 	file = $0

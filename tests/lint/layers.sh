@@ -28,6 +28,8 @@ layers='
 12 unpack     tree diff skill json digest base
 13 tests
 '
+# Files of session/ that know no session: of its headers they include only their own kind's.
+sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table)|secrets/(mask|mask_match|event_fields|secrets|protocol_words)|harness/(setup|session_env|baseenv|config_options|home_program)|turn/(client_ids|absolute_paths)|store/(removal|problems|state_version))[.][ch]$'
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='
 libwebsockets\.h        ^daemon/net/
@@ -49,5 +51,5 @@ stdnoreturn string strings syscall sysexits syslog termios tgmath threads time u
 x86intrin cpuid '
 prefixes='^(sys|linux|asm|asm-generic|bits|net|netinet|netpacket)/'
 
-export layers libraries libc prefixes
+export layers sessionless libraries libc prefixes
 lint_c_files | awk -f "$lint_dir/layers.awk"
