@@ -1,4 +1,4 @@
-/* tools.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
+/* relay_builtin.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"

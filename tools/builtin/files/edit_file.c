@@ -1,4 +1,4 @@
-/* edit.c - editFile: one text for another, exactly as often as meant. */
+/* edit_file.c - editFile: one text for another, exactly as often as meant. */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "diff/ends.h"

@@ -1,4 +1,4 @@
-/* readmany.c - readFiles: all files that a pattern matches, within bounds of bytes. */
+/* read_files.c - readFiles: all files that a pattern matches, within bounds of bytes. */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
