@@ -6,6 +6,7 @@
  */
 #include "skill/skill_internal.h"
 
+#include "base/array.h"
 #include "base/os/file.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 struct skill_walk {
 	int root;
 	struct skill_entry *entries;
-	size_t n, cap, max;
+	size_t n, max;
 	bool stopped; /* more entries, or deeper, than we look at */
 	struct skill_report *r;
 	struct err *e;
@@ -74,14 +75,10 @@ static int trouble(struct skill_walk *w, const char *path, int r)
 
 static struct skill_entry *add_entry(struct skill_walk *w, char *path)
 {
-	if (w->n == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 64;
-		w->entries = reallocarray(w->entries, w->cap, sizeof(*w->entries));
-		if (!w->entries)
-			abort();
-	}
-	w->entries[w->n] = (struct skill_entry){ .path = path };
-	return &w->entries[w->n++];
+	struct skill_entry *e = GROW(w->entries, w->n);
+
+	e->path = path;
+	return e;
 }
 
 static char *read_target(int dir, const char *name)

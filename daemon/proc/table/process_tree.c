@@ -1,5 +1,6 @@
 #include "proc/table/process_tree.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/slice.h"
 #include "base/util.h"
@@ -23,7 +24,7 @@ struct tree_process {
 
 struct table {
 	struct tree_process *e; /* by pid */
-	size_t n, cap;
+	size_t n;
 };
 
 static void table_done(struct table *t)
@@ -83,13 +84,7 @@ static void table_read(struct table *t)
 		if (!isdigit((unsigned char)de->d_name[0]) ||
 		    !read_stat((pid_t)atoi(de->d_name), &e))
 			continue;
-		if (t->n == t->cap) {
-			t->cap = t->cap ? 2 * t->cap : 256;
-			t->e = realloc(t->e, t->cap * sizeof(*t->e));
-			if (!t->e)
-				abort();
-		}
-		t->e[t->n++] = e;
+		*GROW(t->e, t->n) = e;
 	}
 	if (d)
 		closedir(d);

@@ -1,5 +1,6 @@
 #include "session/log/evlog_internal.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
@@ -91,13 +92,7 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 {
 	if (!always && l->nindex && offset - l->index[l->nindex - 1].offset < (off_t)LOG_INDEX_STEP)
 		return;
-	if (l->nindex == l->cindex) {
-		l->cindex = l->cindex ? 2 * l->cindex : 4;
-		l->index = reallocarray(l->index, l->cindex, sizeof(*l->index));
-		if (!l->index)
-			abort();
-	}
-	l->index[l->nindex++] = (struct evlog_index){ seq, offset };
+	*GROW(l->index, l->nindex) = (struct evlog_index){ seq, offset };
 }
 
 /* How a turn ended can still be said, and what a cut of the log needs. */

@@ -70,7 +70,7 @@ struct evlog {
 	bool trimming, cannot_trim;
 	struct loop_timer trim_timer;
 	struct evlog_index *index;
-	size_t nindex, cindex;
+	size_t nindex;
 	struct loop_task flush_task;
 	int error; /* -errno of the last write; -EFBIG: journal_max reached. 0 again once there is room */
 	uint64_t flushed; /* newest seq in the journal */

@@ -1,6 +1,7 @@
 #include "session/log/journal_record.h"
 
 #include "base/crc32c.h"
+#include "base/digits.h"
 #include "base/util.h"
 #include "session/log/event_table.h"
 
@@ -59,15 +60,9 @@ int journal_record_put(struct buf *b, const struct journal_record *r, const char
 
 static bool take_uint(struct slice *s, uint64_t *ret)
 {
-	const char *start = s->p;
+	size_t n = u64_take(s, s->n, ret);
 
-	*ret = 0;
-	while (s->n && *s->p >= '0' && *s->p <= '9') {
-		*ret = *ret * 10 + (uint64_t)(*s->p - '0');
-		s->p++;
-		s->n--;
-	}
-	return s->p > start && s->p - start < 20;
+	return n && n < 20;
 }
 
 static bool take_until(struct slice *s, char end, struct slice *ret)

@@ -1,6 +1,7 @@
 #include "session/session_states.h"
 #include "session/store/session_recover.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
@@ -356,18 +357,12 @@ static int by_change(const void *pa, const void *pb)
 /* Journals as they are found. */
 struct found_journals {
 	struct dormant_session **d;
-	size_t n, cap;
+	size_t n;
 };
 
 static void found_add(struct found_journals *f, struct dormant_session *d)
 {
-	if (f->n == f->cap) {
-		f->cap = f->cap ? 2 * f->cap : 64;
-		f->d = reallocarray(f->d, f->cap, sizeof(struct dormant_session *));
-		if (!f->d)
-			abort();
-	}
-	f->d[f->n++] = d;
+	*GROW(f->d, f->n) = d;
 }
 
 static void note(struct found_journals *f, int dir, const char *name)

@@ -1,12 +1,12 @@
 #include "unpack/stage/stage_plan.h"
 
+#include "base/array.h"
 #include "unpack/commit/merge.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
 #define MTIME_MAX 4294967295LL
-#define LATE_FIRST 64
 #define DIGESTS_EVERY 256 /* entries */
 
 void plan_init(struct plan *p, const struct plan_limits *limits, struct stage_sink writer,
@@ -101,13 +101,7 @@ static int64_t clamp_time(int64_t t)
 
 static void set_late(struct plan *p, int64_t mtime)
 {
-	if (p->nlate == p->late_cap) {
-		p->late_cap = p->late_cap ? 2 * p->late_cap : LATE_FIRST;
-		p->late = reallocarray(p->late, p->late_cap, sizeof(*p->late));
-		if (!p->late)
-			abort();
-	}
-	p->late[p->nlate++] = (struct plan_late){ mtime, p->node };
+	*GROW(p->late, p->nlate) = (struct plan_late){ mtime, p->node };
 }
 
 static int take_dir(struct plan *p, const struct source_entry *e)

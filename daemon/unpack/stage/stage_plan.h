@@ -104,7 +104,7 @@ struct plan {
 	struct sha256_stream sum;
 	struct sums *sums;	/* NULL: digests are made at once */
 	struct plan_late *late; /* directories whose time is set last */
-	size_t nlate, late_cap;
+	size_t nlate;
 };
 
 void plan_init(struct plan *p, const struct plan_limits *limits, struct stage_sink writer,
