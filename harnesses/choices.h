@@ -1,6 +1,6 @@
 /*
- * choices.h - config options as adapters lay them out (ACP SessionConfigOption, type select), and the words for approval, which are the
- * same in a session's policy, in every adapter's option, and in the journal.
+ * choices.h - config options as adapters lay them out (ACP SessionConfigOption, type select), and the words for
+ * approval, which are the same in a session's policy, in every adapter's option, and in the journal.
  */
 #pragma once
 

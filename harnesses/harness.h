@@ -6,11 +6,12 @@
  * child process; after the child's exit it is freed and, if the session goes on, a new one is opened with mode
  * HARNESS_RESTORE. To add a harness: one folder, one row in registry.c, one recorded transcript (harnesses/README.md).
  *
- * Order of calls: plan -> (the core spawns the child) -> open -> start -> on_line... ; prompt, cancel, answer, set_mode and
- * set_config only after the adapter has reported ready; one prompt at a time. Every prompt is answered by exactly one
- * turn_end, every call token by exactly one reply. If the child dies the core ends both itself, so an adapter need not
- * watch for it. on_line returns <0 with err filled on a protocol fault: the child is then stopped and the turn
- * fails. Spans given to callbacks are borrowed for the call only, in both directions; JSON spans have been validated.
+ * Order of calls: plan -> (the core spawns the child) -> open -> start -> on_line... ; prompt, cancel, answer,
+ * set_mode and set_config only after the adapter has reported ready; one prompt at a time. Every prompt is answered
+ * by exactly one turn_end, every call token by exactly one reply. If the child dies the core ends both itself, so an
+ * adapter need not watch for it. on_line returns <0 with err filled on a protocol fault: the child is then stopped
+ * and the turn fails. Spans given to callbacks are borrowed for the call only, in both directions; JSON spans have
+ * been validated.
  */
 #pragma once
 
@@ -35,8 +36,8 @@ struct harness_caps {
 };
 
 /*
- * Where the harness, as plan starts it, reads skills and instructions, each measured (harnesses/README.md). Skills and instructions of a
- * session go to its private home, so that they are in no workspace and need nobody's trust.
+ * Where the harness, as plan starts it, reads skills and instructions, each measured (harnesses/README.md). Skills
+ * and instructions of a session go to its private home, so that they are in no workspace and need nobody's trust.
  */
 struct harness_places {
 	const char *skills_dir; /* below the private home */
@@ -69,8 +70,8 @@ struct harness_def {
 };
 
 /*
- * Where the model is and how to reach it, as the client gave it; each adapter renders it in its program's own words. The key goes
- * into the child's environment and nowhere else. harnesses/provider.c
+ * Where the model is and how to reach it, as the client gave it; each adapter renders it in its program's own words.
+ * The key goes into the child's environment and nowhere else. harnesses/provider.c
  */
 struct harness_provider {
 	char *api;	/* "openai-responses", "openai-chat", "anthropic", "google" */
@@ -82,7 +83,8 @@ struct harness_provider {
 	int64_t idle_timeout_ms; /* silence after which a model call has failed; 0: the harness's own */
 };
 
-/* raw: the object as it stands in _meta.acpd.provider. Slices of ret borrow from raw; free with harness_provider_done. */
+/* raw: the object as it stands in _meta.acpd.provider. Slices of ret borrow from raw; free with
+ * harness_provider_done. */
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e);
 void harness_provider_done(struct harness_provider *p);
 /* Every model that may be chosen, each once, the wanted one first; until fn returns false. */
@@ -165,15 +167,17 @@ int harness_event_from_update(struct slice update, struct harness_event *ret, st
 const char *harness_update_name(enum harness_update kind);
 struct buf;
 struct jw;
-/* The update "plan" of what a harness lists: put writes the entry of each object in it, or nothing. False: it is no list. */
+/* The update "plan" of what a harness lists: put writes the entry of each object in it, or nothing. False: it is
+ * no list. */
 bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slice item),
 			 struct buf *ret);
 /* The kind alone, for those whose updates the core checks anyway. <0: unknown. */
 int harness_event_kind(struct slice update, struct harness_event *ret);
 
 /*
- * What clients get must fit ACP's schema: they may drop all of a message in which one value does not. The core checks what adapters hand
- * it; what does not fit is mended (parts are left out) into an empty buf, or refused. harnesses/shapes.c
+ * What clients get must fit ACP's schema: they may drop all of a message in which one value does not. The core checks
+ * what adapters hand it; what does not fit is mended (parts are left out) into an empty buf, or refused.
+ * harnesses/shapes.c
  */
 enum harness_check { CHECK_FITS, CHECK_MENDED, CHECK_REFUSED };
 
@@ -221,8 +225,9 @@ struct harness_turn_end {
 };
 
 /*
- * Tokens and cost as the harness reported them, brought to one meaning: INPUT includes what was read from or written to a cache,
- * OUTPUT includes REASONING, TOTAL is the harness's own word. What was not reported is absent (its bit in has is 0), never 0.
+ * Tokens and cost as the harness reported them, brought to one meaning: INPUT includes what was read from or written
+ * to a cache, OUTPUT includes REASONING, TOTAL is the harness's own word. What was not reported is absent (its bit in
+ * has is 0), never 0.
  */
 enum harness_count {
 	COUNT_INPUT,
@@ -289,8 +294,8 @@ struct harness_ops {
 	/* The child runs: send what opens the session. */
 	int (*start)(struct harness *h, struct err *e);
 	int (*on_line)(struct harness *h, struct slice line, struct err *e);
-	/* Optional, before each prompt: how many tool calls its turn may make; -1: as many as it likes. Those beyond are not to run: the
-	 * core cancels the turn when it hears of one, which may be too late. */
+	/* Optional, before each prompt: how many tool calls its turn may make; -1: as many as it likes. Those
+	 * beyond are not to run: the core cancels the turn when it hears of one, which may be too late. */
 	void (*limit)(struct harness *h, int64_t tool_calls);
 	/* content: raw array of ContentBlock; meta: raw params._meta or empty. */
 	int (*prompt)(struct harness *h, struct slice content, struct slice meta, struct err *e);
@@ -300,10 +305,11 @@ struct harness_ops {
 	/* Optional: without it (or without modes) the core sets the config option of category "mode". */
 	int (*set_mode)(struct harness *h, uint64_t token, const char *mode, struct err *e);
 	/* params: raw members configId, value, type as in session/set_config_option. */
-	/* The reply's result holds all configOptions. Models, reasoning effort and modes are options of category "model",
-	 * "thought_level" and "mode". */
+	/* The reply's result holds all configOptions. Models, reasoning effort and modes are options of category
+	 * "model", "thought_level" and "mode". */
 	int (*set_config)(struct harness *h, uint64_t token, struct slice params, struct err *e);
-	/* Optional (caps.steer): more input for the running turn. result of the reply: {"outcome":"injected"|"failed"}. */
+	/* Optional (caps.steer): more input for the running turn. result of the reply:
+	 * {"outcome":"injected"|"failed"}. */
 	int (*steer)(struct harness *h, uint64_t token, struct slice content, struct err *e);
 	void (*on_timer)(struct harness *h); /* optional */
 	/* Optional: a last native message before stdin is closed. */

@@ -34,7 +34,8 @@ static const struct jfield entry_fields[] = {
 
 /* --- capabilities ----------------------------------------------------------------------------------------- */
 
-/* What ACP's agentCapabilities have, and mcpCapabilities.stdio. Only their types matter here: harness_caps_parse takes those that say something. */
+/* What ACP's agentCapabilities have, and mcpCapabilities.stdio. Only their types matter here: harness_caps_parse
+ * takes those that say something. */
 struct caps_words {
 	bool flag;
 	struct slice object, prompt, mcp, session;

@@ -5,8 +5,9 @@
  *	{"harnesses":[{"id":"stub","command":"/opt/stub","args":["--acp"],"env":{"K":"v"},
  *	  "title":"Stub","capabilities":{"promptCapabilities":{"image":true}},"authMethods":[{"id":"key","name":"Key"}]}]}
  *
- * capabilities (as in ACP's agentCapabilities) are what initialize may promise before a child exists; absent means the
- * baseline. A fault in the manifest (harness_config.c), an unknown member included, names line, entry and member, and the daemon does not start.
+ * capabilities (as in ACP's agentCapabilities) are what initialize may promise before a child exists; absent means
+ * the baseline. A fault in the manifest (harness_config.c), an unknown member included, names line, entry and member,
+ * and the daemon does not start.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
- * shapes.c - what ACP says that updates and permission requests look like, as tables. Source: ACP v1 schema (SDK 2.4.0, unstable superset).
- * Stricter than the schema where clients are: lines begin at 1, paths and ids are not empty, times are ISO 8601, and there is nothing
- * beside what it names but _meta. tests/integration/updates.test.mjs holds what comes of it against the schema.
+ * shapes.c - what ACP says that updates and permission requests look like, as tables. Source: ACP v1 schema (SDK
+ * 2.4.0, unstable superset). Stricter than the schema where clients are: lines begin at 1, paths and ids are not
+ * empty, times are ISO 8601, and there is nothing beside what it names but _meta. tests/integration/updates.test.mjs
+ * holds what comes of it against the schema.
  */
 #include "harnesses/harness.h"
 
@@ -226,7 +227,8 @@ static const struct jshape offered = OBJECT(answer_members), offers = ARRAY(offe
 static const struct jmember ask_members[] = { REQUIRED("toolCall", asked_call), REQUIRED("options", offers), META, LAST };
 static const struct jshape permission = OBJECT(ask_members);
 
-/* --- the modes of a session ---------------------------------------------------------------------------------------- */
+/* --- the modes of a session
+ * ---------------------------------------------------------------------------------------- */
 
 static const struct jmember mode_members[] = {
 	REQUIRED("id", jshape_string), REQUIRED("name", jshape_string), NULLABLE("description", jshape_string), META, LAST };

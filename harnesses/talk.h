@@ -1,4 +1,5 @@
-/* talk.h - what every adapter of a JSON-RPC program does with a message: hand it to the host, and keep a call open until it is answered. */
+/* talk.h - what every adapter of a JSON-RPC program does with a message: hand it to the host, and keep a call open
+ * until it is answered. */
 #pragma once
 
 #include "base/buf.h"

@@ -2,9 +2,9 @@
  * acp_server.h - ACP v1, agent side, for any number of client connections over any transport.
  *
  * A transport (net/) makes one acp_conn per client, feeds it whole messages and pumps frames out of it when it can
- * write. The connection never writes by itself: it tells the transport that it is dirty. Output keeps one order: replies
- * and requests wait in a queue, each behind the session events that must precede it; session events stay in the session's
- * log and are taken from there at the pace of the reader.
+ * write. The connection never writes by itself: it tells the transport that it is dirty. Output keeps one order:
+ * replies and requests wait in a queue, each behind the session events that must precede it; session events stay in
+ * the session's log and are taken from there at the pace of the reader.
  *
  * A connection is closed by us through transport->close(code, reason), with the WebSocket close codes of the ACP
  * SDK: 1002 protocol, 1008 policy (ids too long, reader too slow), 1001 shutdown. The transport calls acp_conn_free

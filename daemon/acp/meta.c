@@ -1,4 +1,5 @@
-/* meta.c - _meta.acpd of session/new, load and resume, and ACP's systemPrompt: decoded, checked, handed on as setup parameters. */
+/* meta.c - _meta.acpd of session/new, load and resume, and ACP's systemPrompt: decoded, checked, handed on as
+ * setup parameters. */
 #include "acp/params.h"
 
 #include "base/limits.h"

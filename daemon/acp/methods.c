@@ -143,7 +143,8 @@ static int check_access(struct acp_conn *c, const struct acp_method *row, const 
 	return r;
 }
 
-/* Members of ours where there are none would be lost without a word. A notification cannot be answered, so it is taken as it is. */
+/* Members of ours where there are none would be lost without a word. A notification cannot be answered, so it is
+ * taken as it is. */
 static int check_meta(const struct acp_method *row, const struct rpc_msg *m, struct err *e)
 {
 	static const struct jfield none[] = { JF_END };

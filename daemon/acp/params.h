@@ -1,6 +1,6 @@
 /*
- * params.h - what clients may say about a session: parameters of session/new, load and resume, decoded and checked in full
- * before anything happens. Errors name the field; what we cannot do is refused, never dropped.
+ * params.h - what clients may say about a session: parameters of session/new, load and resume, decoded and checked in
+ * full before anything happens. Errors name the field; what we cannot do is refused, never dropped.
  */
 #pragma once
 

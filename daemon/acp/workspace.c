@@ -1,5 +1,5 @@
-/* workspace.c - _acpd/workspace/materialize and diff, _acpd/skills/install, remove, validate and list: more for the workspace and the private home of an open session, and
- * what has changed in it. */
+/* workspace.c - _acpd/workspace/materialize and diff, _acpd/skills/install, remove, validate and list: more for
+ * the workspace and the private home of an open session, and what has changed in it. */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"

@@ -1,6 +1,7 @@
 /*
- * bucket.h - how often something may be said: a burst at once, then one for each interval. What was left out in between is counted,
- * so that the next time can say so. All zeros is a full bucket. Time is given, monotonic milliseconds.
+ * bucket.h - how often something may be said: a burst at once, then one for each interval. What was left out in
+ * between is counted, so that the next time can say so. All zeros is a full bucket. Time is given, monotonic
+ * milliseconds.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* utf8.h - what Unicode calls well-formed UTF-8: of a JSON string, of a name, of a text. In line, for the scanner's sake. */
+/* utf8.h - what Unicode calls well-formed UTF-8: of a JSON string, of a name, of a text. In line, for the
+ * scanner's sake. */
 #pragma once
 
 #include "base/slice.h"

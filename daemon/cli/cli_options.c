@@ -185,7 +185,8 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 	return out;
 }
 
-/* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something else). */
+/* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something
+ * else). */
 static bool has_env(const struct option_row *r)
 {
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP)))

@@ -1,6 +1,7 @@
 /*
- * cli_options.h - the configuration, as one table: each row gives a flag, its ACPD_* environment variable, type, range, default
- * and help. --help, --print-config and --check come from the same rows. A flag wins over the environment.
+ * cli_options.h - the configuration, as one table: each row gives a flag, its ACPD_* environment variable, type,
+ * range, default and help. --help, --print-config and --check come from the same rows. A flag wins over the
+ * environment.
  */
 #pragma once
 

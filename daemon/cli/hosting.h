@@ -1,6 +1,7 @@
 /*
- * hosting.h - the MCP side of the daemon, built from its options: servers that it hosts, the relay of its sessions, and the sessions of
- * clients over HTTP. As whom all of it runs, and what it sees of the daemon's environment, is decided here.
+ * hosting.h - the MCP side of the daemon, built from its options: servers that it hosts, the relay of its sessions,
+ * and the sessions of clients over HTTP. As whom all of it runs, and what it sees of the daemon's environment, is
+ * decided here.
  */
 #pragma once
 

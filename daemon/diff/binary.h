@@ -1,6 +1,6 @@
 /*
- * binary.h - "GIT binary patch": the new contents and, for the way back, the old ones, each deflated and written in lines of
- * up to 52 bytes as git's base 85.
+ * binary.h - "GIT binary patch": the new contents and, for the way back, the old ones, each deflated and written in
+ * lines of up to 52 bytes as git's base 85.
  */
 #pragma once
 

@@ -2,13 +2,14 @@
  * git_patch.h - the change of one file as git writes it, so that `git apply` makes the new file from the old one and
  * `git apply -R` the other way round. No repository is needed for either.
  *
- * Covered: content, creation, deletion, the executable bit, symbolic links (their target is the text), empty files, no
- * newline at the end, any path (quoted as git quotes it). Where git's own answer would be another file type, one file is
- * deleted and one created. Renames are not looked for: a deletion and a creation. Blob ids are git's and whole.
+ * Covered: content, creation, deletion, the executable bit, symbolic links (their target is the text), empty files,
+ * no newline at the end, any path (quoted as git quotes it). Where git's own answer would be another file type, one
+ * file is deleted and one created. Renames are not looked for: a deletion and a creation. Blob ids are git's and
+ * whole.
  *
- * A file is binary when it holds a NUL byte or is not well-formed UTF-8. Git looks for a NUL in the first 8000 bytes only;
- * with our rule a patch is UTF-8 text without NUL whatever the files hold, and fits into a JSON string. Binary contents go as
- * "GIT binary patch", zlib and base 85, both sides whole.
+ * A file is binary when it holds a NUL byte or is not well-formed UTF-8. Git looks for a NUL in the first 8000 bytes
+ * only; with our rule a patch is UTF-8 text without NUL whatever the files hold, and fits into a JSON string. Binary
+ * contents go as "GIT binary patch", zlib and base 85, both sides whole.
  *
  * Paths: relative, without checks; that is the business of who walks the tree. Contents are borrowed. Nothing is kept.
  */
@@ -37,9 +38,9 @@ struct patch_stat {
 	uint64_t files, binary, insertions, deletions;
 };
 
-/* Appends the change from one side to the other, nothing if there is none, and adds it to stat. 0; -EINVAL for a mode that is
- * none of these or an empty path, -EFBIG for a side of more than DIFF_SIDE_MAX bytes, -E2BIG if out cannot
- * take it, -ENOMEM, -EIO from a library. After an error out and stat are what they were. */
+/* Appends the change from one side to the other, nothing if there is none, and adds it to stat. 0; -EINVAL for a
+ * mode that is none of these or an empty path, -EFBIG for a side of more than DIFF_SIDE_MAX bytes, -E2BIG if out
+ * cannot take it, -ENOMEM, -EIO from a library. After an error out and stat are what they were. */
 int patch_append(struct buf *out, const char *path, const struct diff_side *from,
 		 const struct diff_side *to, const struct patch_options *options,
 		 struct patch_stat *stat);

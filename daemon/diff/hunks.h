@@ -1,4 +1,5 @@
-/* hunks.h - line_diff ranges as the hunks of a unified diff: "@@ -1,4 +1,5 @@" and the lines with ' ', '-' or '+' before them. */
+/* hunks.h - line_diff ranges as the hunks of a unified diff: "@@ -1,4 +1,5 @@" and the lines with ' ', '-' or '+'
+ * before them. */
 #pragma once
 
 #include "base/buf.h"

@@ -43,7 +43,8 @@ static void front_start(struct front *f, int32_t mid, int32_t x)
 	f->at[0] = x;
 }
 
-/* One more difference: a diagonal more on each side, or, at the edge of the box, one less. none: what loses every comparison. */
+/* One more difference: a diagonal more on each side, or, at the edge of the box, one less. none: what loses every
+ * comparison. */
 static void front_widen(struct front *f, const struct box *q, int32_t none)
 {
 	if (f->lo > q->x - q->y_end)
@@ -66,7 +67,8 @@ static bool same(const struct myers_search *s, int32_t x, int32_t y)
 	return s->a->id[x] == s->b->id[y];
 }
 
-/* Both directions begin with fronts of different parity if odd; then they can only meet in a forward step, else in a backward one. */
+/* Both directions begin with fronts of different parity if odd; then they can only meet in a forward step, else in
+ * a backward one. */
 static bool step_ahead(struct myers_search *s, const struct box *q, bool odd, struct point *meet)
 {
 	struct front *f = &s->ahead;

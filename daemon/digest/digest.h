@@ -1,6 +1,6 @@
 /*
- * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as the
- * name that git gives a file's content, which the patches of diff/ must carry.
+ * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as
+ * the name that git gives a file's content, which the patches of diff/ must carry.
  */
 #pragma once
 

@@ -1,10 +1,12 @@
 /*
- * body_stream.h - the body of a reply that is made while it is sent: whoever makes it (http/) fills a buffer when asked, whoever sends
- * it (net/) asks only when the socket takes more. So a slow reader holds one buffer and a stalled one costs nothing else.
+ * body_stream.h - the body of a reply that is made while it is sent: whoever makes it (http/) fills a buffer when
+ * asked, whoever sends it (net/) asks only when the socket takes more. So a slow reader holds one buffer and a
+ * stalled one costs nothing else.
  *
- * The producer embeds struct http_stream first and hands it over in http_reply.stream; from then on the driver owns it and calls
- * ops->free exactly once, at its end or when the client goes away. After WAIT the producer calls http_stream_wake once there is
- * more; the driver then asks again. Everything runs on the loop; wake may be called from anywhere but inside fill.
+ * The producer embeds struct http_stream first and hands it over in http_reply.stream; from then on the driver owns
+ * it and calls ops->free exactly once, at its end or when the client goes away. After WAIT the producer calls
+ * http_stream_wake once there is more; the driver then asks again. Everything runs on the loop; wake may be called
+ * from anywhere but inside fill.
  */
 #pragma once
 

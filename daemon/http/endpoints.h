@@ -1,10 +1,12 @@
 /*
- * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token before it
- * calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream gives it. Where reply.sink
- * is set there is no reply yet: the sink wants the request's body first. No other body is read.
+ * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token
+ * before it calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream
+ * gives it. Where reply.sink is set there is no reply yet: the sink wants the request's body first. No other body is
+ * read.
  *
- * GET /health is open and free of state: it answers while the daemon is unclaimed and says only that it lives. Everything
- * else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
+ * GET /health is open and free of state: it answers while the daemon is unclaimed and says only that it lives.
+ * Everything else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore
+ * theirs.
  */
 #pragma once
 

@@ -52,13 +52,14 @@ struct jfield {
 
 #define JDEC_FIELDS_MAX 24
 
-/* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW (anything) and TEXT (a string
- * that is left as it stands). prefix (may be NULL)
- * is put before field names in errors, e.g. "mcpServers[0].". */
+/* Members: char * (owned), bool, int64_t, struct slice for OBJ and ARR, struct jval for RAW (anything) and TEXT (a
+ * string that is left as it stands). prefix (may be NULL) is put before field names in errors, e.g.
+ * "mcpServers[0].". */
 int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
 		struct err *e);
-/* refusal: what to say of a member that the table does not have; PARAM_UNSUPPORTED with its path, and with the names of those that there are
- * where they are few. For objects of our own: a misspelt member must not be lost silently. */
+/* refusal: what to say of a member that the table does not have; PARAM_UNSUPPORTED with its path, and with the
+ * names of those that there are where they are few. For objects of our own: a misspelt member must not be lost
+ * silently. */
 int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
 			const char *refusal, struct err *e);
 /* Both: an object of our own, with members of the table and no others. */

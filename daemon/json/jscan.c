@@ -34,8 +34,8 @@ static void skip_space(struct cur *c)
 		c->p++;
 }
 
-/* The high bit of each of 8 bytes that needs a look: a control byte, a quote, a backslash or a non-ASCII byte. A carry may set it in
- * bytes behind the first such byte too, which is thus the only one that is sure. */
+/* The high bit of each of 8 bytes that needs a look: a control byte, a quote, a backslash or a non-ASCII byte. A
+ * carry may set it in bytes behind the first such byte too, which is thus the only one that is sure. */
 static uint64_t word_special(uint64_t w)
 {
 	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;

@@ -25,8 +25,8 @@ struct jval {
 	struct slice raw; /* the value's text, quotes and braces included */
 };
 
-/* One member to look for; the caller sets key, the scan sets v. With sub, the members of an object there are looked for in
- * the same pass. */
+/* One member to look for; the caller sets key, the scan sets v. With sub, the members of an object there are
+ * looked for in the same pass. */
 struct jslot {
 	const char *key;
 	struct jval v;
@@ -47,11 +47,12 @@ const char *jscan_strerror(enum jscan_error e);
 
 /* Room for what jscan_explain writes. */
 #define JSCAN_TEXT_SIZE 96
-/* For files that people write: jscan_strerror, and where text stops being valid, "…, line 3, column 7" (both from 1, the
- * column in bytes). Scans text again; returns out. */
+/* For files that people write: jscan_strerror, and where text stops being valid, "…, line 3, column 7" (both from
+ * 1, the column in bytes). Scans text again; returns out. */
 const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_TEXT_SIZE]);
 
-/* Makes valid JSON one line, in place, for messages and protocols that are lines: line breaks can only be white space between tokens. */
+/* Makes valid JSON one line, in place, for messages and protocols that are lines: line breaks can only be white
+ * space between tokens. */
 void jscan_join_lines(struct buf *b);
 
 /* Validates text as exactly one JSON value; its type and trimmed span go to ret (may be NULL). */

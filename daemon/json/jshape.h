@@ -1,15 +1,16 @@
 /*
- * jshape.h - holds a JSON value against a shape: a static table of what its parts may be. For values that somebody foreign made and
- * somebody strict reads.
+ * jshape.h - holds a JSON value against a shape: a static table of what its parts may be. For values that somebody
+ * foreign made and somebody strict reads.
  *
  *	static const struct jmember point_members[] = {
  *		{ "x", &jshape_uint, JS_REQUIRED }, { "label", &jshape_string, JS_NULLABLE }, { NULL } };
  *	static const struct jshape point = { JS_OBJECT, .members = point_members };
  *
- * jshape_fits is one walk, allocates nothing, and is all that a good value costs. jshape_mend writes what is left of a bad one: members that
- * the shape does not have, members of a wrong type and second ones go, elements that do not fit go, and where a required member
- * is wrong its fallback stands in its place, or the object goes with it. What was mended fits. Values have been validated before
- * (jscan.h); strings are not looked into but for their words. Recursion is as deep as the tables are.
+ * jshape_fits is one walk, allocates nothing, and is all that a good value costs. jshape_mend writes what is left of
+ * a bad one: members that the shape does not have, members of a wrong type and second ones go, elements that do not
+ * fit go, and where a required member is wrong its fallback stands in its place, or the object goes with it. What was
+ * mended fits. Values have been validated before (jscan.h); strings are not looked into but for their words.
+ * Recursion is as deep as the tables are.
  */
 #pragma once
 

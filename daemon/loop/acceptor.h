@@ -1,9 +1,10 @@
 /*
  * acceptor.h - a listening socket on our loop: hands over each new connection, non-blocking and closed on exec.
  *
- * Level-triggered like everything here, so a connection that cannot be accepted would wake the loop again at once: where descriptors or
- * memory are gone it looks away for ACCEPT_AGAIN_MS. At most ACCEPTS_PER_TURN are taken in a turn, so that a flood of them does not keep
- * others waiting. Whether a connection may stay is for fn to say; the descriptor is its own.
+ * Level-triggered like everything here, so a connection that cannot be accepted would wake the loop again at once:
+ * where descriptors or memory are gone it looks away for ACCEPT_AGAIN_MS. At most ACCEPTS_PER_TURN are taken in a
+ * turn, so that a flood of them does not keep others waiting. Whether a connection may stay is for fn to say; the
+ * descriptor is its own.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * job.h - a piece of work that may wait for a disk, beside the loop: it runs in a thread of its own, and who gave it is told on the loop.
+ * job.h - a piece of work that may wait for a disk, beside the loop: it runs in a thread of its own, and who gave it
+ * is told on the loop.
  */
 #pragma once
 
@@ -19,8 +20,8 @@ struct loop_job {
 	bool busy, threaded;
 };
 
-/* run is called in the thread and touches nothing that the loop does meanwhile; then done, on the loop, never from within. Not while busy. If no
- * thread can be had it runs at once. */
+/* run is called in the thread and touches nothing that the loop does meanwhile; then done, on the loop, never from
+ * within. Not while busy. If no thread can be had it runs at once. */
 void loop_job_start(struct loop *loop, struct loop_job *j, void (*run)(void *ctx),
 		    void (*done)(void *ctx), void *ctx);
 /* Waits for run; done is not called. */

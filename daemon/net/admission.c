@@ -157,8 +157,8 @@ static bool is_port(struct slice s)
 	return !s.n || (u64_parse(s, &port) && port <= 65535);
 }
 
-/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything else in it two readers
- * may not agree on whom it names. */
+/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything
+ * else in it two readers may not agree on whom it names. */
 static struct slice host_name(struct slice host)
 {
 	const char *end = host.p + host.n, *rest = host.p;

@@ -25,8 +25,8 @@ struct admission_config {
 
 struct admission *admission_new(const struct admission_config *cfg);
 struct admission *admission_free(struct admission *g);
-/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0); one of another owner than root or
- * us, or that others can read, is refused. */
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0); one of
+ * another owner than root or us, or that others can read, is refused. */
 int admission_load(struct admission *g, const char *path, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);

@@ -1,11 +1,12 @@
 /*
  * body.c - bodies of requests, into the sink of whoever wants them.
  *
- * With Content-Length lws reads and counts, and the connection lives on. Chunked coding it hands over as it stands, and after 100 MB of it
- * it stops: so after the bytes that came with the head our own loop reads, and the connection ends with the answer.
+ * With Content-Length lws reads and counts, and the connection lives on. Chunked coding it hands over as it stands,
+ * and after 100 MB of it it stops: so after the bytes that came with the head our own loop reads, and the connection
+ * ends with the answer.
  *
- * An answer before the end of the body would be lost if we closed with bytes unread (the kernel then resets the connection): the
- * rest is read and dropped until the client has seen our end, or for BODY_LINGER_MS.
+ * An answer before the end of the body would be lost if we closed with bytes unread (the kernel then resets the
+ * connection): the rest is read and dropped until the client has seen our end, or for BODY_LINGER_MS.
  */
 #include "net/ws.h"
 
@@ -60,9 +61,9 @@ static void on_kill(void *ctx)
 	kill_connection(ctx);
 }
 
-/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says something, would
- * make it spin, and never be noticed. So while an answer is waited for, or a long one lasts, our own set reads. What was said is lost,
- * and the connection ends with the answer. */
+/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says
+ * something, would make it spin, and never be noticed. So while an answer is waited for, or a long one lasts, our
+ * own set reads. What was said is lost, and the connection ends with the answer. */
 static void on_input(void *ctx, uint32_t events _unused_)
 {
 	struct peer *p = ctx;
@@ -221,8 +222,8 @@ static void on_body_input(void *ctx, uint32_t events _unused_)
 		body_cut(p);
 }
 
-/* lws 4.1 keeps what comes behind a body for the next request; 4.3 hands it over as if it belonged to the body, and then never says
- * that the body is complete. It is dropped here, so the connection ends with the answer. */
+/* lws 4.1 keeps what comes behind a body for the next request; 4.3 hands it over as if it belonged to the body,
+ * and then never says that the body is complete. It is dropped here, so the connection ends with the answer. */
 static void end_overrun(struct peer *p)
 {
 	if (p->sink && !p->body_over)

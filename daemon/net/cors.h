@@ -1,7 +1,7 @@
 /*
- * cors.h - what a browser wants to hear before it lets a page of another origin read an answer of ours. Only the origins of
- * --allow-origin hear it, on every route and with every status, refusals and event streams included; a page has its token in a header, so
- * cookies and the like are never asked for.
+ * cors.h - what a browser wants to hear before it lets a page of another origin read an answer of ours. Only the
+ * origins of --allow-origin hear it, on every route and with every status, refusals and event streams included; a
+ * page has its token in a header, so cookies and the like are never asked for.
  */
 #pragma once
 

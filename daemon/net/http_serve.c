@@ -24,7 +24,8 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 					   end);
 }
 
-/* What every reply begins with. lws says "Connection: close" where the length is unknown, and closes; chunks need neither. */
+/* What every reply begins with. lws says "Connection: close" where the length is unknown, and closes; chunks need
+ * neither. */
 static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		      unsigned char *end)
 {
@@ -77,8 +78,8 @@ static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 
-/* Head and body in one write: the connection may be closed right behind it. It is if the client is gone: lws would wait for ever, and spin,
- * for a socket that it knows to be of no more use. */
+/* Head and body in one write: the connection may be closed right behind it. It is if the client is gone: lws would
+ * wait for ever, and spin, for a socket that it knows to be of no more use. */
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value)
 {
@@ -285,8 +286,8 @@ static bool speaks_chunks(struct lws *wsi)
 	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
 }
 
-/* As much as one write takes goes out at once, which mostly is all: lws 4.3 ends a connection that says more between a request and the
- * end of its answer, where 4.1 keeps it for later. */
+/* As much as one write takes goes out at once, which mostly is all: lws 4.3 ends a connection that says more
+ * between a request and the end of its answer, where 4.1 keeps it for later. */
 int http_send(struct peer *p, struct http_reply *r, bool head_only)
 {
 	if (!r->stream && (head_only || buf_len(&r->body) <= SHORT_BODY))
@@ -316,9 +317,9 @@ static bool may_bring_body(const struct http_request *rq)
 	return false;
 }
 
-/* True if lws found this request among bytes that it had put aside behind an earlier one. It would then hand over the stash from its
- * beginning as the body, and never get out of it. No function says so of one connection; that another has such bytes at the
- * same moment is rare, and harmless. */
+/* True if lws found this request among bytes that it had put aside behind an earlier one. It would then hand over
+ * the stash from its beginning as the body, and never get out of it. No function says so of one connection; that
+ * another has such bytes at the same moment is rare, and harmless. */
 static bool is_pipelined(struct lws *wsi)
 {
 	struct visitor *v = visitor_of(wsi);
@@ -387,8 +388,8 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	return serve_route(n, p, &rq);
 }
 
-/* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what the socket
- * refuses, so it is copied. */
+/* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what
+ * the socket refuses, so it is copied. */
 static int write_piece(struct peer *p)
 {
 	unsigned char *out = p->net->batch + LWS_PRE;

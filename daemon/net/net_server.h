@@ -1,6 +1,6 @@
 /*
- * net_server.h - the TCP side of the daemon: one libwebsockets context with one listener, WebSocket on /acp and plain HTTP
- * elsewhere. The files net/ws*.c and net/lws.h are the only ones that know libwebsockets.
+ * net_server.h - the TCP side of the daemon: one libwebsockets context with one listener, WebSocket on /acp and plain
+ * HTTP elsewhere. The files net/ws*.c and net/lws.h are the only ones that know libwebsockets.
  *
  * lws owns the outer loop; our own epoll set (loop/) is adopted into it as one readable descriptor, so children, timers
  * and UNIX sockets run from here too.

@@ -1,4 +1,5 @@
-/* tcp_listen.h - the TCP listener: bound by us, so that what is wrong can be said, and accepted by us (loop/acceptor.h). */
+/* tcp_listen.h - the TCP listener: bound by us, so that what is wrong can be said, and accepted by us
+ * (loop/acceptor.h). */
 #pragma once
 
 #include "base/err.h"

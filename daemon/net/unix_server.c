@@ -204,7 +204,8 @@ static void refuse(struct unix_client *c, const char *reason, const char *messag
 	on_close(c, 1008, reason);
 }
 
-/* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs nothing. */
+/* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs
+ * nothing. */
 static bool is_child(const struct unix_server *u, int fd)
 {
 	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);

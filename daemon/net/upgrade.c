@@ -135,10 +135,10 @@ static bool is_word(struct slice s, const char *word)
 }
 
 /*
- * What an upgrade is asked for stands in its header, and only there: lws refuses by itself what is neither websocket nor h2c, gives
- * the headers back, and up to 4.3.6 still asks here, its argument pointing into what is freed (CVE-2025-11677). The header is
- * then gone, or, while the refusal waits for the socket, names what we do not know. Such a connection ends, and so does any whose
- * upgrade we refuse: what comes behind it was not meant as a request.
+ * What an upgrade is asked for stands in its header, and only there: lws refuses by itself what is neither websocket
+ * nor h2c, gives the headers back, and up to 4.3.6 still asks here, its argument pointing into what is freed
+ * (CVE-2025-11677). The header is then gone, or, while the refusal waits for the socket, names what we do not know.
+ * Such a connection ends, and so does any whose upgrade we refuse: what comes behind it was not meant as a request.
  */
 int upgrade_check(struct net_server *n, struct lws *wsi)
 {

@@ -1,13 +1,15 @@
 /*
- * visitor.h - who is connected over TCP, and who has to go when it gets crowded; for the files of net/ that know libwebsockets.
+ * visitor.h - who is connected over TCP, and who has to go when it gets crowded; for the files of net/ that know
+ * libwebsockets.
  *
- * A stranger has shown no token yet: the last STRANGERS_MAX of them are kept, and the next one takes the place of the oldest, so that no
- * number of silent connections keeps a newcomer out who has something to say. Who has shown a token in a plain request is known, and
- * may stay for the next one; of those the KNOWN_MAX latest are kept, in a budget of their own. Who has a WebSocket, a stream or an
- * upload is busy, counts against --max-connections, and is never sent away for others.
+ * A stranger has shown no token yet: the last STRANGERS_MAX of them are kept, and the next one takes the place of the
+ * oldest, so that no number of silent connections keeps a newcomer out who has something to say. Who has shown a
+ * token in a plain request is known, and may stay for the next one; of those the KNOWN_MAX latest are kept, in a
+ * budget of their own. Who has a WebSocket, a stream or an upload is busy, counts against --max-connections, and is
+ * never sent away for others.
  *
- * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). Who is sent away is
- * closed by lws a moment later, never inside the call.
+ * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). Who
+ * is sent away is closed by lws a moment later, never inside the call.
  */
 #pragma once
 

@@ -24,8 +24,8 @@ static void ask_writeable(struct peer *p)
 	list_add_tail(&p->net->dirty, &p->dirty);
 }
 
-/* Called after every turn of the loop. What fits is written at once, which saves a round through poll; when lws still holds an
- * earlier batch, or the connection is ending, the WRITEABLE callback does it. */
+/* Called after every turn of the loop. What fits is written at once, which saves a round through poll; when lws
+ * still holds an earlier batch, or the connection is ending, the WRITEABLE callback does it. */
 void ws_flush_dirty(struct net_server *n)
 {
 	while (!list_empty(&n->dirty)) {

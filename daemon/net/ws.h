@@ -27,7 +27,8 @@ struct net_server {
 	unsigned char *batch;	/* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
-/* How far the body of an HTTP reply is. WAIT: its stream will say when there is more; LAST: the rest is in the buffer. */
+/* How far the body of an HTTP reply is. WAIT: its stream will say when there is more; LAST: the rest is in the
+ * buffer. */
 enum http_body { BODY_NONE, BODY_MORE, BODY_WAIT, BODY_LAST };
 
 /* One client; lives in the per-session memory of its wsi, zeroed by lws. */

@@ -62,7 +62,8 @@ static char *mount_point(const char *fstype, const char *controller)
 
 #define GROUP_PREFIX "acpd-"
 
-/* A group is locked by its daemon, for as long as that lives. Not empty: some process of a dead one sits in it still. */
+/* A group is locked by its daemon, for as long as that lives. Not empty: some process of a dead one sits in it
+ * still. */
 static void remove_if_dead(const char *parent, const char *name)
 {
 	_cleanup_(freep) char *path = file_join(parent, name);

@@ -5,9 +5,9 @@
  * another uid if asked, and its own cgroup where one can be had. stdout is delivered line by line, the end of stderr
  * is kept for the error message. The daemon is a subreaper: whatever the child leaves behind comes back to us.
  *
- * Life: SPAWNED -> (proc_stop: stdin EOF, SIGTERM, SIGKILL by time) -> leader reaped -> descendants killed until none is
- * left and the pipes are at EOF -> on_exit, exactly once; the owner then calls proc_free. Until on_exit, proc_free is
- * not allowed. Callbacks run from the loop, never from inside a proc_* call.
+ * Life: SPAWNED -> (proc_stop: stdin EOF, SIGTERM, SIGKILL by time) -> leader reaped -> descendants killed until none
+ * is left and the pipes are at EOF -> on_exit, exactly once; the owner then calls proc_free. Until on_exit, proc_free
+ * is not allowed. Callbacks run from the loop, never from inside a proc_* call.
  */
 #pragma once
 
@@ -68,7 +68,8 @@ int proc_send(struct proc *p, struct slice line);
 void proc_stop(struct proc *p);
 /* SIGKILL of everything now; on_exit follows. */
 void proc_kill(struct proc *p);
-/* Kills once, beside the loop, what a turn left that began at `from` (tree_now), the next one at `until` (0: there is none yet): table/process_tree.h. */
+/* Kills once, beside the loop, what a turn left that began at `from` (tree_now), the next one at `until` (0: there
+ * is none yet): table/process_tree.h. */
 void proc_sweep_turn(struct proc *p, uint64_t from, uint64_t until);
 /* What it and its descendants have used so far; after the exit, what the child and those it waited for did. */
 void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret);

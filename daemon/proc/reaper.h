@@ -1,6 +1,6 @@
 /*
- * reaper.h - takes note of children that have died: ours, and what agents left, which the kernel gives to us (we are a subreaper). A few
- * at a time: agents leave as many as they like, and others are served in between.
+ * reaper.h - takes note of children that have died: ours, and what agents left, which the kernel gives to us (we are
+ * a subreaper). A few at a time: agents leave as many as they like, and others are served in between.
  */
 #pragma once
 

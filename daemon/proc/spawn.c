@@ -108,8 +108,8 @@ static bool child_user(const struct proc_spec *spec)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-/* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is still needed is first
- * moved out of the way. */
+/* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is
+ * still needed is first moved out of the way. */
 static bool child_descriptors(const struct proc_spec *spec, const struct pipes *p, int *status)
 {
 	int data = spec->data ? fcntl(spec->data, F_DUPFD_CLOEXEC, 5) : -1;

@@ -13,8 +13,8 @@ struct spawned {
 	int in, out, errout; /* our ends: non-blocking, close-on-exec */
 };
 
-/* Takes as many descriptors for the daemon as the hard limit allows: sessions and connections need some each. Children get back the soft
- * limit that the daemon was started with. */
+/* Takes as many descriptors for the daemon as the hard limit allows: sessions and connections need some each.
+ * Children get back the soft limit that the daemon was started with. */
 void spawn_raise_files(void);
 /* cgroup_fd: cgroup.procs of the session, or -1. A failed exec is an error here, not a child that dies later. */
 int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret, struct err *e);

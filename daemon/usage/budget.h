@@ -1,6 +1,6 @@
 /*
- * budget.h - bounds on what a turn or a session may use, and which of them was reached. Enforced by usage/budget.c: the harness is
- * cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
+ * budget.h - bounds on what a turn or a session may use, and which of them was reached. Enforced by usage/budget.c:
+ * the harness is cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
  * _meta.acpd.stopDetail {budget, scope, limit, used}.
  */
 #pragma once
@@ -34,8 +34,8 @@ struct spending {
 	uint64_t used[BUDGET_MAX];
 };
 
-/* raw: {"turn":{"steps":..,"toolCalls":..,"seconds":..,"tokens":..,"cost":..},"session":{...}}; field names in errors begin with
- * prefix. Limits are positive. */
+/* raw: {"turn":{"steps":..,"toolCalls":..,"seconds":..,"tokens":..,"cost":..},"session":{...}}; field names in
+ * errors begin with prefix. Limits are positive. */
 int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e);
 void budgets_put(const struct budgets *b, struct jw *w, const char *key);
 /* The first kind whose limit is reached, or -1. */

@@ -80,7 +80,8 @@ static bool approved(const struct harness *h, struct slice call)
 	return h->approval == APPROVAL_NEVER;
 }
 
-/* What the session's approval says already is answered here, and for this one time where it depends on where a file lies. */
+/* What the session's approval says already is answered here, and for this one time where it depends on where a
+ * file lies. */
 static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
 {
 	struct slice option = allowing_option(m->params, h->approval == APPROVAL_NEVER);

@@ -1,7 +1,7 @@
 /*
- * options.c - config options as the core wants them. Model values lose the prefix of our own provider; an agent that still
- * offers its models by session/set_model, or takes the one model from its environment, gets an option "model" made
- * for it. What the agent said last is kept raw, and the list is made anew each time.
+ * options.c - config options as the core wants them. Model values lose the prefix of our own provider; an agent that
+ * still offers its models by session/set_model, or takes the one model from its environment, gets an option "model"
+ * made for it. What the agent said last is kept raw, and the list is made anew each time.
  */
 #include "harnesses/acp/internal.h"
 

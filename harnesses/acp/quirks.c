@@ -57,7 +57,8 @@ static const struct acp_env claude_env[] = {
 	{ NULL, "CLAUDE_CODE_MAX_RETRIES", "3" },
 	/* else tools of MCP servers hide behind a search tool */
 	{ NULL, "ENABLE_TOOL_SEARCH", "false" },
-	/* characters for the list of skills; with its own 1 % of the context, installed ones lose their descriptions to those it brings */
+	/* characters for the list of skills; with its own 1 % of the context, installed ones lose their
+	 * descriptions to those it brings */
 	{ NULL, "SLASH_COMMAND_TOOL_CHAR_BUDGET", "40000" },
 	{ NULL, "ANTHROPIC_MODEL", "{model}" },
 	{ "anthropic", "ANTHROPIC_BASE_URL", "{root}" },

@@ -1,10 +1,10 @@
 /*
  * quirks.h - what differs between stdio ACP agents, as data: one row for each known agent, none for an unknown one.
  *
- * ACP says how to talk, but not what a usage number covers, how a provider's failure looks, where the key goes or how to keep an agent
- * from calling home. A row answers that; the adapter reads rows and knows no agent by name. The rows stand in quirks.c,
- * each measured on the release named there. A manifest entry names one by "quirks"; a program with an adapter of its own
- * (OpenCode) brings its row itself, with hooks: functions for what a table cannot say.
+ * ACP says how to talk, but not what a usage number covers, how a provider's failure looks, where the key goes or how
+ * to keep an agent from calling home. A row answers that; the adapter reads rows and knows no agent by name. The rows
+ * stand in quirks.c, each measured on the release named there. A manifest entry names one by "quirks"; a program with
+ * an adapter of its own (OpenCode) brings its row itself, with hooks: functions for what a table cannot say.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ enum acp_system_prompt {
 };
 
 /*
- * A variable of the child. {key} {baseUrl} {root} {model} {headers} {home} are replaced, a row with one that is not given is
- * left out. root: baseUrl without its version. headers: "Name: value" lines.
+ * A variable of the child. {key} {baseUrl} {root} {model} {headers} {home} are replaced, a row with one that is not
+ * given is left out. root: baseUrl without its version. headers: "Name: value" lines.
  */
 struct acp_env {
 	const char *api; /* only if the provider speaks it; NULL: always */
@@ -42,8 +42,8 @@ struct acp_file {
 };
 
 /*
- * A text of the agent that is no answer of the model: it must begin and end so. certain: no model says that by itself; else it counts only
- * if the reply has no usage.
+ * A text of the agent that is no answer of the model: it must begin and end so. certain: no model says that by
+ * itself; else it counts only if the reply has no usage.
  */
 struct acp_text {
 	const char *begins, *ends; /* NULL: anything */

@@ -1,7 +1,7 @@
 /*
- * asks.c - Codex's requests. An approval becomes a permission request whose options each have their answer ready; what the
- * session's approval allows is answered here; what nobody can answer is refused at once, since Codex waits for ever.
- * Reject is "decline", with which the turn goes on; only a cancelled question is "cancel", which ends it.
+ * asks.c - Codex's requests. An approval becomes a permission request whose options each have their answer ready;
+ * what the session's approval allows is answered here; what nobody can answer is refused at once, since Codex waits
+ * for ever. Reject is "decline", with which the turn goes on; only a cancelled question is "cancel", which ends it.
  */
 #include "harnesses/codex/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * children.c - the threads of subagents. Interrupting a turn does not stop them: a cancelled one interrupts each that has a
- * turn, and then has the commands of all of them killed.
+ * children.c - the threads of subagents. Interrupting a turn does not stop them: a cancelled one interrupts each that
+ * has a turn, and then has the commands of all of them killed.
  */
 #include "harnesses/codex/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * elicit.c - questions that want words: an MCP server's elicitation, and the model's own (item/tool/requestUserInput). Both
- * become a form; without a client that fills forms they are declined at once.
+ * elicit.c - questions that want words: an MCP server's elicitation, and the model's own
+ * (item/tool/requestUserInput). Both become a form; without a client that fills forms they are declined at once.
  */
 #include "harnesses/codex/internal.h"
 

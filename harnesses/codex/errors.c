@@ -1,6 +1,6 @@
 /*
- * errors.c - Codex's TurnError as the class of a failed turn. codexErrorInfo is a word, or an object of one member with the
- * HTTP status in it. That the model stopped early has no word of its own: it stands in the message.
+ * errors.c - Codex's TurnError as the class of a failed turn. codexErrorInfo is a word, or an object of one member
+ * with the HTTP status in it. That the model stopped early has no word of its own: it stands in the message.
  */
 #include "harnesses/codex/internal.h"
 

@@ -3,8 +3,8 @@
  *
  * codex.c reads lines and sends them on by a table; thread.c opens the thread, options.c holds its settings, turn.c
  * drives turns, items.c keeps the table of what Codex shows in one (render.c draws the tool calls of it, diff.c their
- * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see. silence.c ends a turn whose
- * provider does not answer.
+ * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see. silence.c ends
+ * a turn whose provider does not answer.
  *
  * Everything here is owned by struct harness and freed with it. An item lives from item/started to the end of its turn:
  * what comes for an item that is not in the table is of an older turn and is dropped.
@@ -127,8 +127,8 @@ char *codex_str(struct slice object, const char *key);
 /* plan.c */
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);
-/* The model to begin with, NULL: Codex's own choice. One that the provider does not list is not begun with: the core finds
- * it missing among the options and says so. The caller frees. */
+/* The model to begin with, NULL: Codex's own choice. One that the provider does not list is not begun with: the
+ * core finds it missing among the options and says so. The caller frees. */
 char *codex_model_wanted(const struct harness_req *req);
 /* thread.c */
 int codex_thread_open(struct harness *h, struct err *e);

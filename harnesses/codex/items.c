@@ -1,6 +1,6 @@
 /*
- * items.c - the items of the running turn. Messages and thoughts are sent as they come; what is a tool call is kept until
- * the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
+ * items.c - the items of the running turn. Messages and thoughts are sent as they come; what is a tool call is kept
+ * until the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
  */
 #include "harnesses/codex/internal.h"
 #include "harnesses/inside.h"

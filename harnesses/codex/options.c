@@ -1,6 +1,6 @@
 /*
- * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update says all of them:
- * in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
+ * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update says all of
+ * them: in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
  */
 #include "harnesses/choices.h"
 
@@ -181,8 +181,8 @@ void codex_options_changed(struct harness *h)
 	codex_event(h, &b);
 }
 
-/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. In plan mode
- * edits are to be refused, so they must be asked; so must calls whose number is limited. */
+/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. In
+ * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited. */
 const char *codex_approval_policy(const struct harness *h, const struct settings *s)
 {
 	bool asks = s->approval != APPROVAL_NEVER || s->mode == MODE_PLAN || h->limited;

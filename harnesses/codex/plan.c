@@ -1,6 +1,7 @@
 /*
- * plan.c - command line and environment. What may change between two starts goes by -c, which Codex reads as TOML; a JSON
- * string is a TOML string. Secrets stand in the environment only, under names that Codex is told to keep from commands.
+ * plan.c - command line and environment. What may change between two starts goes by -c, which Codex reads as TOML; a
+ * JSON string is a TOML string. Secrets stand in the environment only, under names that Codex is told to keep from
+ * commands.
  */
 #include "harnesses/codex/internal.h"
 
@@ -9,8 +10,9 @@
 #define OPENAI_URL "https://api.openai.com/v1"
 
 /*
- * Quiet: nothing is fetched, updated or reported. Retries are few: whoever runs a gateway retries there, and a turn should
- * fail while somebody still waits for it. The shell does not see the provider's secrets, but all else of the session.
+ * Quiet: nothing is fetched, updated or reported. Retries are few: whoever runs a gateway retries there, and a turn
+ * should fail while somebody still waits for it. The shell does not see the provider's secrets, but all else of the
+ * session.
  */
 static const char *const settings[] = {
 	"check_for_update_on_startup=false",
@@ -136,8 +138,9 @@ char *codex_model_wanted(const struct harness_req *req)
 	return xstrdup(req->model);
 }
 
-/* Codex notes there, by its full path, in which file a thread is. A fork has a copy of its original's home and would write
- * into the original's file; so each session has a place of its own, which Codex fills from the files of the home. */
+/* Codex notes there, by its full path, in which file a thread is. A fork has a copy of its original's home and
+ * would write into the original's file; so each session has a place of its own, which Codex fills from the files
+ * of the home. */
 static void add_state(struct harness_plan *plan, const char *home, const char *session_id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -1,10 +1,10 @@
 /*
- * silence.c - Codex limits the silence within an answer (stream_idle_timeout_ms), but for its beginning, the response's head, it
- * waits for ever (openai/codex issues 31376 and 41985). So the adapter does that: from the start of a turn, the end of a model call
- * and a retry on, until something of the next answer is seen.
+ * silence.c - Codex limits the silence within an answer (stream_idle_timeout_ms), but for its beginning, the
+ * response's head, it waits for ever (openai/codex issues 31376 and 41985). So the adapter does that: from the start
+ * of a turn, the end of a model call and a retry on, until something of the next answer is seen.
  *
- * Codex does not show the head, only the first item of the answer. So twice the limit is given: by then either the head has
- * been missing for longer than the limit, or Codex's own limit has struck.
+ * Codex does not show the head, only the first item of the answer. So twice the limit is given: by then either the
+ * head has been missing for longer than the limit, or Codex's own limit has struck.
  */
 #include "harnesses/codex/internal.h"
 

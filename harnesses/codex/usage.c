@@ -1,8 +1,8 @@
 /*
- * usage.c - thread/tokenUsage/updated: `last` is one model call, `total` the thread. It is sent after every call, but also
- * when a thread is resumed, a call failed or the context ran over, with no call behind it: only a total that has grown
- * counts. After a call that met the token limit `last` is zero, and what it took is how far the total has grown.
- * The threads of subagents have totals of their own, and their calls belong to the turn that runs.
+ * usage.c - thread/tokenUsage/updated: `last` is one model call, `total` the thread. It is sent after every call, but
+ * also when a thread is resumed, a call failed or the context ran over, with no call behind it: only a total that has
+ * grown counts. After a call that met the token limit `last` is zero, and what it took is how far the total has
+ * grown. The threads of subagents have totals of their own, and their calls belong to the turn that runs.
  */
 #include "harnesses/codex/internal.h"
 

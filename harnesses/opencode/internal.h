@@ -1,6 +1,6 @@
 /*
- * internal.h - what mending OpenCode's ACP (normalise.c) and hearing its plugin (report.c) share: the state of one session, kept as hook_state of
- * the generic adapter. All but the commands is of the turn that runs.
+ * internal.h - what mending OpenCode's ACP (normalise.c) and hearing its plugin (report.c) share: the state of one
+ * session, kept as hook_state of the generic adapter. All but the commands is of the turn that runs.
  */
 #pragma once
 

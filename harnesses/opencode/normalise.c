@@ -52,8 +52,9 @@ static bool is_command(const struct opencode_state *s, const char *name)
 	return false;
 }
 
-/* It takes what begins with a slash for a command, and does nothing if it has none of that name. White space before it is skipped, of which there
- * is more than ASCII's: what goes as text without need is the same to the model. */
+/* It takes what begins with a slash for a command, and does nothing if it has none of that name. White space
+ * before it is skipped, of which there is more than ASCII's: what goes as text without need is the same to the
+ * model. */
 static bool takes_prompt(struct opencode_state *s, struct slice content)
 {
 	_cleanup_(freep) char *text = text_of(content);

@@ -290,7 +290,8 @@ static struct harness *opencode_open(const struct harness_def *def _unused_,
 	return acp_open_with(&opencode_quirks, req, host);
 }
 
-/* To the plugin, which hears what comes in; OpenCode itself knows no such message. Its words are those that plugin.mjs looks for. */
+/* To the plugin, which hears what comes in; OpenCode itself knows no such message. Its words are those that
+ * plugin.mjs looks for. */
 static void opencode_limit(struct harness *h, int64_t tool_calls)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };

@@ -16,7 +16,8 @@ void opencode_copy_id(char to[64], struct jval v)
 		snprintf(to, 64, "%s", text);
 }
 
-/* OpenCode keeps apart what belongs together: input without cache, output without reasoning. Zeros are its word for unknown. */
+/* OpenCode keeps apart what belongs together: input without cache, output without reasoning. Zeros are its word
+ * for unknown. */
 static void set_tokens(struct harness_usage *u, struct slice tokens)
 {
 	struct slice cache = jobj_get(tokens, "cache").raw;

@@ -1,5 +1,5 @@
-/* errors.c - Pi reports a failed model call as one text ("401: {json}", "acpd API error (401): {json}", "terminated: …");
- * status and class are read from it. */
+/* errors.c - Pi reports a failed model call as one text ("401: {json}", "acpd API error (401): {json}",
+ * "terminated: …"); status and class are read from it. */
 #include "harnesses/pi/internal.h"
 
 #include "json/jdec.h"

@@ -1,4 +1,5 @@
-/* options.c - what can be chosen: model, thinking level, mode and approval as config options, and the slash commands. */
+/* options.c - what can be chosen: model, thinking level, mode and approval as config options, and the slash
+ * commands. */
 #include "harnesses/choices.h"
 #include "harnesses/pi/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * pi.c - drives `pi --mode rpc`: JSON lines both ways. Pi has no handshake; the answers to the opening commands are one. Records that
- * are not in the table are data of no concern to us: Pi adds some every week.
+ * pi.c - drives `pi --mode rpc`: JSON lines both ways. Pi has no handshake; the answers to the opening commands are
+ * one. Records that are not in the table are data of no concern to us: Pi adds some every week.
  */
 #include "harnesses/pi/internal.h"
 #include "harnesses/talk.h"
@@ -132,8 +132,8 @@ static void forget_key(struct harness *h)
 	h->key = NULL;
 }
 
-/* Only to a bridge that is there: without it the command would be a prompt. Not in the environment, which commands of the model could
- * read in /proc. Pi answers a command without id without one, and we do not wait. */
+/* Only to a bridge that is there: without it the command would be a prompt. Not in the environment, which commands
+ * of the model could read in /proc. Pi answers a command without id without one, and we do not wait. */
 static void tell_key(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };

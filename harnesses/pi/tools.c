@@ -1,4 +1,5 @@
-/* tools.c - tool executions as tool calls. What a tool is to a client stands in one table; MCP tools are named by their server. */
+/* tools.c - tool executions as tool calls. What a tool is to a client stands in one table; MCP tools are named by
+ * their server. */
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"

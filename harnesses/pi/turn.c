@@ -1,7 +1,7 @@
 /*
- * turn.c - a prompt from its sending to its end. The end is agent_settled: agent_end can be followed by a retry, a compaction or queued
- * messages. A prompt that an extension's command handled has no run and ends with its answer. The numbers of the last call's context come
- * in an answer of their own, which the end waits for, but not long.
+ * turn.c - a prompt from its sending to its end. The end is agent_settled: agent_end can be followed by a retry, a
+ * compaction or queued messages. A prompt that an extension's command handled has no run and ends with its answer.
+ * The numbers of the last call's context come in an answer of their own, which the end waits for, but not long.
  */
 #include "harnesses/pi/internal.h"
 

@@ -1,8 +1,9 @@
 /*
- * chunked.h - decoder of chunked bodies (RFC 9112, 7.1), of requests to us and answers to us. Pure; libwebsockets passes the framing on as it is.
+ * chunked.h - decoder of chunked bodies (RFC 9112, 7.1), of requests to us and answers to us. Pure; libwebsockets
+ * passes the framing on as it is.
  *
- * Strict where leniency would let two readers disagree about where a body ends: CRLF only, sizes in hex without sign or blanks and
- * below 2^60. Chunk extensions and trailers are bounded, checked for control bytes, and dropped.
+ * Strict where leniency would let two readers disagree about where a body ends: CRLF only, sizes in hex without sign
+ * or blanks and below 2^60. Chunk extensions and trailers are bounded, checked for control bytes, and dropped.
  */
 #pragma once
 
@@ -32,6 +33,7 @@ struct chunked {
 	unsigned trailers;     /* bytes */
 };
 
-/* Takes framing off the front of in until there is data, and puts that (a part of in) to data: 1. 0: in is used up, or the body has
- * ended (state CHUNKED_END; what is left of in is not part of it). -EINVAL: not chunked coding. */
+/* Takes framing off the front of in until there is data, and puts that (a part of in) to data: 1. 0: in is used
+ * up, or the body has ended (state CHUNKED_END; what is left of in is not part of it). -EINVAL: not chunked
+ * coding. */
 int chunked_next(struct chunked *c, struct slice *in, struct slice *data);

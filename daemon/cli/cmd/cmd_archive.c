@@ -1,4 +1,5 @@
-/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only what is missing. */
+/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends
+ * only what is missing. */
 #include "cli/cmd/cmd_archive.h"
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"

@@ -1,4 +1,5 @@
-/* cmd_extract.c - `acpd archive extract`: the extraction path of the daemon from the command line; acpd-unpack does the work. */
+/* cmd_extract.c - `acpd archive extract`: the extraction path of the daemon from the command line; acpd-unpack
+ * does the work. */
 #include "cli/run_unpack.h"
 
 #include "json/jenc.h"

@@ -1,4 +1,5 @@
-/* cmd_mcp.c - `acpd mcp`: the shim that harnesses start (shim.c), or with --builtin the built-in tools on standard input and output. */
+/* cmd_mcp.c - `acpd mcp`: the shim that harnesses start (shim.c), or with --builtin the built-in tools on standard
+ * input and output. */
 #include "cli/cmd/cmd.h"
 
 #include "base/os/file.h"
@@ -136,7 +137,8 @@ static int serve_builtin(const struct config *c)
 	return s.code;
 }
 
-/* The key of the session, in the shim, and what the session's tools were given, are not for its neighbours, which run as the same user. */
+/* The key of the session, in the shim, and what the session's tools were given, are not for its neighbours, which
+ * run as the same user. */
 static void hide(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */

@@ -1,4 +1,5 @@
-/* cmd_usage.c - "acpd usage" and "acpd usage verify": the usage ledger, read as a file; no daemon is needed and none is disturbed. */
+/* cmd_usage.c - "acpd usage" and "acpd usage verify": the usage ledger, read as a file; no daemon is needed and
+ * none is disturbed. */
 #include "cli/cmd/cmd.h"
 
 #include "base/array.h"

@@ -1,6 +1,7 @@
 /*
- * shim.c - `acpd mcp`: what a harness starts as an MCP server of type stdio. It carries bytes between its standard input and output and
- * the session's MCP socket, and understands none of them: whatever speaks MCP is at the other end.
+ * shim.c - `acpd mcp`: what a harness starts as an MCP server of type stdio. It carries bytes between its standard
+ * input and output and the session's MCP socket, and understands none of them: whatever speaks MCP is at the other
+ * end.
  */
 #include "cli/cmd/cmd.h"
 

@@ -1,23 +1,26 @@
 /*
- * apply.h - reads patches and makes new files of old ones: unified diffs, and git's with renames, copies, modes, new and deleted files and
- * binary contents, as `git apply` would: all context must be there (no fuzz), a hunk is searched for from where it should be in both
- * directions, one at the beginning (at the end) of a file only there, and lines that one hunk made are no context of the next.
+ * apply.h - reads patches and makes new files of old ones: unified diffs, and git's with renames, copies, modes, new
+ * and deleted files and binary contents, as `git apply` would: all context must be there (no fuzz), a hunk is
+ * searched for from where it should be in both directions, one at the beginning (at the end) of a file only there,
+ * and lines that one hunk made are no context of the next.
  *
- * patch_read also takes what models write besides. Such a file is "loose", and what is said of it has one meaning or none:
+ * patch_read also takes what models write besides. Such a file is "loose", and what is said of it has one meaning or
+ * none:
  *   - hunks whose counts are off, or with "@@", "@@ @@", "@@ ... @@" for a header: counted anew, placed where their lines are. Text behind "@@"
  *     (no numbers) is a line of the file that stands above. With numbers the place that they name is taken if it fits; else a hunk must
  *     fit behind the one before it exactly once.
  *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ", "*** End of File", "*** End Patch": the same
  *     hunks without numbers; one that only adds, with nothing above it, adds at the end.
  *   - names without a/ and b/: both readings are handed on if there are two.
- * Line ends of a loose file stay what they are: CR LF if all are, and none behind the last line if there is none, unless the patch says.
+ * Line ends of a loose file stay what they are: CR LF if all are, and none behind the last line if there is none,
+ * unless the patch says.
  *
- * Pure: nothing is read or written here. patch_set borrows the text. What git refuses in a path is refused: absolute ones, "..", empty
- * parts, ".git". Text before, between and behind the patches of files is skipped, as in a mail.
+ * Pure: nothing is read or written here. patch_set borrows the text. What git refuses in a path is refused: absolute
+ * ones, "..", empty parts, ".git". Text before, between and behind the patches of files is skipped, as in a mail.
  *
- * Errors: PATCH_EMPTY (no patch in it), PATCH_CORRUPT (with the line), PATCH_PATH, PATCH_BINARY (without contents or full ids),
- * PATCH_MISMATCH (the file is not what it was made for), PATCH_AMBIGUOUS (a loose hunk fits in several places), PATCH_MIXED (two ways of
- * writing in one text), PATCH_TOO_LARGE.
+ * Errors: PATCH_EMPTY (no patch in it), PATCH_CORRUPT (with the line), PATCH_PATH, PATCH_BINARY (without contents or
+ * full ids), PATCH_MISMATCH (the file is not what it was made for), PATCH_AMBIGUOUS (a loose hunk fits in several
+ * places), PATCH_MIXED (two ways of writing in one text), PATCH_TOO_LARGE.
  */
 #pragma once
 
@@ -89,7 +92,7 @@ struct patch_place {
 /* Appends the lines that a hunk wants to find. */
 void patch_hunk_wants(const struct patch_hunk *h, struct buf *out);
 
-/* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with PATCH_MISMATCH or
- * PATCH_AMBIGUOUS if one or more found no place (out is then what the others made of it). */
+/* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with
+ * PATCH_MISMATCH or PATCH_AMBIGUOUS if one or more found no place (out is then what the others made of it). */
 int patch_apply(const struct patch_file *f, struct slice old, struct buf *out,
 		struct patch_place *places, struct err *e);

@@ -39,7 +39,8 @@ bool is_stars(struct slice line);     /* its first line, or one that only stands
 bool stars_inside(struct slice text); /* it has such a first line */
 int stars_parse(struct slice text, struct patch_set *ret, struct err *e);
 
-/* apply_names.c: a name as patches write it, quoted or not; strip parts are taken off. 0, or -EINVAL. end: a date may follow a tab. */
+/* apply_names.c: a name as patches write it, quoted or not; strip parts are taken off. 0, or -EINVAL. end: a date
+ * may follow a tab. */
 int patch_name_parse(struct slice text, unsigned strip, char **ret);
 int patch_name_parse_dated(struct slice text, unsigned strip, char **ret);
 /* Without a date that follows a blank, as some write it. */

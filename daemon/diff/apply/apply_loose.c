@@ -46,7 +46,8 @@ static const char *const ends[] = {
 	"Index: ", "Only in ", "From ", "commit ", "GIT binary",
 };
 
-/* What may stand below a hunk: text that is none of it would be lost in silence if it were a line that lacks its first character. */
+/* What may stand below a hunk: text that is none of it would be lost in silence if it were a line that lacks its
+ * first character. */
 static bool is_end(const struct patch_reader *r, bool stars)
 {
 	struct slice line = reader_line(r);

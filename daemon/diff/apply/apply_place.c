@@ -109,8 +109,8 @@ static void found(struct hunt *h, size_t at)
 
 #define NOWHERE SIZE_MAX
 
-/* next[i]: where a search from line i for the anchors and then for the lines ends. Each is the first behind the one before it; the
- * last of them may be the first of the lines. */
+/* next[i]: where a search from line i for the anchors and then for the lines ends. Each is the first behind the
+ * one before it; the last of them may be the first of the lines. */
 static void chain(const struct hunt *h, size_t *next)
 {
 	size_t n = h->img->n;

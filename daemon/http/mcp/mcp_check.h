@@ -1,10 +1,12 @@
 /*
- * mcp_check.h - what a message posted to an MCP endpoint is, and whether the headers that repeat parts of it agree. Pure.
+ * mcp_check.h - what a message posted to an MCP endpoint is, and whether the headers that repeat parts of it agree.
+ * Pure.
  *
- * The body decides. A request that names a protocol version in its _meta is modern (2026-07-28), whatever its headers say, and must
- * then have all that this revision asks for: clientCapabilities, and the headers MCP-Protocol-Version, Mcp-Method and, where the method
- * names a thing, Mcp-Name, with the same values (Mcp-Name perhaps as =?base64?...?=). "initialize" begins a legacy session; everything
- * else belongs to one. A batch is nobody's: both revisions of the legacy side that are served here do without.
+ * The body decides. A request that names a protocol version in its _meta is modern (2026-07-28), whatever its headers
+ * say, and must then have all that this revision asks for: clientCapabilities, and the headers MCP-Protocol-Version,
+ * Mcp-Method and, where the method names a thing, Mcp-Name, with the same values (Mcp-Name perhaps as
+ * =?base64?...?=). "initialize" begins a legacy session; everything else belongs to one. A batch is nobody's: both
+ * revisions of the legacy side that are served here do without.
  */
 #pragma once
 

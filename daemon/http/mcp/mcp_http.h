@@ -1,13 +1,14 @@
 /*
  * mcp_http.h - the MCP endpoints /mcp and /mcp/{name}: streamable HTTP, both generations on one path.
  *
- * A modern request (2026-07-28) stands alone: it has a front (tools/mcp/mcp_front.h) of its own, and a client that closes its answer cancels
- * it. "initialize" begins a session of a legacy client (2025-06-18, 2025-11-25): one front for all that carries its Mcp-Session-Id, until
- * DELETE, or too long a silence, or, where there are too many, until a newer one needs the room. A legacy client that goes away from an
- * answer cancels nothing: the call goes on and its answer is dropped. What belongs to no request goes to the newest GET stream.
+ * A modern request (2026-07-28) stands alone: it has a front (tools/mcp/mcp_front.h) of its own, and a client that
+ * closes its answer cancels it. "initialize" begins a session of a legacy client (2025-06-18, 2025-11-25): one front
+ * for all that carries its Mcp-Session-Id, until DELETE, or too long a silence, or, where there are too many, until a
+ * newer one needs the room. A legacy client that goes away from an answer cancels nothing: the call goes on and its
+ * answer is dropped. What belongs to no request goes to the newest GET stream.
  *
- * An answer that comes at once, and first, is plain JSON, with the status that its error asks for; any other is a stream of events. A
- * reader that does not keep up loses its stream, never a single message of it.
+ * An answer that comes at once, and first, is plain JSON, with the status that its error asks for; any other is a
+ * stream of events. A reader that does not keep up loses its stream, never a single message of it.
  *
  * Backends are borrowed from the endpoint. Whoever frees one calls mcp_http_forget before.
  */
@@ -19,9 +20,9 @@
 #include "tools/mcp/backend.h"
 
 struct mcp_endpoint {
-	/* name: the server of /mcp/{name}; empty for /mcp, the built-in tools. session_id: of ?session=, the built-in tools of that
-	 * session, or empty. NULL with e: e->reason is *_UNKNOWN or *_NOT_FOUND for what does not exist (404), anything else for what
-	 * cannot be had now (503). */
+	/* name: the server of /mcp/{name}; empty for /mcp, the built-in tools. session_id: of ?session=, the
+	 * built-in tools of that session, or empty. NULL with e: e->reason is *_UNKNOWN or *_NOT_FOUND for what
+	 * does not exist (404), anything else for what cannot be had now (503). */
 	struct mcp_backend *(*find)(void *ctx, struct slice name, struct slice session_id,
 				    struct err *e);
 	void *ctx;

@@ -1,9 +1,10 @@
 /*
  * mcp_http_internal.h - sessions and exchanges of the MCP endpoints, for http/mcp/ alone.
  *
- * An exchange is one POST: its body, the call that it makes, and its answer, JSON or a stream. It is freed when the driver has let go of
- * both its sink and its stream, except that a legacy client's unanswered one stays with its session as an orphan until its answer came, so
- * that its id is not taken twice and calls are counted. "Settled" is what has its answer; only unsettled exchanges are in a list.
+ * An exchange is one POST: its body, the call that it makes, and its answer, JSON or a stream. It is freed when the
+ * driver has let go of both its sink and its stream, except that a legacy client's unanswered one stays with its
+ * session as an orphan until its answer came, so that its id is not taken twice and calls are counted. "Settled" is
+ * what has its answer; only unsettled exchanges are in a list.
  *
  * Nothing here is freed inside a callback of a front, but for orphans, which the front knows nothing of.
  */

@@ -34,7 +34,8 @@ static void on_listener_gone(struct mcp_events *s)
 	free(l);
 }
 
-/* The newest; one that does not keep up hands over to the one before. Without any, the message is lost, as MCP has it. */
+/* The newest; one that does not keep up hands over to the one before. Without any, the message is lost, as MCP has
+ * it. */
 static void tell_listener(struct mcp_session *s, struct slice message)
 {
 	while (!list_empty(&s->listeners)) {

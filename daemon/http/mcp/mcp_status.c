@@ -1,5 +1,5 @@
-/* mcp_status.c - GET /v1/mcp: the hosted MCP servers as they are now, and what is wrong with their configuration (tools/hosted/hosted.h
- * has the form). */
+/* mcp_status.c - GET /v1/mcp: the hosted MCP servers as they are now, and what is wrong with their configuration
+ * (tools/hosted/hosted.h has the form). */
 #include "http/routes/handlers.h"
 
 #include "json/jenc.h"

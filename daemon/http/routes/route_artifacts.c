@@ -1,4 +1,5 @@
-/* route_artifacts.c - GET /v1/sessions/{id}/artifacts and /v1/sessions/{id}/artifacts/{artifact}: the list, and the bytes of one. */
+/* route_artifacts.c - GET /v1/sessions/{id}/artifacts and /v1/sessions/{id}/artifacts/{artifact}: the list, and
+ * the bytes of one. */
 #include "http/routes/file_body.h"
 
 #include "session/workspace/artifact_store.h"

@@ -1,4 +1,5 @@
-/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or for ever. */
+/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once
+ * or for ever. */
 #include "http/routes/handlers.h"
 
 #include "base/digits.h"

@@ -1,5 +1,6 @@
-/* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an archive, made by acpd-unpack while it is sent. Its first bytes are awaited, so that
- * what it refuses is an error and no short archive. */
+/* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an
+ * archive, made by acpd-unpack while it is sent. Its first bytes are awaited, so that what it refuses is an error
+ * and no short archive. */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"

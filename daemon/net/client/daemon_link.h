@@ -1,6 +1,6 @@
 /*
- * daemon_link.h - the client side of a connection to a daemon, for the command line: JSON messages over a UNIX socket (lines) or
- * over a WebSocket (text frames), behind one interface. Content is passed on byte for byte.
+ * daemon_link.h - the client side of a connection to a daemon, for the command line: JSON messages over a UNIX socket
+ * (lines) or over a WebSocket (text frames), behind one interface. Content is passed on byte for byte.
  */
 #pragma once
 

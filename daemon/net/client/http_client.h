@@ -1,8 +1,8 @@
 /*
  * http_client.h - plain HTTP/1.1 for the command line: one request on one connection, blocking, bodies in pieces.
  *
- * No TLS: an https:// URL is refused. An answer that comes while the request's body is still being sent ends the sending. All waits
- * end after HTTP_CLIENT_SECS without a byte in either direction.
+ * No TLS: an https:// URL is refused. An answer that comes while the request's body is still being sent ends the
+ * sending. All waits end after HTTP_CLIENT_SECS without a byte in either direction.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct http_answer {
 	uint64_t offset; /* Upload-Offset */
 };
 
-/* Sends and reads the head of the answer. -ECONNREFUSED with UNREACHABLE: nobody there. -ECONNRESET with CONNECTION_LOST: cut off on the
- * way, may be tried again. -EPROTO: no sensible answer. Others: the body's file. */
+/* Sends and reads the head of the answer. -ECONNREFUSED with UNREACHABLE: nobody there. -ECONNRESET with
+ * CONNECTION_LOST: cut off on the way, may be tried again. -EPROTO: no sensible answer. Others: the body's file. */
 int http_client_ask(struct http_client *c, const struct http_ask *rq, struct http_answer *ret,
 		    struct err *e);
 /* Up to n bytes of the answer's body; 0 at its end, -ECONNRESET if it was cut off. */

@@ -55,7 +55,8 @@ static int parent_of(pid_t pid, pid_t *ret)
 	return 0;
 }
 
-/* A parent may end while we climb; its child then has another. Who is hidden (hidepid) is none that we started as our own. */
+/* A parent may end while we climb; its child then has another. Who is hidden (hidepid) is none that we started as
+ * our own. */
 static bool descends(pid_t pid)
 {
 	pid_t child = 0, parent;

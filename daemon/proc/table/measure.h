@@ -1,12 +1,13 @@
 /*
  * measure.h - what a session's processes have used so far: CPU time and memory.
  *
- * From the session's cgroup where the kernel keeps it there (v2: cpu.stat, memory.peak); else from the process table: the child and its
- * living descendants, each with what its waited-for children used. The second way misses what was orphaned, and its peak is the sum
- * of each living process's own peak; of many processes it looks at the first (MEASURE_FILES_MAX). source says which it was.
+ * From the session's cgroup where the kernel keeps it there (v2: cpu.stat, memory.peak); else from the process table:
+ * the child and its living descendants, each with what its waited-for children used. The second way misses what was
+ * orphaned, and its peak is the sum of each living process's own peak; of many processes it looks at the first
+ * (MEASURE_FILES_MAX). source says which it was.
  *
- * A turn is measured twice, and to open a file of a cgroup costs six times as much as to read it: both files stay open. Once the
- * cgroup has been removed reading fails, and the process table is asked.
+ * A turn is measured twice, and to open a file of a cgroup costs six times as much as to read it: both files stay
+ * open. Once the cgroup has been removed reading fails, and the process table is asked.
  */
 #pragma once
 

@@ -228,8 +228,8 @@ static int target_of(const struct tree_process *e, struct orphan o)
 	return o.target;
 }
 
-/* Of what hangs directly on us: a child of ours that lives, or what was orphaned. What is younger than the list of our children may be one
- * of them that is not in it: it is left for the next round. */
+/* Of what hangs directly on us: a child of ours that lives, or what was orphaned. What is younger than the list of
+ * our children may be one of them that is not in it: it is left for the next round. */
 static int judge_child(const struct tree_process *e, struct orphan o, uint64_t since)
 {
 	int target = target_of(e, o);

@@ -1,19 +1,22 @@
 /*
  * process_tree.h - the process table: who descends from whom, and whose environment carries which marker.
  *
- * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>. Below the daemon a process belongs to the session of the
- * child of ours that it descends from. What was orphaned hangs directly on us: it belongs to the session whose leader's kernel
- * session it is in, or that its environment names. One that names no session which has a child of ours (it may say what it likes) is a
- * stray. Only environments of orphans are read, in pieces, whatever their size.
+ * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>. Below the daemon a process belongs
+ * to the session of the child of ours that it descends from. What was orphaned hangs directly on us: it belongs to
+ * the session whose leader's kernel session it is in, or that its environment names. One that names no session which
+ * has a child of ours (it may say what it likes) is a stray. Only environments of orphans are read, in pieces,
+ * whatever their size.
  *
- * All of this takes as long as agents want it to: never on the loop (sweep.h), but at start and end, when there is none.
+ * All of this takes as long as agents want it to: never on the loop (sweep.h), but at start and end, when there is
+ * none.
  *
- * What a turn left (from, until: when it began, when the next one did): processes of the session that were started in it, and do not work for
- * the leader. That is what was orphaned, what has a kernel session of its own, and what does not read from a pipe of its own, as MCP and
- * language servers do, which a harness may start at any time; and whatever descends from such.
+ * What a turn left (from, until: when it began, when the next one did): processes of the session that were started in
+ * it, and do not work for the leader. That is what was orphaned, what has a kernel session of its own, and what does
+ * not read from a pipe of its own, as MCP and language servers do, which a harness may start at any time; and
+ * whatever descends from such.
  *
- * Signals go through a pidfd opened before the process is looked at once more; its start time must be the one it had in the table, so that
- * a recycled pid is never hit. Where there are no pidfds, right after that look.
+ * Signals go through a pidfd opened before the process is looked at once more; its start time must be the one it had
+ * in the table, so that a recycled pid is never hit. Where there are no pidfds, right after that look.
  */
 #pragma once
 
@@ -41,7 +44,8 @@ struct tree_own {
 	char *session;
 };
 
-/* Kills once what belongs to the sessions asked for, among all that descends from root. since: tree_now before own was made. */
+/* Kills once what belongs to the sessions asked for, among all that descends from root. since: tree_now before own
+ * was made. */
 void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets,
 			const struct tree_own *own, size_t nown, uint64_t since);
 /* Kills once everything that descends from us; returns how many. */

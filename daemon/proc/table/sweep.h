@@ -1,9 +1,10 @@
 /*
  * sweep.h - rounds of killing where a session has no cgroup: the process table is read in a thread of its own.
  *
- * What that costs is up to agents (thousands of processes, environments of megabytes), so the loop only asks and is told. One thread
- * works at a time, for all sessions that have asked when it begins. One that has not ended after SWEEP_SCAN_MS (a process can make a read of its
- * environment wait) is left to itself, and its sessions count as swept.
+ * What that costs is up to agents (thousands of processes, environments of megabytes), so the loop only asks and is
+ * told. One thread works at a time, for all sessions that have asked when it begins. One that has not ended after
+ * SWEEP_SCAN_MS (a process can make a read of its environment wait) is left to itself, and its sessions count as
+ * swept.
  */
 #pragma once
 

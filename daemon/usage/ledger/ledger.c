@@ -47,7 +47,8 @@ int ledger_open_state(const char *path, struct err *e)
 	return open_private(path, O_CREAT, e);
 }
 
-/* A daemon that was killed, or a removal, has left nothing in the file that is written to: what the newest closed one ends with. */
+/* A daemon that was killed, or a removal, has left nothing in the file that is written to: what the newest closed
+ * one ends with. */
 static int take_up_closed(struct ledger *l, const char **what)
 {
 	struct ledger_closed *c = l->set.n ? &l->set.closed[l->set.n - 1] : NULL;

@@ -1,19 +1,22 @@
 /*
- * ledger.h - the usage ledger, <state>/usage.jsonl: append-only JSON lines, one record per turn and one per model call that the
- * harness told of. Format and fields: daemon/protocol/usage.md. A file that is full gets another name (usage/ledger/ledger_set.h) and the next is begun; numbers and
- * chain run over all of them. Closed files whose records were read may be removed.
+ * ledger.h - the usage ledger, <state>/usage.jsonl: append-only JSON lines, one record per turn and one per model
+ * call that the harness told of. Format and fields: daemon/protocol/usage.md. A file that is full gets another name
+ * (usage/ledger/ledger_set.h) and the next is begun; numbers and chain run over all of them. Closed files whose
+ * records were read may be removed.
  *
- * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives; prevDigest is the SHA-256
- * (hex) of the previous line's bytes without its newline, null on the first line of an incarnation: one chain per incarnation. What a
- * stopped machine left torn at the end is cut off when the file is opened; what else is no record there is set aside, into a file beside it, and
- * told; a ledger of a later version is refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource", because an unrecorded turn must not look like a recorded
- * one; a line that was written in part is taken back, so the file stays whole and goes on when there is room again. An error of syncing
- * is sticky: what the kernel has dropped nobody knows, so no later record is taken.
+ * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives;
+ * prevDigest is the SHA-256 (hex) of the previous line's bytes without its newline, null on the first line of an
+ * incarnation: one chain per incarnation. What a stopped machine left torn at the end is cut off when the file is
+ * opened; what else is no record there is set aside, into a file beside it, and told; a ledger of a later version is
+ * refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource",
+ * because an unrecorded turn must not look like a recorded one; a line that was written in part is taken back, so the
+ * file stays whole and goes on when there is room again. An error of syncing is sticky: what the kernel has dropped
+ * nobody knows, so no later record is taken.
  *
- * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the machine) in a worker
- * thread (usage/ledger/syncer.h), many waiters to one fdatasync, and calls back on the loop. On file systems in memory it calls back without a
- * thread. Nothing is scanned at the start: opening reads the names of the files and the last lines, reading finds its place by the names and by
- * halving (usage/ledger/ledger_file.h).
+ * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the
+ * machine) in a worker thread (usage/ledger/syncer.h), many waiters to one fdatasync, and calls back on the loop. On
+ * file systems in memory it calls back without a thread. Nothing is scanned at the start: opening reads the names of
+ * the files and the last lines, reading finds its place by the names and by halving (usage/ledger/ledger_file.h).
  */
 #pragma once
 
@@ -27,13 +30,15 @@
 
 struct ledger;
 
-/* NULL with e filled if the file cannot be opened or read, or is no ledger. incarnation: printable ASCII, at most 64. */
+/* NULL with e filled if the file cannot be opened or read, or is no ledger. incarnation: printable ASCII, at most
+ * 64. */
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e);
 /* Waits for a running sync, makes the rest durable; waiters are called with -ECANCELED and may not wait again. */
 struct ledger *ledger_free(struct ledger *l);
-/* record: a raw JSON object, redacted, whose members follow ours. Returns its n, or 0 if it could not be written (ledger_error says
- * why) or is no record: not one line of JSON, above LEDGER_LINE_MAX, or with members of our names (ledger_error stays 0). */
+/* record: a raw JSON object, redacted, whose members follow ours. Returns its n, or 0 if it could not be written
+ * (ledger_error says why) or is no record: not one line of JSON, above LEDGER_LINE_MAX, or with members of our
+ * names (ledger_error stays 0). */
 uint64_t ledger_append(struct ledger *l, struct slice record);
 /* Number of the last record, 0: none. */
 uint64_t ledger_last(const struct ledger *l);
@@ -44,20 +49,22 @@ struct ledger_wait {
 	struct syncer_wait sync;
 };
 
-/* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0, the sticky error of
- * syncing, or -ECANCELED. */
+/* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0,
+ * the sticky error of syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx);
 /* At any moment, also of one that is all zeros or was answered. */
 void ledger_wait_cancel(struct ledger_wait *w);
 
-/* Lines with n > since, in order, without newline, until fn returns false. 0 or -errno. fn may append; what comes after the call began is not
- * handed out. Damaged lines are left out: n shows the gap. Every line handed out is valid JSON. */
+/* Lines with n > since, in order, without newline, until fn returns false. 0 or -errno. fn may append; what comes
+ * after the call began is not handed out. Damaged lines are left out: n shows the gap. Every line handed out is
+ * valid JSON. */
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
 
-/* What was wrong when it was opened, and what the check of the whole chain (in the background, after opening) has found: called with each, from the
- * loop, first_bad in it; the second at most once. What was no record has been set aside beside the ledger, so that it goes on. */
+/* What was wrong when it was opened, and what the check of the whole chain (in the background, after opening) has
+ * found: called with each, from the loop, first_bad in it; the second at most once. What was no record has been
+ * set aside beside the ledger, so that it goes on. */
 void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx);
 
 /* --- files that come and go ---------------------------------------------------------------------------------- */
@@ -88,8 +95,8 @@ void ledger_count(const struct ledger *l, struct ledger_counts *ret);
 
 /* --- as they lie on disk -------------------------------------------------------------------------------------- */
 
-/* Checks a ledger, also while a daemon appends; for "acpd usage verify". path: one file, or a directory with all of them. 0: see the report;
- * -errno with e: it could not be read. anchor: may be NULL. */
+/* Checks a ledger, also while a daemon appends; for "acpd usage verify". path: one file, or a directory with all
+ * of them. 0: see the report; -errno with e: it could not be read. anchor: may be NULL. */
 struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
 	size_t file;				   /* which one that is in, from 1 */

@@ -1,4 +1,5 @@
-/* ledger_audit.c - the chain of what earlier lives wrote is checked in the background, over all files, a piece at a time: nobody waits for it. */
+/* ledger_audit.c - the chain of what earlier lives wrote is checked in the background, over all files, a piece at
+ * a time: nobody waits for it. */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/limits.h"

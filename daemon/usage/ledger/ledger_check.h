@@ -1,9 +1,10 @@
 /*
- * ledger_check.h - is a usage ledger what was written? Every line is a record, n rises by one, each names the digest of the one before, no turn is
- * recorded twice, and sums are sums. Lines come one after the other, from one file or from several.
+ * ledger_check.h - is a usage ledger what was written? Every line is a record, n rises by one, each names the digest
+ * of the one before, no turn is recorded twice, and sums are sums. Lines come one after the other, from one file or
+ * from several.
  *
- * What a chain cannot show is a change of its last line, or a cut end: for that a reader keeps an anchor, number and digest of a record that it
- * has seen. An anchor is also where a ledger may begin whose older files are gone.
+ * What a chain cannot show is a change of its last line, or a cut end: for that a reader keeps an anchor, number and
+ * digest of a record that it has seen. An anchor is also where a ledger may begin whose older files are gone.
  *
  * Memory grows with the turns and sessions of one incarnation, unless only the chain is checked.
  */
@@ -35,8 +36,8 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind);
 void ledger_check_torn(struct ledger_check *c);
 /* All lines have come. */
 bool ledger_check_end(struct ledger_check *c);
-/* All lines of a file on disk. A daemon may be in the middle of a write: a last line without its end gets so many milliseconds. 0: see the report;
- * -errno. */
+/* All lines of a file on disk. A daemon may be in the middle of a write: a last line without its end gets so many
+ * milliseconds. 0: see the report; -errno. */
 int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms);
 /* That alone, from beginning to end. */
 int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,

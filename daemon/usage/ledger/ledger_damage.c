@@ -1,4 +1,5 @@
-/* ledger_damage.c - the end of a ledger file as it is found at the start: what is torn is cut off, what is no record is set aside, and told. */
+/* ledger_damage.c - the end of a ledger file as it is found at the start: what is torn is cut off, what is no
+ * record is set aside, and told. */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"

@@ -1,9 +1,10 @@
 /*
- * ledger_file.h - a usage ledger as it lies on disk: its lines, what they must begin with, finding a number, checking the chain. Reads with
- * pread only, so it works on a file that a daemon is appending to, and without one.
+ * ledger_file.h - a usage ledger as it lies on disk: its lines, what they must begin with, finding a number, checking
+ * the chain. Reads with pread only, so it works on a file that a daemon is appending to, and without one.
  *
- * Numbers rise with the offset, so a number is found by halving the file: no index to keep in memory, nothing to scan at the start, whatever
- * the file's size. Lines that are damaged have no number: they are passed over in reading (the gap shows) and named by ledger_check.h.
+ * Numbers rise with the offset, so a number is found by halving the file: no index to keep in memory, nothing to scan
+ * at the start, whatever the file's size. Lines that are damaged have no number: they are passed over in reading (the
+ * gap shows) and named by ledger_check.h.
  */
 #pragma once
 
@@ -44,18 +45,22 @@ struct ledger_lines {
 
 void ledger_lines_init(struct ledger_lines *l, int fd, off_t at, size_t chunk);
 void ledger_lines_done(struct ledger_lines *l);
-/* 1: a line, without newline, valid until the next call; 2: the same, but it is too long and empty; 0: no whole line is left; -errno. */
+/* 1: a line, without newline, valid until the next call; 2: the same, but it is too long and empty; 0: no whole
+ * line is left; -errno. */
 int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 
-/* See ledger_read. end: where to stop looking, 0: the end of the file. skipped (may be NULL): how many lines met on the way were no records. */
+/* See ledger_read. end: where to stop looking, 0: the end of the file. skipped (may be NULL): how many lines met
+ * on the way were no records. */
 int ledgerfile_read(int fd, off_t end, uint64_t since,
 		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		    uint64_t *skipped);
 /* Number of the first record; 0: there is none before LEDGER_LINE_MAX bytes of something else, or it cannot be read. */
 uint64_t ledgerfile_first(int fd);
-/* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on, is none. 1: found; 0: the
- * file is empty, or nothing but the beginning of a torn record; -EBADMSG with what: there is no record in it, or none before LEDGER_TAIL_MAX
- * bytes of damage; -EPROTONOSUPPORT: a later version wrote it; -errno. */
+/* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on,
+ * is none. 1: found; 0: the file is empty, or nothing but the beginning of a torn record; -EBADMSG with what:
+ * there is no record in it, or none before LEDGER_TAIL_MAX bytes of damage; -EPROTONOSUPPORT: a later version
+ * wrote it; -errno. */
 int ledgerfile_last(int fd, struct buf *line, off_t *ret_end, const char **what);
-/* What follows the last record is what a stopped machine leaves: part of a record without its end, or blocks that never got their bytes. */
+/* What follows the last record is what a stopped machine leaves: part of a record without its end, or blocks that
+ * never got their bytes. */
 bool ledger_tail_is_torn(struct slice text);

@@ -1,6 +1,6 @@
 /*
- * ledger_files.h - a usage ledger of several files, read without a daemon, or beside one that closes and removes files meanwhile: all are opened
- * before the first is read.
+ * ledger_files.h - a usage ledger of several files, read without a daemon, or beside one that closes and removes
+ * files meanwhile: all are opened before the first is read.
  */
 #pragma once
 
@@ -15,7 +15,8 @@ struct ledger_files {
 	struct ledger_anchor removed; /* by the daemon, as a directory's usage.state says */
 };
 
-/* paths: a line each, in the order of their records: files, or directories with all files of a ledger. 0, or -errno with e. */
+/* paths: a line each, in the order of their records: files, or directories with all files of a ledger. 0, or
+ * -errno with e. */
 int ledger_files_open(struct ledger_files *ret, const char *paths, struct err *e);
 void ledger_files_done(struct ledger_files *f);
 /* As ledgerfile_read; -errno with e. */

@@ -74,7 +74,8 @@ int ledger_open_dir(const struct ledger *l);
 void ledger_tell(struct ledger *l, const char *text);
 
 /* ledger_damage.c: what is found at the end of a file when it is opened. All: 0 or -errno. */
-/* Takes up last, digest, size from fd, a file of the ledger, and cuts off or sets aside what follows its last record. 1: there is a record. */
+/* Takes up last, digest, size from fd, a file of the ledger, and cuts off or sets aside what follows its last
+ * record. 1: there is a record. */
 int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size, const char **what);
 /* There is no record in the file that is written to: another takes its place. */
 int ledger_set_file_aside(struct ledger *l);

@@ -1,8 +1,10 @@
 /*
- * ledger_retention.c - how far the ledger has been read, and the removal of whole closed files, oldest first, of which every record has been.
+ * ledger_retention.c - how far the ledger has been read, and the removal of whole closed files, oldest first, of
+ * which every record has been.
  *
- * The mark is written at once (survives the process) and made durable within a second, in a thread: nothing that a turn waits for. A file is
- * removed in three steps: its last record is read, written down as what the ledger now begins after, and made durable; then the file goes.
+ * The mark is written at once (survives the process) and made durable within a second, in a thread: nothing that a
+ * turn waits for. A file is removed in three steps: its last record is read, written down as what the ledger now
+ * begins after, and made durable; then the file goes.
  */
 #include "usage/ledger/ledger_internal.h"
 

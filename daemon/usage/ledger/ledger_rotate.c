@@ -1,6 +1,7 @@
 /*
- * ledger_rotate.c - the file that is written to gets the name of a closed one, and the next takes its place. Nothing is copied, and no number is
- * in two files: wherever a daemon is killed, all records lie in files of the ledger's names, once each.
+ * ledger_rotate.c - the file that is written to gets the name of a closed one, and the next takes its place. Nothing
+ * is copied, and no number is in two files: wherever a daemon is killed, all records lie in files of the ledger's
+ * names, once each.
  *
  *	a new file beside it, usage.jsonl.tmp	killed here: it is empty and goes at the next start
  *	usage.jsonl -> usage-<N>.jsonl		killed here: the next start makes a usage.jsonl

@@ -1,9 +1,10 @@
 /*
- * ledger_set.h - the files of one usage ledger: <dir>/usage.jsonl, which is written to; beside it the closed ones, usage-<N>.jsonl, where N (19
- * digits, so that names sort) is the number of the first record in it; and usage.state, what else must be known of them: how far clients have
- * read, and the last record that was removed.
+ * ledger_set.h - the files of one usage ledger: <dir>/usage.jsonl, which is written to; beside it the closed ones,
+ * usage-<N>.jsonl, where N (19 digits, so that names sort) is the number of the first record in it; and usage.state,
+ * what else must be known of them: how far clients have read, and the last record that was removed.
  *
- * The state is a line of JSON of a fixed size, written in place: that needs no room on a disk that is full, and 256 bytes are written whole or not.
+ * The state is a line of JSON of a fixed size, written in place: that needs no room on a disk that is full, and 256
+ * bytes are written whole or not.
  */
 #pragma once
 
