@@ -267,7 +267,8 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
   await eventually(async () => !(await listed(c)).includes(stored), 'the acknowledged one goes first');
   await d.waitLog((l) => l.session === stored && l.why === 'room');
-  await eventually(() => !fs.existsSync(path.join(d.stateDir, 'removed', stored)), 'and gives its room back');
+  const givenBack = (id) => eventually(() => !fs.existsSync(path.join(d.stateDir, 'removed', id)), 'and gives its room back');
+  await givenBack(stored);
   assert.deepEqual(await listed(c), [sessionId, unstored], 'that was enough');
   const works = async (say = 'echo on') => {
     try {
@@ -281,6 +282,7 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
   fill();
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
   await eventually(async () => !(await listed(c)).includes(unstored), 'then the other');
+  await givenBack(unstored);
   await eventually(() => works(), 'there is room again');
   fs.rmSync(filler);
   fill();
