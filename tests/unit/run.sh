@@ -9,7 +9,9 @@ here=$(dirname "$0")
 if [ "${1:-}" = --one ]; then
 	dir=$2 out=$3 prefix=$4 name=$5
 	program="$dir/unit $name"
-	[ -x "$dir/$name" ] && program=$dir/$name
+	for alone in "$dir"/*/"$name"; do
+		[ -x "$alone" ] && program=$alone
+	done
 	# shellcheck disable=SC2086 # commands and their arguments
 	CMOCKA_MESSAGE_OUTPUT=stdout timeout 300 $prefix $program >"$out/$name.text" 2>&1
 	code=$?
@@ -31,7 +33,7 @@ if [ "${1:-}" = --valgrind ]; then
 fi
 dir=$1
 shift
-[ $# != 0 ] || set -- $(cd "$here" && ls test_*.c | sed 's/\.c$//')
+[ $# != 0 ] || set -- $(find "$here" -name 'test_*.c' | sed 's|.*/||; s|\.c$||' | sort)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 printf '%s\n' "$@" | xargs -P "${JOBS:-2}" -n 1 sh "$0" --one "$dir" "$out" "$prefix"

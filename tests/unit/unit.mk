@@ -8,14 +8,14 @@ CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
 # Linking all of acpd costs seconds, and under sanitizers many: the tests are one program, and so are the corpora. main() of a
 # test file becomes a function named after it; tests/unit/run.sh still runs each file as a process of its own.
-UNIT_TESTS := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
+UNIT_SRC := $(call sources,tests/unit)
+UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(foreach f,$(UNIT_SRC),$(if $(filter test_%,$(notdir $(f))),$(f))))
 # These put functions of their own in the place of the C library's, for the whole of their program.
-UNIT_ALONE := test_commit_kill test_crc32c test_ledger_retention test_ledger_rotate test_ledger_sync test_tree
+UNIT_ALONE := unpack/test_commit_kill base/test_crc32c tree/test_tree $(addprefix usage/test_ledger_,retention rotate sync)
 UNIT_TOGETHER := $(filter-out $(UNIT_ALONE),$(UNIT_TESTS))
 UNIT_DIR := $(BUILD)/tests/unit
 UNIT_BINS := $(UNIT_DIR)/unit $(UNIT_ALONE:%=$(UNIT_DIR)/%)
-UNIT_LIB := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,\
-	$(filter-out tests/unit/test_% tests/unit/main.c,$(wildcard tests/unit/*.c)))
+UNIT_LIB := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,$(filter-out tests/unit/main.c,$(wildcard tests/unit/*.c)))
 FUZZ_LIB := $(UNIT_DIR)/fakehost.o $(BUILD)/tests/fuzz/adapter.o
 FUZZ_ALL := $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ ?= $(FUZZ_ALL:fuzz_%=%)
@@ -32,9 +32,9 @@ $(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o): RENAMED = -Dmain=$(*F) -Wno-missing-prototyp
 $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o): RENAMED = -DLLVMFuzzerTestOneInput=$(*F)
 
 # What each of the two programs has: a line ROW(NAME) for each file, made anew when the folder changes.
-$(UNIT_DIR)/list.h: tests/unit
+$(UNIT_DIR)/list.h: tests/unit $(sort $(dir $(UNIT_SRC)))
 	@mkdir -p $(@D)
-	@printf 'ROW(%s)\n' $(UNIT_TOGETHER) >$@
+	@printf 'ROW(%s)\n' $(notdir $(UNIT_TOGETHER)) >$@
 $(BUILD)/tests/fuzz/list.h: tests/fuzz
 	@mkdir -p $(@D)
 	@printf 'ROW(%s)\n' $(FUZZ_ALL) >$@
@@ -49,7 +49,7 @@ $(UNIT_ALONE:%=$(UNIT_DIR)/%): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(UNIT_LIBS) -lcmocka
 $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(FUZZ_LIB) $(UNIT_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS)
--include $(wildcard $(UNIT_DIR)/*.d $(BUILD)/tests/fuzz/*.d)
+-include $(wildcard $(UNIT_DIR)/*.d $(UNIT_DIR)/*/*.d $(BUILD)/tests/fuzz/*.d)
 
 .PHONY: unit unit-valgrind fuzz-corpora fuzz
 unit: $(UNIT_BINS)

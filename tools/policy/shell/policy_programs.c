@@ -3,8 +3,8 @@
  *
  * Why a table, and not a simpler rule. To judge `timeout -k 1 -s KILL 5 rm -rf /` or `env -u A git status`, one must
  * know where the inner command begins, and that depends on which options take a value. Without the options, 15 rows
- * of tests/unit/policy_rows.h and test_policy_command.c that are denied would only ask, and one that is allowed would
- * ask. Looking for denied words anywhere in the command would keep the denials, but cannot find what is allowed.
+ * of tests/unit/tools/test_policy_command.c that are denied would only ask, and one that is allowed would ask.
+ * Looking for denied words anywhere in the command would keep the denials, but cannot find what is allowed.
  *
  * A launcher with an option that is not listed counts as "sh". For OPTIONS it is the other way round: only the options
  * that are listed run programs. A program that is not named here is judged by its own name alone: where a policy
