@@ -220,11 +220,12 @@ async function peakOf(archive, dest, args) {
   const done = running.finally(() => { ended = true; });
 
   while (!ended) {
-    for (const { pid, comm } of procs.descendants(child.pid)) {
+    for (const { pid } of procs.descendants(child.pid)) {
       try {
         const kib = Number(/^VmHWM:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 
-        peaks.set(`${comm} ${pid}`, Math.max(kib, peaks.get(`${comm} ${pid}`) ?? 0));
+        // By process: one that was seen just before its exec had another name, and another memory, which is gone.
+        peaks.set(pid, Math.max(kib, peaks.get(pid) ?? 0));
       } catch {
         // it ended meanwhile
       }

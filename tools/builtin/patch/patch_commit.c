@@ -105,18 +105,31 @@ static int stage_file(const struct patch_plan *p, struct patch_node *n)
 	return fchmod(fd, mode_wanted(p, n)) < 0 ? -errno : 0;
 }
 
+/* The directory that was missing when the patch was planned and judged. It has to come where it would have been then:
+ * what was missing may be a link to elsewhere by now. */
+static int node_make_dir(struct patch_plan *p, struct patch_node *n, struct err *e)
+{
+	_cleanup_(freep) char *planned = TAKE_PTR(n->at.real);
+	int r = 0;
+
+	dirs_note(p, n->path);
+	for (int dry = 1; r == 0 && dry >= 0; dry--) {
+		tool_path_entry_done(&n->at);
+		r = tool_path_entry_parents(p->call, n->path, TOOL_PATH_STAT, dry, &n->at, e);
+		if (r == 0 && strcmp(n->at.real, planned) != 0)
+			r = tool_errno(e, ESTALE, "a directory was exchanged above", n->path);
+	}
+	return r;
+}
+
 static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 {
 	char hex[17];
 	int r;
 
-	if (n->at.dir < 0) {
-		dirs_note(p, n->path);
-		tool_path_entry_done(&n->at);
-		r = tool_path_entry_parents(p->call, n->path, TOOL_PATH_STAT, false, &n->at, e);
-		if (r < 0)
-			return r;
-	}
+	r = n->at.dir < 0 ? node_make_dir(p, n, e) : 0;
+	if (r < 0)
+		return r;
 	random_hex(hex, 8);
 	snprintf(n->staged, sizeof(n->staged), STAGE_PREFIX "%s", hex);
 	if (!n->planned)
