@@ -113,10 +113,11 @@ for (const layout of ['empty', 'merge']) {
     for (const whom of ['all of acpd-unpack', 'its first process', 'its worker']) {
       test(`kill -9 of ${whom}, at many moments`, async () => {
         let killed = 0;
-
-        // Faster than it was timed: then sooner, until some were hit.
-        for (let i = 0; i < STEPS || (killed < 3 && i < 4 * STEPS); i++) {
-          const at = ms * (i % STEPS) / STEPS / (1.2 + Math.floor(i / STEPS));
+        let faster = 1.2;
+        // Faster than it was timed: sooner after each miss, until some were hit.
+        for (let i = 0; i < STEPS || (killed < 3 && i < 8 * STEPS); i++) {
+          const at = ms * (i % STEPS) / STEPS / faster;
+          const before = killed;
           const s = await start(layout);
           const work = begin(s);
 
@@ -130,6 +131,8 @@ for (const layout of ['empty', 'merge']) {
               killed++;
             } catch { /* it had ended */ }
           }
+          if (killed === before)
+            faster *= 1.3;
           const { error } = await work.answer;
           if (error)
             assert.match(error.data.reason, /^(HELPER_FAILED|WORKER_DIED)$/);
