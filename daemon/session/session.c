@@ -1,5 +1,5 @@
 /* session.c - one session: what others may ask of it, how it is made, opened, closed and freed. What it does next:
- * turn_queue.c. */
+ * session_next.c. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

@@ -133,8 +133,10 @@ static void copy_home(struct session *s, struct session *from)
 						     .gid = s->store->user.gid },
 				&copy_events, s, &e) :
 		     NULL;
-	if (s->harness.proc)
+	if (s->harness.proc) {
+		session_advance(s); /* it may have been closed while it waited for this */
 		return;
+	}
 	if (!cp)
 		err_set(&e, -ENOENT, RPC_INTERNAL_ERROR, "FORK_FAILED", "there is no cp");
 	release(s);

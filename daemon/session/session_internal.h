@@ -78,6 +78,9 @@ void session_closed(struct session *s);
 void session_touch(struct session *s);
 void session_free(struct session *s);
 
+/* session_next.c: the one place that decides what happens next. Deferred. */
+void session_advance(struct session *s);
+
 /* watcher.c */
 void session_wake(struct session *s);
 struct watcher *session_driver(struct session *s);

@@ -294,7 +294,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	list_each(s, &st->sessions, struct session, link) {
 		turns_end_all(s);
 		provision_abort(s);
-		inspections_stopping(s);
+		inspections_abort(s);
 		mcp_servers_forget(s);
 		harness_stop(s);
 	}

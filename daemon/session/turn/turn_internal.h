@@ -129,10 +129,10 @@ struct session_turns {
 };
 
 /* turn_queue.c */
-/* The one place that decides what happens next: start the harness, begin a turn, close. Deferred. */
-void session_advance(struct session *s);
 void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
 struct session_turn *turn_first_queued(struct session *s);
+/* t is the first that is queued; the harness is ready. */
+void turn_begin(struct session *s, struct session_turn *t);
 void turn_free(struct session_turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */

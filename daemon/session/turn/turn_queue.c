@@ -1,4 +1,4 @@
-/* turn_queue.c - the queue of prompts, and what a session does next. How a turn ends: turn_end.c. */
+/* turn_queue.c - the queue of prompts, and how the first of them begins. How a turn ends: turn_end.c. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
@@ -9,9 +9,6 @@
 #include "proc/table/process_tree.h"
 #include "session/session_states.h"
 #include "session/workspace/baseline.h"
-#include "session/workspace/provision.h"
-#include "session/harness/harness_pool.h"
-#include "session/workspace/inspection.h"
 
 #include <errno.h>
 
@@ -247,7 +244,7 @@ static void note_begin(struct session *s, const struct session_turn *t)
 	evlog_note(&s->log.events, "turn", buf_slice(&b));
 }
 
-static void turn_begin(struct session *s, struct session_turn *t)
+void turn_begin(struct session *s, struct session_turn *t)
 {
 	struct err e;
 
@@ -283,85 +280,4 @@ void turn_output(struct session_turn *t)
 {
 	if (!t->outputs++)
 		t->first_output_mono = clock_mono_ms();
-}
-
-static void on_next_tick(void *ctx)
-{
-	session_advance(ctx);
-}
-
-/* Start times of processes are told in ticks: those of a cancelled turn must not look like those of the next one. */
-static bool same_tick(struct session *s)
-{
-	if (!s->turn.cancelled_tick || tree_now() > s->turn.cancelled_tick)
-		return false;
-	loop_timer_set(s->store->loop, &s->turn.tick_timer, TICK_MS, on_next_tick, s);
-	return true;
-}
-
-static void launch_for(struct session *s)
-{
-	struct err e = { 0 };
-
-	if (harness_pool_launch(s, &e) < 0)
-		session_opened(s, &e);
-}
-
-static void advance_open(struct session *s)
-{
-	bool wanted = !list_empty(&s->harness.open_waiters);
-	struct session_turn *next = turn_first_queued(s);
-
-	if (s->harness.copying || provision_busy(s))
-		return;
-	if (s->harness.restart && s->harness.state == H_READY && !s->turn.current) {
-		harness_stop(s);
-		return;
-	}
-	if (s->harness.state == H_READY && s->harness.reconfigure && !s->turn.current)
-		session_reconfigure(s);
-	else if (s->harness.state == H_READY && wanted && !baseline_due(s))
-		session_opened(s, NULL);
-	else if (s->harness.state == H_NONE && (wanted || next))
-		launch_for(s);
-	else if (s->harness.state == H_READY && !s->turn.current && !s->turn.ending && next &&
-		 !baseline_busy(s) && !same_tick(s))
-		turn_begin(s, next);
-}
-
-static void advance(void *ctx)
-{
-	struct session *s = ctx;
-
-	if (s->store->stopping)
-		return;
-	harness_pool_update(s);
-	provision_answer(s);
-	if (s->state == SESSION_OPENING && harness_pool_waits(s)) {
-		launch_for(s);
-	} else if (s->state == SESSION_OPEN) {
-		advance_open(s);
-	} else if (s->state == SESSION_CLOSING && provision_busy(s)) {
-		provision_abort(s);
-	} else if (s->state == SESSION_CLOSING && !s->turn.ending && inspections_stopping(s)) {
-		return; /* called again when they have stopped */
-	} else if (s->state == SESSION_CLOSING && !s->turn.current && !s->turn.ending) {
-		if (s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING ||
-		    !list_empty(&s->harness.open_waiters)) {
-			struct err e;
-
-			err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
-				"the session is being closed");
-			session_opened(s, &e);
-		}
-		if (s->harness.state == H_NONE)
-			session_closed(s);
-		else if (s->harness.state != H_STOPPING)
-			harness_stop(s);
-	}
-}
-
-void session_advance(struct session *s)
-{
-	loop_defer(s->store->loop, &s->advance_task, advance, s);
 }

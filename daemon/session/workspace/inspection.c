@@ -34,9 +34,13 @@ void inspection_done(struct inspection *k)
 	helper_job_free(k->helper);
 }
 
-bool inspections_stopping(struct session *s)
+bool inspections_running(const struct session *s)
+{
+	return !list_empty(&s->workspace.inspections);
+}
+
+void inspections_abort(struct session *s)
 {
 	list_each(k, &s->workspace.inspections, struct inspection, link)
 		helper_job_abort(k->helper);
-	return !list_empty(&s->workspace.inspections);
 }

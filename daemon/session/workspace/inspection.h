@@ -8,7 +8,7 @@
 #include "workspace/helper_job.h"
 
 struct inspection {
-	struct list link; /* in the session's looks */
+	struct list link; /* in the session's inspections */
 	struct session *session;
 	struct helper_job *helper;
 	/* Once; then the owner calls inspection_done and frees what it is embedded in. */
@@ -20,5 +20,6 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
 		     struct err *e);
 void inspection_done(struct inspection *k);
-/* Some go on in a session that is to be closed: they are told to stop, and session_advance is called then. */
-bool inspections_stopping(struct session *s);
+bool inspections_running(const struct session *s);
+/* session_advance is called when each of them has ended. */
+void inspections_abort(struct session *s);
