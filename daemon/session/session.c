@@ -385,8 +385,8 @@ void session_closed(struct session *s)
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
 	if (!s->load.reopening) /* else it was closed all the time, as far as anybody was told */
-		session_note(s, EVENT_LIFECYCLE,
-			     SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
+		event_note(s, EVENT_LIFECYCLE,
+			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	s->load.reopening = false;
 	evlog_flush(&s->log.events);
 	r = put_away(s, &e);
@@ -447,7 +447,7 @@ void session_free(struct session *s)
 	session_cancel_timers(s);
 	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
-	session_drop_readers(s);
+	readers_drop(s);
 	mcp_servers_forget(s);
 	session_drop_ports(s);
 	if (s->harness.adapter)

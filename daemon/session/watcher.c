@@ -14,7 +14,7 @@ void session_wake(struct session *s)
 {
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->wake(w->ctx);
-	session_wake_readers(s);
+	readers_wake(s);
 }
 
 /* The client can no longer answer there: it is told so, and the questions stay open. */

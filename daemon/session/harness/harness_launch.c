@@ -191,7 +191,7 @@ static void note_exit(struct session *s, const struct proc_status *st)
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "harness_exited");
 	jw_int(&w, st->exited ? "exitCode" : "signal", st->code);
-	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
 static void on_gone(void *ctx, const struct proc_status *st)

@@ -99,7 +99,7 @@ void session_config_changed(struct session *s, struct slice config)
 	jw_str(&w, "sessionUpdate", "current_mode_update");
 	jw_raw(&w, "currentModeId", jobj_get(slice_of(s->harness.modes), "currentModeId").raw);
 	jw_end_obj(&w);
-	session_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_MODE, buf_slice(&b), SLICE_NONE, 0);
 }
 
 void session_known_values(const struct session *s, const char *category, struct jw *w,

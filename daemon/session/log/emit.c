@@ -54,8 +54,8 @@ static struct jw begin(struct session *s, const char *method)
 	return (struct jw){ b, true };
 }
 
-void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
-			 struct slice meta, uint64_t origin)
+void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
+		       struct slice meta, uint64_t origin)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
@@ -72,11 +72,11 @@ void session_emit_update(struct session *s, enum harness_update kind, struct sli
 	append(s, kind, origin);
 }
 
-void session_emit(struct session *s, enum harness_update kind, struct slice update,
-		  struct slice meta, uint64_t origin)
+void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
+		uint64_t origin)
 {
 	session_flush_stream(s);
-	session_emit_update(s, kind, update, meta, origin);
+	event_emit_update(s, kind, update, meta, origin);
 }
 
 static struct jw begin_note(struct session *s, const char *method)
@@ -86,7 +86,7 @@ static struct jw begin_note(struct session *s, const char *method)
 }
 
 /* kind: one of ours; data: raw members of the event. */
-void session_note(struct session *s, enum session_event_kind kind, struct slice data)
+void event_note(struct session *s, enum session_event_kind kind, struct slice data)
 {
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
@@ -162,8 +162,8 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 		snprintf(ret->message, sizeof(ret->message), "%s", message);
 }
 
-void session_emit_turn_end(struct session *s, const struct session_turn *t,
-			   const struct turn_result *r)
+void event_emit_turn_end(struct session *s, const struct session_turn *t,
+			 const struct turn_result *r)
 {
 	struct jw w = begin(s, "_acpd/turn_end");
 
@@ -212,7 +212,7 @@ static void emit_tool_call(struct session *s, const struct harness_event *ev, st
 	}
 	if (absolute_paths_put(update, s->cwd, &b))
 		update = buf_slice(&b);
-	session_emit(s, ev->kind, update, ev->meta, 0);
+	event_emit(s, ev->kind, update, ev->meta, 0);
 }
 
 /* id: of the message, if it has one. */
@@ -227,7 +227,7 @@ static void emit_chunk(struct session *s, const struct harness_event *ev, struct
 		named.update = buf_slice(&b);
 	}
 	if (!session_stream(s, &named))
-		session_emit(s, named.kind, named.update, named.meta, 0);
+		event_emit(s, named.kind, named.update, named.meta, 0);
 }
 
 /* Updates that change what a later load reports. */
@@ -278,7 +278,7 @@ static void emit_update(struct session *s, const struct harness_event *ev, struc
 		emit_chunk(s, ev, id);
 }
 
-void session_harness_event(struct session *s, const struct harness_event *given)
+void event_from_harness(struct session *s, const struct harness_event *given)
 {
 	const struct event_kind_row *row = event_kind_row(given->kind);
 	bool in_turn = s->turn.current && s->turn.current->state != TURN_QUEUED;

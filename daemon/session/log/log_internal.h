@@ -27,22 +27,22 @@ struct session_events {
 
 /* emit.c */
 /* The event alone: nothing that is held back goes before it. */
-void session_emit_update(struct session *s, enum harness_update kind, struct slice update,
-			 struct slice meta, uint64_t origin);
-void session_emit(struct session *s, enum harness_update kind, struct slice update,
-		  struct slice meta, uint64_t origin);
-void session_emit_turn_end(struct session *s, const struct session_turn *t,
-			   const struct turn_result *r);
-void session_harness_event(struct session *s, const struct harness_event *ev);
+void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
+		       struct slice meta, uint64_t origin);
+void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
+		uint64_t origin);
+void event_emit_turn_end(struct session *s, const struct session_turn *t,
+			 const struct turn_result *r);
+void event_from_harness(struct session *s, const struct harness_event *ev);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
-void session_note(struct session *s, enum session_event_kind kind, struct slice data);
+void event_note(struct session *s, enum session_event_kind kind, struct slice data);
 
 /* reader.c */
-void session_wake_readers(struct session *s);
+void readers_wake(struct session *s);
 /* No event follows: what is left is read, then the readers end. */
-void session_finish_readers(struct session *s);
+void readers_finish(struct session *s);
 /* The session goes: readers hold nothing of it any more. */
-void session_drop_readers(struct session *s);
+void readers_drop(struct session *s);
 
 /* session_log.c: a line of the log at level info, with session, current turn and trace; then pairs, as log_write takes
  * them. */

@@ -68,13 +68,13 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 	return ret;
 }
 
-void session_wake_readers(struct session *s)
+void readers_wake(struct session *s)
 {
 	list_each(r, &s->log.readers, struct log_reader, link)
 		r->ops->wake(r->ctx);
 }
 
-void session_finish_readers(struct session *s)
+void readers_finish(struct session *s)
 {
 	list_each(r, &s->log.readers, struct log_reader, link) {
 		r->finished = true;
@@ -82,7 +82,7 @@ void session_finish_readers(struct session *s)
 	}
 }
 
-void session_drop_readers(struct session *s)
+void readers_drop(struct session *s)
 {
 	while (!list_empty(&s->log.readers)) {
 		struct log_reader *r = list_first(&s->log.readers, struct log_reader, link);

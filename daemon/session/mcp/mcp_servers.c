@@ -67,7 +67,7 @@ bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid)
 
 void session_note_lifecycle(struct session *s, struct slice members)
 {
-	session_note(s, EVENT_LIFECYCLE, members);
+	event_note(s, EVENT_LIFECYCLE, members);
 }
 
 int mcp_servers_open(struct session *s, struct err *e)

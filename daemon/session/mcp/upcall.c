@@ -94,7 +94,7 @@ static void note_lost(const struct upcall *c)
 	if (tool.type == J_STRING && strcmp(c->method, "tools/call") == 0)
 		jw_raw(&w, "tool", tool.raw);
 	jw_str(&w, "requestId", c->request_id);
-	session_note(c->session, EVENT_LIFECYCLE, buf_slice(&b));
+	event_note(c->session, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
 static void end_now(void *ctx)

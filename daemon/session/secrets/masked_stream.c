@@ -88,7 +88,7 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 	buf_add_slice(&b, p->head);
 	buf_add_slice(&b, text);
 	buf_add_slice(&b, p->rest);
-	session_emit_update(s, p->kind, buf_slice(&b), p->meta, 0);
+	event_emit_update(s, p->kind, buf_slice(&b), p->meta, 0);
 }
 
 void session_flush_stream(struct session *s)

@@ -12,7 +12,7 @@
  * A value that is replaced stays hidden until the session is deleted. Values are in memory only, and wiped when they
  * go; after a restart of the daemon the journal, which never held them, is as it was written.
  *
- * Where text goes out: session_emit and session_note hide it by the tables of event_fields.h; errors, titles,
+ * Where text goes out: event_emit and event_note hide it by the tables of event_fields.h; errors, titles,
  * questions, patches and lines of the log go through mask_line and mask_put. No finished frame and no line of the
  * ledger is ever changed.
  */

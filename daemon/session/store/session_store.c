@@ -281,7 +281,7 @@ void store_check_stopped(struct session_store *st)
 	if (!st->stopping || proc_host_count(st->procs) > 0 || !done)
 		return;
 	list_each(s, &st->sessions, struct session, link)
-		session_finish_readers(s);
+		readers_finish(s);
 	st->stopped = NULL;
 	done(st->stopped_ctx);
 }

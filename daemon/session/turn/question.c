@@ -47,7 +47,7 @@ static void note_question(struct session_question *a)
 	jw_raw(&w, "title", jobj_get(call, "title").raw);
 	jw_raw(&w, "message", jobj_get(slice_of(a->params), "message").raw);
 	jw_raw(&w, "options", jobj_get(slice_of(a->params), "options").raw);
-	session_note(a->session, EVENT_ASK, buf_slice(&b));
+	event_note(a->session, EVENT_ASK, buf_slice(&b));
 }
 
 static void note_answer(struct session_question *a, struct slice result)
@@ -57,7 +57,7 @@ static void note_answer(struct session_question *a, struct slice result)
 
 	put_question(&w, a);
 	jw_raw(&w, "answer", result);
-	session_note(a->session, EVENT_ANSWER, buf_slice(&b));
+	event_note(a->session, EVENT_ANSWER, buf_slice(&b));
 }
 
 /* What the answer comes to: the kind of the chosen option, else the answer's own word. */

@@ -65,7 +65,7 @@ static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
 	jw_raw(&w, "toolCallId", slice_of(c->ours ? c->ours : c->id));
 	jw_str(&w, "status", "failed");
 	jw_end_obj(&w);
-	session_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
 }
 
 static void message_free(struct session *s, struct turn_message *m)
@@ -133,7 +133,7 @@ static void emit_announcement(struct session *s, struct slice call, struct slice
 	jw_raw(&w, "kind", f[1].v.type == J_STRING ? f[1].v.raw : SLICE_NONE);
 	jw_str(&w, "status", "pending");
 	jw_end_obj(&w);
-	session_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
+	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
 }
 
 struct slice session_call_id(struct session *s, struct slice id)

@@ -109,7 +109,7 @@ static bool unwritten_try(struct session *s, struct unwritten_end *o)
 				 .error = &o->error,
 				 .session = s->id };
 
-	session_emit_turn_end(s, &o->turn, &r);
+	event_emit_turn_end(s, &o->turn, &r);
 	if (evlog_flush(&s->log.events) == 0) {
 		unwritten_free(o);
 		return true;
@@ -163,7 +163,7 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	if (!t->end.failed)
 		put_result(b, t, ret->seq);
 	ret->result = buf_slice(b);
-	session_emit_turn_end(s, t, ret);
+	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
 		unwritten_add(s, t, ret);
 	remember_key(s, t, ret);

@@ -211,7 +211,7 @@ void session_emit_prompt(struct session *s, struct slice content, uint64_t origi
 		jw_str(&w, "sessionUpdate", "user_message_chunk");
 		jw_raw(&w, "content", v.raw);
 		jw_end_obj(&w);
-		session_emit(s, UPDATE_USER_CHUNK, buf_slice(&b), SLICE_NONE, origin);
+		event_emit(s, UPDATE_USER_CHUNK, buf_slice(&b), SLICE_NONE, origin);
 	}
 }
 

@@ -79,7 +79,7 @@ void usage_record_call(struct session *s, const struct harness_usage *u)
 
 	jw_str(&ew, "kind", "usage");
 	account_put_usage(u, &ew);
-	session_note(s, EVENT_USAGE, buf_slice(&event));
+	event_note(s, EVENT_USAGE, buf_slice(&event));
 	jw_obj(&w, NULL);
 	put_who(&w, s, t, "model_call");
 	jw_uint(&w, "call", t->account.calls);

@@ -229,7 +229,7 @@ static void announce(struct session *s, const struct artifact *a)
 
 	jw_str(&w, "kind", "artifact");
 	artifact_describe(&w, "artifact", a);
-	session_note(s, EVENT_ARTIFACT, buf_slice(&b));
+	event_note(s, EVENT_ARTIFACT, buf_slice(&b));
 }
 
 static int finish(struct session *s, struct artifact *a, int r, const struct artifact **ret,

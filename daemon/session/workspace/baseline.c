@@ -124,7 +124,7 @@ static void note_failure(struct session *s, const struct snapshot_run *k, const 
 		jw_uint(&w, "turn", k->turn);
 	jw_str(&w, "reason", own.reason);
 	jw_str(&w, "message", own.msg);
-	session_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
 static const struct artifact *adopt(struct session *s, const struct snapshot_run *k,
