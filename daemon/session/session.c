@@ -452,10 +452,10 @@ void session_free(struct session *s)
 	session_drop_ports(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
-	session_cancel_questions(s);
+	questions_cancel(s);
 	session_settings_fail(s, NULL);
 	turns_free(s);
-	session_forget_calls(s);
+	tool_calls_forget(s);
 	turns_drop_unwritten(s);
 	waiters_fail(s, &s->harness.open_waiters);
 	waiters_fail(s, &s->close_waiters);

@@ -34,7 +34,7 @@ static void unlink_watcher(struct watcher *w)
 
 	list_del(&w->link);
 	w->session = NULL;
-	session_hold_questions(s, w);
+	questions_hold(s, w);
 }
 
 static void fence(struct watcher *w, const char *reason)
@@ -74,7 +74,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 void watcher_ready(struct watcher *w)
 {
 	if (w->session)
-		session_reissue_questions(w->session, w);
+		questions_reissue(w->session, w);
 }
 
 static void on_detached_too_long(void *ctx)

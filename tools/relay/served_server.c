@@ -227,7 +227,7 @@ static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_ques
 	list_init(&q->link);
 	list_add_tail(&o->questions, &q->link);
 	put_params(&w, o, asked);
-	session_ask_own(o->session, buf_slice(&b), on_answer, q);
+	question_ask_own(o->session, buf_slice(&b), on_answer, q);
 }
 
 static void on_unask(void *ctx, struct toolgate_ask *a)
@@ -237,7 +237,7 @@ static void on_unask(void *ctx, struct toolgate_ask *a)
 	list_each(q, &o->questions, struct served_question, link) {
 		if (q->ask != a)
 			continue;
-		session_unask_own(o->session, q);
+		question_unask_own(o->session, q);
 		question_free(q);
 		return;
 	}

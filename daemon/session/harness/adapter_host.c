@@ -67,12 +67,12 @@ static void host_event(void *ctx, const struct harness_event *ev)
 
 static void host_ask(void *ctx, const struct harness_ask *a)
 {
-	session_ask(ctx, a);
+	question_ask(ctx, a);
 }
 
 static void host_unask(void *ctx, uint64_t id)
 {
-	session_unask(ctx, id);
+	question_unask(ctx, id);
 }
 
 static void host_usage(void *ctx, const struct harness_usage *u)

@@ -218,7 +218,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 		session_opened(s, &e);
 	harness_set_state(s, H_NONE);
 	s->harness.restart = false;
-	session_cancel_questions(s);
+	questions_cancel(s);
 	session_settings_fail(s, &e);
 	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });

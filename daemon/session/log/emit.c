@@ -204,7 +204,7 @@ static void put_with_id(struct buf *b, struct slice update, const char *key, str
 static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, named = { 0 };
-	struct slice ours = session_track_call(s, ev, id), update = ev->update;
+	struct slice ours = tool_call_track(s, ev, id), update = ev->update;
 
 	if (ours.n) {
 		put_with_id(&named, update, "toolCallId", ours);
@@ -218,7 +218,7 @@ static void emit_tool_call(struct session *s, const struct harness_event *ev, st
 /* id: of the message, if it has one. */
 static void emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
 {
-	struct slice ours = id.type == J_STRING ? session_message_id(s, id.raw) : SLICE_NONE;
+	struct slice ours = id.type == J_STRING ? turn_message_id(s, id.raw) : SLICE_NONE;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct harness_event named = *ev;
 

@@ -62,11 +62,11 @@ void session_note_lifecycle(struct session *s, struct slice members);
 
 /*
  * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw
- * result, once; then it is gone. Returns a handle for session_unask_own. Outside a running turn the answer is
+ * result, once; then it is gone. Returns a handle for question_unask_own. Outside a running turn the answer is
  * "cancelled".
  */
 struct session_question;
 typedef void (*session_asked_fn)(void *ctx, struct slice result);
-void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx);
+void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx);
 /* Withdraws what was asked with that ctx; it is not answered. */
-void session_unask_own(struct session *s, void *ctx);
+void question_unask_own(struct session *s, void *ctx);

@@ -127,7 +127,7 @@ static void keep_key(const struct journal_reading *r, struct slice params)
 static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	account_done(&r->open.account);
-	session_forget_calls(r->s);
+	tool_calls_forget(r->s);
 	r->open = (struct session_turn){ .no = no, .session = r->s };
 }
 
@@ -145,7 +145,7 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 		t->first_output_mono = rec->time_ms;
 	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
 		r->s->turn.current = t;
-		session_recall_call(r->s, update, rec->time_ms);
+		tool_call_recall(r->s, update, rec->time_ms);
 		r->s->turn.current = NULL;
 	}
 }

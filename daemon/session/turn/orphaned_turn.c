@@ -82,7 +82,7 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 static void close_calls(struct session *s, struct session_turn *t)
 {
 	s->turn.current = t;
-	session_close_calls(s, t->ended_mono);
+	tool_calls_close(s, t->ended_mono);
 	s->turn.current = NULL;
 }
 

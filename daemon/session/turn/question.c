@@ -259,8 +259,8 @@ static char *client_params(struct session *s, struct slice params)
 			continue;
 		if (jkey_is(key, "toolCall") && absolute_paths_put(v.raw, s->cwd, &call))
 			jw_member_raw(&w, key, buf_slice(&call));
-		else if (jkey_is(key, "toolCallId") && session_call_id(s, v.raw).n)
-			jw_member_raw(&w, key, session_call_id(s, v.raw)); /* of an elicitation */
+		else if (jkey_is(key, "toolCallId") && tool_call_id(s, v.raw).n)
+			jw_member_raw(&w, key, tool_call_id(s, v.raw)); /* of an elicitation */
 		else
 			jw_member_raw(&w, key, v.raw);
 	}
@@ -293,8 +293,7 @@ static void question_begin(struct session_question *a)
 	}
 	turn_output(s->turn.current);
 	if (!a->elicitation)
-		name_call(a,
-			  session_announce_call(s, jobj_get(slice_of(a->params), "toolCall").raw));
+		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw));
 	note_question(a);
 	session_log(s, "question asked", "kind", a->elicitation ? "elicitation" : "permission",
 		    "answeredBy", driver ? "client" : "nobody is attached", NULL);
@@ -323,7 +322,7 @@ static bool check_question(struct session_question *a)
 	return options;
 }
 
-void session_ask(struct session *s, const struct harness_ask *in)
+void question_ask(struct session *s, const struct harness_ask *in)
 {
 	struct session_question *a = question_new(s, in->params);
 
@@ -335,7 +334,7 @@ void session_ask(struct session *s, const struct harness_ask *in)
 		question_close(a, CANCELLED_OUTCOME); /* nobody could be shown it */
 }
 
-void session_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
+void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
 {
 	struct session_question *a = question_new(s, params);
 
@@ -344,7 +343,7 @@ void session_ask_own(struct session *s, struct slice params, session_asked_fn an
 	question_begin(a);
 }
 
-void session_unask_own(struct session *s, void *ctx)
+void question_unask_own(struct session *s, void *ctx)
 {
 	list_each(a, &s->turn.questions, struct session_question, link) {
 		if (!a->answered || a->answered_ctx != ctx)
@@ -355,7 +354,7 @@ void session_unask_own(struct session *s, void *ctx)
 	}
 }
 
-void session_unask(struct session *s, uint64_t harness_id)
+void question_unask(struct session *s, uint64_t harness_id)
 {
 	list_each(a, &s->turn.questions, struct session_question, link) {
 		if (a->answered || a->harness_id != harness_id)
@@ -366,7 +365,7 @@ void session_unask(struct session *s, uint64_t harness_id)
 	}
 }
 
-void session_cancel_questions(struct session *s)
+void questions_cancel(struct session *s)
 {
 	while (!list_empty(&s->turn.questions)) {
 		struct session_question *a =
@@ -377,14 +376,14 @@ void session_cancel_questions(struct session *s)
 	}
 }
 
-void session_reissue_questions(struct session *s, struct watcher *w)
+void questions_reissue(struct session *s, struct watcher *w)
 {
 	list_each(a, &s->turn.questions, struct session_question, link)
 		if (!a->shown_to)
 			question_show(a, w);
 }
 
-void session_hold_questions(struct session *s, struct watcher *gone)
+void questions_hold(struct session *s, struct watcher *gone)
 {
 	list_each(a, &s->turn.questions, struct session_question, link)
 		if (a->shown_to == gone)

@@ -77,7 +77,7 @@ static void message_free(struct session *s, struct turn_message *m)
 	free(m);
 }
 
-struct slice session_message_id(struct session *s, struct slice id)
+struct slice turn_message_id(struct session *s, struct slice id)
 {
 	struct turn_message *m;
 
@@ -97,7 +97,7 @@ struct slice session_message_id(struct session *s, struct slice id)
 	return slice_of(m->ours);
 }
 
-void session_close_calls(struct session *s, uint64_t now)
+void tool_calls_close(struct session *s, uint64_t now)
 {
 	while (!list_empty(&s->turn.calls)) {
 		struct turn_tool_call *c = list_first(&s->turn.calls, struct turn_tool_call, link);
@@ -112,7 +112,7 @@ void session_close_calls(struct session *s, uint64_t now)
 		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
 }
 
-void session_forget_calls(struct session *s)
+void tool_calls_forget(struct session *s)
 {
 	while (!list_empty(&s->turn.calls))
 		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
@@ -136,14 +136,14 @@ static void emit_announcement(struct session *s, struct slice call, struct slice
 	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
 }
 
-struct slice session_call_id(struct session *s, struct slice id)
+struct slice tool_call_id(struct session *s, struct slice id)
 {
 	const struct turn_tool_call *c = call_find(s, id);
 
 	return c ? slice_of(c->ours) : SLICE_NONE;
 }
 
-struct slice session_announce_call(struct session *s, struct slice call)
+struct slice tool_call_announce(struct session *s, struct slice call)
 {
 	struct slice id = jobj_get(call, "toolCallId").raw;
 	struct turn_tool_call *c = call_find(s, id);
@@ -185,7 +185,7 @@ static bool is_end(struct jval status)
 	return jstr_is(status, "completed") || jstr_is(status, "failed");
 }
 
-struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id)
+struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id)
 {
 	struct jval status = jobj_get(ev->update, "status");
 	struct turn_tool_call *c;
@@ -193,7 +193,7 @@ struct slice session_track_call(struct session *s, const struct harness_event *e
 	uint64_t now = clock_mono_ms();
 
 	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		session_announce_call(s, ev->update);
+		tool_call_announce(s, ev->update);
 	c = call_find(s, id);
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
@@ -206,7 +206,7 @@ struct slice session_track_call(struct session *s, const struct harness_event *e
 }
 
 /* Its id there is the client's already. */
-void session_recall_call(struct session *s, struct slice update, uint64_t time_ms)
+void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
 {
 	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
 	struct turn_tool_call *c;

@@ -322,8 +322,8 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 		s->turn.queued--;
 	loop_timer_cancel(&s->turn.cancel_timer);
 	session_end_stream(s);
-	session_cancel_questions(s);
-	session_close_calls(s, clock_mono_ms());
+	questions_cancel(s);
+	tool_calls_close(s, clock_mono_ms());
 	turn_budget_end(s, t);
 	if (t->state == TURN_CANCELLING)
 		sweep_after(s, t);
@@ -397,7 +397,7 @@ void turn_cancel_running(struct session *s)
 		       s);
 	if (s->harness.adapter)
 		s->def->ops->cancel(s->harness.adapter);
-	session_cancel_questions(s);
+	questions_cancel(s);
 }
 
 static void cancel_queued(struct session *s, struct session_turn *t)

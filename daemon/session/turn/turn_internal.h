@@ -3,8 +3,8 @@
  * is recorded of it.
  *
  * The room owns struct session_turns, which stands in struct session as `turn`. Turns, results by key, tool calls,
- * messages and questions are on the heap, each in one list of it, and freed by turns_free, session_forget_calls and
- * session_cancel_questions. A turn ends in turn_finish, which cannot fail: what cannot be written is held back and
+ * messages and questions are on the heap, each in one list of it, and freed by turns_free, tool_calls_forget and
+ * questions_cancel. A turn ends in turn_finish, which cannot fail: what cannot be written is held back and
  * tried again.
  */
 #pragma once
@@ -129,7 +129,7 @@ struct session_turns {
 };
 
 /* turn_queue.c */
-void session_emit_prompt(struct session *s, struct slice content, uint64_t origin);
+void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin);
 struct session_turn *turn_first_queued(struct session *s);
 /* t is the first that is queued; the harness is ready. */
 void turn_begin(struct session *s, struct session_turn *t);
@@ -185,21 +185,21 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 /* tool_calls.c */
 /* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed
  * with. */
-void session_close_calls(struct session *s, uint64_t now);
-void session_forget_calls(struct session *s);
+void tool_calls_close(struct session *s, uint64_t now);
+void tool_calls_forget(struct session *s);
 /* An update of a tool call that stands in the journal: followed, not sent. */
-void session_recall_call(struct session *s, struct slice update, uint64_t time_ms);
+void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms);
 /* These give the id for clients, raw; empty: it is the harness's. */
-struct slice session_announce_call(struct session *s, struct slice tool_call);
-struct slice session_track_call(struct session *s, const struct harness_event *ev, struct slice id);
-struct slice session_call_id(struct session *s, struct slice id);
-struct slice session_message_id(struct session *s, struct slice id);
+struct slice tool_call_announce(struct session *s, struct slice tool_call);
+struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id);
+struct slice tool_call_id(struct session *s, struct slice id);
+struct slice turn_message_id(struct session *s, struct slice id);
 
 /* question.c */
-void session_ask(struct session *s, const struct harness_ask *a);
-void session_unask(struct session *s, uint64_t harness_id);
+void question_ask(struct session *s, const struct harness_ask *a);
+void question_unask(struct session *s, uint64_t harness_id);
 /* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
-void session_cancel_questions(struct session *s);
+void questions_cancel(struct session *s);
 /* Puts what is open to the new driver. */
-void session_reissue_questions(struct session *s, struct watcher *w);
-void session_hold_questions(struct session *s, struct watcher *gone);
+void questions_reissue(struct session *s, struct watcher *w);
+void questions_hold(struct session *s, struct watcher *gone);

@@ -196,7 +196,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 /* --- beginning --------------------------------------------------------------------------------------- */
 
 /* What the user says is part of the history: every watcher but its sender sees it. */
-void session_emit_prompt(struct session *s, struct slice content, uint64_t origin)
+void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval v = { J_ARRAY, content };
@@ -262,7 +262,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	if (!s->log.events.error) {
 		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);
-		session_emit_prompt(s, slice_of(t->content), t->origin);
+		turn_emit_prompt(s, slice_of(t->content), t->origin);
 	}
 	if (!turn_budget_begin(s))
 		return;
