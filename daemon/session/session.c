@@ -453,7 +453,7 @@ void session_free(struct session *s)
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
 	questions_cancel(s);
-	session_settings_fail(s, NULL);
+	settings_fail(s, NULL);
 	turns_free(s);
 	tool_calls_forget(s);
 	turns_drop_unwritten(s);

@@ -74,7 +74,7 @@ static void release(struct session *s)
 static void fail(struct session *s, const struct err *e)
 {
 	harness_set_state(s, H_NONE);
-	session_opened(s, e);
+	harness_opened(s, e);
 }
 
 static int on_line(void *ctx _unused_, struct slice line _unused_)

@@ -115,7 +115,7 @@ static void launch(struct session *s)
 	struct err e = { 0 };
 
 	if (harness_pool_launch(s, &e) < 0)
-		session_opened(s, &e);
+		harness_opened(s, &e);
 }
 
 static void begin_turn(struct session *s)
@@ -128,17 +128,17 @@ static void begin_turn(struct session *s)
 
 static void answer_waiters(struct session *s)
 {
-	session_opened(s, NULL);
+	harness_opened(s, NULL);
 }
 
-/* session_opened calls session_advance. */
+/* harness_opened calls session_advance. */
 static void refuse_waiters(struct session *s)
 {
 	struct err e;
 
 	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 		"the session is being closed");
-	session_opened(s, &e);
+	harness_opened(s, &e);
 }
 
 static void on_next_tick(void *ctx)
@@ -177,7 +177,7 @@ static const struct next_row rows[] = {
 	{ OPEN, NONE, 0, 0, NULL, "wait for a prompt" },
 	{ OPEN, BEGINNING | STOPPING, 0, 0, NULL, "wait for the harness" },
 	{ OPEN, READY, F(RESTART), F(RUNNING_TURN), harness_stop, "stop the harness" },
-	{ OPEN, READY, F(RECONFIGURE), F(RUNNING_TURN), session_reconfigure, "set the options" },
+	{ OPEN, READY, F(RECONFIGURE), F(RUNNING_TURN), harness_reconfigure, "set the options" },
 	{ OPEN, READY, F(WAITER), F(DUE_BASELINE), answer_waiters, "answer who waits" },
 	{ OPEN, READY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
 	{ OPEN, READY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },

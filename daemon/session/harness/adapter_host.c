@@ -14,7 +14,7 @@ static int host_send(void *ctx, struct slice line)
 }
 
 /* What a restarted daemon will need to take the session up again. */
-void session_note_native(struct session *s)
+void harness_note_native(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -36,7 +36,7 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 
 		err_set(&e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the harness did not take up the context");
-		session_open_failed(s, &e);
+		harness_open_failed(s, &e);
 		return;
 	}
 	harness_set_state(s, H_CONFIGURING);
@@ -44,9 +44,9 @@ static void host_ready(void *ctx, const struct harness_ready *r)
 	s->harness.caps = r->caps;
 	xstrset(&s->harness.native_id, r->native_id);
 	xstrset(&s->harness.version, r->version);
-	session_store_options(s, r->modes, r->config_options);
-	session_note_native(s);
-	session_configure(s);
+	settings_store_options(s, r->modes, r->config_options);
+	harness_note_native(s);
+	harness_configure(s);
 }
 
 static void host_failed(void *ctx, const struct err *e)
@@ -56,7 +56,7 @@ static void host_failed(void *ctx, const struct err *e)
 	if (s->harness.state == H_STARTING) {
 		struct err own = session_mask_err(s, e);
 
-		session_open_failed(s, &own);
+		harness_open_failed(s, &own);
 	}
 }
 
@@ -112,7 +112,7 @@ static void host_timer(void *ctx, unsigned ms)
 		loop_timer_cancel(&s->harness.adapter_timer);
 }
 
-const struct harness_host_ops session_host_ops = {
-	host_send,  host_ready, host_failed,   host_event,	   host_ask,
-	host_unask, host_usage, host_turn_end, session_host_reply, host_timer,
+const struct harness_host_ops adapter_host_ops = {
+	host_send,  host_ready, host_failed,   host_event,	    host_ask,
+	host_unask, host_usage, host_turn_end, settings_host_reply, host_timer,
 };

@@ -10,10 +10,10 @@
 
 #include <errno.h>
 
-void session_open_failed(struct session *s, const struct err *e)
+void harness_open_failed(struct session *s, const struct err *e)
 {
 	harness_set_state(s, H_STOPPING);
-	session_opened(s, e);
+	harness_opened(s, e);
 	proc_stop(s->harness.proc);
 }
 
@@ -24,9 +24,9 @@ static void on_configured(void *ctx, struct slice result _unused_, const struct 
 	if (s->harness.state != H_CONFIGURING)
 		return;
 	if (e)
-		session_open_failed(s, e);
+		harness_open_failed(s, e);
 	else
-		session_configure(s);
+		harness_configure(s);
 }
 
 static bool in_force(struct slice current, const char *value)
@@ -138,7 +138,7 @@ static void start_over(struct session *s)
 	session_advance(s);
 }
 
-void session_configure(struct session *s)
+void harness_configure(struct session *s)
 {
 	struct err e = { 0 };
 	int r = configure_model(s, &e);
@@ -150,7 +150,7 @@ void session_configure(struct session *s)
 	if (r < 0) {
 		setup_forget_choice(&s->setup); /* else no later start could succeed */
 		paths_note_head(s);
-		session_open_failed(s, &e);
+		harness_open_failed(s, &e);
 	} else if (r == 0) {
 		harness_set_state(s, H_READY);
 		setup_keep_choice(&s->setup);
@@ -158,14 +158,14 @@ void session_configure(struct session *s)
 		    s->harness.reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
 			start_over(s);
 		else
-			session_opened(s, NULL);
+			harness_opened(s, NULL);
 	}
 }
 
-void session_reconfigure(struct session *s)
+void harness_reconfigure(struct session *s)
 {
 	s->harness.reconfigure = s->harness.mode_tried = false;
 	s->load.pending &= ~(unsigned)SETUP_MODE;
 	harness_set_state(s, H_CONFIGURING);
-	session_configure(s);
+	harness_configure(s);
 }

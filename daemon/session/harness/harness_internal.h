@@ -66,26 +66,26 @@ int harness_launch(struct session *s, struct err *e);
 void harness_arm_start(struct session *s);
 void harness_stop(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
-void session_opened(struct session *s, const struct err *e);
+void harness_opened(struct session *s, const struct err *e);
 /* Only that: turns and the harness are left alone. */
-void session_answer_waiters(struct session *s, const struct err *e);
+void harness_answer_waiters(struct session *s, const struct err *e);
 /* The harness does not come: those who wait since before then are told; a session that was being made is none. */
-void session_fail_waiters(struct session *s, uint64_t before, const struct err *e);
+void harness_fail_waiters(struct session *s, uint64_t before, const struct err *e);
 
 /* adapter_host.c: the callbacks an adapter uses. */
-extern const struct harness_host_ops session_host_ops;
+extern const struct harness_host_ops adapter_host_ops;
 
-void session_note_native(struct session *s);
+void harness_note_native(struct session *s);
 
 /* harness_settings.c */
-void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
-void session_settings_fail(struct session *s, const struct err *e);
+void settings_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
+void settings_fail(struct session *s, const struct err *e);
 /* As the harness reported them; empty: unchanged. */
-void session_store_options(struct session *s, struct slice modes, struct slice config);
+void settings_store_options(struct session *s, struct slice modes, struct slice config);
 /* Puts mode, a raw JSON string, into the stored SessionModeState. */
-void session_store_mode(struct session *s, struct slice mode);
+void settings_store_mode(struct session *s, struct slice mode);
 /* The harness changed its options by itself: what is derived from them changes too. */
-void session_config_changed(struct session *s, struct slice config);
+void settings_config_changed(struct session *s, struct slice config);
 /* Calls to the harness; params: members configId and value. -ENOENT: the option of that category has no such value. */
 int settings_set_config(struct session *s, struct slice params, session_set_fn done, void *ctx,
 			struct err *e);
@@ -97,7 +97,7 @@ bool settings_has_mode(const struct session *s, const char *mode);
 
 /* harness_configure.c */
 /* The harness is open: sets what the session asked for, then reports it ready. */
-void session_configure(struct session *s);
+void harness_configure(struct session *s);
 /* The same for a running harness whose session has been given another mode. */
-void session_reconfigure(struct session *s);
-void session_open_failed(struct session *s, const struct err *e);
+void harness_reconfigure(struct session *s);
+void harness_open_failed(struct session *s, const struct err *e);

@@ -118,7 +118,7 @@ static bool harness_opening(const struct session *s)
 static void harness_broken(struct session *s, const char *cls, const struct err *why)
 {
 	if (harness_opening(s))
-		session_opened(s, why);
+		harness_opened(s, why);
 	else if (s->turn.current)
 		turn_fail(s, cls, true, "%s", why->msg);
 	harness_set_state(s, H_STOPPING);
@@ -215,11 +215,11 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	loop_timer_cancel(&s->harness.adapter_timer);
 	mcp_servers_close(s);
 	if (harness_opening(s))
-		session_opened(s, &e);
+		harness_opened(s, &e);
 	harness_set_state(s, H_NONE);
 	s->harness.restart = false;
 	questions_cancel(s);
-	session_settings_fail(s, &e);
+	settings_fail(s, &e);
 	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
 	else if (s->turn.current)
@@ -275,7 +275,7 @@ void harness_arm_start(struct session *s)
 static int launch(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
-	struct harness_host host = { &session_host_ops, s };
+	struct harness_host host = { &adapter_host_ops, s };
 	struct harness_req req;
 	int r;
 
@@ -362,15 +362,15 @@ static void answer_waiters(struct session *s, uint64_t before, const struct err 
 	}
 }
 
-void session_answer_waiters(struct session *s, const struct err *e)
+void harness_answer_waiters(struct session *s, const struct err *e)
 {
 	answer_waiters(s, UINT64_MAX, e);
 }
 
-void session_fail_waiters(struct session *s, uint64_t before, const struct err *e)
+void harness_fail_waiters(struct session *s, uint64_t before, const struct err *e)
 {
 	if (s->state == SESSION_OPENING) {
-		session_opened(s, e);
+		harness_opened(s, e);
 		return;
 	}
 	if (list_entry(s->harness.open_waiters.prev, struct session_waiter, link)->since <= before)
@@ -378,7 +378,7 @@ void session_fail_waiters(struct session *s, uint64_t before, const struct err *
 	answer_waiters(s, before, e);
 }
 
-void session_opened(struct session *s, const struct err *e)
+void harness_opened(struct session *s, const struct err *e)
 {
 	bool opening = s->state == SESSION_OPENING;
 
@@ -396,7 +396,7 @@ void session_opened(struct session *s, const struct err *e)
 		session_open_undone(s);
 	}
 	if (e || !baseline_due(s))
-		session_answer_waiters(s, e);
+		harness_answer_waiters(s, e);
 	if (e && opening) {
 		s->stored.remove = true;
 		session_set_state(s, SESSION_CLOSING);

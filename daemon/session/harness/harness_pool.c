@@ -281,7 +281,7 @@ static void fail_overdue(struct session *s)
 	if (before && !list_empty(&s->harness.open_waiters) &&
 	    list_first(&s->harness.open_waiters, struct session_waiter, link)->since <= before) {
 		s->store->totals.crowded_out++;
-		session_fail_waiters(s, before, &e);
+		harness_fail_waiters(s, before, &e);
 		session_advance(s);
 	}
 }

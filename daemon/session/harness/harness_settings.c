@@ -58,7 +58,7 @@ static struct slice fitting(enum harness_check (*check)(struct slice raw, struct
 	return r == CHECK_FITS ? raw : r == CHECK_MENDED ? buf_slice(mended) : SLICE_NONE;
 }
 
-void session_store_options(struct session *s, struct slice modes, struct slice config)
+void settings_store_options(struct session *s, struct slice modes, struct slice config)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, m = { 0 }, c = { 0 };
 
@@ -73,7 +73,7 @@ void session_store_options(struct session *s, struct slice modes, struct slice c
 	derive_modes(s);
 }
 
-void session_store_mode(struct session *s, struct slice mode)
+void settings_store_mode(struct session *s, struct slice mode)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -87,7 +87,7 @@ void session_store_mode(struct session *s, struct slice mode)
 	set_raw(&s->harness.modes, buf_slice(&b));
 }
 
-void session_config_changed(struct session *s, struct slice config)
+void settings_config_changed(struct session *s, struct slice config)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -120,7 +120,7 @@ static void setting_end(struct setting *t, struct slice result, const struct err
 	free(t);
 }
 
-void session_settings_fail(struct session *s, const struct err *e)
+void settings_fail(struct session *s, const struct err *e)
 {
 	struct err gone;
 
@@ -142,7 +142,7 @@ static void mode_was_set(struct session *s, const char *mode)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	jstr_encode(&b, slice_of(mode));
-	session_store_mode(s, buf_slice(&b));
+	settings_store_mode(s, buf_slice(&b));
 	xstrset(&s->setup.mode, mode); /* also for the next start */
 	paths_note_head(s);
 }
@@ -161,7 +161,7 @@ static void remember_choice(struct session *s, const char *params)
 	paths_note_head(s);
 }
 
-void session_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *given)
+void settings_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *given)
 {
 	struct session *s = ctx;
 	struct jval options = jobj_get(result, "configOptions");
@@ -174,7 +174,7 @@ void session_host_reply(void *ctx, uint64_t token, struct slice result, const st
 		if (!e && t->mode)
 			mode_was_set(s, t->mode);
 		if (!e && options.type == J_ARRAY)
-			session_store_options(s, SLICE_NONE, options.raw);
+			settings_store_options(s, SLICE_NONE, options.raw);
 		if (!e && t->chosen)
 			remember_choice(s, t->chosen);
 		setting_end(t, result, e);
@@ -189,7 +189,7 @@ static void on_setting_timeout(void *ctx)
 
 	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_TIMEOUT",
 		"the harness did not answer in time");
-	session_settings_fail(s, &e);
+	settings_fail(s, &e);
 }
 
 static struct setting *setting_add(struct session *s, const char *mode, session_set_fn done,

@@ -236,9 +236,9 @@ static void note_state(struct session *s, const struct harness_event *ev)
 	struct jval v;
 
 	if (ev->kind == UPDATE_CONFIG) {
-		session_config_changed(s, jobj_get(ev->update, "configOptions").raw);
+		settings_config_changed(s, jobj_get(ev->update, "configOptions").raw);
 	} else if (ev->kind == UPDATE_MODE) {
-		session_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
+		settings_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
 	} else if (ev->kind == UPDATE_INFO) {
 		v = jobj_get(ev->update, "title");
 		if (v.type == J_NULL)

@@ -150,7 +150,7 @@ static bool note_base(struct session *s, struct slice base)
 
 	s->log.events.trimming = true;
 	paths_note_head(s);
-	session_note_native(s);
+	harness_note_native(s);
 	usage_record_note_totals(s, s->turn.current ? 0 : s->turn.count);
 	evlog_note(&s->log.events, "base", base);
 	done = evlog_flush(&s->log.events) == 0 && s->log.events.last == last;

@@ -114,7 +114,7 @@ void provision_answer(struct session *s)
 		answer(s->workspace.provisioning, NULL);
 }
 
-/* A new session's harness starts while its baseline is taken: session_opened waits for both. */
+/* A new session's harness starts while its baseline is taken: harness_opened waits for both. */
 static void finish(struct provisioning *f, const struct err *e, struct slice refusal)
 {
 	struct session *s = f->session;
@@ -259,7 +259,7 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 		own = *e;
 	else if (s->state != SESSION_OPENING || harness_pool_launch(s, &own) == 0)
 		return;
-	session_opened(s, &own);
+	harness_opened(s, &own);
 }
 
 int provision_first(struct session *s, const struct session_params *p, struct err *e)
@@ -290,7 +290,7 @@ static void on_again(void *ctx, struct slice result _unused_, const struct err *
 	if (!e)
 		return;
 	session_open_undone(ctx);
-	session_answer_waiters(ctx, e);
+	harness_answer_waiters(ctx, e);
 }
 
 int provision_again(struct session *s, const struct request *r, struct err *e)
