@@ -473,7 +473,7 @@ void session_free(struct session *s)
 	provision_done(s);
 	setup_free(s->load.before);
 	setup_done(&s->setup);
-	session_drop_stream(s);
+	masked_stream_drop(s);
 	secrets_done(&s->secrets.known);
 	client_ids_done(&s->turn.ids);
 	free(s->mcp.given);

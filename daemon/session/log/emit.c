@@ -75,13 +75,13 @@ void event_emit_update(struct session *s, enum harness_update kind, struct slice
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
 		uint64_t origin)
 {
-	session_flush_stream(s);
+	masked_stream_flush(s);
 	event_emit_update(s, kind, update, meta, origin);
 }
 
 static struct jw begin_note(struct session *s, const char *method)
 {
-	session_flush_stream(s);
+	masked_stream_flush(s);
 	return begin(s, method);
 }
 
@@ -226,7 +226,7 @@ static void emit_chunk(struct session *s, const struct harness_event *ev, struct
 		put_with_id(&b, ev->update, "messageId", ours);
 		named.update = buf_slice(&b);
 	}
-	if (!session_stream(s, &named))
+	if (!masked_stream_add(s, &named))
 		event_emit(s, named.kind, named.update, named.meta, 0);
 }
 

@@ -91,7 +91,7 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 	event_emit_update(s, p->kind, buf_slice(&b), p->meta, 0);
 }
 
-void session_flush_stream(struct session *s)
+void masked_stream_flush(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct masked_stream *st = s->secrets.stream;
@@ -109,13 +109,13 @@ void session_flush_stream(struct session *s)
 	emit_text(s, &p, buf_slice(&b));
 }
 
-void session_end_stream(struct session *s)
+void masked_stream_end(struct session *s)
 {
-	session_flush_stream(s);
+	masked_stream_flush(s);
 	s->secrets.stream = stream_free(s->secrets.stream);
 }
 
-void session_drop_stream(struct session *s)
+void masked_stream_drop(struct session *s)
 {
 	s->secrets.stream = stream_free(s->secrets.stream);
 }
@@ -147,11 +147,11 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 	st->shown -= MIN(st->shown, tail);
 	buf_consume(&st->text, tail);
 	if (!buf_len(&st->text))
-		session_drop_stream(s);
+		masked_stream_drop(s);
 	emit_text(s, p, buf_slice(&b));
 }
 
-bool session_stream(struct session *s, const struct harness_event *ev)
+bool masked_stream_add(struct session *s, const struct harness_event *ev)
 {
 	struct stream_piece p;
 
@@ -161,7 +161,7 @@ bool session_stream(struct session *s, const struct harness_event *ev)
 	if (!take_piece(ev, &p))
 		return false;
 	if (s->secrets.stream && !goes_on(s->secrets.stream, &p))
-		session_end_stream(s);
+		masked_stream_end(s);
 	add_piece(s, &p);
 	return true;
 }

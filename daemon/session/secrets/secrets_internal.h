@@ -34,8 +34,8 @@ int session_mask_file(const struct session *s, const char *path);
 
 /* masked_stream.c */
 /* True if it has been taken: a piece of text that is sent on, perhaps later. */
-bool session_stream(struct session *s, const struct harness_event *ev);
+bool masked_stream_add(struct session *s, const struct harness_event *ev);
 /* Sends what is held back: another event comes. */
-void session_flush_stream(struct session *s);
-void session_end_stream(struct session *s);
-void session_drop_stream(struct session *s);
+void masked_stream_flush(struct session *s);
+void masked_stream_end(struct session *s);
+void masked_stream_drop(struct session *s);

@@ -154,7 +154,7 @@ void turns_drop_unwritten(struct session *s)
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret)
 {
-	session_flush_stream(s);
+	masked_stream_flush(s);
 	*ret = (struct turn_result){
 		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
 	};
@@ -321,7 +321,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	if (t->state == TURN_QUEUED)
 		s->turn.queued--;
 	loop_timer_cancel(&s->turn.cancel_timer);
-	session_end_stream(s);
+	masked_stream_end(s);
 	questions_cancel(s);
 	tool_calls_close(s, clock_mono_ms());
 	turn_budget_end(s, t);
