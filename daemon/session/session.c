@@ -449,7 +449,7 @@ void session_free(struct session *s)
 	session_detach_all(s, "deleted");
 	readers_drop(s);
 	mcp_servers_forget(s);
-	session_drop_ports(s);
+	upcall_ports_drop(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
 	questions_cancel(s);

@@ -18,7 +18,7 @@
 
 static struct session_servers *session_servers_of(const struct session *s)
 {
-	return session_mcp_handle(s);
+	return mcp_servers_handle(s);
 }
 
 struct served_server *session_servers_find(const struct session_servers *v, const char *name)
@@ -85,7 +85,7 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
 	list_init(&v->children);
 	list_init(&v->proxies);
 	list_init(&v->calls);
-	session_set_mcp_handle(s, v);
+	mcp_servers_set_handle(s, v);
 	return v;
 }
 
@@ -120,7 +120,7 @@ static void session_servers_free(struct session_servers *v)
 	proxies_free(v->relay, &v->proxies);
 	session_socket_free(v->session_socket);
 	relay_process_free(v->builtin);
-	session_set_mcp_handle(v->session, NULL);
+	mcp_servers_set_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
 	free(v->socket);
 	free(v);
@@ -136,7 +136,7 @@ static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 
 	session_servers_clear(v);
 	r = session_servers_assemble(v, ret, e);
-	session_set_call_ms(s, toolgate_rules_longest(v->rules));
+	mcp_servers_set_call_ms(s, toolgate_rules_longest(v->rules));
 	return r;
 }
 

@@ -222,7 +222,7 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 
 static int add_all_named(struct assembly *a, struct err *e)
 {
-	struct slice list = session_mcp_servers(a->v->session);
+	struct slice list = mcp_servers_given(a->v->session);
 	char field[32];
 	struct jiter it;
 	struct jval v;
@@ -246,7 +246,7 @@ static bool taken(const struct assembly *a, const char *name)
 	list_each(o, &a->v->servers, struct served_server, link)
 		if (mcp_name_alike(o->name, name))
 			return true;
-	return mcp_server_named((struct jval){ J_ARRAY, session_mcp_servers(a->v->session) },
+	return mcp_server_named((struct jval){ J_ARRAY, mcp_servers_given(a->v->session) },
 				MCP_SERVERS_MAX, name);
 }
 

@@ -12,23 +12,23 @@ void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_op
 	st->mcp.ctx = ctx;
 }
 
-void *session_mcp_handle(const struct session *s)
+void *mcp_servers_handle(const struct session *s)
 {
 	return s->mcp.handle;
 }
 
-void session_set_mcp_handle(struct session *s, void *own)
+void mcp_servers_set_handle(struct session *s, void *own)
 {
 	s->mcp.handle = own;
 }
 
 /* And for a human who is asked before it. */
-void session_set_call_ms(struct session *s, int64_t ms)
+void mcp_servers_set_call_ms(struct session *s, int64_t ms)
 {
 	s->mcp.call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
 }
 
-struct slice session_mcp_servers(const struct session *s)
+struct slice mcp_servers_given(const struct session *s)
 {
 	return slice_of(s->setup.mcp_servers);
 }

@@ -31,12 +31,12 @@ struct mcp_servers_ops {
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx);
 
 /* For the ops: */
-void *session_mcp_handle(const struct session *s);
-void session_set_mcp_handle(struct session *s, void *own);
+void *mcp_servers_handle(const struct session *s);
+void mcp_servers_set_handle(struct session *s, void *own);
 /* What the policy allows the longest call; the harness is to wait for it. 0: it says nothing. */
-void session_set_call_ms(struct session *s, int64_t ms);
+void mcp_servers_set_call_ms(struct session *s, int64_t ms);
 /* Raw: mcpServers, _meta.acpd.mcp, _meta.acpd.policy, _meta.acpd.env; empty if absent. */
-struct slice session_mcp_servers(const struct session *s);
+struct slice mcp_servers_given(const struct session *s);
 struct slice session_mcp(const struct session *s);
 struct slice session_policy(const struct session *s);
 struct slice session_env(const struct session *s);

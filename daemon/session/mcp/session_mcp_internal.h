@@ -31,7 +31,7 @@ struct store_mcp {
 };
 
 /* upcall.c */
-void session_drop_ports(struct session *s);
+void upcall_ports_drop(struct session *s);
 
 /* mcp_servers.c */
 /* What the harness is to be given, to s->mcp.given; nothing may be started if it fails. */

@@ -308,7 +308,7 @@ struct upcall *port_find(struct port *p, const char *request_id)
 	return NULL;
 }
 
-void session_drop_ports(struct session *s)
+void upcall_ports_drop(struct session *s)
 {
 	while (!list_empty(&s->mcp.ports)) {
 		struct port *p = list_first(&s->mcp.ports, struct port, link);
