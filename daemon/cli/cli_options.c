@@ -1,5 +1,6 @@
 #include "cli/cli_options.h"
 
+#include "base/http/authority.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -399,18 +400,12 @@ void config_usage(unsigned scope)
 
 int config_parse_listen(const char *listen, char **host, int *port, struct err *e)
 {
-	const char *colon = strrchr(listen, ':');
-	char *end;
-	long n = colon ? strtol(colon + 1, &end, 10) : -1;
-	size_t len = colon ? (size_t)(colon - listen) : 0;
+	struct authority a;
 
-	if (!colon || !len || *end || end == colon + 1 || n < 0 || n > 65535)
+	if (!authority_parse(slice_of(listen), 0, &a) || a.port < 0)
 		return err_field(e, "listen", "OPTION_INVALID", "--listen: '%s' is not HOST:PORT",
 				 listen);
-	if (listen[0] == '[' && listen[len - 1] == ']')
-		*host = xstrndup(listen + 1, len - 2);
-	else
-		*host = xstrndup(listen, len);
-	*port = (int)n;
+	*host = xstrndup(a.host.p, a.host.n);
+	*port = a.port;
 	return 0;
 }

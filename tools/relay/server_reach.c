@@ -1,5 +1,6 @@
 #include "tools/relay/server_reach.h"
 
+#include "base/http/authority.h"
 #include "base/util.h"
 
 #include <arpa/inet.h>
@@ -53,7 +54,7 @@ char *server_reach_command(const char *command, const char *path, const char *fi
 }
 
 struct url_target {
-	char host[256];
+	char host[256]; /* without brackets */
 	unsigned port;
 };
 
@@ -61,7 +62,7 @@ static bool split_url(const char *url, struct url_target *ret)
 {
 	bool tls = strncasecmp(url, "https://", 8) == 0;
 	const char *p = url + (tls ? 8 : 7), *end, *user;
-	char *colon;
+	struct authority a;
 
 	if (!tls && strncasecmp(url, "http://", 7) != 0)
 		return false;
@@ -69,17 +70,13 @@ static bool split_url(const char *url, struct url_target *ret)
 	user = memchr(p, '@', (size_t)(end - p));
 	if (user)
 		p = user + 1;
-	if (p == end || (size_t)(end - p) >= sizeof(ret->host))
+	if (!authority_parse((struct slice){ p, (size_t)(end - p) }, 1, &a) ||
+	    a.host.n >= sizeof(ret->host))
 		return false;
-	memcpy(ret->host, p, (size_t)(end - p));
-	ret->host[end - p] = '\0';
-	ret->port = tls ? 443 : 80;
-	colon = strrchr(ret->host, ':');
-	if (colon && !strchr(colon, ']')) {
-		ret->port = (unsigned)strtoul(colon + 1, NULL, 10);
-		*colon = '\0';
-	}
-	return ret->port > 0 && ret->port < 65536;
+	memcpy(ret->host, a.host.p, a.host.n);
+	ret->host[a.host.n] = '\0';
+	ret->port = a.port < 0 ? (tls ? 443 : 80) : (unsigned)a.port;
+	return true;
 }
 
 /* This machine by name or address; what it is told of a name it would have to ask for is not ours to say. */
@@ -89,7 +86,7 @@ static bool local_address(const struct url_target *t, struct sockaddr_storage *r
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
 
 	*ret = (struct sockaddr_storage){ 0 };
-	if (strcasecmp(t->host, "[::1]") == 0) {
+	if (strcasecmp(t->host, "::1") == 0) {
 		*v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
 					     .sin6_port = htons((uint16_t)t->port),
 					     .sin6_addr = IN6ADDR_LOOPBACK_INIT };
@@ -135,7 +132,7 @@ int server_reach_url(const char *url, const char *field, struct err *e)
 				 field);
 	/* localhost may be either */
 	if (local_address(&t, &a, &len) && !listening(&a, len)) {
-		struct url_target six = { "[::1]", t.port };
+		struct url_target six = { "::1", t.port };
 
 		if (strcasecmp(t.host, "localhost") != 0 || !local_address(&six, &a, &len) ||
 		    !listening(&a, len))

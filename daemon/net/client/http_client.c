@@ -1,6 +1,7 @@
 #include "net/client/http_client.h"
 
 #include "base/digits.h"
+#include "base/http/authority.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/unixsock.h"
@@ -25,31 +26,18 @@ struct http_client {
 
 /* --- connecting ------------------------------------------------------------------------------------------- */
 
-/* "host:port" or "[v6]:port", up to the path. */
+/* Up to the path. */
 static bool take_address(struct http_client *c, struct slice rest)
 {
 	const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
-	const char *colon;
-	uint64_t port = 80;
+	struct authority a;
 
 	if (slash)
 		rest.n = (size_t)(slash - rest.p);
-	colon = rest.n ? memrchr(rest.p, ':', rest.n) : NULL;
-	if (colon && memchr(colon, ']', rest.n - (size_t)(colon - rest.p)))
-		colon = NULL;
-	if (colon) {
-		struct slice digits = { colon + 1, rest.n - (size_t)(colon + 1 - rest.p) };
-
-		rest.n = (size_t)(colon - rest.p);
-		if (!u64_parse(digits, &port) || !port || port > 65535)
-			return false;
-	}
-	if (rest.n > 2 && rest.p[0] == '[' && rest.p[rest.n - 1] == ']')
-		rest = (struct slice){ rest.p + 1, rest.n - 2 };
-	if (!rest.n || memchr(rest.p, '@', rest.n))
+	if (!authority_parse(rest, 1, &a))
 		return false;
-	c->host = xstrndup(rest.p, rest.n);
-	return asprintf(&c->port, "%u", (unsigned)port) > 0;
+	c->host = xstrndup(a.host.p, a.host.n);
+	return asprintf(&c->port, "%d", a.port < 0 ? 80 : a.port) > 0;
 }
 
 struct http_client *http_client_new(const char *url, struct slice token, struct err *e)

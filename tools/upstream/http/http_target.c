@@ -1,6 +1,6 @@
 #include "tools/upstream/http/http_target.h"
 
-#include "base/digits.h"
+#include "base/http/authority.h"
 #include "base/http/header.h"
 #include "base/util.h"
 #include "digest/base64.h"
@@ -10,33 +10,25 @@
 #include <stdio.h>
 #include <strings.h>
 
+#define HOST_MAX 253 /* bytes of a name in DNS */
+
 static int bad_url(struct err *e, const char *why)
 {
 	return err_field(e, "url", "URL_INVALID", "url: %s", why);
 }
 
-/* "host", "host:port", "[v6]:port" */
-static int take_authority(struct http_target *t, struct slice a, struct err *e)
+static int take_authority(struct http_target *t, struct slice text, struct err *e)
 {
-	const char *colon = a.n ? memrchr(a.p, ':', a.n) : NULL;
-	struct slice host = a, port = SLICE("80");
-	uint64_t n = 0;
+	struct authority a;
 
-	if (a.n && memchr(a.p, '@', a.n))
+	if (text.n && memchr(text.p, '@', text.n))
 		return bad_url(e, "user and password have no place in it");
-	if (colon && !memchr(colon, ']', a.n - (size_t)(colon - a.p))) {
-		host.n = (size_t)(colon - a.p);
-		port = (struct slice){ colon + 1, a.n - host.n - 1 };
-	}
-	if (!u64_parse(port, &n) || n < 1 || n > 65535)
-		return bad_url(e, "its port is none");
-	t->authority = xstrndup(a.p, a.n);
-	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-		host = (struct slice){ host.p + 1, host.n - 2 };
-	if (!host.n || host.n > 253)
-		return bad_url(e, "it names no host");
-	t->host = xstrndup(host.p, host.n);
-	t->port = xstrndup(port.p, port.n);
+	if (!authority_parse(text, 1, &a) || a.host.n > HOST_MAX)
+		return bad_url(e, "it names no host, or a port that is none");
+	t->authority = xstrndup(text.p, text.n);
+	t->host = xstrndup(a.host.p, a.host.n);
+	if (asprintf(&t->port, "%d", a.port < 0 ? 80 : a.port) < 0)
+		abort();
 	return 0;
 }
 
