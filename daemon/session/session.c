@@ -177,7 +177,7 @@ static int session_prepare(struct session *s, struct err *e)
 	int r = paths_session_home(s->store, s->id, &s->home, e);
 
 	if (r == 0)
-		r = paths_session_log(s, e);
+		r = journal_open(s, e);
 	if (r == 0)
 		evlog_shrink(&s->log.events); /* no descriptor before its first turn */
 	return r;

@@ -274,7 +274,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		session_free(s);
 		return NULL;
 	}
-	paths_watch_log(s);
+	journal_watch(s);
 	session_set_state(s, SESSION_CLOSED);
 	s->harness.caps = s->def->caps;
 	s->turn.count = MAX(s->turn.count, r.turn);

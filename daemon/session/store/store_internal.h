@@ -80,3 +80,9 @@ struct session_stored {
 };
 
 void store_check_stopped(struct session_store *st);
+
+/* session_journal.c */
+/* Opens the journal of a new session (or none) and writes its head record. NO_SPACE, STATE_NOT_WRITABLE. */
+int journal_open(struct session *s, struct err *e);
+/* What follows when the journal of s cannot be written, and when it can be again. */
+void journal_watch(struct session *s);

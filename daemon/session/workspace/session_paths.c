@@ -5,15 +5,12 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/harness/home_program.h"
-#include "session/store/retain.h"
-#include "session/log/journal_trim.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 /* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
 static void become_agent(const struct session_store *st)
@@ -240,13 +237,6 @@ int paths_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
-void paths_watch_log(struct session *s)
-{
-	s->log.events.recovered = turns_journal_recovered;
-	s->log.events.full = trim_full;
-	s->log.events.ctx = s;
-}
-
 void paths_note_head(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
@@ -274,43 +264,6 @@ char *paths_journal_path(const struct session_store *st, const char *id)
 
 	snprintf(name, sizeof(name), "%s.jsonl", id);
 	return file_join(dir, name);
-}
-
-/* Enough for its journal to begin with. */
-static bool has_room(const struct session_store *st)
-{
-	struct statvfs sv;
-
-	return statvfs(st->state_dir, &sv) < 0 ||
-	       (uint64_t)sv.f_bavail * sv.f_frsize >= JOURNAL_ROOM_MIN;
-}
-
-static int no_log(struct err *e, int r)
-{
-	bool full = r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
-
-	return err_set(e, r, RPC_INTERNAL_ERROR, full ? "NO_SPACE" : "STATE_NOT_WRITABLE",
-		       "cannot write the session's journal: %s", strerror(-r));
-}
-
-int paths_session_log(struct session *s, struct err *e)
-{
-	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
-	int r;
-
-	if (s->store->journal && !has_room(s->store)) {
-		ledger_pressed(s->store->ledger);
-		retain_pressure(s->store);
-		return no_log(e, -ENOSPC);
-	}
-	r = evlog_open(&s->log.events, s->store->loop, s->store->journal ? path : NULL,
-		       s->store->journal_max);
-	if (r < 0)
-		return no_log(e, r);
-	paths_watch_log(s);
-	paths_note_head(s);
-	r = evlog_flush(&s->log.events);
-	return r < 0 ? no_log(e, r) : 0;
 }
 
 char *paths_find_command(const char *command, const char *path)

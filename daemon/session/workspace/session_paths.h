@@ -29,10 +29,7 @@ int paths_make_dir(struct session *s, const char *relative, struct err *e);
 void paths_let_into_home(const struct session *s);
 /* An empty home goes to the agent's user at once: somebody else fills it. */
 int paths_give_home(struct session *s, struct err *e);
-/* What becomes of the log when its journal can be written again. */
-void paths_watch_log(struct session *s);
-/* NO_SPACE, STATE_NOT_WRITABLE. Opens the journal <state>/sessions/<id>.jsonl (or none) and writes its head record. */
-int paths_session_log(struct session *s, struct err *e);
+/* <state>/sessions/<id>.jsonl */
 char *paths_journal_path(const struct session_store *st, const char *id);
 /* Writes the session's own data into the journal; the last such record holds. */
 void paths_note_head(struct session *s);
