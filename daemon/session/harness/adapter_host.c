@@ -62,7 +62,7 @@ static void host_failed(void *ctx, const struct err *e)
 
 static void host_event(void *ctx, const struct harness_event *ev)
 {
-	event_from_harness(ctx, ev);
+	harness_event_take(ctx, ev);
 }
 
 static void host_ask(void *ctx, const struct harness_ask *a)

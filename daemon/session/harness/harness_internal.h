@@ -77,6 +77,9 @@ extern const struct harness_host_ops adapter_host_ops;
 
 void harness_note_native(struct session *s);
 
+/* harness_event.c */
+void harness_event_take(struct session *s, const struct harness_event *ev);
+
 /* harness_settings.c */
 void settings_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);
 void settings_fail(struct session *s, const struct err *e);

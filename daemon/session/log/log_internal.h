@@ -33,7 +33,6 @@ void event_emit(struct session *s, enum harness_update kind, struct slice update
 		uint64_t origin);
 void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
-void event_from_harness(struct session *s, const struct harness_event *ev);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
 

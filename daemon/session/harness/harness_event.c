@@ -1,0 +1,128 @@
+/* harness_event.c - what a harness reports of a turn: checked, named with our ids, put into the log, held against the
+ * budgets. */
+#include "session/session_internal.h"
+
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/session_states.h"
+#include "session/turn/absolute_paths.h"
+
+#include <string.h>
+
+static void put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_members(&w, update, key);
+	jw_raw(&w, key, id);
+	jw_end_obj(&w);
+}
+
+static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, named = { 0 };
+	struct slice ours = tool_call_track(s, ev, id), update = ev->update;
+
+	if (ours.n) {
+		put_with_id(&named, update, "toolCallId", ours);
+		update = buf_slice(&named);
+	}
+	if (absolute_paths_put(update, s->cwd, &b))
+		update = buf_slice(&b);
+	event_emit(s, ev->kind, update, ev->meta, 0);
+}
+
+/* id: of the message, if it has one. */
+static void emit_chunk(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	struct slice ours = id.type == J_STRING ? turn_message_id(s, id.raw) : SLICE_NONE;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_event named = *ev;
+
+	if (ours.n) {
+		put_with_id(&b, ev->update, "messageId", ours);
+		named.update = buf_slice(&b);
+	}
+	if (!masked_stream_add(s, &named))
+		event_emit(s, named.kind, named.update, named.meta, 0);
+}
+
+/* Updates that change what a later load reports. */
+static void note_state(struct session *s, const struct harness_event *ev)
+{
+	struct jval v;
+
+	if (ev->kind == UPDATE_CONFIG) {
+		settings_config_changed(s, jobj_get(ev->update, "configOptions").raw);
+	} else if (ev->kind == UPDATE_MODE) {
+		settings_store_mode(s, jobj_get(ev->update, "currentModeId").raw);
+	} else if (ev->kind == UPDATE_INFO) {
+		v = jobj_get(ev->update, "title");
+		if (v.type == J_NULL)
+			xstrset(&s->title, NULL);
+		else if (v.type == J_STRING) {
+			free(s->title);
+			s->title = NULL;
+			jstr_decode(v, 4096, &s->title);
+			session_mask_string(s, &s->title);
+		}
+	}
+}
+
+/* What comes of it goes to clients, who may drop all of a message in which one value does not fit. */
+static bool check_update(struct session *s, struct harness_event *ev, struct buf *mended,
+			 struct jval *id)
+{
+	enum harness_check r = harness_update_check(ev->kind, ev->update, mended, id);
+
+	if (r == CHECK_FITS)
+		return true;
+	s->store->totals.mended += r == CHECK_MENDED;
+	s->store->totals.refused += r == CHECK_REFUSED;
+	log_debug("session",
+		  r == CHECK_MENDED ? "update of the harness mended" :
+				      "update of the harness refused",
+		  "session", s->id, "kind", harness_update_name(ev->kind));
+	ev->update = buf_slice(mended);
+	return r == CHECK_MENDED;
+}
+
+static void emit_update(struct session *s, const struct harness_event *ev, struct jval id)
+{
+	if (ev->kind == UPDATE_TOOL_CALL || ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		emit_tool_call(s, ev, id.raw);
+	else
+		emit_chunk(s, ev, id);
+}
+
+void harness_event_take(struct session *s, const struct harness_event *given)
+{
+	const struct event_kind_row *row = event_kind_row(given->kind);
+	bool in_turn = s->turn.current && s->turn.current->state != TURN_QUEUED;
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct harness_event checked = *given, *ev = &checked;
+	struct jval id;
+
+	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !in_turn)) {
+		s->store->totals.dropped++;
+		return;
+	}
+	if (!check_update(s, ev, &mended, &id))
+		return;
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		turn_output(s->turn.current);
+	note_state(s, ev);
+	emit_update(s, ev, id);
+	if (in_turn && (row->flags & EVENT_F_TURN))
+		turn_budget_check(s);
+	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
+			  strerror(-s->log.events.error));
+		if (s->harness.proc && s->harness.state == H_READY) {
+			harness_set_state(s, H_STOPPING);
+			proc_kill(s->harness.proc);
+		}
+	}
+}
