@@ -22,7 +22,12 @@ FUZZ ?= $(FUZZ_ALL:fuzz_%=%)
 CORPORA := $(BUILD)/tests/fuzz/corpora
 # cli/ leans on main.o
 UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
+comma := ,
 UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS)
+# What tests/unit/session_world.c holds still for the tests of sessions; for all others it passes on.
+WORLD_WRAPS := $(addprefix -Wl$(comma)--wrap=,clock_mono_ms tree_now loop_timer_set loop_timer_cancel ledger_sync \
+	ledger_wait_cancel $(addprefix proc_,spawn free pid stop kill sweep_turn measure host_count host_on_idle) \
+	$(addprefix materialize_,start abort free))
 UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP
 
 $(BUILD)/tests/%.o: tests/%.c tests/unit/unit.mk
@@ -44,9 +49,9 @@ $(BUILD)/tests/fuzz/main.o: $(BUILD)/tests/fuzz/list.h
 $(BUILD)/tests/fuzz/main.o: RENAMED = -I$(BUILD)/tests/fuzz
 
 $(UNIT_DIR)/unit: $(UNIT_DIR)/main.o $(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o) $(UNIT_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) $(WORLD_WRAPS) -o $@ $(filter %.o,$^) $(UNIT_LIBS) -lcmocka
 $(UNIT_ALONE:%=$(UNIT_DIR)/%): %: %.o $(UNIT_LIB) $(UNIT_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(UNIT_LIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) $(WORLD_WRAPS) -o $@ $< $(UNIT_LIB) $(UNIT_OBJS) $(UNIT_LIBS) -lcmocka
 $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(FUZZ_LIB) $(UNIT_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS)
 -include $(wildcard $(UNIT_DIR)/*.d $(UNIT_DIR)/*/*.d $(BUILD)/tests/fuzz/*.d)

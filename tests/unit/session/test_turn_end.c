@@ -1,0 +1,212 @@
+/* Each way in which a turn ends: once, with its record before its answer, and the session goes on or is gone. */
+#include "session_rig.h"
+
+static struct rig r;
+
+static int setup(void **state _unused_)
+{
+	rig_open_ready(&r);
+	rig_prompt(&r, NULL, false);
+	return 0;
+}
+
+static int teardown(void **state _unused_)
+{
+	rig_free(&r);
+	assert_string_equal(r.fault, "");
+	return 0;
+}
+
+/* Its end is decided: it is told once the record is durable, and not before. */
+static void check_told(const char *how)
+{
+	assert_true(ledger_last(r.store->ledger) > 0);
+	assert_int_equal(r.prompts[0].answers, 0);
+	world_sync(0);
+	rig_check(&r);
+	assert_int_equal(r.prompts[0].answers, 1);
+	assert_string_equal(r.prompts[0].how, how);
+	assert_int_equal(r.ended[1], 1);
+}
+
+/* The next turn runs, in a harness that is started for it if there is none. */
+static void check_goes_on(void)
+{
+	assert_int_equal(rig_prompt(&r, NULL, false), 1);
+	if (!r.ready)
+		rig_say(&r, "ready");
+	while (!r.prompted && rig_fire(&r))
+		; /* not in the tick in which a cancelled turn ended */
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(0);
+	assert_int_equal(r.prompts[1].answers, 1);
+	assert_string_equal(r.prompts[1].how, "\"end_turn\"");
+}
+
+static void well(void **state _unused_)
+{
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	check_told("\"end_turn\"");
+	rig_say(&r, "output"); /* of no turn */
+	assert_int_equal(r.shown_events, 1);
+	check_goes_on();
+}
+
+static void empty(void **state _unused_)
+{
+	rig_say(&r, "end");
+	check_told("empty_turn");
+	check_goes_on();
+}
+
+static void failed(void **state _unused_)
+{
+	rig_say(&r, "output");
+	rig_say(&r, "fail");
+	check_told("provider");
+	check_goes_on();
+}
+
+static void harness_dies(void **state _unused_)
+{
+	rig_say(&r, "output");
+	world_exit(3);
+	check_told("harness_exit");
+	check_goes_on();
+}
+
+static void harness_speaks_nonsense(void **state _unused_)
+{
+	rig_say(&r, "nonsense");
+	assert_true(world_stopped());
+	check_told("harness_protocol");
+	world_exit(0);
+	check_goes_on();
+}
+
+static void cancelled_and_harness_dies(void **state _unused_)
+{
+	rig_cancel(&r);
+	world_exit(0);
+	check_told("\"cancelled\"");
+	check_goes_on();
+}
+
+/* A harness that does not end a cancelled turn in time loses it, and its life. */
+static void cancel_not_answered(void **state _unused_)
+{
+	rig_cancel(&r);
+	assert_true(r.s->turn.cancel_timer.due);
+	rig_fire_this(&r, &r.s->turn.cancel_timer);
+	assert_true(world_stopped());
+	check_told("\"cancelled\"");
+	world_exit(0);
+	check_goes_on();
+}
+
+static void closed(void **state _unused_)
+{
+	rig_end(&r, false);
+	assert_true(r.cancelled);
+	rig_say(&r, "end");
+	check_told("\"cancelled\"");
+	assert_true(world_stopped());
+	world_exit(0);
+	rig_check(&r);
+	assert_int_equal(r.s->state, SESSION_CLOSED);
+	assert_int_equal(rig_waiting(&r), 0);
+}
+
+static void deleted(void **state _unused_)
+{
+	rig_end(&r, true);
+	world_exit(0);
+	world_sync(0);
+	rig_check(&r);
+	assert_null(r.s);
+	assert_int_equal(r.prompts[0].answers, 1);
+	assert_string_equal(r.prompts[0].how, "\"cancelled\"");
+	assert_int_equal(rig_waiting(&r), 0);
+}
+
+/* What the ledger cannot keep must not look like a success. */
+static void record_is_lost(void **state _unused_)
+{
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(-EIO);
+	assert_int_equal(r.prompts[0].answers, 1);
+	assert_string_equal(r.prompts[0].how, "resource");
+}
+
+static void daemon_stops(void **state _unused_)
+{
+	store_stop(r.store, NULL, NULL);
+	assert_int_equal(r.prompts[0].answers, 1);
+	assert_string_equal(r.prompts[0].how, "shutdown");
+	world_exit(0);
+}
+
+static void start_fails(void **state _unused_)
+{
+	rig_open_ready(&r);
+	world_exit(0); /* nobody needs it now */
+	rig_prompt(&r, NULL, false);
+	assert_true(world_alive());
+	rig_say(&r, "refuse");
+	check_told("harness_start");
+	world_exit(0);
+	check_goes_on();
+}
+
+static void start_takes_too_long(void **state _unused_)
+{
+	rig_open_ready(&r);
+	world_exit(0);
+	rig_prompt(&r, NULL, false);
+	rig_fire_this(&r, &r.s->harness.start_timer);
+	assert_true(world_stopped());
+	check_told("harness_start");
+	world_exit(0);
+	check_goes_on();
+}
+
+/* A budget cancels the turn; that it was that is what the client is told. */
+static void budget(void **state _unused_)
+{
+	struct budgets b = { 0 };
+
+	assert_int_equal(budgets_parse(SLICE("{\"turn\":{\"tokens\":10}}"), "", &b, &r.err), 0);
+	rig_new(&r, DETACHED_CONTINUE, NULL, &b);
+	rig_say(&r, "ready");
+	rig_prompt(&r, NULL, false);
+	rig_say(&r, "tokens");
+	rig_say(&r, "output");
+	assert_true(r.cancelled);
+	rig_say(&r, "end");
+	check_told("\"max_tokens\"");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(well, setup, teardown),
+		cmocka_unit_test_setup_teardown(empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(failed, setup, teardown),
+		cmocka_unit_test_setup_teardown(harness_dies, setup, teardown),
+		cmocka_unit_test_setup_teardown(harness_speaks_nonsense, setup, teardown),
+		cmocka_unit_test_setup_teardown(cancelled_and_harness_dies, setup, teardown),
+		cmocka_unit_test_setup_teardown(cancel_not_answered, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed, setup, teardown),
+		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
+		cmocka_unit_test_setup_teardown(record_is_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(daemon_stops, setup, teardown),
+		cmocka_unit_test_teardown(start_fails, teardown),
+		cmocka_unit_test_teardown(start_takes_too_long, teardown),
+		cmocka_unit_test_teardown(budget, teardown),
+	};
+
+	return RUN(tests, NULL, NULL);
+}
