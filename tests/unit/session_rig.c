@@ -180,6 +180,8 @@ static bool look_at(void *ctx, const struct evlog_entry *e)
 							 "something of a turn follows its end");
 	if (turn && e->kind == EVENT_TURN_END)
 		r->ended[turn]++;
+	if (e->kind == UPDATE_AGENT_CHUNK && !turn)
+		rig_fault(r, "output belongs to no turn");
 	r->shown_events += e->kind == UPDATE_AGENT_CHUNK;
 	return true;
 }
