@@ -11,7 +11,7 @@
 
 #define REF_LEN_MAX 256
 
-/* What every call that opens a session may say. */
+/* Members that every call that opens a session may have. */
 #define COMMON_FIELDS                                                                              \
 	JF_OBJ(struct session_args, env, "env", 0),                                                \
 		JF_OBJ(struct session_args, secrets, "secrets", 0),                                \
@@ -28,10 +28,10 @@
 
 /* What is put into workspace and home, for calls that start the harness. */
 #define FURNISH_FIELDS                                                                             \
-	JF_OBJ(struct session_args, furnish.workspace, "workspace", 0),                            \
-		JF_ARR(struct session_args, furnish.skills, "skills", 0),                          \
-		JF_RAW(struct session_args, furnish.instructions, "instructions", 0),              \
-		JF_ARR(struct session_args, furnish.harness_files, "harnessFiles", 0)
+	JF_OBJ(struct session_args, provision.workspace, "workspace", 0),                          \
+		JF_ARR(struct session_args, provision.skills, "skills", 0),                        \
+		JF_RAW(struct session_args, provision.instructions, "instructions", 0),            \
+		JF_ARR(struct session_args, provision.harness_files, "harnessFiles", 0)
 
 static const struct jfield new_fields[] = {
 	COMMON_FIELDS,
@@ -217,7 +217,7 @@ static int check_when_detached(const char *word, enum when_detached *ret, struct
 			 "whenDetached must be continue, hold or cancel");
 }
 
-/* approval is the harness's own affair; the rest is for the tools that we serve. */
+/* approval is the harness's own affair; the rest is for our own tools. */
 static int check_approval(struct slice policy, int *ret, struct err *e)
 {
 	struct jval v = jobj_get(policy, "approval");
@@ -234,16 +234,16 @@ static int check_approval(struct slice policy, int *ret, struct err *e)
 }
 
 /* All of it reaches a harness as a server of type stdio. */
-static int check_server_request(const struct server_request *wish, const struct harness_caps *caps,
+static int check_server_request(const struct server_request *asked, const struct harness_caps *caps,
 				struct err *e)
 {
 	const struct {
 		bool on;
 		const char *field;
 	} rows[] = {
-		{ wish->builtin, "_meta.acpd.mcp.builtin" },
-		{ wish->project, "_meta.acpd.mcp.project" },
-		{ wish->hosted.n, "_meta.acpd.mcp.hosted" },
+		{ asked->builtin, "_meta.acpd.mcp.builtin" },
+		{ asked->project, "_meta.acpd.mcp.project" },
+		{ asked->hosted.n, "_meta.acpd.mcp.hosted" },
 	};
 
 	for (size_t i = 0; caps->no_stdio && i < ARRAY_SIZE(rows); i++)
@@ -256,14 +256,14 @@ static int check_server_request(const struct server_request *wish, const struct 
 static int check_policy(const struct session_args *a, const struct harness_caps *caps,
 			int *approval, struct err *e)
 {
-	struct server_request wish = { 0 };
+	struct server_request asked = { 0 };
 	int r = check_approval(a->policy, approval, e);
 
 	if (r == 0)
-		r = server_request_parse(a->mcp, &wish, e);
+		r = server_request_parse(a->mcp, &asked, e);
 	if (r == 0)
-		r = check_server_request(&wish, caps, e);
-	return r == 0 ? server_request_check_policy(wish.policy, a->policy, e) : r;
+		r = check_server_request(&asked, caps, e);
+	return r == 0 ? server_request_check_policy(asked.policy, a->policy, e) : r;
 }
 
 static int check_provider(struct slice raw, struct err *e)
@@ -361,7 +361,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0 && a->budgets.n)
 		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->limits, e);
 	if (r == 0)
-		r = request_parse(&a->furnish, "_meta.acpd.", &a->request, e);
+		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
 	if (r < 0)
 		return r;
 	p->request = &a->request;

@@ -116,7 +116,7 @@ static bool all_strings(struct slice array, bool pairs)
 
 struct mcp_type {
 	const char *name;
-	bool (*served)(const struct harness_caps *caps); /* by the harness, or by us through it */
+	bool (*supported)(const struct harness_caps *caps); /* by the harness, or by us through it */
 	int (*check)(const struct mcp_server *s, const char *prefix, struct err *e);
 };
 
@@ -183,9 +183,9 @@ static int check_server(const struct mcp_server *s, const struct harness_caps *c
 
 		if (strcmp(type, t->name) != 0)
 			continue;
-		return t->served(caps) ? t->check(s, prefix, e) :
-					 bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
-					     "is a transport that this harness does not take");
+		return t->supported(caps) ? t->check(s, prefix, e) :
+					    bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
+						"is a transport that this harness does not take");
 	}
 	return bad(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
 		   "is not one of stdio, http, sse and acp");

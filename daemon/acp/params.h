@@ -16,13 +16,13 @@ struct session_args {
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp;
 	struct jval meta_prompt;
-	struct request_args furnish;
+	struct request_args provision;
 	int64_t from_seq;
 	/* found by session_args_check */
 	char *system_text;
 	bool system_override;
 	struct budgets limits;
-	struct request request; /* of furnish */
+	struct request request; /* of provision */
 };
 
 enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME, CALL_FORK };

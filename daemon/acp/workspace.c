@@ -8,32 +8,32 @@
 
 #include <errno.h>
 
-struct furnish_args {
+struct provision_args {
 	char *session_id;
 	struct slice meta;
 	struct request_args request;
 };
 
 static const struct jfield materialize_fields[] = {
-	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_OBJ(struct furnish_args, request.workspace, "workspace", 0),
-	JF_RAW(struct furnish_args, request.instructions, "instructions", 0),
-	JF_ARR(struct furnish_args, request.harness_files, "harnessFiles", 0),
-	JF_OBJ(struct furnish_args, meta, "_meta", 0),
+	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct provision_args, request.workspace, "workspace", 0),
+	JF_RAW(struct provision_args, request.instructions, "instructions", 0),
+	JF_ARR(struct provision_args, request.harness_files, "harnessFiles", 0),
+	JF_OBJ(struct provision_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield install_fields[] = {
-	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_ARR(struct furnish_args, request.skills, "skills", JF_REQUIRED),
-	JF_OBJ(struct furnish_args, meta, "_meta", 0),
+	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_ARR(struct provision_args, request.skills, "skills", JF_REQUIRED),
+	JF_OBJ(struct provision_args, meta, "_meta", 0),
 	JF_END,
 };
 
 static const struct jfield remove_fields[] = {
-	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_ARR(struct furnish_args, request.remove_skills, "names", JF_REQUIRED),
-	JF_OBJ(struct furnish_args, meta, "_meta", 0),
+	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_ARR(struct provision_args, request.remove_skills, "names", JF_REQUIRED),
+	JF_OBJ(struct provision_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -42,7 +42,7 @@ int own_params(struct slice params, const struct jfield *fields, void *ret, stru
 	return jdec_strict(params, fields, NULL, "this method has no such parameter", ret, e);
 }
 
-static void on_furnished(void *ctx, struct slice result, const struct err *e)
+static void on_provisioned(void *ctx, struct slice result, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -64,8 +64,8 @@ static int check_live(const struct request *r, struct err *e)
 	return ret;
 }
 
-static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct furnish_args *a,
-		   bool dry_run, struct err *e)
+static int provision(struct acp_conn *c, const struct rpc_msg *m, const struct provision_args *a,
+		     bool dry_run, struct err *e)
 {
 	struct session *s = store_find(c->srv->store, a->session_id);
 	struct request request;
@@ -81,7 +81,7 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 	r = check_live(&request, e);
 	if (r == 0) {
 		k = call_new(c, m->id);
-		r = session_provision(s, &request, "", on_furnished, k, e);
+		r = session_provision(s, &request, "", on_provisioned, k, e);
 		if (r < 0)
 			call_free(k);
 	}
@@ -89,38 +89,38 @@ static int furnish(struct acp_conn *c, const struct rpc_msg *m, const struct fur
 	return r;
 }
 
-static int decode_and_furnish(struct acp_conn *c, const struct rpc_msg *m,
-			      const struct jfield *fields, bool dry_run, struct err *e)
+static int decode_and_provision(struct acp_conn *c, const struct rpc_msg *m,
+				const struct jfield *fields, bool dry_run, struct err *e)
 {
-	struct furnish_args a = { 0 };
+	struct provision_args a = { 0 };
 	int r = own_params(m->params, fields, &a, e);
 
 	if (r < 0)
 		return r;
-	r = furnish(c, m, &a, dry_run, e);
+	r = provision(c, m, &a, dry_run, e);
 	jdec_free(fields, &a);
 	return r;
 }
 
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, materialize_fields, false, e);
+	return decode_and_provision(c, m, materialize_fields, false, e);
 }
 
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, install_fields, false, e);
+	return decode_and_provision(c, m, install_fields, false, e);
 }
 
 int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, remove_fields, false, e);
+	return decode_and_provision(c, m, remove_fields, false, e);
 }
 
 /* An installation that stops before it does anything. */
 int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	return decode_and_furnish(c, m, install_fields, true, e);
+	return decode_and_provision(c, m, install_fields, true, e);
 }
 
 static void on_result(void *ctx, struct slice result, const struct err *e)
@@ -132,8 +132,8 @@ static void on_result(void *ctx, struct slice result, const struct err *e)
 }
 
 static const struct jfield skills_fields[] = {
-	JF_STR(struct furnish_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_OBJ(struct furnish_args, meta, "_meta", 0),
+	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct provision_args, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -154,7 +154,7 @@ static int skills_list(struct acp_conn *c, const struct rpc_msg *m, const char *
 
 int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
-	struct furnish_args a = { 0 };
+	struct provision_args a = { 0 };
 	int r = own_params(m->params, skills_fields, &a, e);
 
 	if (r < 0)
