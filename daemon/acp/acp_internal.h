@@ -16,7 +16,7 @@ struct acp_server {
 	unsigned count;
 	uint64_t last_conn;
 	struct loop_timer
-		watch_timer; /* looks for readers that lag; armed only while there is output */
+		watch_timer; /* checks for readers that lag; armed only while there is output */
 };
 
 enum conn_phase { CONN_NEW = 1, CONN_READY = 2, CONN_CLOSING = 4 };

@@ -2,7 +2,7 @@
  * acp_server.h - ACP v1, agent side, for any number of client connections over any transport.
  *
  * A transport (net/) makes one acp_conn per client, feeds it whole messages and pumps frames out of it when it can
- * write. The connection never writes by itself: it tells the transport that it is dirty. Output keeps one order:
+ * write. The connection never writes by itself: it calls dirty() of the transport. Output keeps one order:
  * replies and requests wait in a queue, each behind the session events that must precede it; session events stay in
  * the session's log and are taken from there at the pace of the reader.
  *

@@ -25,7 +25,7 @@ static const struct jfield model_fields[] = {
 
 struct choice_row {
 	const struct jfield *fields;
-	const char *category, *unknown; /* reason on which the known values are told */
+	const char *category, *unknown; /* the reason that comes with the known values */
 	int (*set)(struct session *s, const char *value, session_set_fn done, void *ctx,
 		   struct err *e);
 };

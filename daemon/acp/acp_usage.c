@@ -24,7 +24,7 @@ struct page {
 	struct jw w;
 	const char *session_id;
 	uint64_t last;
-	size_t seen; /* bytes of records looked at: who wants few of them does not hold up the loop */
+	size_t seen; /* bytes of records read: a narrow filter must not hold up the loop */
 	bool more;
 };
 

@@ -269,7 +269,7 @@ bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice tex
 	list_each(v, &c->views, struct view, link) {
 		if (!watcher_behind(&v->w))
 			continue;
-		/* served last next time: nobody starves behind a flood */
+		/* it is last the next time, so that a flood starves nobody */
 		list_del(&v->link);
 		list_add_tail(&c->views, &v->link);
 		if (!pump_view(&p, v, UINT64_MAX))

@@ -64,7 +64,7 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	jw_obj(w, "mcpCapabilities");
 	jw_bool(w, "http", caps->http);
 	jw_bool(w, "sse", caps->sse);
-	jw_bool(w, "acp", true); /* served to the harness by ourselves */
+	jw_bool(w, "acp", true); /* we pass such servers on to the harness */
 	jw_end_obj(w);
 	jw_obj(w, "sessionCapabilities");
 	put_flag_object(w, "list", true);

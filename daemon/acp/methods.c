@@ -9,7 +9,7 @@
 
 /* What a method may do to the session that it names, and so who may call it. daemon/protocol/sessions.md */
 enum method_access {
-	ACCESS_ANY, /* it names none, or only looks; or it is how a connection becomes the driver */
+	ACCESS_ANY, /* it names none, or only reads; or it is how a connection becomes the driver */
 	ACCESS_DRIVER, /* changes it: the connection that drives it */
 	ACCESS_FREE,   /* that one, or anybody while it is closed or nobody drives it */
 };
@@ -143,7 +143,7 @@ static int check_access(struct acp_conn *c, const struct acp_method *row, const 
 	return r;
 }
 
-/* Members of ours where there are none would be lost without a word. A notification cannot be answered, so it is
+/* Members of ours where there are none would be ignored silently. A notification cannot be answered, so it is
  * taken as it is. */
 static int check_meta(const struct acp_method *row, const struct rpc_msg *m, struct err *e)
 {

@@ -70,7 +70,7 @@ static void call_open_error(struct method_call *k, const struct session *s, cons
 	call_error(k, e, buf_slice(&b));
 }
 
-/* To ask for a login is only right towards a client that was offered one. */
+/* Only a client that knows a method to log in may be asked to. */
 static void create_failed(struct method_call *k, const struct session *s, const struct err *e)
 {
 	struct err own = *e;

@@ -183,7 +183,7 @@ static int session_prepare(struct session *s, struct err *e)
 	return r;
 }
 
-/* It came to nothing before it began. */
+/* The session could not be made. */
 static void session_unmake(struct session *s)
 {
 	s->stored.remove = true;
@@ -239,7 +239,7 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 	return provision_begin(s, r, prefix, done, ctx, e);
 }
 
-/* A mode that the running harness does not have; another one is looked at when it has started. */
+/* A mode that the running harness does not have; another one is checked once it has started. */
 static int check_mode(const struct session *s, const char *mode, struct err *e)
 {
 	if (!mode || s->harness.state != H_READY || !s->harness.modes || settings_has_mode(s, mode))
@@ -247,7 +247,7 @@ static int check_mode(const struct session *s, const char *mode, struct err *e)
 	return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN", "the harness has no such mode");
 }
 
-/* Whatever can be known beforehand. */
+/* What can be checked before anything changes. */
 static int open_check(const struct session *s, const struct session_params *p, struct err *e)
 {
 	if (s->state == SESSION_CLOSING || s->store->stopping)
@@ -356,7 +356,7 @@ void session_close(struct session *s, bool remove, session_done_fn done, void *c
 	session_advance(s);
 }
 
-/* All that it has on disk; what cannot be removed leaves the session as it is, closed. */
+/* Removes the files of a deleted session. If they cannot be removed, the session stays, closed. */
 static int put_away(struct session *s, struct err *e)
 {
 	int r = s->stored.remove ? removal_session(s->store->removal, s->id, e) : 0;
@@ -384,7 +384,7 @@ void session_closed(struct session *s)
 
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
-	if (!s->load.reopening) /* else it was closed all the time, as far as anybody was told */
+	if (!s->load.reopening) /* else nobody was ever told that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	s->load.reopening = false;
@@ -411,7 +411,7 @@ void session_closed(struct session *s)
 		session_at_rest(s);
 }
 
-/* Whoever still waits is told that the session is gone. */
+/* Everybody who still waits gets an error. */
 static void waiters_fail(struct session *s, struct list *list)
 {
 	struct err e;

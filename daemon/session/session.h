@@ -6,9 +6,9 @@
  * into the log, a set of capabilities, and whether it drives. There is one driver at a time; a newer one fences the
  * older.
  *
- * States: OPENING -> OPEN -> CLOSING -> CLOSED (loadable, no process) -> OPEN ...; deleted sessions are gone from the
- * store. The harness beneath: NONE -> STARTING -> READY -> STOPPING -> NONE; it is started when a turn or a load needs
- * it. Every turn ends exactly once, through turn_finish(), whatever happens to harness, client or daemon.
+ * session_states.h has the states. A session that is CLOSED has no process and can be loaded; one that is deleted is
+ * gone from the store. The harness is started when a turn or a load needs it. Every turn ends exactly once, through
+ * turn_finish(), whatever happens to harness, client or daemon.
  *
  * Everything here runs on the loop. Requests that take time get a completion callback, called exactly once: when the
  * request failed at once it returns <0 instead and does not call back. Strings and slices given in are copied; those
@@ -83,7 +83,7 @@ char *store_find_command(const char *command);
 /* Its command is there. */
 bool harness_installed(const struct harness_def *def);
 struct jw;
-/* Members ready, notReady (why) and harnesses; true if a session could be served now. */
+/* Members ready, notReady (why) and harnesses; true if a session could be opened now. */
 bool store_put_ready(const struct session_store *st, struct jw *w);
 
 /* Counts over the life of this daemon, deleted sessions included. */
@@ -234,7 +234,7 @@ struct watcher {
 	void *ctx;
 	uint64_t origin;    /* connection id: its own prompts are not echoed to it */
 	unsigned client;    /* client_cap bits */
-	uint64_t next;	    /* cursor: the next seq it has not been offered */
+	uint64_t next;	    /* cursor: the next seq to send */
 	uint64_t live_from; /* events before it are replay */
 };
 
@@ -244,7 +244,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from);
 void watcher_ready(struct watcher *w);
 /* The connection is gone or lets go. */
 void watcher_detach(struct watcher *w);
-/* Offers events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
+/* Sends events from the cursor on: fn gets those meant for this client, and refuses (false) when it is full.
  * gap: called first if events are gone that were asked for; may refuse likewise. -errno if the journal cannot be
  * read. */
 struct watcher_sink {
@@ -255,7 +255,7 @@ struct watcher_sink {
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink);
 /* Bytes of log the reader lags behind, at most. */
 uint64_t watcher_backlog(const struct watcher *w);
-/* Something is left to offer. */
+/* Something is left to send. */
 bool watcher_behind(const struct watcher *w);
 
 /* --- turns ---------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
  * session_fork.c - a new session that begins where another stands: the private home is copied while no harness writes
- * into it, the history is copied under the new id, and the harness takes its context up from the copy. The same for
- * every harness that can restore.
+ * into it, the history is copied under the new id, and the harness takes its context up from the copy. It works the
+ * same for every harness that can restore.
  */
 #include "session/session_internal.h"
 
@@ -20,7 +20,7 @@
 
 /* --- the history ------------------------------------------------------------------------------------- */
 
-/* A frame's first member sessionId is ours, written by emit.c; ids are all of one length. */
+/* A frame's first member sessionId is ours, written by log/emit.c; ids are all of one length. */
 static bool copy_event(void *ctx, const struct evlog_entry *e)
 {
 	struct session *s = ctx;

@@ -1,8 +1,8 @@
 /*
  * session_internal.h - the insides of a session, for the files of session/ alone: what it is, and the parts of it that
- * the rooms own.
+ * its folders own.
  *
- * Each part is declared in the header of its room, with the functions that the other rooms may call. A session is made
+ * Each part is declared in the header of its folder, with the functions that the others may call. A session is made
  * by session_blank, and freed by the store when nothing of it runs any more. Functions return 0 or a negative errno
  * with e filled.
  */

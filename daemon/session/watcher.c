@@ -1,4 +1,4 @@
-/* watcher.c - watchers: attach with fencing, detach, and what each of them is offered from the log. */
+/* watcher.c - watchers: attach with fencing, detach, and what each of them gets from the log. */
 #include "session/session_internal.h"
 
 #include "base/limits.h"
@@ -17,7 +17,7 @@ void session_wake(struct session *s)
 	readers_wake(s);
 }
 
-/* The client can no longer answer there: it is told so, and the questions stay open. */
+/* The client can no longer answer there. It gets a withdrawal, and the questions stay open. */
 static void withdraw_questions(struct watcher *w)
 {
 	list_each(a, &w->session->turn.questions, struct session_question, link) {

@@ -82,7 +82,7 @@ void baseenv_no_proxy(struct harness_plan *plan)
 	_cleanup_(freep) char *one = xstrdup(harness_plan_getenv(plan, names[0])),
 			      *other = xstrdup(harness_plan_getenv(plan, names[1]));
 
-	/* programs read one or the other: what is said in one alone holds for both */
+	/* programs read one or the other, so a value in one of them is set in both */
 	no_proxy(plan, names[0], one ? one : other ? other : "");
 	no_proxy(plan, names[1], other ? other : one ? one : "");
 }

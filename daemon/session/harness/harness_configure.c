@@ -44,7 +44,7 @@ static int configure_model(struct session *s, struct err *e)
 
 	if (!want || s->harness.model_tried)
 		return 0;
-	/* a model named with the provider has reached a harness that offers no choice by its configuration */
+	/* a model named with the provider has reached a harness without such an option by its configuration */
 	if (!option.n && !s->setup.model)
 		return 0;
 	if (!option.n && !s->setup.provider)
@@ -105,7 +105,7 @@ static bool still_wanted(const struct session *s, struct slice members, struct s
 	       !slice_eq(jobj_get(option, "currentValue").raw, value);
 }
 
-/* What clients chose before the harness was started anew; what it no longer offers is passed over. */
+/* What clients chose before the harness was started anew; what it no longer has is passed over. */
 static int configure_choices(struct session *s, struct err *e)
 {
 	unsigned n = 0;

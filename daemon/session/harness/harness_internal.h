@@ -2,7 +2,7 @@
  * harness_internal.h - the harness beneath a session: its process and adapter, what it reports of itself, what it is
  * brought to before anybody may use it, and the calls that wait for it.
  *
- * The room owns struct session_harness, which stands in struct session as `harness`. Process and adapter live from
+ * This folder owns struct session_harness (`harness` in struct session). Process and adapter live from
  * harness_launch until the process is gone; everybody who waits for them (open_waiters, settings) is answered exactly
  * once, with an error if it does not come.
  */
@@ -42,7 +42,7 @@ struct session_harness {
 	bool resting;	  /* stopped because nobody needed it */
 	bool began;	  /* a turn has, so there is a context to take up */
 	bool home_filled; /* the home has been handed to the agent's user */
-	bool restart;	  /* before the next turn: it is to be started with something else */
+	bool restart; /* it is to be started anew before the next turn: its parameters have changed */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
@@ -67,9 +67,9 @@ void harness_arm_start(struct session *s);
 void harness_stop(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void harness_opened(struct session *s, const struct err *e);
-/* Only that: turns and the harness are left alone. */
+/* The same without any effect on turns and harness. */
 void harness_answer_waiters(struct session *s, const struct err *e);
-/* The harness does not come: those who wait since before then are told; a session that was being made is none. */
+/* The harness does not come. Fails those who have waited since `before` or longer, and a session that is OPENING. */
 void harness_fail_waiters(struct session *s, uint64_t before, const struct err *e);
 
 /* adapter_host.c: the callbacks an adapter uses. */

@@ -114,7 +114,7 @@ static bool harness_opening(const struct session *s)
 	return s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 }
 
-/* The process is no use any more: everything that waits for it learns why, and it is killed. */
+/* The process cannot be used any more: everybody who waits for it gets the error, and it is killed. */
 static void harness_broken(struct session *s, const char *cls, const struct err *why)
 {
 	if (harness_opening(s))
@@ -149,7 +149,7 @@ static void on_closed(void *ctx, const char *fault)
 	if (s->harness.state == H_STOPPING)
 		return;
 	if (!fault) {
-		/* most often it is exiting, and its status, set before, will say more than our kill */
+		/* most often it is exiting, and that status, being first, says more than our kill */
 		s->harness.closed_output = true;
 		proc_kill(s->harness.proc);
 		return;
@@ -159,7 +159,7 @@ static void on_closed(void *ctx, const char *fault)
 	harness_broken(s, "harness_protocol", &e);
 }
 
-/* The end of much: what its first word was cut from may have been a secret. */
+/* A tail that was cut may begin with the rest of a secret: its first word is left out. */
 static const char *whole_words(const char *tail)
 {
 	const char *blank = strlen(tail) >= CHILD_STDERR_TAIL ? strchr(tail, ' ') : NULL;
@@ -180,7 +180,7 @@ static void log_exit(const struct session *s, const struct proc_status *st)
 		 "stderr", tail.data);
 }
 
-/* Only what nobody asked for is worth an entry. */
+/* Only an exit that nobody asked for becomes an event. */
 static void note_exit(struct session *s, const struct proc_status *st)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -279,7 +279,7 @@ static int launch(struct session *s, struct err *e)
 	struct harness_req req;
 	int r;
 
-	if (!s->harness.began) /* many a harness knows nothing of a session that it was never asked in */
+	if (!s->harness.began) /* many harnesses do not keep a session without a turn */
 		xstrset(&s->harness.native_id, NULL);
 	fill_req(s, &req);
 	base_env(s, &plan);
@@ -305,7 +305,7 @@ static int launch(struct session *s, struct err *e)
 	s->harness.adapter = s->def->ops->open(s->def, &req, &host);
 	if (s->def->ops->start(s->harness.adapter, e) < 0)
 		log_warn("session", "harness takes no input", "session",
-			 s->id); /* its exit will tell */
+			 s->id); /* its exit brings the error */
 	log_info("session", "harness started", "session", s->id, "harness", s->def->id);
 	return 0;
 }

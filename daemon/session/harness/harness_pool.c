@@ -103,7 +103,7 @@ static void rest(struct session *s, const char *why)
 	harness_stop(s);
 }
 
-/* Those in the queue that no free place and no harness under way to its end will serve. */
+/* Sessions in the queue beyond the places that are free or about to be. */
 static unsigned unserved(const struct session_store *st)
 {
 	unsigned coming = places(st);
@@ -113,7 +113,7 @@ static unsigned unserved(const struct session_store *st)
 	return st->pool.nwaiting > coming ? st->pool.nwaiting - coming : 0;
 }
 
-/* The list of the living is in order of use. */
+/* The list of live harnesses is in order of use. */
 static void make_room(struct session_store *st)
 {
 	unsigned n = st->pool.nwaiting ? unserved(st) : 0;
@@ -199,7 +199,7 @@ static void update_lonely(struct session *s)
 
 /* --- the queue ----------------------------------------------------------------------------------------- */
 
-/* Everybody for whom there is a place now looks for himself. */
+/* As many sessions as there are places check whether it is their turn. */
 static void call_next(struct session_store *st)
 {
 	unsigned n = places(st);
@@ -245,7 +245,7 @@ static uint64_t wait_due(struct session *s)
 		first = MIN(
 			first,
 			list_first(&s->harness.open_waiters, struct session_waiter, link)->since);
-	if (first == UINT64_MAX) /* whoever makes it is about to say so */
+	if (first == UINT64_MAX) /* it is being made: its waiter is added next */
 		first = s->harness.wait_since;
 	return MAX(first, s->harness.wait_since) + s->store->pool.wait * 1000ul;
 }
@@ -340,7 +340,7 @@ void harness_pool_ended(struct session *s)
 	call_next(s->store);
 }
 
-/* The end of the list is for those in use. */
+/* Those in use are at the end of the list. */
 static void update_used(struct session *s)
 {
 	if (list_empty(&s->harness.live_link) || !busy(s))

@@ -9,7 +9,7 @@
  * A session that needs a harness while all places are taken stands in one queue, in order of arrival, once, whatever it
  * has waiting. While somebody stands there, harnesses that do nothing are stopped, the one longest unused first, driver
  * or not. The first of the queue may launch as soon as fewer than harness_max live. Whatever frees a place, or makes
- * somebody leave the queue, calls the next ones (session_advance), who look for themselves whether it is their turn; so
+ * somebody leave the queue, calls the next ones (session_advance), which check whether it is their turn; so
  * nobody holds a place without using it, and no call can be lost. A prompt, or a client's wait for the session, that
  * has stood there for harness_wait seconds fails with TOO_MANY_HARNESSES.
  *

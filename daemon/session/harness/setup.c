@@ -56,7 +56,7 @@ static void put_seen(struct buf *b, struct slice servers)
 	}
 }
 
-/* True if the harness has to be told. */
+/* True if the harness has to be configured again. */
 static bool replace_servers(char **slot, struct slice s)
 {
 	_cleanup_(buf_done) struct buf before = { 0 }, after = { 0 };

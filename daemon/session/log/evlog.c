@@ -384,7 +384,7 @@ static ssize_t read_records(struct tail_reading *p, struct slice text)
 		if (r == 0)
 			r = read_record(p, &rec);
 		else if (p->l->bad_lines)
-			r = 0; /* seen before; the number of the next one tells */
+			r = 0; /* seen before; the number of the next one shows it */
 		at = nl + 1;
 	}
 	return r < 0 ? r : at - text.p;

@@ -12,7 +12,7 @@ uint64_t evlog_readable(const struct evlog *l)
 	return l->path && l->error ? l->flushed : l->last;
 }
 
-/* For as much as could not be written; of what else may have gone wrong only a try tells. */
+/* Room for what could not be written. Any other fault shows only when it is tried again. */
 static bool has_room(const struct evlog *l)
 {
 	struct statvfs sv;

@@ -2,8 +2,8 @@
  * log_internal.h - a session's events: the log that numbers and keeps them, who reads it, and what of it a client has
  * acknowledged.
  *
- * The room owns struct session_events, which stands in struct session as `log`. Readers are embedded in their owners,
- * who detach them; the log goes with the session. To emit never fails: what the journal cannot take is held back from
+ * This folder owns struct session_events (`log` in struct session). Readers are embedded in their owners,
+ * who detach them; the log goes with the session. Emitting never fails: what the journal cannot take is held back from
  * every reader and tried again.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * reader.h - a passive cursor on a session's event log: it is told of new events and reads them at its own pace, but
+ * reader.h - a passive cursor on a session's event log. It gets a call for new events, reads them at its own pace,
  * never drives the session, never fences anybody and sees every kind of event, whoever sent it. Any number of them may
  * follow one session.
  *
@@ -33,7 +33,7 @@ void reader_attach(struct log_reader *r, struct session *s, uint64_t from,
 		   const struct log_reader_ops *ops, void *ctx);
 /* Legal on a reader that is all zeros or has ended. */
 void reader_detach(struct log_reader *r);
-/* Offers events from the cursor on, until the sink refuses one; sink->gap first where some are gone. -errno if the
+/* Sends events from the cursor on, until the sink refuses one; sink->gap first where some are gone. -errno if the
  * journal cannot be read. */
 int reader_pump(struct log_reader *r, const struct watcher_sink *sink);
 /* Something is left to read. */

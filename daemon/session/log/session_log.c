@@ -1,4 +1,4 @@
-/* session_log.c - what the log tells of a session: one line for each event of its life, with the session, the turn and
+/* session_log.c - what the log says of a session: one line for each event of its life, with the session, the turn and
  * the trace. */
 #include "session/session_internal.h"
 

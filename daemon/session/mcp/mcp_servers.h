@@ -24,7 +24,7 @@ struct mcp_servers_ops {
 	void (*close)(void *ctx, struct session *s);
 	/* The session is closed or freed: nothing of it may stay. */
 	void (*forget)(void *ctx, struct session *s);
-	/* Member "mcp" of what is told about the session: each server and what of it has reached the harness. */
+	/* Member "mcp" of the session's status: each server and what of it has reached the harness. */
 	void (*put)(void *ctx, const struct session *s, struct jw *w);
 };
 

@@ -2,7 +2,7 @@
  * session_mcp_internal.h - the MCP servers of a session: what its harness was given, and the requests of servers to the
  * client.
  *
- * The room owns struct session_mcp, which stands in struct session as `mcp`. `handle` belongs to whoever serves the
+ * This folder owns struct session_mcp (`mcp` in struct session). `handle` belongs to the provider of the
  * session (mcp_servers.h); ports are embedded in their connections, requests on the heap until they are answered,
  * exactly once.
  */

@@ -13,7 +13,7 @@
 
 #define REQUEST_ID_SIZE sizeof("mcp-request:0123456789abcdef0123456789abcdef")
 
-/* UP_QUEUED: no port has it, or none that could send it. UP_ENDING: its end is told from the loop. */
+/* UP_QUEUED: no port has it, or none that could send it. UP_ENDING: its end is reported from the loop. */
 enum upcall_state { UP_QUEUED, UP_SENT, UP_ENDING };
 
 struct upcall {
@@ -80,7 +80,7 @@ static const struct {
 	{ "TOO_MANY_CALLS", "too many MCP calls are open in this session" },
 };
 
-/* Whoever serves the tool may have to look what became of it. */
+/* The owner of the tool may have to check what became of it. */
 static void note_lost(const struct upcall *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -214,7 +214,7 @@ void upcall_put(const struct upcall *c, struct buf *params)
 	jw_end_obj(&w);
 }
 
-/* An old port with nothing left to do. */
+/* An old port without calls. */
 static void close_if_idle(struct port *p)
 {
 	if (p == newest_port(p->session))
@@ -250,7 +250,7 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct port *p = c->port;
 
-	/* first: whoever is told the end may bring the port's own about */
+	/* first: the callback may end the port */
 	c->port = NULL;
 	close_if_idle(p);
 	if (inner.type == J_OBJECT) {

@@ -44,7 +44,7 @@ struct upcall_spec {
 /* Never NULL: what cannot be sent is answered later. */
 struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 			  const struct upcall_ops *ops, void *ctx);
-/* The client is told; nothing is called back. */
+/* The client gets a cancellation; nothing is called back. */
 void upcall_cancel(struct upcall *c);
 
 /* --- for the connection ------------------------------------------------------------------------------ */

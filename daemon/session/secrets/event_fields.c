@@ -87,7 +87,7 @@ static const struct event_field subagent[] = {
 	KEEP("status"),	       KEEP("type"),	  KEEP("model"),	   OTHERS(TEXT),
 };
 
-/* What a question offers, and what was chosen. */
+/* The options of a question, and the chosen one. */
 static const struct event_field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
 static const struct event_field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
 static const struct event_field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };

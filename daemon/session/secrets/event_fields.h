@@ -2,7 +2,7 @@
  * event_fields.h - which strings of an event are text of others, and which are words of the protocol.
  *
  * Secrets are hidden in text only. A member's name, an id, a status, a model's name or a number is what programs act
- * on: put "***" there and the protocol is broken, or a bill is made out to nobody. So every kind of update and of our
+ * on: with "***" there the protocol is broken, or usage has no owner. So every kind of update and of our
  * own events has a table of its members: those that are protocol, and where others lie deeper. What no table names is
  * text, so that a member nobody has heard of leaks nothing.
  *

@@ -7,7 +7,7 @@
  * decoded, which finds the same, since one more level of escapes makes no difference. What is cut out of a JSON string
  * always begins and ends between escapes.
  *
- * Every value has a few patterns. A byte that begins none of them costs one look into a table; the others are checked
+ * Every value has a few patterns. A byte that begins none of them costs one table access; the others are checked
  * with the byte behind them against a bitmap first. So a text costs about a nanosecond a byte, however many values
  * there are. Where it can be read in two ways (\n: a line break or an n) both are tried, a bounded number of times.
  *

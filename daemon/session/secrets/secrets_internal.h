@@ -1,7 +1,7 @@
 /*
  * secrets_internal.h - what a session hides from text that leaves it.
  *
- * The room owns struct session_secrets, which stands in struct session as `secrets`. Values are wiped when the session
+ * This folder owns struct session_secrets (`secrets` in struct session). Values are wiped when the session
  * is freed. Masking allocates only where something is hidden, and never fails.
  */
 #pragma once

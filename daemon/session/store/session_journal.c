@@ -1,4 +1,4 @@
-/* session_journal.c - the journal of a session is opened, and what follows when it cannot be written or can be again. */
+/* session_journal.c - the journal of a session is opened, and what follows when it cannot be written. */
 #include "session/session_internal.h"
 
 #include "base/limits.h"

@@ -32,7 +32,7 @@ struct journal_reading {
 	struct session *s;
 	char *harness;
 	uint64_t turn;	  /* newest turn with an event or an end */
-	uint64_t counted; /* the turn that the totals were last told with */
+	uint64_t counted; /* the last turn whose totals were noted */
 	struct session_turn
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
 	char *begun;  /* the last "turn" record, raw */

@@ -18,7 +18,7 @@ int state_version_check(const char *state_dir, struct err *e)
 	if (r == -ENOENT || r == -ENOTDIR) /* of the first version, or not there yet */
 		return 0;
 	if (r == -EACCES || r == -EPERM)
-		return 0; /* it is told what is wrong when it is opened */
+		return 0; /* opening it gives the error */
 	text = xstrndup(b.data ? b.data : "", b.len);
 	n = strtoul(text, &end, 10);
 	if (r == 0 && n > 0 && n <= STATE_VERSION_NOW && (!*end || strcmp(end, "\n") == 0))

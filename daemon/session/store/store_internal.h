@@ -2,8 +2,8 @@
  * store_internal.h - all sessions of the daemon: the lists they stand in, the limits they share, and what lies on disk
  * for them.
  *
- * The room owns struct session_store, and of each session struct session_stored, which stands in struct session as
- * `stored`. There is one store, made and freed by whoever serves; sessions are freed by it, from deferred tasks. What
+ * This folder owns struct session_store, and of each session struct session_stored, which stands in struct session as
+ * `stored`. There is one store, made and freed by cmd_serve; sessions are freed by it, from deferred tasks. What
  * is found damaged is noted (problems.h) and stops nothing.
  */
 #pragma once

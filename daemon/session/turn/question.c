@@ -105,7 +105,7 @@ static void question_withdraw(struct session_question *a)
 		w->ops->unask(w->ctx, a);
 }
 
-/* The offered option of that kind; empty if there is none. */
+/* The option of that kind; empty if there is none. */
 static struct slice option_of_kind(const struct session_question *a, const char *kind)
 {
 	struct jval options = jobj_get(slice_of(a->params), "options"), v;
@@ -132,7 +132,7 @@ static bool option_offered(const struct session_question *a, struct slice id)
 	return false;
 }
 
-/* No valid answer is a no: the reject option if one is offered, else "cancelled". */
+/* No valid answer is a no: the reject option if there is one, else "cancelled". */
 static void question_reject(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -331,7 +331,7 @@ void question_ask(struct session *s, const struct harness_ask *in)
 	if (check_question(a))
 		question_begin(a);
 	else
-		question_close(a, CANCELLED_OUTCOME); /* nobody could be shown it */
+		question_close(a, CANCELLED_OUTCOME); /* no client could show it */
 }
 
 void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)

@@ -156,7 +156,7 @@ struct slice tool_call_announce(struct session *s, struct slice call)
 	return slice_of(c->ours);
 }
 
-/* The tool's name where the harness tells it, else the kind of tool. */
+/* The tool's name where the harness gives it, else the kind of tool. */
 static void note_name(struct turn_tool_call *c, struct slice update)
 {
 	struct jval name = jobj_get(update, "name"), kind = jobj_get(update, "kind");

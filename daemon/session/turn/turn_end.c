@@ -1,4 +1,4 @@
-/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then told to everybody; and how it is
+/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced; and how it is
  * cancelled. */
 #include "session/session_internal.h"
 
@@ -66,7 +66,7 @@ static void idle_shrink(void *ctx)
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
 struct unwritten_end {
 	struct list link;
-	struct session_turn turn; /* what its event tells: no, key, traceparent, trip */
+	struct session_turn turn; /* what its event contains: no, key, traceparent, trip */
 	struct turn_error error;
 	char provider[64], *result; /* raw; NULL: it failed */
 };
@@ -208,7 +208,7 @@ static void fail_with(struct harness_turn_end *end, const char *cls, bool retrya
 	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
 }
 
-/* One of the things it waits for is there. */
+/* One of the things that the turn waits for has come. */
 static void turn_waited(struct session_turn *t)
 {
 	if (--t->waits == 0)
@@ -241,7 +241,7 @@ static void keep_end(struct session_turn *t, const struct harness_turn_end *end)
 	t->end.error.provider = t->failed_provider;
 }
 
-/* The workspace is looked at while the record goes to disk. */
+/* The snapshot of the workspace is taken while the record goes to disk. */
 static void turn_wait_for_records(struct session *s, struct session_turn *t)
 {
 	t->waits = 1;
@@ -268,7 +268,7 @@ static void turn_end(struct session *s, struct session_turn *t, const struct har
 		turn_wait_for_records(s, t);
 }
 
-/* A success without a single event is none: the harness swallowed an error. */
+/* Success without a single event is a failure: the harness swallowed an error. */
 static void refuse_empty(const struct session_turn *t, struct harness_turn_end *end)
 {
 	if (!end->failed && !end->quiet && !t->outputs && strcmp(end->stop_reason, "end_turn") == 0)

@@ -2,7 +2,7 @@
  * turn_internal.h - the turns of a session: its queue of prompts, the turn that runs, what it is held against and what
  * is recorded of it.
  *
- * The room owns struct session_turns, which stands in struct session as `turn`. Turns, results by key, tool calls,
+ * This folder owns struct session_turns (`turn` in struct session). Turns, results by key, tool calls,
  * messages and questions are on the heap, each in one list of it, and freed by turns_free, tool_calls_forget and
  * questions_cancel. A turn ends in turn_finish, which cannot fail: what cannot be written is held back and
  * tried again.
@@ -167,7 +167,7 @@ void budget_stop_put(const struct budget_stop *t, struct jw *w);
 
 /* usage_record.c: records of the ledger */
 void usage_record_call(struct session *s, const struct harness_usage *u);
-/* A turn begins: no file may go on telling an earlier one's numbers. */
+/* A turn begins: no file may keep the numbers of an earlier one. */
 void usage_record_begin(struct session *s);
 /* <0: the record could not be written. */
 int usage_record_turn(struct session *s, struct session_turn *t);

@@ -223,7 +223,7 @@ struct session_turn *turn_first_queued(struct session *s)
 	return NULL;
 }
 
-/* What no event of the turn tells and a later daemon would need, should this one not live to end it. */
+/* What no event of the turn contains, and a later daemon needs if this one is killed before the end. */
 static void note_begin(struct session *s, const struct session_turn *t)
 {
 	const char *model = s->harness.model ? s->harness.model : s->setup.gateway.model;

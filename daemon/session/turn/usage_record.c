@@ -1,4 +1,4 @@
-/* usage_record.c - what stands in the usage ledger: a record for each model call that is told of, and one for every
+/* usage_record.c - what stands in the usage ledger: a record for each model call that is reported, and one for every
  * turn, however it ended. */
 #include "session/session_internal.h"
 
@@ -163,7 +163,7 @@ static struct usage_compat_owner compat_owner(const struct session *s)
 					    .gid = s->store->user.gid };
 }
 
-/* That view is a courtesy: what goes wrong with it is told in the log and ends no turn. */
+/* That file is an extra: a failure to write it is logged and ends no turn. */
 static void compat_failed(const struct session *s, int r)
 {
 	if (r < 0)

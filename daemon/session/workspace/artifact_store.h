@@ -2,7 +2,7 @@
  * artifact_store.h - what a session leaves for its orchestrator besides its history: files with a name and a media
  * type, made by clients (_acpd/artifact/put) or by the daemon (the diff of a turn). They live in
  * <state>/artifacts/<session>/, one file each and a line in index.jsonl, and go when the session is deleted. Each is
- * told of by an event of kind "artifact".
+ * announced by an event of kind "artifact".
  *
  * An artifact never changes. Ids are "art_<n>", n from 1. Functions return 0 or a negative errno with e filled.
  */

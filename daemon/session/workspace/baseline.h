@@ -1,11 +1,11 @@
 /*
  * baseline.h - what changes in a session's workspace: a snapshot when it has been written (the baseline), another at
- * the end of each turn, and patches between them. acpd-unpack takes them, as the user who owns the tree; here it is
- * said when, and what becomes of the patch.
+ * the end of each turn, and patches between them. acpd-unpack takes them, as the user who owns the tree; this file
+ * decides when, and what becomes of the patch.
  *
  * A session has a baseline when its workspace came from an archive, or when it was asked for. Snapshots live in
  * <state>/snapshots/<session>/. The harness may start while the first is taken, but no turn begins while any is. A turn
- * is told to be over once its patch is an artifact (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
+ * is announced as over once its patch is an artifact (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 void baseline_take(struct session *s);
 /* A snapshot is being taken. */
 bool baseline_busy(const struct session *s);
-/* Whoever waits for the workspace waits for its baseline: what he changes is no part of it. */
+/* Those who wait for the workspace wait for its baseline too, so that their changes are not in it. */
 bool baseline_due(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
 bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t));

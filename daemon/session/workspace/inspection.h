@@ -1,5 +1,5 @@
 /*
- * inspection.h - runs of acpd-unpack that only look at what belongs to a session: snapshots, diffs, lists of skills.
+ * inspection.h - runs of acpd-unpack that only read what belongs to a session: snapshots, diffs, lists of skills.
  * Embedded in whatever wants to know; a session is not freed while one goes on.
  */
 #pragma once

@@ -2,7 +2,7 @@
  * workspace_internal.h - what of a session lies in its workspace and home, beside its history: what is put there,
  * snapshots of it, artifacts.
  *
- * The room owns struct session_workspace, which stands in struct session as `workspace`. What runs for it outside
+ * This folder owns struct session_workspace (`workspace` in struct session). What runs for it outside
  * (inspections, provisioning) keeps the session from being freed until it has ended. Errors go to whoever asked; a
  * snapshot that fails is noted in the log and keeps no turn from ending.
  */
