@@ -1,0 +1,52 @@
+#include "base/http/http_body.h"
+
+#include "base/util.h"
+
+/* Transfer-Encoding goes before Content-Length: each answer has a connection of its own, so nobody reads on behind
+ * it. */
+void http_body_begin(struct answer_body *b, const struct http_head *h, bool to_head)
+{
+	bool none = to_head || h->status == 204 || h->status == 304;
+
+	*b = (struct answer_body){ .end = HTTP_BODY_CLOSE };
+	if (none)
+		b->end = HTTP_BODY_LENGTH;
+	else if (h->chunked)
+		b->end = HTTP_BODY_CHUNKED;
+	else if (h->has_length)
+		*b = (struct answer_body){ .end = HTTP_BODY_LENGTH, .left = h->length };
+}
+
+static int take(struct slice *in, size_t n, struct slice *data)
+{
+	*data = (struct slice){ in->p, n };
+	*in = (struct slice){ in->p + n, in->n - n };
+	return n > 0;
+}
+
+int http_body_next(struct answer_body *b, struct slice *in, struct slice *data)
+{
+	size_t n;
+
+	if (b->end == HTTP_BODY_CHUNKED)
+		return chunked_next(&b->chunked, in, data);
+	if (!in->n)
+		return 0;
+	if (b->end == HTTP_BODY_CLOSE)
+		return take(in, in->n, data);
+	n = (size_t)MIN(b->left, (uint64_t)in->n);
+	b->left -= n;
+	return take(in, n, data);
+}
+
+bool http_body_has_ended(const struct answer_body *b)
+{
+	if (b->end == HTTP_BODY_CHUNKED)
+		return b->chunked.state == CHUNKED_END;
+	return b->end == HTTP_BODY_LENGTH && !b->left;
+}
+
+bool http_body_is_whole(const struct answer_body *b)
+{
+	return b->end == HTTP_BODY_CLOSE || http_body_has_ended(b);
+}

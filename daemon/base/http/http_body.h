@@ -1,0 +1,25 @@
+/*
+ * http_body.h - where the body of an HTTP/1.1 answer ends (RFC 9112, 6.3), decided by its head, and what of it has
+ * come. Pure.
+ */
+#pragma once
+
+#include "base/http/chunked.h"
+#include "base/http/http_head.h"
+
+enum http_body_end { HTTP_BODY_LENGTH, HTTP_BODY_CHUNKED, HTTP_BODY_CLOSE };
+
+struct answer_body {
+	enum http_body_end end;
+	uint64_t left; /* HTTP_BODY_LENGTH */
+	struct chunked chunked;
+};
+
+/* to_head: the request was HEAD, so no body comes whatever the head says. */
+void http_body_begin(struct answer_body *b, const struct http_head *h, bool to_head);
+/* As chunked_next: 1: data is the next part of the body. 0: in is used up, or the body has ended, and the rest of in
+ * is not part of it. -EINVAL: it is broken. */
+int http_body_next(struct answer_body *b, struct slice *in, struct slice *data);
+bool http_body_has_ended(const struct answer_body *b);
+/* The connection was closed: the body is whole. */
+bool http_body_is_whole(const struct answer_body *b);

@@ -1,0 +1,68 @@
+/* An answer as a server may send it: its head and its body. What comes out lies inside what went in, more bytes behind
+ * a head change nothing in it, and cutting the body elsewhere does not either. */
+#include "fuzz.h"
+
+#include "base/http/http_body.h"
+#include "base/limits.h"
+
+/* All of the body that comes out; -1: it is broken. */
+static int decode(struct answer_body b, struct slice in, size_t step, struct buf *out)
+{
+	while (in.n && !http_body_has_ended(&b)) {
+		_cleanup_(exact_free) struct slice copy = exact(in.p, MIN(step, in.n));
+		struct slice piece = copy, data;
+		int r;
+
+		while ((r = http_body_next(&b, &piece, &data)) > 0) {
+			FUZZ_CHECK(data.n && slice_inside(data, copy));
+			FUZZ_CHECK(buf_add_slice(out, data) == 0);
+		}
+		if (r < 0)
+			return -1;
+		FUZZ_CHECK(!piece.n || http_body_has_ended(&b));
+		in = (struct slice){ in.p + copy.n, in.n - copy.n };
+	}
+	return http_body_has_ended(&b);
+}
+
+static void check_body(const struct http_head *h, struct slice in)
+{
+	_cleanup_(buf_done) struct buf whole = { 0 };
+	struct answer_body b;
+	int r;
+
+	http_body_begin(&b, h, false);
+	r = decode(b, in, in.n, &whole);
+	for (size_t step = 1; step < in.n; step = step * 3 + 1) {
+		_cleanup_(buf_done) struct buf cut = { 0 };
+
+		FUZZ_CHECK(decode(b, in, step, &cut) == r);
+		FUZZ_CHECK(slice_eq(buf_slice(&whole), buf_slice(&cut)));
+	}
+}
+
+static void check_head(const struct http_head *h, struct slice text)
+{
+	struct slice v;
+
+	FUZZ_CHECK(h->status >= 100 && h->status < 1000 && slice_inside(h->fields, text));
+	FUZZ_CHECK(h->length <= INT64_MAX && (h->has_length || !h->length));
+	FUZZ_CHECK(http_head_field(h, "content-length", &v) == h->has_length);
+	FUZZ_CHECK(http_head_field(h, "transfer-encoding", &v) == h->chunked);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(exact_free) struct slice all = exact(data, size);
+	struct http_head h, alone;
+	ssize_t n = http_head_parse(all, &h);
+
+	if (n <= 0)
+		return 0;
+	FUZZ_CHECK((size_t)n <= all.n && n <= HTTP_HEADERS_MAX);
+	check_head(&h, (struct slice){ all.p, (size_t)n });
+	FUZZ_CHECK(http_head_parse((struct slice){ all.p, (size_t)n }, &alone) == n);
+	FUZZ_CHECK(http_head_parse((struct slice){ all.p, (size_t)n - 1 }, &alone) == 0);
+	check_body(&h, (struct slice){ all.p + n, all.n - (size_t)n });
+	return 0;
+}
