@@ -1,18 +1,15 @@
 #include "tools/upstream/http/http_exchange.h"
 
-#include "base/digits.h"
-#include "base/http/chunked.h"
+#include "base/http/http_body.h"
 #include "base/limits.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <strings.h>
 #include <sys/epoll.h>
 
 enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
-enum framing { FRAMING_LENGTH, FRAMING_CHUNKED, FRAMING_CLOSE };
 
 struct http_exchange {
 	struct loop *loop;
@@ -26,9 +23,7 @@ struct http_exchange {
 	struct loop_task task;
 	struct buf out, in; /* in: the head */
 	enum exchange_state state;
-	enum framing framing;
-	uint64_t left;
-	struct chunked chunked;
+	struct answer_body body;
 	enum http_exchange_end how;
 	int error; /* of the last address that was tried */
 	bool closed;
@@ -78,134 +73,51 @@ static void finish(struct http_exchange *x, enum http_exchange_end how, const ch
 
 /* --- the answer ------------------------------------------------------------------------------------------- */
 
-bool http_exchange_header(const struct http_exchange_head *h, const char *name, struct slice *ret)
-{
-	struct slice rest = h->lines;
-	size_t n = strlen(name);
-
-	while (rest.n) {
-		const char *end = memmem(rest.p, rest.n, "\r\n", 2);
-		struct slice line = { rest.p, end ? (size_t)(end - rest.p) : rest.n };
-
-		rest = end ? (struct slice){ end + 2, rest.n - line.n - 2 } : SLICE_NONE;
-		if (line.n <= n || line.p[n] != ':' || strncasecmp(line.p, name, n) != 0)
-			continue;
-		line = (struct slice){ line.p + n + 1, line.n - n - 1 };
-		while (line.n && (*line.p == ' ' || *line.p == '\t'))
-			line = (struct slice){ line.p + 1, line.n - 1 };
-		while (line.n && (line.p[line.n - 1] == ' ' || line.p[line.n - 1] == '\t'))
-			line.n--;
-		*ret = line;
-		return true;
-	}
-	return false;
-}
-
-/* How the body ends. False: in a way that two readers may understand differently. */
-static bool read_framing(struct http_exchange *x, const struct http_exchange_head *h)
-{
-	struct slice coding, length;
-
-	x->framing = FRAMING_CLOSE;
-	if (http_exchange_header(h, "transfer-encoding", &coding)) {
-		x->framing = FRAMING_CHUNKED;
-		return coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0;
-	}
-	if (h->status == 204 || h->status == 304) {
-		x->framing = FRAMING_LENGTH;
-		return true;
-	}
-	if (!http_exchange_header(h, "content-length", &length))
-		return true;
-	x->framing = FRAMING_LENGTH;
-	return u64_parse(length, &x->left) && x->left / 10 <= UINT64_MAX / 16;
-}
-
-/* "HTTP/1.1 200 OK" */
-static int read_status(struct slice *lines)
-{
-	const char *end = memmem(lines->p, lines->n, "\r\n", 2);
-	size_t n = end ? (size_t)(end - lines->p) : lines->n;
-	const char *p = lines->p;
-	uint64_t status;
-
-	if (n < 12 || memcmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ' ||
-	    !u64_parse((struct slice){ p + 9, 3 }, &status))
-		return -EPROTO;
-	*lines = end ? (struct slice){ end + 2, lines->n - n - 2 } : SLICE_NONE;
-	return (int)status;
-}
-
-static void body_ended(struct http_exchange *x)
-{
-	finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
-}
-
-static void give(struct http_exchange *x, struct slice bytes)
-{
-	if (bytes.n)
-		x->ops->data(x->ctx, bytes);
-}
-
-static void got_chunked(struct http_exchange *x, struct slice bytes)
+static void got_body(struct http_exchange *x, struct slice bytes)
 {
 	struct slice data;
-	int r = 1;
+	int r = 0;
 
-	while (x->state == X_BODY && (r = chunked_next(&x->chunked, &bytes, &data)) > 0)
-		give(x, data);
+	while (x->state == X_BODY && (r = http_body_next(&x->body, &bytes, &data)) > 0)
+		x->ops->data(x->ctx, data);
 	if (x->state != X_BODY)
 		return;
 	if (r < 0)
 		finish(x, HTTP_EXCHANGE_CUT, "its chunked coding is broken");
-	else if (x->chunked.state == CHUNKED_END)
-		body_ended(x);
+	else if (http_body_has_ended(&x->body))
+		finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 }
 
-static void got_body(struct http_exchange *x, struct slice bytes)
+/* n: bytes of x->in that are the head. */
+static void begin_body(struct http_exchange *x, const struct http_head *h, size_t n)
 {
-	if (x->framing == FRAMING_CHUNKED) {
-		got_chunked(x, bytes);
-		return;
-	}
-	if (x->framing == FRAMING_LENGTH) {
-		bytes.n = (size_t)MIN((uint64_t)bytes.n, x->left);
-		x->left -= bytes.n;
-	}
-	give(x, bytes);
-	if (x->state == X_BODY && x->framing == FRAMING_LENGTH && !x->left)
-		body_ended(x);
+	_cleanup_(buf_done) struct buf in = x->in;
+
+	x->in = (struct buf){ 0 };
+	x->state = X_BODY;
+	http_body_begin(&x->body, h, false);
+	x->ops->head(x->ctx, h);
+	buf_consume(&in, n);
+	if (x->state == X_BODY)
+		got_body(x, buf_slice(&in));
 }
 
-/* All of x->in; false: more has to come. */
+/* Of x->in; false: more has to come, or no more is wanted. */
 static bool got_head(struct http_exchange *x)
 {
-	_cleanup_(buf_done) struct buf rest = { 0 };
-	struct slice in = buf_slice(&x->in);
-	const char *end = memmem(in.p, in.n, "\r\n\r\n", 4);
-	struct http_exchange_head h = { .lines = { in.p, end ? (size_t)(end + 2 - in.p) : 0 } };
+	struct http_head h;
+	ssize_t n = http_head_parse(buf_slice(&x->in), &h);
 
-	if (!end) {
-		if (in.n > HTTP_HEADERS_MAX)
-			finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
-		return false;
+	if (n > 0 && http_head_is_interim(&h)) { /* and then the true one */
+		buf_consume(&x->in, (size_t)n);
+		return true;
 	}
-	h.status = read_status(&h.lines);
-	buf_add(&rest, end + 4, in.n - (size_t)(end + 4 - in.p));
-	if (h.status >= 100 && h.status < 200 && h.status != 101) { /* and then the true one */
-		buf_reset(&x->in);
-		buf_add_slice(&x->in, buf_slice(&rest));
-		return buf_len(&x->in) > 0;
-	}
-	if (h.status < 200 || !read_framing(x, &h)) {
+	if (n == -EMSGSIZE)
+		finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
+	else if (n < 0 || (n > 0 && h.status < 200))
 		finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
-		return false;
-	}
-	x->state = X_BODY;
-	x->ops->head(x->ctx, &h);
-	buf_done(&x->in);
-	if (x->state == X_BODY)
-		got_body(x, buf_slice(&rest));
+	else if (n > 0)
+		begin_body(x, &h, (size_t)n);
 	return false;
 }
 
@@ -217,8 +129,8 @@ static void on_readable(struct http_exchange *x)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		if (n == 0 && x->state == X_BODY && x->framing == FRAMING_CLOSE)
-			body_ended(x);
+		if (n == 0 && x->state == X_BODY && http_body_is_whole(&x->body))
+			finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 		else
 			finish(x, HTTP_EXCHANGE_CUT, "it closed the connection");
 		return;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/http/http_head.h"
 #include "loop/loop.h"
 #include "tools/upstream/http/socket_user.h"
 
@@ -16,14 +17,6 @@
 
 struct http_exchange;
 
-struct http_exchange_head {
-	int status;
-	struct slice lines; /* of the headers, each with CRLF */
-};
-
-/* Of the value, without blanks around it; false: no such header. */
-bool http_exchange_header(const struct http_exchange_head *h, const char *name, struct slice *ret);
-
 enum http_exchange_end {
 	HTTP_EXCHANGE_COMPLETE,
 	HTTP_EXCHANGE_UNREACHABLE, /* no connection: nothing was sent */
@@ -31,7 +24,7 @@ enum http_exchange_end {
 };
 
 struct http_exchange_ops {
-	void (*head)(void *ctx, const struct http_exchange_head *h);
+	void (*head)(void *ctx, const struct http_head *h);
 	void (*data)(void *ctx, struct slice bytes);
 	/* why: for humans; NULL if complete. */
 	void (*end)(void *ctx, enum http_exchange_end how, const char *why);

@@ -105,21 +105,21 @@ static bool is_open(const struct http_post *p)
 
 /* --- the answer ------------------------------------------------------------------------------------------- */
 
-static bool is_type(const struct http_exchange_head *head, const char *type)
+static bool is_type(const struct http_head *head, const char *type)
 {
 	struct slice v;
 	size_t n = strlen(type);
 
-	return http_exchange_header(head, "content-type", &v) && v.n >= n &&
+	return http_head_field(head, "content-type", &v) && v.n >= n &&
 	       strncasecmp(v.p, type, n) == 0 && (v.n == n || strchr("; \t", v.p[n]));
 }
 
-static void take_session(struct http_post *p, const struct http_exchange_head *head)
+static void take_session(struct http_post *p, const struct http_head *head)
 {
 	struct slice v;
 
 	if (!p->method || strcmp(p->method, "initialize") != 0 ||
-	    !http_exchange_header(head, "mcp-session-id", &v) || !v.n || v.n > MCP_SESSION_ID_MAX)
+	    !http_head_field(head, "mcp-session-id", &v) || !v.n || v.n > MCP_SESSION_ID_MAX)
 		return;
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] < 0x21 || v.p[i] > 0x7e)
@@ -128,7 +128,7 @@ static void take_session(struct http_post *p, const struct http_exchange_head *h
 	p->h->session = xstrndup(v.p, v.n);
 }
 
-static void on_head(void *ctx, const struct http_exchange_head *head)
+static void on_head(void *ctx, const struct http_head *head)
 {
 	struct http_post *p = ctx;
 	bool good = head->status >= 200 && head->status < 300;
@@ -345,7 +345,7 @@ void http_post_send(struct http_post *p)
 
 /* --- DELETE ----------------------------------------------------------------------------------------------- */
 
-static void goodbye_head(void *ctx _unused_, const struct http_exchange_head *head _unused_)
+static void goodbye_head(void *ctx _unused_, const struct http_head *head _unused_)
 {
 }
 
