@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { assertNoViolations } from '../lib/acp.mjs';
@@ -69,4 +70,30 @@ test('acp.sock takes JSON lines and HTTP, each from its first byte; requests on 
   const two = await raw('GET /v1/sessions HTTP/1.1\r\nHost: anything\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /status/);
   assert.deepEqual([...two.matchAll(/HTTP\/1\.1 (\d+)/g)].map((m) => m[1]), ['200', '200']);
   assert.match(await raw('FROB /x HTTP/1.1\r\n\r\n'), /^(HTTP|$)/);
+});
+
+// [what a server answers, command, exit code]
+const ANSWERS = [
+  ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', 'have', 0],
+  ['HTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', 'have', 0],
+  ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3;x\r\ndef\r\n0\r\n\r\n', 'get', 0],
+  ['HTTP/1.1 200 OK\r\n\r\nabcdef', 'get', 0],
+];
+
+test('an answer begins behind those that only announce it, and ends as its head says', async (t) => {
+  for (const [answer, command, code] of ANSWERS) {
+    await t.test(JSON.stringify(answer), async () => {
+      const server = net.createServer((s) => s.on('error', () => {}).once('data', () => s.end(answer)));
+      const copy = path.join(d.workDir, 'answered.tar');
+
+      await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${server.address().port}`;
+      const r = await acpd(['archive', command, ...(command === 'get' ? ['-o', copy] : []), '--url', url, digestOf(Buffer.from('abcdef'))], { clean: true });
+
+      server.close();
+      assert.equal(r.code, code, r.stderr);
+      if (command === 'get')
+        assert.equal(fs.readFileSync(copy, 'utf8'), 'abcdef');
+    });
+  }
 });

@@ -2,6 +2,7 @@
 
 #include "base/digits.h"
 #include "base/http/authority.h"
+#include "base/http/http_body.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/unixsock.h"
@@ -13,15 +14,16 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
-#include <strings.h>
 #include <sys/socket.h>
+
+#define HTTP_CLIENT_READ 4096 /* bytes, of a head */
 
 struct http_client {
 	char *host, *port, *authorization;
 	char *socket; /* connect there; host and port are only said */
 	int fd;
-	struct buf in; /* behind the head: the beginning of the body */
-	uint64_t left; /* of the body */
+	struct buf in; /* what came and was not used yet */
+	struct answer_body body;
 };
 
 /* --- connecting ------------------------------------------------------------------------------------------- */
@@ -216,86 +218,55 @@ static int send_body(struct http_client *c, const struct http_ask *rq, uint64_t 
 
 /* --- the answer ------------------------------------------------------------------------------------------- */
 
-static void take_header(struct http_answer *a, struct slice line)
+static int no_answer(struct err *e)
 {
-	static const struct {
-		const char *name;
-		size_t value, flag;
-	} rows[] = {
-		{ "content-length:", offsetof(struct http_answer, length), 0 },
-		{ "upload-offset:", offsetof(struct http_answer, offset),
-		  offsetof(struct http_answer, has_offset) },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		size_t n = strlen(rows[i].name);
-		struct slice v = { line.p + n, line.n - n };
-
-		if (line.n < n || strncasecmp(line.p, rows[i].name, n) != 0)
-			continue;
-		while (v.n && *v.p == ' ')
-			v = (struct slice){ v.p + 1, v.n - 1 };
-		if (u64_parse(v, (uint64_t *)((char *)a + rows[i].value)) && rows[i].flag)
-			*(bool *)((char *)a + rows[i].flag) = true;
-	}
+	return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
 }
 
-/* The lines up to the empty one. */
-static int parse_head(struct slice head, struct http_answer *a)
-{
-	uint64_t status;
-
-	if (!slice_starts(head, "HTTP/1.") || head.n < 13 ||
-	    !u64_parse((struct slice){ head.p + 9, 3 }, &status))
-		return -EPROTO;
-	a->status = (int)status;
-	while (head.n) {
-		const char *end = memmem(head.p, head.n, "\r\n", 2);
-		size_t n = end ? (size_t)(end - head.p) : head.n;
-
-		take_header(a, (struct slice){ head.p, n });
-		n = MIN(n + 2, head.n);
-		head = (struct slice){ head.p + n, head.n - n };
-	}
-	return 0;
-}
-
-static int read_more(struct http_client *c)
+/* What has come is in c->in. -ECONNRESET: nothing comes any more. */
+static int read_more(struct http_client *c, size_t max)
 {
 	ssize_t n;
 
-	if (buf_len(&c->in) > HTTP_HEADERS_MAX || buf_reserve(&c->in, 4096) < 0)
-		return -EPROTO;
+	if (buf_reserve(&c->in, max) < 0)
+		return -ECONNRESET;
 	do {
-		n = recv(c->fd, c->in.data + c->in.len, 4096, 0);
+		n = recv(c->fd, c->in.data + c->in.len, max, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
-		return -ECONNRESET;
+		return n < 0 ? -ECONNRESET : 0;
 	c->in.len += (size_t)n;
-	return 0;
+	return 1;
 }
 
-static int read_head(struct http_client *c, struct http_answer *a, struct err *e)
+static void take_head(const struct http_head *h, struct http_answer *a)
 {
-	const char *end;
-	struct slice in;
-	int r;
+	struct slice offset;
 
-	for (;;) {
-		in = buf_slice(&c->in);
-		end = in.n ? memmem(in.p, in.n, "\r\n\r\n", 4) : NULL;
-		if (end)
-			break;
-		r = read_more(c);
-		if (r == -ECONNRESET)
+	a->status = h->status;
+	a->length = h->length;
+	a->has_offset = http_head_field(h, "upload-offset", &offset) &&
+			u64_parse(offset, &a->offset);
+}
+
+static int read_head(struct http_client *c, bool to_head, struct http_answer *a, struct err *e)
+{
+	struct http_head h = { 0 };
+	ssize_t n;
+
+	do {
+		n = http_head_parse(buf_slice(&c->in), &h);
+		if (n < 0)
+			return no_answer(e);
+		if (n == 0 && read_more(c, HTTP_CLIENT_READ) <= 0)
 			return lost(e);
-		if (r < 0)
-			return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
-	}
-	if (parse_head((struct slice){ in.p, (size_t)(end - in.p) }, a) < 0)
-		return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
-	buf_consume(&c->in, (size_t)(end + 4 - in.p));
-	return 0;
+		if (n > 0 && !http_head_is_interim(&h)) {
+			take_head(&h, a);
+			http_body_begin(&c->body, &h, to_head);
+		}
+		buf_consume(&c->in, (size_t)n);
+	} while (n == 0 || http_head_is_interim(&h));
+	return h.status < 200 ? no_answer(e) : 0;
 }
 
 int http_client_ask(struct http_client *c, const struct http_ask *rq, struct http_answer *ret,
@@ -310,29 +281,38 @@ int http_client_ask(struct http_client *c, const struct http_ask *rq, struct htt
 	if (r == 0 && rq->has_body)
 		r = send_body(c, rq, &ret->sent, e);
 	if (r == 0)
-		r = read_head(c, ret, e);
-	c->left = strcmp(rq->method, "HEAD") == 0 ? 0 : ret->length;
+		r = read_head(c, strcmp(rq->method, "HEAD") == 0, ret, e);
 	return r;
+}
+
+/* A part of what has come, at most n bytes; 0: there is none. */
+static ssize_t take_body(struct http_client *c, void *out, size_t n)
+{
+	struct slice in = buf_slice(&c->in), data;
+	size_t before;
+	int r;
+
+	in.n = before = MIN(in.n, n);
+	r = http_body_next(&c->body, &in, &data);
+	if (r > 0)
+		memcpy(out, data.p, data.n);
+	buf_consume(&c->in, before - in.n);
+	return r > 0 ? (ssize_t)data.n : r;
 }
 
 ssize_t http_client_read(struct http_client *c, void *out, size_t n)
 {
-	size_t want = (size_t)MIN((uint64_t)n, c->left);
-	ssize_t got;
+	for (;;) {
+		ssize_t got = take_body(c, out, n);
 
-	if (!want)
-		return 0;
-	if (buf_len(&c->in)) {
-		got = (ssize_t)MIN(want, buf_len(&c->in));
-		memcpy(out, c->in.data + c->in.pos, (size_t)got);
-		buf_consume(&c->in, (size_t)got);
-	} else {
-		do {
-			got = recv(c->fd, out, want, 0);
-		} while (got < 0 && errno == EINTR);
+		if (got)
+			return got < 0 ? -ECONNRESET : got;
+		if (!n || http_body_has_ended(&c->body))
+			return 0;
+		if (buf_len(&c->in))
+			continue;
+		got = read_more(c, n);
+		if (got <= 0)
+			return got == 0 && http_body_is_whole(&c->body) ? 0 : -ECONNRESET;
 	}
-	if (got <= 0)
-		return -ECONNRESET;
-	c->left -= (uint64_t)got;
-	return got;
 }

@@ -27,7 +27,7 @@ struct http_ask {
 
 struct http_answer {
 	int status;
-	uint64_t length; /* of the body */
+	uint64_t length; /* Content-Length; 0 without one */
 	uint64_t sent;	 /* bytes of the request's body that went out */
 	bool has_offset;
 	uint64_t offset; /* Upload-Offset */
