@@ -10,7 +10,7 @@
  */
 #include "net/ws.h"
 
-#include "base/digits.h"
+#include "base/http/http_head.h"
 #include "base/limits.h"
 #include "http/query.h"
 #include "net/visitor.h"
@@ -30,14 +30,12 @@ enum http_framing body_framing(struct lws *wsi, uint64_t *length)
 	*length = 0;
 	if (has_coding) {
 		v = header_get(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING, text, sizeof(text));
-		return !has_length && v.n == 7 && strncasecmp(v.p, "chunked", 7) == 0 ?
-			       FRAMING_CHUNKED :
-			       FRAMING_INVALID;
+		return !has_length && http_coding_is_chunked(v) ? FRAMING_CHUNKED : FRAMING_INVALID;
 	}
 	if (!has_length)
 		return FRAMING_NONE;
 	v = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, text, sizeof(text));
-	return u64_parse(v, length) && *length <= INT64_MAX ? FRAMING_LENGTH : FRAMING_INVALID;
+	return http_length_parse(v, length) ? FRAMING_LENGTH : FRAMING_INVALID;
 }
 
 /* --- reading what is not for us --------------------------------------------------------------------------- */

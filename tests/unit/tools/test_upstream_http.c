@@ -187,6 +187,8 @@ static const struct {
 	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "SERVER_GONE" },
 	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "SERVER_GONE" },
 	{ "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "SERVER_GONE" },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ", "SERVER_GONE" },
+	{ "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n{}", "SERVER_GONE" },
 	{ "SSH-2.0-x\r\n\r\n", "SERVER_GONE" },
 	{ "", "SERVER_GONE" },
 };
