@@ -1,5 +1,5 @@
 /* Sets of hosted servers without a process: what is found, what is told, what a stop waits for. Lives and deaths are
- * integration/mcp-hosted.test.mjs. */
+ * integration/tools/mcp-hosted.test.mjs. */
 #include "unit.h"
 
 #include "json/jenc.h"

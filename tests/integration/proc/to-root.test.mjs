@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to root that an image leaves open: closed to what runs as --agent-user by no_new_privs, told by log, /ready and doctor, and
+// closed altogether by images/close-logins.sh. With the machine's real su and sudo, in a mount namespace whose /etc is a copy: root
+// only, and nothing of the machine changes.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ACPD, Daemon, ROOT, STUB } from '../../lib/daemon.mjs';
+
+const USER = 'nobody';
+const user = Number(spawnSync('id', ['-u', USER], { encoding: 'utf8' }).stdout);
+const skip = process.getuid() !== 0 && 'not root';
+
+let dir; // with etc, a copy of /etc as E2B leaves one
+
+// A program that starts another one where /etc is the copy.
+function inside(name, command) {
+  const file = path.join(dir, name);
+  const within = `mount --bind ${dir}/etc /etc && shift && exec ${command}`;
+
+  fs.writeFileSync(file, `#!/bin/sh\nexec unshare --mount sh -c '${within} "$@"' sh sh "$@"\n`, { mode: 0o755 });
+  return file;
+}
+
+// The answer of "id -u" at the end of each way, for a process of the agent's user.
+const WAYS = 'for way in "su root -c" "su ghost -c" "sudo -n sh -c"; do $way "id -u" </dev/null 2>/dev/null || echo no; done';
+
+describe('ways to root', { skip }, () => {
+  before(() => {
+    dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-to-root-'));
+    fs.chmodSync(dir, 0o755);
+    assert.equal(spawnSync('cp', ['-a', '/etc', path.join(dir, 'etc')]).status, 0);
+    const etc = (name) => path.join(dir, 'etc', name);
+    const accounts = fs.readFileSync(etc('shadow'), 'utf8').split('\n').filter((line) => line && !/^root:/.test(line));
+
+    // root, and a user who has sudo
+    fs.writeFileSync(etc('shadow'), `${['root::1:0:99999:7:::', ...accounts, 'ghost::1:0:99999:7:::'].join('\n')}\n`);
+    fs.appendFileSync(etc('passwd'), 'ghost:x:4242:4242::/:/bin/sh\n');
+    fs.appendFileSync(etc('group'), 'ghost:x:4242:\n');
+    fs.mkdirSync(etc('sudoers.d'), { recursive: true });
+    fs.writeFileSync(etc('sudoers.d/agent'), `${USER} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
+    fs.mkdirSync(etc('ssh'), { recursive: true });
+    fs.writeFileSync(etc('ssh/sshd_config'), 'PermitRootLogin yes\nPermitEmptyPasswords yes\n');
+  });
+  after(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+  test('are closed to what runs as the agent\'s user, and the log, /ready and doctor say that they are open', async (t) => {
+    const agent = path.join(dir, 'agent');
+    const seen = path.join(dir, 'seen');
+
+    fs.writeFileSync(seen, '');
+    fs.chownSync(seen, user, user);
+    fs.writeFileSync(agent, `#!/bin/sh\n(${WAYS}; grep NoNewPrivs /proc/self/status) >${seen}\nexec ${STUB} "$@"\n`, { mode: 0o755 });
+    const d = await Daemon.start({ program: inside('acpd', ACPD), flags: { agentUser: USER },
+      harnesses: [{ id: 'tries', command: agent }] });
+
+    t.after(() => d.discard());
+    const c = await d.client();
+
+    await c.newSession({ _meta: { acpd: { harness: 'tries' } } });
+    assert.equal(fs.readFileSync(seen, 'utf8'), 'no\nno\nno\nNoNewPrivs:\t1\n');
+
+    const { isolation } = await (await fetch(`http://127.0.0.1:${d.port}/ready`, { headers: { Authorization: `Bearer ${d.token}` } })).json();
+    const kinds = ['EMPTY_PASSWORD', 'EMPTY_PASSWORD', 'SUDO_NOPASSWD', 'SSHD_EMPTY_PASSWORDS'];
+
+    assert.deepEqual({ ...isolation, waysToRoot: isolation.waysToRoot.map((way) => way.kind) },
+      { agentUser: USER, noNewPrivileges: true, daemonUser: false, sharedUser: true, waysToRoot: kinds });
+    const warned = d.stderr.split('\n').filter((line) => line.includes('a way to root is open')).map((line) => JSON.parse(line));
+    assert.deepEqual(warned.map((line) => line.kind), kinds);
+    const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
+    assert.equal(doctor.status, 1);
+    assert.equal(doctor.stdout.match(/^FAIL way to root open /gm)?.length, 4, doctor.stdout);
+    assert.match(doctor.stdout, /^-- +sessions +share one user/m);
+    await d.stop();
+  });
+
+  test('are closed for every process once close-logins.sh has run; it changes nothing more when run again', () => {
+    const as = (command) => spawnSync(inside('run', 'setpriv --reuid 65534 --clear-groups sh -c'), [command], { encoding: 'utf8' });
+    const mend = () => spawnSync(inside('mend', `sh ${ROOT}images/close-logins.sh`), { encoding: 'utf8' });
+
+    assert.equal(as(WAYS).stdout, '0\n4242\n0\n', 'the ways are there before');
+    const first = mend();
+    assert.equal(first.status, 0, first.stderr);
+    assert.equal(as(WAYS).stdout, 'no\nno\n0\n', 'sudo is the image\'s own decision');
+    assert.match(fs.readFileSync(path.join(dir, 'etc/ssh/sshd_config'), 'utf8'), /^PermitEmptyPasswords no\nPermitRootLogin yes\n/);
+    const shadow = fs.readFileSync(path.join(dir, 'etc/shadow'), 'utf8');
+    assert.doesNotMatch(shadow, /^[^:]+::/m);
+    assert.deepEqual({ ...mend(), pid: 0, output: 0 }, { ...first, pid: 0, output: 0, stdout: '' });
+    assert.equal(fs.readFileSync(path.join(dir, 'etc/shadow'), 'utf8'), shadow);
+  });
+});

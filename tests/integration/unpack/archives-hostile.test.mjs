@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every archive of tests/archives through `acpd archive extract`: the verdict of its table, and never a touch outside.
+// CASE=text runs those whose name holds the text.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import test, { after, before } from 'node:test';
+import { CASES, CLASSES } from '../../archives/cases/index.mjs';
+import { layoutsOf, roomy, runCase, selected, temporary } from '../../archives/run.mjs';
+
+const WORKERS = 2;
+let root;
+
+before(() => {
+  root = temporary('acpd-archives-', roomy());
+});
+after(() => {
+  if (!process.env.ACPD_TEST_KEEP)
+    fs.rmSync(root, { recursive: true, force: true });
+});
+
+// Runs the cases, a few at a time. -> all faults
+async function runAll(list) {
+  const todo = list.flatMap(({ c, n }) => layoutsOf(c, n).map((layout) => [c, layout]));
+  const faults = [];
+
+  const worker = async () => {
+    for (let one = todo.shift(); one; one = todo.shift())
+      faults.push(...(await runCase(...one, root)).faults);
+  };
+  await Promise.all(Array.from({ length: WORKERS }, worker));
+  return faults;
+}
+
+test('the table: names are unique, every class has many cases, none has both or neither verdict', () => {
+  const names = new Set(CASES.map((c) => c.name));
+
+  assert.equal(names.size, CASES.length);
+  assert.ok(CASES.length >= 160, `${CASES.length} cases`);
+  for (const [kind, cases] of Object.entries(CLASSES)) {
+    assert.ok(cases.length >= 10, `${kind}: ${cases.length}`);
+    assert.ok(new Set(cases.map((c) => c.file)).size > 1 || kind === 'zip', kind);
+  }
+  for (const { name, verdict } of CASES) {
+    assert.ok(verdict.refused.length + verdict.trees.length > 0, name);
+    assert.equal(verdict.rule !== undefined, verdict.refused.length > 0 && verdict.trees.length > 0 || verdict.trees.length > 1, name);
+  }
+});
+
+for (const kind of Object.keys(CLASSES)) {
+  const list = selected().filter(({ c }) => c.kind === kind);
+
+  if (list.length !== 0) {
+    test(`${kind}: ${list.length} archives`, async () => {
+      assert.deepEqual(await runAll(list), []);
+    });
+  }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Budgets: the turn that goes beyond one is ended and says which; a session's bounds all its turns.
+
+import assert from 'node:assert/strict';
+import { test, describe, before, after } from 'node:test';
+import { Daemon } from '../../lib/daemon.mjs';
+import { SLOW, assertNoViolations } from '../../lib/rawws.mjs';
+import { running, turnsOf } from '../ledger.mjs';
+
+const tools = (n) => Array.from({ length: n }, (_, i) => `tool t${i} read A`).join(';');
+const tokens = (inputTokens, outputTokens) =>
+  `tokens ${JSON.stringify({ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens })}`;
+
+let d, c;
+
+before(async () => {
+  d = await Daemon.start();
+  c = await d.client();
+});
+
+after(async () => {
+  try {
+    c?.assertClean();
+    await c?.close();
+    await d?.stop();
+    assertNoViolations();
+  } finally {
+    await d?.discard();
+  }
+});
+
+const open = async (budgets) => (await c.newSession({ meta: { budgets } })).sessionId;
+
+// The turn's answer, its turn_end event and its record all tell the same.
+async function stopped(sessionId, result, stopReason, want) {
+  const detail = result._meta.acpd.stopDetail;
+  const end = await c.waitFor((m) => m.method === '_acpd/turn_end' && m.params.sessionId === sessionId &&
+    m.params.turn === result._meta.acpd.turn);
+  const record = turnsOf(d, sessionId).find((r) => r.turn === result._meta.acpd.turn);
+
+  assert.equal(result.stopReason, stopReason);
+  for (const [name, value] of Object.entries(want))
+    assert.equal(detail?.[name], value, `${name} of ${JSON.stringify(detail)}`);
+  assert.ok(detail.used >= detail.limit);
+  assert.equal(end.params.stopReason, stopReason);
+  assert.deepEqual(end.params._meta.acpd.stopDetail, detail);
+  assert.equal(record.stopReason, stopReason);
+  assert.deepEqual(record.stopDetail, detail);
+  return detail;
+}
+
+async function kept(sessionId, text) {
+  const result = await c.prompt(sessionId, text);
+
+  assert.equal(result.stopReason, 'end_turn');
+  assert.ok(!('stopDetail' in result._meta.acpd));
+  assert.ok(!('stopDetail' in turnsOf(d, sessionId).at(-1)));
+}
+
+describe('tool calls', () => {
+  test('as many as allowed are no breach, the next one is', async () => {
+    const sessionId = await open({ turn: { toolCalls: 2 } });
+
+    await kept(sessionId, tools(2));
+    await kept(sessionId, tools(2));
+    const result = await c.prompt(sessionId, `${tools(3)}; sleep 60000; echo never`);
+    await stopped(sessionId, result, 'max_turn_requests', { budget: 'toolCalls', scope: 'turn', limit: 2, used: 3 });
+    assert.ok(!c.chunks(sessionId).includes('never'));
+    await kept(sessionId, tools(2));
+  });
+
+  test('of the session: over several turns, and for good', async () => {
+    const sessionId = await open({ session: { toolCalls: 3 } });
+
+    await kept(sessionId, tools(2));
+    const result = await c.prompt(sessionId, `${tools(2)}; sleep 60000`);
+    await stopped(sessionId, result, 'max_turn_requests', { budget: 'toolCalls', scope: 'session', limit: 3, used: 4 });
+    const next = await c.prompt(sessionId, 'echo more');
+    await stopped(sessionId, next, 'max_turn_requests', { budget: 'toolCalls', scope: 'session' });
+    assert.ok(!c.chunks(sessionId).includes('more'), 'the harness did not even see it');
+  });
+
+  test('a harness that does not heed the cancel is ended', async () => {
+    const sessionId = await open({ turn: { toolCalls: 1 } });
+    const from = Date.now();
+    const result = await c.prompt(sessionId, `nocancel; ${tools(2)}; sleep 60000`);
+
+    await stopped(sessionId, result, 'max_turn_requests', { budget: 'toolCalls' });
+    assert.ok(Date.now() - from < 30000 * SLOW);
+    await kept(sessionId, 'echo again');
+  });
+});
+
+describe('wall clock', () => {
+  test('of a turn', async () => {
+    const sessionId = await open({ turn: { seconds: 2 } });
+    const from = Date.now();
+    const result = await c.prompt(sessionId, 'echo x; sleep 60000');
+    const { used } = await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 2 });
+
+    assert.ok(used >= 2 && used < 20 * SLOW, `${used}`);
+    assert.ok(Date.now() - from >= 1990);
+    await kept(sessionId, 'echo short');
+  });
+
+  test('of a session: the time of turns, not the time between them', async () => {
+    const sessionId = await open({ session: { seconds: 5 } });
+
+    await kept(sessionId, 'echo x; sleep 600');
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const from = Date.now();
+    const result = await c.prompt(sessionId, 'echo x; sleep 60000');
+    await stopped(sessionId, result, 'max_turn_requests', { budget: 'seconds', scope: 'session', limit: 5 });
+    assert.ok(Date.now() - from < 30000 * SLOW && Date.now() - from > 100);
+    await stopped(sessionId, await c.prompt(sessionId, 'echo x'), 'max_turn_requests', { budget: 'seconds' });
+  });
+
+  test('a client that cancels first is told so', async () => {
+    const sessionId = await open({ turn: { seconds: 30 } });
+    const { answer } = await running(c, sessionId, 'on', 'sleep 60000');
+
+    c.cancel(sessionId);
+    const { result } = await answer;
+    assert.equal(result.stopReason, 'cancelled');
+    assert.ok(!('stopDetail' in result._meta.acpd));
+  });
+});
+
+describe('tokens that are known when the turn has ended', () => {
+  test('the turn keeps its budget, the session has none left for the next one', async () => {
+    const sessionId = await open({ turn: { tokens: 10 }, session: { tokens: 100 } });
+
+    await kept(sessionId, `echo a; ${tokens(50, 9)}`);
+    await kept(sessionId, `echo b; ${tokens(40, 1)}`); // 100 in all
+    const result = await c.prompt(sessionId, 'echo never');
+    await stopped(sessionId, result, 'max_tokens', { budget: 'tokens', scope: 'session', limit: 100, used: 100 });
+    assert.ok(!c.chunks(sessionId).includes('never'));
+  });
+
+  test('a larger budget, given on load, lets it go on', async () => {
+    const sessionId = await open({ session: { tokens: 5 } });
+
+    await kept(sessionId, `echo a; ${tokens(5, 1)}`);
+    await stopped(sessionId, await c.prompt(sessionId, 'echo b'), 'max_tokens', { used: 6 });
+    await c.load(sessionId, { meta: { budgets: { session: { tokens: 7 } } } });
+    await kept(sessionId, `echo c; ${tokens(1, 0)}`);
+    await stopped(sessionId, await c.prompt(sessionId, 'echo d'), 'max_tokens', { limit: 7, used: 7 });
+  });
+
+  test('steps and cost nobody tells of bound nothing', async () => {
+    const sessionId = await open({ turn: { steps: 1, cost: 0.000000000001 }, session: { steps: 1, cost: 0.5 } });
+
+    for (let i = 0; i < 3; i++)
+      await kept(sessionId, `${tools(2)}; ${tokens(1, 1)}`);
+  });
+});
+
+describe('cost', () => {
+  // A harness of ACP tells what its session has cost so far; what the turn cost is known at its end.
+  test('of the session: a turn that ends has kept it, the next one is not begun', async () => {
+    const sessionId = await open({ turn: { cost: 5 }, session: { cost: 0.02 } });
+
+    for (let i = 0; i < 2; i++) {
+      await kept(sessionId, 'usage; echo a cent');
+      assert.deepEqual(turnsOf(d, sessionId).at(-1).cost, { amount: 0.01, currency: 'USD', source: 'harness' });
+    }
+    const end = await c.prompt(sessionId, 'echo never');
+
+    await stopped(sessionId, end, 'max_turn_requests', { budget: 'cost', scope: 'session', limit: 0.02, used: 0.02 });
+    assert.ok(!c.chunks(sessionId).includes('never'));
+    await c.load(sessionId, { meta: { budgets: { session: { cost: 1 } } } });
+    await kept(sessionId, 'echo again');
+  });
+});
+
+test('bad budgets are refused with the name of the field, and nothing is left', async () => {
+  const sessions = (await c.call('_acpd/status', {})).sessions.length;
+
+  for (const [budgets, field, reason] of [
+    [7, '', 'FIELD_INVALID'],
+    [{ day: {} }, '.day', 'PARAM_UNSUPPORTED'],
+    [{ turn: 7 }, '.turn', 'FIELD_INVALID'],
+    [{ turn: null }, '.turn', 'FIELD_INVALID'],
+    [{ session: [] }, '.session', 'FIELD_INVALID'],
+    [{ turn: { minutes: 1 } }, '.turn.minutes', 'PARAM_UNSUPPORTED'],
+    [{ turn: { steps: 0 } }, '.turn.steps', 'FIELD_INVALID'],
+    [{ turn: { steps: -1 } }, '.turn.steps', 'FIELD_INVALID'],
+    [{ turn: { steps: 1.5 } }, '.turn.steps', 'FIELD_INVALID'],
+    [{ turn: { steps: '1' } }, '.turn.steps', 'FIELD_INVALID'],
+    [{ session: { tokens: 1e30 } }, '.session.tokens', 'FIELD_INVALID'],
+    [{ session: { seconds: null } }, '.session.seconds', 'FIELD_INVALID'],
+    [{ session: { cost: 0 } }, '.session.cost', 'FIELD_INVALID'],
+    [{ session: { cost: -0.1 } }, '.session.cost', 'FIELD_INVALID'],
+    [{ turn: { toolCalls: 1 }, session: { cost: '1' } }, '.session.cost', 'FIELD_INVALID'],
+  ]) {
+    const error = await c.fails('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { budgets } } });
+
+    assert.equal(error.code, -32602, JSON.stringify(budgets));
+    assert.equal(error.data.field, `_meta.acpd.budgets${field}`, JSON.stringify(budgets));
+    assert.equal(error.data.reason, reason, JSON.stringify(budgets));
+  }
+  assert.equal((await c.call('_acpd/status', {})).sessions.length, sessions);
+});

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// kill -9 of the daemon or of acpd-unpack, and SIGTERM, at many moments of a materialization: the tree is the old one or the new one,
+// and nothing else is left. Ephemeral workspaces of sessions that were lost on the way.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { Daemon } from '../../lib/daemon.mjs';
+import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import * as procs from '../../lib/procs.mjs';
+import { helpers, kept, newCwd, scan, stagesBelow, until, upload } from '../../lib/workspace.mjs';
+
+let d, c;
+
+before(async () => {
+  d = await Daemon.start();
+  c = await d.client();
+});
+// What one test left undone is not to fail the next.
+beforeEach(async () => {
+  if (d.exit)
+    await d.restart();
+  if (!c.ws.isOpen)
+    c = await d.client();
+});
+after(async () => {
+  assertNoViolations();
+  await c?.close();
+  await d?.stop();
+});
+
+const COUNT = 600;
+// Generations that differ in every file, half of the names and some types.
+const generation = (n) => Object.fromEntries(Array.from({ length: COUNT }, (_, i) => [
+  i % 2 ? `d${i % 7}/same-${i}` : `d${i % 5}/of-${n}/f${i}`, i % 50 === 1 ? { link: `target-${n}` } : { data: `${n} ${i}`, mode: (i + n) % 3 ? 0o644 : 0o755 },
+]));
+const plain = (dir) => JSON.stringify([...scan(dir)].filter(([, e]) => e.type !== 'd').map(([name, e]) => [name, e.type, e.mode & 0o100, e.target ?? e.data.toString()]).sort());
+const expected = (tree) => JSON.stringify(Object.entries(tree)
+  .map(([name, e]) => [name, e.link ? 'l' : 'f', e.link ? 0o100 : e.mode & 0o100, e.link ?? e.data]).sort());
+
+const OLD = generation(1);
+const NEW = generation(2);
+
+async function start(layout) {
+  const cwd = newCwd(d);
+  const archives = [await upload(d, OLD), await upload(d, NEW)];
+
+  if (layout === 'empty') {
+    const { sessionId } = await c.newSession({ cwd });
+
+    return { cwd, sessionId, archive: archives[1], states: ['[]', expected(NEW)] };
+  }
+  const { sessionId } = await c.newSession({ cwd, meta: { workspace: { archive: archives[0] } } });
+  return { cwd, sessionId, archive: archives[1], states: [expected(OLD), expected(NEW)] };
+}
+
+const begin = (s) => c.request('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive: s.archive } });
+
+// How long one takes, from the request to the answer.
+async function timed(layout) {
+  const s = await start(layout);
+  const t = performance.now();
+  const { result } = await begin(s).answer;
+
+  assert.ok(result, 'it went well');
+  const ms = performance.now() - t;
+  await c.call('session/delete', { sessionId: s.sessionId });
+  return ms;
+}
+
+function assertSettled(s, what) {
+  assert.ok(s.states.includes(plain(s.cwd)), `${what}: neither old nor new`);
+  assert.deepEqual(stagesBelow(d.dir), [], what);
+  assert.deepEqual(kept(d).filter((n) => /^state\/trees\/.*(\/pending|\.new)$/.test(n)), [], what);
+}
+
+// The next one finds everything as it should be: what is ours is still ours.
+async function assertUsable(s, what) {
+  const { workspace } = await c.call('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive: s.archive } });
+
+  assert.deepEqual(workspace.skipped, [], what);
+  assert.equal(plain(s.cwd), s.states[1], what);
+  await c.call('session/delete', { sessionId: s.sessionId });
+}
+
+const settled = () => until(() => helpers(d).length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
+const STEPS = 8;
+
+for (const layout of ['empty', 'merge']) {
+  describe(`into ${layout === 'empty' ? 'an empty directory' : 'an earlier generation'}`, () => {
+    let ms;
+
+    before(async () => {
+      ms = await timed(layout);
+    });
+
+    for (let i = 0; i < STEPS; i++) {
+      test(`kill -9 of the daemon, ${i + 1} of ${STEPS}`, async () => {
+        const s = await start(layout);
+
+        begin(s);
+        await sleep(ms * (i + 0.5) / STEPS);
+        await d.kill9();
+        await d.restart();
+        await settled();
+        assertSettled(s, `after ${Math.round(ms * (i + 0.5) / STEPS)} ms of ${Math.round(ms)}`);
+        c = await d.client();
+        await c.load(s.sessionId, { cwd: s.cwd });
+        await assertUsable(s);
+      });
+    }
+
+    for (const whom of ['all of acpd-unpack', 'its first process', 'its worker']) {
+      test(`kill -9 of ${whom}, at many moments`, async () => {
+        let killed = 0;
+        let faster = 1.2;
+        // Faster than it was timed: sooner after each miss, until some were hit.
+        for (let i = 0; i < STEPS || (killed < 3 && i < 8 * STEPS); i++) {
+          const at = ms * (i % STEPS) / STEPS / faster;
+          const before = killed;
+          const s = await start(layout);
+          const work = begin(s);
+
+          await until(() => helpers(d).length > 0, 'a helper');
+          await sleep(at);
+          const all = helpers(d);
+          const first = all.filter((p) => p.ppid === d.pid);
+          for (const p of whom === 'its worker' ? all.filter((q) => !first.includes(q)) : whom === 'its first process' ? first : all) {
+            try {
+              process.kill(p.pid, 'SIGKILL');
+              killed++;
+            } catch { /* it had ended */ }
+          }
+          if (killed === before)
+            faster *= 1.3;
+          const { error } = await work.answer;
+          if (error)
+            assert.match(error.data.reason, /^(HELPER_FAILED|WORKER_DIED)$/);
+          assertSettled(s, `${whom} after ${Math.round(at)} ms of ${Math.round(ms)}, ${error?.data.reason}`);
+          if (!error)
+            assert.equal(plain(s.cwd), s.states[1]);
+          await assertUsable(s);
+        }
+        assert.ok(killed > 2, `${killed}`);
+      });
+    }
+
+    for (let i = 0; i < 4; i++) {
+      test(`SIGTERM of the daemon, ${i + 1} of 4`, async () => {
+        const s = await start(layout);
+        const work = begin(s);
+
+        await sleep(ms * (i + 0.2) / 4);
+        const t = performance.now();
+        const end = d.stop({ keep: true });
+        await Promise.race([work.answer.catch(() => {}), end]);
+        await end;
+        assert.ok(performance.now() - t < 25000);
+        assertSettled(s, `SIGTERM ${i}`);
+        await d.restart();
+        c = await d.client();
+        await c.load(s.sessionId, { cwd: s.cwd });
+        await assertUsable(s);
+      });
+    }
+  });
+}
+
+test('session/new that is interrupted: what there is of the session can be deleted, and its workspace with it', async () => {
+  const archive = await upload(d, NEW);
+  const before = (await c.call('session/list')).sessions.map((s) => s.sessionId);
+
+  c.request('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { workspace: { archive, ephemeral: true } } } });
+  await until(() => helpers(d).length > 0, 'a helper');
+  await d.kill9();
+  await d.restart();
+  c = await d.client();
+  await settled();
+  for (const { sessionId } of (await c.call('session/list')).sessions)
+    if (!before.includes(sessionId))
+      await c.call('session/delete', { sessionId });
+  await until(() => fs.readdirSync(d.wsDir).length === 0, 'no workspace');
+  assert.deepEqual(stagesBelow(d.dir), []);
+});
+
+test('an ephemeral workspace that was being removed is removed by the next daemon', async () => {
+  const many = Object.fromEntries(Array.from({ length: 8000 }, (_, i) => [`d${i % 100}/f${i}`, '']));
+  const s = await c.newSession({ cwd: d.workDir, meta: { workspace: { archive: await upload(d, many), ephemeral: true } } });
+
+  await c.call('session/delete', { sessionId: s.sessionId });
+  await d.kill9();
+  for (const p of d.leftovers.filter((one) => procs.alive(one)))
+    process.kill(p.pid, 'SIGKILL');
+  await d.restart();
+  c = await d.client();
+  await until(() => fs.readdirSync(d.wsDir).length === 0, 'it is removed');
+});
