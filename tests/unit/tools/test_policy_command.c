@@ -95,6 +95,13 @@ static void open_commands(void **state _unused_)
 		{ Q, "LD_PRELOAD=x make" },
 		{ Q, "awk '{print}' x" },
 		{ D, "env -i sh -c 'cd / && rm x'" },
+		{ A, "ssh-agent" },
+		{ Q, "ssh-agent git push" },
+		{ Q, "ssh-agent -a /tmp/s git push" },
+		{ A, "ssh-agent git pull" },
+		{ D, "dbus-run-session rm x" },
+		{ Q, "dbus-run-session --dbus-daemon x ls" },
+		{ D, "xvfb-run -n 3 rm x" },
 	};
 
 	check_rows(OPEN, rows, ARRAY_SIZE(rows));
@@ -149,6 +156,9 @@ static void nothing_launders(void **state _unused_)
 		"xargs %",
 		"sudo -n %",
 		"busybox %",
+		"ssh-agent -t 60 %",
+		"dbus-run-session -- %",
+		"xvfb-run -a -n 3 %",
 		"ls; %",
 		"ls && %",
 		"ls || %",

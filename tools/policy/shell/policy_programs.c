@@ -1,14 +1,12 @@
 /*
- * policy_programs.c - programs that run others, and what each of them runs: a table of 118 names and their options.
+ * policy_programs.c - programs that run others, and what each of them runs: a table of 121 names and their options.
  *
  * Why a table, and not a simpler rule. To judge `timeout -k 1 -s KILL 5 rm -rf /` or `env -u A git status`, one must
  * know where the inner command begins, and that depends on which options take a value. Without the options, 15 rows
  * of tests/unit/tools/test_policy_command.c that are denied would only ask, and one that is allowed would ask.
- * Looking for denied words anywhere in the command would keep the denials, but cannot find what is allowed.
- *
- * A launcher with an option that is not listed counts as "sh". For OPTIONS it is the other way round: only the options
- * that are listed run programs. A program that is not named here is judged by its own name alone: where a policy
- * allows programs that no rule speaks of, it hides the one that it runs (ssh-agent, dbus-run-session, xvfb-run).
+ * Looking for denied words anywhere would keep the denials, but cannot find what is allowed.
+ * A launcher with an unlisted option counts as "sh"; of OPTIONS only those that are listed run programs. A program
+ * that is not named here hides the one that it runs.
  */
 #include "tools/policy/policy_internal.h"
 
@@ -41,7 +39,9 @@ static const struct program programs[] = {
 	  " -u --unset -C --chdir ", 0 },
 	{ "nice", RUNS, "", " -n --adjustment ", 0 },
 	{ "ionice", RUNS, " -t --ignore ", " -c -n --class --classdata ", 0 },
-	{ "nohup builtin catchsegv fakeroot busybox toybox", RUNS, "", "", 0 },
+	{ "nohup builtin catchsegv fakeroot busybox toybox dbus-run-session", RUNS, "", "", 0 },
+	{ "ssh-agent", RUNS, " -c -s -D -d -k ", " -a -E -t ", 0 },
+	{ "xvfb-run", RUNS, " -a -l --auto-servernum ", " -e -f -n -p -s -w --server-args ", 0 },
 	{ "setsid", RUNS, " -c -f -w --ctty --fork --wait ", "", 0 },
 	{ "stdbuf", RUNS, "", " -i -o -e --input --output --error ", 0 },
 	{ "timeout", RUNS, " -v --verbose --preserve-status --foreground ",
