@@ -118,7 +118,6 @@ static void io_close(struct proc *p, struct loop_io *io)
 		return;
 	loop_io_set(p->host->loop, io, 0);
 	closep(&io->fd);
-	io->fd = -1;
 }
 
 static void proc_report(void *ctx)

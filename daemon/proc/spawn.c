@@ -207,7 +207,6 @@ int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret
 	if (pid == 0)
 		child_main(spec, &p, cgroup_fd, parent);
 	closep(&p.status[1]);
-	p.status[1] = -1;
 	r = await_exec(p.status[0], e, spec->argv[0]);
 	if (r < 0)
 		return r; /* the reaper collects what is left of the child */

@@ -29,7 +29,6 @@ static void closed(struct daemon_link *l, const char *why)
 	if (l->io.fd >= 0) {
 		loop_io_set(l->loop, &l->io, 0);
 		closep(&l->io.fd);
-		l->io.fd = -1;
 	}
 	l->ev->on_closed(l->ctx, true, why);
 }

@@ -148,7 +148,6 @@ static int open_tcp(struct http_client *c, struct err *e)
 static int open_connection(struct http_client *c, struct err *e)
 {
 	closep(&c->fd);
-	c->fd = -1;
 	buf_reset(&c->in);
 	return c->socket ? open_socket(c, e) : open_tcp(c, e);
 }

@@ -26,7 +26,6 @@ int evlog_journal_get(struct evlog *l, int flags)
 static void journal_close(struct evlog *l)
 {
 	closep(&l->fd);
-	l->fd = -1;
 }
 
 void evlog_journal_put(struct evlog *l)

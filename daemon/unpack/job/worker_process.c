@@ -91,7 +91,6 @@ int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t secon
 static void hear_no_more(struct worker_process *w)
 {
 	closep(&w->from);
-	w->from = -1;
 }
 
 int worker_process_wait(struct worker_process *w)

@@ -220,7 +220,6 @@ int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 	if (baseline)
 		remove_turns(s);
 	closep(&s->files.patch);
-	s->files.patch = -1;
 	return 0;
 }
 

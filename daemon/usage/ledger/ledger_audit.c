@@ -25,7 +25,6 @@ void ledger_audit_end(struct ledger *l)
 	k->lines = (struct ledger_lines){ 0 };
 	closep(&k->fd);
 	closep(&k->last_fd);
-	k->fd = k->last_fd = -1;
 }
 
 /* The closed file that comes after one; 0: none before the one that was written to when the check began. */
@@ -85,7 +84,6 @@ static bool next_file(struct ledger *l)
 		return false;
 	k->first = file_after(l, k->first);
 	closep(&k->fd);
-	k->fd = -1;
 	return true;
 }
 

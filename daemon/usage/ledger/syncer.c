@@ -123,7 +123,6 @@ static bool thread_ready(struct syncer *s)
 	pthread_cond_destroy(&s->cond);
 	pthread_mutex_destroy(&s->mutex);
 	closep(&s->io.fd);
-	s->io.fd = -1;
 	return false;
 }
 

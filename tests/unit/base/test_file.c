@@ -165,6 +165,21 @@ static void test_random_hex(void **state _unused_)
 	assert_string_equal(a, "");
 }
 
+/* Closed by hand before its scope ends, a descriptor is closed once: its number may be somebody else's by then. */
+static void test_closep(void **state _unused_)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), number = fd, other;
+
+	assert_true(fd >= 0);
+	closep(&fd);
+	assert_int_equal(fd, -1);
+	other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(other, number);
+	closep(&fd);
+	assert_true(fcntl(other, F_GETFD) >= 0);
+	close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_remove_tree_through_link),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_random_hex),
+		cmocka_unit_test(test_closep),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
