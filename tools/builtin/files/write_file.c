@@ -1,4 +1,5 @@
 /* write_file.c - writeFile and writeFiles. */
+#include "base/digits.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
@@ -93,13 +94,13 @@ static int write_item(struct builtin_call *c, struct write_item *it, struct err 
 				    &it->now, e);
 }
 
+/* 3.0 is an integer, too. The table has held it to its range. */
 static mode_t mode_of(struct jval v)
 {
-	int64_t mode = 0;
+	uint64_t mode = 0;
 
-	for (size_t i = 0;
-	     v.type == J_NUMBER && i < v.raw.n && v.raw.p[i] >= '0' && v.raw.p[i] <= '9'; i++)
-		mode = mode * 10 + (v.raw.p[i] - '0');
+	if (v.type == J_NUMBER)
+		u64_take(&v.raw, 4, &mode);
 	return (mode_t)mode;
 }
 
