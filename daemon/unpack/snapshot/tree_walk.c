@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "tree/dir_names.h"
-#include "tree/held_tree.h"
 #include "tree/ignore.h"
 
 #include <errno.h>
@@ -19,8 +17,6 @@ struct walker {
 	struct ignore *ignore; /* NULL: not asked */
 	dev_t device;
 	uint64_t seen;
-	char path[PATH_BYTES_MAX + 1 + 256];
-	size_t n;
 };
 
 /* --- names that mean something to git ------------------------------------------------------------------- */
@@ -50,29 +46,46 @@ static bool left_out(const struct walker *w, const char *name)
 	       (w->o->without_git && strcmp(name, ".git") == 0);
 }
 
-/* --- one directory ---------------------------------------------------------------------------------------- */
-
-static int check_count(struct walker *w)
-{
-	if (++w->seen > w->o->entries)
-		return refuse_over(w->v, "TOO_MANY_ENTRIES", NULL, w->o->entries, w->seen,
-				   "entries in the tree");
-	return 0;
-}
-
-static int check_time(struct walker *w)
-{
-	if (!w->o->deadline_ms || clock_mono_ms() <= w->o->deadline_ms)
-		return 0;
-	return refuse(w->v, "TIME_LIMIT", w->path, "the tree took too long; this far it came");
-}
+/* --- what the walker asks --------------------------------------------------------------------------------- */
 
 static int want_name(void *ctx, const char *name)
 {
 	struct walker *w = ctx;
-	int r = left_out(w, name) ? 1 : check_count(w);
 
-	return r < 0 ? r : !r;
+	if (left_out(w, name))
+		return 0;
+	if (++w->seen > w->o->entries)
+		return refuse_over(w->v, "TOO_MANY_ENTRIES", NULL, w->o->entries, w->seen,
+				   "entries in the tree");
+	return 1;
+}
+
+/* Told, and left out. */
+static int omit(struct walker *w, const struct tree_entry *e, enum omit_reason reason)
+{
+	int r = w->visitor->omit(w->visitor->ctx, e->path, reason);
+
+	return r < 0 ? r : 1;
+}
+
+static bool is_ignored(struct walker *w, const struct tree_entry *e)
+{
+	return w->ignore && ignore_match(w->ignore, e->path, S_ISDIR(e->sb.st_mode)) &&
+	       !(w->visitor->known && w->visitor->known(w->visitor->ctx, e->path));
+}
+
+static int visit(void *ctx, const struct tree_entry *e)
+{
+	struct walker *w = ctx;
+
+	if (w->o->deadline_ms && clock_mono_ms() > w->o->deadline_ms)
+		return refuse(w->v, "TIME_LIMIT", e->path,
+			      "the tree took too long; this far it came");
+	if (is_ignored(w, e))
+		return 1;
+	if (w->o->for_git && git_name_reserved(e->leaf, S_ISLNK(e->sb.st_mode)))
+		return omit(w, e, OMIT_NAME_RESERVED);
+	return w->visitor->visit(w->visitor->ctx, e);
 }
 
 /* The bytes of the .gitignore in dir; nothing if it is no file that can be read, as for git. */
@@ -87,126 +100,79 @@ static void read_gitignore(int dir, struct buf *ret)
 		buf_reset(ret);
 }
 
-static int enter_ignore(struct walker *w, int dir, const struct dir_names *names)
+static int enter(void *ctx, const struct tree_entry *e, int fd)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
+	struct walker *w = ctx;
+	struct stat sb;
 
-	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(dir_names_at(names, i), ".gitignore") == 0)
-			read_gitignore(dir, &text);
-	/* rules beyond all measure are no rules */
-	if (ignore_push(w->ignore, w->path, buf_slice(&text)) == 0)
+	if (fstat(fd, &sb) < 0 || sb.st_dev != w->device)
+		return omit(w, e, OMIT_OTHER_FILE_SYSTEM);
+	if (!w->ignore)
 		return 0;
-	return ignore_push(w->ignore, w->path, SLICE_NONE);
+	read_gitignore(fd, &text);
+	/* rules beyond all measure are no rules */
+	if (ignore_push(w->ignore, e->path, buf_slice(&text)) < 0 &&
+	    ignore_push(w->ignore, e->path, SLICE_NONE) < 0)
+		return fail_with(w->v, -ENOMEM, e->path, "reading rules of .gitignore");
+	return 0;
+}
+
+static void leave(void *ctx)
+{
+	struct walker *w = ctx;
+
+	if (w->ignore)
+		ignore_pop(w->ignore);
+}
+
+/* --- what the walker could not do ------------------------------------------------------------------------- */
+
+static int cannot_open(struct walker *w, const struct tree_entry *e, int error)
+{
+	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
+		return 0;
+	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+		return fail_with(w->v, error, e->path, "opening a directory");
+	return omit(w, e, OMIT_UNREADABLE);
+}
+
+static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what, int error)
+{
+	struct walker *w = ctx;
+
+	switch (what) {
+	case WALK_CANNOT_LOOK:
+		return error == -ENOENT ? 0 : omit(w, e, OMIT_UNREADABLE);
+	case WALK_PATH_TOO_LONG:
+		return is_ignored(w, e) ? 0 : omit(w, e, OMIT_PATH_TOO_LONG);
+	case WALK_TOO_DEEP:
+		return omit(w, e, OMIT_PATH_TOO_DEEP);
+	case WALK_CANNOT_OPEN:
+		return cannot_open(w, e, error);
+	case WALK_CANNOT_READ:
+		break;
+	}
+	return error == -EACCES && e->depth ?
+		       omit(w, e, OMIT_UNREADABLE) :
+		       fail_with(w->v, error, e->path, "reading a directory");
 }
 
 /* --- the tree --------------------------------------------------------------------------------------------- */
 
-static int walk_dir(struct walker *w, int dir, unsigned depth);
-
-static int omit(struct walker *w, enum omit_reason reason)
-{
-	return w->visitor->omit(w->visitor->ctx, w->path, reason);
-}
-
-static bool is_ignored(struct walker *w, const struct stat *sb)
-{
-	return w->ignore && ignore_match(w->ignore, w->path, S_ISDIR(sb->st_mode)) &&
-	       !(w->visitor->known && w->visitor->known(w->visitor->ctx, w->path));
-}
-
-static int walk_into(struct walker *w, int dir, const char *name, unsigned depth)
-{
-	_cleanup_(closep) int fd = -1;
-	struct stat sb;
-
-	if (depth >= PATH_DEPTH_MAX)
-		return omit(w, OMIT_PATH_TOO_DEEP);
-	fd = held_open_dir_at(dir, name);
-	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
-		return 0;
-	if (fd < 0)
-		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ?
-			       fail_with(w->v, fd, w->path, "opening a directory") :
-			       omit(w, OMIT_UNREADABLE);
-	if (fstat(fd, &sb) < 0 || sb.st_dev != w->device)
-		return omit(w, OMIT_OTHER_FILE_SYSTEM);
-	return walk_dir(w, fd, depth + 1);
-}
-
-static int walk_visit(struct walker *w, int dir, const char *name, unsigned depth)
-{
-	struct tree_entry e = { .path = w->path, .dir = dir, .leaf = name };
-	int r;
-
-	if (fstatat(dir, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : omit(w, OMIT_UNREADABLE);
-	if (is_ignored(w, &e.sb))
-		return 0;
-	if (w->n > PATH_BYTES_MAX)
-		return omit(w, OMIT_PATH_TOO_LONG);
-	if (w->o->for_git && git_name_reserved(name, S_ISLNK(e.sb.st_mode)))
-		return omit(w, OMIT_NAME_RESERVED);
-	r = w->visitor->visit(w->visitor->ctx, &e);
-	return r == 0 && S_ISDIR(e.sb.st_mode) ? walk_into(w, dir, name, depth) : MIN(r, 0);
-}
-
-static int walk_names(struct walker *w, int dir, const struct dir_names *names, unsigned depth)
-{
-	size_t before = w->n;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < names->n; i++) {
-		const char *name = dir_names_at(names, i);
-		size_t n = strlen(name);
-
-		/* before is at most PATH_BYTES_MAX, a name NAME_MAX */
-		if (before)
-			w->path[w->n++] = '/';
-		memcpy(w->path + w->n, name, n + 1);
-		w->n += n;
-		r = check_time(w);
-		if (r == 0)
-			r = walk_visit(w, dir, name, depth);
-		w->n = before;
-		w->path[before] = '\0';
-	}
-	return r;
-}
-
-static int walk_dir(struct walker *w, int dir, unsigned depth)
-{
-	_cleanup_(dir_names_done) struct dir_names names = { 0 };
-	int r = dir_names_read(dir, want_name, w, &names);
-
-	if (r == -EACCES && depth)
-		return omit(w, OMIT_UNREADABLE);
-	if (r < 0)
-		return fail_with(w->v, r, w->path, "reading a directory");
-	if (w->ignore && enter_ignore(w, dir, &names) < 0)
-		return fail_with(w->v, -ENOMEM, w->path, "reading rules of .gitignore");
-	r = walk_names(w, dir, &names, depth);
-	if (w->ignore)
-		ignore_pop(w->ignore);
-	return r;
-}
-
 int tree_walk(int root, const struct tree_walk_options *o, const struct tree_visitor *visitor,
 	      struct verdict *v)
 {
-	struct walker *w = new0(struct walker);
+	static const struct walk_calls calls = { want_name, visit, enter, leave, trouble };
+	struct walker w = { .o = o, .visitor = visitor, .v = v };
 	struct stat sb;
 	int r;
 
-	*w = (struct walker){ .o = o, .visitor = visitor, .v = v };
-	if (fstat(root, &sb) < 0) {
-		r = fail_with(v, -errno, NULL, "looking at the root");
-	} else {
-		w->device = sb.st_dev;
-		w->ignore = o->gitignore ? ignore_new() : NULL;
-		r = walk_dir(w, root, 0);
-		ignore_free(w->ignore);
-	}
-	free(w);
+	if (fstat(root, &sb) < 0)
+		return fail_with(v, -errno, NULL, "looking at the root");
+	w.device = sb.st_dev;
+	w.ignore = o->gitignore ? ignore_new() : NULL;
+	r = tree_walker_run(root, "", &calls, &w);
+	ignore_free(w.ignore);
 	return r;
 }

@@ -1,10 +1,8 @@
 /*
  * tree_walk.h - everything in a living tree, in the order of index.h, while somebody may be changing it.
  *
- * One directory is read at a time, its names sorted, and only through descriptors: a name is looked at (lstat), told
- * to the visitor, and if it is a directory opened as that single name, never following. What vanishes or turns into
- * something else between two of these steps is as if it had always been so. A name is told once; the visitor opens it
- * by the directory it is given and must expect anything there.
+ * Built on tree/tree_walker.h. What vanishes or turns into something else between two steps is as if it had always
+ * been so. A name is told once; the visitor opens it by the directory it is given and must expect anything there.
  *
  * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless
  * the visitor knows it, and everything named .git. Told by omit: names that git refuses to write because some file
@@ -15,17 +13,9 @@
  */
 #pragma once
 
+#include "tree/tree_walker.h"
 #include "unpack/snapshot/index.h"
 #include "unpack/job/verdict.h"
-
-#include <sys/stat.h>
-
-struct tree_entry {
-	const char *path;
-	int dir; /* where leaf is */
-	const char *leaf;
-	struct stat sb;
-};
 
 struct tree_visitor {
 	/* Every file, link, directory and whatever else there may be; a directory before what is in it. Positive: not
