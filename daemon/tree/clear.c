@@ -1,4 +1,9 @@
-/* clear.c - removing trees that somebody else has made: of held_tree.h, the functions held_remove_at and held_empty. */
+/*
+ * clear.c - removing trees that somebody else has made: of held_tree.h, the functions held_remove_at and held_empty.
+ *
+ * This is not a user of tree_walker.h: a removal has no bound of depth, changes modes to get in, and moves directories
+ * up when it is too deep. Whoever made the tree may still add to it, so a directory is read again instead of once.
+ */
 #include "tree/held_tree.h"
 
 #include "base/limits.h"

@@ -3,7 +3,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -211,90 +210,4 @@ int held_stat(struct held *h, const char *path, struct stat *sb)
 	if (dir < 0)
 		return dir;
 	return fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-}
-
-/* --- walking ------------------------------------------------------------------------------ */
-
-struct held_visit {
-	held_visit_fn visit;
-	void *ctx;
-	dev_t device;
-	char path[PATH_BYTES_MAX + 1];
-	size_t n;
-};
-
-static int walk_dir(struct held_visit *w, int dir, unsigned depth);
-
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-static int walk_into(struct held_visit *w, int dir, const char *name, const struct stat *sb,
-		     unsigned depth)
-{
-	_cleanup_(closep) int fd = -1;
-
-	if (sb->st_dev != w->device)
-		return 0;
-	fd = held_open_dir_at(dir, name);
-	if (fd < 0) /* gone, or replaced, meanwhile */
-		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
-	return walk_dir(w, fd, depth + 1);
-}
-
-static int walk_entry(struct held_visit *w, int dir, const char *name, unsigned depth)
-{
-	size_t before = w->n, n = strlen(name);
-	struct stat sb;
-	int r;
-
-	if (before + 1 + n > PATH_BYTES_MAX)
-		return -ENAMETOOLONG;
-	if (fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (before)
-		w->path[w->n++] = '/';
-	memcpy(w->path + w->n, name, n + 1);
-	w->n += n;
-	r = w->visit(w->ctx, w->path, dir, name, &sb);
-	if (r == 0 && S_ISDIR(sb.st_mode))
-		r = walk_into(w, dir, name, &sb, depth);
-	w->n = before;
-	w->path[before] = '\0';
-	return r < 0 ? r : 0;
-}
-
-static int walk_dir(struct held_visit *w, int dir, unsigned depth)
-{
-	_cleanup_(close_dir) DIR *d = NULL;
-	struct dirent *e;
-	int fd, r = 0;
-
-	if (depth > PATH_DEPTH_MAX)
-		return -ELOOP;
-	fd = openat(dir, ".", DIR_FLAGS); /* its own offset */
-	if (fd < 0)
-		return -errno;
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
-	for (errno = 0; r == 0 && (e = readdir(d)); errno = 0)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = walk_entry(w, dir, e->d_name, depth);
-	return r == 0 && errno ? -errno : r;
-}
-
-int held_walk(int dir, held_visit_fn visit, void *ctx)
-{
-	struct held_visit w = { .visit = visit, .ctx = ctx };
-	struct stat sb;
-
-	if (fstat(dir, &sb) < 0)
-		return -errno;
-	w.device = sb.st_dev;
-	return walk_dir(&w, dir, 0);
 }

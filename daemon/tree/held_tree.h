@@ -68,6 +68,6 @@ int held_empty(int dir);
  * and is returned. */
 typedef int (*held_visit_fn)(void *ctx, const char *path, int dir, const char *leaf,
 			     const struct stat *sb);
-/* Entries of one directory come in no order. Depth is bounded by PATH_DEPTH_MAX (-ELOOP), path length by
- * PATH_BYTES_MAX (-ENAMETOOLONG). */
+/* In the order of tree_walker.h. A directory on another file system is visited, but not entered. Depth is bounded by
+ * PATH_DEPTH_MAX (-ELOOP), path length by PATH_BYTES_MAX (-ENAMETOOLONG). */
 int held_walk(int dir, held_visit_fn visit, void *ctx);

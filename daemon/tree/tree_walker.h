@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <errno.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 struct tree_entry {
@@ -23,9 +25,9 @@ struct tree_entry {
 };
 
 enum walk_trouble {
-	WALK_CANNOT_LOOK, /* lstat; sb is not set */
-	WALK_PATH_TOO_LONG,
-	WALK_TOO_DEEP, /* a directory that was visited */
+	WALK_CANNOT_LOOK,   /* lstat; sb is not set */
+	WALK_PATH_TOO_LONG, /* whole */
+	WALK_TOO_DEEP,	    /* a directory that was visited */
 	WALK_CANNOT_OPEN,
 	WALK_CANNOT_READ, /* also what want returned */
 };
@@ -48,3 +50,10 @@ struct walk_calls {
 
 /* above: what stands before every path in whole, joined by a slash; may be "". 0, or what ended the walk. */
 int tree_walker_run(int root, const char *above, const struct walk_calls *calls, void *ctx);
+
+/* Of trouble: it was there when its directory was read, and is gone, or no directory, since. */
+static inline bool walk_gone(enum walk_trouble what, int error)
+{
+	return error == -ENOENT ||
+	       (what == WALK_CANNOT_OPEN && (error == -ENOTDIR || error == -ELOOP));
+}

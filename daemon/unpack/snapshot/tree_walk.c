@@ -130,8 +130,6 @@ static void leave(void *ctx)
 
 static int cannot_open(struct walker *w, const struct tree_entry *e, int error)
 {
-	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
-		return 0;
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
 		return fail_with(w->v, error, e->path, "opening a directory");
 	return omit(w, e, OMIT_UNREADABLE);
@@ -141,9 +139,11 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 {
 	struct walker *w = ctx;
 
+	if (walk_gone(what, error))
+		return 0;
 	switch (what) {
 	case WALK_CANNOT_LOOK:
-		return error == -ENOENT ? 0 : omit(w, e, OMIT_UNREADABLE);
+		return omit(w, e, OMIT_UNREADABLE);
 	case WALK_PATH_TOO_LONG:
 		return is_ignored(w, e) ? 0 : omit(w, e, OMIT_PATH_TOO_LONG);
 	case WALK_TOO_DEEP:
