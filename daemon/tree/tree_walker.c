@@ -119,13 +119,12 @@ static int walk_next(struct tree_walker *w, struct walk_level *l)
 
 /* --- the tree --------------------------------------------------------------------------------------------- */
 
-static int walk_all(struct tree_walker *w, int root)
+static int walk_all(struct tree_walker *w, const struct tree_entry *top, int root)
 {
-	const struct tree_entry top = { .path = "", .whole = w->whole, .dir = -1, .leaf = "" };
-	int r = may_enter(w, &top, root);
+	int r = may_enter(w, top, root);
 
 	if (r == 0)
-		r = level_enter(w, &top, root);
+		r = level_enter(w, top, root);
 	while (r >= 0 && w->depth) {
 		struct walk_level *l = &w->levels[w->depth - 1];
 
@@ -141,15 +140,16 @@ static int walk_all(struct tree_walker *w, int root)
 
 int tree_walker_run(int root, const char *above, const struct walk_calls *calls, void *ctx)
 {
+	const struct tree_entry top = { .path = "", .whole = above, .dir = -1, .leaf = "" };
 	_cleanup_(freep) struct tree_walker *w = NULL;
 	size_t n = strlen(above);
 
 	if (n > PATH_BYTES_MAX)
-		return -ENAMETOOLONG;
+		return MIN(calls->trouble(ctx, &top, WALK_PATH_TOO_LONG, -ENAMETOOLONG), 0);
 	w = new0(struct tree_walker);
 	w->calls = calls;
 	w->ctx = ctx;
 	w->start = n + (n && above[n - 1] != '/');
 	memcpy(w->whole, above, n + 1);
-	return walk_all(w, root);
+	return walk_all(w, &top, root);
 }

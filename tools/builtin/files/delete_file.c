@@ -32,12 +32,12 @@ struct tree_removal {
 	int64_t entries;
 };
 
-static int judge(void *ctx, const struct file_walk_entry *entry)
+static int judge(void *ctx, const struct tree_entry *entry)
 {
 	struct tree_removal *r = ctx;
 
 	r->entries++;
-	return tool_path_judge(r->call, entry->real, TOOL_PATH_WRITE, r->e);
+	return tool_path_judge(r->call, entry->whole, TOOL_PATH_WRITE, r->e);
 }
 
 /* All or nothing as far as policy goes: what is in it is judged before anything goes. */

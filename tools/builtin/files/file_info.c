@@ -138,7 +138,7 @@ struct size_sum {
 	int64_t bytes, files;
 };
 
-static int add(void *ctx, const struct file_walk_entry *e)
+static int add(void *ctx, const struct tree_entry *e)
 {
 	struct size_sum *s = ctx;
 

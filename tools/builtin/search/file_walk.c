@@ -6,7 +6,6 @@
 #include "base/util.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
-#include "tree/dir_names.h"
 #include "tree/ignore.h"
 
 #include <errno.h>
@@ -15,41 +14,15 @@
 #include <stdio.h>
 #include <sys/vfs.h>
 
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-
 struct file_walk {
 	struct builtin_call *call;
 	const struct file_walk_options *o;
 	file_walk_fn fn;
 	void *ctx;
 	struct ignore *ignore; /* NULL: not asked for */
-	struct buf real;       /* of what is being looked at, NUL-terminated behind len */
-	size_t start,
-		top; /* where in real the path from the beginning begins; the same from the root, for ignore */
+	size_t top;	       /* where in whole the path from the root begins, for ignore */
+	struct slice least;    /* in the directory entered last: no name before it */
 };
-
-/* Of the names of a directory. */
-struct choice_of_names {
-	bool no_hidden;
-	const char *least; /* a component of a cursor: none before it */
-};
-
-static int want_name(void *ctx, const char *name)
-{
-	const struct choice_of_names *c = ctx;
-
-	return (name[0] != '.' || !c->no_hidden) && strcmp(name, c->least) >= 0;
-}
-
-/* What cannot be read is not there. */
-static void names_read(int dir, bool no_hidden, struct slice from, struct dir_names *ret)
-{
-	_cleanup_(freep) char *least = xstrndup(from.p, from.n);
-	struct choice_of_names choice = { no_hidden, least };
-
-	if (dir_names_read(dir, want_name, &choice, ret) == -ENOMEM)
-		abort();
-}
 
 int file_walk_open(int dir, const char *name, struct stat *sb)
 {
@@ -121,106 +94,97 @@ static bool pseudo(int fd)
 	return false;
 }
 
-static bool left_out(struct file_walk *w, const struct file_walk_entry *e)
+static const char *path_from_root(const struct file_walk *w, const char *whole)
+{
+	return strlen(whole) > w->top ? whole + w->top : "";
+}
+
+static bool left_out(const struct file_walk *w, const struct tree_entry *e)
 {
 	bool is_dir = S_ISDIR(e->sb.st_mode);
 
 	if (w->ignore &&
-	    (strcmp(e->name, ".git") == 0 || ignore_match(w->ignore, e->real + w->top, is_dir)))
+	    (strcmp(e->leaf, ".git") == 0 || ignore_match(w->ignore, e->whole + w->top, is_dir)))
 		return true;
-	return !w->o->denied && tool_path_judge(w->call, e->real,
+	return !w->o->denied && tool_path_judge(w->call, e->whole,
 						is_dir ? TOOL_PATH_STAT : TOOL_PATH_READ, NULL) < 0;
 }
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
-static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after);
-
-static int walk_into(struct file_walk *w, const struct file_walk_entry *e, const char *after)
+/* What is left of the cursor behind path, through which it leads; NULL: it does not. */
+static const char *cursor_behind(const char *cursor, const char *path)
 {
-	_cleanup_(closep) int fd = -1;
+	size_t n = strlen(path);
 
+	if (!cursor || strncmp(cursor, path, n) != 0)
+		return NULL;
+	if (!n || !cursor[n])
+		return cursor + n;
+	return cursor[n] == '/' ? cursor + n + 1 : NULL;
+}
+
+static int want_name(void *ctx, const char *name)
+{
+	const struct file_walk *w = ctx;
+
+	return (name[0] != '.' || !w->o->no_hidden) && strncmp(name, w->least.p, w->least.n) >= 0;
+}
+
+static int check_depth(const struct file_walk *w, const struct tree_entry *e)
+{
 	if (w->o->depth && e->depth >= w->o->depth)
+		return 1;
+	if (e->depth < PATH_DEPTH_MAX || !S_ISDIR(e->sb.st_mode))
 		return 0;
-	if (e->depth >= PATH_DEPTH_MAX)
-		return w->o->denied ? -ELOOP : 0;
-	fd = openat(e->dir, e->name, DIR_FLAGS);
-	if (fd < 0 && w->o->denied && errno != ENOENT)
-		return -errno;
-	if (fd < 0 || pseudo(fd))
-		return 0;
-	return walk_dir(w, fd, e->depth + 1, after);
+	return w->o->denied ? -ELOOP : 1;
 }
 
-/* A component that a cursor may go through, and its rest. */
-static bool on_the_way(const char *name, const char *after, const char **rest)
+static int visit(void *ctx, const struct tree_entry *e)
 {
-	size_t n = after ? strcspn(after, "/") : 0;
-
-	if (!after || strlen(name) != n || memcmp(name, after, n) != 0)
-		return false;
-	*rest = after[n] ? after + n + 1 : NULL;
-	return true;
-}
-
-static int file_walk_one(struct file_walk *w, int dir, const char *name, unsigned depth,
-			 const char *after)
-{
-	struct file_walk_entry e = { .name = name, .dir = dir, .depth = depth };
-	const char *rest = NULL;
-	bool seen = on_the_way(name, after, &rest);
+	const struct file_walk *w = ctx;
 	int r = 0;
 
-	if (fstatat(dir, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	e.real = w->real.data;
-	e.path = w->real.data + w->start;
-	if (left_out(w, &e))
-		return 0;
-	if (!seen)
-		r = w->fn(w->ctx, &e);
-	if (r == 0 && S_ISDIR(e.sb.st_mode))
-		r = walk_into(w, &e, seen ? rest : NULL);
-	return r < 0 ? r : 0;
+	if (tool_cancelled(w->call))
+		return -ECANCELED;
+	if (left_out(w, e))
+		return 1;
+	if (!cursor_behind(w->o->after, e->path))
+		r = w->fn(w->ctx, e);
+	return r == 0 ? check_depth(w, e) : r;
 }
 
-static int walk_names(struct file_walk *w, int dir, unsigned depth, const struct dir_names *l,
-		      const char *after)
+static int enter(void *ctx, const struct tree_entry *e, int fd)
 {
-	size_t before = w->real.len;
-	int r = 0;
+	struct file_walk *w = ctx;
+	const char *rest = cursor_behind(w->o->after, e->path);
 
-	for (size_t i = 0; i < l->n && r == 0; i++) {
-		if (tool_cancelled(w->call))
-			return -ECANCELED;
-		if (before > 1)
-			buf_putc(&w->real, '/');
-		buf_puts(&w->real, dir_names_at(l, i));
-		if (buf_putc(&w->real, '\0') < 0)
-			return -ENOMEM;
-		w->real.len--;
-		if (w->real.len <= PATH_BYTES_MAX)
-			r = file_walk_one(w, dir, dir_names_at(l, i), depth, after);
-		w->real.len = before;
-	}
-	w->real.data[before] = '\0';
-	return r;
+	if (e->depth && pseudo(fd))
+		return 1;
+	/* more rules than anybody keeps: nothing of it is shown rather than too much */
+	if (w->ignore && ignore_enter(w->ignore, fd, path_from_root(w, e->whole)) < 0)
+		return 1;
+	w->least = rest ? (struct slice){ rest, strcspn(rest, "/") } : SLICE("");
+	return 0;
 }
 
-static int walk_dir(struct file_walk *w, int dir, unsigned depth, const char *after)
+static void leave(void *ctx)
 {
-	_cleanup_(dir_names_done) struct dir_names l = { .text.max = UINT32_MAX };
-	const char *path = w->real.len > w->top ? w->real.data + w->top : "";
-	int r;
+	struct file_walk *w = ctx;
 
-	if (w->ignore && ignore_enter(w->ignore, dir, path) < 0)
-		return 0; /* more rules than anybody keeps: nothing of it is shown rather than too much */
-	names_read(dir, w->o->no_hidden, (struct slice){ after, after ? strcspn(after, "/") : 0 },
-		   &l);
-	r = walk_names(w, dir, depth, &l, after);
 	if (w->ignore)
 		ignore_pop(w->ignore);
-	return r;
+}
+
+/* What cannot be read is not there. */
+static int trouble(void *ctx, const struct tree_entry *e _unused_, enum walk_trouble what,
+		   int error)
+{
+	const struct file_walk *w = ctx;
+
+	if (what == WALK_CANNOT_READ && error == -ENOMEM)
+		abort();
+	return what == WALK_CANNOT_OPEN && w->o->denied && error != -ENOENT ? error : 0;
 }
 
 static void ignore_freep(struct ignore **ig)
@@ -232,23 +196,15 @@ static void ignore_freep(struct ignore **ig)
 int file_walk_below(struct builtin_call *c, const struct tool_path *start,
 		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e)
 {
+	static const struct walk_calls calls = { want_name, visit, enter, leave, trouble };
 	_cleanup_(ignore_freep) struct ignore *ig = o->gitignore ? ignore_new() : NULL;
 	_cleanup_(closep) int dir = tool_path_open_dir(start, tool_path_shown(c, start->real), e);
 	struct file_walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };
-	int r;
 
 	if (dir < 0)
 		return dir;
-	buf_puts(&w.real, start->real);
-	buf_putc(&w.real, '\0');
-	w.real.len--;
-	w.start = w.real.len > 1 ? w.real.len + 1 : 1;
-	if (ig && ignore_above(&w, start->real) < 0) {
-		buf_done(&w.real);
+	if (ig && ignore_above(&w, start->real) < 0)
 		return err_set(e, -E2BIG, 0, "TOO_LARGE",
 			       "the .gitignore files above are too large");
-	}
-	r = walk_dir(&w, dir, 1, o->after);
-	buf_done(&w.real);
-	return r;
+	return tree_walker_run(dir, start->real, &calls, &w);
 }

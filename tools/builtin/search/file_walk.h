@@ -1,18 +1,18 @@
 /*
  * file_walk.h - everything below a directory in a fixed order, for tools that look at many files.
  *
- * Names of a directory come in the order of their bytes, a directory before what is in it: what was given before a
- * path is the same in every walk of the same tree, and a walk can go on after a path (a cursor), which loses and
- * doubles nothing that is there all the time. Directories are held open and entered by single names that are no
- * links, so that nobody who renames meanwhile leads a walk out of its beginning. What policy denies is left out; so
- * are, if asked, hidden names, and what .gitignore files exclude: those between the root and the beginning count,
- * too, and ".git" itself is left out then. /proc, /sys and the like are not entered.
+ * Built on tree/tree_walker.h: what was given before a path is the same in every walk of the same tree, and a walk can
+ * go on after a path (a cursor), which loses and doubles nothing that is there all the time. Nobody who renames
+ * meanwhile leads a walk out of its beginning. What policy denies is left out; so are, if asked, hidden names, and what
+ * .gitignore files exclude: those between the root and the beginning count, too, and ".git" itself is left out then.
+ * Other mounts are entered, but not /proc, /sys and the like.
  *
  * Names that cannot be told in JSON are given as they are; who shows them does it.
  */
 #pragma once
 
 #include "tools/builtin/core/tool_path.h"
+#include "tree/tree_walker.h"
 
 struct builtin_call;
 
@@ -24,17 +24,8 @@ struct file_walk_options {
 	const char *after; /* only what comes behind this path; NULL: all */
 };
 
-struct file_walk_entry {
-	const char *path; /* from the beginning */
-	const char *name; /* its last component */
-	const char *real; /* absolute */
-	int dir;	  /* open it by this and name */
-	unsigned depth;	  /* 1: in the directory itself */
-	struct stat sb;	  /* of a link itself */
-};
-
-/* 0: go on; 1: do not enter it; <0: end the walk, which returns that. */
-typedef int (*file_walk_fn)(void *ctx, const struct file_walk_entry *e);
+/* whole is the absolute path. 0: go on; 1: do not enter it; <0: end the walk, which returns that. */
+typedef int (*file_walk_fn)(void *ctx, const struct tree_entry *e);
 
 /* 0, what fn gave, or a negative errno of the beginning (e is filled); -ECANCELED once the call is to end (e is not
  * filled). What below cannot be read is left out. */

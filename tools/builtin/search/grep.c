@@ -181,7 +181,7 @@ static int search_fd(struct grep *g, const char *path, int fd, const struct stat
 	return buf_len(&bytes) ? search_text(g, path, buf_slice(&bytes)) : 0;
 }
 
-static int visit(void *ctx, const struct file_walk_entry *e)
+static int visit(void *ctx, const struct tree_entry *e)
 {
 	struct grep *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -191,7 +191,7 @@ static int visit(void *ctx, const struct file_walk_entry *e)
 		return 1;
 	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
 		return 0;
-	fd = file_walk_open(e->dir, e->name, &sb);
+	fd = file_walk_open(e->dir, e->leaf, &sb);
 	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
 }
 

@@ -36,11 +36,11 @@ static bool has_extension(char *const *list, const char *name)
 	return false;
 }
 
-static bool wanted(const struct list_page *l, const struct file_walk_entry *e)
+static bool wanted(const struct list_page *l, const struct tree_entry *e)
 {
 	if (l->globs.n && !globs_match(&l->globs, e->path))
 		return false;
-	if (l->extensions && !has_extension(l->extensions, e->name))
+	if (l->extensions && !has_extension(l->extensions, e->leaf))
 		return false;
 	return !l->type || strcmp(l->type, stat_type(&e->sb)) == 0;
 }
@@ -57,25 +57,25 @@ static void path_put(struct list_page *l, const char *path)
 		name_put(&l->w, "path", full.data);
 }
 
-static void entry_put(struct list_page *l, const struct file_walk_entry *e)
+static void entry_put(struct list_page *l, const struct tree_entry *e)
 {
 	_cleanup_(freep) char *target = NULL;
 
 	jw_obj(&l->w, NULL);
-	name_put(&l->w, "name", e->name);
+	name_put(&l->w, "name", e->leaf);
 	path_put(l, e->path);
 	jw_bool(&l->w, "isDirectory", S_ISDIR(e->sb.st_mode));
 	jw_str(&l->w, "type", stat_type(&e->sb));
 	jw_int(&l->w, "size", e->sb.st_size);
 	jw_int(&l->w, "mtime", stat_mtime_ms(&e->sb));
 	if (S_ISLNK(e->sb.st_mode))
-		target = link_target(e->dir, e->name);
+		target = link_target(e->dir, e->leaf);
 	if (target)
 		name_put(&l->w, "symlinkTarget", target);
 	jw_end_obj(&l->w);
 }
 
-static int visit(void *ctx, const struct file_walk_entry *e)
+static int visit(void *ctx, const struct tree_entry *e)
 {
 	struct list_page *l = ctx;
 

@@ -69,7 +69,7 @@ static void path_put(struct gather *g, const char *path)
 		name_put(&g->w, "path", full.data);
 }
 
-static void put(struct gather *g, const struct file_walk_entry *e, struct buf *bytes,
+static void put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
 		const struct stat *sb)
 {
 	bool cut = (int64_t)buf_len(bytes) < sb->st_size;
@@ -88,7 +88,7 @@ static void put(struct gather *g, const struct file_walk_entry *e, struct buf *b
 	g->truncated |= cut;
 }
 
-static int visit(void *ctx, const struct file_walk_entry *e)
+static int visit(void *ctx, const struct tree_entry *e)
 {
 	struct gather *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -102,7 +102,7 @@ static int visit(void *ctx, const struct file_walk_entry *e)
 		g->truncated = true;
 		return 0;
 	}
-	fd = file_walk_open(e->dir, e->name, &sb);
+	fd = file_walk_open(e->dir, e->leaf, &sb);
 	if (fd < 0)
 		return 0;
 	read_some(fd, MIN(g->file_max, g->left), &bytes);

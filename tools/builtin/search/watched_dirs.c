@@ -90,7 +90,7 @@ static void notify(struct dir_reading *r, const char *path)
 	w->found[w->nfound++] = xstrdup(path);
 }
 
-static int visit(void *ctx, const struct file_walk_entry *e)
+static int visit(void *ctx, const struct tree_entry *e)
 {
 	struct dir_reading *r = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -104,7 +104,7 @@ static int visit(void *ctx, const struct file_walk_entry *e)
 		return 0;
 	if (r->only && strlen(e->path) < strlen(r->only))
 		return 0;
-	fd = openat(e->dir, e->name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(e->dir, e->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	code = fd < 0 ? 0 : watch_fd(r->w, fd, e->path);
 	if (code == -ENOSPC) {
 		r->error = code;
