@@ -27,11 +27,14 @@ static bool is_there(const struct patch_plan *p, const char *dir)
 	return r == 0;
 }
 
-/* Those above path that will have to be made, outermost first: known before, to be taken away again. */
-static void dirs_note(struct patch_plan *p, const char *path)
+/* Those above real, a path without links, that will have to be made, outermost first: known before, to be taken away
+ * again. */
+static void dirs_note(struct patch_plan *p, const char *real)
 {
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		char *dir = xstrndup(path, (size_t)(slash - path));
+	const char *slash = real + tool_path_root_len(p->call, real);
+
+	while ((slash = strchr(slash + 1, '/'))) {
+		char *dir = xstrndup(real, (size_t)(slash - real));
 
 		if (is_there(p, dir))
 			free(dir);
@@ -40,7 +43,8 @@ static void dirs_note(struct patch_plan *p, const char *path)
 	}
 }
 
-static bool dir_remove(const struct patch_plan *p, const char *dir)
+/* real: where it was. If a directory above became a link since, dir is another one, which stays. */
+static bool dir_remove(const struct patch_plan *p, const char *dir, const char *real)
 {
 	struct tool_path_entry at;
 	struct err e;
@@ -48,20 +52,22 @@ static bool dir_remove(const struct patch_plan *p, const char *dir)
 
 	if (tool_path_entry(p->call, dir, TOOL_PATH_STAT, false, &at, &e) < 0)
 		return false;
-	gone = !at.root && unlinkat(at.dir, at.leaf, AT_REMOVEDIR) == 0;
+	gone = !at.root && strcmp(at.real, real) == 0 &&
+	       unlinkat(at.dir, at.leaf, AT_REMOVEDIR) == 0;
 	tool_path_entry_done(&at);
 	return gone;
 }
 
 /* As git: directories that the patch has emptied go. */
-static void dirs_tidy(const struct patch_plan *p, const char *path)
+static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
 {
-	_cleanup_(freep) char *dir = xstrdup(path);
+	_cleanup_(freep) char *dir = xstrdup(n->path), *real = xstrdup(n->at.real);
 	char *slash;
 
 	while ((slash = strrchr(dir, '/'))) {
 		*slash = '\0';
-		if (!dir_remove(p, dir))
+		*strrchr(real, '/') = '\0';
+		if (!dir_remove(p, dir, real))
 			return;
 	}
 }
@@ -112,7 +118,7 @@ static int node_make_dir(struct patch_plan *p, struct patch_node *n, struct err 
 	_cleanup_(freep) char *planned = TAKE_PTR(n->at.real);
 	int r = 0;
 
-	dirs_note(p, n->path);
+	dirs_note(p, planned);
 	for (int dry = 1; r == 0 && dry >= 0; dry--) {
 		tool_path_entry_done(&n->at);
 		r = tool_path_entry_parents(p->call, n->path, TOOL_PATH_STAT, dry, &n->at, e);
@@ -252,9 +258,9 @@ int patch_plan_commit(struct patch_plan *p, struct err *e)
 		if (n->staged[0])
 			unlinkat(n->at.dir, n->staged, 0); /* never exchanged, or what was */
 		if (r == 0 && n->taken)
-			dirs_tidy(p, n->path);
+			dirs_tidy(p, n);
 	}
 	for (size_t i = p->nmade_dirs; r < 0 && i-- > 0;)
-		dir_remove(p, p->made_dirs[i]);
+		dir_remove(p, p->made_dirs[i], p->made_dirs[i]);
 	return r;
 }

@@ -45,7 +45,7 @@ struct patch_plan {
 	struct patch_item *items;
 	struct patch_node *nodes;
 	size_t nnodes;
-	char **made_dirs; /* that were not there, outermost first */
+	char **made_dirs; /* real paths of those that were not there, outermost first */
 	size_t nmade_dirs;
 };
 
