@@ -267,11 +267,17 @@ static void test_others(void **state _unused_)
 
 static void test_bounded(void **state _unused_)
 {
+	enum { AT_ONCE = 50 };
 	struct secrets x = { 0 };
-	char json[64];
+	char json[AT_ONCE * 64];
 
-	for (unsigned i = 0; i < SECRETS_MAX + 50; i++) {
-		snprintf(json, sizeof(json), "{\"A\":\"value-of-%u-th\"}", i);
+	for (unsigned i = 0; i < SECRETS_MAX + AT_ONCE; i += AT_ONCE) {
+		size_t n = 0;
+
+		for (unsigned k = i; k < i + AT_ONCE; k++)
+			n += snprintf(json + n, sizeof(json) - n, "%c\"A%u\":\"value-of-%u-th\"",
+				      k == i ? '{' : ',', k, k);
+		strcpy(json + n, "}");
 		load(&x, json, "{\"MY_KEY\":\"stays-in-force\"}");
 	}
 	assert_true(x.n <= SECRETS_MAX);
