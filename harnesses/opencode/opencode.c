@@ -13,6 +13,7 @@
 
 #define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"
 #define SKILLS_BELOW ".agents/skills/*"
+#define MODELS_FILE ".cache/acpd-models.json"
 
 /* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.33). */
 static const char *const quiet_env[] = {
@@ -264,6 +265,18 @@ static void plan_files(struct harness_plan *plan)
 		"{\"lockfileVersion\":3,\"packages\":{\"\":{\"dependencies\":{\"@opencode-ai/plugin\":\"*\"}}}}");
 }
 
+/* OpenCode would read its bundled list of all known models at each start, about a quarter of its work there. With a
+ * provider of ours no model of that list can be chosen. */
+static void plan_models(const struct harness_req *req, struct harness_plan *plan)
+{
+	_cleanup_(freep) char *file = file_join(req->home, MODELS_FILE);
+
+	if (!req->provider)
+		return;
+	harness_plan_file(plan, MODELS_FILE, "{}");
+	harness_plan_env(plan, "OPENCODE_MODELS_PATH", file);
+}
+
 static int opencode_plan(const struct harness_def *def, const struct harness_req *req,
 			 struct harness_plan *plan, struct err *e)
 {
@@ -279,6 +292,7 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 	random_hex(password, 16);
 	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
 	plan_files(plan);
+	plan_models(req, plan);
 	plan_edits(req, plan);
 	harness_acp_plan(def, req, plan, e);
 	return plan_config(req, plan, e);

@@ -85,6 +85,7 @@ static void test_without_provider(void **state _unused_)
 	assert_text(at("agent>plan>permission>edit").raw, "\"deny\"");
 	assert_text(at("experimental>continue_loop_on_deny").raw, "true");
 	assert_text(at("experimental>mcp_timeout").raw, "90000");
+	assert_null(harness_plan_getenv(&plan, "OPENCODE_MODELS_PATH"));
 	assert_null(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"));
 }
 
@@ -156,6 +157,7 @@ static void test_provider_apis(void **state _unused_)
 		assert_text(at("model").raw, "\"acpd/m-1\"");
 		assert_text(at("small_model").raw, "\"acpd/m-1\"");
 		assert_text(at("enabled_providers").raw, "[\"acpd\"]");
+		assert_non_null(harness_plan_getenv(&plan, "OPENCODE_MODELS_PATH"));
 		assert_string_equal(harness_plan_getenv(&plan, "ACPD_PROVIDER_KEY"), "sk-secret");
 	}
 }
