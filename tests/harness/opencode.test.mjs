@@ -158,15 +158,13 @@ test('nothing is left after the daemon stops, not even what detached itself', as
 });
 
 test('/compact compacts, and its turn is no empty one', async () => {
-	const own = await x.open({});
-	await own.turn('TEXT:something to sum up');
-	const turn = await own.turn('/compact');
+	await s.turn('TEXT:something to sum up');
+	const turn = await s.turn('/compact');
 
 	assert.equal(turn.stop, 'end_turn');
 	assert.deepEqual(turn.of('compaction_update').map((u) => u.status), ['in_progress', 'completed']);
 	assert.ok(turn.of('compaction_summary_chunk').length > 0, 'no summary');
-	await own.goesOn();
-	await own.o.close();
+	await s.goesOn();
 });
 
 test('tokens of reasoning that the provider has not told are absent, not 0', async () => {

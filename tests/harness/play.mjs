@@ -12,7 +12,7 @@ import path from 'node:path';
 
 import { SLOW } from '../lib/rawws.mjs';
 import { commands, KEY, Orchestrator, textOf, toolCalls, until } from './rig.mjs';
-import { HARNESSES } from './programs.mjs';
+import { HARNESSES, NODE } from './programs.mjs';
 
 let counter = 0;
 // For names that must be like no other: models, files, commands in the process table.
@@ -68,13 +68,14 @@ class Turn {
 
 export class Session {
 	constructor(x, { o, id, cwd, opened }, model) {
-		Object.assign(this, { x, o, id, cwd, opened, model });
+		Object.assign(this, { x, o, id, cwd, opened, model, since: 0 });
 		this.options = opened.configOptions ?? [];
 	}
 
-	// The requests of this session's turns to the model, oldest first.
+	// The requests of this session's turns to the model since the scenario has it, oldest first.
 	get requests() {
-		return this.x.model.turns.filter((r) => r.model === this.model || r.headers['x-session'] === `of-${this.model}`);
+		return this.x.model.turns.slice(this.since)
+			.filter((r) => r.model === this.model || r.headers['x-session'] === `of-${this.model}`);
 	}
 
 	get results() {
@@ -166,7 +167,7 @@ export class Session {
 export const valuesOf = (option) => option.options.flatMap((o) => o.options ?? [o]).map((o) => o.value);
 
 export class Play {
-	#idle = [];
+	#idle = new Map(); // sessions that scenarios share, by the name of their settings
 
 	constructor(rig, harness) {
 		Object.assign(this, { rig, harness, model: rig.model, h: HARNESSES[harness] });
@@ -176,20 +177,34 @@ export class Play {
 		return Orchestrator.connect(this.rig.daemon, { ...options, acpd: true, caps: { session: { notices: {}, compaction: {} } } });
 	}
 
-	// Without settings an idle session of an earlier scenario is taken: opening one costs OpenCode seconds.
+	// A session of the scenario's own; without settings one that scenarios share.
 	async session(t, settings) {
-		const s = settings ? await this.open(settings) : this.#idle.pop() ?? await this.open({});
+		return settings ? this.#lend(t, await this.open(settings)) : this.shared(t, 'plain', () => ({}));
+	}
+
+	// An idle session of an earlier scenario, which opened it with the settings of this name: opening one costs OpenCode seconds.
+	// `make` gives the settings where none is idle; s.settings has them. A scenario that spoils it, or is the
+	// last that takes it, sets s.spent.
+	async shared(t, name, make) {
+		const idle = this.#idle.get(name) ?? [];
+
+		this.#idle.set(name, idle);
+		return this.#lend(t, idle.pop() ?? await this.open(await make()), idle);
+	}
+
+	#lend(t, s, idle) {
 		const from = s.o.messages.length;
 
+		s.since = this.model.turns.length;
 		s.o.answer = () => 'allow_once';
 		t.after(async () => {
 			assert.deepEqual(s.o.violations.splice(0), []);
 			assert.deepEqual(s.o.uninvited, []);
 			assertRising(s, s.o.messages.slice(from));
-			if (settings || !t.passed)
-				await s.o.close();
+			if (idle && t.passed && !s.spent)
+				idle.push(s);
 			else
-				this.#idle.push(s);
+				await s.o.close();
 		});
 		return s;
 	}
@@ -216,7 +231,7 @@ export class Play {
 		try {
 			const opened = await this.rig.session(null, { harness: this.harness, on: o, ...settings,
 				provider: { model, ...provider, headers } });
-			return new Session(this, opened, model);
+			return Object.assign(new Session(this, opened, model), { settings });
 		} catch (e) {
 			await o.close();
 			throw e;
@@ -235,9 +250,55 @@ export class Play {
 	}
 
 	async close() {
-		for (const s of this.#idle)
+		for (const s of [...this.#idle.values()].flat())
 			await s.o.close();
 	}
+}
+
+// Sessions that scenarios of several files share.
+
+// Nothing is asked, and there is an MCP server.
+export const unasked = (x, t) => x.shared(t, 'unasked', () => ({ acpd: { policy: { approval: 'never' } },
+	params: { mcpServers: [{ name: 'tools', command: NODE, args: [path.join(import.meta.dirname, 'mcp-server.mjs')], env: [] }] } }));
+
+// Edits are not asked, not in two additional directories either.
+export async function editing(x, t) {
+	const s = await x.shared(t, 'editing', () => {
+		const more = [1, 2].map((n) => fs.mkdtempSync(path.join(x.rig.daemon.workDir, `more-${n}-`)));
+
+		return { acpd: { policy: { approval: 'accept-edits' } }, params: { additionalDirectories: more } };
+	});
+
+	return { s, more: s.settings.params.additionalDirectories };
+}
+
+// A session whose provider speaks this API.
+export function withApi(x, t, api) {
+	if (api === x.h.api)
+		return x.session(t);
+	return api === x.h.cacheWriteApi ? x.shared(t, api, () => ({ provider: { api } })) : x.session(t, { provider: { api } });
+}
+
+// A session that was given much of its own: an odd model id, headers, variables, a directory of programs, a secret.
+export const SECRET = 'correct horse/battery "staple"';
+export const equipped = (x, t) => x.shared(t, 'equipped', () => {
+	const bin = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'bin-'));
+
+	fs.writeFileSync(path.join(bin, 'own-tool'), '#!/bin/sh\necho from-own-tool\n', { mode: 0o755 });
+	fs.chmodSync(bin, 0o755);
+	return { provider: { model: `vendor/${fresh('model-7.x')}`, headers: { 'x-tenant': 'blue' } },
+		env: { MARK: 'green', PATH: `${bin}:${process.env.PATH}` }, acpd: { secrets: { PASSPHRASE_OF_MINE: SECRET } } };
+});
+
+// Two models to choose from.
+export async function twoModels(x, t) {
+	const s = await x.shared(t, 'two models', () => {
+		const models = [fresh('m'), fresh('m')];
+
+		return { provider: { model: models[0], models }, models };
+	});
+
+	return { s, models: s.settings.models };
 }
 
 export function assertRefused(error, reasons) {

@@ -70,6 +70,9 @@ async function silentProvider(x, t) {
 	await s.goesOn();
 }
 
+// The provider may be silent for two seconds.
+const impatient = (x, t) => x.shared(t, 'impatient', () => ({ provider: { idleTimeoutMs: 2000 } }));
+
 // A connection that stays open without a byte, in each try: before an answer begins, or in the middle of one.
 const SILENCES = [
 	['from the start', 'HANG'],
@@ -77,7 +80,8 @@ const SILENCES = [
 ];
 
 const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the turn fails`, async (x, t) => {
-	const s = await x.session(t, { provider: { idleTimeoutMs: 2000 } });
+	const s = await impatient(x, t);
+	const earlier = await usageRecords(s);
 	const at = Date.now();
 	const error = await s.fails(...lines);
 
@@ -85,13 +89,13 @@ const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the t
 	assert.ok(Date.now() - at >= 2000, 'ended before the time was over');
 	assert.equal(error.turn.ends.length, 1);
 	await s.goesOn();
-	const [failed, next] = await usageRecords(s);
+	const [failed, next] = (await usageRecords(s)).slice(earlier.length);
 	assert.deepEqual([failed.error?.class, failed.error?.retryable, failed.stopReason], ['provider', true, undefined], JSON.stringify(failed));
 	assert.equal(next.stopReason, 'end_turn');
 }, true];
 
 async function slowAnswer(x, t) {
-	const s = await x.session(t, { provider: { idleTimeoutMs: 2000 } });
+	const s = await impatient(x, t);
 	const at = Date.now();
 	const turn = await s.turn('SLOW:800', 'TEXT:one two three four');
 
@@ -101,7 +105,8 @@ async function slowAnswer(x, t) {
 
 // A command may say nothing for longer than the provider may.
 async function silentTool(x, t) {
-	const s = await x.session(t, { provider: { idleTimeoutMs: 1000 } });
+	const s = await impatient(x, t);
+	s.spent = true;
 	const turn = await s.turn('RUN:sleep 4; echo late', 'TEXT:done');
 
 	assert.equal(turn.stop, 'end_turn');
@@ -109,7 +114,7 @@ async function silentTool(x, t) {
 }
 
 async function harnessKilled(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
 	const command = nap();
 	await s.turn('TEXT:noted', 'the secret word is marzipan');
 	const failed = s.fails(`RUN:${command}`, 'TEXT:not reached');
@@ -134,6 +139,8 @@ function assertStopped(turn, stopReason, { budget, scope, limit }) {
 }
 
 const budgets = (x, t, of) => x.session(t, { acpd: { budgets: of } });
+const threeSteps = (x, t) => x.shared(t, 'three steps', () => ({ acpd: { budgets: {
+	turn: { steps: 3, cost: 0.000001 }, session: { cost: 0.000001 } } } }));
 const tenSteps = Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`);
 
 async function budgetToolCalls(x, t) {
@@ -155,17 +162,17 @@ async function budgetTokens(x, t) {
 }
 
 async function budgetSeconds(x, t) {
-	const s = await budgets(x, t, { turn: { seconds: 2 } });
+	const s = await budgets(x, t, { turn: { seconds: 8 } }); // enough for goesOn() on a busy machine
 	const command = nap();
 	const turn = await s.turn(`RUN:${command}`, 'TEXT:not reached');
 
-	assertStopped(turn, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 2 });
+	assertStopped(turn, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 8 });
 	await gone(command);
 	await s.goesOn();
 }
 
 async function budgetSteps(x, t) {
-	const s = await budgets(x, t, { turn: { steps: 3 } });
+	const s = await threeSteps(x, t);
 
 	assertStopped(await s.turn(...tenSteps, 'TEXT:not reached'), 'max_turn_requests', { budget: 'steps', scope: 'turn', limit: 3 });
 	assert.ok(s.requests.length <= 5, `${s.requests.length} requests`);
@@ -186,11 +193,13 @@ async function budgetOfSession(x, t) {
 // None of these harnesses knows what a private provider charges (Pi's and OpenCode's own prices are left out): nothing is
 // made up, so a budget of money stops no turn, which the records show by having no cost.
 async function budgetCost(x, t) {
-	const s = await budgets(x, t, { turn: { cost: 0.000001 }, session: { cost: 0.000001 } });
+	const s = await threeSteps(x, t);
+	s.spent = true;
+	const earlier = await usageRecords(s);
 
 	assert.equal((await s.turn('RUN:echo one', 'TEXT:two calls')).stop, 'end_turn');
 	await s.goesOn();
-	const turns = await usageRecords(s);
+	const turns = (await usageRecords(s)).slice(earlier.length);
 	assert.deepEqual(turns.map(({ cost, cumulative }) => [cost, cumulative.cost]), [[undefined, undefined], [undefined, undefined]]);
 }
 
@@ -198,7 +207,8 @@ async function budgetCost(x, t) {
 
 // Not even what detached itself.
 async function nothingIsLeft(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
+	s.spent = true;
 	const [detached, running] = [nap(), nap()];
 	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
@@ -209,7 +219,8 @@ async function nothingIsLeft(x, t) {
 }
 
 async function privateHome(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
+	s.spent = true;
 	const home = x.rig.homes().find((dir) => dir.endsWith(s.id));
 	await s.turn('RUN:echo home is $HOME', 'TEXT:done');
 
@@ -237,7 +248,7 @@ export default [
 	['the harness is killed in a turn', harnessKilled],
 	['budget: tool calls of a turn', budgetToolCalls],
 	['budget: tokens of a turn', budgetTokens],
-	['budget: seconds of a turn', budgetSeconds],
+	['budget: seconds of a turn', budgetSeconds, true],
 	['budget: model calls of a turn', budgetSteps],
 	['budget: tokens of a session', budgetOfSession],
 	['budget: cost, of which no harness tells: nothing is made up', budgetCost],

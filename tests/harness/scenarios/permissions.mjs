@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { assertCall, fresh, gone, nap, runs } from '../play.mjs';
+import { assertCall, editing, fresh, gone, nap, runs, unasked } from '../play.mjs';
 import { commands, sleep, until } from '../rig.mjs';
 
 const edit = (file) => `EDIT:${JSON.stringify({ file, from: 'two', to: 'TWO' })}`;
@@ -56,7 +56,7 @@ async function reject(x, t) {
 }
 
 async function never(x, t) {
-	const s = await x.session(t, { acpd: { policy: { approval: 'never' } } });
+	const s = await unasked(x, t);
 	const name = `${fresh('a')}.txt`;
 	s.file(name, 'one\ntwo\n');
 	const turn = await s.turn('RUN:touch made', edit(name), 'TEXT:done');
@@ -67,7 +67,7 @@ async function never(x, t) {
 }
 
 async function acceptEdits(x, t) {
-	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' } } });
+	const { s } = await editing(x, t);
 	const name = `${fresh('a')}.txt`;
 	s.file(name, 'one\ntwo\n');
 	const turn = await s.turn(edit(name), 'RUN:touch made', 'TEXT:done');
@@ -83,8 +83,7 @@ const write = (file) => `WRITE:${JSON.stringify({ file, text: 'made\n' })}`;
 // Where a symbolic link leads is where the file lies, also one whose end is not there yet, or that lies in an additional directory.
 async function acceptEditsThroughLinks(x, t) {
 	const outside = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'outside-'));
-	const more = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'more-'));
-	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' } }, params: { additionalDirectories: [more] } });
+	const { s, more: [more] } = await editing(x, t);
 
 	fs.mkdirSync(s.file('sub'));
 	fs.symlinkSync('sub', s.file('in'));

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { assertUsage, fresh, ofRecord, ofResponse, Play, usageOf, usageRecords, valuesOf } from '../play.mjs';
+import { assertUsage, fresh, ofRecord, ofResponse, Play, twoModels, usageOf, usageRecords, valuesOf, withApi } from '../play.mjs';
 import { ofSession, startRig, textOf, until } from '../rig.mjs';
 
 const usage = (numbers) => `USAGE:${JSON.stringify(numbers)}`;
@@ -46,7 +46,8 @@ async function records(x, t) {
 }
 
 async function cacheWrites(x, t) {
-	const s = await x.session(t, { provider: { api: x.h.cacheWriteApi ?? x.h.api } });
+	const s = await withApi(x, t, x.h.cacheWriteApi ?? x.h.api);
+	s.spent = Boolean(x.h.cacheWriteApi);
 	const turn = await s.turn(usage({ input: 5000, cached: 1000, written: 3000, output: 100, reasoning: 0 }), 'TEXT:hi');
 
 	assert.equal(turn.answer.usage.inputTokens, 5000);
@@ -55,13 +56,14 @@ async function cacheWrites(x, t) {
 }
 
 async function failedTurns(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
+	const earlier = await usageRecords(s);
 	await s.turn(usage(A), 'RUN:echo one', usage(B), 'TEXT:fine');
 	await s.fails('ERR:401');
 	const running = s.begin('SLOW:60', `TEXT:${'word '.repeat(200)}`);
 	await until('the turn streams', () => running.now().text.includes('word'));
 	await s.cancel(running);
-	const [fine, failed, cancelled, ...more] = await usageRecords(s);
+	const [fine, failed, cancelled, ...more] = (await usageRecords(s)).slice(earlier.length);
 
 	assert.deepEqual(more, []);
 	assertUsage(totals(fine), usageOf(A, B), 'the turn that went well');
@@ -165,8 +167,8 @@ function assertUsed(s, model) {
 }
 
 async function choicesHold(x, t) {
-	const [one, two] = [fresh('m'), fresh('m')];
-	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	const { s, models: [, two] } = await twoModels(x, t);
+	s.spent = true;
 	await choose(s, two);
 	await s.turn('TEXT:as chosen');
 	assertUsed(s, two);
@@ -216,11 +218,11 @@ async function daemonRestarts(x, t) {
 }
 
 async function fork(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
 	await s.turn('TEXT:noted', 'the secret word is bassoon');
 	const { sessionId: id } = await s.request('session/fork', { cwd: s.cwd, mcpServers: [] });
 	assert.notEqual(id, s.id);
-	s.o.sessions.push(id);
+	t.after(() => s.o.request('session/close', { sessionId: id }));
 	const from = s.o.messages.length;
 	assert.equal((await s.o.prompt(id, 'RECALL')).stopReason, 'end_turn');
 	assert.match(JSON.stringify(s.o.messages.slice(from)), /bassoon/);

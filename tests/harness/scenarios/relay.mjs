@@ -75,13 +75,22 @@ class Tools {
 	}
 }
 
-// A session with one server of ours.
-async function relayed(x, t, settings = {}) {
-	const tools = new Tools();
-	const on = await x.connect();
-	const s = await x.session(t, { on, params: { mcpServers: [on.serve('tools', tools.handler)] }, ...settings });
+// A session with one server of ours, of a client that takes forms: asked has their params.
+async function relayed(x, t) {
+	const s = await x.shared(t, 'relayed', async () => {
+		const [tools, asked] = [new Tools(), []];
+		const on = await x.connect({ form: (params) => {
+			asked.push(params);
+			return { action: 'accept', content: { color: 'blue' } };
+		} });
 
-	return { tools, s };
+		return { on, tools, asked, params: { mcpServers: [on.serve('tools', tools.handler)] } };
+	});
+	const { tools, asked } = s.settings;
+
+	tools.calls.splice(0);
+	asked.splice(0);
+	return { tools, asked, s };
 }
 
 async function results(x, t) {
@@ -142,13 +151,7 @@ async function cancelled(x, t) {
 
 // A tool that needs its user: asked through a harness that can, refused by name where one cannot.
 async function asks(x, t) {
-	const tools = new Tools();
-	const asked = [];
-	const on = await x.connect({ form: (params) => {
-		asked.push(params);
-		return { action: 'accept', content: { color: 'blue' } };
-	} });
-	const s = await x.session(t, { on, params: { mcpServers: [on.serve('tools', tools.handler)] } });
+	const { tools, asked, s } = await relayed(x, t);
 	const turn = await s.turn('MCP:tools ask {}', 'TEXT:done');
 	const can = Boolean(tools.of('ask')[0].meta[`${META}clientCapabilities`].elicitation);
 
@@ -161,6 +164,7 @@ async function asks(x, t) {
 
 async function together(x, t) {
 	const { tools, s } = await relayed(x, t);
+	s.spent = true;
 	const turn = await s.turn(...[1, 2, 3].map((n) => `+MCP:tools add {"a": ${n}, "b": 100}`), 'MCP:tools add {"a": 4, "b": 100}', 'TEXT:done');
 
 	assert.equal(turn.text, 'done');

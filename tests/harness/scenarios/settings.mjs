@@ -7,17 +7,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { startMcpServer } from '../mcp-server.mjs';
-import { assertCall, assertRefused, assertUsage, fresh, ofResponse, shown, usageOf, valuesOf } from '../play.mjs';
+import { assertCall, assertRefused, assertUsage, editing, equipped, fresh, ofResponse, SECRET, shown, twoModels, unasked, usageOf, valuesOf,
+	withApi } from '../play.mjs';
 import { NODE } from '../programs.mjs';
 import { KEY } from '../rig.mjs';
 
 const isModel = (value, id) => value === id || value.endsWith('/' + id);
 
 async function exactModel(x, t) {
-	const model = `vendor/${fresh('model-7.x')}`;
-	const s = await x.session(t, { provider: { model } });
+	const s = await equipped(x, t);
+	const { model } = s;
 	await s.turn('RUN:echo hi', 'TEXT:done');
 
+	assert.match(model, /^vendor\/model-7\.x/);
 	assert.ok(s.requests.length >= 2);
 	assert.ok(s.requests.every((r) => r.model === model));
 	assert.ok(isModel(s.option('model').currentValue, model), s.option('model').currentValue);
@@ -45,8 +47,7 @@ async function unknownModel(x, t) {
 }
 
 async function switchModel(x, t) {
-	const [one, two] = [fresh('m'), fresh('m')];
-	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	const { s, models: [one, two] } = await twoModels(x, t);
 	const values = valuesOf(s.option('model'));
 	const value = (id) => values.find((v) => isModel(v, id)) ?? assert.fail(`${id} is not in ${values}`);
 	const used = async () => {
@@ -129,7 +130,7 @@ async function systemPromptReplaced(x, t) {
 }
 
 async function keyHeadersEnvironment(x, t) {
-	const s = await x.session(t, { provider: { headers: { 'x-tenant': 'blue' } }, env: { MARK: 'green' } });
+	const s = await equipped(x, t);
 	const turn = await s.turn('RUN:echo mark is $MARK; env', 'TEXT:done');
 
 	assert.equal(turn.stop, 'end_turn');
@@ -147,8 +148,9 @@ async function keyHeadersEnvironment(x, t) {
 
 // The model streams about a word at a time, so that no piece holds the whole.
 async function secretInPieces(x, t) {
-	const secret = 'correct horse/battery "staple"';
-	const s = await x.session(t, { acpd: { secrets: { PASSPHRASE_OF_MINE: secret } } });
+	const secret = SECRET;
+	const s = await equipped(x, t);
+	s.spent = true;
 	const turn = await s.turn('RUN:printenv PASSPHRASE_OF_MINE', `THINK:it may be ${secret} I think`, `TEXT:It is ${secret} and no other.`);
 
 	assert.equal(turn.stop, 'end_turn');
@@ -167,7 +169,7 @@ async function everyApi(x, t) {
 			await x.refuses({ provider: { api } }, 'PROVIDER_API_UNSUPPORTED');
 			continue;
 		}
-		const s = await x.session(t, { provider: { api } });
+		const s = await withApi(x, t, api);
 		const [first, second] = [{ input: 5000, cached: 4000, output: 300, reasoning: 120 }, { input: 7000, cached: 0, output: 41, reasoning: 9 }];
 		const turn = await s.turn(`USAGE:${JSON.stringify(first)}`, 'THINK:pondering', 'TEXT:a tool first', 'RUN:echo from the tool',
 			`USAGE:${JSON.stringify(second)}`, 'TEXT:, then text');
@@ -182,8 +184,8 @@ async function everyApi(x, t) {
 }
 
 async function additionalDirectories(x, t) {
-	const dir = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'more-'));
-	const s = await x.session(t, { params: { additionalDirectories: [dir] }, acpd: { policy: { approval: 'accept-edits' } } });
+	const { s, more: [, dir] } = await editing(x, t);
+	s.spent = true;
 	fs.writeFileSync(path.join(dir, 'a.txt'), 'one\n');
 	const turn = await s.turn(`EDIT:${JSON.stringify({ file: path.join(dir, 'a.txt'), from: 'one', to: 'two' })}`, 'TEXT:done');
 	assert.equal(turn.stop, 'end_turn');
@@ -228,8 +230,8 @@ async function mcpHttp(x, t) {
 }
 
 async function mcpUnasked(x, t) {
-	const s = await x.session(t, { acpd: { policy: { approval: 'never' } }, params: { mcpServers: [{ name: 'tools', command: NODE,
-		args: [path.join(import.meta.dirname, '../mcp-server.mjs')], env: [] }] } });
+	const s = await unasked(x, t);
+	s.spent = true;
 	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'TEXT:done');
 
 	assert.equal(turn.asked.length, 0);

@@ -13,7 +13,7 @@ const long = (n) => Array.from({ length: n }, (_, i) => `row ${i + 1} ${'x'.repe
 
 function prepare(cwd) {
 	fs.chmodSync(cwd, 0o777);
-	fs.mkdirSync(path.join(cwd, 'src'), { mode: 0o777 });
+	fs.mkdirSync(path.join(cwd, 'src'), { mode: 0o777, recursive: true });
 	fs.writeFileSync(path.join(cwd, 'src/main.c'), text);
 	fs.writeFileSync(path.join(cwd, 'long.txt'), `${long(4000).join('\n')}\n`);
 	fs.writeFileSync(path.join(cwd, 'pixel.png'), Buffer.from(PIXEL, 'base64'));
@@ -51,7 +51,8 @@ const builtin = { interpreters: { python: ['/bin/sh'] },
 	tests: { t: { command: 'echo TAP version 13; echo 1..2; echo ok 1 - fine; echo not ok 2 - broken; exit 1', format: 'tap' } } };
 
 async function play(x, t, rows) {
-	const s = await x.session(t, { prepare, acpd: { mcp: { builtin } } });
+	const s = await x.shared(t, 'built-in tools', () => ({ acpd: { mcp: { builtin } } }));
+	prepare(s.cwd);
 	const turn = await s.turn(...rows.map(([name, args]) => `MCP:acpd ${name} ${JSON.stringify(args)}`), 'TEXT:done');
 	const { results } = s.requests.at(-1);
 
@@ -98,6 +99,7 @@ async function longOnes(x, t) {
 
 async function images(x, t) {
 	const { s, results: [read] } = await play(x, t, [['readFile', { path: 'pixel.png' }]]);
+	s.spent = true;
 
 	assert.match(read, /\[image\/png, 1 x 1, 70 bytes\]/);
 	assert.ok(!read.includes(PIXEL), 'the image is shown as text');

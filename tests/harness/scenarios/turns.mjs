@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { assertCall, assertRefused, diffs, exitCode, fresh, nap, runs, shown } from '../play.mjs';
+import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, nap, runs, shown } from '../play.mjs';
 import { sleep, until } from '../rig.mjs';
 
 const THREE = 'one\ntwo\nthree\n';
@@ -224,10 +224,7 @@ async function plans(x, t) {
 
 // PATH of the session is that of its commands: no login shell sets it anew.
 async function ownPath(x, t) {
-	const dir = fs.mkdtempSync(path.join(x.rig.daemon.workDir, 'bin-'));
-	fs.writeFileSync(path.join(dir, 'own-tool'), '#!/bin/sh\necho from-own-tool\n', { mode: 0o755 });
-	fs.chmodSync(dir, 0o755);
-	const s = await x.session(t, { env: { PATH: `${dir}:${process.env.PATH}` } });
+	const s = await equipped(x, t);
 	const turn = await s.turn('RUN:own-tool', 'TEXT:done');
 
 	assert.match(shown(turn.calls[0]), /from-own-tool/);
