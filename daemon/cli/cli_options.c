@@ -11,7 +11,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* T_LIST: values joined by commas; T_EACH: by newlines, for values that may hold commas; T_KEEP: base/retention.h. */
+/* T_LIST joins values by commas. T_EACH joins them by newlines, because a value may hold commas.
+ * T_KEEP is read by base/retention.h. */
 enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH, T_KEEP };
 
 struct option_row {
@@ -186,8 +187,8 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
 	return out;
 }
 
-/* check, print-config, help are acts, not settings; so is which records to read (and ACPD_SESSION means something
- * else). */
+/* An action (check, print-config, help) is not a setting, so it has no variable. Neither has the choice
+ * of records to read: ACPD_SESSION means something else. */
 static bool has_env(const struct option_row *r)
 {
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP)))
@@ -210,7 +211,8 @@ static void default_dir(char **field, const char *root_path, const char *xdg_env
 		*field = file_join(home, home_sub);
 }
 
-/* Defaults that depend on who we are (run directory: /run/acpd, $XDG_RUNTIME_DIR/acpd, else <state>/run). */
+/* Defaults that depend on our uid and environment. The run directory is /run/acpd,
+ * $XDG_RUNTIME_DIR/acpd or <state>/run. */
 static void set_computed(struct config *c)
 {
 	char cwd[PATH_MAX];
@@ -246,7 +248,7 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 	return r;
 }
 
-/* getopt_long would take any unambiguous beginning: "--token SECRET" must not become --token-file. */
+/* getopt_long accepts any unambiguous prefix, but "--token SECRET" must not become --token-file. */
 static int check_names(unsigned scope, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -5,9 +5,9 @@
  * membership is used here, no controller: killing a session's processes must reach those that called setsid,
  * double-forked or cleared their environment. Which kind was found is reported, never assumed.
  *
- * The daemon holds a lock on its directory as long as it lives. A starting one removes the directories beside its own
- * that nobody locks, as far as they are empty: what is in them belongs to some state directory, and is for that one's
- * next daemon to kill (owner.h).
+ * The daemon holds a lock on its directory as long as it lives. A daemon that starts removes the directories beside its
+ * own that are not locked and are empty. Processes in the others belong to another state directory: the next daemon of
+ * that directory kills them (owner.h).
  */
 #pragma once
 

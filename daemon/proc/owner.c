@@ -19,7 +19,7 @@ static unsigned long long pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (unsigned long long)st.st_ino;
 }
 
-/* True if whoever wrote the line "pid start-time namespace" can be seen from here, and is not there any more. */
+/* True if the process of the line "pid start-time namespace" would be visible from here and is gone. */
 static bool is_dead(const char *line)
 {
 	unsigned long long start, ns;

@@ -85,7 +85,7 @@ struct proc_host *proc_host_free(struct proc_host *h)
 {
 	if (!h)
 		return NULL;
-	/* all children of ours are gone: what is left below us was left by them */
+	/* all our own children are gone: any process still below us is an orphan of theirs */
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
@@ -154,7 +154,7 @@ static void drain_over(void *ctx)
 	proc_check_done(p);
 }
 
-/* No other session has a living leader: whoever hangs below us without a mark can only be this one's. */
+/* No other session has a living leader, so a process below us without a mark belongs to this one. */
 static bool is_alone(const struct proc *self)
 {
 	list_each(p, &self->host->procs, struct proc, link)

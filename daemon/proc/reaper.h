@@ -1,6 +1,6 @@
 /*
- * reaper.h - takes note of children that have died: ours, and what agents left, which the kernel gives to us (we are
- * a subreaper). A few at a time: agents leave as many as they like, and others are served in between.
+ * reaper.h - collects children that have died: our own, and orphans of agents (the kernel makes us their parent, since
+ * we are a subreaper). It collects a few at a time, because an agent may leave many and the loop has other work.
  */
 #pragma once
 
@@ -18,6 +18,6 @@ struct reaper {
 	struct loop_timer timer;
 };
 
-/* On SIGCHLD; comes back by itself for what is left. */
+/* Call it on SIGCHLD. It runs again by itself until no dead child is left. */
 void reaper_run(struct reaper *r, struct loop *loop, reaped_fn fn, void *ctx);
 void reaper_done(struct reaper *r);

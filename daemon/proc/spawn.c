@@ -102,7 +102,7 @@ static bool child_user(const struct proc_spec *spec)
 {
 	if (!spec->switch_user)
 		return true;
-	/* whoever is to be another user shall not become a third one: no setuid program helps from here on */
+	/* a child that runs as another user cannot become a third one: setuid programs have no effect */
 	return setgroups(0, NULL) == 0 && setresgid(spec->gid, spec->gid, spec->gid) == 0 &&
 	       setresuid(spec->uid, spec->uid, spec->uid) == 0 &&
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
@@ -209,7 +209,7 @@ int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret
 	closep(&p.status[1]);
 	r = await_exec(p.status[0], e, spec->argv[0]);
 	if (r < 0)
-		return r; /* the reaper collects what is left of the child */
+		return r; /* the reaper collects the dead child */
 	ret->pid = pid;
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	own_ends(&p, ret);

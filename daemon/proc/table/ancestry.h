@@ -1,19 +1,19 @@
 /*
  * ancestry.h - whether the process on the other side of a UNIX socket is one that we started, or that came of one.
  *
- * What works for a client (a harness, a hosted server, the tools and whatever they start) may run as our own uid, and
- * must not answer its own questions. Three traces are looked for, and any will do: it descends from us (we are a
- * subreaper, so whoever is orphaned below us stays below us), it is in a cgroup of ours, or it carries our marker in
- * its environment. A process that has ended, or whose line of parents is longer than ANCESTRY_DEPTH_MAX, cannot be
- * told and counts as ours. One that a service outside of us has started for the agent (systemd-run --user, cron, a
- * terminal multiplexer that was there before) is not found: that takes a uid of its own (--agent-user).
+ * A process that works for a client (a harness, a hosted server, a tool, a child of these) may run as our own uid, and
+ * must not answer its own questions. One of three traces is enough: it descends from us (we are a subreaper, so an
+ * orphan below us stays below us), it is in a cgroup of ours, or its environment holds our marker. A process counts as
+ * ours if it has ended, or if it has more than ANCESTRY_DEPTH_MAX ancestors, because it cannot be checked then. A
+ * process that a service outside of us started for the agent (systemd-run --user, cron, an older terminal multiplexer)
+ * is not found. Only a uid of its own keeps it apart (--agent-user).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What is known of the peer of a connected socket. pid 0: of a pid namespace that we cannot see into, so none of
+/* The peer of a connected socket. pid 0: it is in a pid namespace that we cannot see into, so it is not
  * ours. */
 struct peer_process {
 	pid_t pid;

@@ -65,7 +65,7 @@ static void scan_over(struct sweeper *s, bool ended)
 
 	loop_timer_cancel(&s->timer);
 	loop_io_set(s->loop, &s->io, 0);
-	/* what is forgotten meanwhile has left a hole */
+	/* an entry that was forgotten meanwhile has left a hole */
 	while (!list_empty(&s->scanned)) {
 		struct sweep *w = list_first(&s->scanned, struct sweep, link);
 

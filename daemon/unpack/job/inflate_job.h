@@ -3,14 +3,14 @@
  *
  *	inflate	{archive, digest?, output, bytes, uid?, gid?}: {"done":{"bytes":N, "digest":"sha256:..."}} (of the output)
  *
- * For an archive that has been unpacked: nothing looks into the tar here, and whoever unpacks the output checks all of
- * it again. What the compression has to check is checked (inflate.h), and a stream longer than bytes, which is
- * required, is refused.
+ * The archive has been unpacked before. This job does not read the tar inside: the job that unpacks the output checks
+ * it again. Checksums of the compression are checked here (inflate.h). A stream longer than bytes, which is required,
+ * is refused.
  *
- * output must not exist; it is made mode 0400 before the process is confined, with nothing left that it could open,
- * and is on disk when the job is done. Of a job that fails the file stays, for whoever gave its name to remove. A job
- * that takes longer than UNPACK_SECS_MAX is ended by SIGALRM. Ends the process as a worker does, for by then it is
- * confined.
+ * output must not exist. It is created with mode 0400 before the process is confined, because the confined process can
+ * open nothing. It is on disk when the job is done. If the job fails, the file stays and the caller removes it. SIGALRM
+ * ends a job that takes longer than UNPACK_SECS_MAX. The function ends the process as a worker does, because the
+ * process is confined by then.
  */
 #pragma once
 
