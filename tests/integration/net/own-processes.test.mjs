@@ -39,7 +39,7 @@ const WAYS = {
   'below twenty shells': `n=\${DEPTH:-0}; if [ $n -lt 20 ]; then export DEPTH=$((n+1)); sh "$0" "$@"; else exec "$@"; fi`,
 };
 const KINDS = ['acp', 'control'];
-const files = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-kin-'));
+const files = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-own-'));
 const file = (name) => path.join(files, name);
 const id = (kind, way) => `spy-${kind}-${Object.keys(WAYS).indexOf(way)}`;
 
