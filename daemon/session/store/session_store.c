@@ -93,7 +93,7 @@ static void on_archive_problem(void *ctx, const char *name, const char *text)
 	problems_add(&st->problems, "archive", name, text);
 }
 
-static void on_chores_done(void *ctx)
+static void on_background_idle(void *ctx)
 {
 	store_check_stopped(ctx);
 }
@@ -112,7 +112,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 				   .switch_user = st->user.switched,
 				   .uid = st->user.uid,
 				   .gid = st->user.gid,
-				   .idle = on_chores_done,
+				   .idle = on_background_idle,
 				   .ctx = st };
 	list_init(&ws->claims);
 	archive_on_problem(cfg->archives, on_archive_problem, st);
@@ -128,8 +128,8 @@ static void remove_foreign(void *ctx, const char *path)
 
 static int open_removal(struct session_store *st, struct err *e)
 {
-	struct removal_spec spec = { st->loop,	     st->procs,	     st->state_dir,
-				     on_chores_done, remove_foreign, st };
+	struct removal_spec spec = { st->loop,		 st->procs,	 st->state_dir,
+				     on_background_idle, remove_foreign, st };
 
 	st->removal = removal_open(&spec, e);
 	return st->removal ? 0 : -EIO;
@@ -173,7 +173,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
-	proc_host_on_idle(procs, on_chores_done, st);
+	proc_host_on_idle(procs, on_background_idle, st);
 	recover_begin(st);
 	retain_begin(st);
 	return st;

@@ -6,14 +6,14 @@
 
 /* --- planning ----------------------------------------------------------------------------------------- */
 
-static int create_log(int stage, bool whole, struct oplog_writer *log)
+static int create_log(int stage, bool whole, struct intent_log_writer *log)
 {
 	int fd = openat(stage, "log", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = oplog_begin(log, fd, whole);
+	r = intent_log_begin(log, fd, whole);
 	if (r == 0 && mkdirat(stage, "old", 0700) < 0 && errno != EEXIST)
 		r = -errno;
 	return r;
@@ -65,7 +65,7 @@ static int plan(struct merge *p, const struct commit *c)
 		p->out->written = p->new_n;
 	else
 		r = plan_merge(p);
-	return r == 0 ? oplog_end(&p->log) : r;
+	return r == 0 ? intent_log_end(&p->log) : r;
 }
 
 int commit_plan(struct commit *c, struct outcome *out, struct err *e)
@@ -87,7 +87,7 @@ int commit_plan(struct commit *c, struct outcome *out, struct err *e)
 	if (r >= 0)
 		r = plan(&p, c);
 	closep(&p.log.fd);
-	oplog_writer_done(&p.log);
+	intent_log_writer_done(&p.log);
 	held_done(&p.target);
 	held_done(&p.staged);
 	closep(&tree);
@@ -172,43 +172,43 @@ static void on_skipped(void *ctx, const struct op *op)
 	}
 }
 
-static int merge(struct doing *d, struct oplog *log, char *failed)
+static int merge(struct doing *d, struct intent_log *log, char *failed)
 {
-	struct ground g;
-	int r = ground_open(&g, d->c->target, d->c->stage);
+	struct step_dirs g;
+	int r = step_dirs_open(&g, d->c->target, d->c->stage);
 
 	g.since = log->since;
 	if (r == 0)
 		r = steps_run(&g, log, on_skipped, d, failed);
-	ground_close(&g);
+	step_dirs_close(&g);
 	return r;
 }
 
-static int open_log(int stage, struct oplog *log)
+static int open_log(int stage, struct intent_log *log)
 {
 	int fd = openat(stage, "log", O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-	*log = (struct oplog){ .fd = -1 };
-	return fd < 0 ? -errno : oplog_load(log, fd);
+	*log = (struct intent_log){ .fd = -1 };
+	return fd < 0 ? -errno : intent_log_load(log, fd);
 }
 
-static void close_log(struct oplog *log)
+static void close_log(struct intent_log *log)
 {
 	closep(&log->fd);
-	oplog_done(log);
+	intent_log_done(log);
 }
 
 int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 {
 	char failed[PATH_BYTES_MAX + 1] = "";
 	struct doing d = { c, out, false };
-	struct oplog log;
+	struct intent_log log;
 	int r = open_log(c->stage, &log);
 
 	if (r == 0 && log.state != LOG_PLANNED)
 		r = -EBADMSG;
 	if (r == 0)
-		r = oplog_set(&log, LOG_REDO);
+		r = intent_log_set(&log, LOG_REDO);
 	if (r == 0 && !c->whole)
 		r = merge(&d, &log, failed);
 	else if (r == 0 && c->parent >= 0)
@@ -222,13 +222,14 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 /* --- after a kill ---------------------------------------------------------------------------------------- */
 
 /* A step that fails now takes all of them back: the disk may have filled since. */
-static int recover_merge(struct oplog *log, int target, int stage, bool *committed, char *failed)
+static int recover_merge(struct intent_log *log, int target, int stage, bool *committed,
+			 char *failed)
 {
-	struct ground g;
-	int r = ground_open(&g, target, stage);
+	struct step_dirs g;
+	int r = step_dirs_open(&g, target, stage);
 
 	if (r < 0) { /* no stage of ours */
-		ground_close(&g);
+		step_dirs_close(&g);
 		return 0;
 	}
 	g.since = log->since;
@@ -238,11 +239,11 @@ static int recover_merge(struct oplog *log, int target, int stage, bool *committ
 	} else {
 		r = steps_back(&g, log, log->n);
 	}
-	ground_close(&g);
+	step_dirs_close(&g);
 	return r == -ENOTRECOVERABLE ? r : 0;
 }
 
-static int recover(struct oplog *log, int target, int stage, bool *committed, char *failed)
+static int recover(struct intent_log *log, int target, int stage, bool *committed, char *failed)
 {
 	struct stat sb;
 
@@ -267,7 +268,7 @@ static bool no_log(int r)
 int commit_recover(int target, int stage, bool *committed, struct err *e)
 {
 	char failed[PATH_BYTES_MAX + 1] = "";
-	struct oplog log;
+	struct intent_log log;
 	int r = open_log(stage, &log);
 
 	*committed = false;

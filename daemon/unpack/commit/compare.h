@@ -7,7 +7,7 @@
 
 #include "tree/held_tree.h"
 #include "tree/tree_manifest.h"
-#include "unpack/commit/oplog.h"
+#include "unpack/commit/intent_log.h"
 
 enum {
 	SEEN_NOTHING = 0,

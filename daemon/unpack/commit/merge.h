@@ -9,34 +9,34 @@
 
 #include "tree/held_tree.h"
 #include "unpack/commit/commit.h"
-#include "unpack/commit/oplog.h"
+#include "unpack/commit/intent_log.h"
 
 void outcome_skip(struct outcome *out, const char *path, const char *reason);
 /* Fills e from a negative errno, which it returns. */
 int commit_error(struct err *e, int code, const char *path);
 
 /* The directories that steps work in. */
-struct ground {
+struct step_dirs {
 	struct held target; /* of the target */
 	struct held staged; /* of stage/tree */
 	int tree, old;	    /* owned */
 	uint64_t since;	    /* of the log */
 };
 
-int ground_open(struct ground *g, int target, int stage);
-void ground_close(struct ground *g);
+int step_dirs_open(struct step_dirs *g, int target, int stage);
+void step_dirs_close(struct step_dirs *g);
 
 /* Takes step i. 1: the target is not as it was when the step was planned; nothing was done. */
-int step_redo(struct ground *g, size_t i, const struct op *op);
+int step_redo(struct step_dirs *g, size_t i, const struct op *op);
 /* Takes it back, if it was taken, and if what it brought is still there as it was. */
-int step_undo(struct ground *g, size_t i, const struct op *op);
+int step_undo(struct step_dirs *g, size_t i, const struct op *op);
 
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);
 
 /* All steps, forward; at the first failure all back. 0; a negative errno, and the target is as it was;
  * -ENOTRECOVERABLE. The log says LOG_DONE or LOG_UNDO afterwards. failed: the path. */
-int steps_run(struct ground *g, struct oplog *log, step_skipped_fn skipped, void *ctx,
+int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1]);
 /* The first n steps back, last first. */
-int steps_back(struct ground *g, struct oplog *log, size_t n);
+int steps_back(struct step_dirs *g, struct intent_log *log, size_t n);

@@ -13,7 +13,7 @@ int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was, const
 		op.was = *was;
 	if (will)
 		op.will = *will;
-	return oplog_add(&p->log, &op);
+	return intent_log_add(&p->log, &op);
 }
 
 /* ctx of a walk: is all that lies here ours, and unchanged? */

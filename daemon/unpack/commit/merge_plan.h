@@ -47,7 +47,7 @@ struct merge {
 	struct new_entry *is;  /* by new node */
 	uint32_t *old_order, *new_order;
 	size_t old_n, new_n;
-	struct oplog_writer log;
+	struct intent_log_writer log;
 	struct outcome *out;
 	char buf[PATH_BYTES_MAX + 1];
 	const char *path; /* of what is being looked at */

@@ -38,7 +38,7 @@ static int parent_of(struct held *h, const char *path, struct location *p)
 
 /* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not
  * as planned. */
-static int locate(struct ground *g, size_t i, const struct op *op, struct locations *p)
+static int locate(struct step_dirs *g, size_t i, const struct op *op, struct locations *p)
 {
 	int r = parent_of(&g->staged, op->path.p, &p->staged);
 
@@ -274,7 +274,7 @@ static bool brought(const struct location *target, const struct op *op)
 	return read_stamp(target, &now) && now.ino == op->will.ino && same_bytes(&now, &op->will);
 }
 
-static int undo_add(struct ground *g, struct locations *p, const struct op *op)
+static int undo_add(struct step_dirs *g, struct locations *p, const struct op *op)
 {
 	if (p->staged.dir < 0 || !brought(&p->target, op) ||
 	    (S_ISDIR(op->will.mode) && worked_in(&p->target, g->since)))
@@ -282,7 +282,7 @@ static int undo_add(struct ground *g, struct locations *p, const struct op *op)
 	return as_changed(move_new(&p->target, &p->staged));
 }
 
-static int undo_exchange(struct ground *g _unused_, struct locations *p, const struct op *op)
+static int undo_exchange(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
 {
 	struct stamp staged, old, now;
 	bool kept = read_stamp(&p->old, &old);
@@ -302,24 +302,26 @@ static int undo_exchange(struct ground *g _unused_, struct locations *p, const s
 	return read_stamp(&p->target, &now) ? 0 : as_changed(move_new(&p->old, &p->target));
 }
 
-static int undo_remove(struct ground *g _unused_, struct locations *p, const struct op *op _unused_)
+static int undo_remove(struct step_dirs *g _unused_, struct locations *p,
+		       const struct op *op _unused_)
 {
 	struct stamp old;
 
 	return read_stamp(&p->old, &old) ? as_changed(move_new(&p->old, &p->target)) : 0;
 }
 
-static int undo_rmdir(struct ground *g _unused_, struct locations *p, const struct op *op)
+static int undo_rmdir(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
 {
 	return as_changed(make_dir(&p->target, (mode_t)op->was.mode));
 }
 
-static int undo_mkdir(struct ground *g _unused_, struct locations *p, const struct op *op _unused_)
+static int undo_mkdir(struct step_dirs *g _unused_, struct locations *p,
+		      const struct op *op _unused_)
 {
 	return redo_rmdir(p, op);
 }
 
-static int undo_chmod(struct ground *g _unused_, struct locations *p, const struct op *op)
+static int undo_chmod(struct step_dirs *g _unused_, struct locations *p, const struct op *op)
 {
 	return set_mode(&p->target, op->will.mode, op->was.mode);
 }
@@ -329,7 +331,7 @@ static int undo_chmod(struct ground *g _unused_, struct locations *p, const stru
 static const struct {
 	enum op_kind kind;
 	int (*redo)(struct locations *p, const struct op *op);
-	int (*undo)(struct ground *g, struct locations *p, const struct op *op);
+	int (*undo)(struct step_dirs *g, struct locations *p, const struct op *op);
 } kinds[] = {
 	{ OP_ADD, redo_add, undo_add },		 { OP_EXCHANGE, redo_exchange, undo_exchange },
 	{ OP_REMOVE, redo_remove, undo_remove }, { OP_RMDIR, redo_rmdir, undo_rmdir },
@@ -345,7 +347,7 @@ static size_t row_of(enum op_kind kind)
 	return i;
 }
 
-int step_redo(struct ground *g, size_t i, const struct op *op)
+int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 {
 	struct locations p;
 	int r = locate(g, i, op, &p);
@@ -355,7 +357,7 @@ int step_redo(struct ground *g, size_t i, const struct op *op)
 	return r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
 }
 
-int step_undo(struct ground *g, size_t i, const struct op *op)
+int step_undo(struct step_dirs *g, size_t i, const struct op *op)
 {
 	struct locations p;
 	int r = locate(g, i, op, &p);
@@ -365,14 +367,14 @@ int step_undo(struct ground *g, size_t i, const struct op *op)
 	return r > 0 ? 0 : r; /* what somebody changed since stays as he wants it */
 }
 
-int steps_back(struct ground *g, struct oplog *log, size_t n)
+int steps_back(struct step_dirs *g, struct intent_log *log, size_t n)
 {
-	char line[OPLOG_LINE_MAX];
+	char line[INTENT_LOG_LINE_MAX];
 	struct op op;
 	int failed = 0;
 
 	while (n-- > 0) {
-		int r = oplog_step(log, n, line, &op);
+		int r = intent_log_step(log, n, line, &op);
 
 		if (r == 0)
 			r = step_undo(g, n, &op);
@@ -382,17 +384,17 @@ int steps_back(struct ground *g, struct oplog *log, size_t n)
 	return failed < 0 ? -ENOTRECOVERABLE : 0;
 }
 
-int steps_run(struct ground *g, struct oplog *log, step_skipped_fn skipped, void *ctx,
+int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1])
 {
-	char line[OPLOG_LINE_MAX];
+	char line[INTENT_LOG_LINE_MAX];
 	struct op op = { 0 };
 	size_t i = 0;
 	int r = 0, back;
 
 	*failed = '\0';
 	for (; r == 0 && i < log->n; i++) {
-		r = oplog_step(log, i, line, &op);
+		r = intent_log_step(log, i, line, &op);
 		if (r == 0)
 			r = step_redo(g, i, &op);
 		if (r < 0)
@@ -402,23 +404,23 @@ int steps_run(struct ground *g, struct oplog *log, step_skipped_fn skipped, void
 		r = MIN(r, 0);
 	}
 	if (r == 0) {
-		oplog_set(log, LOG_DONE); /* if not: the steps may be taken again */
+		intent_log_set(log, LOG_DONE); /* if not: the steps may be taken again */
 		return 0;
 	}
-	back = oplog_set(log, LOG_UNDO);
+	back = intent_log_set(log, LOG_UNDO);
 	return back < 0 || steps_back(g, log, i) < 0 ? -ENOTRECOVERABLE : r;
 }
 
-int ground_open(struct ground *g, int target, int stage)
+int step_dirs_open(struct step_dirs *g, int target, int stage)
 {
-	*g = (struct ground){ .tree = held_open_dir_at(stage, "tree"),
-			      .old = held_open_dir_at(stage, "old") };
+	*g = (struct step_dirs){ .tree = held_open_dir_at(stage, "tree"),
+				 .old = held_open_dir_at(stage, "old") };
 	held_init(&g->target, target);
 	held_init(&g->staged, g->tree);
 	return g->tree < 0 ? g->tree : MIN(g->old, 0);
 }
 
-void ground_close(struct ground *g)
+void step_dirs_close(struct step_dirs *g)
 {
 	held_done(&g->target);
 	held_done(&g->staged);

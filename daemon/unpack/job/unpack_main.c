@@ -4,7 +4,7 @@
  */
 #include "base/os/file.h"
 #include "unpack/export/export_keeper.h"
-#include "unpack/job/chores.h"
+#include "unpack/job/tree_jobs.h"
 #include "unpack/job/discard.h"
 #include "unpack/extract/extract_keeper.h"
 #include "unpack/job/inflate_job.h"
@@ -51,8 +51,8 @@ static const struct unpack_verb {
 } verbs[] = {
 	{ "extract", .converse = run_extract },	     { "pack", .export = export_keeper_run },
 	{ "snapshot", .export = export_keeper_run }, { "diff", .export = export_keeper_run },
-	{ "recover", .run = chore_recover },	     { "remove", .run = chore_remove },
-	{ "skills", .run = chore_skills },	     { "inflate", .run = run_inflate },
+	{ "recover", .run = tree_job_recover },	     { "remove", .run = tree_job_remove },
+	{ "skills", .run = tree_job_skills },	     { "inflate", .run = run_inflate },
 	{ "discard", .run = discard_run },
 };
 

@@ -7,7 +7,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "tree/held_tree.h"
-#include "unpack/commit/oplog.h"
+#include "unpack/commit/intent_log.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -345,12 +345,12 @@ static void test_truncated_log(void **state _unused_)
 	}
 	check_tree(&r, false, "truncated", 0, 0);
 	for (size_t i = 0; i < log.len; i += 3) {
-		struct oplog read;
+		struct intent_log read;
 
 		log.data[i] ^= 1;
 		assert_int_equal(pwrite(fd, log.data, log.len, 0), log.len);
-		assert_true(oplog_load(&read, fd) == -EBADMSG || i == log.len - 2);
-		oplog_done(&read);
+		assert_true(intent_log_load(&read, fd) == -EBADMSG || i == log.len - 2);
+		intent_log_done(&read);
 		log.data[i] ^= 1;
 	}
 	close(fd);
@@ -376,16 +376,16 @@ static void test_forged_log(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(words) * 6; i++) {
 		struct op op = { .kind = (enum op_kind)kinds[i % 6],
 				 .path = slice_of(words[i / 6]) };
-		struct oplog_writer w;
+		struct intent_log_writer w;
 
 		if (fstatat(away, "victim", &sb, 0) == 0)
 			stamp_of(&sb, &op.was);
 		op.will = op.was;
 		fd = openat(r.stage, "log", O_RDWR | O_CREAT | O_TRUNC, 0600);
-		assert_int_equal(oplog_begin(&w, fd, false), 0);
-		assert_int_equal(oplog_add(&w, &op), 0);
-		assert_int_equal(oplog_end(&w), 0);
-		oplog_writer_done(&w);
+		assert_int_equal(intent_log_begin(&w, fd, false), 0);
+		assert_int_equal(intent_log_add(&w, &op), 0);
+		assert_int_equal(intent_log_end(&w), 0);
+		intent_log_writer_done(&w);
 		for (size_t k = 0; k < 2; k++) {
 			assert_int_equal(pwrite(fd, &"RU"[k], 1, lseek(fd, 0, SEEK_END) - 2), 1);
 			recover(&r);

@@ -1,5 +1,5 @@
 /*
- * oplog.h - the intent log of a commit: every step that changes the target, written down before the first is taken.
+ * intent_log.h - the intent log of a commit: every step that changes the target, written down before the first is taken.
  *
  *	acpd-merge 1 <time>                       (or acpd-whole: one rename of everything, no steps)
  *	x <what was there: 5 numbers> <what will be there: 5 numbers> dir/name
@@ -63,7 +63,7 @@ int op_put(const struct op *op, struct buf *out);
 int op_parse(struct slice line, struct op *op);
 
 /* --- writing */
-struct oplog_writer {
+struct intent_log_writer {
 	int fd;
 	struct buf b;
 	uint32_t crc;
@@ -71,14 +71,14 @@ struct oplog_writer {
 };
 
 /* Begins a log in fd, which is empty. */
-int oplog_begin(struct oplog_writer *w, int fd, bool whole);
-int oplog_add(struct oplog_writer *w, const struct op *op);
+int intent_log_begin(struct intent_log_writer *w, int fd, bool whole);
+int intent_log_add(struct intent_log_writer *w, const struct op *op);
 /* Writes the last line, state LOG_PLANNED, and syncs the file. */
-int oplog_end(struct oplog_writer *w);
-void oplog_writer_done(struct oplog_writer *w);
+int intent_log_end(struct intent_log_writer *w);
+void intent_log_writer_done(struct intent_log_writer *w);
 
 /* --- reading */
-struct oplog {
+struct intent_log {
 	int fd; /* borrowed */
 	bool whole;
 	enum log_state state;
@@ -89,11 +89,12 @@ struct oplog {
 };
 
 /* Room for a line. */
-#define OPLOG_LINE_MAX (PATH_BYTES_MAX + 256)
+#define INTENT_LOG_LINE_MAX (PATH_BYTES_MAX + 256)
 
-int oplog_load(struct oplog *log, int fd);
-void oplog_done(struct oplog *log);
+int intent_log_load(struct intent_log *log, int fd);
+void intent_log_done(struct intent_log *log);
 /* Step i; its path lies in line. */
-int oplog_step(const struct oplog *log, size_t i, char line[OPLOG_LINE_MAX], struct op *op);
+int intent_log_step(const struct intent_log *log, size_t i, char line[INTENT_LOG_LINE_MAX],
+		    struct op *op);
 /* Overwrites the letter, and syncs. */
-int oplog_set(struct oplog *log, enum log_state state);
+int intent_log_set(struct intent_log *log, enum log_state state);

@@ -1,5 +1,5 @@
 /*
- * chores.h - small jobs on one directory, each in a confined process of the tree's user:
+ * tree_jobs.h - small jobs on one directory, each in a confined process of the tree's user:
  *
  *	recover	{target, manifest?, uid?, gid?}  finishes or takes back what a killed extract job left there: {"done":{}}
  *	remove	{target, uid?, gid?}             removes the directory with all that is in it; missing is success: {"done":{}}
@@ -12,6 +12,6 @@
 
 #include "unpack/job/unpack_report.h"
 
-enum unpack_exit chore_recover(struct slice line);
-enum unpack_exit chore_remove(struct slice line);
-enum unpack_exit chore_skills(struct slice line);
+enum unpack_exit tree_job_recover(struct slice line);
+enum unpack_exit tree_job_remove(struct slice line);
+enum unpack_exit tree_job_skills(struct slice line);

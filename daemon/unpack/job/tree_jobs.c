@@ -1,4 +1,4 @@
-#include "unpack/job/chores.h"
+#include "unpack/job/tree_jobs.h"
 
 #include "base/os/file.h"
 #include "json/jdec.h"
@@ -15,7 +15,7 @@
 
 #define ID_MAX 4294967294LL
 
-struct chore {
+struct tree_job {
 	char *target, *manifest;
 	int64_t uid, gid;
 	bool single;
@@ -27,24 +27,24 @@ struct chore {
 };
 
 static const struct jfield tree_fields[] = {
-	JF_STR(struct chore, target, "target", JF_REQUIRED, PATH_BYTES_MAX),
-	JF_STR(struct chore, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
-	JF_INT(struct chore, uid, "uid", 0, 0, ID_MAX),
-	JF_INT(struct chore, gid, "gid", 0, 0, ID_MAX),
+	JF_STR(struct tree_job, target, "target", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct tree_job, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
+	JF_INT(struct tree_job, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct tree_job, gid, "gid", 0, 0, ID_MAX),
 	JF_END,
 };
 
 static const struct jfield skill_fields[] = {
-	JF_STR(struct chore, target, "directory", JF_REQUIRED, PATH_BYTES_MAX),
-	JF_BOOL(struct chore, single, "single", 0),
-	JF_INT(struct chore, uid, "uid", 0, 0, ID_MAX),
-	JF_INT(struct chore, gid, "gid", 0, 0, ID_MAX),
+	JF_STR(struct tree_job, target, "directory", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_BOOL(struct tree_job, single, "single", 0),
+	JF_INT(struct tree_job, uid, "uid", 0, 0, ID_MAX),
+	JF_INT(struct tree_job, gid, "gid", 0, 0, ID_MAX),
 	JF_END,
 };
 
 /* --- the frame -------------------------------------------------------------------------------------------- */
 
-static int decode(struct chore *c, struct slice line, const struct jfield *fields)
+static int decode(struct tree_job *c, struct slice line, const struct jfield *fields)
 {
 	int r = job_decode(line, fields, c, &c->target, &c->v);
 
@@ -54,9 +54,9 @@ static int decode(struct chore *c, struct slice line, const struct jfield *field
 }
 
 static enum unpack_exit run(struct slice line, const struct jfield *fields,
-			    int (*work)(struct chore *c))
+			    int (*work)(struct tree_job *c))
 {
-	struct chore c = { .uid = -1, .gid = -1, .dir = -1 };
+	struct tree_job c = { .uid = -1, .gid = -1, .dir = -1 };
 	_cleanup_(buf_done) struct buf out = { 0 };
 	int r = decode(&c, line, fields);
 
@@ -80,18 +80,18 @@ static enum unpack_exit run(struct slice line, const struct jfield *fields,
 
 /* --- recover and remove --------------------------------------------------------------------------------------- */
 
-static int recover(struct chore *c)
+static int recover(struct tree_job *c)
 {
 	return recover_target(c->target, &c->user, c->manifest, &c->v);
 }
 
-enum unpack_exit chore_recover(struct slice line)
+enum unpack_exit tree_job_recover(struct slice line)
 {
 	return run(line, tree_fields, recover);
 }
 
 /* What the tree's user may not remove stays. */
-static int empty(struct chore *c)
+static int empty(struct tree_job *c)
 {
 	int r = discard_as(&c->user, c->dir, NULL);
 
@@ -100,7 +100,7 @@ static int empty(struct chore *c)
 	return r ? fail_as(&c->v, "ACCESS_DENIED", NULL, "not all of it could be removed") : 0;
 }
 
-static int remove_tree(struct chore *c)
+static int remove_tree(struct tree_job *c)
 {
 	struct extract_target p = { .parent = -1, .target = -1, .stage = -1 };
 	int r = target_open(&p, c->target, &c->user, &c->v);
@@ -121,7 +121,7 @@ static int remove_tree(struct chore *c)
 	return r;
 }
 
-enum unpack_exit chore_remove(struct slice line)
+enum unpack_exit tree_job_remove(struct slice line)
 {
 	return run(line, tree_fields, remove_tree);
 }
@@ -168,7 +168,7 @@ static int check_all(int dir, struct jw *w, struct verdict *v)
 /* The worker's half: its answer goes through a pipe, whole or not at all. */
 static void skills_worker(void *ctx, int answer)
 {
-	struct chore *c = ctx;
+	struct tree_job *c = ctx;
 	int dirs[] = { c->dir, -1 };
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -188,7 +188,7 @@ static void skills_worker(void *ctx, int answer)
 	_exit(r < 0 ? 1 : 0);
 }
 
-static int check_skills(struct chore *c)
+static int check_skills(struct tree_job *c)
 {
 	struct worker_process w = WORKER_PROCESS_NONE;
 	struct verdict v = { .kind = VERDICT_NONE };
@@ -211,7 +211,7 @@ static int check_skills(struct chore *c)
 	return c->whole ? -EIO : 0;
 }
 
-enum unpack_exit chore_skills(struct slice line)
+enum unpack_exit tree_job_skills(struct slice line)
 {
 	return run(line, skill_fields, check_skills);
 }

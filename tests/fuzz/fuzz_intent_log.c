@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/os/file.h"
-#include "unpack/commit/oplog.h"
+#include "unpack/commit/intent_log.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -51,9 +51,9 @@ static int file_of(struct slice text)
 static long check_log(struct slice text)
 {
 	_cleanup_(closep) int fd = file_of(text);
-	char line[OPLOG_LINE_MAX];
-	struct oplog log;
-	int r = oplog_load(&log, fd);
+	char line[INTENT_LOG_LINE_MAX];
+	struct intent_log log;
+	int r = intent_log_load(&log, fd);
 	long n = -1;
 
 	FUZZ_CHECK(r == 0 || r == -EBADMSG);
@@ -64,13 +64,13 @@ static long check_log(struct slice text)
 		for (size_t i = 0; i < log.n; i++) {
 			struct op op;
 
-			FUZZ_CHECK(oplog_step(&log, i, line, &op) == 0);
+			FUZZ_CHECK(intent_log_step(&log, i, line, &op) == 0);
 			FUZZ_CHECK(strlen(op.path.p) == op.path.n);
 			check_path(op.path);
 		}
-		FUZZ_CHECK(oplog_set(&log, LOG_DONE) == 0);
+		FUZZ_CHECK(intent_log_set(&log, LOG_DONE) == 0);
 	}
-	oplog_done(&log);
+	intent_log_done(&log);
 	return n;
 }
 
@@ -85,7 +85,7 @@ static void check_written(struct slice text)
 	while (next_piece(&rest, '\n', &line)) {
 		struct op op;
 
-		if (line.n >= OPLOG_LINE_MAX || !parse(line, &op))
+		if (line.n >= INTENT_LOG_LINE_MAX || !parse(line, &op))
 			continue;
 		buf_add_slice(&b, line);
 		buf_putc(&b, '\n');

@@ -1,4 +1,4 @@
-#include "unpack/commit/oplog.h"
+#include "unpack/commit/intent_log.h"
 
 #include "base/crc32c.h"
 #include "base/os/file.h"
@@ -114,7 +114,7 @@ int op_parse(struct slice line, struct op *op)
 
 /* --- writing ------------------------------------------------------------------------------------------ */
 
-static int flush(struct oplog_writer *w)
+static int flush(struct intent_log_writer *w)
 {
 	int r = file_write_all(w->fd, w->b.data, w->b.len);
 
@@ -123,18 +123,18 @@ static int flush(struct oplog_writer *w)
 	return r;
 }
 
-int oplog_begin(struct oplog_writer *w, int fd, bool whole)
+int intent_log_begin(struct intent_log_writer *w, int fd, bool whole)
 {
 	struct stat sb;
 
-	*w = (struct oplog_writer){ .fd = fd };
+	*w = (struct intent_log_writer){ .fd = fd };
 	if (fstat(fd, &sb) < 0)
 		return -errno;
 	return buf_printf(&w->b, "%s%llx\n", heads[whole],
 			  (unsigned long long)time_ns(&sb.st_ctim));
 }
 
-int oplog_add(struct oplog_writer *w, const struct op *op)
+int intent_log_add(struct intent_log_writer *w, const struct op *op)
 {
 	int r;
 
@@ -147,7 +147,7 @@ int oplog_add(struct oplog_writer *w, const struct op *op)
 	return r == 0 && w->b.len >= PIECE ? flush(w) : r;
 }
 
-int oplog_end(struct oplog_writer *w)
+int intent_log_end(struct intent_log_writer *w)
 {
 	int r = flush(w);
 
@@ -158,15 +158,15 @@ int oplog_end(struct oplog_writer *w)
 	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
 }
 
-void oplog_writer_done(struct oplog_writer *w)
+void intent_log_writer_done(struct intent_log_writer *w)
 {
 	buf_done(&w->b);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
-struct oplog_reading {
-	struct oplog *log;
+struct intent_log_reading {
+	struct intent_log *log;
 	struct buf b;
 	uint64_t at; /* where b begins in the file */
 	uint32_t crc;
@@ -174,9 +174,9 @@ struct oplog_reading {
 	bool ended;
 };
 
-static int take_head(struct oplog_reading *r, struct slice line)
+static int take_head(struct intent_log_reading *r, struct slice line)
 {
-	struct oplog *log = r->log;
+	struct intent_log *log = r->log;
 
 	log->whole = slice_skip(&line, heads[1]);
 	if (!log->whole && !slice_skip(&line, heads[0]))
@@ -184,7 +184,7 @@ static int take_head(struct oplog_reading *r, struct slice line)
 	return take_hex(&line, &log->since) && !line.n ? 0 : -EBADMSG;
 }
 
-static int take_end(struct oplog_reading *r, struct slice line)
+static int take_end(struct intent_log_reading *r, struct slice line)
 {
 	static const char letters[] = { LOG_PLANNED, LOG_REDO, LOG_UNDO, LOG_DONE };
 	_cleanup_(buf_done) struct buf want = { 0 };
@@ -200,9 +200,9 @@ static int take_end(struct oplog_reading *r, struct slice line)
 	return r->ended ? 0 : -EBADMSG;
 }
 
-static int note(struct oplog_reading *r)
+static int note(struct intent_log_reading *r)
 {
-	struct oplog *log = r->log;
+	struct intent_log *log = r->log;
 	uint64_t *v;
 
 	if (log->n + 1 < r->cap) {
@@ -220,7 +220,7 @@ static int note(struct oplog_reading *r)
 	return 0;
 }
 
-static int take_line(struct oplog_reading *r, struct slice line)
+static int take_line(struct intent_log_reading *r, struct slice line)
 {
 	struct op op;
 	int bad;
@@ -234,14 +234,14 @@ static int take_line(struct oplog_reading *r, struct slice line)
 		return bad;
 	if (slice_starts(line, "end "))
 		return take_end(r, line);
-	bad = line.n < OPLOG_LINE_MAX && !r->log->whole ? op_parse(line, &op) : -EBADMSG;
+	bad = line.n < INTENT_LOG_LINE_MAX && !r->log->whole ? op_parse(line, &op) : -EBADMSG;
 	if (bad == 0)
 		r->log->n++;
 	return bad;
 }
 
 /* All lines that are whole; what remains is a part of one. */
-static int take_lines(struct oplog_reading *r)
+static int take_lines(struct intent_log_reading *r)
 {
 	const char *end;
 	int bad = 0;
@@ -256,10 +256,10 @@ static int take_lines(struct oplog_reading *r)
 		r->at += line.n + 1;
 		buf_consume(&r->b, line.n + 1);
 	}
-	return bad == 0 && buf_len(&r->b) > OPLOG_LINE_MAX ? -EBADMSG : bad;
+	return bad == 0 && buf_len(&r->b) > INTENT_LOG_LINE_MAX ? -EBADMSG : bad;
 }
 
-static int load(struct oplog_reading *r)
+static int load(struct intent_log_reading *r)
 {
 	off_t offset = 0;
 	int bad = 0;
@@ -282,23 +282,24 @@ static int load(struct oplog_reading *r)
 	return bad;
 }
 
-int oplog_load(struct oplog *log, int fd)
+int intent_log_load(struct intent_log *log, int fd)
 {
-	struct oplog_reading reading = { .log = log };
+	struct intent_log_reading reading = { .log = log };
 	int r;
 
-	*log = (struct oplog){ .fd = fd };
+	*log = (struct intent_log){ .fd = fd };
 	r = load(&reading);
 	buf_done(&reading.b);
 	return r;
 }
 
-void oplog_done(struct oplog *log)
+void intent_log_done(struct intent_log *log)
 {
 	free(TAKE_PTR(log->at));
 }
 
-int oplog_step(const struct oplog *log, size_t i, char line[OPLOG_LINE_MAX], struct op *op)
+int intent_log_step(const struct intent_log *log, size_t i, char line[INTENT_LOG_LINE_MAX],
+		    struct op *op)
 {
 	size_t n = (size_t)(log->at[i + 1] - log->at[i]) - 1;
 	int r;
@@ -311,7 +312,7 @@ int oplog_step(const struct oplog *log, size_t i, char line[OPLOG_LINE_MAX], str
 	return r;
 }
 
-int oplog_set(struct oplog *log, enum log_state state)
+int intent_log_set(struct intent_log *log, enum log_state state)
 {
 	char letter = (char)state;
 
