@@ -1,10 +1,11 @@
 /*
  * inside.h - whether a file lies in a session's directories, judged as the kernel resolves its path: symbolic links
  * are followed, also one whose end does not exist yet, since writing to it makes that. Directories are resolved
- * likewise. What cannot be told is outside.
+ * likewise. What cannot be determined is outside.
  *
- * It is a judgement of the moment. Between it and the write whoever may write there can put a link in the way; only a
- * confinement of the harness could prevent that. No file is opened: a link is read, and nothing waits for a writer.
+ * It is a judgement of the moment. Between it and the write any user who may write there can put a link in the way;
+ * only a confinement of the harness could prevent that. No file is opened: a link is read, and nothing waits for a
+ * writer.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * archive_format.h - the kinds of archives that are taken, told by their first bytes. Pure.
+ * archive_format.h - the kinds of archives that are accepted, known by their first bytes. Pure.
  *
  * "tar" is recognized by its header's checksum, whatever the dialect, or as an empty archive (a block of zeros). What
  * a compressed archive holds is not looked into here.

@@ -54,7 +54,7 @@ static void found_part(struct archive_scan *sc, struct stored *e, const char *na
 	e->used_ms = MAX(e->used_ms, mtime_ms(st));
 }
 
-/* One of several is kept, and none whose digest is not told: earlier daemons made such. */
+/* One of several is kept, and none without a digest: earlier daemons made such. */
 static void found_derived(struct archive_scan *sc, struct stored *e, const char *name,
 			  const char *suffix, const struct stat *st)
 {

@@ -77,7 +77,7 @@
 #define SESSION_ASKS_MAX 64             /* open questions of one session */
 #define SESSION_CALLS_MAX 4096          /* tool calls open or announced in one turn */
 #define SESSION_IDS_MAX 65536           /* ids of calls and messages remembered, 8 to 32 bytes each */
-#define ID_TRIES_MAX 4096               /* uses of one id in one turn that are told apart */
+#define ID_TRIES_MAX 4096               /* uses of one id in one turn that are kept apart */
 #define SESSION_LIST_PAGE 100
 #define PERMISSION_TIMEOUT_SECS 600
 #define DETACH_CANCEL_MS 2000           /* whenDetached "cancel": grace before the turn is cancelled */
@@ -152,7 +152,7 @@
 #define DIFF_BOX_COST_MAX 256           /* differences looked for in one go; beyond, the way that leads furthest is taken */
 #define DIFF_CONTEXT_LINES 3            /* unchanged lines around a change, as git has it */
 
-/* .gitignore files, which whoever works in a tree may have written */
+/* .gitignore files, which any user of a tree may have written */
 #define IGNORE_FILE_MAX (1 * MIB)
 #define IGNORE_PATTERNS_MAX 16384       /* in force for one directory */
 #define IGNORE_LEVELS_MAX 2048          /* directories inside each other: the most that 4096 bytes of path can name */
@@ -195,7 +195,7 @@
 #define HOSTED_BACKOFF_MAX_MS 30000
 #define HOSTED_RESTARTS_MAX 5           /* in a row; then it has failed */
 #define HOSTED_STABLE_MS 60000          /* ready for so long: the next restart is the first again */
-#define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner, whoever asks */
+#define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner */
 #define HOSTED_CHECK_EVERY_MS 60000      /* between two looks at the tools of a server that is a child */
 #define HOSTED_CHECK_HTTP_MS 1500        /* of one over HTTP, whose end shows in nothing else */
 #define HOSTED_CHECK_MS 10000            /* for one look */
@@ -218,7 +218,7 @@
 #define NEAREST_LINE_MAX 2048           /* bytes of a text of one line, and of the lines that it is compared with, without blanks */
 #define NEAREST_LINE_MIN 3              /* a shorter one is like too much */
 #define NEAREST_PERCENT 40              /* of it that must be alike */
-#define NEAREST_MAX 3                   /* places told */
+#define NEAREST_MAX 3                   /* places reported */
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
@@ -386,8 +386,8 @@
 #define RUN_ARGS_MAX 4096
 #define RUN_ENVS_MAX 256
 #define RUN_WORD_MAX (128 * KIB)         /* the kernel's own (MAX_ARG_STRLEN), with the byte that ends it */
-#define RUN_PROGRESS_MS 50              /* between two pieces of output that are told; the first goes at once */
-#define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream told each time */
+#define RUN_PROGRESS_MS 50              /* between two reports of output; the first goes at once */
+#define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream in each report */
 #define CODE_KEEP_BYTES (512 * KIB)     /* of runCode, whose result holds the output twice */
 #define CODE_TIME_MS 60000
 #define CODE_MAX (8 * MIB)

@@ -1,6 +1,6 @@
 /*
- * body_sink.h - the body of a request that is used while it arrives: whoever reads the socket (net/) hands pieces
- * over, whoever wants them (http/) says when it has enough for now. The mirror of body_stream.h.
+ * body_sink.h - the body of a request that is used while it arrives: the reader of the socket (net/) hands pieces
+ * over, the endpoint (http/) says when it has enough for now. The mirror of body_stream.h.
  *
  * The consumer embeds struct http_sink first and hands it over in http_reply.sink instead of an answer; from then on
  * the driver owns it and calls ops->free exactly once: after the answer, or when the client goes away. After WAIT the

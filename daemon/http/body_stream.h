@@ -1,6 +1,6 @@
 /*
- * body_stream.h - the body of a reply that is made while it is sent: whoever makes it (http/) fills a buffer when
- * asked, whoever sends it (net/) asks only when the socket takes more. So a slow reader holds one buffer and a
+ * body_stream.h - the body of a reply that is made while it is sent: the endpoint (http/) fills a buffer when
+ * asked, the sender (net/) asks only when the socket takes more. So a slow reader holds one buffer and a
  * stalled one costs nothing else.
  *
  * The producer embeds struct http_stream first and hands it over in http_reply.stream; from then on the driver owns

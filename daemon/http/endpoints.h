@@ -62,7 +62,7 @@ struct http_reply {
 	} headers[HTTP_REPLY_HEADERS];
 	unsigned nheaders;
 	struct buf body;
-	struct http_stream *stream; /* owned by whoever has the reply; NULL: body is all */
+	struct http_stream *stream; /* owned by the holder of the reply; NULL: body is all */
 	bool sized;		    /* the stream gives exactly length bytes */
 	uint64_t length;
 	struct http_sink *sink; /* owned likewise; if set, nothing else is */

@@ -10,7 +10,7 @@
 
 static cJSON *tree_of(struct jval v);
 
-/* True once child (may be NULL) belongs to parent. A key that is no C string cannot be told to cJSON. */
+/* True once child (may be NULL) belongs to parent. A key that is no C string cannot be given to cJSON. */
 static bool attach(cJSON *parent, struct slice raw_key, cJSON *child)
 {
 	_cleanup_(freep) char *key = NULL;

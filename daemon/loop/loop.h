@@ -60,7 +60,7 @@ struct loop_task {
 
 void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void *ctx);
 void loop_task_cancel(struct loop_task *t);
-/* Runs what is deferred; called by loop_dispatch and by whoever feeds events from outside the loop. */
+/* Runs what is deferred; called by loop_dispatch and by code that feeds events from outside the loop. */
 void loop_run_deferred(struct loop *l);
 
 /* Blocks the signals of the set and delivers them here. */

@@ -1,5 +1,5 @@
 /*
- * body.c - bodies of requests, into the sink of whoever wants them.
+ * body.c - bodies of requests, into the sink of the endpoint that reads them.
  *
  * With Content-Length lws reads and counts, and the connection lives on. Chunked coding it hands over as it stands,
  * and after 100 MB of it it stops: so after the bytes that came with the head our own loop reads, and the connection

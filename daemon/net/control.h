@@ -17,5 +17,5 @@ struct control_context {
 
 /* Appends the answer (and newline) to out. */
 void control_answer(const struct control_context *ctx, struct slice line, struct buf *out);
-/* What a local client is told that is not served. */
+/* The answer to a local client that is refused. */
 void control_refuse(struct buf *out, const char *reason, const char *message);

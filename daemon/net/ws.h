@@ -51,7 +51,7 @@ struct peer {
 	struct loop_io
 		input; /* what the client says, where lws does not read it; or that it is gone */
 	bool chunked;
-	bool no_keepalive; /* the request had a body nobody reads, or the end of ours cannot be told otherwise */
+	bool no_keepalive; /* the request had a body nobody reads, or the end of ours cannot be marked otherwise */
 	bool unread; /* some of the request's body may still come: linger before the close */
 	struct http_sink *sink; /* takes the request's body */
 	struct chunked chunks;

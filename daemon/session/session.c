@@ -384,7 +384,7 @@ void session_closed(struct session *s)
 
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
-	if (!s->load.reopening) /* else nobody was ever told that it had been open */
+	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
 	s->load.reopening = false;

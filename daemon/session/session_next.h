@@ -3,8 +3,8 @@
  * fits acts. session_advance reads it.
  *
  * A row asks for the states of session and harness and for facts. The facts are found first, all of them; finding them
- * changes nothing. A row without an action says what the session waits for: whoever brings that calls session_advance.
- * daemon/README.md shows the table. A unit test compares, and holds that every combination has a row.
+ * changes nothing. A row without an action says what the session waits for: the code that brings it calls
+ * session_advance. daemon/README.md shows the table. A unit test compares, and holds that every combination has a row.
  */
 #pragma once
 

@@ -2,7 +2,8 @@
  * ignore.h - which paths of a tree its .gitignore files leave out, as git decides it.
  *
  * Only the .gitignore files that the caller hands over have a say: never .git/info/exclude, nor anybody's global
- * excludes, nor anything else that a .git in the tree names, because that directory belongs to whoever worked there.
+ * excludes, nor anything else that a .git in the tree names, because that directory belongs to the user who worked
+ * there.
  *
  * A walk enters each directory with the bytes of its .gitignore (none: an empty slice), asks about what it finds in
  * it, and leaves it. Patterns of a deeper directory win over those above, and of one file the last that matches wins.

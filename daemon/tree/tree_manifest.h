@@ -41,7 +41,7 @@ struct node {
 	uint8_t implied : 1;  /* a directory that no entry names, only paths below it */
 	uint8_t gone : 1;     /* not written, not found */
 	uint8_t shared : 1; /* a directory that others made: found, but has no line; so it is implied when read back */
-	uint8_t mark : 4; /* for whoever works with it */
+	uint8_t mark : 4; /* for the caller's use */
 };
 
 struct manifest {

@@ -1,6 +1,6 @@
 /*
- * account.h - what one turn used: tokens and cost as the harness told, model calls, tool calls. Fed while the turn
- * runs, read when it ends.
+ * account.h - what one turn used: tokens and cost as the harness reported them, model calls, tool calls. Fed while the
+ * turn runs, read when it ends.
  *
  * Counts of model calls are added up; a count that the harness gave for the whole turn replaces its sum. What nobody
  * reported stays absent. The source names where a number came from: a word of the harness's protocol, or "sum" of its

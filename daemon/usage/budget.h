@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum budget_kind {
-	BUDGET_STEPS,	   /* model calls the harness told of */
+	BUDGET_STEPS,	   /* model calls that the harness reported */
 	BUDGET_TOOL_CALLS, /* tool calls announced */
 	BUDGET_SECONDS,	   /* wall clock of turns, milliseconds inside */
 	BUDGET_TOKENS,	   /* input + output */

@@ -166,7 +166,7 @@ void helper_job_commit(struct helper_job *h)
 		proc_send(h->proc, SLICE("commit"));
 }
 
-/* Its end of input is what undoes a staged job; one that is still busy is told by SIGTERM, later by SIGKILL. */
+/* Its end of input is what undoes a staged job; one that is still busy gets SIGTERM, later SIGKILL. */
 void helper_job_abort(struct helper_job *h)
 {
 	if (h->aborted)

@@ -4,7 +4,7 @@
  * archive that was not uploaded, or has gone from the store) has no effect at all. What is in them is for acpd-unpack
  * to say.
  *
- * An archive that is there can go before it is used: whoever uses it pins it, and has to expect that it cannot be.
+ * An archive that is there can go before it is used: its user pins it, and has to expect that this fails.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes
  * into.
  *
- * <state>/trees/<key>/ belongs to one directory, whoever's session it is; key is made from its path (however many
+ * <state>/trees/<key>/ belongs to one directory, for all sessions; key is made from its path (however many
  * slashes it is written with). In it: manifest (what our last generation wrote, tree/tree_manifest.h) and pending (the
  * job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the tree to its
  * old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of
@@ -38,7 +38,7 @@ struct workspaces {
 	void *ctx;
 };
 
-/* One job at a time works on a tree; whoever comes later waits. Embedded in the job. */
+/* One job at a time works on a tree; later ones wait. Embedded in the job. */
 struct claim {
 	struct list link; /* unlinked: no claim is made */
 	char *path;

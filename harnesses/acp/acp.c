@@ -429,7 +429,7 @@ int harness_acp_plan(const struct harness_def *def, const struct harness_req *re
 	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
 }
 
-/* No agent with a row can be told it (README.md), and of others nothing is known. */
+/* No agent with a row has a setting for it (README.md), and of others nothing is known. */
 static int acp_plan(const struct harness_def *def, const struct harness_req *req,
 		    struct harness_plan *plan, struct err *e)
 {

@@ -69,8 +69,9 @@ struct acp_quirks {
 	enum acp_usage_scope usage;
 	enum acp_usage_place usage_place;
 	bool input_excludes_cache, output_excludes_reasoning;
-	const struct acp_text *error_texts; /* a failed turn told as agent text; ends with {NULL} */
-	const struct acp_text *notice_texts; /* retries and the like told as agent text */
+	const struct acp_text
+		*error_texts; /* a failed turn reported as agent text; ends with {NULL} */
+	const struct acp_text *notice_texts; /* retries and the like reported as agent text */
 	const char *echo_text;		     /* agent text that only repeats a setting: dropped */
 	/* rawOutput[exit_in], an object or an array of them, holds exit_code of a command */
 	const char *exit_in, *exit_code;

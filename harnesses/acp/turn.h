@@ -5,7 +5,7 @@
 #include "rpc/rpc.h"
 
 void acp_turn_end_from_reply(const struct rpc_msg *reply, struct harness_turn_end *ret);
-/* An error that an agent told as text; fills what the reply did not say, and makes the turn failed. */
+/* An error that an agent reported as text; fills what the reply did not say, and makes the turn failed. */
 void acp_error_from_text(const char *text, struct harness_turn_end *end);
 /* Class and retryable of a provider's HTTP status; the message must stand already. */
 void acp_error_by_status(struct turn_error *te, int status);

@@ -61,7 +61,7 @@ static void put_enum(struct jw *w, struct jval options)
 	jw_end_arr(w);
 }
 
-/* Where another answer may be given the choices are only told. */
+/* Where another answer may be given the choices are only listed. */
 static void put_question(struct jw *w, struct slice q)
 {
 	struct jval options = jobj_get(q, "options"), v;

@@ -1,4 +1,4 @@
-/* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for is told to the model as text. */
+/* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text. */
 #include "harnesses/codex/internal.h"
 
 static void put_text(struct jw *w, struct slice text)
@@ -57,7 +57,7 @@ static void put_resource(struct jw *w, struct slice block)
 			      *text = codex_str(resource, "text");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!text) { /* bytes: the model can be told where they are from */
+	if (!text) { /* bytes: the model can learn where they are from */
 		put_link(w, resource);
 		return;
 	}

@@ -84,7 +84,7 @@ struct harness {
 	char *mcp_servers, *additional_dirs; /* raw */
 	int64_t mcp_call_ms;
 	bool limited; /* the number of tool calls is: each is asked, whatever was allowed for good */
-	bool was_limited; /* Codex has been told so */
+	bool was_limited; /* Codex has been given it */
 	struct settings now, wanted;
 	unsigned setting; /* changes that wait for their answer; wanted is what the last of them makes */
 	struct model *models;

@@ -395,7 +395,7 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 
 	if (!it || it->done)
 		return;
-	if (!it->row && codex_tool_row(type)) /* its start was never told */
+	if (!it->row && codex_tool_row(type)) /* its start was never reported */
 		codex_on_item_started(h, params);
 	if (it->row)
 		end_call(h, it, item);

@@ -1,6 +1,6 @@
 /*
  * plan.c - command line and environment. What may change between two starts goes by -c, which Codex reads as TOML; a
- * JSON string is a TOML string. Secrets stand in the environment only, under names that Codex is told to keep from
+ * JSON string is a TOML string. Secrets stand in the environment only, under names that Codex has to keep from
  * commands.
  */
 #include "harnesses/codex/internal.h"
@@ -10,7 +10,7 @@
 #define OPENAI_URL "https://api.openai.com/v1"
 
 /*
- * Quiet: nothing is fetched, updated or reported. Retries are few: whoever runs a gateway retries there, and a turn
+ * Quiet: nothing is fetched, updated or reported. Retries are few: a gateway retries by itself, and a turn
  * should fail while somebody still waits for it. The shell does not see the provider's secrets, but all else of the
  * session.
  */

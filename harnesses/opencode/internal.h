@@ -11,13 +11,13 @@ struct opencode_summary {
 	char message[64], compaction[64];
 };
 
-/* What a call did to files. ACP shows only what the edit tool was told. */
+/* What a call did to files. ACP shows only what the edit tool was given. */
 struct opencode_change {
 	char *call, *diffs; /* diffs: raw array */
 };
 
 struct opencode_state {
-	char *commands; /* raw array of those that it has told of */
+	char *commands; /* raw array of those that it has announced */
 	bool in_turn, counted, truncated, failed, quiet;
 	char broken[64]; /* the message that a retry begins anew */
 	unsigned retries;

@@ -288,7 +288,7 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 		snprintf(path, sizeof(path), "%s/%s", req->home, xdg_dirs[i].below_home);
 		harness_plan_env(plan, xdg_dirs[i].var, path);
 	}
-	/* its own HTTP port would show the provider's key to whoever asks without one */
+	/* its own HTTP port would show the provider's key to anybody who asks without one */
 	random_hex(password, 16);
 	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
 	plan_files(plan);

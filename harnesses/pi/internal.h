@@ -34,7 +34,7 @@ enum pi_phase { PI_OPENING, PI_READY, PI_FAILED };
 struct pi_call {
 	struct list link;
 	char *id;
-	char *diff; /* raw {path, oldText, newText}, once the bridge has told */
+	char *diff; /* raw {path, oldText, newText}, once the bridge has reported it */
 };
 
 enum pi_dialog { PI_PERMISSION, PI_QUESTION, PI_CONFIRM };
@@ -65,7 +65,7 @@ struct harness {
 	char *session_id, *cwd, *model, *mcp_servers, *version;
 	char *now_model, *now_provider, *now_level, *now_mode, *now_approval;
 	char *models, *levels; /* raw arrays */
-	char *key;	       /* until the bridge has been told */
+	char *key;	       /* until the bridge has it */
 	unsigned settings;     /* set_config calls that wait */
 	bool stats_open, stats_stale, queued;
 	bool limited; /* the bridge holds a number of tool calls */
@@ -164,7 +164,7 @@ void pi_calls_free(struct harness *h);
 /* asks.c */
 void pi_on_dialog(struct harness *h, const struct pi_record *r);
 void pi_answer(struct harness *h, uint64_t ask_id, struct slice result);
-/* withdraw: the core is told; not when the adapter is freed. */
+/* withdraw: the core is notified; not when the adapter is freed. */
 void pi_asks_drop(struct harness *h, bool withdraw);
 
 /* notes.c */

@@ -239,7 +239,7 @@ static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 		setting_failed(h, token, m);
 }
 
-/* The bridge has told what holds now before its command was answered. */
+/* The bridge has reported what holds now before its command was answered. */
 static void on_bridge_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;

@@ -15,7 +15,7 @@
 #define NUMBER(n) TEXT_OF(n)
 #define ENV_CHUNK (96u * KIB) /* one variable may have 128 KiB */
 
-/* An error that lasts is told after 1.5 s; the provider's own clients do not retry beneath. Silence is limited by
+/* An error that lasts is reported after 1.5 s; the provider's own clients do not retry beneath. Silence is limited by
  * the bridge, at each start anew. */
 static const char settings[] =
 	"{\"retry\":{\"enabled\":true,\"maxRetries\":2,\"baseDelayMs\":500,\"maxAgentDelayMs\":4000,"

@@ -17,7 +17,7 @@ struct hosted {
 	uint64_t restarts;   /* of sets that are gone */
 	struct loop_task settle_task;
 	bool stopping;
-	void (*stopped)(void *ctx); /* NULL: told, or nobody waits */
+	void (*stopped)(void *ctx); /* NULL: called already, or nobody waits */
 	void *ctx;
 };
 
@@ -30,7 +30,7 @@ static void set_forget(struct hosted *h, struct hosted_set *set)
 	hosted_set_delete(set);
 }
 
-/* Something is down: what waited for it goes, and whoever waited for everything learns. */
+/* A server is down: what waited for it goes, and who waited for all of them is notified. */
 static void settle(void *ctx)
 {
 	struct hosted *h = ctx;
@@ -170,7 +170,7 @@ void hosted_totals(const struct hosted *h, struct hosted_totals *ret)
 		hosted_set_count(set, ret);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------- */
+/* --- reports --------------------------------------------------------------------------------------- */
 
 void hosted_put_status(const struct hosted *h, struct jw *w, const char *key)
 {

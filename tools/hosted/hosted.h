@@ -3,11 +3,11 @@
  * projects, one set a session.
  *
  * The daemon's own start with it, run as the agent's user with the base environment and what their entry says, and
- * last as long as it does. A session's are those of <cwd>/.mcp.json; whoever loads that file has decided to trust it.
+ * last as long as it does. A session's are those of <cwd>/.mcp.json; who loads that file has decided to trust it.
  * They run as the session's user with the session's environment, each from the first call on, and end with their set.
  *
- * Nothing here fails: a file or an entry that is wrong is told (hosted_put_status, hosted_set_each) and does nothing
- * else. Backends stay what they are over restarts (hosted_server.h) and are ours: nobody else frees them.
+ * Nothing here fails: a file or an entry that is wrong is reported (hosted_put_status, hosted_set_each) and does
+ * nothing else. Backends stay what they are over restarts (hosted_server.h) and are ours: nobody else frees them.
  *
  * What a client reads of it:
  *	{servers: [{name, scope: "daemon"|"session", sessionId?, transport: "stdio"|"http", state, since, revision?, era?, serverInfo?, startMs?,

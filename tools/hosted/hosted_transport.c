@@ -25,7 +25,8 @@ static int make_stdio(struct hosted_transport *w, const struct hosted_server_con
 	return 0;
 }
 
-/* A project's file is written by whoever works there: so are its connections made. The operator's are the daemon's. */
+/* A project's file is written by the user who works there, and its connections are made as that user. The operator's
+ * are the daemon's. */
 static struct socket_user own_hand(const struct hosted_server_config *c)
 {
 	return (struct socket_user){ c->session && c->switch_user, c->uid, c->gid };

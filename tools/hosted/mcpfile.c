@@ -137,7 +137,7 @@ static void add_entries(struct mcpfile *f, struct jval servers, const struct mcp
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-/* What stands beside the servers in the one form or the other; startup and ports are for whoever builds the image. */
+/* What stands beside the servers in the one form or the other; startup and ports are for the builder of the image. */
 static void warn_beside(struct mcpfile *f, struct slice text)
 {
 	static const char *const known[] = { "mcpServers",  "mcp_servers", "env",     "name",

@@ -1,7 +1,7 @@
 /*
  * mcpfile.h - the servers that a configuration file names, read and checked; starts nothing.
  *
- * Two forms, told apart by their member: {"mcpServers": {NAME: entry}} as in .mcp.json, and {"mcp_servers": [entry
+ * Two forms, distinguished by their member: {"mcpServers": {NAME: entry}} as in .mcp.json, and {"mcp_servers": [entry
  * with "name"], "env"} as in e2b-sandbox.config.json. An entry is {command, args, env, cwd} or {url, headers}, with
  * type (else it follows from those) and disabled. ${VAR} and ${VAR:-default} are replaced in command, args, env, cwd,
  * url and headers, from the environment that the caller allows and nothing else; a variable that is set to nothing
@@ -11,8 +11,8 @@
  * leaves that entry out of use (refused), an error of the file leaves no entries, a warning changes nothing. Texts of
  * issues hold names, never values.
  *
- * The .mcp.json of a workspace belongs to whoever works there: it is opened with that user's rights, only if it is a
- * regular file and no symbolic link, and never read beyond HOSTED_FILE_MAX.
+ * The .mcp.json of a workspace belongs to the user who works there: it is opened with that user's rights, only if it is
+ * a regular file and no symbolic link, and never read beyond HOSTED_FILE_MAX.
  */
 #pragma once
 

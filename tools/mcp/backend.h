@@ -1,10 +1,10 @@
 /*
  * backend.h - one MCP server, whatever is behind it, in the words of MCP 2026-07-28.
  *
- * The middle of the MCP side. Whoever serves clients (mcp/mcp_front.h) calls a backend; whoever reaches servers
+ * The middle of the MCP side. Code that serves clients (mcp/mcp_front.h) calls a backend; code that reaches servers
  * implements one: the orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a
  * session is a backend in front of another. Eras meet only at the edges: inside, every request carries
- * protocolVersion and clientCapabilities in its params._meta (and clientInfo, if the client told it), every result a
+ * protocolVersion and clientCapabilities in its params._meta (and clientInfo, if the client sent it), every result a
  * resultType, and a server asks its client nothing but through "input_required".
  *
  * Payloads are raw JSON text, validated by json/jscan.h, without line breaks, and passed on byte for byte; spans
@@ -55,7 +55,7 @@ static inline struct mcp_call *mcp_backend_call(struct mcp_backend *b, const cha
 	return b->ops->call(b, method, params, ops, ctx);
 }
 
-/* The answer is not wanted any more: the server is told, and nothing is called back. */
+/* The answer is not wanted any more: the server is notified, and nothing is called back. */
 static inline void mcp_call_cancel(struct mcp_call *c)
 {
 	c->backend->ops->cancel(c);

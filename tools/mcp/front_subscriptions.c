@@ -3,7 +3,7 @@
  *
  * Whenever what the client wants has changed, a new stream is asked for; the old one goes on until the new one is
  * acknowledged, so that nothing is missed in between. resources/subscribe is answered by then, too. A stream that
- * ends by itself is asked for again, at growing distances; once it is back, the client is told to look at the lists
+ * ends by itself is asked for again, at growing distances; once it is back, the client is notified to read the lists
  * again. */
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -8,7 +8,7 @@
  *	front_heartbeat.c   progress of our own while a request is silent
  *	front_subscriptions.c  subscriptions and list_changed of a legacy client, over one subscriptions/listen
  *
- * An exchange is one request of the client, from its arrival until it is answered or cancelled; whoever holds it ends
+ * An exchange is one request of the client, from its arrival until it is answered or cancelled; its holder ends
  * it by one of the exchange_* functions, which free it. Raw JSON has no NUL bytes: copies of it are C strings.
  */
 #pragma once
@@ -123,7 +123,7 @@ bool front_legacy_server_can(const struct mcp_front *f, const char *group, const
 
 /* --- front_questions.c --- */
 void front_questions_begin(struct front_request *x, struct slice result);
-/* Takes open questions back; tell: the client is told. */
+/* Takes open questions back; tell: the client is notified. */
 void front_questions_drop(struct front_request *x, bool tell);
 
 /* --- front_heartbeat.c --- */

@@ -1,7 +1,7 @@
 /*
  * policy_rule.h - {"policy", "timeoutMs", "maxCalls", "maxResultBytes", "dryRun"}: what may be said of one tool, or
  * of all tools of a server, and maps of names to that. Shared by the policy of the built-in tools and the rules of
- * relayed servers. Members that were not given are told apart from those that were, so that rules can be laid over
+ * relayed servers. Members that were not given are distinct from those that were, so that rules can be laid over
  * each other.
  */
 #pragma once

@@ -240,7 +240,7 @@ static int add_all_named(struct assembly *a, struct err *e)
 
 /* --- servers of the sandbox ------------------------------------------------------------------------------------- */
 
-/* Two of one name could not be told apart, by the harness or by a policy. */
+/* Neither the harness nor a policy could distinguish two of one name. */
 static bool taken(const struct assembly *a, const char *name)
 {
 	list_each(o, &a->v->servers, struct served_server, link)
@@ -323,7 +323,7 @@ static int add_builtin(struct assembly *a, struct err *e)
 	return 0;
 }
 
-/* A file that somebody else wrote never keeps a session from starting: what cannot be had is told. */
+/* A file that somebody else wrote never keeps a session from starting: what cannot be had is reported. */
 static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *b,
 			       const struct err *why)
 {

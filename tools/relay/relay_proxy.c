@@ -19,7 +19,7 @@ struct proxy_call {
 	struct mcp_call call;
 	struct list link; /* of the session's calls, or the relay's; alone when its server is gone */
 	struct loop *loop;
-	struct mcp_call *inner; /* NULL: its end is told from the loop */
+	struct mcp_call *inner; /* NULL: its end is reported from the loop */
 	struct loop_task gone_task;
 	const struct mcp_reply_ops *ops;
 	void *ctx;

@@ -79,7 +79,7 @@ static bool split_url(const char *url, struct url_target *ret)
 	return true;
 }
 
-/* This machine by name or address; what it is told of a name it would have to ask for is not ours to say. */
+/* This machine by name or address; names that need a look-up are not judged here. */
 static bool local_address(const struct url_target *t, struct sockaddr_storage *ret, socklen_t *len)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;

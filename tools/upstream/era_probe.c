@@ -34,7 +34,7 @@ void era_probe_put_initialize(struct buf *b)
 {
 	struct jw w = JW(b);
 
-	/* what clients can is known with each call only: a server that asks one that cannot is told so then */
+	/* what clients can is known with each call only: a server that asks a client without it gets an error then */
 	jw_obj(&w, NULL);
 	jw_str(&w, "protocolVersion", MCP_LEGACY);
 	jw_raw(&w, "capabilities",
@@ -105,7 +105,7 @@ static void refused(struct upstream *u, const char *reason, const char *text)
 	u->owner_ops->refused(u->owner, &e);
 }
 
-/* Neither request led anywhere; what the server said to the second one is told. */
+/* Neither request led anywhere; the error says what the server answered to the second one. */
 static void both_failed(struct upstream *u, struct slice error)
 {
 	_cleanup_(freep) char *said = NULL;

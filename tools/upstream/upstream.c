@@ -114,7 +114,7 @@ static void call_read_meta(struct upstream_call *c, struct slice params)
 
 void upstream_flush(struct upstream *u)
 {
-	/* whoever was told that it is up may have stopped it */
+	/* a listener of this may have stopped it */
 	list_each(c, &u->calls, struct upstream_call, link) {
 		_cleanup_(buf_done) struct buf params = { 0 };
 
@@ -282,7 +282,7 @@ void upstream_end(struct upstream *u, const struct err *why)
 			legacy_detach(c);
 	}
 	legacy_free(legacy);
-	/* who is told may call again at once: that is one more call, and waits or is refused */
+	/* the callback may call again at once: that is one more call, and waits or is refused */
 	while (!list_empty(&gone_calls)) {
 		struct upstream_call *c = list_first(&gone_calls, struct upstream_call, link);
 

@@ -39,7 +39,7 @@ struct upstream_call {
 	const struct mcp_reply_ops *ops;
 	void *ctx;
 	char *method, *who;	 /* who: _meta.acpd.session, or NULL */
-	enum log_severity level; /* the least that it wants to be told */
+	enum log_severity level; /* the least severe messages that it wants */
 	struct buf params;	 /* while it waits */
 	bool waits;
 	struct upstream_rpc_request rq; /* modern */
@@ -98,7 +98,7 @@ void upstream_flush(struct upstream *u);
 
 /* Of the word for it; SEVERITY_NONE: there is none. */
 enum log_severity severity_of(struct jval word);
-/* Ends the call: it is freed, then its caller told. */
+/* Ends the call: it is freed, then its caller is notified. */
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error);
 /* The same from the loop, with what is in c->result or c->error. */
 void upstream_call_later(struct upstream_call *c);

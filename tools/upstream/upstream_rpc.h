@@ -74,7 +74,7 @@ void upstream_rpc_done(struct upstream_rpc *l);
 /* rq->reply, notify and ctx are set by the owner before. */
 void upstream_rpc_call(struct upstream_rpc *l, struct upstream_rpc_request *rq, const char *method,
 		       struct slice params);
-/* Not wanted any more: the server is told. Harmless if not open. */
+/* Not wanted any more: the server is notified. Harmless if not open. */
 void upstream_rpc_cancel(struct upstream_rpc *l, struct upstream_rpc_request *rq);
 /* The same without telling. */
 void upstream_rpc_forget(struct upstream_rpc_request *rq);

@@ -323,7 +323,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	return watch_signals(d, e);
 }
 
-/* Everything but /health is refused until then: whoever starts the daemon should not have to find out why. */
+/* Everything but /health is refused until then, so that the starter of the daemon does not have to find out why. */
 static void say_unclaimed(const struct config *c)
 {
 	if (c->token_file)

@@ -147,7 +147,7 @@ static bool check_name(struct parsed *p)
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
 		if (strcmp(p->msg.method, named[i].method) == 0)
 			v = p->params[named[i].slot].v;
-	if (v.type != J_STRING) /* what is wrong in the body, whoever looks at the params says */
+	if (v.type != J_STRING) /* the reader of the params says what is wrong in the body */
 		return true;
 	if (p->h->name.n && unwrap(p->h->name, &said) == 0 &&
 	    jstr_decode(v, HTTP_HEADERS_MAX, &name) == 0 && slice_is(buf_slice(&said), name))

@@ -1,8 +1,8 @@
 /*
- * mcp_events.h - messages of MCP as a stream of events: a queue that is filled by whoever has messages, and emptied
+ * mcp_events.h - messages of MCP as a stream of events: a queue that is filled by the producer of messages, and emptied
  * as the socket takes.
  *
- * Embedded by its owner, who hands &s->base over in a reply (mcp_events_reply) and is told once, by gone, that the
+ * Embedded by its owner, who hands &s->base over in a reply (mcp_events_reply) and learns once, by gone, that the
  * driver is through with it. More than MCP_HTTP_BACKLOG_MAX unread bytes are too many: the queue is thrown away and
  * the stream ends in the middle, so that the client sees it. The last message is always taken.
  */

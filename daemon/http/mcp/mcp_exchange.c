@@ -81,7 +81,7 @@ static void on_undecided(void *ctx)
 	decided(ctx, EXCHANGE_STREAM);
 }
 
-/* Errors that HTTP has a word for; a legacy client is told none of them so. An error is short. */
+/* Errors that HTTP has a status for; a legacy client gets none of these statuses. An error is short. */
 static int status_of(const struct mcp_exchange *x, struct slice message)
 {
 	static const struct {

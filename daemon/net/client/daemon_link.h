@@ -24,7 +24,7 @@ struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
 struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, struct slice token,
 					 const struct daemon_link_events *ev, void *ctx,
 					 struct err *e);
-/* What an HTTP status of a daemon means to whoever runs the command, and what to do about it; one line. */
+/* What an HTTP status of a daemon means to the user of the command, and what to do about it; one line. */
 const char *daemon_link_status_text(unsigned status);
 void daemon_link_send(struct daemon_link *l, struct slice text);
 /* Everything sent is written first. on_closed follows. */

@@ -132,7 +132,7 @@ static void on_lws_log(int level _unused_, const char *line)
 	log_write(LOG_DEBUG, "lws", line, NULL);
 }
 
-/* A daemon has one address for everything: whoever names it by its HTTP scheme means the same. */
+/* A daemon has one address for everything: its HTTP scheme means the same. */
 static bool known_scheme(const char *scheme, bool *tls)
 {
 	*tls = strcmp(scheme, "wss") == 0 || strcmp(scheme, "https") == 0;

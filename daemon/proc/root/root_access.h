@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROOT_ACCESS_MAX 16 /* ways told; more say nothing new */
+#define ROOT_ACCESS_MAX 16 /* ways reported; more say nothing new */
 
 struct root_access {
 	size_t n;

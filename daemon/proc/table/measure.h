@@ -31,5 +31,5 @@ void measure_open(struct measure *m, const char *cgroup);
 void measure_close(struct measure *m);
 /* peak: the memory is wanted too, also where the cgroup does not keep it and the process table must be read for it. */
 void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret);
-/* What the kernel told of a process that has exited. */
+/* What the kernel reported of a process that has exited. */
 void measure_dead(const struct rusage *used, struct proc_usage *ret);

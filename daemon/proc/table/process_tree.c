@@ -244,7 +244,7 @@ static int judge_child(const struct tree_process *e, struct orphan o, uint64_t s
 
 /* --- what a turn left below a leader that lives on ------------------------------------------------------------ */
 
-/* Where its standard input leads to; empty: cannot be told. */
+/* Where its standard input leads to; empty: unknown. */
 static void input_of(pid_t pid, char *ret, size_t size)
 {
 	char path[40];

@@ -57,7 +57,7 @@ static void *run(void *arg)
 
 static void begin(void *ctx);
 
-/* The thread has ended, or is given up: those it worked for are told. */
+/* The thread has ended, or is given up: the sessions it worked for are notified. */
 static void scan_over(struct sweeper *s, bool ended)
 {
 	struct sweep_scan *c = TAKE_PTR(s->scan);

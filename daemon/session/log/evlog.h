@@ -12,7 +12,7 @@
  *
  * Journal: one JSON object per line, as session/log/journal_record.h has it; records that are no events (the session's
  * own data) have number 0. Bytes are collected and written once per loop turn. What cannot be written is held back from
- * every reader and tried again, each JOURNAL_RETRY_MS and by whoever flushes; meanwhile error says why, and the turn
+ * every reader and tried again, each JOURNAL_RETRY_MS and at each flush; meanwhile error says why, and the turn
  * must fail. What is taken back (evlog_rollback) nobody has seen, so its numbers are given again.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * reader.h - a passive cursor on a session's event log. It gets a call for new events, reads them at its own pace,
- * never drives the session, never fences anybody and sees every kind of event, whoever sent it. Any number of them may
- * follow one session.
+ * never drives the session, never fences anybody and sees every kind of event, from every sender. Any number of them
+ * may follow one session.
  *
  * Embedded in its owner, who detaches it before it goes. A reader ends in two ways: its session was finished (the
  * daemon stops; what is in the log can still be read), or deleted: ops->leaving is the last moment to read, then the

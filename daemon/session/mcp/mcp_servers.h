@@ -2,8 +2,8 @@
  * mcp_servers.h - what serves a session's MCP servers. It stands above this layer (tools/relay) and is called from
  * here: before the harness starts, when it is gone, and when the session goes.
  *
- * The session keeps what the client asked for (mcpServers, _meta.acpd.mcp) and one pointer for whoever serves it; what
- * the harness is given instead is for the other side to say.
+ * The session keeps what the client asked for (mcpServers, _meta.acpd.mcp) and one pointer for the code that serves it;
+ * what the harness is given instead is for the other side to say.
  */
 #pragma once
 

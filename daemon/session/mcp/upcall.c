@@ -26,7 +26,7 @@ struct upcall {
 	void *ctx;
 	struct port *port;     /* UP_SENT: who has it */
 	unsigned sent;	       /* how often */
-	bool repeatable, kept; /* kept: whoever had it keeps answers */
+	bool repeatable, kept; /* kept: the connection that had it keeps answers */
 	const char *reason;    /* UP_ENDING */
 	struct loop_timer hold;
 	struct loop_task end_task;
@@ -155,7 +155,7 @@ static void upcall_hand(struct upcall *c, struct port *p)
 	}
 }
 
-/* p NULL: whoever will come. */
+/* p NULL: the next port that comes. */
 static bool may_send(const struct upcall *c, const struct port *p)
 {
 	if (!c->sent || (c->sent == 1 && c->repeatable))

@@ -7,7 +7,7 @@
  * say so (secrets_name); the password in a URL that is an environment value or an address; of a value with several
  * lines also each long line. A value below 8 characters, or that is a word of the protocol, the name of the harness or
  * of a model in use, is no secret: to hide it would hide half of what is said. Nor is one above 32 KiB, or one that
- * repeats itself ("xxxxxxxxxx"). What was given and is not hidden is told to the client (secrets_put_unmasked).
+ * repeats itself ("xxxxxxxxxx"). The client learns what was given and is not hidden (secrets_put_unmasked).
  *
  * A value that is replaced stays hidden until the session is deleted. Values are in memory only, and wiped when they
  * go; after a restart of the daemon the journal, which never held them, is as it was written.

@@ -1,5 +1,6 @@
 /*
- * client_ids.h - the ids of tool calls and messages as clients see them: unique in a session, whoever chose them.
+ * client_ids.h - the ids of tool calls and messages as clients see them: unique in a session, whatever the harness
+ * chose.
  *
  * A harness hands on what its provider called a call or a message, and a provider (or a gateway before it) may begin to
  * count anew with every request. To a client the same id is the same call. So the first use of an id in a session keeps

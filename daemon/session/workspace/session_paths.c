@@ -187,7 +187,7 @@ static int fresh_tmp(const struct session *s)
 void paths_let_into_home(const struct session *s)
 {
 	if (s->store->user.switched)
-		(void)chmod(s->home, 0711); /* should it fail, whoever wants in fails with a word */
+		(void)chmod(s->home, 0711); /* if it fails, the next open fails and says so */
 }
 
 static int hand_over_home(const struct session *s)

@@ -3,7 +3,7 @@
  * snapshots of it, artifacts.
  *
  * This folder owns struct session_workspace (`workspace` in struct session). What runs for it outside
- * (inspections, provisioning) keeps the session from being freed until it has ended. Errors go to whoever asked; a
+ * (inspections, provisioning) keeps the session from being freed until it has ended. Errors go to the caller; a
  * snapshot that fails is noted in the log and keeps no turn from ending.
  */
 #pragma once

@@ -3,7 +3,7 @@
  *
  * The format is what the first bytes say; a declared one must be the same. tar, tar.gz, tar.zst and zip are known,
  * nothing else is tried. A source (of the three tars) inflates on a thread of its own (ring.h) and checks all that its
- * compression has to check; the end of the bytes is only told when that was good. A zip is read by zip.c.
+ * compression has to check; the end of the bytes is reported only when that was good. A zip is read by zip.c.
  *
  * Errors are negative with the verdict filled.
  */

@@ -150,7 +150,7 @@ static void on_skipped(void *ctx, const struct op *op)
 {
 	struct doing *d = ctx;
 	int64_t v = manifest_find(d->c->staged, op->path);
-	bool makes_room = v >= 0; /* told when what needs the room is skipped */
+	bool makes_room = v >= 0; /* reported when what needs the space is skipped */
 
 	switch (op->kind) {
 	case OP_ADD:

@@ -16,7 +16,7 @@
  *	in old, not in new    -                                 as old: removed; changed: CONFLICT_MODIFIED; kept in mode merge
  *
  * "As" means: the same type, the same permission bits, the same bytes (size, then SHA-256, of files; text of links).
- * Times are never trusted: whoever works in the tree can set them. But where new is as old nothing has to be read at
+ * Times are never trusted: every user of the tree can set them. But where new is as old nothing has to be read at
  * all, so that a generation costs one stat for each path and the reading of what it changes. A directory is shared
  * with others as long as both sides have one: ours, and removed when empty, only if we made it. Where something else
  * is in a directory's place, everything below is NOT_DIRECTORY. MARK_OVERWRITE replaces what would be a conflict, but

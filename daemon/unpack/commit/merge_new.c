@@ -57,7 +57,7 @@ static int deleted(struct merge *p, uint32_t i)
 	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
 }
 
-/* An earlier generation wrote it, and whoever brings this one did not say that it may be replaced. */
+/* An earlier generation wrote it, and this one does not say that it may be replaced. */
 static int kept(struct merge *p, uint32_t i)
 {
 	outcome_skip(p->out, p->path, "EXISTS");

@@ -23,7 +23,7 @@ struct export_keeper {
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
-/* The tree is opened as its user: whoever may move it can move it to where only root gets. */
+/* The tree is opened as its user: who may move it could move it to where only root gets. */
 static int enter(struct export_keeper *c)
 {
 	int tree[2] = { -1, -1 }, r;

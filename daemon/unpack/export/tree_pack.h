@@ -5,11 +5,11 @@
  * modes, links; zip64 where needed). The order is that of tree_walk.h, owners are 0/0 without names, times are those
  * of the files in whole seconds, modes their permission bits: the same tree gives the same bytes. Symbolic links are
  * stored as they are and never followed. Files with several names are stored once for each. FIFOs, sockets, devices
- * and what cannot be read are left out and told.
+ * and what cannot be read are left out and reported.
  *
  * A file is stored with the size it had when it was opened: one that shrinks meanwhile is filled up with zeros, one
- * that grows is cut, and both are told. The archive is whole whatever happens to the files; only when the reader goes
- * away or the job fails it ends torn, and then the result says so.
+ * that grows is cut, and both are reported. The archive is whole whatever happens to the files; only when the reader
+ * goes away or the job fails it ends torn, and then the result says so.
  *
  * Names are taken for UTF-8 if the caller's LC_CTYPE says so; one that is not is stored as it is.
  */

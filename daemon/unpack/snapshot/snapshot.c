@@ -26,7 +26,7 @@ struct snapshot {
 	struct patchfile patch;
 	struct buf content, before; /* of the file at hand: as it is now, as it was */
 	bool held;		    /* content is that of the entry at hand */
-	bool quiet;		    /* what is left out has been told */
+	bool quiet;		    /* what is left out has been reported */
 	int error;		    /* of a call that cannot return it */
 };
 

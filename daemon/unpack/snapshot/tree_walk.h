@@ -2,7 +2,7 @@
  * tree_walk.h - everything in a living tree, in the order of index.h, while somebody may be changing it.
  *
  * Built on tree/tree_walker.h. What vanishes or turns into something else between two steps is as if it had always
- * been so. A name is told once; the visitor opens it by the directory it is given and must expect anything there.
+ * been so. A name is reported once; the visitor opens it by the directory it is given and must expect anything there.
  *
  * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless
  * the visitor knows it, and everything named .git. Told by omit: names that git refuses to write because some file

@@ -7,7 +7,7 @@
  * What passes goes to a writer: the staging tree (stage.h), or none at all when only the plan is wanted (a zip is
  * planned before anything is written; the fuzz target).
  *
- * What strip leaves no name of is STRIPPED; a directory among it is no loss that is told of: what was in it speaks for
+ * What strip leaves no name of is STRIPPED; a directory among it is not reported: what was in it speaks for
  * itself.
  *
  * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after
@@ -93,7 +93,8 @@ struct plan {
 	const char *into;   /* parsed, "" for none */
 	uint64_t kept, cut; /* its entries: below "into", and cut away by strip */
 	/* results */
-	struct outcome *out; /* files and links that strip cuts away are told here; NULL: nowhere */
+	struct outcome
+		*out; /* files and links that strip cuts away are reported here; NULL: nowhere */
 	struct manifest m;
 	uint64_t seen, bytes;
 	/* the entry at hand */

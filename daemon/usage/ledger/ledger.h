@@ -1,14 +1,14 @@
 /*
  * ledger.h - the usage ledger, <state>/usage.jsonl: append-only JSON lines, one record per turn and one per model
- * call that the harness told of. Format and fields: daemon/protocol/usage.md. A file that is full gets another name
+ * call that the harness reported. Format and fields: daemon/protocol/usage.md. A file that is full gets another name
  * (usage/ledger/ledger_set.h) and the next is begun; numbers and chain run over all of them. Closed files whose
  * records were read may be removed.
  *
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives;
  * prevDigest is the SHA-256 (hex) of the previous line's bytes without its newline, null on the first line of an
  * incarnation: one chain per incarnation. What a stopped machine left torn at the end is cut off when the file is
- * opened; what else is no record there is set aside, into a file beside it, and told; a ledger of a later version is
- * refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource",
+ * opened; what else is no record there is set aside, into a file beside it, and reported; a ledger of a later version
+ * is refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource",
  * because an unrecorded turn must not look like a recorded one; a line that was written in part is taken back, so the
  * file stays whole and goes on when there is room again. An error of syncing is sticky: what the kernel has dropped
  * nobody knows, so no later record is taken.

@@ -1,5 +1,5 @@
 /* ledger_damage.c - the end of a ledger file as it is found at the start: what is torn is cut off, what is no
- * record is set aside, and told. */
+ * record is set aside, and reported. */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
  * node looks for what code imports from where the code lies. So JavaScript and TypeScript lie in the working
  * directory, as ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so
  * that no commit takes it in. It is removed when the run has ended, by the keeper of the command (command_keeper.h)
- * even if these tools are killed. Python is told by PYTHONPATH, and lies outside of the tree, as all code does where
+ * even if these tools are killed. Python gets it by PYTHONPATH, and it lies outside of the tree, as all code does where
  * the directory cannot be written.
  *
  * The suffix says what kind of module it is, whatever the package.json there says: code with import or export, or

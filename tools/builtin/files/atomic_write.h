@@ -1,6 +1,6 @@
 /*
- * atomic_write.h - a file's new content, all of it or none: whoever reads or whenever we are killed, there is the old
- * or the new.
+ * atomic_write.h - a file's new content, all of it or none: every reader finds, and a kill at any moment leaves, the
+ * old or the new.
  *
  * The bytes go into a file without a name (or, where the file system has none, a temporary one in the same
  * directory), which then takes the place of the old by one rename. So hard links to the old content stay with it; its

@@ -12,7 +12,7 @@
 
 /* --- deleteFile -------------------------------------------------------------------------------------------------- */
 
-/* A link is removed, never what it leads to; and one that leads out of the roots stays: whoever made it is to look. */
+/* A link is removed, never what it leads to; and one that leads out of the roots stays: its maker has to decide. */
 static int check_link(const struct builtin_call *c, const char *path, struct err *e)
 {
 	struct tool_path p;

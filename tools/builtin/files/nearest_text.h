@@ -3,7 +3,7 @@
  *
  * A model that edits from memory has the right lines with a wrong indent, a wrong quote, or one line that has changed
  * since. Told where the most of its lines are, and what really stands there, it needs no second reading of the file.
- * Lines are compared without the blanks at their ends and in between; what is told is a place only if at least half
+ * Lines are compared without the blanks at their ends and in between; a place is reported only if at least half
  * of the lines are there, in their order. A text of one line is compared by pairs of characters, also with parts of
  * lines. Where nothing but blanks differs, that is said.
  */

@@ -4,7 +4,7 @@
  * A draft changes nothing: the work tree is written as a commit object through an index and a directory of objects of
  * its own, beside the repository's, both gone afterwards, and the answer is the patch from base to it. Without
  * "draft" a human is asked first, and the commit gets a branch; HEAD, index and work tree stay as they are in any
- * case. Nothing is pushed: that is for whoever holds the credentials, who is left the branch as a bundle
+ * case. Nothing is pushed: that is for the holder of the credentials, who gets the branch as a bundle
  * (pr_bundle.c).
  *
  * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.

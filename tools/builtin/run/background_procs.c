@@ -74,7 +74,7 @@ struct command_run_host *background_procs_host(struct toolbox *b)
 	return background_procs_of(b)->host;
 }
 
-/* --- what is told --------------------------------------------------------------------------------------- */
+/* --- reports --------------------------------------------------------------------------------------- */
 
 static void answer(struct builtin_call *c, const struct proc_entry *p)
 {
@@ -113,7 +113,7 @@ static void wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
 	loop_timer_set(toolbox_loop(c->box), &wt->timer, ms, wait_over, wt);
 }
 
-/* The process goes on; who waited is told how it stands. */
+/* The process goes on; the waiting call is answered with its state. */
 static void wait_cancel(struct builtin_call *c, bool timed_out _unused_)
 {
 	if (c->own)

@@ -2,8 +2,8 @@
  * command_job.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
  * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done:
- * the first ends it later, the others now. Output is told while it comes (command_progress.h). A caller who goes, or
- * whose time is over, ends the command with all it started.
+ * the first ends it later, the others now. Output is reported while it comes (command_progress.h). A caller who goes,
+ * or whose time is over, ends the command with all it started.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  * A process that calls setsid, forks twice and clears its environment leaves no trace of where it came from, except
  * that it is handed to the nearest subreaper above. So each command gets one of its own: a fork of us, without exec,
  * that starts the command (proc/spawn.h), reaps everything that ends up below it, and kills everything below it when
- * the command has ended, when it is told to, or when we are gone, however we went. It never runs code of others,
+ * the command has ended, when it is asked to, or when we are gone, however we went. It never runs code of others,
  * blocks every signal that can be blocked, holds no descriptor but its socket, and is gone when nothing is left below
  * it: the end of its socket says so.
  *

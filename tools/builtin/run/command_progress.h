@@ -1,6 +1,6 @@
 /*
- * command_progress.h - what a command writes, told to the caller while it runs: notifications/progress with the text
- * as message.
+ * command_progress.h - what a command writes, reported to the caller while it runs: notifications/progress with the
+ * text as message.
  *
  * The first piece goes at once, later ones every RUN_PROGRESS_MS, each with what both streams have brought since; of
  * a flood the newest RUN_PROGRESS_BYTES, with a line that says how much was left out. A message never ends within a

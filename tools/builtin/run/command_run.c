@@ -97,8 +97,8 @@ static void ended(struct command_run *r, int status)
 	io_close(r, &r->in);
 }
 
-/* Nothing is left below the keeper. If it never told how the command ended it was killed itself, and the command died
- * with it (PDEATHSIG): others of its process group may live on. */
+/* Nothing is left below the keeper. If it never reported how the command ended it was killed itself, and the command
+ * died with it (PDEATHSIG): others of its process group may live on. */
 static void keeper_gone(struct command_run *r)
 {
 	io_close(r, &r->words);

@@ -285,7 +285,7 @@ int command_start(struct builtin_call *c, const struct command_spec *cmd,
 	return *ret ? 0 : -EIO;
 }
 
-/* --- how it is told -------------------------------------------------------------------------------------- */
+/* --- how it is reported -------------------------------------------------------------------------------------- */
 
 static void put_text(struct jw *w, const char *key, const struct command_output *o, size_t lines)
 {

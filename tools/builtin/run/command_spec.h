@@ -1,6 +1,6 @@
 /*
  * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one
- * function through which everything goes that is run, and how an end is told.
+ * function through which everything goes that is run, and how an end is reported.
  *
  * command_judge is the only place that asks the policy about commands, and command_start the only one that starts
  * them; it judges first. A command is shell text or words; what is judged may say more than what is started (code in

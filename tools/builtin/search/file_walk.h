@@ -7,7 +7,7 @@
  * .gitignore files exclude: those between the root and the beginning count, too, and ".git" itself is left out then.
  * Other mounts are entered, but not /proc, /sys and the like.
  *
- * Names that cannot be told in JSON are given as they are; who shows them does it.
+ * Names that JSON cannot hold are given as they are; the caller that shows them converts them.
  */
 #pragma once
 

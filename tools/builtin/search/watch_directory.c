@@ -37,7 +37,7 @@ struct directory_watch {
 	struct jw w;
 };
 
-/* --- what is told -------------------------------------------------------------------- */
+/* --- reports -------------------------------------------------------------------- */
 
 static bool hidden_by_policy(struct directory_watch *s, const char *name)
 {
@@ -78,7 +78,7 @@ static void write_flush(struct directory_watch *s, size_t i)
 	s->nwrites--;
 }
 
-/* What was written is told before anything else of the same name. */
+/* A write is reported before anything else of the same name. */
 static void flush_name(struct directory_watch *s, const char *name)
 {
 	for (size_t i = 0; i < s->nwrites; i++)

@@ -3,7 +3,7 @@
  * (watch_directory.c).
  *
  * A directory is watched before its names are read, so that nothing made in between is missed; what the reading finds
- * in a directory that is new is told as made, and the kernel's own message of it, if it still comes, is dropped.
+ * in a directory that is new is reported as made, and the kernel's own message of it, if it still comes, is dropped.
  * Directories that .gitignore files exclude are never registered: a node_modules costs no handle.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct watched_dirs {
 	bool recursive, gitignore;
 	struct watch_dir *v;
 	size_t n, room;
-	char **found; /* told as made by a reading */
+	char **found; /* reported as made by a reading */
 	size_t nfound;
 };
 
@@ -32,8 +32,8 @@ typedef void (*watch_found_fn)(void *ctx, const char *path);
 /* The beginning, and all below if recursive. */
 int watched_dirs_open(struct watched_dirs *w, struct err *e);
 void watched_dirs_done(struct watched_dirs *w);
-/* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is told (after
- * an overflow). */
+/* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is reported
+ * (after an overflow). */
 void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn fn, void *ctx);
 /* It was renamed, or went (to NULL). */
 void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to);
@@ -41,5 +41,5 @@ void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 const char *watched_dirs_path(const struct watched_dirs *w, int wd);
 /* The kernel has forgotten it. */
 void watched_dirs_drop(struct watched_dirs *w, int wd);
-/* Was told by a reading; true once. */
+/* Was reported by a reading; true once. */
 bool watched_dirs_was_found(struct watched_dirs *w, const char *path);

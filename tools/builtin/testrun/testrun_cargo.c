@@ -28,7 +28,7 @@ void test_cargo_failed(struct test_report *r, struct slice name)
 	buf_putc(&r->failed, '\n');
 }
 
-/* The first of those that have failed and were not told yet is taken out. False: there is none, or none of that
+/* The first of those that have failed and were not reported yet is taken out. False: there is none, or none of that
  * name. */
 static bool take(struct test_report *r, struct slice name, struct slice *ret)
 {

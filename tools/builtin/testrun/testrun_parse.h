@@ -57,7 +57,7 @@ void test_report_add(struct test_report *r, const struct test_case *c);
 
 /* A line of what the current test printed. */
 void test_report_said(struct test_report *r, struct slice line);
-/* Lines of cargo that are no result; a test that has failed, told when it is known why, or at the end. */
+/* Lines of cargo that are no result; a test that has failed, reported when it is known why, or at the end. */
 void test_cargo_line(struct test_report *r, struct slice line);
 void test_cargo_failed(struct test_report *r, struct slice name);
 void test_cargo_end(struct test_report *r);

@@ -227,7 +227,7 @@ static void ask_put(struct toolgate_call *c, const struct toolgate_question *q)
 		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 }
 
-/* A question of the server: what the answer needs is kept, the rest is for whoever is asked. */
+/* A question of the server: what the answer needs is kept, the rest goes to the client that is asked. */
 static void ask_ours(struct toolgate_call *c, struct slice result,
 		     const struct toolgate_asked *asked)
 {

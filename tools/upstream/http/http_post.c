@@ -235,7 +235,7 @@ static void resume(void *ctx)
 	http_post_send(p);
 }
 
-/* A stream without an answer: the server may have the rest for whoever comes back, if it numbers its events. */
+/* A stream without an answer: the server may have the rest for a client that comes back, if it numbers its events. */
 static void stream_ended(struct http_post *p)
 {
 	if (!p->id || !is_open(p)) {

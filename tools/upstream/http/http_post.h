@@ -65,7 +65,7 @@ struct mcp_remote {
 	unsigned pages;
 	struct http_exchange *goodbye;
 	struct loop_timer down_timer;
-	bool stopped; /* down is to be told */
+	bool stopped; /* the end of the connection has to be reported */
 	struct err why;
 };
 

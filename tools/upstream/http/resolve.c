@@ -58,7 +58,7 @@ static void *run(void *arg)
 	ssize_t n;
 
 	memset(&found, 0, sizeof(found));
-	/* what is asked of whom is up to whoever wrote the name */
+	/* the writer of the name decides who is asked what */
 	if (socket_user_enter(&q->as))
 		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
 	else

@@ -2,7 +2,7 @@
  * socket_user.h - whose connections are made: the daemon's own, or those of the user who wrote the configuration that
  * names the server.
  *
- * A socket belongs to whoever makes it: rules of the firewall by user (nft meta skuid), /proc/net/tcp and what a
+ * A socket belongs to its maker: rules of the firewall by user (nft meta skuid), /proc/net/tcp and what a
  * server asks the kernel about its peer all go by the file system uid of the thread at that moment, for as long as
  * the socket lives. So the uid is changed around socket(2), and around looking up a name, and nowhere else; what that
  * user cannot reach is then not reached for him. fsuid, not the real or effective one: those of a thread decide who

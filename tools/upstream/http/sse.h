@@ -2,7 +2,7 @@
  * sse.h - the event stream of an HTTP answer (text/event-stream), taken apart into events. Pure.
  *
  * Lines end with LF, CRLF or CR; comments and unknown fields are dropped, and an event without data is none. The id
- * of the last event and the wait that the server asked for are kept, for whoever connects again. Bounded: a line or
+ * of the last event and the wait that the server asked for are kept, for the next connection. Bounded: a line or
  * the data of an event above max bytes ends the parsing.
  */
 #pragma once

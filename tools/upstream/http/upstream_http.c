@@ -111,7 +111,7 @@ static struct http_post *find_post(struct mcp_remote *h, uint32_t id)
 	return NULL;
 }
 
-/* 1: the server is to be told, too. */
+/* 1: the server has to be notified, too. */
 static int cancel(struct mcp_remote *h, uint32_t id)
 {
 	struct http_post *p = find_post(h, id);

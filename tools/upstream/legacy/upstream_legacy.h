@@ -24,10 +24,10 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 /* No call of a caller may be attached (legacy_detach). */
 struct legacy *legacy_free(struct legacy *l);
 struct slice legacy_hello(const struct legacy *l);
-/* The server has forgotten what it was told (a new HTTP session): the log level and subscriptions are told again. */
+/* The server has forgotten its state (a new HTTP session): the log level and subscriptions are sent again. */
 void legacy_renewed(struct legacy *l);
 void legacy_begin(struct legacy *l, struct upstream_call *c, struct slice params);
-/* The caller gives up: the server is told. */
+/* The caller gives up: the server is notified. */
 void legacy_cancel(struct upstream_call *c);
 /* The same without telling: the server is gone. */
 void legacy_detach(struct upstream_call *c);

@@ -10,7 +10,7 @@ struct legacy {
 	struct buf hello,
 		discover; /* results: of initialize, and what server/discover is answered with */
 	bool logging, subscribe, tools_changed, prompts_changed, resources_changed;
-	enum log_severity level; /* what it was told last */
+	enum log_severity level; /* what was sent to it last */
 	struct list calls;	 /* struct legacy_call, oldest first */
 	struct list background;	 /* requests whose answer nobody waits for */
 	struct list listens, watched;
@@ -70,7 +70,7 @@ void legacy_questions_drop_asks(struct legacy_call *lc);
 
 /* legacy_subscriptions.c */
 void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
-/* told: the server is still there, and unsubscribed from what nobody else watches. */
+/* told: the server is still there, and is unsubscribed from what nobody else watches. */
 void legacy_subscription_end(struct upstream_call *c, bool told);
 void legacy_subscription_notified(struct legacy *l, const char *method, struct slice params);
 /* Subscribes to all resources once more. */
