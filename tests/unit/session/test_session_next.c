@@ -2,17 +2,9 @@
  * shows it. */
 #include "session/session_next.h"
 
-#include "base/os/file.h"
+#include "readme_table.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define README_MAX (1u << 20)
 #define ROWS_MAX 64
 #define F(fact) (1u << FACT_##fact)
 
@@ -114,16 +106,7 @@ static void what_must_not_be_next(void **state _unused_)
 
 static void the_readme_shows_it(void **state _unused_)
 {
-	_cleanup_(buf_done) struct buf readme = { 0 }, table = { 0 };
-
-	assert_return_code(file_read("daemon/README.md", README_MAX, &readme), 0);
-	buf_add(&readme, "", 1);
-	next_rows_put_table(&table);
-	buf_add(&table, "", 1);
-	if (!strstr(readme.data, table.data)) {
-		fputs(table.data, stdout); /* what a message of cmocka would cut */
-		fail_msg("daemon/README.md does not have this table");
-	}
+	check_readme_has(next_rows_put_table);
 }
 
 int main(void)
