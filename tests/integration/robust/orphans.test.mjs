@@ -8,7 +8,8 @@
 // and not at all once the daemon was killed. Those cases say so.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
@@ -362,10 +363,18 @@ function suite(name, { start, cgroup }) {
           const groups = [d, other].map(groupOf);
 
           await born(c, (await c.newSession()).sessionId, ['setsid']);
+          // a process in it: daemons of other tests, which may start at any moment, do not remove it
+          const sleeper = spawn('sleep', ['1000']);
+          t.after(() => sleeper.kill('SIGKILL'));
+          const held = path.join(groups[0], 'held');
+          fs.mkdirSync(held);
+          fs.writeFileSync(path.join(held, 'cgroup.procs'), `${sleeper.pid}`);
           await d.kill9();
           killed(families.flat()); // none of it is left, but nobody clears up: its state is never used again
           await eventually(() => !left(families.flat()).length, 'killed');
           assert.ok(fs.existsSync(groups[0]));
+          sleeper.kill('SIGKILL');
+          await once(sleeper, 'exit');
           const third = await start();
           t.after(() => third.discard());
           assert.deepEqual(groups.map((dir) => fs.existsSync(dir)), [false, true]);
