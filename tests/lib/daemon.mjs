@@ -16,7 +16,7 @@ import path from 'node:path';
 import crypto from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { AcpClient, RawWs, deadline, patience, sleep } from './rawws.mjs';
+import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -79,7 +79,7 @@ export class Daemon {
     return d;
   }
 
-  get stateDir() { return path.join(this.dir, 'state'); }
+  get stateDir() { return this.opts.flags?.state ?? path.join(this.dir, 'state'); }
   get runDir() { return path.join(this.dir, 'run'); }
   get wsDir() { return path.join(this.dir, 'ws'); }
   get workDir() { return path.join(this.dir, 'work'); } // a cwd for sessions
@@ -374,5 +374,18 @@ export class Daemon {
     this.killAll();
     await this.exited.catch(() => {});
     this.#clean();
+  }
+}
+
+// How a file of tests ends: its client (if it has one) and its daemon in good order, no message against the schema. Nothing
+// is left even when they are not.
+export async function endInOrder(d, c) {
+  try {
+    c?.assertClean();
+    await c?.close();
+    await d?.stop();
+    assertNoViolations();
+  } finally {
+    await d?.discard();
   }
 }

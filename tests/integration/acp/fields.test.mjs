@@ -9,8 +9,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { HALF, HUGE, NUL, OK, many, wrongObjects } from '../../lib/fields.mjs';
 import { until } from '../../lib/workspace.mjs';
 import { constant, fieldTables, methodTable, queryTables, routeTable, wordsOf } from '../../lib/tables.mjs';
@@ -25,14 +24,7 @@ before(async () => {
   c = await d.client();
   ({ sessionId } = await c.newSession());
 });
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 // --- how an object is sent -----------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { methodTable } from '../../lib/tables.mjs';
 
 const OK = 'answered';
@@ -57,14 +56,7 @@ const ROWS = {
 
 let d;
 before(async () => { d = await Daemon.start({ stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } }); });
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 test('every method of the daemon has a row here, and no other', () => {
   assert.deepEqual(Object.keys(ROWS).sort(), methodTable().map((m) => m.name).sort());

@@ -3,22 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 
 let d, c;
 before(async () => {
   d = await Daemon.start();
   c = await d.client();
 });
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 const fails = (sessionId, acpd, text = 'echo one') => c.fails('session/prompt', c.promptParams(sessionId, text, { acpd }));
 

@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
 import test, { after, before } from 'node:test';
-import { AcpClient, assertNoViolations } from '../../lib/acp.mjs';
-import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
+import { AcpClient } from '../../lib/acp.mjs';
+import { ACPD, Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { deadline, sleep } from '../../lib/rawws.mjs';
 import { acpd } from '../run.mjs';
@@ -17,10 +17,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 const viaUrl = (daemon = d) => ['acp', '--url', daemon.url, '--token-file', daemon.tokenFile];
 const viaSocket = (daemon = d) => ['acp', '--socket', daemon.acpSocket];

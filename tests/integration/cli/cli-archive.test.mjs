@@ -7,8 +7,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { assertNoViolations } from '../../lib/acp.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { digestOf, tarOf } from '../../lib/archives.mjs';
 import { acpd } from '../run.mjs';
 
@@ -17,10 +16,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 const ways = () => [['--run-dir', d.runDir], ['--socket', d.acpSocket], ['--url', d.url, '--token-file', d.tokenFile]];
 

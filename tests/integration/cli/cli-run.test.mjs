@@ -7,8 +7,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { assertNoViolations } from '../../lib/acp.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { turnsOf, until } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
 
@@ -17,10 +16,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 // Over the socket, in the work directory of the test.
 const run = (prompt, args = [], opts = {}) =>

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { assertNoViolations } from '../../lib/acp.mjs';
-import { Daemon, ROOT } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
 import { acpd } from '../run.mjs';
 
 const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'archive list', 'archive rm', 'doctor'];
@@ -15,10 +14,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 // Options as `acpd COMMAND --help` lists them: {name, value, env}.
 async function optionsOf(command) {

@@ -4,8 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { connectSdk } from '../../lib/sdk.mjs';
 
 let d, c;
@@ -13,14 +12,7 @@ before(async () => {
   d = await Daemon.start({ stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
   c = await d.client();
 });
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 const metric = async (name) => Number(new RegExp(`^acpd_${name} (\\d+)$`, 'm').exec((await d.http('/metrics', { token: d.token })).body)[1]);
 const step = (update) => `update ${JSON.stringify(update).replaceAll(';', '\\;')}`;

@@ -6,8 +6,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import test, { after, before, describe } from 'node:test';
-import { Daemon, STUB } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder, STUB } from '../../lib/daemon.mjs';
 import { patience, sleep } from '../../lib/rawws.mjs';
 
 let d;
@@ -15,10 +14,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 const host = () => `Host: 127.0.0.1:${d.port}\r\n`;
 const auth = () => `Authorization: Bearer ${d.token}\r\n`;

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { AcpClient, assertNoViolations } from '../../lib/acp.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { AcpClient } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { bearerProtocol, patience } from '../../lib/rawws.mjs';
 
 let d;
@@ -12,10 +12,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 // The status of an upgrade; a 101 must also work.
 async function status(opts = {}, daemon = d) {

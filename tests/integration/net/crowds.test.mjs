@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before } from 'node:test';
-import { AcpClient, assertNoViolations } from '../../lib/acp.mjs';
+import { AcpClient } from '../../lib/acp.mjs';
 import { crowd } from '../../lib/crowd.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { SLOW, deadline, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/workspace.mjs';
@@ -18,10 +18,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 // A second is the promise; without it, it would be the 15 seconds that silence is borne.
 async function timed(what, fn) {

@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { sleep } from '../../lib/rawws.mjs';
 import { Tape, eventually, failing, metric, privateOnes, turnEnds } from './rig.mjs';
 
 let d;
@@ -14,14 +14,7 @@ before(async () => {
   d = await Daemon.start({ flags: { permissionTimeout: 1 } });
 });
 
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 // An error answer of a request that is still open.
 const errorOf = async (request) => {

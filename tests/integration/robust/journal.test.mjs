@@ -7,8 +7,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { onSmallDisk } from '../../lib/disk.mjs';
+import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { Neighbour, Tape, eventually, failing } from './rig.mjs';
 
 // CRC-32C (Castagnoli), reflected, as in RFC 3720.
@@ -70,16 +71,7 @@ before(async () => {
   c = await d.client();
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c));
 
 describe('what is in it', () => {
   test('each line is JSON with its CRC-32C; events 1..N; exactly what the client was sent', async () => {
@@ -316,24 +308,12 @@ describe('a journal that cannot be written', () => {
   });
 
   test('a full disk: class resource; space makes new sessions work', async (t) => {
-    const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-disk-'));
-    const mounted = process.getuid() === 0 &&
-      spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=755', 'tmpfs', disk]).status === 0;
-    let own;
+    const { d: own, fill, empty } = await onSmallDisk(t, '2m');
 
-    t.after(async () => {
-      await own?.discard();
-      if (mounted)
-        spawnSync('umount', [disk]);
-      fs.rmSync(disk, { recursive: true, force: true });
-    });
-    if (!mounted)
-      return t.skip('no right to mount a small disk');
-    own = await Daemon.start({ flags: { state: path.join(disk, 'state') } });
-    Object.defineProperty(own, 'stateDir', { value: path.join(disk, 'state') });
-    const filler = path.join(disk, 'filler');
-    fs.writeFileSync(filler, Buffer.alloc(1200000));
-    await survives(t, own, 'flood 20000 200; echo end', { heal: () => fs.rmSync(filler) });
+    if (!own)
+      return;
+    fill(1200000);
+    await survives(t, own, 'flood 20000 200; echo end', { heal: empty });
     await own.stop();
   });
 

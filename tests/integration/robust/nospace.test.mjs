@@ -5,43 +5,23 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { onSmallDisk } from '../../lib/disk.mjs';
 import { Tape, eventually, failing } from './rig.mjs';
 
 test('a full disk: nothing is sent that is not in the journal, NO_SPACE for new sessions, and all goes on when it empties', async (t) => {
-  const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-disk-'));
-  const mounted = process.getuid() === 0 &&
-    spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=755', 'tmpfs', disk]).status === 0;
-  const filler = path.join(disk, 'filler');
-  let d;
+  const { d, fill, empty } = await onSmallDisk(t, '2m');
 
-  t.after(async () => {
-    await d?.discard();
-    if (mounted)
-      spawnSync('umount', [disk]);
-    fs.rmSync(disk, { recursive: true, force: true });
-  });
-  if (!mounted)
-    return t.skip('no right to mount a small disk');
-  d = await Daemon.start({ flags: { state: path.join(disk, 'state') } });
-  Object.defineProperty(d, 'stateDir', { value: path.join(disk, 'state') });
+  if (!d)
+    return;
   const c = await d.client({ record: false });
   const tape = await Tape.open(c);
   const id = tape.sessionId;
   const journal = () => fs.readFileSync(path.join(d.stateDir, 'sessions', `${id}.jsonl`), 'utf8').trimEnd().split('\n')
     .map((line) => JSON.parse(line).n).filter((n) => n > 0);
-  const fill = () => {
-    fs.writeFileSync(filler, '');
-    assert.throws(() => {
-      for (;;)
-        fs.appendFileSync(filler, Buffer.alloc(4096));
-    }, { code: 'ENOSPC' });
-  };
 
   await c.prompt(id, 'echo before');
-  fs.writeFileSync(filler, Buffer.alloc(1200000));
+  fill(1200000);
   const { error } = await failing(c, id, 'flood 20000 200; echo end');
   assert.equal(error.data.turn.class, 'resource');
   assert.ok(journal().at(-1) >= tape.last, `journal up to ${journal().at(-1)}, sent up to ${tape.last}`);
@@ -52,7 +32,7 @@ test('a full disk: nothing is sent that is not in the journal, NO_SPACE for new 
   assert.equal((await failing(c, id, 'echo no')).error.data.turn.class, 'resource');
   assert.ok(journal().at(-1) >= tape.last);
 
-  fs.rmSync(filler);
+  empty();
   await eventually(async () => {
     try {
       return (await c.prompt(id, 'echo again')).stopReason === 'end_turn';

@@ -3,34 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { onSmallDisk } from '../../lib/disk.mjs';
 import { eventually } from './rig.mjs';
 
 const mount = (...args) => spawnSync('mount', args).status === 0;
-
-// A daemon with its state on a small disk of its own; undefined: we may not mount one.
-async function onSmallDisk(t) {
-  const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-disk-'));
-  const mounted = process.getuid() === 0 && mount('-t', 'tmpfs', '-o', 'size=2m,mode=755', 'tmpfs', disk);
-  let d;
-
-  t.after(async () => {
-    await d?.discard();
-    if (mounted)
-      spawnSync('umount', ['-R', disk]);
-    fs.rmSync(disk, { recursive: true, force: true });
-  });
-  if (!mounted) {
-    t.skip('no right to mount a small disk');
-    return {};
-  }
-  d = await Daemon.start({ flags: { state: path.join(disk, 'state') } });
-  return { d, disk };
-}
 
 async function ready(d) {
   const { status, json } = await d.http('/ready', { token: d.token });
@@ -46,29 +24,24 @@ function refused({ messages, ...answer }, reason) {
 const serves = async (d) => assert.deepEqual(await ready(d), { status: 200, ready: true, reasons: [], messages: [] });
 
 test('NO_SPACE: the disk of the state directory is full', async (t) => {
-  const { d, disk } = await onSmallDisk(t);
+  const { d, fill, empty } = await onSmallDisk(t, '2m');
 
   if (!d)
     return;
-  const filler = path.join(disk, 'filler');
 
   await serves(d);
-  fs.writeFileSync(filler, '');
-  assert.throws(() => {
-    for (;;)
-      fs.appendFileSync(filler, Buffer.alloc(4096));
-  }, { code: 'ENOSPC' });
+  fill();
   refused(await ready(d), 'NO_SPACE');
-  fs.rmSync(filler);
+  empty();
   await serves(d);
 });
 
 test('STATE_NOT_WRITABLE: the state directory has become read-only', async (t) => {
-  const { d, disk } = await onSmallDisk(t);
+  const { d } = await onSmallDisk(t, '2m');
 
   if (!d)
     return;
-  const state = path.join(disk, 'state');
+  const state = d.stateDir;
 
   await serves(d);
   assert.ok(mount('--bind', state, state) && mount('-o', 'remount,bind,ro', state));

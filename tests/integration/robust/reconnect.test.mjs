@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { Tape, chance, eventually, metric } from './rig.mjs';
 
 const SEED = Number(process.env.ACPD_TEST_SEED ?? Date.now() % 1e9);
@@ -15,14 +15,7 @@ before(async () => {
   d = await Daemon.start();
 });
 
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 const incarnationOf = (client) => client.initializeResult.agentCapabilities._meta.acpd.incarnation;
 

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { homeOf, homely, journalOf, running, turnsOf, until } from '../ledger.mjs';
 
 const capabilities = { loadSession: true };
@@ -22,16 +21,7 @@ before(async () => {
   c = await d.client();
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c));
 
 const params = (sessionId, acpd, cwd = d.workDir) => ({ sessionId, cwd, mcpServers: [], ...(acpd && { _meta: { acpd } }) });
 const fork = (client, sessionId, acpd) => client.call('session/fork', params(sessionId, acpd), { timeout: 30000 });

@@ -5,22 +5,14 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/acp.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 
 let d, c;
 before(async () => {
   d = await Daemon.start({ stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
   c = await d.client();
 });
-after(async () => {
-  try {
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d));
 
 const stateOf = async (sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0].state;
 const seqOf = async (sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0].seq;

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { SLOW, assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { SLOW } from '../../lib/rawws.mjs';
 import { running, turnsOf } from '../ledger.mjs';
 
 const tools = (n) => Array.from({ length: n }, (_, i) => `tool t${i} read A`).join(';');
@@ -18,16 +18,7 @@ before(async () => {
   c = await d.client();
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c));
 
 const open = async (budgets) => (await c.newSession({ meta: { budgets } })).sessionId;
 

@@ -2,12 +2,11 @@
 // The usage ledger over several files: one chain for every reader, whatever dies meanwhile; and the removal of files that clients have read.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import test, { after, describe } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { onSmallDisk } from '../../lib/disk.mjs';
 import { until } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
 
@@ -164,27 +163,15 @@ describe('what was read may go', () => {
   });
 
   test('on a full disk, without an option: what was read makes room for sessions, and what was not stays', async (t) => {
-    const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-disk-'));
-    const mounted = process.getuid() === 0 &&
-      spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=755', 'tmpfs', disk]).status === 0;
-    const state = path.join(disk, 'state');
-    let d;
+    const { d, fill } = await onSmallDisk(t, '4m');
 
-    t.after(async () => {
-      await d?.discard();
-      if (mounted)
-        spawnSync('umount', [disk]);
-      fs.rmSync(disk, { recursive: true, force: true });
-    });
-    if (!mounted)
-      return t.skip('no right to mount a small disk');
-    d = await Daemon.start({ flags: { state } });
-    Object.defineProperty(d, 'stateDir', { value: state });
+    if (!d)
+      return;
+    const state = d.stateDir;
     const c = await d.client({ record: false });
     const { sessionId } = await c.newSession();
     const wide = Array.from({ length: 40 }, (_, k) =>
       `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `t${k}`, title: 't', name: `${k}-${'x'.repeat(400)}` })}`).join(';');
-    const filler = path.join(disk, 'filler');
     const room = () => c.newSession().then(() => true, (e) => {
       assert.match(`${e.message} ${JSON.stringify(e.data)}`, /NO_SPACE/);
       return false;
@@ -192,11 +179,7 @@ describe('what was read may go', () => {
 
     await prompts(c, sessionId, 30, wide);
     assert.ok(fs.statSync(path.join(state, 'usage.jsonl')).size > 400000);
-    fs.writeFileSync(filler, '');
-    assert.throws(() => {
-      for (;;)
-        fs.appendFileSync(filler, Buffer.alloc(4096));
-    }, { code: 'ENOSPC' });
+    fill();
     for (let i = 0; i < 5; i++)
       assert.equal(await room(), false);
     assert.deepEqual([(await statusOf(c)).removedFiles, linesOf(state).length], [0, 30], 'nobody has read it');

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../../lib/daemon.mjs';
-import { assertNoViolations } from '../../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { homely, journalOf, running, turnsOf, until } from '../../ledger.mjs';
 
 let d, c;
@@ -16,16 +15,7 @@ before(async () => {
   c = await d.client();
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c));
 
 const valueOf = (options, id) => options.find((o) => o.id === id)?.currentValue;
 const files = (dir) => fs.readdirSync(path.join(d.stateDir, dir)).sort();

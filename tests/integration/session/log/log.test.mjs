@@ -3,8 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { assertNoViolations } from '../../../lib/acp.mjs';
-import { Daemon } from '../../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { until } from '../../../lib/workspace.mjs';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -13,10 +12,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-  assertNoViolations();
-});
+after(() => endInOrder(d));
 
 const lines = () => d.stderr.split('\n').filter((l) => l.startsWith('{')).map((l) => JSON.parse(l));
 const story = (sessionId) => lines().filter((l) => l.mod === 'session' && l.session === sessionId);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { Daemon } from '../../../lib/daemon.mjs';
+import { onSmallDisk } from '../../../lib/disk.mjs';
 import { Stream } from '../../../lib/events.mjs';
 import { assertNoViolations } from '../../../lib/rawws.mjs';
 import { eventually } from '../../robust/rig.mjs';
@@ -232,20 +233,10 @@ describe('--keep-sessions', () => {
 });
 
 test('a full disk: closed sessions go, acknowledged ones first, until there is room; what is open stays and works on', async (t) => {
-  const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-disk-'));
-  const mounted = process.getuid() === 0 && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=6m,mode=755', 'tmpfs', disk]).status === 0;
-  let d;
+  const { d, fill, empty } = await onSmallDisk(t, '6m');
 
-  t.after(async () => {
-    await d?.discard();
-    if (mounted)
-      spawnSync('umount', [disk]);
-    fs.rmSync(disk, { recursive: true, force: true });
-  });
-  if (!mounted)
-    return t.skip('no right to mount a small disk');
-  d = await Daemon.start({ flags: { state: path.join(disk, 'state') } });
-  Object.defineProperty(d, 'stateDir', { value: path.join(disk, 'state') });
+  if (!d)
+    return;
   const c = await d.client({ record: false, validate: 100 });
   const { sessionId } = await c.newSession();
   await c.prompt(sessionId, 'flood 2000 200; echo end');
@@ -254,15 +245,6 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
   const large = { bytes: 700000 };
   const unstored = await closed(d, large);
   const stored = await closed(d, { ...large, acked: true });
-  const filler = path.join(disk, 'filler');
-  const fill = () => {
-    fs.writeFileSync(filler, '');
-    assert.throws(() => {
-      for (;;)
-        fs.appendFileSync(filler, Buffer.alloc(4096));
-    }, { code: 'ENOSPC' });
-  };
-
   fill();
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
   await eventually(async () => !(await listed(c)).includes(stored), 'the acknowledged one goes first');
@@ -278,13 +260,13 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
     }
   };
   await eventually(() => works(), 'there is room');
-  fs.rmSync(filler);
+  empty();
   fill();
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
   await eventually(async () => !(await listed(c)).includes(unstored), 'then the other');
   await givenBack(unstored);
   await eventually(() => works(), 'there is room again');
-  fs.rmSync(filler);
+  empty();
   fill();
   await eventually(() => works('flood 100 200'), 'at last what is acknowledged of the open one');
   const reader = await d.client({ validate: 100 });
