@@ -92,7 +92,7 @@ clean:
 # --- checks --------------------------------------------------------------------------------------------------
 -include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
-NODE_TEST := $(NODE) --test --test-reporter=./tests/lib/report.mjs
+NODE_TEST := $(NODE) --import ./tests/lib/cpu.mjs --test --test-reporter=./tests/lib/report.mjs
 INTEGRATION := $(sort $(shell find tests/integration -name '*.test.mjs' 2>/dev/null)) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
 # $(call tests,NAME...): their files; a name without a file would leave nothing out, in silence.
 tests = $(foreach f,$(1:%=tests/%.test.mjs),$(or $(wildcard $(f)),$(error the Makefile names $(f), which is not there)))

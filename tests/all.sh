@@ -1,5 +1,5 @@
 #!/bin/sh
-# all.sh - what make test does, stage by stage; at the end the slowest test files and what each stage cost. A stage that
+# all.sh - what make test does, stage by stage; at the end the dearest test files and what each stage cost. A stage that
 # fails ends it, so that its own last lines, which say what failed, are the last.
 set -eu
 cd "$(dirname "$0")/.."
@@ -35,7 +35,7 @@ stage check-san check-san
 stage check-valgrind check-valgrind
 stage harness harness
 
-echo "# the slowest files (seconds)"
+echo "# the dearest files (processor seconds, seconds passed)"
 sort -rn "$TEST_TIMES" | head -n 20
 echo "# stage, wall and CPU (seconds)"
 awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }

@@ -1,9 +1,10 @@
 // report.mjs - what a run of the tests prints: each file in a line, each failure at once and again in short at the
-// very end, so that the last lines of a long log say what failed. The slowest files and the sums stand before that.
+// very end, so that the last lines of a long log say what failed. The dearest files and the sums stand before that.
 import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { MARK } from './cpu.mjs';
 
-const SLOWEST = 20;
+const DEAREST = 20;
 const FAILURES_AT_END = 12;
 const MESSAGE_MAX = 400;
 
@@ -26,23 +27,25 @@ function short(data) {
   return `not ok ${place(data)}\n  ${data.name}\n  ${message}\n`;
 }
 
-function* slowest(files) {
-  const sorted = [...files].sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
+// One line of the table: processor time, time passed, name.
+const row = (f) => `${f.cpu.toFixed(1).padStart(8)}${(f.ms / 1000).toFixed(1).padStart(8)}  ${f.name}`;
+
+function* dearest(files) {
+  const sorted = [...files].sort((a, b) => b.cpu - a.cpu).slice(0, DEAREST);
   if (files.length > 1) {
-    yield `# the slowest of ${files.length} files\n`;
-    for (const f of sorted) yield `#   ${seconds(f.ms).padStart(8)}  ${f.name}\n`;
+    yield `# processor and passed seconds of the dearest of ${files.length} files\n`;
+    for (const f of sorted) yield `# ${row(f)}\n`;
   }
 }
 
 // For the table of a whole make test, which has more than one run.
 function note(files) {
   const { TEST_TIMES, TEST_STAGE } = process.env;
-  if (TEST_TIMES)
-    appendFileSync(TEST_TIMES, files.map((f) => `${(f.ms / 1000).toFixed(1).padStart(8)}  ${f.name} (${TEST_STAGE})\n`).join(''));
+  if (TEST_TIMES) appendFileSync(TEST_TIMES, files.map((f) => `${row(f)} (${TEST_STAGE})\n`).join(''));
 }
 
 function* ending(files, failed, counts, ms) {
-  yield* slowest(files);
+  yield* dearest(files);
   for (const data of failed.slice(0, FAILURES_AT_END)) yield short(data);
   if (failed.length > FAILURES_AT_END) yield `# and ${failed.length - FAILURES_AT_END} more, above\n`;
   for (const what of ['tests', 'suites']) yield `# ${what} ${counts[what]}\n`;
@@ -54,6 +57,7 @@ function* ending(files, failed, counts, ms) {
 export default async function* report(source) {
   const files = [];
   const failed = [];
+  const cpu = new Map(); // of each file, in seconds; the line comes before or after the file's summary
 
   for await (const { type, data } of source) {
     if (type === 'test:fail' && isOwn(data)) {
@@ -63,6 +67,8 @@ export default async function* report(source) {
       yield `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
     } else if (type === 'test:diagnostic' && data.file) {
       yield `# ${place(data)} ${data.message}\n`;
+    } else if (type === 'test:stdout' && data.message.startsWith(MARK)) {
+      cpu.set(place({ file: data.file }), Number(data.message.slice(MARK.length)));
     } else if (type === 'test:stdout' || type === 'test:stderr') {
       yield data.message;
     } else if (type === 'test:summary' && data.file) {
@@ -70,6 +76,7 @@ export default async function* report(source) {
       files.push({ name: place({ file: data.file }), ms: data.duration_ms });
       yield `${data.success ? 'ok' : 'not ok'} ${place({ file: data.file })} ${passed} of ${tests}, ${seconds(data.duration_ms)}\n`;
     } else if (type === 'test:summary') {
+      for (const f of files) f.cpu = cpu.get(f.name) ?? 0;
       note(files);
       yield* ending(files, failed, data.counts, data.duration_ms);
     }
