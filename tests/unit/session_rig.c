@@ -207,6 +207,8 @@ void rig_check(struct rig *r)
 {
 	struct session *found = NULL;
 
+	if (world_restless())
+		rig_fault(r, "what comes next has no end");
 	list_each(s, &r->store->sessions, struct session, link)
 		found = s;
 	r->s = found;

@@ -23,6 +23,10 @@ void world_fire(struct loop_timer *t);
 /* Calls fn for each armed timer, the earliest first. */
 void world_each_timer(void (*fn)(void *ctx, const struct loop_timer *t), void *ctx);
 
+/* Tasks that have been deferred since the loop last began to run them; restless: they would go on for ever. */
+unsigned world_tasks(void);
+bool world_restless(void);
+
 /* The child of the harness, if it lives; and what was done to it. */
 bool world_alive(void);
 bool world_stopped(void);
