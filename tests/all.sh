@@ -29,7 +29,7 @@ used()
 
 stage lint lint
 stage build -j"$jobs" programs
-stage check check
+stage check ONCE=1 check
 stage build-san MODE=san -j"$jobs" programs
 stage check-san check-san
 stage check-valgrind check-valgrind

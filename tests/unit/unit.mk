@@ -57,11 +57,13 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 -include $(wildcard $(UNIT_DIR)/*.d $(UNIT_DIR)/*/*.d $(BUILD)/tests/fuzz/*.d)
 
 .PHONY: unit unit-valgrind fuzz-corpora fuzz
+# These kill a program of theirs again and again, walk thousands of states, or hold many random trees and patches against another
+# answer: what they call is under valgrind in the tests of the same folder, and they are under ASan themselves.
+NOT_VALGRIND := test_commit_kill test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
+	test_diff_lines test_explore
+# make test runs the others under valgrind, which is the same program.
 unit: $(UNIT_BINS)
-	@sh tests/unit/run.sh $(UNIT_DIR) $(UNIT)
-# These kill a program of theirs again and again, or hold many random trees and patches against git: what they call is under
-# valgrind in the tests of the same folder, and they are under ASan themselves.
-NOT_VALGRIND := test_commit_kill test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git
+	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
 unit-valgrind: $(UNIT_BINS) $(CORPORA)
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))
 	@for t in $(FUZZ); do sh tests/unit/valgrind.sh $(CORPORA) fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done

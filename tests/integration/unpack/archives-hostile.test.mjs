@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import test, { after, before } from 'node:test';
 import { CASES, CLASSES } from '../../archives/cases/index.mjs';
 import { layoutsOf, roomy, runCase, selected, temporary } from '../../archives/run.mjs';
+import { SANITIZED } from '../../lib/daemon.mjs';
 
 const WORKERS = 2;
 let root;
@@ -19,9 +20,16 @@ after(() => {
     fs.rmSync(root, { recursive: true, force: true });
 });
 
+// Sanitizers ask about the parser, to which the layout is nothing: one for each case, in turn.
+function layouts(c, n) {
+  const all = layoutsOf(c, n);
+
+  return SANITIZED ? [all[n % all.length]] : all;
+}
+
 // Runs the cases, a few at a time. -> all faults
 async function runAll(list) {
-  const todo = list.flatMap(({ c, n }) => layoutsOf(c, n).map((layout) => [c, layout]));
+  const todo = list.flatMap(({ c, n }) => layouts(c, n).map((layout) => [c, layout]));
   const faults = [];
 
   const worker = async () => {

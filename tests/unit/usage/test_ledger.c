@@ -248,13 +248,16 @@ static void test_later_versions(void **state _unused_)
 static void test_too_much_damaged(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	char line[7000];
 	struct stat sb;
 
 	reopen("aa");
 	append(1);
 	slurp(&b);
+	memset(line, '#', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
 	while (b.len < LEDGER_TAIL_MAX + 4096)
-		buf_putc(&b, b.len % 700 ? '#' : '\n');
+		buf_add(&b, line, sizeof(line));
 	l = ledger_free(l);
 	scratch_write(LEDGER, b.data, b.len);
 	reopen("aa");
