@@ -105,13 +105,13 @@ INTEGRATION := $(filter-out $(SLOWEST),$(INTEGRATION))
 endif
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
-NOT_SAN := $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
+NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
 	workspace/archives-derived robust/growth docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root net/claim \
 	cli/cli cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)
 # The dearest of the others: make test runs them under sanitizers only, make check here too.
-SAN_ONLY := $(call tests,$(addprefix integration/,robust/readers robust/connections cli/bridge tools/mcp-hosted unpack/extract \
+SAN_ONLY = $(call tests,$(addprefix integration/,robust/readers robust/connections cli/bridge tools/mcp-hosted unpack/extract \
 	http/http-events workspace/workspace-live archive/archives-limits) \
 	$(addprefix mcp/,builtin-commands conformance-relay conformance-http relay-bytes soak))
 ifeq ($(MODE),san)
