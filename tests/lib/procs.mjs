@@ -13,19 +13,24 @@ const read = (path) => {
   }
 };
 
-// {pid, comm, state, ppid, pgid, sid, start}, undefined if there is no such process.
-export function stat(pid) {
+// The name, and what stands behind it in /proc/PID/stat (proc(5)); undefined if there is no such process.
+function statFields(pid) {
   const text = read(`/proc/${pid}/stat`)?.toString();
 
   if (!text)
     return undefined;
-  const open = text.indexOf('(');
   const shut = text.lastIndexOf(')');
-  const f = text.slice(shut + 2).split(' ');
-  return {
-    pid: Number(pid), comm: text.slice(open + 1, shut), state: f[0],
-    ppid: Number(f[1]), pgid: Number(f[2]), sid: Number(f[3]), start: f[19],
-  };
+  return { comm: text.slice(text.indexOf('(') + 1, shut), f: text.slice(shut + 2).split(' ') };
+}
+
+// {pid, comm, state, ppid, pgid, sid, start}, undefined if there is no such process.
+export function stat(pid) {
+  const found = statFields(pid);
+
+  if (!found)
+    return undefined;
+  const { comm, f } = found;
+  return { pid: Number(pid), comm, state: f[0], ppid: Number(f[1]), pgid: Number(f[2]), sid: Number(f[3]), start: f[19] };
 }
 
 export function list() {
@@ -101,9 +106,13 @@ export const socketCount = (pid) => fs.readdirSync(`/proc/${pid}/fd`).filter((fd
 // Milliseconds that the daemon's loop, its first thread, has worked: unlike those of a clock no matter of what else the machine does.
 export const loopTime = (pid) => read(`/proc/${pid}/task/${pid}/schedstat`).toString().split(' ')[0] / 1e6;
 
-// User and system CPU time in seconds (clock ticks are 10 ms on Linux).
-export function cpu(pid) {
-  const f = read(`/proc/${pid}/stat`)?.toString().split(') ')[1]?.split(' ');
+// The sum of these fields in seconds (clock ticks are 10 ms on Linux).
+function cpuOf(pid, fields) {
+  const found = statFields(pid);
 
-  return f ? (Number(f[11]) + Number(f[12])) / 100 : undefined;
+  return found && fields.reduce((sum, at) => sum + Number(found.f[at]), 0) / 100;
 }
+
+// User and system CPU time in seconds; the second with that of all children that were waited for.
+export const cpu = (pid) => cpuOf(pid, [11, 12]);
+export const cpuWithChildren = (pid) => cpuOf(pid, [11, 12, 13, 14]);
