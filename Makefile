@@ -93,16 +93,12 @@ clean:
 -include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 NODE_TEST := $(NODE) --import ./tests/lib/cpu.mjs --test --test-reporter=./tests/lib/report.mjs
-INTEGRATION := $(sort $(shell find tests/integration -name '*.test.mjs' 2>/dev/null)) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
 # $(call tests,NAME...): their files; a name without a file would leave nothing out, in silence.
 tests = $(foreach f,$(1:%=tests/%.test.mjs),$(or $(wildcard $(f)),$(error the Makefile names $(f), which is not there)))
 # Half the time of all files: make test-fast leaves them to make test.
 SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge conformance/raw-limits \
 	http/http-events $(addprefix robust/,connections growth hosting orphans readers) tools/mcp-hosted \
 	$(addprefix unpack/,archives-crash archives-hostile archives-race export extract) workspace/workspace-crash))
-ifeq ($(FAST),1)
-INTEGRATION := $(filter-out $(SLOWEST),$(INTEGRATION))
-endif
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
@@ -114,11 +110,9 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 # under sanitizers is no measure.
 SAN_ONLY = $(call tests,$(addprefix integration/,cli/bridge tools/mcp-hosted unpack/extract workspace/workspace-live) \
 	$(addprefix mcp/,builtin-commands conformance-relay conformance-http relay-bytes soak))
-ifeq ($(MODE),san)
-INTEGRATION := $(filter-out $(NOT_SAN),$(INTEGRATION))
-else ifeq ($(ONCE),1)
-INTEGRATION := $(filter-out $(SAN_ONLY),$(INTEGRATION))
-endif
+# Looked up when the recipe runs: an image's build has no tests.
+INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN),$(if $(ONCE),$(SAN_ONLY))), \
+	$(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs))
 REAL := $(wildcard tests/harness/*.test.mjs)
 
 lint:
