@@ -17,7 +17,7 @@ HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection 
 # the binary.
 FLAGS_release := -O2 -g $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-tables
 FLAGS_debug := -O0 -g3
-FLAGS_san := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
 LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
