@@ -5,11 +5,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { dropPlain, startPlain } from '../integration/robust/rig.mjs';
 import { crowd } from '../lib/crowd.mjs';
 import { Daemon } from '../lib/daemon.mjs';
 import { halfLine, relayed } from '../lib/half-lines.mjs';
 import { crowded, deepTree, manyFiles } from '../lib/made.mjs';
+import { dropPlain, startPlain } from '../lib/plain.mjs';
 import { loopTime } from '../lib/procs.mjs';
 import { sleep } from '../lib/rawws.mjs';
 import { MIB, memory } from './rig.mjs';

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import net from 'node:net';
 import { patience, sleep } from './rawws.mjs';
+import { until } from './wait.mjs';
 
 export const digestOf = (data) => `sha256:${crypto.createHash('sha256').update(data).digest('hex')}`;
 export const pathOf = (data) => `/v1/archives/${typeof data === 'string' ? data : digestOf(data)}`;
@@ -86,12 +87,7 @@ export class Raw {
   }
 
   async end(timeout = 5000) {
-    const end = Date.now() + patience(timeout);
-
-    while (!this.closed) {
-      assert.ok(Date.now() < end, 'the connection stays open');
-      await sleep(2);
-    }
+    await until(() => this.closed, 'the connection to be closed', timeout);
     assert.equal(this.#text.length, 0, `more than asked for: ${this.#text.toString('latin1').slice(0, 200)}`);
   }
 

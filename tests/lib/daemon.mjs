@@ -218,6 +218,14 @@ export class Daemon {
     return deadline(done, 10000, `${method} ${where}`);
   }
 
+  // A number of /metrics, e.g. acpd_children.
+  async metric(name) {
+    const { body } = await this.http('/metrics', { token: this.token });
+    const [, value] = new RegExp(`^${name} (\\d+)$`, 'm').exec(body) ?? assert.fail(`no ${name} in /metrics:\n${body}`);
+
+    return Number(value);
+  }
+
   // --- logs ----------------------------------------------------------------------------
 
   // Parsed log lines of this run (since the last start); a line that is no JSON has {raw}.

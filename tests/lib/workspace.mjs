@@ -9,8 +9,8 @@ import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { FORMATS as PACKERS } from '../archives/cases/common.mjs';
 import { put } from './archives.mjs';
-import { patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
+import { until } from './wait.mjs';
 
 export const isRoot = process.geteuid() === 0;
 // Formats by the names that the daemon has for them.
@@ -121,17 +121,6 @@ export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-
 // Helpers of the daemon that are at work; one that is only forked still looks like the daemon.
 export const helpers = (d) => procs.descendants(d.pid).filter((p) => procs.alive(p) &&
   (p.comm.startsWith('acpd-unpack') || procs.cmdline(p.pid) === procs.cmdline(d.pid)));
-
-export async function until(pred, what, ms = 10000) {
-  const end = Date.now() + patience(ms);
-  let value;
-
-  while (!(value = await pred())) {
-    assert.ok(Date.now() < end, `never happened: ${what}`);
-    await sleep(5);
-  }
-  return value;
-}
 
 // Neither a session nor a file nor a process more than before. before: {kept, sessions} of look().
 export async function look(d, c) {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { descendants, list } from '../lib/procs.mjs';
+import { until } from '../lib/wait.mjs';
 import { Box } from './builtin-commands-rig.mjs';
 
 const nodeDir = join(process.execPath, '..');
@@ -17,15 +18,6 @@ const ended = (exitCode, more = {}) => ({
 });
 
 // Waits until check() holds, at most ms.
-async function until(check, ms = 30000) {
-  const end = Date.now() + ms;
-
-  while (!check() && Date.now() < end)
-    await sleep(10);
-  assert.ok(check());
-}
-
-
 // Until the process has written this.
 async function written(box, pid, text) {
   for (let i = 0; i < 1500; i++) {

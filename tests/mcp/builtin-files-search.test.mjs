@@ -6,6 +6,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { strict as assert } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../lib/wait.mjs';
 import { tools } from './builtin.mjs';
 
 function tree(box, files) {
@@ -155,11 +156,6 @@ test('grep: lines from 1, UTF-16 columns from 0, context, bounds, what is left o
   assert.match(evil.note, /too many steps/);
   assert.ok(performance.now() - started < 30000);
 });
-
-const until = async (what) => {
-  for (const end = Date.now() + 30000; !what(); await sleep(5))
-    assert.ok(Date.now() < end, 'never happened');
-};
 
 test('watchDirectory: nested directories, renames, what is excluded, progress', async (t) => {
   const box = await tools(t);

@@ -13,7 +13,8 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Daemon } from '../lib/daemon.mjs';
 import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
 import { openClient } from '../lib/mcp-relay.mjs';
-import { manifestDigest, newCwd, until } from '../lib/workspace.mjs';
+import { until } from '../lib/wait.mjs';
+import { manifestDigest, newCwd } from '../lib/workspace.mjs';
 
 let d, toolsRoot;
 

@@ -11,7 +11,7 @@ import { Daemon } from '../lib/daemon.mjs';
 import { givenServers, RawOrchestrator } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
 import { sleep } from '../lib/rawws.mjs';
-import { until } from '../lib/workspace.mjs';
+import { until } from '../lib/wait.mjs';
 
 let d;
 

@@ -4,10 +4,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon } from '../lib/daemon.mjs';
 import { LEGACY, META, MODERN, member, without } from '../lib/mcp.mjs';
 import { ERAS, LEGACY_ERAS, openClient, openRelay } from '../lib/mcp-relay.mjs';
+import { until } from '../lib/wait.mjs';
 
 // Everything that a decoder would change.
 const ODD = '{"big":9007199254740993,"huge":123456789012345678901234567890,"one":1.0,"exp":1E+2,"tiny":1e-400,"minus":-0,' +
@@ -115,8 +115,7 @@ for (const era of ERAS) {
       const other = await client();
       const both = [c, other].map((client, i) => client.request('tools/call',
         `{"name":"raw","arguments":{"of":${i}},"_meta":{${metaText(client, '')}}}`, { id: '"same"' }));
-      while (open.length < 2)
-        await sleep(5);
+      await until(() => open.length === 2);
       for (const call of open.reverse())
         call.result(`{"resultType":"complete","content":[],"structuredContent":${member(call.inner, 'arguments')}}`);
 
@@ -214,8 +213,7 @@ for (const era of ERAS) {
       const open = [];
       const { c } = await relay(t, { era, handlers: calling((call) => open.push(call)) });
       const answers = Array.from({ length: 64 }, (_, i) => call(c, `{"n":${i}}`));
-      while (open.length < 64)
-        await sleep(5);
+      await until(() => open.length === 64);
       for (const one of open.sort((a, b) => (member(a.inner, 'arguments', 'n') * 37) % 64 - (member(b.inner, 'arguments', 'n') * 37) % 64))
         one.result(`{"resultType":"complete","content":[],"structuredContent":${member(one.inner, 'arguments')}}`);
 
@@ -229,8 +227,7 @@ for (const era of ERAS) {
         call.outerError('{"code":-32800,"message":"cancelled"}');
       }) });
       const { id } = c.begin('tools/call', `{"name":"raw","arguments":{},"_meta":{${metaText(c, '"progressToken":1')}}}`);
-      while (!o.of('tools/call').length)
-        await sleep(5);
+      await until(() => o.of('tools/call').length);
       c.cancel(id);
       const [seen] = o.of('tools/call');
       await seen.cancelled;
@@ -379,7 +376,6 @@ for (const era of LEGACY_ERAS) {
     test('subscriptions and list_changed, by one listen upstream that follows the set', async (t) => {
       const { o, c } = await relay(t, { era, handlers: { 'subscriptions/listen': (call) =>
         call.notify('notifications/subscriptions/acknowledged', `{"notifications":${member(call.inner, 'notifications')}}`) } });
-      const until = async (what) => { while (!what()) await sleep(5); };
       const watching = (uri) => o.of('subscriptions/listen').findLast((call) => member(call.inner, 'notifications', 'resourceSubscriptions')?.includes(uri));
       await c.result('resources/subscribe', { uri: 'a:1' });
       await until(() => watching('"a:1"'));

@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon } from '../lib/daemon.mjs';
 import { LineTransport } from '../lib/lines.mjs';
-import { RawOrchestrator, givenServers, listing } from '../lib/mcp-orchestrators.mjs';
-import { openClient, openRelay } from '../lib/mcp-relay.mjs';
+import { RawOrchestrator, listing } from '../lib/mcp-orchestrators.mjs';
+import { openRelay } from '../lib/mcp-relay.mjs';
 import { deadline } from '../lib/rawws.mjs';
+import { until } from '../lib/wait.mjs';
 
 const HOLD = 2; // seconds
 const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
@@ -24,19 +24,6 @@ const relay = (t, opts) => openRelay(t, daemon, opts);
 const answering = (how = (call) => call.result(DONE)) => ({ 'tools/call': how });
 const call = (c, args = {}) => c.request('tools/call', { name: 'raw', arguments: args }, { timeout: 15000 });
 const valueOf = (given, name) => given.env.find((e) => e.name === name).value;
-
-async function until(what, ms = 30000) {
-  const found = (async () => {
-    for (;;) {
-      const value = await what();
-      if (value)
-        return value;
-      await sleep(10);
-    }
-  })();
-
-  return deadline(found, ms, what.toString());
-}
 
 describe('the socket', () => {
   // What a connection hears that says this line first, until it ends.

@@ -12,7 +12,8 @@ import { ACPD, Daemon } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
-import { newCwd, until } from '../lib/workspace.mjs';
+import { until } from '../lib/wait.mjs';
+import { newCwd } from '../lib/workspace.mjs';
 
 let d;
 

@@ -14,7 +14,8 @@ import { FIXTURE } from '../lib/mcp.mjs';
 import { givenServers, RawOrchestrator, startShim } from '../lib/mcp-orchestrators.mjs';
 import * as procs from '../lib/procs.mjs';
 import { sleep } from '../lib/rawws.mjs';
-import { newCwd, until } from '../lib/workspace.mjs';
+import { until } from '../lib/wait.mjs';
+import { newCwd } from '../lib/workspace.mjs';
 
 const SECONDS = Number(process.env.ACPD_SOAK_SECONDS ?? 12), SESSIONS = 200, WORKERS = 6;
 let seed = Number(process.env.ACPD_SOAK_SEED ?? Date.now() % 1000000);

@@ -11,8 +11,8 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { HALF, HUGE, NUL, OK, many, wrongObjects } from '../../lib/fields.mjs';
-import { until } from '../../lib/workspace.mjs';
 import { constant, fieldTables, methodTable, queryTables, routeTable, wordsOf } from '../../lib/tables.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const tables = fieldTables();
 const DIGEST = `sha256:${'0'.repeat(64)}`;
@@ -176,10 +176,9 @@ async function standing() {
     ({ harnesses, sessions } = await c.call('_acpd/status'));
     return harnesses.live <= sessions.filter((s) => s.state === 'open').length;
   }, 'each harness has its session');
-  const metrics = (await d.http('/metrics', { token: d.token })).body;
 
   return { sessions: sessions.map(({ sessionId: id, state, turns, queued }) => [id, state, turns, queued]),
-    turns: /^acpd_turns_total (\d+)$/m.exec(metrics)[1], kept: kept() };
+    turns: await d.metric('acpd_turns_total'), kept: kept() };
 }
 
 async function said([method, params]) {

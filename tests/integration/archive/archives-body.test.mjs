@@ -6,7 +6,7 @@ import test, { after, before } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { Raw, chunk, digestOf, head, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
-import { until } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const CHUNKED = { 'Transfer-Encoding': 'chunked' };
 let d;

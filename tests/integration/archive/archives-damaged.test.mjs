@@ -42,7 +42,7 @@ function flip(data, where, x = d) {
 }
 
 const open = (cwd, meta) => c.newSession({ cwd, meta });
-const count = async () => Number(/^acpd_archives_damaged_total (\d+)$/m.exec((await d.http('/metrics', { token: d.token })).body.toString())[1]);
+const count = () => d.metric('acpd_archives_damaged_total');
 
 // The use fails as damaged, with nothing written, and the file is gone.
 async function assertRefused(use, data, field) {

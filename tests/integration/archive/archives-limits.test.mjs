@@ -11,9 +11,9 @@ import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
-import { assertGrown, mib, peakRss } from '../robust/rig.mjs';
 import { Raw, chunk, head, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
-import { until } from '../../lib/workspace.mjs';
+import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const MIB = 2 ** 20;
 const reason = (res) => [res.status, res.json.error.reason];

@@ -264,7 +264,7 @@ test('nothing is left of a run, however it ended; with --keep its session, close
   const { sessionId } = JSON.parse((await run('echo kept', ['--keep', '--json'])).stdout);
 
   assert.deepEqual((await sessions()).map((s) => [s.sessionId, s.state]), [[sessionId, 'closed']]);
-  await until('no harness, also of the runs before', async () => /^acpd_harnesses 0$/m.test((await d.http('/metrics', { token: d.token })).body));
+  await until('no harness, also of the runs before', async () => await d.metric('acpd_harnesses') === 0);
 });
 
 test('--env gives variables: by value, or ours by name; one that is not there is named', async () => {

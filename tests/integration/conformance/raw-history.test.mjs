@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { until } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
 import { at, isError, isUpdate, kinds, say, serve } from './rig.mjs';
 
 const rig = serve();

@@ -2,10 +2,10 @@
 // Statements 18-21: sizes, slow readers, keepalive, shutdown. Each has a daemon of its own.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import test, { after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/acp.mjs';
+import { instrumented } from '../../lib/memory.mjs';
 import { OP, SLOW, deadline, frame, patience, sleep } from '../../lib/rawws.mjs';
 import { closeCode, isError } from './rig.mjs';
 
@@ -22,15 +22,6 @@ async function withDaemon(flags, body) {
     await d.stop();
   } finally {
     await d.discard();
-  }
-}
-
-// A sanitizer keeps freed memory back, so that the size of the process says nothing.
-function instrumented(d) {
-  try {
-    return fs.readFileSync(`/proc/${d.pid}/maps`, 'latin1').includes('libasan');
-  } catch {
-    return false; // a daemon that shows its maps to nobody is none of those
   }
 }
 

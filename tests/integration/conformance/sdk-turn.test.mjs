@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { acp, connectSdk } from '../../lib/sdk.mjs';
-import { deadline, sleep } from '../../lib/rawws.mjs';
+import { deadline } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 import { FULL } from './rig.mjs';
 
 const open = [];
@@ -26,15 +27,6 @@ async function session(handlers, { init, meta, on = d } = {}) {
   open.push(c);
   await c.initialize(init);
   return { c, sessionId: (await c.newSession({ meta })).sessionId };
-}
-
-async function until(pred, what) {
-  const loop = async () => {
-    while (!pred())
-      await sleep(5);
-  };
-
-  await deadline(loop(), 10000, what);
 }
 
 async function refused(promise, code, reason) {

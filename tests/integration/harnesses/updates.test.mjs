@@ -14,7 +14,6 @@ before(async () => {
 });
 after(() => endInOrder(d));
 
-const metric = async (name) => Number(new RegExp(`^acpd_${name} (\\d+)$`, 'm').exec((await d.http('/metrics', { token: d.token })).body)[1]);
 const step = (update) => `update ${JSON.stringify(update).replaceAll(';', '\\;')}`;
 const text = (more) => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'x' }, ...more });
 const call = (more) => ({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'T', ...more });
@@ -55,14 +54,14 @@ describe('updates that ACP does not have', () => {
   for (const [what, sent, want] of ROWS)
     test(what, async () => {
       const { sessionId } = await c.newSession();
-      const [mended, refused, from] = [await metric('updates_mended_total'), await metric('updates_refused_total'), c.updates.length];
+      const [mended, refused, from] = [await d.metric('acpd_updates_mended_total'), await d.metric('acpd_updates_refused_total'), c.updates.length];
       await c.prompt(sessionId, `${step(sent)}; echo end`);
       const got = c.updates.slice(from).filter((u) => u.sessionId === sessionId && u.turn).map((u) => u.update);
       const end = got.findIndex((u) => u.content?.text === 'end');
 
       // an update of a call that was not announced is preceded by our announcement
       assert.deepEqual(got.slice(want && sent.sessionUpdate === 'tool_call_update' ? 1 : 0, end), want ? [want] : []);
-      assert.deepEqual([await metric('updates_mended_total') - mended, await metric('updates_refused_total') - refused], want ? [1, 0] : [0, 1]);
+      assert.deepEqual([await d.metric('acpd_updates_mended_total') - mended, await d.metric('acpd_updates_refused_total') - refused], want ? [1, 0] : [0, 1]);
       await c.call('session/delete', { sessionId });
     });
 

@@ -4,10 +4,12 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before, describe } from 'node:test';
+import { chance } from '../../lib/chance.mjs';
 import { Daemon } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
+import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, deadline, sleep } from '../../lib/rawws.mjs';
-import { assertGrown, chance, eventually, metric, mib, peakRss, settled } from '../robust/rig.mjs';
+import { settled, until } from '../../lib/wait.mjs';
 
 const KINDS = ['plan', 'tool_call', 'result', 'check', 'ask_approval', 'complete', 'prompt', 'message', 'thought',
   'usage', 'artifact', 'lifecycle', 'error'];
@@ -259,9 +261,9 @@ describe('events', () => {
     const sockets = await settled(() => d.socketCount());
     const many = await Promise.all(Array.from({ length: 20 }, () => Stream.open(d, where(sessionId, '?follow=true'))));
 
-    await eventually(() => d.socketCount() === sockets + 20, 'a socket for each');
+    await until(() => d.socketCount() === sockets + 20, 'a socket for each');
     many.forEach(({ res: { socket } }, i) => (i % 3 === 0 ? socket.resetAndDestroy() : i % 3 === 1 ? socket.destroy() : socket.end()));
-    await eventually(() => d.socketCount() === sockets, 'the sockets to be closed');
+    await until(() => d.socketCount() === sockets, 'the sockets to be closed');
     await c.prompt(sessionId, 'echo still');
   });
 
@@ -374,7 +376,7 @@ test('200 followers of one session see the same', async (t) => {
   for (const s of all)
     assert.deepEqual(s.events, all[0].events);
   assert.deepEqual(all[0].seqs, run(1, all[0].events.length));
-  assert.equal(await metric(d, 'acpd_connections'), 1, 'followers drive nothing');
+  assert.equal(await d.metric('acpd_connections'), 1, 'followers drive nothing');
   const { sessions } = (await d.http('/v1/sessions', { token: d.token })).json;
   assert.equal(sessions[0].watchers, 1);
   for (const s of all)
@@ -407,7 +409,7 @@ test('streams count as connections', async (t) => {
   assert.deepEqual([status, json.error.reason], [503, 'TOO_MANY_CONNECTIONS']);
   assert.equal((await d.http('/ready', { token: d.token })).status, 200);
   two[0].close();
-  await eventually(async () => (await d.http(where(sessionId), { token: d.token })).status === 200, 'room again');
+  await until(async () => (await d.http(where(sessionId), { token: d.token })).status === 200, 'room again');
   two[1].close();
   await c.close();
   await d.stop();

@@ -7,7 +7,8 @@ import net from 'node:net';
 import path from 'node:path';
 import test, { after, before, describe } from 'node:test';
 import { Daemon, endInOrder, STUB } from '../../lib/daemon.mjs';
-import { patience, sleep } from '../../lib/rawws.mjs';
+import { patience } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 
 let d;
 
@@ -222,9 +223,7 @@ test('a request may come byte by byte', async () => {
     socket.write(byte);
     await new Promise((resolve) => { setImmediate(resolve); });
   }
-  const end = Date.now() + patience(5000);
-  while (!text.includes('"ready":true') && Date.now() < end)
-    await sleep(10);
+  await until(() => text.includes('"ready":true'), 'the answer');
   assert.match(text, /^HTTP\/1\.1 200/);
   socket.destroy();
 });
@@ -319,10 +318,7 @@ test('garbage: half a request whose sender leaves is forgotten', async () => {
     socket.write('GET / HT');
     socket.resetAndDestroy();
   }
-  const end = Date.now() + patience(15000);
-  while (d.fdCount() > fds && Date.now() < end)
-    await sleep(20);
-  assert.ok(d.fdCount() <= fds, `${d.fdCount()} descriptors, before ${fds}`);
+  await until(() => d.fdCount() <= fds, `no more than ${fds} descriptors`, 15000);
 });
 
 test('garbage: random bytes, many at once', async () => {

@@ -10,7 +10,7 @@ import { crowd } from '../../lib/crowd.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { SLOW, deadline, sleep } from '../../lib/rawws.mjs';
-import { until } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const CROWD = 5000;
 let d;

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
-import { Tape, eventually, failing, metric, privateOnes, turnEnds } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Tape, failing, privateOnes, turnEnds } from './rig.mjs';
 
 let d;
 
@@ -23,7 +24,7 @@ const errorOf = async (request) => {
   assert.ok(msg.error, `should have failed: ${JSON.stringify(msg)}`);
   return msg.error;
 };
-const idle = () => eventually(async () => await metric(d, 'acpd_turns_running') === 0, 'the turns to end');
+const idle = () => until(async () => await d.metric('acpd_turns_running') === 0, 'the turns to end');
 const userTexts = (client, sessionId) => client.updatesOf(sessionId, 'user_message_chunk')
   .map((u) => u.update.content.text);
 

@@ -5,9 +5,12 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test, describe, after } from 'node:test';
+import { chance } from '../../lib/chance.mjs';
 import { Daemon } from '../../lib/daemon.mjs';
+import { assertGrown, mib } from '../../lib/memory.mjs';
 import { OP, SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
-import { Tape, assertGrown, chance, eventually, metric, mib, ofSession } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Tape, ofSession } from './rig.mjs';
 
 const MIB = 1048576;
 
@@ -97,26 +100,26 @@ describe('connections that come and go', () => {
 
     // Sessions outlive their sockets by design: they are deleted here, as an orchestrator would.
     async function tidy() {
-      await eventually(async () => {
+      await until(async () => {
         const { sessions } = await janitor.call('session/list', {});
 
         await Promise.all(sessions.map(({ sessionId }) => janitor.call('session/delete', { sessionId })));
         return sessions.length === 0 && d.descendants().length === 0;
       }, 'all sessions to be gone', 20000);
-      await eventually(async () => await metric(d, 'acpd_connections') === 1, 'all connections to be gone');
+      await until(async () => await d.metric('acpd_connections') === 1, 'all connections to be gone');
     }
 
     await many(500); // everything has been used many times
     const before = { fds: d.fdCount(), rss: d.rss() };
     await many(1000);
-    await eventually(() => d.fdCount() <= before.fds, `descriptors ${before.fds} -> ${d.fdCount()}`);
+    await until(() => d.fdCount() <= before.fds, `descriptors ${before.fds} -> ${d.fdCount()}`);
     const now = { fds: d.fdCount(), rss: d.rss() };
 
     t.diagnostic(JSON.stringify(kinds));
     t.diagnostic(`fds ${before.fds} -> ${now.fds}, RSS ${mib(before.rss)} -> ${mib(now.rss)} MiB, ` +
       `processes ${d.ours().length}`);
     assertGrown(d, before.rss, now.rss, 2);
-    await eventually(() => !d.ours().length, 'no process');
+    await until(() => !d.ours().length, 'no process');
     await janitor.close();
     await d.stop();
   });
@@ -172,7 +175,7 @@ describe('ping and pong', () => {
     const at = performance.now();
     await deadline(dead.closed, 8000, 'the dead peer to be dropped');
     t.diagnostic(`dropped after ${Math.round(performance.now() - at)} ms`);
-    await eventually(() => pings >= 3, 'pings go on');
+    await until(() => pings >= 3, 'pings go on');
     assert.ok(live.ws.isOpen, 'one that answers stays');
     assert.ok(ofSession(sessionId).length > 0, 'the harness works on');
     await live.load(sessionId);
@@ -190,8 +193,8 @@ describe('ping and pong', () => {
 
     gone.ws.pause(); // the socket stays up, as after a cut cable
     gone.startPrompt(tape.sessionId, 'flood 30000 300; sleep 1500; echo end');
-    await eventually(async () => await metric(d, 'acpd_connections') === 0, 'the peer to be dropped', 12000);
-    await eventually(async () => await metric(d, 'acpd_turns_running') === 0, 'the turn to end');
+    await until(async () => await d.metric('acpd_connections') === 0, 'the peer to be dropped', 12000);
+    await until(async () => await d.metric('acpd_turns_running') === 0, 'the turn to end');
     const reader = await d.client({ record: false, validate: 500 });
     const whole = new Tape(tape.sessionId, { flood: 30000 });
     whole.attach(reader);

@@ -19,8 +19,10 @@ import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon, SANITIZED } from '../../lib/daemon.mjs';
 import { crowded, deepTree, manyFiles } from '../../lib/made.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import { loopTime } from '../../lib/procs.mjs';
-import { dropPlain, eventually, groupOf, startPlain } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { groupOf } from './rig.mjs';
 
 const LONG = process.env.ACPD_TEST_LONG === '1';
 
@@ -194,7 +196,7 @@ describe('what is left of', () => {
       await row.after?.(rig);
       let now = {};
       const most = (name) => before[name] + row.bounds[name] * (name === kind(name) ? n : 1);
-      await eventually(async () => {
+      await until(async () => {
         now = await look(rig, row.bounds);
         return Object.keys(now).every((name) => now[name] <= most(name));
       }, `within bounds: ${JSON.stringify(row.bounds)}`).catch((e) => {
@@ -300,7 +302,7 @@ const start = async ({ c, sessionId }) => {
   await c.prompt(sessionId, 'echo again');
 };
 const end = (method) => ({ c, sessionId }) => c.call(method, { sessionId }, { timeout: 60000 });
-const removed = (rig) => eventually(() => fs.readdirSync(path.join(rig.d.stateDir, 'removed')).length === 0, 'all is removed', 60000);
+const removed = (rig) => until(() => fs.readdirSync(path.join(rig.d.stateDir, 'removed')).length === 0, 'all is removed', 60000);
 const life = [['list', listed], ['status', status], ['a turn', turn], ['close', end('session/close')], ['start', start],
   ['delete', async (rig) => { await end('session/delete')(rig); await removed(rig); }]];
 
@@ -309,7 +311,7 @@ const besides = [['another session is closed', ({ c, other }) => c.call('session
   ['a turn', turn], ['close', end('session/close')]];
 const crowd = {
   harness: crowded('crowd', MANY),
-  made: ({ d }) => eventually(() => d.descendants().length > MANY, 'the crowd is there', 60000),
+  made: ({ d }) => until(() => d.descendants().length > MANY, 'the crowd is there', 60000),
   acts: besides,
 };
 

@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { assertGrown, calmAgain, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import {
-  Neighbour, Tape, assertGrown, calmAgain, failing, mib, ofSession, peakRss, sessionGone, turnEnds,
-} from './rig.mjs';
+import { Neighbour, Tape, failing, ofSession, sessionGone, turnEnds } from './rig.mjs';
 
 const MIB = 1048576;
 let d, c, neighbour;

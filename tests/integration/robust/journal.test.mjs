@@ -10,7 +10,8 @@ import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { onSmallDisk } from '../../lib/disk.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
-import { Neighbour, Tape, eventually, failing } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Neighbour, Tape, failing } from './rig.mjs';
 
 // CRC-32C (Castagnoli), reflected, as in RFC 3720.
 const TABLE = Uint32Array.from({ length: 256 }, (_, i) => {
@@ -331,7 +332,7 @@ describe('a journal that cannot be written', () => {
     fs.renameSync(`${dir}.away`, dir);
     const { sessionId } = await a.newSession();
     assert.equal((await a.prompt(sessionId, 'echo works')).stopReason, 'end_turn');
-    await eventually(() => own.descendants().length === 1, 'one harness');
+    await until(() => own.descendants().length === 1, 'one harness');
     await a.close();
     await own.stop();
   });

@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test, describe } from 'node:test';
+import { chance } from '../../lib/chance.mjs';
 import { Daemon } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 import { homeOf, journalOf, turnsOf } from '../ledger.mjs';
-import { chance, eventually, metric } from './rig.mjs';
 
 async function start(t, flags, opts = {}) {
   const d = await Daemon.start({ ...opts, flags });
@@ -18,7 +19,7 @@ async function start(t, flags, opts = {}) {
 
 const live = (d) => d.descendants().filter((p) => p.comm === 'stub-agent').length;
 const statusOf = async (c, sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0];
-const stopped = (d, n = 0) => eventually(() => live(d) === n, `${n} harnesses, there are ${live(d)}`);
+const stopped = (d, n = 0) => until(() => live(d) === n, `${n} harnesses, there are ${live(d)}`);
 const heard = (c, text) => c.waitUpdate((u) => u.update.content?.text === text);
 
 // A turn that runs until it is let go.
@@ -42,7 +43,7 @@ describe('--harness-idle', () => {
     await stopped(d);
     const c = await d.client();
     assert.equal((await statusOf(c, sessionId)).state, 'open');
-    assert.equal(await metric(d, 'acpd_harnesses_stopped_idle_total'), 1);
+    assert.equal(await d.metric('acpd_harnesses_stopped_idle_total'), 1);
     await c.load(sessionId);
     const { modes, _meta } = await c.load(sessionId);
     assert.deepEqual([modes.currentModeId, _meta.acpd.context], ['code', 'kept']);
@@ -100,10 +101,10 @@ describe('--harness-idle', () => {
     await a.prompt(sessionId, 'echo one');
     await a.close();
     await stopped(d, 1);
-    await eventually(() => !fs.existsSync(journalOf(d, empty)) && !fs.existsSync(homeOf(d, empty)), 'its files are gone');
+    await until(() => !fs.existsSync(journalOf(d, empty)) && !fs.existsSync(homeOf(d, empty)), 'its files are gone');
     const listed = (await driven.call('session/list', {})).sessions.map((s) => s.sessionId).sort();
     assert.deepEqual(listed, [sessionId, other].sort());
-    await eventually(async () => await metric(d, 'acpd_sessions_removed_empty_total') === 1, 'it is counted');
+    await until(async () => await d.metric('acpd_sessions_removed_empty_total') === 1, 'it is counted');
     assert.equal((await driven.prompt(other, 'echo mine')).stopReason, 'end_turn');
     await d.stop();
   });
@@ -147,10 +148,10 @@ describe('--harness-max', () => {
     const note = (name) => (x) => { order.push(name); return x; };
 
     const one = c.prompt(b, 'echo b').then(note('b'));
-    await eventually(async () => (await statusOf(c, b)).waiting === 'harness', 'b waits');
+    await until(async () => (await statusOf(c, b)).waiting === 'harness', 'b waits');
     const two = c.newSession().then(note('new'));
     const three = c.prompt(b, 'echo b again').then(note('b again'));
-    await eventually(async () => await metric(d, 'acpd_harnesses_waiting') === 2, 'both stand in the queue');
+    await until(async () => await d.metric('acpd_harnesses_waiting') === 2, 'both stand in the queue');
     assert.equal((await statusOf(c, a)).waiting, undefined);
     assert.equal(live(d), 1);
     c.cancel(a);
@@ -159,7 +160,7 @@ describe('--harness-max', () => {
     await Promise.all([one, two, three]);
     assert.deepEqual(order, ['b', 'b again', 'new']);
     assert.equal((await statusOf(c, b)).waiting, undefined);
-    assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
+    assert.equal(await d.metric('acpd_harnesses_waiting'), 0);
     await d.stop();
   });
 
@@ -185,7 +186,7 @@ describe('--harness-max', () => {
     assert.deepEqual(order, ['first', 'second'], 'the later one waits on');
     assert.equal(turnsOf(d, b).length, 2);
     assert.equal((await c.fails('session/load', { sessionId: b, cwd: d.workDir, mcpServers: [] })).data.reason, 'TOO_MANY_HARNESSES');
-    assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
+    assert.equal(await d.metric('acpd_harnesses_waiting'), 0);
     c.assertClean();
     await c.close();
     await d.stop({ keep: true });
@@ -206,14 +207,14 @@ describe('--harness-max', () => {
       ids.push((await c.newSession()).sessionId);
     await occupy(c, ids[0]);
     const answers = ids.slice(1).map((id) => c.startPrompt(id, 'echo never').answer);
-    await eventually(async () => await metric(d, 'acpd_harnesses_waiting') === 3, 'they wait');
+    await until(async () => await d.metric('acpd_harnesses_waiting') === 3, 'they wait');
     c.cancel(ids[1]);
     assert.equal((await answers[0]).result.stopReason, 'cancelled');
     await c.call('session/close', { sessionId: ids[2] });
     assert.equal((await answers[1]).result.stopReason, 'cancelled');
     await c.call('session/delete', { sessionId: ids[3] });
     assert.equal((await answers[2]).result.stopReason, 'cancelled');
-    assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
+    assert.equal(await d.metric('acpd_harnesses_waiting'), 0);
     await d.stop();
   });
 
@@ -252,8 +253,8 @@ describe('--harness-max', () => {
     t.diagnostic(`${JSON.stringify(ends)}, at most ${most} at a time`);
     assert.deepEqual(Object.keys(ends).filter((end) => !['end_turn', 'cancelled'].includes(end)), []);
     assert.ok(most <= 2, `${most} harnesses at a time`);
-    assert.equal(await metric(d, 'acpd_harnesses_waiting'), 0);
-    await eventually(async () => await metric(d, 'acpd_harnesses') === live(d), 'what is told is what is there');
+    assert.equal(await d.metric('acpd_harnesses_waiting'), 0);
+    await until(async () => await d.metric('acpd_harnesses') === live(d), 'what is told is what is there');
     await d.stop();
   });
 
@@ -265,7 +266,7 @@ describe('--harness-max', () => {
 
     assert.ok(limits.harnesses >= 1 && limits.harnesses <= Math.max(1, total / 2 ** 29), `${limits.harnesses} of ${total}`);
     assert.deepEqual([limits.harnessIdleSeconds, limits.sessions], [300, 10000]);
-    assert.equal(await metric(d, 'acpd_harnesses_max'), limits.harnesses);
+    assert.equal(await d.metric('acpd_harnesses_max'), limits.harnesses);
     await d.stop();
   });
 });

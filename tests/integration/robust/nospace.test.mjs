@@ -7,7 +7,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { onSmallDisk } from '../../lib/disk.mjs';
-import { Tape, eventually, failing } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Tape, failing } from './rig.mjs';
 
 test('a full disk: nothing is sent that is not in the journal, NO_SPACE for new sessions, and all goes on when it empties', async (t) => {
   const { d, fill, empty } = await onSmallDisk(t, '2m');
@@ -33,7 +34,7 @@ test('a full disk: nothing is sent that is not in the journal, NO_SPACE for new 
   assert.ok(journal().at(-1) >= tape.last);
 
   empty();
-  await eventually(async () => {
+  await until(async () => {
     try {
       return (await c.prompt(id, 'echo again')).stopReason === 'end_turn';
     } catch {

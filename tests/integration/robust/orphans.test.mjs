@@ -14,9 +14,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { Neighbour, cgroupKind, dropPlain, eventually, failing, groupOf, ofSession, startPlain } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Neighbour, cgroupKind, failing, groupOf, ofSession } from './rig.mjs';
 
 const HOWS = ['pipes', 'setsid', 'double', 'ignoreterm', 'clearenv', 'bogusenv'];
 const unmarked = ({ how }) => how === 'clearenv' || how === 'bogusenv';
@@ -41,7 +43,7 @@ const left = (family) => named(family.filter((p) => procs.alive(p)));
 // promised: by the answer, or the exit, that has just come. Else the sweep may still be at work.
 async function allGone(family, what, { promised = false } = {}) {
   if (!promised)
-    await eventually(() => !left(family).length, `${what}: ${left(family)}`).catch(() => {});
+    await until(() => !left(family).length, `${what}: ${left(family)}`).catch(() => {});
   assert.deepEqual(left(family), [], what);
 }
 
@@ -50,12 +52,12 @@ async function noMarks(d) {
   const marked = () => procs.withEnv((env) => env.ACPD_TEST_RUN === d.run || d.owners.has(env.ACPD_OWNER))
     .filter((p) => procs.alive(p)).map((p) => `${p.pid} ${p.comm}`);
 
-  await eventually(() => !marked().length, 'no process carries a mark of this daemon')
+  await until(() => !marked().length, 'no process carries a mark of this daemon')
     .catch(() => assert.deepEqual(marked(), [], 'a process carries a mark of this daemon'));
 }
 
 // None that stays: what removes files beside the loop ends at any time.
-const noZombies = (d) => eventually(() => !d.descendants().some((p) => p.state === 'Z'), 'no zombie');
+const noZombies = (d) => until(() => !d.descendants().some((p) => p.state === 'Z'), 'no zombie');
 
 function killed(family) {
   for (const p of family) {
@@ -127,7 +129,7 @@ function suite(name, { start, cgroup }) {
 
           await end(sessionId);
           await allGone(family, what, { promised: what.startsWith('session/') });
-          await eventually(() => !ofSession(sessionId).length, 'no mark of the session');
+          await until(() => !ofSession(sessionId).length, 'no mark of the session');
           await noZombies(d);
           await c.call('session/delete', { sessionId });
         });
@@ -371,7 +373,7 @@ function suite(name, { start, cgroup }) {
           fs.writeFileSync(path.join(held, 'cgroup.procs'), `${sleeper.pid}`);
           await d.kill9();
           killed(families.flat()); // none of it is left, but nobody clears up: its state is never used again
-          await eventually(() => !left(families.flat()).length, 'killed');
+          await until(() => !left(families.flat()).length, 'killed');
           assert.ok(fs.existsSync(groups[0]));
           sleeper.kill('SIGKILL');
           await once(sleeper, 'exit');

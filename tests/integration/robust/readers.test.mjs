@@ -5,8 +5,10 @@
 import assert from 'node:assert/strict';
 import { test, describe, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { assertGrown, calmAgain, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, assertNoViolations, frame, sleep } from '../../lib/rawws.mjs';
-import { Tape, assertGrown, calmAgain, eventually, metric, mib, peakRss, quantile } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Tape, quantile } from './rig.mjs';
 
 const MIB = 1048576;
 
@@ -42,7 +44,7 @@ async function latencies(client, sessionId, fn) {
   }
 }
 
-const turnsOver = (d, n) => eventually(async () => await metric(d, 'acpd_turns_running') === n,
+const turnsOver = (d, n) => until(async () => await d.metric('acpd_turns_running') === n,
   'the turns to end', 45000);
 
 describe('a reader that stalls', () => {
@@ -64,7 +66,7 @@ describe('a reader that stalls', () => {
       lazy.ws.pause();
       lazy.startPrompt(tape.sessionId, `flood ${COUNT} 330`);
       await busy.prompt(second.sessionId, 'flood 100000 200');
-      await eventually(async () => (await metric(d, 'acpd_events_total')) > COUNT, 'the flood to be read', 45000);
+      await until(async () => (await d.metric('acpd_events_total')) > COUNT, 'the flood to be read', 45000);
     }));
     const { peak } = disturbed.result;
     const p99 = [quantile(alone.times, 0.99), quantile(disturbed.times, 0.99)].map((x) => Math.round(x * 10) / 10);
@@ -160,7 +162,7 @@ describe('a reader that stalls', () => {
     await turnsOver(d, 0);
     await sleep(1200);
     lazy.ws.reset();
-    await eventually(() => d.socketCount() < sockets, 'the descriptor to be closed');
+    await until(() => d.socketCount() < sockets, 'the descriptor to be closed');
     const reader = await d.client({ record: false, validate: 500 });
     const whole = new Tape(tape.sessionId, { flood: 60000 });
     whole.attach(reader);

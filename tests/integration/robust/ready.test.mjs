@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { onSmallDisk } from '../../lib/disk.mjs';
-import { eventually } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const mount = (...args) => spawnSync('mount', args).status === 0;
 
@@ -60,7 +60,7 @@ test('SHUTTING_DOWN: the daemon was told to end, and a session takes its time', 
   await c.prompt(sessionId, 'ignoreterm; echo x');
   await serves(d);
   process.kill(d.child.pid, 'SIGTERM');
-  const answer = await eventually(async () => {
+  const answer = await until(async () => {
     const now = await ready(d);
 
     return now.status === 503 && now;

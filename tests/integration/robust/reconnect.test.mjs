@@ -4,9 +4,11 @@
 
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
+import { chance } from '../../lib/chance.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
-import { Tape, chance, eventually, metric } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
+import { Tape } from './rig.mjs';
 
 const SEED = Number(process.env.ACPD_TEST_SEED ?? Date.now() % 1e9);
 let d;
@@ -359,7 +361,7 @@ describe('without a journal', () => {
     const before = await settled(tape);
     client.ws.pause();
     client.startPrompt(sessionId, 'flood 120000 300');
-    await eventually(async () => await metric(bare, 'acpd_turns_running') === 0, 'the turn to end', 20000);
+    await until(async () => await bare.metric('acpd_turns_running') === 0, 'the turn to end', 20000);
     client.ws.resume();
     await tape.until((x) => x.ends.length, 20000);
     accounted(tape, before + 120002, [before + 1]);

@@ -9,13 +9,13 @@ import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { deepTree } from '../../lib/made.mjs';
-import { eventually, metric } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const root = process.getuid() === 0;
 
 const homeOf = (d, id) => path.join(d.stateDir, 'homes', id);
 const left = (d) => fs.readdirSync(path.join(d.stateDir, 'removed'));
-const removed = (d) => eventually(() => left(d).length === 0, 'all is removed', 60000);
+const removed = (d) => until(() => left(d).length === 0, 'all is removed', 60000);
 
 // In memory where there is any: tens of thousands of directories on a busy disk take their time.
 const memory = '/dev/shm';
@@ -48,7 +48,7 @@ describe('a deleted session', () => {
     await assert.rejects(c.call('session/load', { sessionId: id, cwd: d.workDir, mcpServers: [] }),
                          (e) => e.data.reason === 'SESSION_NOT_FOUND');
     await removed(d);
-    await eventually(async () => await metric(d, 'acpd_removals_pending') === 0, 'the helper to have ended');
+    await until(async () => await d.metric('acpd_removals_pending') === 0, 'the helper to have ended');
   }));
 
   test('goes although its home is closed to its owner', () => withSession({}, async (d, c, id) => {

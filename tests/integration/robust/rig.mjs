@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { Daemon } from '../../lib/daemon.mjs';
 import { RpcError, SLOW, deadline, patience, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 
@@ -145,18 +144,6 @@ export class Tape {
   }
 }
 
-// Reproducible chance: the seed is in the message of whoever fails.
-export function chance(seed) {
-  let a = seed >>> 0;
-
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 // Another session that goes on working, prompt after prompt, whatever happens beside it.
 export class Neighbour {
   latencies = [];
@@ -213,8 +200,6 @@ export function quantile(values, q) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
 }
 
-export const mib = (bytes) => Math.round(bytes / 1048576 * 10) / 10;
-
 // The error of a prompt that must fail, and how long it took.
 export async function failing(client, sessionId, prompt, opts) {
   const t = performance.now();
@@ -245,56 +230,6 @@ export async function sessionGone(daemon, sessionId, more = []) {
   assert.deepEqual(ofSession(sessionId), [], 'a process carries the marker of the session');
 }
 
-// The highest RSS of the daemon while fn runs.
-export async function peakRss(daemon, fn) {
-  let peak = daemon.rss();
-  const timer = setInterval(() => { peak = Math.max(peak, daemon.rss() ?? 0); }, 4);
-
-  try {
-    return { result: await fn(), peak };
-  } finally {
-    clearInterval(timer);
-  }
-}
-
-// A daemon under a sanitizer or valgrind has another idea of memory: there it is only printed.
-const instrumented = (daemon) => /lib(asan|ubsan)|valgrind/.test(fs.readFileSync(`/proc/${daemon.pid}/maps`, 'latin1'));
-
-export function assertGrown(daemon, from, to, most, what = '') {
-  if (!instrumented(daemon))
-    assert.ok(to - from < most * 1048576, `RSS grew by ${mib(to - from)} MiB, more than ${most} ${what}`);
-}
-
-export async function calmAgain(daemon, base, most, ms = 15000) {
-  if (!instrumented(daemon))
-    await eventually(() => daemon.rss() < base + most * 1048576, `RSS back to normal, is ${mib(daemon.rss())} MiB`, ms);
-}
-
-export async function eventually(pred, what, ms = 10000) {
-  const end = Date.now() + patience(ms);
-  let value;
-
-  while (!(value = await pred())) {
-    assert.ok(Date.now() < end, `never happened: ${what}`);
-    await sleep(20);
-  }
-  return value;
-}
-
-// A count once it has been the same for a while: what went before may still be on its way out.
-export async function settled(count) {
-  let value = count(), same = 0;
-
-  await eventually(async () => {
-    const now = count();
-
-    same = now === value ? same + 1 : 0;
-    value = now;
-    return same > 10;
-  }, 'a count that stays');
-  return value;
-}
-
 // Which kind of cgroup the daemon uses for its children: v1, v2 or none.
 export async function cgroupKind(daemon) {
   const { json } = await daemon.http('/ready', { token: daemon.token });
@@ -304,38 +239,3 @@ export async function cgroupKind(daemon) {
 
 // The directory in which it makes a cgroup for each session; '' if it makes none.
 export const groupOf = (daemon) => fs.readFileSync(path.join(daemon.stateDir, 'owner'), 'utf8').split('\n')[1];
-
-// A number of /metrics, e.g. acpd_children.
-export async function metric(daemon, name) {
-  const { body } = await daemon.http('/metrics', { token: daemon.token });
-
-  return Number(body.match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1]);
-}
-
-// A daemon without privileges (so that no cgroup can be made): its own uid if we are root.
-export async function startPlain(opts = {}) {
-  if (process.getuid() !== 0)
-    return Daemon.start(opts);
-  const nobody = 65534;
-  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-plain-'));
-
-  for (const name of ['token', 'harnesses.json']) {
-    fs.writeFileSync(path.join(dir, name), '', { mode: 0o600 });
-    fs.chownSync(path.join(dir, name), nobody, nobody);
-  }
-  fs.chownSync(dir, nobody, nobody);
-  try {
-    const d = await Daemon.start({ ...opts, dir, uid: nobody });
-
-    d.temporary = dir;
-    return d;
-  } catch (e) {
-    fs.rmSync(dir, { recursive: true, force: true });
-    throw e;
-  }
-}
-
-export function dropPlain(daemon) {
-  if (daemon.temporary && !process.env.ACPD_TEST_KEEP)
-    fs.rmSync(daemon.temporary, { recursive: true, force: true });
-}

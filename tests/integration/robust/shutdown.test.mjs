@@ -7,7 +7,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
-import { cgroupKind, dropPlain, startPlain } from './rig.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import { cgroupKind } from './rig.mjs';
 
 const EACH = 8;
 const KINDS = {

@@ -7,8 +7,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, before, after } from 'node:test';
 import { Daemon, STUB } from '../../lib/daemon.mjs';
+import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
-import { Neighbour, assertGrown, failing, mib, ofSession, peakRss, sessionGone, turnEnds } from './rig.mjs';
+import { Neighbour, failing, ofSession, sessionGone, turnEnds } from './rig.mjs';
 
 let d, c, neighbour, files;
 

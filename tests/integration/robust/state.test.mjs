@@ -10,7 +10,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
-import { eventually } from './rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const ledgerOf = (d) => path.join(d.stateDir, 'usage.jsonl');
 const linesOf = (file) => fs.readFileSync(file, 'utf8').trimEnd().split('\n');
@@ -76,7 +76,7 @@ describe('a ledger that is not whole', () => {
 
     fs.writeFileSync(ledgerOf(d), lines.with(0, lines[0].replace('"end_turn"', '"cancelled"')).map((l) => `${l}\n`).join(''));
   }, async (d) => {
-    await eventually(async () => (await problems(d)).some((p) => /line 2: prevDigest/.test(p.text)), 'it says so');
+    await until(async () => (await problems(d)).some((p) => /line 2: prevDigest/.test(p.text)), 'it says so');
   }));
 });
 

@@ -12,8 +12,8 @@ import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { McpHttp, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, MODERN } from '../../lib/mcp.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { until } from '../../lib/workspace.mjs';
 import { SLOW, patience, sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const NODE = process.execPath;
 const SERVER = path.join(import.meta.dirname, '../../mcp/hosted-server.mjs');

@@ -10,7 +10,7 @@ import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { MODERN } from '../../lib/mcp.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { SANITIZED } from '../../lib/daemon.mjs';
-import { eventually } from '../robust/rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const SERVER = { command: process.execPath, args: [path.join(import.meta.dirname, '../../mcp/slow-server.mjs')] };
 const WHERE = '/mcp/slow';
@@ -57,9 +57,9 @@ describe('a client that leaves', () => {
     const before = await state();
     const s = await raw(modernBody('hang', {}), modernHeaders('tools/call', 'hang'));
 
-    await eventually(async () => (await state()).open.length === 1, 'the call is open');
+    await until(async () => (await state()).open.length === 1, 'the call is open');
     s.destroy();
-    await eventually(async () => (await state()).cancelled === before.cancelled + 1, 'the call is cancelled', 3000);
+    await until(async () => (await state()).cancelled === before.cancelled + 1, 'the call is cancelled', 3000);
     assert.deepEqual((await state()).open, []);
   });
 
@@ -70,7 +70,7 @@ describe('a client that leaves', () => {
 
     await res.until((r) => r.events.length > 10);
     res.close();
-    await eventually(async () => (await state()).cancelled === before.cancelled + 1, 'the call is cancelled', 3000);
+    await until(async () => (await state()).cancelled === before.cancelled + 1, 'the call is cancelled', 3000);
   });
 
   test('modern, with a half of the body: nothing was called', async () => {
@@ -89,12 +89,12 @@ describe('a client that leaves', () => {
     const gone = await raw({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'wait', arguments: { ms: 5000 * SLOW } } },
       { 'Mcp-Session-Id': c.session, 'MCP-Protocol-Version': c.revision });
 
-    await eventually(async () => (await state()).open.length === 1, 'the call is open');
+    await until(async () => (await state()).open.length === 1, 'the call is open');
     gone.destroy();
     await sleep(200);
     const again = await (await call(c, 'wait', { ms: 1 }, { id: 77 })).over();
     assert.deepEqual([again.status, again.json.error.code], [400, -32600]);
-    await eventually(async () => (await state()).open.length === 0, 'the call ended');
+    await until(async () => (await state()).open.length === 0, 'the call ended');
     const now = await state();
     assert.deepEqual([now.cancelled, now.answered], [before.cancelled, before.answered + 1]);
     assert.equal(textOf(await (await call(c, 'wait', { ms: 1 }, { id: 77 })).over()), 'waited');
@@ -125,12 +125,12 @@ describe('cancellation by a legacy client', () => {
     const streaming = await c.call('tools/call', { name: 'flood', arguments: { count: 1e6, bytes: 10 }, _meta: { progressToken: 't' } }, { id: 'b' });
 
     await streaming.until((r) => r.events.length > 5);
-    await eventually(async () => (await state()).open.length === 2, 'both are open');
+    await until(async () => (await state()).open.length === 2, 'both are open');
     for (const id of ['a', 'b'])
       assert.equal((await cancel(c, id)).status, 202);
     for (const res of [await (await silent).over(), await streaming.over()])
       assert.deepEqual([res.status, res.ended, res.answer], [200, true, undefined]);
-    await eventually(async () => (await state()).cancelled === before.cancelled + 2, 'the server knows');
+    await until(async () => (await state()).cancelled === before.cancelled + 2, 'the server knows');
   });
 
   test('of what is not open does nothing', async () => {
@@ -156,13 +156,13 @@ describe('a reader that does not read', () => {
     const low = d.rss();
     const s = await stalled({ count: 20000, bytes: 8000 });
 
-    await eventually(async () => (await state()).cancelled === before.cancelled + 1, 'a flood of 160 MB was cancelled', 30000);
+    await until(async () => (await state()).cancelled === before.cancelled + 1, 'a flood of 160 MB was cancelled', 30000);
     if (!SANITIZED)
       assert.ok(d.rss() - low < 24 * MIB, `grew by ${Math.round((d.rss() - low) / MIB)} MiB`);
     let text = '';
     s.on('data', (data) => { text += data; });
     s.resume();
-    await eventually(() => s.closed, 'the connection ends');
+    await until(() => s.closed, 'the connection ends');
     assert.ok(!text.endsWith('0\r\n\r\n'), 'the end of the body says that something is missing');
     assert.ok(!text.includes('"flooded"'));
   });
@@ -214,11 +214,11 @@ describe('a server that dies', () => {
     const open = [call(c, 'hang'), modernCall(m, 'hang')];
 
     await streaming.until((r) => r.events.length > 5);
-    await eventually(async () => (await state(where)).open.length === 3, 'all are open');
+    await until(async () => (await state(where)).open.length === 3, 'all are open');
     await (await modernCall(m, 'die')).over();
     for (const res of [await streaming.over(), await (await open[0]).over(), await (await open[1]).over()])
       assert.deepEqual([res.status, res.answer.error.code, res.answer.error.data.reason], [200, -32603, 'SERVER_GONE']);
-    await eventually(async () => (await (await modernCall(m, 'wait', { ms: 1 })).over()).answer.result, 'it is started again');
+    await until(async () => (await (await modernCall(m, 'wait', { ms: 1 })).over()).answer.result, 'it is started again');
     assert.equal(textOf(await (await call(c, 'wait', { ms: 1 })).over()), 'waited', 'the session outlives it');
   });
 });
@@ -261,9 +261,9 @@ describe('many', () => {
     const [fds, low] = [d.fdCount(), d.rss()];
     for (let i = 0; i < 4; i++)
       await round();
-    await eventually(() => d.fdCount() <= fds, 'descriptors are given back');
+    await until(() => d.fdCount() <= fds, 'descriptors are given back');
     assert.ok(d.rss() - low < 4 * MIB, `grew by ${d.rss() - low} bytes`);
-    await eventually(async () => (await state()).open.length === 0, 'nothing is open');
+    await until(async () => (await state()).open.length === 0, 'nothing is open');
   });
 
   test('the daemon stops with streams and calls open', async () => {

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, META, MODERN, member } from '../../lib/mcp.mjs';
-import { eventually } from '../robust/rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const SLOW_SERVER = path.join(import.meta.dirname, '../../mcp/slow-server.mjs');
 const WHERE = '/mcp/fixture';
@@ -242,7 +242,7 @@ describe('sessions', () => {
     const stream = await c.listen();
     const waiting = call(c, 'hang');
 
-    await eventually(async () => (await (await call(c, 'state')).over()).answer.result.structuredContent.open.includes('hang'), 'the call is open');
+    await until(async () => (await (await call(c, 'state')).over()).answer.result.structuredContent.open.includes('hang'), 'the call is open');
     await c.post(undefined, { method: 'DELETE' });
     assert.equal((await stream.over()).ended, true);
     assert.deepEqual(why(await (await waiting).over()), [404, -32600, 'SESSION_ENDED']);
@@ -304,7 +304,7 @@ describe('GET streams', () => {
   const change = async (c) => (await call(c, 'change')).over();
   const changes = (s) => s.events.filter((e) => e.method === 'notifications/tools/list_changed').length;
   // The first changes may come before the subscription, or before the end of another stream is seen.
-  const told = (c, s) => eventually(async () => (await change(c), changes(s) > 0), 'a change is told');
+  const told = (c, s) => until(async () => (await change(c), changes(s) > 0), 'a change is told');
 
   test('what belongs to no request goes to the newest of them, and to one alone', async () => {
     const c = await legacy('/mcp/slow');

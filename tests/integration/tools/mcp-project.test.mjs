@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { patience, sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const NODE = process.execPath;
 const SERVER = path.join(import.meta.dirname, '../../mcp/hosted-server.mjs');
@@ -59,15 +59,6 @@ async function call(id, name, tool, args = {}) {
   const res = await new McpHttp(d, `/mcp/${name}?session=${id}`).modern('tools/call', { name: tool, arguments: args });
 
   return (await res.over()).answer.result.content[0].text;
-}
-
-async function until(pred, what) {
-  const end = Date.now() + patience(5000);
-
-  while (!await pred()) {
-    assert.ok(Date.now() < end, what);
-    await sleep(20);
-  }
 }
 
 describe('a trusted project', () => {

@@ -14,7 +14,7 @@ import { ACPD, Box, LAYOUTS, TIMEOUT, endFaults, extract, roomy, temporary } fro
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { eventually } from '../robust/rig.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const isRoot = process.geteuid() === 0;
 
@@ -201,7 +201,7 @@ for (const layout of LAYOUTS.filter((one) => one.uid !== undefined)) {
         assert.equal(r.result.failed.reason, 'NO_SPACE');
         assert.deepEqual([...box.unchangedFaults(), ...stages(box), ...box.outsideFaults()], []);
         // What a process that just ended had open is given back a moment later.
-        await eventually(() => {
+        await until(() => {
           const now = fs.statfsSync(disk);
 
           return now.bfree === free.bfree && now.ffree === free.ffree;

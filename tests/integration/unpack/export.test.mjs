@@ -9,10 +9,11 @@ import path from 'node:path';
 import { execFileSync, spawn } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, SANITIZED } from '../../lib/daemon.mjs';
+import { assertGrown } from '../../lib/memory.mjs';
 import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { assertGrown } from '../robust/rig.mjs';
-import { helpers, newCwd, scan, treeOf, until, upload } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
+import { helpers, newCwd, scan, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c, id, cwd;
 

@@ -9,7 +9,7 @@ import test, { after, before } from 'node:test';
 import zlib from 'node:zlib';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { digestOf, head, put, tarOf } from '../../lib/archives.mjs';
-import { patience, sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 
 const LARGE = 12 * 2 ** 20;
 let d;
@@ -27,17 +27,7 @@ const store = (x = d) => path.join(x.stateDir, 'archives');
 const hexOf = (data) => digestOf(data).slice(7);
 // Its name tells what it was made of, and what is in it.
 const derivedOf = (data, x = d) => path.join(store(x), `${hexOf(data)}.${hexOf(raw(data))}.tar`);
-const damaged = async () => Number(/^acpd_archives_damaged_total (\d+)$/m.exec((await d.http('/metrics', { token: d.token })).body.toString())[1]);
 const helpers = (x = d) => x.descendants().filter((p) => p.comm === 'acpd-unpack');
-
-async function until(pred, what) {
-  const end = Date.now() + patience(10_000);
-
-  while (!pred()) {
-    assert.ok(Date.now() < end, what);
-    await sleep(10);
-  }
-}
 
 async function session(data, name, client = c, x = d) {
   const cwd = path.join(x.workDir, name);
@@ -62,10 +52,10 @@ for (const [kind, compress, seed] of [['gz', (x) => zlib.gzipSync(x, { level: 1 
 
     assert.equal((await put(d, packed)).status, 201);
     assert.deepEqual(await session(packed, `${kind}-first`), [[`file-${seed}`, true]]);
-    await until(() => fs.existsSync(derived), 'no derived file');
+    await until(() => fs.existsSync(derived), 'a derived file');
     assert.equal(tar.compare(fs.readFileSync(derived)), 0);
     assert.equal(fs.statSync(derived).mode & 0o777, 0o400);
-    await until(() => !helpers().length, 'the helper stays');
+    await until(() => !helpers().length, 'the helper ends');
     assert.ok(!fs.existsSync(path.join(store(), 'derived')), 'a temporary file is left');
     const listed = (await d.http('/v1/archives', { token: d.token })).json;
     assert.ok(listed.used >= packed.length + tar.length, 'it is not counted');
@@ -75,15 +65,15 @@ for (const [kind, compress, seed] of [['gz', (x) => zlib.gzipSync(x, { level: 1 
     tar[512 + 1000] ^= 1;
     fs.chmodSync(derived, 0o600);
     fs.writeFileSync(derived, tar);
-    const before = await damaged();
+    const before = await d.metric('acpd_archives_damaged_total');
     const e = await session(packed, `${kind}-third`).catch((error) => error);
     assert.deepEqual([e.data?.reason, e.data?.refused?.digest], ['ARCHIVE_DAMAGED', digestOf(packed)], String(e));
-    assert.equal(await damaged(), before + 1);
+    assert.equal(await d.metric('acpd_archives_damaged_total'), before + 1);
     assert.ok(!fs.existsSync(derived), 'what is damaged stays');
     assert.equal((await put(d, packed)).status, 200, 'the archive itself is there');
     assert.deepEqual(await session(packed, `${kind}-fourth`), [[`file-${seed}`, true]]);
-    await until(() => fs.existsSync(derived), 'none is made again');
-    await until(() => !helpers().length, 'the helper stays');
+    await until(() => fs.existsSync(derived), 'it is made again');
+    await until(() => !helpers().length, 'the helper ends');
 
     assert.equal((await d.http(`/v1/archives/${digestOf(packed)}`, { method: 'DELETE', token: d.token })).status, 200);
     assert.ok(!fs.existsSync(derived), 'it outlives its archive');
@@ -102,14 +92,14 @@ test('none is made of a small archive, of one that is not compressed, or where s
     for (const [data, name] of [[small, 'small'], [plain, 'plain']]) {
       await put(d, data);
       await session(data, name);
-      await until(() => !helpers().length, 'the helper stays');
+      await until(() => !helpers().length, 'the helper ends');
       assert.ok(!fs.existsSync(derivedOf(data)), name);
     }
     const first = zlib.gzipSync(tarOf(LARGE, 11), { level: 1 });
     await put(other, first);
     await put(other, gz);
     await session(gz, 'full', fresh, other);
-    await until(() => !helpers(other).length, 'the helper stays');
+    await until(() => !helpers(other).length, 'the helper ends');
     assert.ok(!fs.existsSync(derivedOf(gz, other)), 'a full store');
     assert.equal((await head(other, first)).status, 200);
   } finally {
@@ -133,7 +123,7 @@ test('a daemon that ends meanwhile leaves nothing behind, and one that was kille
     await x.restart();
     client = await x.client();
     await session(gz, 'two', client, x);
-    await until(() => fs.existsSync(derivedOf(gz, x)), 'no derived file');
+    await until(() => fs.existsSync(derivedOf(gz, x)), 'a derived file');
     assert.ok(!fs.existsSync(path.join(store(x), 'derived')));
     await x.restart();
     client = await x.client();
@@ -149,8 +139,8 @@ test('an archive can be deleted while it is inflated, and then nothing is kept',
   await put(d, gz);
   await session(gz, 'deleted');
   assert.equal((await d.http(`/v1/archives/${digestOf(gz)}`, { method: 'DELETE', token: d.token })).status, 200);
-  await until(() => !helpers().length, 'the helper stays');
-  await until(() => !fs.existsSync(path.join(store(), 'derived')), 'a temporary file is left');
+  await until(() => !helpers().length, 'the helper ends');
+  await until(() => !fs.existsSync(path.join(store(), 'derived')), 'no temporary file');
   assert.ok(!fs.existsSync(derivedOf(gz)), 'a derived file of nothing');
 });
 

@@ -8,7 +8,8 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/rawws.mjs';
 import { acpd } from '../run.mjs';
-import { PACK, assertNothingLeft, below, helpers, kept, look, newCwd, skill, stagesBelow, treeOf, until, upload } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
+import { PACK, assertNothingLeft, below, helpers, kept, look, newCwd, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c, baked, dir;
 

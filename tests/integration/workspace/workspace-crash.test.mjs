@@ -8,7 +8,8 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { helpers, kept, newCwd, scan, stagesBelow, until, upload } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
+import { helpers, kept, newCwd, scan, stagesBelow, upload } from '../../lib/workspace.mjs';
 
 let d, c;
 

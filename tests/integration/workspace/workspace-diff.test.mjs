@@ -11,7 +11,8 @@ import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { assertNoViolations } from '../../lib/rawws.mjs';
-import { applied, copyOf, helpers, newCwd, treeOf, until, upload } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
+import { applied, copyOf, newCwd, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c;
 

@@ -7,7 +7,8 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/rawws.mjs';
-import { helpers, kept, manifestDigest, newCwd, stagesBelow, treeOf, until, upload } from '../../lib/workspace.mjs';
+import { until } from '../../lib/wait.mjs';
+import { helpers, kept, manifestDigest, newCwd, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c;
 

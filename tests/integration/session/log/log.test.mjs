@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
-import { until } from '../../../lib/workspace.mjs';
+import { until } from '../../../lib/wait.mjs';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 let d;

@@ -11,7 +11,7 @@ import { Daemon } from '../../../lib/daemon.mjs';
 import { onSmallDisk } from '../../../lib/disk.mjs';
 import { Stream } from '../../../lib/events.mjs';
 import { assertNoViolations } from '../../../lib/rawws.mjs';
-import { eventually } from '../../robust/rig.mjs';
+import { until } from '../../../lib/wait.mjs';
 import { homeOf, journalOf } from '../../ledger.mjs';
 
 async function start(t, opts) {
@@ -40,11 +40,6 @@ const ack = async (c, sessionId) => {
 
   await c.call('_acpd/ack', { sessionId, seq });
   return seq;
-};
-const metric = async (d, name) => {
-  const { body } = await d.http('/metrics', { token: d.token });
-
-  return Number(body.match(new RegExp(`^acpd_${name} (\\d+)$`, 'm'))[1]);
 };
 // A closed session with a home of so many bytes; nobody watches it.
 async function closed(d, { bytes = 0, acked = false, say = 'echo x', first = async () => {} } = {}) {
@@ -108,7 +103,7 @@ describe('_acpd/ack', () => {
     }
     const { seq } = await statusOf(c, sessionId);
     const { trimmed } = await retention(c);
-    assert.ok(trimmed >= 1 && trimmed === await metric(d, 'journals_trimmed_total'));
+    assert.ok(trimmed >= 1 && trimmed === await d.metric('acpd_journals_trimmed_total'));
     await d.waitLog((l) => l.session === sessionId && /trimmed/.test(l.msg));
     const { blocks, size } = fs.statSync(journalOf(d, sessionId));
     assert.ok(blocks * 512 < 500000 && size > 500000, `${blocks * 512} bytes of ${size} are on disk`);
@@ -164,7 +159,7 @@ describe('_acpd/ack', () => {
     }, (e) => e.data.turn.class === 'resource');
     assert.equal((await retention(c)).trimmed, 0);
     const seq = await ack(c, sessionId);
-    await eventually(() => c.prompt(sessionId, 'echo on').then((r) => r.stopReason === 'end_turn', () => false), 'it works again');
+    await until(() => c.prompt(sessionId, 'echo on').then((r) => r.stopReason === 'end_turn', () => false), 'it works again');
     assert.equal((await retention(c)).trimmed, 1);
     const fork = await c.call('session/fork', { sessionId, cwd: d.workDir, mcpServers: [] });
     await c.call('session/close', { sessionId: fork.sessionId });
@@ -197,14 +192,14 @@ describe('--keep-sessions', () => {
     let stream;
     const followed = await closed(d, { first: async (id) => { stream = await Stream.open(d, `/v1/sessions/${id}/events?follow=true`); } });
     const old = await closed(d, { acked: true });
-    await eventually(async () => !(await listed(c)).includes(old), 'the old one is deleted');
+    await until(async () => !(await listed(c)).includes(old), 'the old one is deleted');
     assert.deepEqual((await listed(c)).sort(), [open, watched, followed].sort());
     assert.equal((await d.waitLog((l) => l.session === old && l.why === 'age')).acknowledged, 'true');
-    await eventually(() => !fs.existsSync(journalOf(d, old)) && !fs.existsSync(homeOf(d, old)), 'its files go');
-    assert.equal(await metric(d, 'sessions_removed_age_total'), 1);
+    await until(() => !fs.existsSync(journalOf(d, old)) && !fs.existsSync(homeOf(d, old)), 'its files go');
+    assert.equal(await d.metric('acpd_sessions_removed_age_total'), 1);
     assert.deepEqual(await retention(c), { keepSessions: '1s', removedAge: 1, removedSize: 0, removedRoom: 0, trimmed: 0 });
     stream.close();
-    await eventually(async () => !(await listed(c)).includes(followed), 'the other, when nobody reads it any more');
+    await until(async () => !(await listed(c)).includes(followed), 'the other, when nobody reads it any more');
     await c.close();
     await d.stop();
   });
@@ -220,13 +215,13 @@ describe('--keep-sessions', () => {
     await c.close();
     await d.restart({ flags: { keepSessions: ',800k' } });
     const again = await d.client({ record: false });
-    await eventually(async () => (await listed(again)).length === 2, 'two of them fit');
+    await until(async () => (await listed(again)).length === 2, 'two of them fit');
     assert.deepEqual(await listed(again), ids.slice(2));
     ids.push(await closed(d, { bytes: 300000 }));
-    await eventually(async () => !(await listed(again)).includes(ids[2]), 'a new one pushes out the oldest');
+    await until(async () => !(await listed(again)).includes(ids[2]), 'a new one pushes out the oldest');
     assert.deepEqual(await listed(again), ids.slice(3));
     assert.equal((await retention(again)).removedSize, 3);
-    assert.equal(await metric(d, 'sessions_removed_size_total'), 3);
+    assert.equal(await d.metric('acpd_sessions_removed_size_total'), 3);
     await again.close();
     await d.stop();
   });
@@ -247,9 +242,9 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
   const stored = await closed(d, { ...large, acked: true });
   fill();
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
-  await eventually(async () => !(await listed(c)).includes(stored), 'the acknowledged one goes first');
+  await until(async () => !(await listed(c)).includes(stored), 'the acknowledged one goes first');
   await d.waitLog((l) => l.session === stored && l.why === 'room');
-  const givenBack = (id) => eventually(() => !fs.existsSync(path.join(d.stateDir, 'removed', id)), 'and gives its room back');
+  const givenBack = (id) => until(() => !fs.existsSync(path.join(d.stateDir, 'removed', id)), 'and gives its room back');
   await givenBack(stored);
   assert.deepEqual(await listed(c), [sessionId, unstored], 'that was enough');
   const works = async (say = 'echo on') => {
@@ -259,16 +254,16 @@ test('a full disk: closed sessions go, acknowledged ones first, until there is r
       return false;
     }
   };
-  await eventually(() => works(), 'there is room');
+  await until(() => works(), 'there is room');
   empty();
   fill();
   await c.fails('session/new', { cwd: d.workDir, mcpServers: [] }).catch(() => {});
-  await eventually(async () => !(await listed(c)).includes(unstored), 'then the other');
+  await until(async () => !(await listed(c)).includes(unstored), 'then the other');
   await givenBack(unstored);
-  await eventually(() => works(), 'there is room again');
+  await until(() => works(), 'there is room again');
   empty();
   fill();
-  await eventually(() => works('flood 100 200'), 'at last what is acknowledged of the open one');
+  await until(() => works('flood 100 200'), 'at last what is acknowledged of the open one');
   const reader = await d.client({ validate: 100 });
   await reader.load(sessionId);
   const [gap, ...rest] = told(reader, sessionId);

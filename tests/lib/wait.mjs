@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for what no message announces.
+
+import assert from 'node:assert/strict';
+import { patience, sleep } from './rawws.mjs';
+
+// The first true value of pred.
+export async function until(pred, what = String(pred), ms = 10000) {
+  const end = Date.now() + patience(ms);
+  let value;
+
+  while (!(value = await pred())) {
+    assert.ok(Date.now() < end, `never happened: ${what}`);
+    await sleep(5);
+  }
+  return value;
+}
+
+// A count once it has been the same for a while: what went before may still be on its way out.
+export async function settled(count) {
+  let value = count(), same = 0;
+
+  await until(() => {
+    const now = count();
+
+    same = now === value ? same + 1 : 0;
+    value = now;
+    return same > 40;
+  }, 'a count that stays');
+  return value;
+}
