@@ -23,15 +23,15 @@
 #define CONN_BATCH_BYTES (256 * KIB)    /* frames laid out for one socket write */
 #define CONN_QUEUE_MAX (8 * MIB)        /* replies and requests waiting for one client; at the next: close 1008 */
 #define CONN_BACKLOG_MAX (64 * MIB)     /* session output a reader may lag behind; above: close 1008 */
-#define CONN_LAG_MS 2500 /* beyond CONN_BACKLOG_MAX and nothing taken for so long: close 1008 */
+#define CONN_LAG_MS 2500                /* beyond CONN_BACKLOG_MAX and nothing taken for so long: close 1008 */
 #define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
-#define STRANGERS_MAX 256               /* TCP connections that have shown no token; the next takes the place of the oldest */
-#define KNOWN_MAX 128                   /* those that have, and are kept for their next request; likewise */
-#define LOCAL_SILENT_MAX 64             /* connections to one UNIX socket that have said nothing; likewise */
-#define LOCAL_MAX 512                   /* those that have, on both together; the next is refused */
-#define ANCESTRY_DEPTH_MAX 512               /* parents above each other that are looked at, to tell whose a local client is */
-#define ANCESTRY_FILE_MAX (4 * MIB)          /* of a file in /proc */
+#define STRANGERS_MAX 256               /* TCP connections without a token so far; at the next the oldest is closed */
+#define KNOWN_MAX 128                   /* those with one, between two requests; at the next the oldest is closed */
+#define LOCAL_SILENT_MAX 64             /* silent connections to one UNIX socket; at the next the oldest is closed */
+#define LOCAL_MAX 512                   /* the others, on both sockets together; the next is refused */
+#define ANCESTRY_DEPTH_MAX 512          /* parents above a local client that are searched for its session */
+#define ANCESTRY_FILE_MAX (4 * MIB)     /* of a file in /proc */
 #define ACCEPTS_PER_TURN 32
 #define ACCEPT_AGAIN_MS 100             /* without descriptors or memory for a connection: until the next try */
 #define LOG_BURST 20                    /* lines of one kind that peers cause at once */
@@ -40,11 +40,11 @@
 #define PING_INTERVAL_SECS 20
 #define PING_TIMEOUT_SECS 20
 #define TCP_KEEPALIVE_SECS 60
-#define HTTP_KEEPALIVE_SECS 15         /* between two requests; longer than clients keep a connection, so that none sends into a closing one */
+#define HTTP_KEEPALIVE_SECS 15          /* between two requests; longer than clients keep a connection */
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
 #define CORS_ORIGIN_MAX 1024            /* bytes of an Origin */
-#define CORS_HEADERS_MAX 1024           /* bytes of the names of headers that a page wants to send */
+#define CORS_HEADERS_MAX 1024           /* bytes of the names of headers that a page asks to send */
 #define HTTP_NAME_MAX 4096              /* the header Mcp-Name: a URI, perhaps in base64 */
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
@@ -60,7 +60,7 @@
 #define MCP_HTTP_SESSION_IDLE_MS 21600000 /* without a request or an open stream */
 #define MCP_HTTP_LISTENERS_MAX 4        /* GET streams of one session; at the next the oldest ends */
 #define MCP_HTTP_DECIDE_MS 1500         /* a call without a word for so long is answered by a stream of events */
-#define MCP_HTTP_ERROR_MAX (64 * KIB)   /* a longer answer is not looked through for the code of an error */
+#define MCP_HTTP_ERROR_MAX (64 * KIB)   /* a longer answer is not searched for an error's code */
 #define MCP_HTTP_BACKLOG_MAX (4 * MIB)  /* unread bytes of one stream */
 
 /* Sessions */
@@ -69,8 +69,8 @@
 #define HARNESS_MEMORY (512 * MIB)      /* so much of the machine's memory for each harness that may live at a time */
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
-#define TICK_MS 5                       /* between two looks whether the clock of start times has gone on */
-#define WAIT_CHECK_MS 50                 /* between two checks for who has waited too long */
+#define TICK_MS 5                       /* between two checks whether the clock of start times has gone on */
+#define WAIT_CHECK_MS 50                /* between two checks for who has waited too long */
 #define SESSION_QUEUE_MAX 64            /* prompts waiting on one session */
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128
@@ -89,43 +89,43 @@
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
 #define LOG_TRIM_MIN (64 * KIB)         /* of a journal, given up at a time; less is not worth it */
 #define LOG_TRIM_PIECE (4 * MIB)        /* and made a hole in one turn of the loop */
-#define LOG_GAPS_MAX 4096               /* pieces that damage has torn out of one journal */
-#define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails, nothing is lost silently */
+#define LOG_GAPS_MAX 4096               /* pieces missing from one journal by damage */
+#define JOURNAL_MAX (1024 * MIB)        /* bytes of one session's journal; above: the turn fails */
 #define JOURNAL_RETRY_MS 1000           /* between two tries to write a journal that cannot be written */
-#define JOURNAL_SPARE (64 * KIB)         /* beyond its bound, for the ends of turns */
+#define JOURNAL_SPARE (64 * KIB)        /* beyond its bound, for the ends of turns */
 #define JOURNAL_ROOM_MIN (64 * KIB)     /* free in the state directory; below: no new session */
 #define RETAIN_ROOM_MIN (256 * KIB)     /* free on the disk, under pressure: until then closed sessions go */
-#define RETAIN_CHECK_MS 200              /* between two checks while there is pressure, or sessions are too many */
-#define RETAIN_SECS 60                  /* between two looks at what is too old, at most */
+#define RETAIN_CHECK_MS 200             /* between two checks while there is pressure, or sessions are too many */
+#define RETAIN_SECS 60                  /* between two checks for what is too old, at most */
 #define RETAIN_BATCH 16                 /* sessions that are removed in one turn of the loop */
 #define LEDGER_LINE_MAX (1 * MIB)       /* one usage record */
-#define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, looked through for its last record */
+#define LEDGER_TAIL_MAX (32 * MIB)      /* at a ledger's end, searched for its last record */
 #define LEDGER_FILE_MAX (64 * MIB)      /* one file of the ledger; the next is begun before it would be larger */
-#define LEDGER_FILE_MIN (64 * KIB)      /* with --keep-usage AGE,SIZE: an eighth of SIZE, this at least */
+#define LEDGER_FILE_MIN (64 * KIB)      /* with --keep-usage AGE,SIZE: an eighth of SIZE, but at least this */
 #define LEDGER_ROOM_MIN (256 * KIB)     /* free in the state directory; below: files of the ledger that were read go */
-#define LEDGER_KEEP_MS 30000            /* between two looks at what is to go */
-#define LEDGER_MARK_MS 1000             /* until it is durable how far the ledger was read */
-#define LEDGER_AUDIT_BYTES (64 * KIB)    /* of the ledger, checked in one turn of the loop */
-#define LEDGER_AUDIT_MS 5                /* between two of them */
+#define LEDGER_KEEP_MS 30000            /* between two checks for what is to go */
+#define LEDGER_MARK_MS 1000             /* until the position up to which the ledger was read is durable */
+#define LEDGER_AUDIT_BYTES (64 * KIB)   /* of the ledger, checked in one turn of the loop */
+#define LEDGER_AUDIT_MS 5               /* between two of them */
 #define EXTRA_ENV_MAX 256
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
 #define SECRETS_LEARNED_MAX 64          /* of those that an agent gave its sandbox */
 #define SECRET_LEARNED_BYTES (4 * KIB)  /* one of them, as JSON */
 #define SECRETS_MAX 1024                /* of one session, those that were replaced included */
-#define FILE_PIECE (64 * KIB)            /* of a file that is copied without its secrets, at a time */
+#define FILE_PIECE (64 * KIB)           /* of a file that is copied without its secrets, at a time */
 #define SECRETS_BYTES_MAX (1 * MIB)
 #define PROBLEMS_MAX 100                /* of the state on disk, kept for /ready and doctor */
-#define PEAK_INTERVAL_MS 100            /* between two looks at the memory of a session's processes */
+#define PEAK_INTERVAL_MS 100            /* between two measurements of the memory of a session's processes */
 #define ARTIFACT_MAX (64 * MIB)         /* bytes of one artifact */
 #define ARTIFACTS_MAX 10000             /* of one session */
 #define ARTIFACTS_BYTES_MAX (1024 * MIB)
 #define ARTIFACT_NAME_MAX 255
-#define ARTIFACT_INLINE_MAX (8 * MIB)   /* what _acpd/artifact/get and _acpd/workspace/diff answer with; more goes over HTTP */
+#define ARTIFACT_INLINE_MAX (8 * MIB)   /* in answers of _acpd/artifact/get, _acpd/workspace/diff; above: over HTTP */
 #define SNAPSHOT_WAIT_MS 5000           /* a turn waits so long for its diff, then ends without */
-#define RECOVER_SLICE_MS 2              /* journals of earlier daemons are read for so long at a time, one at least */
+#define RECOVER_SLICE_MS 2              /* journals of earlier daemons are read for so long at a time, at least one */
 #define RECOVER_PAUSE_MS 5              /* between two such times */
-#define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage; the next asks with its last */
+#define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
@@ -138,24 +138,23 @@
 #define SESSION_SOCKET_CLIENTS_MAX 256            /* MCP connections of one session's harness */
 #define SESSION_SOCKET_HELLO_MAX (4 * KIB)        /* the line that says which server is wanted */
 #define SESSION_SOCKET_HELLO_MS 10000
-#define SESSION_SOCKET_IN_MAX (20 * MIB)          /* bytes of messages that its clients together have begun; so also the longest message */
+#define SESSION_SOCKET_IN_MAX (20 * MIB)          /* of messages begun by all its clients; one may be as long */
 #define SESSION_SOCKET_OUT_MAX (80 * MIB)         /* bytes that they together have not read */
 #define SESSION_SOCKET_LINE_MS 30000              /* from the first byte of a message to its end */
-#define SESSION_SOCKET_AGAIN_MS 100 /* when there was no descriptor for one */
+#define SESSION_SOCKET_AGAIN_MS 100               /* when there was no descriptor for one */
 #define SHIM_BYTES (64 * KIB)           /* carried at a time, each way */
-
 
 /* Patches */
 #define DIFF_SIDE_MAX (512 * MIB)       /* one side of a file; above: no patch */
-#define DIFF_LINES_MAX (512 * KIB)      /* lines of a side between its first and last difference; above: one block replaces the other */
+#define DIFF_LINES_MAX (512 * KIB)      /* lines of a side between its first and last difference; above: one block */
 #define DIFF_WORK_MAX (64 * MIB)        /* steps of one comparison; what is undecided then is replaced as a block */
-#define DIFF_BOX_COST_MAX 256           /* differences looked for in one go; beyond, the way that leads furthest is taken */
+#define DIFF_BOX_COST_MAX 256           /* differences in one search; above: the longest path so far is taken */
 #define DIFF_CONTEXT_LINES 3            /* unchanged lines around a change, as git has it */
 
 /* .gitignore files, which any user of a tree may have written */
 #define IGNORE_FILE_MAX (1 * MIB)
 #define IGNORE_PATTERNS_MAX 16384       /* in force for one directory */
-#define IGNORE_LEVELS_MAX 2048          /* directories inside each other: the most that 4096 bytes of path can name */
+#define IGNORE_LEVELS_MAX 2048          /* directories inside each other: the most that a path of 4096 bytes can name */
 
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
@@ -170,19 +169,19 @@
 #define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
-#define SWEEP_SCAN_MS 10000             /* one look at the process table, in a thread */
+#define SWEEP_SCAN_MS 10000             /* one scan of the process table, in a thread */
 #define SWEEP_STACK (128 * KIB)
 #define JOB_STACK (256 * KIB)           /* of a thread that does a piece of work beside the loop */
 #define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
 #define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
-#define CGROUP_READ_BYTES (2 * KIB)     /* of a list of members, per round of killing: each number in it is a signal sent by the loop */
-#define REAP_MAX 32                     /* dead children taken note of in one go: each costs a look at all that live */
-#define MEASURE_FILES_MAX 256           /* files of /proc read for the usage of a turn where no cgroup counts it: some milliseconds */
+#define CGROUP_READ_BYTES (2 * KIB)     /* of a list of members, per round of killing; each gets a signal */
+#define REAP_MAX 32                     /* dead children reaped in one go; each costs a scan of all that live */
+#define MEASURE_FILES_MAX 256           /* files of /proc read for the usage of a turn without a cgroup: some ms */
 #define MEASURE_READ_BYTES (4 * KIB)    /* of each of them */
-#define CHILD_NOFILE 65536              /* hard limit of a child; its soft one is that which the daemon was started with */
+#define CHILD_NOFILE 65536              /* hard limit of a child; its soft limit is the daemon's own at start */
 #define CHILD_NPROC 4096
-#define ROOT_ACCESS_FILE_MAX (1 * MIB)     /* a file of /etc that may tell a way to root */
-#define ROOT_ACCESS_FILES_MAX 64           /* of sudo, of sshd */
+#define ROOT_ACCESS_FILE_MAX (1 * MIB)  /* a file of /etc that may show a way to root */
+#define ROOT_ACCESS_FILES_MAX 64        /* of sudo, of sshd */
 
 /* MCP servers that live in the sandbox */
 #define HOSTED_FILE_MAX (1 * MIB)       /* a configuration file */
@@ -196,40 +195,40 @@
 #define HOSTED_RESTARTS_MAX 5           /* in a row; then it has failed */
 #define HOSTED_STABLE_MS 60000          /* ready for so long: the next restart is the first again */
 #define HOSTED_RETRY_MS 10000           /* a failed server is not tried again sooner */
-#define HOSTED_CHECK_EVERY_MS 60000      /* between two looks at the tools of a server that is a child */
-#define HOSTED_CHECK_HTTP_MS 1500        /* of one over HTTP, whose end shows in nothing else */
-#define HOSTED_CHECK_MS 10000            /* for one look */
+#define HOSTED_CHECK_EVERY_MS 60000     /* between two checks of the tools of a server that is a child */
+#define HOSTED_CHECK_HTTP_MS 1500       /* of one over HTTP, whose end shows in nothing else */
+#define HOSTED_CHECK_MS 10000           /* for one check */
 #define HOSTED_PAGES_MAX 64             /* of one list of tools */
 
 /* Built-in tools */
 #define TOOL_THREADS_MAX 8              /* calls that work at a time */
 #define TOOL_WAITS_MAX 32               /* calls that mostly wait (watchDirectory) at a time */
 #define TOOL_STACK_BYTES (1 * MIB)      /* of a thread: regular expressions of the C library are hungry */
-#define TOOL_TIME_MS 120000             /* a call that works, unless policy says another time */
+#define TOOL_TIME_MS 120000             /* a call that works, unless policy sets another time */
 #define TOOL_STOP_GRACE_MS 2000         /* after that: until its client is answered without it */
-#define TOOL_ASK_MS 630000              /* for a human to allow a call: ten minutes, and time for the way */
+#define TOOL_ASK_MS 630000              /* for a human to allow a call: ten minutes, and time for the messages */
 #define TOOL_ASKS_MAX 1024              /* answers of theirs within that time */
-#define TOOL_CLOSE_MS 5000              /* at the end: for calls under way to stop */
+#define TOOL_CLOSE_MS 5000              /* at the end: for open calls to stop */
 #define TOOL_RESULT_MAX (24 * MIB)      /* members of one result; above: RESULT_TOO_LARGE */
 #define TOOL_EDIT_MAX (32 * MIB)        /* a file that is edited */
 #define TOOL_EDITS_MAX 256              /* of one call of editFile */
-#define NEAREST_FILE_MAX (1 * MIB)      /* a larger file is not looked through for what is like a text that is not in it */
-#define NEAREST_LINES_MAX 200           /* the same of a text */
-#define NEAREST_LINE_MAX 2048           /* bytes of a text of one line, and of the lines that it is compared with, without blanks */
-#define NEAREST_LINE_MIN 3              /* a shorter one is like too much */
-#define NEAREST_PERCENT 40              /* of it that must be alike */
+#define NEAREST_FILE_MAX (1 * MIB)      /* a larger file is not searched for lines like a text that is not in it */
+#define NEAREST_LINES_MAX 200           /* nor for a text of more lines */
+#define NEAREST_LINE_MAX 2048           /* bytes of a line that are compared, without blanks */
+#define NEAREST_LINE_MIN 3              /* a shorter line resembles too many others */
+#define NEAREST_PERCENT 40              /* of a line that must be alike */
 #define NEAREST_MAX 3                   /* places reported */
 #define GUARD_WAIT_MS 10000             /* for others who write in the same directory; then BUSY */
 #define GUARD_FLOCKS_MAX 64             /* directories of one patch that other processes are kept out of */
 #define TOOL_READ_MAX (8 * MIB)         /* of a file in one result */
-#define TOOL_SHOW_LINES 1950            /* of a result that a model is shown, what is said of the rest not counted: harnesses cut at 2000 */
+#define TOOL_SHOW_LINES 1950            /* of a result for a model, without notes on the rest: harnesses cut at 2000 */
 #define TOOL_SHOW_BYTES 48000           /* the same: they cut at 50 KiB, and some then show nothing of it */
-#define TOOL_SHOW_LINES_MAX 1990        /* of all of it, whatever a tool has written */
-#define TOOL_SHOW_MORE 2400             /* bytes above TOOL_SHOW_BYTES for the same */
-#define TOOL_SHOW_BYTES_MIN 4000        /* a client cannot ask for less */
+#define TOOL_SHOW_LINES_MAX 1990        /* of all of it, notes included */
+#define TOOL_SHOW_MORE 2400             /* bytes above TOOL_SHOW_BYTES for the notes */
+#define TOOL_SHOW_BYTES_MIN 4000        /* the least that a client may ask for */
 #define TOOL_SHOW_LINE 2000             /* bytes of one line */
 #define TOOL_SHOW_MATCH 500             /* bytes of a line that grep has found */
-#define TOOL_IMAGE_MAX (3 * MIB)        /* a file that is shown as an image; in base64 4 MiB, below what providers take */
+#define TOOL_IMAGE_MAX (3 * MIB)        /* a file shown as an image; 4 MiB in base64, below what providers take */
 #define TOOL_IMAGE_SIDE 8000            /* pixels, the same */
 #define TOOL_FILES_BYTES 2097152        /* readFiles: all contents together, and the most that may be asked for */
 #define TOOL_FILES_BYTES_MAX (8 * MIB)
@@ -254,7 +253,7 @@
 /* Archives and file trees (their defaults; a job may say others) */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */
-#define STRIP_AUTO (-1)                 /* instead of a number of leading components: a single top directory, if there is one */
+#define STRIP_AUTO (-1)                 /* instead of a number of leading components: a single top directory, if any */
 #define UNPACK_ENTRIES_MAX 200000
 #define CLEAR_LEVELS 32                 /* directories open while a tree is removed, however deep it is */
 #define DISCARD_BATCH 64                /* trees that one job removes */
@@ -278,15 +277,15 @@
 #define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
 #define SNAPSHOT_PATCH_MAX (64 * MIB)   /* one patch */
 #define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
-#define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before it was read may change again within the same tick */
+#define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before its read may change again in that tick */
 #define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */
 #define EXPORT_PATHS_MAX 1000           /* paths that one export may name */
-#define TREE_MANIFEST_MAX (256 * MIB)        /* bytes of one manifest of a tree */
+#define TREE_MANIFEST_MAX (256 * MIB)   /* bytes of one manifest of a tree */
 
 /* Skills: the first two are what one skill may have, the rest bounds the reading of its SKILL.md */
 #define SKILL_FILES_MAX 512             /* files and symbolic links of a skill */
 #define SKILL_BYTES_MAX (16 * MIB)      /* all its files together */
-#define SKILL_TREE_DEPTH 32             /* directories within each other */
+#define SKILL_TREE_DEPTH 32             /* directories inside each other */
 #define SKILL_FILE_MAX (1 * MIB)        /* SKILL.md */
 #define SKILL_FRONT_MAX (64 * KIB)      /* its frontmatter */
 #define SKILL_YAML_DEPTH 16
@@ -305,30 +304,30 @@
 #define DERIVE_BYTES_MIN (8 * MIB)      /* a smaller archive is inflated each time */
 #define ARCHIVE_COUNT_MAX 16384         /* archives and unfinished uploads that are remembered */
 #define ARCHIVE_UPLOADS_MAX 16          /* uploads going on; each has a thread */
-#define ARCHIVE_QUEUE_MAX (256 * KIB)   /* bytes of one upload that wait for its thread; above: its client is not read */
+#define ARCHIVE_QUEUE_MAX (256 * KIB)   /* of one upload, waiting for its thread; above: its client is not read */
 #define ARCHIVE_PIECE_BYTES (64 * KIB)  /* of one write, and of one read when a part is hashed again */
 #define ARCHIVE_STEP_BYTES (16 * MIB)   /* room is made in such steps for an upload of unknown size */
 #define ARCHIVE_FLUSH_BYTES (8 * MIB)   /* handed to the disk early in such portions */
-#define ARCHIVE_FREE_MIN (64 * MIB)     /* of the file system (of a small one a 16th), never used up */
+#define ARCHIVE_FREE_MIN (64 * MIB)     /* of the file system (of a small one a 16th), always left free */
 #define ARCHIVE_IDLE_MS 60000           /* after its client went, an upload keeps its thread and hash so long */
 #define ARCHIVE_TAKEOVER_MS 5000        /* an upload without a byte for so long may be taken over by another client */
 #define ARCHIVE_PART_MS 86400000        /* an unfinished upload is kept so long */
-#define ARCHIVE_TIDY_MS 3600000         /* between two looks for those */
+#define ARCHIVE_TIDY_MS 3600000         /* between two checks for those */
 
 /* MCP */
 #define MCP_CALL_MS 3600000             /* that a harness waits for a call, unless policy lets one take longer */
 #define MCP_LINE_MAX (48 * MIB)         /* one message of a client */
-#define MCP_OUT_SOFT (1 * MIB)          /* bytes waiting for a client that does not read; above: it is not read either */
-#define MCP_OUT_MAX (80 * MIB)          /* above: it is given up */
+#define MCP_OUT_SOFT (1 * MIB)          /* waiting for a client that does not read; above: reading from it pauses */
+#define MCP_OUT_MAX (80 * MIB)          /* above: the client is given up */
 #define MCP_EOF_GRACE_MS 1000           /* after the end of a client's input, for what is open */
 #define MCP_OPEN_MAX 1024               /* unanswered requests of one client */
 #define MCP_HELD_MAX (64 * MIB)         /* of params of a legacy client's open requests, kept for rounds of questions */
 #define MCP_ROUNDS_MAX 8                /* of questions, for one request */
 #define MCP_ASKS_MAX 32                 /* questions of one round */
 #define MCP_ASK_MS 630000               /* for the answers to one round: people are asked, and have ten minutes */
-#define MCP_HEARTBEAT_MS 10000              /* silence of a request until its client hears that it goes on */
-#define MCP_HEARTBEAT_MAX_MS 3600000        /* without a word of the server; then that is for the client to judge */
-#define MCP_HEARTBEAT_TEXT_MAX (8 * KIB)    /* of the server's message that is said again */
+#define MCP_HEARTBEAT_MS 10000          /* silence of a request until its client gets a sign that it goes on */
+#define MCP_HEARTBEAT_MAX_MS 3600000    /* no more such signs for a server silent for so long; its client may judge */
+#define MCP_HEARTBEAT_TEXT_MAX (8 * KIB) /* of the server's message that is repeated */
 #define MCP_PACE_MS 250                 /* before a retry that a server wants without a question */
 #define MCP_WATCH_MAX 1024              /* resources that one client subscribes to */
 #define MCP_URI_MAX 8192                /* bytes of one's name */
@@ -337,19 +336,19 @@
 #define MCP_LISTEN_RETRY_MAX_MS 60000
 #define MCP_START_MS 60000              /* start of a server until its handshake is over */
 #define MCP_PROBE_MS 5000               /* for the answer to server/discover; then initialize is sent, too */
-#define MCP_GARBAGE_MAX 1000            /* lines in a row from a server that are no messages; then it is stopped */
+#define MCP_GARBAGE_MAX 1000            /* lines in a row from a server that are not messages; then it is stopped */
 #define MCP_TEXT_MAX 256                /* of a server's name, version, or message that is shown */
 #define MCP_HELD_MS 660000              /* a legacy server's question waits so long for the retry that answers it */
 #define MCP_ADDRESSES_MAX 4             /* of an HTTP server that are tried */
 #define MCP_CONNECT_MS 10000            /* for each of them */
 #define MCP_POSTS_MAX 1024              /* requests open at one HTTP server */
-#define MCP_STREAM_RETRY_MS 1000        /* until a lost event stream is asked for again, unless the server says; doubles each time */
+#define MCP_STREAM_RETRY_MS 1000        /* until a lost event stream is asked for again; doubles; the server may say */
 #define MCP_STREAM_RETRY_MAX_MS 60000
 #define MCP_STREAM_TRIES_MAX 8          /* for the rest of one answer */
 #define MCP_GOODBYE_MS 1000             /* for the end of a session to reach its HTTP server */
 #define MCP_MIRRORED_MAX 1024           /* arguments of one server's tools that go into headers */
 #define MCP_MIRRORED_DEPTH 8            /* objects around such an argument */
-#define MCP_LIST_PAGES_MAX 16           /* of a list of tools that is read for their sake */
+#define MCP_LIST_PAGES_MAX 16           /* of a list of tools that is read to find them */
 #define MCP_SESSION_ID_MAX 1024
 #define MCP_HELD_CALLS_MAX 256          /* calls to a legacy server that wait for a retry */
 
@@ -363,15 +362,13 @@
 #define PATCH_HUNKS_MAX 65536           /* of one file */
 #define PATCH_ANCHORS_MAX 8             /* "@@" lines above one hunk */
 #define PATCH_SIDE_MAX (64 * MIB)       /* a file that is patched, before or after */
-#define PATCH_BYTES_MAX (64 * MIB)      /* its text */
-#define PR_PATCH_MAX (8 * MIB)          /* of a pull request, in an answer */
-#define PR_BUNDLE_MAX ARTIFACT_INLINE_MAX /* of its branch */
+#define PATCH_BYTES_MAX (64 * MIB)      /* the text of a patch */
+#define PR_PATCH_MAX (8 * MIB)          /* patch of a pull request, in an answer */
+#define PR_BUNDLE_MAX ARTIFACT_INLINE_MAX /* bundle of its branch */
 #define PR_STEP_MS 120000               /* one run of git for it */
 #define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
 #define TOOL_NAMES_MAX 16384            /* tools of all servers that a session's harness is given */
 #define TOOLGATE_ROUNDS_MAX 64          /* calls that wait for their client's input */
-
-/* Built-in tools */
 
 /* Built-in tools: commands and test runs */
 #define RUN_KEEP_BYTES (1 * MIB)        /* newest output kept of each stream, unless the call says otherwise */
@@ -380,12 +377,12 @@
 #define RUN_ENDED_MAX 8                 /* commands whose output was shown in part, and can be read on */
 #define RUN_TIME_MS 30000               /* a command, unless the call or the policy say otherwise */
 #define RUN_TIME_MAX 86400000           /* longest time that can be asked for */
-#define TOOL_KILL_MS 1000               /* a command over the policy's time: SIGTERM until SIGKILL; shorter than TOOL_STOP_GRACE_MS */
+#define TOOL_KILL_MS 1000               /* SIGTERM until SIGKILL of a command over its time; below TOOL_STOP_GRACE_MS */
 #define RUN_WAIT_MS 30000               /* for a process in the background to end */
 #define RUN_BACKGROUND_MAX 64           /* processes in the background that are known, ended ones too */
 #define RUN_ARGS_MAX 4096
 #define RUN_ENVS_MAX 256
-#define RUN_WORD_MAX (128 * KIB)         /* the kernel's own (MAX_ARG_STRLEN), with the byte that ends it */
+#define RUN_WORD_MAX (128 * KIB)        /* the kernel's own (MAX_ARG_STRLEN), with the byte that ends it */
 #define RUN_PROGRESS_MS 50              /* between two reports of output; the first goes at once */
 #define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream in each report */
 #define CODE_KEEP_BYTES (512 * KIB)     /* of runCode, whose result holds the output twice */
@@ -400,7 +397,7 @@
 #define TEST_RESULTS_BYTES (1 * MIB)    /* results of single tests that runTests lists; more are only counted */
 #define TEST_NAME_MAX 512
 #define TEST_MESSAGE_MAX 4096
-#define TEST_LINE_MAX (64 * KIB)        /* of what a test runner prints; the rest of a longer line is left out */
+#define TEST_LINE_MAX (64 * KIB)        /* of the output of a test runner; the rest of a longer line is left out */
 #define TEST_PLAN_MAX 10000000
 #define TEST_JUNIT_MAX (64 * MIB)       /* a report that is read */
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs.sh [TREE] - no line of a *.md file is longer than 120 characters. The man page is well formed and names every flag
-# of the config table (daemon/cli/cli_options.c, one row a line: OPT("name", ...)).
+# of the config table (daemon/cli/cli_options.c, where each row begins a line with OPT("name",).
 . "$(dirname "$0")/files.sh"
 lint_need mandoc
 
