@@ -29,7 +29,7 @@ static bool octal(struct slice text, unsigned *ret)
 	return digits && (i == text.n || text.p[i] == ' ' || !text.p[i]);
 }
 
-/* The checksum covers the header with blanks in its own place; some writers of old added signed bytes. */
+/* The checksum covers the header with blanks in its own place; some old writers added signed bytes. */
 static bool is_tar(struct slice head)
 {
 	unsigned sum = 0, want;

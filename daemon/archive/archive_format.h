@@ -1,8 +1,8 @@
 /*
  * archive_format.h - the kinds of archives that are accepted, known by their first bytes. Pure.
  *
- * "tar" is recognized by its header's checksum, whatever the dialect, or as an empty archive (a block of zeros). What
- * a compressed archive holds is not looked into here.
+ * "tar" is recognized by its header's checksum, in any dialect, or as an empty archive (a block of zeros). The contents
+ * of a compressed archive are not checked.
  */
 #pragma once
 

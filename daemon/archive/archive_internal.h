@@ -1,5 +1,5 @@
-/* archive_internal.h - insides of the archive store, shared by archive_store.c (what is there), scan.c (what was
- * there at the start), eviction.c (how much may be) and upload.c. */
+/* archive_internal.h - what the files of the archive store share: archive_store.c (what is there), scan.c (what was
+ * there at the start), eviction.c (how much may be there) and upload.c. */
 #pragma once
 
 #include "archive/archive_store.h"
@@ -43,31 +43,32 @@ struct archive_store {
 struct stored *stored_find(struct archive_store *s, const struct sha256 *d);
 struct stored *stored_get(struct archive_store *s,
 			  const struct sha256 *d); /* made if it is not there */
-/* After anything of it changed: counts it again, and forgets it if nothing is left. */
+/* Call it after a change of e: counts e again, and forgets it if nothing is left. */
 void stored_recount(struct archive_store *s, struct stored *e);
 void stored_use(struct archive_store *s, struct stored *e);
 char *stored_file(const struct archive_store *s, const struct stored *e, const char *suffix);
 #define DERIVED_SUFFIX_SIZE (SHA256_HEX + sizeof(".tar")) /* .<hex>.tar and a NUL */
-/* Of the derived file that is there. */
+/* The suffix of the derived file. */
 const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE]);
 /* Removes the file and what entry says of it; stored_recount follows. */
 void stored_remove_whole(struct archive_store *s, struct stored *e);
 void stored_remove_derived(struct archive_store *s, struct stored *e);
 void stored_remove_part(struct archive_store *s, struct stored *e);
 
-/* scan.c: all that is there; STORE_FAILED. */
+/* scan.c: finds the files that are there; STORE_FAILED. */
 int archive_scan(struct archive_store *s, struct err *e);
 
 /* eviction.c: what a file of so many bytes counts as. */
 uint64_t eviction_charge(uint64_t bytes);
-/* Until the store is below its limit and the file system has room for more bytes; -ENOSPC. keep is not touched. */
+/* Evicts until the store is below its limit and the file system has room for more bytes; -ENOSPC. keep is not
+ * touched. */
 int eviction_make_space(struct archive_store *s, const struct stored *keep, uint64_t store_more,
 			uint64_t disk_more, struct err *e);
 void eviction_tidy_start(struct archive_store *s);
 
-/* upload.c: nobody sends it. */
+/* upload.c: no client sends it. */
 bool upload_idle(const struct upload *u);
-/* Its part is gone or unwanted; an idle one. Takes itself off its entry. */
+/* For an idle upload whose part is gone or unwanted. Removes it from its entry. */
 void upload_drop(struct upload *u);
 uint64_t upload_offset(const struct upload *u);
 void uploads_close(struct archive_store *s);

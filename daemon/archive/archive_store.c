@@ -84,7 +84,7 @@ const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SI
 	return suffix;
 }
 
-/* Newest last; the file remembers it. */
+/* Moves e to the end of the list, as the newest. The file's mtime keeps this. */
 void stored_use(struct archive_store *s, struct stored *e)
 {
 	_cleanup_(freep) char *path = stored_file(s, e, e->whole ? "" : ".part");
@@ -101,7 +101,7 @@ static void remove_file(struct archive_store *s, const struct stored *e, const c
 {
 	_cleanup_(freep) char *path = stored_file(s, e, suffix);
 
-	(void)unlink(path); /* what cannot be removed is found again by the next daemon */
+	(void)unlink(path); /* if this fails, the next daemon finds the file again */
 }
 
 void stored_remove_whole(struct archive_store *s, struct stored *e)
@@ -317,7 +317,7 @@ int archive_open(struct archive_store *s, const struct sha256 *d)
 	return fd >= 0 ? fd : -ENOENT;
 }
 
-/* Held open while it is removed, so that its bytes are given back by a thread. Where room is made they have to be
+/* Keeps the file open while it is removed, so that a thread frees its blocks. Eviction does not use this: it needs them
  * free at once. */
 static void let_go_slowly(struct archive_store *s, struct stored *e, const char *suffix,
 			  void (*remove)(struct archive_store *s, struct stored *e))
@@ -380,7 +380,7 @@ void archive_damaged(struct archive_store *s, const struct sha256 *d, const stru
 	char hex[SHA256_HEX];
 
 	if (!e || (whole ? !e->whole : !e->derived || !sha256_equal(file, &e->derived_digest)))
-		return; /* somebody else has seen it before */
+		return; /* it was reported before */
 	s->damaged++;
 	sha256_hex(d, hex);
 	if (whole)

@@ -2,29 +2,30 @@
  * archive_store.h - the store of uploaded archives: files named by the SHA-256 of their bytes, in <state>/archives.
  *
  *   <hex>        a whole archive whose hash was right. Mode 0400 once it is known to be on disk (below).
- *   <hex>.part   an upload that is not finished; it can be taken up where it stopped, also by a later daemon.
- *   <hex>.<hex>.tar    a file derived from an archive (its decompressed stream), and its own SHA-256; made by others, counted and evicted here.
+ *   <hex>.part   an upload that is not finished; it can be resumed, also by a later daemon.
+ *   <hex>.<hex>.tar    a file derived from an archive (its decompressed stream), and its own SHA-256; made by the
+ *                workspace layer, counted and evicted by the store.
  *
- * Besides there may be a directory of baked archives, <hex> each: found like the others, never written, counted or
- * deleted.
+ * There may also be a directory of baked archives, each named <hex>. They are found like the others, and never written,
+ * counted or deleted.
  *
  * Size. The files together stay below store_max. When room is needed, these go, in this order, the least recently used
- * first, until there is enough: derived files; uploads nobody sends; archives. Nothing that is pinned goes, and no
- * derived file of something pinned. The time of last use is the file's mtime, so it survives restarts. Unfinished
- * uploads go after a day.
+ * first, until there is enough: derived files; uploads that no client sends; archives. A pinned archive stays, and its
+ * derived file too. The time of last use is the file's mtime, so it survives restarts. Unfinished uploads go after a
+ * day.
  *
- * Damage. Disks change bits. Whoever uses an archive hashes it (acpd-unpack does), and tells when it is not what its
- * name says (archive_damaged): it is removed, so that it can be uploaded again. A baked one is forgotten until the
- * next start.
+ * Damage. Disks change bits. The user of an archive (acpd-unpack) hashes it. If the hash differs from the name, the
+ * caller reports it (archive_damaged): the archive is removed, so that it can be uploaded again. A baked one is
+ * forgotten until the next start.
  *
- * Threads. Bytes are hashed and written by one thread for each upload (upload_thread.h): a write can wait for the disk
- * as long as it likes and no session notices. Everything in this header is called on the loop's thread and does no
- * more than look up, rename or remove.
+ * Threads. One thread for each upload hashes and writes its bytes (upload_thread.h): a write can wait for the disk as
+ * long as it likes and no session notices. Everything in this header is called on the loop's thread, and only looks up,
+ * renames or removes.
  *
- * Durability. An archive is renamed to its name once its hash is right; then its upload is answered, and the thread
- * syncs it and takes away the write permission. So a file without it is on disk; one with it is trusted as long as the
- * machine has not been restarted since (boot id), and removed otherwise. What a crash of the machine left of an upload
- * that was going on is caught by the hash.
+ * Durability. An archive gets its name once its hash is right. Then its upload is answered, and the thread syncs the
+ * file and takes away the write permission. So a file without that permission is on disk. One with it is trusted as
+ * long as the machine has not been restarted since (boot id), and removed otherwise. If the machine crashes during an
+ * upload, the hash detects what is missing.
  *
  * Errors are struct err with these reasons: ARCHIVE_NOT_FOUND, ARCHIVE_IN_USE, ARCHIVE_BAKED, ARCHIVE_TOO_LARGE,
  * STORE_FULL, NO_SPACE, OFFSET_MISMATCH, UPLOAD_IN_PROGRESS, UPLOAD_TAKEN_OVER, TOO_MANY_UPLOADS, DIGEST_MISMATCH,
@@ -47,13 +48,13 @@ struct archive_config {
 
 struct archive_store *archive_store_open(struct loop *loop, const struct archive_config *cfg,
 					 struct err *e);
-/* Uploads are cut; what they brought is written first. */
+/* Ends all uploads; the bytes that they have are written first. */
 struct archive_store *archive_store_close(struct archive_store *s);
 
 /* "sha256:<64 hex digits>"; -EINVAL otherwise. */
 int archive_digest_parse(struct slice text, struct sha256 *ret);
 #define ARCHIVE_DIGEST_SIZE (sizeof("sha256:") - 1 + SHA256_HEX)
-/* Such a text; returns ret. */
+/* Writes such a text; returns ret. */
 const char *archive_digest_text(const struct sha256 *d, char ret[ARCHIVE_DIGEST_SIZE]);
 
 /* --- what is there ---------------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ struct archive_info {
 	unsigned pins;
 };
 
-/* False: nothing is known of it, not even a part. */
+/* False: the store has nothing of it, not even a part. */
 bool archive_find(struct archive_store *s, const struct sha256 *d, struct archive_info *ret);
 /* All of them, in no order; fn returns false to stop. It must not change the store. */
 void archive_each(struct archive_store *s, bool (*fn)(void *ctx, const struct archive_info *i),
@@ -85,28 +86,28 @@ uint64_t archive_store_max(const struct archive_store *s);
  * with ARCHIVE_NOT_FOUND unless it is whole. Counts as a use. */
 int archive_pin(struct archive_store *s, const struct sha256 *d, struct err *e);
 void archive_unpin(struct archive_store *s, const struct sha256 *d);
-/* Where a whole archive stands; NULL: there is none. The caller frees. Stays true while it is pinned. */
+/* The path of a whole archive; NULL: there is none. The caller frees. Valid while the archive is pinned. */
 char *archive_path(struct archive_store *s, const struct sha256 *d);
-/* Where its derived file stands; NULL: there is none. The caller frees. */
+/* The path of its derived file; NULL: there is none. The caller frees. */
 char *archive_derived_path(struct archive_store *s, const struct sha256 *d);
-/* Where one is to be written before it is put in place. The caller frees. */
+/* The path at which to write a derived file before it is put in place. The caller frees. */
 char *archive_derived_temp(const struct archive_store *s);
 /* Makes room for a derived file of so many bytes, before it is written: 0, or -ENOSPC with STORE_FULL or NO_SPACE. */
 int archive_derived_reserve(struct archive_store *s, uint64_t bytes, struct err *e);
-/* What stands at archive_derived_temp, whose digest is given, becomes the derived file. */
+/* The file at archive_derived_temp, whose digest is given, becomes the derived file. */
 int archive_derived_keep(struct archive_store *s, const struct sha256 *d,
 			 const struct sha256 *digest);
-/* The file of the archive, or the derived one if file is its digest, was read and is another: it is removed. file: of
- * what was read. */
+/* Removes the archive, or its derived file if file is the digest of that: it was read, and its bytes have another
+ * digest. */
 void archive_damaged(struct archive_store *s, const struct sha256 *d, const struct sha256 *file);
-/* How often that was. */
+/* How often that has happened. */
 uint64_t archive_damaged_count(const struct archive_store *s);
-/* Told of each: which one, and a text. */
+/* Called for each damaged archive: its name, and a text. */
 typedef void (*archive_problem_fn)(void *ctx, const char *name, const char *text);
 void archive_on_problem(struct archive_store *s, archive_problem_fn fn, void *ctx);
 /* Opens a whole archive for reading and marks it as used; the descriptor, or -ENOENT. */
 int archive_open(struct archive_store *s, const struct sha256 *d);
-/* Whole or not. -ENOENT ARCHIVE_NOT_FOUND, -EBUSY ARCHIVE_IN_USE (pinned) or UPLOAD_IN_PROGRESS, -EPERM
+/* Deletes it, whole or not. -ENOENT ARCHIVE_NOT_FOUND, -EBUSY ARCHIVE_IN_USE (pinned) or UPLOAD_IN_PROGRESS, -EPERM
  * ARCHIVE_BAKED. */
 int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *e);
 
@@ -117,7 +118,7 @@ int archive_delete(struct archive_store *s, const struct sha256 *d, struct err *
 struct archive_upload {
 	struct sha256 digest;
 	uint64_t offset; /* of the first byte that will come */
-	bool resume;	 /* false: whatever part there is is thrown away, and offset is 0 */
+	bool resume;	 /* false: an existing part is thrown away, and offset is 0 */
 	uint64_t total;	 /* of the whole archive, or ARCHIVE_SIZE_UNKNOWN */
 	enum archive_format format;
 };
@@ -132,20 +133,19 @@ enum archive_writer_state {
 
 struct archive_writer;
 
-/* NULL with e filled. With OFFSET_MISMATCH, archive_find says which offset is right. One upload of a digest at a
- * time: a second is refused (UPLOAD_IN_PROGRESS) unless the first has been silent for ARCHIVE_TAKEOVER_MS, which then
- * fails with UPLOAD_TAKEN_OVER. wake is never called from inside a function of this header. */
+/* NULL with e filled. With OFFSET_MISMATCH, archive_find gives the right offset. A digest has one upload at a time: a
+ * second is refused (UPLOAD_IN_PROGRESS) unless the first has been silent for ARCHIVE_TAKEOVER_MS; then the first fails
+ * with UPLOAD_TAKEN_OVER. wake is never called from inside a function of this header. */
 struct archive_writer *archive_writer_open(struct archive_store *s,
 					   const struct archive_upload *upload,
 					   void (*wake)(void *ctx), void *ctx, struct err *e);
-/* Takes all of it, copied, also when FULL: the caller should ask for no more then. */
+/* Copies all of it, also when FULL: the caller should then wait with the next piece. */
 enum archive_writer_state archive_writer_add(struct archive_writer *w, struct slice piece);
-/* Those were all the bytes of the archive. */
+/* The archive has no more bytes. */
 enum archive_writer_state archive_writer_finish(struct archive_writer *w);
 enum archive_writer_state archive_writer_state(const struct archive_writer *w);
-/* How many bytes of the archive are here, of this and earlier uploads. */
+/* Number of bytes of the archive that the store has, of this and earlier uploads. */
 uint64_t archive_writer_offset(const struct archive_writer *w);
 const struct err *archive_writer_error(const struct archive_writer *w);
-/* The caller has no more to do with it; NULL is fine. An unfinished upload can be taken up, a finishing one is
- * finished. */
+/* The caller needs it no more; NULL is fine. An unfinished upload can be resumed, a finishing one goes on. */
 void archive_writer_release(struct archive_writer *w);

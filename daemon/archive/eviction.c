@@ -1,4 +1,4 @@
-/* eviction.c - how much may be in the store, and what goes when there must be more room. */
+/* eviction.c - the limits of the store, and what is removed to make room. */
 #include "archive/archive_internal.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ static uint64_t disk_free(const struct archive_store *s)
 	uint64_t n, keep;
 
 	if (statvfs(s->dir, &v) < 0)
-		return UINT64_MAX / 2; /* then writing will say it */
+		return UINT64_MAX / 2; /* the write will report it */
 	n = (uint64_t)v.f_bavail * v.f_frsize;
 	keep = MIN(ARCHIVE_FREE_MIN, (uint64_t)v.f_blocks * v.f_frsize / 16);
 	return n > keep ? n - keep : 0;
@@ -94,7 +94,7 @@ static bool store_fits(const struct archive_store *s, uint64_t used, uint64_t mo
 	return more <= s->max && used <= s->max - more;
 }
 
-/* Nothing goes in vain. */
+/* Checks first whether enough can be removed, so that no file is removed in vain. */
 int eviction_make_space(struct archive_store *s, const struct stored *keep, uint64_t store_more,
 			uint64_t disk_more, struct err *e)
 {

@@ -35,7 +35,7 @@ static void found_whole(struct archive_scan *sc, struct stored *e, const struct 
 		return;
 	}
 	if (sc->baked && e->whole)
-		stored_remove_whole(sc->store, e); /* was uploaded before the image had it */
+		stored_remove_whole(sc->store, e); /* it was uploaded before the image had it */
 	e->whole = true;
 	e->baked = sc->baked;
 	e->size = (uint64_t)st->st_size;
@@ -54,7 +54,7 @@ static void found_part(struct archive_scan *sc, struct stored *e, const char *na
 	e->used_ms = MAX(e->used_ms, mtime_ms(st));
 }
 
-/* One of several is kept, and none without a digest: earlier daemons made such. */
+/* Keeps one of several derived files, and none without a digest, which earlier daemons made. */
 static void found_derived(struct archive_scan *sc, struct stored *e, const char *name,
 			  const char *suffix, const struct stat *st)
 {
@@ -135,7 +135,7 @@ static void sort_by_use(struct archive_store *s)
 	free(all);
 }
 
-/* True if the machine has not been started anew since the last daemon; remembers its start. */
+/* True if the machine has not been restarted since the last daemon. Records its boot id. */
 static bool check_boot(const struct archive_store *s)
 {
 	_cleanup_(freep) char *path = file_join(s->dir, "boot");

@@ -1,4 +1,4 @@
-/* upload.c - uploads going on: who sends, how far they are, and what became of them. The bytes are the worker's. */
+/* upload.c - open uploads: their clients, their offsets and their ends. Their bytes belong to the thread. */
 #include "archive/archive_internal.h"
 
 #include "archive/upload_thread.h"
@@ -11,8 +11,8 @@
 
 enum upload_state {
 	UPLOAD_OPEN,	  /* takes bytes; without a client it is idle and may be taken up */
-	UPLOAD_FINISHING, /* the worker judges what came */
-	UPLOAD_ENDING,	  /* was idle for too long: the worker writes what it has and goes */
+	UPLOAD_FINISHING, /* the worker checks the archive */
+	UPLOAD_ENDING,	  /* was idle for too long: the worker writes what it has and ends */
 	UPLOAD_OVER,	  /* has left its entry; the worker's end is awaited */
 };
 
@@ -31,7 +31,7 @@ struct upload {
 };
 
 struct archive_writer {
-	struct upload *upload; /* NULL: it is decided */
+	struct upload *upload; /* NULL: the upload has ended */
 	enum archive_writer_state state;
 	struct err error;
 	uint64_t offset;
@@ -244,7 +244,7 @@ static int check_upload(const struct archive_store *s, const struct archive_uplo
 	return 0;
 }
 
-/* Each has a thread, so an idle one makes way. */
+/* Each upload has a thread, so an idle one is ended for a new one. */
 static int check_count(struct archive_store *s, struct err *e)
 {
 	struct upload *idle = NULL;
@@ -265,7 +265,7 @@ static int check_count(struct archive_store *s, struct err *e)
 	return 0;
 }
 
-/* Room for the upload to grow to this. */
+/* Makes room for the upload to grow to bytes. */
 static int reserve(struct archive_store *s, struct stored *entry, uint64_t bytes, uint64_t have,
 		   struct err *e)
 {
@@ -305,7 +305,7 @@ static struct upload *upload_new(struct archive_store *s, struct stored *entry, 
 	return u;
 }
 
-/* The client before has been silent: whatever it still sends comes too late. */
+/* The client before has been silent: what it still sends is refused. */
 static void take_over(struct upload *u)
 {
 	struct err e;
@@ -386,7 +386,7 @@ static int grow(struct upload *u, uint64_t size, struct err *e)
 		       e);
 }
 
-/* It stays as an idle one where it may be taken up when there is room. */
+/* The upload stays as an idle one, and can be resumed when there is room. */
 static enum archive_writer_state refuse_more(struct archive_writer *w, int r, const struct err *e)
 {
 	struct upload *u = w->upload;

@@ -76,7 +76,7 @@ static bool interrupted(struct upload_thread *w)
 	return r;
 }
 
-/* What earlier uploads brought. */
+/* Hashes what earlier uploads brought. */
 static int hash_prefix(struct upload_thread *w)
 {
 	_cleanup_(freep) char *buf = xalloc(ARCHIVE_PIECE_BYTES);
@@ -110,7 +110,7 @@ static int begin(struct upload_thread *w, bool resume)
 	return ftruncate(w->fd, 0) < 0 ? -errno : 0;
 }
 
-/* The disk begins early, so that the sync at the end has little to wait for. */
+/* Starts the write to disk early, so that the sync at the end has little to wait for. */
 static void flush(struct upload_thread *w, uint64_t size)
 {
 	if (size < w->flushed + ARCHIVE_FLUSH_BYTES)

@@ -1,11 +1,11 @@
 /*
- * upload_thread.h - the thread of one upload: hashes and writes what it is given, in order; at the end compares the
- * hash, looks at the format, and gives the file its name. For the files of archive/ alone.
+ * upload_thread.h - the thread of one upload: it hashes and writes its bytes in order. At the end it compares the hash,
+ * checks the format, and gives the file its name. Only for the files of archive/.
  *
  * All functions are called on the loop's thread; so is `event`, after anything that upload_thread_progress reports has
- * changed. The file at `part` belongs to the worker from upload_thread_start until it has ended. An order is carried
- * out behind the bytes given before it, except upload_thread_restart and upload_thread_end, which do not wait for
- * bytes that were not yet written or hashed again.
+ * changed. The file at `part` belongs to the worker from upload_thread_start until it has ended. A command is carried
+ * out after the bytes given before it. upload_thread_restart and upload_thread_end are not: they do not wait for bytes
+ * that were not yet written or hashed again.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum upload_result {
 	UPLOAD_RUNNING,
 	UPLOAD_PLACED,	     /* the archive has its name; it is being synced */
 	UPLOAD_BAD_HASH,     /* these three and FAILED: nothing more will be written */
-	UPLOAD_BAD_FORMAT,   /* none that we take */
+	UPLOAD_BAD_FORMAT,   /* not one that we accept */
 	UPLOAD_OTHER_FORMAT, /* not the declared one */
 	UPLOAD_FAILED,	     /* see error */
 };
@@ -42,11 +42,11 @@ struct upload_progress {
 /* NULL: no descriptor or no thread; *error says why. */
 struct upload_thread *upload_thread_start(struct loop *loop, const struct upload_thread_job *job,
 					  void (*event)(void *ctx), void *ctx, int *error);
-/* Copies. */
+/* Copies piece. */
 void upload_thread_give(struct upload_thread *w, struct slice piece);
-/* declared: what the archive is to be; ARCHIVE_UNKNOWN: any. */
+/* declared: the expected format; ARCHIVE_UNKNOWN: any. */
 void upload_thread_finish(struct upload_thread *w, enum archive_format declared);
-/* From the first byte again. */
+/* Begins again at the first byte. */
 void upload_thread_restart(struct upload_thread *w);
 /* The thread ends; `event` follows, then upload_thread_free does not wait. */
 void upload_thread_end(struct upload_thread *w);

@@ -1,9 +1,9 @@
 /*
- * array.h - an array that grows one by one, without a capacity to keep beside its number: it is full at the powers of
- * two.
+ * array.h - an array that grows one by one. No capacity is kept beside its number: the array is full when the number is
+ * a power of two.
  *
- * The array is the owner's to free. Nothing else may have allocated it, and it may be cut short (its number lowered)
- * at any time. For what has a bound of ours: memory that is gone aborts. What a peer makes as long as it likes goes
+ * The owner frees the array. Only array_grow may allocate it. It may be cut short (its number lowered) at any time. It
+ * is for contents that have a bound of ours: without memory it aborts. What a peer makes as long as it likes goes
  * through base/buf.h.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
- * bucket.h - how often something may be said: a burst at once, then one for each interval. What was left out in
- * between is counted, so that the next time can say so. All zeros is a full bucket. Time is given, monotonic
- * milliseconds.
+ * bucket.h - limits how often something may be said: a burst at once, then one in each interval. The bucket counts what
+ * was left out in between, so that the next time can say so. All zeros is a full bucket. The caller passes the time in
+ * monotonic milliseconds.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct bucket {
-	uint64_t since; /* up to here what was used has come back */
+	uint64_t since; /* what was used has come back up to this time */
 	unsigned used;
 	unsigned left_out;
 };
@@ -28,7 +28,7 @@ static inline bool bucket_take(struct bucket *b, uint64_t now, unsigned burst, u
 	return true;
 }
 
-/* How many were left out since it was asked last. */
+/* How many were left out since the last call. */
 static inline unsigned bucket_left_out(struct bucket *b)
 {
 	unsigned n = b->left_out;

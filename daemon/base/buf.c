@@ -51,7 +51,7 @@ int buf_reserve(struct buf *b, size_t more)
 	return 0;
 }
 
-/* Into the room there is; only what does not fit is made twice. */
+/* Formats into the room there is, and a second time only when the text does not fit. */
 int buf_printf(struct buf *b, const char *fmt, ...)
 {
 	size_t room = b->cap - b->len;

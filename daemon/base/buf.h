@@ -25,10 +25,10 @@ int buf_reserve(struct buf *b, size_t more);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
 void buf_reset(struct buf *b);
-/* Gives memory beyond keep bytes back once the buffer is empty. */
+/* Frees the memory beyond keep bytes once the buffer is empty. */
 void buf_trim(struct buf *b, size_t keep);
 
-/* In line: an encoder adds a dozen pieces per message, most of them of a length the compiler knows. */
+/* Inline: an encoder adds a dozen pieces per message, most of them of a length the compiler knows. */
 static inline int buf_add(struct buf *b, const void *p, size_t n)
 {
 	int r;

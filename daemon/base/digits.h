@@ -1,6 +1,6 @@
 /*
- * digits.h - numbers that others write as plain digits: no sign, no blank, nothing else. Each caller has its own
- * bound besides.
+ * digits.h - numbers that others write as plain digits: no sign, no blank, nothing else. Each caller checks its own
+ * bound as well.
  *
  * strtoull and its like take blanks, signs and prefixes, need a NUL, and say in three ways that something was wrong.
  */
@@ -10,10 +10,10 @@
 
 #include <stdint.h>
 
-/* All of text is a decimal number that fits. False: it is not, and *ret is as it was. */
+/* True if all of text is a decimal number that fits. Else *ret is unchanged. */
 bool u64_parse(struct slice text, uint64_t *ret);
-/* Takes decimal digits off the front of s, at most max of them, and says how many. *ret is their number;
- * UINT64_MAX stands for more. */
+/* Takes at most max decimal digits off the front of s, and returns how many. *ret is their value, UINT64_MAX if that is
+ * too large. */
 size_t u64_take(struct slice *s, size_t max, uint64_t *ret);
-/* The value of a hexadecimal digit of either case; -1: it is none. */
+/* The value of a hexadecimal digit of either case, or -1. */
 int hex_digit(char c);

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Bytes of the last character that are there although not all of them are. */
+/* Bytes of the last character if it is incomplete, else 0. */
 static size_t cut_off(const char *s, size_t n)
 {
 	size_t have = 1;

@@ -35,11 +35,11 @@ struct err {
 /* Fills e (which may be NULL) and returns code, so that `return err_set(e, -EINVAL, ...)` reads well. */
 int err_set(struct err *e, int code, int rpc, const char *reason, const char *fmt, ...)
 	_printf_(5, 6);
-/* Same with the field that is to blame; always -EINVAL and RPC_INVALID_PARAMS. */
+/* The same with the field that is to blame; always -EINVAL and RPC_INVALID_PARAMS. */
 int err_field(struct err *e, const char *field, const char *reason, const char *fmt, ...)
 	_printf_(4, 5);
-/* Makes text of others fit for a one-line message, in place: control bytes become spaces, and a UTF-8 character
- * that was cut off at the end goes. */
+/* Makes foreign text fit for a one-line message, in place: control bytes become spaces, and an incomplete UTF-8
+ * character at the end is removed. */
 void err_flatten(char *text);
 /* Puts "context: " before the message. */
 void err_wrap(struct err *e, const char *fmt, ...) _printf_(2, 3);

@@ -73,7 +73,7 @@ void log_vwrite(enum log_level level, const char *mod, const char *msg, const ch
 		put_pair(&b, key, va_arg(ap, const char *));
 	buf_puts(&b, "}\n");
 	if (write(STDERR_FILENO, b.data, b.len) < 0)
-		return; /* nobody is left to tell */
+		return; /* the log itself cannot be written */
 }
 
 void log_write(enum log_level level, const char *mod, const char *msg, ...)

@@ -21,7 +21,7 @@ int log_level_parse(const char *s);
 void log_write(enum log_level level, const char *mod, const char *msg, ...)
 	__attribute__((sentinel));
 
-/* first: pairs that go before those of ap, ended by NULL. */
+/* first: pairs that stand before those of ap, ended by NULL. */
 void log_vwrite(enum log_level level, const char *mod, const char *msg, const char *const *first,
 		va_list ap);
 

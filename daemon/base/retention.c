@@ -22,7 +22,7 @@ static const struct unit sizes[] = {
 	{ 'k', 1 << 10 }, { 'm', 1 << 20 }, { 'g', 1 << 30 }, { 't', INT64_C(1) << 40 }, { 0, 0 },
 };
 
-/* Up to end; nothing there is 0, no bound. */
+/* Parses the text from p to end. An empty text is 0: no bound. */
 static int parse_part(const char *p, const char *end, const struct unit *u, int64_t max,
 		      int64_t *ret)
 {

@@ -2,7 +2,7 @@
  * retention.h - how long and how much of something is kept: "AGE", "AGE,SIZE" or ",SIZE".
  *
  * AGE is a number with s, m, h, d or w (seconds if it has none), SIZE a number with k, m, g or t (powers of 1024;
- * bytes if it has none). Both are at least 1; what is left out has no bound. The empty text bounds nothing.
+ * bytes if it has none). Both are at least 1; an absent part has no bound. The empty text bounds nothing.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct retention {
 
 #define RETENTION_TEXT_MAX 48
 
-/* Decimal digits and one unit at most. -EINVAL: not of that form, or beyond 10 000 years or 2^62 bytes; *ret is
- * unchanged then. */
+/* Takes decimal digits and at most one unit for each part. -EINVAL: not of that form, or beyond 10 000 years or 2^62
+ * bytes; then *ret is unchanged. */
 int retention_parse(const char *text, struct retention *ret);
-/* In the largest units that leave nothing over; retention_parse takes it. */
+/* Writes it in the largest units without a remainder, as retention_parse reads it. */
 const char *retention_text(const struct retention *k, char out[RETENTION_TEXT_MAX]);
 static inline bool retention_bounded(const struct retention *k)
 {

@@ -38,7 +38,7 @@ static inline bool slice_starts(struct slice a, const char *prefix)
 	return a.n >= n && memcmp(a.p, prefix, n) == 0;
 }
 
-/* True if it starts so, and then begins behind it. */
+/* True if s starts with prefix; s then begins after it. */
 static inline bool slice_skip(struct slice *s, const char *prefix)
 {
 	size_t n = strlen(prefix);

@@ -1,5 +1,5 @@
-/* utf8.h - what Unicode calls well-formed UTF-8: of a JSON string, of a name, of a text. In line, for the
- * scanner's sake. */
+/* utf8.h - well-formed UTF-8 as Unicode defines it, for JSON strings, names and texts. Inline, because the JSON scanner
+ * calls it often. */
 #pragma once
 
 #include "base/slice.h"
@@ -38,7 +38,7 @@ static inline size_t utf8_sequence(const unsigned char *p, size_t left)
 	return n;
 }
 
-/* 8 bytes at a time where they are ASCII. */
+/* Checks 8 bytes at a time where they are ASCII. */
 static inline bool utf8_valid(struct slice s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

@@ -1,8 +1,8 @@
 /*
- * util.h - the few macros everything else leans on.
+ * util.h - the few macros that everything else uses.
  *
- * Ownership is visible in the text: a local that owns something is marked _cleanup_(...), and whoever hands
- * it over writes TAKE_PTR / TAKE_FD. Small fixed allocations abort when memory is gone (x*alloc); sizes that a
+ * Ownership is visible in the text: a local that owns something is marked _cleanup_(...), and code that passes it on
+ * writes TAKE_PTR / TAKE_FD. Small fixed allocations abort when memory is gone (x*alloc); sizes that a
  * peer chooses go through base/buf.h, which has a maximum and returns an error instead.
  */
 #pragma once

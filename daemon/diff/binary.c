@@ -39,7 +39,7 @@ static void put_lines(struct buf *out, const unsigned char *p, size_t n)
 		put_line(out, p + i, MIN(n - i, (size_t)LINE_BYTES));
 }
 
-/* Whole lines as long as there is more to come. At git's own level: what is binary is mostly compressed already.
+/* Writes whole lines while more comes. At git's own level: binary files are mostly compressed already.
  * The sides are smaller than zlib's 4 GiB. */
 static int put_deflated(struct buf *out, struct slice data)
 {

@@ -68,7 +68,7 @@ static uint32_t count_newlines(const char *p, size_t n)
 	return lines;
 }
 
-/* Takes whole lines off: the prefix ends behind a newline, and so does what is before the suffix. */
+/* Takes whole lines off: the prefix ends after a newline, and so does what is before the suffix. */
 static void trim_common(struct line_side *a, struct line_side *b)
 {
 	size_t n = common_prefix(a->text, b->text);
@@ -158,7 +158,7 @@ static void classes_done(struct classes *c)
 	free(c->slot);
 }
 
-/* The 16 random bytes the kernel gives every process. */
+/* The seed: the 16 random bytes that the kernel gives every process. */
 static int classes_start(struct classes *c, uint32_t lines)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);
@@ -241,7 +241,7 @@ static size_t collect(const struct line_side *a, const struct line_side *b, stru
 	return n;
 }
 
-/* One line down if that is the same change: the line it begins with is the one behind it. */
+/* Moves one line down if that is the same change: its first line equals the one after it. */
 static bool slide_one(const struct line_side *a, const struct line_side *b, struct line_range *r)
 {
 	const struct line_side *s = r->old_n ? a : b;
@@ -254,7 +254,7 @@ static bool slide_one(const struct line_side *a, const struct line_side *b, stru
 	return true;
 }
 
-/* Down until it meets the next range, which it then becomes part of. */
+/* Moves down until it meets the next range, and then joins it. */
 static void slide_all(const struct line_side *a, const struct line_side *b, struct line_diff *d)
 {
 	size_t n = 0;

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* One section of a patch: a file of one type that changes, comes or goes. */
+/* One section of a patch: a file of one type is changed, created or deleted. */
 struct section {
 	struct buf *out;
 	const char *path;
@@ -71,7 +71,7 @@ static int put_index(const struct section *s)
 	return 0;
 }
 
-/* Behind a name with a space stands a tab, which keeps other programs from taking a part of it for a date. */
+/* A tab follows a name with a space, so that other programs do not take a part of the name for a date. */
 static void put_label(const struct section *s, const char *mark, const char *prefix,
 		      const struct diff_side *side)
 {
@@ -116,7 +116,7 @@ static int put_contents(const struct section *s)
 	if (s->from.mode && s->to.mode && slice_eq(from, to))
 		return 0;
 	r = put_index(s);
-	if (r < 0 || slice_eq(from, to)) /* an empty file comes or goes */
+	if (r < 0 || slice_eq(from, to)) /* an empty file is created or deleted */
 		return r;
 	if (!is_binary(from) && !is_binary(to))
 		return put_text(s, from, to);

@@ -11,7 +11,7 @@
  * only; with our rule a patch is UTF-8 text without NUL whatever the files hold, and fits into a JSON string. Binary
  * contents go as "GIT binary patch", zlib and base 85, both sides whole.
  *
- * Paths: relative, without checks; that is the business of who walks the tree. Contents are borrowed. Nothing is kept.
+ * Paths: relative, without checks, which the walker of the tree makes. Contents are borrowed. Nothing is kept.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ int sha256_of(struct slice data, struct sha256 *ret)
 	return 0;
 }
 
-/* What libcrypto's low-level functions refuse is a NULL context, and only that. */
+/* libcrypto's low-level functions refuse only a NULL context. */
 _Static_assert(sizeof(struct sha256_stream) >= sizeof(SHA256_CTX), "room for the state");
 
 void sha256_begin(struct sha256_stream *s)

@@ -1,5 +1,5 @@
 /*
- * digest.h - SHA-256 and what authentication needs of it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as
+ * digest.h - SHA-256 and what authentication builds on it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as
  * the name that git gives a file's content, which the patches of diff/ must carry.
  */
 #pragma once
@@ -21,7 +21,7 @@ struct sha256 {
 /* 0, or -EIO if libcrypto refuses. */
 int sha256_of(struct slice data, struct sha256 *ret);
 
-/* Of bytes that come in pieces: begin, add any number of times, end. Nothing to free. */
+/* SHA-256 of bytes that come in pieces: begin, add any number of times, end. Nothing to free. */
 struct sha256_stream {
 	uint64_t state[16]; /* libcrypto's own */
 };

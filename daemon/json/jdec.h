@@ -28,7 +28,7 @@ enum jfflag {
 	JF_LENIENT = 2,
 	JF_NULLABLE = 4, /* required, but null is as good as empty */
 	JF_FILLED =
-		8, /* JF_T_STR: not empty: that is no name, and to be taken for absent is not what was meant */
+		8, /* JF_T_STR: not empty: an empty text is no name, and should not count as absent */
 };
 
 struct jfield {
@@ -57,17 +57,16 @@ struct jfield {
  * "mcpServers[0].". */
 int jdec_object(struct slice text, const struct jfield *fields, const char *prefix, void *ret,
 		struct err *e);
-/* refusal: what to say of a member that the table does not have; PARAM_UNSUPPORTED with its path, and with the
- * names of those that there are where they are few. For objects of our own: a misspelt member must not be lost
- * silently. */
+/* Refuses a member that the table does not have: PARAM_UNSUPPORTED with its path, and the names that exist where they
+ * are few. For objects of our own: a misspelt member must not be ignored silently. */
 int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
 			const char *refusal, struct err *e);
-/* Both: an object of our own, with members of the table and no others. */
+/* Both of these: an object of our own, with members of the table and no others. */
 int jdec_strict(struct slice object, const struct jfield *fields, const char *prefix,
 		const char *refusal, void *ret, struct err *e);
 /* Frees the strings that jdec_object allocated. */
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */
 int jdec_int(struct jval v, int64_t *ret);
-/* A member; 0 if it is not there, no number, or below 0. */
+/* A member as a number; 0 if it is absent, no number, or below 0. */
 uint64_t jobj_uint(struct slice object, const char *key);

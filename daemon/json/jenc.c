@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* What stands before a value, in one piece: it is the most frequent thing an encoder does. */
+/* Writes what stands before a value, as one piece: it is the most frequent step of an encoder. */
 static void jw_lead(struct jw *w, const char *key)
 {
 	size_t n = key ? strlen(key) : 0, more = (key ? n + 3 : 0) + w->comma;

@@ -1,5 +1,5 @@
 /*
- * jenc.h - streaming JSON writer over a buf. Commas and nesting are kept here; the caller says what comes next.
+ * jenc.h - streaming JSON writer over a buf. It keeps commas and nesting; the caller names what comes next.
  * A raw span (jw_raw) must already have passed json/jscan.h. Errors are sticky in the buf (buf.failed).
  */
 #pragma once

@@ -30,7 +30,7 @@ static bool next_step(const char **path, struct jline_step *ret)
 	return true;
 }
 
-/* begin: where it begins, its name included. */
+/* begin: where the member begins, its name included. */
 static bool take_step(const struct jline_step *s, struct jval *v, const char **begin)
 {
 	struct slice key = SLICE_NONE;

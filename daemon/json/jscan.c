@@ -34,8 +34,8 @@ static void skip_space(struct cur *c)
 		c->p++;
 }
 
-/* The high bit of each of 8 bytes that needs a look: a control byte, a quote, a backslash or a non-ASCII byte. A
- * carry may set it in bytes behind the first such byte too, which is thus the only one that is sure. */
+/* The high bit of each of 8 bytes that needs a check: a control byte, a quote, a backslash or a non-ASCII byte. A carry
+ * may also set it in bytes after the first such byte, so only the first is certain. */
 static uint64_t word_special(uint64_t w)
 {
 	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
@@ -47,7 +47,7 @@ static uint64_t word_special(uint64_t w)
 	return (quote | slash | control | w) & high;
 }
 
-/* Where the first byte that needs a look is: exactly if 8 bytes are left, else at most there. */
+/* Where the first byte that needs a check is: exactly if 8 bytes are left, else at most there. */
 static const unsigned char *skip_plain(const unsigned char *p, const unsigned char *end)
 {
 	while (end - p >= 8) {
@@ -86,7 +86,7 @@ static enum jscan_error scan_escape(struct cur *c)
 	return JSCAN_OK;
 }
 
-/* At the opening quote; leaves p behind the closing one. */
+/* At the opening quote; leaves p after the closing one. */
 static enum jscan_error scan_string(struct cur *c)
 {
 	enum jscan_error e;
@@ -240,7 +240,7 @@ static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
 {
 	char first = key.n ? key.p[0] : '\0';
 
-	/* a key that begins as it is written can be no other */
+	/* a key that begins as it is written cannot be another one */
 	for (size_t i = 0; i < n; i++)
 		if ((first == slots[i].key[0] || first == '\\') && jkey_is(key, slots[i].key))
 			return &slots[i];
@@ -337,7 +337,7 @@ const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_
 			line++;
 			column = 0;
 		}
-	/* an object that is valid to its end was refused for what it says, not for how it is written */
+	/* an object that is valid to its end was refused for its contents, not for its syntax */
 	if (c.p == c.end && e != JSCAN_E_SYNTAX)
 		snprintf(out, JSCAN_TEXT_SIZE, "%s", jscan_strerror(e));
 	else

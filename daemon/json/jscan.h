@@ -4,8 +4,8 @@
  * Every byte from a client or a harness passes here first. One pass checks syntax (RFC 8259, no extensions),
  * UTF-8 (no overlongs, no surrogates), depth (<= JSON_DEPTH_MAX) and trailing bytes, and records where the values
  * of the asked-for members lie. Values stay raw text: an id never passes through a double, and rawInput, _meta and
- * whole updates are spliced through byte for byte. What is later decoded (json/jdec.h) is decoded from the same
- * spans, so there is no second parser to disagree with this one.
+ * whole updates are spliced through byte for byte. json/jdec.h decodes from the same spans, so there is no second
+ * parser to disagree with this one.
  *
  * A member that appears twice among the asked-for ones is JSCAN_E_DUPLICATE: two readers of such an object may see
  * two different messages.
@@ -68,7 +68,7 @@ struct jiter {
 	bool object;
 };
 
-/* False if v is neither object nor array. White space around it, as in a file, is passed over. */
+/* False if v is neither object nor array. White space around it, as in a file, is skipped. */
 bool jiter_init(struct jiter *it, struct jval v);
 /* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);

@@ -115,7 +115,7 @@ static bool has_required(const struct jmember *members, unsigned seen)
 	return true;
 }
 
-/* tag: a member that is no part of members and has been looked at; or NULL. */
+/* tag: a member that is no part of members and was checked already; or NULL. */
 static bool object_fits(const struct jmember *members, const char *tag, struct jval v,
 			struct jval *id)
 {
@@ -211,7 +211,7 @@ static const struct jmember *arm_of(const struct jshape *s, struct jval v)
 
 	if (v.type != J_OBJECT || !jiter_init(&it, v))
 		return NULL;
-	/* the first of that name, as object_mend keeps it; almost always the first of all */
+	/* the first of that name, which object_mend keeps; almost always the first of all */
 	while (tag.type == J_NONE && jiter_next(&it, &key, &v))
 		if (jkey_is(key, s->tag))
 			tag = v;

@@ -1,16 +1,16 @@
 /*
- * jshape.h - holds a JSON value against a shape: a static table of what its parts may be. For values that somebody
- * foreign made and somebody strict reads.
+ * jshape.h - checks a JSON value against a shape: a static table of what its parts may be. For values from a foreign
+ * producer to a strict reader.
  *
  *	static const struct jmember point_members[] = {
  *		{ "x", &jshape_uint, JS_REQUIRED }, { "label", &jshape_string, JS_NULLABLE }, { NULL } };
  *	static const struct jshape point = { JS_OBJECT, .members = point_members };
  *
- * jshape_fits is one walk, allocates nothing, and is all that a good value costs. jshape_mend writes what is left of
- * a bad one: members that the shape does not have, members of a wrong type and second ones go, elements that do not
- * fit go, and where a required member is wrong its fallback stands in its place, or the object goes with it. What was
- * mended fits. Values have been validated before (jscan.h); strings are not looked into but for their words.
- * Recursion is as deep as the tables are.
+ * jshape_fits walks once, allocates nothing, and is all that a good value costs. jshape_mend writes the good parts of a
+ * bad one. It removes unknown members, members of a wrong type, repeated members, and elements that do not fit. Where a
+ * required member is wrong, its fallback takes its place, or the whole object is removed. The result fits. The caller
+ * has validated the value (jscan.h); of strings only those of a set of words are compared. The recursion is as deep as
+ * the tables are.
  */
 #pragma once
 
@@ -67,5 +67,5 @@ extern const struct jshape jshape_any, jshape_string, jshape_name, jshape_time, 
 
 /* id (may be NULL): the value of the member JS_ID of v itself, J_NONE if it has none. */
 bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id);
-/* Appends what fits. False: nothing of it does, and what was appended is to be thrown away. */
+/* Appends what fits. False: nothing of it fits, and the caller throws away what was appended. */
 bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out);

@@ -160,7 +160,7 @@ static int put_escaped(struct buf *b, unsigned char c)
 	return buf_printf(b, "\\u%04x", c);
 }
 
-/* Bytes of well-formed UTF-8 at p, judged by the scanner itself: a quoted copy must be valid. */
+/* Bytes of well-formed UTF-8 at p, checked by the scanner itself: a quoted copy must be valid. */
 static size_t utf8_length(const char *p, size_t left)
 {
 	char quoted[6] = { '"' };

@@ -1,10 +1,10 @@
 /*
  * acceptor.h - a listening socket on our loop: hands over each new connection, non-blocking and closed on exec.
  *
- * Level-triggered like everything here, so a connection that cannot be accepted would wake the loop again at once:
- * where descriptors or memory are gone it looks away for ACCEPT_AGAIN_MS. At most ACCEPTS_PER_TURN are taken in a
- * turn, so that a flood of them does not keep others waiting. Whether a connection may stay is for fn to say; the
- * descriptor is its own.
+ * Level-triggered like the whole loop, so a connection that cannot be accepted would wake the loop again at once.
+ * Without descriptors or memory it therefore pauses for ACCEPT_AGAIN_MS. It accepts at most ACCEPTS_PER_TURN in one
+ * turn of the loop, so that a flood of connections does not keep others waiting. fn owns the descriptor, and decides
+ * whether the connection may stay.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct acceptor {
 	void *ctx;
 };
 
-/* Takes fd over in any case. 0 or -errno. */
+/* Owns fd from now on, even if it fails. 0 or -errno. */
 int acceptor_open(struct acceptor *a, struct loop *loop, int fd, void (*fn)(void *ctx, int fd),
 		  void *ctx);
-/* Closes it; all zeros, and closed already, will do. */
+/* Closes it. All zeros, or closed already, is allowed. */
 void acceptor_close(struct acceptor *a);

@@ -85,7 +85,7 @@ static void timer_arm(struct loop *l)
 	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(due / 1000),
 						 .tv_nsec = (long)(due % 1000) * 1000000 } };
 
-	/* too early is fine: it fires once in vain and is set right then; most timers are put off again and again */
+	/* too early is fine: it fires once for nothing and is set again; most timers are put off again and again */
 	if (due == l->armed || (l->armed && due > l->armed) || !due)
 		return;
 	timerfd_settime(l->timer_io.fd, TFD_TIMER_ABSTIME, &spec, NULL);
@@ -97,7 +97,7 @@ void loop_timer_cancel(struct loop_timer *t)
 	if (!t->due)
 		return;
 	t->due = 0;
-	list_del(&t->link); /* the timerfd may fire once in vain: cheaper than re-arming */
+	list_del(&t->link); /* the timerfd may fire once for nothing: cheaper than re-arming */
 }
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms, void (*fn)(void *ctx),

@@ -5,7 +5,7 @@
  * Level-triggered. A source is paused by removing its interest altogether, never with an empty event mask (a
  * hung-up pipe would keep reporting HUP and spin). loop_dispatch handles at most LOOP_EVENTS_PER_TURN events and
  * returns, so nothing starves. Objects are never freed inside their own callback: loop_defer runs after the events
- * of this turn. Timers are monotonic milliseconds behind one timerfd. Children: SIGCHLD arrives through the signalfd.
+ * of this turn. Timers are in monotonic milliseconds, and share one timerfd. SIGCHLD arrives through the signalfd.
  */
 #pragma once
 
@@ -60,8 +60,8 @@ struct loop_task {
 
 void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void *ctx);
 void loop_task_cancel(struct loop_task *t);
-/* Runs what is deferred; called by loop_dispatch and by code that feeds events from outside the loop. */
+/* Runs the deferred tasks; called by loop_dispatch and by code that feeds events from outside the loop. */
 void loop_run_deferred(struct loop *l);
 
-/* Blocks the signals of the set and delivers them here. */
+/* Blocks the signals of the set and delivers them to fn. */
 int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int signo), void *ctx);

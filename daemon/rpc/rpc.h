@@ -4,7 +4,7 @@
  * rpc_parse classifies one message; ids stay raw text and are echoed byte for byte. Encoders append one message,
  * without newline, to a buf. struct rpc_calls is the table of our own open requests towards one peer: ids are
  * positive, below 2^31 (a 32-bit reader exists), never reused while open, and independent of the peer's ids.
- * Nothing here does I/O.
+ * None of these functions does I/O.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * dir.c - a skill on disk. The list of entries is also the list of directories still to be read, so depth costs no
- * stack; every open is below the held descriptor and through no symbolic link, whatever somebody does to the tree
- * meanwhile: name by name with O_NOFOLLOW, which says the same as openat2 and is there where that is not (gVisor,
+ * stack. Every open is below the held descriptor and through no symbolic link, even if the tree changes meanwhile: name
+ * by name with O_NOFOLLOW. That guarantees the same as openat2, and also works where openat2 is missing (gVisor,
  * valgrind, older seccomp filters).
  */
 #include "skill/skill_internal.h"
@@ -20,7 +20,7 @@ struct skill_walk {
 	int root;
 	struct skill_entry *entries;
 	size_t n, max;
-	bool stopped; /* more entries, or deeper, than we look at */
+	bool stopped; /* more entries, or deeper, than the limits */
 	struct skill_report *r;
 	struct err *e;
 };
@@ -47,7 +47,7 @@ static int open_in(int dir, struct slice name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* path: names as the walk read them, so none is "..". The caller closes what is returned. */
+/* path: names as the walk read them, so none is "..". The caller closes the result. */
 static int open_below(int root, const char *path, int flags)
 {
 	_cleanup_(closep) int dir = -1;
@@ -150,7 +150,8 @@ static int walk_all(struct skill_walk *w)
 	int r = read_dir(w, "");
 
 	for (size_t i = 0; r == 0 && !w->stopped && i < w->n; i++) {
-		const char *path = w->entries[i].path; /* stays where it is while the list grows */
+		const char *path =
+			w->entries[i].path; /* the text does not move while the list grows */
 
 		if (w->entries[i].type != SKILL_ENTRY_DIR)
 			continue;
@@ -161,7 +162,7 @@ static int walk_all(struct skill_walk *w)
 	return r;
 }
 
-/* The first that is there as a file; NULL: the listing has said what is wrong. */
+/* The first name that is a file; NULL: the listing has reported what is wrong. */
 static const char *skill_file(const struct skill_walk *w)
 {
 	static const char *const names[] = { "SKILL.md", "skill.md" };
@@ -214,7 +215,7 @@ int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limit
 		skill_note(r, SKILL_FATAL, "TOO_MANY_FILES",
 			   (struct skill_at){ .has_limit = true, .limit = w.max, .used = w.n },
 			   "the skill has more than %zu files and directories", w.max);
-	/* of a part nothing can be said */
+	/* the rules apply to a whole directory only */
 	if (w.stopped)
 		return 0;
 	skill_check_listing(w.entries, w.n, limits, r);

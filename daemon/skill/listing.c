@@ -44,7 +44,7 @@ static void leave(struct link_path *w)
 	*(slash ? slash : w->at) = '\0';
 }
 
-/* at names a link: its target comes before the rest of the way. */
+/* at names a link: its target is put before the rest of the path. */
 static enum link_end follow(struct link_path *w, const struct skill_entry *link)
 {
 	struct slice target = slice_of(link->target);
@@ -61,7 +61,7 @@ static enum link_end follow(struct link_path *w, const struct skill_entry *link)
 	return LINK_INSIDE;
 }
 
-/* One component of todo; LINK_INSIDE: it goes on. */
+/* Walks one component of todo; LINK_INSIDE: the walk goes on. */
 static enum link_end step(const struct skill_listing *l, struct link_path *w)
 {
 	const char *next = w->todo + w->pos;

@@ -1,18 +1,19 @@
 /*
  * skill.h - Agent Skills (agentskills.io): what a SKILL.md says, and what is wrong with a skill.
  *
- * A skill is a directory with a SKILL.md: YAML between two lines "---", then Markdown. skill_check_file looks at the
- * bytes of that file, skill_check_listing at the names, types and sizes of the whole directory, skill_check_dir at a
+ * A skill is a directory with a SKILL.md: YAML between two lines "---", then Markdown. skill_check_file checks the
+ * bytes of that file, skill_check_listing the names, types and sizes of the whole directory, skill_check_dir a
  * directory on disk with both. Each adds findings to one report, which answers two questions:
  *
  *	valid	no finding is an error: the format's text and its reference validator have nothing to say against it
- *	usable	no finding is fatal: what clients are advised to load all the same, with the rest told as a warning. Fatal are only a
- *		frontmatter that cannot be read, a missing description, and a directory that is not to be installed at all
+ *	usable	no finding is fatal: clients are advised to load such a skill, with the other findings as warnings. Fatal
+ *		are only a frontmatter that cannot be read, a missing description, and a directory that must not be
+ *		installed
  *
- * Nothing here writes, follows a symbolic link, or trusts a length. Only the helper acpd-unpack and tests link it
- * (libyaml). The rules with their codes, and where we differ from the reference validator, stand in README.md beside
- * this file. A report owns all it holds; strings of struct skill are NULL where the file says nothing. No function
- * fails for bad input: that is a finding.
+ * These functions do not write, follow no symbolic link, and trust no length. Only the helper acpd-unpack and tests
+ * link them (libyaml). README.md beside this file has the rules with their codes, and the differences from the
+ * reference validator. A report owns all it holds; strings of struct skill are NULL where the file has no value. No
+ * function fails for bad input: that is a finding.
  */
 #pragma once
 
@@ -74,17 +75,16 @@ struct skill_entry {
 
 void skill_report_init(struct skill_report *r);
 void skill_report_done(struct skill_report *r);
-/* The findings as members of the open object: valid, usable, name, ..., findings. */
+/* Writes the findings as members of the open object: valid, usable, name, ..., findings. */
 void skill_report_put(const struct skill_report *r, struct jw *w);
 
-/* The name that the file must stand under (SKILL.md is best) and its bytes; dir: name of the skill's directory, NULL:
- * unknown. */
+/* file: its bytes. dir: name of the skill's directory, which the skill's name must match; NULL: unknown. */
 void skill_check_file(struct slice file, const char *dir, struct skill_report *r);
-/* All that is below the skill's directory, in any order; paths are unique. */
+/* entries: all that is below the skill's directory, in any order; paths are unique. */
 void skill_check_listing(const struct skill_entry *entries, size_t n,
 			 const struct skill_limits *limits, struct skill_report *r);
 /*
- * A directory on disk: its listing and its SKILL.md, opened below dirfd only and through no symbolic link. <0: it
+ * A directory on disk: its listing and its SKILL.md, opened only below dirfd and through no symbolic link. <0: it
  * could not be read (e says what); the report is then incomplete.
  */
 int skill_check_dir(int dirfd, const char *dir, const struct skill_limits *limits,

@@ -42,7 +42,7 @@ static bool is_null(const struct front_node *v)
 	       (!*v->text || strcmp(v->text, "~") == 0 || strcasecmp(v->text, "null") == 0);
 }
 
-/* A date of YAML 1.1, which many readers make an object of. */
+/* A date of YAML 1.1, which many readers turn into an object. */
 static bool is_date(const char *s)
 {
 	static const char form[] = "dddd-dd-dd";
@@ -301,7 +301,8 @@ static const struct {
 	{ "allowed-tools", take_allowed_tools, NULL, 0 },
 };
 
-/* Others have keys of their own (disable-model-invocation, user-invocable): strictly an error, to a client a remark. */
+/* Other programs have keys of their own (disable-model-invocation, user-invocable): a strict error, for clients a
+ * remark. */
 static void take_unknown(struct skill_report *r, const struct front_node *key)
 {
 	struct skill *s = &r->skill;

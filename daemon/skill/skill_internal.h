@@ -1,5 +1,5 @@
 /*
- * skill_internal.h - what the files of this folder share: making findings, the frontmatter as a tree, UTF-8.
+ * skill_internal.h - what the files of this folder share: findings, the frontmatter as a tree, UTF-8.
  *
  * The tree is built from libyaml's events, not by its document loader: anchors, tags and styles are seen, depth and
  * number of nodes are bounded while it grows, and aliases (a small text that expands to gigabytes) are refused before
@@ -31,13 +31,13 @@ enum front_type { FRONT_SCALAR, FRONT_LIST, FRONT_MAP };
 
 struct front_node {
 	enum front_type type;
-	bool plain; /* a scalar without quotes: a YAML reader may take it for something else than text */
+	bool plain; /* a scalar without quotes: a YAML reader may read it as something other than text */
 	char *text; /* of a scalar */
 	unsigned line;
 	struct front_node *child, *next; /* children of a map: key, value, key, value, ... */
 };
 
-/* Legal YAML that the reference validator refuses: the line where it first stands, or 0. */
+/* Legal YAML that the reference validator refuses: its first line in the file, or 0. */
 enum front_extra { FRONT_FLOW, FRONT_ANCHOR, FRONT_TAG, FRONT_EXTRAS };
 
 struct front_tree {
@@ -53,14 +53,14 @@ struct front_fault {
 	char msg[160];
 };
 
-/* Finds the text between the two lines "---" and what follows; false: a finding says why. */
+/* Finds the text between the two lines "---" and what follows; false: a finding has the reason. */
 bool front_split(struct slice file, struct slice *yaml, struct slice *body, struct skill_report *r);
 /* yaml begins in the second line of the file. False: fault is filled. Free the tree in any case. */
 bool front_parse(struct slice yaml, struct front_tree *ret, struct front_fault *fault);
 void front_tree_done(struct front_tree *t);
-/* Puts quotes around top-level values that hold a colon as YAML does not allow it; false: there is none. */
+/* Puts quotes around top-level values with a colon that YAML does not allow; false: there is none. */
 bool front_quote(struct slice yaml, struct buf *ret);
-/* The rules for the fields. */
+/* Checks the fields. */
 void skill_check_fields(const struct front_node *root, const char *dir, struct skill_report *r);
 
 /* Length and value of the character at s (not empty); 0: not UTF-8. */
@@ -68,5 +68,5 @@ size_t utf8_next(struct slice s, uint32_t *ret);
 bool utf8_valid(struct slice s);
 /* Characters of valid UTF-8. */
 size_t utf8_count(const char *text);
-/* Nothing in it but white space. */
+/* True if it has only white space. */
 bool utf8_blank(const char *text);

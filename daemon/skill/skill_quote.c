@@ -1,7 +1,7 @@
 /*
- * skill_quote.c - the most frequent mistake in skills that other programs read all the same: "description: Use when:
- * ..." without quotes. The client guide advises to quote such values and to try again. Only a colon in the key's own
- * line counts: one in a line below may just as well be a key that is indented wrongly.
+ * skill_quote.c - mends the most frequent mistake in skills, which other programs accept: "description: Use when: ..."
+ * without quotes. The client guide advises to quote such values and to try again. Only a colon in the key's own line
+ * counts: one in a line below may just as well belong to a key that is indented wrongly.
  */
 #include "skill/skill_internal.h"
 

@@ -42,7 +42,7 @@ size_t utf8_count(const char *text)
 	return n;
 }
 
-/* What Python's str.strip takes away. */
+/* The characters that Python's str.strip removes. */
 static bool is_space(uint32_t c)
 {
 	static const uint32_t ranges[][2] = {

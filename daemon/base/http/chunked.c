@@ -21,7 +21,7 @@ static enum chunked_state after_size(struct chunked *c, char b)
 	return b == '\r' ? CHUNKED_SIZE_LF : b == ';' ? CHUNKED_EXTENSION : CHUNKED_BAD;
 }
 
-/* A byte of text that is dropped, or the end of its line. */
+/* The state after a byte of text that is dropped, or of the end of its line. */
 static enum chunked_state after_text(char b, enum chunked_state same, enum chunked_state end)
 {
 	if (b == '\r')

@@ -33,7 +33,6 @@ struct chunked {
 	unsigned trailers;     /* bytes */
 };
 
-/* Takes framing off the front of in until there is data, and puts that (a part of in) to data: 1. 0: in is used
- * up, or the body has ended (state CHUNKED_END; what is left of in is not part of it). -EINVAL: not chunked
- * coding. */
+/* Takes framing off the front of in until there is data. 1: data is that part of in. 0: in is used up, or the body has
+ * ended (state CHUNKED_END; the rest of in is not part of it). -EINVAL: in is not chunked coding. */
 int chunked_next(struct chunked *c, struct slice *in, struct slice *data);

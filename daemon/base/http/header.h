@@ -1,9 +1,9 @@
-/* header.h - what may stand in a header line of HTTP, when names and values come from others. */
+/* header.h - checks names and values of HTTP header lines that come from others. */
 #pragma once
 
 #include "base/slice.h"
 
-/* A token of HTTP. */
+/* It is a token of HTTP. */
 bool header_name_ok(struct slice name);
-/* No line may be broken in it. */
+/* It has no control byte that could break the line. */
 bool header_value_ok(const char *value);

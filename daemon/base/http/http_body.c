@@ -2,8 +2,8 @@
 
 #include "base/util.h"
 
-/* Transfer-Encoding goes before Content-Length: each answer has a connection of its own, so nobody reads on behind
- * it. */
+/* Transfer-Encoding takes precedence over Content-Length. That is safe: each answer has a connection of its own, so
+ * nothing is read after it. */
 void http_body_begin(struct answer_body *b, const struct http_head *h, bool to_head)
 {
 	bool none = to_head || h->status == 204 || h->status == 304;

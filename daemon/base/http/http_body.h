@@ -1,5 +1,5 @@
 /*
- * http_body.h - where the body of an HTTP/1.1 answer ends (RFC 9112, 6.3), decided by its head, and what of it has
+ * http_body.h - finds where the body of an HTTP/1.1 answer ends (RFC 9112, 6.3), by its head, and what of the body has
  * come. Pure.
  */
 #pragma once
@@ -15,11 +15,11 @@ struct answer_body {
 	struct chunked chunked;
 };
 
-/* to_head: the request was HEAD, so no body comes whatever the head says. */
+/* to_head: the request was HEAD, so no body comes, even if the head announces one. */
 void http_body_begin(struct answer_body *b, const struct http_head *h, bool to_head);
-/* As chunked_next: 1: data is the next part of the body. 0: in is used up, or the body has ended, and the rest of in
- * is not part of it. -EINVAL: it is broken. */
+/* Returns what chunked_next does. 1: data is the next part of the body. 0: in is used up, or the body has ended and the
+ * rest of in is not part of it. -EINVAL: the body is broken. */
 int http_body_next(struct answer_body *b, struct slice *in, struct slice *data);
 bool http_body_has_ended(const struct answer_body *b);
-/* The connection was closed: the body is whole. */
+/* The connection was closed. True if the body is whole. */
 bool http_body_is_whole(const struct answer_body *b);

@@ -18,15 +18,15 @@ struct http_head {
 	uint64_t length; /* Content-Length; 0 without one */
 };
 
-/* How long the head at the front of in is, with its empty line; 0: more has to come. -EMSGSIZE: it is longer than
- * HTTP_HEADERS_MAX; -EPROTO: it is none. */
+/* Returns the length of the head at the front of in, its empty line included; 0: more has to come. -EMSGSIZE: it is
+ * longer than HTTP_HEADERS_MAX; -EPROTO: it is no head. */
 ssize_t http_head_parse(struct slice in, struct http_head *ret);
-/* The value without blanks around it, of the first field of this name; false: there is none. */
+/* The value, without blanks around it, of the first field of this name; false: there is none. */
 bool http_head_field(const struct http_head *h, const char *name, struct slice *ret);
-/* The true answer follows (RFC 9110, 15.2). */
+/* A status 1xx: the final answer follows (RFC 9110, 15.2). */
 bool http_head_is_interim(const struct http_head *h);
 
 /* The value of Content-Length: digits, up to INT64_MAX. */
 bool http_length_parse(struct slice value, uint64_t *ret);
-/* The value of Transfer-Encoding is the only one that is known. */
+/* The value of Transfer-Encoding is "chunked", the only one that we support. */
 bool http_coding_is_chunked(struct slice value);

@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Listens at path, mode 0600, replacing a stale socket. A descriptor, or -EADDRINUSE if somebody answers there. */
+/* Listens at path, mode 0600, and replaces a stale socket. A descriptor, or -EADDRINUSE if a process answers there. */
 int unixsock_listen(const char *path);
 /* A connected non-blocking descriptor, or -errno. */
 int unixsock_connect(const char *path);
-/* Removes the sockets of a directory at which nobody listens any more. */
+/* Removes the sockets of a directory that no process listens at any more. */
 void unixsock_sweep(const char *dir);
 /* The peer's uid is 0 or ours. */
 bool unixsock_peer_trusted(int fd);
-/* Or this one. */
+/* The peer's uid is 0, ours, or this one. */
 bool unixsock_peer_is(int fd, uid_t uid);

@@ -1,22 +1,23 @@
 /*
  * apply.h - reads patches and makes new files of old ones: unified diffs, and git's with renames, copies, modes, new
- * and deleted files and binary contents, as `git apply` would: all context must be there (no fuzz), a hunk is
- * searched for from where it should be in both directions, one at the beginning (at the end) of a file only there,
- * and lines that one hunk made are no context of the next.
+ * and deleted files and binary contents, as `git apply` would. All context must be there (no fuzz). A hunk is searched
+ * for in both directions from where it should be. A hunk of the beginning (or the end) of a file fits only there. Lines
+ * that one hunk made are no context of the next.
  *
- * patch_read also takes what models write besides. Such a file is "loose", and what is said of it has one meaning or
- * none:
- *   - hunks whose counts are off, or with "@@", "@@ @@", "@@ ... @@" for a header: counted anew, placed where their lines are. Text behind "@@"
- *     (no numbers) is a line of the file that stands above. With numbers the place that they name is taken if it fits; else a hunk must
- *     fit behind the one before it exactly once.
- *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ", "*** End of File", "*** End Patch": the same
- *     hunks without numbers; one that only adds, with nothing above it, adds at the end.
- *   - names without a/ and b/: both readings are handed on if there are two.
- * Line ends of a loose file stay what they are: CR LF if all are, and none behind the last line if there is none,
- * unless the patch says.
+ * patch_read also takes what models write. Such a file is "loose", and has one meaning or none:
+ *   - hunks whose counts are wrong, or with "@@", "@@ @@", "@@ ... @@" for a header: they are counted anew, and placed
+ *     where their lines are. Text after "@@" (no numbers) is a line of the file that stands above. With numbers, the
+ *     place that they name is taken if it fits; else a hunk must fit exactly once after the one before it.
+ *   - "*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: ",
+ *     "*** End of File", "*** End Patch": the same hunks without numbers; one that only adds, with nothing above it,
+ *     adds at the end.
+ *   - names without a/ and b/: if there are two readings, the caller gets both.
+ * A loose file keeps its line ends, unless the patch changes them: CR LF if all lines have it, and none after the last
+ * line if there is none.
  *
- * Pure: nothing is read or written here. patch_set borrows the text. What git refuses in a path is refused: absolute
- * ones, "..", empty parts, ".git". Text before, between and behind the patches of files is skipped, as in a mail.
+ * Pure: these functions read and write no files. patch_set borrows the text. A path that git refuses is refused:
+ * absolute ones, "..", empty parts, ".git". Text before, between and after the patches of files is skipped, as in a
+ * mail.
  *
  * Errors: PATCH_EMPTY (no patch in it), PATCH_CORRUPT (with the line), PATCH_PATH, PATCH_BINARY (without contents or
  * full ids), PATCH_MISMATCH (the file is not what it was made for), PATCH_AMBIGUOUS (a loose hunk fits in several
@@ -44,13 +45,14 @@ struct patch_hunk {
 struct patch_file {
 	char *from,
 		*to; /* stripped; NULL: there is none (a new file, a deleted one). Equal but for renames and copies. */
-	char *other_from, *other_to; /* without their first part, if that may be meant; else NULL */
-	bool copy;		     /* from stays */
-	bool maybe_new; /* an old kind of patch: if there is no such file, it may be a new one */
+	char *other_from,
+		*other_to; /* without their first part, if that may be the path; else NULL */
+	bool copy;	   /* from stays */
+	bool maybe_new;	   /* an old kind of patch: if there is no such file, it may be a new one */
 	unsigned old_mode, new_mode; /* as git writes them; 0: not said */
 	bool loose;		     /* see above */
 	bool stars;		     /* of a text with "*** Begin Patch" */
-	bool whole;		     /* removed whatever is in it */
+	bool whole;		     /* removed with any contents */
 	bool binary;
 	struct slice payload; /* binary: from "literal" or "delta" on */
 	char old_id[41], new_id[41];
@@ -89,7 +91,7 @@ struct patch_place {
 	size_t also[PATCH_ALSO_MAX], nalso;
 };
 
-/* Appends the lines that a hunk wants to find. */
+/* Appends the lines that a hunk expects in the file. */
 void patch_hunk_wants(const struct patch_hunk *h, struct buf *out);
 
 /* old: contents (empty for a new file). places: nhunks elements. All hunks are tried; 0, or -EINVAL with

@@ -166,7 +166,7 @@ static bool delta_size(struct slice *s, uint64_t *ret)
 	return false;
 }
 
-/* The bytes that a bit of op says are there, low first. */
+/* A number of n bytes at most, low first: a byte is there where op has its bit. */
 static bool delta_number(struct slice *s, unsigned char op, unsigned bit, unsigned n, size_t *ret)
 {
 	*ret = 0;

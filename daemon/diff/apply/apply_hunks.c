@@ -18,7 +18,7 @@ static int number(struct slice *s, uint32_t *ret)
 	return 0;
 }
 
-/* "12,3" or "12", which is one line. */
+/* Reads "12,3" or "12", which is one line. */
 static int range(struct slice *s, uint32_t *at, uint32_t *n)
 {
 	*n = 1;
@@ -37,10 +37,10 @@ int hunk_header(struct slice s, struct patch_hunk *h)
 
 struct hunk_tally {
 	uint32_t old_left, new_left;
-	bool changed; /* a line went or came already */
+	bool changed; /* a line was already removed or added */
 };
 
-/* One line of a hunk. 1: it is none. */
+/* Takes one line of a hunk. 1: it is none. */
 static int body_line(struct slice line, struct hunk_tally *t, struct patch_hunk *h,
 		     struct patch_file *f)
 {
@@ -181,7 +181,7 @@ static int image_split(struct patch_image *m, struct slice s)
 	return 0;
 }
 
-/* A hunk as the lines it wants and those it leaves. */
+/* Splits a hunk into the lines it expects and those it leaves. */
 static int hunk_sides(const struct patch_hunk *h, struct patch_image *pre, struct patch_image *post)
 {
 	struct patch_reader r = { h->body.p, h->body.p + h->body.n, 1 }, next;
@@ -233,7 +233,7 @@ static bool matches(const struct hunk_search *s, size_t at)
 	return image_fits(s->img, s->pre, at);
 }
 
-/* From where it should be, one line further away in turns; -1: nowhere. */
+/* Searches from where it should be, in turns one line further up and down; -1: nowhere. */
 static ssize_t place_find(const struct hunk_search *s, size_t want)
 {
 	size_t down, up;
@@ -272,7 +272,7 @@ static void image_done(struct patch_image *m)
 	free(m->v);
 }
 
-/* Where git would put it. */
+/* Finds the place where git would put it. */
 static void place_strict(const struct patch_hunk *h, const struct patch_image *img,
 			 const struct patch_image *pre, struct patch_place *ret)
 {
@@ -287,7 +287,7 @@ static void place_strict(const struct patch_hunk *h, const struct patch_image *i
 					     .miss = MISS_NONE };
 }
 
-/* Context of a loose file stays what it is, and may be that of the next hunk. */
+/* Context of a loose file stays as it is in the file, and may be that of the next hunk. */
 static void keep_context(const struct patch_image *img, size_t at, struct patch_image *post)
 {
 	for (size_t i = 0; i < post->n; i++)

@@ -9,11 +9,11 @@ struct patch_reader {
 	size_t line; /* of p, from 1 */
 };
 
-/* The line at p with its newline; empty at the end. */
+/* Returns the line at p with its newline; empty at the end. */
 struct slice reader_line(const struct patch_reader *r);
 void reader_skip(struct patch_reader *r, size_t n);
 int patch_corrupt(size_t line, const char *what, struct err *e);
-/* Two ways of writing in one text. */
+/* Reports two ways of writing in one text. */
 int patch_mixed(size_t line, struct err *e);
 
 /* apply_parse.c */
@@ -26,16 +26,16 @@ bool is_git(const struct patch_reader *r);
 bool is_plain(const struct patch_reader *r, bool loose);
 /* Two lines with the names of both sides; next: what follows them. */
 bool is_names(const struct patch_reader *r, struct patch_reader *next);
-/* One more, empty. */
+/* Adds one more, empty. */
 int patch_set_add(struct patch_set *set, size_t line, struct err *e);
 void patch_file_done(struct patch_file *f);
 int file_parse(struct patch_reader *r, const struct patch_how *how, struct patch_file *f,
 	       struct err *e);
-/* What its parts say together. */
+/* Checks that the parts of its head agree. */
 int file_check(struct patch_file *f, struct err *e);
 
 /* apply_stars.c: "*** Begin Patch". */
-bool is_stars(struct slice line);     /* its first line, or one that only stands below that */
+bool is_stars(struct slice line);     /* its first line, or one that stands only below that */
 bool stars_inside(struct slice text); /* it has such a first line */
 int stars_parse(struct slice text, struct patch_set *ret, struct err *e);
 
@@ -43,15 +43,15 @@ int stars_parse(struct slice text, struct patch_set *ret, struct err *e);
  * may follow a tab. */
 int patch_name_parse(struct slice text, unsigned strip, char **ret);
 int patch_name_parse_dated(struct slice text, unsigned strip, char **ret);
-/* Without a date that follows a blank, as some write it. */
+/* Cuts off a date after a blank, as some programs write it. */
 struct slice patch_name_undated(struct slice text);
 /* Both names of "diff --git a/x b/x" if they are the same. */
 int patch_name_parse_both(struct slice text, unsigned strip, char **ret);
 bool patch_name_is_null(struct slice text);
-/* What git would not touch. */
+/* False for what git would not touch. */
 bool patch_name_valid(const char *path);
 
-/* apply_hunks.c: as long as there are hunks at r. */
+/* apply_hunks.c: reads the hunks at r. */
 int hunks_parse(struct patch_reader *r, struct patch_file *f, struct err *e);
 int hunk_add(struct patch_file *f, struct err *e);
 int hunk_header(struct slice line, struct patch_hunk *h);
@@ -60,16 +60,17 @@ bool is_note(struct slice line);
 
 /* "--- " and "+++ ", with a hunk or nothing below them. */
 bool is_labels(const struct patch_reader *r);
-/* apply_loose.c: the same, and if that is not what their headers say, they are counted anew. */
+/* apply_loose.c: the same; hunks that do not match their headers are counted anew. */
 int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e);
-/* Only anew. f->stars: without "@@" before the first, up to a line with stars. */
+/* Always counts anew. f->stars: without "@@" before the first, up to a line with stars. */
 int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e);
 
 /* A file, line by line. */
 struct patch_line {
 	struct slice text;
-	uint32_t no; /* of an image: in the file as it was, from 1. Of what a hunk leaves: which of the lines it wants this is; 0: it is new */
-	bool made;   /* by an earlier hunk: no context for a later one */
+	uint32_t no; /* of an image: its number in the file as it was, from 1. Of the lines that a hunk leaves: which of
+		      * the lines it expects this is; 0: it is new */
+	bool made; /* by an earlier hunk: no context for a later one */
 };
 
 struct patch_image {
@@ -77,23 +78,24 @@ struct patch_image {
 	size_t n, cap;
 };
 
-/* apply_hunks.c: the lines that are wanted stand there. */
+/* apply_hunks.c: the expected lines stand there. */
 bool image_fits(const struct patch_image *img, const struct patch_image *pre, size_t at);
 
 /* apply_place.c */
 struct patch_spot {
 	const struct patch_file *f;
 	const struct patch_hunk *h;
-	size_t behind; /* the hunk before it */
+	size_t behind; /* where the hunk before it ended */
 	int64_t delta; /* lines that those before it have added */
 };
 /* Where a hunk of a loose file goes, from 0; -1: ret says why not; -ENOMEM. */
 ssize_t place_loose(const struct patch_image *img, const struct patch_image *pre,
 		    const struct patch_spot *spot, struct patch_place *ret);
-/* What is wrong with the first hunk that has no place. */
+/* Reports what is wrong with the first hunk that has no place. */
 int patch_misfit(const struct patch_file *f, const struct patch_place *places, struct err *e);
 
-/* Line ends of a loose file: out is what its hunks speak of, or empty if that is the file itself; and back. */
+/* Line ends of a loose file. ends_take: out has the lines as the patch has them; it is empty if old has them so
+ * already. ends_give turns them back. */
 struct patch_ends {
 	bool crlf, open;
 };

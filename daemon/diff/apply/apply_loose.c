@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <errno.h>
 
-/* "-- " and a version, which git writes below the last hunk of a mail. Without it, it is a line that goes. */
+/* "-- " and a version, which git writes below the last hunk of a mail. Without the version, the line is a removed
+ * one. */
 static bool is_signature(const struct patch_reader *r)
 {
 	struct patch_reader next = *r;
@@ -33,7 +34,7 @@ static bool is_body(const struct patch_reader *r)
 	return memchr(" +-\n", line.p[0], 4) || is_note(line);
 }
 
-/* Lines that are left over when as many were taken as the headers said. */
+/* True if lines are left over after the number that the header has. */
 static bool more_to_come(struct patch_reader r)
 {
 	while (slice_is(reader_line(&r), "\n"))
@@ -46,8 +47,8 @@ static const char *const ends[] = {
 	"Index: ", "Only in ", "From ", "commit ", "GIT binary",
 };
 
-/* What may stand below a hunk: text that is none of it would be lost in silence if it were a line that lacks its
- * first character. */
+/* What may stand below a hunk. Any other text could be a line that lacks its first character, and would be ignored
+ * silently. */
 static bool is_end(const struct patch_reader *r, bool stars)
 {
 	struct slice line = reader_line(r);
@@ -61,7 +62,7 @@ static bool is_end(const struct patch_reader *r, bool stars)
 	return !line.n || is_stars(line);
 }
 
-/* A line of a hunk, which is one. */
+/* Counts a line of a hunk. */
 static void line_count(struct slice line, struct patch_hunk *h, struct patch_file *f, bool *changed)
 {
 	if (is_note(line))
@@ -79,7 +80,7 @@ static void line_count(struct slice line, struct patch_hunk *h, struct patch_fil
 	h->leading += !*changed;
 }
 
-/* Empty lines below a hunk are taken for what is between it and the next. */
+/* Empty lines below a hunk count as the space between it and the next. */
 static struct slice without_empty(struct slice body)
 {
 	while (body.n >= 2 && body.p[body.n - 1] == '\n' && body.p[body.n - 2] == '\n')
@@ -145,7 +146,7 @@ int hunks_count(struct patch_reader *r, struct patch_file *f, struct err *e)
 	return k;
 }
 
-/* As git, unless lines are left over: what git skips there in silence was meant to be of the hunk. */
+/* As git does, unless lines are left over: git skips them silently, but they were meant as part of the hunk. */
 int hunks_read(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	struct patch_reader from = *r;

@@ -58,7 +58,7 @@ static int unquote(struct slice s, struct buf *out, size_t *used)
 	return i < s.n ? 0 : -EINVAL;
 }
 
-/* False: it has not so many parts. */
+/* False: it has fewer parts. */
 static bool strip_parts(struct slice *s, unsigned strip)
 {
 	while (strip--) {

@@ -30,7 +30,7 @@ struct header {
 	struct patch_file *f;
 	unsigned strip;
 	bool created, deleted, renamed, copied;
-	bool loose; /* /dev/null alone says that it is new, or goes */
+	bool loose; /* /dev/null alone says that it is new or removed */
 };
 
 static int mode_parse(struct slice s, unsigned *ret)
@@ -66,7 +66,7 @@ static int on_deleted(struct header *h, struct slice s)
 	return mode_parse(s, &h->f->old_mode);
 }
 
-/* These names are without a/ and b/. */
+/* "rename from" and "copy from": names without a/ and b/. */
 static int on_from(struct header *h, struct slice s)
 {
 	h->renamed = true;
@@ -142,7 +142,7 @@ static const struct {
 	{ "index ", on_index },
 };
 
-/* 1: it is none of them. */
+/* 1: it is no header line. */
 static int header_line(struct header *h, struct slice line)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {

@@ -1,4 +1,4 @@
-/* apply_place.c - where the hunks of a loose file go: in one place, or it is said in which. */
+/* apply_place.c - finds the one place of each hunk of a loose file, or reports in which places it fits. */
 #include "diff/apply/apply_internal.h"
 
 #include "base/limits.h"
@@ -38,7 +38,7 @@ static struct slice anchor_of(struct slice line)
 
 struct anchors {
 	struct slice v[PATCH_ANCHORS_MAX];
-	bool whole[PATCH_ANCHORS_MAX]; /* a line is just that; else one begins with it */
+	bool whole[PATCH_ANCHORS_MAX]; /* a line is equal to it; else one begins with it */
 	size_t n;
 };
 
@@ -61,7 +61,7 @@ static bool anchor_known(struct anchors *a, size_t k, const struct patch_image *
 	return false;
 }
 
-/* False: one of them is no line of the file. */
+/* False: the file lacks one of them. */
 static bool anchors_read(struct slice lines, const struct patch_image *img, struct anchors *ret)
 {
 	struct patch_reader r = { lines.p, lines.p + lines.n, 1 };
@@ -159,7 +159,7 @@ static int hunt_from(struct hunt *h, size_t from)
 	return 0;
 }
 
-/* Of lines that are only added nothing in the file says where they go. */
+/* For lines that are only added, the file does not show where they go. */
 static ssize_t place_added(const struct patch_image *img, const struct patch_spot *spot,
 			   const struct anchors *anchors, struct patch_place *ret)
 {

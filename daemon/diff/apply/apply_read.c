@@ -1,4 +1,4 @@
-/* apply_read.c - a patch however it is written: which way it is, and what the names in it may mean. */
+/* apply_read.c - reads a patch in any way of writing: decides which way it is, and what its names may mean. */
 #include "diff/apply/apply_internal.h"
 
 #include "base/limits.h"
@@ -93,7 +93,8 @@ static bool is_dotted(const struct patch_reader *r)
 
 /* --- one file ------------------------------------------------------------------------------------------- */
 
-/* Whether the first part of its names is one of theirs is for those to say who know the files: both are read. */
+/* Both readings of the names are parsed: only the caller, who knows the files, can say whether the first part is
+ * one. */
 static int both_parse(struct patch_reader *r, struct patch_file *f, struct err *e)
 {
 	struct patch_reader again = *r;

@@ -130,7 +130,7 @@ static int part_parse(struct patch_reader *r, struct patch_set *set, struct err 
 	return k < 0 ? k : file_check(f, e);
 }
 
-/* What is empty between files says nothing. */
+/* Skips empty lines between files. */
 static void empty_skip(struct patch_reader *r)
 {
 	while (slice_is(reader_line(r), "\n"))
