@@ -1,8 +1,8 @@
 /*
- * clear.c - removing trees that somebody else has made: of held_tree.h, the functions held_remove_at and held_empty.
+ * clear.c - removes trees that others have made: the functions held_remove_at and held_empty of held_tree.h.
  *
- * This is not a user of tree_walker.h: a removal has no bound of depth, changes modes to get in, and moves directories
- * up when it is too deep. Whoever made the tree may still add to it, so a directory is read again instead of once.
+ * It does not use tree_walker.h: a removal has no bound of depth, changes modes to get in, and moves directories up
+ * when it is too deep. The maker of the tree may still add to it, so a directory is read again until it is empty.
  */
 #include "tree/held_tree.h"
 
@@ -20,17 +20,17 @@
 struct clear_level {
 	DIR *d;
 	char name[NAME_BYTES_MAX + 1]; /* in the level above */
-	bool again; /* something was moved into it, perhaps behind where it is read */
+	bool again; /* something was moved into it, perhaps before the place where it is read */
 };
 
-/* However deep the tree is, CLEAR_LEVELS directories are open: at the deepest, directories are moved up beside the
- * one they are in. */
+/* At any depth of the tree, at most CLEAR_LEVELS directories are open: at the deepest level, directories are moved up
+ * beside the one they are in. */
 struct clearing {
 	int base; /* the directory that the first level is in; -1: the first level stays */
 	struct clear_level levels[CLEAR_LEVELS];
 	unsigned n;
 	unsigned long moved;
-	int first; /* failure */
+	int first; /* the first failure */
 };
 
 static void failed(struct clearing *c, int error)
@@ -39,7 +39,7 @@ static void failed(struct clearing *c, int error)
 		c->first = error;
 }
 
-/* chmod without following: a mode that keeps its owner out is no reason to leave a directory. */
+/* chmod without following a link: a directory is removed even if its mode keeps its owner out. */
 static int make_passable(int dir, const char *name)
 {
 	_cleanup_(closep) int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -58,13 +58,14 @@ static int open_level(int dir, const char *name)
 	return fd == -EACCES && make_passable(dir, name) == 0 ? held_open_dir_at(dir, name) : fd;
 }
 
-/* Takes the descriptor. */
+/* Owns fd. */
 static int push_fd(struct clearing *c, int fd, const char *name)
 {
 	struct clear_level *l = &c->levels[c->n];
 	DIR *d;
 
-	(void)fchmod(fd, 0700); /* what is in it may go; not ours: then it shows */
+	/* to remove its entries; if this fails, the removal reports it */
+	(void)fchmod(fd, 0700);
 	d = fdopendir(fd);
 	if (!d) {
 		close(fd);

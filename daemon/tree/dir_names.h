@@ -1,10 +1,10 @@
 /*
- * dir_names.h - the names in one directory, in the order of their bytes: what every walk that has to come out the same
- * twice begins with.
+ * dir_names.h - the names in one directory, in the order of their bytes. Every walk whose order must be repeatable
+ * begins with them.
  *
- * Read through a descriptor of its own, so that the directory's offset stays; "." and ".." are never among them. What
- * somebody adds or removes meanwhile may be among them or not. A struct dir_names starts zeroed, but for text.max if
- * the names may come to more than a buf's default; dir_names_done gives it up, after errors too.
+ * They are read through a descriptor of their own, so that the directory's offset stays. "." and ".." are never among
+ * them. Names that others add or remove meanwhile may be among them or not. A struct dir_names starts zeroed, except
+ * for text.max if the names may exceed a buf's default. dir_names_done frees it, also after an error.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct dir_names {
 	size_t n, cap;
 };
 
-/* want: 1: this name; 0: not this one; negative: reading ends with that. 0, that, or a negative errno: then those
- * that were read are there, sorted. */
+/* want: 1: this name; 0: not this one; negative: stop. Returns 0, that number, or a negative errno; in each case the
+ * names read so far are there, sorted. */
 int dir_names_read(int dir, int (*want)(void *ctx, const char *name), void *ctx,
 		   struct dir_names *ret);
 void dir_names_done(struct dir_names *names);

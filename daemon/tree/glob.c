@@ -6,7 +6,7 @@
 
 /* --- [classes] ------------------------------------------------------------------------------------------- */
 
-/* By value: neither locale nor anything but ASCII has a say. */
+/* By value: only ASCII, without the locale. */
 static bool is_digit(unsigned char c)
 {
 	return c >= '0' && c <= '9';
@@ -86,7 +86,7 @@ struct set {
 	bool matched, malformed;
 };
 
-/* The next character, behind a backslash if there is one. */
+/* The next character, after a backslash if there is one. */
 static unsigned char set_char(struct set *s)
 {
 	if (s->p < s->end && *s->p == '\\')
@@ -146,7 +146,8 @@ static void set_member(struct set *s)
 	s->before = c;
 }
 
-/* *p stands behind '['; behind ']' afterwards. 1 or 0: has c or not; -1: malformed. The first member may be ']'. */
+/* *p points after '[' before the call, and after ']' when it returns. 1 or 0: has c or not; -1: malformed. The first
+ * member may be ']'. */
 static int match_set(const unsigned char **p, const unsigned char *end, unsigned char c)
 {
 	struct set s = { .p = *p, .end = end, .c = c, .before = -1 };
@@ -168,9 +169,9 @@ struct matcher {
 	const unsigned char *t, *t_end;
 	bool in_path, malformed;
 	const unsigned char *star_p,
-		*star_t; /* behind the last '*', and where what it takes ends */
+		*star_t; /* after the last '*', and the end of what it matches */
 	const unsigned char *deep_p,
-		*deep_t; /* the same for the last "**" and the slash behind it */
+		*deep_t; /* the same for the last "**" and the slash after it */
 };
 
 size_t glob_literal(struct slice pattern)
@@ -206,11 +207,11 @@ static bool take_stars(struct matcher *m)
 	m->deep_p = m->p;
 	m->deep_t = m->t;
 	m->star_p = NULL;
-	/* with a plain slash it may also stand for no directory at all */
+	/* with a slash it may also match no directory at all */
 	return slash;
 }
 
-/* One member of the pattern that is no star against one character. */
+/* Matches one member of the pattern that is no star against one character. */
 static bool take_one(struct matcher *m)
 {
 	unsigned char c = *m->p++;
@@ -231,7 +232,7 @@ static bool take_one(struct matcher *m)
 	}
 }
 
-/* One character more for the last '*', else one directory more for the last "**". */
+/* Tries one character more for the last '*', else one directory more for the last "**". */
 static bool try_again(struct matcher *m)
 {
 	const unsigned char *slash;

@@ -96,7 +96,7 @@ static int open_beneath(int root, const char *path)
 
 	do
 		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	while (fd < 0 && errno == EAGAIN); /* somebody renames below the root */
+	while (fd < 0 && errno == EAGAIN); /* another process renames below the root */
 	if (fd >= 0)
 		return (int)fd;
 	/* Older kernels, and filters of containers that do not know it. */
@@ -195,7 +195,7 @@ int held_open(struct held *h, const char *path, struct stat *sb)
 
 	if (dir < 0)
 		return dir;
-	/* O_NONBLOCK: a FIFO in its place must not hold us */
+	/* O_NONBLOCK: a FIFO in its place must not block us */
 	fd = openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, sb ? sb : &own) < 0)
 		return -errno;

@@ -1,6 +1,6 @@
 /*
- * held_tree.h - a tree of files below a directory that is held open, for code whose tree an adversary may be renaming
- * meanwhile.
+ * held_tree.h - a tree of files below a directory that is held open, for trees in which an adversary may rename at the
+ * same time.
  *
  * Every path is relative to that directory, its components separated by single slashes, checked before by
  * path_rules.h: no "..", no ".", no empty component. Nothing is ever opened, made or removed by a path that leads
@@ -8,11 +8,11 @@
  * openat2 (BENEATH, NO_SYMLINKS, NO_MAGICLINKS, NO_XDEV), or component by component where the kernel or a container's
  * filter has no openat2; files only as a single name in an open directory, never following.
  *
- * The directories opened last are kept (HELD_DIRS of them), because archives come sorted by directory. A held
- * directory stays the same directory wherever it is moved to; what is written into it then lands where its mover could
- * have written himself.
+ * The directories opened last are kept open (HELD_DIRS of them), because archives are sorted by directory. A held
+ * directory stays the same directory when it is moved. What is then written into it lands where its mover could have
+ * written himself.
  *
- * Functions return 0 or a descriptor, or a negative errno: -ELOOP and -ENOTDIR where something else than a directory
+ * Functions return 0 or a descriptor, or a negative errno: -ELOOP and -ENOTDIR where something other than a directory
  * is in the way, -EXDEV over a mount point.
  */
 #pragma once
@@ -56,16 +56,16 @@ void held_forget(struct held *h, const char *path);
 
 /* A single name in dir, as a directory for reading (O_RDONLY); never follows. */
 int held_open_dir_at(int dir, const char *name);
-/* rm -r of name in dir, however deep, whatever the modes of the directories in it. Missing is success; what is
- * mounted below stays, -EXDEV. Goes on after a failure, and returns the first; directories below CLEAR_LEVELS of what
- * stays may then stand higher than they did. */
+/* rm -r of name in dir, at any depth, with any modes of the directories in it. Missing is success; what is mounted
+ * below stays, -EXDEV. Goes on after a failure, and returns the first. What stays deeper than CLEAR_LEVELS may then
+ * stand higher than before. */
 int held_remove_at(int dir, const char *name);
-/* The same for all that is in dir. */
+/* The same for everything in dir. */
 int held_empty(int dir);
 
-/* Called for everything below a directory, a directory before what is in it. path: from where the walk began; dir and
- * leaf: to open it by. A positive answer for a directory leaves out what is below it; a negative one ends the walk
- * and is returned. */
+/* Called for everything below a directory, a directory before what is in it. path: relative to the start of the walk;
+ * dir and leaf: to open it by. A positive answer for a directory leaves out what is below it; a negative one ends the
+ * walk and is returned. */
 typedef int (*held_visit_fn)(void *ctx, const char *path, int dir, const char *leaf,
 			     const struct stat *sb);
 /* In the order of tree_walker.h. A directory on another file system is visited, but not entered. Depth is bounded by

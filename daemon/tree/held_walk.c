@@ -1,4 +1,4 @@
-/* held_walk.c - all that is below a directory, of held_tree.h: what is in the way of the walk ends it. */
+/* held_walk.c - the function held_walk of held_tree.h: any obstacle ends the walk. */
 #include "tree/held_tree.h"
 
 #include "base/util.h"

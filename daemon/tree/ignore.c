@@ -50,7 +50,7 @@ struct ignore *ignore_free(struct ignore *ig)
 
 /* --- reading --------------------------------------------------------------------------------------------- */
 
-/* Spaces at the end go, unless there is a backslash before them. */
+/* Removes spaces at the end, unless there is a backslash before them. */
 static struct slice without_spaces(struct slice line)
 {
 	size_t end = 0;
@@ -74,7 +74,7 @@ static struct slice clean_line(struct slice line)
 	return without_spaces(line);
 }
 
-/* False if the line says nothing. */
+/* False if the line has no pattern. */
 static bool parse_line(struct slice line, struct ignore_pattern *ret)
 {
 	*ret = (struct ignore_pattern){ 0 };
@@ -185,8 +185,8 @@ static struct slice after(struct slice s, size_t n)
 	return (struct slice){ s.p + n, s.n - n };
 }
 
-/* The literal beginning of an anchored pattern is compared and taken off before the rest is looked at, so that "**"
- * behind it counts as standing at the beginning: "a**" + "/b" matches "ax/y/b". That is how git does it. */
+/* The literal beginning of an anchored pattern is compared and taken off first, so that "**" after it counts as
+ * standing at the beginning: "a**" + "/b" matches "ax/y/b". Git does the same. */
 static bool pattern_has(const struct ignore_pattern *p, struct slice path, struct slice name)
 {
 	struct slice text = p->anchored ? path : name;

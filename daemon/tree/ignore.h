@@ -1,16 +1,14 @@
 /*
  * ignore.h - which paths of a tree its .gitignore files leave out, as git decides it.
  *
- * Only the .gitignore files that the caller hands over have a say: never .git/info/exclude, nor anybody's global
- * excludes, nor anything else that a .git in the tree names, because that directory belongs to the user who worked
- * there.
+ * Only the .gitignore files that the caller passes count: never .git/info/exclude, anybody's global excludes, or any
+ * other file that a .git in the tree names, because that directory belongs to the user who worked there.
  *
- * A walk enters each directory with the bytes of its .gitignore (none: an empty slice), asks about what it finds in
- * it, and leaves it. Patterns of a deeper directory win over those above, and of one file the last that matches wins.
- * What is below an excluded directory is excluded, whatever any pattern says; a directory that is entered although it
- * is excluded keeps to that.
+ * A walk enters each directory with the bytes of its .gitignore (none: an empty slice), asks about each name in it, and
+ * leaves it. Patterns of a deeper directory win over those above. In one file the last match wins. Everything below an
+ * excluded directory is excluded, even if a pattern says otherwise, and also if the walk enters that directory.
  *
- * Paths are relative to where the walk began, without "./" and without a slash at the end; the beginning itself is "".
+ * Paths are relative to the start of the walk, without "./" and without a slash at the end; the beginning itself is "".
  */
 #pragma once
 
@@ -25,5 +23,6 @@ struct ignore *ignore_free(struct ignore *ig);
 int ignore_push(struct ignore *ig, const char *dir, struct slice gitignore);
 /* Leaves the directory entered last. */
 void ignore_pop(struct ignore *ig);
-/* Is path left out, which is in the directory entered last? is_dir is false for a symbolic link to a directory. */
+/* True if path, which is in the directory entered last, is left out. is_dir is false for a symbolic link to a
+ * directory. */
 bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);

@@ -1,21 +1,21 @@
 /*
- * path_rules.h - which names an archive, a job or a source may give to what it brings.
+ * path_rules.h - the rules for names that an archive, a job or a source brings.
  *
- * A path is taken apart into components; empty ones and "." are dropped ("./a//b" is a/b). What is refused, with the
+ * A path is taken apart into components; empty ones and "." are dropped ("./a//b" is a/b). These are refused, with the
  * reason:
  *
  *	NAME_EMPTY	nothing is left, and it is not the root
  *	NAME_ABSOLUTE	begins with "/", or with a drive letter and a colon
  *	NAME_DOTDOT	has a component ".."
- *	NAME_CONTROL	has a byte below 0x20, NUL too, DEL, or a C1 control character (U+0080 to U+009F): they steer terminals
- *	NAME_BACKSLASH	has a backslash, which is a separator to half of the programs that will read the name
+ *	NAME_CONTROL	has a control character: a byte below 0x20, DEL, or C1 (U+0080 to U+009F); they steer terminals
+ *	NAME_BACKSLASH	has a backslash, which is a separator for many programs
  *	NAME_NOT_UTF8	is not UTF-8 (no overlong forms, no surrogates)
  *	NAME_TOO_LONG	has a component of more than 255 bytes
  *	PATH_TOO_LONG, PATH_TOO_DEEP	beyond the limits
  *	NAME_RESERVED	has a component that begins like our stage directories
  *
- * Names that differ only in case or in the form of an accent are different names: they are on every file system of
- * Linux. Names that begin with "-" are names.
+ * Names that differ only in case or in the form of an accent are different names, as on every file system of Linux.
+ * Names may begin with "-".
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct checked_path {
 	char path[PATH_BYTES_MAX + 1]; /* "": the root */
 	size_t n;
 	unsigned depth;	  /* components */
-	bool slash_after; /* it ended in one: a directory is meant */
+	bool slash_after; /* it ended in a slash: a directory is meant */
 };
 
 struct path_fault {
@@ -44,12 +44,12 @@ struct path_fault {
 	uint64_t limit, used; /* limit 0: none */
 };
 
-/* False: fault says why. The root ("./") is good: the caller knows whether it may be. */
+/* False: fault says why. The root ("./") passes: the caller decides whether it may be. */
 bool checked_path_parse(struct slice raw, const struct path_limits *limits,
 			struct checked_path *ret, struct path_fault *fault);
-/* Drops the first components; false: nothing is left. */
+/* Removes the first components; false: nothing is left. */
 bool checked_path_strip(struct checked_path *name, unsigned components);
-/* Puts a parsed path before it; false as above. */
+/* Puts the parsed path dir before it; false as above. */
 bool checked_path_under(struct checked_path *name, const char *dir,
 			const struct path_limits *limits, struct path_fault *fault);
 /* The rules for the bytes alone, for targets of links; NULL: they are good. */

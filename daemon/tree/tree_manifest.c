@@ -66,7 +66,7 @@ static int grow(struct manifest *m)
 		return -E2BIG;
 	if (m->n < m->cap)
 		return 0;
-	/* by half: the peak while it is copied is what an archive of many entries costs */
+	/* grows by half: its peak while it is copied is the memory that an archive of many entries costs */
 	m->cap += m->cap / 2;
 	v = realloc(m->v, m->cap * sizeof(*v));
 	if (!v)
@@ -374,7 +374,7 @@ static int take_line(struct manifest *m, struct slice line)
 	    !number(size, 10, INT64_MAX, &bytes) || !line.n || line.n > 2 * PATH_BYTES_MAX)
 		return -EBADMSG;
 	if (*type.p == NODE_LINK) {
-		/* the target's length is known, so that " -> " in a name is no riddle */
+		/* the target's length is known, so that " -> " in a name is not ambiguous */
 		if (line.n < bytes + 4 || memcmp(line.p + line.n - bytes - 4, " -> ", 4) != 0)
 			return -EBADMSG;
 		arrow = line.p + line.n - bytes - 4;

@@ -1,10 +1,10 @@
 /*
- * tree_manifest.h - what is in a tree, path by path: what an archive brings, what a generation wrote, what a tree held
- * at its baseline.
+ * tree_manifest.h - the entries of a tree, path by path: those that an archive brings, that a generation wrote, or that
+ * a tree held at its baseline.
  *
- * Kept small, since an archive may have UNPACK_ENTRIES_MAX entries: a node knows its parent and its own name, never
- * its whole path, and is found by a hash of the two. Node 0 is the root; numbers of nodes stay valid, nodes are never
- * removed (only marked).
+ * It is small, since an archive may have UNPACK_ENTRIES_MAX entries: a node has its parent and its own name, never its
+ * whole path, and is found by a hash of the two. Node 0 is the root. Numbers of nodes stay valid: nodes are never
+ * removed, only marked.
  *
  * Written form, the one that digests are taken of (an orchestrator can compute it): one line per entry but the root,
  *
@@ -40,7 +40,7 @@ struct node {
 	uint8_t type;	      /* enum node_type */
 	uint8_t implied : 1;  /* a directory that no entry names, only paths below it */
 	uint8_t gone : 1;     /* not written, not found */
-	uint8_t shared : 1; /* a directory that others made: found, but has no line; so it is implied when read back */
+	uint8_t shared : 1; /* a directory that others made: found, but without a line; implied when read back */
 	uint8_t mark : 4; /* for the caller's use */
 };
 
@@ -56,19 +56,19 @@ struct manifest {
 void manifest_init(struct manifest *m, size_t max);
 void manifest_done(struct manifest *m);
 
-/* The node at path, made if there is none, with the directories above it (implied, 0755). The caller fills in the
- * rest. A node that was there keeps everything: *existed tells. */
+/* Finds or makes the node at path, with the directories above it (implied, 0755). The caller fills in the rest. A node
+ * that was there keeps everything, and *existed is true. */
 int64_t manifest_put(struct manifest *m, const char *path, bool *existed);
-/* -ENOENT. A node that is gone is not there. */
+/* -ENOENT: no node, or it is gone. */
 int64_t manifest_find(const struct manifest *m, struct slice path);
 /* name in the directory dir. */
 int64_t manifest_child(const struct manifest *m, uint32_t dir, struct slice name);
-/* node gets another place, with all that is below it; nothing may be there. */
+/* Moves node, with everything below it, to a place where there is nothing. */
 int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice name);
 int manifest_set_target(struct manifest *m, uint32_t node, struct slice target);
 const char *manifest_target(const struct manifest *m, uint32_t node);
 const char *manifest_name(const struct manifest *m, uint32_t node);
-/* Lays the path of node out at the end of buf (of PATH_BYTES_MAX + 1 bytes) and returns where it begins. */
+/* Writes the path of node at the end of buf (of PATH_BYTES_MAX + 1 bytes) and returns where it begins. */
 char *manifest_path(const struct manifest *m, uint32_t node, char *buf);
 
 /* All nodes but the root and those gone or shared, in the order of the written form: an array of their numbers, *n of
@@ -76,7 +76,7 @@ char *manifest_path(const struct manifest *m, uint32_t node, char *buf);
 uint32_t *manifest_order(const struct manifest *m, size_t *n);
 /* Appends the line of node. */
 void manifest_line(const struct manifest *m, uint32_t node, struct buf *out);
-/* Writes all lines to fd (-1: only the digest) in pieces, and tells their digest. */
+/* Writes all lines to fd (-1: only the digest) in pieces; *digest is their digest. */
 int manifest_write(const struct manifest *m, int fd, struct sha256 *digest);
 /* Reads the written form into m, which is empty and initialised. */
 int manifest_read(struct manifest *m, int fd);

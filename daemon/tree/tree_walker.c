@@ -55,7 +55,7 @@ static int may_enter(struct tree_walker *w, const struct tree_entry *e, int fd)
 	return w->calls->enter ? w->calls->enter(w->ctx, e, fd) : 0;
 }
 
-/* Takes the descriptor; level_leave gives it up, but for the root's. */
+/* Owns the descriptor until level_leave, except for the root's. */
 static int level_enter(struct tree_walker *w, const struct tree_entry *e, int fd)
 {
 	struct walk_level *l = &w->levels[w->depth++];

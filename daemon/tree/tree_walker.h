@@ -1,13 +1,13 @@
 /*
- * tree_walker.h - everything below a directory that is held open, in a fixed order, while somebody may be changing it.
+ * tree_walker.h - everything below a directory that is held open, in a fixed order, even while the tree is changing.
  *
- * A directory comes before what is in it, names in the order of their bytes. A name is looked at (lstat) and told to
- * the visitor. If it is a directory, it is opened as that single name, never following a link. All names of a
- * directory are read before the first of them is visited; what is removed or replaced after that is trouble, or is
- * visited as what it is by then. Open at a time: one descriptor for each directory above each other, and one to read.
+ * A directory comes before its entries, and names are in the order of their bytes. The walker calls lstat for a name
+ * and then the visitor. A directory is opened as that single name, never following a link. All names of a directory are
+ * read before the first of them is visited. What is removed or replaced after that is reported as trouble, or visited
+ * as what it is by then. Open at a time: one descriptor for each level of directories, and one to read.
  *
- * The walker bounds depth (PATH_DEPTH_MAX) and length of paths (PATH_BYTES_MAX). It has no opinion about mount points,
- * about .gitignore, or about what cannot be read: the functions of its user decide that.
+ * The walker bounds depth (PATH_DEPTH_MAX) and length of paths (PATH_BYTES_MAX). Its user's functions decide about
+ * mount points, .gitignore, and what cannot be read.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 
 struct tree_entry {
-	const char *path;  /* from where the walk began; "" for the beginning itself */
-	const char *whole; /* the same behind what was given as above */
+	const char *path;  /* relative to the start of the walk; "" for the start itself */
+	const char *whole; /* the same after the text above */
 	int dir;	   /* where leaf is */
 	const char *leaf;
-	unsigned depth; /* 1: in the beginning itself; 0: the beginning, whose dir, leaf and sb are not set */
+	unsigned depth; /* 1: in the start directory; 0: the start itself, whose dir, leaf and sb are not set */
 	struct stat sb; /* of a link itself */
 };
 
@@ -34,14 +34,14 @@ enum walk_trouble {
 
 /* Negative answers end the walk, which returns them. */
 struct walk_calls {
-	/* As of dir_names_read, of the directory entered last. NULL: every name. */
+	/* As for dir_names_read, for the directory entered last. NULL: every name. */
 	int (*want)(void *ctx, const char *name);
 	/* Positive: if it is a directory, do not enter it. */
 	int (*visit)(void *ctx, const struct tree_entry *e);
-	/* A directory has been opened, the beginning, too; its names are not read yet. Positive: leave it at that.
+	/* A directory has been opened, also the start; its names are not read yet. Positive: do not read them.
 	 * NULL: all are entered. */
 	int (*enter)(void *ctx, const struct tree_entry *e, int fd);
-	/* The directory entered last has been read to its end, or the walk ends. NULL: of no interest. */
+	/* The directory entered last has been read to its end, or the walk ends. May be NULL. */
 	void (*leave)(void *ctx);
 	/* error: a negative errno. After WALK_CANNOT_READ 0 goes on with the names that were read, if any; positive
 	 * leaves them out. */
@@ -51,7 +51,7 @@ struct walk_calls {
 /* above: what stands before every path in whole, joined by a slash; may be "". 0, or what ended the walk. */
 int tree_walker_run(int root, const char *above, const struct walk_calls *calls, void *ctx);
 
-/* Of trouble: it was there when its directory was read, and is gone, or no directory, since. */
+/* In trouble: the entry was there when its directory was read, but is gone, or no directory, now. */
 static inline bool walk_gone(enum walk_trouble what, int error)
 {
 	return error == -ENOENT ||

@@ -54,7 +54,7 @@ static bool put_in_place(struct derive *d, struct slice report)
 	       archive_derived_keep(d->ws->archives, &d->digest, &digest) == 0;
 }
 
-/* Other than one that was damaged when it was uploaded. */
+/* True unless the archive was damaged when it was uploaded. */
 static bool has_digest(struct slice refusal)
 {
 	return jobj_get(refusal, "digest").type == J_STRING;
@@ -89,7 +89,7 @@ static uint64_t stream_max(struct slice report)
 	return (uint64_t)bytes + (uint64_t)entries * PER_ENTRY + MIB;
 }
 
-/* Without anything else having to go. */
+/* True if there is room without removing anything. */
 static bool fits(const struct workspaces *ws, const char *dir, uint64_t bytes)
 {
 	uint64_t used = archive_store_used(ws->archives), max = archive_store_max(ws->archives);
@@ -99,7 +99,7 @@ static bool fits(const struct workspaces *ws, const char *dir, uint64_t bytes)
 	       (uint64_t)v.f_bavail * v.f_frsize / 2 > bytes;
 }
 
-/* The job for it, or false: it is not worth it, or cannot be. */
+/* Writes the job, or returns false: it is not worth it, or not possible. */
 static bool plan(struct derive *d, const char *archive, uint64_t most, struct buf *job)
 {
 	enum archive_format format = format_of(archive);
@@ -113,7 +113,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	if ((format != ARCHIVE_TAR_GZ && format != ARCHIVE_TAR_ZST) || !fits(d->ws, dir, most) ||
 	    archive_derived_reserve(d->ws->archives, most, NULL) < 0)
 		return false;
-	unlink(d->made); /* of a daemon that was killed */
+	unlink(d->made); /* left by a daemon that was killed */
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);
 	jw_str(&w, "digest", archive_digest_text(&d->digest, digest));

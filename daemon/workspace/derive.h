@@ -1,10 +1,10 @@
 /*
- * derive.h - the decompressed stream of an archive that has been unpacked, kept beside it in the store, so that the
- * next session's workspace is made without inflating it again. acpd-unpack writes it, niced and behind everybody's
- * back; nobody waits for it, and without it all goes on as before. One at a time; none for a small archive
- * (DERIVE_BYTES_MIN), and none for which something else would have to go from the store.
+ * derive.h - keeps the decompressed stream of an unpacked archive beside it in the store, so that the next session's
+ * workspace is made without inflating it again. acpd-unpack writes it in the background, with a low priority. No
+ * request waits for it, and everything works without it. One stream is made at a time; none for a small archive
+ * (DERIVE_BYTES_MIN), and none if other files would have to leave the store.
  *
- * The archive is not pinned meanwhile: it may be deleted, and then nothing becomes of it. Like everything in the store
+ * The archive is not pinned meanwhile: it may be deleted, and then the stream is dropped. Like everything in the store
  * the file is the daemon's own: named by the digest of the archive it was made of, not writable for anybody, and on
  * disk before it gets its name. Unpacking checks it like any other tar, its digest too.
  */
@@ -12,10 +12,10 @@
 
 #include "workspace/workspaces.h"
 
-/* The archive has just been unpacked: its report tells how large the stream can be. */
+/* The archive has just been unpacked: its report gives an upper bound of the stream. */
 void derive_begin(struct workspaces *ws, const struct sha256 *digest, struct slice report);
-/* What is being made is dropped, and nothing more is begun. */
+/* Drops the stream that is being made, and begins no more. */
 void derive_stop(struct workspaces *ws);
-/* The path to unpack from: the derived file where there is one, else the archive; NULL: it is not whole. Caller
- * frees. file: the digest that it has to have. */
+/* The path to unpack from: the derived file if there is one, else the archive; NULL: it is not whole. The caller frees.
+ * file: the digest that the file must have. */
 char *derive_source(struct workspaces *ws, const struct sha256 *digest, struct sha256 *file);

@@ -95,7 +95,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	struct err e = { 0 };
 
 	h->torn = !st->exited;
-	/* it says so when all is done, and only then tidies up */
+	/* it reports this when all is done, and only then cleans up */
 	if (h->word && strcmp(h->word, "done") == 0 && (h->torn || st->code == 0)) {
 		h->ev->done(h->ctx, slice_of(h->report), NULL);
 		return;
@@ -123,7 +123,7 @@ static struct proc *spawn(struct proc_host *procs, const struct helper_job_spec 
 	char *argv[] = { program, verb, NULL }, *env[] = { lang, NULL };
 	static unsigned long count;
 
-	/* never a session's name: what is swept after a job is the job's alone */
+	/* never a session's name: a sweep after a job must find only the job's processes */
 	snprintf(name, sizeof(name), "job-%lu", ++count);
 
 	if (program)
@@ -161,12 +161,12 @@ struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
 
 void helper_job_commit(struct helper_job *h)
 {
-	/* a broken pipe shows in how it ends */
+	/* the child's end shows a broken pipe */
 	if (!h->aborted)
 		proc_send(h->proc, SLICE("commit"));
 }
 
-/* Its end of input is what undoes a staged job; one that is still busy gets SIGTERM, later SIGKILL. */
+/* The end of its input makes a staged job undo itself. One that is still busy gets SIGTERM, later SIGKILL. */
 void helper_job_abort(struct helper_job *h)
 {
 	if (h->aborted)

@@ -1,8 +1,8 @@
 /*
- * helper_job.h - one run of acpd-unpack: a job goes in, its report comes out. The program does whatever touches
+ * helper_job.h - one run of acpd-unpack: a job goes in, its report comes out. That program does everything that touches
  * foreign bytes or a tree that an agent can write; the daemon never does.
  *
- * A job may want to be confirmed ("confirm": true): then staged is called once everything is checked and nothing has
+ * A job may ask for confirmation ("confirm": true): then staged is called once everything is checked and nothing has
  * been done, and the job waits for helper_job_commit or helper_job_abort. done is called exactly once, from the loop,
  * and then the owner calls helper_job_free; not before.
  */
@@ -35,13 +35,13 @@ struct helper_job *helper_job_start(struct loop *loop, struct proc_host *procs,
 				    const struct helper_job_events *ev, void *ctx, struct err *e);
 /* After staged. */
 void helper_job_commit(struct helper_job *h);
-/* Whatever it is doing, it is undone; done follows, with CANCELLED if that came in time. */
+/* Undoes the job at any point; done follows, with CANCELLED if the abort came in time. */
 void helper_job_abort(struct helper_job *h);
-/* For a job that may end anywhere; done follows. */
+/* For a job that may stop at any point; done follows. */
 void helper_job_kill(struct helper_job *h);
-/* In done: it was killed, whatever it had said by then, so that nobody has tidied up after it. */
+/* For use in done: true if the program was killed, even after its report, so that it has not cleaned up. */
 bool helper_job_torn(const struct helper_job *h);
 struct helper_job *helper_job_free(struct helper_job *h);
 
-/* Where acpd-unpack is: ACPD_UNPACK, or beside our own executable. NULL: not there. Caller frees. */
+/* Where acpd-unpack is: ACPD_UNPACK, or beside our own executable. NULL: not there. The caller frees. */
 char *helper_job_program(void);

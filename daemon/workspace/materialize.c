@@ -82,7 +82,7 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 	return ret;
 }
 
-/* All that the workspace is to hold: what an earlier one wrote does not count. Else it is what the request adds to. */
+/* True: the workspace is to hold only this request's files, without those of an earlier one. False: it adds to them. */
 static bool whole_generation(const struct request *r)
 {
 	return r->has_archive && !r->merge;
@@ -129,7 +129,7 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 	if (!p->wanted)
 		return 0;
 	p->target = xstrdup(spec->cwd);
-	/* without an archive nothing of an earlier generation is to go */
+	/* without an archive everything of an earlier generation stays */
 	ret = begin_job(m, p, &w, r->merge || !r->has_archive, e);
 	if (ret == 0)
 		ret = put_archive(m, &w, r, e);
@@ -198,7 +198,7 @@ static bool kept_out(const struct materialize *m)
 	if (!m->instructions_file || !report.n || !jiter_init(&it, skipped))
 		return false;
 	while (jiter_next(&it, NULL, &v))
-		/* a file of this name that strip cut away is another one, of the archive */
+		/* a file of this name that strip cut away is another file of the archive */
 		if (jstr_is(jobj_get(v.raw, "path"), m->instructions_file) &&
 		    !jstr_is(jobj_get(v.raw, "reason"), "STRIPPED"))
 			return true;
@@ -234,7 +234,7 @@ static void report_end(void *ctx)
 	m->ev->done(m->ctx, &ret, m->failed ? &m->error : NULL, slice_of(m->refusal));
 }
 
-/* Which parameter of the part acpd-unpack has refused. */
+/* The parameter of the part that acpd-unpack has refused. */
 static const char *refused_member(const struct err *e)
 {
 	static const struct {
@@ -281,7 +281,7 @@ static void on_staged(void *ctx, struct slice report)
 	go_on(p->m);
 }
 
-/* Whether the file is the repository's or ours: only ours is replaced by the next ones. */
+/* Notes whether the file is the repository's or ours: later requests replace only ours. */
 static void note_instructions(const struct materialize *m, const struct materialize_part *p)
 {
 	if (p->kind == PART_WORKSPACE && !m->dry_run && (m->instructions_file || m->has_archive))
@@ -305,7 +305,7 @@ static void on_recovered(void *ctx, struct slice report _unused_, const struct e
 
 static const struct helper_job_events recovery_events = { NULL, on_recovered };
 
-/* The program was killed, perhaps half-way. Should this not help, the note stays for the next daemon. */
+/* The program was killed, perhaps half-way. If this fails, the note stays for the next daemon. */
 static void recover(struct materialize_part *p)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -326,7 +326,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	struct materialize_part *p = ctx;
 	struct materialize *m = p->m;
 
-	if (e && !(m->dry_run && p->report)) /* it was not wanted in earnest */
+	if (e && !(m->dry_run && p->report)) /* a dry run with a report has succeeded */
 		fail_part(p, e, report);
 	if (!e) {
 		p->report = xstrndup(report.p, report.n);
@@ -363,7 +363,7 @@ static void start_part(void *ctx)
 	go_on(m);
 }
 
-/* A failure takes back what has not been committed; true while somebody is still at it. */
+/* After a failure, undoes the parts that are not committed; true while one of them is still running. */
 static bool abort_rest(struct materialize *m)
 {
 	bool busy = false;
@@ -380,7 +380,7 @@ static bool abort_rest(struct materialize *m)
 	return busy;
 }
 
-/* The next part in the order of the table that has not been staged begins when the tree is free. */
+/* Stages the next part that is not staged, in the order of the table, when its tree is free. */
 static bool stage_next(struct materialize *m)
 {
 	for (size_t i = 0; i < PART_MAX; i++) {
@@ -396,7 +396,7 @@ static bool stage_next(struct materialize *m)
 	return false;
 }
 
-/* Last to first: the workspace is the one that others look at. */
+/* Last to first: other programs see only the workspace. */
 static bool commit_next(struct materialize *m)
 {
 	for (size_t i = PART_MAX; i-- > 0;) {

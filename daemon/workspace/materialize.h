@@ -1,9 +1,9 @@
 /*
- * materialize.h - carries out one request (request.h): the tree of the workspace and the skills of the private home
- * are staged, both, and only when both are found good is anything done. Then the skills are committed and after them
- * the workspace; each is all or nothing.
+ * materialize.h - carries out one request (request.h). Both the tree of the workspace and the skills of the private
+ * home are staged. Only if both pass, the skills are committed, and after them the workspace. Each is all or nothing.
  *
- * Archives are pinned as long as it lasts. done is called once, from the loop; then the owner calls materialize_free.
+ * Archives are pinned until the request has ended. done is called once, from the loop; then the owner calls
+ * materialize_free.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct materialized {
 	struct slice
 		members; /* raw members of the reply: "workspace", "skills"; valid during the call */
 	bool skills_changed;
-	bool instructions_kept_out; /* somebody else's file is there and stays */
+	bool instructions_kept_out; /* a file of others is there and stays */
 };
 
 struct materialize_events {
@@ -36,6 +36,6 @@ struct materialize_events {
 struct materialize *materialize_start(struct workspaces *ws, const struct materialize_spec *spec,
 				      const struct materialize_events *ev, void *ctx,
 				      struct err *e);
-/* The session does not want it any more; done follows all the same. */
+/* The session does not want it any more; done follows in any case. */
 void materialize_abort(struct materialize *m);
 struct materialize *materialize_free(struct materialize *m);

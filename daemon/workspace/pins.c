@@ -41,7 +41,8 @@ static const struct pin *find(const struct pins *p, struct slice refusal)
 	return NULL;
 }
 
-/* It is damaged, or was and has gone since. The client knows it by its own digest, whichever of its files it was. */
+/* The archive is damaged, or was and is gone since. The client knows it by its own digest, also if the damaged file is
+ * the derived one. */
 bool pins_blame(const struct pins *p, struct slice refusal, struct err *e, struct buf *ret)
 {
 	const struct pin *pin = find(p, refusal);

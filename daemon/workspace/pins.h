@@ -1,6 +1,6 @@
 /*
- * pins.h - the archives that one request uses: held in the store as long as it lasts, and what to do when acpd-unpack
- * finds that one of them is not what its name says.
+ * pins.h - the archives that one request uses: they are pinned in the store until the request has ended. If acpd-unpack
+ * finds that one does not match its name, the error is written for the request's field.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 struct pin {
 	struct sha256 archive;
-	struct sha256 file; /* of what is read: the archive, or what is derived from it */
+	struct sha256 file; /* of the file that is read: the archive, or the one derived from it */
 	char *field;
 };
 
@@ -20,11 +20,11 @@ struct pins {
 	size_t n;
 };
 
-/* Members archive and digest of a source. field: where the request names it. ARCHIVE_NOT_FOUND. */
+/* Members archive and digest of a source. field: its field in the request. ARCHIVE_NOT_FOUND. */
 int pins_add(struct pins *p, struct jw *w, const struct sha256 *digest, const char *field,
 	     struct err *e);
-/* A job has ended with e and acpd-unpack's raw refusal. If a file of the store is to blame it is removed, e is about
- * the request's field, and what the client gets as refusal is appended to ret. False: it is about what is in an
+/* A job has ended with e and acpd-unpack's raw refusal. If a file of the store is damaged, it is removed, e names the
+ * request's field, and the refusal for the client is appended to ret. False: the refusal is about the contents of an
  * archive, or of another kind. */
 bool pins_blame(const struct pins *p, struct slice refusal, struct err *e, struct buf *ret);
 void pins_done(struct pins *p);

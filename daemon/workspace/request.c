@@ -123,7 +123,7 @@ static const struct jfield skill_fields[] = {
 	JF_END,
 };
 
-/* Names a directory below that of the baked skills, and nothing else. */
+/* True if name is that of a directory in the one of the baked skills. */
 static bool plain_name(const char *name)
 {
 	return *name && *name != '.' &&

@@ -2,7 +2,7 @@
  * request.h - what a client wants in a session's workspace and private home: `_meta.acpd.workspace`, `.skills`,
  * `.instructions` and `.harnessFiles` of session/new and session/load, and the parameters of
  * `_acpd/workspace/materialize` and `_acpd/skills/install`. Checked in full before anything happens; errors name the
- * field. Paths inside the workspace are checked again by acpd-unpack, whose rules hold.
+ * field. Paths inside the workspace are checked again by acpd-unpack, whose rules decide.
  */
 #pragma once
 
@@ -54,11 +54,11 @@ struct request {
 int request_parse(const struct request_args *a, const char *prefix, struct request *ret,
 		  struct err *e);
 void request_done(struct request *r);
-/* For a session that is there: what only one that is being made can have is refused. */
+/* For an existing session: refuses what only a new session can have. */
 int request_check_live(const struct request *r, const char *prefix, struct err *e);
-/* Skills come or go. */
+/* The request adds or removes skills. */
 bool request_touches_skills(const struct request *r);
-/* Something is to be written into the workspace; else at most skills. */
+/* The request writes into the workspace; else skills at most. */
 bool request_touches_workspace(const struct request *r);
-/* Something is to be written at all. */
+/* The request writes anything. */
 bool request_writes(const struct request *r);

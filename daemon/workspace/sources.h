@@ -1,10 +1,9 @@
 /*
- * sources.h - what a request takes its files from: uploaded archives, skills of the image, directories in the sandbox.
- * Asked for before anything is done for the request, and be it a directory made, so that the commonest mistake (an
- * archive that was not uploaded, or has gone from the store) has no effect at all. What is in them is for acpd-unpack
- * to say.
+ * sources.h - the sources of a request's files: uploaded archives, skills of the image, directories in the sandbox.
+ * They are checked before the request has any effect, even before a directory is made, so that the commonest mistake
+ * (an archive that was not uploaded, or is gone from the store) has none. acpd-unpack checks their contents.
  *
- * An archive that is there can go before it is used: its user pins it, and has to expect that this fails.
+ * An archive can go between this check and its use: its user pins it, and that may fail.
  */
 #pragma once
 
@@ -14,5 +13,5 @@
 /* ARCHIVE_NOT_FOUND or SKILL_NOT_FOUND with the field; prefix as in request_parse. */
 int sources_check(const struct workspaces *ws, const struct request *r, const char *prefix,
 		  struct err *e);
-/* Where the directory of a skill that comes from no archive is; NULL: the image has none. The caller frees. */
+/* The directory of a skill that does not come from an archive; NULL: the image has none. The caller frees. */
 char *sources_skill_path(const struct workspaces *ws, const struct request_skill *s);

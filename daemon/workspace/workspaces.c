@@ -61,7 +61,7 @@ void workspaces_forget(const struct workspaces *ws, const char *path)
 		file_remove_tree(record);
 }
 
-/* A manifest is replaced, never changed: a link will do. */
+/* A manifest is replaced, never changed, so a hard link is enough. */
 void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from)
 {
 	_cleanup_(freep) char *record = NULL, *theirs = NULL, *manifest = NULL, *old = NULL;
@@ -199,7 +199,7 @@ bool workspaces_has_instructions(const struct workspaces *ws, const char *path)
 	return mark && access(mark, F_OK) == 0;
 }
 
-/* Lost with a daemon that is killed right now, the file counts as somebody else's. */
+/* If the daemon is killed before this is written, the file counts as one of others. */
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours)
 {
 	_cleanup_(freep) char *mark = instructions_mark(ws, path);
@@ -212,7 +212,7 @@ void workspaces_note_instructions(const struct workspaces *ws, const char *path,
 
 /* --- ephemeral directories ------------------------------------------------------------------------------------ */
 
-/* Just made by us, with a name nobody could guess: still it is only given away while it is what we made. */
+/* We made it just now, with a random name. Still it is given away only if it is the one that we made. */
 static int give_away(const struct workspaces *ws, const char *path)
 {
 	_cleanup_(closep) int fd = -1;
@@ -245,7 +245,7 @@ int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct er
 	return 0;
 }
 
-/* Nobody but root and us can change what is in it; in a sticky directory, only what is his own. */
+/* Only root and we can change its entries; in a sticky directory, others only their own. */
 static bool closed_to_others(int dir)
 {
 	struct stat sb;
@@ -254,7 +254,7 @@ static bool closed_to_others(int dir)
 	       (!(sb.st_mode & 022) || (sb.st_mode & S_ISVTX));
 }
 
-/* Walks down without following a link; the last component may be missing, and is made. */
+/* Walks down without following a link, and makes the last component if it is missing. */
 static int open_closed(const char *path)
 {
 	_cleanup_(closep) int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -359,7 +359,7 @@ void workspaces_remove(struct workspaces *ws, const char *path)
 	_cleanup_(freep) char *record = NULL, *note = NULL;
 
 	put_job(ws, &c->job, path, NULL);
-	/* without the note it is removed all the same, unless we are killed before */
+	/* without the note it is removed too, unless we are killed before */
 	if (workspaces_record(ws, path, true, &record) == 0) {
 		note = file_join(record, NOTE_REMOVAL);
 		(void)file_replace(note, c->job.data, c->job.len, 0600);

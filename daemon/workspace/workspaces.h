@@ -1,12 +1,13 @@
 /*
- * workspaces.h - what all work on workspaces and skills shares, and what the daemon keeps of each tree that it writes
+ * workspaces.h - what all work on workspaces and skills shares, and the daemon's records of each tree that it writes
  * into.
  *
- * <state>/trees/<key>/ belongs to one directory, for all sessions; key is made from its path (however many
- * slashes it is written with). In it: manifest (what our last generation wrote, tree/tree_manifest.h) and pending (the
- * job that is being carried out; there at the start of a daemon, it was killed, and acpd-unpack brings the tree to its
- * old or its new state before the daemon touches it again), instructions (an empty file: the tree's file of
- * instructions is ours), and removal (the job that removes the tree, which is no session's any more).
+ * <state>/trees/<key>/ belongs to one directory, for all sessions; key is made from its normalized path. In it:
+ *   manifest      what our last generation wrote, tree/tree_manifest.h
+ *   pending       the job that is being carried out. If it is there at the start of a daemon, the job was killed, and
+ *                 acpd-unpack brings the tree to its old or its new state before the daemon touches it again
+ *   instructions  an empty file: the tree's file of instructions is ours
+ *   removal       the job that removes the tree, which belongs to no session any more
  *
  * Ephemeral workspaces are directories with a random name below the root of workspaces.
  */
@@ -33,50 +34,50 @@ struct workspaces {
 	struct list claims;	     /* on trees, in the order in which they were made */
 	struct derive *derive;	     /* derive.h: what is being made, or NULL */
 	struct sha256 derive_failed; /* the last it failed for: not tried again for each session */
-	bool closing;		     /* nothing more is begun that nobody waits for */
-	void (*idle)(void *ctx);     /* a job that nobody waits for has ended */
+	bool closing;		     /* no more jobs in the background are begun */
+	void (*idle)(void *ctx);     /* a job in the background has ended */
 	void *ctx;
 };
 
 /* One job at a time works on a tree; later ones wait. Embedded in the job. */
 struct claim {
-	struct list link; /* unlinked: no claim is made */
+	struct list link; /* unlinked: there is no claim */
 	char *path;
 	void (*granted)(void *ctx); /* from the loop, once */
 	void *ctx;
 	struct loop_task task;
 };
 
-/* Where the records of the tree at path are; the caller frees. make: so that there is such a directory. */
+/* Where the records of the tree at path are; the caller frees. make: makes the directory. */
 int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret);
 /* The tree is gone for good: its records too. */
 void workspaces_forget(const struct workspaces *ws, const char *path);
 /* Makes <root>/<random> for the user that trees are written as. The caller frees. */
 int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e);
-/* cwd goes to the user that trees are written as; it is made if only it is missing. Refused unless everything above
- * it is ours and closed to others. */
+/* Gives cwd to the user that trees are written as, and makes it if only its last component is missing. Refused unless
+ * everything above it is ours and closed to others. */
 int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e);
 /* Members uid and gid of a job, where they are needed; the same and target. */
 struct jw;
 void workspaces_put_owner(const struct workspaces *ws, struct jw *w);
 void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path);
-/* granted is called when nobody who came before works on the tree any more. */
+/* granted is called when all earlier claims on the tree are released. */
 void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 		      void (*granted)(void *ctx), void *ctx);
-/* The job is over, or does not want the tree any more; also where nothing is claimed. */
+/* The job is over, or does not need the tree any more. Does nothing if there is no claim. */
 void workspaces_release(struct workspaces *ws, struct claim *c);
 /* The job that brings a tree to its old or its new state, after one that was killed. */
 struct buf;
 void workspaces_put_recovery(const struct workspaces *ws, struct buf *b, const char *path);
-/* Notes that a job on path begins, with what it takes to recover from it; and that it has ended. */
+/* Writes down that a job on path begins, with the data to recover from it; and that it has ended. */
 int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
 /* A tree was copied with all that is in it: what is ours in the one is ours in the other. */
 void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from);
-/* The tree's file of instructions was written by an input of instructions, not by an archive or somebody else. */
+/* The tree's file of instructions was written by an input of instructions, not by an archive or by others. */
 bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);
 /* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
 void workspaces_recover(struct workspaces *ws);
-/* Removes a tree that is ours, as the user who owns it; nobody waits for it. */
+/* Removes a tree that is ours, as the user who owns it, in the background. */
 void workspaces_remove(struct workspaces *ws, const char *path);

@@ -1,11 +1,11 @@
 /*
- * feed.h - the packed bytes: a part of the archive file read in pieces with pread, and what has been made of them so
- * far.
+ * feed.h - the packed bytes: a part of the archive file, read in pieces with pread, and a count of what was made of
+ * them.
  *
- * A feed is used by the inflating thread alone. Its verdict becomes the job's once the consumer has taken all bytes
- * that were made before (source.h, zip.c). Ratio and size are counted here, where the bytes come into being: a bomb
- * ends before anything is done with it. The ratio is that of all bytes made to the size of the whole archive, looked
- * at once UNPACK_RATIO_FROM bytes are out.
+ * Only the inflating thread uses a feed. Its verdict becomes the job's once the consumer has taken all bytes that were
+ * made before (source.h, zip.c). It checks ratio and size where the bytes are made, so a bomb ends before its bytes are
+ * used. The ratio is that of all bytes made to the size of the whole archive, checked once UNPACK_RATIO_FROM bytes are
+ * out.
  */
 #pragma once
 
@@ -30,11 +30,11 @@ struct feed {
 	uint8_t in[128 * KIB];
 };
 
-/* The whole file. */
+/* Begins with the whole file. */
 void feed_init(struct feed *f, int fd, uint64_t size, struct feed_limits limits);
 /* Goes on with this part. */
 void feed_part(struct feed *f, uint64_t pos, uint64_t n);
-/* Bytes waiting, more are read if there are none; 0: the end of the part. */
+/* The number of bytes waiting, after reading more if there were none; 0: the end of the part. */
 ssize_t feed_fill(struct feed *f);
 /* The next byte; -ENODATA with ARCHIVE_TRUNCATED at the end. */
 int feed_byte(struct feed *f);

@@ -110,7 +110,7 @@ static int gzip_header(struct feed *f)
 	return rest < 0 ? (int)rest : 0;
 }
 
-/* One deflate stream; 1: the consumer wants no more. */
+/* One deflate stream; 1: the consumer needs no more. */
 static int gzip_body(struct feed *f, struct ring *r, z_stream *z, uLong *crc, uint32_t *size)
 {
 	int code = Z_OK;
@@ -163,7 +163,7 @@ static int gzip_trailer(struct feed *f, uLong crc, uint32_t size)
 	return 0;
 }
 
-/* What follows a member. 1: another one. */
+/* Reads what follows a member. 1: another one. */
 static int gzip_next(struct feed *f)
 {
 	ssize_t n = feed_fill(f);
@@ -256,7 +256,7 @@ static int zstd_frames(struct feed *f, struct ring *r, ZSTD_DCtx *d)
 			return zstd_fault(f, code, between);
 		f->at = in.pos;
 		between = code == 0;
-		more = !between && out.pos == out.size; /* it may hold bytes back */
+		more = !between && out.pos == out.size; /* it may still have bytes */
 		if (feed_made(f, out.pos) < 0)
 			return -EBADMSG;
 		ring_put(r, out.pos);

@@ -1,11 +1,10 @@
 /*
- * inflate.h - the two compressions a tar may be in, as producers of a ring (ring.h); ctx is a struct feed that stands
- * at the beginning.
+ * inflate.h - the two compressions of a tar, as producers of a ring (ring.h). ctx is a struct feed at its beginning.
  *
- * gzip: every member's header is read by us (all its flags, the CRC of the header too), CRC32 and size of its trailer
- * are compared, members follow one another, and behind the last one there may be zero bytes and nothing else. zstd:
- * frames and skippable frames one after the other and nothing else, checksums verified, windows up to
- * UNPACK_ZSTD_WINDOW_LOG, no dictionary. One layer: what comes out is not looked at here.
+ * gzip: we read every member's header (all its flags, and its CRC), and compare CRC32 and size of its trailer. Members
+ * follow one another; after the last one there may only be zero bytes. zstd: frames and skippable frames follow one
+ * another, with nothing else; checksums are verified; windows are at most UNPACK_ZSTD_WINDOW_LOG; no dictionary. One
+ * layer only: the bytes that come out are not inspected.
  */
 #pragma once
 

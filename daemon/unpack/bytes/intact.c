@@ -49,7 +49,7 @@ int intact_end(struct intact *i, int fd, int r, struct verdict *v)
 	struct sha256 got;
 	int read;
 
-	/* what the machine would not let us do says nothing of the archive */
+	/* a failure of the machine does not prove that the archive is damaged */
 	if (r < 0 && v->kind != VERDICT_REFUSED)
 		return r;
 	read = hash_rest(i, fd, v);

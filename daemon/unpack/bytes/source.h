@@ -1,9 +1,9 @@
 /*
  * source.h - an archive file: which format it is, and the bytes of the tar in it.
  *
- * The format is what the first bytes say; a declared one must be the same. tar, tar.gz, tar.zst and zip are known,
- * nothing else is tried. A source (of the three tars) inflates on a thread of its own (ring.h) and checks all that its
- * compression has to check; the end of the bytes is reported only when that was good. A zip is read by zip.c.
+ * The first bytes decide the format; a declared one must be the same. tar, tar.gz, tar.zst and zip are known, nothing
+ * else is tried. A source (of the three tars) inflates on a thread of its own (ring.h) and makes all checks of its
+ * compression; it reports the end of the bytes only if they passed. zip.c reads a zip.
  *
  * Errors are negative with the verdict filled.
  */
@@ -16,11 +16,11 @@ enum source_format { FORMAT_NONE, FORMAT_TAR, FORMAT_TAR_GZ, FORMAT_TAR_ZST, FOR
 
 /* FORMAT_NONE: no such name. */
 enum source_format format_by_name(const char *name);
-/* What fd holds; declared: FORMAT_NONE if nothing was said. */
+/* Finds the format of fd. declared: FORMAT_NONE if there is none. */
 int format_detect(int fd, enum source_format declared, enum source_format *ret, struct verdict *v);
-/* A compressed stream where a tar should begin. */
+/* True for a compressed stream where a tar should begin. */
 bool format_is_compressed(const uint8_t *p, size_t n);
-/* A valid tar header, checksum and all. */
+/* True for a valid tar header, with a valid checksum. */
 bool format_is_tar_header(const uint8_t *block);
 
 struct source;
@@ -40,5 +40,5 @@ void source_take(struct source *s, size_t n);
 void source_sums(struct source *s, struct sums *sums);
 /* Copies n bytes; fewer only at the end. */
 ssize_t source_read(struct source *s, void *to, size_t n);
-/* Passes over n bytes; ARCHIVE_TRUNCATED if there are fewer. */
+/* Skips n bytes; ARCHIVE_TRUNCATED if there are fewer. */
 int source_skip(struct source *s, uint64_t n);

@@ -15,7 +15,7 @@ static const char *const names[] = {
 static const struct magic {
 	const char *bytes;
 	size_t n;
-	enum source_format format; /* FORMAT_NONE: known, but not read here */
+	enum source_format format; /* FORMAT_NONE: known, but not supported */
 	bool compressed;
 	const char *name;
 } magics[] = {

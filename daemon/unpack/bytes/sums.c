@@ -112,7 +112,7 @@ static void *run(void *arg)
 
 /* --- the writer ------------------------------------------------------------------------------------------ */
 
-/* Sends off what was noted, once the batch before is done. */
+/* Passes the noted steps to the thread, once the batch before is done. */
 static void give(struct sums *s)
 {
 	struct sums_step *free_one;

@@ -1,11 +1,10 @@
 /*
- * sums.h - SHA-256 of the files that are written, on a thread of its own: writing is what a job takes longest for, and
- * hashing beside it would add a third.
+ * sums.h - SHA-256 of the files that are written, on a thread of its own: writing is the longest part of a job, and
+ * hashing in the same thread would add a third.
  *
  * The writer says which bytes belong to its file (sums_add) and when it is whole (sums_end). The bytes are not copied:
- * who owns them learns that they are done with by a call of his own in the same order (sums_then), or waits for
- * everything (sums_wait). Finished digests are fetched in the order of the files (sums_take), by the thread that added
- * them.
+ * their owner has a callback run in the same order once they are done with (sums_then), or waits for everything
+ * (sums_wait). The thread that added the files fetches finished digests, in the order of the files (sums_take).
  */
 #pragma once
 
@@ -22,11 +21,11 @@ void sums_stop(struct sums *s);
 
 /* p NULL: so many zeros. */
 void sums_add(struct sums *s, const void *p, size_t n);
-/* The file that was added to is number id. */
+/* The current file is complete. Its number is id. */
 void sums_end(struct sums *s, uint32_t id);
-/* Calls fn(ctx) on the thread once all that was added before is done with, and sends it off. */
+/* Calls fn(ctx) on the thread once everything added before is done, and sends the steps to the thread. */
 void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx);
-/* Until all is done. */
+/* Waits until everything is done. */
 void sums_wait(struct sums *s);
-/* The next finished file; false: none is, for now. */
+/* The next finished file; false: there is none yet. */
 bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest);

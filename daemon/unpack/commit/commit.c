@@ -19,7 +19,7 @@ static int create_log(int stage, bool whole, struct intent_log_writer *log)
 	return r;
 }
 
-/* Mode merge: what only the old generation had stays ours, unless its directory is not ours to write in any more. */
+/* Mode merge: what only the old generation had stays ours, unless its directory is no longer ours. */
 static int keep_missing(struct merge *p)
 {
 	int r = 0;
@@ -119,7 +119,7 @@ static bool below(const struct manifest *m, uint32_t v, uint32_t dir)
 	return v == dir;
 }
 
-/* What was counted as written is skipped, with all that would have come with it. */
+/* Counts as skipped what was counted as written, with everything below it. */
 static void unwrite(struct doing *d, uint32_t top)
 {
 	struct manifest *m = d->c->staged;
@@ -137,7 +137,7 @@ static void unwrite(struct doing *d, uint32_t top)
 	d->changed = true;
 }
 
-/* A directory that is not ours after all; what is in it has steps of its own. */
+/* The directory is not ours after all. Its entries have steps of their own. */
 static void unown(struct doing *d, uint32_t dir, const char *path)
 {
 	d->c->staged->v[dir].shared = 1;
@@ -150,7 +150,7 @@ static void on_skipped(void *ctx, const struct op *op)
 {
 	struct doing *d = ctx;
 	int64_t v = manifest_find(d->c->staged, op->path);
-	bool makes_room = v >= 0; /* reported when what needs the space is skipped */
+	bool makes_room = v >= 0; /* reported when the step that needs its place is skipped */
 
 	switch (op->kind) {
 	case OP_ADD:
@@ -221,7 +221,7 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 
 /* --- after a kill ---------------------------------------------------------------------------------------- */
 
-/* A step that fails now takes all of them back: the disk may have filled since. */
+/* A step that fails now takes all of them back: the disk may have become full since. */
 static int recover_merge(struct intent_log *log, int target, int stage, bool *committed,
 			 char *failed)
 {
@@ -258,7 +258,7 @@ static int recover(struct intent_log *log, int target, int stage, bool *committe
 	return *committed || target < 0 ? 0 : recover_merge(log, target, stage, committed, failed);
 }
 
-/* Nothing that a job of ours leaves: whatever it is, no step was taken under it. */
+/* Not a log of ours: no step was taken under it. */
 static bool no_log(int r)
 {
 	return r == -ENOENT || r == -EBADMSG || r == -E2BIG || r == -ELOOP || r == -EISDIR ||

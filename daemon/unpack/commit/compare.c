@@ -31,7 +31,7 @@ int seen_look(struct held *h, const char *path, struct seen *s)
 	return 0;
 }
 
-/* Somebody may be writing to it: no more than its size, and what is there at the end must be what was there before. */
+/* Others may be writing to it: reads no more than its size, and its stat data at the end must be those of before. */
 static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
 {
 	static unsigned char bytes[READ_BYTES];

@@ -1,7 +1,6 @@
 /*
- * compare.h - what is at a path of a tree, and whether that is what a manifest says. Reads through held_tree.h only,
- * so that nothing outside is ever looked at; opens nothing but regular files, and reads no more of one than its size
- * before.
+ * compare.h - reads what is at a path of a tree, and compares it with a manifest. It uses held_tree.h only, so that it
+ * never leaves the tree. It opens only regular files, and reads no more of one than its size before.
  */
 #pragma once
 
@@ -23,10 +22,10 @@ struct seen {
 	bool unreadable; /* or it changed while it was read: not the same as anything */
 };
 
-/* 0 also for nothing; 1: something that is no directory, or another file system, is on the way. */
+/* 0 also if there is nothing; 1: something that is no directory, or another file system, is on the way. */
 int seen_look(struct held *h, const char *path, struct seen *s);
-/* The same as node: type, permission bits, content. Of directories only the type. */
+/* True if it is the same as node: type, permission bits, content. Of directories only the type. */
 bool seen_same(struct held *h, const char *path, struct seen *s, const struct manifest *m,
 	       uint32_t node);
-/* Two entries of manifests say the same, permission bits included. */
+/* True if two entries of manifests are the same, permission bits included. */
 bool nodes_same(const struct manifest *ma, uint32_t a, const struct manifest *mb, uint32_t b);

@@ -240,7 +240,7 @@ static int take_line(struct intent_log_reading *r, struct slice line)
 	return bad;
 }
 
-/* All lines that are whole; what remains is a part of one. */
+/* Takes all whole lines; what remains is a part of one. */
 static int take_lines(struct intent_log_reading *r)
 {
 	const char *end;
@@ -304,7 +304,7 @@ int intent_log_step(const struct intent_log *log, size_t i, char line[INTENT_LOG
 	size_t n = (size_t)(log->at[i + 1] - log->at[i]) - 1;
 	int r;
 
-	/* read a second time: somebody may have written into it meanwhile */
+	/* read a second time: others may have written into it meanwhile */
 	if (pread(log->fd, line, n, (off_t)log->at[i]) != (ssize_t)n)
 		return -EBADMSG;
 	r = op_parse((struct slice){ line, n }, op);

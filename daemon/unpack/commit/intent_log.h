@@ -1,5 +1,6 @@
 /*
- * intent_log.h - the intent log of a commit: every step that changes the target, written down before the first is taken.
+ * intent_log.h - the intent log of a commit: every step that changes the target, written down before the first is
+ * taken.
  *
  *	acpd-merge 1 <time>                       (or acpd-whole: one rename of everything, no steps)
  *	x <what was there: 5 numbers> <what will be there: 5 numbers> dir/name
@@ -7,12 +8,12 @@
  *	end <steps> <CRC-32C of all lines before> P
  *
  * Numbers are lower-case hex without leading zeros. The last letter is the only byte that is ever overwritten: P
- * planned (nothing may happen), R being done, U being undone, D done. So a log that is cut off anywhere, or only
- * planned, means that the target is as it was, and one byte makes the commit happen.
+ * planned (nothing may happen), R being done, U being undone, D done. So with a log that is cut off anywhere, or only
+ * planned, the target is as it was, and one byte starts the commit.
  *
- * The log lies in the staging directory, which the user of the tree can write: its bytes are foreign. Whatever they
- * say, paths stay below the directories they are used in (path_ok here, held_tree.h there), and memory is bounded by
- * COMMIT_OPS_MAX. The log is read line by line, since a commit may have as many steps as an archive has entries.
+ * The log lies in the staging directory, which the user of the tree can write: its bytes are not trusted. In any case,
+ * paths stay below the directories they are used in (path_ok in intent_log.c, held_tree.h), and COMMIT_OPS_MAX bounds
+ * the memory. The log is read line by line, since a commit may have as many steps as an archive has entries.
  *
  * Functions return 0 or a negative errno; -EBADMSG: not a complete log.
  */
@@ -25,9 +26,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What tells an entry of a tree from another, or from itself before somebody wrote to it. ctime cannot be set by
- * anybody, but a rename sets it too; 0: not known, since the file has other names, and what happens to those shows in
- * it. */
+/* Distinguishes an entry of a tree from another, or from itself before a change. ctime cannot be set, but a rename
+ * changes it too. It is 0, not known, for a file with other names, because changes of those show in it. */
 struct stamp {
 	uint64_t ino, size, mtime, ctime, mode; /* times in nanoseconds */
 };
@@ -36,7 +36,7 @@ enum op_kind {
 	OP_ADD = 'a', /* staged -> target, where nothing is; a directory with all that is in it */
 	OP_EXCHANGE = 'x', /* staged <-> target */
 	OP_REMOVE = 'r',   /* target -> old/<number of the step> */
-	OP_RMDIR = 'd',	   /* an empty directory goes */
+	OP_RMDIR = 'd',	   /* an empty directory is removed */
 	OP_MKDIR = 'm',
 	OP_CHMOD = 'c', /* of a directory */
 };
@@ -85,7 +85,7 @@ struct intent_log {
 	uint64_t since; /* when the log was begun, by the clock of its file system */
 	uint64_t *at;	/* where each line begins, and where the last line does */
 	size_t n;
-	uint64_t letter; /* where it stands */
+	uint64_t letter; /* its offset */
 };
 
 /* Room for a line. */

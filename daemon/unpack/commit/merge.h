@@ -1,8 +1,8 @@
 /*
  * merge.h - what the files of commit.h share: reports, errors, and the steps of a log on a target.
  *
- * A step is idempotent in both directions: whether it was taken is read off the staging directory alone (what was
- * staged has left it, or what was displaced is in it), never off the target, in which others work. So the steps can be
+ * A step is idempotent in both directions. The staging directory alone shows whether it was taken: what was staged has
+ * left it, or what was displaced is in it. The target does not, because others work in it. So the steps can be
  * taken, or taken back, again from the beginning after any interruption.
  */
 #pragma once
@@ -28,15 +28,15 @@ void step_dirs_close(struct step_dirs *g);
 
 /* Takes step i. 1: the target is not as it was when the step was planned; nothing was done. */
 int step_redo(struct step_dirs *g, size_t i, const struct op *op);
-/* Takes it back, if it was taken, and if what it brought is still there as it was. */
+/* Undoes step i if it was taken, and if what it brought is still there as it was. */
 int step_undo(struct step_dirs *g, size_t i, const struct op *op);
 
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);
 
-/* All steps, forward; at the first failure all back. 0; a negative errno, and the target is as it was;
- * -ENOTRECOVERABLE. The log says LOG_DONE or LOG_UNDO afterwards. failed: the path. */
+/* Takes all steps forward; at the first failure undoes all. 0; a negative errno: the target is as it was;
+ * -ENOTRECOVERABLE. Afterwards the log is LOG_DONE or LOG_UNDO. failed: the path. */
 int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1]);
-/* The first n steps back, last first. */
+/* Undoes the first n steps, last first. */
 int steps_back(struct step_dirs *g, struct intent_log *log, size_t n);

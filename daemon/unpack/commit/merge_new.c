@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* A step that brings what is staged at the path. */
+/* Adds a step that brings what is staged at the path. */
 static int add_staged(struct merge *p, enum op_kind kind, const struct stamp *was)
 {
 	struct stamp will;
@@ -50,14 +50,14 @@ int plan_as_before(struct merge *p, uint32_t i, uint32_t o)
 		       0;
 }
 
-/* It was ours and is deleted. Kept as ours, so that the next generation does not bring it back. */
+/* It was ours and is deleted. It stays ours, so that the next generation does not bring it back. */
 static int deleted(struct merge *p, uint32_t i)
 {
 	outcome_skip(p->out, p->path, "DELETED");
 	return plan_as_before(p, i, (uint32_t)p->is[i].twin);
 }
 
-/* An earlier generation wrote it, and this one does not say that it may be replaced. */
+/* An earlier generation wrote it, and this one may not replace it. */
 static int kept(struct merge *p, uint32_t i)
 {
 	outcome_skip(p->out, p->path, "EXISTS");
@@ -160,7 +160,7 @@ static int meet_own(struct merge *p, uint32_t i, struct seen *seen)
 	return skip(p, i, "CONFLICT_MODIFIED");
 }
 
-/* Something is there. */
+/* Plans an entry whose path is taken. */
 static int meet(struct merge *p, uint32_t i, struct seen *seen)
 {
 	int64_t o = p->is[i].twin;
@@ -216,7 +216,7 @@ static int plan_entry(struct merge *p, uint32_t i)
 	}
 }
 
-/* At the end: deleted directories that nothing came into, and the modes of those that stay. */
+/* At the end: deleted directories without new entries, and the modes of those that stay. */
 static int finish_dir(struct merge *p, uint32_t i)
 {
 	struct stamp was = { .mode = S_IFDIR | p->is[i].chmod }, will = was;

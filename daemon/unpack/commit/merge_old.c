@@ -16,7 +16,7 @@ int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was, const
 	return intent_log_add(&p->log, &op);
 }
 
-/* ctx of a walk: is all that lies here ours, and unchanged? */
+/* ctx of a walk that checks whether everything below is ours, and unchanged. */
 struct purity {
 	struct merge *p;
 	uint32_t top;
@@ -48,13 +48,13 @@ static bool pure(struct merge *p, uint32_t v)
 
 	if (p->old->v[v].implied)
 		return false;
-	/* its own descriptor: what is held may be closed while others are looked at */
+	/* a descriptor of its own: the held one may be closed while others are opened */
 	own = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return own < 0 || held_walk(own, visit_pure, &q) == 0;
 }
 
-/* Who is whose twin. A directory of ours that the new generation has as something else takes all that is in it along;
- * where missing paths are kept only if all of it is ours. */
+/* Finds the twin of each entry. If the new generation has a directory of ours as something else, everything in it goes
+ * with it; in mode merge only if all of it is ours. */
 static void match(struct merge *p)
 {
 	for (size_t i = 0; i < p->old_n; i++) {
@@ -88,7 +88,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Everything in the directory is going to be removed. */
+/* True if everything in the directory will be removed. */
 static bool emptied(struct merge *p, uint32_t v)
 {
 	_cleanup_(close_dir) DIR *d = NULL;
@@ -135,7 +135,7 @@ static int remove_old(struct merge *p, uint32_t v)
 	return plan_step(p, dir ? OP_RMDIR : OP_REMOVE, &seen.id, NULL);
 }
 
-/* What is in a directory before the directory. */
+/* Plans the entries of a directory before the directory. */
 int plan_removals(struct merge *p)
 {
 	int r = 0;

@@ -1,23 +1,23 @@
 /*
- * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c),
- * whose removal may make room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or
- * an entry of the report, and the new manifest is made to say what is ours afterwards.
+ * merge_plan.h - how a merge is planned: first what the old generation had and the new one has not (merge_old.c), whose
+ * removal may make room, then what the new one brings (merge_new.c). Each decision becomes a step of the log or an
+ * entry of the report. The new manifest is changed to say what is ours afterwards.
  */
 #pragma once
 
 #include "unpack/commit/compare.h"
 #include "unpack/commit/merge.h"
 
-/* What is known of an entry of the old manifest. */
+/* The state of an entry of the old manifest. */
 enum {
 	OLD_STAYS,
 	OLD_REMOVED, /* by a step */
-	OLD_GONE,    /* somebody was first */
+	OLD_GONE,    /* already removed by others */
 };
 
 struct was_entry {
 	int64_t twin;	 /* in the new manifest; -1 */
-	bool overturned; /* lies below what the new generation has as no directory, or is it */
+	bool overturned; /* is, or lies below, what the new generation has as no directory */
 	uint8_t fate;
 };
 
@@ -50,10 +50,10 @@ struct merge {
 	struct intent_log_writer log;
 	struct outcome *out;
 	char buf[PATH_BYTES_MAX + 1];
-	const char *path; /* of what is being looked at */
+	const char *path; /* of the entry that is being planned */
 };
 
-/* Mode merge, and the entry of the old generation at path is not one to be replaced. */
+/* Mode merge, and the old generation's entry at path may not be replaced. */
 static inline bool is_kept(const struct merge *p, const char *path)
 {
 	return p->keep && (!p->keeps || p->keeps(p->ctx, path));
@@ -69,5 +69,5 @@ int plan_step(struct merge *p, enum op_kind kind, const struct stamp *was,
 	      const struct stamp *will);
 int plan_removals(struct merge *p);
 int plan_new(struct merge *p);
-/* Entry i of the new manifest says from now on what o of the old one said. */
+/* Entry i of the new manifest gets the data of entry o of the old one. */
 int plan_as_before(struct merge *p, uint32_t i, uint32_t o);

@@ -11,13 +11,13 @@ struct location {
 	const char *leaf;
 };
 
-/* Where the three things of a step are, or would be. */
+/* The places of the three things of a step. */
 struct locations {
 	struct location target, staged, old;
 	char number[24];
 };
 
-/* Errors that say: somebody changed the tree since it was looked at. */
+/* Errors that mean: others changed the tree since it was checked. */
 static int as_changed(int r)
 {
 	static const int changed[] = { -EEXIST, -ENOENT, -ENOTDIR, -ELOOP, -ENOTEMPTY, -EBUSY };
@@ -36,8 +36,8 @@ static int parent_of(struct held *h, const char *path, struct location *p)
 	return p->dir == -EXDEV ? 1 : as_changed(p->dir);
 }
 
-/* A part of the stage whose directory is missing is missing itself; a directory of the target that is missing is not
- * as planned. */
+/* If the directory of a part of the stage is missing, so is that part. If a directory of the target is missing, the
+ * target is not as planned. */
 static int locate(struct step_dirs *g, size_t i, const struct op *op, struct locations *p)
 {
 	int r = parent_of(&g->staged, op->path.p, &p->staged);
@@ -89,8 +89,8 @@ static int drop(const struct location *p)
 	return unlinkat(p->dir, p->leaf, 0) < 0 ? -errno : 0;
 }
 
-/* Where rename has no flags: a second name, which replaces nothing, then the first one away. A directory has no
- * second name; a plain rename replaces an empty directory at most. */
+/* For file systems whose rename has no flags: makes a second name, which replaces nothing, then removes the first one.
+ * A directory has no second name; a plain rename replaces at most an empty directory. */
 static int move_by_link(const struct location *from, const struct location *to)
 {
 	struct stamp a, b;
@@ -106,7 +106,7 @@ static int move_by_link(const struct location *from, const struct location *to)
 	return renameat(from->dir, from->leaf, to->dir, to->leaf) < 0 ? -errno : 0;
 }
 
-/* The same, cut off in between, looks as if it had been done. */
+/* If this was interrupted in between, the move looks done. */
 static void finish_move(const struct location *from, const struct location *to)
 {
 	struct stamp a, b;
@@ -123,7 +123,7 @@ static int move_new(const struct location *from, const struct location *to)
 	return unsupported(r) ? move_by_link(from, to) : r;
 }
 
-/* What was displaced is not what was looked at: back with it. */
+/* What was displaced is not what was checked: moves it back. */
 static int displaced(const struct op *op, const struct location *where, const struct location *back,
 		     unsigned flags)
 {
@@ -149,7 +149,7 @@ static int redo_add(struct locations *p, const struct op *op)
 	return staged.ino == op->will.ino ? as_changed(move_new(&p->staged, &p->target)) : 1;
 }
 
-/* First the old one aside, then the new one in. */
+/* Moves the old one aside, then the new one in. */
 static int exchange_by_steps(struct locations *p, const struct op *op)
 {
 	int r = as_changed(move_new(&p->target, &p->old));
@@ -198,7 +198,7 @@ static int redo_rmdir(struct locations *p, const struct op *op _unused_)
 	return as_changed(-errno);
 }
 
-/* With its mode at once, so that there is no directory whose mode is still missing. */
+/* Makes it with its mode at once, so that there is never a directory with another mode. */
 static int make_dir(const struct location *at, mode_t mode)
 {
 	mode_t mask = umask(0);
@@ -251,13 +251,13 @@ static int visit_newer(void *ctx, const char *path _unused_, int dir _unused_,
 {
 	struct newer *n = ctx;
 
-	/* what happens to another name of a file shows in its ctime too */
+	/* a change of another name of the file shows in its ctime too */
 	if (S_ISDIR(sb->st_mode) || sb->st_nlink == 1)
 		n->found |= time_ns(&sb->st_ctim) > n->since;
 	return n->found ? -ECANCELED : 0;
 }
 
-/* All in a staged directory is older than the log; what is newer was put there by somebody who works in it. */
+/* All in a staged directory is older than the log; what is newer was put there by others. */
 static bool worked_in(const struct location *dir, uint64_t since)
 {
 	_cleanup_(closep) int fd = held_open_dir_at(dir->dir, dir->leaf);
@@ -266,7 +266,7 @@ static bool worked_in(const struct location *dir, uint64_t since)
 	return fd < 0 || (held_walk(fd, visit_newer, &n) < 0) || n.found;
 }
 
-/* The target still has what the step brought there. */
+/* True if the target still has what the step brought. */
 static bool brought(const struct location *target, const struct op *op)
 {
 	struct stamp now;
@@ -364,7 +364,7 @@ int step_undo(struct step_dirs *g, size_t i, const struct op *op)
 
 	held_forget(&g->target, op->path.p);
 	r = r == 0 ? kinds[row_of(op->kind)].undo(g, &p, op) : r;
-	return r > 0 ? 0 : r; /* what somebody changed since stays as he wants it */
+	return r > 0 ? 0 : r; /* what others changed since stays */
 }
 
 int steps_back(struct step_dirs *g, struct intent_log *log, size_t n)
