@@ -385,12 +385,13 @@ export class Daemon {
   }
 }
 
-// How a file of tests ends: its client (if it has one) and its daemon in good order, no message against the schema. Nothing
-// is left even when they are not.
-export async function endInOrder(d, c) {
+// How a file of tests ends: its client (if it has one) and its daemon in good order, no message against the schema. check: what
+// must hold before the daemon ends. Nothing is left even when they are not.
+export async function endInOrder(d, c, check) {
   try {
     c?.assertClean();
     await c?.close();
+    await check?.();
     await d?.stop();
     assertNoViolations();
   } finally {

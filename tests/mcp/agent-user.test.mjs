@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { givenServers, RawOrchestrator, startShim } from '../lib/mcp-orchestrators.mjs';
 import { isRoot, newCwd } from '../lib/workspace.mjs';
@@ -30,10 +30,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
     session = await o.newSession({ cwd, meta: { mcp: { builtin: true, project: true } } });
     given = Object.fromEntries((await givenServers(o.client, session.sessionId)).map((s) => [s.name, s]));
   });
-  after(async () => {
-    await o?.close();
-    await d?.stop();
-  });
+  after(() => endInOrder(d, o?.client));
 
   const socket = () => given.acpd.env.find((e) => e.name === 'ACPD_MCP_SOCKET').value;
   const shim = async (t, name, who) => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { HALF, HUGE, NUL, many } from '../lib/fields.mjs';
 import { McpHttp } from '../lib/mcp-http.mjs';
 
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(async () => {
   client?.agent.destroy();
-  await d?.stop();
+  await endInOrder(d);
 });
 
 function* ofString(p) {

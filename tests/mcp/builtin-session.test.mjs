@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
 import { openClient } from '../lib/mcp-relay.mjs';
 import { until } from '../lib/wait.mjs';
@@ -24,7 +24,7 @@ before(async () => {
   d = await Daemon.start({ args: ['--tools-root', toolsRoot] });
 });
 after(async () => {
-  await d.stop();
+  await endInOrder(d);
   fs.rmSync(toolsRoot, { recursive: true, force: true });
 });
 

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon } from '../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../lib/daemon.mjs';
 import { CLIENTS } from '../lib/mcp-clients.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { Forwarder, SdkOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
@@ -100,7 +100,7 @@ before(async () => {
 
 after(async () => {
   await orchestrator?.close();
-  await daemon?.stop();
+  await endInOrder(daemon);
   await fixture?.close();
 });
 

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { endInOrder } from '../lib/daemon.mjs';
 import { conformance, required } from '../lib/mcp-conformance.mjs';
 import { startHosting, startProxy } from '../lib/mcp-http.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
@@ -31,7 +32,7 @@ before(async () => {
 });
 after(async () => {
   await proxy?.close();
-  await daemon?.stop();
+  await endInOrder(daemon);
 });
 
 const failing = (checks) => checks.filter((c) => c.startsWith('FAILURE'));

@@ -8,7 +8,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { conformance, required } from '../lib/mcp-conformance.mjs';
 import { Forwarder, SdkOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
@@ -30,7 +30,7 @@ after(async () => {
   await relayed?.close();
   await direct?.close();
   await orchestrator?.close();
-  await daemon?.stop();
+  await endInOrder(daemon);
   await fixture?.close();
 });
 

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { givenServers, RawOrchestrator } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
 import { sleep } from '../lib/rawws.mjs';
@@ -16,7 +16,7 @@ import { until } from '../lib/wait.mjs';
 let d;
 
 before(async () => { d = await Daemon.start({ stub: { args: ['--mcp-http'], capabilities: { mcpCapabilities: { http: true } } } }); });
-after(() => d.stop());
+after(() => endInOrder(d));
 
 const socketsOf = (daemon) => fs.readdirSync(path.join(daemon.runDir, 'mcp'));
 const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",' +

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { crowd } from '../lib/crowd.mjs';
-import { Daemon, SANITIZED } from '../lib/daemon.mjs';
+import { Daemon, endInOrder, SANITIZED } from '../lib/daemon.mjs';
 import { halfLine, relayed } from '../lib/half-lines.mjs';
 import { openClient } from '../lib/mcp-relay.mjs';
 import { deadline } from '../lib/rawws.mjs';
@@ -12,7 +12,7 @@ import { deadline } from '../lib/rawws.mjs';
 const MIB = 1 << 20;
 let daemon;
 before(async () => { daemon = await Daemon.start(); });
-after(() => daemon.stop());
+after(() => endInOrder(daemon));
 
 test('40 connections with messages that do not end: bounded together, and the session goes on', async (t) => {
   const { o, given } = await relayed(daemon);

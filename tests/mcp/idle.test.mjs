@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Daemon, SANITIZED } from '../lib/daemon.mjs';
+import { Daemon, endInOrder, SANITIZED } from '../lib/daemon.mjs';
 import { givenServers, RawOrchestrator } from '../lib/mcp-orchestrators.mjs';
 import { openClient } from '../lib/mcp-relay.mjs';
 import * as procs from '../lib/procs.mjs';
@@ -15,7 +15,7 @@ const FDS_MAX = 6 + 2 + 2 * 2 + 6; // harness; socket and configuration of the t
 
 let d;
 before(async () => { d = await Daemon.start(); });
-after(() => d.stop());
+after(() => endInOrder(d));
 
 test('an idle session with two servers', { skip: (SANITIZED || process.env.ACPD_WRAP) && 'its memory is no measure' }, async (t) => {
   const o = await RawOrchestrator.connect(d);

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { LEGACY, META, MODERN, member, without } from '../lib/mcp.mjs';
 import { ERAS, LEGACY_ERAS, openClient, openRelay } from '../lib/mcp-relay.mjs';
 import { until } from '../lib/wait.mjs';
@@ -17,7 +17,7 @@ const TRACE = '"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b71692033
 
 let daemon;
 before(async () => { daemon = await Daemon.start(); });
-after(() => daemon.stop());
+after(() => endInOrder(daemon));
 
 const relay = (t, opts) => openRelay(t, daemon, opts);
 const calling = (answer, more = {}) => ({ ...more, 'tools/call': answer });

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { LineTransport } from '../lib/lines.mjs';
 import { RawOrchestrator, listing } from '../lib/mcp-orchestrators.mjs';
 import { openRelay } from '../lib/mcp-relay.mjs';
@@ -18,7 +18,7 @@ const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]
 
 let daemon;
 before(async () => { daemon = await Daemon.start({ flags: { mcpHold: HOLD } }); });
-after(() => daemon.stop());
+after(() => endInOrder(daemon));
 
 const relay = (t, opts) => openRelay(t, daemon, opts);
 const answering = (how = (call) => call.result(DONE)) => ({ 'tools/call': how });

@@ -8,7 +8,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon } from '../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { RawOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
@@ -18,7 +18,7 @@ import { newCwd } from '../lib/workspace.mjs';
 let d;
 
 before(async () => { d = await Daemon.start(); });
-after(() => d.stop());
+after(() => endInOrder(d));
 
 const ok = '{"resultType":"complete","content":[]}';
 const acp = (name, serverId = `${name}:1`) => ({ type: 'acp', name, serverId });

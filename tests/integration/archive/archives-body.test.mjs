@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { Raw, chunk, digestOf, head, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -14,9 +14,7 @@ let d;
 before(async () => {
   d = await Daemon.start({ flags: { archiveMax: 4000000 } });
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const reason = (res) => [res.status, res.json.error.reason];
 const remove = (data) => d.http(pathOf(data), { method: 'DELETE', token: d.token });

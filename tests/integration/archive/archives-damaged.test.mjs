@@ -6,8 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { digestOf, head, put } from '../../lib/archives.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { acpd } from '../run.mjs';
 import {
   PACK, archiveOf, assertNothingLeft, below, look, newCwd, skill, stagesBelow, treeOf, upload,
@@ -19,11 +18,7 @@ before(async () => {
   d = await Daemon.start();
   c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const TREE = { 'src/a.txt': 'hello\n', 'b.bin': Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * i) % 251)) };
 const ON_DISK = { 'src/a.txt': 'hello\n', 'b.bin': TREE['b.bin'].toString('latin1') };

@@ -9,7 +9,7 @@ import path from 'node:path';
 import test, { after, before } from 'node:test';
 import zlib from 'node:zlib';
 import { promisify } from 'node:util';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { Raw, digestOf, head, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
 import { acpd } from '../run.mjs';
 
@@ -19,9 +19,7 @@ let d;
 before(async () => {
   d = await Daemon.start();
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const http = (where, opts = {}) => d.http(where, { token: d.token, ...opts });
 const stored = () => fs.readdirSync(path.join(d.stateDir, 'archives')).filter((n) => n !== 'boot');

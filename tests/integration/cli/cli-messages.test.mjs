@@ -7,8 +7,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { assertNoViolations } from '../../lib/acp.mjs';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { acpd } from '../run.mjs';
 
 const NONE = `sha256:${'0'.repeat(64)}`;
@@ -35,9 +34,8 @@ before(async () => {
   fs.writeFileSync(text, 'x');
 });
 after(async () => {
-  await d?.stop();
-  await unclaimed?.stop();
-  assertNoViolations();
+  await endInOrder(d);
+  await endInOrder(unclaimed);
 });
 
 const http = (daemon) => `http://127.0.0.1:${new URL(daemon.url).port}`;

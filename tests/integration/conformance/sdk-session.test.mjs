@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { acp, connectSdk } from '../../lib/sdk.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { FULL } from './rig.mjs';
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(async () => {
   await Promise.all(open.map((c) => c.close().catch(() => {})));
-  await d?.stop();
+  await endInOrder(d);
 });
 
 async function connect(handlers, options) {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { acp, connectSdk } from '../../lib/sdk.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(async () => {
   await Promise.all(open.map((c) => c.close().catch(() => {})));
-  await d?.stop();
+  await endInOrder(d);
 });
 
 // A client with a session: {c, sessionId}.

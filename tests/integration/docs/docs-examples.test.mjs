@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test, { after, before, describe } from 'node:test';
-import { Daemon, ROOT } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
 import { fencesOf, markdownFiles } from '../../lib/fences.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { acpd } from '../run.mjs';
@@ -70,7 +70,7 @@ before(async () => {
   d = await Daemon.start();
 });
 after(async () => {
-  await d?.stop();
+  await endInOrder(d);
   fs.rmSync(dir, { recursive: true, force: true });
 });
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before, describe } from 'node:test';
 import { chance } from '../../lib/chance.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, deadline, sleep } from '../../lib/rawws.mjs';
@@ -44,10 +44,7 @@ describe('events', () => {
     d = await daemon();
     c = await d.client();
   });
-  after(async () => {
-    await c.close();
-    await d.stop();
-  });
+  after(() => endInOrder(d, c));
 
   test('every kind, in order, with seq, ts, sessionId, turnId and traceparent', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { deadline, patience, sleep } from '../../lib/rawws.mjs';
 
 let d;
@@ -15,9 +15,7 @@ before(async () => {
   // freed memory at the heap's end is given back at once
   d = await Daemon.start({ env: { GLIBC_TUNABLES: 'glibc.malloc.trim_threshold=4096:glibc.malloc.top_pad=0' } });
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'];
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';

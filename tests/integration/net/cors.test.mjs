@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 
 const PAGE = 'https://app.example.com';
 const HEX = 'a'.repeat(64);
@@ -16,9 +16,7 @@ let d;
 before(async () => {
   d = await Daemon.start({ flags: { allowOrigin: `${PAGE},http://localhost:3000` } });
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const from = (origin, more = {}) => ({ headers: { Origin: origin, ...more } });
 const preflight = (origin, more = {}) => ({ method: 'OPTIONS', ...from(origin, { 'Access-Control-Request-Method': 'GET', ...more }) });

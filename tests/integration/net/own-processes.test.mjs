@@ -9,7 +9,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import test, { after, before } from 'node:test';
 import { AcpClient } from '../../lib/acp.mjs';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { patience, sleep } from '../../lib/rawws.mjs';
 
@@ -63,7 +63,7 @@ before(async () => {
     fs.symlinkSync(path.join(d.runDir, `${kind}.sock`), file(`${kind}.sock`));
 });
 after(async () => {
-  await d?.stop();
+  await endInOrder(d);
   fs.rmSync(files, { recursive: true, force: true });
 });
 

@@ -4,9 +4,9 @@
 
 import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { assertGrown, calmAgain, mib, peakRss } from '../../lib/memory.mjs';
-import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { SLOW, sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { Neighbour, Tape, failing, ofSession, sessionGone, turnEnds } from './rig.mjs';
 
@@ -22,12 +22,8 @@ before(async () => {
 after(async () => {
   try {
     await neighbour?.stop();
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
   } finally {
-    await d?.discard();
+    await endInOrder(d, c);
   }
 });
 

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, before, after } from 'node:test';
-import { Daemon, STUB } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder, STUB } from '../../lib/daemon.mjs';
 import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
-import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { Neighbour, failing, ofSession, sessionGone, turnEnds } from './rig.mjs';
 
 let d, c, neighbour, files;
@@ -52,12 +52,8 @@ before(async () => {
 after(async () => {
   try {
     await neighbour?.stop();
-    c?.assertClean();
-    await c?.close();
-    await d?.stop();
-    assertNoViolations();
   } finally {
-    await d?.discard();
+    await endInOrder(d, c);
     fs.rmSync(files, { recursive: true, force: true });
   }
 });

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, MODERN } from '../../lib/mcp.mjs';
 import * as procs from '../../lib/procs.mjs';
@@ -75,7 +75,7 @@ describe('status', () => {
       unset: { command: 'x', args: ['${NOWHERE}'] },
     });
   });
-  after(() => d?.stop());
+  after(() => endInOrder(d));
 
   const REAL = [['everything', LEGACY, 'legacy'], ['memory', LEGACY, 'legacy'], ['filesystem', LEGACY, 'legacy'], ['fixture', MODERN, 'modern']];
 

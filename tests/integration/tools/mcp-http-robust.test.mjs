@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { MODERN } from '../../lib/mcp.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
-import { SANITIZED } from '../../lib/daemon.mjs';
+import { SANITIZED, endInOrder } from '../../lib/daemon.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const SERVER = { command: process.execPath, args: [path.join(import.meta.dirname, '../../mcp/slow-server.mjs')] };
@@ -20,9 +20,7 @@ let d;
 before(async () => {
   d = await startHosting({ slow: SERVER, mortal: SERVER });
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const client = (opts, where = WHERE) => new McpHttp(d, where, opts);
 const legacy = async (opts, where) => {

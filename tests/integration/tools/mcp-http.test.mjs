@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, META, MODERN, member } from '../../lib/mcp.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -16,9 +16,7 @@ let d;
 before(async () => {
   d = await startHosting({ fixture: { command: FIXTURE }, slow: { command: process.execPath, args: [SLOW_SERVER] } });
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const client = (where = WHERE, opts) => new McpHttp(d, where, opts);
 const legacy = async (where, opts) => {

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -23,10 +23,7 @@ before(async () => {
   d = await Daemon.start({ env: { DAEMON_SECRET: 'not for servers' }, flags: isRoot ? { agentUser: 'nobody' } : {} });
   c = await d.client();
 });
-after(async () => {
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 // A directory with this file in it: text, an object of servers, or what a function does there.
 function project(what) {

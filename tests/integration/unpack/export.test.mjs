@@ -8,9 +8,9 @@ import http from 'node:http';
 import path from 'node:path';
 import { execFileSync, spawn } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { Daemon, SANITIZED } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
 import { assertGrown } from '../../lib/memory.mjs';
-import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 import { helpers, newCwd, scan, treeOf, upload } from '../../lib/workspace.mjs';
@@ -24,11 +24,7 @@ before(async () => {
   id = (await c.newSession({ cwd })).sessionId;
   fill(cwd);
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 function fill(dir) {
   fs.mkdirSync(`${dir}/src/deep`, { recursive: true });

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { failing, fileOf, journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -20,17 +19,7 @@ before(async () => {
   c = await d.client();
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    verify(d);
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c, () => verify(d)));
 
 const lastOf = (sessionId) => turnsOf(d, sessionId).at(-1);
 

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import zlib from 'node:zlib';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { digestOf, head, put, tarOf } from '../../lib/archives.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -19,9 +19,7 @@ before(async () => {
   d = await Daemon.start();
   c = await d.client();
 });
-after(async () => {
-  await d?.stop();
-});
+after(() => endInOrder(d));
 
 const store = (x = d) => path.join(x.stateDir, 'archives');
 const hexOf = (data) => digestOf(data).slice(7);

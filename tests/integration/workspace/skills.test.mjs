@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { acpd } from '../run.mjs';
 import { until } from '../../lib/wait.mjs';
 import { PACK, assertNothingLeft, below, helpers, kept, look, newCwd, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
@@ -32,9 +31,7 @@ before(async () => {
   c = await d.client();
 });
 after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
+  await endInOrder(d, c);
   fs.rmSync(dir, { recursive: true, force: true });
 });
 

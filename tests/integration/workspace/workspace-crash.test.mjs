@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations, sleep } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 import { helpers, kept, newCwd, scan, stagesBelow, upload } from '../../lib/workspace.mjs';
@@ -24,11 +24,7 @@ beforeEach(async () => {
   if (!c.ws.isOpen)
     c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const COUNT = 600;
 // Generations that differ in every file, half of the names and some types.

@@ -8,9 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { applied, copyOf, newCwd, treeOf, upload } from '../../lib/workspace.mjs';
 
@@ -20,11 +19,7 @@ before(async () => {
   d = await Daemon.start();
   c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const TREE = {
   'src/a.txt': 'one\ntwo\nthree\n', 'run.sh': { data: '#!/bin/sh\n', mode: 0o755 }, link: { link: 'src/a.txt' }, 'latin1.txt': Buffer.from('caf\xe9\n', 'latin1'),

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { until } from '../../lib/wait.mjs';
 import { helpers, kept, manifestDigest, newCwd, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
@@ -16,11 +15,7 @@ before(async () => {
   d = await Daemon.start({ harnesses: [{ id: 'other', quirks: 'copilot' }] });
   c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const open = (cwd, meta, more) => c.newSession({ cwd, meta, ...more });
 const remove = (sessionId) => c.call('session/delete', { sessionId });

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { until } from '../../lib/wait.mjs';
 import { applied, assertNothingLeft, isRoot, look, scan, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
@@ -20,11 +19,7 @@ before(async () => {
   d = await Daemon.start({ flags: { agentUser: 'nobody' } });
   c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 // A directory below the daemon's, of that owner.
 function newDir(uid, mode = 0o755) {

@@ -6,8 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { FORMATS } from '../../archives/cases/common.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
-import { assertNoViolations } from '../../lib/rawws.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import {
   PACK, archiveOf, assertNothingLeft, look, manifestDigest, newCwd, skill, treeOf, upload,
 } from '../../lib/workspace.mjs';
@@ -18,11 +17,7 @@ before(async () => {
   d = await Daemon.start({ harnesses: [{ id: 'copilot-like', quirks: 'copilot' }] });
   c = await d.client();
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const TREE = {
   'src/a.txt': 'hello\n', 'run.sh': { data: '#!/bin/sh\necho hi\n', mode: 0o755 }, link: { link: 'src/a.txt' }, 'deep/er/b.bin': Buffer.from([0, 1, 255, 10]),

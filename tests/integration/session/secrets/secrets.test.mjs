@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { Stream } from '../../../lib/events.mjs';
-import { assertNoViolations } from '../../../lib/rawws.mjs';
 import { newCwd } from '../../../lib/workspace.mjs';
 import { failing, fileOf, homely, journalOf, turnsOf, verify } from '../../ledger.mjs';
 
@@ -54,17 +53,7 @@ before(async () => {
   c.onRequest('session/request_permission', ({ options }) => ({ outcome: { outcome: 'selected', optionId: options[0].optionId } }));
 });
 
-after(async () => {
-  try {
-    c?.assertClean();
-    await c?.close();
-    verify(d);
-    await d?.stop();
-    assertNoViolations();
-  } finally {
-    await d?.discard();
-  }
-});
+after(() => endInOrder(d, c, () => verify(d)));
 
 const http = async (where) => {
   const r = await fetch(`http://127.0.0.1:${d.port}${where}`, { headers: { Authorization: `Bearer ${d.token}` } });

@@ -6,9 +6,8 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon } from '../../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { Stream } from '../../../lib/events.mjs';
-import { assertNoViolations } from '../../../lib/rawws.mjs';
 import { treeOf } from '../../../lib/workspace.mjs';
 
 let d, c, id;
@@ -18,11 +17,7 @@ before(async () => {
   c = await d.client();
   id = (await c.newSession()).sessionId;
 });
-after(async () => {
-  assertNoViolations();
-  await c?.close();
-  await d?.stop();
-});
+after(() => endInOrder(d, c));
 
 const sha256 = (bytes) => `sha256:${crypto.createHash('sha256').update(bytes).digest('hex')}`;
 const put = (params, sessionId = id) => c.call('_acpd/artifact/put', { sessionId, ...params });
