@@ -57,17 +57,6 @@ function fill(dest, uid) {
     fs.lchownSync(dest + name, uid, uid);
 }
 
-// Room for a thousand boxes: in memory where there is some, because what is tested is not the disk.
-export function roomy() {
-  try {
-    const { bavail, bsize, ffree } = fs.statfsSync('/dev/shm');
-
-    return bavail * bsize >= 512 << 20 && ffree >= 500000 ? '/dev/shm' : os.tmpdir();
-  } catch {
-    return os.tmpdir();
-  }
-}
-
 export function temporary(prefix, top = os.tmpdir()) {
   const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? top, prefix));
 

@@ -18,6 +18,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
+import { roomy } from './roomy.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const ACPD = path.resolve(ROOT, process.env.ACPD ?? 'build/release/acpd');
@@ -60,13 +61,14 @@ export class Daemon {
   //   stub       changes of the default "stub" entry, e.g. {args: ['--auth']} (added), {env}
   //   token      the token; null: start unclaimed
   //   dir        use this folder (and keep it); uid: run as this user
+  //   roomy      its folder is in memory, where there is room: for tests that write thousands of files
   //   wait       false: do not wait until it listens
   static async start(opts = {}) {
     const d = new Daemon();
 
     d.opts = opts;
     d.run = `t${crypto.randomBytes(6).toString('hex')}`;
-    d.dir = opts.dir ?? fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-test-'));
+    d.dir = opts.dir ?? fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? (opts.roomy ? roomy() : os.tmpdir()), 'acpd-test-'));
     d.ownDir = opts.dir === undefined;
     d.token = opts.token === undefined ? `token-${crypto.randomBytes(12).toString('hex')}` : opts.token;
     d.#prepare();

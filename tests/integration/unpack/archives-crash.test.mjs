@@ -10,10 +10,11 @@ import test, { after, before } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { FORMATS, f, l, same, x } from '../../archives/cases/common.mjs';
 import { CASES } from '../../archives/cases/index.mjs';
-import { ACPD, Box, LAYOUTS, TIMEOUT, endFaults, extract, roomy, temporary } from '../../archives/run.mjs';
+import { ACPD, Box, LAYOUTS, TIMEOUT, endFaults, extract, temporary } from '../../archives/run.mjs';
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
+import { roomy } from '../../lib/roomy.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const isRoot = process.geteuid() === 0;

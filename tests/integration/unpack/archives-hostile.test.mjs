@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import test, { after, before } from 'node:test';
 import { CASES, CLASSES } from '../../archives/cases/index.mjs';
-import { layoutsOf, roomy, runCase, selected, temporary } from '../../archives/run.mjs';
+import { layoutsOf, runCase, selected, temporary } from '../../archives/run.mjs';
 import { SANITIZED } from '../../lib/daemon.mjs';
+import { roomy } from '../../lib/roomy.mjs';
 
 const WORKERS = 2;
 let root;

@@ -9,8 +9,9 @@ import test, { after, before } from 'node:test';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { FORMATS } from '../../archives/cases/common.mjs';
-import { Box, LAYOUTS, NOBODY, extract, roomy, temporary } from '../../archives/run.mjs';
+import { Box, LAYOUTS, NOBODY, extract, temporary } from '../../archives/run.mjs';
 import { SLOW, deadline } from '../../lib/rawws.mjs';
+import { roomy } from '../../lib/roomy.mjs';
 
 const ROUNDS = 30;
 const SWAPPER = fileURLToPath(new URL('../../archives/swapper.mjs', import.meta.url));
