@@ -75,7 +75,7 @@ static int count_words(const char *s)
 	return n;
 }
 
-/* As many arguments as the command has names for. */
+/* Checks that there are as many arguments as the command has names for. */
 static int check_args(const struct subcommand *cmd, const struct config *c)
 {
 	int want = count_words(cmd->args);
@@ -110,7 +110,7 @@ static int run_command(const struct subcommand *cmd, int argc, char **argv)
 	return r;
 }
 
-/* How many of the arguments are the command's name; 0: it is another. */
+/* How many of the arguments are the command's name; 0: it is another command. */
 static int name_words(const char *name, int argc, char **argv)
 {
 	size_t n = strcspn(name, " ");
@@ -121,7 +121,7 @@ static int name_words(const char *name, int argc, char **argv)
 	return !more ? 1 : strcmp(name + n + 1, argv[2]) == 0 ? 2 : 0;
 }
 
-/* "archive" alone, or with what none of its commands is called: which there are. 0: no command begins so. */
+/* For "archive" alone, or with an unknown second word: prints which commands there are. 0: no command begins so. */
 static int group_help(const char *group, bool asked)
 {
 	FILE *out = asked ? stdout : stderr;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The base environment, and where the user is at home: programs that npx or uvx bring along are kept there. */
+/* The base environment with the user's home, where npx and uvx keep the programs that they download. */
 static char **build_env(const struct config *c, const struct passwd *pw)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
@@ -52,7 +52,7 @@ static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 	return hosted_new(loop, procs, &hc);
 }
 
-/* A client of /mcp may hold on to it. */
+/* A client of /mcp may still use it. */
 static void on_gone(void *ctx, struct mcp_backend *b)
 {
 	struct hosting *h = ctx;

@@ -1,7 +1,6 @@
 /*
- * hosting.h - the MCP side of the daemon, built from its options: servers that it hosts, the relay of its sessions,
- * and the sessions of clients over HTTP. As whom all of it runs, and what it sees of the daemon's environment, is
- * decided here.
+ * hosting.h - the MCP side of the daemon, built from its options: servers that it hosts, the relay of its sessions, and
+ * the sessions of clients over HTTP. It decides the user of all of it, and what it sees of the daemon's environment.
  */
 #pragma once
 
@@ -21,8 +20,8 @@ struct hosting {
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 		 struct proc_host *procs, struct session_store *store, const char *incarnation,
 		 struct err *e);
-/* Before the store is freed, which holds sessions that are served; all processes are gone. */
+/* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);
 void hosting_close(struct hosting *h);
-/* For --check: what is wrong with the configuration, or 0. */
+/* For --check: reports what is wrong with the configuration, or returns 0. */
 int hosting_check(const struct config *c, struct err *e);

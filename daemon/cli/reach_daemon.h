@@ -5,7 +5,7 @@
 #include "cli/cli_options.h"
 #include "net/client/daemon_link.h"
 
-/* NULL with e filled; the token is read and wiped here. */
+/* NULL with e filled; it reads the token and wipes it. */
 struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
 				 const struct daemon_link_events *ev, void *ctx, struct err *e);
 /* One request on the control socket; appends the raw result. A JSON-RPC error becomes e (code in e->rpc);

@@ -37,7 +37,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGTERM); /* what it has begun is taken back */
+		prctl(PR_SET_PDEATHSIG, SIGTERM); /* it then undoes what it has begun */
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
 		execl(path, path, verb, (char *)NULL);
@@ -46,7 +46,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	close(in[0]);
 	close(out[1]);
 	from = out[0];
-	signal(SIGPIPE, SIG_IGN); /* why it does not read, its exit says */
+	signal(SIGPIPE, SIG_IGN); /* its exit code says why it does not read */
 	if (pid > 0)
 		file_write_all(in[1], job.p, job.n);
 	close(in[1]);
@@ -65,7 +65,7 @@ char *cli_text_of(struct slice object, const char *key)
 	char *s = NULL;
 
 	if (jstr_decode(jobj_get(object, key), PATH_BYTES_MAX, &s) == 0)
-		err_flatten(s); /* names come from the archive: nothing may steer the terminal */
+		err_flatten(s); /* names come from the archive: they must not steer the terminal */
 	return s;
 }
 

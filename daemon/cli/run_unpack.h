@@ -10,13 +10,13 @@ char *cli_absolute(const char *path);
 char *cli_text_of(struct slice object, const char *key);
 /* The number; 0 if there is none. */
 long long cli_number_of(struct slice object, const char *key);
-/* What a report of an extraction says was left out: on standard error, the first few by name. Nothing, if nothing
- * was. */
+/* Prints what a report of an extraction lists as left out, on standard error, the first few by name. Prints nothing if
+ * nothing was left out. */
 void cli_print_skipped(struct slice report);
 /*
- * Runs a job (one line) and prints what came of it: with --json the answer as it stands; what is refused or fails
- * otherwise as "REASON: path: message" on standard error. done gets the raw object of "done", prints it (not with
- * --json) and says the exit code.
+ * Runs a job (one line) and prints its result: with --json the answer as it is; otherwise a refusal or a failure as
+ * "REASON: path: message" on standard error. done gets the raw object of "done", prints it (not with --json) and
+ * returns the exit code.
  */
 int cli_helper(const struct config *c, const char *verb, struct slice job,
 	       int (*done)(const struct config *c, struct slice result));

@@ -1,12 +1,12 @@
 /*
- * body_sink.h - the body of a request that is used while it arrives: the reader of the socket (net/) hands pieces
- * over, the endpoint (http/) says when it has enough for now. The mirror of body_stream.h.
+ * body_sink.h - the body of a request that is used while it arrives: the reader of the socket (net/) passes pieces on,
+ * the endpoint (http/) says when it has enough for now. The mirror of body_stream.h.
  *
- * The consumer embeds struct http_sink first and hands it over in http_reply.sink instead of an answer; from then on
- * the driver owns it and calls ops->free exactly once: after the answer, or when the client goes away. After WAIT the
- * consumer calls http_sink_wake once that has changed; the driver then asks check. ANSWER may be given at any time:
- * the rest of the body is not read then. Everything runs on the loop; wake may be called from anywhere but inside
- * these functions.
+ * The consumer embeds struct http_sink first and puts it into http_reply.sink instead of an answer. From then on the
+ * driver owns it and calls ops->free exactly once: after the answer, or when the client is gone. After WAIT the
+ * consumer calls http_sink_wake once it can go on; the driver then asks check. ANSWER may be returned at any time: the
+ * rest of the body is not read then. Everything runs on the loop; wake may be called from anywhere but inside these
+ * functions.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ enum http_take {
 struct http_sink;
 
 struct http_sink_ops {
-	/* The next bytes, at most BODY_READ_BYTES. They are taken whatever is returned. */
+	/* The next bytes, at most BODY_READ_BYTES. They are consumed with every return value. */
 	enum http_take (*take)(struct http_sink *s, struct slice piece);
-	/* That was the body. WAIT or ANSWER. */
+	/* The body is complete. WAIT or ANSWER. */
 	enum http_take (*end)(struct http_sink *s);
 	enum http_take (*check)(struct http_sink *s);
 	/* Fills the answer (of status 200, JSON, empty); asked once. */

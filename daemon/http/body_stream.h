@@ -3,10 +3,10 @@
  * asked, the sender (net/) asks only when the socket takes more. So a slow reader holds one buffer and a
  * stalled one costs nothing else.
  *
- * The producer embeds struct http_stream first and hands it over in http_reply.stream; from then on the driver owns
- * it and calls ops->free exactly once, at its end or when the client goes away. After WAIT the producer calls
- * http_stream_wake once there is more; the driver then asks again. Everything runs on the loop; wake may be called
- * from anywhere but inside fill.
+ * The producer embeds struct http_stream first and puts it into http_reply.stream. From then on the driver owns it and
+ * calls ops->free exactly once, at its end or when the client is gone. After WAIT the producer calls http_stream_wake
+ * once there is more; the driver then asks again. Everything runs on the loop; wake may be called from anywhere but
+ * inside fill.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ enum http_fill {
 	HTTP_FILL_MORE,	 /* ask again when that is sent; it may be nothing */
 	HTTP_FILL_WAIT,	 /* nothing more for now: wake will be called */
 	HTTP_FILL_END,	 /* that was the last */
-	HTTP_FILL_ERROR, /* the body stays unfinished, and the client sees that it does */
+	HTTP_FILL_ERROR, /* the body stays incomplete, and the client sees that */
 };
 
 struct http_stream;

@@ -1,11 +1,10 @@
 /*
- * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token
- * before it calls http_respond, and writes the reply: its body at once, or, where reply.stream is set, as the stream
- * gives it. Where reply.sink is set there is no reply yet: the sink wants the request's body first. No other body is
- * read.
+ * endpoints.h - the plain HTTP side, as a table of routes; knows no sockets. net/ checks Host, Origin and token before
+ * it calls http_respond, and writes the reply: its body at once, or, if reply.stream is set, as the stream makes it. If
+ * reply.sink is set there is no reply yet: the sink needs the request's body first. No other body is read.
  *
- * GET /health is open and free of state: it answers while the daemon is unclaimed and says only that it lives.
- * Everything else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore
+ * GET /health is open and has no state: it answers while the daemon is unclaimed, and reports only that the daemon
+ * runs. Everything else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore
  * theirs.
  */
 #pragma once
@@ -37,7 +36,7 @@ enum http_framing {
 	FRAMING_NONE,	/* no framing at all */
 	FRAMING_LENGTH, /* so many bytes, perhaps 0 */
 	FRAMING_CHUNKED,
-	FRAMING_INVALID, /* framing that is wrong, or that two readers may take differently */
+	FRAMING_INVALID, /* wrong framing, or framing that two readers may read differently */
 };
 
 struct http_request {
@@ -68,9 +67,9 @@ struct http_reply {
 	struct http_sink *sink; /* owned likewise; if set, nothing else is */
 };
 
-/* True if the route may be asked without a token. */
+/* True if the route needs no token. */
 bool http_route_open(const char *method, const char *path);
-/* Fills ret whatever is asked; the caller frees body, stream and sink. */
+/* Fills ret for every request; the caller frees body, stream and sink. */
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret);
 /* The answer of a sink that has one; the caller frees as above. */

@@ -5,7 +5,7 @@
 
 #include <pwd.h>
 
-/* Agents run as the very user that the daemon is: what it keeps from others it does not keep from them. */
+/* Agents run as the user of the daemon: its files are not protected from them. */
 static bool is_daemons_own(const struct session_store *st)
 {
 	const struct passwd *pw = store_agent_user(st) ? getpwnam(store_agent_user(st)) : NULL;

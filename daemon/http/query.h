@@ -2,8 +2,8 @@
  * query.h - the query of a URL into a plain struct, by a table of fields; strict, so that a misspelt parameter is an
  * error and not a different answer.
  *
- * Items are "name=value" as the HTTP parser split and decoded them: split first, then decoded, so that a value may
- * hold any byte. Refused: a name not in the table, a name twice, an item without "=", a value that does not fit.
+ * Items are "name=value" as the HTTP parser has split and then decoded them, so that a value may hold any byte.
+ * Refused: a name not in the table, a name twice, an item without "=", a value that does not fit.
  */
 #pragma once
 

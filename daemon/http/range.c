@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* The part of *rest before the byte, which goes with it; false if there is no such byte. */
+/* Takes the part of *rest before the byte, and the byte too; false if there is no such byte. */
 static bool cut(struct slice *rest, char at, struct slice *ret)
 {
 	const char *p = rest->n ? memchr(rest->p, at, rest->n) : NULL;

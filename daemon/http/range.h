@@ -14,5 +14,5 @@ struct content_range {
 /* 0, or -EINVAL unless it is one of the two and N <= M < T. */
 int content_range_parse(struct slice text, struct content_range *ret);
 /* Range of a resource of size bytes. 0: the whole (no such header, several ranges, another unit, or "bytes=-N");
- * 1: these bytes; -ERANGE: it begins behind the end. */
+ * 1: these bytes; -ERANGE: it begins after the end. */
 int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *count);

@@ -7,5 +7,5 @@
 
 /* True if path fits pattern; its parameters (never empty, without "/") go to params in order. */
 bool route_match(const char *pattern, const char *path, struct slice params[ROUTE_PARAMS_MAX]);
-/* The media type stands in an Accept header, whatever its parameters. */
+/* True if an Accept header has the media type, with any parameters. */
 bool route_accepts(struct slice accept, const char *type);

@@ -76,7 +76,7 @@ static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
 	return sha256_of(token, ret);
 }
 
-/* Whoever owns the file says who may come in: root or we ourselves, and nobody else may read it. */
+/* The owner of the file decides who may connect: it must be root or our user, and others may not read it. */
 static int check_owner(int fd, struct err *e)
 {
 	struct stat sb;
@@ -89,7 +89,7 @@ static int check_owner(int fd, struct err *e)
 			       (unsigned)sb.st_uid);
 	if (S_ISREG(sb.st_mode) && (sb.st_mode & 077))
 		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
-	fcntl(fd, F_SETFL, 0); /* a pipe of somebody else's would have kept us waiting */
+	fcntl(fd, F_SETFL, 0); /* another user's pipe would have blocked us */
 	return 0;
 }
 
@@ -157,8 +157,8 @@ static bool is_port(struct slice s)
 	return !s.n || (u64_parse(s, &port) && port <= 65535);
 }
 
-/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is no host and port: with anything
- * else in it two readers may not agree on whom it names. */
+/* Without the port; keeps the brackets of an IPv6 literal. Empty if the whole is not a host and port: two readers may
+ * not agree on the host that other text names. */
 static struct slice host_name(struct slice host)
 {
 	const char *end = host.p + host.n, *rest = host.p;

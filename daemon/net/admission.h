@@ -1,10 +1,10 @@
 /*
  * admission.h - who may speak to the daemon: the token, the Host and the Origin. Knows no sockets.
  *
- * Only the SHA-256 of the token is kept. Without one the daemon is unclaimed and nobody may do anything but ask for its
- * health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it.
- * Host guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass.
- * Origin is sent by browsers only and must be listed (--allow-origin).
+ * Only the SHA-256 of the token is kept. Without a token the daemon is unclaimed, and clients may only ask for its
+ * health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it. Host
+ * guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass. Origin is
+ * sent by browsers only and must be listed (--allow-origin).
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct admission_config {
 
 struct admission *admission_new(const struct admission_config *cfg);
 struct admission *admission_free(struct admission *g);
-/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0); one of
- * another owner than root or us, or that others can read, is refused. */
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0). A file whose
+ * owner is not root or us, or that others can read, is refused. */
 int admission_load(struct admission *g, const char *path, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);
@@ -34,10 +34,10 @@ bool admission_claimed(const struct admission *g);
 bool admission_query_token(const struct admission *g);
 
 bool admission_host_ok(const struct admission *g, struct slice host);
-/* Absent (n == 0) is fine. */
+/* An absent origin (n == 0) passes. */
 bool admission_origin_ok(const struct admission *g, struct slice origin);
 /* authorization: header value; protocols: Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
 bool admission_token_ok(const struct admission *g, struct slice authorization,
 			struct slice protocols, struct slice query);
-/* The subprotocol a client that offers these is to be answered with: "acp.v1", "" if it offered none, NULL: refuse. */
+/* The subprotocol to answer a client that offers these: "acp.v1", "" if it offered none, NULL: refuse. */
 const char *admission_subprotocol(struct slice protocols);

@@ -1,12 +1,12 @@
 /*
  * body.c - bodies of requests, into the sink of the endpoint that reads them.
  *
- * With Content-Length lws reads and counts, and the connection lives on. Chunked coding it hands over as it stands,
- * and after 100 MB of it it stops: so after the bytes that came with the head our own loop reads, and the connection
- * ends with the answer.
+ * With Content-Length, lws reads and counts, and the connection stays open. lws passes chunked coding on undecoded, and
+ * stops after 100 MB of it. So our own loop reads after the bytes that came with the head, and the connection ends with
+ * the answer.
  *
- * An answer before the end of the body would be lost if we closed with bytes unread (the kernel then resets the
- * connection): the rest is read and dropped until the client has seen our end, or for BODY_LINGER_MS.
+ * An answer before the end of the body would not arrive if we closed with bytes unread, because the kernel then resets
+ * the connection. So the rest is read and dropped until the client has seen our end, or for BODY_LINGER_MS.
  */
 #include "net/ws.h"
 
@@ -59,9 +59,9 @@ static void on_kill(void *ctx)
 	kill_connection(ctx);
 }
 
-/* Between request and answer lws polls for input and then leaves it lying: a client that closes, or just says
- * something, would make it spin, and never be noticed. So while an answer is waited for, or a long one lasts, our
- * own set reads. What was said is lost, and the connection ends with the answer. */
+/* Between request and answer lws polls for input but does not read it: a client that closes, or just sends something,
+ * would make lws spin, and its end would not be noticed. So our own set reads while an answer is awaited or a long one
+ * is sent. That input is dropped, and the connection ends with the answer. */
 static void on_input(void *ctx, uint32_t events _unused_)
 {
 	struct peer *p = ctx;
@@ -111,7 +111,7 @@ void body_end(struct peer *p)
 	visitor_busy(p->net, p->wsi, false);
 }
 
-/* What came is kept, as far as its sink keeps anything. */
+/* The sink keeps what came, if it keeps anything. */
 static void body_cut(struct peer *p)
 {
 	body_end(p);
@@ -123,7 +123,7 @@ static void on_stall(void *ctx)
 	body_cut(ctx);
 }
 
-/* lws counts the seconds without a byte where it reads. */
+/* lws counts the seconds without a byte if it reads itself. */
 static void set_stall(struct peer *p, bool on)
 {
 	if (!p->chunks_in)
@@ -152,7 +152,7 @@ static void set_reading(struct peer *p, bool on)
 		set_stall(p, on);
 }
 
-/* lws looks at no event of a connection that it may not read from. */
+/* lws handles no event of a connection from which it may not read. */
 static void begin_answer(struct peer *p)
 {
 	p->answer_due = true;
@@ -220,8 +220,8 @@ static void on_body_input(void *ctx, uint32_t events _unused_)
 		body_cut(p);
 }
 
-/* lws 4.1 keeps what comes behind a body for the next request; 4.3 hands it over as if it belonged to the body,
- * and then never says that the body is complete. It is dropped here, so the connection ends with the answer. */
+/* lws 4.1 keeps what follows a body for the next request; 4.3 passes it on as if it were part of the body, and then
+ * never reports that the body is complete. It is dropped, so the connection ends with the answer. */
 static void end_overrun(struct peer *p)
 {
 	if (p->sink && !p->body_over)
@@ -229,7 +229,7 @@ static void end_overrun(struct peer *p)
 	p->no_keepalive = p->unread = true;
 }
 
-/* A piece may come after the answer is decided, or before nothing but its rest is dropped. */
+/* A piece may come after the answer is decided, or when the rest of the body is only dropped. */
 int body_receive(struct peer *p, const char *data, size_t n)
 {
 	struct slice piece = { data, n };
@@ -249,7 +249,7 @@ int body_receive(struct peer *p, const char *data, size_t n)
 	return 0;
 }
 
-/* lws says so again and again while the answer is not out. */
+/* lws calls this again and again until the answer is sent. */
 int body_complete(struct peer *p)
 {
 	if (!p->sink || p->chunks_in || p->body_over)
@@ -308,7 +308,7 @@ int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *
 	if (expects_continue(p->wsi) && write_continue(p->wsi) < 0)
 		return -1;
 	if (p->chunks_in) {
-		lws_rx_flow_control(p->wsi, 0); /* what it has read already it still hands over */
+		lws_rx_flow_control(p->wsi, 0); /* it still passes on what it has already read */
 		input_on(p, on_body_input);
 	}
 	set_stall(p, true);

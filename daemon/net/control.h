@@ -1,7 +1,7 @@
 /*
- * control.h - what the control socket answers: JSON-RPC requests, one per line.
+ * control.h - the answers of the control socket: JSON-RPC requests, one per line.
  *
- *	claim {digest: "sha256:<hex>"} -> {}      the token's digest; once per life, the same digest again is fine
+ *	claim {digest: "sha256:<hex>"} -> {}      the token's digest; once per daemon; the same digest again succeeds
  *	sessions {} -> {sessions: [...]}
  *	doctor {} -> {...}                        the state of the daemon and of what it found on this machine
  */

@@ -41,7 +41,7 @@ static bool is_list_of_names(struct slice s)
 	return s.n > 0;
 }
 
-/* Clients of MCP send headers with names of their own, so the page hears what it asked for. */
+/* Clients of MCP send headers with names of their own, so the answer repeats the names that the page asked for. */
 static int put_preflight(struct lws *wsi, unsigned char **p, unsigned char *end)
 {
 	char buf[CORS_HEADERS_MAX];

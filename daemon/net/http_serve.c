@@ -24,8 +24,8 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 					   end);
 }
 
-/* What every reply begins with. lws says "Connection: close" where the length is unknown, and closes; chunks need
- * neither. */
+/* The beginning of every reply. If the length is unknown, lws sends "Connection: close" and closes; chunked coding
+ * needs neither. */
 static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		      unsigned char *end)
 {
@@ -52,7 +52,7 @@ static bool closes(struct lws *wsi)
 	return p && p->no_keepalive;
 }
 
-/* Lays the head out at p (behind LWS_PRE). -1: it does not fit. */
+/* Writes the head at p (after LWS_PRE). -1: it does not fit. */
 static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		    unsigned char *end)
 {
@@ -78,8 +78,8 @@ static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 
-/* Head and body in one write: the connection may be closed right behind it. It is if the client is gone: lws would
- * wait for ever, and spin, for a socket that it knows to be of no more use. */
+/* Head and body in one write: the connection may be closed right after it. It is closed if the client is gone, because
+ * lws would wait for ever, and spin, for a socket that it knows to be dead. */
 int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
 		const char *extra_header, const char *extra_value)
 {
@@ -136,7 +136,7 @@ struct request_text {
 	struct slice items[QUERY_ITEMS_MAX];
 };
 
-/* More items than fit are no loss: no route knows so many names, and none may come twice. */
+/* More items than fit are ignored: no route knows so many names, and no name may come twice. */
 static size_t take_query(struct net_server *n, struct lws *wsi, struct request_text *t)
 {
 	size_t count = 0, used = 0;
@@ -192,7 +192,7 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 	int len = 0;
 
 	rq.method = method_name(wsi, &uri, &len);
-	if (uri && (size_t)len < sizeof(t->path)) /* longer ones are no route of ours */
+	if (uri && (size_t)len < sizeof(t->path)) /* we have no longer routes */
 		snprintf(t->path, sizeof(t->path), "%.*s", len, uri);
 	rq.nquery = take_query(n, wsi, t);
 	rq.accept = header_get(wsi, WSI_TOKEN_HTTP_ACCEPT, t->accept, sizeof(t->accept));
@@ -218,7 +218,7 @@ void http_ask_writeable(void *ctx)
 	lws_callback_on_writable(p->wsi);
 }
 
-/* Perhaps while a part of what it gave before is on its way. */
+/* Perhaps while an earlier part is still being sent. */
 static void on_wake(void *ctx)
 {
 	struct peer *p = ctx;
@@ -286,8 +286,8 @@ static bool speaks_chunks(struct lws *wsi)
 	return slice_is(header_get(wsi, WSI_TOKEN_HTTP, version, sizeof(version)), "HTTP/1.1");
 }
 
-/* As much as one write takes goes out at once, which mostly is all: lws 4.3 ends a connection that says more
- * between a request and the end of its answer, where 4.1 keeps it for later. */
+/* Sends as much as one write takes at once, which mostly is all: lws 4.3 ends a connection with more input between a
+ * request and the end of its answer, where 4.1 keeps that input for later. */
 int http_send(struct peer *p, struct http_reply *r, bool head_only)
 {
 	if (!r->stream && (head_only || buf_len(&r->body) <= SHORT_BODY))
@@ -317,9 +317,9 @@ static bool may_bring_body(const struct http_request *rq)
 	return false;
 }
 
-/* True if lws found this request among bytes that it had put aside behind an earlier one. It would then hand over
- * the stash from its beginning as the body, and never get out of it. No function says so of one connection; that
- * another has such bytes at the same moment is rare, and harmless. */
+/* True if lws found this request among bytes that it had stored after an earlier one. It would then pass on the stored
+ * bytes from their beginning as the body, without end. No function reports this for one connection; that another
+ * connection has such bytes at the same moment is rare, and harmless. */
 static bool is_pipelined(struct lws *wsi)
 {
 	struct visitor *v = visitor_of(wsi);
@@ -358,7 +358,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	struct http_request rq = take_request(n, wsi, &text);
 	bool preflight;
 
-	/* a request behind one whose answer is not over, or what looks like one in a body we do not read */
+	/* a request after one whose answer is not over, or a part of an unread body that resembles one */
 	if (p->stream || p->sink || p->unread)
 		return -1;
 	p->net = n;
@@ -388,8 +388,8 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	return serve_route(n, p, &rq);
 }
 
-/* One piece of the body, framed; 1 if it was the last. lws scribbles before the pointer it is given and keeps what
- * the socket refuses, so it is copied. */
+/* Writes one piece of the body, framed; 1 if it was the last. lws writes before the pointer that it gets and keeps what
+ * the socket refuses, so the piece is copied. */
 static int write_piece(struct peer *p)
 {
 	unsigned char *out = p->net->batch + LWS_PRE;

@@ -23,7 +23,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_RAW_ADOPT:
 	case LWS_CALLBACK_RAW_CONNECTED:
 	case LWS_CALLBACK_RAW_RX:
-		return -1; /* lws turns CONNECT into a raw socket without asking, and would keep it for ever */
+		return -1; /* lws turns CONNECT into a raw socket by itself, and would keep it for ever */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return upgrade_check(n, wsi);
 	case LWS_CALLBACK_ADD_HEADERS:
@@ -58,7 +58,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	}
 }
 
-/* The first serves HTTP, our own epoll set and clients that offer no subprotocol; the second those that offer ours. */
+/* The first serves HTTP, our own epoll set and clients without a subprotocol; the second clients that offer ours. */
 static const struct lws_protocols protocols[] = {
 	{ "http", on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
 	{ SUBPROTOCOL, on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
@@ -100,7 +100,7 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	info.options = LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
 		       LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME;
 	info.user = n;
-	/* with room for those that are sent away, until they are gone */
+	/* with room for those that are being closed */
 	info.fd_limit_per_thread =
 		cfg->max_connections + STRANGERS_MAX + KNOWN_MAX + 4 * ACCEPTS_PER_TURN;
 	info.pt_serv_buf_size = 64 * KIB;
@@ -178,7 +178,7 @@ void net_server_run(struct net_server *n)
 	while (!loop_quitting(n->loop)) {
 		if (lws_service(n->context, 0) < 0)
 			return;
-		/* what socket callbacks put off; what the loop put off ran inside it */
+		/* tasks that socket callbacks deferred; those of the loop itself ran inside it */
 		loop_run_deferred(n->loop);
 		ws_flush_dirty(n);
 	}

@@ -3,7 +3,7 @@
  * HTTP elsewhere. The files net/ws*.c and net/lws.h are the only ones that know libwebsockets.
  *
  * lws owns the outer loop; our own epoll set (loop/) is adopted into it as one readable descriptor, so children, timers
- * and UNIX sockets run from here too.
+ * and UNIX sockets run from it too.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
 				  const struct net_config *cfg, struct err *e);
 struct net_server *net_server_free(struct net_server *n);
 int net_server_port(const struct net_server *n);
-/* Serves the HTTP client on fd, and owns it then: one that another listener has accepted and trusts. */
+/* Serves the HTTP client on fd, which it then owns; another listener has accepted it and trusts it. */
 void net_server_adopt(void *server, int fd);
-/* Somebody is connected, or has a stream open. */
+/* True if a client is connected, or has a stream open. */
 bool net_server_busy(const struct net_server *n);
 /* Runs until loop_quit. */
 void net_server_run(struct net_server *n);

@@ -68,7 +68,7 @@ int listen_port(int fd)
 	return a.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&a)->sin6_port) : 0;
 }
 
-/* An idle stream of events says nothing that would show its reader to be gone. */
+/* Nothing is sent on an idle stream of events, so its reader's end would not be noticed. */
 void listen_tune(int fd)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* tcp_listen.h - the TCP listener: bound by us, so that what is wrong can be said, and accepted by us
+/* tcp_listen.h - the TCP listener. We bind it ourselves, so that errors can be reported, and accept on it
  * (loop/acceptor.h). */
 #pragma once
 
@@ -8,5 +8,5 @@
 int listen_tcp(const char *host, int port, struct err *e);
 /* The port of a listening or connected socket; 0 if there is none. */
 int listen_port(int fd);
-/* For a connection: no delay, and a client that is gone without a word is noticed. */
+/* For a connection: no delay, and keepalive detects a client that is gone silently. */
 void listen_tune(int fd);

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Whoever has said nothing yet may be sent away for the next one, the oldest first. */
+/* A client that is still silent may be closed for the next one, the oldest first. */
 struct unix_listener {
 	struct unix_server *server;
 	struct acceptor acceptor;
@@ -34,7 +34,7 @@ struct unix_server {
 	struct admission *admission;
 	struct http_context *info;
 	struct unix_listener listeners[2];
-	struct list clients; /* those that have said something, and those that leave */
+	struct list clients; /* those that have sent a line, and those that are being closed */
 	unsigned nclients;
 	void (*adopt)(void *ctx, int fd);
 	void *adopt_ctx;
@@ -51,7 +51,7 @@ struct unix_client {
 	struct lines in;
 	struct buf out;
 	struct acp_conn *conn; /* acp.sock only */
-	bool unheard;	       /* of acp.sock, and has not said anything yet: JSON or HTTP? */
+	bool unheard;	       /* of acp.sock, and nothing came yet: JSON or HTTP? */
 	struct loop_task flush_task, free_task;
 	struct loop_timer close_timer; /* also for the first line */
 	const char *why;
@@ -75,7 +75,7 @@ static void leave_silent(struct unix_client *c)
 	c->server->nclients++;
 }
 
-/* It has said something: from now on it is not sent away for others. */
+/* It has sent a line: from now on it is not closed for others. */
 static void set_heard(struct unix_client *c)
 {
 	if (c->heard)
@@ -158,7 +158,7 @@ static void client_flush(void *ctx)
 		client_drop(c);
 		return;
 	}
-	/* who was refused is read on, for a moment: one that is still writing would not see why */
+	/* a refused client is read for a moment more: one that is still writing would not see the reason */
 	if (c->closing && !buf_len(&c->out))
 		shutdown(c->io.fd, SHUT_WR);
 	loop_io_set(c->server->loop, &c->io, EPOLLIN | (buf_len(&c->out) ? (uint32_t)EPOLLOUT : 0));
@@ -196,7 +196,7 @@ static void log_refused(struct unix_server *u, const struct unix_listener *l, co
 	log_info("net", "refused", "reason", reason, "over", l->name, "leftOut", left_out);
 }
 
-/* One line says why, and nothing that it says is looked at. */
+/* Sends one line with the reason, and ignores all its input. */
 static void refuse(struct unix_client *c, const char *reason, const char *message)
 {
 	log_refused(c->server, c->silent, reason);
@@ -204,7 +204,7 @@ static void refuse(struct unix_client *c, const char *reason, const char *messag
 	on_close(c, 1008, reason);
 }
 
-/* What works for a client may not act as one. Looked at when it has said something: a crowd of the silent costs
+/* A process that works for a client may not act as a client. Checked when it has sent something: many silent ones cost
  * nothing. */
 static bool is_child(const struct unix_server *u, int fd)
 {
@@ -239,7 +239,7 @@ static void take_line(struct unix_client *c, struct slice line)
 			       line, &c->out);
 }
 
-/* JSON begins with no capital letter, and an HTTP request with nothing else. True: the HTTP server has it now. */
+/* JSON never begins with a capital letter, an HTTP request always does. True: the HTTP server has it now. */
 static bool hand_over_http(struct unix_client *c)
 {
 	char first;

@@ -2,13 +2,13 @@
  * unix_server.h - the two UNIX sockets of the run directory, on our own loop; JSON lines both.
  *
  * control.sock: claim, sessions, doctor. acp.sock: ACP, one client per connection, the same messages as over
- * WebSocket; a client that begins with an HTTP request instead is given to the HTTP server as it is. Both are 0600,
- * and the peer's uid must be 0 or ours (SO_PEERCRED): no token is asked for. A process that we started, or that came
- * of one, is refused all the same (proc/table/ancestry.h): a harness may run as our own uid, and would answer its own
+ * WebSocket; a client that begins with an HTTP request instead is passed on to the HTTP server. Both are 0600,
+ * and the peer's uid must be 0 or ours (SO_PEERCRED): no token is required. A process that we started, or a descendant
+ * of one, is refused in any case (proc/table/ancestry.h): a harness may run as our own uid, and would answer its own
  * questions.
  *
- * A connection that says nothing is closed after HANDSHAKE_SECS; LOCAL_SILENT_MAX of those are kept for each socket,
- * and the next takes the place of the oldest.
+ * A connection that sends nothing is closed after HANDSHAKE_SECS. Each socket keeps LOCAL_SILENT_MAX of those; at the
+ * next the oldest is closed.
  */
 #pragma once
 

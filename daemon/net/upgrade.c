@@ -34,7 +34,7 @@ static bool key_ok(struct slice key)
 	return true;
 }
 
-/* One of the words of a comma-separated header, whatever its case. */
+/* One of the words of a comma-separated header, in any case. */
 static bool header_has_token(struct slice header, const char *word)
 {
 	size_t n = strlen(word);
@@ -135,10 +135,10 @@ static bool is_word(struct slice s, const char *word)
 }
 
 /*
- * What an upgrade is asked for stands in its header, and only there: lws refuses by itself what is neither websocket
- * nor h2c, gives the headers back, and up to 4.3.6 still asks here, its argument pointing into what is freed
- * (CVE-2025-11677). The header is then gone, or, while the refusal waits for the socket, names what we do not know.
- * Such a connection ends, and so does any whose upgrade we refuse: what comes behind it was not meant as a request.
+ * The header alone says which upgrade is requested. lws refuses by itself what is neither websocket nor h2c, and frees
+ * the headers. Up to 4.3.6 it still calls us then, with an argument that points into freed memory (CVE-2025-11677). The
+ * header is then gone, or, while the refusal waits for the socket, names an unknown protocol. Such a connection ends,
+ * and so does any whose upgrade we refuse: the bytes that follow were not meant as a request.
  */
 int upgrade_check(struct net_server *n, struct lws *wsi)
 {

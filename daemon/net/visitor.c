@@ -20,7 +20,7 @@ static void leave_list(struct net_server *n, struct visitor *v)
 	list_del(&v->link);
 }
 
-/* The one place where it changes. */
+/* The only place where v->place changes. */
 static void set_place(struct net_server *n, struct visitor *v, enum visitor_place place)
 {
 	leave_list(n, v);
@@ -33,7 +33,7 @@ static void set_place(struct net_server *n, struct visitor *v, enum visitor_plac
 		list_add_tail(&n->known_list, &v->link);
 }
 
-/* lws may forget the timeout when a request of it is on the way; the end of the input it sees in any case. */
+/* lws may forget the timeout when a request of it is on the way; it always notices the end of the input. */
 static void send_away(struct net_server *n, struct visitor *v)
 {
 	visitor_refused(n, v->wsi, 0, "CROWDED_OUT");

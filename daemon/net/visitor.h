@@ -1,15 +1,14 @@
 /*
- * visitor.h - who is connected over TCP, and who has to go when it gets crowded; for the files of net/ that know
- * libwebsockets.
+ * visitor.h - the TCP connections, and which of them are closed when there are too many; for the files of net/ that
+ * know libwebsockets.
  *
- * A stranger has shown no token yet: the last STRANGERS_MAX of them are kept, and the next one takes the place of the
- * oldest, so that no number of silent connections keeps a newcomer out who has something to say. Who has shown a
- * token in a plain request is known, and may stay for the next one; of those the KNOWN_MAX latest are kept, in a
- * budget of their own. Who has a WebSocket, a stream or an upload is busy, counts against --max-connections, and is
- * never sent away for others.
+ * A stranger has shown no token yet. The last STRANGERS_MAX of them are kept; at the next the oldest is closed, so that
+ * silent connections keep no newcomer out. A visitor that has shown a token in a plain request is known, and may stay
+ * for its next request; the KNOWN_MAX latest of those are kept, in a budget of their own. A visitor with a WebSocket, a
+ * stream or an upload is busy, counts against --max-connections, and is never closed for others.
  *
- * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). Who
- * is sent away is closed by lws a moment later, never inside the call.
+ * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). lws
+ * closes a visitor a moment later, never inside the call.
  */
 #pragma once
 
@@ -27,15 +26,15 @@ struct visitor {
 	char id[33]; /* Acp-Connection-Id: a name for logs on both sides, not a credential; WebSocket only */
 };
 
-/* Takes the descriptor over; a local one is not asked for a token. */
+/* Owns the descriptor from now on; a local one needs no token. */
 void visitor_adopt(struct net_server *n, int fd, bool local);
 /* The same, for the TCP listener. */
 void visitor_arrive(void *server, int fd);
-/* Showed the token. */
+/* It has shown the token. */
 void visitor_known(struct net_server *n, struct lws *wsi);
 /* Begins or ends what counts as a connection. */
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);
 void visitor_leave(struct net_server *n, struct lws *wsi);
 struct visitor *visitor_of(struct lws *wsi);
-/* One line for a connection or request that was refused, as far as the log is not flooded with them. */
+/* One line for a connection or request that was refused, limited so that they do not flood the log. */
 void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason);

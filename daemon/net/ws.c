@@ -2,8 +2,8 @@
  * ws.c - one WebSocket: messages in, batches of frames out, closing.
  *
  * Out: frames of many messages are laid out in one buffer (server frames are unmasked, so the header is 2, 4 or 10
- * bytes) and handed to lws in one raw write; it keeps their order with pongs and the close frame. One write per
- * WRITEABLE callback, never outside it: what the socket refuses is queued by lws without bound.
+ * bytes) and passed to lws in one raw write; it keeps their order with pongs and the close frame. One write per
+ * WRITEABLE callback, never outside it: lws queues what the socket refuses, without bound.
  */
 #include "net/ws.h"
 
@@ -24,8 +24,8 @@ static void ask_writeable(struct peer *p)
 	list_add_tail(&p->net->dirty, &p->dirty);
 }
 
-/* Called after every turn of the loop. What fits is written at once, which saves a round through poll; when lws
- * still holds an earlier batch, or the connection is ending, the WRITEABLE callback does it. */
+/* Called after every turn of the loop. Writes at once what fits, which saves a round through poll. If lws still holds
+ * an earlier batch, or the connection is ending, the WRITEABLE callback does it. */
 void ws_flush_dirty(struct net_server *n)
 {
 	while (!list_empty(&n->dirty)) {
@@ -101,7 +101,7 @@ int ws_receive(struct peer *p, const char *data, size_t n)
 	bool last = lws_is_final_fragment(p->wsi) && !lws_remaining_packet_payload(p->wsi);
 
 	if (p->close_code)
-		return 0; /* we are leaving: nothing new is begun */
+		return 0; /* we are closing: nothing new is begun */
 	if (p->skip || (lws_frame_is_binary(p->wsi) && !buf_len(&p->in))) {
 		p->skip = !last; /* binary messages are ignored, by the transport's rules */
 		return 0;
@@ -124,7 +124,7 @@ int ws_receive(struct peer *p, const char *data, size_t n)
 /* --- out ----------------------------------------------------------------------------------------------- */
 
 struct batch {
-	unsigned char *at; /* behind LWS_PRE */
+	unsigned char *at; /* after LWS_PRE */
 	size_t n, cap;
 	struct slice giant; /* a frame larger than the buffer, alone in its batch */
 };
@@ -194,11 +194,11 @@ static int ws_write(struct peer *p)
 
 	p->asked = false;
 	if (p->close_code != 1008 &&
-	    p->close_code != 1011) /* those leave at once, with what is queued */
+	    p->close_code != 1011) /* those end at once, with what is queued */
 		more = acp_conn_pump(p->conn, batch_add, &b);
 	if (batch_write(p, &b) < 0)
 		return -1;
-	/* lws refuses another write until its own callback has come round */
+	/* lws refuses another write until its own callback has run */
 	p->choked = lws_partial_buffered(p->wsi);
 	more |= p->choked;
 	if (more || (p->close_code && b.n + b.giant.n)) {

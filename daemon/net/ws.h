@@ -1,4 +1,4 @@
-/* ws.h - insides of the WebSocket and HTTP server, shared by net/net_server.c, net/upgrade.c and net/ws.c. */
+/* ws.h - what the files of the WebSocket and HTTP server share: net_server.c, upgrade.c, http_serve.c, body.c, ws.c. */
 #pragma once
 
 #include "net/net_server.h"
@@ -27,7 +27,7 @@ struct net_server {
 	unsigned char *batch;	/* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
-/* How far the body of an HTTP reply is. WAIT: its stream will say when there is more; LAST: the rest is in the
+/* The state of the body of an HTTP reply. WAIT: its stream will wake us when there is more; LAST: the rest is in the
  * buffer. */
 enum http_body { BODY_NONE, BODY_MORE, BODY_WAIT, BODY_LAST };
 
@@ -47,9 +47,8 @@ struct peer {
 	struct buf reply;	    /* body on its way */
 	struct http_stream *stream; /* makes the body; counts as a connection */
 	enum http_body body;
-	bool woken; /* the stream has more since it was asked last */
-	struct loop_io
-		input; /* what the client says, where lws does not read it; or that it is gone */
+	bool woken;	      /* the stream has more since it was asked last */
+	struct loop_io input; /* the client's input, or its end, where lws does not read */
 	bool chunked;
 	bool no_keepalive; /* the request had a body nobody reads, or the end of ours cannot be marked otherwise */
 	bool unread; /* some of the request's body may still come: linger before the close */
@@ -78,15 +77,15 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 /* Asks for http_writeable; a sink or a stream calls it. */
 void http_ask_writeable(void *peer);
 int http_send(struct peer *p, struct http_reply *r, bool head_only);
-/* body.c: what the headers say of the body. */
+/* body.c: the framing of the body, from the headers. */
 enum http_framing body_framing(struct lws *wsi, uint64_t *length);
 /* Reads the body into the sink, and answers. */
 int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *sink);
-/* Bytes that lws read; that it has read as many as Content-Length said. */
+/* For bytes that lws has read; for the end, after as many as Content-Length says. */
 int body_receive(struct peer *p, const char *data, size_t n);
 int body_complete(struct peer *p);
 int body_answer(struct peer *p);
-/* Drops what the client says while we answer, or, lingering, until it is done or two seconds are over. */
+/* Drops the client's input while we answer, or, lingering, until its end or for BODY_LINGER_MS. */
 void body_watch_input(struct peer *p);
 int body_linger(struct peer *p);
 void body_end(struct peer *p);

@@ -2,9 +2,9 @@
  * account.h - what one turn used: tokens and cost as the harness reported them, model calls, tool calls. Fed while the
  * turn runs, read when it ends.
  *
- * Counts of model calls are added up; a count that the harness gave for the whole turn replaces its sum. What nobody
- * reported stays absent. The source names where a number came from: a word of the harness's protocol, or "sum" of its
- * model calls.
+ * Counts of model calls are added up; a count that the harness gave for the whole turn replaces its sum. A count that
+ * nobody reported stays absent. The source names where a number came from: a word of the harness's protocol, or "sum"
+ * of its model calls.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "json/jenc.h"
 
 #define ACCOUNT_TOOLS_MAX                                                                          \
-	64 /* different tool names counted in one turn; what is beyond counts as "other" */
+	64 /* different tool names counted in one turn; the rest counts as "other" */
 
 struct tool_count {
 	char *name;

@@ -128,7 +128,7 @@ void budgets_put(const struct budgets *b, struct jw *w, const char *key)
 int budget_reached(const struct budget *b, const struct spending *used)
 {
 	for (int i = 0; i < BUDGET_MAX; i++) {
-		/* a tool call is counted when it begins: the one beyond the limit is the sign */
+		/* a tool call is counted when it begins: the first one beyond the limit reaches it */
 		uint64_t limit = b->limit[i] + (i == BUDGET_TOOL_CALLS);
 
 		if ((b->has & (1u << i)) && used->used[i] >= limit)

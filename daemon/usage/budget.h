@@ -1,5 +1,5 @@
 /*
- * budget.h - bounds on what a turn or a session may use, and which of them was reached. Enforced by usage/budget.c:
+ * budget.h - bounds on what a turn or a session may use, and which of them is reached. usage/budget.c enforces them:
  * the harness is cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
  * _meta.acpd.stopDetail {budget, scope, limit, used}.
  */

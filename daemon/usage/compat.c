@@ -11,7 +11,7 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
-/* One name will do: the daemon writes one view at a time, and what a killed one left is replaced. */
+/* One name is enough: the daemon writes one file at a time, and replaces what a killed one left. */
 #define TEMP_NAME ".acpd-usage.tmp"
 
 struct compat_target {

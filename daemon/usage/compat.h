@@ -2,16 +2,15 @@
  * compat.h - the file that Agenta's runner reads a turn's usage from: {"input":n,"output":n,"total":n,"cost":n} at
  * the path in the session's environment variable AGENTA_AGENT_USAGE_CAPTURE_PATH.
  *
- * The numbers are those of the last turn, never of an earlier one: the file is removed when a turn starts and
- * appears, whole, by a rename when the turn ends. What is unknown is left out; a turn without a known total above 0
- * gets no file, as the reader ignores such anyway. Parent directories are made, which the program this stands in for
- * does not do and so loses usage.
+ * The numbers are those of the last turn, never of an earlier one: the file is removed when a turn starts and appears,
+ * whole, by a rename when the turn ends. Unknown numbers are left out. A turn without a known total above 0 gets no
+ * file, as the reader ignores such a file. Missing parent directories are made.
  *
- * The directory belongs to the session's user, who may put anything there at any time. So everything is done with
- * that user's rights (setfsuid; it takes root's capabilities over files along): a symbolic link leads nowhere that
- * the user could not write by itself. Besides, the last name is never followed: a new temporary file beside it
- * (O_EXCL), relative to the opened directory, is renamed over whatever is there. It costs the loop a few system calls
- * and no wait for the disk: the view is not durable, the ledger is.
+ * The directory belongs to the session's user, who may put anything there at any time. So everything is done with that
+ * user's rights (setfsuid, which also drops root's capabilities over files): a symbolic link leads only where the user
+ * could write himself. Also, the last name is never followed: a new temporary file beside it (O_EXCL), relative to the
+ * opened directory, is renamed over whatever is there. It costs the loop a few system calls and no wait for the disk:
+ * this file is not durable, the ledger is.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
-/* cost.h - costs are integers of 10^-12 of a currency unit (COST_UNIT): how they are written. */
+/* cost.h - costs are integers of 10^-12 of a currency unit (COST_UNIT); their sums and their texts. */
 #pragma once
 
 #include <stdint.h>
 
-/* What a harness reports is not to be trusted: a sum stops at the largest number. */
+/* Harnesses are not trusted to report sensible numbers: a sum stops at the largest number. */
 static inline int64_t cost_sum(int64_t a, int64_t b)
 {
 	int64_t sum;

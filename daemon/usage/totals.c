@@ -50,7 +50,7 @@ static void put_numbers(struct jw *w, const char *key, const uint64_t *numbers, 
 	jw_end_arr(w);
 }
 
-/* Bare integers in the order of the enums: this record is nobody's but ours. */
+/* Bare integers in the order of the enums: only we read this record. */
 void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn)
 {
 	jw_obj(w, NULL);

@@ -1,4 +1,4 @@
-/* totals.h - what a session has used in all its turns; kept in its journal, so that it outlives the daemon. */
+/* totals.h - what a session has used in all its turns. It is kept in its journal, so that it outlives the daemon. */
 #pragma once
 
 #include "usage/account.h"
@@ -12,8 +12,8 @@ struct totals {
 };
 
 void totals_add(struct totals *t, const struct account *a);
-/* Member of a ledger record. */
+/* Writes it as a member of a ledger record. */
 void totals_put(const struct totals *t, struct jw *w, const char *key);
-/* What the session's journal keeps of it, and which turn was the last in it; totals_load reads it back. */
+/* Writes the note for the session's journal, with the last turn in it; totals_load reads it back. */
 void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn);
 void totals_load(struct totals *t, struct slice record);

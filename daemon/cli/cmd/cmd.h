@@ -10,7 +10,7 @@ enum exit_code {
 	EXIT_REFUSED = 3, /* by policy, safety or the model */
 	EXIT_BUDGET = 4,
 	EXIT_CANCELLED = 5,
-	EXIT_UNREACHABLE = 6, /* no daemon, or it is not claimed */
+	EXIT_UNREACHABLE = 6, /* no daemon, or the daemon is not claimed */
 };
 
 int cmd_serve(const struct config *c);

@@ -1,6 +1,6 @@
 /*
- * cmd_acp.c - `acpd acp`: lines of standard input become messages to the daemon, its messages become lines of standard
- * output, nothing is changed on the way. When the client closes our input, answers under way get a moment.
+ * cmd_acp.c - `acpd acp`: lines of standard input become messages to the daemon, and its messages become lines of
+ * standard output, unchanged. When the client closes our input, open requests get a moment for their answers.
  */
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"

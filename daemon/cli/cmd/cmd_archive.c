@@ -1,5 +1,5 @@
-/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends
- * only what is missing. */
+/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only
+ * what is missing. */
 #include "cli/cmd/cmd_archive.h"
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"
@@ -78,7 +78,7 @@ static void read_answer(struct archive_client *cl, struct buf *text)
 	}
 }
 
-/* An answer without a body of ours, such as every one to HEAD. */
+/* For an answer without a body of ours, such as every one to HEAD. */
 static int unexplained(const struct archive_client *cl)
 {
 	return fail(code_of_status(cl->answer.status), "%s answered %d: %s",
@@ -152,7 +152,7 @@ static int print_done(const struct archive_client *cl, uint64_t size, const char
 
 /* --- put ---------------------------------------------------------------------------------------------------- */
 
-/* Standard input is read to its end first: its name is its hash. */
+/* Reads standard input to its end: its name is its hash. */
 static int spool_stdin(struct err *e)
 {
 	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
@@ -187,7 +187,7 @@ static int open_source(const char *name, struct err *e)
 	return err_set(e, -EINVAL, 0, "FILE_UNREADABLE", "%s: is no regular file", name);
 }
 
-/* From where the daemon has got to: the rest, or the order to look at what is there. */
+/* Sends the rest, from where the daemon is, or asks it to check what it has. */
 static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t offset,
 		     struct err *e)
 {
@@ -323,7 +323,7 @@ int cmd_archive_have(const struct config *c)
 	return r;
 }
 
-/* Written beside and renamed once its hash is right. */
+/* Written beside its final name, and renamed once its hash is right. */
 struct archive_target {
 	const char *path; /* NULL: standard output */
 	char *temp;

@@ -1,9 +1,9 @@
-/* cmd_archive.h - what other commands want of `acpd archive`: a file of theirs in the daemon's store. */
+/* cmd_archive.h - what other commands need of `acpd archive`: to put a file into the daemon's store. */
 #pragma once
 
 #include "cli/cli_options.h"
 #include "archive/archive_store.h"
 
-/* Uploads file (-: standard input) to the daemon that c names unless it has it, and names it. EXIT_DONE, or what
- * to exit with; the reason has been printed then. */
+/* Uploads file (-: standard input) to the daemon that c names, unless the daemon has it; digest is its digest.
+ * EXIT_DONE, or the exit code; the reason has been printed then. */
 int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE]);

@@ -186,7 +186,7 @@ static bool lists_server(struct slice mcp, const char *name)
 	return false;
 }
 
-/* The error of an entry stands beside its server already, if it has one. */
+/* The error of an entry is already printed beside its server, if it has one. */
 static int check_problems(struct slice mcp)
 {
 	struct jiter it;
@@ -225,7 +225,7 @@ static int check_isolation(struct slice isolation)
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(freep) char *text = text_of(v.raw, "text");
 
-		/* without a user of their own agents are not meant to be kept from anything */
+		/* agents without a user of their own are not meant to be confined */
 		printf("%-4s %-22s %s\n", walled ? "FAIL" : "--", "way to root open", text);
 		bad += walled;
 		found = true;

@@ -75,7 +75,7 @@ static int policy_put(struct jw *w, const char *file, struct err *e)
 	return 0;
 }
 
-/* What the options say, as the object that a daemon would hand over. */
+/* Writes the options as the object that a daemon would send. */
 static int config_text(const struct config *c, struct buf *ret, struct err *e)
 {
 	struct jw w = JW(ret);
@@ -137,8 +137,8 @@ static int serve_builtin(const struct config *c)
 	return s.code;
 }
 
-/* The key of the session, in the shim, and what the session's tools were given, are not for its neighbours, which
- * run as the same user. */
+/* The session's key, in the shim, and the settings of the session's tools are hidden from neighbours, which run as the
+ * same user. */
 static void hide(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */

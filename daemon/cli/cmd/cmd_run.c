@@ -47,7 +47,7 @@ static void call(struct prompt_run *r, const char *method, struct slice params, 
 	daemon_link_send(r->link, buf_slice(&b));
 }
 
-/* The codes of cmd.h, by what the turn came to. */
+/* The code of cmd.h for the end of the turn. */
 static int code_of_stop(const char *reason)
 {
 	static const struct {
@@ -65,7 +65,7 @@ static int code_of_stop(const char *reason)
 	return EXIT_FAILED;
 }
 
-/* What we could not put away ourselves. */
+/* Prints what we could not remove ourselves. */
 static void tell_left(const struct prompt_run *r)
 {
 	fprintf(stderr, "acpd: session %s stays: session/%s puts it away\n", r->session_id,
@@ -83,7 +83,7 @@ static void on_closed_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 	finish(r, r->code);
 }
 
-/* Unless it is to be kept, nothing of the session is left; kept, it needs no harness. */
+/* Deletes the session unless it is to be kept. A kept one needs no harness. */
 static void close_session(struct prompt_run *r, int code)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -248,7 +248,7 @@ static void refuse(struct prompt_run *r, const struct rpc_msg *m)
 	daemon_link_send(r->link, buf_slice(&b));
 }
 
-/* An error that answers no request of ours: the daemon speaks to nobody yet, or could not read what we said. */
+/* An error that answers no request of ours: the daemon is not claimed yet, or could not read our message. */
 static void refused(struct prompt_run *r, struct slice error)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -305,7 +305,7 @@ static void cancel_turn(struct prompt_run *r)
 	daemon_link_send(r->link, buf_slice(&b));
 }
 
-/* The first Ctrl-C cancels the turn, the second puts the session away without waiting for its end, the third leaves. */
+/* The first Ctrl-C cancels the turn, the second deletes the session without waiting for its end, the third exits. */
 static void on_signal(void *ctx, int signo _unused_)
 {
 	struct prompt_run *r = ctx;

@@ -54,7 +54,7 @@ static void on_linger_over(void *ctx)
 	loop_quit(d->loop);
 }
 
-/* Once all children are gone clients get a moment to read their last words. */
+/* Once all children are gone, clients get a moment to read the last messages. */
 static void check_stopped(struct daemon *d)
 {
 	if (!d->sessions_down || !d->hosted_down)
@@ -94,7 +94,7 @@ static void on_grace_over(void *ctx)
 
 static void stop(struct daemon *d)
 {
-	if (d->stopping) { /* asked twice: now */
+	if (d->stopping) { /* asked twice: stops at once */
 		kill_children(d);
 		return;
 	}
@@ -143,7 +143,8 @@ static int watch_signals(struct daemon *d, struct err *e)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is an error, not an end */
+	signal(SIGXFSZ,
+	       SIG_IGN); /* a journal at the file size limit is an error, and must not end the process */
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
 		sigaddset(&set, caught[i]);
@@ -161,7 +162,7 @@ static void harden(void)
 
 	setrlimit(RLIMIT_CORE, &none);
 	spawn_raise_files();
-	/* large buffers come and go with large messages: give them back, and do not let the threshold creep up */
+	/* large buffers come and go with large messages: return them to the system, and keep the threshold fixed */
 	mallopt(M_MMAP_THRESHOLD, 128 * KIB);
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -214,7 +215,7 @@ static int check_token(const struct config *c, struct err *e)
 	return r;
 }
 
-/* By doing it: rights alone do not tell of file systems that are read-only or take no directories. */
+/* Tries it: permissions do not show file systems that are read-only or take no directories. */
 static bool can_make_in(const char *dir)
 {
 	_cleanup_(freep) char *probe = file_join(dir, ".acpd-XXXXXX");
@@ -222,7 +223,7 @@ static bool can_make_in(const char *dir)
 	return mkdtemp(probe) && rmdir(probe) == 0;
 }
 
-/* That dir is there, or can be made, and can be written: by its nearest parent that is there. Nothing stays. */
+/* Checks that dir is there, or can be made, and can be written: by its nearest existing parent. Nothing stays. */
 static int check_dir(const char *option, const char *dir, struct err *e)
 {
 	_cleanup_(freep) char *at = xstrdup(dir);
@@ -232,7 +233,7 @@ static int check_dir(const char *option, const char *dir, struct err *e)
 	while (stat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at)
 		*slash = '\0';
 	if (stat(at, &st) < 0 && errno == ENOENT)
-		return 0; /* below our own directory, or the root: made without asking anybody */
+		return 0; /* below our own directory, or the root: we may make it */
 	if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
 		errno = ENOTDIR;
 	else if (can_make_in(at))
@@ -262,7 +263,7 @@ static int check_config(const struct config *c, struct err *e)
 	return config_parse_listen(c->listen, &host, &port, e);
 }
 
-/* What the image brought along, where nobody says otherwise. */
+/* The image's own directory, unless an option names another. */
 static const char *baked(const char *given, const char *usual)
 {
 	return given ? given : access(usual, X_OK) == 0 ? usual : NULL;

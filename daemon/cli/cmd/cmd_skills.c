@@ -1,4 +1,4 @@
-/* cmd_skills.c - `acpd skills validate DIR`: what is wrong with a skill, before it is packed. acpd-unpack looks. */
+/* cmd_skills.c - `acpd skills validate DIR`: checks a skill before it is packed, with acpd-unpack. */
 #include "cli/run_unpack.h"
 
 #include "json/jenc.h"
@@ -15,7 +15,7 @@ static void print_finding(struct slice f)
 	       path ? ": " : "", message ? message : "");
 }
 
-/* Not valid is not refused: clients may use it all the same. Unusable is. */
+/* A skill that is not valid but usable is accepted: clients may use it. An unusable one is refused. */
 static int print_report(const struct config *c, struct slice done)
 {
 	struct jiter it, findings;

@@ -38,7 +38,7 @@ static const char *const count_keys[COUNTS] = { "inputTokens",	   "outputTokens"
 static const char *const count_titles[COUNTS] = { "input",	 "output",    "cache-read",
 						  "cache-write", "reasoning", "total" };
 
-/* What the table shows; texts are ours to free, NULL: absent. A member that is not as it should be counts as absent. */
+/* What the table shows; the texts are owned, NULL: absent. A malformed member counts as absent. */
 struct usage_turn {
 	char *text[TEXTS], *error, *currency;
 	int64_t turn, count[COUNTS], cost;
@@ -51,7 +51,7 @@ static char *decode(struct jval v)
 	char *s = NULL;
 
 	if (jstr_decode(v, TEXT_MAX, &s) == 0)
-		err_flatten(s); /* names come from elsewhere: nothing may steer the terminal */
+		err_flatten(s); /* names come from elsewhere: they must not steer the terminal */
 	return s;
 }
 
@@ -107,7 +107,7 @@ struct total {
 	size_t ncosts;
 };
 
-/* At the largest number instead of around the corner. */
+/* Stops at the largest number instead of wrapping. */
 static void add(int64_t *to, int64_t n)
 {
 	if (__builtin_add_overflow(*to, n, to))
@@ -273,7 +273,7 @@ static bool on_record(void *ctx, uint64_t n _unused_, struct slice line)
 
 /* --- the commands ----------------------------------------------------------------------------------------- */
 
-/* As it is given, else all of the state directory; "": there is none. */
+/* The paths of --file, else all of the state directory; "": there is none. */
 static const char *ledger_paths(const struct config *c)
 {
 	return c->file ? c->file : c->state ? c->state : "";

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* A file, so that a key stands in no argument list. */
+/* Reads it from a file, so that a key is in no argument list. */
 static int put_provider(struct jw *w, const char *path)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -34,7 +34,7 @@ static int put_provider(struct jw *w, const char *path)
 	return r;
 }
 
-/* The next of lines that a newline ends; false: there is none. */
+/* Takes the next part up to the separator; false: there is none. */
 static bool next_part(const char **at, char separator, char **ret)
 {
 	const char *end;

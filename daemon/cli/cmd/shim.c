@@ -1,7 +1,6 @@
 /*
  * shim.c - `acpd mcp`: what a harness starts as an MCP server of type stdio. It carries bytes between its standard
- * input and output and the session's MCP socket, and understands none of them: whatever speaks MCP is at the other
- * end.
+ * input and output and the session's MCP socket, and does not parse them: the daemon at the other end speaks MCP.
  */
 #include "cli/cmd/cmd.h"
 
@@ -57,7 +56,7 @@ static void pipe_end(struct pipe *p)
 		shutdown(p->to, SHUT_WR);
 }
 
-/* Reads only when what was read before has gone out. Written at once: most often there is room. */
+/* Reads only when the bytes read before have gone out. Writes at once: mostly there is room. */
 static void pump(struct pipe *p, short in, short out)
 {
 	bool more = true;
@@ -78,7 +77,7 @@ static void set_events(const struct pipe *p, struct pollfd *from, struct pollfd 
 	*to = (struct pollfd){ .fd = p->ended || !p->n ? -1 : p->to, .events = POLLOUT };
 }
 
-/* Until the daemon has nothing more to say. */
+/* Carries bytes until the daemon closes its end. */
 static int carry(int fd)
 {
 	static struct pipe up, down;
@@ -127,7 +126,7 @@ int shim_run(void)
 	if (fd < 0)
 		return fail(EXIT_UNREACHABLE, "%s: %s", path, strerror(-fd));
 	signal(SIGPIPE, SIG_IGN);
-	/* neither direction waits for the other */
+	/* neither direction may block the other */
 	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
 	if (!say_hello(fd, server, key))

@@ -127,7 +127,7 @@ static bool check_envelope(struct parsed *p)
 	return true;
 }
 
-/* The name that a header carries, which may be wrapped so that it is plain ASCII. */
+/* The name that a header carries, which may be encoded as plain ASCII. */
 static int unwrap(struct slice header, struct buf *ret)
 {
 	size_t begin = strlen(SENTINEL_BEGIN), end = strlen(SENTINEL_END);
@@ -195,7 +195,7 @@ static bool claims_modern(const struct parsed *p)
 	return p->meta[M_VERSION].v.type != J_NONE;
 }
 
-/* An initialize that is none: all that the modern revision asks for stands in it. */
+/* An initialize that is a modern request: it has everything that the modern revision requires. */
 static bool modern_initialize(const struct parsed *p)
 {
 	_cleanup_(freep) char *claimed = NULL;

@@ -1,12 +1,12 @@
 /*
- * mcp_check.h - what a message posted to an MCP endpoint is, and whether the headers that repeat parts of it agree.
+ * mcp_check.h - the kind of a message posted to an MCP endpoint, and whether the headers that repeat parts of it agree.
  * Pure.
  *
- * The body decides. A request that names a protocol version in its _meta is modern (2026-07-28), whatever its headers
- * say, and must then have all that this revision asks for: clientCapabilities, and the headers MCP-Protocol-Version,
- * Mcp-Method and, where the method names a thing, Mcp-Name, with the same values (Mcp-Name perhaps as
- * =?base64?...?=). "initialize" begins a legacy session; everything else belongs to one. A batch is nobody's: both
- * revisions of the legacy side that are served here do without.
+ * The body decides. A request that names a protocol version in its _meta is modern (2026-07-28), with any headers, and
+ * must then have everything that this revision requires: clientCapabilities, and the headers MCP-Protocol-Version,
+ * Mcp-Method and, if the method names a thing, Mcp-Name, with the same values (Mcp-Name perhaps as =?base64?...?=).
+ * "initialize" begins a legacy session; everything else belongs to one. A batch is refused: neither of the two legacy
+ * revisions that we serve has them.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 struct mcp_headers {
-	struct slice version, method, name; /* empty if absent; may be whatever a client sends */
+	struct slice version, method, name; /* empty if absent; not checked yet */
 };
 
 enum mcp_post_kind {
@@ -28,7 +28,7 @@ enum mcp_post_kind {
 
 struct mcp_post {
 	enum mcp_post_kind kind;
-	struct slice id; /* raw, in the body; empty if it has none that can be answered to */
+	struct slice id; /* raw, in the body; empty if there is none that an answer can name */
 	/* REFUSED: the answer */
 	int status;
 	struct err e;
@@ -37,6 +37,6 @@ struct mcp_post {
 
 /* The caller frees ret->extra. */
 void mcp_post_check(struct slice body, const struct mcp_headers *h, struct mcp_post *ret);
-/* A header MCP-Protocol-Version on what belongs to a session: absent, or a legacy revision that is served. */
+/* True for the header MCP-Protocol-Version of a request in a session: absent, or a legacy revision that we serve. */
 bool mcp_legacy_version_ok(struct slice version);
 bool mcp_modern_version(struct slice version);

@@ -29,7 +29,7 @@ static bool settled(const struct mcp_exchange *x)
 	return list_empty(&x->link);
 }
 
-/* The driver let go of a part of it. A session whose client never learnt of it ends with its first exchange. */
+/* The driver has released a part of it. A session whose client never learnt of it ends with its first exchange. */
 static void release(struct mcp_exchange *x)
 {
 	if (x->has_sink || x->has_stream)
@@ -204,7 +204,7 @@ static enum http_take end(struct http_sink *s)
 	struct mcp_headers h = { slice_of(x->version), slice_of(x->method), slice_of(x->name) };
 	struct mcp_post post;
 
-	if (x->state != EXCHANGE_BODY) /* its server went while the body came */
+	if (x->state != EXCHANGE_BODY) /* its server ended while the body arrived */
 		return check(s);
 	x->working = true;
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));

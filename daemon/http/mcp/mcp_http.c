@@ -1,4 +1,4 @@
-/* mcp_http.c - /mcp and /mcp/{name}: what is checked before a body is read, streams of a session, and its end. */
+/* mcp_http.c - /mcp and /mcp/{name}: the checks before a body is read, the streams of a session, and its end. */
 #include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"

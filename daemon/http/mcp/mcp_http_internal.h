@@ -2,11 +2,11 @@
  * mcp_http_internal.h - sessions and exchanges of the MCP endpoints, for http/mcp/ alone.
  *
  * An exchange is one POST: its body, the call that it makes, and its answer, JSON or a stream. It is freed when the
- * driver has let go of both its sink and its stream, except that a legacy client's unanswered one stays with its
- * session as an orphan until its answer came, so that its id is not taken twice and calls are counted. "Settled" is
- * what has its answer; only unsettled exchanges are in a list.
+ * driver has released both its sink and its stream. The unanswered exchange of a legacy client stays with its session
+ * as an orphan until its answer comes, so that its id is not used twice and calls are counted. An exchange that has its
+ * answer is "settled"; only unsettled ones are in a list.
  *
- * Nothing here is freed inside a callback of a front, but for orphans, which the front knows nothing of.
+ * Nothing is freed inside a callback of a front, except orphans, which the front does not know.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct mcp_session {
 	struct list exchanges, listeners; /* listeners: the newest is the last */
 	unsigned nlisteners;
 	struct loop_timer idle;
-	struct loop_task end; /* initialize failed: nobody knows it */
+	struct loop_task end; /* initialize failed: the client does not know the session */
 };
 
 enum mcp_exchange_state {
@@ -42,7 +42,7 @@ enum mcp_exchange_state {
 	EXCHANGE_OPEN,	 /* the call is made; JSON or a stream is not decided */
 	EXCHANGE_JSON,	 /* the answer is here, whole */
 	EXCHANGE_STREAM, /* a stream, perhaps settled */
-	EXCHANGE_ORPHAN, /* nobody listens */
+	EXCHANGE_ORPHAN, /* its client is gone */
 };
 
 struct mcp_exchange {
@@ -54,9 +54,9 @@ struct mcp_exchange {
 	struct mcp_backend *backend;
 	struct mcp_front *front; /* modern: its own */
 	enum mcp_exchange_state state;
-	bool has_sink, has_stream, working;	  /* working: inside its sink's functions */
-	char began[2 * MCP_SESSION_ID_BYTES + 1]; /* the session that the answer tells of, or "" */
-	bool initialize, failed;		  /* failed: its answer is an error */
+	bool has_sink, has_stream, working;	    /* working: inside its sink's functions */
+	char began[2 * MCP_SESSION_ID_BYTES + 1];   /* the session that the answer names, or "" */
+	bool initialize, failed;		    /* failed: its answer is an error */
 	char *version, *method, *name, *session_id; /* headers */
 	struct buf in;
 	char *id; /* raw, of the request; NULL: none */
@@ -69,7 +69,7 @@ struct mcp_exchange {
 /* mcp_exchange.c */
 struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 				      const struct http_request *rq);
-/* The call is made from here on: of a session, or of a modern client. */
+/* Makes the call: of a session, or of a modern client. */
 void mcp_exchange_open(struct mcp_exchange *x, struct mcp_session *s);
 /* Answers without a body. */
 void mcp_exchange_accept(struct mcp_exchange *x, int status);

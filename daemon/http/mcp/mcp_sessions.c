@@ -34,8 +34,8 @@ static void on_listener_gone(struct mcp_events *s)
 	free(l);
 }
 
-/* The newest; one that does not keep up hands over to the one before. Without any, the message is lost, as MCP has
- * it. */
+/* Sends to the newest; one that is too slow is replaced by the one before. Without any, the message is lost, as MCP
+ * allows. */
 static void tell_listener(struct mcp_session *s, struct slice message)
 {
 	while (!list_empty(&s->listeners)) {
@@ -123,7 +123,7 @@ static void on_end(void *ctx)
 	mcp_session_end(ctx, "INITIALIZE_FAILED", "initialize failed");
 }
 
-/* May be inside its front. */
+/* May be called inside its front. */
 void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x)
 {
 	mcp_session_touch(s);
@@ -152,7 +152,7 @@ void mcp_session_end(struct mcp_session *s, const char *reason, const char *text
 	free(s);
 }
 
-/* Room for one more: the unused one that was used least recently goes. */
+/* Room for one more: ends the idle one that was used least recently. */
 static bool make_room(struct mcp_http *m)
 {
 	if (m->nsessions < MCP_HTTP_SESSIONS_MAX)

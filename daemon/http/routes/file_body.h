@@ -3,6 +3,6 @@
 
 #include "http/routes/handlers.h"
 
-/* Owns fd. type: must live as long as ret's head is not written. Answers 416 where the range begins behind the end. */
+/* Owns fd. type: must live until ret's head is written. Answers 416 if the range begins after the end. */
 void http_reply_file(const struct http_call *c, struct http_reply *ret, int fd, uint64_t size,
 		     const char *type);

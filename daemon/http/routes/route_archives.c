@@ -303,7 +303,7 @@ static bool take_format(const struct http_call *c, enum archive_format *f, struc
 	return false;
 }
 
-/* What the headers say of the body: which bytes of how many. expect: how many are in it. */
+/* Reads from the headers which bytes of how many the body has. expect: its length. */
 static bool take_range(const struct http_call *c, struct archive_upload *up, uint64_t *expect,
 		       struct http_reply *ret)
 {

@@ -51,7 +51,7 @@ void http_get_artifact(const struct http_call *c, struct http_reply *ret)
 				 "the session has no such artifact");
 		return;
 	}
-	/* its maker says what type it is: no browser may run it here */
+	/* its maker chose the type: no browser may run it from our origin */
 	http_reply_header(ret, "X-Content-Type-Options:", "nosniff");
 	http_reply_header(ret, "Content-Disposition:", "attachment");
 	http_reply_file(c, ret, fd, a->size, a->type);

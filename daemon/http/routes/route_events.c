@@ -1,5 +1,5 @@
-/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once
- * or for ever. */
+/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or
+ * without end. */
 #include "http/routes/handlers.h"
 
 #include "base/digits.h"
@@ -51,7 +51,7 @@ static void begin_item(const struct event_filling *f, uint64_t seq)
 		buf_puts(f->out, "data: ");
 }
 
-/* No "event:" line: a browser dispatches those by name, and "error" is the name of its own. */
+/* No "event:" line: a browser dispatches such events by name, and "error" is one of its own names. */
 static void end_item(const struct event_filling *f)
 {
 	buf_puts(f->out, f->s->sse ? "\n\n" : "\n");
@@ -86,7 +86,7 @@ static bool put_gap(void *ctx, const struct evlog_gap *g)
 	return true;
 }
 
-/* The log went with its session. */
+/* The log was deleted with its session. */
 static enum http_fill put_farewell(struct event_filling *f)
 {
 	struct evlog_gap g = { 0 };
@@ -122,7 +122,7 @@ static void on_leaving(void *ctx)
 	struct event_stream *s = ctx;
 	struct event_filling f = { s, &s->rest, CONN_BATCH_BYTES };
 
-	/* what cannot be read is reported as lost */
+	/* unreadable events are reported as a gap */
 	(void)reader_pump(&s->reader, &(struct watcher_sink){ put_event, put_gap, &f });
 }
 
@@ -179,7 +179,7 @@ static bool wants_sse(const struct http_call *c, const struct events_args *a)
 	return route_accepts(c->rq->accept, "text/event-stream");
 }
 
-/* A browser that reconnects repeats the URL as it was: its header is the newer word. */
+/* A browser that reconnects repeats the URL as it was: its header is newer. */
 static bool take_since(const struct http_call *c, bool sse, struct events_args *a,
 		       struct http_reply *ret)
 {

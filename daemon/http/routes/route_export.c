@@ -1,6 +1,6 @@
 /* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an
- * archive, made by acpd-unpack while it is sent. Its first bytes are awaited, so that what it refuses is an error
- * and no short archive. */
+ * archive, made by acpd-unpack while it is sent. The reply waits for the first bytes, so that a refusal is an error and
+ * not a short archive. */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"
@@ -79,11 +79,11 @@ static void on_data(void *ctx, uint32_t events _unused_)
 	if (ioctl(x->data.fd, FIONREAD, &waiting) < 0 || waiting > 0)
 		x->ready = true;
 	else if (!x->ready)
-		end_data(x); /* nothing came: why, the program says at its end */
+		end_data(x); /* nothing came: the program reports why at its end */
 	wake(x);
 }
 
-/* Whoever wanted it is gone, and its program has ended. */
+/* Its client is gone, and its program has ended. */
 static void free_if_over(struct export *x)
 {
 	if (!x->orphan || x->helper)
@@ -162,7 +162,7 @@ static enum http_take check(struct http_sink *base)
 
 static enum http_take take(struct http_sink *base, struct slice piece _unused_)
 {
-	return check(base); /* a body means nothing here */
+	return check(base); /* a body is ignored */
 }
 
 static void reply_failed(const struct export *x, struct http_reply *ret)
@@ -193,7 +193,7 @@ static void answer(struct http_sink *base, struct http_reply *ret)
 	ret->stream = &x->stream;
 }
 
-/* Once begun it is the stream's. */
+/* Once it has begun, the stream owns it. */
 static void sink_free(struct http_sink *base)
 {
 	struct export *x = container_of(base, struct export, sink);
@@ -206,7 +206,7 @@ static const struct http_sink_ops sink_ops = { take, check, check, answer, sink_
 
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
-/* An empty one, be it the last, is for acpd-unpack to refuse. */
+/* acpd-unpack refuses an empty path, also if it is the last. */
 static void put_paths(struct jw *w, struct slice paths)
 {
 	const char *comma = paths.p;
@@ -244,7 +244,7 @@ static bool is_plain_path(struct slice path)
 	return true;
 }
 
-/* The session's directory that it is in, and the rest of the way; false: it is refused. */
+/* Finds the session's directory, and the path below it; false: it is refused. */
 static bool choose_root(const struct session *s, const struct export_args *a, char **root,
 			struct slice *below, struct http_reply *ret)
 {
@@ -287,7 +287,7 @@ static int start(struct export *x, const struct http_call *c, struct slice job, 
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "cannot open a pipe");
-	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end waits */
+	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end blocks */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
 	x->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = x };
 	x->helper = helper_job_start(c->ctx->loop, c->ctx->procs,

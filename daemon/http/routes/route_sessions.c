@@ -1,4 +1,4 @@
-/* route_sessions.c - GET /v1/sessions and /v1/sessions/{id}: what _acpd/status says, for those without a WebSocket. */
+/* route_sessions.c - GET /v1/sessions and /v1/sessions/{id}: the data of _acpd/status, without a WebSocket. */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"

@@ -35,8 +35,7 @@ struct usage_stream {
 struct usage_filling {
 	struct usage_stream *s;
 	struct buf *out;
-	size_t room,
-		seen; /* seen: bytes of lines looked at, so that a filter does not hold up the loop */
+	size_t room, seen; /* bytes of lines examined, so that a filter does not hold up the loop */
 };
 
 static bool wanted(const struct usage_stream *s, struct slice line)
@@ -64,7 +63,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 	return true;
 }
 
-/* What asking says of the records before, and where those that are left begin. */
+/* The request confirms the records before its number. Sets where the rest begins. */
 static void begin(struct usage_stream *s, struct buf *out)
 {
 	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);

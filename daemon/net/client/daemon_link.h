@@ -27,7 +27,7 @@ struct daemon_link *daemon_link_open_url(struct loop *loop, const char *url, str
 /* What an HTTP status of a daemon means to the user of the command, and what to do about it; one line. */
 const char *daemon_link_status_text(unsigned status);
 void daemon_link_send(struct daemon_link *l, struct slice text);
-/* Everything sent is written first. on_closed follows. */
+/* Writes everything that was sent first. on_closed follows. */
 void daemon_link_close(struct daemon_link *l);
 /* Runs the loop until loop_quit. */
 void daemon_link_run(struct daemon_link *l);

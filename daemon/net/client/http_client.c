@@ -20,15 +20,15 @@
 
 struct http_client {
 	char *host, *port, *authorization;
-	char *socket; /* connect there; host and port are only said */
+	char *socket; /* connect to it; host and port are only for the header */
 	int fd;
-	struct buf in; /* what came and was not used yet */
+	struct buf in; /* bytes received and not used yet */
 	struct answer_body body;
 };
 
 /* --- connecting ------------------------------------------------------------------------------------------- */
 
-/* Up to the path. */
+/* Reads host and port, up to the path. */
 static bool take_address(struct http_client *c, struct slice rest)
 {
 	const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
@@ -185,7 +185,7 @@ static int send_head(struct http_client *c, const struct http_ask *rq, struct er
 	return r;
 }
 
-/* The daemon said something before it had the whole body. */
+/* The daemon answered before it had the whole body. */
 static bool answered(const struct http_client *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
@@ -222,7 +222,7 @@ static int no_answer(struct err *e)
 	return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
 }
 
-/* What has come is in c->in. -ECONNRESET: nothing comes any more. */
+/* Adds what has come to c->in. -ECONNRESET: the connection has ended. */
 static int read_more(struct http_client *c, size_t max)
 {
 	ssize_t n;

@@ -11,7 +11,7 @@
 
 struct http_client;
 
-/* url: http:// or ws://, its path is not looked at. token may be empty. */
+/* url: http:// or ws://, its path is ignored. token may be empty. */
 struct http_client *http_client_new(const char *url, struct slice token, struct err *e);
 /* Through a daemon's acp.sock, where no token is asked for. */
 struct http_client *http_client_new_socket(const char *path);
@@ -33,7 +33,7 @@ struct http_answer {
 	uint64_t offset; /* Upload-Offset */
 };
 
-/* Sends and reads the head of the answer. -ECONNREFUSED with UNREACHABLE: nobody there. -ECONNRESET with
+/* Sends and reads the head of the answer. -ECONNREFUSED with UNREACHABLE: no daemon answers. -ECONNRESET with
  * CONNECTION_LOST: cut off on the way, may be tried again. -EPROTO: no sensible answer. Others: the body's file. */
 int http_client_ask(struct http_client *c, const struct http_ask *rq, struct http_answer *ret,
 		    struct err *e);

@@ -36,7 +36,7 @@ static void report_closed(struct ws_client *w, const char *why)
 	w->ev->on_closed(w->ctx, w->open, why);
 }
 
-/* Where, why and what to do; lws tells the status of an answer, or has a few words for what kept it from one. */
+/* Prints where, why and what to do. lws gives the status of an answer, or a few words if there was no answer. */
 static void report_refused(struct ws_client *w, struct lws *wsi, const char *words)
 {
 	unsigned status = lws_http_client_http_response(wsi);
@@ -132,7 +132,7 @@ static void on_lws_log(int level _unused_, const char *line)
 	log_write(LOG_DEBUG, "lws", line, NULL);
 }
 
-/* A daemon has one address for everything: its HTTP scheme means the same. */
+/* A daemon has one address for everything, so its HTTP schemes are accepted too. */
 static bool known_scheme(const char *scheme, bool *tls)
 {
 	*tls = strcmp(scheme, "wss") == 0 || strcmp(scheme, "https") == 0;
@@ -152,7 +152,7 @@ static int connect_url(struct ws_client *w, struct err *e)
 		return err_field(e, "url", "OPTION_INVALID",
 				 "--url: '%s' is not a ws://, wss://, http:// or https:// URL",
 				 w->url);
-	rest += *rest == '/'; /* what lws says of a URL without a path */
+	rest += *rest == '/'; /* the path that lws gives for a URL without one */
 	if (asprintf(&path, "/%s", rest) < 0 || asprintf(&host, "%s:%d", address, port) < 0)
 		abort();
 	ci.address = address;

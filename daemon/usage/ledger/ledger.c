@@ -47,8 +47,7 @@ int ledger_open_state(const char *path, struct err *e)
 	return open_private(path, O_CREAT, e);
 }
 
-/* A daemon that was killed, or a removal, has left nothing in the file that is written to: what the newest closed
- * one ends with. */
+/* After a kill or a removal the file that is written to is empty. Takes up the end of the newest closed file. */
 static int take_up_closed(struct ledger *l, const char **what)
 {
 	struct ledger_closed *c = l->set.n ? &l->set.closed[l->set.n - 1] : NULL;
@@ -79,7 +78,7 @@ static uint64_t begun_ms(int fd)
 	return (uint64_t)sx.stx_btime.tv_sec * 1000 + sx.stx_btime.tv_nsec / 1000000;
 }
 
-/* Where the last life ended. */
+/* Continues where the last daemon ended. */
 static int take_up(struct ledger *l, struct err *e)
 {
 	const char *what = NULL;
@@ -180,7 +179,7 @@ struct ledger *ledger_free(struct ledger *l)
 
 /* --- appending -------------------------------------------------------------------------------------------- */
 
-/* One line of JSON that leaves our names alone. */
+/* True for one line of JSON without members of our names. */
 static bool record_fits(struct slice record)
 {
 	struct jslot s[] = {
@@ -224,7 +223,8 @@ static int lay_out(struct ledger *l, struct slice record)
 	return b->failed ? -ENOMEM : 0;
 }
 
-/* One write. What went out in part is taken back: the next life would cut it off, but readers of this one would not. */
+/* One write. If only a part went out it is undone: the next daemon would cut it off, but readers of this one would
+ * not. */
 static int put_line(struct ledger *l, struct slice line)
 {
 	ssize_t n;
@@ -317,7 +317,7 @@ static int read_closed(const struct ledger *l, uint64_t first, uint64_t since,
 	_cleanup_(freep) char *path = ledger_set_path(&l->set, first);
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	if (fd < 0) /* it is just being removed */
+	if (fd < 0) /* the file is being removed */
 		return errno == ENOENT ? 0 : -errno;
 	return ledgerfile_read(fd, 0, since, pass_on, p, NULL);
 }
@@ -326,7 +326,7 @@ int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx)
 {
 	struct ledger_pass p = { fn, ctx, l->last, false };
-	/* fn may append: these are as they were */
+	/* fn may append, so these are copies */
 	uint64_t first = l->first;
 	size_t n = l->set.n;
 	off_t size = l->size;

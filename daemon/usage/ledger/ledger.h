@@ -4,19 +4,19 @@
  * (usage/ledger/ledger_set.h) and the next is begun; numbers and chain run over all of them. Closed files whose
  * records were read may be removed.
  *
- * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n counts on over the daemon's lives;
+ * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n goes on over restarts of the daemon.
  * prevDigest is the SHA-256 (hex) of the previous line's bytes without its newline, null on the first line of an
- * incarnation: one chain per incarnation. What a stopped machine left torn at the end is cut off when the file is
- * opened; what else is no record there is set aside, into a file beside it, and reported; a ledger of a later version
- * is refused and left alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource",
- * because an unrecorded turn must not look like a recorded one; a line that was written in part is taken back, so the
- * file stays whole and goes on when there is room again. An error of syncing is sticky: what the kernel has dropped
- * nobody knows, so no later record is taken.
+ * incarnation: one chain per incarnation. At opening, a torn end that a stopped machine left is cut off; any other end
+ * that is no record is set aside, into a file beside it, and reported; a ledger of a later version is refused and left
+ * alone (STATE_VERSION). A record that cannot be written fails its turn with class "resource", because an unrecorded
+ * turn must not look like a recorded one. A line that was written in part is removed again, so the file stays whole and
+ * goes on when there is room again. An error of syncing is sticky: it is unknown what the kernel has dropped, so no
+ * later record is taken.
  *
- * Appending writes at once (survives the process); ledger_sync makes durable what was appended so far (survives the
- * machine) in a worker thread (usage/ledger/syncer.h), many waiters to one fdatasync, and calls back on the loop. On
- * file systems in memory it calls back without a thread. Nothing is scanned at the start: opening reads the names of
- * the files and the last lines, reading finds its place by the names and by halving (usage/ledger/ledger_file.h).
+ * Appending writes at once (survives the process). ledger_sync makes durable what was appended so far (survives the
+ * machine) in a worker thread (usage/ledger/syncer.h), with many waiters for one fdatasync, and calls back on the loop.
+ * On file systems in memory it calls back without a thread. The start scans nothing: opening reads the names of the
+ * files and the last lines; reading finds its place by the names and by bisection (usage/ledger/ledger_file.h).
  */
 #pragma once
 
@@ -53,7 +53,7 @@ struct ledger_wait {
  * the sticky error of syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx);
-/* At any moment, also of one that is all zeros or was answered. */
+/* May be called at any time, also if w is all zeros or was answered. */
 void ledger_wait_cancel(struct ledger_wait *w);
 
 /* Lines with n > since, in order, without newline, until fn returns false. 0 or -errno. fn may append; what comes
@@ -62,9 +62,9 @@ void ledger_wait_cancel(struct ledger_wait *w);
 int ledger_read(struct ledger *l, uint64_t since,
 		bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx);
 
-/* What was wrong when it was opened, and what the check of the whole chain (in the background, after opening) has
- * found: called with each, from the loop, first_bad in it; the second at most once. What was no record has been
- * set aside beside the ledger, so that it goes on. */
+/* Reports problems found at opening, and by the check of the whole chain in the background afterwards. Calls fn for
+ * each, from the loop, with first_bad in the text; at most once for the check. What was no record has been set aside
+ * beside the ledger, so that the ledger goes on. */
 void ledger_on_problem(struct ledger *l, void (*fn)(void *ctx, const char *text), void *ctx);
 
 /* --- files that come and go ---------------------------------------------------------------------------------- */
@@ -75,15 +75,15 @@ struct ledger_limits {
 		keep_bytes; /* closed files beyond that, whose records were read, are removed; 0: no bound */
 };
 void ledger_limit(struct ledger *l, const struct ledger_limits *limits);
-/* A client asks for the records after a number: it has those up to it, if they were handed out. */
+/* A client asks for the records after since: it has those up to since, if they were sent to it. */
 void ledger_asked(struct ledger *l, uint64_t since);
-/* All records after since, up to a number, go to a client. */
+/* All records after since, up to to, were sent to a client. */
 void ledger_handed(struct ledger *l, uint64_t since, uint64_t to);
-/* Nothing is removed for a while. */
+/* Prevents removals while hold is true. */
 void ledger_hold(struct ledger *l, bool hold);
-/* Something could not be written for want of room: records that were read may have to go. */
+/* A write failed for lack of room: records that were read may have to be removed. */
 void ledger_pressed(struct ledger *l);
-/* Number of the oldest record that is still there; the next one's: there is none. */
+/* Number of the oldest record that is still there; if there is none, that of the next one. */
 uint64_t ledger_first(const struct ledger *l);
 
 struct ledger_counts {
@@ -101,7 +101,7 @@ struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
 	size_t file;				   /* which one that is in, from 1 */
 	uint64_t first, last;			   /* numbers of records; 0: there is none */
-	bool anchored;	 /* older ones were there, and it begins as it should without them */
+	bool anchored;	 /* older ones were removed, and it begins as it should without them */
 	char digest[65]; /* of the last good one */
 	char reason[96];
 };

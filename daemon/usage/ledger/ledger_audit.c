@@ -1,5 +1,4 @@
-/* ledger_audit.c - the chain of what earlier lives wrote is checked in the background, over all files, a piece at
- * a time: nobody waits for it. */
+/* ledger_audit.c - checks the chain that earlier daemons wrote in the background, over all files, a piece at a time. */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/limits.h"
@@ -54,7 +53,7 @@ static int open_current(struct ledger *l)
 		       TAKE_FD(k->last_fd);
 	if (k->fd < 0)
 		return -errno;
-	/* what came between has been removed meanwhile */
+	/* the files in between have been removed meanwhile */
 	if (k->report.records && k->report.last < l->retention.state.removed.n)
 		new_check(l);
 	ledger_check_next_file(k->check);

@@ -58,7 +58,7 @@ static uint64_t hash_of(struct slice text, uint64_t more)
 	struct sha256 d = { 0 };
 	uint64_t h;
 
-	sha256_of(text, &d); /* what a peer chose must not collide */
+	sha256_of(text, &d); /* a peer must not be able to choose colliding ids */
 	memcpy(&h, &d, sizeof(h));
 	h += more * 0x9e3779b97f4a7c15u;
 	return h ? h : 1;
@@ -76,7 +76,7 @@ static bool set_add(uint64_t *set, size_t cap, uint64_t h)
 	return true;
 }
 
-/* False: it is in it already. */
+/* Adds h to the set. False: it was in the set. */
 static bool see(struct ledger_check *c, uint64_t h)
 {
 	if (2 * c->nseen >= c->cseen) {
@@ -135,12 +135,12 @@ static uint64_t number(struct slice object, const char *key)
 static bool same_cost(const struct harness_usage *before, const struct harness_usage *turn,
 		      const struct harness_usage *sum)
 {
-	if (!before->has_cost || !sum->has_cost) /* nobody said one, or in several currencies */
+	if (!before->has_cost || !sum->has_cost) /* no cost was reported, or several currencies */
 		return true;
 	return sum->cost == cost_sum(before->cost, turn->has_cost ? turn->cost : 0);
 }
 
-/* totalTokens is left out: where a harness does not say it, it is not always the sum of the others. */
+/* totalTokens is not checked: if a harness does not report it, it is not always the sum of the others. */
 static const char *wrong_sum(const struct harness_usage *before, const struct harness_usage *turn,
 			     const struct harness_usage *sum)
 {
@@ -164,7 +164,8 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 	if (t->known && turns <= t->turns)
 		return bad(c, "cumulative.turns is %llu, and was %llu before",
 			   (unsigned long long)turns, (unsigned long long)t->turns);
-	/* a record that could not be written left its turn without one: then the sum is of more than is here */
+	/* a record that could not be written left its turn without one: then the sum is of more turns than the
+	 * records */
 	if (t->known && turns == t->turns + 1)
 		what = wrong_sum(&t->sum, &turn, &sum);
 	t->known = true;
@@ -208,7 +209,7 @@ static bool check_content(struct ledger_check *c, struct slice line)
 	struct jval type = jobj_get(line, "type");
 
 	if (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &session) < 0)
-		return true; /* of a kind that is not known here */
+		return true; /* of an unknown kind */
 	if (jstr_is(type, "turn"))
 		return check_turn(c, tally_of(c, session), line);
 	return jstr_is(type, "model_call") ? check_call(c, tally_of(c, session), line) : true;
@@ -216,7 +217,7 @@ static bool check_content(struct ledger_check *c, struct slice line)
 
 /* --- the chain ------------------------------------------------------------------------------------------------ */
 
-/* May the ledger begin at n, if records up to that one are gone? */
+/* True if the ledger may begin at n when the records up to the anchor are gone. */
 static bool reaches(const struct ledger_anchor *a, uint64_t n)
 {
 	return a->n && n <= a->n + 1;
@@ -378,7 +379,7 @@ struct ledger_check *ledger_check_free(struct ledger_check *c)
 	return NULL;
 }
 
-/* A writer may be held up in the middle of a line for as long as the machine is busy. */
+/* On a busy machine, a writer may pause in the middle of a line. */
 static int next_patiently(struct ledger_lines *l, unsigned patience_ms, struct slice *line)
 {
 	int r = ledger_lines_next(l, line);

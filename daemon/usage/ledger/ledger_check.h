@@ -1,10 +1,10 @@
 /*
- * ledger_check.h - is a usage ledger what was written? Every line is a record, n rises by one, each names the digest
- * of the one before, no turn is recorded twice, and sums are sums. Lines come one after the other, from one file or
- * from several.
+ * ledger_check.h - checks that a usage ledger is as it was written: every line is a record, n rises by one, each names
+ * the digest of the one before, no turn is recorded twice, and sums are sums. Lines come one after the other, from one
+ * file or from several.
  *
- * What a chain cannot show is a change of its last line, or a cut end: for that a reader keeps an anchor, number and
- * digest of a record that it has seen. An anchor is also where a ledger may begin whose older files are gone.
+ * A chain does not show a change of its last line, or a cut end. For that a reader keeps an anchor, number and digest
+ * of a record that it has seen. A ledger whose older files are gone may also begin at an anchor.
  *
  * Memory grows with the turns and sessions of one incarnation, unless only the chain is checked.
  */
@@ -28,7 +28,7 @@ struct ledger_check *ledger_check_new(const struct ledger_anchor *anchor, bool c
 /* The daemon itself has removed the records up to that one, so the ledger may begin after it, or at any before. */
 void ledger_check_removed(struct ledger_check *c, const struct ledger_anchor *removed);
 struct ledger_check *ledger_check_free(struct ledger_check *c);
-/* The lines of a file follow; of the first one, too. */
+/* Call it before the lines of each file, also of the first. */
 void ledger_check_next_file(struct ledger_check *c);
 /* False: it is bad, rep says why, and no more lines may come. kind: as ledger_lines_next has it. */
 bool ledger_check_line(struct ledger_check *c, struct slice line, int kind);
@@ -36,9 +36,9 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind);
 void ledger_check_torn(struct ledger_check *c);
 /* All lines have come. */
 bool ledger_check_end(struct ledger_check *c);
-/* All lines of a file on disk. A daemon may be in the middle of a write: a last line without its end gets so many
- * milliseconds. 0: see the report; -errno. */
+/* Checks all lines of a file on disk. A daemon may be in the middle of a write: the end of an incomplete last line is
+ * awaited for so many milliseconds. 0: see the report; -errno. */
 int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms);
-/* That alone, from beginning to end. */
+/* Checks that file alone, from beginning to end. */
 int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
 		      struct ledger_report *ret);

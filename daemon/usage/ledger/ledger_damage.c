@@ -1,5 +1,5 @@
-/* ledger_damage.c - the end of a ledger file as it is found at the start: what is torn is cut off, what is no
- * record is set aside, and reported. */
+/* ledger_damage.c - checks the end of a ledger file at the start: a torn end is cut off, an end that is no record is
+ * set aside and reported. */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ static int copy_tail(const struct damaged_file *f, int to, struct buf *tail)
 	return r;
 }
 
-/* A number that a lost record had is not given to another. */
+/* Skips the numbers of lost records, so that they are not used again. */
 static void skip_numbers(struct ledger *l, struct slice tail)
 {
 	const char *nl;
@@ -85,7 +85,7 @@ static int set_tail_aside(struct ledger *l, const struct damaged_file *f, struct
 	return r;
 }
 
-/* Behind the last record. */
+/* Cuts off what follows the last record. */
 static int cut_tail(struct ledger *l, const struct damaged_file *f)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };

@@ -237,7 +237,7 @@ int ledgerfile_read(int fd, off_t end, uint64_t since,
 	ledger_lines_init(&l, fd, at, READ_CHUNK);
 	while (l.at < end && (r = ledger_lines_next(&l, &line)) > 0) {
 		if (r == 1 && ledger_head_parse(line, &h) && h.n <= since)
-			continue; /* not even looked at */
+			continue; /* skipped without a check */
 		if (r == 2 || ledger_line_check(line, &h, NULL) != LEDGER_LINE_OK)
 			++*skipped;
 		else if (!fn(ctx, h.n, line))
@@ -286,7 +286,7 @@ static int read_range(int fd, off_t at, size_t n, struct buf *ret)
 	return r;
 }
 
-/* Written by a later version of the daemon: not ours to judge. */
+/* True for a line written by a later version of the daemon, which we cannot check. */
 static bool is_newer(struct slice line)
 {
 	struct jval v = jobj_get(line, "v");
@@ -295,7 +295,7 @@ static bool is_newer(struct slice line)
 	return v.type == J_NUMBER && jdec_int(v, &n) == 0 && n > 1;
 }
 
-/* Last line of text that is a record; whatever stands behind it is torn, or no record. */
+/* The last line of text that is a record; what follows it is torn, or no record. */
 static int last_record(struct slice text, bool whole, struct slice *ret, const char **what)
 {
 	const char *nl;

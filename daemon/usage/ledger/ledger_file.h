@@ -2,9 +2,9 @@
  * ledger_file.h - a usage ledger as it lies on disk: its lines, what they must begin with, finding a number, checking
  * the chain. Reads with pread only, so it works on a file that a daemon is appending to, and without one.
  *
- * Numbers rise with the offset, so a number is found by halving the file: no index to keep in memory, nothing to scan
- * at the start, whatever the file's size. Lines that are damaged have no number: they are passed over in reading (the
- * gap shows) and named by ledger_check.h.
+ * Numbers rise with the offset, so a number is found by bisecting the file: no index to keep in memory, nothing to scan
+ * at the start, for files of any size. Damaged lines have no number: reading skips them (the gap shows), and
+ * ledger_check.h names them.
  */
 #pragma once
 
@@ -26,12 +26,12 @@ enum ledger_line_kind {
 	LEDGER_LINE_DAMAGED, /* no JSON object */
 };
 
-/* The beginning alone: false if it is not a record's. */
+/* Parses only the beginning: false if it is not that of a record. */
 bool ledger_head_parse(struct slice line, struct ledger_head *ret);
-/* The whole line; what (may be NULL) says why it is none. */
+/* Checks the whole line; what (may be NULL) says why it is no record. */
 enum ledger_line_kind ledger_line_check(struct slice line, struct ledger_head *ret,
 					const char **what);
-/* Is text fit to be an incarnation in a head? */
+/* True if text may be an incarnation in a head. */
 bool ledger_incarnation_valid(struct slice text);
 
 /* Walks lines from offset at. */
@@ -49,14 +49,14 @@ void ledger_lines_done(struct ledger_lines *l);
  * line is left; -errno. */
 int ledger_lines_next(struct ledger_lines *l, struct slice *line);
 
-/* See ledger_read. end: where to stop looking, 0: the end of the file. skipped (may be NULL): how many lines met
+/* See ledger_read. end: where to stop, 0: the end of the file. skipped (may be NULL): how many lines met
  * on the way were no records. */
 int ledgerfile_read(int fd, off_t end, uint64_t since,
 		    bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		    uint64_t *skipped);
 /* Number of the first record; 0: there is none before LEDGER_LINE_MAX bytes of something else, or it cannot be read. */
 uint64_t ledgerfile_first(int fd);
-/* The last line that is a record, appended to line without its newline; what stands behind it, from *ret_end on,
+/* The last line that is a record, appended to line without its newline; what follows it, from *ret_end on,
  * is none. 1: found; 0: the file is empty, or nothing but the beginning of a torn record; -EBADMSG with what:
  * there is no record in it, or none before LEDGER_TAIL_MAX bytes of damage; -EPROTONOSUPPORT: a later version
  * wrote it; -errno. */

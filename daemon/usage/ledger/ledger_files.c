@@ -63,13 +63,13 @@ static int try_set(struct ledger_files *f, struct ledger_set *s)
 	r = add(f, current);
 	if (r == -ENOENT && !s->n)
 		return -EISDIR;
-	if (r < 0 && r != -ENOENT) /* killed while it closed one: the next start makes it */
+	if (r < 0 && r != -ENOENT) /* killed while it closed one: the next start makes a new one */
 		return r;
 	r = ledger_set_list(s);
 	return r == 0 && newest(s) != before ? -EAGAIN : r;
 }
 
-/* After the files: what it names may still be there, but what it does not name is. */
+/* Read after the files: a file before the mark may still be there, and none after it is missing. */
 static void load_removed(struct ledger_files *f, const struct ledger_set *s)
 {
 	_cleanup_(freep) char *path = ledger_set_beside(s, ".state");

@@ -1,4 +1,4 @@
-/* ledger_internal.h - the insides of a ledger that is written to, for the files ledger*.c alone. */
+/* ledger_internal.h - what the files ledger*.c share of a ledger that is written to. */
 #pragma once
 
 #include "usage/ledger/ledger.h"
@@ -14,8 +14,8 @@ struct ledger_audit {
 	struct ledger_lines lines;
 	struct ledger_report report;
 	struct loop_timer timer;
-	uint64_t first; /* of the file that is looked at; 0: what was written to when it began */
-	int fd;		/* of that one; -1: it is to be opened */
+	uint64_t first; /* of the file that is checked; 0: the one that was written to when the check began */
+	int fd; /* of that one; -1: it is to be opened */
 	int last_fd;
 	uint64_t last_first; /* files from here on have come after the beginning */
 	off_t end;	     /* of last_fd */
@@ -47,7 +47,7 @@ struct ledger {
 	uint64_t first;	   /* number of its first record, also if that is still to come */
 	uint64_t begun_ms; /* when it was begun */
 	uint64_t file_max; /* bytes; above: the next one */
-	off_t again_at;	   /* the next one could not be begun: tried again at this size */
+	off_t again_at;	   /* the next file could not be begun: tried again at this size */
 	bool misnamed;	   /* it no longer has the name that it should have: there is no next one */
 	struct ledger_wait closed;
 
@@ -73,32 +73,32 @@ int ledger_open_state(const char *path, struct err *e);
 int ledger_open_dir(const struct ledger *l);
 void ledger_tell(struct ledger *l, const char *text);
 
-/* ledger_damage.c: what is found at the end of a file when it is opened. All: 0 or -errno. */
+/* ledger_damage.c: checks the end of a file when it is opened. All: 0 or -errno. */
 /* Takes up last, digest, size from fd, a file of the ledger, and cuts off or sets aside what follows its last
  * record. 1: there is a record. */
 int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size, const char **what);
-/* There is no record in the file that is written to: another takes its place. */
+/* The file that is written to has no record: another file takes its place. */
 int ledger_set_file_aside(struct ledger *l);
 _printf_(2, 3) void ledger_problem(struct ledger *l, const char *fmt, ...);
 
 /* ledger_rotate.c */
 /* 0: the file that was written to is closed, and the next is begun; else nothing has changed. */
 int ledger_rotate(struct ledger *l);
-/* What a daemon that was killed in it has left. */
+/* Cleans up what a daemon that was killed in ledger_rotate has left. */
 void ledger_rotate_clean(struct ledger *l);
-/* Before a line of so many bytes. */
+/* Call it before a line of so many bytes: rotates if the file is full. */
 void ledger_rotate_for(struct ledger *l, size_t bytes);
 
 /* ledger_audit.c */
 void ledger_audit_begin(struct ledger *l);
 void ledger_audit_end(struct ledger *l);
-/* The oldest file, which begins so, has been removed. */
+/* The oldest file, whose first record this is, has been removed. */
 void ledger_audit_removed(struct ledger *l, uint64_t first);
 
 /* ledger_retention.c */
-/* Before the ledger is taken up, and after. */
+/* Called before the ledger is opened, and after. */
 void ledger_retention_open(struct ledger *l);
 void ledger_retention_begin(struct ledger *l);
 void ledger_retention_close(struct ledger *l);
-/* Is there something to remove, to begin a new file for, or to look for later? */
+/* Checks whether to remove a file, to begin a new one for that, or to check again later. */
 void ledger_retention_check(struct ledger *l);

@@ -1,10 +1,10 @@
 /*
- * ledger_retention.c - how far the ledger has been read, and the removal of whole closed files, oldest first, of
- * which every record has been.
+ * ledger_retention.c - how far the ledger has been read, and the removal of whole closed files, oldest first, of which
+ * every record has been read.
  *
- * The mark is written at once (survives the process) and made durable within a second, in a thread: nothing that a
- * turn waits for. A file is removed in three steps: its last record is read, written down as what the ledger now
- * begins after, and made durable; then the file goes.
+ * The mark is written at once (survives the process) and made durable within a second, in a thread, so that no turn
+ * waits for it. A file is removed in three steps: its last record is read; the state says that the ledger now begins
+ * after that record, and this is made durable; then the file is removed.
  */
 #include "usage/ledger/ledger_internal.h"
 
@@ -121,7 +121,7 @@ static bool is_old(const struct ledger *l, uint64_t since_ms)
 	return l->retention.age_ms && clock_real_ms() > since_ms + l->retention.age_ms;
 }
 
-/* Why the oldest closed file has to go; NULL: it stays. */
+/* Why the oldest closed file must be removed; NULL: it stays. */
 static const char *why_remove(const struct ledger *l)
 {
 	const struct ledger_retention *k = &l->retention;
@@ -137,7 +137,7 @@ static const char *why_remove(const struct ledger *l)
 	return k->bytes && total_bytes(l) > k->bytes ? "size" : NULL;
 }
 
-/* Only closed files go, so a file that would have to is closed. */
+/* Only closed files are removed, so a file that should be removed is closed first. */
 static bool wants_next(const struct ledger *l)
 {
 	if (l->size && is_old(l, l->begun_ms))
@@ -169,7 +169,7 @@ static void run_read_end(void *ctx)
 	k->error = 0;
 }
 
-/* In the thread: it is durable what the ledger begins after, then the file goes. Its bytes are given back here. */
+/* In the thread: makes the new beginning of the ledger durable, then removes the file and frees its blocks. */
 static void run_unlink(void *ctx)
 {
 	struct ledger *l = ctx;
@@ -184,7 +184,7 @@ static void run_unlink(void *ctx)
 		k->error = -errno;
 }
 
-/* It is not tried again by itself: what is wrong with it does not go away. */
+/* The removal is not tried again: the reason does not go away by itself. */
 static void not_removed(struct ledger *l)
 {
 	log_error("ledger", "a file that was read cannot be removed", "file", l->retention.path,
@@ -305,7 +305,7 @@ void ledger_limit(struct ledger *l, const struct ledger_limits *limits)
 
 	l->retention.age_ms = limits->keep_secs * 1000;
 	l->retention.bytes = limits->keep_bytes;
-	/* whole files go, so there have to be some */
+	/* only whole files are removed, so there must be several */
 	if (l->retention.bytes)
 		max = MIN(max, MAX(l->retention.bytes / 8, LEDGER_FILE_MIN));
 	l->file_max = max;
@@ -333,11 +333,11 @@ void ledger_retention_begin(struct ledger *l)
 {
 	struct ledger_state *s = &l->retention.state;
 
-	/* of another ledger, perhaps: what is still to come has been read by nobody */
+	/* perhaps of another ledger: nobody has read records that do not exist yet */
 	s->read = MIN(s->read, l->last);
 	s->handed = MIN(s->handed, l->last);
 	if (l->retention.fd >= 0)
-		store_state(l); /* it has its place on the disk before that is full */
+		store_state(l); /* it gets its place on the disk before the disk is full */
 }
 
 void ledger_retention_close(struct ledger *l)

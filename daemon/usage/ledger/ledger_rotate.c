@@ -1,12 +1,12 @@
 /*
- * ledger_rotate.c - the file that is written to gets the name of a closed one, and the next takes its place. Nothing
- * is copied, and no number is in two files: wherever a daemon is killed, all records lie in files of the ledger's
+ * ledger_rotate.c - renames the file that is written to as a closed one, and begins the next in its place. Nothing is
+ * copied, and no number is in two files: if a daemon is killed at any point, all records are in files of the ledger's
  * names, once each.
  *
- *	a new file beside it, usage.jsonl.tmp	killed here: it is empty and goes at the next start
+ *	a new file beside it, usage.jsonl.tmp	killed here: it is empty; the next start removes it
  *	usage.jsonl -> usage-<N>.jsonl		killed here: the next start makes a usage.jsonl
  *	usage.jsonl.tmp -> usage.jsonl
- *	fdatasync of the old one, the new one, and their names: in the thread; who waits for a record waits for all of it
+ *	fdatasync of the old one, the new one, and their names: in the thread; a wait for a record waits for all of it
  */
 #include "usage/ledger/ledger_internal.h"
 
@@ -30,7 +30,7 @@ void ledger_rotate_clean(struct ledger *l)
 	unlink(next);
 }
 
-/* Never over another file; not every file system has a flag for that. */
+/* Never replaces another file; not every file system has a flag for that. */
 static int move(const char *from, const char *to)
 {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
@@ -51,7 +51,7 @@ static int put_in_place(struct ledger *l, const char *next)
 		return r;
 	r = move(next, l->path);
 	if (r < 0 && move(closed, l->path) < 0)
-		l->misnamed = true; /* it is written to as before, and found by the next start */
+		l->misnamed = true; /* writing goes on in it, and the next start finds it */
 	return r;
 }
 

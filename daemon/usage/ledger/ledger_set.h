@@ -1,7 +1,7 @@
 /*
  * ledger_set.h - the files of one usage ledger: <dir>/usage.jsonl, which is written to; beside it the closed ones,
  * usage-<N>.jsonl, where N (19 digits, so that names sort) is the number of the first record in it; and usage.state,
- * what else must be known of them: how far clients have read, and the last record that was removed.
+ * further data on them: how far clients have read, and the last record that was removed.
  *
  * The state is a line of JSON of a fixed size, written in place: that needs no room on a disk that is full, and 256
  * bytes are written whole or not.
@@ -30,9 +30,9 @@ void ledger_set_done(struct ledger_set *s);
 /* Reads the directory: what is closed. 0 or -errno. */
 int ledger_set_list(struct ledger_set *s);
 void ledger_set_add(struct ledger_set *s, const struct ledger_closed *c);
-/* The oldest goes. */
+/* Removes the oldest from the list. */
 void ledger_set_shift(struct ledger_set *s);
-/* Of the file that begins with a record; 0: the one that is written to. The caller frees. */
+/* The path of the file whose first record this is; 0: the one that is written to. The caller frees. */
 char *ledger_set_path(const struct ledger_set *s, uint64_t first);
 /* <stem><suffix> in the directory; the caller frees. */
 char *ledger_set_beside(const struct ledger_set *s, const char *suffix);

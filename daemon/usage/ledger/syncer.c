@@ -63,14 +63,14 @@ struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
 
 /* --- the work, in either thread --------------------------------------------------------------------------- */
 
-/* The older file first: what is durable of the chain has no hole. */
+/* The older file first: the durable part of the chain has no hole. */
 static int sync_files(const struct sync_files *f)
 {
 	if (f->old >= 0 && fdatasync(f->old) < 0)
 		return -errno;
 	if (fdatasync(f->fd) < 0)
 		return -errno;
-	/* file systems that cannot sync a directory say EINVAL */
+	/* file systems that cannot sync a directory return EINVAL */
 	if (f->dirfd >= 0 && fsync(f->dirfd) < 0 && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -157,7 +157,7 @@ static void answer_all(struct list *waiters, int error)
 	}
 }
 
-/* The job has made it durable: it is needed no more, unless another has taken its place meanwhile. */
+/* The job has made it durable: it is not needed any more, unless another has taken its place meanwhile. */
 static void drop(int *fd, int synced)
 {
 	if (*fd < 0 || *fd != synced)
@@ -221,7 +221,7 @@ bool syncer_may_switch(const struct syncer *s)
 
 void syncer_switch(struct syncer *s, int fd, int dirfd)
 {
-	/* a directory that a running sync has not done yet is the same one */
+	/* a directory that a running sync has not synced yet is the same one */
 	if (s->files.dirfd >= 0)
 		closep(&dirfd);
 	else
@@ -236,7 +236,7 @@ void syncer_dirty(struct syncer *s)
 	s->dirty = true;
 }
 
-/* Deferred, so that all who ask in one turn of the loop share a sync. */
+/* Deferred, so that all requests of one turn of the loop share a sync. */
 void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx)
 {
@@ -246,7 +246,7 @@ void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx
 	loop_defer(s->loop, &s->task, advance, s);
 }
 
-/* Also of one that never waited (all zeros) or was answered. */
+/* Also allowed if w never waited (all zeros) or was answered. */
 void syncer_cancel(struct syncer_wait *w)
 {
 	if (w->link.next)
@@ -275,7 +275,7 @@ struct syncer *syncer_free(struct syncer *s)
 	loop_task_cancel(&s->task);
 	if (s->threaded)
 		stop_thread(s);
-	/* the order may have come too late for the worker to take it */
+	/* the command may have come too late for the worker */
 	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error)
 		sync_files(&s->files);
 	move_all(&s->waiting, &s->running);

@@ -2,11 +2,11 @@
  * syncer.h - fdatasync of one file without holding up the loop: a worker thread makes durable what was written, many
  * waiters to one call.
  *
- * Whoever waits when a sync starts is answered by it; later ones by the next. The thread is started by the first sync
- * that needs it, never on file systems in memory (nothing to do there) nor when nothing was written since the last
- * sync; such waiters are answered from a deferred task. The thread runs with all signals blocked, a small stack and
- * no allocation, and touches nothing but the descriptor and the state under the mutex; all else belongs to the loop's
- * thread. If no thread can be had, the loop's thread syncs.
+ * A sync answers all waiters that are there when it starts; the next sync answers later ones. The first sync that needs
+ * the thread starts it. None is needed on file systems in memory (nothing to do) or when nothing was written since the
+ * last sync; a deferred task answers such waiters. The thread runs with all signals blocked, a small stack and no
+ * allocation, and touches only the descriptor and the state under the mutex; everything else belongs to the loop's
+ * thread. If no thread can be started, the loop's thread syncs.
  *
  * An error is sticky: after a failed fdatasync the kernel may have dropped the pages, so a later success would prove
  * nothing.
@@ -29,10 +29,10 @@ struct syncer_wait {
 struct syncer *syncer_new(struct loop *loop, int fd, int dirfd);
 /* Waits for a running sync, syncs what is not yet durable; waiters are called with -ECANCELED. */
 struct syncer *syncer_free(struct syncer *s);
-/* From now on another file is written to. The one before is taken: closed once it is durable, and so is the name
- * of the new one (dirfd, taken; -1: none); nobody is answered earlier. */
+/* From now on another file is written to. The syncer owns the one before: it is closed once it is durable, with the
+ * name of the new one (dirfd, owned; -1: none). No waiter is answered earlier. */
 void syncer_switch(struct syncer *s, int fd, int dirfd);
-/* False: the file before the last switch is not yet durable, or nothing will be any more. */
+/* False: the file before the last switch is not yet durable, or syncing has failed for good. */
 bool syncer_may_switch(const struct syncer *s);
 /* The file was written to. */
 void syncer_dirty(struct syncer *s);
