@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -50,6 +51,13 @@ static inline void check_text(struct slice got, const char *want, const char *fi
 #define assert_buf(buffer, want) check_text(buf_slice(buffer), want, __FILE__, __LINE__)
 /* A row of a table of cases is wrong. */
 #define fail_row(i, text) fail_msg("row %zu: %s", (size_t)(i), text)
+
+/* The step of a loop over many like cases: 1, or under valgrind this one. There a check costs fifty times as much, and what it
+ * looks for shows in a part of them. */
+static inline unsigned stride(unsigned under_valgrind)
+{
+	return getenv("UNIT_STRIDES") ? under_valgrind : 1;
+}
 
 /* A directory of this test, empty; scratch_done removes it. */
 const char *scratch_dir(void);

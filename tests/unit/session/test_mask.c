@@ -135,7 +135,7 @@ static void test_pieces(void **state _unused_)
 	static const char text[] = "the key sk-abcdefgh and s and sk-abc";
 	struct mask *m = mask_of("sk-abcdefgh");
 
-	for (size_t a = 0; a < strlen(text); a++)
+	for (size_t a = 0; a < strlen(text); a += stride(2))
 		for (size_t b = a; b < strlen(text); b++)
 			check_stream(m, text, a, b, "the key *** and s and sk-abc");
 	m = mask_free(m);

@@ -108,7 +108,7 @@ static void check_size(size_t want)
 
 static void test_torn_anywhere(void **state)
 {
-	for (size_t n = 0; n <= whole.len; n++) {
+	for (size_t n = 0; n <= whole.len; n += stride(3)) {
 		unsigned lines, records;
 		size_t end = whole_lines(n, &lines);
 		uint64_t last = lines ? lines - 1 : 0;
@@ -168,25 +168,25 @@ static void check_goes_on(void **state, uint64_t missing)
 
 static void test_damaged_anywhere(void **state)
 {
-	for (size_t i = 0; i + 1 < whole.len; i++)
-		for (unsigned bit = 0; bit < 8; bit++) {
-			_cleanup_(buf_done) struct buf b = { 0 };
-			unsigned before, records;
-			uint64_t missing;
+	for (size_t n = 0; n < 8 * (whole.len - 1); n += stride(11)) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		size_t i = n / 8;
+		unsigned before, records, bit = n % 8;
+		uint64_t missing;
 
-			whole_lines(i, &before); /* the line that is hit has as many before it */
-			buf_add(&b, whole.data, whole.len);
-			b.data[i] ^= (char)(1 << bit);
-			assert_int_equal(reopen(b.data, b.len, &records), 0);
-			if (!evlog_damaged(&l))
-				fail_msg("a change of byte %zu was not noticed", i);
-			assert_true(l.last >= EVENTS && l.last <= EVENTS + 1);
-			missing = check_pieces(l.last);
-			/* one event, or two of which the newline between them was hit, or the head */
-			assert_true(missing <= 2 && (before > 0) <= (missing > 0));
-			check_size(b.len);
-			check_goes_on(state, missing);
-		}
+		whole_lines(i, &before); /* the line that is hit has as many before it */
+		buf_add(&b, whole.data, whole.len);
+		b.data[i] ^= (char)(1 << bit);
+		assert_int_equal(reopen(b.data, b.len, &records), 0);
+		if (!evlog_damaged(&l))
+			fail_msg("a change of byte %zu was not noticed", i);
+		assert_true(l.last >= EVENTS && l.last <= EVENTS + 1);
+		missing = check_pieces(l.last);
+		/* one event, or two of which the newline between them was hit, or the head */
+		assert_true(missing <= 2 && (before > 0) <= (missing > 0));
+		check_size(b.len);
+		check_goes_on(state, missing);
+	}
 }
 
 static void test_newline_at_the_end(void **state)
