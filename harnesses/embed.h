@@ -1,7 +1,7 @@
 /*
- * embed.h - a file of this tree as a C string, put in by the assembler: what an adapter plants in its program stays a
- * file that editors and linters know. The path is relative to the top of the tree, where make runs; the Makefile
- * knows the dependency.
+ * embed.h - a file of this tree as a C string, included by the assembler, so that the file that an adapter puts into
+ * its program stays a file for editors and linters. The path is relative to the top of the tree, where make runs; the
+ * Makefile knows the dependency.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  *
  * An adapter turns lines of its harness's native protocol into typed events and typed calls into native lines. It owns
  * no descriptor, no socket, no session, no process. One adapter object (struct harness) serves one session and one
- * child process; after the child's exit it is freed and, if the session goes on, a new one is opened with mode
+ * child process. After the child's exit it is freed, and if the session goes on, a new one is opened with mode
  * HARNESS_RESTORE. To add a harness: one folder, one row in registry.c, one recorded transcript (harnesses/README.md).
  *
  * Order of calls: plan -> (the core spawns the child) -> open -> start -> on_line... ; prompt, cancel, answer,
@@ -36,8 +36,8 @@ struct harness_caps {
 };
 
 /*
- * Where the harness, as plan starts it, reads skills and instructions, each measured (harnesses/README.md). Skills
- * and instructions of a session go to its private home, so that they are in no workspace and need nobody's trust.
+ * The places where the harness, as plan starts it, reads skills and instructions, each measured (harnesses/README.md).
+ * Skills and instructions of a session go to its private home, so that they are in no workspace and need no trust.
  */
 struct harness_places {
 	const char *skills_dir; /* below the private home */
@@ -70,7 +70,7 @@ struct harness_def {
 };
 
 /*
- * Where the model is and how to reach it, as the client gave it; each adapter renders it in its program's own words.
+ * Where the model is and how to reach it, as the client gave it; each adapter translates it for its program.
  * The key goes into the child's environment and nowhere else. harnesses/provider.c
  */
 struct harness_provider {
@@ -91,7 +91,7 @@ void harness_provider_done(struct harness_provider *p);
 void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx);
 
-/* What the harness may do without asking. Plan modes and the like are the harness's own (config option "mode"). */
+/* The harness's freedom to act without asking. Plan modes and the like are the harness's own (config option "mode"). */
 enum harness_approval {
 	APPROVAL_ASK,	       /* every command, edit and fetch is asked */
 	APPROVAL_ACCEPT_EDITS, /* edits inside cwd and additional directories are not */
@@ -110,7 +110,7 @@ struct harness_req {
 	struct slice mcp_servers; /* raw JSON array of ACP McpServer */
 	int64_t mcp_call_ms; /* how long the harness is to wait for a call of theirs; 0: as it likes */
 	struct slice additional_dirs;		 /* raw JSON array */
-	const struct harness_provider *provider; /* or NULL: what environment and home say */
+	const struct harness_provider *provider; /* or NULL: the settings of environment and home */
 	const char *
 		model; /* wanted for the session, or NULL; the core checks that it is in force when ready */
 	const char *system_prompt; /* or NULL; only given to a harness with the capability */
@@ -129,7 +129,7 @@ void harness_plan_env(struct harness_plan *p, const char *name, const char *valu
 /* A file (text NULL: a directory) below the private home, made before the first start and not again: from then on the
  * home belongs to the harness. path is relative; its directories are made too. */
 void harness_plan_file(struct harness_plan *p, const char *path, const char *text);
-/* The same for a file that the harness is to load: the text is there at every start, whatever was made of it. */
+/* The same for a file that the harness must load: the text is written anew at every start. */
 void harness_plan_program(struct harness_plan *p, const char *path, const char *text);
 
 /* What kind of update an event carries; decides when it may be sent and to whom. The table is in events.c. */
@@ -171,12 +171,12 @@ struct jw;
  * no list. */
 bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slice item),
 			 struct buf *ret);
-/* The kind alone, for those whose updates the core checks anyway. <0: unknown. */
+/* The kind alone, for adapters whose updates the core checks anyway. <0: unknown. */
 int harness_event_kind(struct slice update, struct harness_event *ret);
 
 /*
- * What clients get must fit ACP's schema: they may drop all of a message in which one value does not. The core checks
- * what adapters hand it; what does not fit is mended (parts are left out) into an empty buf, or refused.
+ * Clients must get what fits ACP's schema: they may drop a whole message for one wrong value. The core checks
+ * what adapters pass to it; what does not fit is mended (parts are left out) into an empty buf, or refused.
  * harnesses/shapes.c
  */
 enum harness_check { CHECK_FITS, CHECK_MENDED, CHECK_REFUSED };
@@ -192,11 +192,11 @@ enum harness_check harness_options_check(struct slice list, struct buf *mended);
 
 struct harness_ready {
 	const char *native_id;
-	const char *version; /* of the program, as it says itself; NULL: unknown */
+	const char *version; /* of the program, as it reports itself; NULL: unknown */
 	struct harness_caps caps;
 	struct slice modes;	     /* raw SessionModeState or empty */
 	struct slice config_options; /* raw array or empty */
-	bool restored;		     /* HARNESS_RESTORE: the harness really has its context back */
+	bool restored; /* HARNESS_RESTORE: the harness has really restored its context */
 };
 
 /* A question the client must answer: a permission request or an elicitation. */
@@ -220,7 +220,7 @@ struct turn_error {
 struct harness_turn_end {
 	bool failed;
 	const char *stop_reason; /* ACP StopReason if not failed */
-	bool quiet; /* a command of the harness's own that has nothing to say: else a success without any output is none */
+	bool quiet; /* a command of the harness's own without output: else a success without any output is none */
 	struct turn_error error;
 };
 
@@ -268,7 +268,7 @@ struct harness_host_ops {
 	void (*event)(void *ctx, const struct harness_event *ev);
 	void (*ask)(void *ctx, const struct harness_ask *ask);
 	void (*unask)(void *ctx, uint64_t ask_id);
-	/* As often as the harness tells; before the turn_end it belongs to. */
+	/* As often as the harness reports it; before the turn_end it belongs to. */
 	void (*usage)(void *ctx, const struct harness_usage *u);
 	void (*turn_end)(void *ctx, const struct harness_turn_end *end);
 	/* Answer to set_mode/set_config: err NULL on success; result may hold configOptions. */
@@ -294,8 +294,8 @@ struct harness_ops {
 	/* The child runs: send what opens the session. */
 	int (*start)(struct harness *h, struct err *e);
 	int (*on_line)(struct harness *h, struct slice line, struct err *e);
-	/* Optional, before each prompt: how many tool calls its turn may make; -1: as many as it likes. Those
-	 * beyond are not to run: the core cancels the turn when it hears of one, which may be too late. */
+	/* Optional, before each prompt: how many tool calls its turn may make; -1: any number. Those
+	 * beyond must not run: the core cancels the turn when one is announced, which may be too late. */
 	void (*limit)(struct harness *h, int64_t tool_calls);
 	/* content: raw array of ContentBlock; meta: raw params._meta or empty. */
 	int (*prompt)(struct harness *h, struct slice content, struct slice meta, struct err *e);

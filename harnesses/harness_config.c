@@ -34,8 +34,8 @@ static const struct jfield entry_fields[] = {
 
 /* --- capabilities ----------------------------------------------------------------------------------------- */
 
-/* What ACP's agentCapabilities have, and mcpCapabilities.stdio. Only their types matter here: harness_caps_parse
- * takes those that say something. */
+/* What ACP's agentCapabilities have, and mcpCapabilities.stdio. Only their types are checked here: harness_caps_parse
+ * reads those with a meaning. */
 struct caps_words {
 	bool flag;
 	struct slice object, prompt, mcp, session;
@@ -186,7 +186,7 @@ static char *usable_auth_methods(struct slice methods)
 	return b.len > 2 ? xstrndup(b.data, b.len) : NULL;
 }
 
-/* An adapter of its own has its own row. */
+/* Adapters that are no generic ACP have their own row. */
 static int set_quirks(struct harness_def *d, const char *name, const char *prefix, struct err *e)
 {
 	_cleanup_(buf_done) struct buf known = { 0 };

@@ -47,7 +47,7 @@ static void leave(struct path_walk *w)
 		*slash = '\0';
 }
 
-/* What stands there now is neither followed nor believed: /proc has links that lead where their text does not say. */
+/* What is there now is neither followed nor believed: /proc has links whose text is not their target. */
 static bool enter(struct path_walk *w, const char *name, const char *tail)
 {
 	char target[PATH_MAX];

@@ -1,11 +1,11 @@
 /*
- * inside.h - whether a file lies in a session's directories, judged as the kernel resolves its path: symbolic links
- * are followed, also one whose end does not exist yet, since writing to it makes that. Directories are resolved
- * likewise. What cannot be determined is outside.
+ * inside.h - checks whether a file lies in a session's directories, as the kernel resolves its path: symbolic links are
+ * followed, also one whose target does not exist yet, since writing to it makes that. Directories are resolved in the
+ * same way. What cannot be determined is outside.
  *
- * It is a judgement of the moment. Between it and the write any user who may write there can put a link in the way;
- * only a confinement of the harness could prevent that. No file is opened: a link is read, and nothing waits for a
- * writer.
+ * The result holds for the moment. Between it and the write any user who may write there can put a link in the way;
+ * only a confinement of the harness could prevent that. No file is opened: a link is read, so that no FIFO can block
+ * us.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* provider.c - the one input that says where the model is; adapters render it. */
+/* provider.c - the one input that names the model and its place; each adapter translates it. */
 #include "harnesses/harness.h"
 
 #include "base/http/header.h"
@@ -113,7 +113,7 @@ void harness_provider_done(struct harness_provider *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* Whether an earlier element of the array, or the wanted model, says the same. */
+/* True if an earlier element of the array, or the wanted model, is the same. */
 static bool seen_before(const struct harness_provider *p, struct slice element)
 {
 	struct jiter it;

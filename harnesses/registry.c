@@ -187,7 +187,7 @@ const struct harness_def *harness_table_find(const struct harness_table *t, cons
 	return NULL;
 }
 
-/* What differs between agents that share an adapter stands in their row. */
+/* The row has what differs between agents that share an adapter. */
 void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q)
 {
 	d->quirks = q;

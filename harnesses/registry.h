@@ -1,5 +1,5 @@
 /*
- * registry.h - which harnesses can be chosen. The built-in rows stand in registry.c; a manifest (--harness-config)
+ * registry.h - the harnesses that can be chosen. The built-in rows are in registry.c; a manifest (--harness-config)
  * adds stdio ACP agents or overrides command, args and env of a built-in one:
  *
  *	{"harnesses":[{"id":"stub","command":"/opt/stub","args":["--acp"],"env":{"K":"v"},

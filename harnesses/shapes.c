@@ -1,8 +1,8 @@
 /*
- * shapes.c - what ACP says that updates and permission requests look like, as tables. Source: ACP v1 schema (SDK
+ * shapes.c - the form of ACP's updates and permission requests, as tables. Source: ACP v1 schema (SDK
  * 2.4.0, unstable superset). Stricter than the schema where clients are: lines begin at 1, paths and ids are not
- * empty, times are ISO 8601, and there is nothing beside what it names but _meta.
- * tests/integration/harnesses/updates.test.mjs holds what comes of it against the schema.
+ * empty, times are ISO 8601, and no members are allowed except the named ones and _meta.
+ * tests/integration/harnesses/updates.test.mjs checks the result against the schema.
  */
 #include "harnesses/harness.h"
 

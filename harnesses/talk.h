@@ -1,4 +1,4 @@
-/* talk.h - what every adapter of a JSON-RPC program does with a message: hand it to the host, and keep a call open
+/* talk.h - how every adapter of a JSON-RPC program sends a message: it passes it to the host, and keeps a call open
  * until it is answered. */
 #pragma once
 
@@ -6,7 +6,7 @@
 #include "harnesses/harness.h"
 #include "rpc/rpc.h"
 
-/* One line to the child; -E2BIG if it could not be laid out, else what the host says. */
+/* One line to the child; -E2BIG if it is too large to write, else the host's result. */
 int harness_send(const struct harness_host *host, const struct buf *b);
 /* fn gets ctx, tag and the answer. <0: it was not sent, and fn is not called. */
 int harness_call(const struct harness_host *host, struct rpc_calls *calls, const char *method,

@@ -1,7 +1,7 @@
 /*
  * acp.c - drives a stdio ACP agent: initialize, authenticate if chosen, session/new or session/resume (or load, whose
- * replay is swallowed: the core keeps the history), then prompts. Requests of the agent become asks; fs/ and
- * terminal/ are refused, since the client's files are not the sandbox's.
+ * replay is dropped: the core keeps the history), then prompts. Requests of the agent become asks; fs/ and terminal/
+ * are refused, since the client's files are not the sandbox's.
  */
 #include "harnesses/acp/acp.h"
 
@@ -80,7 +80,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 		return;
 	h->replaying = false;
 	if (m->error.n && restoring) {
-		/* it no longer knows the session: a new one, and the core says so */
+		/* it no longer knows the session: begins a new one, and the core reports that */
 		h->mode = HARNESS_NEW;
 		send_open(h);
 		return;
@@ -102,7 +102,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 	acp_opened(h, m->result);
 }
 
-/* Servers of a type that the agent refuses stand in its own configuration (render.c). */
+/* Servers of a type that the agent refuses are in its own configuration (render.c). */
 static void put_mcp_servers(const struct harness *h, struct jw *w)
 {
 	struct jval v = { J_ARRAY, slice_of(h->mcp_servers) };
@@ -255,7 +255,7 @@ static void on_update(struct harness *h, const struct jslot *s)
 
 	if (s[1].v.type != J_OBJECT)
 		return;
-	/* a child session of the agent's own is not ours to show; before the open is answered the id is unknown */
+	/* a child session of the agent itself is not shown; before the open is answered the id is unknown */
 	if (h->native_id && !jstr_is(s[0].v, h->native_id))
 		return;
 	if (harness_event_kind(s[1].v.raw, &ev) < 0)
@@ -284,7 +284,7 @@ static bool is_blank(struct slice line)
 	return true;
 }
 
-/* A banner before the handshake is forgiven, a protocol fault after it is not. */
+/* A banner before the handshake is ignored, a protocol fault after it is an error. */
 static int not_a_message(struct harness *h, struct slice line, const struct err *why, struct err *e)
 {
 	if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
@@ -429,7 +429,7 @@ int harness_acp_plan(const struct harness_def *def, const struct harness_req *re
 	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
 }
 
-/* No agent with a row has a setting for it (README.md), and of others nothing is known. */
+/* No agent with a row has a setting for it (README.md), and others are unknown. */
 static int acp_plan(const struct harness_def *def, const struct harness_req *req,
 		    struct harness_plan *plan, struct err *e)
 {

@@ -34,7 +34,7 @@ void acp_refuse(struct harness *h, struct slice id, int code, const char *reason
 	acp_send(h, &b);
 }
 
-/* The option that allows, for good if there is one and that is wanted. Empty: none. */
+/* The option that allows; one that allows for good, if that is wanted and there is one. Empty: none. */
 static struct slice allowing_option(struct slice params, bool for_good)
 {
 	struct jval options = jobj_get(params, "options"), v;
@@ -80,8 +80,7 @@ static bool approved(const struct harness *h, struct slice call)
 	return h->approval == APPROVAL_NEVER;
 }
 
-/* What the session's approval says already is answered here, and for this one time where it depends on where a
- * file lies. */
+/* Answers what the session's approval decides already; only for this one time if it depends on where a file lies. */
 static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
 {
 	struct slice option = allowing_option(m->params, h->approval == APPROVAL_NEVER);
@@ -127,7 +126,7 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
-/* The agent withdraws a request of its own. */
+/* The agent withdraws its request. */
 void acp_on_cancel_request(struct harness *h, struct slice params)
 {
 	struct slice id = jobj_get(params, "requestId").raw;

@@ -1,4 +1,4 @@
-/* internal.h - the adapter's insides, shared by its files and by the hooks of programs that speak ACP (acp.h). */
+/* internal.h - what the adapter's files share with each other and with the hooks of programs that speak ACP (acp.h). */
 #pragma once
 
 #include "base/list.h"
@@ -7,7 +7,7 @@
 #include "json/jenc.h"
 #include "rpc/rpc.h"
 
-/* Lines that are no JSON are forgiven before the agent has answered initialize: many print a banner. */
+/* Lines that are no JSON are ignored before the agent has answered initialize: many print a banner. */
 #define BANNER_LINES_MAX 64
 
 #define ACP_NO_COMMAND "\\u200b" /* as JSON; the plugin of OpenCode knows it too */
@@ -42,7 +42,7 @@ struct harness {
 	char *cwd, *native_id, *auth_method, *version, *system_prompt, *model;
 	char *mcp_servers, *additional_dirs; /* raw */
 	char *options, *modes, *models, *chosen,
-		*wanted; /* raw, as the agent last said; chosen, wanted: of legacy models */
+		*wanted; /* raw, as the agent last reported them; chosen, wanted: of legacy models */
 	struct rpc_calls calls;
 	struct list asks;
 	uint64_t last_ask;
@@ -67,25 +67,25 @@ int acp_call_for(struct harness *h, const char *method, struct slice members, ui
 		 struct err *e);
 /* settings.c: what follows the answer to session/new: approval mode, then ready. */
 void acp_opened(struct harness *h, struct slice result);
-/* options.c: config options as the core wants them, from what the agent last said. */
+/* options.c: config options as the core wants them, from the agent's last report. */
 void acp_options_note(struct harness *h, struct slice result);
 void acp_options_rewrite(struct harness *h, struct harness_event *ev, struct buf *scratch);
-/* Whether the list is not simply the agent's. */
+/* True if the list differs from the agent's own. */
 bool acp_options_are_ours(const struct harness *h);
 void acp_options_put(const struct harness *h, struct buf *b);
 /* The prefix of model values on the agent's side; NULL: none. */
 const char *acp_model_prefix(const struct harness *h);
 /* Whether the model is chosen by session/set_model. */
 bool acp_model_is_legacy(const struct harness *h);
-/* The option that names the model, whatever it is called. */
+/* The option that names the model, under any name. */
 bool acp_is_model_option(const struct harness *h, struct jval config_id);
-/* text.c: agent text that is an error or a notice. False: the event has been dealt with. */
+/* text.c: agent text that is an error or a notice. False: the event has been handled. */
 bool acp_text_filter(struct harness *h, struct harness_event *ev, struct buf *scratch);
 /* A command that ended with a code other than 0 has failed. */
 void acp_exit_code(const struct harness *h, struct harness_event *ev, struct buf *scratch);
-/* Member "prompt" behind a character without width, with which no text is a command. */
+/* Member "prompt" after a character without width, so that no text is a command. */
 void acp_put_as_text(struct jw *w, struct slice content);
-/* At the turn's end: what was held back is an error, or is said now. */
+/* At the turn's end: what was held back is an error, or is sent now. */
 void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness_turn_end *end);
 /* meter.c */
 void acp_meter_note(struct harness *h, struct slice usage_update);

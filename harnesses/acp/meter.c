@@ -1,4 +1,4 @@
-/* meter.c - usage of a turn from the agent's own numbers, whatever their scope; see quirks.h. */
+/* meter.c - usage of a turn from the agent's own numbers, in any scope; see quirks.h. */
 #include "harnesses/acp/internal.h"
 
 #include "json/jstr.h"
@@ -61,7 +61,7 @@ static void normalise(const struct acp_quirks *q, struct harness_usage *u)
 		include(u, COUNT_OUTPUT, COUNT_REASONING, true);
 }
 
-/* The turn is what was added since the last reply; a total that shrank has begun anew. */
+/* The turn is the difference to the last reply; a total that has become smaller began again at 0. */
 static void subtract(struct harness_usage *u, struct harness_usage *seen)
 {
 	struct harness_usage now = *u;
@@ -88,7 +88,7 @@ void acp_meter_note(struct harness *h, struct slice usage_update)
 		snprintf(m->currency, sizeof(m->currency), "%s", currency);
 }
 
-/* A new session has cost nothing; of a restored one only what it said itself is known. */
+/* A new session has cost nothing; of a restored one only the reported cost is known. */
 void acp_meter_turn_start(struct harness *h)
 {
 	struct acp_meter *m = &h->meter;

@@ -1,7 +1,7 @@
 /*
  * options.c - config options as the core wants them. Model values lose the prefix of our own provider; an agent that
  * still offers its models by session/set_model, or takes the one model from its environment, gets an option "model"
- * made for it. What the agent said last is kept raw, and the list is made anew each time.
+ * made for it. The agent's last report is kept raw, and the list is made anew each time.
  */
 #include "harnesses/acp/internal.h"
 
@@ -146,7 +146,7 @@ static void put_pair(struct jw *w, struct slice value, struct slice name)
 	jw_end_obj(w);
 }
 
-/* The model in force need not be one of those the agent offers. */
+/* The current model need not be one that the agent offers. */
 static void put_legacy_choices(const struct harness *h, struct jw *w, struct slice current)
 {
 	struct jval list = jobj_get(slice_of(h->models), "availableModels"), v;

@@ -55,7 +55,7 @@ static const struct acp_env claude_env[] = {
 	{ NULL, "DISABLE_ERROR_REPORTING", "1" },
 	/* ten silent tries by itself: half a minute for a wrong key */
 	{ NULL, "CLAUDE_CODE_MAX_RETRIES", "3" },
-	/* else tools of MCP servers hide behind a search tool */
+	/* else tools of MCP servers are hidden by a search tool */
 	{ NULL, "ENABLE_TOOL_SEARCH", "false" },
 	/* characters for the list of skills; with its own 1 % of the context, installed ones lose their
 	 * descriptions to those it brings */

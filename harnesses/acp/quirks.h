@@ -1,10 +1,10 @@
 /*
  * quirks.h - what differs between stdio ACP agents, as data: one row for each known agent, none for an unknown one.
  *
- * ACP says how to talk, but not what a usage number covers, how a provider's failure looks, where the key goes or how
- * to keep an agent from calling home. A row answers that; the adapter reads rows and knows no agent by name. The rows
- * stand in quirks.c, each measured on the release named there. A manifest entry names one by "quirks"; a program with
- * an adapter of its own (OpenCode) brings its row itself, with hooks: functions for what a table cannot say.
+ * ACP does not define what a usage number covers, how a provider's failure looks, where the key goes or how to keep an
+ * agent from contacting its maker. A row defines that; the adapter reads rows and knows no agent by name. The rows are
+ * in quirks.c, each measured on the release named there. A manifest entry names one by "quirks". A program with an
+ * adapter of its own (OpenCode) brings its own row, with hooks: functions for what a table cannot express.
  */
 #pragma once
 
@@ -18,19 +18,19 @@ enum acp_usage_scope {
 	ACP_USAGE_SESSION,   /* all since the process started: the turn is the difference */
 };
 
-/* Where the numbers stand. */
+/* The place of the numbers. */
 enum acp_usage_place { ACP_USAGE_IN_USAGE, ACP_USAGE_IN_QUOTA };
 
 /* How session/new takes a system prompt. */
 enum acp_system_prompt {
 	ACP_SYSTEM_NONE,
 	ACP_SYSTEM_META,
-	ACP_SYSTEM_PLAN /* plan has seen to it */
+	ACP_SYSTEM_PLAN /* plan passes it */
 };
 
 /*
- * A variable of the child. {key} {baseUrl} {root} {model} {headers} {home} are replaced, a row with one that is not
- * given is left out. root: baseUrl without its version. headers: "Name: value" lines.
+ * A variable of the child. {key} {baseUrl} {root} {model} {headers} {home} are replaced, a row with one that has no
+ * value is left out. root: baseUrl without its version. headers: "Name: value" lines.
  */
 struct acp_env {
 	const char *api; /* only if the provider speaks it; NULL: always */
@@ -42,7 +42,7 @@ struct acp_file {
 };
 
 /*
- * A text of the agent that is no answer of the model: it must begin and end so. certain: no model says that by
+ * A text of the agent that is no answer of the model: it must begin and end so. certain: no model writes that by
  * itself; else it counts only if the reply has no usage.
  */
 struct acp_text {
@@ -58,9 +58,9 @@ struct acp_hooks {
 	bool (*on_update)(struct harness *h, struct harness_event *ev, struct buf *scratch);
 	/* A notification that is not ACP's. */
 	void (*on_notification)(struct harness *h, const char *method, struct slice params);
-	/* False: it would take the prompt for a command that it has not got, and swallow it. */
+	/* False: it would read the prompt as an unknown command, and drop it. */
 	bool (*on_turn_start)(struct harness *h, struct slice content);
-	/* True: the usage of the turn has been reported, that of the reply is not wanted. */
+	/* True: the usage of the turn has been reported, that of the reply is not needed. */
 	bool (*on_turn_end)(struct harness *h, struct harness_turn_end *end);
 };
 
@@ -75,15 +75,15 @@ struct acp_quirks {
 	const char *echo_text;		     /* agent text that only repeats a setting: dropped */
 	/* rawOutput[exit_in], an object or an array of them, holds exit_code of a command */
 	const char *exit_in, *exit_code;
-	bool no_stdio_mcp; /* session/new refuses them: they stand in mcp_file */
+	bool no_stdio_mcp; /* session/new refuses them: they are in mcp_file */
 	const char *mcp_file;
 	const char *approval_modes
 		[3]; /* session mode for each enum harness_approval; NULL: as it starts */
 	const char *approval_option; /* or a config option with these values */
 	const char *approval_values[3];
 	const char *model_prefix; /* of model values, when the provider input is used */
-	bool dirs_by_plan; /* plan has seen to additional directories: the agent has no word for them */
-	bool edits_by_us; /* it asks for every edit; which one accept-edits allows is said here */
+	bool dirs_by_plan; /* plan passes additional directories: the agent has no option for them */
+	bool edits_by_us; /* it asks for every edit; this adapter decides which one accept-edits allows */
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
 	struct harness_places places;

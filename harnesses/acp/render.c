@@ -1,4 +1,4 @@
-/* render.c - a row's environment and files: the provider input in the agent's own words. */
+/* render.c - a row's environment and files: the provider input in the agent's own form. */
 #include "harnesses/acp/quirks.h"
 
 #include "base/buf.h"
@@ -8,13 +8,13 @@
 
 #include <stdio.h>
 
-/* What a template may name. NULL: not given. */
+/* The values that a template may name. NULL: absent. */
 struct placeholders {
 	const char *key, *base_url, *model, *home;
 	char *root, *headers;
 };
 
-/* The address without the version that its clients add themselves. */
+/* The address without the version, which its clients add themselves. */
 static char *root_of(const char *url)
 {
 	static const char *const versions[] = { "/v1", "/v1beta" };
@@ -75,7 +75,7 @@ static const char *word(const struct placeholders *w, const char *name, size_t n
 	return NULL;
 }
 
-/* NULL: it names what was not given. */
+/* NULL: it names an absent value. */
 static char *expand(const char *text, const struct placeholders *w)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -40,7 +40,7 @@ static void set_current_mode(struct harness *h, const char *mode)
 	h->modes = xstrndup(b.data, b.len);
 }
 
-/* Refused: the agent asks more than its settings say, and is answered where nothing is to be asked (asks.c). */
+/* Refused: the agent asks more than its settings say, and asks.c answers if nothing is to be asked. */
 static void on_approval(void *ctx, uint64_t by_mode, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;

@@ -1,7 +1,7 @@
 /*
- * text.c - some agents tell a failed turn, a retry or a changed setting as if the model had said it. Such a text
- * comes whole in one chunk. What looks like an error is held back until the turn shows what it was: followed by more
- * of an answer, or by a reply with usage numbers, it was the model's; else it is why the turn failed.
+ * text.c - some agents report a failed turn, a retry or a changed setting as text of the model. Such a text comes whole
+ * in one chunk. What looks like an error is held back until the turn shows what it was: if more of an answer follows,
+ * or a reply with usage numbers, it was the model's; else it is why the turn failed.
  */
 #include "harnesses/acp/internal.h"
 

@@ -46,7 +46,7 @@ static void error_message(struct slice error, struct turn_error *ret)
 	err_flatten(ret->message);
 }
 
-/* What a status of the provider means. */
+/* The class of a status of the provider. */
 static const struct {
 	int status;
 	const char *cls;
@@ -57,7 +57,7 @@ static const struct {
 	{ 429, "rate_limit" },
 };
 
-/* What an agent calls it in data.errorKind or data.errorName. */
+/* The name for it in data.errorKind or data.errorName. */
 static const struct {
 	const char *name, *cls;
 	bool retryable;
@@ -71,7 +71,7 @@ static const struct {
 	{ "ContextOverflowError", "context_overflow", false },
 };
 
-/* How providers say that a conversation is too long; there is no status for it. */
+/* Texts of providers for a conversation that is too long; there is no status for it. */
 static const char *const overflow_texts[] = {
 	"context_length_exceeded", "maximum context length", "context window",
 	"prompt is too long",	   "exceeds the context",    "input is too long",

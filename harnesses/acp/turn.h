@@ -1,13 +1,13 @@
-/* turn.h - what an ACP agent's answers mean: the end of a turn, an error's class, a permission request's soundness. */
+/* turn.h - reads an ACP agent's answers: the end of a turn, an error's class, whether a permission request is valid. */
 #pragma once
 
 #include "harnesses/harness.h"
 #include "rpc/rpc.h"
 
 void acp_turn_end_from_reply(const struct rpc_msg *reply, struct harness_turn_end *ret);
-/* An error that an agent reported as text; fills what the reply did not say, and makes the turn failed. */
+/* An error that an agent reported as text; fills what the reply did not have, and makes the turn failed. */
 void acp_error_from_text(const char *text, struct harness_turn_end *end);
-/* Class and retryable of a provider's HTTP status; the message must stand already. */
+/* Class and retryable of a provider's HTTP status; the message must be set before. */
 void acp_error_by_status(struct turn_error *te, int status);
 /* error: raw JSON-RPC error object. */
 void acp_error_classify(struct slice error, struct turn_error *ret);

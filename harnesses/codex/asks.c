@@ -1,7 +1,7 @@
 /*
- * asks.c - Codex's requests. An approval becomes a permission request whose options each have their answer ready;
- * what the session's approval allows is answered here; what nobody can answer is refused at once, since Codex waits
- * for ever. Reject is "decline", with which the turn goes on; only a cancelled question is "cancel", which ends it.
+ * asks.c - Codex's requests. An approval becomes a permission request whose options each have their answer ready. What
+ * the session's approval allows is answered by this code. What nobody can answer is refused at once, since Codex waits
+ * for ever. Reject is "decline", after which the turn goes on; only a cancelled question is "cancel", which ends it.
  */
 #include "harnesses/codex/internal.h"
 
@@ -176,7 +176,7 @@ static const char *kind_of_decision(struct jval v)
 										   NULL;
 }
 
-/* limited: what Codex would allow for good it would no longer ask about. */
+/* limited: Codex would not ask again about what it allows for good. */
 static void put_decisions(struct codex_ask *a, const struct ask_words *say, struct jval offered,
 			  bool limited)
 {
@@ -237,7 +237,7 @@ static void put_options(struct jw *w, const struct codex_ask *a)
 	jw_end_arr(w);
 }
 
-/* Asks the client, unless the session's approval says it already or nobody waits for the answer. */
+/* Asks the client, unless the session's approval decides it or the answer is not needed. */
 static void ask_client(struct harness *h, struct codex_ask *a, struct slice params,
 		       const char *title, bool allowed)
 {
@@ -300,7 +300,7 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 	a->item_id = codex_str(m->params, "itemId");
 	it = codex_item_find(h, a->item_id);
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
-	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is but a word to the model */
+	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is only an instruction to the model */
 		settle(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
@@ -333,7 +333,7 @@ static char *grant(struct slice permissions, const char *scope)
 	jw_obj(&w, "permissions");
 	if (permissions.n && jiter_init(&it, (struct jval){ J_OBJECT, permissions }))
 		while (jiter_next(&it, &key, &v))
-			if (v.type != J_NULL) /* asked for as null, granted by absence */
+			if (v.type != J_NULL) /* requested as null, granted by absence */
 				jw_member_raw(&w, key, v.raw);
 	jw_end_obj(&w);
 	jw_str(&w, "scope", scope);

@@ -43,7 +43,7 @@ void codex_error_text(struct slice error, char *ret, size_t n)
 
 #define F_ANY_THREAD 1 /* also for threads that are not ours: those of subagents */
 
-/* What is not here is dropped; README.md says why. */
+/* Notifications without a row are dropped; README.md says why. */
 static const struct {
 	const char *method;
 	notify_fn fn;

@@ -4,7 +4,7 @@
  *
  * One process and one thread of Codex for each session, in a private CODEX_HOME. Configuration goes by -c on the
  * command line, secrets in the environment, MCP servers in thread/start; nothing is read from files we would have to
- * rewrite. The mapping of the protocol and what is dropped stand in README.md.
+ * rewrite. README.md has the mapping of the protocol, and what is dropped.
  */
 #pragma once
 

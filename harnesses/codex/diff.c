@@ -1,6 +1,6 @@
 /*
- * diff.c - the patches of a fileChange as ACP diffs. Of a new or deleted file Codex gives the text, of a changed one a
- * unified diff: each hunk's two sides become the old and new text, since the file itself is not ours to read.
+ * diff.c - the patches of a fileChange as ACP diffs. For a new or deleted file Codex sends the text, for a changed one
+ * a unified diff: each hunk's two sides become the old and new text, since we may not read the file itself.
  */
 #include "harnesses/codex/internal.h"
 
@@ -38,7 +38,7 @@ static void end_hunk(struct jw *w, const char *path, struct sides *s)
 	s->any = false;
 }
 
-/* "\ No newline at end of file" speaks of the line before it. */
+/* "\ No newline at end of file" belongs to the line before it. */
 static void drop_newline(struct buf *b)
 {
 	if (b->len > b->pos && b->data[b->len - 1] == '\n')

@@ -1,5 +1,5 @@
 /*
- * elicit.c - questions that want words: an MCP server's elicitation, and the model's own
+ * elicit.c - questions with a text as the answer: an MCP server's elicitation, and the model's own
  * (item/tool/requestUserInput). Both become a form; without a client that fills forms they are declined at once.
  */
 #include "harnesses/codex/internal.h"
@@ -61,7 +61,7 @@ static void put_enum(struct jw *w, struct jval options)
 	jw_end_arr(w);
 }
 
-/* Where another answer may be given the choices are only listed. */
+/* If another answer is allowed, the choices are only listed. */
 static void put_question(struct jw *w, struct slice q)
 {
 	struct jval options = jobj_get(q, "options"), v;

@@ -1,6 +1,6 @@
 /*
  * errors.c - Codex's TurnError as the class of a failed turn. codexErrorInfo is a word, or an object of one member
- * with the HTTP status in it. That the model stopped early has no word of its own: it stands in the message.
+ * with the HTTP status in it. There is no word for a model that stopped early: only the message shows it.
  */
 #include "harnesses/codex/internal.h"
 
@@ -13,7 +13,7 @@
 static const struct {
 	const char *info, *cls;
 	unsigned flags;
-	int status; /* what the word stands for, where Codex keeps the number to itself */
+	int status; /* the meaning of the word, where Codex does not send the number */
 } words[] = {
 	{ "contextWindowExceeded", "context_overflow", 0, 0 },
 	{ "sessionBudgetExceeded", "quota", 0, 0 },
@@ -36,7 +36,7 @@ static const struct {
 	{ "threadRollbackFailed", "harness_error", 0, 0 },
 };
 
-/* Errors that are an ACP stop reason: by word, or by what the message says. */
+/* Errors that are an ACP stop reason: by the word, or by the message. */
 static const struct {
 	const char *info, *text, *stop;
 } stops[] = {
@@ -97,7 +97,7 @@ static void by_text(struct turn_error *te, const char *message)
 	}
 }
 
-/* The provider's answer to a request it calls bad is the message, whole. */
+/* For a bad request, the message is the provider's whole answer. */
 static bool by_body(struct turn_error *te, char **message)
 {
 	struct jval body;

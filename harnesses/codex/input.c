@@ -57,7 +57,7 @@ static void put_resource(struct jw *w, struct slice block)
 			      *text = codex_str(resource, "text");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!text) { /* bytes: the model can learn where they are from */
+	if (!text) { /* bytes: the model can learn their origin */
 		put_link(w, resource);
 		return;
 	}

@@ -1,13 +1,13 @@
 /*
- * internal.h - the adapter's insides.
+ * internal.h - what the adapter's files share.
  *
- * codex.c reads lines and sends them on by a table; thread.c opens the thread, options.c holds its settings, turn.c
- * drives turns, items.c keeps the table of what Codex shows in one (render.c draws the tool calls of it, diff.c their
- * patches), asks.c turns its questions into ours, notices.c is all the rest that a person should see. silence.c ends
- * a turn whose provider does not answer.
+ * codex.c reads lines and dispatches them by a table; thread.c opens the thread; options.c holds its settings; turn.c
+ * drives turns; items.c keeps the table of what Codex shows in one (render.c writes the tool calls, diff.c their
+ * patches); asks.c turns Codex's questions into ours; notices.c has everything else for people. silence.c ends a turn
+ * whose provider does not answer.
  *
- * Everything here is owned by struct harness and freed with it. An item lives from item/started to the end of its turn:
- * what comes for an item that is not in the table is of an older turn and is dropped.
+ * struct harness owns all of it, and frees it. An item lives from item/started to the end of its turn: a message for an
+ * item that is not in the table belongs to an older turn and is dropped.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ struct model {
 	char *efforts; /* raw array of {reasoningEffort, description}; NULL: unknown to Codex */
 };
 
-/* A question of Codex that waits for the client; each way to answer it is a result made ready. */
+/* A question of Codex that waits for the client; the result for each answer is prepared. */
 #define ASK_CHOICES_MAX 8
 struct codex_choice {
 	const char *kind; /* ACP PermissionOptionKind */
@@ -62,7 +62,7 @@ struct codex_ask {
 	uint64_t id;
 	char *rpc_id;  /* raw, as it came: it begins at 0 */
 	char *item_id; /* tool call that goes on when it is allowed, or NULL */
-	char *remember; /* what allow_always is for where Codex does not keep that: an MCP tool, a command; or NULL */
+	char *remember; /* what allow_always allows, if Codex does not remember it: an MCP tool, a command; or NULL */
 	struct codex_choice choices[ASK_CHOICES_MAX];
 	size_t nchoices;
 	char *on_cancel; /* raw result; NULL: the answer is that of an elicitation */
@@ -83,10 +83,10 @@ struct harness {
 	bool system_override;
 	char *mcp_servers, *additional_dirs; /* raw */
 	int64_t mcp_call_ms;
-	bool limited; /* the number of tool calls is: each is asked, whatever was allowed for good */
-	bool was_limited; /* Codex has been given it */
+	bool limited; /* the number of tool calls is: each is asked, even if it was allowed for good */
+	bool was_limited; /* Codex has this setting */
 	struct settings now, wanted;
-	unsigned setting; /* changes that wait for their answer; wanted is what the last of them makes */
+	unsigned setting; /* changes that wait for their answer; wanted: the state after the last of them */
 	struct model *models;
 	size_t nmodels;
 	struct rpc_calls calls;
@@ -98,15 +98,15 @@ struct harness {
 	bool cancelled, interrupt_sent;
 	struct harness_turn_end end; /* TURN_CLEANING: what will be reported */
 	char *used_model;	     /* NULL: as set */
-	unsigned cleaning;	     /* TURN_CLEANING: answers that are waited for */
+	unsigned cleaning;	     /* TURN_CLEANING: answers that are awaited */
 	struct list children;	     /* threads of subagents */
 	uint64_t last_child;
 	struct list items;
 	bool output_waits;   /* the timer runs, for output */
-	unsigned idle_ms;    /* as the provider input limits silence; 0: it does not */
-	unsigned awaited_ms; /* how long the beginning of an answer may take; 0: none is awaited */
+	unsigned idle_ms;    /* limit of silence from the provider input; 0: none */
+	unsigned awaited_ms; /* limit for the beginning of an answer; 0: none is awaited */
 	uint64_t awaited_until;
-	unsigned silent_ms; /* the turn ends since none began for so long; 0: it does not */
+	unsigned silent_ms; /* the turn ends because no answer began for so long; 0: it does not */
 	bool outlived;	    /* a command of an earlier turn may still run */
 	unsigned mcp_starting;
 	struct list meters;	     /* tokens of each thread as last reported */
@@ -128,7 +128,7 @@ char *codex_str(struct slice object, const char *key);
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);
 /* The model to begin with, NULL: Codex's own choice. One that the provider does not list is not begun with: the
- * core finds it missing among the options and says so. The caller frees. */
+ * core finds it missing among the options and reports that. The caller frees. */
 char *codex_model_wanted(const struct harness_req *req);
 /* thread.c */
 int codex_thread_open(struct harness *h, struct err *e);
@@ -152,7 +152,7 @@ void codex_on_turn_started(struct harness *h, struct slice params);
 void codex_on_turn_completed(struct harness *h, struct slice params);
 void codex_on_cleaned(void *ctx, uint64_t tag, const struct rpc_msg *m);
 void codex_interrupt(struct harness *h);
-/* silence.c: a model call is about to be made; something else is waited for first; it is being answered. */
+/* silence.c: a model call is about to be made; something else must happen first; the call is being answered. */
 void codex_answer_awaited(struct harness *h, bool retry);
 void codex_answer_delayed(struct harness *h);
 void codex_answer_begun(struct harness *h);
@@ -160,7 +160,7 @@ void codex_silent_put(const struct harness *h, struct turn_error *ret);
 void codex_on_timer(struct harness *h);
 /* children.c */
 void codex_child_note(struct harness *h, const char *method, struct slice params);
-/* How many answers by codex_on_cleaned will come. */
+/* The number of answers by codex_on_cleaned that will come. */
 unsigned codex_children_stop(struct harness *h);
 void codex_children_free(struct harness *h);
 /* usage.c */
@@ -186,17 +186,17 @@ struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool);
 const char *codex_item_id(const struct codex_item *it);
 /* Raw members of its tool call without id and status; "" if it is none. */
 struct slice codex_item_body(const struct codex_item *it);
-/* Whether all that a patch changes lies in the workspace. */
+/* True if everything that a patch changes lies in the workspace. */
 bool codex_item_in_workspace(const struct harness *h, const struct codex_item *it);
 void codex_output_show(struct harness *h);
-/* Whether a tool call of the turn has not ended. */
+/* True if a tool call of the turn has not ended. */
 bool codex_items_open(struct harness *h);
 void codex_item_goes_on(struct harness *h, struct codex_item *it);
 void codex_items_free(struct harness *h);
 /* render.c: one row for each type of item that is a tool call. */
 struct tool_row {
 	const char *type;
-	const char *name, *label; /* of those whose items do not name a tool or say what they do */
+	const char *name, *label; /* for items that do not name a tool or their action */
 	const char *kind;
 	/* title, kind, name, locations, rawInput: what is known from the start */
 	void (*head)(struct jw *w, struct slice item, const struct tool_row *row);
@@ -206,7 +206,7 @@ struct tool_row {
 };
 const struct tool_row *codex_tool_row(struct jval type);
 /* ACP status of an item as it stands. */
-/* What an item tells at its end. */
+/* Reports the end of an item. */
 void codex_output_put(struct jw *w, const char *key, struct slice item);
 const char *codex_tool_status(const struct tool_row *row, struct slice item, bool completed);
 /* words.c: the shell's quoting taken off `bash -lc '...'`; the caller frees. */
@@ -220,7 +220,7 @@ void codex_answer(struct harness *h, uint64_t ask_id, struct slice result);
 struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id);
 void codex_ask_free(struct codex_ask *a);
 void codex_respond(struct harness *h, struct slice rpc_id, struct slice result);
-/* At the end of a turn Codex waits for none of them any more. */
+/* Call it at the end of a turn: Codex does not wait for any of them any more. */
 void codex_asks_drop(struct harness *h, bool tell);
 /* elicit.c */
 void codex_elicitation(struct harness *h, const struct rpc_msg *m);

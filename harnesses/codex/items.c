@@ -69,7 +69,7 @@ void codex_items_free(struct harness *h)
 		item_free(list_first(&h->items, struct codex_item, link));
 }
 
-/* Only of the running turn: an older one's command may end long after it. */
+/* True only for the running turn: an older one's command may end long after it. */
 static bool of_this_turn(const struct harness *h, struct slice params)
 {
 	struct jval turn = jobj_get(params, "turnId");
@@ -132,7 +132,7 @@ void codex_on_thought_delta(struct harness *h, struct slice params)
 	send_delta(h, "agent_thought_chunk", params);
 }
 
-/* A new paragraph, but for the first. */
+/* Begins a new paragraph, except for the first. */
 void codex_on_thought_part(struct harness *h, struct slice params)
 {
 	struct jval index = jobj_get(params, "summaryIndex");
@@ -142,7 +142,7 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 			   SLICE("\"\\n\\n\""));
 }
 
-/* What was not streamed comes whole with the end of its item. */
+/* A text that was not streamed comes whole with the end of its item. */
 static void send_rest(struct harness *h, struct codex_item *it, struct slice item)
 {
 	struct jval type = jobj_get(item, "type"), id = jobj_get(item, "id"), v;
@@ -249,7 +249,7 @@ static void send_output(struct harness *h, const struct codex_item *it, const ch
 	codex_event(h, &b);
 }
 
-/* Updates replace content, so each carries all of it: what adds little to much waits for more. */
+/* Updates replace content, so each carries all of it: a small addition to a long content waits for more. */
 static void show_output(struct harness *h, struct codex_item *it)
 {
 	if (it->unsent < buf_len(&it->output) / OUTPUT_GROWTH) {
@@ -273,7 +273,7 @@ void codex_output_show(struct harness *h)
 	}
 }
 
-/* A command that writes much is cut to its end meanwhile. */
+/* A long output is cut to its end meanwhile. */
 static void add_output(struct harness *h, struct slice params, const char *key, bool replace)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId"), *text = codex_str(params, key);
@@ -333,7 +333,7 @@ static void end_call(struct harness *h, struct codex_item *it, struct slice item
 	begin_update(&w, it, "tool_call_update", codex_tool_status(it->row, item, true));
 	if (it->row->content)
 		it->row->content(&c, item);
-	if (buf_len(&content)) { /* else what was streamed stands */
+	if (buf_len(&content)) { /* else the streamed content stays */
 		jw_arr(&w, "content");
 		jw_raw(&w, NULL, buf_slice(&content));
 		jw_end_arr(&w);
@@ -347,7 +347,7 @@ static void end_call(struct harness *h, struct codex_item *it, struct slice item
 
 /* --- start and end ------------------------------------------------------------------------------------- */
 
-/* Of a subagent only what it does is shown, not what it says to its parent. */
+/* Of a subagent only its actions are shown, not its texts for its parent. */
 static bool is_shown(const struct harness *h, struct slice params, struct slice item)
 {
 	struct jval thread = jobj_get(params, "threadId");

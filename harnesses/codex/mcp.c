@@ -56,7 +56,7 @@ static void put_server(struct jw *w, struct slice server, int64_t call_ms)
 	/* progress does not make it wait any longer */
 	if (call_ms)
 		jw_int(w, "tool_timeout_sec", (call_ms + 999) / 1000);
-	/* every call is asked, read-only ones too; under approval never and full access Codex asks all the same
+	/* every call is asked, read-only ones too; under approval never and full access Codex asks
 	 * for none */
 	jw_str(w, "default_tools_approval_mode", "prompt");
 }

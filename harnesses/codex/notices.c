@@ -1,4 +1,4 @@
-/* notices.c - what Codex tells about itself: retries, warnings, a title, the plan. Never as text of the agent. */
+/* notices.c - what Codex reports about itself: retries, warnings, a title, the plan. Never as text of the agent. */
 #include "harnesses/codex/internal.h"
 
 #define WARNINGS_MAX 64 /* kept to be shown once only */
@@ -34,7 +34,7 @@ void codex_notice(struct harness *h, const char *severity, const char *title, co
 	codex_event(h, &b);
 }
 
-/* One that is not tried again is the end of the turn, which says it. */
+/* An error that is not tried again ends the turn, and is reported with that. */
 void codex_on_error(struct harness *h, struct slice params)
 {
 	struct slice error = jobj_get(params, "error").raw;
@@ -68,7 +68,7 @@ static bool seen(struct harness *h, const char *text)
 	return false;
 }
 
-/* Codex says some of them again at every turn. */
+/* Codex repeats some of them at every turn. */
 static void warn(struct harness *h, const char *severity, struct slice params, const char *key)
 {
 	_cleanup_(freep) char *text = codex_str(params, key), *more = codex_str(params, "details");

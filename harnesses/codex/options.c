@@ -1,6 +1,6 @@
 /*
- * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update says all of
- * them: in Codex the collaboration mode carries model and effort too, and wins over what is said beside it.
+ * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update sets all of
+ * them: in Codex the collaboration mode carries model and effort too, and takes precedence over the members beside it.
  */
 #include "harnesses/choices.h"
 
@@ -66,7 +66,7 @@ void codex_models_from_provider(struct harness *h, const struct harness_provider
 	harness_provider_each_model(p, add_provider_model, h);
 }
 
-/* model/list is Codex's own catalogue whatever the provider: then it only tells more of the provider's models. */
+/* model/list is Codex's own catalogue with any provider, so it only adds details to the provider's models. */
 static void load_model(struct harness *h, struct slice entry)
 {
 	_cleanup_(freep) char *id = codex_str(entry, "model");
@@ -181,7 +181,7 @@ void codex_options_changed(struct harness *h)
 	codex_event(h, &b);
 }
 
-/* "untrusted" asks for every command and edit; what is not to be asked of the client is then answered by us. In
+/* "untrusted" asks for every command and edit; this adapter then answers what the client is not asked. In
  * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited. */
 const char *codex_approval_policy(const struct harness *h, const struct settings *s)
 {
@@ -290,7 +290,7 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	buf_printf(&p, "{%.*s}", (int)params.n, params.p);
 	id = codex_str(buf_slice(&p), "configId");
 	value = codex_str(buf_slice(&p), "value");
-	/* changes that are still under way are built on */
+	/* builds on changes that are still open */
 	if (!h->setting)
 		settings_copy(&h->wanted, &h->now);
 	if (!id || !value || apply(&h->wanted, id, value) < 0)
@@ -309,7 +309,7 @@ static bool differs(const char *a, const char *b)
 	return a && b ? strcmp(a, b) != 0 : a != b;
 }
 
-/* Also comes after our own change, and then tells nothing new. */
+/* Also comes after our own change, and then has nothing new. */
 void codex_on_settings(struct harness *h, struct slice params)
 {
 	struct slice s = jobj_get(params, "threadSettings").raw;

@@ -1,7 +1,7 @@
 /*
- * plan.c - command line and environment. What may change between two starts goes by -c, which Codex reads as TOML; a
- * JSON string is a TOML string. Secrets stand in the environment only, under names that Codex has to keep from
- * commands.
+ * plan.c - command line and environment. Settings that may change between two starts are passed by -c, which Codex
+ * reads as TOML; a JSON string is a TOML string. Secrets are in the environment only, under names that Codex is told to
+ * keep from commands.
  */
 #include "harnesses/codex/internal.h"
 
@@ -11,7 +11,7 @@
 
 /*
  * Quiet: nothing is fetched, updated or reported. Retries are few: a gateway retries by itself, and a turn
- * should fail while somebody still waits for it. The shell does not see the provider's secrets, but all else of the
+ * should fail while its client still waits for it. The shell does not see the provider's secrets, but all else of the
  * session.
  */
 static const char *const settings[] = {

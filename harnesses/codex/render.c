@@ -1,4 +1,4 @@
-/* render.c - what each type of Codex's items looks like as an ACP tool call. */
+/* render.c - each type of Codex's items as an ACP tool call. */
 #include "harnesses/codex/internal.h"
 
 #include "json/jdec.h"
@@ -265,7 +265,7 @@ static bool dynamic_failed(struct slice item)
 	return jobj_get(item, "success").type == J_FALSE;
 }
 
-/* The first of these members that is a text says what is being done. */
+/* The first of these members that is a text describes the action. */
 static void plain_head(struct jw *w, struct slice item, const struct tool_row *row)
 {
 	static const char *const titles[] = { "query",	       "path",	    "prompt",

@@ -1,10 +1,10 @@
 /*
- * silence.c - Codex limits the silence within an answer (stream_idle_timeout_ms), but for its beginning, the
- * response's head, it waits for ever (openai/codex issues 31376 and 41985). So the adapter does that: from the start
- * of a turn, the end of a model call and a retry on, until something of the next answer is seen.
+ * silence.c - Codex limits the silence within an answer (stream_idle_timeout_ms). For its beginning, the response's
+ * head, it waits for ever (openai/codex issues 31376 and 41985). So the adapter limits that: from the start of a turn,
+ * the end of a model call or a retry on, until something of the next answer is seen.
  *
- * Codex does not show the head, only the first item of the answer. So twice the limit is given: by then either the
- * head has been missing for longer than the limit, or Codex's own limit has struck.
+ * Codex does not show the head, only the first item of the answer. So the time is twice the limit: by then either the
+ * head has been missing for longer than the limit, or Codex's own limit has ended the call.
  */
 #include "harnesses/codex/internal.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define IDLE_DEFAULT_MS 300000 /* Codex's own within an answer */
-#define RETRY_PAUSE_MS 60000   /* the provider may want so long a pause before it is asked again */
+#define RETRY_PAUSE_MS 60000   /* the provider may require such a pause before the next request */
 #define POLL_MAX_MS 300000 /* Codex shows a wait for an older command's output only when it ends */
 
 static bool awaited(const struct harness *h)
@@ -21,7 +21,7 @@ static bool awaited(const struct harness *h)
 	return h->awaited_ms != 0;
 }
 
-/* While output waits the timer is needed for that, and starts this one when it is over. */
+/* While output waits, the timer is used for that, and starts this one afterwards. */
 static void start_timer(struct harness *h, uint64_t now)
 {
 	unsigned left = h->awaited_until > now ? (unsigned)(h->awaited_until - now) : 1;

@@ -3,7 +3,7 @@
  *
  * The thread is opened read-only and freed from its sandbox by the settings that follow: a thread that is opened with
  * full access makes Codex trust the directory, and then a repository's own .codex/config.toml would start servers and
- * hooks. AGENTS.md and skills are read all the same.
+ * hooks. AGENTS.md and skills are still read.
  */
 #include "harnesses/codex/internal.h"
 
@@ -87,7 +87,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 	if (!m)
 		return;
 	if (m->error.n && restoring) {
-		/* it does not know the thread any more: a new one, and the core says so */
+		/* it does not know the thread any more: begins a new one, and the core reports that */
 		h->restoring = false;
 		send_open(h);
 		return;
@@ -144,7 +144,7 @@ static void send_open(struct harness *h)
 	jw_str(&w, "modelProvider", h->has_provider ? PROVIDER_ID : NULL);
 	jw_str(&w, "sandbox", "read-only");
 	jw_str(&w, "approvalPolicy", "untrusted");
-	jw_str(&w, "approvalsReviewer", "user"); /* the other one spends model calls */
+	jw_str(&w, "approvalsReviewer", "user"); /* the other reviewer spends model calls */
 	jw_str(&w, h->system_override ? "baseInstructions" : "developerInstructions",
 	       h->system_prompt);
 	put_roots(h, &w);

@@ -64,7 +64,7 @@ static void fail_turn(struct harness *h, const char *cls, const char *text)
 	end_turn(h);
 }
 
-/* Refused: the turn is over already, or it goes on, and then the core ends it with the process. */
+/* Refused: the turn is over already, or it goes on; then the core ends it with the process. */
 static void on_interrupted(void *ctx _unused_, uint64_t tag _unused_,
 			   const struct rpc_msg *m _unused_)
 {
@@ -123,7 +123,7 @@ void codex_on_turn_started(struct harness *h, struct slice params)
 	turn_runs(h, jobj_get(params, "turn").raw);
 }
 
-/* The core cancels the turn when it hears of the call beyond; until then nobody may have allowed that. */
+/* The core cancels the turn when the call beyond the limit is announced; until then nothing may allow that call. */
 void codex_limit(struct harness *h, int64_t tool_calls)
 {
 	h->limited = tool_calls >= 0;

@@ -1,6 +1,6 @@
 /*
  * usage.c - thread/tokenUsage/updated: `last` is one model call, `total` the thread. It is sent after every call, but
- * also when a thread is resumed, a call failed or the context ran over, with no call behind it: only a total that has
+ * also when a thread is resumed, a call failed or the context ran over, without a call: only a total that has
  * grown counts. After a call that met the token limit `last` is zero, and what it took is how far the total has
  * grown. The threads of subagents have totals of their own, and their calls belong to the turn that runs.
  */
@@ -45,7 +45,7 @@ void codex_meters_free(struct harness *h)
 	}
 }
 
-/* Only a thread of our own making is known to begin at nothing. */
+/* Only a thread that we have started certainly begins at 0. */
 static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
 {
 	struct meter *m;
@@ -60,7 +60,7 @@ static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
 	return m;
 }
 
-/* False: no call stands behind it. */
+/* False: it reports no call. */
 static bool take(struct meter *m, struct slice total, struct slice last, struct harness_usage *ret)
 {
 	bool told = number(last, "inputTokens") || number(last, "outputTokens"), grown = false;
@@ -77,7 +77,7 @@ static bool take(struct meter *m, struct slice total, struct slice last, struct 
 			ret->count[counts[i].what] = now > m->total[i] ? now - m->total[i] : 0;
 		m->total[i] = now;
 	}
-	/* the Responses API does not tell of cache writes: Codex's 0 says nothing */
+	/* the Responses API does not report cache writes, so Codex's 0 means unknown */
 	if (!ret->count[COUNT_CACHE_WRITE])
 		ret->has &= ~(1u << COUNT_CACHE_WRITE);
 	return grown && (told || m->known);

@@ -1,6 +1,6 @@
 /*
- * internal.h - what mending OpenCode's ACP (normalise.c) and hearing its plugin (report.c) share: the state of one
- * session, kept as hook_state of the generic adapter. All but the commands is of the turn that runs.
+ * internal.h - what normalise.c, which mends OpenCode's ACP, and report.c, which reads its plugin, share: the state of
+ * one session, kept as hook_state of the generic adapter. Everything except the commands belongs to the running turn.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct opencode_state {
 	struct turn_error error;
 	struct opencode_summary summaries[4]; /* the latest */
 	unsigned nsummaries;
-	struct opencode_change changes[8]; /* the latest: more are not on their way at once */
+	struct opencode_change changes[8]; /* the latest: there are never more at once */
 	unsigned nchanges;
 };
 

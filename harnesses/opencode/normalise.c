@@ -155,7 +155,7 @@ static bool put_server_tool(struct harness *h, struct slice update, const char *
 	return true;
 }
 
-/* The first word of a call: its title is the tool's name. */
+/* The first update of a call: its title is the tool's name. */
 static bool put_name(struct harness *h, struct slice update, struct buf *to)
 {
 	_cleanup_(freep) char *tool = NULL;
@@ -213,7 +213,7 @@ static bool put_diffs(struct harness *h, struct slice update, struct buf *to)
 	return true;
 }
 
-/* The cost of models without prices is 0 in its books: it is not known. */
+/* OpenCode reports 0 as the cost of models without prices: it is unknown. */
 static bool put_gauge(struct harness *h _unused_, struct slice update, struct buf *to)
 {
 	int64_t cost;
@@ -228,7 +228,7 @@ static bool put_gauge(struct harness *h _unused_, struct slice update, struct bu
 	return true;
 }
 
-/* A message that broke off is begun anew by a retry, whole and under the same id. */
+/* A retry begins a message that broke off again, whole and under the same id. */
 static bool put_message_id(struct harness *h, struct slice update, struct buf *to)
 {
 	struct opencode_state *s = state_of(h);
@@ -246,7 +246,7 @@ static bool put_message_id(struct harness *h, struct slice update, struct buf *t
 	return true;
 }
 
-/* What is wrong with an update of a kind. One of these at most applies to any. */
+/* The mendings by kind of update. At most one applies to each update. */
 static const struct {
 	enum harness_update kind;
 	bool (*put)(struct harness *h, struct slice update, struct buf *to);
@@ -283,7 +283,7 @@ static const struct opencode_summary *summary_of(struct harness *h, struct slice
 	return NULL;
 }
 
-/* False: there is nothing it could be shown with. */
+/* False: there is nothing to show it with. */
 static bool to_summary(struct harness_event *ev, const struct opencode_summary *s,
 		       struct buf *scratch)
 {

@@ -23,7 +23,7 @@ static const char *const quiet_env[] = {
 	"OPENCODE_DISABLE_LSP_DOWNLOAD",
 	"OPENCODE_DISABLE_SHARE",
 	"OPENCODE_DISABLE_CLAUDE_CODE",
-	/* a repository's own configuration could answer the questions that are ours to ask */
+	/* a repository's own configuration could answer the questions that we must ask */
 	"OPENCODE_DISABLE_PROJECT_CONFIG",
 };
 
@@ -54,7 +54,7 @@ static const char *api_npm(const char *api)
 	return NULL;
 }
 
-/* Reading is never asked, a secrets file is; the last rule that fits wins. */
+/* Reading is never asked, except for files of secrets; the last rule that matches counts. */
 #define READING                                                                                           \
 	"\"read\":{\"*\":\"allow\",\"*.env\":\"ask\",\"*.env.*\":\"ask\",\"*.env.example\":\"allow\"},"   \
 	"\"glob\":\"allow\",\"grep\":\"allow\",\"list\":\"allow\",\"lsp\":\"allow\",\"skill\":\"allow\"," \
@@ -80,7 +80,7 @@ static void put_outside(struct jw *w, const struct harness_req *req)
 
 	jw_obj(w, "external_directory");
 	put_rule(w, "*", "ask");
-	/* skills are there to be read: OpenCode's own rules allow it, and ours come after them */
+	/* skills may be read: OpenCode's own rules allow it, and ours come after them */
 	put_rule(w, skills, "allow");
 	if (req->additional_dirs.n &&
 	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
@@ -115,10 +115,10 @@ static void put_agents(struct jw *w, const struct harness_req *req)
 	jw_end_obj(w);
 	jw_obj(w, "plan");
 	jw_str(w, "prompt", prompt);
-	/* a rule for edits would override what plan mode is for */
+	/* a rule for edits would override the purpose of plan mode */
 	jw_raw(w, "permission", SLICE("{\"edit\":\"deny\"}"));
 	jw_end_obj(w);
-	/* a model call that no usage report tells of, for a title that ACP does not show */
+	/* else a model call without a usage report, for a title that ACP does not show */
 	jw_raw(w, "title", SLICE("{\"disable\":true}"));
 	jw_end_obj(w);
 }
@@ -130,7 +130,7 @@ static void put_common(struct jw *w, const struct harness_req *req)
 	_cleanup_(freep) char *plugin = file_join(req->home, OPENCODE_PLUGIN_FILE);
 	char url[4200];
 
-	/* dropped with the project's configuration, but wanted */
+	/* dropped with the project's configuration, but needed */
 	jw_arr(w, "instructions");
 	jw_str(w, NULL, agents);
 	jw_end_arr(w);
@@ -288,7 +288,7 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 		snprintf(path, sizeof(path), "%s/%s", req->home, xdg_dirs[i].below_home);
 		harness_plan_env(plan, xdg_dirs[i].var, path);
 	}
-	/* its own HTTP port would show the provider's key to anybody who asks without one */
+	/* its own HTTP port would show the provider's key to anybody without a password */
 	random_hex(password, 16);
 	harness_plan_env(plan, "OPENCODE_SERVER_PASSWORD", password);
 	plan_files(plan);

@@ -12,9 +12,9 @@
  *	_acpd/plan {sessionId, todos}                  the list of the model's tasks
  *	_acpd/change {sessionId, callId, diffs}        what a call wrote, for the tools whose diffs ACP leaves out
  *
- * It hears _acpd/limit {toolCalls} on the same stdin as OpenCode, before each prompt: of the calls of that turn no
+ * It reads _acpd/limit {toolCalls} from the same stdin as OpenCode, before each prompt: of the calls of that turn no
  * more are let run. It switches compaction off for the rest of a turn in which the context was too long twice with no
- * answer in between: OpenCode would compact for ever. It also adds the session's system prompt, tells the model the
+ * answer in between: OpenCode would compact for ever. It also adds the session's system prompt, gives the model the
  * exit code of a command that failed, keeps our variables from the commands, and answers what subagents ask: ACP
  * shows their questions to nobody, and the turn would hang. It rejects all but the edits that the session's approval
  * allows.

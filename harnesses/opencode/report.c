@@ -1,4 +1,4 @@
-/* report.c - what the plugin says: plugin.h has its words. */
+/* report.c - reads the notifications of the plugin, which plugin.h lists. */
 #include "harnesses/acp/turn.h"
 #include "harnesses/opencode/internal.h"
 #include "harnesses/opencode/normalise.h"
@@ -16,8 +16,8 @@ void opencode_copy_id(char to[64], struct jval v)
 		snprintf(to, 64, "%s", text);
 }
 
-/* OpenCode keeps apart what belongs together: input without cache, output without reasoning. Zeros are its word
- * for unknown. */
+/* OpenCode counts input without cache, and output without reasoning. Zeros mean
+ * unknown. */
 static void set_tokens(struct harness_usage *u, struct slice tokens)
 {
 	struct slice cache = jobj_get(tokens, "cache").raw;
@@ -43,7 +43,7 @@ static void on_call(struct harness *h, struct slice params)
 	struct opencode_state *s = state_of(h);
 
 	set_tokens(&u, jobj_get(params, "tokens").raw);
-	/* a model without prices costs 0 in its books, which is no report */
+	/* OpenCode's cost of a model without prices is 0, which is no report */
 	u.has_cost = harness_cost_parse(jobj_get(params, "cost").raw, &u.cost) && u.cost > 0;
 	jstr_decode(jobj_get(params, "model"), 256, &model);
 	jstr_decode(jobj_get(params, "provider"), 256, &provider);
@@ -85,7 +85,7 @@ static void on_retry(struct harness *h, struct slice params)
 	send_event(h, UPDATE_NOTICE, &b);
 }
 
-/* What comes from now on is of the next attempt. */
+/* From now on everything belongs to the next attempt. */
 static void on_again(struct harness *h, struct slice params)
 {
 	struct opencode_state *s = state_of(h);
@@ -109,7 +109,7 @@ static void on_compaction(struct harness *h, struct slice params)
 	send_event(h, UPDATE_COMPACTION, &b);
 }
 
-/* In its words as in ACP's; what was given up is no part of the plan. */
+/* Its states are ACP's; a task that was given up is no part of the plan. */
 static void put_entry(struct jw *w, struct slice todo)
 {
 	static const char *const states[] = { "pending", "in_progress", "completed" };
@@ -163,7 +163,7 @@ static void on_change(struct harness *h, struct slice params)
 	to->diffs = xstrndup(diffs.raw.p, diffs.raw.n);
 }
 
-/* What has no status was no answer of the provider at all, or one that broke off. */
+/* An error without a status means no answer of the provider at all, or one that broke off. */
 static bool is_broken_answer(struct jval name, const char *message)
 {
 	return jstr_is(name, "UnknownError") && strcasestr(message, "JSON pars");

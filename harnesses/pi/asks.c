@@ -1,7 +1,7 @@
 /*
  * asks.c - dialogs of extensions. The bridge's permission questions become permission requests, every other dialog an
- * elicitation if the client answers those, else it is dismissed at once. Dialogs that want no answer are notes: what
- * the bridge tells of itself, and notices.
+ * elicitation if the client answers those, else it is dismissed at once. Dialogs without an answer are notes: what
+ * the bridge reports about itself, and notices.
  */
 #include "harnesses/pi/internal.h"
 

@@ -26,7 +26,7 @@ static bool has_word(const char *text, const char *const *words, size_t n)
 	return false;
 }
 
-/* Three digits that stand alone. */
+/* Three digits alone. */
 static int status_at(const char *p)
 {
 	if (!isdigit((unsigned char)p[0]) || !isdigit((unsigned char)p[1]) ||

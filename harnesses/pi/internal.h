@@ -1,13 +1,13 @@
 /*
- * internal.h - the adapter's insides. Who does what:
+ * internal.h - what the adapter's files share, and what each file does:
  *
  *	plan.c     argv, environment, files of the home; bridge.c holds the extension that is loaded into Pi
  *	pi.c       life: opening, the table of records, answers to our commands
  *	options.c  models, thinking levels, modes, approval as config options; slash commands
  *	turn.c     prompts, cancel, steering, the end of a turn
- *	message.c  what the model says: chunks, tool calls as they stream in, usage
+ *	message.c  the model's output: chunks, tool calls as they stream in, usage
  *	tools.c    tool executions as tool calls
- *	asks.c     dialogs of extensions: permission questions and elicitations, what the bridge tells
+ *	asks.c     dialogs of extensions: permission questions and elicitations, reports of the bridge
  *	notes.c    retries, compaction, queue and title
  *	errors.c   the class of an error from its text, which is all that Pi gives
  *
@@ -25,7 +25,7 @@
 #define PI_BRIDGE_COMMANDS "/acpd:"
 
 #define PI_TEXT_MAX (32 * MIB) /* of a string that a record may carry within one line */
-#define PI_CALLS_MAX 1024      /* open tool calls and dialogs that are kept track of */
+#define PI_CALLS_MAX 1024      /* open tool calls and dialogs that are tracked */
 #define PI_BANNER_LINES_MAX 64
 
 enum pi_phase { PI_OPENING, PI_READY, PI_FAILED };
@@ -78,7 +78,7 @@ struct harness {
 	struct pi_turn turn;
 };
 
-/* One record of Pi: the members that decide what becomes of it, found in one pass. */
+/* One record of Pi: the members that decide its handling, found in one pass. */
 enum pi_member {
 	M_TYPE,
 	M_ID,

@@ -1,4 +1,4 @@
-/* message.c - what the model says, as it streams in, and what each call of it used. */
+/* message.c - the model's output, as it streams in, and the usage of each model call. */
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
@@ -58,7 +58,7 @@ static void block_delta(struct harness *h, const struct pi_record *r, enum harne
 	struct jval gap = { J_STRING, SLICE("\"\\n\\n\"") };
 
 	h->turn.block_seen = true;
-	/* what Pi puts between two thoughts comes behind the last one too, and the block's end takes it back */
+	/* Pi puts its separator also after the last thought, and the block's end removes it */
 	if (h->turn.gap)
 		emit_chunk(h, kind, gap);
 	h->turn.gap = kind == UPDATE_THOUGHT_CHUNK && slice_eq(r->delta[D_DELTA].v.raw, gap.raw);
@@ -66,7 +66,7 @@ static void block_delta(struct harness *h, const struct pi_record *r, enum harne
 		emit_chunk(h, kind, r->delta[D_DELTA].v);
 }
 
-/* Its content is what the deltas said, unless there were none. */
+/* Its content is that of the deltas, unless there were none. */
 static void block_end(struct harness *h, const struct pi_record *r, enum harness_update kind)
 {
 	if (!h->turn.block_seen)
@@ -136,7 +136,7 @@ static void set_counts(struct harness_usage *u, struct slice usage, bool writes_
 		harness_usage_set(u, fields[i].what, jobj_get(usage, fields[i].key));
 	if (u->has & (1u << COUNT_INPUT))
 		u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
-	/* the 0 of an API that does not tell */
+	/* the 0 of an API that does not report it */
 	if (!u->count[COUNT_CACHE_WRITE] && !writes_cache)
 		u->has &= ~(1u << COUNT_CACHE_WRITE);
 }
@@ -153,7 +153,7 @@ void pi_usage(struct harness *h, struct slice usage, struct slice message, const
 	set_counts(&u, usage, jstr_is(jobj_get(message, "api"), "anthropic-messages"));
 	if (!u.count[COUNT_INPUT] && !u.count[COUNT_OUTPUT])
 		return;
-	/* 0 is what a model without prices costs */
+	/* 0 is the cost of a model without prices */
 	u.has_cost = harness_cost_parse(jobj_get(cost, "total").raw, &u.cost) && u.cost > 0;
 	if (!model)
 		model = text_of(message, "model");
@@ -168,7 +168,7 @@ void pi_usage(struct harness *h, struct slice usage, struct slice message, const
 
 /* --- the end of a message --------------------------------------------------------------------------- */
 
-/* What providers call it when they stop for what is being said; Pi makes errors of them. */
+/* Providers' words for a stop because of the content; Pi makes errors of them. */
 static bool is_refusal(struct slice message)
 {
 	static const char *const words[] = { "refusal", "content_filter", "SAFETY",

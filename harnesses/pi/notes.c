@@ -1,4 +1,4 @@
-/* notes.c - what goes on around the model calls: retries, compaction, the queue, the title. */
+/* notes.c - what happens around the model calls: retries, compaction, the queue, the title. */
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
@@ -23,7 +23,7 @@ void pi_notice(struct harness *h, const char *severity, const char *title, struc
 	pi_emit(h, UPDATE_NOTICE, &b);
 }
 
-/* The end of a retry needs no word: the answer or the turn's error follows. */
+/* The end of a retry is not reported: the answer or the turn's error follows. */
 void pi_on_retry(struct harness *h, const struct pi_record *r)
 {
 	int64_t attempt = 0, of = 0, delay = 0;
@@ -109,7 +109,7 @@ static void put_raw_or(struct jw *w, const char *key, struct jval v, enum jtype 
 	jw_raw(w, key, v.type == type ? v.raw : other);
 }
 
-/* ACP has no queue: it rides on the session's info. */
+/* ACP has no queue: it is sent with the session's info. */
 void pi_on_queue(struct harness *h, const struct pi_record *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -114,7 +114,7 @@ void pi_options_put(struct harness *h, struct jw *w, const char *key)
 	jw_end_arr(w);
 }
 
-/* The answer to the core's call, or an update when nobody asked. */
+/* The answer to the core's call, or an update if there is no call. */
 void pi_options_done(struct harness *h, uint64_t token)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -1,6 +1,6 @@
 /*
- * pi.c - drives `pi --mode rpc`: JSON lines both ways. Pi has no handshake; the answers to the opening commands are
- * one. Records that are not in the table are data of no concern to us: Pi adds some every week.
+ * pi.c - drives `pi --mode rpc`: JSON lines both ways. Pi has no handshake; the answers to the opening commands
+ * replace it. Records that are not in the table are ignored: Pi adds some every week.
  */
 #include "harnesses/pi/internal.h"
 #include "harnesses/talk.h"
@@ -83,7 +83,7 @@ void pi_opened(struct harness *h)
 		return;
 	pi_options_put(h, &w, NULL);
 	ready.config_options = buf_slice(&b);
-	/* a session that was never prompted has nothing that could be lost */
+	/* a session that was never prompted has nothing to lose */
 	ready.restored = h->opened == HARNESS_RESTORE && !h->lost;
 	h->phase = PI_READY;
 	h->host.ops->ready(h->host.ctx, &ready);
@@ -92,12 +92,12 @@ void pi_opened(struct harness *h)
 
 static void on_opening_model(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
-	/* refused: the list of options then says what there is */
+	/* refused: the list of options then shows what there is */
 	if (m && pi_refresh(ctx, 0) < 0)
 		pi_open_failed(ctx, "Pi does not read");
 }
 
-/* A taken up session keeps the model that it was last switched to. */
+/* A resumed session keeps the model that it was last switched to. */
 static bool want_other_model(const struct harness *h)
 {
 	if (!h->own_provider || !h->model)
@@ -132,7 +132,7 @@ static void forget_key(struct harness *h)
 	h->key = NULL;
 }
 
-/* Only to a bridge that is there: without it the command would be a prompt. Not in the environment, which commands
+/* Only if the bridge is there: without it the command would be a prompt. Not in the environment, which commands
  * of the model could read in /proc. Pi answers a command without id without one, and we do not wait. */
 static void tell_key(struct harness *h)
 {
@@ -206,7 +206,7 @@ static void on_response(struct harness *h, const struct pi_record *r)
 static const struct {
 	const char *type;
 	void (*fn)(struct harness *h, const struct pi_record *r);
-	bool in_turn; /* of no concern to a client when no prompt of its runs */
+	bool in_turn; /* ignored when no prompt of the client runs */
 } records[] = {
 	{ "message_update", pi_on_message_update, true },
 	{ "response", on_response, false },
@@ -239,7 +239,7 @@ static void dispatch(struct harness *h, const struct pi_record *r)
 	}
 }
 
-/* Something may print before Pi has taken hold of its output. */
+/* Other code may print before Pi has redirected its output. */
 static int not_a_record(struct harness *h, struct slice line, enum jscan_error why, struct err *e)
 {
 	if (h->phase == PI_OPENING && line.p[0] != '{' && h->banner_lines++ < PI_BANNER_LINES_MAX)

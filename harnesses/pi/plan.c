@@ -1,5 +1,5 @@
-/* plan.c - how Pi is started: nothing fetched or reported, the project's own extensions off, the session's
- * parameters in the environment, from where the bridge takes (and removes) them. */
+/* plan.c - how Pi is started: nothing is fetched or reported, the project's own extensions are off, and the session's
+ * parameters are in the environment, from which the bridge takes (and removes) them. */
 #include "harnesses/choices.h"
 #include "harnesses/pi/internal.h"
 
@@ -15,8 +15,8 @@
 #define NUMBER(n) TEXT_OF(n)
 #define ENV_CHUNK (96u * KIB) /* one variable may have 128 KiB */
 
-/* An error that lasts is reported after 1.5 s; the provider's own clients do not retry beneath. Silence is limited by
- * the bridge, at each start anew. */
+/* A lasting error is reported after 1.5 s; the provider's own clients do not retry beneath. The bridge limits silence,
+ * with the setting of each start. */
 static const char settings[] =
 	"{\"retry\":{\"enabled\":true,\"maxRetries\":2,\"baseDelayMs\":500,\"maxAgentDelayMs\":4000,"
 	"\"provider\":{\"maxRetries\":0}},\"enableInstallTelemetry\":false,\"enableAnalytics\":false,"

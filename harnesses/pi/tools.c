@@ -1,4 +1,4 @@
-/* tools.c - tool executions as tool calls. What a tool is to a client stands in one table; MCP tools are named by
+/* tools.c - tool executions as tool calls. One table has the form of each tool for clients; MCP tools are named by
  * their server. */
 #include "harnesses/pi/internal.h"
 

@@ -158,7 +158,7 @@ static void add_block(struct buf *text, struct jw *images, struct slice block)
 		add_link(text, block);
 }
 
-/* The bridge's commands are the adapter's alone: behind a space they are text for the model. */
+/* The bridge's commands are the adapter's alone: after a space they are text for the model. */
 static void keep_from_bridge(struct buf *text)
 {
 	_cleanup_(buf_done) struct buf spaced = { 0 };
@@ -279,12 +279,12 @@ int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err
 
 static void on_aborted(void *ctx _unused_, uint64_t tag _unused_, const struct rpc_msg *m _unused_)
 {
-	/* agent_settled tells */
+	/* agent_settled reports the end */
 }
 
 static void send_abort(struct harness *h)
 {
-	/* an abort alone would go on with what is queued */
+	/* after an abort alone Pi goes on with the queue */
 	pi_call(h, "clear_queue", SLICE_NONE, on_aborted, 0);
 	pi_call(h, "abort", SLICE_NONE, on_aborted, 0);
 }

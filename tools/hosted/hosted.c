@@ -13,11 +13,11 @@ struct hosted {
 	unsigned serial;
 	struct hosted_set *own;
 	struct list sets;    /* of sessions */
-	struct list leaving; /* those whose session let go of them, while processes are left */
+	struct list leaving; /* those that their session has released, while processes are left */
 	uint64_t restarts;   /* of sets that are gone */
 	struct loop_task settle_task;
 	bool stopping;
-	void (*stopped)(void *ctx); /* NULL: called already, or nobody waits */
+	void (*stopped)(void *ctx); /* NULL: called already, or not wanted */
 	void *ctx;
 };
 
@@ -30,7 +30,7 @@ static void set_forget(struct hosted *h, struct hosted_set *set)
 	hosted_set_delete(set);
 }
 
-/* A server is down: what waited for it goes, and who waited for all of them is notified. */
+/* A server is down: frees what waited for it, and calls stopped once all are down. */
 static void settle(void *ctx)
 {
 	struct hosted *h = ctx;

@@ -2,16 +2,17 @@
  * hosted.h - MCP servers that live in the sandbox: those of the daemon's configuration, and those of trusted
  * projects, one set a session.
  *
- * The daemon's own start with it, run as the agent's user with the base environment and what their entry says, and
- * last as long as it does. A session's are those of <cwd>/.mcp.json; who loads that file has decided to trust it.
+ * The daemon's own start with it, run as the agent's user with the base environment and the settings of their entry,
+ * and end with it. A session's are those of <cwd>/.mcp.json; the client that loads that file has decided to trust it.
  * They run as the session's user with the session's environment, each from the first call on, and end with their set.
  *
- * Nothing here fails: a file or an entry that is wrong is reported (hosted_put_status, hosted_set_each) and does
- * nothing else. Backends stay what they are over restarts (hosted_server.h) and are ours: nobody else frees them.
+ * A wrong file or entry is reported (hosted_put_status, hosted_set_each) and has no other effect. Backends stay the
+ * same over restarts (hosted_server.h). They belong to this code: no caller frees them.
  *
- * What a client reads of it:
- *	{servers: [{name, scope: "daemon"|"session", sessionId?, transport: "stdio"|"http", state, since, revision?, era?, serverInfo?, startMs?,
- *	latencyMs?, toolCount?, lastError? {reason, field?, message, at}, restarts, pid?}],
+ * The status for clients:
+ *	{servers: [{name, scope: "daemon"|"session", sessionId?, transport: "stdio"|"http", state, since,
+ *	revision?, era?, serverInfo?, startMs?, latencyMs?, toolCount?, lastError? {reason, field?, message, at},
+ *	restarts, pid?}],
  *	problems: [{severity: "error"|"warning", sessionId?, server?, field?, reason, message}], moreProblems?}
  */
 #pragma once
@@ -28,7 +29,7 @@ struct hosted_config {
 	const char *file; /* --mcp-config; NULL: no servers of its own */
 	char *const *
 		env; /* all that they and ${} may see of the daemon's environment; "NAME=value", NULL-terminated */
-	const char *home; /* their directory if they say none; a relative one is below it */
+	const char *home; /* their directory if they name none; a relative one is below it */
 	const char *incarnation;
 	bool switch_user;
 	uid_t uid;
@@ -53,9 +54,9 @@ void hosted_start(struct hosted *h);
 void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx);
 void hosted_kill(struct hosted *h);
 
-/* One of the daemon's own. NULL and e: MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, or why it cannot be had. */
+/* One of the daemon's own. NULL and e: MCP_SERVER_UNKNOWN, MCP_SERVER_DISABLED, or why it is not available. */
 struct mcp_backend *hosted_find(struct hosted *h, const char *name, struct err *e);
-/* The same for a session that names it: one that has failed is not had either. */
+/* The same for a session that names it: a failed one is refused too. */
 struct mcp_backend *hosted_find_for_session(struct hosted *h, const char *name, struct err *e);
 void hosted_put_status(const struct hosted *h, struct jw *w, const char *key);
 /* The first error of the configuration file or of an entry in it; NULL: there is none. */
@@ -71,7 +72,7 @@ void hosted_totals(const struct hosted *h, struct hosted_totals *ret);
 struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project *project);
 /* Ends its servers. No call to them may be open, and their backends are not valid any more. */
 struct hosted_set *hosted_set_free(struct hosted_set *set);
-/* All of its servers that are not disabled, in the file's order. backend NULL: it cannot be had, for this reason. */
+/* All of its servers that are not disabled, in the file's order. backend NULL: it is not available, for this reason. */
 void hosted_set_each(struct hosted_set *set,
 		     void (*fn)(void *ctx, const char *name, struct mcp_backend *backend,
 				const struct err *why),

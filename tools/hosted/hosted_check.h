@@ -1,10 +1,9 @@
 /*
- * hosted_check.h - one look at a server that is up: its list of tools, for their number and for how long it takes to
- * answer.
+ * hosted_check.h - one check of a server that is up: it counts the tools of its list, and measures how long the answer
+ * takes.
  *
- * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_CHECK_MS. Nothing of it is kept but the
- * count. A server that says it has no tools is in order: it has none to count. One look at a time;
- * hosted_check_cancel is harmless when none is going on.
+ * The list is read to its end, at most HOSTED_PAGES_MAX pages within HOSTED_CHECK_MS. Only the count is kept. A server
+ * that reports no tools passes. One check at a time; hosted_check_cancel is harmless when none is running.
  */
 #pragma once
 
@@ -15,14 +14,14 @@
 
 struct hosted_check_result {
 	int tools;	       /* -1: no list */
-	unsigned latency_ms;   /* until the first page was there */
+	unsigned latency_ms;   /* until the first page came */
 	const struct err *why; /* NULL: it was answered */
 };
 
 struct hosted_check {
 	struct loop *loop;
 	struct mcp_backend *backend;
-	struct mcp_call *call; /* NULL: none going on */
+	struct mcp_call *call; /* NULL: none is running */
 	void (*done)(void *ctx, const struct hosted_check_result *result);
 	void *ctx;
 	uint64_t began_ms;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* The caller's, the entry's, and what nobody may change. */
+/* The caller's, the entry's, and what must not be changed. */
 static void build_env(const struct hosted_server_config *c, struct harness_plan *plan)
 {
 	for (char *const *v = c->env; v && *v; v++) {

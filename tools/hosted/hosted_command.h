@@ -1,4 +1,4 @@
-/* hosted_command.h - what an entry of type stdio comes to: program, environment, directory. */
+/* hosted_command.h - builds program, environment and directory from an entry of type stdio. */
 #pragma once
 
 #include "harnesses/spawn_plan.h"

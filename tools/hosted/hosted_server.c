@@ -58,7 +58,7 @@ static void set_state(struct hosted_server *s, enum hosted_state state)
 			 state_names[state]);
 }
 
-/* What others wrote may hold what they were given. */
+/* Texts of others may contain the secrets that they were given, so those are hidden. */
 static void set_error(struct hosted_server *s, const struct err *why)
 {
 	s->error = *why;
@@ -102,7 +102,7 @@ static void check(void *ctx)
 
 static void start(void *ctx);
 
-/* Decorrelated jitter: servers that fell together do not rise together. */
+/* Decorrelated jitter: servers that failed together do not restart together. */
 static uint64_t next_delay(struct hosted_server *s)
 {
 	uint64_t top = MAX(3 * s->delay_ms, 2 * HOSTED_BACKOFF_MS), random = 0;
@@ -128,7 +128,7 @@ static void on_backoff_over(void *ctx)
 	start(s);
 }
 
-/* One over HTTP costs nothing to check for, and may be started late by somebody else. */
+/* A server over HTTP costs little to check, and others may start it late. So it is checked again. */
 static void give_up(struct hosted_server *s)
 {
 	set_state(s, HOSTED_FAILED);
@@ -193,7 +193,7 @@ static void on_down(void *ctx, const struct err *why)
 	fallen(ctx, why);
 }
 
-/* It has failed, and had its chance just now. */
+/* It has failed, and was tried again just now. */
 static bool is_given_up(const struct hosted_server *s)
 {
 	return s->state == HOSTED_FAILED && hosted_transport_made(&s->transport) &&
@@ -266,7 +266,7 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 	} else if (config->entry->refused) {
 		set_error(s, config->refusal);
 		set_state(s, HOSTED_FAILED);
-	} else if (make(s, &e) < 0) { /* at the next try it may be there */
+	} else if (make(s, &e) < 0) { /* at the next try it may work */
 		set_error(s, &e);
 		set_state(s, HOSTED_FAILED);
 	}

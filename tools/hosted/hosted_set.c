@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Header values are secrets, and so is what variables hold whose names say so. */
+/* Header values are secrets, and so are the values of variables with such names. */
 static void load_secrets(struct hosted_set *set, char *const *env)
 {
 	_cleanup_(buf_done) struct buf headers = { 0 }, vars = { 0 };

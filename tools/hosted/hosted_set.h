@@ -1,5 +1,5 @@
-/* hosted_set.h - the servers of one configuration file: the daemon's, or that of a session's project. For hosted.c
- * alone. */
+/* hosted_set.h - the servers of one configuration file: the daemon's, or that of a session's project. Only for
+ * hosted.c. */
 #pragma once
 
 #include "tools/hosted/hosted.h"
@@ -14,7 +14,7 @@ struct hosted_set {
 	struct hosted_server **servers; /* as many as entries */
 };
 
-/* servers: what all of them have in common. serial: makes their marks differ from those of any other set. */
+/* servers: the settings that they share. serial: makes their marks differ from those of any other set. */
 struct hosted_set *hosted_set_new(const struct hosted_server_config *servers,
 				  const struct mcpfile_source *source, unsigned serial);
 /* All of its servers must be down. */

@@ -32,8 +32,8 @@ static struct socket_user own_hand(const struct hosted_server_config *c)
 	return (struct socket_user){ c->session && c->switch_user, c->uid, c->gid };
 }
 
-/* What a project's file names is not for the daemon to reach in the network: it sees more of that than whoever wrote
- * the file. */
+/* A server of a project's file may not be reached over the daemon's network: that may reach more than the writer of the
+ * file can. */
 static int make_http(struct hosted_transport *w, const struct hosted_server_config *c,
 		     const struct mcp_server_events *events, void *ctx, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* hosted_transport.h - how a hosted server is reached: as a child of ours or over HTTP, behind one set of functions.
- * For hosted_server.c alone. */
+/* hosted_transport.h - the transport of a hosted server: a child of ours or HTTP, behind one set of functions. Only for
+ * hosted_server.c. */
 #pragma once
 
 #include "tools/hosted/hosted_server.h"
@@ -11,14 +11,14 @@ struct hosted_transport { /* at most one of both; none: not made */
 	struct mcp_remote *http;
 };
 
-/* -errno and e: what it needs is not there, or it cannot be reached from here. */
+/* -errno and e: something that it needs is missing, or it may not be reached. */
 int hosted_transport_make(struct hosted_transport *w, const struct hosted_server_config *config,
 			  const struct mcp_server_events *events, void *ctx, struct err *e);
 bool hosted_transport_made(const struct hosted_transport *w);
 void hosted_transport_done(struct hosted_transport *w);
 struct mcp_backend *hosted_transport_backend(const struct hosted_transport *w);
 int hosted_transport_start(const struct hosted_transport *w, struct err *e);
-/* Calls that wait end, too. Harmless if it is not made or down. */
+/* Also ends calls that wait. Harmless if it is not made or down. */
 void hosted_transport_stop(const struct hosted_transport *w);
 void hosted_transport_kill(const struct hosted_transport *w);
 /* 0: none. */

@@ -78,7 +78,7 @@ static void copy_pairs(struct mcpfile_pairs *to, const struct mcpfile_pairs *fro
 						       xstrdup(from->at[to->n].value) };
 }
 
-/* An entry whose name will not do is an issue only: there is nothing to call it by. */
+/* An entry with an unusable name is only an issue: it has no name in reports. */
 static void add_entry(struct mcpfile *f, const char *name, struct jval v,
 		      const struct mcpfile_pairs *common, char *const *env)
 {
@@ -104,7 +104,7 @@ static void add_entry(struct mcpfile *f, const char *name, struct jval v,
 
 static char *name_of(struct slice key, struct jval v)
 {
-	/* in an object its key, whose quotes stand around it; in an array a member */
+	/* in an object the name is its key, with the quotes around it; in an array a member */
 	struct jval text = key.p ? (struct jval){ J_STRING, { key.p - 1, key.n + 2 } } :
 			   v.type == J_OBJECT ? jobj_get(v.raw, "name") :
 						(struct jval){ 0 };
@@ -137,7 +137,7 @@ static void add_entries(struct mcpfile *f, struct jval servers, const struct mcp
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-/* What stands beside the servers in the one form or the other; startup and ports are for the builder of the image. */
+/* Warns about other members beside the servers, in either form; startup and ports are for the builder of the image. */
 static void warn_beside(struct mcpfile *f, struct slice text)
 {
 	static const char *const known[] = { "mcpServers",  "mcp_servers", "env",     "name",

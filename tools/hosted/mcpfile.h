@@ -1,14 +1,14 @@
 /*
- * mcpfile.h - the servers that a configuration file names, read and checked; starts nothing.
+ * mcpfile.h - reads and checks the servers of a configuration file; starts nothing.
  *
  * Two forms, distinguished by their member: {"mcpServers": {NAME: entry}} as in .mcp.json, and {"mcp_servers": [entry
  * with "name"], "env"} as in e2b-sandbox.config.json. An entry is {command, args, env, cwd} or {url, headers}, with
  * type (else it follows from those) and disabled. ${VAR} and ${VAR:-default} are replaced in command, args, env, cwd,
- * url and headers, from the environment that the caller allows and nothing else; a variable that is set to nothing
- * counts as set, and what was put in is not expanded again.
+ * url and headers, only from the environment that the caller allows. A variable that is set to nothing counts as set,
+ * and values are not expanded again.
  *
- * Nothing here fails as a whole. What is wrong becomes an issue that names entry and field: an error of an entry
- * leaves that entry out of use (refused), an error of the file leaves no entries, a warning changes nothing. Texts of
+ * No function fails for the whole file. A fault becomes an issue that names entry and field. An error of an entry
+ * leaves that entry unused (refused), an error of the file leaves no entries, a warning changes nothing. Texts of
  * issues hold names, never values.
  *
  * The .mcp.json of a workspace belongs to the user who works there: it is opened with that user's rights, only if it is
@@ -36,7 +36,7 @@ struct mcpfile_pairs {
 struct mcpfile_entry {
 	char *name;
 	enum mcpfile_transport transport;
-	bool disabled;		  /* and not looked at any further */
+	bool disabled;		  /* and not checked any further */
 	bool refused;		  /* an issue says why; what follows may be incomplete */
 	char **argv;		  /* command and arguments, NULL-terminated */
 	char *cwd;		  /* as written, perhaps relative; NULL: none */
@@ -75,11 +75,11 @@ const struct err *mcpfile_error(const struct mcpfile *f, const char *entry);
 
 /* Adds an issue; entry may be NULL. */
 void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const struct err *why);
-/* Fills out, whose name is set, from the entry's object. -EINVAL: refused for what e says. */
+/* Fills out, whose name is set, from the entry's object. -EINVAL: refused, e says why. */
 int mcpfile_entry_decode(struct mcpfile *f, struct mcpfile_entry *out, struct slice object,
 			 char *const *env, struct err *e);
-/* Reads an object of strings into pairs (added behind those there), values expanded. check says whether a name
- * will do. */
+/* Reads an object of strings into pairs (added after those there), with values expanded. check: whether a name is
+ * valid. */
 int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const char *field,
 			 bool (*check)(const char *name), char *const *env, struct err *e);
 /* A name of an environment variable that is not the daemon's own. */

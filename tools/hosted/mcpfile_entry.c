@@ -30,7 +30,7 @@ static const struct jfield fields[] = {
 	JF_END,
 };
 
-/* Members of other programs' entries that say nothing about how to reach the server. */
+/* Members of other programs' entries that do not change how the server is reached. */
 static const char *const descriptive[] = { "description", "title", "icons", NULL };
 
 static void raw_done(struct raw_entry *raw)
@@ -171,7 +171,7 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 		       const char *field, bool (*check)(const char *name), char *const *env,
 		       struct err *e)
 {
-	/* the quotes stand around the key */
+	/* the quotes are around the key */
 	struct jval quoted = { J_STRING, { key.p - 1, key.n + 2 } };
 	_cleanup_(freep) char *name = NULL, *value = NULL;
 	char path[96];
@@ -232,7 +232,7 @@ bool mcpfile_env_name_ok(const char *name)
 	return *name && strncmp(name, "ACPD_", 5) != 0;
 }
 
-/* Those that frame a request are the transport's. */
+/* The transport sets those that frame a request. */
 static bool header_ok(const char *name)
 {
 	static const char *const ours[] = { "host",	      "connection", "content-length",
@@ -245,7 +245,7 @@ static bool header_ok(const char *name)
 	return header_name_ok(slice_of(name));
 }
 
-/* Goes into the head of a request: no line may be broken there. */
+/* The text goes into the head of a request, so it may not contain a line break. */
 static int check_line(const char *text, const char *field, struct err *e)
 {
 	return header_value_ok(text) ? 0 :
@@ -320,7 +320,7 @@ int mcpfile_entry_decode(struct mcpfile *f, struct mcpfile_entry *out, struct sl
 	_cleanup_(raw_done) struct raw_entry raw = { 0 };
 
 	if (jdec_object(object, fields, "", &raw, e) < 0) {
-		if (!e->field[0]) /* the file has been scanned: nothing else is left to be wrong */
+		if (!e->field[0]) /* the file has been scanned, so nothing else can be wrong */
 			err_field(e, "", "FIELD_DUPLICATE", "a key stands twice");
 		return -EINVAL;
 	}

@@ -1,11 +1,11 @@
 /*
- * backend.h - one MCP server, whatever is behind it, in the words of MCP 2026-07-28.
+ * backend.h - one MCP server behind any transport, in the terms of MCP 2026-07-28.
  *
- * The middle of the MCP side. Code that serves clients (mcp/mcp_front.h) calls a backend; code that reaches servers
- * implements one: the orchestrator over ACP, a child process, an HTTP server, the built-in tools; and the policy of a
- * session is a backend in front of another. Eras meet only at the edges: inside, every request carries
- * protocolVersion and clientCapabilities in its params._meta (and clientInfo, if the client sent it), every result a
- * resultType, and a server asks its client nothing but through "input_required".
+ * The middle of the MCP side. Code that serves clients (mcp/mcp_front.h) calls a backend. Code that reaches servers
+ * implements one: the orchestrator over ACP, a child process, an HTTP server, the built-in tools; the policy of a
+ * session is a backend in front of another. Only the edges know eras: inside, every request has protocolVersion and
+ * clientCapabilities in its params._meta (and clientInfo, if the client sent it), every result has a resultType, and a
+ * server asks its client only through "input_required".
  *
  * Payloads are raw JSON text, validated by json/jscan.h, without line breaks, and passed on byte for byte; spans
  * given to functions and callbacks are borrowed for the call. Everything runs on the loop.
@@ -17,7 +17,7 @@
 struct mcp_backend;
 struct mcp_call;
 
-/* Where the answer goes. Never called from inside mcp_backend_call, nor after mcp_call_cancel. */
+/* The receiver of the answer. Never called from inside mcp_backend_call, nor after mcp_call_cancel. */
 struct mcp_reply_ops {
 	/* A notification that belongs to this request (notifications/progress, notifications/message, those of a
 	 * subscription, whatever subscriptionId they carry: a front puts its client's there). params: raw object,
@@ -29,7 +29,7 @@ struct mcp_reply_ops {
 };
 
 struct mcp_backend_ops {
-	/* Never fails: what cannot be done is an error given to done later. method: printable ASCII without quotes,
+	/* Never fails: an error is passed to done later. method: printable ASCII without quotes,
 	 * borrowed like params. */
 	struct mcp_call *(*call)(struct mcp_backend *b, const char *method, struct slice params,
 				 const struct mcp_reply_ops *ops, void *ctx);
@@ -55,7 +55,7 @@ static inline struct mcp_call *mcp_backend_call(struct mcp_backend *b, const cha
 	return b->ops->call(b, method, params, ops, ctx);
 }
 
-/* The answer is not wanted any more: the server is notified, and nothing is called back. */
+/* The answer is not needed any more: the server is notified, and nothing is called back. */
 static inline void mcp_call_cancel(struct mcp_call *c)
 {
 	c->backend->ops->cancel(c);

@@ -1,7 +1,7 @@
 /* front_heartbeat.c - progress of our own on a request that has been silent: clients give up on silence, and a build,
- * or a human who thinks, is silent for long. Only where the client gave a progressToken. What the server said of its
- * progress is said again, a hair further on, since progress must rise; after so long without a word of the server it
- * is left to the client's own patience. */
+ * or a human who thinks, is silent for long. Only if the client sent a progressToken. The server's last progress is
+ * sent again with a slightly higher value, since progress must rise. After MCP_HEARTBEAT_MAX_MS without progress from
+ * the server it stops, and the client's own patience decides. */
 #include "base/clock.h"
 #include "json/jenc.h"
 #include "tools/mcp/mcp_front_internal.h"

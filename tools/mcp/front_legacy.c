@@ -1,4 +1,4 @@
-/* front_legacy.c - the facade of a server of 2025: what a legacy client may call, and results and errors in its
+/* front_legacy.c - the facade of a server of 2025: the calls of a legacy client, and results and errors in its
  * words. */
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -23,7 +23,7 @@ static const struct jfield initialize_fields[] = {
 	JF_END,
 };
 
-/* Who gives no name has one for a client that must be given one. */
+/* A server without a name gets one, because a legacy client needs it. */
 static struct slice server_info(struct slice discovered)
 {
 	struct jval info = mcp_meta_get(discovered, MCP_META_SERVER);
@@ -33,7 +33,7 @@ static struct slice server_info(struct slice discovered)
 	return info.type == J_OBJECT ? info.raw : SLICE("{\"name\":\"unnamed\",\"version\":\"0\"}");
 }
 
-/* server/discover as the result of initialize: instructions and whatever else the server says of itself stay. */
+/* server/discover as the result of initialize: instructions and all other members of the server stay. */
 static void put_initialized(struct buf *out, const struct mcp_front *f, struct slice discovered)
 {
 	static const char *const moved[] = { MCP_META_SERVER, NULL };
@@ -102,7 +102,7 @@ static void on_initialize(struct front_request *x, const struct rpc_msg *m)
 		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
-	f->era = ERA_LEGACY; /* from here on there are capabilities */
+	f->era = ERA_LEGACY; /* from now on there are capabilities */
 	f->revision = strcmp(in.revision, MCP_LEGACY_OLD) == 0 ? MCP_LEGACY_OLD : MCP_LEGACY;
 	keep_raw(&f->client_capabilities, in.capabilities, "{}");
 	keep_raw(&f->client_info, in.info, NULL);
@@ -148,7 +148,7 @@ static void refuse_method(struct front_request *x, const char *method)
 	front_request_refuse(x, &e, SLICE_NONE);
 }
 
-/* From now on every request says so. */
+/* From now on every request carries the level. */
 static void on_set_level(struct front_request *x, const struct rpc_msg *m)
 {
 	const char *level = find_level(jobj_get(m->params, "level"));
@@ -260,7 +260,7 @@ void front_legacy_request(struct front_request *x, const struct rpc_msg *m)
 		pass(x, m);
 }
 
-/* Of the others (progress, roots/list_changed) a modern server hears nothing. */
+/* The others (progress, roots/list_changed) are not passed to a modern server. */
 void front_legacy_notification(struct mcp_front *f, const struct rpc_msg *m)
 {
 	if (strcmp(m->method, "notifications/initialized") == 0)

@@ -1,4 +1,4 @@
-/* front_modern.c - a client of 2026-07-28: what every request must carry is checked, then it passes as it is. */
+/* front_modern.c - a client of 2026-07-28: checks what every request must carry, then passes it unchanged. */
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
@@ -7,7 +7,7 @@
 
 #define META_PATH "params._meta."
 
-/* Over a stream of several requests a client knows its subscription by the id that it gave itself. */
+/* In a stream of several requests a client finds its subscription by the id that it chose. */
 static void put_tagged(struct buf *out, const struct front_request *x, struct slice object)
 {
 	_cleanup_(buf_done) struct buf member = { 0 };

@@ -1,6 +1,6 @@
-/* front_questions.c - "input_required": each question goes to the legacy client as a request of its own, all of a
- * round at once; when the last is answered, the request goes to the server again, as it was, with the answers and the
- * state it gave. */
+/* front_questions.c - "input_required": each question goes to the legacy client as a request of its own, all of a round
+ * at once. When the last is answered, the request goes to the server again, unchanged, with the answers and the
+ * server's state. */
 #include "base/os/file.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -58,7 +58,7 @@ static const struct kind *find_kind(struct slice request)
 	return NULL;
 }
 
-/* path: "group" or "group.flag". Before there were modes, elicitation meant forms. */
+/* path: "group" or "group.flag". Without modes, elicitation means forms. */
 static bool client_can(const struct mcp_front *f, const char *path)
 {
 	const char *dot = strchrnul(path, '.');
@@ -74,7 +74,7 @@ static bool client_can(const struct mcp_front *f, const char *path)
 
 /* --- the end of it without the server --- */
 
-/* A model reads the results of tools; of anything else, the client. */
+/* A model reads the results of tools, the client all others. */
 static void give_up(struct front_request *x, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf result = { 0 };
@@ -190,7 +190,7 @@ static void on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *re
 
 /* --- questions --- */
 
-/* 2025-11-25 wants an id of a page to visit; 2026-07-28 has none. */
+/* 2025-11-25 requires an id of a page to visit; 2026-07-28 has none. */
 static void put_params(struct buf *out, struct slice params)
 {
 	char id[33], member[64];
@@ -301,7 +301,7 @@ static bool front_questions_anything(struct jval questions)
 	       jiter_next(&it, NULL, &v);
 }
 
-/* What stands in the result is for this method, in this round, and asks something or has a state. */
+/* Checks that the result is allowed for this method, in this round, and asks something or has a state. */
 static int check_round(struct front_request *x, struct jval questions, struct jval state,
 		       struct err *e)
 {

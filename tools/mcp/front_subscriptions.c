@@ -1,9 +1,9 @@
 /* front_subscriptions.c - resources/subscribe and list_changed of a legacy client, over one subscriptions/listen
  * upstream.
  *
- * Whenever what the client wants has changed, a new stream is asked for; the old one goes on until the new one is
- * acknowledged, so that nothing is missed in between. resources/subscribe is answered by then, too. A stream that
- * ends by itself is asked for again, at growing distances; once it is back, the client is notified to read the lists
+ * When the set of wanted changes changes, a new stream is requested. The old one goes on until the new one is
+ * acknowledged, so that nothing is missed in between; resources/subscribe is answered then, too. A stream that ends by
+ * itself is requested again, at growing intervals. Once it is back, the client is notified to read the lists again.
  * again. */
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -61,7 +61,7 @@ static void add_watch(struct front_subscriptions *l, struct slice raw, char *uri
 	l->watching++;
 }
 
-/* Several changes of one turn of the loop are one. */
+/* Several changes in one turn of the loop count as one. */
 static void change(struct mcp_front *f)
 {
 	f->listen.wanted++;
@@ -88,7 +88,7 @@ void front_subscriptions_forget(struct mcp_front *f, const char *uri)
 	forget(f, uri_of(uri));
 }
 
-/* --- those who wait for a subscription --- */
+/* --- requests that wait for a subscription --- */
 
 static void refuse_waiting(struct front_request *x, struct slice error)
 {
@@ -103,7 +103,7 @@ static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 			refuse_waiting(x, error);
 }
 
-/* A server says what it has taken; one that says nothing, all. */
+/* A server acknowledges what it has accepted; without a list, it has accepted all. */
 static bool is_taken(struct slice acknowledged, struct jval uri)
 {
 	struct jval taken = jobj_get(acknowledged, "notifications"), v;
@@ -166,7 +166,7 @@ static void retry_later(struct mcp_front *f)
 	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), on_retry, f);
 }
 
-/* After a stream has come to its end, or is there: what has been wanted meanwhile. */
+/* After a stream has ended, or is acknowledged: requests the changes wanted since. */
 static void list_changed(struct mcp_front *f, unsigned covered)
 {
 	struct front_subscriptions *l = &f->listen;
@@ -210,7 +210,7 @@ static void acknowledged(struct front_stream *s, struct slice params)
 	list_changed(f, s->covers);
 }
 
-/* A list_changed or resources/updated, without what only the way upstream has to know. */
+/* A list_changed or resources/updated, without the members for the upstream side. */
 static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	static const char *const tag[] = { MCP_META_SUBSCRIPTION, NULL };
@@ -316,7 +316,7 @@ static void open_stream(void *ctx)
 	struct mcp_front *f = ctx;
 	struct front_subscriptions *l = &f->listen;
 
-	if (l->next) /* then again when that is settled */
+	if (l->next) /* again when that one is acknowledged */
 		return;
 	loop_timer_cancel(&l->retry);
 	if (put_filter(f, &filter)) {
@@ -327,7 +327,7 @@ static void open_stream(void *ctx)
 	l->lost = false;
 }
 
-/* --- what the client says --- */
+/* --- what the client sends --- */
 
 void front_subscriptions_lists(struct mcp_front *f)
 {

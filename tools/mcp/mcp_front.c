@@ -39,7 +39,7 @@ static void put_refusal(struct buf *b, const char *id, const struct err *e, stru
 	buf_putc(b, '}');
 }
 
-/* What cannot be answered to an open request. */
+/* Answers a message that is not an open request. */
 static void refuse_message(struct mcp_front *f, const struct err *e, struct slice id)
 {
 	_cleanup_(freep) char *copy = xstrndup(id.p, id.n);
@@ -49,8 +49,7 @@ static void refuse_message(struct mcp_front *f, const struct err *e, struct slic
 	front_send(f, &b, SLICE_NONE, true);
 }
 
-/* The codes of our transports to a server, and those with which 2026-07-28 speaks of itself: a legacy client
- * has none of them. */
+/* The codes of our transports to a server, and those of 2026-07-28 about itself. A legacy client knows none of them. */
 static const struct hidden {
 	int code;
 	bool ours; /* hidden in both eras */
@@ -242,7 +241,7 @@ static bool id_is_usable(struct slice id)
 	return true;
 }
 
-/* A name goes through several encoders; none of MCP needs more than this. */
+/* A name goes through several encoders; no method of MCP needs other characters. */
 static bool method_is_usable(const char *name)
 {
 	for (const char *p = name; *p; p++)
@@ -289,7 +288,7 @@ static void on_request(struct mcp_front *f, const struct rpc_msg *m)
 		front_modern_request(front_request_new(f, m), m);
 }
 
-/* No answer after this, whatever the server still says. */
+/* No answer follows, even if the server sends one. */
 static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;

@@ -8,8 +8,8 @@
  *	front_heartbeat.c   progress of our own while a request is silent
  *	front_subscriptions.c  subscriptions and list_changed of a legacy client, over one subscriptions/listen
  *
- * An exchange is one request of the client, from its arrival until it is answered or cancelled; its holder ends
- * it by one of the exchange_* functions, which free it. Raw JSON has no NUL bytes: copies of it are C strings.
+ * A front_request is one request of the client, from its arrival until it is answered or cancelled. Its holder ends it
+ * by one of the front_request_* functions, which free it. Raw JSON has no NUL bytes: copies of it are C strings.
  */
 #pragma once
 
@@ -24,12 +24,12 @@ enum era { ERA_OPEN, ERA_LEGACY, ERA_MODERN };
 struct front_stream {
 	struct mcp_front *front;
 	struct mcp_call *call;
-	unsigned covers; /* changes of what is wanted, up to this one */
-	bool idle;	 /* acknowledged with nothing in it: that it ends is no loss */
+	unsigned covers; /* covers changes of the wanted set up to this number */
+	bool idle;	 /* acknowledged with nothing in it: its end is no loss */
 	struct loop_timer patience;
 };
 
-/* What a legacy client wants to hear of. */
+/* What a legacy client subscribes to. */
 struct front_subscriptions {
 	struct list watches; /* resources */
 	unsigned watching;
@@ -50,7 +50,7 @@ struct mcp_front {
 	enum era era;
 	struct list open; /* struct front_request */
 	unsigned count;
-	unsigned heartbeat_ms; /* MCP_HEARTBEAT_MS; tests have less patience */
+	unsigned heartbeat_ms; /* MCP_HEARTBEAT_MS; tests set less */
 
 	/* Of a legacy client. */
 	const char *revision;
@@ -66,10 +66,10 @@ struct mcp_front {
 struct front_request {
 	struct list link;
 	struct mcp_front *front;
-	char *id;			 /* raw */
-	const struct mcp_method *method; /* NULL: of an extension */
-	struct mcp_call *call;		 /* NULL: the backend has nothing to do with it right now */
-	struct front_heartbeat *heartbeat; /* NULL: its client wants no progress */
+	char *id;			   /* raw */
+	const struct mcp_method *method;   /* NULL: of an extension */
+	struct mcp_call *call;		   /* NULL: the backend does not have it now */
+	struct front_heartbeat *heartbeat; /* NULL: its client asked for no progress */
 
 	/* Of a legacy client. */
 	char *params; /* raw, as they came: for the next round; of a subscription its resource */
@@ -78,7 +78,7 @@ struct front_request {
 	struct list asks;   /* not yet answered */
 	struct buf answers; /* raw members of inputResponses */
 	struct loop_timer timer;
-	unsigned change; /* waits for this change of what is listened to; 0: does not */
+	unsigned change; /* waits for this change of the wanted set; 0: does not wait */
 };
 
 /* --- mcp_front.c --- */
@@ -88,11 +88,11 @@ void front_request_begin(const struct front_request *x, struct buf *b, const cha
 			 size_t room);
 void front_request_end(struct front_request *x, struct buf *b);
 void front_request_result(struct front_request *x, struct slice result);
-/* error: raw, as it came. Codes of our own transports to a server, and in the legacy era those that it has not got, are
- * replaced. */
+/* error: raw, as it came. Replaces codes of our own transports to a server, and for a legacy client those that its era
+ * does not have. */
 void front_request_error(struct front_request *x, struct slice error);
 void front_request_refuse(struct front_request *x, const struct err *e, struct slice extra);
-/* Without an answer. */
+/* Frees it without an answer. */
 void front_request_free(struct front_request *x);
 /* Keeps raw text as x->params; -EBUSY if the client's open requests hold too much together. */
 int front_request_keep(struct front_request *x, struct slice raw, struct err *e);
@@ -123,13 +123,13 @@ bool front_legacy_server_can(const struct mcp_front *f, const char *group, const
 
 /* --- front_questions.c --- */
 void front_questions_begin(struct front_request *x, struct slice result);
-/* Takes open questions back; tell: the client is notified. */
+/* Withdraws open questions; tell: the client is notified. */
 void front_questions_drop(struct front_request *x, bool tell);
 
 /* --- front_heartbeat.c --- */
 /* params: as they came. */
 void front_heartbeat_begin(struct front_request *x, struct slice params);
-/* A notification of the server's for it, before it is passed on. */
+/* Call it for a notification of the server, before that is passed on. */
 void front_heartbeat_heard(struct front_request *x, const char *method, struct slice params);
 void front_heartbeat_end(struct front_request *x);
 

@@ -77,7 +77,7 @@ static void feed(struct mcp_serving *s, struct slice line)
 		mcp_front_feed(s->front, line);
 }
 
-/* What has been read, as long as the client reads what comes of it. */
+/* Takes the lines that were read, as long as the client reads the answers. */
 static void take_lines(struct mcp_serving *s)
 {
 	struct slice line;
@@ -91,7 +91,7 @@ static void take_lines(struct mcp_serving *s)
 		finish(s, "a message is too long");
 	if (s->over || r || is_full(s))
 		return;
-	if (s->eof) { /* the last line may go without its end */
+	if (s->eof) { /* the last line may lack its end */
 		feed(s, lines_rest(&s->lines));
 		lines_done(&s->lines);
 	}
@@ -215,10 +215,10 @@ static void watch(struct mcp_serving *s)
 	if (s->file_in && take && !s->again.due)
 		loop_timer_set(s->loop, &s->again, 0, on_again, s);
 	if (!s->file_out && loop_io_set(s->loop, &s->out, give ? EPOLLOUT : 0) == -EPERM)
-		s->file_out = true; /* it takes everything: there was no EAGAIN */
+		s->file_out = true; /* it accepts everything: there was no EAGAIN */
 }
 
-/* The one place where things move, once at the end of each turn of the loop that had something for it. */
+/* Reads and writes: the only place, once at the end of each turn of the loop with an event for it. */
 static void turn(void *ctx)
 {
 	struct mcp_serving *s = ctx;

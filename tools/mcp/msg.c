@@ -35,7 +35,7 @@ const struct mcp_method *mcp_method_find(const char *name)
 	return NULL;
 }
 
-/* Per UTF-16 unit: the regular expressions of those who do it work on these. */
+/* Per UTF-16 unit: harnesses do it with regular expressions, which work on these. */
 static void fold_char(struct buf *out, unsigned char c)
 {
 	static const char kept[] =
@@ -107,7 +107,7 @@ bool mcp_id_equal(struct slice a, struct slice b)
 	return same_string(a, b);
 }
 
-/* The quotes around a key that was walked to are there, just outside. */
+/* A key that was walked to, with its quotes, which are just outside. */
 static struct slice quoted(struct slice key)
 {
 	return (struct slice){ key.p - 1, key.n + 2 };
@@ -118,8 +118,8 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Walks an object's members; of anything else, none. What comes here has been scanned, and may be large: not
- * once more. */
+/* Walks an object's members; any other value has none. The text has been scanned already and may be large, so it is not
+ * scanned again. */
 static bool walk(struct slice object, struct jiter *it)
 {
 	while (object.n && is_space(object.p[0]))
@@ -221,7 +221,7 @@ void mcp_meta_merge(struct buf *out, struct slice object, struct slice members)
 		while (jiter_next(&it, &key, &v)) {
 			if (!jkey_is(key, "_meta")) {
 				jw_member_raw(&w, key, v.raw);
-			} else if (!merged) { /* a second one would be another message to another reader */
+			} else if (!merged) { /* with a second one, readers could see different messages */
 				jw_member_raw(&w, key, SLICE(""));
 				mcp_object_merge(out, v.raw, members);
 				merged = true;

@@ -1,8 +1,8 @@
 /*
- * msg.h - words and raw text of MCP: names, codes, and what is done to params and results without decoding them.
+ * msg.h - words and raw text of MCP: names, codes, and changes of params and results without decoding them.
  *
  * The functions take raw JSON that has passed json/jscan.h and append raw JSON to a buf (errors stick in it:
- * buf.failed). Members that are not meant keep their place, order and every byte. "members" are raw members without
+ * buf.failed). All other members keep their place, order and every byte. "members" are raw members without
  * braces, `"a":1,"b":{}`; their keys, like those given as C strings, are plain ASCII. Keys that were read are
  * compared decoded: "a" is a.
  */
@@ -38,13 +38,13 @@ enum mcp_code {
 	MCP_ACP_FAILED = -33002,
 };
 
-/* What the eras have to know of a method. */
+/* Properties of a method. */
 enum mcp_method_flag {
 	MCP_IN_MODERN = 1,
 	MCP_IN_LEGACY = 2,
 	MCP_MAY_ASK = 4,   /* its result may be "input_required" */
 	MCP_CACHEABLE = 8, /* its result carries ttlMs and cacheScope */
-	MCP_LASTS = 16,	   /* a subscription: open until somebody ends it */
+	MCP_LASTS = 16,	   /* a subscription: open until it is ended */
 };
 
 struct mcp_method {
@@ -55,33 +55,33 @@ struct mcp_method {
 /* NULL: none of ours; extensions are passed in both eras. */
 const struct mcp_method *mcp_method_find(const char *name);
 
-/* A name as harnesses write it for providers: "_" in the place of all but letters, digits, "_" and "-". Appended. */
+/* A name as harnesses write it for providers: with "_" instead of all but letters, digits, "_" and "-". Appended. */
 void mcp_name_fold(struct buf *out, const char *name);
-/* Harnesses take them for one. */
+/* True if harnesses make the same name of both. */
 bool mcp_name_alike(const char *a, const char *b);
-/* One of the first n entries of an array of servers has this name, or one that harnesses take for it. */
+/* One of the first n entries of an array of servers has this name, or one of which harnesses make the same. */
 bool mcp_server_named(struct jval servers, size_t n, const char *name);
 /* Line breaks between tokens become spaces, in place: a line is a message on most transports. */
 void mcp_flatten(char *text, size_t n);
-/* Two ids or progress tokens are the same: as text, strings also by what they say. */
+/* True if two ids or progress tokens are the same: as text, strings also decoded. */
 bool mcp_id_equal(struct slice a, struct slice b);
 
 /* The member key of the object's _meta; J_NONE if there is none. */
 struct jval mcp_meta_get(struct slice object, const char *key);
-/* The object with members in its _meta, in the place of those with the same keys. */
+/* The object with members in its _meta, replacing those with the same keys. */
 void mcp_meta_merge(struct buf *out, struct slice object, struct slice members);
-/* The object without these members of _meta (keys ends with NULL); a _meta that is empty then goes, too. */
+/* The object without these members of _meta (keys ends with NULL); removes a _meta that is then empty. */
 void mcp_meta_strip(struct buf *out, struct slice object, const char *const *keys);
-/* The object with members, in the place of those with the same keys. */
+/* The object with members, replacing those with the same keys. */
 void mcp_object_merge(struct buf *out, struct slice object, struct slice members);
-/* The text with another in the place of a part of it. */
+/* The text with a part of it replaced. */
 void mcp_text_splice(struct buf *out, struct slice text, struct slice part, struct slice instead);
 /* The object without the members keys, which ends with NULL. */
 void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys);
 /* Names of the members by which a modern result differs from a legacy one: all three, or the first alone (results
  * that are not cacheable). */
 extern const char *const mcp_result_marks[], *const mcp_result_type[];
-/* The result's resultType is this word; an absent one is "complete". */
+/* True if the result's resultType is this word; an absent one is "complete". */
 bool mcp_result_is(struct slice result, const char *type);
 
 /* JSON-RPC messages. params empty: no such member. id: raw. */

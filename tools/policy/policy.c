@@ -170,7 +170,7 @@ static int categories_parse(struct slice object, struct policy *p, struct err *e
 	return r;
 }
 
-/* A name or a glob that no tool has: a rule that was meant to hold would not. */
+/* Refuses a name or a glob that no tool has: such a rule would silently have no effect. */
 static int names_check(const struct policy_rules *rules, struct err *e)
 {
 	char field[sizeof(e->field)];

@@ -56,7 +56,7 @@ enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b
  * leading slash is denied. ALLOW or DENY; applyDiff alone makes a question of PATH_NOT_ALLOWED. */
 enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
 				struct err *e);
-/* Whether something below the directory could be allowed: a listing that starts there is not refused as a whole. */
+/* True if something below the directory could be allowed: a listing that starts there is not refused as a whole. */
 bool policy_path_within(const struct policy *p, const char *dir, enum policy_access access);
 
 /* argv: NULL-terminated. */
@@ -67,7 +67,7 @@ enum policy_verdict policy_shell(const struct policy *p, const char *text, struc
  * count as "sh". */
 enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e);
 
-/* The tool itself, before its arguments are looked at. An "ask" of category execute or edit is put by the toolbox
+/* The tool itself, before its arguments are checked. The toolbox asks an "ask" of category execute or edit
  * before the tool runs. */
 enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
 				const char *name, struct err *e);

@@ -1,9 +1,9 @@
 /*
  * policy_internal.h - what the files of the policy share.
  *
- * A command is judged by taking notes: every part of it that is understood notes the verdict of its rule, what is not
- * understood notes that of "sh", and the strictest note is the answer. So nothing that is looked at later can make up
- * for what was seen before.
+ * A command is judged by notes: every part that is understood notes the verdict of its rule, a part that is not
+ * understood notes that of "sh", and the strictest note is the answer. So a later part can never make up for an earlier
+ * one.
  */
 #pragma once
 
@@ -74,7 +74,7 @@ struct judge {
 
 /* policy_command.c */
 void judge_note(struct judge *j, enum policy_verdict v, const char *why, const char *what);
-/* Something that cannot be understood. */
+/* Notes a part that is not understood. */
 void judge_sh(struct judge *j, const char *why);
 void judge_command(struct judge *j, const struct word *v, size_t n);
 void judge_variable(struct judge *j, const char *name, size_t n);
@@ -85,9 +85,9 @@ struct command_match {
 };
 
 struct command_match policy_match(const struct policy *p, const struct word *v, size_t n);
-/* policy_programs.c: programs that run others. False: v is none of them, or does nothing of the kind this time. */
+/* policy_programs.c: programs that run others. False: v is none of them, or runs no other program here. */
 bool judge_program(struct judge *j, const struct command_match *m, const struct word *v, size_t n);
-/* policy_sed.c: a script of sed that only prints, deletes and replaces. */
+/* policy_sed.c: true for a script of sed that only prints, deletes and replaces. */
 bool policy_sed_plain(const char *script);
 /* policy_shell.c */
 void judge_shell(struct judge *j, struct slice text);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* a/b out of ./a//b/. False: it leaves its root, or is absolute. */
+/* Makes a/b of ./a//b/. False: it leaves its root, or is absolute. */
 static bool path_clean(const char *path, struct buf *out)
 {
 	if (path[0] == '/')
@@ -93,7 +93,7 @@ enum policy_verdict policy_path(const struct policy *p, const char *path, enum p
 	return POLICY_DENY;
 }
 
-/* Whether the parts of dir could be the beginning of what a glob with slashes matches. */
+/* True if dir could be the beginning of a path that a glob with slashes matches. */
 static bool glob_reaches(const char *glob, struct slice dir)
 {
 	bool anchored;

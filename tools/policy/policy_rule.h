@@ -1,8 +1,7 @@
 /*
- * policy_rule.h - {"policy", "timeoutMs", "maxCalls", "maxResultBytes", "dryRun"}: what may be said of one tool, or
- * of all tools of a server, and maps of names to that. Shared by the policy of the built-in tools and the rules of
- * relayed servers. Members that were not given are distinct from those that were, so that rules can be laid over
- * each other.
+ * policy_rule.h - {"policy", "timeoutMs", "maxCalls", "maxResultBytes", "dryRun"}: the rule of one tool, or of all
+ * tools of a server, and maps of names to rules. Shared by the policy of the built-in tools and the rules of relayed
+ * servers. Absent members are distinct from present ones, so that rules can be laid over each other.
  */
 #pragma once
 
@@ -24,10 +23,11 @@ struct policy_rule {
 
 #define POLICY_RULE_NONE ((struct policy_rule){ false, POLICY_ALLOW, -1, -1, -1, -1 })
 
-/* path: of the object, for errors. tools: the raw member of that name, empty if absent; NULL where it has no place. */
+/* path: of the object, for errors. tools: the raw member of that name, empty if absent; NULL where it is not
+ * allowed. */
 int policy_rule_parse(struct jval object, const char *path, struct policy_rule *ret,
 		      struct slice *tools, struct err *e);
-/* What is not given in r is taken from under. */
+/* Members that r does not have are taken from under. */
 void policy_rule_under(struct policy_rule *r, const struct policy_rule *under);
 
 struct policy_named {

@@ -38,7 +38,7 @@ static struct mcp_backend *on_find(void *ctx, const char *server)
 
 static const struct session_socket_ops socket_ops = { on_find };
 
-/* A harness that cannot start the shim, or reach the socket, would have no tools and not say so. */
+/* A harness that cannot start the shim, or reach the socket, would silently have no tools. */
 static int check_reachable(const struct session_servers *v, struct err *e)
 {
 	const struct session_store *st = v->relay->store;
@@ -89,8 +89,8 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
 	return v;
 }
 
-/* Nobody is connected any more, and what runs is stopped; but not the built-in tools, which have processes that the
- * agent began. */
+/* No harness is connected any more: stops what runs, except the built-in tools, which have processes that the agent
+ * began. */
 static void session_servers_clear(struct session_servers *v)
 {
 	if (v->session_socket)
@@ -172,7 +172,7 @@ static const struct mcp_servers_ops mcp_servers_ops = { on_open, on_close, on_fo
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
-/* Before the harness has been started, too: what the session says of its tools holds for everybody. */
+/* Also before the harness has been started: the session's settings for its tools hold for all callers. */
 static struct served_server *builtin_of(struct session_servers *v, struct err *e)
 {
 	struct served_server *o = session_servers_find(v, MCP_OWN_NAME);
@@ -225,7 +225,7 @@ struct mcp_backend *relay_target(struct relay *r, const char *name, const char *
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-/* The environment of the built-in tools of /mcp: what says whose they are is added. */
+/* The environment of the built-in tools of /mcp: with the markers of their processes. */
 static char **marked(const struct relay_config *config)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };

@@ -95,7 +95,7 @@ static const char *env_value(char *const *env, const char *name)
 	return NULL;
 }
 
-/* A server of which there is nothing else to tell. why: what is wrong with it, or NULL. */
+/* Reports a server without further data. why: its error, or NULL. */
 static void report(struct assembly *a, const char *name, const char *via, const struct err *why)
 {
 	struct jw w = { &a->v->reports, buf_len(&a->v->reports) > 0 };
@@ -112,7 +112,7 @@ static void report(struct assembly *a, const char *name, const char *via, const 
 	jw_end_obj(&w);
 }
 
-/* One that the harness reaches by itself: nothing that it lists passes through us. */
+/* Adds one that the harness reaches by itself: its lists do not pass through us. */
 static void add_direct(struct assembly *a, struct slice raw, const struct named_server *s)
 {
 	jw_raw(&a->list, NULL, raw);
@@ -134,7 +134,7 @@ static int add_acp(struct assembly *a, const struct named_server *s, struct err 
 		e);
 }
 
-/* A policy speaks of it, by name, or of all. */
+/* True if a policy has a rule for it, by name, or for all. */
 static bool ruled(const struct assembly *a, const char *name)
 {
 	struct slice policy = a->request.policy;
@@ -282,7 +282,7 @@ static int add_hosted_one(struct assembly *a, const char *name, const char *fiel
 		report(a, name, "denied", NULL);
 		return 0;
 	}
-	/* other sessions have it, too */
+	/* other sessions use it, too */
 	b = caller_tag_new(b, session_id(a->v->session));
 	return add_backend(a, name, SERVED_HOSTED, b, true, e);
 }
@@ -323,7 +323,7 @@ static int add_builtin(struct assembly *a, struct err *e)
 	return 0;
 }
 
-/* A file that somebody else wrote never keeps a session from starting: what cannot be had is reported. */
+/* A file of others must never keep a session from starting: an unusable server is only reported. */
 static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *b,
 			       const struct err *why)
 {

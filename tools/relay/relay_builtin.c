@@ -1,4 +1,5 @@
-/* relay_builtin.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their process. */
+/* relay_builtin.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their
+ * process. */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -54,7 +55,7 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 	jw_end_obj(w);
 }
 
-/* A process is kept as long as its setup holds. */
+/* A process is kept as long as its setup is the same. */
 static void need_child(struct session_servers *v, struct slice setup)
 {
 	char marker[64];
@@ -93,7 +94,7 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 	return o;
 }
 
-/* What their user cannot make there itself; without it they use the directory for temporary files. */
+/* Makes a directory that their user cannot make itself; without it they use the one for temporary files. */
 static void own_dir(const struct relay *r, const char *dir)
 {
 	uid_t uid;
@@ -149,7 +150,7 @@ static char **argv_of(const char *program, struct slice args)
 	return argv;
 }
 
-/* What the session's processes have, and the entry's own. */
+/* The environment of the session's processes, and the entry's own. */
 static char **env_of(struct session_servers *v, const char *marker, struct slice env)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };

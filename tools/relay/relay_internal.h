@@ -1,4 +1,4 @@
-/* relay_internal.h - the relay's insides, for the files of relay/ alone. */
+/* relay_internal.h - what the files of relay/ share. */
 #pragma once
 
 #include "base/buf.h"
@@ -26,7 +26,7 @@ struct relay {
 	uint64_t last_marker;
 };
 
-/* A server of the client's that we run. */
+/* A server that the client named and we run. */
 struct client_process {
 	struct list link;
 	struct relay_process *child;
@@ -40,7 +40,7 @@ struct session_servers {
 	char *socket;
 	char key[33];
 	struct toolgate_rules *rules;
-	enum policy_verdict fallback; /* for tools of others that no rule speaks of: categories.mcp */
+	enum policy_verdict fallback; /* for other servers' tools without a rule: categories.mcp */
 	struct list servers, children;
 	struct tool_names *names;   /* of the servers' tools */
 	struct list proxies, calls; /* relay_proxy.c */
@@ -89,16 +89,16 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 					 const char *program, struct slice args, struct slice env);
 
 /* relay.c */
-/* Where what is held for clients of /mcp stands. */
+/* The lists of what is held for clients of /mcp. */
 struct relay_holds {
 	struct list *proxies, *calls;
 };
 
-/* What a call goes to now. NULL with e. */
+/* The backend that a call goes to now. NULL with e. */
 struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,
 				 struct relay_holds *ret, struct err *e);
 
 /* relay_proxy.c */
-/* Calls of the list end: what they were made to goes. */
+/* Ends the calls of the list: their backend ends. */
 void proxy_calls_end(struct list *calls);
 void proxies_free(struct relay *r, struct list *proxies);

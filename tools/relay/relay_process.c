@@ -30,7 +30,7 @@ static void start(void *ctx)
 		log_error("mcp", "a session's MCP server cannot be started", "text", e.msg);
 }
 
-/* Asked for while it is down. */
+/* A call came while it is down. */
 static bool on_wanted(void *ctx)
 {
 	struct relay_process *c = ctx;
@@ -45,7 +45,7 @@ static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused
 {
 }
 
-/* Its last words may hold what the session was given: callers hear them, the log does not. */
+/* Its last output may hold secrets of the session: callers get it, the log does not. */
 static void on_down(void *ctx _unused_, const struct err *why)
 {
 	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);

@@ -1,10 +1,10 @@
 /*
- * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the
- * harness and in its environment, and only while it is wanted: the built-in tools (`acpd mcp --builtin`, not in the
- * daemon itself, which may be root and must never wait for a disk), and servers of the client that have a policy, so
- * that their calls must pass through us.
+ * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness
+ * and in its environment, and only while it is needed: the built-in tools (`acpd mcp --builtin`, not in the daemon
+ * itself, which may be root and must never wait for a disk), and servers of the client with a policy, whose calls must
+ * pass through us.
  *
- * It is started when the first call comes, and again when it has died and is wanted again.
+ * It is started when the first call comes, and again at the first call after it has died.
  */
 #pragma once
 
@@ -33,5 +33,5 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 /* Open calls must have been cancelled; the process is stopped, and gone some time after. */
 struct relay_process *relay_process_free(struct relay_process *c);
 struct mcp_backend *relay_process_backend(struct relay_process *c);
-/* It was made with this setup. */
+/* True if it was made with this setup. */
 bool relay_process_same(const struct relay_process *c, struct slice setup);

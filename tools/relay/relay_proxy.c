@@ -1,7 +1,7 @@
 /*
  * relay_proxy.c - what a client of /mcp holds: a backend that finds the real one at each call, because a client's MCP
- * session over HTTP outlives restarts of the harness, and the session whose tools it calls. Calls whose server goes
- * end with SERVER_GONE.
+ * session over HTTP outlives restarts of the harness, and the session whose tools it calls. If the server of a call
+ * ends, the call ends with SERVER_GONE.
  */
 #include "tools/relay/relay_internal.h"
 

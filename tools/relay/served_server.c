@@ -8,7 +8,7 @@
 #include "tools/relay/relay_internal.h"
 #include "tools/relay/harness/text_results.h"
 
-/* Unlike all others that the session's transcript has. */
+/* Makes its ids differ from all others of the session's transcript. */
 #define CALL_ID_BYTES 8
 
 /* A question of the gate, put to the session's client as a permission request. */
@@ -26,7 +26,7 @@ static const char *const vias[] = { [SERVED_ACP] = "acp",
 
 /* --- what the harness listed ------------------------------------------------------------------------------- */
 
-/* True: it is another than before. */
+/* True: it has changed. */
 static bool keep_raw(char **slot, struct slice raw)
 {
 	if (*slot ? slice_is(raw, *slot) : !raw.n)
@@ -119,7 +119,7 @@ static int left_keep(struct served_server *o, const struct returned_artifact *l,
 	return r;
 }
 
-/* {"error": {code, message}} where it cannot be kept: the call has been made all the same. */
+/* {"error": {code, message}} if it cannot be kept: the call has been made nevertheless. */
 static void on_artifact(void *ctx, struct slice artifact, struct buf *ret)
 {
 	struct returned_artifact l = { 0 };
@@ -176,7 +176,7 @@ static const char *kind_of(struct slice permission)
 	return "other";
 }
 
-/* As ACP's session/request_permission has it; the call is one of ours, so it is announced with its own id. */
+/* The params of ACP's session/request_permission; the call is ours, so it is announced with its own id. */
 static void put_params(struct jw *w, const struct served_server *o,
 		       const struct toolgate_question *asked)
 {

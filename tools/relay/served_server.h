@@ -17,7 +17,7 @@ enum served_via {
 	SERVED_BUILTIN, /* the built-in tools */
 	SERVED_HOSTED,	/* of the daemon's configuration */
 	SERVED_PROJECT, /* of <cwd>/.mcp.json */
-	SERVED_CLIENT,	/* the client named it, a policy holds for it, so we run it */
+	SERVED_CLIENT,	/* the client named it, and it has a policy, so we run it */
 };
 
 struct served_server_spec {
@@ -27,13 +27,13 @@ struct served_server_spec {
 	bool own;
 	bool for_harness; /* to the harness, not only to clients of /mcp */
 	const struct toolgate_rules *rules;
-	enum policy_verdict fallback; /* for tools that no rule speaks of */
+	enum policy_verdict fallback; /* for tools without a rule */
 	struct tool_names *names;     /* of the session's tools; must outlive this */
 };
 
 struct served_server *served_server_new(struct loop *loop, struct session *s,
 					const struct served_server_spec *spec);
-/* Nobody may be connected. */
+/* No client may be connected. */
 struct served_server *served_server_free(struct served_server *o);
 /* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}]}: the last two only if the harness has listed
  * them. */

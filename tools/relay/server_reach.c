@@ -79,7 +79,7 @@ static bool split_url(const char *url, struct url_target *ret)
 	return true;
 }
 
-/* This machine by name or address; names that need a look-up are not judged here. */
+/* This machine by name or address; names that need a look-up do not count. */
 static bool local_address(const struct url_target *t, struct sockaddr_storage *ret, socklen_t *len)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
@@ -102,7 +102,7 @@ static bool local_address(const struct url_target *t, struct sockaddr_storage *r
 	return (ntohl(v4->sin_addr.s_addr) >> 24) == 127 || v4->sin_addr.s_addr == INADDR_ANY;
 }
 
-/* Somebody listens there. On this machine the answer comes at once. */
+/* True if a server listens there. On this machine the answer comes at once. */
 static bool listening(const struct sockaddr_storage *a, socklen_t len)
 {
 	_cleanup_(closep) int fd =

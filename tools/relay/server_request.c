@@ -69,7 +69,7 @@ static int check_names(struct slice array, const char *field, struct err *e)
 	return 0;
 }
 
-/* As the tools themselves will read it. */
+/* Checks it with the parser of the tools themselves. */
 static int check_setup(struct slice setup, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };

@@ -1,7 +1,7 @@
 /*
- * caller_tag.h - a server that several have in common, as one of them sees it: says with every call for whom it is
- * made (upstream_server.h), so that what a legacy server asks or logs does not reach another. Whatever the caller
- * itself said there is replaced.
+ * caller_tag.h - a server that several sessions share, as one of them sees it: adds to every call for whom it is made
+ * (upstream_server.h), so that questions and log messages of a legacy server do not reach another session. It replaces
+ * what the caller itself wrote there.
  */
 #pragma once
 

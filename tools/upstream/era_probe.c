@@ -34,7 +34,7 @@ void era_probe_put_initialize(struct buf *b)
 {
 	struct jw w = JW(b);
 
-	/* what clients can is known with each call only: a server that asks a client without it gets an error then */
+	/* each call says what its client can do: a server that asks a client without that gets an error then */
 	jw_obj(&w, NULL);
 	jw_str(&w, "protocolVersion", MCP_LEGACY);
 	jw_raw(&w, "capabilities",
@@ -105,7 +105,7 @@ static void refused(struct upstream *u, const char *reason, const char *text)
 	u->owner_ops->refused(u->owner, &e);
 }
 
-/* Neither request led anywhere; the error says what the server answered to the second one. */
+/* Both requests failed; the error has the server's answer to the second one. */
 static void both_failed(struct upstream *u, struct slice error)
 {
 	_cleanup_(freep) char *said = NULL;
@@ -181,7 +181,7 @@ static void start_over(void *ctx)
 
 void upstream_begin(struct upstream *u)
 {
-	era_probe_over(u); /* there may have been one that the server did not survive */
+	era_probe_over(u); /* there may be one that made the server exit */
 	u->state = UPSTREAM_PROBING;
 	u->discover_failed = u->initialize_failed = false;
 	u->started = clock_mono_ms();

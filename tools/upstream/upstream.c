@@ -96,7 +96,7 @@ enum log_severity severity_of(struct jval v)
 	return SEVERITY_NONE;
 }
 
-/* What is remembered of a request's _meta. */
+/* Reads what is kept of a request's _meta. */
 static void call_read_meta(struct upstream_call *c, struct slice params)
 {
 	struct jslot session = { .key = "session" };
@@ -192,7 +192,7 @@ static const struct mcp_backend_ops backend_ops = {
 	.free = on_free,
 };
 
-/* --- what comes without being an answer ------------------------------------------------------------------- */
+/* --- messages that are no answers ------------------------------------------------------------------- */
 
 /* The call that a notification of a modern server belongs to. */
 static struct upstream_call *modern_owner(struct upstream *u, uint32_t origin, const char *method,
@@ -211,7 +211,7 @@ static struct upstream_call *modern_owner(struct upstream *u, uint32_t origin, c
 
 		return rq && rq->reply == modern_reply ? rq->ctx : NULL;
 	}
-	/* on one stream a log message does not say whose it is */
+	/* on a shared stream a log message does not name its call */
 	if (strcmp(method, "notifications/message") != 0)
 		return NULL;
 	list_each(c, &u->calls, struct upstream_call, link) {
@@ -267,7 +267,7 @@ void upstream_end(struct upstream *u, const struct err *why)
 	struct legacy *legacy = TAKE_PTR(u->legacy);
 	struct list gone_calls;
 
-	if (u->state == UPSTREAM_PROBING) /* what it once was may be wrong by now */
+	if (u->state == UPSTREAM_PROBING) /* its earlier era may be wrong by now */
 		u->legacy_first = false;
 	u->state = UPSTREAM_DOWN;
 	era_probe_over(u);
@@ -282,7 +282,7 @@ void upstream_end(struct upstream *u, const struct err *why)
 			legacy_detach(c);
 	}
 	legacy_free(legacy);
-	/* the callback may call again at once: that is one more call, and waits or is refused */
+	/* the callback may call again at once: that is a new call, which waits or is refused */
 	while (!list_empty(&gone_calls)) {
 		struct upstream_call *c = list_first(&gone_calls, struct upstream_call, link);
 

@@ -23,18 +23,18 @@ enum log_severity { SEVERITY_NONE = -1, SEVERITY_DEBUG, SEVERITY_MAX = 7 };
 struct upstream;
 
 struct upstream_owner {
-	/* What it speaks cannot be found out: the transport ends the connection, with this reason. From the loop. */
+	/* Its era cannot be found out: the transport ends the connection, with this reason. From the loop. */
 	void (*refused)(void *owner, const struct err *why);
-	/* The tools of a modern server came by; NULL: of no interest. */
+	/* A list of tools of a modern server has passed; may be NULL. */
 	void (*listed)(void *owner, struct slice result);
 	/* mcp_backend_free */
 	void (*free)(struct upstream *u);
 };
 
-/* One call of ours to whom it may concern. */
+/* One call of a caller. */
 struct upstream_call {
 	struct mcp_call base;
-	struct list link; /* in the order of their coming */
+	struct list link; /* in the order of arrival */
 	struct upstream *up;
 	const struct mcp_reply_ops *ops;
 	void *ctx;
@@ -63,7 +63,7 @@ struct upstream {
 	/* the handshake */
 	struct upstream_rpc_request discover, initialize;
 	bool discover_failed, initialize_failed;
-	bool legacy_first; /* what it was the last time */
+	bool legacy_first; /* its era the last time */
 	unsigned start_ms;
 	uint64_t started;
 	struct loop_timer start_timer, probe_timer;
@@ -77,7 +77,7 @@ void upstream_init(struct upstream *u);
 void upstream_done(struct upstream *u);
 /* Messages can be sent: begins the handshake. */
 void upstream_begin(struct upstream *u);
-/* They no longer can: all calls end with this error. Harmless when down. */
+/* Messages cannot be sent any more: all calls end with this error. Harmless when down. */
 void upstream_end(struct upstream *u, const struct err *why);
 /* The server went away during the handshake: true if the other era may be tried first, once. */
 bool upstream_may_retry(struct upstream *u);
@@ -89,14 +89,14 @@ void era_probe_init(struct upstream *u);
 void era_probe_put_discover(struct buf *b);
 /* The params of initialize. */
 void era_probe_put_initialize(struct buf *b);
-/* Forgets the handshake, however far it is. */
+/* Forgets the handshake, at any stage. */
 void era_probe_over(struct upstream *u);
 /* Sends the calls that waited for the end of the handshake. */
 void upstream_flush(struct upstream *u);
 
 /* --- for the eras ----------------------------------------------------------------------------------------- */
 
-/* Of the word for it; SEVERITY_NONE: there is none. */
+/* The severity of a word; SEVERITY_NONE: there is none. */
 enum log_severity severity_of(struct jval word);
 /* Ends the call: it is freed, then its caller is notified. */
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error);

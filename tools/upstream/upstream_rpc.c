@@ -61,7 +61,7 @@ static void end_refused(void *ctx)
 	}
 }
 
-/* The params of this hop: with our id as progress token, if there is one. */
+/* The params of this hop: with our id as progress token, if they have one. */
 static struct slice own_token(struct upstream_rpc_request *rq, struct slice params, struct buf *b)
 {
 	struct jslot token = { .key = "progressToken" };
@@ -173,7 +173,7 @@ void upstream_rpc_error(struct upstream_rpc *l, uint32_t id, struct slice error)
 		end_request(rq, SLICE_NONE, error);
 }
 
-/* Ids that we gave come back as numbers; a server that makes strings of them is understood too. */
+/* Our ids come back as numbers; strings of them are accepted too. */
 static struct upstream_rpc_request *find_raw(struct upstream_rpc *l, struct slice raw)
 {
 	struct jval v = { J_NUMBER, raw };
@@ -244,7 +244,7 @@ static int got_one(struct upstream_rpc *l, uint32_t origin, struct slice text)
 	return 0;
 }
 
-/* Line breaks stand only between tokens: in a string they would have to be escaped. */
+/* Line breaks are only between tokens: in a string they are escaped. */
 static struct slice flat(struct slice text, struct buf *b)
 {
 	if (!text.n || (!memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n)))

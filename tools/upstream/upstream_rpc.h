@@ -1,14 +1,13 @@
 /*
- * upstream_rpc.h - JSON-RPC towards one MCP server, over whatever carries messages: our request ids, progress tokens,
+ * upstream_rpc.h - JSON-RPC towards one MCP server, over any transport of messages: our request ids, progress tokens,
  * cancellation.
  *
- * A transport gives every message it gets to upstream_rpc_feed and sends what it is given (struct link_wire). Ids are
- * positive integers, never used twice; a progress token in params._meta is replaced by the id, and put back, as it
- * was written, in the notifications that carry it. All other bytes of params, results and errors are passed on as
- * they are.
+ * A transport passes every message it gets to upstream_rpc_feed and sends what send gets. Ids are positive integers,
+ * never used twice. A progress token in params._meta is replaced by the id, and put back, as it was written, in the
+ * notifications that carry it. All other bytes of params, results and errors are passed on unchanged.
  *
  * A request is part of its owner's object. It ends by reply (once), upstream_rpc_cancel or upstream_rpc_forget.
- * Nothing is called from inside upstream_rpc_call: what cannot be sent is answered from the loop.
+ * Nothing is called from inside upstream_rpc_call: a request that cannot be sent is answered from the loop.
  */
 #pragma once
 
@@ -35,7 +34,7 @@ enum upstream_rpc_kind {
 	UPSTREAM_RPC_REQUEST,
 	UPSTREAM_RPC_NOTIFICATION,
 	UPSTREAM_RPC_ANSWER, /* to a request of the server */
-	UPSTREAM_RPC_CANCEL, /* the notification that cancels request id, for a wire that cannot say it otherwise */
+	UPSTREAM_RPC_CANCEL, /* the notification that cancels request id, for a wire that has no other way */
 };
 
 struct upstream_rpc_out {
@@ -68,15 +67,15 @@ struct upstream_rpc {
 
 /* loop, send, wire, events and ctx are set by the owner before. */
 void upstream_rpc_init(struct upstream_rpc *l);
-/* Forgets what is open. */
+/* Forgets all open requests. */
 void upstream_rpc_done(struct upstream_rpc *l);
 
 /* rq->reply, notify and ctx are set by the owner before. */
 void upstream_rpc_call(struct upstream_rpc *l, struct upstream_rpc_request *rq, const char *method,
 		       struct slice params);
-/* Not wanted any more: the server is notified. Harmless if not open. */
+/* Cancels it: the server is notified. Harmless if not open. */
 void upstream_rpc_cancel(struct upstream_rpc *l, struct upstream_rpc_request *rq);
-/* The same without telling. */
+/* The same without notifying the server. */
 void upstream_rpc_forget(struct upstream_rpc_request *rq);
 /* Answers it with an error that came beside the messages; raw. Harmless if not open. */
 void upstream_rpc_error(struct upstream_rpc *l, uint32_t id, struct slice error);

@@ -1,19 +1,18 @@
 /*
- * upstream_server.h - what is common to the servers that are reached from here, by child process (upstream_stdio.h)
- * or over HTTP (upstream_http.h).
+ * upstream_server.h - what is common to the servers that we reach by child process (upstream_stdio.h) or over HTTP
+ * (upstream_http.h).
  *
- * Each is a backend (mcp/backend.h) that outlives its server: it is started, comes up when the server has said which
- * era it speaks, may go down, and be started again. Calls made before it is up wait; calls open when it goes down end
- * with -32603 and data.reason SERVER_GONE, and are never sent twice. Who owns it decides when to start again; nothing
- * here does by itself.
+ * Each is a backend (mcp/backend.h) that outlives its server. It is started, comes up when the server's era is known,
+ * may go down, and be started again. Calls made before it is up wait. Calls open when it goes down end with -32603 and
+ * data.reason SERVER_GONE, and are never sent twice. Its owner decides when to start it again.
  *
- * A modern server (2026-07-28) gets calls as they are, but for request ids and progress tokens, which are ours on
- * that hop. A legacy one (2024-11-05 to 2025-11-25) is held by upstream/legacy/upstream_legacy.h, so that callers see
- * only a modern server.
+ * A modern server (2026-07-28) gets calls unchanged, except for request ids and progress tokens, which are ours on that
+ * hop. A legacy one (2024-11-05 to 2025-11-25) is behind upstream/legacy/upstream_legacy.h, so that callers see only a
+ * modern server.
  *
- * params._meta.acpd.session, a string, may say for whom a call is made. What a legacy server asks or logs without
- * saying in which call goes to one of its open calls only if those are all made for the same one; what is asked in a
- * call is answered only by the same one.
+ * params._meta.acpd.session, a string, may name for whom a call is made. A question or log message of a legacy server
+ * that names no call goes to one of its open calls only if those are all made for the same one. Only the same one can
+ * answer a question of a call.
  *
  * Callbacks come from the loop, never from inside a function of these headers, and not after the server was freed.
  */
@@ -28,7 +27,7 @@
 struct mcp_server_info {
 	bool legacy;
 	const char *revision;	    /* the one that is spoken, "2026-07-28" */
-	const char *name, *version; /* as the server calls itself; "" if it does not */
+	const char *name, *version; /* as the server names itself; "" if it does not */
 	unsigned latency_ms; /* from the start of the program, or the first request, until it was up */
 };
 

@@ -69,7 +69,7 @@ static void config_free(struct mcp_stdio_config *c)
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-/* Says why it ends; the first reason is the true one. */
+/* Says why it ends; the first reason counts. */
 static void because(struct mcp_stdio *s, const struct err *why)
 {
 	if (!s->why.reason[0])
@@ -123,7 +123,7 @@ static void on_exit_of(void *ctx, const struct proc_status *st)
 		object_free(s);
 		return;
 	}
-	/* some legacy servers take any first message but initialize for a reason to exit */
+	/* some legacy servers exit at any first message but initialize */
 	if (!s->stopping && upstream_may_retry(&s->up) && spawn(s, &e) == 0)
 		return;
 	because(s, &e);

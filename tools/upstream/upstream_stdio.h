@@ -2,10 +2,10 @@
  * upstream_stdio.h - an MCP server that is a child process, one message a line on its stdin and stdout
  * (upstream_server.h for what holds for all).
  *
- * The era is found out by asking: server/discover first, initialize if that is refused, not answered in time, or the
- * end of the program (then it is started once more); what was found is tried first the next time. Lines on stdout
- * that are no messages are skipped, with a warning in the log, up to MCP_GARBAGE_MAX in a row. stop is stdin EOF and
- * then the ladder of proc/proc.h.
+ * The era is found out by asking: server/discover first. If that is refused, not answered in time, or ends the program
+ * (then it is started once more), initialize follows. The era that was found is tried first the next time. Lines on
+ * stdout that are no messages are skipped, with a warning in the log, up to MCP_GARBAGE_MAX in a row. stop is stdin EOF
+ * and then the steps of proc/proc.h.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct mcp_stdio_config {
 	char *const *
 		env; /* whole; with the markers of proc/table/process_tree.h, ACPD_SESSION being session */
 	const char *cwd;
-	const char *
-		session; /* names the cgroup and what the sweep kills: no other child of the daemon may have the same */
+	/* names the cgroup and the processes that the sweep kills: no other child of the daemon may have the same */
+	const char *session;
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;

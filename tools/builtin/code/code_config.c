@@ -1,4 +1,4 @@
-/* code_config.c - the interpreters that a configuration names, held against the languages that there are. */
+/* code_config.c - checks the interpreters of a configuration against the known languages. */
 #include "tools/builtin/code/run_code.h"
 
 #include "base/limits.h"

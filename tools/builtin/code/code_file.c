@@ -51,7 +51,7 @@ bool code_is_module(struct slice text)
 
 /* --- git ------------------------------------------------------------------------------------------------ */
 
-/* A line of ours is added once; what is no file of its own is left alone. */
+/* Adds our line once; does nothing if exclude is no regular file. */
 static void exclude(const char *git)
 {
 	_cleanup_(freep) char *info = file_join(git, "info"), *path = file_join(info, "exclude");
@@ -68,7 +68,7 @@ static void exclude(const char *git)
 		return;
 	torn = text.len && text.data[text.len - 1] != '\n';
 	if (file_write_all(fd, torn ? "\n" EXCLUDED : EXCLUDED, strlen(EXCLUDED) + torn) < 0)
-		errno = 0; /* it is for tidiness: the file goes anyway */
+		errno = 0; /* only for tidiness: the file is removed in any case */
 }
 
 static bool is_root(const struct toolbox *b, const char *dir)
@@ -79,7 +79,7 @@ static bool is_root(const struct toolbox *b, const char *dir)
 	return strcmp(dir, "/") == 0;
 }
 
-/* Of the nearest repository, up to the root that dir is in: what lies above is not ours. */
+/* The nearest repository, up to the root that dir is in: what lies above is not ours. */
 static void exclude_from(const struct toolbox *b, const char *dir)
 {
 	_cleanup_(freep) char *at = xstrdup(dir);

@@ -1,14 +1,14 @@
 /*
  * code_file.h - where the code of runCode lies while it runs.
  *
- * node looks for what code imports from where the code lies. So JavaScript and TypeScript lie in the working
- * directory, as ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so
- * that no commit takes it in. It is removed when the run has ended, by the keeper of the command (command_keeper.h)
- * even if these tools are killed. Python gets it by PYTHONPATH, and it lies outside of the tree, as all code does where
- * the directory cannot be written.
+ * node looks for imports from the directory of the code. So JavaScript and TypeScript lie in the working directory, as
+ * ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so that no commit
+ * takes the file in. It is removed when the run has ended, by the keeper of the command (command_keeper.h) even if
+ * these tools are killed. Python code lies outside of the tree and gets PYTHONPATH; so does all code if the directory
+ * cannot be written.
  *
- * The suffix says what kind of module it is, whatever the package.json there says: code with import or export, or
- * with await outside of functions, is an ES module, other code has require.
+ * The suffix sets the kind of module, for any package.json: code with import or export, or with await outside of
+ * functions, is an ES module, other code has require.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* run_code.c - runCode: code of a language by a file of its own, that is gone when it has ended. */
+/* run_code.c - runCode: runs code of a language from a file of its own, which is removed at the end. */
 #include "tools/builtin/code/run_code.h"
 
 #include "base/limits.h"
@@ -18,10 +18,10 @@ static const char *const ts_options[] = { "--experimental-transform-types",
 #define QUIET "--disable-warning=ExperimentalWarning"
 
 struct language {
-	const char *const names[3];    /* as calls say it; the first one in the configuration too */
+	const char *const names[3];    /* as calls name it; the configuration uses the first one */
 	const char *const programs[3]; /* looked for in this order */
 	const char *const options[3];
-	const char *whole; /* a program that is better, if there is one */
+	const char *whole; /* a program that is preferred, if there is one */
 	const char *suffix;
 	const char *module, *script; /* by what it is, if it lies in the tree; NULL: it does not */
 	const char *search;  /* variable of the directories that modules are looked for in */
@@ -103,7 +103,7 @@ static void push(char ***v, size_t *n, char *word)
 	*v = more;
 }
 
-/* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it says nothing of the language. */
+/* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it does not name the language. */
 static bool configured(const struct toolbox *b, const struct language *l, char ***v, size_t *n)
 {
 	const char *text = toolbox_config(b)->interpreters;
@@ -276,7 +276,7 @@ static void more(struct command_job *j, const struct command_run_status *st, str
 	jw_str(w, "language", ((struct code *)j->own)->language->names[0]);
 }
 
-/* Where the file lies elsewhere, what the working directory has can be imported all the same. */
+/* If the file lies elsewhere, it can still import modules of the working directory. */
 static char *search_path(const struct builtin_call *c, const struct language *l,
 			 const struct command_spec *cmd)
 {
@@ -294,7 +294,7 @@ static char *search_path(const struct builtin_call *c, const struct language *l,
 	return ret;
 }
 
-/* E2B's template nests some arguments. Said twice, and not the same, nobody knows which is meant. */
+/* E2B's template nests some arguments. If both places have a value and they differ, the call is refused. */
 static const struct {
 	const char *nested, *as, *others[3];
 } twice[] = {
@@ -312,7 +312,7 @@ static int nested_refuse(const char *nested, const char *other, struct err *e)
 	return err_field(e, field, "INVALID_ARGUMENT", "give %s or %s, not both", other, field);
 }
 
-/* 1: it is to be taken; 0: the same is said outside. */
+/* 1: use it; 0: the outer argument has the same value. */
 static int nested_check(const struct builtin_call *c, size_t row, struct slice nested,
 			struct jval v, struct err *e)
 {
@@ -362,7 +362,7 @@ static const struct language *language_of(const struct builtin_call *c, struct e
 	return l;
 }
 
-/* What the policy is asked: the code, as if it stood in an argument of its interpreter. */
+/* Asks the policy about the code, as if it were an argument of its interpreter. */
 static void judged_words(struct command_job *j, const struct code *code, size_t n,
 			 struct slice text)
 {

@@ -1,16 +1,16 @@
 /*
- * model_text.h - what a model is shown of a result.
+ * model_text.h - the text of a result for a model.
  *
- * Each result is written twice: for programs as structuredContent, exact and as large as the tool allows; for models
- * as text content, plain and of a size that a context can bear: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES,
- * whole lines, no JSON and no escapes, line numbers where an edit or a further read needs them, and where something
- * is left out a line in brackets that says what, and how to read on. Harnesses that show their model
- * structuredContent are given the text only (relay/harness/text_results.h).
+ * Each result is written twice: for programs as structuredContent, exact and as large as the tool allows; for models as
+ * text content, plain and bounded: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES, whole lines, no JSON and no
+ * escapes, line numbers where an edit or a further read needs them. Where a part is left out, a line in brackets says
+ * which, and how to read on. Harnesses that show their model structuredContent get the text only
+ * (relay/harness/text_results.h).
  *
- * A tool that has the bytes at hand writes its text itself (tool_answer); one whose result is a list has a function
- * in its row that writes it from the members; all others, and errors, are written by model_text_plain, a line for
- * each member. What comes from files and commands is shown as it is, but names with control characters are quoted, so
- * that no name can look like two lines.
+ * A tool that has the bytes in memory writes its text itself (tool_answer). A tool whose result is a list has a
+ * function in its row that writes it from the members. model_text_plain writes all others, and errors, with a line for
+ * each member. Contents of files and output of commands are shown unchanged, but names with control characters are
+ * quoted, so that no name can look like two lines.
  */
 #pragma once
 
@@ -19,14 +19,14 @@
 
 /* members: raw object. "key: value" for each, lists one element a line, null left out. */
 void model_text_plain(struct buf *out, struct slice object);
-/* CODE: message, and what else the error says. error: raw object. */
+/* CODE: message, and the other members of the error. error: raw object. */
 void model_text_error(struct buf *out, struct slice error);
 /* The same for a patch: the files that do not fit, and what is most like their hunks. files: its member; any other
  * value says nothing. */
 void model_text_misfits(struct buf *out, struct jval files);
 /* Places in a file, as it is: from there the text can be taken. */
 void model_text_nearest(struct buf *out, struct jval list);
-/* Nothing is shown beyond the limits, whatever wrote it; a last line says how much is not. */
+/* Cuts any text at the limits; a last line says how much is missing. */
 void model_text_limit(struct buf *out, size_t room);
 
 /* For tool->show: lists in a form of their own. room: bytes, at most TOOL_SHOW_BYTES. */
@@ -42,7 +42,7 @@ struct model_text_lines {
 	int64_t most;	/* lines */
 	size_t bytes;	/* of out that may be added */
 	int64_t shown;	/* returned: lines */
-	size_t used;	/* returned: bytes of text that they stand for */
+	size_t used;	/* returned: bytes of text that they represent */
 };
 /* Numbered, whole lines; one that is longer than TOOL_SHOW_LINE is cut and says how to read it. */
 void model_text_lines(struct buf *out, struct slice text, struct model_text_lines *l);
@@ -51,7 +51,7 @@ void model_text_member(struct slice object, const char *key, struct buf *ret);
 int64_t model_text_number(struct slice object, const char *key);
 /* A name: quoted if it has control characters. */
 void model_text_name(struct buf *out, struct slice name);
-/* Without colours and other controls of a terminal, which say nothing to a model; a carriage return begins a
+/* Without colours and other controls of a terminal, which are useless to a model; a carriage return begins a
  * line anew. */
 void model_text_clean(struct buf *out, struct slice text);
 /* At most n bytes, whole characters. */

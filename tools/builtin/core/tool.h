@@ -1,5 +1,5 @@
 /*
- * tool.h - what a built-in tool is: a row of a table, and a function. The tools themselves know no MCP.
+ * tool.h - a built-in tool: a row of a table, and a function. The tools themselves know no MCP.
  *
  * From the rows of fields come the JSON schemas (2020-12, additionalProperties false) and the check of every call's
  * arguments, so that what is announced is what is enforced. A tool either works on a thread of its own (work: may
@@ -10,8 +10,8 @@
  * {"error":{"code","message",...}}: code is UPPER_SNAKE, or one of the POSIX names that file tools use (ENOENT,
  * EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, EACCES, ESTALE).
  *
- * Where policy wants a human, the tool asks by tool_allowed. The call is then answered with the question, and comes
- * again from the start with the answer: until tool_allowed says yes, it may have changed nothing.
+ * If the policy requires a human's consent, the tool asks by tool_allowed. The call is then answered with the question,
+ * and comes again from the start with the answer. Until tool_allowed returns true, the tool may not change anything.
  */
 #pragma once
 
@@ -81,7 +81,7 @@ struct builtin_tool {
 	void (*work)(struct builtin_call *c); /* on a thread: not NULL, or start is not */
 	bool waits; /* its thread sleeps most of the time: not counted among those that work */
 	void (*start)(struct builtin_call *c); /* on the loop */
-	/* With start: the caller has gone, or the time is over (timed_out): end it soon, by one of both, with what
+	/* With start: the caller is gone, or the time is over (timed_out): end it soon, by one of both, with what
 	 * there is. May be NULL for tools that end in start. */
 	void (*cancel)(struct builtin_call *c, bool timed_out);
 };
@@ -98,18 +98,18 @@ struct builtin_call {
 	const struct builtin_tool *tool;
 	struct slice args; /* raw object, checked; lives as long as the call */
 	bool dry_run;	   /* nothing may be changed */
-	bool approved;	   /* a human allowed this very call: tool_allowed says yes */
+	bool approved;	   /* a human allowed this very call: tool_allowed returns true */
 	void *own;	   /* the tool's, freed by it before it ends the call */
 };
 
-/* Arguments by name, after the check: a fallback stands for an absent one, null is absent. */
+/* Arguments by name, after the check: a fallback replaces an absent one, null is absent. */
 struct jval tool_arg(const struct builtin_call *c, const char *name);
 char *tool_arg_str(const struct builtin_call *c,
 		   const char *name); /* NULL if absent; caller frees; holds no NUL */
 /* Appends the bytes of a TOOL_STRING; false if absent. */
 bool tool_arg_bytes(const struct builtin_call *c, const char *name, struct buf *ret);
 int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t absent);
-/* It is this word. */
+/* True if it is this word. */
 bool tool_arg_is(const struct builtin_call *c, const char *name, const char *word);
 bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent);
 /* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. tool_strv_free frees both. */
@@ -143,14 +143,14 @@ size_t tool_room(const struct builtin_call *c);
 void tool_done_with(struct builtin_call *c, struct slice members, const struct tool_artifact *a);
 /* e->reason is the code. extra: further raw members of "error", or empty. */
 void tool_fail(struct builtin_call *c, const struct err *e, struct slice extra);
-/* Has a human allowed it? False: the call is ended (the question is put, or the answer was no, or nobody can be
- * asked), the tool just returns. title: one line, what would be done; paths: raw array of strings, or empty; command:
- * raw string or array, or empty. */
+/* True if a human has allowed it. False: the call is ended (the question was asked, or the answer was no, or nobody can
+ * be asked), the tool just returns. title: one line, what would be done; paths: raw array of strings, or empty;
+ * command: raw string or array, or empty. */
 bool tool_allowed(struct builtin_call *c, const char *title, struct slice paths,
 		  struct slice command);
 /* A message of notifications/progress, if the client asked for it. total 0: unknown. From any thread. */
 void tool_progress(struct builtin_call *c, double progress, double total, struct slice message);
-/* True once the caller has gone or the time is over: long work looks at it and ends, with what there is. From any
+/* True once the caller is gone or the time is over: long work checks it and ends, with what there is. From any
  * thread. */
 bool tool_cancelled(const struct builtin_call *c);
 bool tool_timed_out(const struct builtin_call *c);

@@ -1,11 +1,10 @@
 /*
- * tool_approval.c - a human's word on a call: the call is answered with "input_required", which holds one elicitation
- * with a boolean "approve", and comes again with the answer.
+ * tool_approval.c - a human's decision on a call: the call is answered with "input_required", which holds one
+ * elicitation with a boolean "approve", and comes again with the answer.
  *
- * requestState is an HMAC under a key of this process over the tool, its arguments and a time: an answer is good for
- * the very call that was asked about, once, for TOOL_ASK_MS. What is asked stands for machines in
- * params._meta.acpd.permission {tool, category, title, paths?, command?}: the gate of a session makes a permission
- * request of it.
+ * requestState is an HMAC under a key of this process over the tool, its arguments and a time: an answer is valid for
+ * the call that was asked about, once, for TOOL_ASK_MS. params._meta.acpd.permission {tool, category, title, paths?,
+ * command?} has the question for programs: the gate of a session makes a permission request of it.
  */
 #include "base/clock.h"
 #include "base/os/file.h"
@@ -33,7 +32,7 @@ static int add_part(struct buf *b, struct slice s)
 	return buf_add_slice(b, s);
 }
 
-/* SHA-256(key, SHA-256(key, text)): nobody without the key can make one, nor lengthen one. */
+/* SHA-256(key, SHA-256(key, text)): without the key none can be made or extended. */
 static int sign(const struct toolbox_call *c, const struct approval_state *s, char out[SHA256_HEX])
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -70,7 +69,7 @@ static bool parse_state(const char *text, struct approval_state *ret, struct sha
 	return sha256_from_hex(slice_of(hex), mac) == 0;
 }
 
-/* Ours, for this call, in time. */
+/* True if it is ours, for this call, and in time. */
 static bool state_good(const struct toolbox_call *c, struct approval_state *ret)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -83,7 +82,7 @@ static bool state_good(const struct toolbox_call *c, struct approval_state *ret)
 	       sha256_equal(&theirs, &ours);
 }
 
-/* An answer counts once. The oldest are forgotten only when they are too old to be good. */
+/* An answer counts once. The oldest are forgotten only when they have expired. */
 static bool use_once(struct toolbox *b, const struct approval_state *s)
 {
 	uint64_t now = clock_mono_ms();

@@ -76,7 +76,7 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 	return 0;
 }
 
-/* The kernel would take what is behind the first "=" for the value. Escaped or not, a NUL ends a name. */
+/* The kernel would read the text after the first "=" as the value. Escaped or not, a NUL ends a name. */
 static bool is_variable(struct slice key)
 {
 	_cleanup_(buf_done) struct buf quoted = { 0 };

@@ -27,7 +27,7 @@ static int open_beneath(int root, const char *rel, int flags)
 	};
 	long fd;
 
-	/* EAGAIN: somebody renames below the root */
+	/* EAGAIN: another process renames below the root */
 	for (int i = 0; i < BENEATH_TRIES; i++) {
 		fd = syscall(SYS_openat2, root, *rel ? rel : ".", &how, sizeof(how));
 		if (fd >= 0 || errno != EAGAIN)
@@ -79,7 +79,7 @@ static int text_check(const char *path, struct err *e)
 	return 0;
 }
 
-/* path as an absolute one, not looked at yet. */
+/* Makes path absolute, without opening anything. */
 static char *absolute(const struct toolbox *b, const char *path)
 {
 	char *ret;
@@ -103,7 +103,7 @@ static int open_path(const struct toolbox *b, const char *path, int flags, struc
 		bool named = root && fd != -EXDEV;
 
 		fd = open_anywhere(full, flags);
-		if (fd < 0 && !named) /* nothing is said of what is out there */
+		if (fd < 0 && !named) /* no details about files outside */
 			return outside(path, e);
 	}
 	return fd < 0 ? tool_errno(e, fd, "cannot reach", path) : fd;
@@ -118,7 +118,8 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 
 	if (r < 0)
 		return r;
-	/* What was opened may have been replaced before the kernel could say where it lies: then there is a new one. */
+	/* What was opened may have been replaced before the kernel could say where it lies: then there is a new
+	 * file. */
 	for (int i = 0; i < BENEATH_TRIES; i++) {
 		closep(&fd);
 		fd = open_path(b, path, flags, e);
@@ -137,7 +138,7 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 	return TAKE_FD(fd);
 }
 
-/* Directories on the way to what may be read may be looked at. */
+/* Directories that lead to readable ones may be listed. */
 static bool may_stat(const struct policy *p, const char *path, struct err *e)
 {
 	return policy_path(p, path, POLICY_READ, e) == POLICY_ALLOW ||
@@ -242,7 +243,7 @@ void tool_path_entry_done(struct tool_path_entry *p)
 	*p = TOOL_PATH_ENTRY_NONE;
 }
 
-/* Without slashes at its end; its last component, and what is before it. */
+/* Splits a path without slashes at its end into its last component and the part before it. */
 static void split(const char *path, char **parent, char **leaf)
 {
 	size_t n = strlen(path), at;

@@ -1,5 +1,5 @@
 /*
- * tool_path.h - where tools may reach: the one rule for paths, and the policy's word on each, in one place.
+ * tool_path.h - which paths tools may reach: the one rule for paths, and the policy's verdict on each, in one place.
  *
  * A path is relative to the working directory, or absolute; "~" and "file:" mean nothing. It must name something
  * inside a root (the configuration's): what counts is where it really ends, after every symbolic link and ".." on the

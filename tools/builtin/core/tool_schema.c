@@ -139,7 +139,7 @@ static void object_put(struct jw *w, const struct tool_field *fields, const stru
 	jw_bool(w, "additionalProperties", false);
 }
 
-/* What every output may be instead. Clients hold error results against the schema as well. */
+/* The error form that every output may have. Clients check error results against the schema as well. */
 static void error_put(struct jw *w, const struct tool_field *fields)
 {
 	static const char error[] =

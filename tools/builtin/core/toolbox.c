@@ -64,7 +64,7 @@ static void on_list(struct toolbox_call *c)
 	answer(c, &out);
 }
 
-/* Nothing here ever changes: the list of what it may be told is empty. */
+/* Nothing ever changes, so the list of notifications is empty. */
 static void on_listen(struct toolbox_call *c)
 {
 	c->state = CALL_LISTENING;
@@ -176,7 +176,7 @@ static void id_of_machine(char *ret)
 			sprintf(ret + 2 * i, "%02x", sum.bytes[i]);
 }
 
-/* What the configuration says, else E2B, else one of our own. */
+/* The id of the configuration, else E2B's, else one of our own. */
 static void choose_id(struct toolbox *b)
 {
 	const char *id = b->config.sandbox_id;

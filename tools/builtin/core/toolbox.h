@@ -3,10 +3,10 @@
  *
  * It answers server/discover, tools/list, tools/call and an empty subscriptions/listen. Calls that may block run on
  * threads, TOOL_THREADS_MAX at a time, the others wait their turn in order; results, progress and questions come back
- * to the loop in the order they were made. A call whose client went or whose time is over is asked to end; if it does
- * not within TOOL_STOP_GRACE_MS, its client is answered without it, and what it still brings is dropped.
+ * to the loop in the order they were made. A call whose client is gone or whose time is over is asked to end; if it
+ * does not within TOOL_STOP_GRACE_MS, its client gets an error, and its later result is dropped.
  *
- * What the tools may touch is said by one object of configuration, read strictly: {"roots": ["/abs", ...], "cwd":
+ * One object of configuration, read strictly, says what the tools may touch: {"roots": ["/abs", ...], "cwd":
  * "/abs", "stateDir": "/abs", "sandboxId": "...", "session": "...", "env": {NAME: value}, "policy": {...}, "dryRun":
  * bool, "tests": {...}, "interpreters": {...}, "tools": [names]}; only roots is required, cwd is the first root by
  * default. Roots are made canonical and must be directories; stateDir is made if it is absent.
@@ -42,7 +42,7 @@ struct mcp_backend *toolbox_backend(struct toolbox *b);
 
 /* For the tools. What is kept changes only on the loop. */
 const struct toolbox_config *toolbox_config(const struct toolbox *b);
-/* Where files of ours lie that go again: outside of the tree that is worked in. */
+/* The directory of our temporary files, outside of the tree that is worked in. */
 const char *toolbox_state_dir(const struct toolbox *b);
 struct loop *toolbox_loop(const struct toolbox *b);
 unsigned toolbox_umask(const struct toolbox *b);

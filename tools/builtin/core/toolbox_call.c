@@ -101,7 +101,7 @@ bool tool_timed_out(const struct builtin_call *t)
 
 /* --- their life, on the loop --------------------------------------------------------------------------------- */
 
-/* What the client says of the model that it shows results to. */
+/* Reads what the client needs for its model. */
 static void take_text_limits(struct toolbox_call *c, struct slice members)
 {
 	struct jval most = jobj_get(members, "textMax");
@@ -152,7 +152,7 @@ static void count(struct toolbox_call *c, int by)
 		*counter(c) += (unsigned)by;
 }
 
-/* What it has on the way to the loop besides its end. */
+/* Frees its events on the way to the loop, except its end. */
 static void forget_events(struct toolbox_call *c)
 {
 	struct toolbox *b = c->tool.box;
@@ -181,7 +181,7 @@ static void call_free(struct toolbox_call *c)
 	free(c);
 }
 
-/* Its client is answered although it has not ended: what it still brings is for nobody. */
+/* Its client is answered although it has not ended: its later result is dropped. */
 static void on_grace_over(void *ctx)
 {
 	struct toolbox_call *c = ctx;
@@ -250,7 +250,7 @@ static void start_waiting(struct toolbox *b)
 			call_run(c);
 }
 
-/* Nobody waits any more. A call that has an end on its way to the loop is freed there. */
+/* Its client is gone. A call whose end is on the way to the loop is freed there. */
 static void abandon(struct toolbox_call *c)
 {
 	c->ops = NULL;
@@ -341,7 +341,7 @@ void toolbox_calls_close(struct toolbox *b)
 
 	list_each(c, &b->calls, struct toolbox_call, link)
 		abandon(c);
-	/* threads look at their stop; what runs on the loop needs it */
+	/* threads check stop themselves; a tool on the loop needs a call */
 	while (!list_empty(&b->calls) && clock_mono_ms() < until) {
 		struct pollfd p = { .fd = loop_fd(b->loop), .events = POLLIN };
 

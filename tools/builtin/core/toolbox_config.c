@@ -61,7 +61,7 @@ static int strings(struct slice list, const char *name, char ***ret, struct err 
 	return 0;
 }
 
-/* One that is not there would be missing without a word. */
+/* An unknown one would otherwise be missing silently. */
 static int tools_check(char *const *names, struct err *e)
 {
 	char at[64];

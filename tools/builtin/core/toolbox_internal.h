@@ -1,5 +1,4 @@
-/* toolbox_internal.h - what the files of the toolbox share: calls on their way, and what they bring back to the
- * loop. */
+/* toolbox_internal.h - what the files of the toolbox share: calls in progress, and their events for the loop. */
 #pragma once
 
 #include "base/limits.h"
@@ -23,7 +22,7 @@ struct toolbox_call {
 	struct mcp_call base;
 	struct builtin_call tool;
 	struct list link;		 /* in box->calls */
-	const struct mcp_reply_ops *ops; /* NULL: nobody waits for it any more */
+	const struct mcp_reply_ops *ops; /* NULL: its client is gone */
 	void *ctx;
 	struct buf params; /* raw object; tool.args and token point into it */
 	struct slice token;
@@ -32,7 +31,7 @@ struct toolbox_call {
 	atomic_bool ended;     /* its end is on the way */
 	struct loop_timer timer;
 	int64_t time_ms, result_max; /* by policy; 0, -1: none */
-	bool text_only;	 /* its client shows a model what is in structuredContent: nothing is */
+	bool text_only;	 /* its client would show structuredContent to a model, so there is none */
 	size_t text_max; /* bytes of text that are shown */
 	bool threaded;
 	pthread_t thread;
@@ -114,7 +113,7 @@ int toolbox_roots_open(struct toolbox *b, struct err *e);
 void toolbox_roots_close(struct toolbox *b);
 /* What follows root in path, without a slash; NULL: it is not in it. */
 const char *root_below(const char *root, const char *path);
-/* The longest root that path is in, and what follows; NULL: none. */
+/* The longest root that path is in, and the rest of the path; NULL: none. */
 const struct root *root_of(const struct toolbox *b, const char *path, const char **rest);
 bool root_is(const struct toolbox *b, const char *real);
 
@@ -122,5 +121,5 @@ bool root_is(const struct toolbox *b, const char *real);
 int toolbox_policy_open(struct toolbox *b, struct err *e);
 void toolbox_policy_close(struct toolbox *b);
 bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t);
-/* False: policy is against it, or asks, and the call is ended. */
+/* False: policy denies it, or asks, and the call is ended. */
 bool toolbox_policy_pass(struct toolbox_call *c);

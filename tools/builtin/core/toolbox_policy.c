@@ -1,5 +1,5 @@
-/* toolbox_policy.c - what policy says of a call before it runs: whether the tool is there, how long, how often, how
- * much. */
+/* toolbox_policy.c - applies the policy to a call before it runs: whether the tool is listed, and its limits of time,
+ * number and size. */
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/policy/policy.h"
 
@@ -16,7 +16,7 @@ bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t)
 	       policy_tool(b->policy, t->category, t->name, NULL) != POLICY_DENY;
 }
 
-/* What a human is to read: the tool, and the path or command that stands plainly in its arguments. */
+/* The text for a human: the tool, and the path or command of its arguments. */
 static void title_put(struct buf *out, const struct toolbox_call *c, struct slice *paths,
 		      struct slice *command)
 {

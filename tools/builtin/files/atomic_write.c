@@ -171,7 +171,7 @@ int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at,
 		ret->st_size = (off_t)bytes.n;
 		return 0;
 	}
-	/* as late as can be: somebody else may have written meanwhile */
+	/* as late as possible: others may have written meanwhile */
 	if (atomic_write_check(at, path, &now, e) < 0)
 		return -EIO;
 	if (old->st_nlink && !atomic_write_same(&now, old)) {

@@ -17,13 +17,13 @@ struct atomic_write_options {
 	mode_t mode;	/* 0: that of the old one, or 0666 by the umask */
 	bool exclusive; /* EEXIST if there is one */
 	bool sync;	/* durable before this returns */
-	bool dry;	/* look only */
+	bool dry;	/* check only */
 };
 
 /* What is there, whether it may be replaced: a regular file that we may write, or nothing (then ret->st_nlink is 0). */
 int atomic_write_check(const struct tool_path_entry *at, const char *path, struct stat *ret,
 		       struct err *e);
-/* Is it still the file that was looked at, with what was in it? */
+/* True if it is still the file that was checked, with the same content. */
 bool atomic_write_same(const struct stat *a, const struct stat *b);
 /* Gives a file that takes another's place a time of change of its own: the kernel's clock may tick only every 4 ms,
  * an inode that was freed is used again, and the version (file_describe.h) must differ all the same. */

@@ -40,7 +40,7 @@ static int judge(void *ctx, const struct tree_entry *entry)
 	return tool_path_judge(r->call, entry->whole, TOOL_PATH_WRITE, r->e);
 }
 
-/* All or nothing as far as policy goes: what is in it is judged before anything goes. */
+/* All or nothing as to policy: everything in it is judged before anything is removed. */
 static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, const char *path,
 		      bool recursive, struct err *e)
 {
@@ -96,7 +96,7 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 	return r < 0 ? tool_errno(e, r, "cannot delete", path) : 0;
 }
 
-/* No root may be below what goes. */
+/* No root may be below what is removed. */
 static int check_roots(const struct builtin_call *c, const struct tool_path_entry *at,
 		       struct err *e)
 {
@@ -159,7 +159,7 @@ static int make_dir(struct builtin_call *c, const char *path, struct err *e)
 		return r;
 	if (mkdirat(at.dir, at.leaf, mode ? mode : 0777) < 0)
 		return errno == EEXIST && recursive ? 1 : tool_errno(e, errno, "cannot make", path);
-	/* exactly these, whatever the umask */
+	/* exactly these, without the umask */
 	if (mode && fchmodat(at.dir, at.leaf, mode, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOTSUP)
 		return tool_errno(e, errno, "cannot give its mode to", path);
 	return 0;

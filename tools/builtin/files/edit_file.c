@@ -26,7 +26,7 @@ static const char *find(const struct edit *ed, const char *from)
 	return memmem(from, (size_t)(end - from), ed->old.data + ed->old.pos, buf_len(&ed->old));
 }
 
-/* Also those that overlap: "aa" is in "aaa" twice, so which one is meant is not said. */
+/* Also those that overlap: "aa" is in "aaa" twice, so it is not clear which one is meant. */
 static size_t occurrences(const struct edit *ed)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /*
- * file_describe.h - what file tools say of a file: times, type, version.
+ * file_describe.h - the members for a file: times, type, version.
  *
  * Times are milliseconds since 1970 (mtime) and ISO 8601 in UTC (modifiedTime). etag stands for the content as far as
  * the file system tells: inode, size and change of content to the nanosecond. Types: file, dir, symlink, fifo,
@@ -25,7 +25,7 @@ void time_put(struct jw *w, const char *key, const struct timespec *t);
 void content_put(struct jw *w, const char *key, struct slice bytes, bool base64);
 /* A name: "KEY" and, if it is no UTF-8, its bytes in "KEYBase64". */
 void name_put(struct jw *w, const char *key, const char *name);
-/* Where the link leads, as it says; caller frees, NULL if it is none. */
+/* The target of a link as it is written; the caller frees, NULL if it is no link. */
 char *link_target(int dir, const char *name);
 
 /* Arguments expectedMtime and expectedEtag against what is there (NULL: nothing). 0 or -ESTALE. */

@@ -1,10 +1,10 @@
 /*
- * image_type.h - is it an image that a model can be shown?
+ * image_type.h - whether a file is an image that a model can be shown.
  *
  * Providers refuse a whole request for one image that they cannot read, and a harness sends its history with each
  * request: one broken image would end a session for good. So a file counts as an image only if its frame is whole,
- * from its signature to its end, and its sides are within what providers take. What is inside of the frame is not
- * looked at.
+ * from its signature to its end, and its sides are within what providers take. The data inside of the frame are not
+ * checked.
  */
 #pragma once
 

@@ -117,7 +117,7 @@ static size_t common(struct pairs *p, struct slice line, uint32_t number)
 	return n;
 }
 
-/* What a line has besides counts only as far as the wanted text is long: it may be a part of it. */
+/* Further text of a line counts only up to the length of the wanted text, which may be a part of the line. */
 static struct nearest_place line_alike(struct pairs *p, const struct text_lines *text, size_t at)
 {
 	struct slice line = dense(text->v[at].s, p->line);

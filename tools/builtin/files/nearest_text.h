@@ -1,11 +1,11 @@
 /*
- * nearest_text.h - where is what is most like a text that is not there?
+ * nearest_text.h - finds the places that are most like a text that is not in a file.
  *
  * A model that edits from memory has the right lines with a wrong indent, a wrong quote, or one line that has changed
- * since. Told where the most of its lines are, and what really stands there, it needs no second reading of the file.
- * Lines are compared without the blanks at their ends and in between; a place is reported only if at least half
+ * since. If the error names the place with most of its lines, and the text there, the model need not read the file
+ * again. Lines are compared without the blanks at their ends and in between. A place is reported only if at least half
  * of the lines are there, in their order. A text of one line is compared by pairs of characters, also with parts of
- * lines. Where nothing but blanks differs, that is said.
+ * lines. The error says so if only blanks differ.
  */
 #pragma once
 

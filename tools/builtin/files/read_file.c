@@ -12,7 +12,7 @@
 struct span {
 	int64_t offset, length; /* bytes */
 	int64_t first, last;	/* lines, 1-based, inclusive; 0: not by lines */
-	bool base64, any;	/* any: what the encoding is was not said */
+	bool base64, any;	/* any: no encoding was named */
 };
 
 /* At most n bytes at offset. */
@@ -107,7 +107,7 @@ static int read_lines(struct builtin_call *c, int fd, const struct span *s, stru
 	return code;
 }
 
-/* A character that the end of the range cut goes: the next range begins with it. */
+/* Removes a character that the end of the range has cut: the next range begins with it. */
 static void cut_character(struct file_reading *r)
 {
 	size_t n = buf_len(&r->bytes), back = 1;
@@ -119,7 +119,7 @@ static void cut_character(struct file_reading *r)
 		r->bytes.len -= back;
 }
 
-/* All of an image, and nobody has said that it is to be text. */
+/* True for a whole image that was not requested as text. */
 static bool is_image(const struct span *s, struct file_reading *r)
 {
 	bool whole = !r->offset && r->ends && !s->first;

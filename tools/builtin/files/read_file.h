@@ -1,4 +1,4 @@
-/* read_file.h - what readFile has read, for the file that says how a model is shown it. */
+/* read_file.h - what readFile has read, for the file that writes the text for models. */
 #pragma once
 
 #include "base/buf.h"
@@ -11,9 +11,9 @@ struct file_reading {
 	struct stat sb;
 	int64_t offset;	      /* of bytes in the file */
 	int64_t first, lines; /* by lines: the first there is, and how many */
-	bool truncated;	      /* the file goes on behind what was asked for and did not fit */
-	bool ends;	      /* nothing is behind it */
-	bool base64;	      /* as which it is given */
+	bool truncated;	      /* the range did not fit, and the file goes on after it */
+	bool ends;	      /* it is the end of the file */
+	bool base64;	      /* returned as base64 */
 	struct image image;   /* type NULL: none */
 };
 

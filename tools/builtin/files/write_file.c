@@ -54,7 +54,7 @@ static int get_content(struct slice object, struct buf *ret, struct err *e)
 		      jstr_is(jobj_get(object, "encoding"), "base64"), ret, e);
 }
 
-/* Where it goes, and whether it may. Nothing is changed. */
+/* Finds the place, and checks that it may be written. Nothing is changed. */
 static int check_item(struct builtin_call *c, struct write_item *it, struct err *e)
 {
 	size_t n = strlen(it->path);
@@ -73,7 +73,7 @@ static int check_item(struct builtin_call *c, struct write_item *it, struct err 
 	return r;
 }
 
-/* What was looked at may be another by now: what counts is what is there once nobody else writes. */
+/* The file may have changed since the check, so it is checked again under the lock. */
 static int write_item(struct builtin_call *c, struct write_item *it, struct err *e)
 {
 	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
@@ -94,7 +94,7 @@ static int write_item(struct builtin_call *c, struct write_item *it, struct err 
 				    &it->now, e);
 }
 
-/* 3.0 is an integer, too. The table has held it to its range. */
+/* 3.0 is an integer, too. The table has checked its range. */
 static mode_t mode_of(struct jval v)
 {
 	uint64_t mode = 0;
@@ -163,7 +163,7 @@ static int check_twice(const struct write_item *items, size_t n, struct err *e)
 	return 0;
 }
 
-/* Everything before anything: a bad path of ten, and nothing is written. */
+/* Checks everything first: with one bad path of ten, nothing is written. */
 static int check_all(struct builtin_call *c, struct write_item *items, size_t *n, struct err *e)
 {
 	struct jiter it;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define LOOK_MS 100 /* between two looks whether the call is to end */
+#define LOOK_MS 100 /* between two checks whether the call is to end */
 #define POLL_MS 20  /* longest pause between two tries for another process's lock */
 
 struct dir {
@@ -82,7 +82,7 @@ static int wait_over(const struct builtin_call *c, uint64_t until, struct err *e
 		"somebody holds a lock (flock) on the directory for long: nothing was changed");
 }
 
-/* Threads of this process keep out. */
+/* Keeps out threads of this process. */
 static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, uint64_t until,
 			    struct err *e)
 {
@@ -108,7 +108,7 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 	return r;
 }
 
-/* Other processes keep out. What cannot be locked is none of an error. */
+/* Keeps out other processes. A directory that cannot be locked is no error. */
 static int keep_out_processes(const struct builtin_call *c, struct dir *d, uint64_t until,
 			      struct err *e)
 {

@@ -1,11 +1,10 @@
 /*
- * open_pr.c - openPR: what a pull request would hold, made here with git and without the network.
+ * open_pr.c - openPR: makes the contents of a pull request with git, without the network.
  *
- * A draft changes nothing: the work tree is written as a commit object through an index and a directory of objects of
- * its own, beside the repository's, both gone afterwards, and the answer is the patch from base to it. Without
- * "draft" a human is asked first, and the commit gets a branch; HEAD, index and work tree stay as they are in any
- * case. Nothing is pushed: that is for the holder of the credentials, who gets the branch as a bundle
- * (pr_bundle.c).
+ * A draft changes nothing: the work tree is written as a commit object through an index and an object directory of its
+ * own, beside the repository's. Both are removed afterwards, and the answer is the patch from base to that commit. With
+ * "draft" false a human is asked first, and the commit gets a branch. HEAD, index and work tree never change. Nothing
+ * is pushed: the holder of the credentials does that, and gets the branch as a bundle (pr_bundle.c).
  *
  * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.
  */
@@ -71,7 +70,7 @@ static void put_patch(struct jw *w, const struct pr *p)
 	jw_slice(w, "patch", plain ? buf_slice(&p->patch) : buf_slice(&text));
 }
 
-/* The branch, and where it can be had. */
+/* Writes the branch, and the place of its bundle. */
 static void put_branch(struct jw *w, const struct pr *p)
 {
 	jw_str(w, "branch", p->branch);
@@ -83,7 +82,7 @@ static void put_branch(struct jw *w, const struct pr *p)
 		jw_str(w, "bundleRequires", p->onto);
 }
 
-/* What the session is left: the branch, or of a draft the patch. */
+/* The artifact for the session: the branch, or the patch of a draft. */
 static struct tool_artifact leave(const struct pr *p, const char *name, const struct buf *bytes)
 {
 	if (p->draft)

@@ -1,10 +1,10 @@
 /*
- * pr_bundle.c - the branch of openPR for somebody who has no way to this repository: a bundle, from which git fetches
+ * pr_bundle.c - the branch of openPR for programs without access to this repository: a bundle, from which git fetches
  * and clones.
  *
- * It is put together here, a header and a pack, and not by `git bundle`, which needs the branch to be there: one that
- * is too large is known before anything is made. In a session it becomes an artifact. Elsewhere it is left beside the
- * repository's objects.
+ * This code makes it of a header and a pack, without `git bundle`, which needs the branch to exist: so a bundle that is
+ * too large is refused before anything is made. In a session the bundle becomes an artifact. Elsewhere it stays beside
+ * the repository's objects.
  */
 #include "base/os/file.h"
 #include "base/limits.h"

@@ -188,7 +188,7 @@ static void names_args(struct pr *p, const char **argv)
 	ARGS("diff", "--name-only", "-z", "--no-renames", p->onto, p->commit);
 }
 
-/* A patch shows what is in files: policy's word on reading holds for it too. */
+/* A patch shows contents of files, so the policy's rules for reading apply to it too. */
 static int name_take(struct pr *p, const char *name)
 {
 	_cleanup_(freep) char *real = file_join(p->top, name);

@@ -24,7 +24,7 @@ static const char *status_of(const struct patch_item *it)
 	return f->copy ? "copied" : "renamed";
 }
 
-/* What a hunk without a place might have meant. */
+/* The places that a hunk without a place is most like. */
 static void put_nearest(struct jw *w, const struct patch_item *it, const struct patch_hunk *h,
 			const struct patch_plan *p)
 {
@@ -202,8 +202,8 @@ static bool plan_make(struct builtin_call *c, struct patch_plan *p, char *const 
 	return dry || plan_allowed(c, p);
 }
 
-/* Where to look for other writers is only known once it is planned; if one of them came first, it is planned again
- * beside nobody. */
+/* The directories to lock are only known after the plan. If another writer came first, the plan is made again under the
+ * lock. */
 static void plan_run(struct builtin_call *c, struct patch_plan *p, char *const *only)
 {
 	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define STAGE_PREFIX ".acpd-patch-" /* and 16 hex digits: what a kill may leave behind */
+#define STAGE_PREFIX ".acpd-patch-" /* and 16 hex digits: a kill may leave one */
 
 /* --- directories ---------------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static bool dir_remove(const struct patch_plan *p, const char *dir, const char *
 	return gone;
 }
 
-/* As git: directories that the patch has emptied go. */
+/* Removes directories that the patch has emptied, as git does. */
 static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
 {
 	_cleanup_(freep) char *dir = xstrdup(n->path), *real = xstrdup(n->at.real);
@@ -72,7 +72,7 @@ static void dirs_tidy(const struct patch_plan *p, const struct patch_node *n)
 	}
 }
 
-/* --- staging: everything that may fail for want of room -------------------------------------------------- */
+/* --- staging: everything that may fail for lack of space -------------------------------------------------- */
 
 static mode_t mode_wanted(const struct patch_plan *p, const struct patch_node *n)
 {
@@ -146,7 +146,7 @@ static int node_stage(struct patch_plan *p, struct patch_node *n, struct err *e)
 
 /* --- exchanging: each by one rename, undone by another ---------------------------------------------------- */
 
-/* What was read is still there. */
+/* True if what was read is still there. */
 static int node_unchanged(const struct patch_node *n, struct err *e)
 {
 	struct stat now;
@@ -158,7 +158,7 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 				     tool_errno(e, ESTALE, "somebody changed", n->path);
 }
 
-/* Where the file system cannot exchange two names, there is a moment without the file. */
+/* If the file system cannot exchange two names, the file is missing for a moment. */
 static int swap(struct patch_node *n)
 {
 	char aside[sizeof(n->staged) + 2];
@@ -224,7 +224,7 @@ static int each(struct patch_plan *p, struct err *e)
 			r = node_stage(p, &p->nodes[i], e);
 	if (r == 0 && tool_cancelled(p->call))
 		return tool_errno(e, ECANCELED, "nothing was changed in", "the tree");
-	/* What goes first makes room for what comes: a file where a directory was is not made by one patch. */
+	/* Removed files first, to make room for new ones: a file where a directory was is not made by one patch. */
 	for (size_t i = 0; i < p->nnodes && r == 0; i++)
 		if (node_changes(&p->nodes[i]))
 			r = node_exchange(&p->nodes[i], e);

@@ -1,6 +1,6 @@
 /*
- * patch_internal.h - what the files of applyDiff share: a plan of what every path would hold, made without changing
- * anything, and the carrying out of it, all or nothing.
+ * patch_internal.h - what the files of applyDiff share: a plan of every path's new contents, made without changing
+ * anything, and its execution, all or nothing.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 #include "tools/builtin/core/tool_path.h"
 #include "tools/builtin/core/tool.h"
 
-/* A path that the patch speaks of: what is there, and what is to be. */
+/* A path of the patch: what is there, and what will be. */
 struct patch_node {
 	char *path; /* as the patch has it */
 	struct tool_path_entry at;
 	struct err e; /* reason not empty: it cannot be patched */
-	bool leaving; /* something of the patch takes it away */
-	bool made;    /* something of the patch made what is planned */
+	bool leaving; /* a part of the patch removes it */
+	bool made;    /* a part of the patch has made the planned contents */
 
 	bool there;
 	unsigned mode; /* as git has it */
@@ -31,7 +31,7 @@ struct patch_node {
 	bool swapped, placed, taken;
 };
 
-/* One file of the patch, and what became of it. */
+/* One file of the patch, and its result. */
 struct patch_item {
 	struct patch_file *file;
 	struct patch_place *places;
@@ -54,7 +54,7 @@ bool patch_plan_make(struct patch_plan *p, char *const *only);
 /* Paths that change and policy's globs leave out (raw array of strings; empty if none), or an error for those it
  * denies. */
 int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e);
-/* What is there of a file of the patch; NULL: it was not come to. */
+/* What is there of a file of the patch; NULL: it was not reached. */
 const struct patch_node *patch_plan_node(const struct patch_plan *p, const char *path);
 bool node_changes(const struct patch_node *n);
 /* Forgets what was planned, for patch_plan_make to be called once more. */
@@ -62,7 +62,7 @@ void patch_plan_drop(struct patch_plan *p);
 void patch_plan_done(struct patch_plan *p);
 
 /* patch_commit.c */
-/* Keeps other writers out. stale: somebody has written since it was planned, so it is to be planned again. */
+/* Keeps other writers out. stale: others have written since the plan, so it must be made again. */
 int patch_plan_guard(struct patch_plan *p, struct write_lock **ret, bool *stale, struct err *e);
 /* 0, or an error after which everything is as it was. */
 int patch_plan_commit(struct patch_plan *p, struct err *e);

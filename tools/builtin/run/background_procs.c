@@ -44,7 +44,7 @@ static void entry_free(struct background_procs *ps, struct proc_entry *p)
 	free(p);
 }
 
-/* The box goes: calls that waited were cancelled before, what runs goes with the host. */
+/* The toolbox ends: waiting calls were cancelled before, and the host ends the processes. */
 static void background_procs_free(void *p)
 {
 	struct background_procs *ps = p;
@@ -146,7 +146,7 @@ static int make_room(struct background_procs *ps, struct err *e)
 		       "%d processes run in the background: end one first", RUN_BACKGROUND_MAX);
 }
 
-/* Those kept for their output are fewer: nobody has said that he wants them. */
+/* Fewer are kept only for their output, because no call has asked for it. */
 static void kept_forget(struct background_procs *ps)
 {
 	unsigned n = 0;

@@ -14,6 +14,6 @@ struct command_run_host *background_procs_host(struct toolbox *b);
 /* Takes a run that has ended, to be read on by pid. False: there is no room. */
 bool background_procs_keep(struct toolbox *b, struct command_run *r, const char *shown,
 			   const struct command_run_status *st, char pid[PID_TEXT]);
-/* Starts it in the background and ends the call. Takes what cmd holds. input: written to its stdin, which is then
+/* Starts it in the background and ends the call. Owns what cmd holds. input: written to its stdin, which is then
  * closed unless cmd->input. */
 void background_procs_start(struct builtin_call *c, struct command_spec *cmd, struct slice input);

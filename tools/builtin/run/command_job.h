@@ -2,8 +2,8 @@
  * command_job.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
  * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done:
- * the first ends it later, the others now. Output is reported while it comes (command_progress.h). A caller who goes,
- * or whose time is over, ends the command with all it started.
+ * the first ends it later, the others now. Output is reported while it comes (command_progress.h). If the caller is
+ * gone, or its time is over, the command is ended with everything that it started.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct command_job {
 };
 
 struct command_job *command_job_new(struct builtin_call *c);
-/* What is in its input goes to its stdin, which then is at its end. */
+/* Starts it. job->input is written to its stdin, which is then closed. */
 void command_job_run(struct command_job *j);
 /* After its call has been ended. */
 void command_job_drop(struct command_job *j);

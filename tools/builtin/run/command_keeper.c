@@ -47,10 +47,10 @@ static void say(const struct command_keeper_word *word, const int *fds)
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), fds, KEEPER_FDS * sizeof(int));
 	}
 	if (sendmsg(KEEPER_SOCK, &msg, MSG_NOSIGNAL) < 0)
-		errno = 0; /* nobody listens any more: the socket's end is seen next */
+		errno = 0; /* the reader is gone: the socket's end is seen next */
 }
 
-/* Nothing of ours may stay open here: a pipe that we hold would keep its reader waiting after we have died. */
+/* Nothing of ours may stay open in the keeper: a pipe that we hold would keep its reader waiting after we have died. */
 static void tidy(int sock)
 {
 	int null;
@@ -171,16 +171,16 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 
 		if (k.ending)
 			kill_round(&k);
-		/* when ending, the socket has nothing more to say */
+		/* when ending, nothing more is read from the socket */
 		if (poll(p, k.ending ? 1 : 2, k.ending ? SWEEP_ROUND_MS : -1) <= 0)
 			continue;
 		if (p[0].revents && read(k.signals, &si, sizeof(si)) < 0)
-			errno = 0; /* a hint only: reap looks for itself */
+			errno = 0; /* a hint only: reap checks itself */
 		if (!k.ending && p[1].revents)
 			listen_once(&k);
 	}
 	if (remove && recv(KEEPER_SOCK, &left, sizeof(left), MSG_DONTWAIT) == 0)
-		unlink(remove); /* nobody else is left to do it */
+		unlink(remove); /* no other process is left to do it */
 	if (k.exit.kind == KEEPER_EXITED)
 		say(&k.exit, NULL);
 	_exit(0);

@@ -1,15 +1,15 @@
 /*
- * command_keeper.h - the small process between us and a command, so that whatever the command starts is known to be
- * its own.
+ * command_keeper.h - the small process between us and a command, so that everything that the command starts can be
+ * found.
  *
- * A process that calls setsid, forks twice and clears its environment leaves no trace of where it came from, except
- * that it is handed to the nearest subreaper above. So each command gets one of its own: a fork of us, without exec,
- * that starts the command (proc/spawn.h), reaps everything that ends up below it, and kills everything below it when
- * the command has ended, when it is asked to, or when we are gone, however we went. It never runs code of others,
- * blocks every signal that can be blocked, holds no descriptor but its socket, and is gone when nothing is left below
- * it: the end of its socket says so.
+ * A process that calls setsid, forks twice and clears its environment leaves no trace of its origin, except that its
+ * parent becomes the nearest subreaper above. So each command gets a subreaper of its own: a fork of us, without exec.
+ * It starts the command (proc/spawn.h), reaps everything below it, and kills everything below it when the command has
+ * ended, when it is asked to, or when we are gone for any reason. It never runs code of others, blocks every signal
+ * that can be blocked, and holds no descriptor but its socket. It exits when nothing is left below it; the end of its
+ * socket shows that.
  *
- * To it goes one int, a signal number: SIGKILL is for everything, others for the command's process group. From it
+ * It receives one int, a signal number: SIGKILL is for everything, others for the command's process group. From it
  * come keeper_words.
  */
 #pragma once
@@ -38,8 +38,8 @@ struct command_keeper {
 	struct spawned command; /* its pidfd is -1: the pid belongs to the keeper */
 };
 
-/* Waits until the command has been started, or has failed to be. remove: a file that goes with the command if we are
- * gone by then; or NULL. */
+/* Waits until the command has been started, or has failed to be. remove: a file that the keeper removes with the
+ * command if we are gone by then; or NULL. */
 int command_keeper_start(const struct proc_spec *spec, const char *remove,
 			 struct command_keeper *ret, struct err *e);
 /* A word that has come; 1: the keeper has gone; -EAGAIN: none yet. */

@@ -117,7 +117,7 @@ void command_output_text(const struct command_output *o, size_t lines, struct bu
 	if (!o->len || flatten(o, &flat) < 0)
 		return;
 	text = buf_slice(&flat);
-	/* cut off in the middle of a character: its rest says nothing */
+	/* cut off in the middle of a character: its rest is dropped */
 	if (command_output_dropped(o))
 		while (from < text.n && from < 3 && ((unsigned char)text.p[from] & 0xc0) == 0x80)
 			from++;

@@ -1,8 +1,8 @@
 /*
- * command_progress.h - what a command writes, reported to the caller while it runs: notifications/progress with the
+ * command_progress.h - reports the output of a command to the caller while it runs: notifications/progress with the
  * text as message.
  *
- * The first piece goes at once, later ones every RUN_PROGRESS_MS, each with what both streams have brought since; of
+ * The first piece is sent at once, later ones every RUN_PROGRESS_MS, each with the new output of both streams; of
  * a flood the newest RUN_PROGRESS_BYTES, with a line that says how much was left out. A message never ends within a
  * character. progress counts bytes.
  */
@@ -25,5 +25,5 @@ struct command_progress {
 void command_progress_init(struct command_progress *p, struct loop *loop, struct builtin_call *c);
 void command_progress_add(struct command_progress *p, enum command_run_stream s,
 			  struct slice bytes);
-/* Tells what is left and lets go. */
+/* Reports what is left, and frees p. */
 void command_progress_end(struct command_progress *p);

@@ -27,7 +27,7 @@ struct command_run {
 	void *ctx;
 	enum command_run_state state;
 	pid_t keeper, pid;
-	bool told; /* the keeper has said how the command ended */
+	bool told; /* the keeper has reported how the command ended */
 	bool done, input_over;
 	uint64_t started;
 	struct command_run_status status;
@@ -75,7 +75,7 @@ static void check_done(struct command_run *r)
 	loop_defer(r->host->loop, &r->exit_task, report, r);
 }
 
-/* Something that could not be killed still holds a pipe: what has been read is all there is. */
+/* Something that could not be killed still holds a pipe: the output ends with what has been read. */
 static void drain_over(void *ctx)
 {
 	struct command_run *r = ctx;
@@ -208,7 +208,7 @@ static void flush_input(struct command_run *r)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
-		if (n < 0) { /* it does not want more; how it ends tells the story */
+		if (n < 0) { /* it reads no more; its end will show why */
 			io_close(r, &r->in);
 			return;
 		}
@@ -355,7 +355,7 @@ struct command_run *command_run_free(struct command_run *r)
 	return NULL;
 }
 
-/* Until the keeper says by its socket's end that nothing is left. */
+/* Waits until the end of the keeper's socket: then nothing is left. */
 static void await_keeper(struct command_run *r)
 {
 	struct command_keeper_word word;

@@ -1,11 +1,11 @@
 /*
- * command_run.h - one command: raw bytes of both its streams, a stdin that is at its end at once or written to, a
- * time limit, and an end that leaves nothing behind.
+ * command_run.h - one command: raw bytes of both its streams, a stdin that is closed at once or written to, a
+ * time limit, and an end that leaves no process.
  *
  * Each command has a keeper (command_keeper.h) above it. Life: going -> (command_run_stop: SIGTERM to its process
  * group, after a grace SIGKILL to everything below the keeper) -> the command has ended -> what it left running is
  * killed -> its pipes are read to their end -> on_exit, exactly once; the owner then frees it. on_output and on_exit
- * come from the loop, never from inside a run_* call. The newest bytes of both streams are kept here
+ * come from the loop, never from inside a run_* call. The newest bytes of both streams are kept in the run
  * (command_output.h); on_output sees all of them as they come.
  *
  * A program that cannot be started is an error of command_run_start: EXECUTION_FAILED, CWD_NOT_ACCESSIBLE,
@@ -32,7 +32,7 @@ struct command_run_spec {
 	bool input;	     /* stdin stays open for command_run_write; else it is at its end */
 	uint64_t timeout_ms; /* 0: none */
 	size_t keep;	     /* newest bytes kept of each stream */
-	const char *remove; /* a file that goes with the command if we are killed before; or NULL */
+	const char *remove;  /* a file removed with the command if we are killed; or NULL */
 };
 
 struct command_run_status {
@@ -70,9 +70,9 @@ const struct command_output *command_run_output(const struct command_run *r,
 uint64_t command_run_elapsed(const struct command_run *r);
 /* Queued; -EPIPE: stdin is closed; -E2BIG: the command does not read. */
 int command_run_write(struct command_run *r, struct slice bytes);
-/* Once what is queued has been written. */
+/* Closes stdin once the queue has been written. */
 void command_run_close_input(struct command_run *r);
-/* To its process group. */
+/* Sends a signal to its process group. */
 void command_run_signal(struct command_run *r, int signo);
 /* SIGTERM, and SIGKILL to everything if that does not end it in time; called again, the sooner end counts. */
 void command_run_stop(struct command_run *r, uint64_t grace_ms);

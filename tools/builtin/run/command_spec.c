@@ -233,7 +233,7 @@ char **command_environment(const struct toolbox *b, const struct command_spec *c
 	return env;
 }
 
-/* The kernel takes no longer ones, and says only that the list is too long. */
+/* The kernel refuses longer ones, and reports only that the list is too long. */
 static int check_words(char *const *words, const char *field, struct err *e)
 {
 	for (; *words; words++)

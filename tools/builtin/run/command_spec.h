@@ -1,11 +1,10 @@
 /*
- * command_spec.h - what the tools that start processes have in common: how a call says what is to be run, the one
- * function through which everything goes that is run, and how an end is reported.
+ * command_spec.h - what the tools that start processes share: how a call names its command, the one function that
+ * starts every command, and how an end is reported.
  *
- * command_judge is the only place that asks the policy about commands, and command_start the only one that starts
- * them; it judges first. A command is shell text or words; what is judged may say more than what is started (code in
- * a file is judged as code given to its interpreter). The environment is ours, then that of the configuration, then
- * that of the call.
+ * Only command_judge asks the policy about commands, and only command_start starts them; it judges first. A command is
+ * shell text or words. What is judged may be more than what is started (code in a file is judged as code in an argument
+ * of its interpreter). The environment is ours, then that of the configuration, then that of the call.
  */
 #pragma once
 
@@ -23,7 +22,7 @@ struct command_spec {
 	uint64_t timeout_ms;
 	size_t keep;
 	bool input;	    /* stdin stays open */
-	const char *remove; /* a file of ours that goes even if we are killed; borrowed, or NULL */
+	const char *remove; /* a file removed even if we are killed; borrowed, or NULL */
 };
 
 /* Arguments that they all take: workingDirectory or cwd, envs or env, timeoutMs or timeoutSeconds, maxOutputBytes. 0
@@ -53,7 +52,7 @@ void command_put(struct jw *w, const char *shown, const struct command_run *r,
 		 const struct command_run_status *st, size_t lines, bool capture);
 #define PID_TEXT 16
 void command_pid(const struct command_run *r, char text[PID_TEXT]);
-/* Ends a call of a tool that tells of a process (arguments tail; offset, length, stream): for programs and for
+/* Ends a call of a tool that reports on a process (arguments tail; offset, length, stream): for programs and for
  * models. */
 void command_answer(struct builtin_call *c, const char *shown, const struct command_run *r,
 		    const struct command_run_status *st);

@@ -9,10 +9,10 @@ struct command_text {
 	size_t lines;	   /* only the last so many of each stream; 0: head and tail */
 	bool capture;	   /* false: nothing of what it wrote */
 	size_t room;	   /* bytes, in all */
-	const char *unrun; /* why it was not run; st and r are not looked at then */
+	const char *unrun; /* why it was not run; st and r are not used then */
 };
 
-/* More was written than is shown. */
+/* True if the output is longer than what is shown. */
 bool command_text_cut(const struct command_run *r, size_t room);
 /* st NULL: it still runs. */
 void command_text(struct buf *out, const struct command_run *r, const struct command_run_status *st,

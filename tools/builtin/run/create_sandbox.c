@@ -1,5 +1,5 @@
-/* create_sandbox.c - createSandbox. Whoever asks is in one already: it gets the id of this one, and commands get the
- * variables. */
+/* create_sandbox.c - createSandbox. The caller is in a sandbox already: it gets the id of this one, and commands get
+ * the variables. */
 #include "tools/builtin/run/create_sandbox.h"
 
 #include "base/limits.h"
@@ -36,7 +36,7 @@ static struct variables *variables_of(struct toolbox *b)
 	return vars;
 }
 
-/* A later value replaces an earlier one. Takes over given. */
+/* A later value replaces an earlier one. Owns given. */
 static int variable_set(struct variables *vars, char *given, const char *field, struct err *e)
 {
 	size_t name = strcspn(given, "=") + 1, i = 0;

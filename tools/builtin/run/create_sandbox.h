@@ -1,4 +1,4 @@
-/* create_sandbox.h - what createSandbox was told: variables that all later commands of this sandbox have. */
+/* create_sandbox.h - the variables of createSandbox, which all later commands of this sandbox get. */
 #pragma once
 
 #include "tools/builtin/core/toolbox.h"

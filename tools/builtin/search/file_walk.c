@@ -52,7 +52,7 @@ static int ignore_enter(struct ignore *ig, int dir, const char *path)
 	return ignore_push(ig, path, buf_slice(&text));
 }
 
-/* The directories from the root down to where the walk begins, which have a say, too. */
+/* Enters the directories from the root down to the start of the walk, whose .gitignore files count too. */
 static int ignore_above(struct file_walk *w, const char *real)
 {
 	size_t root = tool_path_root_len(w->call, real);
@@ -112,7 +112,7 @@ static bool left_out(const struct file_walk *w, const struct tree_entry *e)
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
-/* What is left of the cursor behind path, through which it leads; NULL: it does not. */
+/* The rest of the cursor after path, if it leads through path; else NULL. */
 static const char *cursor_behind(const char *cursor, const char *path)
 {
 	size_t n = strlen(path);
@@ -161,7 +161,7 @@ static int enter(void *ctx, const struct tree_entry *e, int fd)
 
 	if (e->depth && pseudo(fd))
 		return 1;
-	/* more rules than anybody keeps: nothing of it is shown rather than too much */
+	/* too many rules to keep: shows nothing of it rather than too much */
 	if (w->ignore && ignore_enter(w->ignore, fd, path_from_root(w, e->whole)) < 0)
 		return 1;
 	w->least = rest ? (struct slice){ rest, strcspn(rest, "/") } : SLICE("");

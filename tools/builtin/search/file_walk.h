@@ -1,13 +1,13 @@
 /*
- * file_walk.h - everything below a directory in a fixed order, for tools that look at many files.
+ * file_walk.h - everything below a directory in a fixed order, for tools that read many files.
  *
- * Built on tree/tree_walker.h: what was given before a path is the same in every walk of the same tree, and a walk can
- * go on after a path (a cursor), which loses and doubles nothing that is there all the time. Nobody who renames
- * meanwhile leads a walk out of its beginning. What policy denies is left out; so are, if asked, hidden names, and what
- * .gitignore files exclude: those between the root and the beginning count, too, and ".git" itself is left out then.
- * Other mounts are entered, but not /proc, /sys and the like.
+ * Built on tree/tree_walker.h: the part before a path is the same in every walk of the same tree, and a walk can go on
+ * after a path (a cursor), without losing or repeating anything that is there all the time. Renames meanwhile cannot
+ * lead a walk out of its start directory. What policy denies is left out; so are, if requested, hidden names, and what
+ * .gitignore files exclude: those between the root and the start count too, and ".git" itself is left out then. Other
+ * mounts are entered, but not /proc, /sys and the like.
  *
- * Names that JSON cannot hold are given as they are; the caller that shows them converts them.
+ * Names that JSON cannot hold are passed unchanged; the caller that shows them converts them.
  */
 #pragma once
 
@@ -18,10 +18,10 @@ struct builtin_call;
 
 struct file_walk_options {
 	bool no_hidden, gitignore;
-	/* also what policy denies, and what cannot be entered ends the walk: for who judges it all himself */
+	/* also what policy denies, and what cannot be entered ends the walk: for a caller that judges it all itself */
 	bool denied;
 	unsigned depth;	   /* 1: the directory's own entries; 0: all */
-	const char *after; /* only what comes behind this path; NULL: all */
+	const char *after; /* only what comes after this path; NULL: all */
 };
 
 /* whole is the absolute path. 0: go on; 1: do not enter it; <0: end the walk, which returns that. */

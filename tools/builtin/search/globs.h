@@ -1,9 +1,8 @@
 /*
- * globs.h - patterns as people and models write them: those of tree/glob.h, and braces: "src/{a,b}.{c,h}" stands for
- * four.
+ * globs.h - patterns as people and models write them: those of tree/glob.h, and braces: "src/{a,b}.{c,h}" is four.
  *
- * A pattern without a slash matches a name at any depth where deep is said, and else only in the beginning itself;
- * one with a slash matches a path from the beginning. "./" in front is nothing.
+ * A pattern without a slash matches a name at any depth if deep is set, and else only in the start directory; one with
+ * a slash matches a path from the start directory. "./" in front has no meaning.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ static void put_name(struct buf *out, struct slice object, const char *key)
 	model_text_name(out, buf_slice(&name));
 }
 
-/* One more element was written since; false, and it is not there any more: it was too much. */
+/* Call it after each element. False: it did not fit, and was removed again. */
 static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t room)
 {
 	if (buf_len(out) <= room || !shown)

@@ -44,13 +44,13 @@ struct regex *regex_new(struct slice pattern, bool literal, bool ignore_case, st
 
 	options |= ignore_case ? PCRE2_CASELESS : 0;
 	options |= literal ? PCRE2_LITERAL : PCRE2_NEVER_BACKSLASH_C;
-	/* \w of JavaScript is ASCII, and so it is here without PCRE2_UCP */
+	/* \w of JavaScript is ASCII, as it is without PCRE2_UCP */
 	code = compile(pattern, options, e);
 	if (!code)
 		return NULL;
 	r = new0(struct regex);
 	r->code = code;
-	pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without, it is slower, no more */
+	pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without it, matching is only slower */
 	r->data = pcre2_match_data_create_from_pattern(code, NULL);
 	r->context = pcre2_match_context_create(NULL);
 	if (!r->data || !r->context) {

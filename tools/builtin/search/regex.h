@@ -3,8 +3,8 @@
  * that may hold anything.
  *
  * By PCRE2 rather than the C library's POSIX expressions: those know neither \d nor (?:...) nor lazy stars, which
- * half of all patterns given to a grep have, and nothing bounds the time and memory of one match. Here both are
- * bounded: REGEX_COSTLY.
+ * half of all patterns given to a grep have, and nothing bounds the time and memory of one match. PCRE2 bounds
+ * both: REGEX_COSTLY.
  *
  * Bytes that are no UTF-8 match nothing, and a match never spans them. One regex may be used by one thread at a time.
  */

@@ -12,7 +12,7 @@
 #include <sys/inotify.h>
 #include <time.h>
 
-#define LOOK_MS 100	 /* between two looks whether the call is to end */
+#define LOOK_MS 100	 /* between two checks whether the call is to end */
 #define DRAIN_READS 4096 /* of what has come in time */
 #define PAIR_MS 20	 /* the second half of a rename comes at once, or never */
 
@@ -243,7 +243,7 @@ static bool read_events(struct directory_watch *s)
 
 /* --- the tool -------------------------------------------------------------------------- */
 
-/* The kernel says that a directory was deleted when nobody has it open any more; we have. */
+/* The kernel reports the deletion of a directory only when it is not open any more, but we have it open. */
 static void look_at_root(struct directory_watch *s)
 {
 	struct stat sb;
@@ -258,7 +258,7 @@ static void look_at_root(struct directory_watch *s)
 	s->gone = true;
 }
 
-/* What happened in time, although nobody had come to read it. */
+/* Reads events that came in time but were not read yet. */
 static void read_rest(struct directory_watch *s)
 {
 	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)

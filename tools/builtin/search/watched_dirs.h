@@ -12,7 +12,7 @@
 
 struct watch_dir {
 	int wd;
-	char *path; /* from the beginning; "" is itself */
+	char *path; /* from the start directory; "" is itself */
 };
 
 struct watched_dirs {
@@ -26,20 +26,20 @@ struct watched_dirs {
 	size_t nfound;
 };
 
-/* Called for what a reading finds in a directory that is new: path from the beginning. */
+/* Called for what a reading finds in a directory that is new: path from the start directory. */
 typedef void (*watch_found_fn)(void *ctx, const char *path);
 
-/* The beginning, and all below if recursive. */
+/* Adds the start directory, and all below if recursive. */
 int watched_dirs_open(struct watched_dirs *w, struct err *e);
 void watched_dirs_done(struct watched_dirs *w);
-/* A directory came, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is reported
+/* Adds a new directory, by its path: it is watched with all below, unless it is excluded. fn NULL: nothing is reported
  * (after an overflow). */
 void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn fn, void *ctx);
-/* It was renamed, or went (to NULL). */
+/* It was renamed, or removed (to NULL). */
 void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to);
 /* NULL: not watched (any more). */
 const char *watched_dirs_path(const struct watched_dirs *w, int wd);
 /* The kernel has forgotten it. */
 void watched_dirs_drop(struct watched_dirs *w, int wd);
-/* Was reported by a reading; true once. */
+/* True once if a reading has reported it. */
 bool watched_dirs_was_found(struct watched_dirs *w, const char *path);

@@ -39,7 +39,7 @@ struct testrun {
 	bool gone, over; /* the caller is; the time is */
 };
 
-/* One that we asked for goes; one of the configuration is the project's. */
+/* Removes a report that we asked for; one of the configuration belongs to the project. */
 static void remove_report(const struct shard *s, unsigned no)
 {
 	_cleanup_(freep) char *path = NULL;
@@ -106,7 +106,7 @@ static void on_output(void *ctx, enum command_run_stream stream, struct slice by
 
 /* --- its result ----------------------------------------------------------------------------------------- */
 
-/* A report that is whole and of this run says more than what was printed. */
+/* A report that is whole and of this run is better than what was printed. */
 static void read_report(struct shard *s)
 {
 	struct testrun *t = s->all;
@@ -137,7 +137,7 @@ static bool ended_well(const struct shard *s)
 	return s->status.exited && !s->status.killed && !s->status.timed_out;
 }
 
-/* What says nothing of single tests is one test itself; a runner that says it has run none is not. */
+/* A run without results of single tests is one test itself, unless the runner reports that it ran none. */
 static void whole_as_one(struct shard *s)
 {
 	struct test_case one = { .name = slice_of(s->all->target.name),
@@ -184,7 +184,7 @@ static void add_up(struct testrun *t, struct testrun_sum *ret)
 	ret->timed_out |= t->over;
 }
 
-/* The one that ended worst speaks for all. */
+/* The shard with the worst end decides. */
 static const struct shard *worst(const struct testrun *t)
 {
 	for (unsigned i = 0; i < t->count; i++)

@@ -1,4 +1,4 @@
-/* testrun_cargo.c - why tests of cargo failed: it says so behind all results, under a heading for each. */
+/* testrun_cargo.c - why tests of cargo failed: it prints the reasons after all results, under a heading for each. */
 #include "tools/builtin/testrun/testrun_parse.h"
 
 #include "base/limits.h"

@@ -26,7 +26,7 @@ static void put_file(struct buf *b, struct jval name, const char *dir)
 	buf_add_slice(b, s);
 }
 
-/* The strings of an array, one behind the other. */
+/* Joins the strings of an array. */
 static void put_all(struct buf *b, struct jval list, const char *between, size_t max)
 {
 	struct jiter it;
@@ -73,7 +73,7 @@ static void add_test(struct test_report *r, struct slice file, struct slice test
 	test_report_add(r, &c);
 }
 
-/* A file that could not be run has no tests: it is one that failed. */
+/* A file that could not be run has no tests: it counts as one failed test. */
 static void add_file(struct test_report *r, struct slice of, const char *dir)
 {
 	_cleanup_(buf_done) struct buf file = { 0 }, message = { 0 }, clean = { 0 };

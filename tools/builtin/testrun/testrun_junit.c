@@ -24,7 +24,7 @@ struct xml_piece {
 	struct slice text;	  /* raw */
 };
 
-/* Takes what stands before the needle, and the needle. */
+/* Takes the text before the needle, and the needle. */
 static bool until(struct xml *x, const char *needle, struct slice *ret)
 {
 	size_t n = strlen(needle);

@@ -2,8 +2,9 @@
  * testrun_log.h - what test runners print, kept besides the result: all of it in a file, its end for an artifact of
  * the session.
  *
- * The file lies in the tools' directory for state, has at most TEST_LOG_BYTES, and goes when TEST_LOGS_MAX later ones
- * are there or the tools end. A file that cannot be written, for want of room say, ends there; the tests go on.
+ * The file lies in the tools' directory for state, has at most TEST_LOG_BYTES, and is removed when TEST_LOGS_MAX later
+ * ones are there or the tools end. A file that cannot be written, for example for lack of space, ends there; the tests
+ * go on.
  */
 #pragma once
 

@@ -44,7 +44,7 @@ void test_report_add(struct test_report *r, const struct test_case *c)
 	jw_end_obj(&r->out);
 }
 
-/* Gives the held result out. */
+/* Passes on the held result. */
 static void release(struct test_report *r)
 {
 	struct test_case c = { .suite = buf_slice(&r->suite),
@@ -108,7 +108,7 @@ static struct slice trim(struct slice s)
 	return s;
 }
 
-/* What stands before the first needle; *s is what is behind it. False: it does not occur. */
+/* Takes the text before the first needle; *s is the text after it. False: it does not occur. */
 static bool split(struct slice *s, const char *needle, struct slice *before)
 {
 	size_t n = strlen(needle);
@@ -245,7 +245,7 @@ static bool tap_result(struct test_report *r, struct slice s, size_t level)
 	return true;
 }
 
-/* The YAML block behind a result: its duration, and of a failure all of it. */
+/* The YAML block after a result: its duration, and of a failure all of it. */
 static void tap_yaml(struct test_report *r, struct slice s)
 {
 	struct slice t = trim(s);
@@ -412,7 +412,7 @@ static bool marks_line(struct test_report *r, struct slice line)
 
 		if (!slice_skip(&s, marks[i].word))
 			continue;
-		if (slice_is(s, "failing tests:")) { /* from here on all is said again */
+		if (slice_is(s, "failing tests:")) { /* everything is repeated from here */
 			r->over = true;
 			return true;
 		}
@@ -450,7 +450,7 @@ bool test_format_is(const struct test_format *f, const char *name)
 	return strcmp(f->name, name) == 0;
 }
 
-/* Colours are for eyes: CSI sequences are taken out. */
+/* Removes CSI sequences, such as colours. */
 struct slice test_plain(struct slice line, struct buf *room)
 {
 	if (!line.n || !memchr(line.p, 0x1b, line.n))
@@ -467,7 +467,7 @@ struct slice test_plain(struct slice line, struct buf *room)
 	return buf_slice(room);
 }
 
-/* In the words of vitest, jest and mocha. */
+/* As vitest, jest and mocha print them. */
 static bool says_nothing_ran(struct slice line)
 {
 	return slice_starts(line, "No test files found") || slice_starts(line, "No tests found") ||

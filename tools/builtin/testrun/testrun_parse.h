@@ -4,9 +4,9 @@
  * What runners print is read line by line as it comes, so that a run that is cut off has given the results of the
  * tests that ended before: TAP (with subtests and their YAML), go test -v, cargo test, pytest -v, and the check marks
  * that mocha, jest, vitest and node's spec reporter print. "auto" takes the first of these that understands a line
- * and stays with it. A JUnit file is read as far as it goes, JSON only whole.
+ * and stays with it. A JUnit file is read as far as it is valid, JSON only whole.
  *
- * All input may be written by anybody: it is bounded (TEST_* in limits.h), names and messages are cut, and what is
+ * No input is trusted: it is bounded (TEST_* in limits.h), names and messages are cut, and what is
  * beyond is only counted.
  */
 #pragma once
@@ -36,7 +36,7 @@ struct test_report {
 	long planned; /* by TAP; -1: unknown */
 	/* the last result, until the next line that is one: what follows it may say more */
 	bool held, yaml, over;
-	bool nothing; /* the runner says that it found no tests */
+	bool nothing; /* the runner reports that it found no tests */
 	struct buf suite, name, message;
 	enum test_status status;
 	double ms;
@@ -51,7 +51,7 @@ void test_report_init(struct test_report *r, const struct test_format *format);
 void test_report_done(struct test_report *r);
 /* A line without its newline. */
 void test_report_line(struct test_report *r, struct slice line);
-/* The end of what is printed: the last result is taken over. */
+/* The end of the output: passes on the last result. */
 void test_report_end(struct test_report *r);
 void test_report_add(struct test_report *r, const struct test_case *c);
 

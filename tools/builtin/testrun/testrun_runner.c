@@ -44,7 +44,7 @@ const struct test_runner *test_runner_find(const char *name)
 	return NULL;
 }
 
-/* The next word; false at the end. Quotes are words like others: what has them is not taken for a runner. */
+/* The next word; false at the end. Quotes are words like others: a word with them is no runner. */
 static bool word_next(const char **at, struct slice *ret)
 {
 	static const char space[] = " \t\r\n";
@@ -72,7 +72,7 @@ static struct slice program_name(struct slice word)
 	return word;
 }
 
-/* What stands before a program and only starts it: variables, options, programs that run others. */
+/* Skips what stands before a program and only starts it: variables, options, programs that run others. */
 static bool is_before(struct slice word)
 {
 	static const char *const wrappers[] = { "npx", "bunx", "pnpm",	    "yarn", "exec", "dlx",

@@ -1,13 +1,13 @@
 /*
- * testrun_runner.h - runners of tests that can say what they did for machines, and how they are asked to.
+ * testrun_runner.h - runners of tests that can write a report for programs, and the options for that.
  *
- * What a runner prints for people leaves out what people see: vitest hides the tests of files that passed, jest all
- * names that passed, and neither tells a group's name from a test's. So where a runner is known it is given options
- * of its own: a report in a file (JSON of jest, which vitest writes too; JUnit of pytest), or lines that are read as
- * they come (TAP of node). What it prints is read all the same: a run that is cut off writes no report.
+ * The output of a runner for people leaves out results: vitest hides the tests of files that passed, jest all names
+ * that passed, and neither distinguishes a group's name from a test's. So a known runner gets options of its own: a
+ * report in a file (JSON of jest, which vitest writes too; JUnit of pytest), or lines that are read as they come (TAP
+ * of node). The output is read in any case: a run that is cut off writes no report.
  *
- * npm hands its arguments to the last command of a script. A runner counts there only if it is that command, and if
- * the script itself says nothing of reports.
+ * npm passes its arguments to the last command of a script. A runner counts there only if it is that command, and if
+ * the script itself has no option for reports.
  */
 #pragma once
 

@@ -76,7 +76,7 @@ static bool is_there(const struct known *k, const char *dir)
 	       memmem(text.data, text.len, k->holds, strlen(k->holds));
 }
 
-/* A name that is known runs whatever lies there; "auto" what is there. */
+/* A known name runs without a check of the directory; "auto" chooses by its files. */
 static const struct known *find_known(const char *name, const char *dir)
 {
 	bool any = strcmp(name, "auto") == 0;
@@ -87,7 +87,7 @@ static const struct known *find_known(const char *name, const char *dir)
 	return NULL;
 }
 
-/* Its name cannot be foreseen, so that nobody has put a file there before. */
+/* Its name cannot be guessed, so that no other process can put a file there before. */
 static char *report_path(const struct toolbox *b, const char *suffix)
 {
 	char name[17], *ret;

@@ -1,5 +1,5 @@
 /*
- * testrun_target.h - what "run the tests of this target" means: a row of the configuration, or what lies in the
+ * testrun_target.h - the command for the tests of a target: a row of the configuration, or chosen by the files of the
  * directory.
  *
  * Configuration ("tests" of the toolbox): {NAME: {"command": "text" or ["word"...], "format": "auto" | "tap" | "go" |
@@ -24,7 +24,7 @@ struct test_target {
 	const char *
 		joined_only; /* option before all names, joined for a regular expression; or NULL */
 	bool by_name; /* "only" is names of tests; else arguments that the command takes as it likes */
-	int64_t timeout_ms; /* -1: not said */
+	int64_t timeout_ms; /* -1: not set */
 };
 
 /* All rows, as test_target_find will read them. */

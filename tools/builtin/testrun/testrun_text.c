@@ -68,7 +68,7 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 		buf_printf(out, "[%u more %s]\n", left, status);
 }
 
-/* With results in hand what was printed matters less. */
+/* With results, the output matters less. */
 static void put_output(struct buf *out, struct slice o, size_t all)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };

@@ -1,5 +1,5 @@
 /*
- * policy_command.c - the judgement of one command: its rule, what it runs (policy_programs.c), and the variables that
+ * policy_command.c - judges one command: its rule, what it runs (policy_programs.c), and the variables that
  * it sets. What is not understood counts as "sh". These are the entries of policy.h for commands.
  */
 #include "tools/policy/policy_internal.h"
@@ -41,7 +41,7 @@ void judge_note(struct judge *j, enum policy_verdict v, const char *why, const c
 		what ? ": " : "", what ? what : "");
 }
 
-/* Of a command that no rule speaks of. */
+/* The verdict of a command without a rule. */
 static enum policy_verdict fallback(const struct policy *p)
 {
 	enum policy_verdict v = POLICY_ALLOW;
@@ -83,7 +83,7 @@ void judge_sh(struct judge *j, const char *why)
 
 void judge_variable(struct judge *j, const char *name, size_t n)
 {
-	/* what loaders, shells and common programs take programs, code or options from */
+	/* variables from which loaders, shells and common programs take programs, code or options */
 	static const char *const names[] = {
 		"LD_*",		 "DYLD_*",     "PATH",	       "IFS",	       "ENV",
 		"BASH_*",	 "SHELLOPTS",  "BASHOPTS",     "PS[0-9]",      "PROMPT_COMMAND",

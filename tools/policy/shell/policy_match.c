@@ -1,5 +1,5 @@
 /*
- * policy_match.c - which rule speaks of a command. Rules that allow are matched narrowly: these very words. Rules
+ * policy_match.c - finds the rule of a command. Rules that allow are matched narrowly: these very words. Rules
  * that ask or deny are matched widely: their words anywhere, in any order.
  */
 #include "tools/policy/policy_internal.h"
@@ -46,7 +46,7 @@ static bool matches_narrow(const struct policy_command *r, const struct word *v,
 
 /* --- wide: what asks or denies ------------------------------------------------------------------------ */
 
-/* /a out of //a/./ */
+/* Compares two paths as if //a/./ were /a */
 static bool path_equal(const char *a, const char *b)
 {
 	for (;;) {
@@ -137,7 +137,7 @@ static bool matches_wide(const struct policy_command *r, const struct word *v, s
 
 /* --- which rule wins --------------------------------------------------------------------------------- */
 
-/* "git commit" and "git push": what allows one says nothing of the other's word among its arguments. */
+/* "git commit" and "git push": a rule that allows one does not allow the other's word among its arguments. */
 static bool is_other_subcommand(const struct policy_command *a, const struct policy_command *b)
 {
 	return a->n > 1 && b->n > 1 && a->words[1][0] != '-' && b->words[1][0] != '-' &&

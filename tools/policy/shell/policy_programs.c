@@ -13,7 +13,7 @@
 #include "tree/glob.h"
 
 enum program_kind {
-	RUNS,	  /* its arguments, behind its options, are a command */
+	RUNS,	  /* its arguments, after its options, are a command */
 	ELEVATES, /* the same, with other rights: counts as "sh" besides */
 	SHELL,	  /* -c TEXT */
 	EVAL,	  /* its words are shell text */
@@ -21,7 +21,7 @@ enum program_kind {
 	SED,
 	XARGS,
 	CODE,	  /* an interpreter: code among its arguments or on its input counts as "sh" */
-	ANYTHING, /* counts as "sh" whatever it is given */
+	ANYTHING, /* counts as "sh" with any arguments */
 	OPTIONS,  /* some of its options run programs */
 	EXPORTS,  /* sets variables */
 };
@@ -74,7 +74,7 @@ static const struct program programs[] = {
 	  "", "", 0 },
 	{ "at batch crontab ssh screen tmux start-stop-daemon run-parts ld.so ld-linux*", ANYTHING,
 	  "", "", 0 },
-	/* what can start programs at a word in its input */
+	/* programs that can start others at a word in their input */
 	{ "vi *vim* ex ed emacs* gdb lldb* dc m4 *awk tclsh* osascript", ANYTHING, "", "", 0 },
 	{ "python* pypy*", CODE, "c", "", 0 },
 	{ "perl*", CODE, "eE", "", 0 },
@@ -117,7 +117,7 @@ static bool is_unknown(const struct word *w)
 	return w->kind == WORD_UNKNOWN;
 }
 
-/* A rule that names this program decides; else it is as good as a shell. */
+/* A rule that names this program decides; else it counts as a shell. */
 static void note_opaque(const struct running *r, const char *why)
 {
 	if (r->m->rule)
@@ -219,7 +219,7 @@ static const char *xargs_mark(const struct running *r, size_t end)
 	return NULL;
 }
 
-/* What comes on its input is put where the mark stands, or added. */
+/* Its input replaces the mark, or is added at the end. */
 static bool judge_xargs(const struct running *r)
 {
 	struct policy_words inner = { NULL, 0 };
@@ -247,7 +247,7 @@ static bool has_short(const char *word, const char *letters)
 	return word[0] == '-' && word[1] != '-' && word[1] && strpbrk(word + 1, letters);
 }
 
-/* How many words an option of a shell takes, if it does nothing but set; 0: it is none such. */
+/* Number of words that an option of a shell takes, if it only sets something; 0: it does more. */
 static size_t shell_option(const char *s, bool *text)
 {
 	static const char *const longs[] = { "--norc", "--noprofile", "--login", "--posix" };
@@ -264,7 +264,7 @@ static size_t shell_option(const char *s, bool *text)
 	return strpbrk(s, "oO") ? 2 : 1;
 }
 
-/* The word behind -c. */
+/* The word after -c. */
 static ssize_t shell_text_at(const struct running *r)
 {
 	bool text = false;
@@ -392,7 +392,7 @@ static bool is_code(const struct running *r)
 		if (s[0] != '-')
 			return false; /* a file; what follows is for it */
 	}
-	return true; /* code comes on its input */
+	return true; /* it reads code from its input */
 }
 
 static bool option_runs(const char *list, const struct word *w, bool before)

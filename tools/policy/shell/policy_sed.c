@@ -1,8 +1,8 @@
-/* policy_sed.c - whether a script of sed only prints, deletes and replaces: it can also run programs and write
+/* policy_sed.c - checks whether a script of sed only prints, deletes and replaces: sed can also run programs and write
  * files. */
 #include "tools/policy/policy_internal.h"
 
-/* Behind the next unescaped delimiter, or NULL. */
+/* The end of the next unescaped delimiter, or NULL. */
 static const char *part_end(const char *s, char delimiter)
 {
 	for (; *s && *s != delimiter; s++)

@@ -6,7 +6,7 @@
 enum redirect { REDIRECT_NONE, REDIRECT_IN, REDIRECT_OUT };
 
 /* Splits the text of a shell into commands. Not a parser: what is beyond words, quotes, separators and plain
- * redirections is noted as such once (judge_sh), and what stands in it is still looked at as if it were commands. */
+ * redirections is noted as such once (judge_sh), and its words are still judged as if they were commands. */
 struct lexer {
 	struct judge *j;
 	const char *p, *end;
@@ -31,7 +31,7 @@ static void word_char(struct lexer *l, char c)
 	if (!isdigit((unsigned char)c))
 		l->digits = false;
 	if (l->kind == WORD_PLAIN)
-		buf_putc(&l->text, c); /* of a glob what stands before its first star is kept */
+		buf_putc(&l->text, c); /* of a glob the text before its first star is kept */
 }
 
 static void word_unknown(struct lexer *l)
@@ -132,7 +132,7 @@ static void command_end(struct lexer *l)
 
 /* --- substitutions ----------------------------------------------------------------------------------- */
 
-/* Behind what closes the bracket that stands before p; end if nothing does. */
+/* The place after the bracket that closes the one before p; end if there is none. */
 static const char *bracket_end(const char *p, const char *end, char open, char close)
 {
 	unsigned depth = 1;
@@ -304,7 +304,7 @@ static void comment(struct lexer *l)
 		l->p++;
 }
 
-/* Alone: a group. "{}": two characters. In a word: what some shells make several words of. */
+/* Alone: a group. "{}": two characters. In a word: some shells make several words of it. */
 static void brace(struct lexer *l)
 {
 	bool alone = !l->in_word && (l->p + 1 >= l->end || isspace((unsigned char)l->p[1]) ||

@@ -2,8 +2,8 @@
  * client_backend.h - the backend of an MCP server that the session's client serves: calls travel up as "mcp/message"
  * (session/mcp/upcall.h).
  *
- * The client's side speaks MCP 2026-07-28, which is what backends speak, so payloads pass as they are; a trace
- * context of the running turn is added where the caller gave none.
+ * The client's side speaks MCP 2026-07-28, as backends do, so payloads pass unchanged. If the caller gave no trace
+ * context, that of the running turn is added.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
- * repeatable.h - which requests to an MCP server do no harm when they are carried out twice.
+ * repeatable.h - which requests to an MCP server may safely be carried out twice.
  *
- * A request may be on its way when the connection that has it breaks. Nobody knows then whether it was carried out,
- * so it is sent once more only if that makes no difference. Of the methods of MCP those that only read are so. Of
- * tools those are which the server itself, in its last tools/list, declared read-only or idempotent and not
- * destructive; what it does not declare is taken for the worst, as MCP has it. Only the answers of the server are
- * read here, nothing that a harness says. At most TOOLGATE_TOOLS_MAX names are kept.
+ * When a connection breaks while it has a request, it is unknown whether the request was carried out. So it is sent
+ * once more only if that makes no difference. That holds for the methods of MCP that only read, and for the tools that
+ * the server, in its last tools/list, declared read-only or idempotent and not destructive. An undeclared tool counts
+ * as unsafe, as MCP requires. Only the server's answers decide, never the harness's messages. At most
+ * TOOLGATE_TOOLS_MAX names are kept.
  */
 #pragma once
 

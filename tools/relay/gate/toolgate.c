@@ -4,8 +4,8 @@
 #include "json/jstr.h"
 
 enum toolgate_state {
-	TOOLGATE_HELD,	  /* somebody is asked */
-	TOOLGATE_RUNNING, /* the server works */
+	TOOLGATE_HELD,	  /* a question is open */
+	TOOLGATE_RUNNING, /* the server works on it */
 	TOOLGATE_SETTLED, /* we answer ourselves, at the end of this turn of the loop */
 };
 
@@ -133,7 +133,7 @@ static bool is_too_large(const struct toolgate_call *c, size_t n)
 static void ask_ours(struct toolgate_call *c, struct slice result,
 		     const struct toolgate_asked *asked);
 
-/* A file of our own server is the session's from here on. False: there is none. */
+/* Passes a file of our own server to the session. False: there is none. */
 static bool take_artifact(struct toolgate *g, struct slice result, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf described = { 0 };
@@ -148,7 +148,8 @@ static bool take_artifact(struct toolgate *g, struct slice result, struct buf *o
 	return !out->failed;
 }
 
-/* session/mcp/upcall.c: nobody knows whether it was carried out. A model reads results, not errors. */
+/* session/mcp/upcall.c reports this if it is unknown whether the call was carried out. A model reads results, not
+ * errors. */
 static bool is_lost(struct slice error)
 {
 	return jstr_is(jobj_get(jobj_get(error, "data").raw, "reason"), "TOOL_CALL_LOST");
@@ -227,7 +228,7 @@ static void ask_put(struct toolgate_call *c, const struct toolgate_question *q)
 		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 }
 
-/* A question of the server: what the answer needs is kept, the rest goes to the client that is asked. */
+/* A question of the server: keeps what the answer needs, and passes the rest to the client. */
 static void ask_ours(struct toolgate_call *c, struct slice result,
 		     const struct toolgate_asked *asked)
 {
@@ -319,7 +320,7 @@ static bool call_count(struct toolgate_call *c)
 	return false;
 }
 
-/* The client brings what an earlier round of this very call asked for: that one was counted and allowed. Good once. */
+/* True for the next round of this very call, with the requested input: the call was counted and allowed. Holds once. */
 static bool call_continues(struct toolgate_call *c, struct slice params)
 {
 	struct sha256 round;
@@ -425,7 +426,7 @@ static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, 
 		return call_tool(g, params, ops, ctx);
 	if (strcmp(method, "tools/list") == 0)
 		return call_list(g, params, ops, ctx);
-	/* Nothing to add: the caller has the server's own call. */
+	/* Nothing to add: the caller gets the server's own call. */
 	return mcp_backend_call(g->inner, method, params, ops, ctx);
 }
 

@@ -2,25 +2,23 @@
  * toolgate.h - the policy of a session in front of one MCP server: a backend (tools/mcp/backend.h) that passes calls
  * on to another one.
  *
- * Rules (_meta.acpd.mcp.policy): {SERVER or "*": {policy, timeoutMs, maxCalls, maxResultBytes, dryRun, tools: {NAME
- * or glob: the same}}}. Member by member, a tool's own rule (exact name before the first glob that matches; its
- * server's before that of "*") goes before its server's, and that before "*"; maxCalls of a tool's rule and of the
- * server both count. A tool that is denied is not listed and is refused when called; one that asks is held until
- * toolgate_answer; one on dry run is recorded and answered as such. All else, and all other methods, pass byte for
- * byte.
+ * Rules (_meta.acpd.mcp.policy): {SERVER or "*": {policy, timeoutMs, maxCalls, maxResultBytes, dryRun, tools: {NAME or
+ * glob: the same}}}. For each member, a tool's own rule (exact name before the first glob that matches; its server's
+ * before that of "*") takes precedence over its server's, and that over "*"; maxCalls of a tool's rule and of the
+ * server both count. A denied tool is not listed, and refused when called. A tool that asks is held until
+ * toolgate_answer. A tool on dry run is recorded and answered so. All else, and all other methods, pass byte for byte.
  *
- * What the gate refuses in tools/call is an isError result with structuredContent.error {code, message, tool,
- * limit?}: POLICY_DENIED, PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of
- * a call to the client that may or may not have been carried out. It has structuredContent only where the tool
- * announced no output schema, which clients would hold against it; _meta.acpd.error says the same in any case. An
- * error of the server stays an error.
+ * A refusal of the gate in tools/call is an isError result with structuredContent.error {code, message, tool, limit?}:
+ * POLICY_DENIED, PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of a call to
+ * the client that may or may not have been carried out. It has structuredContent only if the tool announced no output
+ * schema, because clients would check it against that; _meta.acpd.error is there in any case. An error of the server
+ * stays an error.
  *
  * A server of ours (builtin) may answer with a question of its policy, an elicitation with _meta.acpd.permission
- * (builtin/core/tool_approval.c), since every call tells it that its client can be asked. Such a question becomes an
- * ask here, and the answer goes back to the server; the client sees neither. Questions of other servers pass on.
+ * (builtin/core/tool_approval.c), since every call declares that its client can be asked. The gate asks such a question
+ * itself, and the answer goes back to the server; the client sees neither. Questions of other servers pass on.
  *
- * Files that come with its results (_meta.acpd.artifact) are handed to the session; the client gets a description in
- * their place.
+ * Files in its results (_meta.acpd.artifact) go to the session; the client gets a description instead.
  *
  * Everything runs on the loop. Callbacks may not free the gate.
  */
@@ -36,7 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rules of all servers of a session; immutable, counted by nobody: lives longer than its gates. */
+/* Rules of all servers of a session; immutable, not counted: they must outlive their gates. */
 struct toolgate_rules;
 
 /* raw: the object above; empty: no rules. Errors name the member as a path below field, e.g.
@@ -44,7 +42,7 @@ struct toolgate_rules;
 int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_rules **ret,
 			 struct err *e);
 struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r);
-/* False: the rules deny the whole server, tools included; it need not be started or given to a harness. */
+/* False: the rules deny the whole server, tools included; it need not be started or passed to a harness. */
 bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
 			  enum policy_verdict fallback);
 
@@ -66,14 +64,14 @@ struct toolgate_question {
 enum toolgate_answer { TOOLGATE_ALLOW, TOOLGATE_REJECT };
 
 struct toolgate_ops {
-	/* To be answered by toolgate_answer, also from inside. NULL: whatever asks is rejected. */
+	/* To be answered by toolgate_answer, also from inside. NULL: every question is rejected. */
 	void (*ask)(void *ctx, struct toolgate_ask *a, const struct toolgate_question *q);
-	/* The caller has gone: no answer is wanted any more. */
+	/* The caller is gone: no answer is needed any more. */
 	void (*unask)(void *ctx, struct toolgate_ask *a);
 	/* A result of our own server brings a file (builtin/core/tool.h): {name, type, text | base64}, from a process
-	 * of the session's user. Appends the raw object that stands in its place. NULL: files are dropped. */
+	 * of the session's user. Appends the raw object that replaces it. NULL: files are dropped. */
 	void (*artifact)(void *ctx, struct slice artifact, struct buf *ret);
-	/* Our own server is given variables (createSandbox), an object that may be anything yet. NULL: as all
+	/* Our own server gets variables (createSandbox), an object that is not checked yet. NULL: as all
 	 * others. */
 	void (*variables)(void *ctx, struct slice env);
 	/* A call that was not made because of a dry run. */
@@ -83,8 +81,8 @@ struct toolgate_ops {
 struct toolgate_config {
 	const char *server;		    /* its name */
 	const struct toolgate_rules *rules; /* NULL: none */
-	enum policy_verdict fallback;	    /* for tools no rule speaks of */
-	bool builtin;			    /* its questions are ours to put */
+	enum policy_verdict fallback;	    /* for tools without a rule */
+	bool builtin;			    /* the gate asks its questions */
 	bool upward;			    /* it is served by the session's client */
 };
 

@@ -1,5 +1,5 @@
-/* toolgate_internal.h - what the files of the gate share: its rules as they hold for one tool, what it says itself,
- * and its lists of tools. */
+/* toolgate_internal.h - what the files of the gate share: its rules for one tool, its own answers, and its lists of
+ * tools. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,7 +8,7 @@
 #include "tools/policy/policy_rule.h"
 #include "tools/relay/gate/toolgate.h"
 
-/* What holds for one tool of one server. */
+/* The rules for one tool of one server. */
 struct toolgate_word {
 	struct policy_rule rule;       /* merged; verdict always given */
 	const struct policy_rule *own; /* the tool's, or NULL: counts its calls */
@@ -43,11 +43,11 @@ struct toolgate {
 	size_t ntallies;
 	struct toolgate_tool *tools; /* of the last listing */
 	size_t ntools;
-	struct sha256 rounds[TOOLGATE_ROUNDS_MAX]; /* calls whose next round is awaited */
+	struct sha256 rounds[TOOLGATE_ROUNDS_MAX]; /* calls whose next round may come */
 	size_t next_round;
 };
 
-/* toolgate_list.c: result of tools/list, to out if something was taken from it; then true. first: of the first page. */
+/* toolgate_list.c: result of tools/list, to out if something was removed; then true. first: of the first page. */
 bool toolgate_list_filter(struct toolgate *g, struct slice result, bool first, struct buf *out);
 void toolgate_list_forget(struct toolgate *g);
 bool toolgate_list_has_schema(const struct toolgate *g, const char *tool);
@@ -59,28 +59,28 @@ struct toolgate_refusal {
 	int64_t value;
 };
 
-/* A result of our own: is it an error, and why. */
+/* Writes a result of our own: whether it is an error, and why. */
 void toolgate_says(const struct toolgate *g, const char *tool, const struct toolgate_refusal *why,
 		   struct buf *out);
 
 /* toolgate_params.c: the texts of calls that the gate changes. */
-/* Which call of several rounds this is: name, arguments and state. False: it does not go on with an earlier one. */
+/* Identifies a call of several rounds: name, arguments and state. False: it does not continue an earlier one. */
 bool toolgate_params_continues(struct slice params);
 void toolgate_params_round(const char *tool, struct slice params, struct slice state,
 			   struct sha256 *ret);
-/* With elicitation among the client's capabilities: a question of the policy may be put to us. */
+/* Adds elicitation to the client's capabilities: the server may then ask us questions of its policy. */
 void toolgate_params_able(struct slice params, struct buf *out);
-/* Tells of the variables that a call gives our sandbox, before they can come back in what a command prints. */
+/* Reports the variables that a call passes to our sandbox, before a command can print them. */
 void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params);
 /* A question of the policy in a result: its key among inputRequests, what it says, and the state to give back. */
 struct toolgate_asked {
 	struct slice key, permission, state;
 };
 bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret);
-/* The same call again, with the question under key allowed. */
+/* Writes the same call again, with the question under key allowed. */
 void toolgate_params_allow(struct slice params, struct slice key, struct slice state,
 			   struct buf *out);
 /* The file that came with a result: J_NONE if there is none. */
 struct jval toolgate_result_artifact(struct slice result);
-/* The result with a description, or nothing if it is empty, in the place of the file. */
+/* Writes the result with a description, or nothing if it is empty, instead of the file. */
 void toolgate_result_describe(struct slice result, struct slice described, struct buf *out);

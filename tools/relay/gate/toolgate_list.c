@@ -28,7 +28,7 @@ bool toolgate_list_has_schema(const struct toolgate *g, const char *tool)
 	return t && t->schema;
 }
 
-/* False: the tool is denied, or has no name that a rule could speak of. */
+/* False: the tool is denied, or has no usable name. */
 static bool tool_take(struct toolgate *g, struct slice tool)
 {
 	char *name = NULL;
@@ -49,7 +49,7 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 	return true;
 }
 
-/* What stays is copied with what stands around the array. */
+/* Copies the tools that stay, and the text around the array. */
 static size_t array_filter(struct toolgate *g, struct jval tools, struct buf *kept)
 {
 	struct jiter it;

@@ -31,7 +31,7 @@ void toolgate_params_round(const char *tool, struct slice params, struct slice s
 	sha256_end(&s, ret);
 }
 
-/* An object with the member key changed by put, and with it if it was not there. */
+/* Writes an object whose member key is changed by put, or added. */
 static void put_with(struct jw *w, const char *name, struct slice object, const char *key,
 		     void (*put)(struct jw *w, const char *key, struct slice old))
 {
@@ -105,7 +105,7 @@ bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret)
 		return false;
 	ret->permission = v.raw;
 	ret->state = jobj_get(result, "requestState").raw;
-	return !jiter_next(&it, NULL, &request); /* with a second question it is none of ours */
+	return !jiter_next(&it, NULL, &request); /* with a second question it is not ours */
 }
 
 void toolgate_params_allow(struct slice params, struct slice key, struct slice state,

@@ -51,8 +51,8 @@ static void put_error(const char *tool, const struct toolgate_refusal *why, stru
 	jw_end_obj(w);
 }
 
-/* A dry run is no failure, but a client that was promised a schema takes only an error without what the schema asks
- * for. */
+/* A dry run is no failure. But a client that was promised a schema accepts only an error without the members of that
+ * schema. */
 void toolgate_says(const struct toolgate *g, const char *tool, const struct toolgate_refusal *why,
 		   struct buf *out)
 {

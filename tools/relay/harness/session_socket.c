@@ -32,7 +32,7 @@ struct session_socket {
 struct socket_client {
 	struct list link;
 	struct session_socket *socket;
-	struct loop_io io; /* until it has said what it wants */
+	struct loop_io io; /* until its first line has come */
 	struct buf hello;
 	struct loop_timer timer;
 	struct mcp_serving *serving;
@@ -61,7 +61,7 @@ static void on_served(void *ctx, const char *fault)
 
 static const struct mcp_serve_ops serve_ops = { on_served };
 
-/* The key is compared like a password; the name is looked up. */
+/* Compares the key in constant time, and finds the server by its name. */
 static struct mcp_backend *let_in(struct socket_client *c, struct slice line)
 {
 	_cleanup_(freep) char *server = NULL, *key = NULL;
@@ -139,7 +139,7 @@ static void on_no_room(struct session_socket *d, int error)
 	loop_timer_set(d->loop, &d->again, SESSION_SOCKET_AGAIN_MS, on_again, d);
 }
 
-/* The oldest that has not said yet what it wants. Not freed here: this turn may hold an event for it. */
+/* Drops the oldest without a first line. Not freed at once: this turn may hold an event for it. */
 static void drop_silent(struct session_socket *d)
 {
 	list_each(c, &d->clients, struct socket_client, link) {

@@ -3,10 +3,9 @@
  * <run>/mcp/<session>.sock in a directory that may only be passed through (0711), 0600, owned by the uid that runs
  * the harness. No TCP port is opened: sandboxes publish those.
  *
- * Whoever connects (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and say in one line which server it wants
- * and the session's capability, {"acpd":{"server":NAME,"key":HEX}}; after that the connection is MCP over JSON lines,
- * and nothing but MCP can be said on it. A wrong line ends it without an answer. At most SESSION_SOCKET_CLIENTS_MAX
- * at a time.
+ * A client (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and send one line with the name of the server and
+ * the session's capability, {"acpd":{"server":NAME,"key":HEX}}. After that the connection is MCP over JSON lines, and
+ * nothing else. A wrong line ends it without an answer. At most SESSION_SOCKET_CLIENTS_MAX at a time.
  */
 #pragma once
 
@@ -23,11 +22,11 @@ struct session_socket_ops {
 	struct mcp_backend *(*find)(void *ctx, const char *server);
 };
 
-/* key: what clients must say. MCP_SOCKET_FAILED. */
+/* key: what clients must send. MCP_SOCKET_FAILED. */
 struct session_socket *session_socket_new(struct loop *loop, const char *path, uid_t uid, gid_t gid,
 					  const char *key, const struct session_socket_ops *ops,
 					  void *ctx, struct err *e);
 /* Ends all connections, removes the socket. */
 struct session_socket *session_socket_free(struct session_socket *d);
-/* Only the connections: the harness has gone, the servers change. */
+/* Ends only the connections: the harness is gone, the servers change. */
 void session_socket_clear(struct session_socket *d);

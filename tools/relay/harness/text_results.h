@@ -1,16 +1,15 @@
 /*
- * text_results.h - the built-in tools as a harness is given them: results as text for models, without
- * structuredContent.
+ * text_results.h - the built-in tools as a harness gets them: results as text for models, without structuredContent.
  *
- * What a harness shows its model is not the same everywhere: given both, Codex serialises structuredContent and
- * leaves content out, so that its model would see escaped JSON; OpenCode and Pi show content. No harness does
- * anything with structuredContent that its model would not read better as text, so none is given it (nor an output
- * schema, which would oblige us to send it). Clients of /mcp and of `acpd mcp --builtin` are programs: they get both.
+ * Harnesses differ in what they show their model. Given both, Codex serialises structuredContent and leaves content
+ * out, so that its model would see escaped JSON; OpenCode and Pi show content. No harness uses structuredContent for
+ * anything that its model would not read better as text. So harnesses do not get it (nor an output schema, which would
+ * oblige us to send it). Clients of /mcp and of `acpd mcp --builtin` are programs: they get both.
  *
- * Nor is it the same how much: Pi cuts out the middle of a text of more than 20 KiB, so it is given texts of that
- * size (a column of the registry).
+ * They also differ in how much they show: Pi cuts out the middle of a text of more than 20 KiB, so it gets texts of
+ * that size (a column of the registry).
  *
- * A backend in front of a session's gate: it says so in _meta.acpd {textOnly, textMax} of tools/list and tools/call.
+ * A backend in front of a session's gate: it sets _meta.acpd {textOnly, textMax} in tools/list and tools/call.
  */
 #pragma once
 

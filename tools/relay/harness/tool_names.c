@@ -61,7 +61,7 @@ struct tool_names *tool_names_free(struct tool_names *n)
 	return NULL;
 }
 
-/* Two of one hash only cost a name that was not needed. */
+/* If two have one hash, one only gets an alias without need. */
 static uint64_t hash(const char *a, const char *b)
 {
 	struct sha256_stream s;
@@ -100,7 +100,7 @@ static char *with_mark(const char *tool, uint64_t mark)
 	return s;
 }
 
-/* A server may have thought of the mark: then another, until one is free; there are more than names. */
+/* A server's tool may already have the alias: then tries others, until one is free. */
 static void choose_alias(const struct tool_names *n, const char *server, struct tool_name *t)
 {
 	t->alias = t->tool;

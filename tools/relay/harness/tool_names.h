@@ -1,11 +1,11 @@
 /*
- * tool_names.h - one name for each tool of a session, which no harness takes for another's.
+ * tool_names.h - one name for each tool of a session that no harness confuses with another.
  *
- * Models' providers take few characters in the name of a tool, so harnesses put "_" in the place of all others, and
- * some join the server's name and the tool's by "_" too. OpenCode then offers one tool where there were several (a.b,
- * a/b and a:b; server x with y_z beside server x_y with z), without a word. So a tool whose name would become that of
- * an earlier one is given another: its own, with "_" and eight digits of a hash. Who comes first keeps what it has,
- * for as long as the session's servers are set up.
+ * Model providers allow few characters in the name of a tool, so harnesses replace all others by "_", and some join the
+ * server's name and the tool's by "_" too. OpenCode then silently offers one tool where there were several (a.b, a/b
+ * and a:b; server x with y_z beside server x_y with z). So a tool whose name would become that of an earlier one gets
+ * another: its own, with "_" and eight digits of a hash. The first tool keeps its name, for as long as the session's
+ * servers are set up.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct tool_names;
 
 struct tool_name {
 	uint64_t id, key; /* of server and tool; of what harnesses make of both */
-	char *tool;	  /* as its server says */
-	char *alias;	  /* as the harness gets it: tool itself where that will do */
+	char *tool;	  /* as its server names it */
+	char *alias;	  /* as the harness gets it: tool itself where that is unique */
 	uint64_t seen;	  /* for the caller: the listing that had it last; 0: none */
 };
 

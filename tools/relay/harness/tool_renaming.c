@@ -47,7 +47,7 @@ static void note(struct tool_renaming *g, struct tool_name *t)
 	jw_end_obj(&renamed);
 }
 
-/* The object, a tool or a call of one, with another name. */
+/* Writes the object, a tool or a call of one, with another name. */
 static void put_renamed(struct buf *out, struct slice object, const char *name)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -57,7 +57,7 @@ static void put_renamed(struct buf *out, struct slice object, const char *name)
 	mcp_text_splice(out, object, jobj_get(object, "name").raw, buf_slice(&b));
 }
 
-/* False: it is as it was. What cannot be given a name of its own is left out. */
+/* False: it is unchanged. A tool without a possible name is left out. */
 static bool tool_put(struct tool_renaming *g, struct slice tool, struct buf *out)
 {
 	_cleanup_(freep) char *name = NULL;

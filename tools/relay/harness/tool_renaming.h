@@ -1,6 +1,6 @@
 /*
- * tool_renaming.h - what a harness is given of one server: tools under names that stay apart (tool_names.h), and
- * which of them it has listed.
+ * tool_renaming.h - what a harness gets of one server: tools under unique names (tool_names.h), and which of them it
+ * has listed.
  *
  * A backend in front of the session's gate, on the harness's side only: policies, clients of /mcp and the server
  * itself have the server's own names. Lists in which nothing is renamed, and all else, pass byte for byte.

@@ -102,13 +102,13 @@ static void begin_body(struct http_exchange *x, const struct http_head *h, size_
 		got_body(x, buf_slice(&in));
 }
 
-/* Of x->in; false: more has to come, or no more is wanted. */
+/* Reads the head in x->in; false: more has to come, or the exchange is closed. */
 static bool got_head(struct http_exchange *x)
 {
 	struct http_head h;
 	ssize_t n = http_head_parse(buf_slice(&x->in), &h);
 
-	if (n > 0 && http_head_is_interim(&h)) { /* and then the true one */
+	if (n > 0 && http_head_is_interim(&h)) { /* the final one follows */
 		buf_consume(&x->in, (size_t)n);
 		return true;
 	}

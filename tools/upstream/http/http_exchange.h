@@ -20,7 +20,7 @@ struct http_exchange;
 enum http_exchange_end {
 	HTTP_EXCHANGE_COMPLETE,
 	HTTP_EXCHANGE_UNREACHABLE, /* no connection: nothing was sent */
-	HTTP_EXCHANGE_CUT, /* the connection ended before the answer did, or what came is no HTTP */
+	HTTP_EXCHANGE_CUT, /* the connection ended before the answer did, or the answer is not HTTP */
 };
 
 struct http_exchange_ops {
@@ -35,10 +35,10 @@ struct address {
 	struct sockaddr_storage at;
 };
 
-/* Tries the addresses in turn, from sockets of that user. request: head and body, taken over. */
+/* Tries the addresses in turn, from sockets of that user. request: head and body, owned from now on. */
 struct http_exchange *http_exchange_open(struct loop *loop, const struct socket_user *as,
 					 const struct address *addresses, size_t n,
 					 struct buf *request, const struct http_exchange_ops *ops,
 					 void *ctx);
-/* Always NULL. The memory goes at the end of this turn of the loop. */
+/* Always NULL. The memory is freed at the end of this turn of the loop. */
 struct http_exchange *http_exchange_close(struct http_exchange *x);

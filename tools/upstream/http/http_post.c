@@ -13,7 +13,7 @@
 
 /* --- life ------------------------------------------------------------------------------------------------- */
 
-/* What Mcp-Name says of a request. */
+/* The value of Mcp-Name for a request. */
 static char *subject_of(const struct upstream_rpc_out *out)
 {
 	static const struct {
@@ -157,7 +157,7 @@ static bool on_event(void *ctx, struct slice data)
 
 	p->got_event = true;
 	p->tries = 0;
-	/* an empty one only tells an id to come back with */
+	/* an empty one only has an id for resuming */
 	if (data.n && upstream_rpc_feed(&p->h->up.rpc, p->id, data) < 0)
 		log_warn("mcp", "an event that is no message is skipped", "server", p->h->name);
 	if (!p->dead && p->id && !is_open(p))
@@ -293,7 +293,7 @@ static bool is_method(const struct http_post *p, const char *method)
 	return p->method && strcmp(p->method, method) == 0;
 }
 
-/* In which era's words it is: the handshake goes before any is agreed on. */
+/* Writes the headers of its era. The handshake goes before an era is agreed on. */
 static void put_era(struct buf *b, const struct http_post *p)
 {
 	const struct mcp_remote *h = p->h;

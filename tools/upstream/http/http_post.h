@@ -1,8 +1,8 @@
 /*
- * http_post.h - the messages of upstream_http.c on their way: one HTTP request each, and what comes back on it.
+ * http_post.h - the messages of upstream_http.c in transit: one HTTP request each, and its answer.
  *
  * A post belongs to its mcp_remote and lives until its answer is complete, it is closed, or its server is stopped; it
- * is freed at the end of the loop's turn. What it learns it tells by the functions of upstream_http.c below.
+ * is freed at the end of the loop's turn. It reports by the functions of upstream_http.c below.
  */
 #pragma once
 
@@ -73,14 +73,14 @@ struct mcp_remote {
 struct http_post *http_post_new(struct mcp_remote *h, const struct upstream_rpc_out *out);
 void http_post_send(struct http_post *p);
 void http_post_close(struct http_post *p);
-/* Sends a request that asks for nothing but to be forgotten (DELETE). */
+/* Sends the request that ends the session (DELETE). */
 struct http_exchange *http_post_goodbye(struct mcp_remote *h);
 
 /* --- upstream_http.c ----------------------------------------------------------------- */
 
 void upstream_http_post_over(struct http_post *p);
 void upstream_http_unreachable(struct mcp_remote *h, const char *why);
-/* The server misses headers that its list of tools asks for: p is sent again once that is known. */
+/* The server refused p for lack of headers that its list of tools requires: p is sent again once the list is read. */
 void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p);
 void upstream_http_said_goodbye(struct mcp_remote *h);
 /* The server does not know the session: p is sent again in the next one. */

@@ -1,4 +1,4 @@
-/* http_target.h - where an HTTP server is, and requests to it as text. Pure. */
+/* http_target.h - the address of an HTTP server, and requests to it as text. Pure. */
 #pragma once
 
 #include "base/buf.h"
@@ -20,7 +20,7 @@ void http_target_done(struct http_target *t);
 /* A request up to its own headers: "POST", then add lines by http_target_put_header, then http_target_put_body. */
 void http_target_put_head(struct buf *b, const struct http_target *t, const char *method);
 void http_target_put_header(struct buf *b, const char *name, const char *value);
-/* The value as MCP 2026-07-28 writes what is no plain header text. */
+/* Adds a header; MCP 2026-07-28 encodes a value that is no plain header text. */
 void http_target_put_encoded(struct buf *b, const char *name, const char *value);
 /* json empty: no body. */
 void http_target_put_body(struct buf *b, struct slice json);

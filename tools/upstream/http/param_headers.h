@@ -1,11 +1,9 @@
 /*
- * param_headers.h - arguments of tool calls that go into HTTP headers as well ("x-mcp-header" in a tool's
- * inputSchema, MCP 2026-07-28), so that what stands between may route by them. A server refuses calls that lack them.
- * Pure.
+ * param_headers.h - arguments of tool calls that go into HTTP headers as well ("x-mcp-header" in a tool's inputSchema,
+ * MCP 2026-07-28), so that proxies may route by them. A server refuses calls that lack them. Pure.
  *
- * Learned from every tools/list result that comes by. A declaration that breaks the rules (a header name that is
- * none, a type other than string, integer or boolean) is not followed. Bounded: what is beyond MCP_MIRRORED_MAX is
- * forgotten.
+ * Learned from every tools/list result that passes. A declaration that breaks the rules (an invalid header name, a type
+ * other than string, integer or boolean) is ignored. Bounded: declarations beyond MCP_MIRRORED_MAX are ignored.
  */
 #pragma once
 

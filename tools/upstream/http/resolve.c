@@ -58,13 +58,13 @@ static void *run(void *arg)
 	ssize_t n;
 
 	memset(&found, 0, sizeof(found));
-	/* the writer of the name decides who is asked what */
+	/* the writer of the name decides which resolver is asked */
 	if (socket_user_enter(&q->as))
 		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
 	else
 		found.error = EAI_FAIL;
 	socket_user_leave(&q->as);
-	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or nobody wants it */
+	n = write(q->fd, &found, sizeof(found)); /* below PIPE_BUF: whole, or cancelled */
 	(void)n;
 	close(q->fd);
 	free(q->host);

@@ -11,7 +11,7 @@ bool socket_user_enter(const struct socket_user *as)
 		return true;
 	setfsgid(as->gid);
 	setfsuid(as->uid);
-	/* they tell of no failure, only what was before */
+	/* they report no failure, only the previous value */
 	return setfsuid((uid_t)-1) == (int)as->uid && setfsgid((gid_t)-1) == (int)as->gid;
 }
 

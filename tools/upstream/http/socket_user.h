@@ -1,12 +1,12 @@
 /*
- * socket_user.h - whose connections are made: the daemon's own, or those of the user who wrote the configuration that
- * names the server.
+ * socket_user.h - the user of a connection: the daemon's own, or the user who wrote the configuration that names the
+ * server.
  *
- * A socket belongs to its maker: rules of the firewall by user (nft meta skuid), /proc/net/tcp and what a
- * server asks the kernel about its peer all go by the file system uid of the thread at that moment, for as long as
- * the socket lives. So the uid is changed around socket(2), and around looking up a name, and nowhere else; what that
- * user cannot reach is then not reached for him. fsuid, not the real or effective one: those of a thread decide who
- * may signal the whole process. No process in between, no copy of bytes.
+ * A socket belongs to its maker: rules of the firewall by user (nft meta skuid), /proc/net/tcp and what a server asks
+ * the kernel about its peer all use the file system uid of the thread at that moment, for as long as the socket lives.
+ * So the uid is changed around socket(2) and around looking up a name, and nowhere else. What that user cannot reach is
+ * then not reached for him. It is fsuid, not the real or effective uid: those of a thread decide who may signal the
+ * whole process. No further process and no copy of bytes is needed.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct socket_user {
 	gid_t gid;
 };
 
-/* Of the calling thread alone. False: it was refused, and nothing may be made. socket_user_leave follows in any
+/* For the calling thread alone. False: it was refused, and no socket may be made. socket_user_leave follows in any
  * case. */
 bool socket_user_enter(const struct socket_user *as);
 void socket_user_leave(const struct socket_user *as);

@@ -54,7 +54,7 @@ static void take_field(struct sse *s, struct slice line)
 			fields[i].take(s, value);
 }
 
-/* False: enough. */
+/* False: event wants no more. */
 static bool end_line(struct sse *s, bool (*event)(void *ctx, struct slice data), void *ctx)
 {
 	struct slice line = buf_slice(&s->line), data = buf_slice(&s->data);
@@ -66,7 +66,7 @@ static bool end_line(struct sse *s, bool (*event)(void *ctx, struct slice data),
 	if (line.n) {
 		take_field(s, line);
 	} else if (data.n) {
-		data.n--; /* the line break behind the last line */
+		data.n--; /* the line break after the last line */
 		more = event(ctx, data);
 		buf_reset(&s->data);
 		buf_trim(&s->data, 65536);

@@ -17,7 +17,7 @@ struct sse {
 	bool after_cr, started;
 };
 
-/* event: data of one event; what follows is only looked at while it returns true. -EMSGSIZE: too large. */
+/* event: data of one event; the rest is parsed only while it returns true. -EMSGSIZE: too large. */
 int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct slice data),
 	     void *ctx);
 void sse_reader_done(struct sse *s);

@@ -88,7 +88,7 @@ static bool is_method(const char *method, const char *want)
 	return method && strcmp(method, want) == 0;
 }
 
-/* What goes even while all else waits. */
+/* True for what is sent even while all else waits. */
 static bool may_go(const struct mcp_remote *h, const struct http_post *p)
 {
 	if (is_method(p->method, "initialize") || p == h->barrier)
@@ -163,7 +163,7 @@ static void begin_stream(struct mcp_remote *h)
 	http_post_send(h->stream);
 }
 
-/* It ended; the next one goes on where it was. */
+/* The stream ended; the next one resumes it. */
 static void stream_over(struct mcp_remote *h, struct http_post *old)
 {
 	struct http_post *p;
@@ -172,7 +172,7 @@ static void stream_over(struct mcp_remote *h, struct http_post *old)
 	h->stream = NULL;
 	if (old->status >= 400 && old->status < 500) {
 		h->no_stream = old->status !=
-			       404; /* 404: the session; the next request will see it, too */
+			       404; /* 404: the session; the next request gets it, too */
 		return;
 	}
 	if (!h->up.legacy)
@@ -243,7 +243,7 @@ void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
 	upstream_rpc_call(&h->up.rpc, &h->again, "initialize", buf_slice(&b));
 }
 
-/* --- headers that tools ask for ------------------------------------------------------------------------------ */
+/* --- headers that tools require ------------------------------------------------------------------------------ */
 
 static void on_listed(void *owner, struct slice result)
 {

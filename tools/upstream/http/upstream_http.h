@@ -3,13 +3,12 @@
  * holds for all).
  *
  * Every message is a POST on a connection of its own; answers are JSON or an event stream. A modern request is
- * cancelled by closing its connection. A legacy one has a session if the server gives one (404: a new one is begun,
- * and what was refused is sent again), a GET stream if the server has one, and a stream that ends before its answer
- * is taken up again where the server numbers its events.
+ * cancelled by closing its connection. A legacy one has a session if the server starts one (404: a new one is begun,
+ * and the refused requests are sent again) and a GET stream if the server has one. A stream that ends before its answer
+ * is resumed if the server numbers its events.
  *
- * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects
- * are not followed, and the older transport of a GET stream with a POST address of its own (2024-11-05) is not
- * spoken.
+ * A server that cannot be reached is down. There is no TLS: https is refused with TRANSPORT_UNSUPPORTED. Redirects are
+ * not followed. The older transport with a GET stream and a POST address of its own (2024-11-05) is not supported.
  */
 #pragma once
 

@@ -43,7 +43,7 @@ void legacy_questions_free(struct legacy_call *lc)
 	free(lc->who);
 }
 
-/* --- what a request is ------------------------------------------------------------------------------------ */
+/* --- the identity of a request ------------------------------------------------------------------------------------ */
 
 /* Method and params but for _meta, of which trace ids and the like may change from round to round. */
 static void digest_request(const char *method, struct slice sent, struct sha256 *ret)
@@ -190,7 +190,7 @@ static void put_asks(struct buf *b, const struct legacy_call *lc)
 	jw_end_obj(&w);
 }
 
-/* The caller goes to get the answers. */
+/* Answers the caller, which gets the answers to the questions. */
 static void ask_caller(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -290,7 +290,7 @@ void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct sli
 	buf_add_slice(&a->params, params);
 	list_add_tail(&lc->asks, &a->link);
 	lc->nasks++;
-	/* at the end of this turn: what is asked at the same time goes together */
+	/* at the end of this turn: questions of the same turn go together */
 	loop_defer(l->u->loop, &lc->task, ask_caller, lc);
 }
 

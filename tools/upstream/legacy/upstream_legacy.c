@@ -50,12 +50,12 @@ static void read_capabilities(struct legacy *l, struct slice caps)
 	l->subscribe = flag(s[3].v, "subscribe");
 }
 
-/* What initialize said, as server/discover says it. */
+/* Writes the result of initialize as that of server/discover. */
 static void put_discovered(struct legacy *l, struct jval caps, struct jval server)
 {
 	static const char *const not_here[] = { "protocolVersion", "serverInfo", NULL };
 	static const char *const no_caps[] = { "tasks",
-					       NULL }; /* another thing under the same name */
+					       NULL }; /* another meaning of the same name */
 	_cleanup_(buf_done) struct buf members = { 0 }, kept = { 0 }, merged = { 0 }, meta = { 0 };
 
 	buf_puts(&members, "\"resultType\":\"complete\",\"supportedVersions\":[\"" MCP_MODERN
@@ -162,7 +162,7 @@ static void put_result(struct buf *b, const struct legacy_call *lc, struct slice
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		marked |= marks[i].v.type != J_NONE;
-	if (marked) { /* with a meaning of its own, which a modern caller would take for another */
+	if (marked) { /* with a meaning of its own, which a modern caller would misread */
 		mcp_object_merge(b, result, slice_of(more));
 		return;
 	}
@@ -184,7 +184,7 @@ static void put_error(struct buf *b, const struct legacy_call *lc, struct slice 
 		buf_add_slice(b, error);
 }
 
-/* An answer that is too large to be kept or written anew is none. */
+/* Replaces an answer that is too large to be kept or rewritten by an error. */
 static void put_too_large(struct buf *result, struct buf *error)
 {
 	struct err e;
@@ -247,7 +247,7 @@ static void set_level(struct legacy *l, enum log_severity level)
 		"{\"level\":\"alert\"}",   "{\"level\":\"emergency\"}"
 	};
 
-	/* one level for all: the lowest that was asked for, the rest is left out here */
+	/* one level for all: the lowest that was requested; the rest is filtered for each caller */
 	if (!l->logging || level == SEVERITY_NONE ||
 	    (l->level != SEVERITY_NONE && l->level <= level))
 		return;
@@ -358,14 +358,14 @@ void legacy_detach(struct upstream_call *c)
 		legacy_call_free(lc);
 }
 
-/* --- what the server says by itself ------------------------------------------------------------------------ */
+/* --- what the server sends by itself ------------------------------------------------------------------------ */
 
 static bool same_who(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Which call it belongs to: that of the stream it came on; else one of those that could be meant, if all are the same
+/* The call that a message belongs to: that of the stream it came on; else one of the possible ones, if all are the same
  * caller's. */
 static struct legacy_call *call_of(struct legacy *l, uint32_t origin,
 				   bool (*could)(const struct legacy_call *lc))

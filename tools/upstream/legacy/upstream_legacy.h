@@ -1,18 +1,22 @@
 /*
  * upstream_legacy.h - calls in the words of 2026-07-28 to a server of 2024-11-05 to 2025-11-25.
  *
- *	server/discover			answered here from what the server said to initialize
- *	any request			without the members of _meta that a legacy server does not know; logLevel becomes logging/setLevel
- *	result				with resultType "complete"; lists and resources/read with ttlMs 0 and cacheScope "private"
- *	error -32002 (resource)		-32602
- *	requests of the server		elicitation/create, sampling/createMessage, roots/list: the call that they belong to is answered
- *					with "input_required" while the server's own request stays open (legacy_questions.c). The caller's retry brings
- *					the answers to the server and waits for its result. ping is answered here.
- *	subscriptions/listen		resources/subscribe of each, and the list_changed notifications (legacy_subscriptions.c)
- *	log messages			to the call with a logLevel that they belong to
+ *	server/discover		answered by this code from the server's result of initialize
+ *	any request		without the members of _meta that a legacy server does not know; logLevel becomes
+ *				logging/setLevel
+ *	result			with resultType "complete"; lists and resources/read with ttlMs 0 and cacheScope
+ *				"private"
+ *	error -32002 (resource)	-32602
+ *	requests of the server	elicitation/create, sampling/createMessage, roots/list: the call that they belong to
+ *				is answered with "input_required" while the server's own request stays open
+ *				(legacy_questions.c). The caller's retry brings the answers to the server and waits
+ *				for its result. This code answers ping.
+ *	subscriptions/listen	resources/subscribe of each, and the list_changed notifications
+ *				(legacy_subscriptions.c)
+ *	log messages		to the call with a logLevel that they belong to
  *
- * requestState is of use once, for the same request of the same caller (upstream_server.h), for MCP_HELD_MS; HMAC'd
- * with a key of this connection. What a caller does not come back for is cancelled then.
+ * requestState is valid once, for the same request of the same caller (upstream_server.h), for MCP_HELD_MS, with an
+ * HMAC by a key of this connection. A call whose caller does not come back is cancelled then.
  */
 #pragma once
 

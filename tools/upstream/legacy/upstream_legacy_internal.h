@@ -7,12 +7,11 @@
 
 struct legacy {
 	struct upstream *u;
-	struct buf hello,
-		discover; /* results: of initialize, and what server/discover is answered with */
+	struct buf hello, discover; /* results of initialize, and of server/discover */
 	bool logging, subscribe, tools_changed, prompts_changed, resources_changed;
 	enum log_severity level; /* what was sent to it last */
 	struct list calls;	 /* struct legacy_call, oldest first */
-	struct list background;	 /* requests whose answer nobody waits for */
+	struct list background;	 /* requests whose answer is ignored */
 	struct list listens, watched;
 	/* legacy_questions.c */
 	unsigned char secret[SHA256_BYTES];
@@ -50,17 +49,17 @@ struct legacy_call {
 
 /* upstream_legacy.c */
 void legacy_call_free(struct legacy_call *lc);
-/* Sends a request whose answer is of no interest. */
+/* Sends a request whose answer is ignored. */
 void legacy_request_background(struct legacy *l, const char *method, struct slice params);
 
 /* legacy_questions.c */
 void legacy_questions_free(struct legacy_call *lc);
-/* What has to be remembered of a request that may be asked in; sent: params without _meta. */
+/* Keeps what is needed of a request in which the server may ask; sent: params without _meta. */
 void legacy_questions_begin(struct legacy_call *lc, const struct upstream_call *c,
 			    struct slice params, struct slice sent);
 void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct slice id,
 			    const char *method, struct slice params);
-/* The server takes a question back. */
+/* The server withdraws a question. */
 void legacy_questions_unasked(struct legacy *l, struct slice id);
 /* The caller is back with requestState; c is answered, or has the call again. sent as above. */
 void legacy_questions_resume(struct legacy *l, struct upstream_call *c, struct slice params,
@@ -70,10 +69,10 @@ void legacy_questions_drop_asks(struct legacy_call *lc);
 
 /* legacy_subscriptions.c */
 void legacy_subscription_begin(struct legacy *l, struct upstream_call *c, struct slice params);
-/* told: the server is still there, and is unsubscribed from what nobody else watches. */
+/* told: the server is still there, so resources without another listener are unsubscribed. */
 void legacy_subscription_end(struct upstream_call *c, bool told);
 void legacy_subscription_notified(struct legacy *l, const char *method, struct slice params);
 /* Subscribes to all resources once more. */
 void legacy_subscription_again(struct legacy *l);
-/* All that is left when no listen is. */
+/* Frees what is left when there is no listen. */
 void legacy_subscription_done(struct legacy *l);
