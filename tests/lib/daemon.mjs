@@ -81,6 +81,14 @@ export class Daemon {
     return d;
   }
 
+  // The daemon of one test (t), which goes with it whatever becomes of it.
+  static async startFor(t, opts) {
+    const d = await Daemon.start(opts);
+
+    t.after(() => d.discard());
+    return d;
+  }
+
   get stateDir() { return this.opts.flags?.state ?? path.join(this.dir, 'state'); }
   get runDir() { return path.join(this.dir, 'run'); }
   get wsDir() { return path.join(this.dir, 'ws'); }
@@ -398,5 +406,17 @@ export async function endInOrder(d, c, check) {
     assertNoViolations();
   } finally {
     await d?.discard();
+  }
+}
+
+// Runs body with a daemon of its own, which then ends in good order.
+export async function withDaemon(opts, body) {
+  const d = await Daemon.start(opts);
+
+  try {
+    await body(d);
+    await d.stop();
+  } finally {
+    await d.discard();
   }
 }

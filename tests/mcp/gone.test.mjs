@@ -80,8 +80,7 @@ describe('a session that goes while the body of a call of it comes', () => {
 
 describe('sockets', () => {
   test('what a killed daemon left is gone after the next start, and what others left stays', async (t) => {
-    const own = await Daemon.start();
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t);
     const c = await own.client();
 
     for (let i = 0; i < 3; i++)

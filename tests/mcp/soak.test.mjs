@@ -56,8 +56,7 @@ test('sessions come and go while everything is killed at random', { timeout: (SE
   const config = path.join(fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-soak-')), 'mcp.json');
   t.after(() => fs.rmSync(path.dirname(config), { recursive: true, force: true }));
   fs.writeFileSync(config, JSON.stringify({ mcpServers: { fix: { command: FIXTURE } } }));
-  const d = await Daemon.start({ flags: { mcpHold: 1, mcpConfig: config } });
-  t.after(() => d.discard());
+  const d = await Daemon.startFor(t, { flags: { mcpHold: 1, mcpConfig: config } });
   t.diagnostic(`seed ${seed}`);
 
   const counts = { sessions: 0, calls: 0, answered: 0, kills: 0 };

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/acp.mjs';
 import { instrumented } from '../../lib/memory.mjs';
 import { OP, SLOW, deadline, frame, patience, sleep } from '../../lib/rawws.mjs';
@@ -12,18 +12,6 @@ import { closeCode, isError } from './rig.mjs';
 const MAX = 32 * 1024 * 1024;
 
 after(assertNoViolations);
-
-// Runs `body` with a daemon, and stops it in order.
-async function withDaemon(flags, body) {
-  const d = await Daemon.start({ flags });
-
-  try {
-    await body(d);
-    await d.stop();
-  } finally {
-    await d.discard();
-  }
-}
 
 // A request of exactly `size` bytes.
 function padded(id, size) {
@@ -89,7 +77,7 @@ test('18 a session id of more than 1024 characters is refused', async () => {
 });
 
 test('19 a reader that stalls is closed with 1008, at a bounded cost, and others are not held up', async () => {
-  await withDaemon({ backlogMax: 262144 }, async (d) => {
+  await withDaemon({ flags: { backlogMax: 262144 } }, async (d) => {
     const slow = await d.client({ record: false, validate: 'none' });
     const { sessionId } = await slow.newSession();
     const other = await d.client();
@@ -120,7 +108,7 @@ test('19 a reader that stalls is closed with 1008, at a bounded cost, and others
 });
 
 test('19 a long history is no lag: a reader that keeps reading gets all of it', async () => {
-  await withDaemon({ backlogMax: 4194304 }, async (d) => {
+  await withDaemon({ flags: { backlogMax: 4194304 } }, async (d) => {
     const writer = await d.client({ record: false, validate: 'none' });
     const { sessionId } = await writer.newSession();
     const total = 80000; // 40 MB, more than all buffers on the way
@@ -141,7 +129,7 @@ test('19 a long history is no lag: a reader that keeps reading gets all of it', 
 });
 
 test('20 an idle connection gets pings, and lives while it answers them', async () => {
-  await withDaemon({ pingInterval: 1, pingTimeout: 10 }, async (d) => {
+  await withDaemon({ flags: { pingInterval: 1, pingTimeout: 10 } }, async (d) => {
     const c = await d.client({ record: true });
 
     await c.ws.waitFrame((f) => f.opcode === OP.ping);
@@ -153,7 +141,7 @@ test('20 an idle connection gets pings, and lives while it answers them', async 
 });
 
 test('20 a peer that does not answer pings is dropped, its session and turn are not', async () => {
-  await withDaemon({ pingInterval: 1, pingTimeout: 3 }, async (d) => {
+  await withDaemon({ flags: { pingInterval: 1, pingTimeout: 3 } }, async (d) => {
     const dead = await d.client({ autoPong: false });
     const { sessionId } = await dead.newSession();
 

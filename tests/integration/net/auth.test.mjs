@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { AcpClient } from '../../lib/acp.mjs';
-import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder, withDaemon } from '../../lib/daemon.mjs';
 import { bearerProtocol, patience } from '../../lib/rawws.mjs';
 
 let d;
@@ -32,17 +32,6 @@ async function reason(opts, daemon = d) {
 
   ws.destroy();
   return [ws.status, JSON.parse(ws.body).error.reason];
-}
-
-async function withDaemon(opts, body) {
-  const own = await Daemon.start(opts);
-
-  try {
-    await body(own);
-    await own.stop();
-  } finally {
-    await own.discard();
-  }
 }
 
 test('the token as a bearer header', async () => {

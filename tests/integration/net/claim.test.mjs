@@ -9,7 +9,7 @@ import path from 'node:path';
 import { spawn } from 'node:child_process';
 import test, { after } from 'node:test';
 import { assertNoViolations } from '../../lib/acp.mjs';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { deadline, sleep } from '../../lib/rawws.mjs';
 import { list } from '../../lib/procs.mjs';
@@ -18,17 +18,6 @@ import { acpd } from '../run.mjs';
 after(assertNoViolations);
 
 const newToken = () => `token-${crypto.randomBytes(12).toString('hex')}`;
-
-async function withDaemon(opts, body) {
-  const d = await Daemon.start(opts);
-
-  try {
-    await body(d);
-    await d.stop();
-  } finally {
-    await d.discard();
-  }
-}
 
 const claim = (d, input, args = []) => acpd(['claim', '--run-dir', d.runDir, ...args], { input });
 

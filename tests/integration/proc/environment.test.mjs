@@ -25,8 +25,7 @@ describe('loopback is in NO_PROXY and no_proxy', () => {
     ['unless nothing goes to a proxy', { NO_PROXY: '*' }, {}, '*', '*'],
   ]) {
     test(what, async (t) => {
-      const d = await Daemon.start({ env: { ...NOT_SET, ...daemon } });
-      t.after(() => d.discard());
+      const d = await Daemon.startFor(t, { env: { ...NOT_SET, ...daemon } });
       const c = await d.client();
 
       await c.newSession({ meta: { env: session } });

@@ -16,12 +16,7 @@ const MIB = 1048576;
 
 after(assertNoViolations);
 
-async function daemon(t, flags = {}) {
-  const d = await Daemon.start({ flags });
-
-  t.after(() => d.discard());
-  return d;
-}
+const daemon = (t, flags) => Daemon.startFor(t, { flags });
 
 describe('connections that come and go', () => {
   test('1 000 of all kinds leave descriptors, memory and processes flat', { timeout: 58000 * SLOW }, async (t) => {

@@ -183,8 +183,7 @@ const rows = [
 describe('what is left of', () => {
   for (const row of rows) {
     test(`${row.n} ${row.what}`, async (t) => {
-      const d = await Daemon.start(row.start);
-      t.after(() => d.discard());
+      const d = await Daemon.startFor(t, row.start);
       const rig = { d, c: await d.client(), made: [] };
 
       rig.own = await row.before?.(rig);
@@ -228,8 +227,7 @@ async function manyClosed(d, n) {
 
 test(`${LONG ? 10000 : 1500} closed sessions: it starts, lists and loads them, and opens new ones, with descriptors for a few`, async (t) => {
   const n = LONG ? 10000 : 1500;
-  const d = await Daemon.start();
-  t.after(() => d.discard());
+  const d = await Daemon.startFor(t);
   const first = await manyClosed(d, n - 1);
   const seen = new Set();
   let cursor;
@@ -259,8 +257,7 @@ test('the daemon takes as many descriptors as the hard limit allows; a harness g
 
   t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
   fs.writeFileSync(program, `#!/bin/sh\nulimit -S -n 200\nexec "${ACPD}" "$@"\n`, { mode: 0o755 });
-  const d = await Daemon.start({ program });
-  t.after(() => d.discard());
+  const d = await Daemon.startFor(t, { program });
   const c = await d.client();
   await c.newSession();
   const [soft, hard] = limits(d.pid);

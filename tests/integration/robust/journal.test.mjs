@@ -182,8 +182,7 @@ describe('what must not be in it', () => {
   }
 
   test('provider key, headers and environment: not in journal, state, log or argv', async (t) => {
-    const own = await Daemon.start({ flags: { log: 'debug' } });
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t, { flags: { log: 'debug' } });
     const a = await own.client();
     const meta = { provider, env };
     const { sessionId } = await a.newSession({ meta });
@@ -209,8 +208,7 @@ describe('what must not be in it', () => {
   });
 
   test('what the harness says of them is blacked out in the journal', async (t) => {
-    const own = await Daemon.start();
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t);
     const a = await own.client();
     const { sessionId } = await a.newSession({ meta: { env } });
 
@@ -280,16 +278,14 @@ async function survives(t, own, fill, { heal } = {}) {
 
 describe('a journal that cannot be written', () => {
   test('--journal-max reached: class resource, nothing lost, others go on', async (t) => {
-    const own = await Daemon.start({ flags: { journalMax: 1000000 } });
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t, { flags: { journalMax: 1000000 } });
 
     await survives(t, own, 'flood 20000 200; echo end');
     await own.stop();
   });
 
   test('--journal-max reached by one large event', async (t) => {
-    const own = await Daemon.start({ flags: { journalMax: 1000000 } });
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t, { flags: { journalMax: 1000000 } });
 
     await survives(t, own, 'hugeline 3000000; echo end');
     await own.stop();
@@ -298,8 +294,7 @@ describe('a journal that cannot be written', () => {
   test('a file size limit (RLIMIT_FSIZE): class resource, the daemon lives', async (t) => {
     if (spawnSync('prlimit', ['--version']).error)
       return t.skip('no prlimit here');
-    const own = await Daemon.start();
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t);
 
     execFileSync('prlimit', ['--pid', String(own.pid), '--fsize=1000000:unlimited']);
     await survives(t, own, 'flood 20000 200; echo end', {
@@ -319,8 +314,7 @@ describe('a journal that cannot be written', () => {
   });
 
   test('no room for a new session: typed refusal, and room heals it', async (t) => {
-    const own = await Daemon.start();
-    t.after(() => own.discard());
+    const own = await Daemon.startFor(t);
     const a = await own.client();
     const dir = path.join(own.stateDir, 'sessions');
 

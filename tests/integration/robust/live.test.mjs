@@ -10,13 +10,7 @@ import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { homeOf, journalOf, turnsOf } from '../ledger.mjs';
 
-async function start(t, flags, opts = {}) {
-  const d = await Daemon.start({ ...opts, flags });
-
-  t.after(() => d.discard());
-  return d;
-}
-
+const start = (t, flags, opts) => Daemon.startFor(t, { ...opts, flags });
 const live = (d) => d.descendants().filter((p) => p.comm === 'stub-agent').length;
 const statusOf = async (c, sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0];
 const stopped = (d, n = 0) => until(() => live(d) === n, `${n} harnesses, there are ${live(d)}`);

@@ -397,8 +397,7 @@ function suite(name, { start, cgroup }) {
           return;
         const { sessionId } = await c.newSession();
         const family = await born(c, sessionId, ['setsid', 'double']);
-        const second = await Daemon.start({ flags: { state: d.stateDir }, wait: false });
-        t.after(() => second.discard());
+        const second = await Daemon.startFor(t, { flags: { state: d.stateDir }, wait: false });
         const exit = await second.exited;
         assert.equal(exit.code, 1, second.stderr);
         assert.match(second.stderr, /another daemon/);

@@ -14,12 +14,7 @@ const MIB = 1048576;
 
 after(assertNoViolations);
 
-async function daemon(t, flags = {}) {
-  const d = await Daemon.start({ flags });
-
-  t.after(() => d.discard());
-  return d;
-}
+const daemon = (t, flags) => Daemon.startFor(t, { flags });
 
 // Prompts of another session, one after the other, while fn runs: the round-trip times.
 async function latencies(client, sessionId, fn) {

@@ -51,9 +51,7 @@ test('STATE_NOT_WRITABLE: the state directory has become read-only', async (t) =
 });
 
 test('SHUTTING_DOWN: the daemon was told to end, and a session takes its time', async (t) => {
-  const d = await Daemon.start();
-
-  t.after(() => d.discard());
+  const d = await Daemon.startFor(t);
   const c = await d.client({ record: false });
   const { sessionId } = await c.newSession();
 

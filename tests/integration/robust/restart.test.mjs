@@ -7,14 +7,7 @@ import path from 'node:path';
 import { test, describe } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { SLOW, assertNoViolations, sleep } from '../../lib/rawws.mjs';
-import { failing, fileOf, homeOf, journalOf, records, running, turnsOf, until, verify } from '../ledger.mjs';
-
-async function start(t, opts) {
-  const d = await Daemon.start(opts);
-
-  t.after(() => d.discard());
-  return d;
-}
+import { failing, homeOf, journalOf, running, turnsOf, verify } from '../ledger.mjs';
 
 const ENDS = { SIGTERM: (d) => d.stop({ keep: true }), 'kill -9': (d) => d.kill9() };
 const listed = async (c) => (await c.call('session/list', {})).sessions;
@@ -24,7 +17,7 @@ const tokens = (n) => `tokens {"inputTokens":${n},"outputTokens":1,"totalTokens"
 for (const [how, end] of Object.entries(ENDS)) {
   describe(`after ${how}`, () => {
     test('listed as they were; load replays all; the context is kept; numbers go on', async (t) => {
-      const d = await start(t);
+      const d = await Daemon.startFor(t);
       const a = await d.client();
       const dirs = ['one', 'two', 'three'].map((name) => path.join(d.workDir, name));
       const ids = [];
@@ -86,7 +79,7 @@ for (const [how, end] of Object.entries(ENDS)) {
     });
 
     test('a prompt key is known, with the very result; fromSeq of another life is a gap and a full replay', async (t) => {
-      const d = await start(t);
+      const d = await Daemon.startFor(t);
       const a = await d.client();
       const { sessionId } = await a.newSession();
       const key = (k) => ({ meta: { acpd: { key: k } } });
@@ -114,7 +107,7 @@ for (const [how, end] of Object.entries(ENDS)) {
     });
 
     test('deleted: journal and home go; the other stays', async (t) => {
-      const d = await start(t);
+      const d = await Daemon.startFor(t);
       const a = await d.client();
       const { sessionId } = await a.newSession();
       const other = (await a.newSession()).sessionId;
@@ -149,7 +142,7 @@ describe('turns that the end caught', () => {
   };
 
   test('SIGTERM: answered as failed, one record, class shutdown', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const { a, sessionId } = await busy(d);
     const waiting = a.startPrompt(sessionId, 'echo queued');
 
@@ -171,7 +164,7 @@ describe('turns that the end caught', () => {
   });
 
   test('kill -9: the key and the trace of the turn it caught are known; the same prompt is not run again', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const a = await d.client();
     const { sessionId } = await a.newSession();
     const trace = '0af7651916cd43dd8448eb211c80319c';
@@ -194,7 +187,7 @@ describe('turns that the end caught', () => {
   });
 
   test('kill -9: ended once by the next daemon, in ledger, journal and replay', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const { sessionId } = await busy(d);
 
     await d.kill9();
@@ -221,7 +214,7 @@ describe('turns that the end caught', () => {
   });
 
   test('kill -9 in a tool call: closed as failed before the end of the turn, whose record says what the journal knows', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const a = await d.client();
     const { sessionId } = await a.newSession({ meta: { model: 'stub-large' } });
     const from = Date.now();
@@ -259,7 +252,7 @@ describe('turns that the end caught', () => {
   });
 
   test('kill -9 while one waited and another had left the queue: the running one is ended all the same', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const { a, sessionId } = await busy(d);
     const left = a.startPrompt(sessionId, 'echo left');
 
@@ -281,7 +274,7 @@ describe('turns that the end caught', () => {
   });
 
   test('kill -9 between the record and the end in the journal: ended as the record says', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const a = await d.client();
     const { sessionId } = await a.newSession();
 
@@ -305,7 +298,7 @@ describe('turns that the end caught', () => {
 
 describe('what a new life needs anew', () => {
   test('a provider: named when it is missing, with its key nowhere on disk', async (t) => {
-    const d = await start(t, { stub: { capabilities: { loadSession: true } } });
+    const d = await Daemon.startFor(t, { stub: { capabilities: { loadSession: true } } });
     const a = await d.client();
     const provider = { api: 'openai-chat', key: 'KEY-0123456789abcdef' };
     const { sessionId } = await a.newSession({ meta: { provider } });
@@ -329,7 +322,7 @@ describe('what a new life needs anew', () => {
   });
 
   test('a harness that is no longer configured: its sessions are left alone, and come back with it', async (t) => {
-    const d = await start(t, { harnesses: [{ id: 'second' }] });
+    const d = await Daemon.startFor(t, { harnesses: [{ id: 'second' }] });
     const a = await d.client();
     const gone = (await a.newSession({ meta: { harness: 'second' } })).sessionId;
     const { sessionId } = await a.newSession();
@@ -359,7 +352,7 @@ describe('what a new life needs anew', () => {
 
 describe('journals that are not whole', () => {
   test('torn: cut at the last whole line; damaged: nothing in it is changed, served; empty: left alone, reported', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const a = await d.client();
     const ids = {};
 
@@ -404,7 +397,7 @@ describe('journals that are not whole', () => {
   });
 
   test('300 sessions do not hold up the start', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const a = await d.client();
     const { sessionId } = await a.newSession();
 

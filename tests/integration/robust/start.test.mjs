@@ -175,9 +175,7 @@ test('a cwd that went away: the next start fails with a typed reason', async () 
 });
 
 test('a harness that never answers initialize: the others work, a stop of the daemon ends it', async (t) => {
-  const own = await Daemon.start({ harnesses: [{ id: 'mute', args: ['--init-silent'] }] });
-
-  t.after(() => own.discard());
+  const own = await Daemon.startFor(t, { harnesses: [{ id: 'mute', args: ['--init-silent'] }] });
   const client = await own.client();
   const asked = client.fails('session/new', { cwd: own.workDir, mcpServers: [], _meta: { acpd: { harness: 'mute' } } });
   const beside = await Neighbour.start(client);

@@ -7,7 +7,7 @@ import path from 'node:path';
 import test, { after, describe } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { onSmallDisk } from '../../lib/disk.mjs';
-import { until } from '../ledger.mjs';
+import { until } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
 
 const FILE_MAX = 4096;
@@ -109,9 +109,7 @@ describe('many files', () => {
 
 describe('what was read may go', () => {
   test('with --keep-usage, oldest first, as far as a client has read: counted, logged, anchored, also after a restart', async (t) => {
-    const d = await Daemon.start({ flags: { usageFileMax: FILE_MAX, keepUsage: ',1' } });
-
-    t.after(() => d.discard());
+    const d = await Daemon.startFor(t, { flags: { usageFileMax: FILE_MAX, keepUsage: ',1' } });
     let c = await d.client({ record: false });
     const { sessionId } = await c.newSession();
     await prompts(c, sessionId, 30);
@@ -127,11 +125,11 @@ describe('what was read may go', () => {
     assert.equal(head.status, 200);
     assert.equal((await statusOf(c)).read, 0);
     await c.call('_acpd/usage', { since: third - 1 });
-    const usage = await until('two files are gone', async () => {
+    const usage = await until(async () => {
       const status = await statusOf(c);
 
       return status.removedFiles === 2 && status;
-    }, 60000);
+    }, 'two files are gone', 60000);
     assert.deepEqual(usage, { first: third, last: 30, read: third - 1, files: names.length - 2, bytes: usage.bytes,
       removedFiles: 2, removedRecords: third - 1 });
     assert.deepEqual(filesOf(d.stateDir), names.slice(2));
@@ -156,7 +154,7 @@ describe('what was read may go', () => {
     await prompts(c, again.sessionId, 1);
     assert.deepEqual(numbersOf((await overHttp(d)).lines), range(third, 31));
     await overHttp(d, '?since=31');
-    await until('all closed files are gone', async () => filesOf(d.stateDir).length === 1, 60000);
+    await until(async () => filesOf(d.stateDir).length === 1, 'all closed files are gone', 60000);
     assert.equal((await verify('--state', d.stateDir)).code, 0);
     await c.close();
     await d.stop({ logs: false });
@@ -185,7 +183,7 @@ describe('what was read may go', () => {
     assert.deepEqual([(await statusOf(c)).removedFiles, linesOf(state).length], [0, 30], 'nobody has read it');
     assert.equal((await overAcp(c)).length, 30);
     await overAcp(c, 30);
-    await until('there is room again', room, 60000);
+    await until(room, 'there is room again', 60000);
     const { removedFiles, read } = await statusOf(c);
     assert.deepEqual([removedFiles, read], [1, 30]);
     await prompts(c, sessionId, 1);

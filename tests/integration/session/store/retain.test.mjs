@@ -14,13 +14,6 @@ import { assertNoViolations } from '../../../lib/rawws.mjs';
 import { until } from '../../../lib/wait.mjs';
 import { homeOf, journalOf } from '../../ledger.mjs';
 
-async function start(t, opts) {
-  const d = await Daemon.start(opts);
-
-  t.after(() => d.discard());
-  return d;
-}
-
 // Whether the file system of the tests can free a part of a file, as a journal's head asks for.
 function cannotTrim(d) {
   const file = path.join(d.dir, 'probe');
@@ -59,7 +52,7 @@ async function closed(d, { bytes = 0, acked = false, say = 'echo x', first = asy
 
 describe('_acpd/ack', () => {
   test('is announced, takes what there is, and refuses what there is not', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const c = await d.connect();
     const init = await c.initialize();
     const { sessionId } = await c.newSession();
@@ -90,7 +83,7 @@ describe('_acpd/ack', () => {
   });
 
   test('a journal at its bound gives up what is acknowledged, and the session works on; the rest is there in this life and the next', async (t) => {
-    const d = await start(t, { flags: { journalMax: 400000 } });
+    const d = await Daemon.startFor(t, { flags: { journalMax: 400000 } });
     if (cannotTrim(d))
       return t.skip('no holes in files here');
     let c = await d.client({ validate: 100 });
@@ -145,7 +138,7 @@ describe('_acpd/ack', () => {
   });
 
   test('what is not acknowledged is not given up; once it is, the session works again', async (t) => {
-    const d = await start(t, { flags: { journalMax: 200000 } });
+    const d = await Daemon.startFor(t, { flags: { journalMax: 200000 } });
     if (cannotTrim(d))
       return t.skip('no holes in files here');
     const c = await d.client({ validate: 100 });
@@ -181,7 +174,7 @@ describe('_acpd/ack', () => {
 
 describe('--keep-sessions', () => {
   test('AGE: closed sessions go, neither open ones nor those that are watched or read', async (t) => {
-    const d = await start(t, { flags: { keepSessions: '1s' } });
+    const d = await Daemon.startFor(t, { flags: { keepSessions: '1s' } });
     const c = await d.client({ record: false });
     const open = (await c.newSession()).sessionId;
     const watched = (await c.newSession()).sessionId;
@@ -205,7 +198,7 @@ describe('--keep-sessions', () => {
   });
 
   test('SIZE: the longest closed go until the rest fits, also those of an earlier life', async (t) => {
-    const d = await start(t);
+    const d = await Daemon.startFor(t);
     const ids = [];
 
     for (let i = 0; i < 4; i++)
