@@ -8,11 +8,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
+import { until } from '../lib/wait.mjs';
 import { aboutOf, archiveOf, download, treeOf, unpacked, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
-import { KEY, startRig, until } from './rig.mjs';
+import { KEY, startRig } from './rig.mjs';
 
 const USER = 'nobody';
 const user = Number(spawnSync('id', ['-u', USER]).stdout);
@@ -75,6 +76,6 @@ for (const harness of Object.keys(HARNESSES)) {
 		await s.turn('TEXT:two');
 		assert.ok(told('asks for brevity') && told('asks for haste') && told(aboutOf('late')));
 		await s.o.close();
-		await until('the workspace is gone', () => !fs.existsSync(s.cwd));
+		await until(() => !fs.existsSync(s.cwd), 'the workspace is gone');
 	});
 }

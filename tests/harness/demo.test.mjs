@@ -12,9 +12,10 @@ import { test } from 'node:test';
 import { PROMPT } from '../demo/provider.mjs';
 import { ACPD } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
+import { until } from '../lib/wait.mjs';
 import { startModelServer } from './model-server.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
-import { KEY, until } from './rig.mjs';
+import { KEY } from './rig.mjs';
 
 const RUN = path.join(import.meta.dirname, '../demo/run.mjs');
 const PROVIDER = /^(OPENAI|ANTHROPIC|ACPD_PROVIDER)_/;
@@ -53,10 +54,10 @@ function harnessesBelow(demo) {
 for (const harness of chosen()) {
 	test(`${HARNESSES[harness].title} without a key: a scripted model, the file is mended, nothing stays`, async (t) => {
 		const demo = startDemo(t, { HARNESS: harness });
-		const harnesses = await until('the harness runs', () => {
+		const harnesses = await until(() => {
 			const found = harnessesBelow(demo);
 			return found.length || demo.child.exitCode !== null ? found : null;
-		}, 30_000);
+		}, 'the harness runs', 30_000);
 
 		assert.equal(await demo.exited, 0, demo.output);
 		assert.match(demo.output.split('\n')[0], /scripted model/);
@@ -86,10 +87,10 @@ test('with a provider in the environment that one is used; a file that stays as 
 
 test('Ctrl-C in the middle: everything is stopped', async (t) => {
 	const demo = startDemo(t, { HARNESS: chosen()[0] });
-	const harnesses = await until('the harness runs', () => {
+	const harnesses = await until(() => {
 		const found = harnessesBelow(demo);
 		return found.length ? found : null;
-	}, 30_000);
+	}, 'the harness runs', 30_000);
 	demo.child.kill('SIGINT');
 
 	assert.equal(await demo.exited, 1, demo.output);

@@ -8,9 +8,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
+import { until } from '../lib/wait.mjs';
 import { startModelServer } from './model-server.mjs';
 import { assertCall, diffs, fresh, nap, Play } from './play.mjs';
-import { commands, KEY, listeningPorts, ofSession, opencodeOf, OPENCODE, startRig, textOf, toolCalls, until } from './rig.mjs';
+import { commands, KEY, listeningPorts, ofSession, opencodeOf, OPENCODE, startRig, textOf, toolCalls } from './rig.mjs';
 
 // A project that would answer every question of OpenCode itself.
 const ALLOWING = { permission: { bash: 'allow', '*': 'allow' }, agent: { build: { permission: { bash: 'allow' } } } };
@@ -120,13 +121,13 @@ test('load after the socket was lost in a turn: everything once, in order', asyn
 	await o.prompt(id, 'THINK:early thought', 'TEXT:early answer', 'RUN:echo tool output', 'TEXT: after the tool');
 	const words = Array.from({ length: 60 }, (_, i) => `w${i}`).join(' ');
 	o.prompt(id, 'SLOW:30', `TEXT:${words}`).catch(() => {}); // its answer dies with the socket
-	await until('the turn streams', () => textOf(o.updates(id)).includes('w5'));
+	await until(() => textOf(o.updates(id)).includes('w5'), 'the turn streams');
 	o.cut();
 
 	const again = await rig.connect(t, { acpd: true });
 	again.sessions.push(id);
 	await again.request('session/load', { sessionId: id, cwd, mcpServers: [] });
-	await until('the turn has ended', () => textOf(again.updates(id)).endsWith('w59'));
+	await until(() => textOf(again.updates(id)).endsWith('w59'), 'the turn has ended');
 	const updates = again.updates(id);
 	const sequence = again.sequence(id);
 	assert.deepEqual(sequence, sequence.map((_, i) => i + 1), 'lost, doubled or out of order');
@@ -151,7 +152,7 @@ test('nothing is left after the daemon stops, not even what detached itself', as
 	const [detached, running] = [nap(), nap()];
 	await q.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
 	q.o.prompt(q.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // cut off
-	await until('the commands run', () => commands(detached).length === 1 && commands(running).length === 1);
+	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
 	await own.stop();
 
 	assert.deepEqual([...ofSession(q.id), ...commands(detached), ...commands(running)], []);

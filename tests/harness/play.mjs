@@ -11,7 +11,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { SLOW } from '../lib/rawws.mjs';
-import { commands, KEY, Orchestrator, textOf, toolCalls, until } from './rig.mjs';
+import { until } from '../lib/wait.mjs';
+import { commands, KEY, Orchestrator, textOf, toolCalls } from './rig.mjs';
 import { HARNESSES, NODE } from './programs.mjs';
 
 let counter = 0;
@@ -339,8 +340,8 @@ export function exitCode(value) {
 	return undefined;
 }
 
-export const gone = (command, ms = 2000) => until(`${command} is gone`, () => commands(command).length === 0, ms);
-export const runs = (command) => until(`${command} runs`, () => commands(command).length > 0);
+export const gone = (command, ms = 2000) => until(() => commands(command).length === 0, `${command} is gone`, ms);
+export const runs = (command) => until(() => commands(command).length > 0, `${command} runs`);
 
 // --- usage records ---------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Daemon } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
-import { patience } from '../lib/rawws.mjs';
 import { validateMessage } from '../lib/schema.mjs';
 import { acp, connectSdk } from '../lib/sdk.mjs';
 import { HARNESSES, manifest, OPENCODE } from './programs.mjs';
@@ -17,19 +16,6 @@ import { HARNESSES, manifest, OPENCODE } from './programs.mjs';
 export { OPENCODE, sleep };
 
 export const KEY = 'sk-scripted-key-0001'; // what the scripted model wants to see
-
-export async function until(what, condition, ms = 15_000) {
-	const end = Date.now() + patience(ms);
-
-	for (;;) {
-		const value = await condition();
-		if (value)
-			return value;
-		if (Date.now() > end)
-			throw new Error(`waited ${patience(ms)} ms in vain for: ${what}`);
-		await sleep(25);
-	}
-}
 
 // Taken for older clients, but in no schema of today.
 const OLD_METHODS = ['session/set_model'];

@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
+import { until } from '../lib/wait.mjs';
 import { startModelServer } from './model-server.mjs';
 import { assertUsage, ofRecord, ofResponse, Play, shown, usageOf, usageRecords } from './play.mjs';
 import { HARNESSES } from './programs.mjs';
-import { commands, KEY, NetworkWatch, Orchestrator, startRig, textOf, toolCalls, until } from './rig.mjs';
+import { commands, KEY, NetworkWatch, Orchestrator, startRig, textOf, toolCalls } from './rig.mjs';
 
 const KINDS = ['codex', 'codex', 'codex', 'pi', 'pi', 'pi', 'opencode', 'opencode'];
 
@@ -85,12 +86,12 @@ test('one of eight is cancelled and one is closed: the others go on', { timeout:
 	const nap = `sleep 80.${process.pid}1`;
 	const turns = [a.begin(`RUN:${nap}`), b.begin(`RUN:${nap}0`), c.begin('RUN:sleep 3', 'TEXT:c'), d.begin('RUN:sleep 3', 'TEXT:d')];
 	turns[1].done.catch(() => {}); // whether cancelled or cut off
-	await until('the commands run', () => commands(nap).length === 1 && commands(`${nap}0`).length === 1);
+	await until(() => commands(nap).length === 1 && commands(`${nap}0`).length === 1, 'the commands run');
 	await o.cancel(a.id);
 	await b.request('session/close', {});
 
 	assert.equal((await turns[0].done).stop, 'cancelled');
-	await until('both commands are gone', () => commands(nap).length + commands(`${nap}0`).length === 0, 8000);
+	await until(() => commands(nap).length + commands(`${nap}0`).length === 0, 'both commands are gone', 8000);
 	assert.deepEqual((await Promise.all([turns[2].done, turns[3].done])).map((turn) => [turn.stop, turn.text]),
 		[['end_turn', 'c'], ['end_turn', 'd']]);
 });

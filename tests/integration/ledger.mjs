@@ -6,7 +6,6 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { STUB } from '../lib/daemon.mjs';
-import { patience, sleep } from '../lib/rawws.mjs';
 
 export const fileOf = (d) => path.join(d.stateDir, 'usage.jsonl');
 export const journalOf = (d, sessionId) => path.join(d.stateDir, 'sessions', `${sessionId}.jsonl`);
@@ -49,20 +48,6 @@ export function verify(d) {
     before = r;
   });
   return lines.length;
-}
-
-// Polls, for what no message announces.
-export async function until(what, fn, timeout = 10000) {
-  const end = Date.now() + patience(timeout);
-
-  for (;;) {
-    const found = await fn();
-
-    if (found)
-      return found;
-    assert.ok(Date.now() < end, `not in time: ${what}`);
-    await sleep(20);
-  }
 }
 
 // The error message of a prompt that must fail.

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
+import { until } from '../../lib/wait.mjs';
 import { assertCall, gone, nap, runs, usageRecords } from '../play.mjs';
-import { commands, KEY, ofSession, until } from '../rig.mjs';
+import { commands, KEY, ofSession } from '../rig.mjs';
 
 // What the provider does -> the turn's class, status (where the harness tells it) and whether trying again may help;
 // at last: whether a harness takes its time over it.
@@ -65,7 +66,7 @@ async function emptyAnswer(x, t) {
 async function silentProvider(x, t) {
 	const s = await x.session(t);
 	const running = s.begin('TEXT:begun', 'HANG');
-	await until('the turn has begun', () => running.now().text.includes('begun'));
+	await until(() => running.now().text.includes('begun'), 'the turn has begun');
 	await s.cancel(running);
 	await s.goesOn();
 }
@@ -212,10 +213,10 @@ async function nothingIsLeft(x, t) {
 	const [detached, running] = [nap(), nap()];
 	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
-	await until('the commands run', () => commands(detached).length === 1 && commands(running).length === 1);
+	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
 	await s.request('session/close', {});
 
-	await until('all of it is gone', () => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 10_000);
+	await until(() => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 'all of it is gone', 10_000);
 }
 
 async function privateHome(x, t) {
@@ -233,7 +234,7 @@ async function privateHome(x, t) {
 	await s.request('session/close', {});
 	assert.ok(fs.existsSync(home), 'gone at close');
 	await s.request('session/delete', {});
-	await until('the home is removed', () => !fs.existsSync(home), 8000);
+	await until(() => !fs.existsSync(home), 'the home is removed', 8000);
 }
 
 export default [

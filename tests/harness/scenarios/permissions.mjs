@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { until } from '../../lib/wait.mjs';
 import { assertCall, editing, fresh, gone, nap, runs, unasked } from '../play.mjs';
-import { commands, sleep, until } from '../rig.mjs';
+import { commands, sleep } from '../rig.mjs';
 
 const edit = (file) => `EDIT:${JSON.stringify({ file, from: 'two', to: 'TWO' })}`;
 
@@ -138,11 +139,11 @@ async function asksInWords(x, t) {
 async function cancelText(x, t) {
 	const s = await x.session(t);
 	const running = s.begin('SLOW:60', `TEXT:${Array.from({ length: 200 }, (_, i) => `w${i}`).join(' ')}`);
-	await until('the turn streams', () => running.now().text.includes('w3'));
+	await until(() => running.now().text.includes('w3'), 'the turn streams');
 	const turn = await s.cancel(running);
 
 	assert.ok(!turn.text.includes('w199'));
-	await until('the request to the provider is given up', () => s.requests.at(-1).aborted);
+	await until(() => s.requests.at(-1).aborted, 'the request to the provider is given up');
 	await s.goesOn();
 }
 
@@ -190,7 +191,7 @@ async function cancelQuestion(x, t) {
 
 	s.o.answer = () => undefined;
 	const running = s.begin(`RUN:touch ${name}`, 'TEXT:not reached');
-	await until('the question', () => running.now().asked.length === 1);
+	await until(() => running.now().asked.length === 1, 'the question');
 	await s.cancel(running);
 	assert.ok(!s.has(name));
 	s.o.answer = () => 'allow_once';
@@ -202,7 +203,7 @@ async function cancelRetry(x, t) {
 	const at = s.requests.length;
 	const from = s.o.messages.length;
 	const answer = s.o.prompt(s.id, 'ERR:503 retry-after=60').then((a) => a.stopReason, (e) => e.data?.turn?.class ?? e.message);
-	await until('the failed request', () => s.requests.length > at);
+	await until(() => s.requests.length > at, 'the failed request');
 	await sleep(300);
 	const cancelled = Date.now();
 	await s.o.cancel(s.id);

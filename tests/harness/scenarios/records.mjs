@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { until } from '../../lib/wait.mjs';
 import { assertUsage, fresh, ofRecord, ofResponse, Play, twoModels, usageOf, usageRecords, valuesOf, withApi } from '../play.mjs';
-import { ofSession, startRig, textOf, until } from '../rig.mjs';
+import { ofSession, startRig, textOf } from '../rig.mjs';
 
 const usage = (numbers) => `USAGE:${JSON.stringify(numbers)}`;
 const A = { input: 5000, cached: 4000, output: 300, reasoning: 120 };
@@ -61,7 +62,7 @@ async function failedTurns(x, t) {
 	await s.turn(usage(A), 'RUN:echo one', usage(B), 'TEXT:fine');
 	await s.fails('ERR:401');
 	const running = s.begin('SLOW:60', `TEXT:${'word '.repeat(200)}`);
-	await until('the turn streams', () => running.now().text.includes('word'));
+	await until(() => running.now().text.includes('word'), 'the turn streams');
 	await s.cancel(running);
 	const [fine, failed, cancelled, ...more] = (await usageRecords(s)).slice(earlier.length);
 
@@ -103,7 +104,7 @@ async function programKept(x, t) {
 	}]) {
 		assert.equal(fs.readFileSync(file, 'utf8'), text);
 		await s.request('session/close', {});
-		await until('the harness has ended', () => ofSession(s.id).length === 0);
+		await until(() => ofSession(s.id).length === 0, 'the harness has ended');
 		damage();
 		s = await x.take(t, s);
 		await s.request('session/load', { cwd: s.cwd, mcpServers: [] });
@@ -119,7 +120,7 @@ async function closeAndTake(x, t) {
 	await s.turn('TEXT:noted', 'the secret word is xylophone');
 	for (const method of ['session/load', 'session/resume']) {
 		await s.request('session/close', {});
-		await until('the harness has ended', () => ofSession(s.id).length === 0, 10_000);
+		await until(() => ofSession(s.id).length === 0, 'the harness has ended', 10_000);
 		await assert.rejects(s.turn('TEXT:no'), { code: -32002 });
 
 		s = await x.take(t, s);
@@ -135,8 +136,8 @@ async function closeAndTake(x, t) {
 async function killHarness(x, s, id = s.id) {
 	const from = s.o.messages.length;
 	process.kill(x.rig.harnessOf(id).pid, 'SIGKILL');
-	await until('the end of the harness is told', () => s.o.messages.slice(from)
-		.some((m) => m.params?.sessionId === id && m.params.event?.event === 'harness_exited'), 10_000);
+	await until(() => s.o.messages.slice(from)
+		.some((m) => m.params?.sessionId === id && m.params.event?.event === 'harness_exited'), 'the end of the harness is told', 10_000);
 }
 
 // What a client chose: {category: value}; a category that the harness has not is left out.

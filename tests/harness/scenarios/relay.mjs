@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 
 import { META } from '../../lib/mcp.mjs';
+import { until } from '../../lib/wait.mjs';
 import { assertCall, shown } from '../play.mjs';
-import { sleep, until } from '../rig.mjs';
+import { sleep } from '../rig.mjs';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 
@@ -141,10 +142,10 @@ async function progress(x, t) {
 async function cancelled(x, t) {
 	const { tools, s } = await relayed(x, t);
 	const running = s.begin('MCP:tools slow {}', 'TEXT:never');
-	const call = await until('the tool is called', () => tools.of('slow')[0]);
+	const call = await until(() => tools.of('slow')[0], 'the tool is called');
 
 	await s.cancel(running);
-	await until('the server is told', () => call.signal.aborted);
+	await until(() => call.signal.aborted, 'the server is told');
 	assert.equal(tools.calls.length, 1, 'called again');
 	await s.goesOn();
 }

@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { until } from '../../lib/wait.mjs';
 import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, nap, runs, shown } from '../play.mjs';
-import { sleep, until } from '../rig.mjs';
+import { sleep } from '../rig.mjs';
 
 const THREE = 'one\ntwo\nthree\n';
 
@@ -127,7 +128,7 @@ async function projectNotes(x, t) {
 async function secondPromptWaits(x, t) {
 	const s = await x.session(t);
 	const first = s.begin('SLOW:60', 'TEXT:a b c d e f g h i j');
-	await until('the first turn streams', () => first.now().text.includes('a'));
+	await until(() => first.now().text.includes('a'), 'the first turn streams');
 	const second = s.begin('TEXT:second');
 	const [a, b] = await Promise.all([first.done, second.done]);
 
@@ -143,7 +144,7 @@ async function steering(x, t) {
 	const s = await x.session(t);
 	const steer = (...lines) => s.request('_session/steering', { prompt: [{ type: 'text', text: lines.join('\n') }] });
 	const running = s.begin('RUN:sleep 1.5', 'TEXT:as planned at first');
-	await until('the command runs', () => running.now().calls.some((c) => c.status === 'in_progress'));
+	await until(() => running.now().calls.some((c) => c.status === 'in_progress'), 'the command runs');
 	const answer = await steer('TEXT:as told later').then((result) => ({ result }), (error) => ({ error }));
 	const turn = await running.done;
 
@@ -261,7 +262,7 @@ async function outputWhileItRuns(x, t) {
 	const command = nap();
 	const running = s.begin(`RUN:echo early; sleep 0.5; echo more; ${command}`, 'TEXT:not reached');
 	await runs(command);
-	await until('the output so far', () => running.now().calls.some((c) => /more/.test(shown(c))));
+	await until(() => running.now().calls.some((c) => /more/.test(shown(c))), 'the output so far');
 	await s.cancel(running);
 }
 

@@ -8,7 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
-import { turnsOf, until } from '../ledger.mjs';
+import { until } from '../../lib/wait.mjs';
+import { turnsOf } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
 
 let d;
@@ -260,11 +261,11 @@ test('a daemon that goes away in the middle is 1', async () => {
 test('nothing is left of a run, however it ended; with --keep its session, closed', async () => {
   await run('echo x\ncrash exit 1');
   await run('echo x\nstop refusal');
-  await until('no session, also of the runs before', async () => (await sessions()).length === 0);
+  await until(async () => (await sessions()).length === 0, 'no session, also of the runs before');
   const { sessionId } = JSON.parse((await run('echo kept', ['--keep', '--json'])).stdout);
 
   assert.deepEqual((await sessions()).map((s) => [s.sessionId, s.state]), [[sessionId, 'closed']]);
-  await until('no harness, also of the runs before', async () => await d.metric('acpd_harnesses') === 0);
+  await until(async () => await d.metric('acpd_harnesses') === 0, 'no harness, also of the runs before');
 });
 
 test('--env gives variables: by value, or ours by name; one that is not there is named', async () => {

@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
-import { homeOf, homely, journalOf, running, turnsOf, until } from '../ledger.mjs';
+import { until } from '../../lib/wait.mjs';
+import { homeOf, homely, journalOf, running, turnsOf } from '../ledger.mjs';
 
 const capabilities = { loadSession: true };
 const HARNESSES = [
@@ -181,11 +182,11 @@ describe('what is refused, and leaves nothing', () => {
       assert.deepEqual([error.code, error.data.reason], [code, reason]);
     }
     await c.prompt(from, 'echo on'); // a refused fork may have stopped its harness
-    await until('nothing is left', () => {
+    await until(() => {
       const now = [leaves('homes'), leaves('sessions'), processes()];
 
       return JSON.stringify(now) === JSON.stringify(was);
-    }).catch(() => assert.deepEqual([leaves('homes'), leaves('sessions'), processes()], was));
+    }, 'nothing is left').catch(() => assert.deepEqual([leaves('homes'), leaves('sessions'), processes()], was));
   });
 });
 
@@ -215,8 +216,8 @@ describe('when something happens in the middle', () => {
         await c.call('session/delete', { sessionId: result.sessionId });
       }
       if (what.includes('deleted'))
-        await until('the home is gone', () => !fs.existsSync(homeOf(d, from)));
-      await until('no cp', () => !d.descendants().some((p) => p.comm === 'cp'));
+        await until(() => !fs.existsSync(homeOf(d, from)), 'the home is gone');
+      await until(() => !d.descendants().some((p) => p.comm === 'cp'), 'no cp');
     });
   }
 
@@ -226,9 +227,9 @@ describe('when something happens in the middle', () => {
     const homes = leaves('homes');
     const own = await d.client();
     own.request('session/fork', params(from));
-    await until('it has begun', () => leaves('homes').length > homes.length);
+    await until(() => leaves('homes').length > homes.length, 'it has begun');
     own.ws.destroy();
-    await until('it is gone', () => JSON.stringify(leaves('homes')) === JSON.stringify(homes));
+    await until(() => JSON.stringify(leaves('homes')) === JSON.stringify(homes), 'it is gone');
     assert.equal((await c.prompt(from, 'echo on')).stopReason, 'end_turn');
   });
 });

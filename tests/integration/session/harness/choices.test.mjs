@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
-import { homely, journalOf, running, turnsOf, until } from '../../ledger.mjs';
+import { until } from '../../../lib/wait.mjs';
+import { homely, journalOf, running, turnsOf } from '../../ledger.mjs';
 
 let d, c;
 
@@ -31,14 +32,14 @@ async function leavesNothing(fn) {
   const was = await look();
 
   await fn();
-  await until('nothing is left', async () => {
+  await until(async () => {
     try {
       assert.deepEqual(await look(), was);
       return true;
     } catch {
       return false;
     }
-  }).catch(async () => assert.deepEqual(await look(), was));
+  }, 'nothing is left').catch(async () => assert.deepEqual(await look(), was));
 }
 
 // On a connection of its own: what the harness says while it is changed would come before the replay.
