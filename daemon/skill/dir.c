@@ -150,8 +150,7 @@ static int walk_all(struct skill_walk *w)
 	int r = read_dir(w, "");
 
 	for (size_t i = 0; r == 0 && !w->stopped && i < w->n; i++) {
-		const char *path =
-			w->entries[i].path; /* the text does not move while the list grows */
+		const char *path = w->entries[i].path; /* does not move while the list grows */
 
 		if (w->entries[i].type != SKILL_ENTRY_DIR)
 			continue;

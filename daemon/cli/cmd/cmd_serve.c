@@ -143,8 +143,7 @@ static int watch_signals(struct daemon *d, struct err *e)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ,
-	       SIG_IGN); /* a journal at the file size limit is an error, and must not end the process */
+	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is only an error */
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
 		sigaddset(&set, caught[i]);

@@ -45,10 +45,9 @@ struct patch_hunk {
 struct patch_file {
 	char *from,
 		*to; /* stripped; NULL: there is none (a new file, a deleted one). Equal but for renames and copies. */
-	char *other_from,
-		*other_to; /* without their first part, if that may be the path; else NULL */
-	bool copy;	   /* from stays */
-	bool maybe_new;	   /* an old kind of patch: if there is no such file, it may be a new one */
+	char *other_from, *other_to; /* without their first part, if that may be meant; else NULL */
+	bool copy;		     /* from stays */
+	bool maybe_new; /* an old kind of patch: if there is no such file, it may be a new one */
 	unsigned old_mode, new_mode; /* as git writes them; 0: not said */
 	bool loose;		     /* see above */
 	bool stars;		     /* of a text with "*** Begin Patch" */
