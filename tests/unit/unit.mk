@@ -7,7 +7,7 @@ FUZZ_SECS ?= 20
 CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
 # Linking all of acpd costs seconds, and under sanitizers many: the tests are one program, and so are the corpora. main() of a
-# test file becomes a function named after it; tests/unit/run.sh still runs each file as a process of its own.
+# test file becomes a function named after it; tests/unit/run.sh still runs each file in a process of its own.
 UNIT_SRC := $(call sources,tests/unit)
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(foreach f,$(UNIT_SRC),$(if $(filter test_%,$(notdir $(f))),$(f))))
 # These put functions of their own in the place of the C library's, for the whole of their program.
