@@ -1,10 +1,10 @@
 /*
- * pax.h - what stands before a tar header and changes the next entry: pax records ("x"), and maps of sparse files in
- * all their forms.
+ * pax.h - what precedes a tar header and changes the next entry: pax records ("x"), and maps of sparse files in all
+ * their forms.
  *
- * Strict: a record that is not "LENGTH key=value\n" to the byte makes the archive damaged, numbers are digits and
- * nothing else. Known are path, linkpath, size, mtime and GNU.sparse.*; every other key (owners, ACLs, extended
- * attributes, comments) is passed over. An empty value takes an override back.
+ * Strict: a record that is not "LENGTH key=value\n" to the byte makes the archive damaged; numbers are digits only.
+ * Known are path, linkpath, size, mtime and GNU.sparse.*; all other keys (owners, ACLs, extended attributes, comments)
+ * are skipped. An empty value removes an override.
  *
  * A map is a list of pieces that hold data, rising and without overlap, inside the file's size; all else is a hole.
  * Other maps are SPARSE_INVALID. A struct pax owns its buffers; pax_reset() makes it ready for the next entry.

@@ -14,7 +14,7 @@ int tar_damaged(struct tar *t, const char *what)
 
 enum number { NUMBER_GOOD, NUMBER_BAD, NUMBER_LARGE };
 
-/* GNU's way for what octal digits cannot hold: two's complement below the first bit. */
+/* GNU's form for numbers that octal digits cannot hold: two's complement below the first bit. */
 static enum number base256(const uint8_t *p, size_t n, int64_t *ret)
 {
 	bool negative = p[0] & 0x40;
@@ -114,7 +114,7 @@ static int read_pax(struct tar *t, uint64_t n)
 	return r < 0 ? r : pax_records(&t->pax, buf_slice(&text), t->v);
 }
 
-/* 1: the header was one that stands before an entry, and is read. */
+/* 1: the header was one that precedes an entry, and is read. */
 static int read_before(struct tar *t)
 {
 	uint8_t type = t->block[OFF_TYPE];
@@ -189,7 +189,7 @@ static int take_type(struct tar *t, struct source_entry *e)
 		if (types[i].flag != flag)
 			continue;
 		e->type = types[i].type;
-		/* before there was a type for directories, and in some programs since */
+		/* old archives have no type for directories, and some programs still write so */
 		if (e->type == ENTRY_FILE && e->path.n && e->path.p[e->path.n - 1] == '/')
 			e->type = ENTRY_DIR;
 		return 0;
@@ -294,7 +294,7 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* The rest, to its very end: only then has the compression checked everything. */
+/* Reads to the very end: only then has the compression checked everything. */
 static int read_end(struct tar *t)
 {
 	const uint8_t *p;

@@ -1,6 +1,6 @@
 /*
- * tarblock.h - what the files that read a tar share: the header block at hand, what stood before it, and where its
- * fields are.
+ * tarblock.h - what the files that read a tar share: the current header block, what preceded it, and the places of its
+ * fields.
  */
 #pragma once
 
@@ -40,9 +40,9 @@ struct tar {
 	uint8_t block[BLOCK];
 };
 
-/* Refuses with the name in the block at hand. */
+/* Refuses with the name in the current block. */
 int tar_damaged(struct tar *t, const char *what);
 int tar_size_field(struct tar *t, size_t at, uint64_t *ret);
-/* Of a sparse file: reads its map from wherever it is, and proves it. The entry's size is then that of the whole
+/* For a sparse file: reads its map from any of its places, and checks it. The entry's size is then that of the whole
  * file, t->stored what the archive still has of it. */
 int tar_take_map(struct tar *t, struct source_entry *e);

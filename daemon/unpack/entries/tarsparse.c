@@ -18,7 +18,7 @@ static int add_pairs(struct tar *t, size_t at, unsigned n)
 	return 0;
 }
 
-/* The map stands in the header and the blocks behind it. */
+/* The map is in the header and the blocks after it. */
 static int old_map(struct tar *t)
 {
 	bool more = t->block[OFF_MORE] != 0;
@@ -74,7 +74,7 @@ static int next_line(struct map_lines *l, uint64_t *ret)
 	return 0;
 }
 
-/* The map stands as lines before the data. */
+/* The map is in lines before the data. */
 static int map_in_data(struct tar *t)
 {
 	struct map_lines l = { t, BLOCK };

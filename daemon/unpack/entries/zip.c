@@ -34,7 +34,7 @@ static int inflate_entry(struct feed *f, struct ring *r, z_stream *z, const stru
 			return to ? (int)n : 1;
 		z->next_in = f->in + f->at;
 		z->avail_in = (uInt)n;
-		/* one byte more than it may have tells that it has too many */
+		/* one byte more than allowed shows that it has too many */
 		z->next_out = left ? to : &spare;
 		z->avail_out = left ? (uInt)MIN((uint64_t)room, left) : 1;
 		made = z->avail_out;
@@ -107,7 +107,7 @@ static int produce(void *ctx, struct ring *r)
 	return result < 0 ? -EBADMSG : 0;
 }
 
-/* What the producer found; its entry is found by the bytes that were handed over before. */
+/* Takes the producer's verdict. The bytes that were passed on before show the entry. */
 static void take_verdict(struct zip *z)
 {
 	uint64_t at = 0;
@@ -125,7 +125,7 @@ static void take_verdict(struct zip *z)
 
 /* --- entries -------------------------------------------------------------------------------------------------- */
 
-/* Up to n bytes of the entry at hand. */
+/* Shows up to n bytes of the current entry. */
 static ssize_t peek(struct zip *z, const uint8_t **p, uint64_t n)
 {
 	ssize_t have = ring_peek(z->ring, p);
@@ -189,7 +189,7 @@ static int next_entry(struct zip *z, struct plan *plan, const struct zip_entry *
 	return r;
 }
 
-/* Everything that the directory alone decides. Where a link leads is in its data. */
+/* Checks everything that the directory alone decides. Where a link leads is in its data. */
 static int rehearse(struct zip *z)
 {
 	struct stage_sink none = { NULL, NULL };
@@ -247,7 +247,7 @@ static int read_all(struct zip *z)
 	for (size_t i = 0; r == 0 && i < z->dir.n; i++)
 		r = read_entry(z, &z->dir.v[i]);
 	plan_sums(z->plan, NULL);
-	/* the last CRC is checked behind the last byte */
+	/* the last CRC is checked after the last byte */
 	n = r < 0 ? 0 : ring_peek(z->ring, &p);
 	if (n < 0)
 		take_verdict(z);

@@ -1,14 +1,14 @@
 /*
- * zipdir.h - the directory of a zip, read and proven before anything of it is used.
+ * zipdir.h - reads the directory of a zip, and checks all of it before it is used.
  *
- * A zip says everything twice, and attacks live in the difference. So: exactly one end record, whose comment ends with
- * the file and which lies directly behind the directory (behind the zip64 end record and its locator, if there is
- * one); counts, sizes and offsets true; every local header equal to its entry in the directory (name, flags, method,
- * and CRC and sizes unless a data descriptor follows, which must be there and equal); the entries with their headers
- * fill the file from its first byte to the directory, without gap or overlap. One disk, methods stored and deflated,
- * no encryption. A Unicode-path field must say the same name.
+ * A zip has everything twice, and attacks use the difference. So these rules hold. There is exactly one end record,
+ * whose comment ends with the file, and which directly follows the directory (or the zip64 end record and its locator,
+ * if there is one). Counts, sizes and offsets are correct. Every local header is equal to its entry in the directory:
+ * name, flags, method, and CRC and sizes, or a data descriptor follows that has them. The entries with their headers
+ * fill the file from its first byte to the directory, without gap or overlap. There is one disk, the methods are stored
+ * and deflated, and nothing is encrypted. A Unicode-path field must have the same name.
  *
- * Unix modes and types are taken from entries that were made on Unix; all others are files of 0644 and directories of
+ * Unix modes and types are used of entries that were made on Unix; all others are files of 0644 and directories of
  * 0755. Times are the Unix time field's, else the DOS time as UTC. The reasons: ZIP_AMBIGUOUS, ZIP_HEADER_MISMATCH,
  * ZIP_OVERLAP, ENCRYPTED, METHOD_UNSUPPORTED, SIZE_MISMATCH, ARCHIVE_TRUNCATED, ARCHIVE_DAMAGED, TRAILING_DATA.
  */
@@ -40,7 +40,7 @@ struct zip_dir {
 /* entries_max: more are TOO_MANY_ENTRIES. */
 int zip_dir_read(struct zip_dir *d, int fd, uint64_t entries_max, struct verdict *v);
 void zip_dir_done(struct zip_dir *d);
-/* The name of entry i into name (64 KiB at most), which is what was there before, reset. */
+/* The name of entry i into name (64 KiB at most), whose old contents are removed. */
 int zip_dir_name(const struct zip_dir *d, const struct zip_entry *e, struct buf *name,
 		 struct verdict *v);
 

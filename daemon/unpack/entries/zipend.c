@@ -38,7 +38,7 @@ static int ambiguous(struct verdict *v, const char *what)
 	return refuse(v, "ZIP_AMBIGUOUS", NULL, "%s", what);
 }
 
-/* The one place in the tail where an end record's comment ends with the file. */
+/* Finds the only place in the tail where an end record's comment ends with the file. */
 static int find_record(const uint8_t *tail, size_t n, size_t *ret, struct verdict *v)
 {
 	size_t found = 0, others = 0, cut = 0;
@@ -80,7 +80,7 @@ static bool agree(uint64_t small, uint64_t large, uint64_t full)
 	return small == full || small == large;
 }
 
-/* The zip64 record stands for fields that were too small; others must say the same. */
+/* The zip64 record replaces fields that were too small; the others must be equal. */
 static int read_end64(int fd, struct end *e, struct verdict *v)
 {
 	uint8_t locator[LOCATOR_BYTES], p[END64_BYTES];

@@ -86,7 +86,7 @@ static int check_header(struct local *l, struct zip_entry *e)
 	return check_sizes(l, e, head, (const uint8_t *)l->both.data + name_n, extra_n);
 }
 
-/* The descriptor fills the room up to the next entry, or it is none. */
+/* A descriptor must fill the room up to the next entry. */
 static int check_descriptor(struct local *l, const struct zip_entry *e, uint64_t room)
 {
 	uint8_t p[24], *at = p;

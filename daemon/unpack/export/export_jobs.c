@@ -86,7 +86,7 @@ struct export_job {
 struct export_verb {
 	const char *word;
 	const struct jfield *fields;
-	int64_t bytes, seconds; /* limits if the job tells none */
+	int64_t bytes, seconds; /* limits if the job has none */
 	int (*open)(struct export_job *, struct verdict *);
 	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
 	int (*run)(struct export_job *, int out, struct verdict *);
@@ -132,7 +132,7 @@ static int open_export(struct export_job *o, struct verdict *v)
 {
 	if (pack_format_parse(o->job.format, &o->export.format) < 0)
 		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
-	/* without it names are no characters to libarchive; it is a file, so before anything is confined */
+	/* without it libarchive cannot decode names; it reads a file, so it precedes confinement */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (o->job.below && tree_pack_clean_path(o->job.below) < 0)
 		return refuse(v, "PATH_INVALID", o->job.below, "a path below root, without \"..\"");
@@ -149,7 +149,7 @@ static int not_entered(struct verdict *v, int error, const char *path)
 	return fail_with(v, error, path, "opening the tree");
 }
 
-/* From the root on, whose path is believed, nothing is followed. */
+/* The path of the root is trusted; below it no link is followed. */
 static int enter_below(struct export_job *o, struct verdict *v)
 {
 	_cleanup_(held_done) struct held h;

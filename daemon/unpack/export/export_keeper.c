@@ -12,7 +12,7 @@
 
 #define ARCHIVE_FD 3
 #define ANSWER_MAX (4 * MIB)
-#define GRACE_MS 2500 /* the worker ends by itself, unless the file system holds it */
+#define GRACE_MS 2500 /* the worker ends by itself, unless the file system blocks it */
 
 struct export_keeper {
 	struct export_job *job;
@@ -23,7 +23,7 @@ struct export_keeper {
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
 
-/* The tree is opened as its user: who may move it could move it to where only root gets. */
+/* The tree is opened as its user: its owner could move it to a place that only root can reach. */
 static int enter(struct export_keeper *c)
 {
 	int tree[2] = { -1, -1 }, r;
@@ -55,7 +55,7 @@ static void work(void *ctx, int answer)
 
 /* --- the keeper ------------------------------------------------------------------------------------------- */
 
-/* All the worker says, until it ends: its exit code; negative: the verdict says why. */
+/* Reads the worker's output until its end. Returns its exit code; negative: the verdict says why. */
 static int await_worker(struct export_keeper *c)
 {
 	struct worker_process *w = &c->worker;

@@ -7,11 +7,11 @@
  * stored as they are and never followed. Files with several names are stored once for each. FIFOs, sockets, devices
  * and what cannot be read are left out and reported.
  *
- * A file is stored with the size it had when it was opened: one that shrinks meanwhile is filled up with zeros, one
- * that grows is cut, and both are reported. The archive is whole whatever happens to the files; only when the reader
+ * A file is stored with the size it had when it was opened: one that shrinks meanwhile is padded with zeros, one
+ * that grows is cut, and both are reported. The archive is always whole; only when the reader
  * goes away or the job fails it ends torn, and then the result says so.
  *
- * Names are taken for UTF-8 if the caller's LC_CTYPE says so; one that is not is stored as it is.
+ * Names are read as UTF-8 if the caller's LC_CTYPE says so; one that is not is stored as it is.
  */
 #pragma once
 
@@ -39,10 +39,10 @@ struct tree_pack_report {
 
 /* "tar.gz" and the like; -EINVAL. */
 int pack_format_parse(const char *word, enum pack_format *ret);
-/* Brings a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out
+/* Changes a path as a person writes it ("./a/b/") into ours ("a/b"; "" is the root), in place; -EINVAL if it leads out
  * or is empty. */
 int tree_pack_clean_path(char *path);
-/* Is each path there? Before the first byte is written: PATH_NOT_FOUND. */
+/* Checks before the first byte is written that each path is there: PATH_NOT_FOUND. */
 int tree_pack_check(const struct tree_pack_job *job, struct verdict *v);
 /* 0, or a negative errno with v filled in: READER_GONE, TOO_LARGE, those of the walk and of fail_with. report is the
  * caller's to give to tree_pack_report_done in any case. */

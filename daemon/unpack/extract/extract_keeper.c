@@ -24,7 +24,7 @@ struct extract_keeper {
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-/* Archives are ours to read; a directory in the sandbox is read as its user reads it. */
+/* We open archives; a directory in the sandbox is opened as its user. */
 static int open_source(const struct job_source *s, const struct user *user)
 {
 	int fd;
@@ -156,7 +156,7 @@ static int give_up(struct slice line)
 
 /* --- the commit -------------------------------------------------------------------------------------------- */
 
-/* 1: it is not wanted. */
+/* 1: it was cancelled. */
 static int await_commit(struct extract_keeper *k, struct slice staged)
 {
 	struct slice word;
@@ -208,7 +208,7 @@ static int run(struct extract_keeper *k)
 	return await_commit(k, line) > 0 ? UNPACK_NOT_CONFIRMED : commit(k);
 }
 
-/* Whatever became of the worker: the log is finished or taken back. If that cannot be, all stays for the next job. */
+/* After any end of the worker: the log is finished or undone. If that fails, all stays for the next job. */
 static void clean_stage(struct extract_keeper *k)
 {
 	struct extract_target *p = &k->x.where;

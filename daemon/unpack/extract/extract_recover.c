@@ -43,7 +43,7 @@ enum recovered recover_stage(const struct user *user, int stage, int target)
 	struct finishing f = { user, stage, target };
 	int code = worker_process_run(finish, &f);
 
-	/* once more if somebody kills it: whatever it did, it can be done again */
+	/* once more if it is killed: its work can be repeated */
 	if (code == WORKER_KILLED)
 		code = worker_process_run(finish, &f);
 	return code >= 0 && code <= RECOVERED_KEEP ? (enum recovered)code : RECOVERED_KEEP;
@@ -55,7 +55,7 @@ struct stage_search {
 	struct extract_target *where;
 	bool beside; /* in the target's parent, else in the target */
 	unsigned old, new;
-	bool busy; /* a living job's stage is there: its new manifest is not ours to judge */
+	bool busy; /* a living job's stage is there: its new manifest is not ours to check */
 	struct verdict *v;
 };
 
@@ -97,7 +97,7 @@ static int take(struct stage_search *s, int dir, const char *name, bool ours)
 		s->busy |= ours;
 		return -EBUSY;
 	}
-	/* killed before it was given to the tree's user: then it is empty, and only then it goes */
+	/* killed before it was given to the tree's user: then it is empty, and only an empty one is removed */
 	if (s->beside && sb.st_uid != s->where->user.uid && sb.st_uid == getuid())
 		remove_stage(s, dir, name);
 	if (sb.st_uid != s->where->user.uid)
@@ -113,7 +113,7 @@ static int on_stage(struct stage_search *s, int dir, const char *name)
 
 	if (fd < 0)
 		return 0;
-	/* that of another target, and committed: its own next job has to hear of it */
+	/* that of another target, and committed: its own next job must find it */
 	if (!ours && fstatat(fd, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	switch (recover_stage(&s->where->user, fd, s->beside ? -1 : s->where->target)) {

@@ -37,7 +37,7 @@ void target_close(struct extract_target *p)
 
 /* --- the way ---------------------------------------------------------------------------------------------- */
 
-/* The path with the links on the way followed; what the last component names is looked at later, and is no link. */
+/* The path with the links on the way followed; the last component is checked later, and is no link. */
 static int resolve(const char *target, char **ret, struct verdict *v)
 {
 	_cleanup_(freep) char *path = xstrdup(target), *parent = NULL;
@@ -165,7 +165,7 @@ int target_open(struct extract_target *p, const char *target, const struct user 
 
 /* --- the stage ------------------------------------------------------------------------------------------- */
 
-/* What the names of this target's stages begin with. */
+/* The beginning of the names of this target's stages. */
 static void stage_prefix(const struct extract_target *p, char *out, size_t size)
 {
 	snprintf(out, size, "%s-%08x", STAGE_PREFIX, crc32c(0, p->name, strlen(p->name)));
@@ -179,7 +179,7 @@ bool target_is_stage(const struct extract_target *p, const char *name)
 	return slice_starts(slice_of(name), prefix);
 }
 
-/* Opens and locks what was just made; -EAGAIN: somebody took it for a left-over. */
+/* Opens and locks what was just made; -EAGAIN: another job removed it as a left-over. */
 static int take_stage(struct extract_target *p, int dir, bool give)
 {
 	struct stat made, there;

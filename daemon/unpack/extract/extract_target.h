@@ -2,9 +2,9 @@
  * extract_target.h - where a job's tree goes: the target, the directory it is in, and the stage directory beside or in
  * it.
  *
- * The target's path is resolved once; from then on everything happens by descriptors of directories that were opened
- * one after the other without following links. The way to it is trusted if each directory on it belongs to root or to
- * us and nobody else may write there, or only add (sticky). On a trusted way the keeper may act with its own
+ * The target's path is resolved once; from then on only descriptors are used, of directories that were opened
+ * one after the other without following links. Its path is trusted if each directory in it belongs to root or to
+ * us and nobody else may write there, or only add (sticky). On a trusted path the keeper may act with its own
  * privileges; on any other it acts as the user of the tree, who can then do no more than he could without us.
  *
  * The stage directory STAGE_PREFIX-<8 hex digits of the target's name><8 random ones> (0700, of the tree's user) is
@@ -35,9 +35,9 @@ int target_make_stage(struct extract_target *p, struct verdict *v);
 bool target_is_stage(const struct extract_target *p, const char *name);
 /* Of an empty stage directory. */
 void target_remove_stage(struct extract_target *p);
-/* Replaces the target by the staged tree and looks whether it was that. */
+/* Replaces the target by the staged tree, and checks that it was that tree. */
 int target_rename(struct extract_target *p, struct verdict *v);
 void target_close(struct extract_target *p);
-/* Calls as the tree's user where the way is not trusted. */
+/* Calls as the tree's user if the path is not trusted. */
 void target_enter(const struct extract_target *p);
 void target_leave(const struct extract_target *p);

@@ -136,7 +136,7 @@ static int read_sources(struct extract *x, struct plan *p, struct summary *sum)
 
 /* --- the stage ------------------------------------------------------------------------------------------- */
 
-/* An empty target that is replaced keeps its mode, unless an archive says one. */
+/* An empty target that is replaced keeps its mode, unless an archive has one. */
 static int finish_root(struct extract *x, struct plan *p, int tree)
 {
 	mode_t mode = p->m.v[0].mode;

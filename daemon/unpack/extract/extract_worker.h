@@ -1,8 +1,8 @@
 /*
- * extract_worker.h - what the confined process of an extract job does: it reads the archives into the staging tree,
- * checks the whole, writes the new manifest and tells the keeper (extract_keeper.c) with a line "staged"; once the
- * keeper says so it commits path by path, where one rename is not enough, and tells the outcome with a line "done". A
- * refusal or failure is its last line at any time (unpack_report.h).
+ * extract_worker.h - the work of the confined process of an extract job. It reads the archives into the staging tree,
+ * checks the whole, writes the new manifest and reports to the keeper (extract_keeper.c) with a line "staged". When the
+ * keeper answers, it commits path by path, if one rename is not enough, and reports the outcome with a line "done". A
+ * refusal or failure may be its last line at any time (unpack_report.h).
  *
  * Everything it needs was opened by the keeper before; the descriptors are borrowed.
  */

@@ -12,7 +12,7 @@
 
 #define COPY_PIECE (64 * KIB)
 
-/* A dot: no skill is called so. */
+/* A dot: no skill has such a name. */
 void skills_aside(size_t i, char into[SKILL_ASIDE_SIZE])
 {
 	snprintf(into, SKILL_ASIDE_SIZE, ".incoming-%zu", i);
@@ -93,7 +93,7 @@ int skills_copy(struct plan *p, int dir)
 {
 	int r = held_walk(dir, visit, p);
 
-	/* a walk that fails by itself has said nothing yet */
+	/* a walk that fails by itself has no verdict yet */
 	return r < 0 && p->v->kind == VERDICT_NONE ? fail_with(p->v, r, NULL, "reading a skill") :
 						     r;
 }
@@ -145,7 +145,7 @@ static int move(struct skills *s, struct plan *p, int tree, uint32_t node, const
 	return 0;
 }
 
-/* dir_name: as the source calls it; NULL: its root. */
+/* dir_name: its name in the source; NULL: its root. */
 static int place_one(struct skills *s, struct plan *p, int tree, uint32_t node,
 		     const char *dir_name)
 {

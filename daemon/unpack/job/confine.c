@@ -37,7 +37,7 @@ int user_of(struct user *i, int64_t uid, int64_t gid, struct verdict *v)
 	return 0;
 }
 
-/* None of these can fail for root, and going on without them would be wrong. */
+/* None of these can fail for root; if one does, the process must not go on. */
 void user_enter(const struct user *i)
 {
 	if (i->other && (setgroups(0, NULL) < 0 || setegid(i->gid) < 0 || seteuid(i->uid) < 0))
@@ -120,7 +120,7 @@ static int landlock(const struct reach *reach)
 	_cleanup_(closep) int fd = -1;
 	int r;
 
-	if (abi < 2) /* the kernel has none, or one that forbids every move between directories */
+	if (abi < 2) /* no Landlock, or one that forbids every move between directories */
 		return 0;
 	rules.fs |= (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 	rules.net = abi >= 4 ? NET_TCP : 0;
@@ -168,7 +168,7 @@ static int filter(void)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(allowed); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	/* the C library then takes clone, whose flags can be looked at */
+	/* the C library then takes clone, whose flags can be checked */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (r == 0)
@@ -198,7 +198,7 @@ int confine_worker(const struct user *i, const struct reach *reach, uint64_t fil
 	if (getppid() != parent || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return fail_with(v, -ESRCH, NULL, "confining the worker");
 	set_limits(file_max);
-	prctl(PR_SET_DUMPABLE, 0); /* it holds descriptors that its user is not to have */
+	prctl(PR_SET_DUMPABLE, 0); /* it holds descriptors that its user must not get */
 	r = landlock(reach);
 	if (r == 0)
 		r = filter();

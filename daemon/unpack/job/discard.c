@@ -48,7 +48,7 @@ int discard_as(const struct user *user, int dir, const char *name)
 	return worker_process_run(remove_it, &(struct removing){ user, dir, name });
 }
 
-/* Should something stay, the daemon's own rights are tried next. */
+/* If something stays, the daemon's own rights are tried next. */
 static void clear_home(int entry)
 {
 	_cleanup_(closep) int home = held_open_dir_at(entry, "home");

@@ -1,11 +1,12 @@
 /*
  * discard.h - removes what sessions have left:
  *
- *	discard	{directory, names: [...]}	removes these entries of a directory of the daemon's own: {"done":{"failed":[names]}}
+ *	discard	{directory, names: [...]}	removes these entries of a directory of the daemon's own:
+ *						{"done":{"failed":[names]}}
  *
- * Each entry is a directory, of which "home" may be another user's: that one is emptied first, in a confined process
- * of his. Then the entry goes, confined too, with the rights of the daemon, so that what somebody else has left in a
- * home does not keep it.
+ * Each entry is a directory, of which "home" may be another user's: that one is emptied first, in a confined process of
+ * that user. Then the entry is removed, also confined, with the rights of the daemon, so that files of others in a home
+ * cannot keep it.
  */
 #pragma once
 

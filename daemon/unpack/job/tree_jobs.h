@@ -1,10 +1,13 @@
 /*
  * tree_jobs.h - small jobs on one directory, each in a confined process of the tree's user:
  *
- *	recover	{target, manifest?, uid?, gid?}  finishes or takes back what a killed extract job left there: {"done":{}}
- *	remove	{target, uid?, gid?}             removes the directory with all that is in it; missing is success: {"done":{}}
- *	skills	{directory, single?, uid?, gid?} checks the skills in a directory, or the one that it is (single):
- *	                                         {"done":{"skills":[{"directory", "valid", "usable", "findings", ...}]}}
+ *	recover	{target, manifest?, uid?, gid?}
+ *		finishes or undoes what a killed extract job left there: {"done":{}}
+ *	remove	{target, uid?, gid?}
+ *		removes the directory with everything in it; missing is success: {"done":{}}
+ *	skills	{directory, single?, uid?, gid?}
+ *		checks the skills in a directory, or the one that it is (single):
+ *		{"done":{"skills":[{"directory", "valid", "usable", "findings", ...}]}}
  *
  * Answers and exit codes as in unpack_report.h.
  */

@@ -1,7 +1,7 @@
 /*
  * unpack_job.h - what acpd-unpack is asked to do: one line of JSON on standard input, decoded by field tables. acpd
- * writes it, and it is still checked like anything else: a member that is not known, of the wrong type or out of range
- * is a malformed job (exit 2) that names the member.
+ * writes it, and it is still checked like any other input: a member that is not known, of the wrong type or out of
+ * range is a malformed job (exit 2) that names the member.
  *
  * A source is an archive, a directory (of a skill), or a single file with its content. Paths of sources ("into",
  * "file") are checked where names of archives are (stage_plan.h), with the same reasons. A job owns what it points to.
@@ -23,8 +23,8 @@ struct job_source {
 	char *directory; /* to be copied; or NULL */
 	struct buf content;
 	bool executable;
-	bool overwrite; /* whatever is at the path */
-	bool renew;	/* what an earlier generation wrote there */
+	bool overwrite; /* what is at the path */
+	bool renew;	/* only what an earlier generation wrote there */
 };
 
 struct unpack_job {

@@ -15,12 +15,12 @@ enum unpack_exit {
 	UNPACK_NOT_CONFIRMED = 5,
 };
 
-/* What a job came to. */
+/* The result of a job. */
 struct summary {
 	struct outcome outcome;
 	struct skills skills;
 	uint64_t entries, bytes;
-	bool has_stripped; /* the job said something of strip */
+	bool has_stripped; /* the job had a strip */
 	uint64_t stripped; /* components, of the last source that did */
 	struct sha256 manifest;
 };

@@ -1,11 +1,11 @@
 /*
  * verdict.h - why a job did not end well.
  *
- * Two kinds. Refused: the archive or the job's wishes are against a rule; doing it again gives the same answer.
- * Failed: the machine did not let us (no space, no permission), or somebody interfered. Reasons are UPPER_SNAKE and
- * stable: those of refusals are a closed list (README.md beside this file), each with its rule.
+ * Two kinds. Refused: the archive or the job is against a rule; doing it again gives the same answer. Failed: the
+ * machine did not allow it (no space, no permission), or others interfered. Reasons are UPPER_SNAKE and stable: those
+ * of refusals are a closed list (README.md beside this file), each with its rule.
  *
- * The first verdict stays: what goes wrong while we clean up does not cover it. A struct verdict owns nothing. All
+ * The first verdict stays: a failure of the cleanup does not replace it. A struct verdict owns nothing. All
  * functions that fill one return a negative errno, so that "return refuse(...)" reads well: -EBADMSG for refusals, the
  * errno of the failure for failures.
  */
@@ -34,7 +34,7 @@ int refuse(struct verdict *v, const char *reason, const char *path, const char *
 	_printf_(4, 5);
 int refuse_over(struct verdict *v, const char *reason, const char *path, uint64_t limit,
 		uint64_t used, const char *what);
-/* error: a negative errno; what: the doing that failed. */
+/* error: a negative errno; what: the action that failed. */
 int fail_with(struct verdict *v, int error, const char *path, const char *what);
 int fail_as(struct verdict *v, const char *reason, const char *path, const char *fmt, ...)
 	_printf_(4, 5);

@@ -1,6 +1,6 @@
 /*
- * worker_process.h - the processes that do the work of a job, as the keeper that forks them sees them: started, heard,
- * awaited, ended.
+ * worker_process.h - the processes that do the work of a job, as seen by the keeper that forks them: it starts them,
+ * reads their answer, and waits for their end.
  *
  * Two forms. worker_process_run is for work that answers with its exit code alone: forked, awaited, done. A struct
  * worker_process has an answer: what the worker writes into its pipe is read piece by piece by worker_process_hear,
@@ -17,7 +17,7 @@
 
 #include <sys/types.h>
 
-/* In the place of an exit code: a signal ended it. */
+/* Instead of an exit code: a signal ended it. */
 #define WORKER_KILLED 256
 
 struct worker_process {
@@ -39,11 +39,11 @@ int worker_process_run(int (*work)(void *ctx), void *ctx);
  * there is no pipe. */
 int worker_process_start(struct worker_process *w, void (*work)(void *ctx, int answer), void *ctx,
 			 struct verdict *v);
-/* Waits a little and adds what came to heard: 1, perhaps with nothing new; 0: the worker has closed its end.
+/* Waits a little and adds new bytes to heard: 1, perhaps with nothing new; 0: the worker has closed its end.
  * INTERRUPTED; TIME_LIMIT, of so many seconds, once it is later than until (of clock_mono_ms; 0: no limit); heard.max
  * is the most it may say. */
 int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t seconds,
 			struct verdict *v);
-/* Hears no more and waits for its end: the exit code, or WORKER_KILLED. */
+/* Reads no more and waits for its end: the exit code, or WORKER_KILLED. */
 int worker_process_wait(struct worker_process *w);
 void worker_process_end(struct worker_process *w);

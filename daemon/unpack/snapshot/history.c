@@ -17,7 +17,7 @@ void history_done(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Both are sorted: what the older turn says of a path replaces what a later one said. */
+/* Both are sorted: the older turn's entry of a path replaces that of a later one. */
 static int merge(struct history *h, struct index_reader *r, struct history_item *v, size_t *n)
 {
 	struct index_entry before, after;

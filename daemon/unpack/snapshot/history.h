@@ -1,10 +1,10 @@
 /*
  * history.h - going back from the index to the end of an earlier turn, or to the baseline.
  *
- * A history starts at what the index says and takes in one turn file after the other, newest first; each tells which
- * is next (from). What it holds then is, for every path that changed since, the entry it had; for all others the index
- * speaks. Its memory is the number of these paths. Turn files need only be open while they are taken in, so whoever
- * may open them can build the history before it gives its rights up.
+ * A history starts at the index and takes in one turn file after the other, newest first; each names the next (from).
+ * The history then holds the old entry of every path that changed since; the index has all others. Its memory is the
+ * number of these paths. Turn files need only be open while they are taken in, so a process that may open them can
+ * build the history before it gives its rights up.
  */
 #pragma once
 

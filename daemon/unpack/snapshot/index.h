@@ -1,7 +1,7 @@
 /*
- * index.h - the two kinds of files that say what a tree held: the index (the state at the last snapshot) and turn-N
- * (what turn N changed: for each path its entry before and after). Contents are not in them, an entry says where the
- * pack has them.
+ * index.h - the two kinds of files that record a tree: the index (the state at the last snapshot) and turn-N (the
+ * changes of turn N: for each path its entry before and after). They hold no contents: an entry has the place of its
+ * content in the pack.
  *
  * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that
  * takes the names of a directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that
@@ -9,8 +9,8 @@
  * itself and of all records; a reader checks both, and every record, before the first one is handed out: a damaged
  * file is -EBADMSG as a whole and never half used.
  *
- * The epoch is drawn anew with every baseline. A turn names its epoch, itself and the turn before it, so that a chain
- * of turns that leads back from an index is never mixed with one that an earlier baseline left behind.
+ * The epoch is a new random number for every baseline. A turn names its epoch, itself and the turn before it, so that a
+ * chain of turns that leads back from an index is never mixed with one that an earlier baseline left behind.
  *
  * Files are written into a descriptor that is empty, the header last; the caller renames.
  *
@@ -46,7 +46,7 @@ const char *omit_word(enum omit_reason reason);
 struct index_entry {
 	enum index_entry_type type;
 	enum omit_reason reason; /* of INDEX_OMITTED */
-	bool proven;		 /* who finds the same stat data again needs not read */
+	bool proven;		 /* with the same stat data the file need not be read */
 	uint32_t mode;		 /* st_mode */
 	uint64_t size, ino;
 	int64_t mtime, ctime; /* ns */
@@ -82,7 +82,7 @@ struct index_reader {
 	unsigned turn; /* which of the two is the last */
 };
 
-/* Checks the whole file. -EBADMSG: damaged, or of the other kind. After an error there is nothing to be done with r. */
+/* Checks the whole file. -EBADMSG: damaged, or of the other kind. After an error r must not be used. */
 int index_open(struct index_reader *r, int fd, enum index_kind kind);
 void index_close(struct index_reader *r);
 /* The next record of INDEX_STATE. 1: *path (valid until the one after the next) and *e are set; 0: the end. */

@@ -1,7 +1,7 @@
 /*
- * omitted.h - what a snapshot, a patch or an archive does not hold, for the answer: the first SKIPPED_MAX paths (or
- * 512 KiB of them) as the elements of a JSON array, the others only counted. A path that is not UTF-8 is shown with
- * U+FFFD in it.
+ * omitted.h - the list, for the answer, of what a snapshot, a patch or an archive leaves out: the first SKIPPED_MAX
+ * paths (or 512 KiB of them) as the elements of a JSON array, the others only counted. A path that is not UTF-8 is
+ * shown with U+FFFD in it.
  */
 #pragma once
 

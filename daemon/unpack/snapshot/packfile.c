@@ -86,7 +86,7 @@ int packfile_append(struct packfile *p, struct slice content, struct index_entry
 		return r;
 	r = append(p, content, &at);
 	if (r < 0) {
-		/* what is left behind the end if this fails is cut off by the next snapshot */
+		/* if this fails, the next snapshot cuts off what is left after the end */
 		return ftruncate(p->fd, (off_t)p->end) < 0 && r == -EFBIG ? -errno : r;
 	}
 	e->at = p->end;

@@ -1,9 +1,9 @@
 /*
- * packfile.h - the contents that an index and its turns speak of: one append-only file, every content a zstd frame of
+ * packfile.h - the contents that an index and its turns refer to: one append-only file, every content a zstd frame of
  * its own with its size in it (so that `zstd -dc` reads the whole file). Empty contents are not in it.
  *
- * Only the bytes up to the length that an index names belong to it. What is behind them was left by a snapshot that
- * died before its index was in place, and is cut off by the next one that writes. Who only reads leaves it.
+ * Only the bytes up to the length that an index names belong to it. The bytes after them were left by a snapshot that
+ * died before its index was in place; the next snapshot cuts them off, and readers ignore them.
  *
  * Functions return 0 or a negative errno; -EBADMSG for contents that are not what the entry says; -EFBIG beyond max.
  */

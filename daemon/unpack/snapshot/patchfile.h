@@ -1,7 +1,6 @@
 /*
  * patchfile.h - a patch that is written file by file into a descriptor, and ends between two files when it gets too
- * long: what did not fit is for the caller to tell, and nothing after it is tried, so that the patch is one up to
- * there.
+ * long. The caller reports what did not fit, and no later file is tried, so that the patch is complete up to there.
  */
 #pragma once
 

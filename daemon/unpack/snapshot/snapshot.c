@@ -24,8 +24,8 @@ struct snapshot {
 	struct packfile pack;
 	struct index_writer index, turn;
 	struct patchfile patch;
-	struct buf content, before; /* of the file at hand: as it is now, as it was */
-	bool held;		    /* content is that of the entry at hand */
+	struct buf content, before; /* of the current file: as it is now, as it was */
+	bool held;		    /* content is that of the current entry */
 	bool quiet;		    /* what is left out has been reported */
 	int error;		    /* of a call that cannot return it */
 };
@@ -60,7 +60,7 @@ static const char *next_path(const struct snapshot *s)
 	return item->path;
 }
 
-/* What the index and the state before say of path, of which neither is beyond; both go on. */
+/* Takes the entries of path from the index and the state before, which are at path at most; both go on. */
 static int take_old(struct snapshot *s, const char *path, struct index_entry *indexed,
 		    struct index_entry *was)
 {
@@ -164,7 +164,7 @@ static int put_change(struct snapshot *s, const char *path, const struct index_e
 	return r < 0 ? fail_with(s->v, r, path, "writing what the turn changed") : 0;
 }
 
-/* One path is decided. */
+/* Decides one path. */
 static int decide(struct snapshot *s, const char *path, const struct index_entry *was,
 		  const struct index_entry *now)
 {
@@ -195,7 +195,7 @@ static int settle_next(struct snapshot *s, const char *path, const struct index_
 	return r < 0 ? r : decide(s, copy, &was, now);
 }
 
-/* All that was before path in the order, and has not been met, is gone. NULL: all there is. */
+/* Every entry before path in the order that was not met is gone. NULL: all that are left. */
 static int advance(struct snapshot *s, const char *path)
 {
 	const char *next;
@@ -263,7 +263,7 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 	return r < 0 ? r : decide(s, e->path, &was, &now);
 }
 
-/* Told once for a directory; what the index has below it is unknown from now on, not gone. */
+/* Called once for a directory; entries of the index below it are then unknown, not gone. */
 static int on_omit(void *ctx, const char *path, enum omit_reason reason)
 {
 	struct index_entry unknown = take_omitted(reason, NULL);

@@ -1,5 +1,5 @@
 /*
- * snapshot.h - what changed in a living tree since the last snapshot, or since an earlier one; and the next snapshot.
+ * snapshot.h - the changes of a living tree since the last snapshot, or since an earlier one; and the next snapshot.
  *
  * Three sorted streams are joined in one pass: the tree (tree_walk.h), the old index, and for a diff the history that
  * leads back from it. Memory does not grow with the tree. A file whose stat data the index has proven is not opened;
@@ -8,12 +8,12 @@
  *
  * All files are open descriptors of the caller, who opened them with the rights of the daemon; this code needs no
  * right but to read the tree. New files are complete when snapshot_take returns 0, and then the caller renames them:
- * first the turn, then the index. Whatever happens before that leaves the old index, its turns and all that they speak
- * of in the pack as they were.
+ * first the turn, then the index. Until then the old index, its turns and everything that they refer
+ * to in the pack stay as they were.
  *
- * A turn in which nothing can be said of a file (too large, unreadable, ...) names it in omitted, once: as long as it
- * does not change it is not named again. Not even then does a patch speak of it: neither what it was nor what it
- * became is known. FIFOs, sockets and devices count for a patch as if there was nothing.
+ * A turn names a file of which nothing is known (too large, unreadable, ...) in omitted, once: it is not named again as
+ * long as it does not change. A patch never has it: neither its old nor its new content is known. For a patch, FIFOs,
+ * sockets and devices count as absent.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * snapshot_dir.h - the files of a snapshot directory: opened before the tree is looked at, put in place when all of
- * them are whole.
+ * snapshot_dir.h - the files of a snapshot directory: opened before the tree is read, put in place when all of them are
+ * whole.
  *
  *	pack		contents, append only
  *	index		the state at the last snapshot

@@ -43,7 +43,7 @@ bool take_is_same(const struct index_entry *e, const struct stat *sb)
 	return e->proven && same_stat(e, sb);
 }
 
-/* ctime is the one time that nobody can set back. */
+/* ctime is the only time that cannot be set back. */
 static bool settled(const struct stat *sb, int64_t began)
 {
 	int64_t changed = ns_of(sb->st_ctim);
@@ -125,7 +125,7 @@ static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *re
 	return 0;
 }
 
-/* Positive: look again. */
+/* Positive: read it again. */
 static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
 		     struct index_entry *e)
 {
@@ -162,7 +162,7 @@ static int take_link(int dir, const char *leaf, struct buf *ret, struct index_en
 	ret->len = (size_t)n;
 	put_stat(e, &sb);
 	e->type = INDEX_LINK;
-	/* some file systems tell no size of a link */
+	/* some file systems report no size of a link */
 	e->proven = settled(&sb, began) && e->size == ret->len;
 	e->size = ret->len;
 	return 0;
@@ -179,7 +179,7 @@ static int take_once(int dir, const char *leaf, const struct stat *sb, uint64_t 
 		return take_link(dir, leaf, ret, e);
 	if (!S_ISDIR(sb->st_mode))
 		*e = take_omitted(take_special(sb->st_mode), sb);
-	return 0; /* a directory by now: no file any more */
+	return 0; /* it is a directory now, and no file any more */
 }
 
 static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret,

@@ -1,11 +1,10 @@
 /*
  * take.h - one file or link of a living tree: its contents and the stat data that belong to them.
  *
- * Whatever stands at the name when it is opened is taken for what it is then: a file that became a FIFO does not hold
- * us, one that became a link is read as a link. A file that somebody is writing is read again, SNAPSHOT_RETRIES times
- * in all; then it is taken as it was read. Proven, so that the same stat data again mean the same contents, is only
- * what was not touched while it was read nor so shortly before that the clock of the file system may not have moved
- * on.
+ * What is at the name when it is opened counts: a file that became a FIFO does not block us, one that became a link is
+ * read as a link. A file that is being written is read again, SNAPSHOT_RETRIES times in all; then the last read counts.
+ * An entry is proven, so that the same stat data mean the same contents, only if the file was not touched while it was
+ * read, nor so shortly before that the clock of the file system may not have moved on.
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 
 #include <sys/stat.h>
 
-/* Does the entry say what is there, without a look at the contents? */
+/* True if the entry matches what is there, without reading the contents. */
 bool take_is_same(const struct index_entry *e, const struct stat *sb);
 /* An entry that is left out, with the stat data if there are (sb may be NULL). */
 struct index_entry take_omitted(enum omit_reason reason, const struct stat *sb);

@@ -21,7 +21,7 @@ struct walker {
 
 /* --- names that mean something to git ------------------------------------------------------------------- */
 
-/* Windows drops dots and spaces at the end of a name and takes what is behind a colon for a stream. */
+/* Windows drops dots and spaces at the end of a name and reads the part after a colon as a stream. */
 static bool ends_there(const char *rest)
 {
 	while (*rest == '.' || *rest == ' ')
@@ -60,7 +60,7 @@ static int want_name(void *ctx, const char *name)
 	return 1;
 }
 
-/* Told, and left out. */
+/* Reports it, and leaves it out. */
 static int omit(struct walker *w, const struct tree_entry *e, enum omit_reason reason)
 {
 	int r = w->visitor->omit(w->visitor->ctx, e->path, reason);
@@ -88,7 +88,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	return w->visitor->visit(w->visitor->ctx, e);
 }
 
-/* The bytes of the .gitignore in dir; nothing if it is no file that can be read, as for git. */
+/* The bytes of the .gitignore in dir; empty if it is no readable file, as for git. */
 static void read_gitignore(int dir, struct buf *ret)
 {
 	_cleanup_(closep) int fd =
@@ -111,7 +111,7 @@ static int enter(void *ctx, const struct tree_entry *e, int fd)
 	if (!w->ignore)
 		return 0;
 	read_gitignore(fd, &text);
-	/* rules beyond all measure are no rules */
+	/* more rules than the limits count as none */
 	if (ignore_push(w->ignore, e->path, buf_slice(&text)) < 0 &&
 	    ignore_push(w->ignore, e->path, SLICE_NONE) < 0)
 		return fail_with(w->v, -ENOMEM, e->path, "reading rules of .gitignore");

@@ -1,12 +1,12 @@
 /*
- * tree_walk.h - everything in a living tree, in the order of index.h, while somebody may be changing it.
+ * tree_walk.h - everything in a living tree, in the order of index.h, even while the tree is changing.
  *
- * Built on tree/tree_walker.h. What vanishes or turns into something else between two steps is as if it had always
+ * Built on tree/tree_walker.h. What vanishes or changes its type between two steps counts as if it had always
  * been so. A name is reported once; the visitor opens it by the directory it is given and must expect anything there.
  *
- * Left out without a word: our own stage directories, and what .gitignore files leave out if they are asked, unless
- * the visitor knows it, and everything named .git. Told by omit: names that git refuses to write because some file
- * systems take them for .git; what lies too deep, on another file system, or in a directory that cannot be read.
+ * Left out silently: our own stage directories, and what .gitignore files leave out if they are asked, unless
+ * the visitor knows it, and everything named .git. Reported by omit: names that git refuses to write because some file
+ * systems treat them as .git; what lies too deep, on another file system, or in a directory that cannot be read.
  *
  * tree_walk returns 0, what the visitor returned if that is negative, or a negative errno with v filled in:
  * TOO_MANY_ENTRIES, TIME_LIMIT, a root that cannot be read.
@@ -38,5 +38,5 @@ struct tree_walk_options {
 
 int tree_walk(int root, const struct tree_walk_options *o, const struct tree_visitor *visitor,
 	      struct verdict *v);
-/* Would git refuse to write this name, be it on any file system it knows? A link's name is held to more. */
+/* True if git would refuse to write this name on some file system. Stricter for names of links. */
 bool git_name_reserved(const char *name, bool link);

@@ -1,6 +1,6 @@
 /*
  * Where a symbolic link leads, by the tree of the plan alone: links in it are followed, 40 of them as the kernel does.
- * What is not in the tree is walked by its letters: such a link dangles (or leads into what a merge finds), and may
+ * What is not in the tree is walked as text: such a link dangles (or leads into what a merge finds), and may
  * still not climb out.
  */
 #include "unpack/stage/stage_plan.h"

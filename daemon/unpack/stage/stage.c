@@ -177,7 +177,7 @@ static int on_move(void *ctx, const char *from, const char *path)
 
 /* --- links ------------------------------------------------------------------------------------------------ */
 
-/* Makes the directories above path if they are missing, and tells the one that holds it. */
+/* Makes the directories above path if they are missing, and returns the one that holds it. */
 static int parent_of(struct stage *s, const char *path, const char **leaf)
 {
 	int dir = held_parent(&s->h, path, leaf);
@@ -207,7 +207,7 @@ static int on_hard(void *ctx, const char *from, const char *path)
 	if (linkat(dir, from_leaf, to, leaf, 0) < 0 ||
 	    fstatat(to, leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	return S_ISREG(sb.st_mode) ? 0 : -ELOOP; /* somebody has put something else in its place */
+	return S_ISREG(sb.st_mode) ? 0 : -ELOOP; /* something else was put in its place */
 }
 
 static int on_symlink(void *ctx, const char *path, const char *target)

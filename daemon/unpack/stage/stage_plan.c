@@ -23,7 +23,7 @@ void plan_done(struct plan *p)
 	free(TAKE_PTR(p->late));
 }
 
-/* Hands to the writer, if there is one, and turns its error into a verdict. */
+/* Passes to the writer, if there is one, and turns its error into a verdict. */
 #define WRITE(p, what, op, ...)                                                                    \
 	({                                                                                         \
 		int _r = (p)->writer.ops ? (p)->writer.ops->op((p)->writer.ctx, __VA_ARGS__) : 0;  \
@@ -41,7 +41,7 @@ static int refuse_name(struct plan *p, const struct path_fault *f, struct slice 
 	return refuse(p->v, f->reason, path, "%s", f->message);
 }
 
-/* 1: cut away. */
+/* 1: its whole name was cut away. */
 static int take_name(struct plan *p, struct slice raw)
 {
 	struct path_fault f;
@@ -72,7 +72,7 @@ static int put(struct plan *p, bool *existed)
 	return 0;
 }
 
-/* A node for what is no directory; what was there before goes. */
+/* A node for what is no directory; removes what was there before. */
 static int put_leaf(struct plan *p, enum node_type type)
 {
 	bool existed;
@@ -173,7 +173,7 @@ static int take_symlink(struct plan *p, struct slice target)
 	return 0;
 }
 
-/* What has been hashed meanwhile. A path may be something else by now. */
+/* Takes the finished digests. A path may have another type by now. */
 static void take_digests(struct plan *p)
 {
 	struct sha256 digest;

@@ -1,16 +1,15 @@
 /*
- * stage_plan.h - what the sources of a job bring together: every rule that does not depend on an archive's format.
+ * stage_plan.h - what the sources of a job bring together: the rules that do not depend on an archive's format.
  *
- * A reader (tar.c, zip.c, or the job itself for single files) tells an entry with plan_entry(), then the content of a
- * file with plan_data() and plan_hole(), then plan_end(). Here names are checked (tree/path_rules.h), cut and put
- * below "into", limits counted, conflicts found, and the manifest of what is staged is filled (tree/tree_manifest.h).
- * What passes goes to a writer: the staging tree (stage.h), or none at all when only the plan is wanted (a zip is
- * planned before anything is written; the fuzz target).
+ * A reader (tar.c, zip.c, or the job itself for single files) announces an entry with plan_entry(), then the content of
+ * a file with plan_data() and plan_hole(), then plan_end(). The plan checks names (tree/path_rules.h), cuts them and
+ * puts them below "into", counts against the limits, finds conflicts, and fills the manifest of what is staged
+ * (tree/tree_manifest.h). The result goes to a writer: the staging tree (stage.h), or none if only the plan is needed
+ * (a zip is planned before anything is written; the fuzz target).
  *
- * What strip leaves no name of is STRIPPED; a directory among it is not reported: what was in it speaks for
- * itself.
+ * An entry whose whole name strip cuts away is STRIPPED. A directory among those is not reported: its entries are.
  *
- * Symbolic links are only noted; plan_finish() looks where each would lead (links.c) and then has them made, after
+ * Symbolic links are only noted; plan_finish() finds where each would lead (links.c) and then has them made, after
  * everything else, so that nothing is ever written through one. Hard links are made to files of the same plan only.
  *
  * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is
@@ -111,7 +110,7 @@ struct plan {
 void plan_init(struct plan *p, const struct plan_limits *limits, struct stage_sink writer,
 	       struct verdict *v);
 void plan_done(struct plan *p);
-/* 1: not wanted (cut away by strip): its content is passed over and there is no plan_end(). */
+/* 1: not wanted (cut away by strip): its content is skipped and there is no plan_end(). */
 int plan_entry(struct plan *p, const struct source_entry *e);
 int plan_data(struct plan *p, const void *bytes, size_t n);
 int plan_hole(struct plan *p, uint64_t n);
@@ -123,5 +122,5 @@ void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
 int plan_reserve(struct plan *p, uint64_t bytes);
 
-/* Where the link node would lead, by the plan's own tree. */
+/* Checks where the link node would lead, in the plan's own tree. */
 int links_check(const struct manifest *m, uint32_t node, struct verdict *v);

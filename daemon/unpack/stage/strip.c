@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define ASIDE STAGE_PREFIX "-top" /* no entry is called so */
+#define ASIDE STAGE_PREFIX "-top" /* no entry has that name */
 
 static int move_failed(struct plan *p, int r)
 {
@@ -18,7 +18,7 @@ static bool has_children(const struct manifest *m, uint32_t dir)
 	return false;
 }
 
-/* The directory below which everything in dir is; 0: there is no such. */
+/* The directory below which everything in dir is; 0: there is none. */
 static uint32_t single_top(const struct manifest *m, uint32_t dir)
 {
 	uint32_t top = 0;

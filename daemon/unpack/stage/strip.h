@@ -1,8 +1,8 @@
 /*
- * strip.h - what becomes of "strip" when the entries of a source have been read. With a number the plan has cut so
- * many components off each name and told of what lost all of them (stage_plan.h); nothing left at all is refused here.
- * With STRIP_AUTO the names came as they are, and if all are below one directory, what is in it moves up by one: into
- * its place, in the stage and in the manifest, before links are made. A directory with nothing in it stays, as does a
+ * strip.h - applies "strip" when the entries of a source have been read. With a number, the plan has cut so many
+ * components off each name and reported those that lost all of them (stage_plan.h); if nothing at all is left, this
+ * code refuses it. With STRIP_AUTO the names are unchanged, and if all are below one directory, its contents move up by
+ * one into its place, in the stage and in the manifest, before links are made. An empty directory stays, and so does a
  * file.
  */
 #pragma once
