@@ -291,6 +291,14 @@ export const equipped = (x, t) => x.shared(t, 'equipped', () => {
 		env: { MARK: 'green', PATH: `${bin}:${process.env.PATH}` }, acpd: { secrets: { PASSPHRASE_OF_MINE: SECRET } } };
 });
 
+// A session in plan mode with words of its project and of its orchestrator; nothing is asked.
+export const instructed = (x, t) => x.shared(t, 'instructed', () => ({
+	prepare: (dir) => fs.writeFileSync(path.join(dir, 'AGENTS.md'), 'Always say MARK-IN-AGENTS-MD.'),
+	acpd: { mode: 'plan', policy: { approval: 'never' }, systemPrompt: 'Always say MARK-APPENDED.' } }));
+
+// A model's id, or a harness's name for it.
+export const isModel = (value, id) => value === id || value.endsWith('/' + id);
+
 // Two models to choose from.
 export async function twoModels(x, t) {
 	const s = await x.shared(t, 'two models', () => {

@@ -21,8 +21,12 @@ import turns from './scenarios/turns.mjs';
 import workspaces from './scenarios/workspaces.mjs';
 
 // [name, run(play, t), patient?]; t.after(fn) runs when the scenario is over, t.passed says how. A patient row mostly waits (for
-// OpenCode's attempts): it runs beside all the others.
-export const SCENARIOS = [...turns, ...permissions, ...settings, ...skills, ...workspaces, ...relay, ...shown, ...records, ...failures];
+// OpenCode's attempts): it runs beside all the others. Two lists run side by side, the rows of each one after the other: rows
+// that share a session stand in one list, or far from each other.
+const LISTS = [
+	[...turns, ...settings, ...records, ...workspaces],
+	[...permissions, ...relay, ...shown, ...skills, ...failures],
+];
 
 const TIMEOUT = 180_000;
 
@@ -39,17 +43,10 @@ async function runOne(play, run) {
 	}
 }
 
-// The two halves of the table run side by side: neighbours often share a session, and so one comes after the other.
-function sideBySide(rows) {
-	const half = Math.ceil(rows.length / 2);
-
-	return rows.slice(0, half).flatMap((row, i) => [row, ...rows.slice(half + i, half + i + 1)]);
-}
-
 export function runScenarios(harness) {
-	const wanted = SCENARIOS.filter(([name]) => name.includes(process.env.SCENARIO ?? ''));
+	const wanted = LISTS.map((list) => list.filter(([name]) => name.includes(process.env.SCENARIO ?? '')));
 
-	describe(HARNESSES[harness].title, { skip: !chosen().includes(harness), concurrency: 2 }, () => {
+	describe(HARNESSES[harness].title, { skip: !chosen().includes(harness), concurrency: 3 }, () => {
 		let model, rig, play, network;
 
 		before(async () => {
@@ -58,12 +55,13 @@ export function runScenarios(harness) {
 			play = new Play(rig, harness);
 			network = new NetworkWatch(rig.daemon);
 		});
-		const rows = (patient) => {
-			for (const [name, run] of sideBySide(wanted.filter((row) => Boolean(row[2]) === patient)))
+		const list = (title, concurrency, rows) => describe(title, { concurrency }, () => {
+			for (const [name, run] of rows)
 				test(name, { timeout: TIMEOUT }, () => runOne(play, run));
-		};
-		describe('rows', { concurrency: 2 }, () => rows(false));
-		describe('patient rows', { concurrency: 4 }, () => rows(true));
+		});
+		list('patient rows', 4, wanted.flat().filter(([, , patient]) => patient));
+		for (const [i, rows] of wanted.entries())
+			list(`list ${i + 1}`, 1, rows.filter(([, , patient]) => !patient));
 		after(async () => {
 			await play?.close();
 			const seen = network?.stop();

@@ -139,49 +139,55 @@ function assertStopped(turn, stopReason, { budget, scope, limit }) {
 	assert.ok(detail.used >= limit, JSON.stringify(detail));
 }
 
-const budgets = (x, t, of) => x.session(t, { acpd: { budgets: of } });
-const threeSteps = (x, t) => x.shared(t, 'three steps', () => ({ acpd: { budgets: {
-	turn: { steps: 3, cost: 0.000001 }, session: { cost: 0.000001 } } } }));
 const tenSteps = Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`);
 
-async function budgetToolCalls(x, t) {
-	const s = await budgets(x, t, { turn: { toolCalls: 2 } });
+const CALL = { input: 12_000, cached: 0, output: 40, reasoning: 0 }; // two of them are more tokens than the turn may have
+const OF_TURN = { steps: 3, tokens: 20_000, seconds: 20, cost: 0.000001 }; // seconds: enough for three steps on a busy machine
+
+async function stopsAtSteps(s) {
 	const turn = await s.turn(...tenSteps, 'TEXT:not reached');
 
-	assertStopped(turn, 'max_turn_requests', { budget: 'toolCalls', scope: 'turn', limit: 2 });
-	assert.ok(turn.calls.length <= 3, `${turn.calls.length} calls`);
-	await s.goesOn();
-}
-
-async function budgetTokens(x, t) {
-	const s = await budgets(x, t, { turn: { tokens: 3000 } });
-	const turn = await s.turn(...tenSteps, 'TEXT:not reached');
-
-	assertStopped(turn, 'max_tokens', { budget: 'tokens', scope: 'turn', limit: 3000 });
+	assertStopped(turn, 'max_turn_requests', { budget: 'steps', scope: 'turn', limit: OF_TURN.steps });
 	assert.ok(s.requests.length <= 5, `${s.requests.length} requests`);
-	await s.goesOn();
 }
 
-async function budgetSeconds(x, t) {
-	const s = await budgets(x, t, { turn: { seconds: 8 } }); // enough for goesOn() on a busy machine
+async function stopsAtTokens(s) {
+	const from = s.requests.length;
+	const turn = await s.turn(...tenSteps.flatMap((step) => [`USAGE:${JSON.stringify(CALL)}`, step]), 'TEXT:not reached');
+
+	assertStopped(turn, 'max_tokens', { budget: 'tokens', scope: 'turn', limit: OF_TURN.tokens });
+	assert.ok(s.requests.length - from <= 4, `${s.requests.length - from} requests`);
+}
+
+async function stopsAtSeconds(s) {
 	const command = nap();
 	const turn = await s.turn(`RUN:${command}`, 'TEXT:not reached');
 
-	assertStopped(turn, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: 8 });
+	assertStopped(turn, 'max_turn_requests', { budget: 'seconds', scope: 'turn', limit: OF_TURN.seconds });
 	await gone(command);
-	await s.goesOn();
 }
 
-async function budgetSteps(x, t) {
-	const s = await threeSteps(x, t);
+// None of these harnesses knows what a private provider charges (Pi's and OpenCode's own prices are left out): nothing is
+// made up, so a budget of money stops no turn, which the records show by having no cost.
+async function noCost(s) {
+	const earlier = await usageRecords(s);
 
-	assertStopped(await s.turn(...tenSteps, 'TEXT:not reached'), 'max_turn_requests', { budget: 'steps', scope: 'turn', limit: 3 });
-	assert.ok(s.requests.length <= 5, `${s.requests.length} requests`);
-	await s.goesOn();
+	assert.equal((await s.turn('RUN:echo one', 'TEXT:two calls')).stop, 'end_turn');
+	const turns = (await usageRecords(s)).slice(earlier.length);
+	assert.deepEqual(turns.map(({ cost, cumulative }) => [cost, cumulative.cost]), [[undefined, undefined]]);
+}
+
+async function budgetsOfTurn(x, t) {
+	const s = await x.session(t, { acpd: { budgets: { turn: OF_TURN, session: { cost: 0.000001 } } } });
+
+	for (const stops of [stopsAtSteps, stopsAtTokens, stopsAtSeconds, noCost]) {
+		await stops(s);
+		await s.goesOn();
+	}
 }
 
 async function budgetOfSession(x, t) {
-	const s = await budgets(x, t, { session: { tokens: 2000 } });
+	const s = await x.session(t, { acpd: { budgets: { session: { tokens: 2000 } } } });
 
 	assert.equal((await s.turn('TEXT:one')).stop, 'end_turn');
 	const second = await s.turn('TEXT:two');
@@ -191,40 +197,17 @@ async function budgetOfSession(x, t) {
 	assert.ok(s.requests.length <= 2, 'a turn beyond the session\'s budget went to the provider');
 }
 
-// None of these harnesses knows what a private provider charges (Pi's and OpenCode's own prices are left out): nothing is
-// made up, so a budget of money stops no turn, which the records show by having no cost.
-async function budgetCost(x, t) {
-	const s = await threeSteps(x, t);
-	s.spent = true;
-	const earlier = await usageRecords(s);
-
-	assert.equal((await s.turn('RUN:echo one', 'TEXT:two calls')).stop, 'end_turn');
-	await s.goesOn();
-	const turns = (await usageRecords(s)).slice(earlier.length);
-	assert.deepEqual(turns.map(({ cost, cumulative }) => [cost, cumulative.cost]), [[undefined, undefined], [undefined, undefined]]);
-}
-
 // --- what stays ------------------------------------------------------------------------------
 
-// Not even what detached itself.
+// Not even what detached itself; but the private home, which goes with the session.
 async function nothingIsLeft(x, t) {
 	const s = await x.session(t);
 	s.spent = true;
+	const home = x.rig.homes().find((dir) => dir.endsWith(s.id));
 	const [detached, running] = [nap(), nap()];
-	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
+	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo home is $HOME`, 'TEXT:done');
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
 	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
-	await s.request('session/close', {});
-
-	await until(() => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 'all of it is gone', 10_000);
-}
-
-async function privateHome(x, t) {
-	const s = await x.session(t);
-	s.spent = true;
-	const home = x.rig.homes().find((dir) => dir.endsWith(s.id));
-	await s.turn('RUN:echo home is $HOME', 'TEXT:done');
-
 	assert.ok(home, 'no private home');
 	const files = fs.readdirSync(home, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
 	for (const file of files.filter((f) => !/\.(db|sqlite)/.test(f.name))) {
@@ -232,6 +215,8 @@ async function privateHome(x, t) {
 		assert.ok(!text.includes(KEY), `the key is in ${file.parentPath}/${file.name}`);
 	}
 	await s.request('session/close', {});
+
+	await until(() => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 'all of it is gone', 10_000);
 	assert.ok(fs.existsSync(home), 'gone at close');
 	await s.request('session/delete', {});
 	await until(() => !fs.existsSync(home), 'the home is removed', 8000);
@@ -247,12 +232,7 @@ export default [
 	['a tool is silent for longer than the provider may be', silentTool],
 	['an answer without anything in it is no success', emptyAnswer],
 	['the harness is killed in a turn', harnessKilled],
-	['budget: tool calls of a turn', budgetToolCalls],
-	['budget: tokens of a turn', budgetTokens],
-	['budget: seconds of a turn', budgetSeconds, true],
-	['budget: model calls of a turn', budgetSteps],
+	['budgets of a turn: model calls, tokens, seconds; of cost, of which no harness tells', budgetsOfTurn, true],
 	['budget: tokens of a session', budgetOfSession],
-	['budget: cost, of which no harness tells: nothing is made up', budgetCost],
-	['nothing is left after session/close', nothingIsLeft],
-	['the private home: no key in it, kept at close, removed with the session', privateHome],
+	['nothing is left after session/close but the private home: no key in it, removed with the session', nothingIsLeft],
 ];

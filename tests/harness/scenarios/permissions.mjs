@@ -28,19 +28,6 @@ async function allowOnce(x, t) {
 	assert.ok(s.has(name));
 }
 
-async function allowAlways(x, t) {
-	const s = await x.session(t, {});
-	const name = fresh('made');
-
-	s.o.answer = () => 'allow_always';
-	const first = await s.turn(`RUN:touch ${name}`, 'TEXT:one');
-	const second = await s.turn(`RUN:touch ${name}`, 'TEXT:two');
-	assert.equal(first.asked.length, 1);
-	assert.equal(second.asked.length, 0, 'asked again');
-	assert.deepEqual([second.stop, second.text], ['end_turn', 'two']);
-	assertCall(second.calls[0], {});
-}
-
 async function reject(x, t) {
 	const s = await x.session(t);
 	const name = fresh('made');
@@ -263,28 +250,38 @@ async function callBudget(x, t) {
 	assertSpent(atOnce, 'turn', 2);
 	assert.ok(lines(s, 'log') <= 2, `${lines(s, 'log')} calls of five ran`);
 	await s.goesOn();
+
+	const ten = await s.turn(...Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`), 'TEXT:never');
+	assertSpent(ten, 'turn', 2);
+	assert.ok(ten.calls.length <= 3, `${ten.calls.length} calls`);
+	await s.goesOn();
 }
 
-// What was allowed for good counts too, and an earlier turn's calls do.
-async function callBudgetOfSession(x, t) {
-	const s = await x.session(t, { acpd: { budgets: { session: { toolCalls: 3 } } } });
+// What was allowed for good is not asked again, in no later turn, and counts as every call does.
+async function allowAlways(x, t) {
+	const s = await x.session(t, { acpd: { budgets: { session: { toolCalls: 5 } } } });
+	const touch = () => s.turn('RUN:touch made', 'TEXT:made');
 
 	s.o.answer = () => 'allow_always';
-	const first = await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:two');
-	assert.deepEqual([first.stop, first.text, first.asked.length], ['end_turn', 'two', 1]);
-	assertSpent(await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:never'), 'session', 3);
+	const [first, second] = [await touch(), await touch()];
+	assert.equal(first.asked.length, 1);
+	assert.equal(second.asked.length, 0, 'asked again');
+	assert.deepEqual([second.stop, second.text], ['end_turn', 'made']);
+	assertCall(second.calls[0], {});
+	const two = await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:two');
+	assert.deepEqual([two.stop, two.text, two.asked.length], ['end_turn', 'two', 1]);
+	assertSpent(await s.turn('RUN:echo a >> log', 'RUN:echo a >> log', 'TEXT:never'), 'session', 5);
 	assert.equal(lines(s, 'log'), 3);
 }
 
 export default [
 	['allow once: asked again the next time', allowOnce],
-	['allow always: not asked again', allowAlways],
+	['allow always: not asked again, but counted by the session\'s budget of tool calls', allowAlways],
 	['reject: nothing is done, the session goes on', reject],
 	['approval never: nothing is asked', never],
 	['approval accept-edits: commands are asked, edits are not', acceptEdits],
 	['approval accept-edits: an edit that a symbolic link leads outside is asked', acceptEditsThroughLinks],
 	['a budget of tool calls: the call beyond it does not run', callBudget],
-	['a budget of tool calls of the session: the same', callBudgetOfSession],
 	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],
 	['cancel in the middle of a command: it is gone', cancelCommand],

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../../lib/wait.mjs';
-import { assertUsage, fresh, ofRecord, ofResponse, Play, twoModels, usageOf, usageRecords, valuesOf, withApi } from '../play.mjs';
+import { assertRefused, assertUsage, fresh, isModel, ofRecord, ofResponse, Play, twoModels, usageOf, usageRecords, valuesOf, withApi } from '../play.mjs';
 import { ofSession, startRig, textOf } from '../rig.mjs';
 
 const usage = (numbers) => `USAGE:${JSON.stringify(numbers)}`;
@@ -25,23 +25,25 @@ async function perTurn(x, t) {
 }
 
 async function records(x, t) {
-	const s = await x.session(t, {});
+	const s = await x.session(t);
+	const earlier = await usageRecords(s);
 	const first = await s.turn(usage(A), 'RUN:echo one', usage(B), 'RUN:exit 1', usage(C), 'TEXT:three calls');
 	await s.turn(usage(B), 'TEXT:one call');
-	const [one, two, ...more] = await usageRecords(s);
+	const [one, two, ...more] = (await usageRecords(s)).slice(earlier.length);
+	const number = earlier.length + 1;
 
 	assert.deepEqual(more, []);
 	assertUsage(totals(one), usageOf(A, B, C), 'record of the first turn');
 	assertUsage(totals(two), usageOf(B), 'record of the second turn');
 	assertUsage(totals(one), ofResponse(first.answer.usage), 'record and answer');
-	assert.deepEqual([one.turn, one.harness, one.stopReason, two.turn], [1, x.harness, 'end_turn', 2]);
+	assert.deepEqual([one.turn, one.harness, one.stopReason, two.turn], [number, x.harness, 'end_turn', number + 1]);
 	assert.ok(one.model === s.model || one.model.endsWith('/' + s.model), one.model);
 	const tools = Object.values(one.toolCalls);
 	assert.equal(tools.reduce((n, tool) => n + tool.ok, 0), 1, JSON.stringify(one.toolCalls));
 	assert.equal(tools.reduce((n, tool) => n + tool.err, 0), 1, JSON.stringify(one.toolCalls));
 	assert.ok(Date.parse(one.tsEnd) >= Date.parse(one.tsStart), `${one.tsStart} ${one.tsEnd}`);
 	assert.ok(one.ttftMs >= 0);
-	const calls = (await usageRecords(s, 'model_call')).filter((record) => record.turn === 1).map(totals);
+	const calls = (await usageRecords(s, 'model_call')).filter((record) => record.turn === number).map(totals);
 	assert.equal(calls.length, 3);
 	[A, B, C].forEach((call, i) => assertUsage(calls[i], usageOf(call), `call ${i}`));
 }
@@ -86,42 +88,39 @@ async function contextGauge(x, t) {
 
 // --- sessions --------------------------------------------------------------------------------
 
-// A home that an older acpd filled has its program, and the agent may put anything in its place.
-async function programKept(x, t) {
-	if (!x.h.program)
-		return; // it loads nothing of ours
-	let s = await x.session(t, {});
-	await s.turn('TEXT:noted', 'the secret word is marimba');
-	const file = path.join(x.rig.daemon.stateDir, 'homes', s.id, x.h.program[0]);
-	const text = fs.readFileSync(path.join(import.meta.dirname, '../../..', x.h.program[1]), 'utf8');
-	const victim = path.join(s.cwd, 'victim');
-	const old = `throw new Error('of another acpd');\n`;
-
-	for (const damage of [() => fs.writeFileSync(file, old), () => {
-		fs.writeFileSync(victim, old);
+// How a closed session is taken up again, and what stands by then in place of the program of ours that a harness loads: that of an older
+// acpd, or what the agent put there.
+const OLD = `throw new Error('of another acpd');\n`;
+const AGAIN = [
+	['session/load', (file) => fs.writeFileSync(file, OLD)],
+	['session/resume', (file, victim) => {
+		fs.writeFileSync(victim, OLD);
 		fs.rmSync(file);
 		fs.symlinkSync(victim, file);
-	}]) {
-		assert.equal(fs.readFileSync(file, 'utf8'), text);
-		await s.request('session/close', {});
-		await until(() => ofSession(s.id).length === 0, 'the harness has ended');
-		damage();
-		s = await x.take(t, s);
-		await s.request('session/load', { cwd: s.cwd, mcpServers: [] });
-		assert.match((await s.turn('RECALL')).text, /marimba/);
-		assert.ok(fs.lstatSync(file).isFile());
-	}
-	assert.equal(fs.readFileSync(file, 'utf8'), text);
-	assert.equal(fs.readFileSync(victim, 'utf8'), old);
+	}],
+];
+
+function assertProgram(x, file) {
+	assert.equal(fs.readFileSync(file, 'utf8'), fs.readFileSync(path.join(import.meta.dirname, '../../..', x.h.program[1]), 'utf8'));
+	assert.ok(fs.lstatSync(file).isFile());
 }
+
+const ended = (s) => until(() => ofSession(s.id).length === 0, 'the harness has ended', 10_000);
 
 async function closeAndTake(x, t) {
 	let s = await x.session(t, {});
+	const file = x.h.program && path.join(x.rig.daemon.stateDir, 'homes', s.id, x.h.program[0]);
+	const victim = path.join(s.cwd, 'victim');
+
 	await s.turn('TEXT:noted', 'the secret word is xylophone');
-	for (const method of ['session/load', 'session/resume']) {
+	for (const [method, damage] of AGAIN) {
 		await s.request('session/close', {});
-		await until(() => ofSession(s.id).length === 0, 'the harness has ended', 10_000);
+		await ended(s);
 		await assert.rejects(s.turn('TEXT:no'), { code: -32002 });
+		if (file) {
+			assertProgram(x, file);
+			damage(file, victim);
+		}
 
 		s = await x.take(t, s);
 		const taken = await s.request(method, { cwd: s.cwd, mcpServers: [] });
@@ -129,6 +128,10 @@ async function closeAndTake(x, t) {
 		const turn = await s.turn('RECALL');
 		assert.equal(turn.stop, 'end_turn');
 		assert.match(turn.text, /Recalled: .*the secret word is xylophone.*RECALL/s);
+	}
+	if (file) {
+		assertProgram(x, file);
+		assert.equal(fs.readFileSync(victim, 'utf8'), OLD);
 	}
 }
 
@@ -180,7 +183,13 @@ async function choicesHold(x, t) {
 
 	await s.request('session/close', {});
 	const again = await x.take(t, s);
-	const { configOptions } = await again.request('session/load', { cwd: s.cwd, mcpServers: [] });
+	const load = (_meta) => again.request('session/load', { cwd: s.cwd, mcpServers: [], _meta });
+	const refused = await load({ acpd: { model: 'no-such-model' } }).then(() => assert.fail('loaded'), (e) => e);
+	assertRefused(refused, 'MODEL_UNKNOWN');
+	assert.ok(refused.data.known.some((value) => isModel(value, two)), JSON.stringify(refused.data));
+	const { configOptions } = await until(() => load().catch((e) => {
+		assert.equal(e.data?.reason, 'SESSION_CLOSING', e.message);
+	}), 'the harness of the refused load has ended');
 	assertChosen(s, configOptions, two);
 	await again.turn('TEXT:after session/load');
 	assertUsed(s, two);
@@ -242,9 +251,8 @@ export default [
 	['tokens written to a cache', cacheWrites],
 	['failed and cancelled turns have their records', failedTurns],
 	['the context gauge', contextGauge],
-	['session/close, then session/load, then session/resume: the model has the context', closeAndTake],
+	['session/close, then session/load, then session/resume: the model has the context, and the harness our program', closeAndTake],
 	['what was chosen holds when the harness is started again', choicesHold],
-	['the program of ours that a harness loads is the same at each start, whatever lies in its home', programKept],
 	['the daemon is killed and started again: the model has the context, what was chosen holds', daemonRestarts],
 	['fork', fork],
 ];

@@ -175,15 +175,6 @@ async function together(x, t) {
 		assert.ok(s.results.some((result) => result.includes(`the sum is ${n}`)), `${n} did not reach the model`);
 }
 
-async function twoServers(x, t) {
-	const [one, two] = [new Tools(), new Tools()];
-	const on = await x.connect();
-	const s = await x.session(t, { on, params: { mcpServers: [on.serve('one', one.handler), on.serve('two', two.handler)] } });
-	await s.turn('MCP:two add {"a": 2, "b": 0}', 'MCP:one add {"a": 1, "b": 0}', 'TEXT:done');
-
-	assert.deepEqual([one, two].map((tools) => tools.calls.map((call) => call.args.a)), [[1], [2]]);
-}
-
 // What a request to the model offers: {name, namespace?, text}.
 const offersOf = (tools) => tools.flatMap((t) => t.type === 'namespace' ? offersOf(t.tools).map((o) => ({ ...o, namespace: t.name }))
 	: [{ name: (t.function ?? t).name, text: (t.function ?? t).description ?? '' }]);
@@ -191,7 +182,7 @@ const offersOf = (tools) => tools.flatMap((t) => t.type === 'namespace' ? offers
 // Harnesses write names with other characters, OpenCode several tools then under one. Each tool must be offered, do what its server says
 // that it does, be under its own rule, and be told as it is.
 async function alike(x, t) {
-	const lists = { tools: ['a.b', 'a/b', 'a:b', 'a_b', 'a_c', 'no.b'], tools_a: ['c'] };
+	const lists = { tools: ['a.b', 'a/b', 'a:b', 'a_b', 'a_c', 'no.b', 'same'], tools_a: ['c', 'same'] };
 	const denied = ['a:b', 'no.b'];
 	const served = Object.fromEntries(Object.entries(lists).map(([server, names]) => [server,
 		new Tools(names.map((name) => ({ name, description: `It is ${server} ${name}.`, inputSchema: object() })))]));
@@ -237,7 +228,6 @@ export default [
 	['a relayed tool is cancelled in mid-call', cancelled],
 	['a relayed tool asks its user', asks],
 	['relayed tools are called side by side', together],
-	['two relayed servers are kept apart', twoServers],
-	['relayed tools whose names harnesses write alike are each there', alike],
+	['two relayed servers are kept apart, and tools whose names harnesses write alike are each there', alike],
 	['relayed servers whose names harnesses write alike are refused', serversAlike],
 ];

@@ -7,12 +7,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { startMcpServer } from '../mcp-server.mjs';
-import { assertCall, assertRefused, assertUsage, editing, equipped, fresh, ofResponse, SECRET, shown, twoModels, unasked, usageOf, valuesOf,
+import { assertCall, assertRefused, assertUsage, editing, equipped, fresh, instructed, isModel, ofResponse, SECRET, shown, twoModels, unasked, usageOf, valuesOf,
 	withApi } from '../play.mjs';
 import { NODE } from '../programs.mjs';
 import { KEY } from '../rig.mjs';
-
-const isModel = (value, id) => value === id || value.endsWith('/' + id);
 
 async function exactModel(x, t) {
 	const s = await equipped(x, t);
@@ -31,19 +29,12 @@ async function unknownModel(x, t) {
 	for (const id of [one, two])
 		assert.ok(error.data.known.some((value) => isModel(value, id)), JSON.stringify(error.data));
 
-	const s = await x.session(t, { provider: { model: one, models: [one, two] } });
+	const { s, models: [first] } = await twoModels(x, t);
 	const refused = await s.request('session/set_model', { modelId: 'no-such-model' }).then(() => assert.fail('set'), (e) => e);
 	assertRefused(refused, 'MODEL_UNKNOWN');
 	await assert.rejects(s.set('model', 'no-such-model'), { code: -32602 });
 	assert.equal((await s.turn('TEXT:hi')).stop, 'end_turn');
-	assert.equal(s.requests.at(-1).model, one);
-
-	await s.request('session/close', {});
-	const again = await x.take(t, s);
-	const loaded = await again.request('session/load', { cwd: s.cwd, mcpServers: [], _meta: { acpd: { model: 'no-such-model' } } })
-		.then(() => assert.fail('loaded'), (e) => e);
-	assertRefused(loaded, 'MODEL_UNKNOWN');
-	assert.ok(loaded.data.known.some((value) => isModel(value, two)), JSON.stringify(loaded.data));
+	assert.equal(s.requests.at(-1).model, first);
 }
 
 async function switchModel(x, t) {
@@ -103,7 +94,7 @@ async function modes(x, t) {
 }
 
 async function startsInPlan(x, t) {
-	const s = await x.session(t, { acpd: { mode: 'plan', policy: { approval: 'never' } } });
+	const s = await instructed(x, t);
 
 	assert.equal(s.option('mode').currentValue, 'plan');
 	s.file('a.txt', 'one\n');
@@ -111,7 +102,8 @@ async function startsInPlan(x, t) {
 }
 
 async function systemPromptAppended(x, t) {
-	const s = await x.session(t, { acpd: { systemPrompt: 'Always say MARK-APPENDED.' } });
+	const s = await instructed(x, t);
+	s.spent = true;
 	await s.turn('TEXT:hi');
 	const { body } = s.requests.at(-1);
 
@@ -196,13 +188,13 @@ async function additionalDirectories(x, t) {
 // --- MCP -------------------------------------------------------------------------------------
 
 // told: how the transcript shows who; the model gets it as it is.
-async function mcpCalls(x, s, who, told = who) {
-	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'MCP:tools whoami {}', 'MCP:tools fail {}', 'TEXT:done');
+async function mcpCalls(s, server, who, told = who) {
+	const turn = await s.turn(`MCP:${server} add {"a": 40, "b": 2}`, `MCP:${server} whoami {}`, `MCP:${server} fail {}`, 'TEXT:done');
 	const [add, whoami, fail] = turn.calls;
 
 	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
 	assertCall(add, { kind: 'other' });
-	assert.deepEqual([add.name, add.title], ['tools/add', 'tools.add']);
+	assert.deepEqual([add.name, add.title], [`${server}/add`, `${server}.add`]);
 	assert.match(shown(add), /42/);
 	assert.match(JSON.stringify(add.rawInput), /"a":\s*40/);
 	assertCall(whoami, {});
@@ -214,18 +206,16 @@ async function mcpCalls(x, s, who, told = who) {
 		assert.ok(s.results.some((result) => result.includes(text)), `${text} did not reach the model`);
 }
 
-async function mcpStdio(x, t) {
-	const s = await x.session(t, { params: { mcpServers: [{ name: 'tools', command: NODE,
-		args: [path.join(import.meta.dirname, '../mcp-server.mjs')], env: [{ name: 'MCP_WHO', value: 'stdio-user' }] }] } });
-	await mcpCalls(x, s, 'stdio-user');
-}
-
-async function mcpHttp(x, t) {
+async function mcpServers(x, t) {
 	const server = await startMcpServer();
 	t.after(() => server.close());
-	const s = await x.session(t, { params: { mcpServers: [{ type: 'http', name: 'tools', url: server.url,
-		headers: [{ name: 'x-who', value: 'http-user' }] }] } });
-	await mcpCalls(x, s, 'http-user', '***'); // what a header says may be a key
+	const s = await x.session(t, { params: { mcpServers: [
+		{ name: 'local', command: NODE, args: [path.join(import.meta.dirname, '../mcp-server.mjs')], env: [{ name: 'MCP_WHO', value: 'stdio-user' }] },
+		{ type: 'http', name: 'web', url: server.url, headers: [{ name: 'x-who', value: 'http-user' }] }] } });
+
+	await mcpCalls(s, 'local', 'stdio-user');
+	assert.deepEqual(server.requests.filter((r) => r.method === 'tools/call'), []);
+	await mcpCalls(s, 'web', 'http-user', '***'); // what a header says may be a key
 	assert.ok(server.requests.filter((r) => r.method === 'tools/call').length >= 3);
 }
 
@@ -252,7 +242,6 @@ export default [
 	['a secret that the model streams in pieces, and that a command prints, is not seen', secretInPieces],
 	['each API of a provider: tools, thoughts, usage', everyApi],
 	['additional directories', additionalDirectories],
-	['MCP server over stdio', mcpStdio],
-	['MCP server over HTTP', mcpHttp],
+	['MCP servers over stdio and over HTTP', mcpServers],
 	['MCP calls under approval never', mcpUnasked],
 ];

@@ -59,16 +59,28 @@ function assertPlaced(x, s, name) {
 	assert.equal(fs.statSync(path.join(dir, 'references/notes.md')).mode & 0o111, 0);
 }
 
+function writeSkill(dir, name) {
+	for (const [file, content] of Object.entries(skillFiles(name))) {
+		fs.mkdirSync(path.dirname(path.join(dir, file)), { recursive: true });
+		fs.writeFileSync(path.join(dir, file), content.data ?? content, { mode: content.mode });
+	}
+}
+
+// A session with a skill from an archive in a project that has one of its own; edits are not asked.
+async function skilled(x, t) {
+	const s = await x.shared(t, 'skilled', async () => {
+		const [mine, project] = [fresh('mine'), fresh('project')];
+		const archive = await uploadSkill(x.rig.daemon, mine);
+
+		return { mine, project, prepare: (cwd) => writeSkill(path.join(cwd, '.agents/skills'), project),
+			acpd: { policy: { approval: 'accept-edits' }, skills: [{ archive }] } };
+	});
+
+	return { s, ...s.settings };
+}
+
 async function fromArchive(x, t) {
-	const [mine, project] = [fresh('mine'), fresh('project')];
-	const archive = await uploadSkill(x.rig.daemon, mine);
-	const prepare = (cwd) => {
-		for (const [name, file] of Object.entries(skillFiles(project))) {
-			fs.mkdirSync(path.dirname(path.join(cwd, '.agents/skills', name)), { recursive: true });
-			fs.writeFileSync(path.join(cwd, '.agents/skills', name), file.data ?? file, { mode: file.mode });
-		}
-	};
-	const s = await x.session(t, { acpd: { skills: [{ archive }] }, prepare });
+	const { s, mine, project } = await skilled(x, t);
 
 	assertInstalled(s.opened._meta.acpd, mine);
 	assertPlaced(x, s, mine);
@@ -90,13 +102,13 @@ function commandOf(x, s, name) {
 }
 
 async function onLiveSession(x, t) {
-	const [first, late] = [fresh('first'), fresh('late')];
-	const { daemon } = x.rig;
-	const s = await x.session(t, { acpd: { skills: [{ archive: await uploadSkill(daemon, first) }] } });
+	const { s, mine: first } = await skilled(x, t);
+	s.spent = true;
+	const late = fresh('late');
 	const names = async () => (await s.request('_acpd/skills/list', {})).skills.map((skill) => skill.directory).sort();
 
 	await s.turn('TEXT:before');
-	assertInstalled(await s.request('_acpd/skills/install', { skills: [{ archive: await uploadSkill(daemon, late) }] }), late);
+	assertInstalled(await s.request('_acpd/skills/install', { skills: [{ archive: await uploadSkill(x.rig.daemon, late) }] }), late);
 	assert.deepEqual(await names(), [first, late].sort());
 	await s.turn('TEXT:two');
 	assert.ok(told(s, first) && told(s, late), 'a skill that was installed meanwhile');
@@ -148,9 +160,7 @@ async function areRefused(x, t) {
 }
 
 async function areUsed(x, t) {
-	const name = fresh('tool');
-	const s = await x.session(t, { acpd: { policy: { approval: 'accept-edits' },
-		skills: [{ archive: await uploadSkill(x.rig.daemon, name) }] } });
+	const { s, mine: name } = await skilled(x, t);
 	const dir = path.join(skillsDir(x, s), name);
 	const script = path.join(dir, 'scripts/run.sh');
 
@@ -160,14 +170,16 @@ async function areUsed(x, t) {
 	const ran = await s.turn(`RUN:${script}`, 'TEXT:done');
 	assert.equal(ran.asked.length, 1, 'running it');
 	assert.match(s.results.at(-1), new RegExp(`ran-${name}`));
-	const changed = await s.turn(`WRITE:${JSON.stringify({ file: path.join(dir, 'scripts/new.sh'), text: 'x\n' })}`, 'TEXT:done');
+	const foreign = path.join(dir, 'scripts/new.sh');
+	const changed = await s.turn(`WRITE:${JSON.stringify({ file: foreign, text: 'x\n' })}`, 'TEXT:done');
 	assert.equal(changed.asked.length, 1, 'changing it');
+	fs.rmSync(foreign); // or the skill's directory would stay when the skill is removed
 }
 
 export default [
 	['a skill from an archive is what the model is told and the harness lists', fromArchive],
+	['files of a skill are read without a question; running and changing them is asked', areUsed],
 	['skills are installed and removed while the session lives', onLiveSession],
 	['skills of a fork are its own, to be removed', inForks],
 	['a skill that breaks the rules is refused, and nothing happens', areRefused],
-	['files of a skill are read without a question; running and changing them is asked', areUsed],
 ];

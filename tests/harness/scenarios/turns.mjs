@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../../lib/wait.mjs';
-import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, nap, runs, shown } from '../play.mjs';
+import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, instructed, nap, runs, shown } from '../play.mjs';
 import { sleep } from '../rig.mjs';
 
 const THREE = 'one\ntwo\nthree\n';
@@ -118,7 +118,7 @@ async function readsAFile(x, t) {
 }
 
 async function projectNotes(x, t) {
-	const s = await x.session(t, { prepare: (dir) => fs.writeFileSync(path.join(dir, 'AGENTS.md'), 'Always say MARK-IN-AGENTS-MD.') });
+	const s = await instructed(x, t);
 	const turn = await s.turn('TEXT:hi');
 
 	assert.equal(turn.stop, 'end_turn');
