@@ -32,10 +32,11 @@ const HELLO = {
   acp: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}',
   control: '{"jsonrpc":"2.0","id":1,"method":"sessions"}',
 };
-// How a child may run the spy: as it is; in a session of its own, orphaned, with nothing in its environment; and from deep down.
+// How a child may run the spy: as it is; in a session of its own, orphaned, with nothing in its environment, until it has its answer (the
+// daemon ends what a harness leaves); and from deep down.
 const WAYS = {
   directly: 'exec "$@"',
-  'orphaned, with a cleared environment': '(setsid env -i "$@" &) ; sleep 0.2',
+  'orphaned, with a cleared environment': '(setsid env -i "$@" &); for out; do :; done; until [ -e "$out" ]; do sleep 0.05; done',
   'below twenty shells': `n=\${DEPTH:-0}; if [ $n -lt 20 ]; then export DEPTH=$((n+1)); sh "$0" "$@"; else exec "$@"; fi`,
 };
 const KINDS = ['acp', 'control'];
