@@ -4,16 +4,18 @@
 import assert from 'node:assert/strict';
 import { patience, sleep } from './rawws.mjs';
 
-// The first true value of pred.
+// The first true value of pred, which takes a fifth of the time at most: one that reads the process table would slow down what it waits for.
 export async function until(pred, what = String(pred), ms = 10000) {
   const end = Date.now() + patience(ms);
-  let value;
 
-  while (!(value = await pred())) {
+  for (;;) {
+    const at = performance.now();
+    const value = await pred();
+    if (value)
+      return value;
     assert.ok(Date.now() < end, `never happened: ${what}`);
-    await sleep(5);
+    await sleep(Math.max(5, 4 * (performance.now() - at)));
   }
-  return value;
 }
 
 // A count once it has been the same for a while: what went before may still be on its way out.
