@@ -1,6 +1,5 @@
 #include "http/endpoints.h"
 
-#include "base/clock.h"
 #include "http/routes/handlers.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
@@ -39,93 +38,10 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_end_obj(&w);
 }
 
-static void metric(struct buf *b, const char *name, const char *type, const char *help,
-		   uint64_t value)
-{
-	buf_printf(b, "# HELP acpd_%s %s\n# TYPE acpd_%s %s\nacpd_%s %llu\n", name, help, name,
-		   type, name, (unsigned long long)value);
-}
-
-static void get_metrics(const struct http_call *c, struct http_reply *ret)
-{
-	const struct http_context *ctx = c->ctx;
-	struct store_totals t;
-	struct hosted_totals mcp;
-	struct store_life life;
-	struct ledger_counts usage;
-
-	store_life(ctx->store, &life);
-	store_totals(ctx->store, &t);
-	hosted_totals(ctx->hosted, &mcp);
-	ret->content_type = "text/plain; version=0.0.4";
-	metric(&ret->body, "uptime_seconds", "gauge", "Seconds since the start.",
-	       (clock_mono_ms() - ctx->started_ms) / 1000);
-	metric(&ret->body, "connections", "gauge", "Open client connections.", ctx->connections);
-	metric(&ret->body, "sessions", "gauge", "Sessions in memory.", store_count(ctx->store));
-	metric(&ret->body, "children", "gauge", "Harness processes.", proc_host_count(ctx->procs));
-	metric(&ret->body, "harnesses", "gauge", "Harnesses of sessions that live.", life.live);
-	metric(&ret->body, "harnesses_max", "gauge", "As many may (--harness-max).",
-	       life.harness_max);
-	metric(&ret->body, "harnesses_waiting", "gauge", "Sessions that wait for one.",
-	       life.waiting);
-	metric(&ret->body, "harnesses_stopped_idle_total", "counter",
-	       "Harnesses stopped after --harness-idle.", t.rested_idle);
-	metric(&ret->body, "harnesses_stopped_room_total", "counter",
-	       "Idle harnesses stopped to make room for another.", t.rested_room);
-	metric(&ret->body, "harnesses_refused_total", "counter",
-	       "Prompts and sessions that got none in time (TOO_MANY_HARNESSES).", t.crowded_out);
-	metric(&ret->body, "sessions_max", "gauge", "Sessions that may be open (--session-max).",
-	       life.session_max);
-	metric(&ret->body, "sessions_removed_empty_total", "counter",
-	       "Sessions removed that had no client and no history.", t.removed_empty);
-	ledger_count(store_ledger(ctx->store), &usage);
-	metric(&ret->body, "usage_records_unread", "gauge",
-	       "Usage records that no client has read.", usage.last - usage.read);
-	metric(&ret->body, "usage_files", "gauge", "Files of the usage ledger.", usage.files);
-	metric(&ret->body, "usage_bytes", "gauge", "Their bytes.", usage.bytes);
-	metric(&ret->body, "usage_files_removed_total", "counter",
-	       "Files of the usage ledger removed (--keep-usage, or no space).",
-	       usage.removed_files);
-	metric(&ret->body, "sessions_removed_age_total", "counter",
-	       "Closed sessions deleted for their age (--keep-sessions).", t.removed_age);
-	metric(&ret->body, "sessions_removed_size_total", "counter",
-	       "Closed sessions deleted for their size (--keep-sessions).", t.removed_size);
-	metric(&ret->body, "sessions_removed_room_total", "counter",
-	       "Closed sessions deleted because the disk was full.", t.removed_room);
-	metric(&ret->body, "journals_trimmed_total", "counter",
-	       "Times that acknowledged events were given up for want of room.", t.trimmed);
-	metric(&ret->body, "turns_running", "gauge", "Turns running now.", t.running);
-	metric(&ret->body, "turns_total", "counter", "Prompts accepted.", t.turns);
-	metric(&ret->body, "turns_failed_total", "counter", "Turns that ended in an error.",
-	       t.failed);
-	metric(&ret->body, "events_total", "counter", "Session events numbered.", t.events);
-	metric(&ret->body, "updates_dropped_total", "counter",
-	       "Updates that a harness sent outside a turn or that clients may not see.",
-	       t.dropped);
-	metric(&ret->body, "removals_pending", "gauge",
-	       "Deleted sessions and other trees whose files are still on disk.",
-	       t.removal.pending);
-	metric(&ret->body, "removals_failed_total", "counter",
-	       "Those that could not be removed; tried again at the next start.", t.removal.failed);
-	metric(&ret->body, "updates_mended_total", "counter",
-	       "Updates and questions of harnesses that ACP's schema does not allow, and what was left out of.",
-	       t.mended);
-	metric(&ret->body, "updates_refused_total", "counter", "Those of which nothing was left.",
-	       t.refused);
-	metric(&ret->body, "archives_damaged_total", "counter",
-	       "Stored archives that were not as they were uploaded.",
-	       archive_damaged_count(ctx->archives));
-	metric(&ret->body, "mcp_servers", "gauge", "Hosted MCP servers.", mcp.servers);
-	metric(&ret->body, "mcp_servers_ready", "gauge", "Those that answer.", mcp.ready);
-	metric(&ret->body, "mcp_servers_failed", "gauge", "Those that were given up.", mcp.failed);
-	metric(&ret->body, "mcp_restarts_total", "counter", "Restarts of hosted MCP servers.",
-	       mcp.restarts);
-}
-
 static const struct route routes[] = {
 	{ "GET", "/health", true, get_health },
 	{ "GET", "/ready", false, get_ready },
-	{ "GET", "/metrics", false, get_metrics },
+	{ "GET", "/metrics", false, http_get_metrics },
 	{ "GET", "/v1/sessions", false, http_get_sessions },
 	{ "GET", "/v1/sessions/{}", false, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", false, http_get_events },

@@ -1,0 +1,115 @@
+/* route_metrics.c - GET /metrics: what the daemon counts, in the text format of Prometheus (version 0.0.4). */
+#include "http/routes/handlers.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* By the format's convention the name of a counter, and no other, ends in _total. */
+static const char *type_of(const char *name)
+{
+	const char *last = strrchr(name, '_');
+
+	return last && strcmp(last, "_total") == 0 ? "counter" : "gauge";
+}
+
+static void put(struct buf *b, const char *name, const char *help, uint64_t value)
+{
+	const char *type = type_of(name);
+
+	buf_printf(b, "# HELP acpd_%s %s\n# TYPE acpd_%s %s\nacpd_%s %llu\n", name, help, name,
+		   type, name, (unsigned long long)value);
+}
+
+static void put_harnesses(struct buf *b, const struct store_life *life,
+			  const struct store_totals *t)
+{
+	put(b, "harnesses", "Harnesses of sessions that live.", life->live);
+	put(b, "harnesses_max", "As many may (--harness-max).", life->harness_max);
+	put(b, "harnesses_waiting", "Sessions that wait for one.", life->waiting);
+	put(b, "harnesses_stopped_idle_total", "Harnesses stopped after --harness-idle.",
+	    t->rested_idle);
+	put(b, "harnesses_stopped_room_total", "Idle harnesses stopped to make room for another.",
+	    t->rested_room);
+	put(b, "harnesses_refused_total",
+	    "Prompts and sessions that got none in time (TOO_MANY_HARNESSES).", t->crowded_out);
+	put(b, "sessions_max", "Sessions that may be open (--session-max).", life->session_max);
+}
+
+static void put_usage(struct buf *b, const struct ledger_counts *usage)
+{
+	put(b, "usage_records_unread", "Usage records that no client has read.",
+	    usage->last - usage->read);
+	put(b, "usage_files", "Files of the usage ledger.", usage->files);
+	put(b, "usage_bytes", "Their bytes.", usage->bytes);
+	put(b, "usage_files_removed_total",
+	    "Files of the usage ledger removed (--keep-usage, or no space).", usage->removed_files);
+}
+
+static void put_removed(struct buf *b, const struct store_totals *t)
+{
+	put(b, "sessions_removed_empty_total",
+	    "Sessions removed that had no client and no history.", t->removed_empty);
+	put(b, "sessions_removed_age_total",
+	    "Closed sessions deleted for their age (--keep-sessions).", t->removed_age);
+	put(b, "sessions_removed_size_total",
+	    "Closed sessions deleted for their size (--keep-sessions).", t->removed_size);
+	put(b, "sessions_removed_room_total", "Closed sessions deleted because the disk was full.",
+	    t->removed_room);
+	put(b, "journals_trimmed_total",
+	    "Times that acknowledged events were given up for want of room.", t->trimmed);
+	put(b, "removals_pending",
+	    "Deleted sessions and other trees whose files are still on disk.", t->removal.pending);
+	put(b, "removals_failed_total",
+	    "Those that could not be removed; tried again at the next start.", t->removal.failed);
+}
+
+static void put_turns(struct buf *b, const struct store_totals *t)
+{
+	put(b, "turns_running", "Turns running now.", t->running);
+	put(b, "turns_total", "Prompts accepted.", t->turns);
+	put(b, "turns_failed_total", "Turns that ended in an error.", t->failed);
+	put(b, "events_total", "Session events numbered.", t->events);
+	put(b, "updates_dropped_total",
+	    "Updates that a harness sent outside a turn or that clients may not see.", t->dropped);
+	put(b, "updates_mended_total",
+	    "Updates and questions of harnesses that ACP's schema does not allow, and what was left out of.",
+	    t->mended);
+	put(b, "updates_refused_total", "Those of which nothing was left.", t->refused);
+}
+
+static void put_mcp(struct buf *b, const struct hosted_totals *mcp)
+{
+	put(b, "mcp_servers", "Hosted MCP servers.", mcp->servers);
+	put(b, "mcp_servers_ready", "Those that answer.", mcp->ready);
+	put(b, "mcp_servers_failed", "Those that were given up.", mcp->failed);
+	put(b, "mcp_restarts_total", "Restarts of hosted MCP servers.", mcp->restarts);
+}
+
+void http_get_metrics(const struct http_call *c, struct http_reply *ret)
+{
+	const struct http_context *ctx = c->ctx;
+	struct buf *b = &ret->body;
+	struct store_totals t;
+	struct hosted_totals mcp;
+	struct store_life life;
+	struct ledger_counts usage;
+
+	store_life(ctx->store, &life);
+	store_totals(ctx->store, &t);
+	hosted_totals(ctx->hosted, &mcp);
+	ledger_count(store_ledger(ctx->store), &usage);
+	ret->content_type = "text/plain; version=0.0.4";
+	put(b, "uptime_seconds", "Seconds since the start.",
+	    (clock_mono_ms() - ctx->started_ms) / 1000);
+	put(b, "connections", "Open client connections.", ctx->connections);
+	put(b, "sessions", "Sessions in memory.", store_count(ctx->store));
+	put(b, "children", "Harness processes.", proc_host_count(ctx->procs));
+	put_harnesses(b, &life, &t);
+	put_usage(b, &usage);
+	put_removed(b, &t);
+	put_turns(b, &t);
+	put(b, "archives_damaged_total", "Stored archives that were not as they were uploaded.",
+	    archive_damaged_count(ctx->archives));
+	put_mcp(b, &mcp);
+}
