@@ -67,9 +67,9 @@ unit: $(UNIT_BINS)
 	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
 unit-valgrind: $(UNIT_BINS) $(CORPORA)
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))
-	@for t in $(FUZZ); do sh tests/unit/valgrind.sh $(CORPORA) fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
+	@sh tests/unit/valgrind.sh $(CORPORA) --each tests/fuzz/corpus $(FUZZ)
 fuzz-corpora: $(CORPORA)
-	@for t in $(FUZZ); do $(CORPORA) fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
+	@$(CORPORA) --each tests/fuzz/corpus $(FUZZ)
 
 # libFuzzer needs clang, and every object built for it.
 FUZZ_DIR := build/fuzz
