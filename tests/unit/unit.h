@@ -59,6 +59,17 @@ static inline unsigned stride(unsigned under_valgrind)
 	return getenv("UNIT_STRIDES") ? under_valgrind : 1;
 }
 
+/* The same for a sanitizer's build, in the files of NOT_VALGRIND (unit.mk), which make test runs with the release build too. */
+static inline unsigned stride_san(unsigned under_sanitizers)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return under_sanitizers;
+#else
+	(void)under_sanitizers;
+	return 1;
+#endif
+}
+
 /* A directory of this test, empty; scratch_done removes it. */
 const char *scratch_dir(void);
 /* A path in it, overwritten by the second call after. */

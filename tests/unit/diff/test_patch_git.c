@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#define PAIRS 320
+#define PAIRS (320 / stride_san(4))
 
 static const struct patch_options options = { .context = DIFF_CONTEXT_LINES };
 
@@ -111,7 +111,7 @@ static void test_random_trees(void **state _unused_)
 
 /* --- as short as git's ----------------------------------------------------------------------------------- */
 
-#define TEXTS 60
+#define TEXTS (60 / stride_san(4))
 
 static uint64_t count_lines(struct slice text)
 {

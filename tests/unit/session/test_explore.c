@@ -8,11 +8,7 @@
 #define REST_STEPS 60
 #define PROMPTS_OPEN 2 /* unanswered at a time, so that the states are finitely many */
 #define CALLS_OPEN 1   /* loads, closes */
-#ifdef __SANITIZE_ADDRESS__
-#define STATES 600
-#else
-#define STATES 2500
-#endif
+#define STATES (2500 / stride_san(4))
 
 static struct rig r;
 

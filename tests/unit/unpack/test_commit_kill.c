@@ -203,7 +203,7 @@ static void kill_everywhere(const char *what)
 {
 	bool died = true, once = false;
 
-	for (unsigned n = 1; died; n++) {
+	for (unsigned n = 1; died; n += stride_san(3)) {
 		struct rig r;
 		bool committed;
 
@@ -235,7 +235,7 @@ static void test_kill_recovery(void **state _unused_)
 		bool died = true;
 
 		calls.plain = n % 2;
-		for (unsigned m = 1; died; m++) {
+		for (unsigned m = 1; died; m += stride_san(3)) {
 			struct rig r;
 			bool committed;
 
@@ -252,7 +252,7 @@ static void test_kill_recovery(void **state _unused_)
 
 static void fail_everywhere(int error)
 {
-	for (unsigned n = 1; n <= total; n++) {
+	for (unsigned n = 1; n <= total; n += stride_san(3)) {
 		struct rig r;
 		int code;
 
@@ -286,7 +286,7 @@ static void test_fails_on(void **state _unused_)
 {
 	bool kept = false;
 
-	for (unsigned n = 1; n <= total; n++) {
+	for (unsigned n = 1; n <= total; n += stride_san(3)) {
 		struct rig r;
 		int code;
 
@@ -312,7 +312,7 @@ static void test_recovery_fails(void **state _unused_)
 	for (unsigned n = 10; n + 10 <= total; n += total / 4) {
 		bool died = true;
 
-		for (unsigned m = 1; died; m += 3) {
+		for (unsigned m = 1; died; m += 3 * stride_san(2)) {
 			struct rig r;
 
 			setup(&r);

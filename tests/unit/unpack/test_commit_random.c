@@ -11,7 +11,7 @@
 
 #define NAMES 3
 #define PATHS (NAMES + NAMES * NAMES + NAMES * NAMES * NAMES)
-#define ROUNDS 1500
+#define ROUNDS (1500 / stride_san(4))
 
 /* A tree of paths over three names, three deep: what stands at each. 0: nothing, 'd', or one of the letters below. */
 struct tree {

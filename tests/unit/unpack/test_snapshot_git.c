@@ -7,7 +7,7 @@
 
 #include "base/os/file.h"
 
-#define ROUNDS 12
+#define ROUNDS (12 / stride_san(4))
 #define TURNS 4 /* the last one is not recorded */
 
 static void run_or_fail(const char *dir, const char *command, const char *what)
