@@ -102,7 +102,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
-	workspace/archives-derived robust/growth docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root net/claim \
+	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root net/claim \
 	cli/cli cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)

@@ -21,11 +21,14 @@ after(() => {
     fs.rmSync(root, { recursive: true, force: true });
 });
 
-// Sanitizers ask about the parser, to which the layout is nothing: one for each case, in turn.
+// Sanitizers ask about the parser. To it the layout is nothing: one for each case, in turn. And what is only large walks the same code
+// again and again, which the release build does too.
 function layouts(c, n) {
   const all = layoutsOf(c, n);
 
-  return SANITIZED ? [all[n % all.length]] : all;
+  if (!SANITIZED)
+    return all;
+  return c.big && c.kind === 'volume' ? [] : [all[n % all.length]];
 }
 
 // Runs the cases, a few at a time. -> all faults
