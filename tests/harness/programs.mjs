@@ -26,7 +26,8 @@ const listed = {
 		.map((c) => ({ name: c.name.replace('skill:', ''), description: c.description, file: c.path ?? c.sourceInfo?.path })),
 };
 
-// command, args: the manifest entry; api: what the scripted model speaks to it.
+// command, args, env: the manifest entry (env: Bun's optimizing compiler costs more than it saves in sessions of seconds); api: what the
+// scripted model speaks to it.
 //
 //   apis              what it can speak to a provider
 //   ownPrompt         words of its own system prompt
@@ -47,7 +48,7 @@ const listed = {
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
-		title: 'OpenCode', command: OPENCODE, args: ['acp'], api: 'openai-chat',
+		title: 'OpenCode', command: OPENCODE, args: ['acp'], env: { BUN_JSC_useDFGJIT: '0' }, api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
 		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },
@@ -76,7 +77,7 @@ export const HARNESSES = {
 	},
 };
 
-export const manifest = () => Object.entries(HARNESSES).map(([id, { command, args }]) => ({ id, command, args }));
+export const manifest = () => Object.entries(HARNESSES).map(([id, { command, args, env }]) => ({ id, command, args, env }));
 
 // HARNESS=codex,pi chooses; none: all.
 export const chosen = () => process.env.HARNESS ? process.env.HARNESS.split(',') : Object.keys(HARNESSES);
