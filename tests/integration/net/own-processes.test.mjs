@@ -11,7 +11,7 @@ import test, { after, before } from 'node:test';
 import { AcpClient } from '../../lib/acp.mjs';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
-import { patience, sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 
 let d;
 
@@ -69,10 +69,8 @@ after(async () => {
 });
 
 async function answer(name) {
-  for (const end = Date.now() + patience(15000); Date.now() < end; await sleep(10))
-    if (fs.existsSync(file(name)))
-      return fs.readFileSync(file(name), 'utf8');
-  throw new Error(`nothing in ${name}`);
+  await until(() => fs.existsSync(file(name)), name, 15000);
+  return fs.readFileSync(file(name), 'utf8');
 }
 
 for (const way of Object.keys(WAYS)) {
