@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { aboutOf, archiveOf, download, treeOf, unpacked, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
 import { Daemon } from '../lib/daemon.mjs';
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
 import { commands, KEY, Orchestrator, sleep, textOf, toolCalls } from './rig.mjs';

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { PROMPT } from '../demo/provider.mjs';
 import { ACPD } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
 import { KEY } from './rig.mjs';

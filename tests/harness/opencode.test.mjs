@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
 import { assertCall, diffs, fresh, nap, Play } from './play.mjs';
 import { commands, KEY, listeningPorts, ofSession, opencodeOf, OPENCODE, startRig, textOf, toolCalls } from './rig.mjs';

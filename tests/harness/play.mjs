@@ -11,7 +11,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { SLOW } from '../lib/rawws.mjs';
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { commands, KEY, Orchestrator, textOf, toolCalls } from './rig.mjs';
 import { HARNESSES, NODE } from './programs.mjs';
 

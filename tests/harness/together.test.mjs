@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { until } from '../lib/wait.mjs';
+import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
 import { assertUsage, ofRecord, ofResponse, Play, shown, usageOf, usageRecords } from './play.mjs';
 import { HARNESSES } from './programs.mjs';

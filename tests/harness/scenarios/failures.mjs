@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
-import { until } from '../../lib/wait.mjs';
+import { until } from '../until.mjs';
 import { assertCall, gone, nap, runs, usageRecords } from '../play.mjs';
 import { commands, KEY, ofSession } from '../rig.mjs';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { until } from '../../lib/wait.mjs';
+import { until } from '../until.mjs';
 import { assertCall, editing, fresh, gone, nap, runs, unasked } from '../play.mjs';
 import { commands, sleep } from '../rig.mjs';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { until } from '../../lib/wait.mjs';
+import { until } from '../until.mjs';
 import { assertRefused, assertUsage, fresh, isModel, ofRecord, ofResponse, Play, twoModels, usageOf, usageRecords, valuesOf, withApi } from '../play.mjs';
 import { ofSession, startRig, textOf } from '../rig.mjs';
 

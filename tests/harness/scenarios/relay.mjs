@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 
 import { META } from '../../lib/mcp.mjs';
-import { until } from '../../lib/wait.mjs';
+import { until } from '../until.mjs';
 import { assertCall, shown } from '../play.mjs';
 import { sleep } from '../rig.mjs';
 

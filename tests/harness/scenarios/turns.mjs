@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { until } from '../../lib/wait.mjs';
+import { until } from '../until.mjs';
 import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, instructed, nap, runs, shown } from '../play.mjs';
 import { sleep } from '../rig.mjs';
 
