@@ -20,6 +20,9 @@ let counter = 0;
 export const fresh = (stem) => `${stem}-${process.pid}-${counter++}`;
 export const nap = () => `sleep 90.${process.pid}${counter++}`;
 
+// Commands one after the other, for budgets and order.
+export const steps = (n) => Array.from({ length: n }, (_, i) => `RUN:echo step-${i}`);
+
 // What the scripted model counted, as acpd should tell it.
 export function usageOf(...calls) {
 	const sum = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0, totalTokens: 0 };

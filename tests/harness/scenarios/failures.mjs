@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
 import { until } from '../until.mjs';
-import { assertCall, gone, nap, runs, usageRecords } from '../play.mjs';
+import { assertCall, gone, nap, runs, steps, usageRecords } from '../play.mjs';
 import { commands, KEY, ofSession } from '../rig.mjs';
 
 // What the provider does -> the turn's class, status (where the harness tells it) and whether trying again may help;
@@ -139,7 +139,7 @@ function assertStopped(turn, stopReason, { budget, scope, limit }) {
 	assert.ok(detail.used >= limit, JSON.stringify(detail));
 }
 
-const tenSteps = Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`);
+const tenSteps = steps(10);
 
 const CALL = { input: 12_000, cached: 0, output: 40, reasoning: 0 }; // two of them are more tokens than the turn may have
 const OF_TURN = { steps: 3, tokens: 20_000, seconds: 20, cost: 0.000001 }; // seconds: enough for three steps on a busy machine

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../until.mjs';
-import { assertCall, editing, fresh, gone, nap, runs, unasked } from '../play.mjs';
+import { assertCall, editing, fresh, gone, nap, runs, steps, unasked } from '../play.mjs';
 import { commands, sleep } from '../rig.mjs';
 
 const edit = (file) => `EDIT:${JSON.stringify({ file, from: 'two', to: 'TWO' })}`;
@@ -251,7 +251,7 @@ async function callBudget(x, t) {
 	assert.ok(lines(s, 'log') <= 2, `${lines(s, 'log')} calls of five ran`);
 	await s.goesOn();
 
-	const ten = await s.turn(...Array.from({ length: 10 }, (_, i) => `RUN:echo step-${i}`), 'TEXT:never');
+	const ten = await s.turn(...steps(10), 'TEXT:never');
 	assertSpent(ten, 'turn', 2);
 	assert.ok(ten.calls.length <= 3, `${ten.calls.length} calls`);
 	await s.goesOn();

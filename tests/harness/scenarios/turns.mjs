@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../until.mjs';
-import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, instructed, nap, runs, shown } from '../play.mjs';
+import { assertCall, assertRefused, diffs, equipped, exitCode, fresh, instructed, nap, runs, shown, steps } from '../play.mjs';
 import { sleep } from '../rig.mjs';
 
 const THREE = 'one\ntwo\nthree\n';
@@ -250,7 +250,7 @@ async function refusal(x, t) {
 
 async function eightCommandsInARow(x, t) {
 	const s = await x.session(t);
-	const turn = await s.turn(...Array.from({ length: 8 }, (_, i) => `RUN:echo step-${i}`), 'TEXT:eight');
+	const turn = await s.turn(...steps(8), 'TEXT:eight');
 
 	assert.equal(turn.stop, 'end_turn');
 	assert.deepEqual(turn.calls.map((c) => /step-(\d)/.exec(shown(c))?.[1]), ['0', '1', '2', '3', '4', '5', '6', '7']);
