@@ -108,8 +108,12 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)
 # The dearest of the others: make test runs them under sanitizers only, make check here too. None of them bounds memory, which
 # under sanitizers is no measure.
-SAN_ONLY = $(call tests,$(addprefix integration/,cli/bridge tools/mcp-hosted unpack/extract workspace/workspace-live) \
-	$(addprefix mcp/,builtin-commands conformance-relay conformance-http relay-bytes soak))
+SAN_ONLY = $(call tests,$(addprefix integration/,archive/archives-damaged cli/bridge \
+	$(addprefix robust/,attach journal live orphans reconnect removal restart) \
+	session/fork session/secrets/secrets session/store/retain tools/mcp-hosted unpack/archives-places unpack/extract \
+	$(addprefix workspace/,skills workspace workspace-diff workspace-live)) \
+	$(addprefix mcp/,builtin-commands builtin-files builtin-patches builtin-patches-pr builtin-session builtin-shown \
+	builtin-together conformance-relay conformance-http gone relay relay-bytes session soak))
 # Looked up when the recipe runs: an image's build has no tests.
 INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN),$(if $(ONCE),$(SAN_ONLY))), \
 	$(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs))
@@ -122,7 +126,7 @@ check: unit fuzz-corpora integration
 JOBS := $(shell nproc)
 programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(CORPORA)
 integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
-	$(ENV) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
+	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check
 docs docs-check: all $(BUILD)/stub-agent

@@ -22,13 +22,14 @@ after(() => {
 });
 
 // Sanitizers ask about the parser. To it the layout is nothing: one for each case, in turn. And what is only large walks the same code
-// again and again, which the release build does too.
+// again and again, which the release build does too. In make test (ACPD_TEST_ONCE) the release build takes what they leave.
 function layouts(c, n) {
   const all = layoutsOf(c, n);
+  const theirs = c.big && c.kind === 'volume' ? undefined : all[n % all.length];
 
-  if (!SANITIZED)
-    return all;
-  return c.big && c.kind === 'volume' ? [] : [all[n % all.length]];
+  if (SANITIZED)
+    return all.filter((layout) => layout === theirs);
+  return process.env.ACPD_TEST_ONCE ? all.filter((layout) => layout !== theirs) : all;
 }
 
 // Runs the cases, a few at a time. -> all faults
