@@ -416,6 +416,7 @@ export async function withDaemon(opts, body) {
   try {
     await body(d);
     await d.stop();
+    assertNoViolations();
   } finally {
     await d.discard();
   }

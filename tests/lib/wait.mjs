@@ -20,7 +20,7 @@ export async function until(pred, what = String(pred), ms = 10000) {
 }
 
 // A count once it has been the same for a while: what went before may still be on its way out.
-export async function settled(count) {
+export async function steady(count) {
   let value = count(), same = 0;
 
   await until(() => {

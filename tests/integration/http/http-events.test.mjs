@@ -9,7 +9,7 @@ import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, deadline, sleep } from '../../lib/rawws.mjs';
-import { settled, until } from '../../lib/wait.mjs';
+import { steady, until } from '../../lib/wait.mjs';
 
 const KINDS = ['plan', 'tool_call', 'result', 'check', 'ask_approval', 'complete', 'prompt', 'message', 'thought',
   'usage', 'artifact', 'lifecycle', 'error'];
@@ -255,7 +255,7 @@ describe('events', () => {
 
   test('a client that goes away is forgotten', async () => {
     const { sessionId } = await c.newSession();
-    const sockets = await settled(() => d.socketCount());
+    const sockets = await steady(() => d.socketCount());
     const many = await Promise.all(Array.from({ length: 20 }, () => Stream.open(d, where(sessionId, '?follow=true'))));
 
     await until(() => d.socketCount() === sockets + 20, 'a socket for each');
