@@ -91,6 +91,10 @@ clean:
 
 # --- checks --------------------------------------------------------------------------------------------------
 -include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
+# A report of a sanitizer shows so many calls above each allocation. ASAN_OPTIONS=malloc_context_size=30 shows more, and costs more.
+ifeq ($(MODE),san)
+export ASAN_OPTIONS ?= malloc_context_size=8
+endif
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 NODE_TEST := $(NODE) --import ./tests/lib/cpu.mjs --test --test-reporter=./tests/lib/report.mjs
 # $(call tests,NAME...): their files; a name without a file would leave nothing out, in silence.
@@ -106,17 +110,16 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	cli/cli cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)
-# The dearest of the others: make test runs them under sanitizers only, make check here too. None of them bounds memory, which
-# under sanitizers is no measure.
-SAN_ONLY = $(call tests,$(addprefix integration/,archive/archives-damaged cli/bridge \
-	$(addprefix robust/,attach journal live orphans reconnect removal restart) \
-	session/fork session/secrets/secrets session/store/retain tools/mcp-hosted unpack/archives-places unpack/extract \
-	$(addprefix workspace/,skills workspace workspace-diff workspace-live)) \
-	$(addprefix mcp/,builtin-commands builtin-files builtin-patches builtin-patches-pr builtin-session builtin-shown \
-	builtin-together conformance-relay conformance-http gone relay relay-bytes session soak))
+# make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
+# sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
+# make check and make test-fast run them in release.
+IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/http-events proc/environment \
+	$(addprefix robust/,connections hosting start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
+	$(wildcard tests/integration/conformance/*.test.mjs)
 # Looked up when the recipe runs: an image's build has no tests.
-INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN),$(if $(ONCE),$(SAN_ONLY))), \
-	$(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs))
+EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
+INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN)), \
+	$(if $(filter release1,$(MODE)$(ONCE)),$(sort $(NOT_SAN) $(IN_BOTH)),$(EVERY)))
 REAL := $(wildcard tests/harness/*.test.mjs)
 
 lint:
