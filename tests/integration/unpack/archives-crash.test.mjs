@@ -61,7 +61,7 @@ const CALLS = ['execve', 'clone', 'clone3', 'mkdirat', 'mkdir', 'openat', 'opena
 // How often each of them is made by one process of a run that goes well.
 async function countCalls(archive, box) {
   const log = `${box.dir}/trace`;
-  const r = await extract(archive, box.dest, box.args, { command: ['strace', '-f', '--seccomp-bpf', '-qq', '-o', log, '-e', `trace=${CALLS.join(',')}`, ACPD] });
+  const r = await extract(archive, box.dest, box.args, { command: ['strace', '-f', '-qq', '-o', log, '-e', `trace=${CALLS.join(',')}`, ACPD] });
   const counts = new Map();
   const most = new Map();
 
@@ -120,7 +120,7 @@ for (const layout of usable) {
 
       box.mark();
       const r = await extract(archives[0][0], box.dest, box.args,
-        { command: ['strace', '-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${n}`, ACPD] });
+        { command: ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${n}`, ACPD] });
       killed += r.code === 0 ? 0 : 1;
       assert.ok(!r.late, `${call} ${n}: did not end`);
       assert.deepEqual(await recovered(box, ...archives[i % 2]), [], `killed at the ${n}th ${call}, then ${archives[i % 2][1]}`);
