@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 /* All of the body that comes out; -1: it is broken. */
-static int decode(struct answer_body b, struct slice in, size_t step, struct buf *out)
+static int decode(struct message_body b, struct slice in, size_t step, struct buf *out)
 {
 	while (in.n && !http_body_has_ended(&b)) {
 		_cleanup_(exact_free) struct slice copy = exact(in.p, MIN(step, in.n));
@@ -28,7 +28,7 @@ static int decode(struct answer_body b, struct slice in, size_t step, struct buf
 static void check_body(const struct http_head *h, struct slice in)
 {
 	_cleanup_(buf_done) struct buf whole = { 0 };
-	struct answer_body b;
+	struct message_body b;
 	int r;
 
 	http_body_begin(&b, h, false);
@@ -46,9 +46,9 @@ static void check_head(const struct http_head *h, struct slice text)
 	struct slice v;
 
 	FUZZ_CHECK(h->status >= 100 && h->status < 1000 && slice_inside(h->fields, text));
-	FUZZ_CHECK(h->length <= INT64_MAX && (h->has_length || !h->length));
-	FUZZ_CHECK(http_head_field(h, "content-length", &v) == h->has_length);
-	FUZZ_CHECK(http_head_field(h, "transfer-encoding", &v) == h->chunked);
+	FUZZ_CHECK(h->body.length <= INT64_MAX && (h->body.has_length || !h->body.length));
+	FUZZ_CHECK(http_head_field(h, "content-length", &v) == h->body.has_length);
+	FUZZ_CHECK(http_head_field(h, "transfer-encoding", &v) == h->body.chunked);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

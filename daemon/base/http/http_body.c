@@ -4,17 +4,23 @@
 
 /* Transfer-Encoding takes precedence over Content-Length. That is safe: each answer has a connection of its own, so
  * nothing is read after it. */
-void http_body_begin(struct answer_body *b, const struct http_head *h, bool to_head)
+void http_body_begin(struct message_body *b, const struct http_head *h, bool to_head)
 {
 	bool none = to_head || h->status == 204 || h->status == 304;
 
-	*b = (struct answer_body){ .end = HTTP_BODY_CLOSE };
+	*b = (struct message_body){ .end = HTTP_BODY_CLOSE };
 	if (none)
 		b->end = HTTP_BODY_LENGTH;
-	else if (h->chunked)
+	else if (h->body.chunked)
 		b->end = HTTP_BODY_CHUNKED;
-	else if (h->has_length)
-		*b = (struct answer_body){ .end = HTTP_BODY_LENGTH, .left = h->length };
+	else if (h->body.has_length)
+		*b = (struct message_body){ .end = HTTP_BODY_LENGTH, .left = h->body.length };
+}
+
+void http_body_begin_request(struct message_body *b, const struct http_extent *f)
+{
+	*b = (struct message_body){ .end = f->chunked ? HTTP_BODY_CHUNKED : HTTP_BODY_LENGTH,
+				    .left = f->length };
 }
 
 static int take(struct slice *in, size_t n, struct slice *data)
@@ -24,7 +30,7 @@ static int take(struct slice *in, size_t n, struct slice *data)
 	return n > 0;
 }
 
-int http_body_next(struct answer_body *b, struct slice *in, struct slice *data)
+int http_body_next(struct message_body *b, struct slice *in, struct slice *data)
 {
 	size_t n;
 
@@ -39,14 +45,14 @@ int http_body_next(struct answer_body *b, struct slice *in, struct slice *data)
 	return take(in, n, data);
 }
 
-bool http_body_has_ended(const struct answer_body *b)
+bool http_body_has_ended(const struct message_body *b)
 {
 	if (b->end == HTTP_BODY_CHUNKED)
 		return b->chunked.state == CHUNKED_END;
 	return b->end == HTTP_BODY_LENGTH && !b->left;
 }
 
-bool http_body_is_whole(const struct answer_body *b)
+bool http_body_is_whole(const struct message_body *b)
 {
 	return b->end == HTTP_BODY_CLOSE || http_body_has_ended(b);
 }

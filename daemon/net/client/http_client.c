@@ -23,7 +23,7 @@ struct http_client {
 	char *socket; /* connect to it; host and port are only for the header */
 	int fd;
 	struct buf in; /* bytes received and not used yet */
-	struct answer_body body;
+	struct message_body body;
 };
 
 /* --- connecting ------------------------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ static void take_head(const struct http_head *h, struct http_answer *a)
 	struct slice offset;
 
 	a->status = h->status;
-	a->length = h->length;
+	a->length = h->body.length;
 	a->has_offset = http_head_field(h, "upload-offset", &offset) &&
 			u64_parse(offset, &a->offset);
 }

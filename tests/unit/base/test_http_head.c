@@ -59,7 +59,7 @@ static const struct {
 
 static long length_of(const struct http_head *h)
 {
-	return h->chunked ? -2 : h->has_length ? (long)h->length : -1;
+	return h->body.chunked ? -2 : h->body.has_length ? (long)h->body.length : -1;
 }
 
 static void a_head_is_one_or_it_is_not(void **state _unused_)
@@ -127,7 +127,7 @@ static const struct {
 };
 
 /* In pieces of step bytes. False: it is broken. */
-static bool feed(struct answer_body *b, struct slice wire, size_t step, struct buf *out)
+static bool feed(struct message_body *b, struct slice wire, size_t step, struct buf *out)
 {
 	while (wire.n) {
 		struct slice piece = { wire.p, MIN(step, wire.n) }, data;
@@ -147,7 +147,7 @@ static void check_body(size_t i, size_t step)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct http_head h;
-	struct answer_body b;
+	struct message_body b;
 	bool ok;
 
 	assert_true(http_head_parse(slice_of(bodies[i].head), &h) > 0);

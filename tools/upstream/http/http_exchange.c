@@ -23,7 +23,7 @@ struct http_exchange {
 	struct loop_task task;
 	struct buf out, in; /* in: the head */
 	enum exchange_state state;
-	struct answer_body body;
+	struct message_body body;
 	enum http_exchange_end how;
 	int error; /* of the last address that was tried */
 	bool closed;

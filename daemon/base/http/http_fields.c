@@ -1,0 +1,130 @@
+#include "base/http/http_fields.h"
+
+#include "base/digits.h"
+#include "base/http/header.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <strings.h>
+
+bool http_length_parse(struct slice value, uint64_t *ret)
+{
+	return u64_parse(value, ret) && *ret <= INT64_MAX;
+}
+
+bool http_word_is(struct slice word, const char *want)
+{
+	return word.n == strlen(want) && strncasecmp(word.p, want, word.n) == 0;
+}
+
+bool http_coding_is_chunked(struct slice value)
+{
+	return http_word_is(value, "chunked");
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------ */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct slice without_blanks(struct slice s)
+{
+	while (s.n && is_blank(*s.p))
+		s = (struct slice){ s.p + 1, s.n - 1 };
+	while (s.n && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+bool http_text_ok(struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+ssize_t http_lines_end(struct slice in, size_t max)
+{
+	size_t n = MIN(in.n, max);
+	const char *end = n ? memmem(in.p, n, "\r\n\r\n", 4) : NULL;
+
+	if (!end)
+		return n < max ? 0 : -EMSGSIZE;
+	return end - in.p + 2;
+}
+
+bool http_line_next(struct slice *lines, struct slice *line)
+{
+	const char *end = lines->n ? memmem(lines->p, lines->n, "\r\n", 2) : NULL;
+
+	if (!end)
+		return false;
+	*line = (struct slice){ lines->p, (size_t)(end - lines->p) };
+	*lines = (struct slice){ end + 2, lines->n - line->n - 2 };
+	return true;
+}
+
+bool http_field_split(struct slice line, struct slice *name, struct slice *value)
+{
+	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
+
+	if (!colon)
+		return false;
+	*name = (struct slice){ line.p, (size_t)(colon - line.p) };
+	*value = without_blanks((struct slice){ colon + 1, line.n - name->n - 1 });
+	return header_name_ok(*name) && http_text_ok(*value);
+}
+
+bool http_field_find(struct slice lines, const char *name, struct slice *ret)
+{
+	struct slice line, own;
+
+	while (http_line_next(&lines, &line))
+		if (http_field_split(line, &own, ret) && http_word_is(own, name))
+			return true;
+	return false;
+}
+
+/* --- framing ---------------------------------------------------------------------------------------------- */
+
+static bool take_length(struct http_extent *f, struct slice value)
+{
+	bool first = !f->has_length;
+
+	f->has_length = true;
+	return first && http_length_parse(value, &f->length);
+}
+
+static bool take_coding(struct http_extent *f, struct slice value)
+{
+	bool first = !f->chunked;
+
+	f->chunked = true;
+	return first && http_coding_is_chunked(value);
+}
+
+static bool take_framing(struct http_extent *f, struct slice name, struct slice value)
+{
+	static const struct {
+		const char *name;
+		bool (*take)(struct http_extent *f, struct slice value);
+	} rows[] = { { "content-length", take_length }, { "transfer-encoding", take_coding } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (http_word_is(name, rows[i].name))
+			return rows[i].take(f, value);
+	return true;
+}
+
+bool http_fields_read(struct slice lines, struct http_extent *ret)
+{
+	struct slice line, name, value;
+
+	while (http_line_next(&lines, &line))
+		if (!http_field_split(line, &name, &value) || !take_framing(ret, name, value))
+			return false;
+	return true;
+}
