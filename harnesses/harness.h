@@ -73,10 +73,18 @@ struct harness_def {
  * Where the model is and how to reach it, as the client gave it; each adapter translates it for its program.
  * The key goes into the child's environment and nowhere else. harnesses/provider.c
  */
+/* Who makes the calls. */
+enum harness_via {
+	PROVIDER_ENVIRONMENT, /* by the harness itself, with the key in its environment */
+	PROVIDER_TUNNEL, /* by the client: the core puts its own address and key in the place of base_url, key */
+};
+
 struct harness_provider {
 	char *api;	/* "openai-responses", "openai-chat", "anthropic", "google" */
+	char *via_name; /* as the client says; NULL: it does not */
+	enum harness_via via;
 	char *base_url; /* NULL: the API's public one */
-	char *key;
+	char *key;	/* NULL: PROVIDER_TUNNEL */
 	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
 	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
 	struct slice headers; /* raw object of strings, or empty */

@@ -17,7 +17,8 @@
 static const struct jfield fields[] = {
 	JF_STR(struct harness_provider, api, "api", JF_REQUIRED, 64),
 	JF_STR(struct harness_provider, base_url, "baseUrl", JF_FILLED, 4096),
-	JF_STR(struct harness_provider, key, "key", JF_REQUIRED, 16384),
+	JF_STR(struct harness_provider, key, "key", 0, 16384),
+	JF_STR(struct harness_provider, via_name, "via", 0, 32),
 	JF_STR(struct harness_provider, model, "model", JF_FILLED, MODEL_LEN_MAX),
 	JF_ARR(struct harness_provider, models, "models", 0),
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
@@ -89,6 +90,43 @@ static int check_headers(struct slice headers, struct err *e)
 	return 0;
 }
 
+/* Without a word the key decides: who gives none makes the calls itself. */
+static int choose_via(struct harness_provider *p, struct err *e)
+{
+	static const char *const names[] = {
+		[PROVIDER_ENVIRONMENT] = "environment", [PROVIDER_TUNNEL] = "tunnel"
+	};
+
+	p->via = p->key ? PROVIDER_ENVIRONMENT : PROVIDER_TUNNEL;
+	if (!p->via_name)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], p->via_name) == 0) {
+			p->via = (enum harness_via)i;
+			return 0;
+		}
+	return err_field(e, FIELD "via", "PROVIDER_VIA_UNSUPPORTED",
+			 "via must be environment or tunnel");
+}
+
+/* A key that goes nowhere, or a place that nobody asks, was meant otherwise. */
+static int check_via(struct harness_provider *p, struct err *e)
+{
+	int r = choose_via(p, e);
+
+	if (r < 0)
+		return r;
+	if (p->via == PROVIDER_ENVIRONMENT)
+		return p->key ? 0 :
+				err_field(e, FIELD "key", "FIELD_MISSING",
+					  FIELD "key is required where via is environment");
+	if (p->key || p->base_url)
+		return err_field(
+			e, p->key ? FIELD "key" : FIELD "baseUrl", "FIELD_INVALID",
+			"the client makes the calls of a tunnel: it keeps key and baseUrl");
+	return 0;
+}
+
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e)
 {
 	int r;
@@ -98,6 +136,8 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 	r = jdec_strict(raw, fields, FIELD, "a provider has no such member", ret, e);
 	if (r == 0)
 		r = check_api(ret->api, e);
+	if (r == 0)
+		r = check_via(ret, e);
 	if (r == 0)
 		r = check_models(ret->models, e);
 	if (r == 0)

@@ -7,7 +7,9 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 		     struct err *e)
 {
 	struct session *from = store_find(c->srv->store, a->session_id);
-	struct session_params p = { .client = c->client, .setup.auth_method = c->auth_method };
+	struct session_params p = { .client = c->client,
+				    .model_apis = c->model_apis,
+				    .setup.auth_method = c->auth_method };
 	struct session *s;
 	struct method_call *k;
 	int r;
@@ -28,6 +30,7 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 		return 0;
 	}
 	conn_serve(c, s);
+	conn_take_models(c, s);
 	return 0;
 }
 

@@ -19,7 +19,14 @@ struct acp_server {
 		watch_timer; /* checks for readers that lag; armed only while there is output */
 };
 
-enum conn_phase { CONN_NEW = 1, CONN_READY = 2, CONN_CLOSING = 4 };
+/* CONN_MODELS: ready, but only to make model calls. */
+enum conn_phase {
+	CONN_NEW = 1,
+	CONN_READY = 2,
+	CONN_CLOSING = 4,
+	CONN_MODELS = 8,
+	CONN_EITHER = CONN_READY | CONN_MODELS,
+};
 
 /* A message waiting to go out, behind the events of a session up to barrier. */
 struct outgoing {
@@ -38,8 +45,11 @@ struct acp_conn {
 	enum conn_phase phase;
 	const struct harness_def *harness; /* of the URL, or the default */
 	unsigned client;		   /* client_cap bits */
+	unsigned model_apis; /* bit per enum model_api: whose calls its client makes */
+	bool model_only;     /* and it does nothing else */
+	bool bodies_wait;    /* of model calls, for room in out */
 	char *auth_method;
-	struct list out, views, calls, ports;
+	struct list out, views, calls, ports, takers;
 	size_t out_bytes;
 	unsigned ncalls;
 	struct rpc_calls requests; /* ours, to the client */
@@ -91,6 +101,17 @@ void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 void conn_serve(struct acp_conn *c, struct session *s);
 void conn_drop_ports(struct acp_conn *c);
 
+/* acp_model.c */
+/* What the client has announced: clientCapabilities._meta.acpd. */
+void conn_model_caps(struct acp_conn *c, struct slice own);
+/* The client makes the model calls of that session from now on, if it makes any. */
+void conn_take_models(struct acp_conn *c, struct session *s);
+/* It does not drive that session any more. */
+void conn_leave_models(struct acp_conn *c, const char *session_id);
+void conn_drop_takers(struct acp_conn *c);
+/* Some of what was queued has gone out. */
+void conn_send_bodies(struct acp_conn *c);
+
 /* view.c */
 struct view *view_find(struct acp_conn *c, const char *session_id);
 struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
@@ -122,6 +143,10 @@ int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_model_attach(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_model_head(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_model_chunk(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_model_credit(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 /* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
 struct jfield;

@@ -263,8 +263,10 @@ static bool pump_queue(struct pump *p)
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx)
 {
 	struct pump p = { .conn = c, .frame = frame, .ctx = ctx };
+	bool empty = pump_queue(&p);
 
-	if (!pump_queue(&p))
+	conn_send_bodies(c);
+	if (!empty)
 		return true;
 	list_each(v, &c->views, struct view, link) {
 		if (!watcher_behind(&v->w))
@@ -360,6 +362,7 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 	list_init(&c->views);
 	list_init(&c->calls);
 	list_init(&c->ports);
+	list_init(&c->takers);
 	rpc_calls_init(&c->requests);
 	list_add_tail(&srv->conns, &c->link);
 	srv->count++;
@@ -376,6 +379,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 	list_each(k, &c->calls, struct method_call, link)
 		call_unhook(k);
 	conn_drop_ports(c);
+	conn_drop_takers(c);
 	rpc_calls_done(&c->requests);
 	while (!list_empty(&c->out))
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));

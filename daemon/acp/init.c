@@ -87,7 +87,7 @@ static void put_features(struct jw *w)
 		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
 		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
 		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
-		"diff",		"artifacts", "mcp",	 "ack"
+		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel"
 	};
 
 	jw_obj(w, "features");
@@ -148,6 +148,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 		return 0;
 	}
 	c->client = a.capabilities.n ? client_caps(a.capabilities) : 0;
+	conn_model_caps(c, jobj_get(jobj_get(a.capabilities, "_meta").raw, "acpd").raw);
 	jw_obj(&w, NULL);
 	jw_int(&w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */
 	jw_obj(&w, "agentCapabilities");
@@ -162,7 +163,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	if (c->harness->caps.steer) /* where its inventors put it */
 		jw_raw(&w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
 	jw_end_obj(&w);
-	c->phase = CONN_READY;
+	c->phase = c->model_only ? CONN_MODELS : CONN_READY;
 	conn_result(c, NULL, m->id, buf_slice(&b));
 	return 0;
 }

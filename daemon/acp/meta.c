@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
+#include "model/model_api.h"
 #include "tools/relay/server_request.h"
 
 #include <stdio.h>
@@ -266,7 +267,17 @@ static int check_policy(const struct session_args *a, const struct harness_caps 
 	return r == 0 ? server_request_check_policy(asked.policy, a->policy, e) : r;
 }
 
-static int check_provider(struct slice raw, struct err *e)
+/* Whoever gives no key makes the calls: the opener, if it can, or who is named for it. */
+static int check_caller(const struct harness_provider *p, unsigned apis, struct err *e)
+{
+	if (p->via != PROVIDER_TUNNEL || p->via_name || (apis & 1u << model_api_find(p->api)))
+		return 0;
+	return err_field(e, "_meta.acpd.provider.key", "FIELD_MISSING",
+			 "_meta.acpd.provider.key is required: this client has not announced that "
+			 "it makes model calls of that API");
+}
+
+static int check_provider(struct slice raw, unsigned apis, struct err *e)
 {
 	struct harness_provider p;
 	int r;
@@ -274,8 +285,10 @@ static int check_provider(struct slice raw, struct err *e)
 	if (!raw.n)
 		return 0;
 	r = harness_provider_parse(raw, &p, e);
-	if (r == 0)
-		harness_provider_done(&p);
+	if (r < 0)
+		return r;
+	r = check_caller(&p, apis, e);
+	harness_provider_done(&p);
 	return r;
 }
 
@@ -353,7 +366,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_when_detached(a->when_detached, &p->when_detached, e);
 	if (r == 0)
-		r = check_provider(a->provider, e);
+		r = check_provider(a->provider, p->model_apis, e);
 	if (r == 0)
 		r = check_policy(a, caps, &p->setup.approval, e);
 	if (r == 0)

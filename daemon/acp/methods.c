@@ -46,10 +46,16 @@ static const struct acp_method methods[] = {
 	{ "session/set_model", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_model, META_NONE },
 	{ "session/set_config_option", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_set_config,
 	  META_NONE },
-	{ "$/cancel_request", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_cancel_request,
+	{ "$/cancel_request", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_cancel_request,
 	  META_NONE },
 	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, on_mcp_message, META_NONE },
-	{ "_acpd/usage", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_usage, META_NONE },
+	{ "_acpd/model/attach", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_model_attach, META_NONE },
+	{ "_acpd/model/head", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_head, META_NONE },
+	{ "_acpd/model/chunk", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_chunk,
+	  META_NONE },
+	{ "_acpd/model/credit", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_credit,
+	  META_NONE },
+	{ "_acpd/usage", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_usage, META_NONE },
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize,
 	  META_NONE },
 	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_diff, META_NONE },
@@ -64,7 +70,7 @@ static const struct acp_method methods[] = {
 	  META_NONE },
 	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list, META_NONE },
 	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_ack, META_NONE },
-	{ "_acpd/status", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_status, META_NONE },
+	{ "_acpd/status", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_status, META_NONE },
 };
 
 static const struct acp_method *find_method(const struct rpc_msg *m)
@@ -102,6 +108,9 @@ static int check_phase(const struct acp_conn *c, const struct acp_method *row, s
 {
 	if (row->phases & c->phase)
 		return 0;
+	if (c->phase == CONN_MODELS && row->phases != CONN_NEW)
+		return err_set(e, -EPERM, RPC_INVALID_REQUEST, "MODEL_CONNECTION",
+			       "this connection has announced that it only makes model calls");
 	return err_set(e, -EPROTO, RPC_INVALID_REQUEST, "ALREADY_INITIALIZED",
 		       "Initialize not allowed on existing connection");
 }

@@ -27,6 +27,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_members(w, session_provisioned(s), NULL);
 	session_put_unmasked(w, s);
 	session_put_mcp(w, s);
+	session_put_provider(w, s);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
 	jw_end_obj(w);
@@ -125,7 +126,8 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 {
 	struct session_params p = { .harness = def,
 				    .setup.auth_method = c->auth_method,
-				    .client = c->client };
+				    .client = c->client,
+				    .model_apis = c->model_apis };
 	struct session *s;
 	struct method_call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
@@ -139,6 +141,7 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return -EIO;
 	}
 	conn_serve(c, s);
+	conn_take_models(c, s);
 	return 0;
 }
 
@@ -239,7 +242,7 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
 		  struct err *e)
 {
-	struct session_params p = { .client = c->client };
+	struct session_params p = { .client = c->client, .model_apis = c->model_apis };
 	struct session *s = NULL;
 	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
@@ -255,6 +258,7 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {
 		conn_serve(c, s);
+		conn_take_models(c, s);
 		return 0;
 	}
 	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {

@@ -106,6 +106,7 @@ static void on_detached(void *ctx, const char *reason)
 	snprintf(e.reason, sizeof(e.reason), "DETACHED");
 	snprintf(e.msg, sizeof(e.msg), "The session is no longer active on this connection");
 	calls_drop_view(v->conn, v, &e);
+	conn_leave_models(v->conn, v->session_id);
 	notify_detached(v, NULL, reason);
 	view_free(v);
 }

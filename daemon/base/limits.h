@@ -131,6 +131,20 @@
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
 #define PROVIDER_IDLE_MAX_MS 3600000
 
+/* Model calls */
+#define MODEL_PREFIX "/model"           /* of every path at a listener */
+#define MODEL_HEAD_MAX (64 * KIB)       /* of a harness's request */
+#define MODEL_BODY_MAX (32 * MIB)
+#define MODEL_BODIES_MAX (256 * MIB)    /* of all requests that wait for the first byte of their answer */
+#define MODEL_CONNS_MAX 64              /* of one session's harness */
+#define MODEL_CALLS_MAX 8               /* open in one session */
+#define MODEL_IDLE_MS 300000            /* a connection between two requests */
+#define MODEL_NAME_LEN 256              /* bytes of a model's name */
+#define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */
+#define MODEL_PIECE_MAX (64 * KIB)      /* of one message of a body or an answer */
+#define MODEL_ATTACH_MAX 10000          /* sessions named in one _acpd/model/attach */
+#define MODEL_HOLD_SECS 60              /* a call without a connection to go to fails after so long */
+
 /* MCP */
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
 #define MCP_HOLD_SECS 60                /* one without a connection to go to fails after so long */

@@ -34,7 +34,7 @@ struct config {
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
-		max_connections, harness_idle, harness_max, harness_wait, session_max,
+		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, since, archive_store_max, archive_max, uid, strip;
 	struct retention keep_usage;
 	struct retention keep_sessions;

@@ -20,7 +20,7 @@ static char **build_env(const struct config *c, const struct passwd *pw)
 		harness_plan_env(&plan, "USER", pw->pw_name);
 		harness_plan_env(&plan, "LOGNAME", pw->pw_name);
 	}
-	baseenv_no_proxy(&plan);
+	baseenv_no_proxy(&plan, NULL);
 	return harness_plan_environ(&plan);
 }
 

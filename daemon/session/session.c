@@ -122,6 +122,8 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.calls);
 	list_init(&s->turn.messages);
 	list_init(&s->turn.questions);
+	list_init(&s->model.takers);
+	list_init(&s->model.calls);
 	list_init(&s->mcp.ports);
 	list_init(&s->mcp.upcalls);
 	list_init(&s->watchers);
@@ -448,6 +450,8 @@ void session_free(struct session *s)
 	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
 	readers_drop(s);
+	session_model_close(s);
+	takers_drop(s);
 	mcp_servers_forget(s);
 	upcall_ports_drop(s);
 	if (s->harness.adapter)

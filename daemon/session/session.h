@@ -42,6 +42,7 @@ struct store_config {
 	bool journal;
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
+	unsigned model_hold;	     /* seconds a model call waits for a client that makes it */
 	unsigned mcp_hold;     /* seconds an MCP request to a client waits for one to come back */
 	unsigned harness_idle; /* seconds; 0: harnesses are never stopped for that */
 	unsigned harness_max;  /* 0: as memory allows */
@@ -96,6 +97,9 @@ struct store_totals {
 	uint64_t crowded_out;	/* prompts and sessions that got no harness in time */
 	uint64_t removed_empty; /* sessions without client and history */
 	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.h */
+	struct {
+		uint64_t calls, unauthorized, refused, asked_again, dropped; /* dropped: messages */
+	} model;
 };
 void store_totals(const struct session_store *st, struct store_totals *ret);
 /* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */
@@ -116,6 +120,8 @@ struct session_info {
 struct jw;
 /* Member "mcp": the session's MCP servers, and what of them has reached the harness; nothing if it has none. */
 void session_put_mcp(struct jw *w, const struct session *s);
+/* Member "provider": how the model calls of its harness are made; nothing for a session without a provider. */
+void session_put_provider(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
 /* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
  * nothing if the journal is whole. */
@@ -136,6 +142,7 @@ struct session_params {
 	struct setup_params setup;
 	enum when_detached when_detached;
 	unsigned client;	       /* client_cap bits of the opener */
+	unsigned model_apis;	       /* bit per enum model_api: calls that the opener makes */
 	const struct request *request; /* what to put into workspace and home first; NULL: nothing */
 };
 

@@ -15,6 +15,7 @@
 #include "session/log/log_internal.h"
 #include "session/log/reader.h"
 #include "session/mcp/session_mcp_internal.h"
+#include "session/model/session_model_internal.h"
 #include "session/secrets/secrets_internal.h"
 #include "session/store/store_internal.h"
 #include "session/turn/turn_internal.h"
@@ -61,6 +62,7 @@ struct session {
 	struct session_events log;
 	struct session_secrets secrets;
 	struct session_mcp mcp;
+	struct session_model model;
 	struct session_stored stored;
 };
 

@@ -66,6 +66,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_str(w, "waiting", "harness");
 	session_put_damage(w, s);
 	session_put_mcp(w, s);
+	session_put_provider(w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);
 }

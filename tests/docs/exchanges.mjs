@@ -4,7 +4,11 @@
 
 import { dir, file, tar } from '../archives/tar.mjs';
 import { digestOf } from '../lib/archives.mjs';
+import { AcpClient } from '../lib/acp.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { givenServers, startShim } from '../lib/mcp-orchestrators.mjs';
+import { ModelConnection, listenerOf, STUB_WITH_PROVIDER, Taker } from '../lib/model-calls.mjs';
+import { until } from '../lib/wait.mjs';
 import { ELIDED } from './tape.mjs';
 
 const MODERN_META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
@@ -19,6 +23,13 @@ function opened(m) {
   if (m.result?.sessionId)
     m.result._meta.acpd.seq = 0;
   return m;
+}
+
+// Of a session that was opened, how its model calls are made.
+function briefProvider(m) {
+  const { sessionId, _meta } = m.result ?? {};
+
+  return sessionId ? { ...m, result: { sessionId, '…': 0, _meta: { acpd: { '…': 0, seq: 0, provider: _meta.acpd.provider } } } } : m;
 }
 
 const shown = (wanted) => (m) => !atStart(m) && wanted(m) && opened(m);
@@ -211,6 +222,31 @@ async function usage(d, tape) {
   await end(c, tape, sessionId);
 }
 
+// A harness that is given its provider: a daemon of its own.
+async function models(d, tape) {
+  const own = await Daemon.start({ harnesses: [STUB_WITH_PROVIDER] });
+  const c = await AcpClient.connect(own);
+  const taker = new Taker(c);
+  const long = (m) => m.method === 'session/update' || m.result?.agentCapabilities;
+
+  tape.d = own;
+  tape.listen(c, (m) => !long(m) && opened(briefProvider(m)));
+  await c.initialize({ caps: { _meta: { acpd: { model: { apis: ['openai-chat'] } } } } });
+  const { sessionId } = await c.newSession({ meta: { provider: { api: 'openai-chat', model: 'stub-small' }, harness: 'caller' } });
+  tape.note('The harness calls its provider: POST …/v1/chat/completions.');
+  const harness = (await ModelConnection.open(listenerOf(sessionId))).send(undefined, { body: '{"model":"stub-small","stream":true}' });
+  const { callId } = await taker.asked();
+  await taker.body(callId);
+  taker.head(callId, 200, { 'content-type': 'text/event-stream', 'x-request-id': 'req-7' });
+  taker.chunk(callId, 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n');
+  await until(() => taker.of('credit', callId).length);
+  taker.end(callId, { complete: true, requestId: 'req-7' });
+  await until(() => harness.body.whole);
+  harness.close();
+  tape.stop();
+  await endInOrder(own, c);
+}
+
 // How busy the machine is and how it is made is on no page.
 const ready = ({ ready: is, notReady, harnesses, version, problems }) => ({
   ready: is, notReady, harnesses: [...harnesses.filter(({ id }) => ['codex', 'stub'].includes(id)), ELIDED], version, '…': 0, isolation: {}, problems,
@@ -225,7 +261,7 @@ async function operations(d, tape) {
 
 // The name in the marker → its exchange. Usage comes first: its record is the first of the ledger.
 export const EXCHANGES = {
-  usage, connect, sessions, parameters, delivery, errors, workspaces, archives, tools, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
+  usage, connect, sessions, parameters, delivery, errors, workspaces, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
 };
 // Pages that show members which are left out elsewhere.
 export const WHOLE = { connect: ['features', 'limits'], sessions: ['modes', 'configOptions', 'capabilities'] };

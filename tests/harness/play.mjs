@@ -173,12 +173,13 @@ export const valuesOf = (option) => option.options.flatMap((o) => o.options ?? [
 export class Play {
 	#idle = new Map(); // sessions that scenarios share, by the name of their settings
 
-	constructor(rig, harness) {
-		Object.assign(this, { rig, harness, model: rig.model, h: HARNESSES[harness] });
+	// route: how the model calls of its sessions are made
+	constructor(rig, harness, route = 'environment') {
+		Object.assign(this, { rig, harness, route, model: rig.model, h: HARNESSES[harness] });
 	}
 
 	async connect(options) {
-		return Orchestrator.connect(this.rig.daemon, { ...options, acpd: true, caps: { session: { notices: {}, compaction: {} } } });
+		return Orchestrator.connect(this.rig.daemon, { tunnel: this.rig.tunnel(), ...options, acpd: true, caps: { session: { notices: {}, compaction: {} } } });
 	}
 
 	// A session of the scenario's own; without settings one that scenarios share.
@@ -233,13 +234,18 @@ export class Play {
 		const o = on ?? await this.connect();
 
 		try {
-			const opened = await this.rig.session(null, { harness: this.harness, on: o, ...settings,
+			const opened = await this.rig.session(null, { harness: this.harness, route: this.route, on: o, ...settings,
 				provider: { model, ...provider, headers } });
 			return Object.assign(new Session(this, opened, model), { settings });
 		} catch (e) {
 			await o.close();
 			throw e;
 		}
+	}
+
+	// The scripted model as the provider of a session of this route.
+	provider(changes) {
+		return this.rig.provider(this.harness, changes, this.route);
 	}
 
 	// session/new that must be refused with one of these reasons.

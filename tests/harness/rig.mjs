@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { ModelTunnel } from '../../images/model-tunnel.ts';
 import { Daemon } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
 import { validateMessage } from '../lib/schema.mjs';
@@ -30,15 +31,16 @@ export class Orchestrator {
 
 	// answer(params): the kind of option to choose, or a promise of it; anything else: outcome cancelled; undefined: leave it open
 	// form(params): the response to an elicitation; without it none is announced
-	static async connect(daemon, { answer = () => 'allow_once', form, acpd = false, caps = {} } = {}) {
+	// tunnel: a ModelTunnel that makes the model calls of its sessions
+	static async connect(daemon, { answer = () => 'allow_once', form, acpd = false, caps = {}, tunnel } = {}) {
 		const o = new Orchestrator();
 
 		o.answer = answer;
 		o.#forms = Boolean(form);
 		o.#sdk = await connectSdk(daemon, { onPermission: (params, signal) => o.#permission(params, signal), onElicit: form,
-			mcp: o.#provider });
+			mcp: o.#provider, tunnel });
 		o.#tap(o.#sdk.seen.socket);
-		await o.#sdk.initialize({ acpd, caps: form ? { ...caps, elicitation: { form: {} } } : caps });
+		await o.#sdk.initialize({ acpd: tunnel ? { model: tunnel.capability } : acpd, caps: form ? { ...caps, elicitation: { form: {} } } : caps });
 		return o;
 	}
 
@@ -84,7 +86,7 @@ export class Orchestrator {
 
 	// Requests of the daemon that no client capability allows.
 	get uninvited() {
-		const invited = ['session/request_permission', ...this.#forms ? ['elicitation/create'] : [],
+		const invited = ['session/request_permission', '_acpd/model/request', ...this.#forms ? ['elicitation/create'] : [],
 			...this.#serves ? ['mcp/message'] : []];
 
 		return this.messages.filter((m) => m.method && m.id !== undefined && !invited.includes(m.method));
@@ -161,22 +163,34 @@ class Rig {
 
 	// A session in a new directory. `prepare(cwd)` fills it first; `on` takes an open connection; `acpd` is added to
 	// _meta.acpd, `params` to the parameters.
-	async session(t, { harness = this.harness, provider, env, acpd, params, prepare, on } = {}) {
+	async session(t, { harness = this.harness, provider, route, env, acpd, params, prepare, on } = {}) {
 		const cwd = fs.mkdtempSync(path.join(this.daemon.workDir, 's-'));
 		const o = on ?? await this.connect(t);
 
 		prepare?.(cwd);
 		const opened = await o.request('session/new', { cwd, mcpServers: [], ...params,
-			_meta: { acpd: { harness, env, provider: this.provider(harness, provider), ...acpd } } });
+			_meta: { acpd: { harness, env, provider: this.provider(harness, provider, route), ...acpd } } });
 		o.sessions.push(opened.sessionId);
 		return { o, id: opened.sessionId, cwd, opened };
 	}
 
-	// The scripted model as a session's provider, in the API that the harness is tested with.
-	provider(harness, changes = {}) {
+	// The scripted model as a session's provider, in the API that the harness is tested with. route: 'environment', or 'tunnel',
+	// where the client keeps key and address; a row that names one of them wants the first.
+	provider(harness, changes = {}, route = 'environment') {
 		const api = changes.api ?? HARNESSES[harness].api;
 
-		return { api, baseUrl: this.model.url + '/v1', key: KEY, model: 'scripted-1', ...changes };
+		const { baseUrl, key, ...rest } = { api, baseUrl: this.model.url + '/v1', key: KEY, model: 'scripted-1', ...changes };
+		const own = changes.baseUrl !== undefined || changes.key !== undefined;
+
+		return route === 'tunnel' && !own ? rest : { ...rest, baseUrl, key };
+	}
+
+	// The orchestrator's side of the route tunnel: it has the key.
+	tunnel() {
+		const upstream = (headers) => ({ baseUrl: this.model.url, headers });
+
+		return new ModelTunnel({ 'openai-chat': upstream({ authorization: `Bearer ${KEY}` }), anthropic: upstream({ 'x-api-key': KEY }),
+			'openai-responses': upstream({ authorization: `Bearer ${KEY}` }), google: upstream({ 'x-goog-api-key': KEY }) });
 	}
 
 	// The process of a session's harness: what the daemon itself started.

@@ -17,6 +17,7 @@ import relay from './scenarios/relay.mjs';
 import settings from './scenarios/settings.mjs';
 import shown from './scenarios/shown.mjs';
 import skills from './scenarios/skills.mjs';
+import tunnel from './scenarios/tunnel.mjs';
 import turns from './scenarios/turns.mjs';
 import workspaces from './scenarios/workspaces.mjs';
 
@@ -25,8 +26,24 @@ import workspaces from './scenarios/workspaces.mjs';
 // that share a session stand in one list, or far from each other.
 const LISTS = [
 	[...turns, ...settings, ...records, ...workspaces],
-	[...permissions, ...relay, ...shown, ...skills, ...failures],
+	[...permissions, ...relay, ...shown, ...skills, ...failures, ...tunnel],
 ];
+
+// How the model calls are made: the rows of the first list by the harness itself, those of the second through the client. Rows that
+// begin so are run both ways. ROUTE=tunnel: all of them so.
+const ROUTES = ['environment', 'tunnel'];
+const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
+	'session/close, then session/load', 'allow once', 'reject:', 'cancel in the middle of the text', 'cancel in the middle of a command',
+	'a relayed tool is called', 'the provider fails: 500'];
+
+function routesOf(name, list) {
+	if (process.env.ROUTE)
+		return [process.env.ROUTE];
+	return CORE.some((begin) => name.startsWith(begin)) ? ROUTES : [ROUTES[list]];
+}
+
+const dealt = LISTS.map((rows, list) => rows.flatMap(([name, run, patient]) =>
+	routesOf(name, list).map((route) => ({ name: route === 'tunnel' ? `${name} (tunnel)` : name, run, patient, route }))));
 
 const TIMEOUT = 180_000;
 
@@ -44,26 +61,29 @@ async function runOne(play, run) {
 }
 
 export function runScenarios(harness) {
-	const wanted = LISTS.map((list) => list.filter(([name]) => name.includes(process.env.SCENARIO ?? '')));
+	const wanted = dealt.map((list) => list.filter(({ name }) => name.includes(process.env.SCENARIO ?? '')));
 
 	describe(HARNESSES[harness].title, { skip: !chosen().includes(harness), concurrency: 3 }, () => {
-		let model, rig, play, network;
+		let model, rig, network;
+		const plays = {};
 
 		before(async () => {
 			model = await startModelServer({ key: KEY });
 			rig = await startRig(model, { harness });
-			play = new Play(rig, harness);
+			for (const route of ROUTES)
+				plays[route] = new Play(rig, harness, route);
 			network = new NetworkWatch(rig.daemon);
 		});
 		const list = (title, concurrency, rows) => describe(title, { concurrency }, () => {
-			for (const [name, run] of rows)
-				test(name, { timeout: TIMEOUT }, () => runOne(play, run));
+			for (const { name, run, route } of rows)
+				test(name, { timeout: TIMEOUT }, () => runOne(plays[route], run));
 		});
-		list('patient rows', 4, wanted.flat().filter(([, , patient]) => patient));
+		list('patient rows', 4, wanted.flat().filter(({ patient }) => patient));
 		for (const [i, rows] of wanted.entries())
-			list(`list ${i + 1}`, 1, rows.filter(([, , patient]) => !patient));
+			list(`list ${i + 1}`, 1, rows.filter(({ patient }) => !patient));
 		after(async () => {
-			await play?.close();
+			for (const play of Object.values(plays))
+				await play.close();
 			const seen = network?.stop();
 			await rig?.stop(); // checks that no process of it is left
 			await model?.close();

@@ -62,6 +62,7 @@ function buildApp(client, handlers) {
     app.onRequest(acp.methods.client.elicitation.create, ({ params }) => handlers.onElicit(params));
   if (handlers.mcp)
     app.onRequest(acp.methods.client.mcp.message, handlers.mcp.handleRequest);
+  handlers.tunnel?.register(app);
   return app;
 }
 
@@ -95,7 +96,7 @@ export class SdkClient {
   async initialize({ acpd = true, caps = {}, ...rest } = {}) {
     this.initializeResult = await this.request(acp.methods.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: acpd ? { ...caps, _meta: { ...caps._meta, acpd: {} } } : caps,
+      clientCapabilities: acpd ? { ...caps, _meta: { ...caps._meta, acpd: typeof acpd === 'object' ? acpd : {} } } : caps,
       clientInfo: { name: 'acpd-test-sdk', version: '0' },
       ...rest,
     });
@@ -150,7 +151,8 @@ export class SdkClient {
 }
 
 // handlers: onPermission(params, signal) => optionId | 'cancelled' | response, onUpdate(item),
-// onNotification(method, params), onElicit(params), mcp (a McpOverAcpProvider), name.
+// onNotification(method, params), onElicit(params), mcp (a McpOverAcpProvider),
+// tunnel (a ModelTunnel), name.
 // options: url, token (null: none), auth 'header' (default) or 'protocol', headers, protocols.
 export async function connectSdk(daemon, handlers = {}, options = {}) {
   const { url = daemon.url, token = daemon.token, auth = 'header', headers = {}, protocols } = options;

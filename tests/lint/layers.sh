@@ -18,6 +18,7 @@ layers='
 6  usage
 6  archive
 7  workspace
+7  model      digest json base loop
 8  session
 9  tools
 10 acp

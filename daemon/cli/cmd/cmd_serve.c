@@ -292,6 +292,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .journal_max = (uint64_t)c->journal_max,
 				   .permission_timeout = (unsigned)c->permission_timeout,
 				   .mcp_hold = (unsigned)c->mcp_hold,
+				   .model_hold = (unsigned)c->model_hold,
 				   .harness_idle = (unsigned)c->harness_idle,
 				   .harness_max = (unsigned)c->harness_max,
 				   .harness_wait = (unsigned)c->harness_wait,

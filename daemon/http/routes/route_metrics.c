@@ -78,6 +78,20 @@ static void put_turns(struct buf *b, const struct store_totals *t)
 	put(b, "updates_refused_total", "Those of which nothing was left.", t->refused);
 }
 
+static void put_model(struct buf *b, const struct store_totals *t)
+{
+	put(b, "model_calls_total", "Model calls that went to a client.", t->model.calls);
+	put(b, "model_unauthorized_total",
+	    "Requests with a wrong key at the addresses of sessions.", t->model.unauthorized);
+	put(b, "model_refused_total",
+	    "Others that got no answer of a provider, or not a whole one.", t->model.refused);
+	put(b, "model_asked_again_total", "Model calls asked again of another connection.",
+	    t->model.asked_again);
+	put(b, "model_messages_dropped_total",
+	    "Messages of clients about calls that they do not have, or out of order.",
+	    t->model.dropped);
+}
+
 static void put_mcp(struct buf *b, const struct hosted_totals *mcp)
 {
 	put(b, "mcp_servers", "Hosted MCP servers.", mcp->servers);
@@ -109,6 +123,7 @@ void http_get_metrics(const struct http_call *c, struct http_reply *ret)
 	put_usage(b, &usage);
 	put_removed(b, &t);
 	put_turns(b, &t);
+	put_model(b, &t);
 	put(b, "archives_damaged_total", "Stored archives that were not as they were uploaded.",
 	    archive_damaged_count(ctx->archives));
 	put_mcp(b, &mcp);

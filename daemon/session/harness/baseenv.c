@@ -60,7 +60,14 @@ void baseenv_put(struct harness_plan *plan, const char *pass_env)
 	put_passed(plan, pass_env);
 }
 
-static void no_proxy(struct harness_plan *plan, const char *name, const char *value)
+static void add_name(struct buf *list, const char *value, const char *name)
+{
+	if (name && !listed(value, name, strlen(name)))
+		buf_printf(list, "%s%s", buf_len(list) ? "," : "", name);
+}
+
+static void no_proxy(struct harness_plan *plan, const char *name, const char *value,
+		     const char *own)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -70,19 +77,19 @@ static void no_proxy(struct harness_plan *plan, const char *name, const char *va
 	}
 	buf_puts(&b, value);
 	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
-		if (!listed(value, loopback[i], strlen(loopback[i])))
-			buf_printf(&b, "%s%s", buf_len(&b) ? "," : "", loopback[i]);
+		add_name(&b, value, loopback[i]);
+	add_name(&b, value, own);
 	buf_putc(&b, '\0');
 	harness_plan_env(plan, name, b.data);
 }
 
-void baseenv_no_proxy(struct harness_plan *plan)
+void baseenv_no_proxy(struct harness_plan *plan, const char *own)
 {
 	static const char *const names[] = { "NO_PROXY", "no_proxy" };
 	_cleanup_(freep) char *one = xstrdup(harness_plan_getenv(plan, names[0])),
 			      *other = xstrdup(harness_plan_getenv(plan, names[1]));
 
 	/* programs read one or the other, so a value in one of them is set in both */
-	no_proxy(plan, names[0], one ? one : other ? other : "");
-	no_proxy(plan, names[1], other ? other : one ? one : "");
+	no_proxy(plan, names[0], one ? one : other ? other : "", own);
+	no_proxy(plan, names[1], other ? other : one ? one : "", own);
 }

@@ -59,7 +59,7 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
-	baseenv_no_proxy(plan);
+	baseenv_no_proxy(plan, s->model.listener ? model_listener_host(s->model.listener) : NULL);
 	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
@@ -70,7 +70,7 @@ char **session_environ(const struct session *s, const char *marker)
 
 	base_env(s, &plan);
 	session_env_vars(s, &plan);
-	baseenv_no_proxy(&plan);
+	baseenv_no_proxy(&plan, NULL);
 	harness_plan_env(&plan, TREE_OWNER_ENV, s->store->incarnation);
 	harness_plan_env(&plan, TREE_SESSION_ENV, marker);
 	return harness_plan_environ(&plan);
@@ -87,7 +87,8 @@ static void own_files(const struct session *s, struct harness_plan *plan)
 		harness_plan_file(plan, places->instructions_home, s->workspace.home_instructions);
 }
 
-static void fill_req(const struct session *s, struct harness_req *req)
+static void fill_req(const struct session *s, struct harness_req *req,
+		     struct harness_provider *provider)
 {
 	*req = (struct harness_req){
 		.mode = s->harness.native_id ? HARNESS_RESTORE : HARNESS_NEW,
@@ -98,7 +99,7 @@ static void fill_req(const struct session *s, struct harness_req *req)
 		.mcp_servers = slice_of(s->mcp.given),
 		.mcp_call_ms = s->mcp.call_ms ? s->mcp.call_ms : MCP_CALL_MS,
 		.additional_dirs = slice_of(s->setup.additional_dirs),
-		.provider = s->setup.provider ? &s->setup.gateway : NULL,
+		.provider = session_model_provider(s, provider),
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
 		.system_prompt = s->setup.system_prompt,
 		.system_override = s->setup.system_override,
@@ -214,6 +215,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	loop_timer_cancel(&s->harness.start_timer);
 	loop_timer_cancel(&s->harness.adapter_timer);
 	mcp_servers_close(s);
+	session_model_close(s);
 	if (harness_opening(s))
 		harness_opened(s, &e);
 	harness_set_state(s, H_NONE);
@@ -276,12 +278,13 @@ static int launch(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	struct harness_host host = { &adapter_host_ops, s };
+	struct harness_provider provider;
 	struct harness_req req;
 	int r;
 
 	if (!s->harness.began) /* many harnesses do not keep a session without a turn */
 		xstrset(&s->harness.native_id, NULL);
-	fill_req(s, &req);
+	fill_req(s, &req, &provider);
 	base_env(s, &plan);
 	r = s->def->ops->plan(s->def, &req, &plan, e);
 	if (r < 0)
@@ -315,9 +318,13 @@ int harness_launch(struct session *s, struct err *e)
 	int r = mcp_servers_open(s, e);
 
 	if (r == 0)
+		r = session_model_open(s, e);
+	if (r == 0)
 		r = launch(s, e);
-	if (r < 0)
+	if (r < 0) {
 		mcp_servers_close(s);
+		session_model_close(s);
+	}
 	return r;
 }
 

@@ -334,6 +334,12 @@ struct setup *setup_free(struct setup *copy)
 	return NULL;
 }
 
+/* A provider without a secret is written down. */
+static bool keeps_provider(const struct setup *s)
+{
+	return s->provider && s->gateway.via == PROVIDER_TUNNEL && !s->gateway.headers.n;
+}
+
 void setup_put(const struct setup *s, struct jw *w)
 {
 	jw_str(w, "model", s->model);
@@ -351,7 +357,10 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_str(w, "authMethod", s->auth_method);
 	jw_str(w, "billingRef", s->billing_ref);
 	jw_str(w, "configVersion", s->config_version);
-	jw_bool(w, "provider", s->provider || s->needs_provider);
+	if (keeps_provider(s))
+		jw_raw(w, "provider", slice_of(s->provider));
+	else
+		jw_bool(w, "provider", s->provider || s->needs_provider);
 	jw_raw(w, "chosen", slice_of(s->chosen));
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
@@ -390,6 +399,7 @@ void setup_load(struct setup *s, struct slice record)
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
+	load_raw(record, "provider", J_OBJECT, &s->provider);
 	load_raw(record, "chosen", J_OBJECT, &s->chosen);
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
@@ -400,4 +410,6 @@ void setup_load(struct setup *s, struct slice record)
 			s->approval = (enum harness_approval)i;
 	if (budgets.type == J_OBJECT)
 		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
+	if (s->provider)
+		parse_gateway(s);
 }

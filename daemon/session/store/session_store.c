@@ -158,6 +158,8 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
 	st->mcp.hold = cfg->mcp_hold;
+	st->model.hold = cfg->model_hold;
+	st->model.listeners.loop = loop;
 	st->pool.idle = cfg->harness_idle;
 	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
 	st->pool.wait = cfg->harness_wait;
@@ -242,6 +244,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		ret->running += s->turn.current || s->turn.ending;
 	removal_count(st->removal, &ret->removal);
+	session_model_totals(&st->model, ret);
 }
 
 void store_life(const struct session_store *st, struct store_life *ret)

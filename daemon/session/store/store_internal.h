@@ -64,6 +64,7 @@ struct session_store {
 	struct store_user user;
 	struct harness_pool pool;
 	struct store_mcp mcp;
+	struct store_model model;
 	struct store_recovery recovery;
 	struct store_retention retention;
 };

@@ -198,7 +198,7 @@ async function choicesHold(x, t) {
 async function daemonRestarts(x, t) {
 	const rig = await startRig(x.model, { harness: x.harness });
 	t.after(() => rig.stop());
-	const own = new Play(rig, x.harness);
+	const own = new Play(rig, x.harness, x.route);
 	const [one, two] = [fresh('m'), fresh('m')];
 	const before = await own.session({ after() {} }, { provider: { model: one, models: [one, two] } });
 	await before.turn('RUN:echo an old tool', 'TEXT:noted', 'the secret word is accordion');
@@ -212,7 +212,7 @@ async function daemonRestarts(x, t) {
 	t.after(() => o.close());
 	const { id, cwd } = before;
 	const { configOptions } = await o.request('session/load', { sessionId: id, cwd, mcpServers: [], _meta: { acpd: {
-		provider: rig.provider(x.harness, { model: one, models: [one, two], headers: { 'x-session': `of-${one}` } }) } } });
+		provider: own.provider({ model: one, models: [one, two], headers: { 'x-session': `of-${one}` } }) } } });
 	assertChosen(before, configOptions, two);
 	const replayed = o.updates(id);
 	assert.ok(replayed.some((u) => u.sessionUpdate === 'agent_message_chunk' && u.content.text.includes('noted')));

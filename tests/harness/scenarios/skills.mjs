@@ -133,7 +133,7 @@ async function inForks(x, t) {
 
 	await s.turn('TEXT:one');
 	const { sessionId } = await s.request('session/fork', { cwd: s.cwd, mcpServers: [],
-		_meta: { acpd: { provider: x.rig.provider(x.harness, { model: s.model }) } } });
+		_meta: { acpd: { provider: x.provider({ model: s.model }) } } });
 	s.o.sessions.push(sessionId);
 	const removed = await s.o.request('_acpd/skills/remove', { sessionId, names: [dropped] });
 	assert.ok(removed.skills.removed >= Object.keys(skillFiles(dropped)).length, JSON.stringify(removed));

@@ -56,7 +56,7 @@ async function besideTheProjects(x, t) {
 	await s.request('session/close', {});
 	const again = await x.take(t, s);
 	const loaded = await again.request('session/load', { cwd: s.cwd, mcpServers: [], _meta: { acpd: {
-		instructions: 'The orchestrator asks for haste.\n', provider: x.rig.provider(x.harness, { model: s.model }) } } });
+		instructions: 'The orchestrator asks for haste.\n', provider: x.provider({ model: s.model }) } } });
 	assert.deepEqual({ instructions: loaded._meta.acpd.instructions, skipped: loaded._meta.acpd.workspace.skipped }, kept);
 	await again.turn('TEXT:two');
 	bothAreRead('asks for haste');

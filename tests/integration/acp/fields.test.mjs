@@ -89,6 +89,8 @@ const ROWS = {
     more: { id: { empty: 'ARTIFACT_NOT_FOUND' } } }],
   'daemon/acp/init.c:status_fields': [{ send: own('_acpd/status') }],
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
+  'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
+    more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
   'daemon/acp/workspace.c:materialize_fields': [{ send: own('_acpd/workspace/materialize'), base: () => ({ ...here(), harnessFiles: [{ path: 'good', text: '' }] }), more: {
     instructions: furnished.instructions, harnessFiles: { bad: files } } }],
@@ -116,6 +118,7 @@ const ROWS = {
       text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] }, base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } })),
   'harnesses/provider.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (provider) => ({ provider })), at: '_meta.acpd.provider', base: { api: 'openai-chat', key: 'k' }, more: {
     api: { empty: 'PROVIDER_API_UNSUPPORTED', word: 'PROVIDER_API_UNSUPPORTED' }, key: { empty: OK },
+    via: { empty: 'PROVIDER_VIA_UNSUPPORTED', word: 'PROVIDER_VIA_UNSUPPORTED' },
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
     headers: { bad: [[{ a: 7 }, 'FIELD_INVALID', '.a'], [{ 'a b': 'x' }, 'FIELD_INVALID', '.a b'], [{ a: 'x\r\nb: c' }, 'FIELD_INVALID', '.a'], [{ a: NUL }, 'FIELD_INVALID', '.a'],
       [Object.fromEntries(many(65, (i) => [`h${i}`, 'x'])), 'TOO_MANY', '.h64']] } } })),
@@ -144,7 +147,9 @@ const ROWS = {
 // Tables that decode no object of ours that a client sends.
 const OTHERS = {
   'of ACP; conformance/ has them': ['acp/init.c:init_fields', 'acp/params.c:new_fields', 'acp/params.c:load_fields', 'acp/params.c:resume_fields', 'acp/params.c:mcp_fields',
-    'acp/port.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields', 'acp/methods.c:named_fields'].map((t) => `daemon/${t}`),
+    'acp/port.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields', 'acp/methods.c:named_fields',
+    // notifications, which cannot be refused: tests/integration/model
+    'acp/acp_model.c:head_fields', 'acp/acp_model.c:chunk_fields', 'acp/acp_model.c:credit_fields'].map((t) => `daemon/${t}`),
   'of MCP': ['tools/mcp/front_legacy.c:initialize_fields'],
   'read again, after those above': ['tools/relay/relay_assemble.c:named_fields'],
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],

@@ -93,7 +93,7 @@ const GOOD = {
   'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
   'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10',
-  'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'keep-usage': ',4097', 'usage-file-max': '4097',
+  'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'model-hold': '12', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'keep-usage': ',4097', 'usage-file-max': '4097',
 };
 
 test('--print-config shows every option; flag over environment over default', async () => {

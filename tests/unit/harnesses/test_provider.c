@@ -9,11 +9,16 @@ static void test_refused(void **state _unused_)
 		const char *raw, *field, *reason;
 	} rows[] = {
 		{ "{}", "api", "FIELD_MISSING" },
-		{ "{\"api\":\"openai-chat\"}", "key", "FIELD_MISSING" },
+		{ "{\"api\":\"openai-chat\",\"via\":\"environment\"}", "key", "FIELD_MISSING" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"via\":\"Tunnel\"}", "via",
+		  "PROVIDER_VIA_UNSUPPORTED" },
+		{ "{\"api\":\"google\",\"via\":7}", "via", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":\"\",\"via\":\"tunnel\"}", "key", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"baseUrl\":\"http://x\"}", "baseUrl", "FIELD_INVALID" },
 		{ "{\"api\":7,\"key\":\"k\"}", "api", "FIELD_INVALID" },
 		{ "{\"api\":\"\",\"key\":\"k\"}", "api", "PROVIDER_API_UNSUPPORTED" },
 		{ "{\"api\":\"OpenAI-chat\",\"key\":\"k\"}", "api", "PROVIDER_API_UNSUPPORTED" },
-		{ "{\"api\":\"google\",\"key\":null}", "key", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"key\":7}", "key", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"a\\u0000b\"}", "key", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"baseUrl\":[]}", "baseUrl", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"base_url\":\"x\"}", "base_url",
@@ -52,6 +57,32 @@ static void test_refused(void **state _unused_)
 		    strcmp(e.reason, rows[i].reason) != 0 || strcmp(e.field, field) != 0)
 			fail_msg("row %zu: %s: %s %s", i, rows[i].raw, e.field, e.reason);
 		assert_null(p.key); /* nothing is left to free */
+	}
+}
+
+/* Who makes the calls, where the client does not say: whoever has the key. */
+static void test_via(void **state _unused_)
+{
+	static const struct {
+		const char *raw;
+		enum harness_via via;
+	} rows[] = {
+		{ "{\"api\":\"google\",\"key\":\"k\"}", PROVIDER_ENVIRONMENT },
+		{ "{\"api\":\"google\",\"key\":\"\"}", PROVIDER_ENVIRONMENT },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"via\":\"environment\"}",
+		  PROVIDER_ENVIRONMENT },
+		{ "{\"api\":\"google\"}", PROVIDER_TUNNEL },
+		{ "{\"api\":\"google\",\"key\":null,\"via\":null}", PROVIDER_TUNNEL },
+		{ "{\"api\":\"google\",\"via\":\"tunnel\"}", PROVIDER_TUNNEL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct harness_provider p;
+
+		if (harness_provider_parse(slice_of(rows[i].raw), &p, NULL) < 0 ||
+		    p.via != rows[i].via)
+			fail_row(i, rows[i].raw);
+		harness_provider_done(&p);
 	}
 }
 
@@ -201,11 +232,9 @@ static void test_counts(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_models),
-		cmocka_unit_test(test_each_model_stops),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_via),
+		cmocka_unit_test(test_models),	cmocka_unit_test(test_each_model_stops),
+		cmocka_unit_test(test_whole),	cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_counts),
 	};
 

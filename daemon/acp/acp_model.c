@@ -1,0 +1,315 @@
+/* acp_model.c - model calls of sessions that the client of this connection makes: "_acpd/model/...". */
+#include "acp/acp_internal.h"
+
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "model/model_api.h"
+#include "session/model/tunnel.h"
+
+#include <errno.h>
+
+struct conn_taker {
+	struct list link;
+	struct acp_conn *conn;
+	struct model_taker taker;
+};
+
+static void conn_taker_free(struct conn_taker *t)
+{
+	taker_detach(&t->taker);
+	rpc_calls_drop_ctx(&t->conn->requests, t);
+	list_del(&t->link);
+	free(t);
+}
+
+/* --- to the client ------------------------------------------------------------------------------------------ */
+
+static void on_reply(void *ctx _unused_, uint64_t tag, const struct rpc_msg *m)
+{
+	if (m) /* without an answer it goes to the next connection, when the taker is detached */
+		tunnel_answered((struct tunnel_call *)(uintptr_t)tag, m->result, m->error);
+}
+
+static bool on_ask(void *ctx, struct tunnel_call *call)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	struct conn_taker *t = ctx;
+	uint32_t id = rpc_calls_add(&t->conn->requests, on_reply, t, (uintptr_t)call);
+
+	if (!id)
+		return false;
+	tunnel_put(call, &params);
+	rpc_put_request(&b, id, "_acpd/model/request", buf_slice(&params));
+	conn_queue(t->conn, NULL, buf_slice(&b));
+	return true;
+}
+
+/* Bodies of many sessions must not fill the queue of a slow reader, which would cost it its connection. */
+static bool on_room(void *ctx)
+{
+	struct acp_conn *c = ((struct conn_taker *)ctx)->conn;
+
+	c->bodies_wait |= c->out_bytes > CONN_BACKLOG_SOFT;
+	return !c->bodies_wait;
+}
+
+void conn_send_bodies(struct acp_conn *c)
+{
+	if (!c->bodies_wait || c->out_bytes > CONN_BACKLOG_SOFT / 2)
+		return;
+	c->bodies_wait = false;
+	list_each(t, &c->takers, struct conn_taker, link)
+		taker_has_room(&t->taker);
+}
+
+static void on_notify(void *ctx, const char *method, struct slice params)
+{
+	struct conn_taker *t = ctx;
+
+	conn_notify(t->conn, NULL, method, params);
+}
+
+static void on_cancel_call(void *ctx, struct tunnel_call *call)
+{
+	struct conn_taker *t = ctx;
+
+	conn_withdraw(t->conn, NULL, t, (uintptr_t)call);
+}
+
+static void on_taker_closed(void *ctx)
+{
+	conn_taker_free(ctx);
+}
+
+static const struct model_taker_ops taker_ops = { on_ask, on_room, on_notify, on_cancel_call,
+						  on_taker_closed };
+
+/* --- which sessions ------------------------------------------------------------------------------------------- */
+
+static struct conn_taker *taker_of(struct acp_conn *c, const struct session *s)
+{
+	list_each(t, &c->takers, struct conn_taker, link)
+		if (t->taker.session == s)
+			return t;
+	return NULL;
+}
+
+static void take(struct acp_conn *c, struct session *s)
+{
+	struct conn_taker *t = taker_of(c, s);
+
+	if (!t) {
+		t = new0(struct conn_taker);
+		t->conn = c;
+		t->taker = (struct model_taker){
+			.ops = &taker_ops, .ctx = t, .apis = c->model_apis, .only = c->model_only
+		};
+		list_init(&t->taker.link);
+		list_init(&t->link);
+		list_add_tail(&c->takers, &t->link);
+	}
+	taker_attach(&t->taker, s);
+}
+
+void conn_take_models(struct acp_conn *c, struct session *s)
+{
+	if (c->model_apis && !c->model_only)
+		take(c, s);
+}
+
+void conn_leave_models(struct acp_conn *c, const char *session_id)
+{
+	struct session *s = store_find(c->srv->store, session_id);
+	struct conn_taker *t = s ? taker_of(c, s) : NULL;
+
+	if (t)
+		conn_taker_free(t);
+}
+
+void conn_drop_takers(struct acp_conn *c)
+{
+	while (!list_empty(&c->takers))
+		conn_taker_free(list_first(&c->takers, struct conn_taker, link));
+}
+
+/* What this connection takes, from clientCapabilities._meta.acpd.model. An API that we do not know is nothing that a
+ * session could have. */
+void conn_model_caps(struct acp_conn *c, struct slice own)
+{
+	struct jval model = jobj_get(own, "model"), apis, v;
+	struct jiter it;
+
+	if (model.type != J_OBJECT)
+		return;
+	apis = jobj_get(model.raw, "apis");
+	if (apis.type != J_ARRAY || !jiter_init(&it, apis))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *name = NULL;
+		int api = jstr_decode(v, METHOD_NAME_MAX, &name) < 0 ? -1 : model_api_find(name);
+
+		if (api >= 0)
+			c->model_apis |= 1u << api;
+	}
+	c->model_only = c->model_apis && jobj_get(model.raw, "only").type == J_TRUE;
+}
+
+struct attach_args {
+	struct slice sessions, meta;
+};
+
+static const struct jfield attach_fields[] = {
+	JF_ARR(struct attach_args, sessions, "sessionIds", JF_REQUIRED),
+	JF_OBJ(struct attach_args, meta, "_meta", 0),
+	JF_END,
+};
+
+/* ret NULL: only checks. */
+static int each_session(struct acp_conn *c, struct slice ids,
+			void (*fn)(struct acp_conn *c, struct session *s), struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	unsigned n = 0;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, ids });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *id = NULL;
+		struct session *s;
+
+		if (jstr_decode(v, RPC_ID_MAX, &id) < 0)
+			return err_field(e, "sessionIds", "FIELD_INVALID",
+					 "sessionIds must be strings");
+		if (++n > MODEL_ATTACH_MAX)
+			return err_field(e, "sessionIds", "TOO_MANY", "more than %d sessions",
+					 MODEL_ATTACH_MAX);
+		s = store_find(c->srv->store, id);
+		if (!s)
+			return not_found(e, id);
+		if (fn)
+			fn(c, s);
+	}
+	return 0;
+}
+
+int on_model_attach(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct attach_args a = { 0 };
+	int r = own_params(m->params, attach_fields, &a, e);
+
+	if (r == 0)
+		r = each_session(c, a.sessions, NULL, e);
+	if (r == 0 && !c->model_only)
+		r = err_set(e, -EPERM, RPC_INVALID_REQUEST, "MODEL_NOT_ANNOUNCED",
+			    "only a connection that announced model {only: true} attaches");
+	if (r < 0)
+		return r;
+	each_session(c, a.sessions, take, e);
+	conn_result(c, NULL, m->id, SLICE("{}"));
+	return 0;
+}
+
+/* --- what the client says about a call -------------------------------------------------------------------------- */
+
+struct piece_args {
+	char *call_id;
+	int64_t seq, status, bytes;
+	struct slice headers;
+	struct jval text, base64;
+};
+
+static const struct jfield head_fields[] = {
+	JF_STR(struct piece_args, call_id, "callId", JF_REQUIRED, METHOD_NAME_MAX),
+	JF_INT(struct piece_args, status, "status", JF_REQUIRED, 0, 999),
+	JF_OBJ(struct piece_args, headers, "headers", 0),
+	JF_END,
+};
+
+static const struct jfield chunk_fields[] = {
+	JF_STR(struct piece_args, call_id, "callId", JF_REQUIRED, METHOD_NAME_MAX),
+	JF_INT(struct piece_args, seq, "seq", JF_REQUIRED, 0, INT64_MAX),
+	JF_TEXT(struct piece_args, text, "text", 0),
+	JF_TEXT(struct piece_args, base64, "b64", 0),
+	JF_END,
+};
+
+static const struct jfield credit_fields[] = {
+	JF_STR(struct piece_args, call_id, "callId", JF_REQUIRED, METHOD_NAME_MAX),
+	JF_INT(struct piece_args, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX),
+	JF_END,
+};
+
+static struct tunnel_call *call_of(struct acp_conn *c, const char *id)
+{
+	struct tunnel_call *call = NULL;
+
+	list_each(t, &c->takers, struct conn_taker, link)
+		if (!call)
+			call = taker_find(&t->taker, id);
+	return call;
+}
+
+static int read_bytes(const struct piece_args *a, struct buf *b)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+
+	if (a->text.type == J_STRING)
+		return jstr_decode_bytes(a->text, b);
+	if (a->base64.type != J_STRING || jstr_decode_bytes(a->base64, &text) < 0)
+		return -EINVAL;
+	return base64_decode(buf_slice(&text), b);
+}
+
+static void take_head(struct tunnel_call *call, const struct piece_args *a)
+{
+	tunnel_head(call, (int)a->status, a->headers);
+}
+
+static void take_chunk(struct tunnel_call *call, const struct piece_args *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (read_bytes(a, &b) < 0)
+		tunnel_chunk(call, UINT64_MAX, SLICE_NONE); /* out of any order */
+	else
+		tunnel_chunk(call, (uint64_t)a->seq, buf_slice(&b));
+}
+
+static void take_credit(struct tunnel_call *call, const struct piece_args *a)
+{
+	tunnel_credit(call, (uint64_t)a->bytes);
+}
+
+/* A notification cannot be refused: what fits no call of this connection is dropped, and counted. */
+static int take_piece(struct acp_conn *c, const struct rpc_msg *m, const struct jfield *fields,
+		      void (*fn)(struct tunnel_call *call, const struct piece_args *a))
+{
+	struct piece_args a = { 0 };
+	struct tunnel_call *call = NULL;
+
+	if (jdec_object(m->params, fields, NULL, &a, NULL) == 0)
+		call = call_of(c, a.call_id);
+	if (call)
+		fn(call, &a);
+	else
+		tunnel_stray(c->srv->store);
+	jdec_free(fields, &a);
+	return 0;
+}
+
+int on_model_head(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+{
+	return take_piece(c, m, head_fields, take_head);
+}
+
+int on_model_chunk(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+{
+	return take_piece(c, m, chunk_fields, take_chunk);
+}
+
+int on_model_credit(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+{
+	return take_piece(c, m, credit_fields, take_credit);
+}

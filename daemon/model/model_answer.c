@@ -1,0 +1,199 @@
+/* model_answer.c - answers to a harness: a provider's, in chunks as it comes, or our own refusal. */
+#include "model/model_internal.h"
+
+#include "base/http/header.h"
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* Texts are for the people who read a harness's error: no key, no amount, no other session. */
+static const struct {
+	int status;
+	const char *word, *text, *field; /* field: a line of the head */
+} refusals[MODEL_REFUSAL_MAX] = {
+	[MODEL_KEY_WRONG] = { 401, "UNAUTHORIZED", "", "" },
+	[MODEL_REQUEST_INVALID] = { 400, "MODEL_REQUEST_INVALID",
+				    "this is no request of the session's model API", "" },
+	[MODEL_PATH_NOT_ALLOWED] = { 403, "MODEL_PATH_NOT_ALLOWED",
+				     "the session's provider takes no such call", "" },
+	[MODEL_UPGRADE] = { 426, "MODEL_UPGRADE", "model calls are plain HTTP/1.1 here",
+			    "upgrade: HTTP/1.1\r\n" },
+	[MODEL_HEAD_TOO_LARGE] = { 431, "MODEL_HEAD_TOO_LARGE", "the head is too large", "" },
+	[MODEL_BODY_TOO_LARGE] = { 413, "MODEL_BODY_TOO_LARGE", "the body is too large", "" },
+	[MODEL_TOO_MANY_CALLS] = { 429, "MODEL_TOO_MANY_CALLS",
+				   "too many model calls of this session are open",
+				   "retry-after: 1\r\n" },
+	[MODEL_NO_MEMORY] = { 503, "MODEL_BUSY", "too many model calls wait in this sandbox",
+			      "retry-after: 1\r\n" },
+	[MODEL_NO_TAKER] = { 503, "MODEL_NO_TAKER",
+			     "no client that makes this session's model calls is connected",
+			     "retry-after: 1\r\n" },
+	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the client could not make the call",
+				"" },
+	[MODEL_CALL_TIMEOUT] = { 504, "MODEL_CALL_TIMEOUT", "the provider did not answer", "" },
+	[MODEL_CLOSING] = { 503, "MODEL_CLOSING", "the session is being closed", "" },
+};
+
+/* --- bytes out -------------------------------------------------------------------------------------------- */
+
+/* All of it has left. */
+static void on_empty(struct model_call *c)
+{
+	buf_trim(&c->out, MODEL_PIECE_MAX);
+	if (c->state == CALL_ANSWERED && c->answered) {
+		c->taken += c->answered;
+		c->answered = 0;
+		model_conn_defer(c);
+	}
+	if (c->state ==
+	    CALL_LAST) { /* what still comes is dropped: a reset could take the answer away */
+		shutdown(c->io.fd, SHUT_WR);
+		model_conn_limit(c, BODY_LINGER_MS);
+	}
+}
+
+void model_answer_flush(struct model_call *c)
+{
+	while (buf_len(&c->out)) {
+		ssize_t n =
+			send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			model_conn_drop(c);
+			return;
+		}
+		buf_consume(&c->out, (size_t)n);
+	}
+	on_empty(c);
+}
+
+void model_answer_write(struct model_call *c, struct slice bytes)
+{
+	if (buf_add_slice(&c->out, bytes) < 0)
+		model_conn_drop(c);
+}
+
+/* --- our own ---------------------------------------------------------------------------------------------- */
+
+/* In a form that the clients of all four APIs read. */
+static void put_refusal(struct buf *b, enum model_refusal why)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "type", "error");
+	jw_obj(&w, "error");
+	jw_str(&w, "type", refusals[why].status < 500 ? "invalid_request_error" : "api_error");
+	jw_str(&w, "code", refusals[why].word);
+	jw_str(&w, "message", refusals[why].text);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+void model_answer_refuse(struct model_call *c, enum model_refusal why)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	c->listener->all->refused[why]++;
+	put_refusal(&b, why);
+	buf_printf(&c->out,
+		   "HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
+		   "connection: close\r\n%s\r\n",
+		   refusals[why].status, buf_len(&b), refusals[why].field);
+	model_answer_write(c, buf_slice(&b));
+	model_conn_last(c);
+}
+
+/* --- the provider's ----------------------------------------------------------------------------------------- */
+
+static void put_fields(struct buf *b, struct slice headers)
+{
+	struct slice name;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
+		return;
+	while (jiter_next(&it, &name, &v)) {
+		_cleanup_(freep) char *value = NULL;
+
+		if (model_answer_header_passes(name) && header_name_ok(name) &&
+		    jstr_decode(v, MODEL_HEAD_MAX, &value) == 0 && header_value_ok(value))
+			buf_printf(b, "%.*s: %s\r\n", (int)name.n, name.p, value);
+	}
+}
+
+/* Neither an interim answer nor one that cannot have a body. */
+static bool status_fits(int status)
+{
+	return status >= 200 && status <= 599 && status != 204 && status != 205 && status != 304;
+}
+
+bool model_call_head(struct model_call *c, int status, struct slice headers)
+{
+	if (c->state != CALL_OPEN)
+		return true;
+	if (!status_fits(status)) {
+		model_answer_refuse(c, MODEL_CALL_FAILED);
+		return false;
+	}
+	buf_printf(&c->out, "HTTP/1.1 %d \r\n", status);
+	put_fields(&c->out, headers);
+	buf_printf(&c->out, "transfer-encoding: chunked\r\n%s\r\n",
+		   c->stays ? "" : "connection: close\r\n");
+	model_conn_answered(c);
+	model_answer_flush(c);
+	model_conn_watch(c);
+	return true;
+}
+
+void model_call_data(struct model_call *c, struct slice bytes)
+{
+	if (c->state != CALL_ANSWERED || !bytes.n)
+		return;
+	buf_printf(&c->out, "%zx\r\n", bytes.n);
+	model_answer_write(c, bytes);
+	model_answer_write(c, SLICE("\r\n"));
+	c->answered += bytes.n;
+	model_answer_flush(c);
+	model_conn_watch(c);
+}
+
+void model_call_end(struct model_call *c)
+{
+	if (c->state == CALL_OPEN) {
+		model_answer_refuse(c, MODEL_CALL_FAILED);
+		return;
+	}
+	c->ops = NULL;
+	if (c->state != CALL_ANSWERED)
+		return;
+	model_answer_write(c, SLICE("0\r\n\r\n"));
+	model_answer_flush(c);
+	if (c->state == CALL_DEAD)
+		return;
+	if (c->stays)
+		model_conn_next(c);
+	else
+		model_conn_last(c);
+}
+
+void model_call_refuse(struct model_call *c, enum model_refusal why)
+{
+	if (c->state == CALL_OPEN) {
+		model_answer_refuse(c, why);
+		return;
+	}
+	c->ops = NULL;
+	if (c->state == CALL_ANSWERED) {
+		c->listener->all->refused[why]++;
+		model_conn_last(c);
+	}
+}

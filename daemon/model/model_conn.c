@@ -1,0 +1,402 @@
+/* model_conn.c - requests of a harness: head, key, path, body; then the call is handed over. */
+#include "model/model_internal.h"
+
+#include "base/limits.h"
+#include "digest/digest.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* --- life ------------------------------------------------------------------------------------------------- */
+
+/* Nobody answers it any more; who took it hears of that. */
+static void give_up(struct model_call *c)
+{
+	const struct model_call_ops *ops = c->ops;
+
+	c->ops = NULL;
+	if (ops)
+		ops->gone(c->ctx);
+}
+
+static bool has_call(const struct model_call *c)
+{
+	return c->state == CALL_OPEN || c->state == CALL_ANSWERED;
+}
+
+static void set_state(struct model_call *c, enum model_call_state state)
+{
+	c->listener->ncalls -= has_call(c);
+	c->state = state;
+	c->listener->ncalls += has_call(c);
+}
+
+static void forget_request(struct model_call *c)
+{
+	c->listener->all->body_bytes -= c->counted;
+	c->counted = 0;
+	free(TAKE_PTR(c->method));
+	free(TAKE_PTR(c->path));
+	free(TAKE_PTR(c->model));
+	buf_done(&c->body);
+	buf_done(&c->headers);
+	c->body = (struct buf){ .max = MODEL_BODY_MAX };
+	c->request = (struct model_request){ 0 };
+}
+
+void model_conn_free(struct model_call *c)
+{
+	give_up(c);
+	set_state(c, CALL_DEAD);
+	forget_request(c);
+	if (c->io.events)
+		loop_io_set(c->listener->all->loop, &c->io, 0);
+	closep(&c->io.fd);
+	loop_timer_cancel(&c->timer);
+	loop_task_cancel(&c->task);
+	buf_done(&c->in);
+	buf_done(&c->out);
+	list_del(&c->link);
+	c->listener->nconns--;
+	free(c);
+}
+
+/* What may not be done inside a callback of the connection, or of who takes its calls. */
+static void on_turn(void *ctx)
+{
+	struct model_call *c = ctx;
+	size_t taken = c->taken;
+
+	c->taken = 0;
+	if (c->state == CALL_DEAD)
+		model_conn_free(c);
+	else if (c->whole) {
+		c->whole = false;
+		c->listener->ops->call(c->listener->ctx, c);
+	} else if (taken && c->ops)
+		c->ops->taken(c->ctx, taken);
+}
+
+void model_conn_defer(struct model_call *c)
+{
+	loop_defer(c->listener->all->loop, &c->task, on_turn, c);
+}
+
+void model_conn_drop(struct model_call *c)
+{
+	if (c->state == CALL_DEAD)
+		return;
+	set_state(c, CALL_DEAD);
+	if (c->io.events)
+		loop_io_set(c->listener->all->loop, &c->io, 0);
+	loop_timer_cancel(&c->timer);
+	model_conn_defer(c);
+}
+
+static void on_silent(void *ctx)
+{
+	model_conn_drop(ctx);
+}
+
+void model_conn_limit(struct model_call *c, uint64_t ms)
+{
+	loop_timer_set(c->listener->all->loop, &c->timer, ms, on_silent, c);
+}
+
+/* Time for what is to come in this state. A call may take as long as it takes; one that ends has its time already. */
+static void set_timer(struct model_call *c)
+{
+	bool between = c->state == CALL_HEAD && !buf_len(&c->in);
+
+	if (has_call(c))
+		loop_timer_cancel(&c->timer);
+	else if (c->state != CALL_LAST)
+		model_conn_limit(c, between ? MODEL_IDLE_MS : BODY_STALL_SECS * 1000ul);
+}
+
+void model_conn_watch(struct model_call *c)
+{
+	uint32_t events = EPOLLRDHUP;
+
+	if (c->state == CALL_DEAD)
+		return;
+	if (!has_call(c))
+		events |= EPOLLIN;
+	if (buf_len(&c->out))
+		events |= EPOLLOUT;
+	loop_io_set(c->listener->all->loop, &c->io, events);
+	set_timer(c);
+}
+
+/* --- what passes ------------------------------------------------------------------------------------------ */
+
+static bool is_key(const struct model_listener *g, struct slice text)
+{
+	struct sha256 have, want;
+
+	return sha256_of(text, &have) == 0 && sha256_of(slice_of(g->key), &want) == 0 &&
+	       sha256_equal(&have, &want);
+}
+
+/* Where the harnesses of today put their key. */
+static bool has_key(const struct model_call *c, const struct http_request_head *r)
+{
+	static const struct {
+		const char *name, *prefix;
+	} places[] = { { "authorization", "Bearer " },
+		       { "x-api-key", "" },
+		       { "x-goog-api-key", "" } };
+	struct slice v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (http_field_find(r->fields, places[i].name, &v) &&
+		    slice_skip(&v, places[i].prefix) && is_key(c->listener, v))
+			return true;
+	return false;
+}
+
+static bool has_body(const struct http_request_head *r)
+{
+	return r->body.chunked || r->body.length;
+}
+
+/* MODEL_REFUSAL_MAX: it may pass. */
+static enum model_refusal check_head(const struct model_call *c, const struct http_request_head *r,
+				     struct slice *path)
+{
+	struct slice v;
+
+	*path = r->target;
+	if (!has_key(c, r))
+		return MODEL_KEY_WRONG;
+	if (http_field_find(r->fields, "upgrade", &v))
+		return MODEL_UPGRADE;
+	if (!slice_skip(path, MODEL_PREFIX) ||
+	    !model_path_passes(c->listener->api, r->method, *path))
+		return MODEL_PATH_NOT_ALLOWED;
+	if (r->body.length > MODEL_BODY_MAX)
+		return MODEL_BODY_TOO_LARGE;
+	if (slice_is(r->method, "GET") && has_body(r))
+		return MODEL_REQUEST_INVALID;
+	if (c->listener->ncalls >= MODEL_CALLS_MAX)
+		return MODEL_TOO_MANY_CALLS;
+	return MODEL_REFUSAL_MAX;
+}
+
+static void take_head(struct model_call *c, const struct http_request_head *r, struct slice path)
+{
+	struct jw w = JW(&c->headers);
+	struct slice v;
+
+	c->method = xstrndup(r->method.p, r->method.n);
+	c->path = xstrndup(path.p, path.n);
+	c->stays = r->stays;
+	jw_obj(&w, NULL);
+	model_request_headers(c->listener->api, r->fields, &w);
+	jw_end_obj(&w);
+	http_body_begin_request(&c->body_end, &r->body);
+	set_state(c, CALL_BODY);
+	if (has_body(r) && http_field_find(r->fields, "expect", &v))
+		model_answer_write(c, SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+/* The model that the body names, and that it is JSON: it travels as text. */
+static bool read_body(struct model_call *c)
+{
+	struct jslot model = { .key = "model" };
+	struct slice named = model_of_path(c->listener->api, slice_of(c->path));
+
+	if (!buf_len(&c->body))
+		return strcmp(c->method, "GET") == 0;
+	if (jscan_object(buf_slice(&c->body), &model, 1) != JSCAN_OK)
+		return false;
+	if (named.n)
+		c->model = xstrndup(named.p, named.n);
+	else if (model.v.type == J_STRING)
+		return jstr_decode(model.v, MODEL_NAME_LEN, &c->model) == 0;
+	return true;
+}
+
+static void hand_over(struct model_call *c)
+{
+	if (buf_len(&c->in)) { /* another request behind it: nobody does that, and it hides things */
+		model_answer_refuse(c, MODEL_PATH_NOT_ALLOWED);
+		return;
+	}
+	if (!read_body(c)) {
+		model_answer_refuse(c, MODEL_REQUEST_INVALID);
+		return;
+	}
+	if (c->listener->ncalls >= MODEL_CALLS_MAX) { /* others were quicker */
+		model_answer_refuse(c, MODEL_TOO_MANY_CALLS);
+		return;
+	}
+	c->request = (struct model_request){ .api = c->listener->api,
+					     .method = slice_of(c->method),
+					     .path = slice_of(c->path),
+					     .headers = buf_slice(&c->headers),
+					     .body = buf_slice(&c->body),
+					     .model = c->model };
+	set_state(c, CALL_OPEN);
+	c->listener->all->calls++;
+	c->whole = true;
+	model_conn_defer(c);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------- */
+
+/* False: more has to come, or it was refused. */
+static bool feed_head(struct model_call *c)
+{
+	struct http_request_head r;
+	enum model_refusal why = MODEL_REQUEST_INVALID;
+	struct slice path;
+	ssize_t n;
+
+	n = http_request_parse(buf_slice(&c->in), MODEL_HEAD_MAX, &r);
+	if (n == 0)
+		return false;
+	if (n > 0)
+		why = check_head(c, &r, &path);
+	else if (n == -EMSGSIZE)
+		why = MODEL_HEAD_TOO_LARGE;
+	if (why != MODEL_REFUSAL_MAX) {
+		model_answer_refuse(c, why);
+		return false;
+	}
+	take_head(c, &r, path);
+	buf_consume(&c->in, (size_t)n);
+	return true;
+}
+
+/* MODEL_REFUSAL_MAX: it fits. */
+static enum model_refusal keep(struct model_call *c, struct slice data)
+{
+	struct model_listeners *all = c->listener->all;
+
+	if (buf_len(&c->body) + data.n > MODEL_BODY_MAX)
+		return MODEL_BODY_TOO_LARGE;
+	if (all->body_bytes + data.n > MODEL_BODIES_MAX || buf_add_slice(&c->body, data) < 0)
+		return MODEL_NO_MEMORY;
+	all->body_bytes += data.n;
+	c->counted += data.n;
+	return MODEL_REFUSAL_MAX;
+}
+
+static void feed_body(struct model_call *c)
+{
+	struct slice in = buf_slice(&c->in), data;
+	enum model_refusal why = MODEL_REFUSAL_MAX;
+	int r;
+
+	while (why == MODEL_REFUSAL_MAX && (r = http_body_next(&c->body_end, &in, &data)) > 0)
+		why = keep(c, data);
+	if (r < 0)
+		why = MODEL_REQUEST_INVALID;
+	buf_consume(&c->in, buf_len(&c->in) - in.n);
+	if (why != MODEL_REFUSAL_MAX)
+		model_answer_refuse(c, why);
+	else if (http_body_has_ended(&c->body_end))
+		hand_over(c);
+}
+
+static void feed(struct model_call *c)
+{
+	if (c->state == CALL_LAST) { /* dropped */
+		buf_reset(&c->in);
+		return;
+	}
+	if (c->state == CALL_HEAD && !feed_head(c))
+		return;
+	if (c->state == CALL_BODY)
+		feed_body(c);
+}
+
+/* False: it has ended, or is broken. */
+static bool read_some(struct model_call *c)
+{
+	ssize_t n;
+
+	if (buf_reserve(&c->in, BODY_READ_BYTES) < 0)
+		return false;
+	n = recv(c->io.fd, c->in.data + c->in.len, BODY_READ_BYTES, 0);
+	if (n > 0)
+		c->in.len += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void on_io(void *ctx, uint32_t events)
+{
+	struct model_call *c = ctx;
+	bool calls = has_call(c);
+
+	if (events & EPOLLOUT)
+		model_answer_flush(c);
+	if (c->state == CALL_DEAD)
+		return;
+	/* a harness that has closed its end of a call has cancelled it: none of them half-closes */
+	if ((calls && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))) ||
+	    (!calls && (events & ~(uint32_t)EPOLLOUT) && !read_some(c))) {
+		model_conn_drop(c);
+		return;
+	}
+	if (!calls)
+		feed(c);
+	model_conn_watch(c);
+}
+
+void model_conn_next(struct model_call *c)
+{
+	c->ops = NULL;
+	forget_request(c);
+	set_state(c, CALL_HEAD);
+	model_conn_watch(c);
+}
+
+void model_conn_last(struct model_call *c)
+{
+	c->ops = NULL;
+	forget_request(c);
+	set_state(c, CALL_LAST);
+	model_conn_limit(c, MODEL_IDLE_MS);
+	model_answer_flush(c);
+	model_conn_watch(c);
+}
+
+void model_conn_answered(struct model_call *c)
+{
+	forget_request(c);
+	set_state(c, CALL_ANSWERED);
+}
+
+void model_conn_accept(struct model_listener *g, int fd)
+{
+	struct model_call *c = new0(struct model_call);
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* tokens come in small pieces */
+	c->listener = g;
+	c->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = c };
+	c->body.max = MODEL_BODY_MAX;
+	list_init(&c->link);
+	list_add_tail(&g->conns, &c->link);
+	g->nconns++;
+	model_conn_watch(c);
+}
+
+/* --- for who takes it --------------------------------------------------------------------------------------- */
+
+const struct model_request *model_call_request(const struct model_call *c)
+{
+	return &c->request;
+}
+
+void model_call_follow(struct model_call *c, const struct model_call_ops *ops, void *ctx)
+{
+	c->ops = ops;
+	c->ctx = ctx;
+}

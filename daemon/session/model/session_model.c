@@ -1,0 +1,57 @@
+/* session_model.c - opens the listener of a session whose model calls go through the daemon. */
+#include "session/session_internal.h"
+
+#include <errno.h>
+
+int session_model_open(struct session *s, struct err *e)
+{
+	const struct harness_provider *p = &s->setup.gateway;
+
+	if (!s->setup.provider || p->via != PROVIDER_TUNNEL || s->model.listener)
+		return 0;
+	s->model.listener = model_listener_new(&s->store->model.listeners,
+					       (enum model_api)model_api_find(p->api),
+					       &tunnel_listener_ops, s, e);
+	return s->model.listener ? 0 : -EADDRNOTAVAIL;
+}
+
+void session_model_close(struct session *s)
+{
+	s->model.listener = model_listener_free(s->model.listener);
+}
+
+const struct harness_provider *session_model_provider(const struct session *s,
+						      struct harness_provider *ret)
+{
+	if (!s->setup.provider)
+		return NULL;
+	*ret = s->setup.gateway;
+	if (s->model.listener) {
+		ret->base_url = (char *)model_listener_url(s->model.listener);
+		ret->key = (char *)model_listener_key(s->model.listener);
+		ret->headers = SLICE_NONE; /* the client's, for its provider */
+	}
+	return ret;
+}
+
+void session_put_provider(struct jw *w, const struct session *s)
+{
+	bool tunnel = s->setup.gateway.via == PROVIDER_TUNNEL;
+
+	if (!s->setup.provider)
+		return;
+	jw_obj(w, "provider");
+	jw_str(w, "via", tunnel ? "tunnel" : "environment");
+	jw_bool(w, "keyExposed", !tunnel);
+	jw_end_obj(w);
+}
+
+void session_model_totals(const struct store_model *m, struct store_totals *ret)
+{
+	ret->model.calls = m->listeners.calls;
+	ret->model.unauthorized = m->listeners.refused[MODEL_KEY_WRONG];
+	for (int i = 0; i < MODEL_REFUSAL_MAX; i++)
+		ret->model.refused += i == MODEL_KEY_WRONG ? 0 : m->listeners.refused[i];
+	ret->model.asked_again = m->asked_again;
+	ret->model.dropped = m->strays;
+}

@@ -1,0 +1,42 @@
+/*
+ * session_model_internal.h - the model calls of a session: the listener where its harness makes them, and the connections
+ * that take them.
+ *
+ * This folder owns struct session_model (`model` in struct session). The listener lives as long as the harness's process.
+ * Takers are embedded in their connections; calls live until the harness has its answer or is gone.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "harnesses/harness.h"
+#include "model/model_listener.h"
+#include "session/model/tunnel.h"
+
+/* In struct session: model. */
+struct session_model {
+	struct model_listener *listener; /* NULL: the harness calls its provider itself */
+	struct list takers, calls;
+};
+
+/* In struct session_store: model. */
+struct store_model {
+	struct model_listeners listeners;
+	unsigned hold; /* seconds that a call waits for a taker */
+	uint64_t strays, asked_again;
+};
+
+/* session_model.c */
+/* Before the harness starts. */
+int session_model_open(struct session *s, struct err *e);
+/* It is gone, or could not be started. */
+void session_model_close(struct session *s);
+/* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
+const struct harness_provider *session_model_provider(const struct session *s,
+						      struct harness_provider *ret);
+
+/* What is counted of all sessions. */
+void session_model_totals(const struct store_model *m, struct store_totals *ret);
+
+/* tunnel.c */
+extern const struct model_listener_ops tunnel_listener_ops;
+void takers_drop(struct session *s);

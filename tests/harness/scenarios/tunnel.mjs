@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model calls through the client: the provider's key is with it and nowhere else.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { fresh, Play } from '../play.mjs';
+import { KEY, startRig } from '../rig.mjs';
+
+// As it may stand somewhere.
+const FORMS = (key) => [key, [...key].reverse().join(''), ...[0, 1, 2].map((shift) => Buffer.from(`${'x'.repeat(shift)}${key}`).toString('base64')
+	.slice(shift ? 4 : 0, -4)), [...key].map((c) => `\\u00${c.charCodeAt(0).toString(16)}`).join('')].map((form) => Buffer.from(form));
+
+const holds = (bytes, forms) => forms.some((form) => bytes.includes(form));
+
+// What a process could read or write of its own memory, where it is in use at all.
+function* memory(pid) {
+	const regions = fs.readFileSync(`/proc/${pid}/smaps`, 'utf8').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+	const fd = fs.openSync(`/proc/${pid}/mem`, 'r');
+
+	try {
+		for (const region of regions) {
+			const [, from, to, access] = /^([0-9a-f]+)-([0-9a-f]+) (\S+)/.exec(region);
+			const size = parseInt(to, 16) - parseInt(from, 16);
+
+			if (!access.startsWith('rw') || size > 1 << 28 || !Number(/^Rss: +(\d+)/m.exec(region)[1]))
+				continue;
+			const bytes = Buffer.alloc(size);
+			yield bytes.subarray(0, fs.readSync(fd, bytes, 0, size, parseInt(from, 16)));
+		}
+	} finally {
+		fs.closeSync(fd);
+	}
+}
+
+const files = (dir) => fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => path.join(f.parentPath, f.name));
+
+// Where one of these forms is: in the environment, the arguments or the memory of a process, in a file below these directories.
+function placesOf(forms, pids, dirs) {
+	const inProcess = pids.flatMap((pid) => ['environ', 'cmdline'].filter((file) => holds(fs.readFileSync(`/proc/${pid}/${file}`), forms))
+		.map((file) => `${file} of ${fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`));
+	const inMemory = pids.filter((pid) => [...memory(pid)].some((bytes) => holds(bytes, forms)))
+		.map((pid) => `memory of ${fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`);
+
+	return [...inProcess, ...inMemory, ...dirs.flatMap(files).filter((file) => holds(fs.readFileSync(file), forms))];
+}
+
+// A daemon that has never been given a key. The harness's own key is the proof that it would be found.
+async function keyIsNowhere(x, t) {
+	const rig = await startRig(x.model, { harness: x.harness });
+	t.after(() => rig.stop());
+	const play = new Play(rig, x.harness, 'tunnel');
+	const s = await play.open({ provider: { model: fresh('secretive') } });
+	t.after(() => s.o.close());
+	assert.deepEqual(s.opened._meta.acpd.provider, { via: 'tunnel', keyExposed: false });
+	const turn = await s.turn('RUN:env', 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.ok(!JSON.stringify(s.o.messages).includes(KEY));
+	const pids = [rig.daemon.pid, ...rig.daemon.descendants().map((p) => p.pid)];
+	const dirs = [rig.daemon.stateDir, s.cwd];
+
+	assert.deepEqual(placesOf(FORMS(KEY), pids, dirs), []);
+	assert.ok(!rig.daemon.stderr.includes(KEY));
+	assert.ok(placesOf([Buffer.from('acpd-')], pids, dirs).length > 0, 'the search finds what is there');
+}
+
+export default [
+	['the provider\'s key is in no process and no file of the sandbox', keyIsNowhere],
+];

@@ -1,0 +1,122 @@
+/* What of a model API passes: paths, headers of requests, headers of answers. */
+#include "base/util.h"
+#include "model/model_api.h"
+#include "unit.h"
+
+static const struct {
+	enum model_api api;
+	const char *method, *path;
+	bool passes;
+	const char *model; /* that the path names */
+} paths[] = {
+	{ MODEL_OPENAI_RESPONSES, "POST", "/v1/responses", true, "" },
+	{ MODEL_OPENAI_RESPONSES, "POST", "/v1/responses?stream=true", true, "" },
+	{ MODEL_OPENAI_RESPONSES, "GET", "/v1/responses", false, "" },
+	{ MODEL_OPENAI_RESPONSES, "POST", "/v1/chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "/v1/chat/completions", true, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "/v1/chat/completions/", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "//v1/chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "/v1/./chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "/v1/chat%2Fcompletions", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "/V1/chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "POST", "http://x/v1/chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "post", "/v1/chat/completions", false, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models", true, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models/gpt-5.5", true, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models/", false, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models/..", false, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models/a/b", false, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models/a%2fb", false, "" },
+	{ MODEL_OPENAI_CHAT, "GET", "/v1/models?a=b\\c", false, "" },
+	{ MODEL_OPENAI_CHAT, "DELETE", "/v1/models/a", false, "" },
+	{ MODEL_ANTHROPIC, "POST", "/v1/messages?beta=true", true, "" },
+	{ MODEL_ANTHROPIC, "POST", "/v1/messages/count_tokens", true, "" },
+	{ MODEL_ANTHROPIC, "POST", "/v1/messages/batches", false, "" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/models/g-2.5:generateContent", true, "g-2.5" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/models/g:streamGenerateContent?alt=sse", true, "g" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/models/g:countTokens", true, "g" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/models/:generateContent", false, "" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/models/a:b:generateContent", false, "" },
+	{ MODEL_GOOGLE, "POST", "/v1beta/tunedModels/g:generateContent", false, "" },
+	{ MODEL_GOOGLE, "POST", "/v1/models/g:generateContent", false, "" },
+};
+
+static void only_calls_of_the_api_pass(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct slice path = slice_of(paths[i].path);
+		bool passes = model_path_passes(paths[i].api, slice_of(paths[i].method), path);
+
+		if (passes != paths[i].passes ||
+		    (passes && !slice_is(model_of_path(paths[i].api, path), paths[i].model)))
+			fail_row(i, paths[i].path);
+	}
+}
+
+static const struct {
+	enum model_api api;
+	const char *lines, *want;
+} requests[] = {
+	{ MODEL_OPENAI_CHAT, "", "{\"accept-encoding\":\"identity\"}" },
+	{ MODEL_OPENAI_CHAT,
+	  "Authorization: Bearer k\r\nX-Api-Key: k\r\nCookie: c\r\nHost: h\r\nAccept-Encoding: br\r\n",
+	  "{\"accept-encoding\":\"identity\"}" },
+	{ MODEL_OPENAI_RESPONSES, "User-Agent: u\r\nX-Codex-Turn: \"t\"\r\nX-Codex-: no\r\n",
+	  "{\"user-agent\":\"u\",\"x-codex-turn\":\"\\\"t\\\"\",\"accept-encoding\":\"identity\"}" },
+	{ MODEL_OPENAI_CHAT, "Accept: a\r\naccept: b\r\n",
+	  "{\"accept\":\"a\",\"accept-encoding\":\"identity\"}" },
+	{ MODEL_ANTHROPIC, "Anthropic-Beta: a,b\r\nOpenAI-Beta: x\r\n",
+	  "{\"anthropic-beta\":\"a,b\",\"accept-encoding\":\"identity\"}" },
+	{ MODEL_GOOGLE, "x-goog-api-key: k\r\nx-goog-api-client: g\xff\r\n",
+	  "{\"x-goog-api-client\":\"g\xef\xbf\xbd\",\"accept-encoding\":\"identity\"}" },
+};
+
+static void headers_of_a_request_pass_by_name(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jw w = JW(&b);
+
+		jw_obj(&w, NULL);
+		model_request_headers(requests[i].api, slice_of(requests[i].lines), &w);
+		jw_end_obj(&w);
+		if (!slice_is(buf_slice(&b), requests[i].want))
+			fail_row(i, requests[i].lines);
+	}
+}
+
+static void headers_of_an_answer_pass_by_name(void **state _unused_)
+{
+	static const char *const pass[] = { "Content-Type", "retry-after",
+					    "X-RateLimit-Limit-Tokens", "request-id" };
+	static const char *const stay[] = { "Set-Cookie",	 "content-length",
+					    "transfer-encoding", "content-encoding",
+					    "x-ratelimit-",	 "",
+					    "connection" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pass); i++)
+		if (!model_answer_header_passes(slice_of(pass[i])))
+			fail_row(i, pass[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(stay); i++)
+		if (model_answer_header_passes(slice_of(stay[i])))
+			fail_row(i, stay[i]);
+}
+
+static void names_lead_to_their_api_and_back(void **state _unused_)
+{
+	for (int i = 0; i < MODEL_API_MAX; i++)
+		assert_int_equal(model_api_find(model_api_name((enum model_api)i)), i);
+	assert_int_equal(model_api_find("openai"), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_calls_of_the_api_pass),
+		cmocka_unit_test(headers_of_a_request_pass_by_name),
+		cmocka_unit_test(headers_of_an_answer_pass_by_name),
+		cmocka_unit_test(names_lead_to_their_api_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
