@@ -9,6 +9,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
+import { ModelTunnel } from '../../images/model-tunnel.ts';
 import { Daemon } from '../lib/daemon.mjs';
 import { until } from './until.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
@@ -69,9 +70,13 @@ after(async () => {
 	google?.close();
 });
 
-async function session(t, id, acpd = {}) {
+// route: who makes the model calls, the agent (environment) or this client (tunnel).
+async function session(t, id, acpd = {}, route = 'environment') {
 	const { api } = AGENTS[id];
-	const o = await Orchestrator.connect(daemon, { acpd: true });
+	const bearer = { authorization: `Bearer ${KEY}` };
+	const tunnel = new ModelTunnel({ 'openai-chat': { baseUrl: model.url, headers: bearer }, anthropic: { baseUrl: model.url, headers: { 'x-api-key': KEY } },
+		google: { baseUrl: google.url, headers: { 'x-goog-api-key': KEY } } });
+	const o = await Orchestrator.connect(daemon, { acpd: true, tunnel });
 	t.after(async () => {
 		await o.close();
 		assert.deepEqual(o.violations, []);
@@ -79,7 +84,7 @@ async function session(t, id, acpd = {}) {
 	const cwd = fs.mkdtempSync(path.join(daemon.workDir, 's-'));
 	const baseUrl = api === 'google' ? google.url + '/v1beta' : model.url + '/v1';
 	const opened = await o.request('session/new', { cwd, mcpServers: [], _meta: { acpd: { harness: id, ...acpd,
-		provider: { api, baseUrl, key: KEY, model: 'scripted-1', headers: { 'x-tenant': 'blue' } } } } });
+		provider: { api, model: 'scripted-1', headers: { 'x-tenant': 'blue' }, ...(route === 'tunnel' ? {} : { baseUrl, key: KEY }) } } } });
 	o.sessions.push(opened.sessionId);
 	return { o, cwd, opened, id: opened.sessionId };
 }
@@ -90,7 +95,7 @@ for (const id of Object.keys(AGENTS)) {
 		const { instructions: file, home, skills } = AGENTS[id];
 		const archive = await upload(daemon, { [file]: 'The project asks for brevity.\n' });
 		const { o, cwd, opened, id: sessionId } = await session(t, id, { workspace: { archive },
-			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] });
+			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] }, 'tunnel');
 		let said; // to the model, in the request of the last turn; Claude asks for a title in another
 		const prompt = async (text) => {
 			await o.prompt(sessionId, text);
