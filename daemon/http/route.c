@@ -1,6 +1,6 @@
 #include "http/route.h"
 
-#include <strings.h>
+#include "base/http/http_fields.h"
 
 bool route_match(const char *pattern, const char *path, struct slice params[ROUTE_PARAMS_MAX])
 {
@@ -47,7 +47,7 @@ bool route_accepts(struct slice accept, const char *type)
 		struct slice range = before(accept, ','), name = trim(before(range, ';'));
 		size_t used = range.n + (range.n < accept.n);
 
-		if (name.n == strlen(type) && strncasecmp(name.p, type, name.n) == 0)
+		if (http_word_is(name, type))
 			return true;
 		accept.p += used;
 		accept.n -= used;

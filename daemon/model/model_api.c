@@ -185,8 +185,7 @@ static bool came_before(struct slice lines, struct slice name, const char *here)
 	struct slice line, own, value;
 
 	while (http_line_next(&lines, &line) && line.p < here)
-		if (http_field_split(line, &own, &value) && own.n == name.n &&
-		    strncasecmp(own.p, name.p, name.n) == 0)
+		if (http_field_split(line, &own, &value) && http_words_same(own, name))
 			return true;
 	return false;
 }

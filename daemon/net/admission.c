@@ -1,6 +1,7 @@
 #include "net/admission.h"
 
 #include "base/digits.h"
+#include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
 
@@ -140,7 +141,7 @@ static bool in_list(const char *list, struct slice item)
 
 		struct slice own = trim((struct slice){ list, n });
 
-		if (own.n == item.n && strncasecmp(own.p, item.p, own.n) == 0)
+		if (http_words_same(own, item))
 			return true;
 		list += n + (list[n] == ',');
 	}

@@ -1,6 +1,7 @@
 /* upgrade.c - everything that is checked before the 101: route, method, version, key, Host, Origin, claim, token. */
 #include "net/ws.h"
 
+#include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "net/visitor.h"
@@ -129,11 +130,6 @@ static int check_upgrade(struct net_server *n, struct lws *wsi)
 	return r;
 }
 
-static bool is_word(struct slice s, const char *word)
-{
-	return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
-}
-
 /*
  * The header alone says which upgrade is requested. lws refuses by itself what is neither websocket nor h2c, and frees
  * the headers. Up to 4.3.6 it still calls us then, with an argument that points into freed memory (CVE-2025-11677). The
@@ -145,10 +141,10 @@ int upgrade_check(struct net_server *n, struct lws *wsi)
 	char buf[32];
 	struct slice upgrade = header_get(wsi, WSI_TOKEN_UPGRADE, buf, sizeof(buf));
 
-	if (is_word(upgrade, "websocket"))
+	if (http_word_is(upgrade, "websocket"))
 		return check_upgrade(n, wsi) ? -1 : 0;
 	/* it would hide the handshake from our checks */
-	if (is_word(upgrade, "h2c"))
+	if (http_word_is(upgrade, "h2c"))
 		http_refuse(wsi, 400, "UPGRADE_UNKNOWN", "the only upgrade is websocket", NULL,
 			    NULL);
 	return -1;

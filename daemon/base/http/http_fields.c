@@ -12,9 +12,14 @@ bool http_length_parse(struct slice value, uint64_t *ret)
 	return u64_parse(value, ret) && *ret <= INT64_MAX;
 }
 
+bool http_words_same(struct slice a, struct slice b)
+{
+	return a.n == b.n && (!a.n || strncasecmp(a.p, b.p, a.n) == 0);
+}
+
 bool http_word_is(struct slice word, const char *want)
 {
-	return word.n == strlen(want) && strncasecmp(word.p, want, word.n) == 0;
+	return http_words_same(word, slice_of(want));
 }
 
 bool http_coding_is_chunked(struct slice value)

@@ -25,6 +25,7 @@ bool http_line_next(struct slice *lines, struct slice *line);
 /* False: it is no field. value is without blanks around it. */
 bool http_field_split(struct slice line, struct slice *name, struct slice *value);
 /* Names of fields, and some values, are compared without regard to case. */
+bool http_words_same(struct slice a, struct slice b);
 bool http_word_is(struct slice word, const char *want);
 /* It has no control byte but tabs. */
 bool http_text_ok(struct slice s);

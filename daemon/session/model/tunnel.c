@@ -1,13 +1,12 @@
 /* tunnel.c - model calls to a client: who has them, once more to the next, what passes in both directions. */
 #include "session/session_internal.h"
 
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-
-#include <strings.h>
 
 #define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
 
@@ -155,7 +154,7 @@ static bool has_header(struct slice headers, struct slice name)
 	if (!headers.n || !jiter_init(&it, (struct jval){ J_OBJECT, headers }))
 		return false;
 	while (jiter_next(&it, &own, &v))
-		if (own.n == name.n && strncasecmp(own.p, name.p, name.n) == 0)
+		if (http_words_same(own, name))
 			return true;
 	return false;
 }

@@ -2,6 +2,7 @@
 
 #include "base/http/authority.h"
 #include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"
@@ -72,7 +73,7 @@ static bool is_reserved(struct slice name)
 						"last-event-id" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
-		if (name.n == strlen(reserved[i]) && strncasecmp(name.p, reserved[i], name.n) == 0)
+		if (http_word_is(name, reserved[i]))
 			return true;
 	return false;
 }
