@@ -69,16 +69,16 @@ struct harness_def {
 	bool configured;		 /* added or changed by the manifest */
 };
 
-/*
- * Where the model is and how to reach it, as the client gave it; each adapter translates it for its program.
- * The key goes into the child's environment and nowhere else. harnesses/provider.c
- */
-/* Who makes the calls. */
+/* Who makes the calls of a model. */
 enum harness_via {
 	PROVIDER_ENVIRONMENT, /* by the harness itself, with the key in its environment */
 	PROVIDER_TUNNEL, /* by the client: the core puts its own address and key in the place of base_url, key */
 };
 
+/*
+ * Where the model is and how to reach it, as the client gave it; each adapter translates it for its program.
+ * The key goes into the child's environment and nowhere else. harnesses/provider.c
+ */
 struct harness_provider {
 	char *api;	/* "openai-responses", "openai-chat", "anthropic", "google" */
 	char *via_name; /* as the client says; NULL: it does not */

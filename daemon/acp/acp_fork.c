@@ -7,13 +7,12 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 		     struct err *e)
 {
 	struct session *from = store_find(c->srv->store, a->session_id);
-	struct session_params p = { .client = c->client,
-				    .model_apis = c->model_apis,
-				    .setup.auth_method = c->auth_method };
+	struct session_params p = opener_params(c);
 	struct session *s;
 	struct method_call *k;
 	int r;
 
+	p.setup.auth_method = c->auth_method;
 	if (!from)
 		return not_found(e, a->session_id);
 	p.harness = session_harness(from);
@@ -30,7 +29,6 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 		return 0;
 	}
 	conn_serve(c, s);
-	conn_take_models(c, s);
 	return 0;
 }
 

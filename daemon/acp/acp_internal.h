@@ -97,7 +97,7 @@ void call_error(struct method_call *k, const struct err *e, struct slice extra);
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 
 /* port.c */
-/* The client takes MCP requests of that session from now on. */
+/* The client takes MCP requests of that session from now on, and makes its model calls if it makes any. */
 void conn_serve(struct acp_conn *c, struct session *s);
 void conn_drop_ports(struct acp_conn *c);
 
@@ -107,7 +107,7 @@ void conn_model_caps(struct acp_conn *c, struct slice own);
 /* The client makes the model calls of that session from now on, if it makes any. */
 void conn_take_models(struct acp_conn *c, struct session *s);
 /* It does not drive that session any more. */
-void conn_leave_models(struct acp_conn *c, const char *session_id);
+void conn_leave_models(struct acp_conn *c, const char *id);
 void conn_drop_takers(struct acp_conn *c);
 /* Some of what was queued has gone out. */
 void conn_send_bodies(struct acp_conn *c);

@@ -119,13 +119,11 @@ void conn_take_models(struct acp_conn *c, struct session *s)
 		take(c, s);
 }
 
-void conn_leave_models(struct acp_conn *c, const char *session_id)
+void conn_leave_models(struct acp_conn *c, const char *id)
 {
-	struct session *s = store_find(c->srv->store, session_id);
-	struct conn_taker *t = s ? taker_of(c, s) : NULL;
-
-	if (t)
-		conn_taker_free(t);
+	list_each(t, &c->takers, struct conn_taker, link)
+		if (strcmp(session_id(t->taker.session), id) == 0)
+			conn_taker_free(t);
 }
 
 void conn_drop_takers(struct acp_conn *c)
@@ -166,7 +164,7 @@ static const struct jfield attach_fields[] = {
 	JF_END,
 };
 
-/* ret NULL: only checks. */
+/* fn NULL: only checks. */
 static int each_session(struct acp_conn *c, struct slice ids,
 			void (*fn)(struct acp_conn *c, struct session *s), struct err *e)
 {

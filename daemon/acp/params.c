@@ -254,6 +254,11 @@ static int check_dirs(struct jval list, const struct harness_caps *caps, struct 
 	return 0;
 }
 
+struct session_params opener_params(const struct acp_conn *c)
+{
+	return (struct session_params){ .client = c->client, .model_apis = c->model_apis };
+}
+
 int session_args_check(struct session_args *a, const struct harness_caps *caps,
 		       struct session_params *p, struct err *e)
 {

@@ -25,6 +25,9 @@ struct session_args {
 	struct request request; /* of provision */
 };
 
+/* What the connection says of whoever opens a session on it. */
+struct session_params opener_params(const struct acp_conn *c);
+
 enum session_call { CALL_NEW, CALL_LOAD, CALL_RESUME, CALL_FORK };
 
 /* Decodes; on error nothing needs freeing. */

@@ -55,7 +55,7 @@ static void on_port_closed(void *ctx)
 
 static const struct port_ops port_ops = { on_send, on_cancel_call, on_port_closed };
 
-void conn_serve(struct acp_conn *c, struct session *s)
+static void serve_tools(struct acp_conn *c, struct session *s)
 {
 	struct conn_port *p;
 
@@ -72,6 +72,12 @@ void conn_serve(struct acp_conn *c, struct session *s)
 	list_init(&p->port.link);
 	list_add_tail(&c->ports, &p->link);
 	port_attach(&p->port, s);
+}
+
+void conn_serve(struct acp_conn *c, struct session *s)
+{
+	serve_tools(c, s);
+	conn_take_models(c, s);
 }
 
 void conn_drop_ports(struct acp_conn *c)

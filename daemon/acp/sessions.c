@@ -124,14 +124,13 @@ void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *fi
 static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
 		  const struct harness_def *def, struct err *e)
 {
-	struct session_params p = { .harness = def,
-				    .setup.auth_method = c->auth_method,
-				    .client = c->client,
-				    .model_apis = c->model_apis };
+	struct session_params p = opener_params(c);
 	struct session *s;
 	struct method_call *k;
 	int r = session_args_check(a, &def->caps, &p, e);
 
+	p.harness = def;
+	p.setup.auth_method = c->auth_method;
 	if (r < 0)
 		return r;
 	k = call_new(c, m->id);
@@ -141,7 +140,6 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return -EIO;
 	}
 	conn_serve(c, s);
-	conn_take_models(c, s);
 	return 0;
 }
 
@@ -242,7 +240,7 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
 		  struct err *e)
 {
-	struct session_params p = { .client = c->client, .model_apis = c->model_apis };
+	struct session_params p = opener_params(c);
 	struct session *s = NULL;
 	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
@@ -258,7 +256,6 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {
 		conn_serve(c, s);
-		conn_take_models(c, s);
 		return 0;
 	}
 	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {

@@ -34,7 +34,6 @@ static const struct {
 	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the client could not make the call",
 				"" },
 	[MODEL_CALL_TIMEOUT] = { 504, "MODEL_CALL_TIMEOUT", "the provider did not answer", "" },
-	[MODEL_CLOSING] = { 503, "MODEL_CLOSING", "the session is being closed", "" },
 };
 
 /* --- bytes out -------------------------------------------------------------------------------------------- */
@@ -48,8 +47,8 @@ static void on_empty(struct model_call *c)
 		c->answered = 0;
 		model_conn_defer(c);
 	}
-	if (c->state ==
-	    CALL_LAST) { /* what still comes is dropped: a reset could take the answer away */
+	/* what still comes is dropped: a reset could take the answer away */
+	if (c->state == CALL_LAST) {
 		shutdown(c->io.fd, SHUT_WR);
 		model_conn_limit(c, BODY_LINGER_MS);
 	}

@@ -10,6 +10,7 @@
 #include "base/http/http_body.h"
 #include "base/http/http_request.h"
 #include "base/list.h"
+#include "digest/digest.h"
 #include "loop/acceptor.h"
 #include "model/model_listener.h"
 
@@ -22,6 +23,7 @@ struct model_listener {
 	struct list conns;
 	unsigned nconns, ncalls;
 	char host[MODEL_HOST_SIZE], url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
+	struct sha256 digest; /* of the key: what requests are held against */
 };
 
 /* CALL_OPEN: handed over, without a head so far. CALL_ANSWERED: its head has been written. CALL_LAST: what is left is

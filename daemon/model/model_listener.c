@@ -1,4 +1,4 @@
-/* model_listener.c - the listener of a listener: its address, its key, its connections. */
+/* model_listener.c - where a harness finds its provider: the address, its key, its connections. */
 #include "model/model_internal.h"
 
 #include "base/limits.h"
@@ -70,7 +70,12 @@ struct model_listener *model_listener_new(struct model_listeners *all, enum mode
 	list_init(&g->conns);
 	if (fd >= 0)
 		r = acceptor_open(&g->acceptor, all->loop, fd, on_connection, g);
+	memcpy(g->key, "acpd-", 5);
+	random_hex(g->key + 5, 32);
+	if (r >= 0)
+		r = sha256_of(slice_of(g->key), &g->digest);
 	if (r < 0) {
+		acceptor_close(&g->acceptor);
 		free(g);
 		err_set(e, r, RPC_INTERNAL_ERROR, "MODEL_LISTENER_FAILED",
 			"no address for the session's model calls: %s", strerror(-r));
@@ -79,8 +84,6 @@ struct model_listener *model_listener_new(struct model_listeners *all, enum mode
 	inet_ntop(AF_INET, &a.sin_addr, g->host, sizeof(g->host));
 	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,
 		 ntohs(a.sin_port), model_api_root(api));
-	memcpy(g->key, "acpd-", 5);
-	random_hex(g->key + 5, 32);
 	return g;
 }
 

@@ -2,8 +2,8 @@
  * model_listener.h - the local end of a session's model calls: a listener on the loopback, where its harness finds what
  * looks like its provider.
  *
- * The harness is given a base URL and a virtual key, 256 bits, that opens this listener and nothing else. The address is one
- * of 127.0.0.0/8 but not 127.0.0.1, because E2B publishes what listens there. What passes stands in model_api.h; the
+ * The harness is given a base URL and a virtual key, 256 bits, that opens this listener and nothing else. The address is one of
+ * 127.0.0.0/8 but not 127.0.0.1, because E2B publishes what listens there. What passes stands in model_api.h; the
  * rest is refused here, and counted. A call that passes is handed over whole, its body in memory; the answer streams.
  *
  * Whoever takes a call (ops->call) answers it by the functions of struct model_call, each call with one end. Bytes of an
@@ -24,7 +24,7 @@
 struct model_listener;
 struct model_call;
 
-/* Why a request gets no answer of a provider. Each has a status and a word (model_refusal.c). */
+/* Why a request gets no answer of a provider. Each has a status and a word (model_answer.c). */
 enum model_refusal {
 	MODEL_KEY_WRONG,
 	MODEL_REQUEST_INVALID,
@@ -37,7 +37,6 @@ enum model_refusal {
 	MODEL_NO_TAKER,
 	MODEL_CALL_FAILED,
 	MODEL_CALL_TIMEOUT,
-	MODEL_CLOSING,
 	MODEL_REFUSAL_MAX,
 };
 

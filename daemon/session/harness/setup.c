@@ -410,6 +410,5 @@ void setup_load(struct setup *s, struct slice record)
 			s->approval = (enum harness_approval)i;
 	if (budgets.type == J_OBJECT)
 		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
-	if (s->provider)
-		parse_gateway(s);
+	parse_gateway(s);
 }
