@@ -11,7 +11,7 @@ int session_model_open(struct session *s, struct err *e)
 		return 0;
 	s->model.listener = model_listener_new(&s->store->model.listeners,
 					       (enum model_api)model_api_find(p->api),
-					       &tunnel_listener_ops, s, e);
+					       &provider_call_listener_ops, s, e);
 	return s->model.listener ? 0 : -EADDRNOTAVAIL;
 }
 

@@ -10,12 +10,14 @@
 #include "base/list.h"
 #include "harnesses/harness.h"
 #include "model/model_listener.h"
+#include "session/model/provider_call.h"
 #include "session/model/tunnel.h"
 
 /* In struct session: model. */
 struct session_model {
 	struct model_listener *listener; /* NULL: the harness calls its provider itself */
-	struct list takers, calls;
+	struct list takers;		 /* struct model_taker */
+	struct list calls;		 /* struct provider_call */
 };
 
 /* In struct session_store: model. */
@@ -38,5 +40,5 @@ const struct harness_provider *session_model_provider(const struct session *s,
 void session_model_totals(const struct store_model *m, struct store_totals *ret);
 
 /* tunnel.c */
-extern const struct model_listener_ops tunnel_listener_ops;
+extern const struct call_carrier tunnel_carrier;
 void takers_drop(struct session *s);

@@ -3,54 +3,49 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
-
+/* What the tunnel has of a call. */
 struct tunnel_call {
-	struct list link;
-	struct session *session;
-	struct model_call *call;
+	struct provider_call *of;
 	struct model_taker *taker; /* NULL: it waits for one */
-	char id[CALL_ID_SIZE];
-	uint64_t turn;
-	unsigned attempt;
-	size_t sent, credit;  /* of the body: bytes sent, and how many more may be */
-	uint64_t sent_seq;    /* of its next piece */
-	uint64_t next_seq;    /* of the answer's next piece */
-	size_t window;	      /* bytes that the client may still send */
-	bool answered, holed; /* a piece of the answer is missing */
+	size_t sent, credit;	   /* of the body: bytes sent, and how many more may be */
+	uint64_t sent_seq;	   /* of its next piece */
+	uint64_t next_seq;	   /* of the answer's next piece */
+	size_t window;		   /* bytes that the client may still send */
+	bool holed;		   /* a piece of the answer is missing */
 	struct loop_timer hold;
 };
 
-static void call_done(struct tunnel_call *c)
+static const struct model_request *request_of(const struct tunnel_call *c)
 {
-	loop_timer_cancel(&c->hold);
-	list_del(&c->link);
-	free(c);
+	return model_call_request(c->of->call);
+}
+
+/* NULL: somebody else carries it. */
+static struct tunnel_call *tunnel_of(const struct provider_call *c)
+{
+	return c->carrier == &tunnel_carrier ? c->carried : NULL;
 }
 
 /* Its taker is to stop. */
-static void call_withdraw(struct tunnel_call *c)
+static void tunnel_stop(struct provider_call *call)
 {
-	if (c->taker)
+	struct tunnel_call *c = tunnel_of(call);
+
+	if (c && c->taker)
 		c->taker->ops->cancel(c->taker->ctx, c);
 }
 
-static void call_fail(struct tunnel_call *c, enum model_refusal why)
+static void tunnel_forget(struct provider_call *call)
 {
-	model_call_refuse(c->call, why);
-	call_done(c);
-}
+	struct tunnel_call *c = TAKE_PTR(call->carried);
 
-/* The client does not keep to the rules. */
-static void call_broken(struct tunnel_call *c)
-{
-	call_withdraw(c);
-	call_fail(c, MODEL_CALL_FAILED);
+	if (c)
+		loop_timer_cancel(&c->hold);
+	free(c);
 }
 
 /* --- the request's body ------------------------------------------------------------------------------------- */
@@ -71,7 +66,7 @@ static void send_piece(struct tunnel_call *c, struct slice piece, bool last)
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
+	jw_str(&w, "callId", c->of->id);
 	jw_uint(&w, "seq", c->sent_seq++);
 	jw_slice(&w, "text", piece);
 	jw_bool(&w, "last", last);
@@ -82,7 +77,7 @@ static void send_piece(struct tunnel_call *c, struct slice piece, bool last)
 /* As much as the client has room for. */
 static void send_body(struct tunnel_call *c)
 {
-	struct slice body = model_call_request(c->call)->body;
+	struct slice body = request_of(c)->body;
 
 	while (c->sent < body.n) {
 		struct slice rest = { body.p + c->sent, body.n - c->sent };
@@ -110,12 +105,14 @@ static struct model_taker *best_taker(const struct session *s, enum model_api ap
 
 static void on_held_too_long(void *ctx)
 {
-	call_fail(ctx, MODEL_NO_TAKER);
+	struct tunnel_call *c = ctx;
+
+	provider_call_fail(c->of, MODEL_NO_TAKER);
 }
 
 static void call_hold(struct tunnel_call *c)
 {
-	struct session *s = c->session;
+	struct session *s = c->of->session;
 
 	c->taker = NULL;
 	if (s->when_detached != DETACHED_HOLD)
@@ -125,7 +122,7 @@ static void call_hold(struct tunnel_call *c)
 
 static void call_ask(struct tunnel_call *c)
 {
-	struct model_taker *t = best_taker(c->session, model_call_request(c->call)->api);
+	struct model_taker *t = best_taker(c->of->session, request_of(c)->api);
 
 	if (!t) {
 		call_hold(c);
@@ -133,8 +130,7 @@ static void call_ask(struct tunnel_call *c)
 	}
 	loop_timer_cancel(&c->hold);
 	c->taker = t;
-	c->session->store->model.asked_again += c->attempt > 0;
-	c->attempt++;
+	provider_call_attempt(c->of);
 	c->sent = 0;
 	c->sent_seq = c->next_seq = 0;
 	c->credit = c->window = MODEL_WINDOW;
@@ -142,7 +138,16 @@ static void call_ask(struct tunnel_call *c)
 	if (t->ops->ask(t->ctx, c))
 		send_body(c);
 	else
-		call_fail(c, MODEL_TOO_MANY_CALLS);
+		provider_call_fail(c->of, MODEL_TOO_MANY_CALLS);
+}
+
+static void tunnel_ask(struct provider_call *call)
+{
+	struct tunnel_call *c = new0(struct tunnel_call);
+
+	c->of = call;
+	call->carried = c;
+	call_ask(c);
 }
 
 static bool has_header(struct slice headers, struct slice name)
@@ -178,105 +183,79 @@ static void put_headers(struct jw *w, struct slice given, struct slice passed)
 
 void tunnel_put(const struct tunnel_call *c, struct buf *params)
 {
-	const struct model_request *r = model_call_request(c->call);
+	const struct model_request *r = request_of(c);
+	const struct session *s = c->of->session;
 	struct jw w = JW(params);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
-	jw_str(&w, "sessionId", c->session->id);
-	if (c->turn)
-		jw_uint(&w, "turn", c->turn);
+	jw_str(&w, "callId", c->of->id);
+	jw_str(&w, "sessionId", s->id);
+	if (c->of->turn)
+		jw_uint(&w, "turn", c->of->turn);
 	jw_str(&w, "api", model_api_name(r->api));
 	jw_slice(&w, "method", r->method);
 	jw_slice(&w, "path", r->path);
-	put_headers(&w, c->session->setup.gateway.headers, r->headers);
+	put_headers(&w, s->setup.gateway.headers, r->headers);
 	jw_str(&w, "model", r->model);
 	jw_uint(&w, "bodyBytes", r->body.n);
-	jw_uint(&w, "attempt", c->attempt);
+	jw_uint(&w, "attempt", c->of->attempt);
 	jw_end_obj(&w);
 }
 
-/* --- from the listener ------------------------------------------------------------------------------------------ */
-
-static void on_taken(void *ctx, size_t n)
+static void tunnel_taken(struct provider_call *call, size_t n)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct tunnel_call *c = ctx;
+	struct tunnel_call *c = call->carried;
 	struct jw w = JW(&b);
 
 	c->window += n;
 	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
+	jw_str(&w, "callId", call->id);
 	jw_uint(&w, "bytes", n);
 	jw_end_obj(&w);
 	c->taker->ops->notify(c->taker->ctx, "_acpd/model/credit", buf_slice(&b));
 }
 
-static void on_gone(void *ctx)
-{
-	struct tunnel_call *c = ctx;
-
-	call_withdraw(c);
-	call_done(c);
-}
-
-static const struct model_call_ops call_ops = { on_taken, on_gone };
-
-static void on_call(void *ctx, struct model_call *call)
-{
-	struct tunnel_call *c = new0(struct tunnel_call);
-	struct session *s = ctx;
-
-	c->session = s;
-	c->call = call;
-	c->turn = session_running(s);
-	memcpy(c->id, "model-call:", 11);
-	random_hex(c->id + 11, 16);
-	list_init(&c->link);
-	list_add_tail(&s->model.calls, &c->link);
-	model_call_follow(call, &call_ops, c);
-	call_ask(c);
-}
-
-const struct model_listener_ops tunnel_listener_ops = { on_call };
+const struct call_carrier tunnel_carrier = { tunnel_ask, tunnel_taken, tunnel_stop, tunnel_forget };
 
 /* --- from the client ---------------------------------------------------------------------------------------- */
 
 void tunnel_head(struct tunnel_call *c, int status, struct slice headers)
 {
-	if (c->answered) {
-		tunnel_stray(c->session->store);
-		return;
-	}
-	c->answered = true;
-	if (model_call_head(c->call, status, headers))
-		return;
-	call_withdraw(c);
-	call_done(c);
+	if (c->of->answered)
+		tunnel_stray(c->of->session->store);
+	else
+		provider_call_head(c->of, status, headers);
 }
 
 void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
 {
-	if (!c->answered || seq != c->next_seq) {
-		tunnel_stray(c->session->store);
+	if (!c->of->answered || seq != c->next_seq) {
+		tunnel_stray(c->of->session->store);
 		c->holed = true;
 		return;
 	}
 	c->next_seq++;
-	if (bytes.n > c->window || bytes.n > MODEL_PIECE_MAX) {
-		call_broken(c);
+	if (bytes.n > c->window || bytes.n > MODEL_PIECE_MAX) { /* against the rules */
+		provider_call_break(c->of, MODEL_CALL_FAILED);
 		return;
 	}
 	c->window -= bytes.n;
 	if (!c->holed)
-		model_call_data(c->call, bytes);
+		provider_call_data(c->of, bytes);
+}
+
+/* A provider that has answered reads no more of it. */
+static void send_rest(struct tunnel_call *c)
+{
+	if (!c->of->answered)
+		send_body(c);
 }
 
 void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
 {
 	c->credit += (size_t)MIN(bytes, MODEL_WINDOW - MIN((uint64_t)c->credit, MODEL_WINDOW));
-	if (!c->answered) /* a provider that has answered reads no more of it */
-		send_body(c);
+	send_rest(c);
 }
 
 void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice error)
@@ -284,14 +263,12 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
 
 	if (error.n)
-		call_fail(c, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
-								MODEL_CALL_FAILED);
-	else if (c->holed || !c->answered || jobj_get(result, "complete").type != J_TRUE)
-		call_fail(c, MODEL_CALL_FAILED);
-	else {
-		model_call_end(c->call);
-		call_done(c);
-	}
+		provider_call_fail(c->of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
+									     MODEL_CALL_FAILED);
+	else if (c->holed || !c->of->answered || jobj_get(result, "complete").type != J_TRUE)
+		provider_call_fail(c->of, MODEL_CALL_FAILED);
+	else
+		provider_call_end(c->of);
 }
 
 void tunnel_stray(struct session_store *st)
@@ -301,15 +278,34 @@ void tunnel_stray(struct session_store *st)
 
 /* --- takers --------------------------------------------------------------------------------------------------- */
 
+/* fn for each call of the taker, or, if it is NULL, for each that waits for one. fn may end the call. */
+static void each_call(struct session *s, const struct model_taker *t,
+		      void (*fn)(struct tunnel_call *c))
+{
+	list_each(call, &s->model.calls, struct provider_call, link) {
+		struct tunnel_call *c = tunnel_of(call);
+
+		if (c && c->taker == t)
+			fn(c);
+	}
+}
+
 void taker_attach(struct model_taker *t, struct session *s)
 {
 	if (t->session)
 		list_del(&t->link);
 	t->session = s;
 	list_add_tail(&s->model.takers, &t->link);
-	list_each(c, &s->model.calls, struct tunnel_call, link)
-		if (!c->taker)
-			call_ask(c);
+	each_call(s, NULL, call_ask);
+}
+
+static void taker_lost(struct tunnel_call *c)
+{
+	c->taker = NULL;
+	if (c->of->answered)
+		provider_call_fail(c->of, MODEL_CALL_FAILED);
+	else
+		call_ask(c);
 }
 
 void taker_detach(struct model_taker *t)
@@ -320,33 +316,25 @@ void taker_detach(struct model_taker *t)
 		return;
 	list_del(&t->link);
 	t->session = NULL;
-	list_each(c, &s->model.calls, struct tunnel_call, link) {
-		if (c->taker != t)
-			continue;
-		c->taker = NULL;
-		if (c->answered)
-			call_fail(c, MODEL_CALL_FAILED);
-		else
-			call_ask(c);
-	}
+	each_call(s, t, taker_lost);
 }
 
 void taker_has_room(struct model_taker *t)
 {
-	if (!t->session)
-		return;
-	list_each(c, &t->session->model.calls, struct tunnel_call, link)
-		if (c->taker == t && !c->answered)
-			send_body(c);
+	if (t->session)
+		each_call(t->session, t, send_rest);
 }
 
 struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
 {
 	if (!t->session)
 		return NULL;
-	list_each(c, &t->session->model.calls, struct tunnel_call, link)
-		if (c->taker == t && strcmp(c->id, call_id) == 0)
+	list_each(call, &t->session->model.calls, struct provider_call, link) {
+		struct tunnel_call *c = tunnel_of(call);
+
+		if (c && c->taker == t && strcmp(call->id, call_id) == 0)
 			return c;
+	}
 	return NULL;
 }
 

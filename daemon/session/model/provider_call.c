@@ -1,0 +1,90 @@
+/* provider_call.c - the life of a call, the same for whoever carries it. */
+#include "session/session_internal.h"
+
+#include "base/os/file.h"
+
+static void call_free(struct provider_call *c)
+{
+	c->carrier->forget(c);
+	list_del(&c->link);
+	free(c);
+}
+
+/* --- from the listener ------------------------------------------------------------------------------------------ */
+
+static void on_taken(void *ctx, size_t n)
+{
+	struct provider_call *c = ctx;
+
+	c->carrier->taken(c, n);
+}
+
+static void on_gone(void *ctx)
+{
+	struct provider_call *c = ctx;
+
+	c->carrier->stop(c);
+	call_free(c);
+}
+
+static const struct model_call_ops call_ops = { on_taken, on_gone };
+
+static void on_call(void *ctx, struct model_call *call)
+{
+	struct provider_call *c = new0(struct provider_call);
+	struct session *s = ctx;
+
+	c->session = s;
+	c->call = call;
+	c->carrier = &tunnel_carrier;
+	c->turn = session_running(s);
+	memcpy(c->id, "model-call:", 11);
+	random_hex(c->id + 11, 16);
+	list_init(&c->link);
+	list_add_tail(&s->model.calls, &c->link);
+	model_call_follow(call, &call_ops, c);
+	c->carrier->ask(c);
+}
+
+const struct model_listener_ops provider_call_listener_ops = { on_call };
+
+/* --- from the carrier ------------------------------------------------------------------------------------------- */
+
+void provider_call_attempt(struct provider_call *c)
+{
+	c->session->store->model.asked_again += c->attempt > 0;
+	c->attempt++;
+}
+
+bool provider_call_head(struct provider_call *c, int status, struct slice headers)
+{
+	c->answered = true;
+	if (model_call_head(c->call, status, headers))
+		return true;
+	c->carrier->stop(c);
+	call_free(c);
+	return false;
+}
+
+void provider_call_data(struct provider_call *c, struct slice bytes)
+{
+	model_call_data(c->call, bytes);
+}
+
+void provider_call_end(struct provider_call *c)
+{
+	model_call_end(c->call);
+	call_free(c);
+}
+
+void provider_call_fail(struct provider_call *c, enum model_refusal why)
+{
+	model_call_refuse(c->call, why);
+	call_free(c);
+}
+
+void provider_call_break(struct provider_call *c, enum model_refusal why)
+{
+	c->carrier->stop(c);
+	provider_call_fail(c, why);
+}
