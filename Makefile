@@ -37,15 +37,29 @@ HELPER_MAIN := daemon/unpack/job/unpack_main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 
-SRC := $(filter-out $(HELPER_SRC),$(call sources,daemon harnesses tools))
+# acpd-fetch: the only program that links libcurl. Without libcurl it is left out.
+HAVE_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo 1)
+FETCH_ALL := $(call sources,daemon/fetch)
+FETCH_SRC := $(if $(HAVE_CURL),$(FETCH_ALL))
+FETCH_SHARED := $(call sources,daemon/base daemon/fetcher/wire) daemon/loop/loop.c \
+	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+FETCH_MAIN := daemon/fetch/fetch_main.c
+FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)
+FETCH_LDLIBS := $(if $(HAVE_CURL),$(shell pkg-config --libs libcurl libseccomp) -pthread)
+
+SRC := $(filter-out $(HELPER_SRC) $(FETCH_ALL),$(call sources,daemon harnesses tools))
 MAIN := daemon/cli/acpd.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
-# What tests link: everything but the two main functions.
-OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN)),$(OBJ) $(HELPER_OBJ))
+# What tests link: everything but the main functions.
+OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FETCH_MAIN)),$(OBJ) $(HELPER_OBJ) $(FETCH_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast test-trixie
-all: $(BUILD)/acpd $(BUILD)/acpd-unpack
+PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack $(if $(HAVE_CURL),acpd-fetch))
+all: $(PROGRAMS)
+ifndef HAVE_CURL
+	@echo "acpd-fetch is left out: there is no libcurl (Debian: libcurl4-openssl-dev)"
+endif
 
 # Not on the way of any update or call: small before fast.
 COLD := daemon/cli daemon/workspace tools/hosted tools/builtin tools/policy
@@ -57,10 +71,12 @@ $(BUILD)/acpd: $(OBJ)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 $(BUILD)/acpd-unpack: $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HELPER_LDLIBS)
+$(BUILD)/acpd-fetch: $(FETCH_OBJ) $(FETCH_SHARED:%.c=$(BUILD)/obj/%.o)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FETCH_LDLIBS)
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
--include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d) $(FETCH_OBJ:.o=.d)
 # The assembler reads it, so the compiler's own list of dependencies does not name it.
 # files that harnesses/embed.h puts in
 $(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
@@ -84,7 +100,7 @@ run:
 	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 -s $(BUILD)/acpd $(BUILD)/acpd-unpack $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 -s $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
 clean:
 	rm -rf build

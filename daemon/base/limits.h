@@ -145,6 +145,16 @@
 #define MODEL_ATTACH_MAX 10000          /* sessions named in one _acpd/model/attach */
 #define MODEL_HOLD_SECS 60              /* a call without a connection to go to fails after so long */
 
+/* Requests to other machines (acpd-fetch) */
+#define FETCHES_MAX 1024                /* open at a time */
+#define FETCH_KEYS_MAX 16384
+#define FETCH_URL_MAX 8192
+#define FETCH_HEAD_MAX (64 * KIB)       /* headers of a request, and of an answer */
+#define FETCH_BODY_MAX (32 * MIB)
+#define FETCH_BODIES_MAX (256 * MIB)    /* of all open requests */
+#define FETCH_WINDOW (256 * KIB)        /* bytes of an answer on the way at a time */
+#define FETCH_IDLE_MAX_MS 86400000
+
 /* MCP */
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
 #define MCP_HOLD_SECS 60                /* one without a connection to go to fails after so long */

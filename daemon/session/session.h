@@ -32,6 +32,7 @@
 
 struct session;
 struct session_store;
+struct fetcher;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
@@ -52,8 +53,9 @@ struct store_config {
 	uint64_t usage_file_max;
 	struct retention keep; /* closed sessions */
 	struct archive_store *archives;
-	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
-	const char *skills;	/* directory of builtin ones; NULL: none */
+	struct fetcher *fetcher; /* for calls to other machines */
+	const char *workspaces;	 /* root of ephemeral ones; NULL: <state>/workspaces */
+	const char *skills;	 /* directory of builtin ones; NULL: none */
 };
 
 /* --- the store ------------------------------------------------------------------------------------ */

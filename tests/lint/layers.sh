@@ -4,7 +4,7 @@
 
 # Rank, layer, and where it is stricter than its rank: the only other layers it may include. A file may include its
 # own layer and every layer of a lower rank; layers of the same rank do not see each other. harnesses/ and tools/ are
-# top-level folders, unpack/ is an executable of its own and skill/ a part of it alone, tests/ see everything.
+# top-level folders, unpack/ and fetch/ are executables of their own and skill/ a part of the first alone, tests/ see everything.
 layers='
 0  base
 1  digest
@@ -19,6 +19,7 @@ layers='
 6  archive
 7  workspace
 7  model      digest json base loop
+7  fetcher    digest json base loop proc
 8  session
 9  tools
 10 acp
@@ -27,6 +28,7 @@ layers='
 11 net
 12 cli
 12 unpack     tree diff skill json digest base
+12 fetch      fetcher json loop base
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.
@@ -35,7 +37,8 @@ sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table
 libraries='
 libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
-seccomp\.h              ^daemon/(proc|unpack/job)/confine[^/]*\.c$
+seccomp\.h              ^daemon/(proc|unpack/job|fetch)/confine[^/]*\.c$
+curl/curl\.h            ^daemon/fetch/
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/

@@ -6,6 +6,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
@@ -35,6 +36,7 @@ struct daemon {
 	struct harness_table harnesses;
 	struct session_store *store;
 	struct archive_store *archives;
+	struct fetcher *fetcher;
 	struct hosting mcp;
 	struct acp_server *acp;
 	struct admission *admission;
@@ -281,6 +283,18 @@ static int build_archives(struct daemon *d, struct err *e)
 	return d->archives ? 0 : -EIO;
 }
 
+static void build_fetcher(struct daemon *d)
+{
+	struct fetcher_config fc = { .loop = d->loop,
+				     .procs = d->procs,
+				     .agent_user = d->cfg->agent_user,
+				     .http_proxy = getenv("HTTP_PROXY"),
+				     .https_proxy = getenv("HTTPS_PROXY"),
+				     .no_proxy = getenv("NO_PROXY") };
+
+	d->fetcher = fetcher_new(&fc);
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -316,6 +330,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 	if (build_archives(d, e) < 0)
 		return -EIO;
 	sc.archives = d->archives;
+	build_fetcher(d);
+	sc.fetcher = d->fetcher;
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	if (!d->store)
 		return -EINVAL;
@@ -387,6 +403,7 @@ static void teardown(struct daemon *d)
 	loop_timer_cancel(&d->linger);
 	d->store = store_free(d->store);
 	hosting_close(&d->mcp);
+	d->fetcher = fetcher_free(d->fetcher);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
 	d->admission = admission_free(d->admission);

@@ -151,6 +151,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->loop = loop;
 	st->procs = procs;
 	st->harnesses = harnesses;
+	st->fetcher = cfg->fetcher;
 	st->state_dir = xstrdup(cfg->state);
 	st->incarnation = xstrdup(cfg->incarnation);
 	st->pass_env = xstrdup(cfg->pass_env);

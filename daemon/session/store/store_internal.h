@@ -59,6 +59,7 @@ struct session_store {
 	struct ledger *ledger;
 	struct workspaces workspaces;
 	struct removal_queue *removal;
+	struct fetcher *fetcher;
 	struct problems problems;
 
 	struct store_user user;

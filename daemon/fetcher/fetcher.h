@@ -1,0 +1,93 @@
+/*
+ * fetcher.h - the daemon's outward HTTP(S) requests, made by acpd-fetch, a confined program of its own.
+ *
+ * The program is started at the first request and ends with the fetcher. All requests share one socket to it. If it
+ * dies, every open request ends with FETCH_GONE, and the next one starts it anew; one that dies again and again is
+ * started less and less often, and requests meanwhile end with FETCH_UNAVAILABLE.
+ *
+ * A secret header is a fetch_key. Its value is in locked memory, here and there, and is wiped when it is dropped. The
+ * program gets it with the first request that needs it.
+ *
+ * Which addresses may be called is decided in the program, for each address that it is about to connect to
+ * (fetch/address_rules.h).
+ *
+ * Ownership: whoever opens a fetch closes it, before the fetcher is freed, and the same holds for keys. A key may be
+ * freed while a fetch with it is open. Callbacks come from the loop, never from inside a function called here: head
+ * once, data any number of times, end once and last. Any function may be called from a callback, fetch_close too.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/slice.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+
+struct fetcher;
+struct fetch;
+struct fetch_key;
+
+/* The texts are copied; all of them may be NULL. */
+struct fetcher_config {
+	struct loop *loop;
+	struct proc_host *procs;
+	const char *program;	/* NULL: fetcher_program() */
+	const char *user;	/* as root, who it runs as: fetcher_user() */
+	const char *agent_user; /* who it may not be */
+	const char *ca_file;	/* PEM; NULL: the system's */
+	const char *http_proxy, *https_proxy,
+		*no_proxy; /* as the variables of these names say it */
+	const char *allow; /* --upstream-allow; has passed upstream_allow_check */
+};
+
+/* Starts nothing. */
+struct fetcher *fetcher_new(const struct fetcher_config *cfg);
+/* Ends the program, and waits for it. */
+struct fetcher *fetcher_free(struct fetcher *f);
+
+/* A header with a secret, e.g. name "authorization", prefix "Bearer ". The value is copied; the caller wipes its own.
+ * NULL with e: it is no header, or there is no locked memory. */
+struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char *prefix,
+				struct slice value, struct err *e);
+struct fetch_key *fetch_key_free(struct fetch_key *k);
+
+struct fetch_request {
+	const char *method, *url;
+	struct slice headers; /* raw JSON object of strings, or empty; sent as they are */
+	struct slice body;    /* copied */
+	const struct fetch_key *key;
+	bool named; /* an operator or a client wrote the host, so a literal one may be private */
+	unsigned idle_ms;
+};
+
+enum fetch_end {
+	FETCH_COMPLETE,
+	FETCH_REFUSED,	   /* an address or a url that may not be called */
+	FETCH_UNREACHABLE, /* name, connection or TLS: nothing was answered */
+	FETCH_CUT,	   /* ended before the answer did */
+	FETCH_SILENT,	   /* idle_ms passed */
+	FETCH_GONE,	   /* the program died */
+	FETCH_UNAVAILABLE, /* it is not installed, or cannot start */
+};
+
+struct fetch_ops {
+	/* headers: raw JSON object of strings, names in lower case. */
+	void (*head)(void *ctx, int status, struct slice headers);
+	void (*data)(void *ctx, struct slice bytes);
+	/* why: one sentence; "" for FETCH_COMPLETE. */
+	void (*end)(void *ctx, enum fetch_end how, const char *why);
+};
+
+/* NULL with e for what is wrong at once: a member that is no such thing or too large, too many requests. */
+struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
+			 const struct fetch_ops *ops, void *ctx, struct err *e);
+/* So many bytes of the answer have been taken. At most FETCH_WINDOW come without it. */
+void fetch_taken(struct fetch *x, size_t n);
+/* No callback after it; always NULL. Cancels the transfer at once. */
+struct fetch *fetch_close(struct fetch *x);
+
+/* Where acpd-fetch is: ACPD_FETCH, or beside our own executable. NULL: not there. The caller frees. */
+char *fetcher_program(void);
+/* Who it runs as where the daemon is root: who was asked for, else the user acpd-fetch if there is one, else nobody.
+ * -EINVAL with e: that user is not there, is root, or the agent's. */
+int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e);

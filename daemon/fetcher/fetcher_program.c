@@ -1,0 +1,46 @@
+#include "fetcher/fetcher.h"
+
+#include "base/os/file.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#define OWN_USER "acpd-fetch"
+#define COMMON_USER "nobody"
+
+char *fetcher_program(void)
+{
+	const char *given = getenv("ACPD_FETCH");
+	char self[PATH_MAX];
+	_cleanup_(freep) char *path = NULL;
+	ssize_t n;
+
+	if (given && *given)
+		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	path = file_join(self, "acpd-fetch");
+	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
+}
+
+int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)
+{
+	const char *name = asked ? asked : getpwnam(OWN_USER) ? OWN_USER : COMMON_USER;
+	struct passwd *pw = getpwnam(name);
+
+	if (!pw)
+		return err_field(e, "fetch-user", "OPTION_INVALID",
+				 "--fetch-user: no user named '%s'", name);
+	*uid = pw->pw_uid;
+	*gid = pw->pw_gid;
+	pw = agent_user && *agent_user ? getpwnam(agent_user) : NULL;
+	if (*uid == 0 || (pw && pw->pw_uid == *uid))
+		return err_field(e, "fetch-user", "OPTION_INVALID",
+				 "--fetch-user: '%s' is %s, and acpd-fetch needs another one", name,
+				 *uid == 0 ? "root" : "the agent's user");
+	return 0;
+}
