@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other stdio ACP agents behind acpd, by their quirk rows: those that are installed in tests/node_modules.
-// AGENTS_MODULES names another directory. Gemini's API is not one of the scripted model's: a small server here speaks it.
+// AGENTS_MODULES names another directory.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 
 import { Daemon } from '../lib/daemon.mjs';
@@ -35,30 +33,11 @@ const entry = (id) => AGENTS[id].file.endsWith('.js') ?
 	{ id, command: NODE, args: [AGENTS[id].file, ...AGENTS[id].args] } :
 	{ id, command: AGENTS[id].file, args: AGENTS[id].args };
 
-// Says "Hello from Gemini" to any generateContent request; 40 tokens out of which 8 are thoughts.
-async function startGoogle() {
-	const requests = [];
-	const server = http.createServer(async (req, res) => {
-		requests.push({ url: req.url, key: req.headers['x-goog-api-key'], body: await text(req) });
-		const body = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hello from Gemini' }] }, finishReason: 'STOP',
-			index: 0 }], usageMetadata: { promptTokenCount: 1200, cachedContentTokenCount: 200, candidatesTokenCount: 32,
-			thoughtsTokenCount: 8, totalTokenCount: 1240 }, modelVersion: 'scripted-1' };
-		const stream = req.url.includes('alt=sse');
-		res.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
-		res.end(stream ? `data: ${JSON.stringify(body)}\n\n` : JSON.stringify(body));
-	});
-	await new Promise((done) => server.listen(0, '127.0.0.1', done));
-	return { requests, url: `http://127.0.0.1:${server.address().port}`,
-		close: () => { server.closeAllConnections(); server.close(); } };
-}
-
 let model;
-let google;
 let daemon;
 
 before(async () => {
 	model = await startModelServer({ key: KEY });
-	google = await startGoogle();
 	if (installed.length > 0)
 		daemon = await Daemon.start({ flags: { defaultHarness: installed[0] }, harnesses: installed.map(entry) });
 });
@@ -66,19 +45,18 @@ before(async () => {
 after(async () => {
 	await daemon?.stop();
 	await model?.close();
-	google?.close();
 });
 
 // route: who makes the model calls, the agent (environment) or this client (tunnel).
 async function session(t, id, acpd = {}, route = 'environment') {
 	const { api } = AGENTS[id];
-	const o = await Orchestrator.connect(daemon, { acpd: true, tunnel: tunnelTo(model.url, google.url) });
+	const o = await Orchestrator.connect(daemon, { acpd: true, tunnel: tunnelTo(model.url) });
 	t.after(async () => {
 		await o.close();
 		assert.deepEqual(o.violations, []);
 	});
 	const cwd = fs.mkdtempSync(path.join(daemon.workDir, 's-'));
-	const baseUrl = api === 'google' ? google.url + '/v1beta' : model.url + '/v1';
+	const baseUrl = model.url + (api === 'google' ? '/v1beta' : '/v1');
 	const opened = await o.request('session/new', { cwd, mcpServers: [], _meta: { acpd: { harness: id, ...acpd,
 		provider: { api, model: 'scripted-1', headers: { 'x-tenant': 'blue' }, ...(route === 'tunnel' ? {} : { baseUrl, key: KEY }) } } } });
 	o.sessions.push(opened.sessionId);
@@ -95,7 +73,7 @@ for (const id of Object.keys(AGENTS)) {
 		let said; // to the model, in the request of the last turn; Claude asks for a title in another
 		const prompt = async (text) => {
 			await o.prompt(sessionId, text);
-			said = (id === 'gemini' ? google : model).requests.findLast((r) => r.body.includes(text) && !r.body.includes('<session>')).body;
+			said = model.requests.findLast((r) => r.body.includes(text) && !r.body.includes('<session>')).body;
 		};
 		const untold = (...wanted) => wanted.filter((what) => !said.includes(what));
 		const has = (name) => fs.existsSync(path.join(daemon.stateDir, 'homes', sessionId, skills, name, 'scripts/run.sh'));
@@ -189,10 +167,12 @@ describe('gemini', { skip: !installed.includes('gemini') && 'not installed' }, (
 		const { o, opened, id } = await session(t, 'gemini');
 		assert.equal(modelOf(opened).currentValue, 'scripted-1');
 		assert.equal(opened.modes.currentModeId, 'default');
-		const answer = await o.prompt(id, 'say hello');
+		const at = model.requests.length;
+		const answer = await o.prompt(id, 'TEXT:Hello from Gemini');
 		assert.equal(answer.stopReason, 'end_turn');
 		assert.equal(textOf(o.updates(id)), 'Hello from Gemini');
-		assert.ok(google.requests.some((r) => r.key === KEY && r.url.includes('scripted-1:')), JSON.stringify(google.requests));
+		for (const request of model.requests.slice(at))
+			assert.deepEqual([request.api, request.model, request.keyMatches], ['google', 'scripted-1', true]);
 		assert.equal(answer.usage, undefined); // its output leaves out reasoning and does not say how much
 		await o.request('session/set_mode', { sessionId: id, modeId: 'autoEdit' });
 		assert.doesNotMatch(textOf(o.updates(id)), /MODE_UPDATE/);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anthropic Messages (POST …/messages), streamed and not.
+// Anthropic Messages (POST …/messages), streamed and not; …/messages/count_tokens.
 
 import { pieces } from './model-script.mjs';
 
 export const name = 'anthropic';
 export const path = /\/messages$/;
+export const countPath = /\/messages\/count_tokens$/;
+export const models = { path: /\/v1\/models(\/[^/]+)?$/, wants: (headers) => 'anthropic-version' in headers,
+	list: (ids) => ({ data: ids.map(models.one), has_more: false, first_id: ids[0], last_id: ids.at(-1) }),
+	one: (id) => ({ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' }) };
 
 const STOP = { end: 'end_turn', tool: 'tool_use', length: 'max_tokens', refusal: 'refusal', refused: 'refusal' };
 
@@ -104,6 +108,14 @@ export class Encoder {
 			stop_sequence: null }, usage: this.#usage }), frame('message_stop', {})];
 	}
 
+	late(error) {
+		return frame('error', errorBody(error));
+	}
+
+	broken() {
+		return 'event: content_block_delta\ndata: {"type":"content_block_delta","delta":\n\n';
+	}
+
 	body(reply) {
 		const block = (p) => p.type === 'think'
 			? { type: 'thinking', thinking: p.text, signature: 'c2NyaXB0ZWQ=' }
@@ -115,7 +127,7 @@ export class Encoder {
 	}
 }
 
-export const broken = 'event: content_block_delta\ndata: {"type":"content_block_delta","delta":\n\n';
+export const counted = (n) => ({ input_tokens: n });
 
 const ERRORS = {
 	400: ['invalid_request_error', 'The request was not valid.'],

@@ -5,6 +5,8 @@ import { pieces } from './model-script.mjs';
 
 export const name = 'openai-chat';
 export const path = /\/chat\/completions$/;
+export const models = { path: /\/models(\/[^/]+)?$/, list: (ids) => ({ object: 'list', data: ids.map(models.one) }),
+	one: (id) => ({ id, object: 'model', created: 1700000000, owned_by: 'scripted' }) };
 
 const FINISH = { end: 'stop', tool: 'tool_calls', length: 'length', refusal: 'content_filter', refused: 'stop' };
 
@@ -90,6 +92,14 @@ export class Encoder {
 		return [...out, frame('[DONE]')];
 	}
 
+	late(error) {
+		return frame(errorBody(error));
+	}
+
+	broken() {
+		return 'data: {"id":"chatcmpl-broken","choices":[{"delta":{"content":\n\n';
+	}
+
 	body(reply) {
 		const of = (type) => reply.parts.filter((p) => p.type === type);
 		const join = (type) => of(type).map((p) => p.text).join('') || null;
@@ -104,8 +114,6 @@ export class Encoder {
 	}
 }
 
-export const broken = 'data: {"id":"chatcmpl-broken","choices":[{"delta":{"content":\n\n';
-
 const ERRORS = {
 	400: ['invalid_request_error', null, 'The request was not valid.'],
 	401: ['invalid_request_error', 'invalid_api_key', 'Incorrect API key provided.'],
@@ -115,6 +123,7 @@ const ERRORS = {
 	429: ['requests', 'rate_limit_exceeded', 'Rate limit reached, try again later.'],
 	500: ['server_error', null, 'The server had an error while processing your request.'],
 	503: ['server_error', null, 'The engine is currently overloaded.'],
+	529: ['server_error', 'server_overloaded', 'The engine is currently overloaded.'],
 };
 
 export function errorBody(error) {

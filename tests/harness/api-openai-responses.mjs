@@ -171,10 +171,18 @@ export class Encoder {
 		return [this.#event('response.' + response.status, { response })];
 	}
 
+	late(error) {
+		const { code, type, message } = errorBody(error).error;
+
+		return this.#event('response.failed', { response: this.#response('failed', { error: { code: code ?? type, message } }) });
+	}
+
+	broken() {
+		return 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":\n\n';
+	}
+
 	body(reply) {
 		reply.parts.forEach((part) => this.part(part));
 		return this.#final(reply);
 	}
 }
-
-export const broken = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":\n\n';

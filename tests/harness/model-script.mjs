@@ -18,7 +18,8 @@
 //   SLOW:ms              wait so long before each piece that follows
 //   ERR:status           fail instead; ERR:500x2 fails twice, then goes on with the next line;
 //                        ERR:429 retry-after=3 sets the header (default 1 for 429, 503 and 529; retry-after=none: no header);
-//                        ERR:429 code=insufficient_quota sets the body's code
+//                        ERR:429 code=insufficient_quota sets the body's code; should-retry=false the header x-should-retry
+//   LATE:529             an error inside of the stream, whose head said 200, and the end
 //   OVERFLOW             fail as if the context window was too small
 //   CUT                  drop the connection here, in the middle of the stream; CUTx1: once, then go on
 //   MALFORMED            send a broken event here and end
@@ -32,7 +33,7 @@ import { toolFor, WISHES } from './model-tools.mjs';
 export const DEFAULT_USAGE = { input: 1200, cached: 200, written: 0, output: 40, reasoning: 8 };
 
 const CALLS = ['TOOL', ...WISHES];
-const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|ERR):(.*)$`);
+const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|ERR|LATE):(.*)$`);
 const WORD = /^\s*(RECALL|OVERFLOW|CUT(?:x\d+)?|MALFORMED|HANG|EMPTY)\s*$/;
 
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
@@ -112,7 +113,7 @@ function errorOf(arg) {
 	const option = (name) => new RegExp(`\\b${name}=(\\S+)`).exec(rest)?.[1];
 	const after = option('retry-after');
 
-	return { status: Number(status), times: times ? Number(times) : Infinity, code: option('code'),
+	return { status: Number(status), times: times ? Number(times) : Infinity, code: option('code'), shouldRetry: option('should-retry'),
 		retryAfter: after === undefined || after === 'none' ? after : Number(after) };
 }
 
@@ -184,6 +185,7 @@ export function planReply(lines, turn, messages, { failed, id, tools }) {
 				return { ...reply, error };
 			break;
 		}
+		case 'LATE': return { ...reply, ending: 'late', late: errorOf(arg) };
 		case 'OVERFLOW': return { ...reply, error: { status: 400, overflow: true } };
 		case 'CUT':
 			if (failed(arg ? Number(arg) : Infinity, 'cut'))

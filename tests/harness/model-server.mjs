@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scripted model server on loopback. It stands in for a paid model: it computes nothing, it plays
-// a script (see model-script.mjs) in the wire format of OpenAI Chat Completions, OpenAI Responses or
-// Anthropic Messages, and fails as those fail. Used by the tests and by `make run` without a key.
+// a script (see model-script.mjs) in the wire format of OpenAI Chat Completions, OpenAI Responses,
+// Anthropic Messages or Google Gemini, and fails as those fail (see misbehaviours.mjs). It also lists models and counts
+// tokens as they do. Used by the tests and by `make run` without a key.
 //
 //   const server = await startModelServer({ key: 'sk-…' });
-//   server.url         http://127.0.0.1:PORT  (append /v1 where the client wants it)
-//   server.requests    one record per request, oldest first
+//   server.url         http://127.0.0.1:PORT  (append /v1 or /v1beta where the client wants it; anything may stand before that)
+//   server.requests    one record per request, oldest first; each says how it came (method, path, connection, headers, credential)
+//                      and what was sent back (status, answer)
 //   server.scenarios   [{ when: RegExp | string, lines: string[] | (call) => string[] }, …]: the first
 //                      whose `when` fits the last user message replaces the script in that message; with `model`,
 //                      only in requests for that model
@@ -20,11 +22,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import * as anthropic from './api-anthropic.mjs';
+import * as google from './api-google.mjs';
 import * as openaiChat from './api-openai-chat.mjs';
 import * as openaiResponses from './api-openai-responses.mjs';
 import { currentTurn, parseScript, planReply, sideCall, textReply } from './model-script.mjs';
 
-const APIS = [openaiChat, openaiResponses, anthropic];
+const APIS = [openaiChat, openaiResponses, anthropic, google];
+const LISTED = [google, anthropic, openaiChat]; // the last says it to all who do not say what they are
+const CREDENTIALS = ['authorization', 'x-api-key', 'x-goog-api-key'];
 const BODY_MAX = 64 << 20;
 
 async function readBody(req) {
@@ -43,6 +48,9 @@ async function readBody(req) {
 function sendJson(res, status, body, headers = {}) {
 	const text = JSON.stringify(body);
 
+	if (res.record)
+		Object.assign(res.record, { status, answer: text });
+
 	res.writeHead(status, { 'content-type': 'application/json',
 		'content-length': Buffer.byteLength(text), 'x-request-id': 'req_scripted', ...headers });
 	res.end(text);
@@ -51,12 +59,25 @@ function sendJson(res, status, body, headers = {}) {
 function sendError(res, api, error) {
 	const after = error.retryAfter ?? ([429, 503, 529].includes(error.status) ? 1 : 'none');
 
-	sendJson(res, error.status, api.errorBody(error), after === 'none' ? {} : { 'retry-after': String(after) });
+	sendJson(res, error.status, api.errorBody(error), { ...(after === 'none' ? {} : { 'retry-after': String(after) }),
+		...(error.shouldRetry && { 'x-should-retry': error.shouldRetry }) });
 }
+
+// What of a call is the same for all paths. The credential is named, never kept.
+function recordOf(req, api, key) {
+	const headers = Object.fromEntries(Object.entries(req.headers).filter(([name]) => !CREDENTIALS.includes(name)));
+
+	return { api: api.name, method: req.method, path: req.url, connection: req.socket.number, auth: Boolean(key),
+		credential: CREDENTIALS.filter((name) => name in req.headers), headers,
+		body: '', side: null, status: 200, answer: '', aborted: false, at: Date.now() };
+}
+
+const unknownPath = (res, path) => sendJson(res, 404, { error: { message: 'no such path: ' + path, type: 'invalid_request_error' } });
 
 class ModelServer {
 	requests = [];
 	scenarios = [];
+	connections = 0;
 	#options; #http; #ids = 0; #failures = new Map();
 
 	constructor(options) {
@@ -69,6 +90,7 @@ class ModelServer {
 					res.destroy();
 			});
 		});
+		this.#http.on('connection', (socket) => { socket.number = this.connections++; });
 	}
 
 	async listen(port) {
@@ -91,52 +113,69 @@ class ModelServer {
 	}
 
 	async #serve(req, res) {
-		const path = new URL(req.url, 'http://loopback').pathname;
-		const api = req.method === 'POST' && APIS.find((a) => a.path.test(path));
+		const url = new URL(req.url, 'http://loopback');
+		const { pathname: path } = url;
+		const api = req.method === 'POST' && APIS.find((a) => a.path.test(path) || a.countPath?.test(path));
+		const listing = req.method === 'GET' && !req.headers.upgrade && LISTED.find(({ models: m }) => m.path.test(path) && (m.wants?.(req.headers) ?? true));
 
 		if (api)
-			return this.#answer(req, res, api);
+			return this.#answer(req, res, api, url);
+		if (listing)
+			return this.#list(req, res, listing, url);
 		if (req.method === 'GET' && path === '/_requests')
 			return sendJson(res, 200, this.requests);
 		if (req.method === 'POST' && path === '/_scenario') {
 			this.scenarios.unshift(await readBody(req));
 			return sendJson(res, 200, {});
 		}
-		if (req.method === 'GET' && path.endsWith('/models'))
-			return sendJson(res, 200, { object: 'list', data: (this.#options.models ?? ['scripted-1'])
-				.map((id) => ({ id, object: 'model', created: 1700000000, owned_by: 'scripted' })) });
-		return sendJson(res, 404, { error: { message: 'no such path: ' + path, type: 'invalid_request_error' } });
+		if (req.headers.upgrade) {
+			this.requests.push({ ...recordOf(req, {}), side: 'upgrade', upgrade: req.headers.upgrade, status: 426 });
+			return sendJson(res, 426, { error: { message: 'no upgrade', type: 'invalid_request_error' } });
+		}
+		return unknownPath(res, path);
 	}
 
-	async #answer(req, res, api) {
-		const body = await readBody(req);
-		const call = api.read(body);
-		const key = api.credential(req.headers);
-		const turn = currentTurn(call.messages);
+	// Notes the request; says how it is refused, if the key is not the one that is wanted, or the model is unknown.
+	#admit(req, res, api, url, more) {
+		const key = api.credential(req.headers, url);
 		const { key: wanted, models } = this.#options;
-		const record = { n: this.requests.length, api: api.name, model: call.model, auth: Boolean(key),
-			keyMatches: wanted === undefined ? null : key === wanted, side: sideCall(call),
-			messages: call.messages.length, system: call.system, prompt: turn.prompt,
-			tools: call.tools.map((t) => t.namespace ? `${t.namespace}.${t.name}` : t.name),
-			results: turn.results, effort: call.effort, stream: call.stream, headers: { ...req.headers },
-			body: JSON.stringify(body),
-			status: 200, aborted: false, at: Date.now() };
+		const record = { n: this.requests.length, ...recordOf(req, api, key), keyMatches: wanted === undefined ? null : key === wanted, ...more };
 
-		delete record.headers.authorization;
-		delete record.headers['x-api-key'];
+		res.record = record;
 		this.requests.push(record);
 		res.on('close', () => { record.aborted = !res.writableFinished; });
-		const refused = wanted !== undefined && key !== wanted ? { status: 401 }
-			: models && !models.includes(call.model) ? { status: 404 } : null;
+		return { record, refused: record.keyMatches === false ? { status: 401 }
+			: models && record.model !== undefined && !models.includes(record.model) ? { status: 404 } : null };
+	}
+
+	#list(req, res, api, url) {
+		const [, one] = /\/models\/([^/]+)$/.exec(url.pathname) ?? [];
+		const { refused } = this.#admit(req, res, api, url, { side: 'models', model: one });
+
+		if (refused)
+			return sendError(res, api, refused);
+		return sendJson(res, 200, one ? api.models.one(one) : api.models.list(this.#options.models ?? ['scripted-1']));
+	}
+
+	async #answer(req, res, api, url) {
+		const body = await readBody(req);
+		const call = api.read(body, url);
+		const turn = currentTurn(call.messages);
+		const counts = Boolean(api.countPath?.test(url.pathname));
+		const { record, refused } = this.#admit(req, res, api, url, { model: call.model, side: counts ? 'count' : sideCall(call),
+			messages: call.messages.length, system: call.system, prompt: turn.prompt,
+			tools: call.tools.map((t) => t.namespace ? `${t.namespace}.${t.name}` : t.name),
+			results: turn.results, effort: call.effort, stream: call.stream, body: JSON.stringify(body) });
+
+		if (counts && !refused)
+			return sendJson(res, 200, api.counted(Math.ceil(record.body.length / 4)));
 		const reply = refused ? { error: refused } : this.#plan(call, turn, record);
-		if (reply.error) {
-			record.status = reply.error.status;
+		if (reply.error)
 			return sendError(res, api, reply.error);
-		}
 		const encoder = new api.Encoder(call, String(++this.#ids).padStart(6, '0'), reply);
 		if (!call.stream && reply.ending === 'normal')
 			return sendJson(res, 200, encoder.body(reply));
-		return this.#stream(res, api, encoder, reply);
+		return this.#stream(res, encoder, reply);
 	}
 
 	#plan(call, turn, record) {
@@ -173,7 +212,7 @@ class ModelServer {
 		return count <= times;
 	}
 
-	async #stream(res, api, encoder, reply) {
+	async #stream(res, encoder, reply) {
 		const open = () => !res.destroyed && !res.closed;
 		const send = async (frames, delay) => {
 			for (const frame of frames) {
@@ -181,13 +220,14 @@ class ModelServer {
 					await sleep(delay);
 				if (!open())
 					return;
+				res.record.answer += frame;
 				res.write(frame);
 			}
 		};
 
 		if (reply.ending === 'hang' && reply.parts.length === 0)
 			return;
-		res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+		res.writeHead(200, { 'content-type': encoder.type ?? 'text/event-stream', 'cache-control': 'no-cache' });
 		await send(encoder.begin(), 0);
 		for (const part of reply.parts)
 			await send(encoder.part(part), part.delay);
@@ -200,7 +240,12 @@ class ModelServer {
 			res.socket?.resetAndDestroy();
 			return;
 		case 'malformed':
-			res.end(api.broken);
+			await send([encoder.broken()], 0);
+			res.end();
+			return;
+		case 'late':
+			await send([encoder.late(reply.late)], 0);
+			res.end();
 			return;
 		default:
 			await send(encoder.end(reply), 0);

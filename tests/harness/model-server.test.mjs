@@ -2,8 +2,11 @@
 // The scripted model server by itself: what it says in each format, how it fails, what it remembers.
 
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { after, before, test } from 'node:test';
 
+import { MISBEHAVIOURS } from './misbehaviours.mjs';
+import { eventsOf, FORMATS } from './model-formats.mjs';
 import { startModelServer } from './model-server.mjs';
 import { toolFor } from './model-tools.mjs';
 
@@ -13,103 +16,12 @@ let server;
 before(async () => { server = await startModelServer({ key: KEY, models: ['m1'] }); });
 after(() => server.close());
 
-// One conversation in three formats: messages are {role: user|assistant|tool, text, call?: {id, name, args}}.
-const FORMATS = {
-	'openai-chat': {
-		path: '/v1/chat/completions',
-		headers: (key) => ({ authorization: `Bearer ${key}` }),
-		body: (messages, tools) => ({
-			stream_options: { include_usage: true },
-			messages: [{ role: 'system', content: 'be brief' }, ...messages.map((m) =>
-				m.role === 'tool' ? { role: 'tool', tool_call_id: m.call.id, content: m.text }
-					: m.call ? { role: 'assistant', content: m.text, tool_calls: [{ id: m.call.id, type: 'function',
-						function: { name: m.call.name, arguments: m.call.args } }] }
-						: { role: m.role, content: m.text })],
-			tools: tools.map((name) => ({ type: 'function', function: { name } })),
-		}),
-		answer(events) {
-			const deltas = events.flatMap((e) => e.choices ?? []).map((c) => c.delta);
-			const join = (pick) => deltas.map(pick).filter(Boolean).join('');
-			const call = deltas.flatMap((d) => d.tool_calls ?? []).find((c) => c.id);
-			return { text: join((d) => d.content), thought: join((d) => d.reasoning_content),
-				stop: events.flatMap((e) => e.choices ?? []).findLast((c) => c.finish_reason)?.finish_reason,
-				call: call && { id: call.id, name: call.function.name,
-					args: join((d) => d.tool_calls?.[0].function.arguments) },
-				usage: events.findLast((e) => e.usage)?.usage };
-		},
-		usage: { prompt_tokens: 1200, completion_tokens: 40, total_tokens: 1240,
-			prompt_tokens_details: { cached_tokens: 200 }, completion_tokens_details: { reasoning_tokens: 8 } },
-		stops: { end: 'stop', tool: 'tool_calls', length: 'length', refusal: 'content_filter', refused: 'stop' },
-		refusal: (events) => events.flatMap((e) => e.choices ?? []).map((c) => c.delta.refusal ?? '').join(''),
-		written: (usage) => usage.prompt_tokens_details.cache_write_tokens,
-		code: (body) => body.error.code,
-		codes: { 401: 'invalid_api_key', 429: 'rate_limit_exceeded', 404: 'model_not_found' },
-	},
-	'openai-responses': {
-		path: '/v1/responses',
-		headers: (key) => ({ authorization: `Bearer ${key}` }),
-		body: (messages, tools) => ({
-			instructions: 'be brief',
-			input: messages.map((m) => m.role === 'tool' ? { type: 'function_call_output', call_id: m.call.id, output: m.text }
-				: m.call ? { type: 'function_call', call_id: m.call.id, name: m.call.name, arguments: m.call.args }
-					: { role: m.role, content: [{ type: m.role === 'user' ? 'input_text' : 'output_text', text: m.text }] }),
-			tools: tools.map((name) => ({ type: 'function', name })),
-		}),
-		answer(events) {
-			const join = (type) => events.filter((e) => e.type === type).map((e) => e.delta).join('');
-			const call = events.find((e) => e.type === 'response.output_item.done' && e.item.type === 'function_call')?.item;
-			const last = events.at(-1).response;
-			events.forEach((e, i) => assert.equal(e.sequence_number, i));
-			return { text: join('response.output_text.delta'), thought: join('response.reasoning_summary_text.delta'),
-				stop: last?.incomplete_details?.reason ?? last?.status,
-				call: call && { id: call.call_id, name: call.name, args: call.arguments }, usage: last?.usage };
-		},
-		usage: { input_tokens: 1200, input_tokens_details: { cached_tokens: 200 }, output_tokens: 40,
-			output_tokens_details: { reasoning_tokens: 8 }, total_tokens: 1240 },
-		stops: { end: 'completed', tool: 'completed', length: 'max_output_tokens', refusal: 'content_filter', refused: 'completed' },
-		refusal: (events) => events.filter((e) => e.type === 'response.refusal.delta').map((e) => e.delta).join(''),
-		written: (usage) => usage.input_tokens_details.cache_write_tokens,
-		code: (body) => body.error.code,
-		codes: { 401: 'invalid_api_key', 429: 'rate_limit_exceeded', 404: 'model_not_found' },
-	},
-	anthropic: {
-		path: '/v1/messages',
-		headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
-		body: (messages, tools) => ({
-			system: 'be brief', max_tokens: 100,
-			messages: messages.map((m) => m.role === 'tool' ? { role: 'user', content: [{ type: 'tool_result',
-				tool_use_id: m.call.id, content: m.text }] }
-				: m.call ? { role: 'assistant', content: [{ type: 'tool_use', id: m.call.id, name: m.call.name,
-					input: JSON.parse(m.call.args) }] } : { role: m.role, content: m.text }),
-			tools: tools.map((name) => ({ name, input_schema: { type: 'object' } })),
-		}),
-		answer(events) {
-			const join = (key) => events.map((e) => e.delta?.[key]).filter(Boolean).join('');
-			const call = events.find((e) => e.content_block?.type === 'tool_use')?.content_block;
-			return { text: join('text'), thought: join('thinking'), stop: join('stop_reason'),
-				call: call && { id: call.id, name: call.name, args: join('partial_json') },
-				usage: events.find((e) => e.type === 'message_delta')?.usage };
-		},
-		usage: { input_tokens: 1000, cache_read_input_tokens: 200, cache_creation_input_tokens: 0, output_tokens: 40 },
-		stops: { end: 'end_turn', tool: 'tool_use', length: 'max_tokens', refusal: 'refusal', refused: 'refusal' },
-		refusal: (events) => events.map((e) => e.delta?.text ?? '').join(''),
-		written: (usage) => usage.cache_creation_input_tokens,
-		code: (body) => body.error.type,
-		codes: { 401: 'authentication_error', 429: 'rate_limit_error', 404: 'not_found_error' },
-	},
-};
-
 const user = (...lines) => ({ role: 'user', text: lines.join('\n') });
 
 function post(format, messages, { tools = ['bash'], key = KEY, stream = true, model = 'm1', ...more } = {}) {
-	return fetch(server.url + format.path, { method: 'POST',
+	return fetch(server.url + format.path(model, stream), { method: 'POST',
 		headers: { 'content-type': 'application/json', ...format.headers(key) },
 		body: JSON.stringify({ model, stream, ...format.body(messages, tools) }), ...more });
-}
-
-function eventsOf(text) {
-	return text.split('\n').filter((line) => line.startsWith('data: ') && line !== 'data: [DONE]')
-		.map((line) => JSON.parse(line.slice(6)));
 }
 
 async function ask(format, ...messages) {
@@ -150,7 +62,7 @@ for (const [name, format] of Object.entries(FORMATS)) {
 	test(`${name}: scripted numbers, refusals`, async () => {
 		const { usage } = await ask(format, user('USAGE:{"input":500,"cached":100,"written":300,"output":9,"reasoning":0}', 'TEXT:hi'));
 		assert.equal(format.written(usage), 300);
-		assert.equal(Math.max(...Object.values(usage).filter((n) => typeof n === 'number')), format.path.endsWith('messages') ? 300 : 509);
+		assert.equal(Math.max(...Object.values(usage).filter((n) => typeof n === 'number')), format.whole);
 		assert.equal((await ask(format, user('STOP:refusal', 'TEXT:no'))).stop, format.stops.refusal);
 		const events = eventsOf(await (await post(format, [user('REFUSE:I will not.')])).text());
 		assert.equal(format.refusal(events), 'I will not.');
@@ -183,10 +95,8 @@ for (const [name, format] of Object.entries(FORMATS)) {
 	});
 
 	test(`${name}: a stream that breaks`, async () => {
-		await assert.rejects(post(format, [user('TEXT:a b c', 'CUT')]).then((r) => r.text()));
 		const broken = await (await post(format, [user('TEXT:a b c', 'MALFORMED')])).text();
 		assert.throws(() => eventsOf(broken));
-		await assert.rejects(post(format, [user('HANG')], { signal: AbortSignal.timeout(200) }), { name: 'TimeoutError' });
 		const hung = await post(format, [user('TEXT:a b', 'HANG')]);
 		const reader = hung.body.getReader();
 		assert.ok(!(await reader.read()).done);
@@ -197,7 +107,7 @@ for (const [name, format] of Object.entries(FORMATS)) {
 		const body = await (await post(format, [user('THINK:t', 'TEXT:plain body')], { stream: false })).json();
 
 		assert.match(JSON.stringify(body), /plain body/);
-		assert.deepEqual(body.usage, format.usage);
+		assert.deepEqual(body.usage ?? body.usageMetadata, format.usage);
 	});
 
 	test(`${name}: what is no script, titles, scenarios, recall`, async () => {
@@ -214,6 +124,63 @@ for (const [name, format] of Object.entries(FORMATS)) {
 		server.scenarios.length = 0;
 	});
 }
+
+for (const [name, format] of Object.entries(FORMATS)) {
+	for (const { lines, status, headers = {}, says, ends, ...row } of MISBEHAVIOURS) {
+		test(`${name}: ${row.name}`, async () => {
+			const asked = post(format, [user(...lines)], { signal: ends === 'never' ? AbortSignal.timeout(200) : undefined });
+
+			if (status === undefined)
+				return assert.rejects(asked, { name: 'TimeoutError' });
+			const response = await asked;
+			assert.equal(response.status, status);
+			for (const [header, value] of Object.entries(headers))
+				assert.equal(response.headers.get(header), value);
+			await (ends === 'whole' ? response.text() : assert.rejects(response.text(), ends === 'never' ? { name: 'TimeoutError' } : TypeError));
+			assert.ok(server.requests.at(-1).answer.includes(says ?? ''));
+			return undefined;
+		});
+	}
+
+	test(`${name}: models, and tokens where that can be asked`, async () => {
+		const ask = async (path, more) => (await fetch(server.url + path, { headers: format.headers(KEY), ...more })).json();
+		const [list, ids] = format.listed;
+
+		assert.deepEqual(ids(await ask(list)), ['m1']);
+		assert.match(JSON.stringify(await ask(`${list}/m1`)), /"(id|name)":"(models\/)?m1"/);
+		assert.equal((await fetch(server.url + list, { headers: format.headers('sk-other') })).status, 401);
+		if (format.counted) {
+			const [path, count] = format.counted;
+			const body = JSON.stringify({ model: 'm1', ...format.body([user('TEXT:hi')], []) });
+			assert.equal(count(await ask(path, { method: 'POST', body })), Math.ceil(body.length / 4));
+		}
+		assert.deepEqual(server.turns.filter((r) => r.method !== 'POST' || /count/.test(r.path)), []);
+	});
+}
+
+test('google: a stream without alt=sse is one array', async () => {
+	const of = (...lines) => fetch(`${server.url}/v1beta/models/m1:streamGenerateContent?key=${KEY}`, { method: 'POST',
+		body: JSON.stringify({ contents: [{ role: 'user', parts: [{ text: lines.join('\n') }] }] }) });
+	const answer = await of('TEXT:two words');
+
+	assert.equal(answer.headers.get('content-type'), 'application/json');
+	assert.equal(FORMATS.google.answer(await answer.json()).text, 'two words');
+	assert.equal((await (await of('TEXT:two words', 'LATE:529')).json()).at(-1).error.code, 529);
+	await assert.rejects((await of('TEXT:two words', 'MALFORMED')).json(), SyntaxError);
+});
+
+test('a request says how it came; an upgrade is refused', async () => {
+	const at = server.requests.length;
+
+	await (await post(FORMATS.anthropic, [user('TEXT:hi')])).text();
+	const { status } = await new Promise((resolve) => {
+		http.get(`${server.url}/v1/responses`, { headers: { connection: 'upgrade', upgrade: 'websocket' } }, (res) => resolve(res.resume() && { status: res.statusCode }));
+	});
+	const [first, second] = server.requests.slice(at);
+	assert.deepEqual([first.method, first.path, first.credential, typeof first.connection], ['POST', '/v1/messages', ['x-api-key'], 'number']);
+	assert.match(first.answer, /message_stop/);
+	assert.deepEqual([status, second.upgrade, second.side], [426, 'websocket', 'upgrade']);
+});
 
 // --- wishes ----------------------------------------------------------------------------------
 

@@ -21,12 +21,12 @@ export const KEY = 'sk-scripted-key-0001'; // what the scripted model wants to s
 // Taken for older clients, but in no schema of today.
 const OLD_METHODS = ['session/set_model'];
 
-// The orchestrator's side of the route tunnel: it has the key. google: where that API is spoken.
-export function tunnelTo(baseUrl, google = baseUrl) {
+// The orchestrator's side of the route tunnel: it has the key.
+export function tunnelTo(baseUrl) {
 	const bearer = { authorization: `Bearer ${KEY}` };
 
 	return new ModelTunnel({ 'openai-chat': { baseUrl, headers: bearer }, 'openai-responses': { baseUrl, headers: bearer },
-		anthropic: { baseUrl, headers: { 'x-api-key': KEY } }, google: { baseUrl: google, headers: { 'x-goog-api-key': KEY } } });
+		anthropic: { baseUrl, headers: { 'x-api-key': KEY } }, google: { baseUrl, headers: { 'x-goog-api-key': KEY } } });
 }
 
 // The official SDK's client, and beside it every message as it came over the socket, checked against the schema.

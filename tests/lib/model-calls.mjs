@@ -13,6 +13,8 @@ export const PATH = '/v1/chat/completions';
 
 // A stub that is given its provider as Copilot is: COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY.
 export const STUB_WITH_PROVIDER = { id: 'caller', quirks: 'copilot' };
+// As Gemini is: GOOGLE_GEMINI_BASE_URL, GEMINI_API_KEY.
+export const STUB_WITH_GOOGLE = { id: 'google-caller', quirks: 'gemini' };
 
 // A connection that takes model calls; only: nothing else.
 export async function connectTaker(d, { apis = [API], only, caps, ...opts } = {}) {
@@ -94,12 +96,14 @@ export class Taker {
   }
 }
 
-// What the session's harness was given: {url, key} from its environment.
+// What the session's harness was given: {url, key} from its environment; root: what a path of the API stands behind.
 export function listenerOf(sessionId) {
   const [stub] = procs.withEnv((env) => env.ACPD_SESSION === sessionId).filter(procs.alive);
   const env = procs.environ(stub.pid);
 
-  return { url: new URL(env.COPILOT_PROVIDER_BASE_URL), key: env.COPILOT_PROVIDER_API_KEY, env };
+  const url = env.COPILOT_PROVIDER_BASE_URL ?? env.GOOGLE_GEMINI_BASE_URL;
+
+  return { url: new URL(url), root: url.replace(/\/v1$/, ''), key: env.COPILOT_PROVIDER_API_KEY ?? env.GEMINI_API_KEY, env };
 }
 
 // A connection to a listener, as a harness has it.
