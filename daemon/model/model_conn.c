@@ -169,7 +169,7 @@ static enum model_refusal check_head(const struct model_call *c, const struct ht
 	struct slice v;
 
 	*path = r->target;
-	if (!has_key(c, r))
+	if (c->stranger || !has_key(c, r))
 		return MODEL_KEY_WRONG;
 	if (http_field_find(r->fields, "upgrade", &v))
 		return MODEL_UPGRADE;
@@ -371,13 +371,14 @@ void model_conn_answered(struct model_call *c)
 	set_state(c, CALL_ANSWERED);
 }
 
-void model_conn_accept(struct model_listener *g, int fd)
+void model_conn_accept(struct model_listener *g, int fd, bool stranger)
 {
 	struct model_call *c = new0(struct model_call);
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* tokens come in small pieces */
 	c->listener = g;
+	c->stranger = stranger;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = c };
 	c->body.max = MODEL_BODY_MAX;
 	list_init(&c->link);

@@ -14,6 +14,8 @@
 #include "loop/acceptor.h"
 #include "model/model_listener.h"
 
+#include <netinet/in.h>
+
 struct model_listener {
 	struct model_listeners *all;
 	enum model_api api;
@@ -24,6 +26,9 @@ struct model_listener {
 	unsigned nconns, ncalls;
 	char host[MODEL_HOST_SIZE], url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
 	struct sha256 digest; /* of the key: what requests are held against */
+	struct sockaddr_in at;
+	bool checks_caller;
+	uid_t uid; /* of callers */
 };
 
 /* CALL_OPEN: handed over, without a head so far. CALL_ANSWERED: its head has been written. CALL_LAST: what is left is
@@ -44,6 +49,7 @@ struct model_call {
 	size_t counted;	 /* of body, in listeners.body_bytes */
 	size_t answered; /* bytes of the answer that are in out */
 	size_t taken;	 /* bytes that the taker is to hear of */
+	bool stranger;	 /* another user than the harness: no key helps */
 	bool whole;	 /* it is to be handed over */
 	bool stays;	 /* another request may follow */
 	struct model_request request;
@@ -52,7 +58,7 @@ struct model_call {
 };
 
 /* model_conn.c */
-void model_conn_accept(struct model_listener *g, int fd);
+void model_conn_accept(struct model_listener *g, int fd, bool stranger);
 /* The request has been answered, and what was kept of it is freed: the next one may come. */
 void model_conn_next(struct model_call *c);
 /* The same, but the connection is to end once what is left has been written. */

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/sock_owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -48,25 +49,51 @@ static bool make_room(struct model_listener *g)
 	return false;
 }
 
+/* One whose other end is not to be found has none any more. */
+static bool is_stranger(const struct model_listener *g, int fd)
+{
+	struct sock_pair other = { .peer = g->at };
+	socklen_t n = sizeof(other.own);
+	uid_t uid;
+
+	return g->checks_caller &&
+	       (getpeername(fd, (struct sockaddr *)&other.own, &n) < 0 ||
+		sock_owner_ask(g->all->owners, &other, &uid) < 0 || uid != g->uid);
+}
+
 static void on_connection(void *ctx, int fd)
 {
 	struct model_listener *g = ctx;
 
 	if (make_room(g))
-		model_conn_accept(g, fd);
+		model_conn_accept(g, fd, is_stranger(g, fd));
 	else
 		close(fd);
 }
 
-struct model_listener *model_listener_new(struct model_listeners *all, enum model_api api,
+/* Not every kernel can be asked whose a socket is: it is tried with the listener, which is ours. */
+static bool can_look_up(struct model_listeners *all, const struct sockaddr_in *listening)
+{
+	struct sock_pair own = { .own = *listening };
+	uid_t uid;
+
+	if (!all->owners)
+		all->owners = sock_owner_open();
+	return all->owners > 0 && sock_owner_ask(all->owners, &own, &uid) == 0 && uid == geteuid();
+}
+
+struct model_listener *model_listener_new(struct model_listeners *all,
+					  const struct model_reach *reach, enum model_api api,
 					  const struct model_listener_ops *ops, void *ctx,
 					  struct err *e)
 {
 	struct model_listener *g = new0(struct model_listener);
-	struct sockaddr_in a;
-	int fd = listen_somewhere(&a), r = fd;
+	int fd, r;
 
-	*g = (struct model_listener){ .all = all, .api = api, .ops = ops, .ctx = ctx };
+	*g = (struct model_listener){
+		.all = all, .api = api, .ops = ops, .ctx = ctx, .uid = reach->uid
+	};
+	r = fd = listen_somewhere(&g->at);
 	list_init(&g->conns);
 	if (fd >= 0)
 		r = acceptor_open(&g->acceptor, all->loop, fd, on_connection, g);
@@ -81,9 +108,10 @@ struct model_listener *model_listener_new(struct model_listeners *all, enum mode
 			"no address for the session's model calls: %s", strerror(-r));
 		return NULL;
 	}
-	inet_ntop(AF_INET, &a.sin_addr, g->host, sizeof(g->host));
+	g->checks_caller = reach->one_user && can_look_up(all, &g->at);
+	inet_ntop(AF_INET, &g->at.sin_addr, g->host, sizeof(g->host));
 	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,
-		 ntohs(a.sin_port), model_api_root(api));
+		 ntohs(g->at.sin_port), model_api_root(api));
 	return g;
 }
 
@@ -112,4 +140,16 @@ const char *model_listener_url(const struct model_listener *g)
 const char *model_listener_key(const struct model_listener *g)
 {
 	return g->key;
+}
+
+bool model_listener_checks_caller(const struct model_listener *g)
+{
+	return g->checks_caller;
+}
+
+void model_listeners_done(struct model_listeners *all)
+{
+	if (all->owners > 0)
+		close(all->owners);
+	all->owners = 0;
 }

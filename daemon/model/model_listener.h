@@ -5,6 +5,8 @@
  * The harness is given a base URL and a virtual key, 256 bits, that opens this listener and nothing else. The address is one of
  * 127.0.0.0/8 but not 127.0.0.1, because E2B publishes what listens there. What passes stands in model_api.h; the
  * rest is refused here, and counted. A call that passes is handed over whole, its body in memory; the answer streams.
+ * Where the harness runs as a user of its own, a caller that is another user is refused whatever key it has
+ * (base/os/sock_owner.h).
  *
  * Whoever takes a call (ops->call) answers it by the functions of struct model_call, each call with one end. Bytes of an
  * answer that the harness has not taken yet are kept here, so the taker sends no more than its window and goes on when
@@ -15,6 +17,8 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "model/model_api.h"
+
+#include <sys/types.h>
 
 #define MODEL_KEY_SIZE                                                                             \
 	sizeof("acpd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
@@ -43,6 +47,7 @@ enum model_refusal {
 /* Of all listeners of a daemon. All zeros but loop is right. */
 struct model_listeners {
 	struct loop *loop;
+	int owners; /* what callers are looked up with; 0: not needed yet; negative: cannot be had */
 	size_t body_bytes; /* of requests in memory */
 	uint64_t calls, refused[MODEL_REFUSAL_MAX];
 };
@@ -53,6 +58,12 @@ struct model_request {
 	struct slice headers;	   /* raw object: those that pass */
 	struct slice body;	   /* empty, or one JSON object */
 	const char *model;	   /* as the request names it; NULL: it names none */
+};
+
+/* Where it listens, and whose connections it takes. */
+struct model_reach {
+	bool one_user; /* only those of uid, where the kernel says whose a connection is */
+	uid_t uid;
 };
 
 struct model_listener_ops {
@@ -68,7 +79,8 @@ struct model_call_ops {
 };
 
 /* NULL with e: no address could be had. */
-struct model_listener *model_listener_new(struct model_listeners *all, enum model_api api,
+struct model_listener *model_listener_new(struct model_listeners *all,
+					  const struct model_reach *reach, enum model_api api,
 					  const struct model_listener_ops *ops, void *ctx,
 					  struct err *e);
 /* Cuts what is open; the takers hear of it. Takes NULL. */
@@ -77,6 +89,10 @@ struct model_listener *model_listener_free(struct model_listener *g);
 const char *model_listener_host(const struct model_listener *g);
 const char *model_listener_url(const struct model_listener *g);
 const char *model_listener_key(const struct model_listener *g);
+/* Not the key alone decides who may call. */
+bool model_listener_checks_caller(const struct model_listener *g);
+/* All listeners are gone. */
+void model_listeners_done(struct model_listeners *all);
 
 /* The slices live as long as the call. */
 const struct model_request *model_call_request(const struct model_call *c);

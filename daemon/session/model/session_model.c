@@ -6,10 +6,12 @@
 int session_model_open(struct session *s, struct err *e)
 {
 	const struct harness_provider *p = &s->setup.gateway;
+	const struct model_reach reach = { .one_user = s->store->user.switched,
+					   .uid = s->store->user.uid };
 
 	if (!s->setup.provider || p->via != PROVIDER_TUNNEL || s->model.listener)
 		return 0;
-	s->model.listener = model_listener_new(&s->store->model.listeners,
+	s->model.listener = model_listener_new(&s->store->model.listeners, &reach,
 					       (enum model_api)model_api_find(p->api),
 					       &provider_call_listener_ops, s, e);
 	return s->model.listener ? 0 : -EADDRNOTAVAIL;
@@ -43,6 +45,8 @@ void session_put_provider(struct jw *w, const struct session *s)
 	jw_obj(w, "provider");
 	jw_str(w, "via", tunnel ? "tunnel" : "environment");
 	jw_bool(w, "keyExposed", !tunnel);
+	if (s->model.listener)
+		jw_bool(w, "callerChecked", model_listener_checks_caller(s->model.listener));
 	jw_end_obj(w);
 }
 

@@ -192,6 +192,7 @@ struct session_store *store_free(struct session_store *st)
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
+	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)

@@ -53,7 +53,7 @@ async function keyIsNowhere(x, t) {
 	const play = new Play(rig, x.harness, 'tunnel');
 	const s = await play.open({ provider: { model: fresh('secretive') } });
 	t.after(() => s.o.close());
-	assert.deepEqual(s.opened._meta.acpd.provider, { via: 'tunnel', keyExposed: false });
+	assert.deepEqual(s.opened._meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: false });
 	const turn = await s.turn('RUN:env', 'TEXT:done');
 	assert.equal(turn.stop, 'end_turn');
 	assert.ok(!JSON.stringify(s.o.messages).includes(KEY));

@@ -41,7 +41,7 @@ describe('what a session is told and given', () => {
   test('the answer to session/new says how the calls are made', async () => {
     const { _meta } = await taker.newSession();
 
-    assert.deepEqual(_meta.acpd.provider, { via: 'tunnel', keyExposed: false });
+    assert.deepEqual(_meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: false });
     const own = await taker.newSession({ baseUrl: 'http://127.0.0.1:9/v1', key: 'sk-mine-12345678' });
     assert.deepEqual(own._meta.acpd.provider, { via: 'environment', keyExposed: true });
   });

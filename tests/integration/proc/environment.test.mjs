@@ -22,6 +22,7 @@ describe('loopback is in NO_PROXY and no_proxy', () => {
     ['beside exceptions of the operator', { NO_PROXY: 'a.test,127.0.0.1' }, {}, 'a.test,127.0.0.1,localhost,::1', 'a.test,127.0.0.1,localhost,::1'],
     ['beside different ones in both spellings', { NO_PROXY: 'a.test', no_proxy: 'b.test' }, {}, `a.test,${ALL}`, `b.test,${ALL}`],
     ['beside those of the session', {}, { HTTP_PROXY: 'http://proxy.test:1', no_proxy: 'c.test' }, `c.test,${ALL}`, `c.test,${ALL}`],
+    ['beside patterns, which not all programs understand', { NO_PROXY: 'a.test, 127.*,*' }, {}, `a.test, 127.*,*,${ALL}`, `a.test, 127.*,*,${ALL}`],
     ['unless nothing goes to a proxy', { NO_PROXY: '*' }, {}, '*', '*'],
   ]) {
     test(what, async (t) => {
