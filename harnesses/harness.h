@@ -72,7 +72,10 @@ struct harness_def {
 /* Who makes the calls of a model. */
 enum harness_via {
 	PROVIDER_ENVIRONMENT, /* by the harness itself, with the key in its environment */
-	PROVIDER_TUNNEL, /* by the client: the core puts its own address and key in the place of base_url, key */
+	/* The core puts its own address and key in the place of base_url and key: */
+	PROVIDER_TUNNEL, /* by the client */
+	PROVIDER_DIRECT, /* by the core */
+	PROVIDER_VIA_MAX,
 };
 
 /*
@@ -83,11 +86,14 @@ struct harness_provider {
 	char *api;	/* "openai-responses", "openai-chat", "anthropic", "google" */
 	char *via_name; /* as the client says; NULL: it does not */
 	enum harness_via via;
-	char *base_url; /* NULL: the API's public one */
-	char *key;	/* NULL: PROVIDER_TUNNEL */
+	char *base_url;	 /* NULL: the API's public one */
+	char *given_key; /* as the text has it; wiped when it is freed */
+	const char *key; /* borrowed; NULL: the harness gets none */
 	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
 	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
-	struct slice headers; /* raw object of strings, or empty */
+	struct slice headers;	/* raw object of strings, or empty */
+	struct slice auth;	/* raw object, or empty */
+	struct slice fallbacks; /* raw array of objects, or empty: PROVIDER_DIRECT */
 	int64_t idle_timeout_ms; /* silence after which a model call has failed; 0: the harness's own */
 };
 

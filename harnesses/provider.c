@@ -1,27 +1,28 @@
 /* provider.c - the one input that names the model and its place; each adapter translates it. */
-#include "harnesses/harness.h"
+#include "harnesses/provider.h"
 
 #include "base/http/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define MODEL_LEN_MAX 256
 #define MODELS_MAX 256
-#define HEADERS_MAX 64
-#define HEADER_VALUE_MAX (64 * KIB)
 #define FIELD "_meta.acpd.provider."
 
 static const struct jfield fields[] = {
 	JF_STR(struct harness_provider, api, "api", JF_REQUIRED, 64),
 	JF_STR(struct harness_provider, base_url, "baseUrl", JF_FILLED, 4096),
-	JF_STR(struct harness_provider, key, "key", 0, 16384),
+	JF_STR(struct harness_provider, given_key, "key", 0, PROVIDER_KEY_MAX),
 	JF_STR(struct harness_provider, via_name, "via", 0, 32),
 	JF_STR(struct harness_provider, model, "model", JF_FILLED, MODEL_LEN_MAX),
 	JF_ARR(struct harness_provider, models, "models", 0),
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
+	JF_OBJ(struct harness_provider, auth, "auth", 0),
+	JF_ARR(struct harness_provider, fallbacks, "fallbacks", 0),
 	JF_INT(struct harness_provider, idle_timeout_ms, "idleTimeoutMs", 0, PROVIDER_IDLE_MIN_MS,
 	       PROVIDER_IDLE_MAX_MS),
 	JF_END,
@@ -34,8 +35,11 @@ static int check_api(const char *api, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(apis); i++)
 		if (strcmp(apis[i], api) == 0)
 			return 0;
-	return err_field(e, FIELD "api", "PROVIDER_API_UNSUPPORTED",
-			 "api must be openai-responses, openai-chat, anthropic or google");
+	return err_field(
+		e, FIELD "api", "PROVIDER_API_UNSUPPORTED",
+		"api must be openai-responses, openai-chat, anthropic or google: what the "
+		"harness speaks. The client can make its calls to any other provider (Bedrock, "
+		"Vertex): via tunnel");
 }
 
 static int check_models(struct slice models, struct err *e)
@@ -59,72 +63,72 @@ static int check_models(struct slice models, struct err *e)
 	return 0;
 }
 
-static bool header_ok(struct slice key, struct jval v)
+static const char *const via_names[PROVIDER_VIA_MAX] = {
+	[PROVIDER_ENVIRONMENT] = "environment", [PROVIDER_TUNNEL] = "tunnel", [PROVIDER_DIRECT] = "direct"
+};
+
+const char *harness_via_name(enum harness_via via)
 {
-	_cleanup_(freep) char *value = NULL;
-
-	return header_name_ok(key) && jstr_decode(v, HEADER_VALUE_MAX, &value) == 0 &&
-	       header_value_ok(value);
-}
-
-/* They end up in header lines of requests that the harness makes. */
-static int check_headers(struct slice headers, struct err *e)
-{
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	char path[96];
-	size_t n = 0;
-
-	if (!headers.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, headers });
-	for (; jiter_next(&it, &key, &v); n++) {
-		snprintf(path, sizeof(path), FIELD "headers.%.*s", (int)MIN(key.n, 40u), key.p);
-		if (n >= HEADERS_MAX)
-			return err_field(e, path, "TOO_MANY", "more than %d headers", HEADERS_MAX);
-		if (!header_ok(key, v))
-			return err_field(e, path, "FIELD_INVALID",
-					 "a header is a name and a string that is one line");
-	}
-	return 0;
+	return via_names[via];
 }
 
 /* Without a word the key decides: who gives none makes the calls itself. */
 static int choose_via(struct harness_provider *p, struct err *e)
 {
-	static const char *const names[] = {
-		[PROVIDER_ENVIRONMENT] = "environment", [PROVIDER_TUNNEL] = "tunnel"
-	};
-
-	p->via = p->key ? PROVIDER_ENVIRONMENT : PROVIDER_TUNNEL;
+	p->via = p->given_key ? PROVIDER_ENVIRONMENT : PROVIDER_TUNNEL;
 	if (!p->via_name)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(names[i], p->via_name) == 0) {
+	for (size_t i = 0; i < PROVIDER_VIA_MAX; i++)
+		if (strcmp(via_names[i], p->via_name) == 0) {
 			p->via = (enum harness_via)i;
 			return 0;
 		}
 	return err_field(e, FIELD "via", "PROVIDER_VIA_UNSUPPORTED",
-			 "via must be environment or tunnel");
+			 "via must be direct, tunnel or environment");
 }
 
 /* A key that goes nowhere, or a place that nobody asks, was meant otherwise. */
-static int check_via(struct harness_provider *p, struct err *e)
+static int check_via(const struct harness_provider *p, struct err *e)
 {
-	int r = choose_via(p, e);
+	const struct {
+		bool there;
+		const char *field;
+		unsigned only; /* bit per enum harness_via */
+		const char *why;
+	} rows[] = {
+		{ p->given_key, FIELD "key", 1u << PROVIDER_DIRECT | 1u << PROVIDER_ENVIRONMENT,
+		  "the client makes the calls of a tunnel: it keeps the key" },
+		{ p->base_url, FIELD "baseUrl", 1u << PROVIDER_DIRECT | 1u << PROVIDER_ENVIRONMENT,
+		  "the client makes the calls of a tunnel: it knows where they go" },
+		{ p->auth.n, FIELD "auth", 1u << PROVIDER_DIRECT,
+		  "auth says how the daemon sends the key: via direct" },
+		{ p->fallbacks.n, FIELD "fallbacks", 1u << PROVIDER_DIRECT,
+		  "fallbacks are for calls that the daemon makes: via direct" },
+	};
 
-	if (r < 0)
-		return r;
-	if (p->via == PROVIDER_ENVIRONMENT)
-		return p->key ? 0 :
-				err_field(e, FIELD "key", "FIELD_MISSING",
-					  FIELD "key is required where via is environment");
-	if (p->key || p->base_url)
-		return err_field(
-			e, p->key ? FIELD "key" : FIELD "baseUrl", "FIELD_INVALID",
-			"the client makes the calls of a tunnel: it keeps key and baseUrl");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].there && !(rows[i].only & 1u << p->via))
+			return err_field(e, rows[i].field, "FIELD_INVALID", "%s", rows[i].why);
+	if (p->via == PROVIDER_ENVIRONMENT && !p->given_key)
+		return err_field(e, FIELD "key", "FIELD_MISSING",
+				 FIELD "key is required where via is environment");
 	return 0;
+}
+
+/* What the core's own calls are made of. */
+static int check_upstream(const struct harness_provider *p, struct err *e)
+{
+	int r = 0;
+
+	if (p->via == PROVIDER_DIRECT)
+		r = provider_check_url(p->base_url, FIELD "baseUrl", e);
+	if (r == 0 && p->via == PROVIDER_DIRECT && p->given_key && !header_value_ok(p->given_key))
+		r = err_field(e, FIELD "key", "FIELD_INVALID", FIELD "key must be one line");
+	if (r == 0)
+		r = provider_check_auth(p->auth, FIELD "auth", e);
+	if (r == 0)
+		r = provider_check_headers(p->headers, FIELD "headers", e);
+	return r == 0 ? provider_check_fallbacks(p->fallbacks, FIELD "fallbacks", e) : r;
 }
 
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e)
@@ -137,18 +141,29 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 	if (r == 0)
 		r = check_api(ret->api, e);
 	if (r == 0)
+		r = choose_via(ret, e);
+	if (r == 0)
 		r = check_via(ret, e);
 	if (r == 0)
 		r = check_models(ret->models, e);
 	if (r == 0)
-		r = check_headers(ret->headers, e);
+		r = check_upstream(ret, e);
+	ret->key = ret->given_key;
 	if (r < 0)
 		harness_provider_done(ret);
 	return r;
 }
 
+int provider_load(struct slice text, struct harness_provider *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	return jdec_object(text, fields, NULL, ret, NULL) < 0 ? -EINVAL : choose_via(ret, NULL);
+}
+
 void harness_provider_done(struct harness_provider *p)
 {
+	if (p->given_key)
+		explicit_bzero(p->given_key, strlen(p->given_key));
 	jdec_free(fields, p);
 	memset(p, 0, sizeof(*p));
 }

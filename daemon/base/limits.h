@@ -128,6 +128,7 @@
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
+#define PROVIDER_KEY_MAX 16384          /* bytes of a provider's key */
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */
 #define PROVIDER_IDLE_MAX_MS 3600000
 
@@ -143,6 +144,7 @@
 #define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */
 #define MODEL_PIECE_MAX (64 * KIB)      /* of one message of a body or an answer */
 #define MODEL_ATTACH_MAX 10000          /* sessions named in one _acpd/model/attach */
+#define MODEL_SILENCE_MS 600000         /* of a provider, before its answer or within it */
 #define MODEL_HOLD_SECS 60              /* a call without a connection to go to fails after so long */
 
 /* Requests to other machines (acpd-fetch) */

@@ -31,9 +31,13 @@ static const struct {
 	[MODEL_NO_TAKER] = { 503, "MODEL_NO_TAKER",
 			     "no client that makes this session's model calls is connected",
 			     "retry-after: 1\r\n" },
-	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the client could not make the call",
-				"" },
+	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the call to the provider failed", "" },
 	[MODEL_CALL_TIMEOUT] = { 504, "MODEL_CALL_TIMEOUT", "the provider did not answer", "" },
+	[MODEL_UNREACHABLE] = { 502, "MODEL_UNREACHABLE", "the provider could not be reached", "" },
+	[MODEL_ADDRESS_REFUSED] = { 403, "MODEL_ADDRESS_REFUSED",
+				    "the provider's address may not be called from here", "" },
+	[MODEL_NO_FETCH] = { 503, "FETCH_UNAVAILABLE",
+			     "the program that makes the calls cannot be started", "" },
 };
 
 /* --- bytes out -------------------------------------------------------------------------------------------- */

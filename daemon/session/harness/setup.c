@@ -1,6 +1,7 @@
 #include "session/harness/setup.h"
 
 #include "base/limits.h"
+#include "base/os/locked_text.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
 #include "session/harness/session_env.h"
@@ -102,8 +103,9 @@ static void parse_gateway(struct setup *s)
 	harness_provider_done(&s->gateway);
 	if (!s->provider)
 		return;
-	if (harness_provider_parse(slice_of(s->provider), &s->gateway, NULL) < 0)
+	if (provider_load(slice_of(s->provider), &s->gateway) < 0)
 		return;
+	s->gateway.key = locked_text_str(s->keys.of[0]);
 	if (s->model && model_listed(&s->gateway, s->model))
 		xstrset(&s->gateway.model, s->model);
 	s->needs_provider = false;
@@ -112,6 +114,23 @@ static void parse_gateway(struct setup *s)
 static unsigned bit(bool changed, enum setup_change which)
 {
 	return changed ? which | SETUP_CHANGED : 0;
+}
+
+/* The new text, the new keys. */
+static unsigned apply_provider(struct setup *s, struct slice given)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct provider_keys keys = { 0 };
+	bool changed;
+
+	if (!given.n)
+		return 0;
+	provider_split(given, &text, &keys);
+	changed = !provider_keys_equal(&keys, &s->keys);
+	changed |= replace(&s->provider, buf_slice(&text));
+	provider_keys_copy(&s->keys, &keys);
+	provider_keys_done(&keys);
+	return bit(changed, SETUP_PROVIDER);
 }
 
 static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
@@ -144,7 +163,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
 	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
-	changed |= bit(replace_given(&s->provider, p->provider), SETUP_PROVIDER);
+	changed |= apply_provider(s, p->provider);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
 	changed |= apply_approval(s, p->approval);
@@ -193,7 +212,6 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		{ &s->env_keep, from->env_keep },
 		{ &s->mcp, from->mcp },
 		{ &s->policy, from->policy },
-		{ &s->provider, from->provider },
 		{ &s->auth_method, from->auth_method },
 		{ &s->model, from->model },
 		{ &s->mode, from->mode },
@@ -205,6 +223,10 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!*rows[i].to)
 			xstrset(rows[i].to, rows[i].from);
+	if (!s->provider) {
+		xstrset(&s->provider, from->provider);
+		provider_keys_copy(&s->keys, &from->keys);
+	}
 	if (!s->system_prompt && from->system_prompt) {
 		xstrset(&s->system_prompt, from->system_prompt);
 		s->system_override = from->system_override;
@@ -298,6 +320,7 @@ static char **owned_at(struct setup *s, size_t i)
 void setup_done(struct setup *s)
 {
 	harness_provider_done(&s->gateway);
+	provider_keys_done(&s->keys);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		free(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
@@ -310,6 +333,8 @@ struct setup *setup_copy(const struct setup *s)
 
 	*copy = *s;
 	copy->gateway = (struct harness_provider){ 0 };
+	copy->keys = (struct provider_keys){ 0 };
+	provider_keys_copy(&copy->keys, &s->keys);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
 	parse_gateway(copy);
@@ -337,7 +362,10 @@ struct setup *setup_free(struct setup *copy)
 /* A provider without a secret is written down. */
 static bool keeps_provider(const struct setup *s)
 {
-	return s->provider && s->gateway.via == PROVIDER_TUNNEL && !s->gateway.headers.n;
+	static const struct provider_keys none;
+
+	return s->provider && !s->gateway.headers.n && !s->gateway.fallbacks.n &&
+	       provider_keys_equal(&s->keys, &none);
 }
 
 void setup_put(const struct setup *s, struct jw *w)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "harnesses/harness.h"
+#include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "usage/budget.h"
 
@@ -17,7 +17,7 @@ struct setup_params {
 	struct slice env;			   /* raw object of strings, checked */
 	struct slice secrets;	  /* the same: its values are hidden wherever text goes out */
 	struct slice env_keep;	  /* raw array of names, checked */
-	struct slice provider;	  /* raw object, checked */
+	struct slice provider;	  /* raw object, checked; with its keys */
 	struct slice mcp, policy; /* raw objects, checked */
 	const char *auth_method;
 	const char *model;
@@ -30,7 +30,8 @@ struct setup_params {
 };
 
 struct setup {
-	char *mcp_servers, *additional_dirs, *env, *provider; /* raw */
+	char *mcp_servers, *additional_dirs, *env, *provider; /* raw; provider: without its keys */
+	struct provider_keys keys;
 	char *secrets;		     /* raw object: environment that the client marks as secret */
 	char *env_keep, *env_needed; /* raw arrays of names (session_env.h) */
 	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */

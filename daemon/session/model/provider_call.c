@@ -1,7 +1,9 @@
 /* provider_call.c - the life of a call, the same for whoever carries it. */
 #include "session/session_internal.h"
 
+#include "base/http/http_fields.h"
 #include "base/os/file.h"
+#include "json/jenc.h"
 
 static void call_free(struct provider_call *c)
 {
@@ -36,7 +38,7 @@ static void on_call(void *ctx, struct model_call *call)
 
 	c->session = s;
 	c->call = call;
-	c->carrier = &tunnel_carrier;
+	c->carrier = s->setup.gateway.via == PROVIDER_DIRECT ? &direct_carrier : &tunnel_carrier;
 	c->turn = session_running(s);
 	memcpy(c->id, "model-call:", 11);
 	random_hex(c->id + 11, 16);
@@ -87,4 +89,38 @@ void provider_call_break(struct provider_call *c, enum model_refusal why)
 {
 	c->carrier->stop(c);
 	provider_call_fail(c, why);
+}
+
+/* --- headers -------------------------------------------------------------------------------------------------- */
+
+static bool has_header(struct slice headers, struct slice name)
+{
+	struct slice own;
+	struct jiter it;
+	struct jval v;
+
+	if (!headers.n || !jiter_init(&it, (struct jval){ J_OBJECT, headers }))
+		return false;
+	while (jiter_next(&it, &own, &v))
+		if (http_words_same(own, name))
+			return true;
+	return false;
+}
+
+void provider_call_put_headers(const struct provider_call *c, struct jw *w, const char *key,
+			       struct slice given)
+{
+	struct slice passed = model_call_request(c->call)->headers;
+	struct slice name;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, key);
+	if (given.n)
+		jw_members(w, given, NULL);
+	jiter_init(&it, (struct jval){ J_OBJECT, passed });
+	while (jiter_next(&it, &name, &v))
+		if (!has_header(given, name))
+			jw_member_raw(w, name, v.raw);
+	jw_end_obj(w);
 }

@@ -2,7 +2,7 @@
  * provider_call.h - one call of a session's harness to its provider: between the listener, where the harness waits for the
  * answer, and the carrier that brings it there and back.
  *
- * A carrier is a client (tunnel.c). It has one call at a time of each struct provider_call: an attempt. An attempt
+ * A carrier is a client (tunnel.c), or acpd-fetch (direct.c). It has one call at a time of each struct provider_call: an attempt. An attempt
  * that ends before its answer has begun may be followed by another; what the harness has of an answer cannot be taken
  * back, so there is none after that. The call is freed when the harness has its answer, or is refused, or is gone.
  *
@@ -57,3 +57,9 @@ void provider_call_end(struct provider_call *c);
 void provider_call_fail(struct provider_call *c, enum model_refusal why);
 /* The same, but the carrier has to stop. */
 void provider_call_break(struct provider_call *c, enum model_refusal why);
+
+/* What a request to the provider has: given (raw object of strings, or empty), and what of the harness's headers it does not
+ * replace. key as for jw_obj. */
+struct jw;
+void provider_call_put_headers(const struct provider_call *c, struct jw *w, const char *key,
+			       struct slice given);

@@ -1,7 +1,16 @@
 /* session_model.c - opens the listener of a session whose model calls go through the daemon. */
 #include "session/session_internal.h"
 
+#include "fetcher/fetcher.h"
+
 #include <errno.h>
+
+static bool can_fetch(void)
+{
+	_cleanup_(freep) char *program = fetcher_program();
+
+	return program;
+}
 
 int session_model_open(struct session *s, struct err *e)
 {
@@ -9,8 +18,13 @@ int session_model_open(struct session *s, struct err *e)
 	const struct model_reach reach = { .one_user = s->store->user.switched,
 					   .uid = s->store->user.uid };
 
-	if (!s->setup.provider || p->via != PROVIDER_TUNNEL || s->model.listener)
+	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || s->model.listener)
 		return 0;
+	if (p->via == PROVIDER_DIRECT && !can_fetch())
+		return err_field(
+			e, "_meta.acpd.provider.via", "FETCH_UNAVAILABLE",
+			"acpd-fetch is not installed: let the client make the calls (tunnel), or "
+			"expose the key (environment)");
 	s->model.listener = model_listener_new(&s->store->model.listeners, &reach,
 					       (enum model_api)model_api_find(p->api),
 					       &provider_call_listener_ops, s, e);
@@ -20,6 +34,7 @@ int session_model_open(struct session *s, struct err *e)
 void session_model_close(struct session *s)
 {
 	s->model.listener = model_listener_free(s->model.listener);
+	direct_drop_keys(s);
 }
 
 const struct harness_provider *session_model_provider(const struct session *s,
@@ -31,20 +46,20 @@ const struct harness_provider *session_model_provider(const struct session *s,
 	if (s->model.listener) {
 		ret->base_url = (char *)model_listener_url(s->model.listener);
 		ret->key = (char *)model_listener_key(s->model.listener);
-		ret->headers = SLICE_NONE; /* the client's, for its provider */
+		ret->headers = SLICE_NONE; /* for the provider */
 	}
 	return ret;
 }
 
 void session_put_provider(struct jw *w, const struct session *s)
 {
-	bool tunnel = s->setup.gateway.via == PROVIDER_TUNNEL;
+	enum harness_via via = s->setup.gateway.via;
 
 	if (!s->setup.provider)
 		return;
 	jw_obj(w, "provider");
-	jw_str(w, "via", tunnel ? "tunnel" : "environment");
-	jw_bool(w, "keyExposed", !tunnel);
+	jw_str(w, "via", harness_via_name(via));
+	jw_bool(w, "keyExposed", via == PROVIDER_ENVIRONMENT);
 	if (s->model.listener)
 		jw_bool(w, "callerChecked", model_listener_checks_caller(s->model.listener));
 	jw_end_obj(w);

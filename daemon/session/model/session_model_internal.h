@@ -8,16 +8,23 @@
 #pragma once
 
 #include "base/list.h"
-#include "harnesses/harness.h"
+#include "harnesses/provider.h"
 #include "model/model_listener.h"
 #include "session/model/provider_call.h"
 #include "session/model/tunnel.h"
+
+/* The header with the key of one place where calls go. */
+struct upstream_key {
+	struct locked_text *of;
+	struct fetch_key *key;
+};
 
 /* In struct session: model. */
 struct session_model {
 	struct model_listener *listener; /* NULL: the harness calls its provider itself */
 	struct list takers;		 /* struct model_taker */
 	struct list calls;		 /* struct provider_call */
+	struct upstream_key keys[PROVIDER_UPSTREAMS_MAX];
 };
 
 /* In struct session_store: model. */
@@ -42,3 +49,8 @@ void session_model_totals(const struct store_model *m, struct store_totals *ret)
 /* tunnel.c */
 extern const struct call_carrier tunnel_carrier;
 void takers_drop(struct session *s);
+
+/* direct.c */
+extern const struct call_carrier direct_carrier;
+/* They are made again when they are needed. No call is open. */
+void direct_drop_keys(struct session *s);

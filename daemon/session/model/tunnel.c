@@ -1,7 +1,6 @@
 /* tunnel.c - model calls to a client: who has them, once more to the next, what passes in both directions. */
 #include "session/session_internal.h"
 
-#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -150,37 +149,6 @@ static void tunnel_ask(struct provider_call *call)
 	call_ask(c);
 }
 
-static bool has_header(struct slice headers, struct slice name)
-{
-	struct slice own;
-	struct jiter it;
-	struct jval v;
-
-	if (!headers.n || !jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return false;
-	while (jiter_next(&it, &own, &v))
-		if (http_words_same(own, name))
-			return true;
-	return false;
-}
-
-/* The client's own for its provider, and what of the harness's they do not replace. */
-static void put_headers(struct jw *w, struct slice given, struct slice passed)
-{
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
-	jw_obj(w, "headers");
-	if (given.n)
-		jw_members(w, given, NULL);
-	jiter_init(&it, (struct jval){ J_OBJECT, passed });
-	while (jiter_next(&it, &name, &v))
-		if (!has_header(given, name))
-			jw_member_raw(w, name, v.raw);
-	jw_end_obj(w);
-}
-
 void tunnel_put(const struct tunnel_call *c, struct buf *params)
 {
 	const struct model_request *r = request_of(c);
@@ -195,7 +163,7 @@ void tunnel_put(const struct tunnel_call *c, struct buf *params)
 	jw_str(&w, "api", model_api_name(r->api));
 	jw_slice(&w, "method", r->method);
 	jw_slice(&w, "path", r->path);
-	put_headers(&w, s->setup.gateway.headers, r->headers);
+	provider_call_put_headers(c->of, &w, "headers", s->setup.gateway.headers);
 	jw_str(&w, "model", r->model);
 	jw_uint(&w, "bodyBytes", r->body.n);
 	jw_uint(&w, "attempt", c->of->attempt);

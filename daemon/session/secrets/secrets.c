@@ -1,7 +1,7 @@
-#include "session/secrets/secrets.h"
+#include "session/secrets/secret_list.h"
 
-#include "base/array.h"
 #include "base/limits.h"
+#include "base/os/locked_text.h"
 #include "base/util.h"
 #include "digest/digest.h"
 #include "json/jscan.h"
@@ -88,50 +88,13 @@ static const char *refusal(const struct loading *l, struct slice v)
 	return NULL;
 }
 
-/* --- the list ------------------------------------------------------------------------------------------ */
-
-static void forget(struct secrets *x, size_t i)
-{
-	x->bytes -= x->list[i].n;
-	secret_wipe(x->list[i].value, x->list[i].n);
-	free(x->list[i].value);
-	memmove(&x->list[i], &x->list[i + 1], (x->n - i - 1) * sizeof(*x->list));
-	x->n--;
-}
-
-/* One that is there moves to the end: the oldest are first. */
-static void keep(struct secrets *x, struct slice v, bool old)
-{
-	for (size_t i = 0; i < x->n; i++)
-		if (slice_eq((struct slice){ x->list[i].value, x->list[i].n }, v)) {
-			forget(x, i);
-			break;
-		}
-	*GROW(x->list, x->n) = (struct secret){ xstrndup(v.p, v.n), v.n, old };
-	x->bytes += v.n;
-}
-
-/* Room for the newest: of those that are in force no more the oldest go. */
-static void make_room(struct secrets *x, size_t n)
-{
-	while (x->n && x->list[0].old && (x->n >= SECRETS_MAX || x->bytes + n > SECRETS_BYTES_MAX))
-		forget(x, 0);
-}
-
-static void rebuild(struct secrets *x)
-{
-	x->mask = mask_free(x->mask);
-	if (x->n)
-		x->mask = mask_new();
-	for (size_t i = 0; i < x->n; i++)
-		mask_add(x->mask, (struct slice){ x->list[i].value, x->list[i].n });
-}
+/* --- together with what is there -------------------------------------------------------------------------- */
 
 static void add_quietly(struct loading *l, struct slice v)
 {
-	make_room(l->x, v.n);
+	secret_list_make_room(l->x, v.n);
 	if (!refusal(l, v))
-		keep(l->x, v, false);
+		secret_list_keep(l->x, v, false);
 }
 
 static struct slice trimmed(struct slice v)
@@ -174,10 +137,10 @@ static void add(struct loading *l, const char *prefix, struct slice name, struct
 	_cleanup_(buf_done) struct buf path = { 0 };
 	const char *why;
 
-	make_room(l->x, v.n);
+	secret_list_make_room(l->x, v.n);
 	why = refusal(l, v);
 	if (!why) {
-		keep(l->x, v, false);
+		secret_list_keep(l->x, v, false);
 		add_lines(l, v);
 		return;
 	}
@@ -196,6 +159,21 @@ static void add_json(struct loading *l, const char *prefix, struct slice name, s
 		add(l, prefix, name, buf_slice(&b));
 	if (b.data)
 		secret_wipe(b.data, b.cap);
+}
+
+static void add_locked(struct loading *l, struct locked_text *t, const char *name)
+{
+	struct slice v = locked_text_slice(t);
+	const char *why;
+
+	secret_list_make_room(l->x, v.n);
+	why = v.n ? refusal(l, v) : NULL;
+	if (why) {
+		note_unmasked(l, slice_of(name), why);
+	} else if (v.n) {
+		secret_list_keep_locked(l->x, t, false);
+		add_lines(l, v);
+	}
 }
 
 /* --- where they stand ------------------------------------------------------------------------------------ */
@@ -285,18 +263,6 @@ static void add_address(struct loading *l, struct jval url)
 		add_password(l, buf_slice(&b));
 }
 
-static void add_env(struct loading *l, struct slice env)
-{
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (jscan_value(env, &v) != JSCAN_OK || !jiter_init(&it, v))
-		return;
-	while (jiter_next(&it, &key, &v))
-		add_variable(l, "env.", key, v);
-}
-
 /* Of "Bearer abc" what comes after the scheme is one, too. */
 static void add_header(struct loading *l, const char *prefix, struct slice name, struct jval v)
 {
@@ -325,6 +291,48 @@ static void add_members(struct loading *l, const char *prefix, struct slice obje
 		else
 			add_json(l, prefix, key, v);
 	}
+}
+
+/* One of the provider's addresses, or of its fallbacks: key, headers, password in the URL. */
+static void add_upstream(struct loading *l, struct slice at, struct locked_text *key,
+			 const char *path)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%skey", path);
+	add_locked(l, key, name);
+	snprintf(name, sizeof(name), "%sheaders.", path);
+	add_members(l, name, jobj_get(at, "headers").raw, true);
+	add_address(l, jobj_get(at, "baseUrl"));
+}
+
+static void add_provider(struct loading *l)
+{
+	struct jval list = jobj_get(l->given->provider, "fallbacks"), v;
+	static const struct provider_keys none;
+	const struct provider_keys *keys = l->given->keys ? l->given->keys : &none;
+	struct jiter it;
+	char path[48];
+
+	add_upstream(l, l->given->provider, keys->of[0], "provider.");
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	for (unsigned i = 0; i < PROVIDER_FALLBACKS_MAX && jiter_next(&it, NULL, &v); i++) {
+		snprintf(path, sizeof(path), "provider.fallbacks[%u].", i);
+		add_upstream(l, v.raw, keys->of[1 + i], path);
+	}
+}
+
+static void add_env(struct loading *l, struct slice env)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (jscan_value(env, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v))
+		add_variable(l, "env.", key, v);
 }
 
 /* Headers or variables of a server: [{name, value}]. */
@@ -373,11 +381,8 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 		x->list[i].old = true;
 	jw_arr(&l.unmasked, NULL);
 	add_members(&l, "secrets.", g->marked, false);
-	if (g->provider.n) {
-		add_json(&l, "provider.", SLICE("key"), jobj_get(g->provider, "key"));
-		add_members(&l, "provider.headers.", jobj_get(g->provider, "headers").raw, true);
-		add_address(&l, jobj_get(g->provider, "baseUrl"));
-	}
+	if (g->provider.n)
+		add_provider(&l);
 	add_servers(&l, g->servers);
 	if (g->env.n)
 		add_env(&l, g->env);
@@ -385,7 +390,7 @@ void secrets_load(struct secrets *x, const struct secrets_given *g)
 	jw_end_arr(&l.unmasked);
 	free(x->unmasked);
 	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);
-	rebuild(x);
+	secret_list_rebuild(x);
 }
 
 void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env)
@@ -407,21 +412,21 @@ void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slic
 		x->learned += x->n > before ? x->n - before : 0;
 	}
 	if (x->n != all)
-		rebuild(x);
+		secret_list_rebuild(x);
 }
 
 void secrets_inherit(struct secrets *x, const struct secrets *from)
 {
 	for (size_t i = 0; i < from->n; i++)
 		if (x->n < SECRETS_MAX && x->bytes + from->list[i].n <= SECRETS_BYTES_MAX)
-			keep(x, (struct slice){ from->list[i].value, from->list[i].n }, true);
-	rebuild(x);
+			secret_list_keep_again(x, &from->list[i]);
+	secret_list_rebuild(x);
 }
 
 void secrets_done(struct secrets *x)
 {
 	while (x->n)
-		forget(x, x->n - 1);
+		secret_list_forget(x, x->n - 1);
 	free(x->list);
 	free(x->unmasked);
 	mask_free(x->mask);

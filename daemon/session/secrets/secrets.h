@@ -19,14 +19,15 @@
 #pragma once
 
 #include "base/buf.h"
-#include "harnesses/harness.h"
+#include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "session/secrets/mask.h"
 
 struct secret {
 	char *value;
 	size_t n;
-	bool old; /* of an earlier load */
+	struct locked_text *locked; /* whose value is; NULL: it is our own */
+	bool old;		    /* of an earlier load */
 };
 
 struct secrets {
@@ -39,6 +40,7 @@ struct secrets {
 /* Raw JSON, each may be empty: objects, and the array mcpServers of ACP. */
 struct secrets_given {
 	struct slice marked, provider, env, servers, models; /* models: names that are no secrets */
+	const struct provider_keys *keys;		     /* of the provider */
 	const struct harness_env *operators; /* variables that the client did not give */
 	size_t noperators;
 	const char *in_use[8]; /* as models; NULL: nothing */

@@ -15,6 +15,7 @@ static struct secrets_given given_of(const struct session *s)
 	return (struct secrets_given){
 		.marked = slice_of(s->setup.secrets),
 		.provider = slice_of(s->setup.provider),
+		.keys = &s->setup.keys,
 		.env = slice_of(s->setup.env),
 		.servers = slice_of(s->setup.mcp_servers),
 		.models = s->setup.gateway.models,

@@ -1,7 +1,11 @@
 /* The provider object of a session and the numbers of usage reports: what is taken, and what is refused by which name. */
 #include "unit.h"
 
-#include "harnesses/harness.h"
+#include "base/os/locked_text.h"
+#include "harnesses/provider.h"
+
+#define DIRECT ",\"via\":\"direct\""
+#define PLACE "{\"baseUrl\":\"http://x\"}"
 
 static void test_refused(void **state _unused_)
 {
@@ -39,6 +43,35 @@ static void test_refused(void **state _unused_)
 		  "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"idleTimeoutMs\":\"5000\"}", "idleTimeoutMs",
 		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"via\":\"environment\",\"key\":\"k\",\"auth\":{}}", "auth",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"via\":\"tunnel\",\"fallbacks\":[]}", "fallbacks",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"key\":\"a\\nb\"}", "key", "FIELD_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"ftp://x\"}", "baseUrl",
+		  "URL_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://\"}", "baseUrl",
+		  "URL_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://u:p@x/v1\"}", "baseUrl",
+		  "URL_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://x/v1?a=b\"}", "baseUrl",
+		  "URL_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"auth\":{\"header\":\"a b\"}}", "auth.header",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"auth\":{\"type\":\"sigv4\"}}", "auth.type",
+		  "PARAM_UNSUPPORTED" },
+		{ "{\"api\":\"google\"" DIRECT ",\"fallbacks\":[7]}", "fallbacks[0]",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"fallbacks\":[{}]}", "fallbacks[0].baseUrl",
+		  "FIELD_MISSING" },
+		{ "{\"api\":\"google\"" DIRECT ",\"fallbacks\":[{\"baseUrl\":\"x\"}]}",
+		  "fallbacks[0].baseUrl", "URL_INVALID" },
+		{ "{\"api\":\"google\"" DIRECT ",\"fallbacks\":[" PLACE "," PLACE "," PLACE
+		  "," PLACE "," PLACE "]}",
+		  "fallbacks[4]", "TOO_MANY" },
+		{ "{\"api\":\"google\"" DIRECT
+		  ",\"fallbacks\":[{\"baseUrl\":\"http://x\",\"model\":\"m\"}]}",
+		  "fallbacks[0].model", "PARAM_UNSUPPORTED" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":[]}", "headers", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":{\"\":\"x\"}}", "headers.",
 		  "FIELD_INVALID" },
@@ -56,7 +89,7 @@ static void test_refused(void **state _unused_)
 		if (harness_provider_parse(raw, &p, &e) >= 0 ||
 		    strcmp(e.reason, rows[i].reason) != 0 || strcmp(e.field, field) != 0)
 			fail_msg("row %zu: %s: %s %s", i, rows[i].raw, e.field, e.reason);
-		assert_null(p.key); /* nothing is left to free */
+		assert_null(p.given_key); /* nothing is left to free */
 	}
 }
 
@@ -74,6 +107,7 @@ static void test_via(void **state _unused_)
 		{ "{\"api\":\"google\"}", PROVIDER_TUNNEL },
 		{ "{\"api\":\"google\",\"key\":null,\"via\":null}", PROVIDER_TUNNEL },
 		{ "{\"api\":\"google\",\"via\":\"tunnel\"}", PROVIDER_TUNNEL },
+		{ "{\"api\":\"google\",\"via\":\"direct\"}", PROVIDER_DIRECT },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -84,6 +118,48 @@ static void test_via(void **state _unused_)
 			fail_row(i, rows[i].raw);
 		harness_provider_done(&p);
 	}
+}
+
+/* Keys are no part of the text that is kept, and via no longer depends on them. */
+static void test_split(void **state _unused_)
+{
+	struct slice raw = SLICE(
+		"{\"api\":\"google\",\"key\":\"k-\\u0031\",\"auth\":{\"header\":\"X-Key\"},\"via\":\"direct\","
+		"\"fallbacks\":[{\"baseUrl\":\"http://a\",\"key\":\"k-2\",\"headers\":{\"h\":\"x\"}},"
+		"{\"baseUrl\":\"http://b\",\"auth\":{\"header\":\"Y\",\"prefix\":\"P \"}}]}");
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct provider_keys keys = { 0 }, more = { 0 };
+	struct provider_upstream u;
+	struct harness_provider p;
+
+	provider_split(raw, &text, &keys);
+	assert_text(buf_slice(&text),
+		    "{\"api\":\"google\",\"auth\":{\"header\":\"X-Key\"},\"via\":\"direct\","
+		    "\"fallbacks\":[{\"baseUrl\":\"http://a\",\"headers\":{\"h\":\"x\"}},"
+		    "{\"baseUrl\":\"http://b\",\"auth\":{\"header\":\"Y\",\"prefix\":\"P \"}}]}");
+	assert_string_equal(locked_text_str(keys.of[0]), "k-1");
+	assert_string_equal(locked_text_str(keys.of[1]), "k-2");
+	assert_null(keys.of[2]);
+	assert_int_equal(provider_load(buf_slice(&text), &p), 0);
+	assert_int_equal(p.via, PROVIDER_DIRECT);
+	assert_true(provider_upstream(&p, 0, &u));
+	assert_null(u.base_url);
+	assert_string_equal(u.auth_header, "X-Key");
+	assert_null(u.auth_prefix);
+	provider_upstream_done(&u);
+	assert_true(provider_upstream(&p, 2, &u));
+	assert_string_equal(u.base_url, "http://b");
+	assert_string_equal(u.auth_prefix, "P ");
+	assert_int_equal(u.headers.n, 0);
+	provider_upstream_done(&u);
+	assert_false(provider_upstream(&p, 3, &u));
+	provider_keys_copy(&more, &keys);
+	assert_true(provider_keys_equal(&more, &keys));
+	provider_keys_done(&keys);
+	assert_false(provider_keys_equal(&more, &keys));
+	assert_string_equal(locked_text_str(more.of[0]), "k-1");
+	provider_keys_done(&more);
+	harness_provider_done(&p);
 }
 
 static bool collect(void *ctx, const char *model)
@@ -232,9 +308,13 @@ static void test_counts(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_via),
-		cmocka_unit_test(test_models),	cmocka_unit_test(test_each_model_stops),
-		cmocka_unit_test(test_whole),	cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_via),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_each_model_stops),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_counts),
 	};
 

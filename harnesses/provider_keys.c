@@ -1,0 +1,97 @@
+/* provider_keys.c - the keys of a provider, apart from its text. */
+#include "harnesses/provider.h"
+
+#include "base/limits.h"
+#include "base/os/locked_text.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+/* A key is decoded into a buffer that is wiped before it is freed. */
+static struct locked_text *key_of(struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = PROVIDER_KEY_MAX };
+	struct locked_text *t = NULL;
+
+	buf_reserve(&b, v.raw.n); /* it does not move while it grows */
+	if (v.type == J_STRING && jstr_decode_bytes(v, &b) == 0)
+		t = locked_text_new(buf_slice(&b));
+	if (b.data)
+		explicit_bzero(b.data, b.cap);
+	return t;
+}
+
+static void put_fallbacks(struct jw *w, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	jw_arr(w, "fallbacks");
+	while (jiter_next(&it, NULL, &v)) {
+		jw_obj(w, NULL);
+		jw_members(w, v.raw, "key");
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+static bool is_kept(struct slice key)
+{
+	return !jkey_is(key, "key") && !jkey_is(key, "via") && !jkey_is(key, "fallbacks");
+}
+
+static void put_text(struct jw *w, struct slice raw, enum harness_via via)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, NULL);
+	jiter_init(&it, (struct jval){ J_OBJECT, raw });
+	while (jiter_next(&it, &key, &v))
+		if (is_kept(key))
+			jw_member_raw(w, key, v.raw);
+	jw_str(w, "via", harness_via_name(via));
+	put_fallbacks(w, jobj_get(raw, "fallbacks"));
+	jw_end_obj(w);
+}
+
+void provider_split(struct slice raw, struct buf *text, struct provider_keys *keys)
+{
+	struct harness_provider p;
+	struct jw w = JW(text);
+
+	provider_keys_done(keys);
+	if (harness_provider_parse(raw, &p, NULL) < 0)
+		return;
+	put_text(&w, raw, p.via);
+	harness_provider_done(&p);
+	keys->of[0] = key_of(jobj_get(raw, "key"));
+	for (unsigned i = 0; i < PROVIDER_FALLBACKS_MAX; i++)
+		keys->of[1 + i] = key_of(provider_fallback_key(raw, i));
+}
+
+void provider_keys_copy(struct provider_keys *to, const struct provider_keys *from)
+{
+	struct provider_keys old = *to;
+
+	for (size_t i = 0; i < PROVIDER_UPSTREAMS_MAX; i++)
+		to->of[i] = locked_text_ref(from->of[i]);
+	provider_keys_done(&old);
+}
+
+void provider_keys_done(struct provider_keys *k)
+{
+	for (size_t i = 0; i < PROVIDER_UPSTREAMS_MAX; i++)
+		k->of[i] = locked_text_unref(k->of[i]);
+}
+
+bool provider_keys_equal(const struct provider_keys *a, const struct provider_keys *b)
+{
+	for (size_t i = 0; i < PROVIDER_UPSTREAMS_MAX; i++)
+		if (!a->of[i] != !b->of[i] ||
+		    !slice_eq(locked_text_slice(a->of[i]), locked_text_slice(b->of[i])))
+			return false;
+	return true;
+}
