@@ -250,6 +250,8 @@ enum harness_count {
 	COUNT_CACHE_WRITE,
 	COUNT_REASONING,
 	COUNT_TOTAL,
+	COUNT_CACHE_WRITE_5M, /* parts of CACHE_WRITE, by how long it is kept */
+	COUNT_CACHE_WRITE_1H,
 	COUNT_MAX,
 };
 
@@ -270,7 +272,7 @@ struct harness_usage {
 
 /* A JSON number of currency units as a cost; false if it is none or out of range. harnesses/usage_counts.c */
 bool harness_cost_parse(struct slice number, int64_t *ret);
-/* Sets a count from a JSON value; anything but an integer >= 0 leaves it absent. */
+/* Sets a count from a JSON value; anything but an integer from 0 to 2^53 leaves it absent. */
 void harness_usage_set(struct harness_usage *u, enum harness_count what, struct jval v);
 
 struct harness_host_ops {

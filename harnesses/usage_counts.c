@@ -3,32 +3,89 @@
 
 #include "base/digits.h"
 
-#include <errno.h>
+#define COUNT_VALUE_MAX (1ull << 53) /* above, readers of JSON disagree about it */
 
 void harness_usage_set(struct harness_usage *u, enum harness_count what, struct jval v)
 {
 	uint64_t n = 0;
 
-	if (v.type != J_NUMBER || v.raw.n > 18 || !u64_parse(v.raw, &n))
+	if (v.type != J_NUMBER || !u64_parse(v.raw, &n) || n > COUNT_VALUE_MAX)
 		return;
 	u->count[what] = n;
 	u->has |= 1u << what;
 }
 
-/* Costs are small and rounding to 10^-12 is finer than any price; a double carries 15 digits. */
+#define COST_MAX 9000000000000000000ull
+#define MANTISSA_MAX ((unsigned __int128)1 << 100) /* more digits change no cost */
+
+/* Digits, up to one that is none. Those that find no room count as zeros. Returns how many there were. */
+static size_t take_digits(struct slice *s, unsigned __int128 *value, int *scale)
+{
+	size_t n = 0;
+
+	for (; n < s->n && s->p[n] >= '0' && s->p[n] <= '9'; n++) {
+		if (*value < MANTISSA_MAX)
+			*value = *value * 10 + (unsigned)(s->p[n] - '0');
+		else
+			++*scale;
+	}
+	*s = (struct slice){ s->p + n, s->n - n };
+	return n;
+}
+
+/* "e-7"; false: there is something else. */
+static bool take_exponent(struct slice *s, int *scale)
+{
+	bool minus;
+	uint64_t n;
+
+	if (!s->n)
+		return true;
+	if (!slice_skip(s, "e") && !slice_skip(s, "E"))
+		return false;
+	minus = slice_skip(s, "-");
+	if (!minus)
+		slice_skip(s, "+");
+	if (!u64_parse(*s, &n))
+		return false;
+	n = MIN(n, 100000u);
+	*scale += minus ? -(int)n : (int)n;
+	return true;
+}
+
+static bool scale_up(unsigned __int128 *value, int scale)
+{
+	for (; scale > 0 && *value; scale--) {
+		if (*value > COST_MAX)
+			return false;
+		*value *= 10;
+	}
+	for (; scale < -1 && *value; scale++)
+		*value /= 10;
+	if (scale == -1)
+		*value = (*value + 5) / 10;
+	return *value <= COST_MAX;
+}
+
+/* Exact up to 10^-12, and rounded there. */
 bool harness_cost_parse(struct slice number, int64_t *ret)
 {
-	char text[40], *end;
-	double d;
+	unsigned __int128 value = 0;
+	struct slice s = number;
+	int scale = 12; /* of COST_UNIT */
+	size_t before, after = 0;
 
-	if (!number.n || number.n >= sizeof(text))
+	before = take_digits(&s, &value, &scale);
+	if (slice_skip(&s, ".")) {
+		int dropped = 0;
+
+		after = take_digits(&s, &value, &dropped);
+		if (!after)
+			return false;
+		scale += dropped - (int)MIN(after, 1000000u);
+	}
+	if (!before || !take_exponent(&s, &scale) || !scale_up(&value, scale))
 		return false;
-	memcpy(text, number.p, number.n);
-	text[number.n] = '\0';
-	errno = 0;
-	d = strtod(text, &end) * (double)COST_UNIT;
-	if (*end || errno || !(d >= 0 && d < 9e18))
-		return false;
-	*ret = (int64_t)(d + 0.5);
+	*ret = (int64_t)value;
 	return true;
 }

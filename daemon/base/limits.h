@@ -12,6 +12,8 @@
 
 /* JSON and JSON-RPC */
 #define JSON_DEPTH_MAX 64
+#define JPUSH_PATH_MAX 96               /* names of a place in a text that passes, with dots between */
+#define JPUSH_TEXT_MAX 1024             /* of a value that is wanted of such a text */
 #define RPC_ID_MAX 1024                 /* bytes of a request id or session id, as the SDK has it */
 #define RPC_PENDING_MAX 1024            /* our open requests towards one peer */
 #define MESSAGE_MAX (32 * MIB)          /* one message from a client; above: close 1009 */
@@ -141,6 +143,7 @@
 #define MODEL_CALLS_MAX 8               /* open in one session */
 #define MODEL_IDLE_MS 300000            /* a connection between two requests */
 #define MODEL_NAME_LEN 256              /* bytes of a model's name */
+#define PRICED_MODELS_MAX 256           /* in provider.prices */
 #define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */
 #define MODEL_PIECE_MAX (64 * KIB)      /* of one message of a body or an answer */
 #define MODEL_ATTACH_MAX 10000          /* sessions named in one _acpd/model/attach */

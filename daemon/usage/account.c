@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* In records, and in ACP's Usage. */
+/* In records, and in ACP's Usage, which has no word for some. */
 static const struct {
 	const char *record, *acp;
 } names[COUNT_MAX] = {
@@ -17,6 +17,8 @@ static const struct {
 	[COUNT_CACHE_WRITE] = { "cacheWriteTokens", "cachedWriteTokens" },
 	[COUNT_REASONING] = { "reasoningTokens", "thoughtTokens" },
 	[COUNT_TOTAL] = { "totalTokens", "totalTokens" },
+	[COUNT_CACHE_WRITE_5M] = { "cacheWrite5mTokens", NULL },
+	[COUNT_CACHE_WRITE_1H] = { "cacheWrite1hTokens", NULL },
 };
 
 static bool has(const struct harness_usage *u, int what)
@@ -124,7 +126,7 @@ void account_put_acp(const struct account *a, struct jw *w, const char *key)
 		return;
 	jw_obj(w, key);
 	for (int i = 0; i < COUNT_MAX; i++)
-		if (account_count(a, i, &n))
+		if (names[i].acp && account_count(a, i, &n))
 			jw_uint(w, names[i].acp, n);
 	jw_end_obj(w);
 }

@@ -1,5 +1,6 @@
 #include "harnesses/acp/turn.h"
 
+#include "harnesses/provider_error.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -46,17 +47,6 @@ static void error_message(struct slice error, struct turn_error *ret)
 	err_flatten(ret->message);
 }
 
-/* The class of a status of the provider. */
-static const struct {
-	int status;
-	const char *cls;
-} statuses[] = {
-	{ 401, "auth" },
-	{ 403, "auth" },
-	{ 402, "quota" },
-	{ 429, "rate_limit" },
-};
-
 /* The name for it in data.errorKind or data.errorName. */
 static const struct {
 	const char *name, *cls;
@@ -71,32 +61,6 @@ static const struct {
 	{ "ContextOverflowError", "context_overflow", false },
 };
 
-/* Texts of providers for a conversation that is too long; there is no status for it. */
-static const char *const overflow_texts[] = {
-	"context_length_exceeded", "maximum context length", "context window",
-	"prompt is too long",	   "exceeds the context",    "input is too long",
-};
-
-static bool is_overflow(const char *message)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(overflow_texts); i++)
-		if (strcasestr(message, overflow_texts[i]))
-			return true;
-	return false;
-}
-
-void acp_error_by_status(struct turn_error *te, int status)
-{
-	te->http_status = status;
-	te->cls = "provider";
-	te->retryable = status == 429 || status >= 500;
-	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
-		if (statuses[i].status == status)
-			te->cls = statuses[i].cls;
-	if ((status == 400 || status == 413) && is_overflow(te->message))
-		te->cls = "context_overflow";
-}
-
 static bool by_kind(struct slice data, struct turn_error *te)
 {
 	struct jval name = jobj_get(data, "errorKind");
@@ -105,7 +69,7 @@ static bool by_kind(struct slice data, struct turn_error *te)
 		name = jobj_get(data, "errorName");
 	if (name.type != J_STRING)
 		return false;
-	te->cls = is_overflow(te->message) ? "context_overflow" : "provider";
+	te->cls = provider_text_overflow(te->message) ? "context_overflow" : "provider";
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (jstr_is(name, kinds[i].name)) {
 			te->cls = kinds[i].cls;
@@ -122,7 +86,7 @@ void acp_error_classify(struct slice error, struct turn_error *ret)
 	memset(ret, 0, sizeof(*ret));
 	error_message(error, ret);
 	if (status)
-		acp_error_by_status(ret, status);
+		provider_error_by_status(ret, status);
 	else if (error_number(error) == RPC_AUTH_REQUIRED)
 		ret->cls = "auth";
 	else if (!by_kind(data, ret))
@@ -161,11 +125,11 @@ void acp_error_from_text(const char *text, struct harness_turn_end *end)
 	if (!end->failed) {
 		end->failed = true;
 		end->stop_reason = NULL;
-		te->cls = is_overflow(te->message) ? "context_overflow" : "provider";
+		te->cls = provider_text_overflow(te->message) ? "context_overflow" : "provider";
 		te->retryable = strstr(te->message, "retried") != NULL;
 	}
 	if (status && !te->http_status)
-		acp_error_by_status(te, status);
+		provider_error_by_status(te, status);
 }
 
 int acp_error_code(struct slice error)

@@ -7,8 +7,6 @@
 void acp_turn_end_from_reply(const struct rpc_msg *reply, struct harness_turn_end *ret);
 /* An error that an agent reported as text; fills what the reply did not have, and makes the turn failed. */
 void acp_error_from_text(const char *text, struct harness_turn_end *end);
-/* Class and retryable of a provider's HTTP status; the message must be set before. */
-void acp_error_by_status(struct turn_error *te, int status);
 /* error: raw JSON-RPC error object. */
 void acp_error_classify(struct slice error, struct turn_error *ret);
 /* The code to pass on: the agent's own for bad parameters, else internal error. */

@@ -2,6 +2,7 @@
 #include "harnesses/acp/turn.h"
 #include "harnesses/opencode/internal.h"
 #include "harnesses/opencode/normalise.h"
+#include "harnesses/provider_error.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -190,7 +191,7 @@ static void on_error(struct harness *h, struct slice params)
 	snprintf(te->message, sizeof(te->message), "%s", text);
 	err_flatten(te->message);
 	jdec_int(jobj_get(params, "status"), &status);
-	acp_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
+	provider_error_by_status(te, status >= 100 && status <= 599 ? (int)status : 0);
 	te->retryable |= jobj_get(params, "retryable").type == J_TRUE ||
 			 is_broken_answer(name, te->message);
 	if (jstr_is(name, "ContextOverflowError"))

@@ -2,26 +2,20 @@
  * "terminated: …"); status and class are read from it. */
 #include "harnesses/pi/internal.h"
 
+#include "harnesses/provider_error.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-static const char *const overflow_words[] = { "context_length_exceeded", "maximum context length",
-					      "prompt is too long",	 "context window",
-					      "input token count",	 "too many tokens" };
-static const char *const quota_words[] = { "insufficient_quota", "usage limit", "usage_limit",
-					   "billing", "exceeded your current quota" };
 static const char *const auth_words[] = { "No API key", "no API key", "Authentication failed",
 					  "invalid_api_key" };
 
-#define HAS(text, words) has_word(text, words, ARRAY_SIZE(words))
-
-static bool has_word(const char *text, const char *const *words, size_t n)
+static bool is_auth(const char *text)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strstr(text, words[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(auth_words); i++)
+		if (strstr(text, auth_words[i]))
 			return true;
 	return false;
 }
@@ -69,11 +63,11 @@ static bool find_sentence(const char *text, char **ret)
 
 static const char *classify(const char *text, int status)
 {
-	if (status == 401 || status == 403 || (!status && HAS(text, auth_words)))
+	if (status == 401 || status == 403 || (!status && is_auth(text)))
 		return "auth";
-	if (status == 402 || HAS(text, quota_words))
+	if (status == 402 || provider_text_quota(text))
 		return "quota";
-	if (HAS(text, overflow_words))
+	if (provider_text_overflow(text))
 		return "context_overflow";
 	return status == 429 ? "rate_limit" : "provider";
 }

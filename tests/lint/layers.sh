@@ -18,7 +18,7 @@ layers='
 6  usage
 6  archive
 7  workspace
-7  model      digest json base loop
+7  model      harnesses digest json base loop
 7  fetcher    digest json base loop proc
 8  session
 9  tools

@@ -165,7 +165,7 @@ static void test_stream_limits(void **state _unused_)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct sse s = { .max = 10 };
 
-	assert_int_equal(sse_feed(&s, SLICE("data: 123456"), keep, &b), -EMSGSIZE);
+	assert_int_equal(sse_feed(&s, SLICE("data: 12345678901"), keep, &b), -EMSGSIZE);
 	sse_reader_done(&s);
 	s = (struct sse){ .max = 10 };
 	assert_int_equal(sse_feed(&s, SLICE("data: 1234\ndata: 1234\ndata: 1\n"), keep, &b),

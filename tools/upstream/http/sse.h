@@ -1,20 +1,21 @@
 /*
- * sse.h - the event stream of an HTTP answer (text/event-stream), taken apart into events. Pure.
+ * sse.h - the event stream of an HTTP answer (text/event-stream), one whole event at a time. Pure.
  *
- * Lines end with LF, CRLF or CR; comments and unknown fields are dropped, and an event without data is none. The id
- * of the last event and the wait that the server asked for are kept, for the next connection. Bounded: a line or
- * the data of an event above max bytes ends the parsing.
+ * base/http/sse_lines.h takes it apart; here the data of an event is put together. The id of the last event and the wait
+ * that the server asked for are kept, for the next connection. Bounded: a value or the data of an event above max bytes
+ * ends the parsing.
  */
 #pragma once
 
 #include "base/buf.h"
+#include "base/http/sse_lines.h"
 
 struct sse {
 	size_t max;
-	struct buf line, data;
+	struct sse_lines lines;
+	struct buf value, data;
 	struct buf id; /* of the last event; empty: none. Goes into a header: no control bytes. */
 	uint64_t retry_ms; /* 0: not said */
-	bool after_cr, started;
 };
 
 /* event: data of one event; the rest is parsed only while it returns true. -EMSGSIZE: too large. */

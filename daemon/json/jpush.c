@@ -1,0 +1,296 @@
+#include "json/jpush.h"
+
+#include "base/util.h"
+#include "json/jstr.h"
+
+_Static_assert(JSON_DEPTH_MAX <= 64, "a bit for each level");
+
+/* What comes next. */
+enum {
+	PUSH_VALUE,	 /* a value */
+	PUSH_FIRST,	 /* a value, or the end of the array */
+	PUSH_NAME,	 /* a member's name */
+	PUSH_FIRST_NAME, /* a name, or the end of the object */
+	PUSH_COLON,
+	PUSH_AFTER, /* a comma, or the end of what is open */
+	PUSH_IN_NAME,
+	PUSH_IN_STRING,
+	PUSH_IN_WORD, /* a number, or true, false or null */
+	PUSH_DONE,
+	PUSH_BROKEN,
+};
+
+void jpush_begin(struct jpush *j, const struct jpush_ops *ops, void *ctx)
+{
+	j->ops = ops;
+	j->ctx = ctx;
+	j->state = PUSH_VALUE;
+	j->escaped = j->keeps = false;
+	j->depth = 0;
+	j->arrays = 0;
+	j->path_n = 0;
+	j->text_n = 0;
+}
+
+/* --- where we are ----------------------------------------------------------------------------------------------- */
+
+static bool in_array(const struct jpush *j)
+{
+	return j->depth && (j->arrays >> (j->depth - 1) & 1);
+}
+
+/* A path that is too long is none that anybody asks for, and so is all below it. */
+static void path_add(struct jpush *j, struct slice name)
+{
+	size_t dot = j->path_n > 0, n = j->path_n + dot + name.n;
+
+	if (n > JPUSH_PATH_MAX) {
+		j->path_n = JPUSH_PATH_MAX + 1;
+		return;
+	}
+	if (dot)
+		j->path[j->path_n] = '.';
+	memcpy(j->path + j->path_n + dot, name.p, name.n);
+	j->path_n = n;
+}
+
+/* The path of the next member or element. */
+static void path_next(struct jpush *j, struct slice name)
+{
+	j->path_n = j->level_n[j->depth];
+	path_add(j, name);
+}
+
+static void open_level(struct jpush *j, bool array)
+{
+	if (j->depth == JSON_DEPTH_MAX) {
+		j->state = PUSH_BROKEN;
+		return;
+	}
+	j->arrays = (j->arrays & ~(1ull << j->depth)) | (uint64_t)array << j->depth;
+	j->depth++;
+	j->level_n[j->depth] = j->path_n;
+	j->state = array ? PUSH_FIRST : PUSH_FIRST_NAME;
+	if (array)
+		path_next(j, SLICE("*"));
+}
+
+static void after_value(struct jpush *j)
+{
+	j->state = j->depth ? PUSH_AFTER : PUSH_DONE;
+}
+
+static void close_level(struct jpush *j, bool array)
+{
+	if (in_array(j) != array) {
+		j->state = PUSH_BROKEN;
+		return;
+	}
+	j->path_n = j->level_n[j->depth];
+	j->depth--;
+	after_value(j);
+}
+
+/* --- scalars ---------------------------------------------------------------------------------------------------- */
+
+static void keep(struct jpush *j, struct slice bytes)
+{
+	if (!j->keeps)
+		return;
+	if (bytes.n <= sizeof(j->text) - j->text_n)
+		memcpy(j->text + j->text_n, bytes.p, bytes.n);
+	j->text_n += MIN(bytes.n, sizeof(j->text) + 1 - j->text_n);
+}
+
+static bool too_long(const struct jpush *j)
+{
+	return j->text_n > sizeof(j->text);
+}
+
+static void begin_text(struct jpush *j, unsigned char state, bool keeps)
+{
+	j->state = state;
+	j->escaped = false;
+	j->keeps = keeps;
+	j->text_n = 0;
+}
+
+static void begin_scalar(struct jpush *j, unsigned char state)
+{
+	j->wanted = -1;
+	if (j->path_n <= JPUSH_PATH_MAX) {
+		j->path[j->path_n] = '\0';
+		j->wanted = j->ops->wants(j->ctx, j->path);
+	}
+	begin_text(j, state, j->wanted >= 0);
+}
+
+static void end_scalar(struct jpush *j)
+{
+	struct jval v = { J_NONE, SLICE_NONE };
+
+	after_value(j);
+	if (!j->keeps)
+		return;
+	j->keeps = false;
+	if (!too_long(j) && jscan_value((struct slice){ j->text, j->text_n }, &v) != JSCAN_OK)
+		j->state = PUSH_BROKEN;
+	else
+		j->ops->value(j->ctx, j->wanted, v);
+}
+
+/* A name that could be taken for a path of several is none. */
+static bool name_is_plain(struct slice name)
+{
+	return !memchr(name.p, '.', name.n) && !slice_is(name, "*");
+}
+
+static void end_name(struct jpush *j)
+{
+	struct jval v = { J_STRING, { j->text, j->text_n } };
+	_cleanup_(freep) char *name = NULL;
+
+	j->state = PUSH_COLON;
+	if (too_long(j) || jscan_value(v.raw, &v) != JSCAN_OK ||
+	    jstr_decode(v, JPUSH_PATH_MAX, &name) < 0 || !name_is_plain(slice_of(name)))
+		j->path_n = JPUSH_PATH_MAX + 1;
+	else
+		path_next(j, slice_of(name));
+}
+
+/* Up to the closing quote. */
+static size_t take_string(struct jpush *j, struct slice in)
+{
+	size_t n = 0;
+	bool ends = false;
+
+	for (; n < in.n && !ends; n++) {
+		char c = in.p[n];
+
+		if ((unsigned char)c < 0x20) {
+			j->state = PUSH_BROKEN;
+			return in.n;
+		}
+		ends = c == '"' && !j->escaped;
+		j->escaped = c == '\\' && !j->escaped;
+	}
+	keep(j, (struct slice){ in.p, n });
+	if (ends)
+		(j->state == PUSH_IN_NAME ? end_name : end_scalar)(j);
+	return n;
+}
+
+static bool is_word_byte(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '-' ||
+	       c == '+' || c == 'E';
+}
+
+static size_t take_word(struct jpush *j, struct slice in)
+{
+	size_t n = 0;
+
+	while (n < in.n && is_word_byte(in.p[n]))
+		n++;
+	keep(j, (struct slice){ in.p, n });
+	if (n < in.n)
+		end_scalar(j);
+	return n;
+}
+
+/* --- tokens ----------------------------------------------------------------------------------------------------- */
+
+static void take_value(struct jpush *j, char c)
+{
+	if (c == '{' || c == '[') {
+		open_level(j, c == '[');
+	} else if (c == ']' && j->state == PUSH_FIRST) {
+		close_level(j, true);
+	} else if (c == '"' || is_word_byte(c)) {
+		begin_scalar(j, c == '"' ? PUSH_IN_STRING : PUSH_IN_WORD);
+		keep(j, (struct slice){ &c, 1 });
+	} else {
+		j->state = PUSH_BROKEN;
+	}
+}
+
+static void take_name_start(struct jpush *j, char c)
+{
+	if (c == '"') {
+		begin_text(j, PUSH_IN_NAME, true);
+		keep(j, (struct slice){ &c, 1 });
+	} else if (c == '}' && j->state == PUSH_FIRST_NAME) {
+		close_level(j, false);
+	} else {
+		j->state = PUSH_BROKEN;
+	}
+}
+
+static void take_after(struct jpush *j, char c)
+{
+	if (c == '}' || c == ']') {
+		close_level(j, c == ']');
+	} else if (c == ',') {
+		j->state = in_array(j) ? PUSH_VALUE : PUSH_NAME;
+		if (in_array(j))
+			path_next(j, SLICE("*"));
+	} else {
+		j->state = PUSH_BROKEN;
+	}
+}
+
+static void take_token(struct jpush *j, char c)
+{
+	if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+		return;
+	switch (j->state) {
+	case PUSH_VALUE:
+	case PUSH_FIRST:
+		take_value(j, c);
+		break;
+	case PUSH_NAME:
+	case PUSH_FIRST_NAME:
+		take_name_start(j, c);
+		break;
+	case PUSH_AFTER:
+		take_after(j, c);
+		break;
+	case PUSH_COLON:
+		j->state = c == ':' ? PUSH_VALUE : PUSH_BROKEN;
+		break;
+	default:
+		j->state = PUSH_BROKEN;
+	}
+}
+
+void jpush_feed(struct jpush *j, struct slice bytes)
+{
+	while (bytes.n && j->state != PUSH_BROKEN) {
+		size_t n = 1;
+
+		if (j->state == PUSH_IN_STRING || j->state == PUSH_IN_NAME)
+			n = take_string(j, bytes);
+		else if (j->state == PUSH_IN_WORD)
+			n = take_word(j, bytes);
+		else
+			take_token(j, *bytes.p);
+		bytes = (struct slice){ bytes.p + n, bytes.n - n };
+	}
+}
+
+bool jpush_end(struct jpush *j)
+{
+	if (j->state == PUSH_IN_WORD && !j->depth)
+		end_scalar(j);
+	return jpush_done(j);
+}
+
+bool jpush_done(const struct jpush *j)
+{
+	return j->state == PUSH_DONE;
+}
+
+bool jpush_empty(const struct jpush *j)
+{
+	return j->state == PUSH_VALUE && !j->depth;
+}
