@@ -47,6 +47,7 @@ struct acp_conn {
 	unsigned client;		   /* client_cap bits */
 	unsigned model_apis; /* bit per enum model_api: whose calls its client makes */
 	bool model_only;     /* and it does nothing else */
+	bool wipe;	     /* keys may stand in the message that is being read */
 	bool bodies_wait;    /* of model calls, for room in out */
 	char *auth_method;
 	struct list out, views, calls, ports, takers;

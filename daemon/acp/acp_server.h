@@ -50,8 +50,8 @@ const struct harness_def *acp_server_harness(const struct acp_server *srv, const
 struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport *t,
 			      const char *harness);
 struct acp_conn *acp_conn_free(struct acp_conn *c);
-/* One whole message. */
-void acp_conn_feed(struct acp_conn *c, struct slice message);
+/* One whole message. Its bytes are wiped if there may be keys in it. */
+void acp_conn_feed(struct acp_conn *c, char *text, size_t n);
 /* Hands out whole frames until frame() refuses (false) or nothing is left; true: something is left. */
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx);
 /* Nothing is waiting for this client. */

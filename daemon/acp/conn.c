@@ -440,20 +440,24 @@ void acp_server_shutdown(struct acp_server *srv)
 		conn_shutdown(c);
 }
 
-void acp_conn_feed(struct acp_conn *c, struct slice message)
+/* Line breaks can only be white space between tokens, or the JSON is not valid; but raw spans go on to a harness that
+ * reads lines. */
+static void flatten(char *text, size_t n)
 {
-	_cleanup_(freep) char *flat = NULL;
+	if (!memchr(text, '\n', n) && !memchr(text, '\r', n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+}
 
+void acp_conn_feed(struct acp_conn *c, char *text, size_t n)
+{
 	if (c->phase == CONN_CLOSING)
 		return;
-	/* Line breaks can only be white space between tokens, or the JSON is not valid; but raw spans go on to a
-	 * harness that reads lines. */
-	if (memchr(message.p, '\n', message.n) || memchr(message.p, '\r', message.n)) {
-		flat = xstrndup(message.p, message.n);
-		for (size_t i = 0; i < message.n; i++)
-			if (flat[i] == '\n' || flat[i] == '\r')
-				flat[i] = ' ';
-		message.p = flat;
-	}
-	feed(c, message);
+	flatten(text, n);
+	c->wipe = false;
+	feed(c, (struct slice){ text, n });
+	if (c->wipe)
+		explicit_bzero(text, n);
 }

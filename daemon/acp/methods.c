@@ -18,6 +18,7 @@ enum method_access {
 enum method_meta {
 	META_NONE, /* nothing */
 	META_ACPD, /* its handler sees to it */
+	META_KEYS, /* the same; there may be keys, so the text of the message is wiped afterwards */
 };
 
 struct acp_method {
@@ -32,10 +33,10 @@ struct acp_method {
 static const struct acp_method methods[] = {
 	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, on_initialize, META_NONE },
 	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_authenticate, META_NONE },
-	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new, META_ACPD },
-	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_load, META_ACPD },
-	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_resume, META_ACPD },
-	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_fork, META_ACPD },
+	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_new, META_KEYS },
+	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_load, META_KEYS },
+	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_resume, META_KEYS },
+	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_fork, META_KEYS },
 	{ "session/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_session_list, META_NONE },
 	{ "session/close", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_close, META_NONE },
 	{ "session/delete", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_session_delete, META_NONE },
@@ -176,6 +177,7 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	if (!row)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			       "Method not found");
+	c->wipe = row->meta == META_KEYS;
 	r = check_phase(c, row, e);
 	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",

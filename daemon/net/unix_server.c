@@ -233,7 +233,7 @@ static void take_line(struct unix_client *c, struct slice line)
 		return;
 	set_heard(c);
 	if (c->conn)
-		acp_conn_feed(c->conn, line);
+		acp_conn_feed(c->conn, (char *)line.p, line.n); /* in our own buffer */
 	else
 		control_answer(&(struct control_context){ c->server->admission, c->server->info },
 			       line, &c->out);

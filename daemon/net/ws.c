@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "net/visitor.h"
 
+#define WIPED_WHOLE                                                                                \
+	(64 * KIB) /* a frame does not move in memory up to there: keys in it leave no copy */
 #define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
 
 static int ws_write(struct peer *p);
@@ -96,8 +98,9 @@ static int refuse(struct peer *p, enum lws_close_status code, const char *reason
 	return -1;
 }
 
-int ws_receive(struct peer *p, const char *data, size_t n)
+int ws_receive(struct peer *p, char *data, size_t n)
 {
+	size_t rest;
 	bool last = lws_is_final_fragment(p->wsi) && !lws_remaining_packet_payload(p->wsi);
 
 	if (p->close_code)
@@ -107,14 +110,16 @@ int ws_receive(struct peer *p, const char *data, size_t n)
 		return 0;
 	}
 	if (last && !buf_len(&p->in) && n <= MESSAGE_MAX) {
-		acp_conn_feed(p->conn, (struct slice){ data, n });
+		acp_conn_feed(p->conn, data, n);
 		return 0;
 	}
-	if (n + buf_len(&p->in) + lws_remaining_packet_payload(p->wsi) > MESSAGE_MAX ||
-	    buf_add(&p->in, data, n) < 0)
+	rest = lws_remaining_packet_payload(p->wsi);
+	if (n + buf_len(&p->in) + rest > MESSAGE_MAX ||
+	    buf_reserve(&p->in, n + MIN(rest, WIPED_WHOLE)) < 0 || buf_add(&p->in, data, n) < 0)
 		return refuse(p, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "Message too large");
+	explicit_bzero(data, n); /* whose keys are in it is not known yet */
 	if (last) {
-		acp_conn_feed(p->conn, buf_slice(&p->in));
+		acp_conn_feed(p->conn, p->in.data + p->in.pos, buf_len(&p->in));
 		buf_reset(&p->in);
 		buf_trim(&p->in, 64 * KIB);
 	}

@@ -91,7 +91,7 @@ int body_linger(struct peer *p);
 void body_end(struct peer *p);
 /* ws.c */
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi);
-int ws_receive(struct peer *p, const char *data, size_t n);
+int ws_receive(struct peer *p, char *data, size_t n);
 int ws_writeable(struct peer *p);
 void ws_closed(struct peer *p);
 void ws_flush_dirty(struct net_server *n);
