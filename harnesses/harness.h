@@ -94,6 +94,7 @@ struct harness_provider {
 	struct slice headers;	/* raw object of strings, or empty */
 	struct slice auth;	/* raw object, or empty */
 	struct slice fallbacks; /* raw array of objects, or empty: PROVIDER_DIRECT */
+	struct slice prices;	/* raw object, or empty: what its models cost (prices.h) */
 	int64_t idle_timeout_ms; /* silence after which a model call has failed; 0: the harness's own */
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/http/header.h"
 #include "base/limits.h"
+#include "harnesses/prices.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -23,6 +24,7 @@ static const struct jfield fields[] = {
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
 	JF_OBJ(struct harness_provider, auth, "auth", 0),
 	JF_ARR(struct harness_provider, fallbacks, "fallbacks", 0),
+	JF_OBJ(struct harness_provider, prices, "prices", 0),
 	JF_INT(struct harness_provider, idle_timeout_ms, "idleTimeoutMs", 0, PROVIDER_IDLE_MIN_MS,
 	       PROVIDER_IDLE_MAX_MS),
 	JF_END,
@@ -104,6 +106,8 @@ static int check_via(const struct harness_provider *p, struct err *e)
 		  "auth says how the daemon sends the key: via direct" },
 		{ p->fallbacks.n, FIELD "fallbacks", 1u << PROVIDER_DIRECT,
 		  "fallbacks are for calls that the daemon makes: via direct" },
+		{ p->prices.n, FIELD "prices", 1u << PROVIDER_DIRECT | 1u << PROVIDER_TUNNEL,
+		  "prices are for calls that pass the daemon: via direct or tunnel" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -148,6 +152,8 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 		r = check_models(ret->models, e);
 	if (r == 0)
 		r = check_upstream(ret, e);
+	if (r == 0)
+		r = prices_check(ret->prices, FIELD "prices.", e);
 	ret->key = ret->given_key;
 	if (r < 0)
 		harness_provider_done(ret);

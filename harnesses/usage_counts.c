@@ -72,6 +72,7 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 {
 	unsigned __int128 value = 0;
 	struct slice s = number;
+	bool minus = slice_skip(&s, "-");
 	int scale = 12; /* of COST_UNIT */
 	size_t before, after = 0;
 
@@ -84,7 +85,7 @@ bool harness_cost_parse(struct slice number, int64_t *ret)
 			return false;
 		scale += dropped - (int)MIN(after, 1000000u);
 	}
-	if (!before || !take_exponent(&s, &scale) || !scale_up(&value, scale))
+	if (!before || !take_exponent(&s, &scale) || (minus && value) || !scale_up(&value, scale))
 		return false;
 	*ret = (int64_t)value;
 	return true;

@@ -122,7 +122,7 @@ const ROWS = {
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
     headers: { bad: [[{ a: 7 }, 'FIELD_INVALID', '.a'], [{ 'a b': 'x' }, 'FIELD_INVALID', '.a b'], [{ a: 'x\r\nb: c' }, 'FIELD_INVALID', '.a'], [{ a: NUL }, 'FIELD_INVALID', '.a'],
       [Object.fromEntries(many(65, (i) => [`h${i}`, 'x'])), 'TOO_MANY', '.h64']] },
-    auth: { bad: [[{}, 'FIELD_INVALID']] }, fallbacks: { bad: [[[], 'FIELD_INVALID']] } } })),
+    auth: { bad: [[{}, 'FIELD_INVALID']] }, fallbacks: { bad: [[[], 'FIELD_INVALID']] }, prices: { bad: [[{}, 'FIELD_INVALID']] } } })),
   'harnesses/provider_upstream.c:auth_fields': [{ send: below(NEW, (auth) => ({ provider: { api: 'openai-chat', via: 'direct', key: 'k', auth } })), at: '_meta.acpd.provider.auth',
     base: {}, more: { header: { bad: [['a b', 'FIELD_INVALID']] }, prefix: { empty: OK, bad: [['a\nb', 'FIELD_INVALID']] } } }],
   'harnesses/provider_upstream.c:fallback_fields': [{ send: below(NEW, (one) => ({ provider: { api: 'openai-chat', via: 'direct', key: 'k', fallbacks: [one] } })),

@@ -8,6 +8,10 @@ static const struct {
 	int64_t want;
 } amounts[] = {
 	{ "0", true, 0 },
+	{ "-0", true, 0 },
+	{ "-1e-12", false, 0 },
+	{ "6e-13", true, 1 },
+	{ "4e-13", true, 0 },
 	{ "1", true, COST_UNIT },
 	{ "0.0123", true, 12300000000 },
 	{ "0.000000000001", true, 1 },

@@ -233,44 +233,6 @@ static void test_whole(void **state _unused_)
 	harness_provider_done(&p);
 }
 
-static void test_cost(void **state _unused_)
-{
-	static const struct {
-		const char *text;
-		bool ok;
-		int64_t cost;
-	} rows[] = {
-		{ "0", true, 0 },
-		{ "-0", true, 0 },
-		{ "0.0123", true, 12300000000 },
-		{ "1e-12", true, 1 },
-		{ "4e-13", true, 0 },
-		{ "6e-13", true, 1 },
-		{ "1", true, COST_UNIT },
-		{ "8999999", true, 8999999 * COST_UNIT },
-		{ "0.1", true, 100000000000 },
-		{ "-1e-12", false, 0 },
-		{ "9000000", false, 0 },
-		{ "1e300", false, 0 },
-		{ "1e999", false, 0 },
-		{ "", false, 0 },
-		{ "x", false, 0 },
-		{ "1 ", false, 0 },
-		{ "nan", false, 0 },
-		{ "inf", false, 0 },
-		{ "0.00000000000000000000000000000000000001", false, 0 }, /* 40 characters */
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_(slice_freep) struct slice s = exact_copy(slice_of(rows[i].text));
-		int64_t cost = -7;
-
-		if (harness_cost_parse(s, &cost) != rows[i].ok ||
-		    (rows[i].ok && cost != rows[i].cost))
-			fail_msg("row %zu: %s: %lld", i, rows[i].text, (long long)cost);
-	}
-}
-
 static void test_counts(void **state _unused_)
 {
 	static const struct {
@@ -280,8 +242,9 @@ static void test_counts(void **state _unused_)
 	} rows[] = {
 		{ "0", true, 0 },
 		{ "7", true, 7 },
-		{ "999999999999999999", true, 999999999999999999 },
-		{ "1000000000000000000", false, 0 },
+		{ "9007199254740992", true, 9007199254740992 },
+		{ "9007199254740993", false, 0 },
+		{ "18446744073709551616", false, 0 },
 		{ "-1", false, 0 },
 		{ "-0", false, 0 },
 		{ "1.0", false, 0 },
@@ -314,7 +277,6 @@ int main(void)
 		cmocka_unit_test(test_models),
 		cmocka_unit_test(test_each_model_stops),
 		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_counts),
 	};
 
