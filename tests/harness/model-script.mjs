@@ -79,7 +79,7 @@ export function currentTurn(messages) {
 export function sideCall(call) {
 	const asked = call.system + '\n' + (call.messages[0]?.text ?? '');
 
-	if (call.tools.length === 0 && /title generator|generate a (short |brief )?title/i.test(asked))
+	if (call.tools.length === 0 && /title generator|generate a (short |brief )?title|write the title/i.test(asked))
 		return 'title';
 	if (call.tools.length === 0 && /summar(y|ize|ise)/i.test(call.system))
 		return 'summary';

@@ -90,6 +90,7 @@ class ModelServer {
 					res.destroy();
 			});
 		});
+		this.#http.keepAliveTimeout = 60_000; // whether a connection is used again is up to the client
 		this.#http.on('connection', (socket) => { socket.number = this.connections++; });
 	}
 

@@ -2,6 +2,7 @@
 // The real harnesses of the tests: where the pinned programs are, how the daemon starts them, and in what they differ
 // from each other. A difference that a scenario knows of stands here, with the words of harnesses/<id>/README.md.
 
+import fs from 'node:fs';
 import path from 'node:path';
 
 const modules = path.join(import.meta.dirname, '../node_modules');
@@ -76,6 +77,25 @@ export const HARNESSES = {
 		question: { mode: 'build', tool: 'ask_user', args: { question: 'Which color?', options: ['blue', 'red'] } },
 	},
 };
+
+// The other stdio ACP agents. AGENTS_MODULES names another directory for them.
+const inModules = (file) => path.join(process.env.AGENTS_MODULES ?? modules, file);
+
+export const AGENTS = {
+	copilot: { file: inModules('@github/copilot-linux-x64/copilot'), args: ['--acp', '--no-auto-update'],
+		api: 'openai-chat', shell: 'bash', cached: 200, reasoning: 8,
+		instructions: 'AGENTS.md', home: '.copilot/copilot-instructions.md', skills: '.agents/skills' },
+	claude: { file: inModules('@agentclientprotocol/claude-agent-acp/dist/index.js'), args: [],
+		api: 'anthropic', shell: 'Bash', cached: 200,
+		instructions: 'CLAUDE.md', home: '.claude/CLAUDE.md', skills: '.claude/skills' },
+	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google',
+		instructions: 'GEMINI.md', home: '.gemini/GEMINI.md', skills: '.agents/skills' },
+};
+
+// Those that are installed, and the manifest entry of one.
+export const agents = () => Object.keys(AGENTS).filter((id) => fs.existsSync(AGENTS[id].file));
+export const agentEntry = (id, { file, args } = AGENTS[id]) => file.endsWith('.js') ?
+	{ id, command: NODE, args: [file, ...args] } : { id, command: file, args };
 
 export const manifest = () => Object.entries(HARNESSES).map(([id, { command, args, env }]) => ({ id, command, args, env }));
 
