@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "proc/netns.h"
 
 #include <errno.h>
 
@@ -93,6 +94,8 @@ static void put_features(struct jw *w)
 	jw_obj(w, "features");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		jw_bool(w, features[i], true);
+	if (!netns_missing())
+		jw_bool(w, "network", true);
 	jw_end_obj(w);
 }
 

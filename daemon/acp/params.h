@@ -14,7 +14,7 @@ struct session_args {
 	struct slice meta;
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
-	struct slice env, secrets, env_keep, provider, policy, budgets, mcp;
+	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network;
 	struct jval meta_prompt;
 	struct request_args provision;
 	int64_t from_seq;

@@ -1,6 +1,7 @@
 #include "http/isolation.h"
 
 #include "base/log.h"
+#include "proc/netns.h"
 #include "proc/root/root_access.h"
 
 #include <pwd.h>
@@ -33,6 +34,8 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 	jw_bool(w, "noNewPrivileges", store_agent_user(st) != NULL);
 	jw_bool(w, "daemonUser", is_daemons_own(st));
 	jw_bool(w, "sharedUser", true);
+	jw_bool(w, "networkNamespaces", !netns_missing());
+	jw_str(w, "networkMissing", netns_missing());
 	jw_arr(w, "waysToRoot");
 	for (size_t i = 0; i < found.n; i++) {
 		jw_obj(w, NULL);

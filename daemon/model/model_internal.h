@@ -27,6 +27,7 @@ struct model_listener {
 	char host[MODEL_HOST_SIZE], url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
 	struct sha256 digest; /* of the key: what requests are held against */
 	struct sockaddr_in at;
+	bool inside; /* a network namespace that is the session's own */
 	bool checks_caller;
 	uid_t uid; /* of callers */
 };

@@ -24,9 +24,10 @@ static void pick_address(struct sockaddr_in *a)
 				   (1u + r[2] % 254u));
 }
 
-static int listen_somewhere(struct sockaddr_in *a)
+static int listen_somewhere(int given, struct sockaddr_in *a)
 {
-	_cleanup_(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_(closep) int fd =
+		given >= 0 ? given : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	socklen_t n = sizeof(*a);
 
 	pick_address(a);
@@ -90,10 +91,13 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 	struct model_listener *g = new0(struct model_listener);
 	int fd, r;
 
-	*g = (struct model_listener){
-		.all = all, .api = api, .ops = ops, .ctx = ctx, .uid = reach->uid
-	};
-	r = fd = listen_somewhere(&g->at);
+	*g = (struct model_listener){ .all = all,
+				      .api = api,
+				      .ops = ops,
+				      .ctx = ctx,
+				      .uid = reach->uid,
+				      .inside = reach->socket >= 0 };
+	r = fd = listen_somewhere(reach->socket, &g->at);
 	list_init(&g->conns);
 	if (fd >= 0)
 		r = acceptor_open(&g->acceptor, all->loop, fd, on_connection, g);
@@ -108,7 +112,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 			"no address for the session's model calls: %s", strerror(-r));
 		return NULL;
 	}
-	g->checks_caller = reach->one_user && can_look_up(all, &g->at);
+	g->checks_caller = !g->inside && reach->one_user && can_look_up(all, &g->at);
 	inet_ntop(AF_INET, &g->at.sin_addr, g->host, sizeof(g->host));
 	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,
 		 ntohs(g->at.sin_port), model_api_root(api));
@@ -144,7 +148,7 @@ const char *model_listener_key(const struct model_listener *g)
 
 bool model_listener_checks_caller(const struct model_listener *g)
 {
-	return g->checks_caller;
+	return g->inside || g->checks_caller;
 }
 
 void model_listeners_done(struct model_listeners *all)

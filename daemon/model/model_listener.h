@@ -65,6 +65,7 @@ struct model_request {
 
 /* Where it listens, and whose connections it takes. */
 struct model_reach {
+	int socket; /* an unbound one of another network namespace, which is whose it is; taken. -1: one of ours */
 	bool one_user; /* only those of uid, where the kernel says whose a connection is */
 	uid_t uid;
 };

@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/cgroup.h"
+#include "proc/netns.h"
 #include "proc/table/measure.h"
 
 #include <sys/types.h>
@@ -30,8 +31,9 @@ struct proc_spec {
 	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
 	uid_t uid;
 	gid_t gid;
-	int data;     /* a descriptor that the child has as 3; 0: none */
-	bool trusted; /* a program of ours that starts nothing: no stray can be its */
+	const struct netns *netns; /* where its sockets are; NULL: ours */
+	int data;		   /* a descriptor that the child has as 3; 0: none */
+	bool trusted;		   /* a program of ours that starts nothing: no stray can be its */
 };
 
 struct proc_status {

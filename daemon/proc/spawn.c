@@ -17,11 +17,14 @@ struct report {
 	int step, err;
 };
 
-enum spawn_step { STEP_PIPES, STEP_CGROUP, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
+enum spawn_step { STEP_PIPES, STEP_CGROUP, STEP_NETWORK, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
 
 static const char *const step_text[STEP_MAX] = {
-	[STEP_PIPES] = "setting up pipes",    [STEP_CGROUP] = "joining the cgroup",
-	[STEP_USER] = "switching user",	      [STEP_CWD] = "entering the working directory",
+	[STEP_PIPES] = "setting up pipes",
+	[STEP_CGROUP] = "joining the cgroup",
+	[STEP_NETWORK] = "entering the network namespace",
+	[STEP_USER] = "switching user",
+	[STEP_CWD] = "entering the working directory",
 	[STEP_EXEC] = "starting the program",
 };
 
@@ -137,6 +140,8 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 	if (cgroup_fd >= 0 && write(cgroup_fd, "0", 1) < 0)
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
+	if (netns_enter(spec->netns) < 0)
+		child_fail(status, STEP_NETWORK);
 	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);
 	if (!child_user(spec))

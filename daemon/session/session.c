@@ -11,6 +11,7 @@
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_env.h"
+#include "session/harness/session_network.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -219,8 +220,11 @@ struct session *session_new(struct session_store *st, const struct session_param
 			    session_done_fn done, void *ctx, struct err *e)
 {
 	static const struct setup none;
-	struct session *s = session_env_check(&none, &p->setup, e) < 0 ? NULL :
-									 session_prepared(st, p, e);
+	struct session *s = NULL;
+
+	if (session_env_check(&none, &p->setup, e) == 0 &&
+	    session_network_check(NULL, &p->setup, e) == 0)
+		s = session_prepared(st, p, e);
 
 	if (!s)
 		return NULL;
@@ -259,7 +263,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
-	if (session_env_check(&s->setup, &p->setup, e) < 0)
+	if (session_env_check(&s->setup, &p->setup, e) < 0 ||
+	    session_network_check(&s->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(s->store, s->cwd, e) < 0))
@@ -386,6 +391,7 @@ void session_closed(struct session *s)
 
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
+	session_network_close(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -453,6 +459,7 @@ void session_free(struct session *s)
 	session_model_close(s);
 	takers_drop(s);
 	mcp_servers_forget(s);
+	session_network_close(s);
 	upcall_ports_drop(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);

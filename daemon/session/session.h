@@ -124,6 +124,8 @@ struct jw;
 void session_put_mcp(struct jw *w, const struct session *s);
 /* Member "provider": how the model calls of its harness are made; nothing for a session without a provider. */
 void session_put_provider(struct jw *w, const struct session *s);
+/* Member "network": what the session may reach; nothing if nobody has said. */
+void session_put_network(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
 /* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
  * nothing if the journal is whole. */

@@ -133,6 +133,27 @@ static void do_stderrflood(struct session *s, struct prompt *p, char *arg)
 	}
 }
 
+/* As the tools of an agent run commands: what it prints, after how it ended. */
+static void do_run(struct session *s, struct prompt *p, char *arg)
+{
+	struct buf out_text = { 0 };
+	char chunk[4096], *command = NULL;
+	size_t n;
+	FILE *f;
+
+	(void)p;
+	fflush(NULL);
+	if (asprintf(&command, "exec 2>&1 </dev/null\n%s", arg) < 0)
+		abort();
+	f = popen(command, "re");
+	free(command);
+	while (f && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		buf_add(&out_text, chunk, n);
+	buf_add(&out_text, "", 1);
+	say(s, "run:%d:%s", f ? WEXITSTATUS(pclose(f)) : -1, out_text.p);
+	buf_free(&out_text);
+}
+
 const struct directive probe_directives[] = {
 	{ "env", true, do_env },
 	{ "environ", false, do_environ },
@@ -146,5 +167,6 @@ const struct directive probe_directives[] = {
 	{ "blocks", false, do_blocks },
 	{ "stderr", true, do_stderr },
 	{ "stderrflood", true, do_stderrflood },
+	{ "run", true, do_run },
 	{ NULL, false, NULL },
 };

@@ -228,6 +228,7 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 		.switch_user = project->switch_user,
 		.uid = project->uid,
 		.gid = project->gid,
+		.netns = project->netns,
 	};
 	struct hosted_set *set = hosted_set_new(&servers, &source, h->serial++);
 

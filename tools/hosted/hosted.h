@@ -42,6 +42,7 @@ struct hosted_project {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
+	struct netns *netns; /* of the session, or NULL */
 };
 
 /* Reads the configuration and starts nothing. */

@@ -49,6 +49,7 @@ struct hosted_server_config {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
+	struct netns *netns; /* a program runs there; NULL: with the daemon */
 };
 
 struct hosted_server *hosted_server_new(const struct hosted_server_config *config);

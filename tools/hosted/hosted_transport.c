@@ -20,7 +20,8 @@ static int make_stdio(struct hosted_transport *w, const struct hosted_server_con
 							     .session = c->mark,
 							     .switch_user = c->switch_user,
 							     .uid = c->uid,
-							     .gid = c->gid },
+							     .gid = c->gid,
+							     .netns = c->netns },
 				 events, ctx);
 	return 0;
 }
@@ -38,8 +39,12 @@ static int make_http(struct hosted_transport *w, const struct hosted_server_conf
 		     const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	const struct mcpfile_pairs *p = &c->entry->headers;
-	char **headers = xalloc((p->n + 1) * sizeof(*headers));
+	char **headers;
 
+	if (c->netns) /* it would be reached from where the daemon is */
+		return err_set(e, -ENETUNREACH, RPC_INVALID_PARAMS, "MCP_SERVER_UNREACHABLE",
+			       "the session has no network");
+	headers = xalloc((p->n + 1) * sizeof(*headers));
 	for (size_t i = 0; i < p->n; i++)
 		if (asprintf(&headers[i], "%s: %s", p->at[i].name, p->at[i].value) < 0)
 			abort();

@@ -182,6 +182,8 @@ static struct served_server *builtin_of(struct session_servers *v, struct err *e
 	if (o)
 		return o;
 	r = server_request_parse(session_mcp(v->session), &request, e);
+	if (r == 0)
+		r = session_network_open(v->session, e);
 	if (r == 0 && !v->rules)
 		r = toolgate_rules_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
 	return r == 0 ? session_servers_builtin(v, false, request.setup) : NULL;

@@ -192,7 +192,9 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	int r;
 
 	snprintf(path, sizeof(path), "%s.url", field);
-	r = server_reach_url(s->url, path, e);
+	r = session_netns(a->v->session) ? err_field(e, path, "MCP_SERVER_UNREACHABLE",
+						     "%s: the session has no network", path) :
+					   server_reach_url(s->url, path, e);
 	if (r == 0 && ruled(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
@@ -347,7 +349,8 @@ static int add_project(struct assembly *a, struct err *e _unused_)
 {
 	struct hosted_project p = { .cwd = session_cwd(a->v->session),
 				    .session = session_id(a->v->session),
-				    .env = a->env };
+				    .env = a->env,
+				    .netns = session_netns(a->v->session) };
 	const struct err *wrong;
 
 	if (!a->request.project)

@@ -25,7 +25,7 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 }
 
 static struct relay_process *start_child(struct relay *r, const char *marker, char *const *env,
-					 const char *cwd, struct slice setup)
+					 const char *cwd, struct slice setup, struct netns *netns)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
 	struct relay_process_config c = { .name = MCP_OWN_NAME,
@@ -33,7 +33,8 @@ static struct relay_process *start_child(struct relay *r, const char *marker, ch
 					  .argv = argv,
 					  .env = env,
 					  .cwd = cwd,
-					  .setup = setup };
+					  .setup = setup,
+					  .netns = netns };
 
 	c.switch_user = store_user(r->store, &c.uid, &c.gid);
 	return relay_process_new(r->loop, r->procs, &c);
@@ -58,16 +59,17 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 /* A process is kept as long as its setup is the same. */
 static void need_child(struct session_servers *v, struct slice setup)
 {
+	struct netns *netns = session_netns(v->session);
 	char marker[64];
 	char **env;
 
-	if (v->builtin && relay_process_same(v->builtin, setup))
+	if (v->builtin && relay_process_same(v->builtin, setup, netns))
 		return;
 	relay_process_free(v->builtin);
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	env = session_environ(v->session, marker);
-	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup);
+	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup, netns);
 	harness_plan_free_environ(env);
 }
 
@@ -115,7 +117,8 @@ struct mcp_backend *relay_builtin(struct relay *r)
 		own_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
-		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup));
+		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup),
+					 NULL);
 	}
 	return relay_process_backend(r->builtin);
 }
@@ -188,6 +191,7 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 	environ_list = env_of(v, marker, env);
 	c.env = environ_list;
 	c.cwd = session_cwd(v->session);
+	c.netns = session_netns(v->session);
 	c.switch_user = store_user(v->relay->store, &c.uid, &c.gid);
 	child = relay_process_new(v->relay->loop, v->relay->procs, &c);
 	harness_plan_free_environ(argv);

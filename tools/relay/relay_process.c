@@ -16,6 +16,7 @@ struct relay_process {
 	struct loop *loop;
 	struct mcp_stdio *server;
 	char *setup;
+	const struct netns *netns; /* server has a reference */
 	struct loop_timer start_timer;
 	uint64_t may_start; /* clock_mono_ms */
 };
@@ -74,10 +75,12 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 				       .switch_user = config->switch_user,
 				       .uid = config->uid,
 				       .gid = config->gid,
+				       .netns = config->netns,
 				       .data = fd > 0 ? fd : 0 };
 	struct relay_process *c = new0(struct relay_process);
 
 	c->loop = loop;
+	c->netns = config->netns;
 	c->setup = xstrndup(config->setup.p, config->setup.n);
 	c->server = mcp_stdio_new(loop, procs, &sc, &events, c);
 	return c;
@@ -99,7 +102,8 @@ struct mcp_backend *relay_process_backend(struct relay_process *c)
 	return mcp_stdio_backend(c->server);
 }
 
-bool relay_process_same(const struct relay_process *c, struct slice setup)
+bool relay_process_same(const struct relay_process *c, struct slice setup,
+			const struct netns *netns)
 {
-	return slice_is(setup, c->setup);
+	return slice_is(setup, c->setup) && c->netns == netns;
 }

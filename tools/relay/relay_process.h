@@ -25,6 +25,7 @@ struct relay_process_config {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
+	struct netns *netns; /* NULL: the daemon's */
 };
 
 /* Copies config; starts nothing. */
@@ -33,5 +34,6 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 /* Open calls must have been cancelled; the process is stopped, and gone some time after. */
 struct relay_process *relay_process_free(struct relay_process *c);
 struct mcp_backend *relay_process_backend(struct relay_process *c);
-/* True if it was made with this setup. */
-bool relay_process_same(const struct relay_process *c, struct slice setup);
+/* True if it was made with this setup, for this network. */
+bool relay_process_same(const struct relay_process *c, struct slice setup,
+			const struct netns *netns);

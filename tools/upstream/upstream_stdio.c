@@ -50,6 +50,7 @@ static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_conf
 	to->env = copy_list(from->env);
 	to->cwd = xstrdup(from->cwd);
 	to->session = xstrdup(from->session);
+	netns_ref(to->netns);
 	if (from->data)
 		to->data = fcntl(from->data, F_DUPFD_CLOEXEC, 3);
 	if (!to->start_ms)
@@ -63,6 +64,7 @@ static void config_free(struct mcp_stdio_config *c)
 	free_list(c->env);
 	free((void *)(uintptr_t)c->cwd);
 	free((void *)(uintptr_t)c->session);
+	netns_unref(c->netns);
 	if (c->data > 0)
 		close(c->data);
 }
@@ -258,6 +260,7 @@ static int spawn(struct mcp_stdio *s, struct err *e)
 					.switch_user = c->switch_user,
 					.uid = c->uid,
 					.gid = c->gid,
+					.netns = c->netns,
 					.data = c->data };
 
 	s->stopping = s->garbage_told = false;

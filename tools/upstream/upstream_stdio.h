@@ -26,6 +26,7 @@ struct mcp_stdio_config {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
+	struct netns *netns; /* where its sockets are; NULL: with ours */
 	int data; /* a file that the child has as 3, at its beginning at every start (a memfd); 0: none. Duplicated. */
 	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
 };

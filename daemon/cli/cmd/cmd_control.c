@@ -211,6 +211,14 @@ static int check_problems(struct slice mcp)
 	return bad;
 }
 
+static void print_network(struct slice isolation)
+{
+	_cleanup_(freep) char *missing = text_of(isolation, "networkMissing");
+
+	printf("%-4s %-22s %s%s\n", *missing ? "--" : "ok", "network namespaces",
+	       *missing ? "no: " : "yes: a session can be without network", missing);
+}
+
 static int check_isolation(struct slice isolation)
 {
 	bool walled = jobj_get(isolation, "noNewPrivileges").type == J_TRUE, found = false;
@@ -220,6 +228,7 @@ static int check_isolation(struct slice isolation)
 
 	printf("%-4s %-22s %s\n", "--", "sessions",
 	       "share one user: each can read and stop the others' processes");
+	print_network(isolation);
 	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))
 		return 0;
 	while (jiter_next(&it, NULL, &v)) {

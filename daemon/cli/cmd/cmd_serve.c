@@ -10,6 +10,7 @@
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
+#include "proc/netns.h"
 #include "proc/owner.h"
 #include "session/store/state_version.h"
 #include "proc/spawn.h"
@@ -441,6 +442,7 @@ int cmd_serve(const struct config *c)
 		config_print(c, SCOPE_SERVE);
 		return EXIT_DONE;
 	}
+	netns_prepare();
 	harden();
 	log_set_level((enum log_level)log_level_parse(c->log));
 	random_hex(d.incarnation, INCARNATION_BYTES);

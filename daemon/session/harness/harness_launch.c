@@ -262,7 +262,8 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 							  .session = s->id,
 							  .switch_user = s->store->user.switched,
 							  .uid = s->store->user.uid,
-							  .gid = s->store->user.gid },
+							  .gid = s->store->user.gid,
+							  .netns = s->harness.netns },
 				     &proc_events, s, e);
 	harness_plan_free_environ(env);
 	return s->harness.proc ? 0 : -EIO;
@@ -315,8 +316,10 @@ static int launch(struct session *s, struct err *e)
 
 int harness_launch(struct session *s, struct err *e)
 {
-	int r = mcp_servers_open(s, e);
+	int r = session_network_open(s, e);
 
+	if (r == 0)
+		r = mcp_servers_open(s, e);
 	if (r == 0)
 		r = session_model_open(s, e);
 	if (r == 0)

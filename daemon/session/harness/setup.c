@@ -9,6 +9,11 @@
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */
 
+const char *const network_modes[NETWORK_MAX] = {
+	[NETWORK_OPEN] = "open",
+	[NETWORK_OFF] = "off",
+};
+
 static bool same(const char *have, struct slice want)
 {
 	bool none = !want.n || slice_is(want, "[]");
@@ -154,6 +159,16 @@ static unsigned apply_approval(struct setup *s, int approval)
 	return bit(changed, SETUP_POLICY);
 }
 
+/* What nobody has said is the same as open. */
+static unsigned apply_network(struct setup *s, enum network_mode mode)
+{
+	bool off = s->network == NETWORK_OFF, said = mode != NETWORK_UNSET && mode != s->network;
+
+	if (said)
+		s->network = mode;
+	return bit(off != (s->network == NETWORK_OFF), SETUP_NETWORK) | (said ? SETUP_CHANGED : 0);
+}
+
 unsigned setup_apply(struct setup *s, const struct setup_params *p)
 {
 	unsigned changed = bit(replace_servers(&s->mcp_servers, p->mcp_servers), SETUP_SERVERS);
@@ -166,6 +181,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= apply_provider(s, p->provider);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
+	changed |= apply_network(s, p->network);
 	changed |= apply_approval(s, p->approval);
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
@@ -193,6 +209,7 @@ void setup_put_names(unsigned changes, struct jw *w)
 		{ SETUP_PROVIDER, "provider" },
 		{ SETUP_MODEL, "model" },
 		{ SETUP_PROMPT, "systemPrompt" },
+		{ SETUP_NETWORK, "network" },
 		{ SETUP_MODE, "mode" },
 	};
 
@@ -231,6 +248,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		xstrset(&s->system_prompt, from->system_prompt);
 		s->system_override = from->system_override;
 	}
+	if (s->network == NETWORK_UNSET)
+		s->network = from->network;
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
 	parse_gateway(s);
@@ -368,6 +387,15 @@ static bool keeps_provider(const struct setup *s)
 	       provider_keys_equal(&s->keys, &none);
 }
 
+static void put_network(const struct setup *s, struct jw *w)
+{
+	if (s->network == NETWORK_UNSET)
+		return;
+	jw_obj(w, "network");
+	jw_str(w, "mode", network_modes[s->network]);
+	jw_end_obj(w);
+}
+
 void setup_put(const struct setup *s, struct jw *w)
 {
 	jw_str(w, "model", s->model);
@@ -393,6 +421,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
+	put_network(s, w);
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
@@ -410,6 +439,17 @@ static void load_raw(struct slice record, const char *key, enum jtype type, char
 
 	free(*slot);
 	*slot = v.type == type ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
+/* A mode that is not known here allows nothing. */
+static enum network_mode load_network(struct slice record)
+{
+	struct jval v = jobj_get(record, "network");
+
+	if (v.type == J_NONE)
+		return NETWORK_UNSET;
+	return jstr_is(jobj_get(v.raw, "mode"), network_modes[NETWORK_OPEN]) ? NETWORK_OPEN :
+									       NETWORK_OFF;
 }
 
 void setup_load(struct setup *s, struct slice record)
@@ -432,6 +472,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
+	s->network = load_network(record);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

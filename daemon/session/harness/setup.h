@@ -9,6 +9,15 @@
 #include "json/jenc.h"
 #include "usage/budget.h"
 
+/* Where what runs for a session finds a network. */
+enum network_mode {
+	NETWORK_UNSET, /* nobody said: as NETWORK_OPEN */
+	NETWORK_OPEN,  /* the daemon's */
+	NETWORK_OFF,   /* nowhere (session_network.h) */
+	NETWORK_MAX,
+};
+extern const char *const network_modes[NETWORK_MAX]; /* of NETWORK_UNSET: NULL */
+
 enum approval_choice { APPROVAL_UNCHANGED = -1 };
 
 /* As it comes from the protocol side; strings and slices are borrowed. Absent members leave what was set before. */
@@ -25,6 +34,7 @@ struct setup_params {
 	const char *system_prompt;
 	bool system_override;
 	int approval; /* enum harness_approval or APPROVAL_UNCHANGED */
+	enum network_mode network;
 	const struct budgets *budgets;
 	const char *billing_ref, *config_version;
 };
@@ -40,6 +50,7 @@ struct setup {
 	char *sure_model, *sure_mode; /* the last that were in force */
 	bool system_override;
 	enum harness_approval approval;
+	enum network_mode network;
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
@@ -58,8 +69,9 @@ enum setup_change {
 	SETUP_PROVIDER = 64,
 	SETUP_MODEL = 128,
 	SETUP_PROMPT = 256,
-	SETUP_RESTART = 510, /* all of them */
-	SETUP_MODE = 512,    /* and what is set in the running one */
+	SETUP_NETWORK = 512,
+	SETUP_RESTART = 1022, /* all of them */
+	SETUP_MODE = 1024,    /* and what is set in the running one */
 };
 
 /* Returns enum setup_change bits. */

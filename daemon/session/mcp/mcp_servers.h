@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+struct netns;
 struct session;
 struct session_store;
 
@@ -48,6 +49,10 @@ bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid);
 bool store_user_may_run(const struct session_store *st, const char *path);
 /* That user may write to the socket. */
 bool store_user_may_write(const struct session_store *st, const char *path);
+/* Where a process of this session is to run; NULL: with the daemon. session_network_open makes it, if the session is to
+ * have one: before anything is started for it. */
+struct netns *session_netns(const struct session *s);
+int session_network_open(struct session *s, struct err *e);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of
  * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);

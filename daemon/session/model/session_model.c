@@ -4,6 +4,7 @@
 #include "fetcher/fetcher.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 static bool can_fetch(void)
 {
@@ -12,11 +13,27 @@ static bool can_fetch(void)
 	return program;
 }
 
+/* Inside the network namespace of the session, if it has one. */
+static int find_reach(const struct session *s, struct model_reach *ret, struct err *e)
+{
+	*ret = (struct model_reach){ .socket = -1,
+				     .one_user = s->store->user.switched,
+				     .uid = s->store->user.uid };
+	if (!s->harness.netns)
+		return 0;
+	ret->socket = netns_socket(s->harness.netns, AF_INET, SOCK_STREAM);
+	return ret->socket >= 0 ?
+		       0 :
+		       err_set(e, ret->socket, RPC_INTERNAL_ERROR, "MODEL_LISTENER_FAILED",
+			       "no socket for the session's model calls: %s",
+			       strerror(-ret->socket));
+}
+
 int session_model_open(struct session *s, struct err *e)
 {
 	const struct harness_provider *p = &s->setup.gateway;
-	const struct model_reach reach = { .one_user = s->store->user.switched,
-					   .uid = s->store->user.uid };
+	struct model_reach reach;
+	int r;
 
 	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || s->model.listener)
 		return 0;
@@ -25,6 +42,9 @@ int session_model_open(struct session *s, struct err *e)
 			e, "_meta.acpd.provider.via", "FETCH_UNAVAILABLE",
 			"acpd-fetch is not installed: let the client make the calls (tunnel), or "
 			"expose the key (environment)");
+	r = find_reach(s, &reach, e);
+	if (r < 0)
+		return r;
 	s->model.listener = model_listener_new(&s->store->model.listeners, &reach,
 					       (enum model_api)model_api_find(p->api),
 					       &provider_call_listener_ops, s, e);

@@ -81,6 +81,8 @@ const ROWS = {
     more: { ...opened, ...furnished, incarnation: { empty: OK } } })),
   'daemon/acp/meta.c:fork_fields': [{ send: opening('session/fork', here), at: '_meta.acpd', more: { ...opened, whenDetached: { word: 'FIELD_INVALID' } } }],
   'daemon/acp/prompt.c:acpd_fields': [{ send: prompting, at: '_meta.acpd', more: { whenBusy: { word: 'FIELD_INVALID' } } }],
+  'daemon/acp/meta.c:network_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'open' },
+    more: { mode: { word: 'FIELD_INVALID', bad: ['allowlist', 'ask'].map((v) => [v, 'FIELD_INVALID']) } } })),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } }],

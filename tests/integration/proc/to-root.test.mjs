@@ -9,6 +9,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { rootHasNamespaces } from '../../lib/namespaces.mjs';
 import { ACPD, Daemon, ROOT, STUB } from '../../lib/daemon.mjs';
 
 const USER = 'nobody';
@@ -68,7 +69,7 @@ describe('ways to root', { skip }, () => {
     const kinds = ['EMPTY_PASSWORD', 'EMPTY_PASSWORD', 'SUDO_NOPASSWD', 'SSHD_EMPTY_PASSWORDS'];
 
     assert.deepEqual({ ...isolation, waysToRoot: isolation.waysToRoot.map((way) => way.kind) },
-      { agentUser: USER, noNewPrivileges: true, daemonUser: false, sharedUser: true, waysToRoot: kinds });
+      { agentUser: USER, noNewPrivileges: true, daemonUser: false, sharedUser: true, networkNamespaces: rootHasNamespaces, waysToRoot: kinds });
     const warned = d.stderr.split('\n').filter((line) => line.includes('a way to root is open')).map((line) => JSON.parse(line));
     assert.deepEqual(warned.map((line) => line.kind), kinds);
     const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });

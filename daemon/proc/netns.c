@@ -1,0 +1,257 @@
+#include "proc/netns.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+struct netns {
+	unsigned refs;
+	int fd;
+};
+
+/* The user namespace that they belong to; -1: we need none. */
+static int users = -1;
+static int users_error; /* why there is none */
+
+/* --- a descriptor from a child --------------------------------------------------------------------------- */
+
+union control {
+	struct cmsghdr h;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* r: a descriptor, or why there is none. */
+static void hand_back(int to, int r)
+{
+	union control c = { 0 };
+	struct iovec data = { &r, sizeof(r) };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+
+	if (r >= 0) {
+		m.msg_control = &c;
+		m.msg_controllen = sizeof(c);
+		c.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&c.h), &r, sizeof(r));
+	}
+	_exit(sendmsg(to, &m, 0) < 0 ? 1 : 0);
+}
+
+static int take_over(int from)
+{
+	union control c = { 0 };
+	int r = -EIO, fd;
+	struct iovec data = { &r, sizeof(r) };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)
+	};
+	ssize_t n;
+
+	do
+		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(r) || r < 0)
+		return n == sizeof(r) ? r : -EIO; /* -EIO: it was killed */
+	if (m.msg_controllen < CMSG_LEN(sizeof(int)) || c.h.cmsg_type != SCM_RIGHTS)
+		return -EMFILE;
+	memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));
+	return fd;
+}
+
+struct errand {
+	int (*make)(const struct errand *x); /* plain system calls only */
+	const struct netns *n;
+	int family, type;
+};
+
+static int from_child(const struct errand *x)
+{
+	_cleanup_(closep) int ours = -1, theirs = -1;
+	int ends[2], r;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ours = ends[0];
+	theirs = ends[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		hand_back(theirs, x->make(x));
+	closep(&theirs);
+	r = take_over(ours);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r;
+}
+
+/* --- what it makes --------------------------------------------------------------------------------------- */
+
+static int open_own(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_own(const char *path, const char *text)
+{
+	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
+}
+
+/* One line is all that somebody without privileges may write: himself. */
+static int map_self(const char *path, unsigned id)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "%u %u 1", id, id);
+	return write_own(path, line);
+}
+
+static int make_users(const struct errand *x _unused_)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r;
+
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	r = map_self("/proc/self/uid_map", uid);
+	if (r == 0)
+		r = write_own("/proc/self/setgroups", "deny");
+	if (r == 0)
+		r = map_self("/proc/self/gid_map", gid);
+	return r < 0 ? r : open_own("/proc/self/ns/user");
+}
+
+static int raise_loopback(void)
+{
+	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+static int make_net(const struct errand *x _unused_)
+{
+	int r;
+
+	if ((users >= 0 && setns(users, CLONE_NEWUSER) < 0) || unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	r = raise_loopback();
+	return r < 0 ? r : open_own("/proc/self/ns/net");
+}
+
+static int make_socket(const struct errand *x)
+{
+	int r = netns_enter(x->n), fd;
+
+	if (r < 0)
+		return r;
+	fd = socket(x->family, x->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- interface ------------------------------------------------------------------------------------------- */
+
+void netns_prepare(void)
+{
+	int r;
+
+	if (geteuid() == 0 || users >= 0)
+		return;
+	r = from_child(&(struct errand){ .make = make_users });
+	users = r < 0 ? -1 : r;
+	users_error = r < 0 ? r : 0;
+}
+
+static int make_one(void)
+{
+	return users_error ? users_error : from_child(&(struct errand){ .make = make_net });
+}
+
+static int impossible(int error, struct err *e)
+{
+	return err_set(e, error, 0, "NETWORK_NAMESPACE",
+		       geteuid() == 0 ?
+			       "no network namespace can be made (it needs CAP_SYS_ADMIN): %s" :
+			       "no user and network namespace can be made: %s",
+		       strerror(-error));
+}
+
+int netns_try(struct err *e)
+{
+	static bool worked;
+	_cleanup_(closep) int fd = worked ? -1 : make_one();
+
+	worked = worked || fd >= 0;
+	return worked ? 0 : impossible(fd, e);
+}
+
+const char *netns_missing(void)
+{
+	static struct err why;
+	static bool tried;
+
+	if (!tried)
+		netns_try(&why);
+	tried = true;
+	return why.msg[0] ? why.msg : NULL;
+}
+
+struct netns *netns_new(struct err *e)
+{
+	int fd = make_one();
+	struct netns *n;
+
+	if (fd < 0) {
+		impossible(fd, e);
+		return NULL;
+	}
+	n = new0(struct netns);
+	*n = (struct netns){ .refs = 1, .fd = fd };
+	return n;
+}
+
+struct netns *netns_ref(struct netns *n)
+{
+	if (n)
+		n->refs++;
+	return n;
+}
+
+struct netns *netns_unref(struct netns *n)
+{
+	if (n && !--n->refs) {
+		close(n->fd);
+		free(n);
+	}
+	return NULL;
+}
+
+int netns_socket(const struct netns *n, int family, int type)
+{
+	return from_child(
+		&(struct errand){ .make = make_socket, .n = n, .family = family, .type = type });
+}
+
+int netns_enter(const struct netns *n)
+{
+	if (!n)
+		return 0;
+	if ((users >= 0 && setns(users, CLONE_NEWUSER) < 0) || setns(n->fd, CLONE_NEWNET) < 0)
+		return -errno;
+	return 0;
+}

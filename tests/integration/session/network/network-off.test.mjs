@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// network {mode: "off"}: what runs for the session has a loopback of its own and nothing else, reaches its model and its tools, and is reached
+// by nobody; as root, as another user than the daemon, and where the daemon itself is not root.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { ACPD, Daemon, endInOrder } from '../../../lib/daemon.mjs';
+import { McpHttp } from '../../../lib/mcp-http.mjs';
+import { givenServers, RawOrchestrator, startShim } from '../../../lib/mcp-orchestrators.mjs';
+import { connectTaker, listenerOf, ModelConnection, STUB_WITH_PROVIDER } from '../../../lib/model-calls.mjs';
+import { othersHaveNamespaces, rootHasNamespaces } from '../../../lib/namespaces.mjs';
+import { dropPlain, startPlain } from '../../../lib/plain.mjs';
+import * as procs from '../../../lib/procs.mjs';
+import { until } from '../../../lib/wait.mjs';
+import { homely } from '../../ledger.mjs';
+
+const isRoot = process.getuid() === 0;
+const OFF = { network: { mode: 'off' } };
+const WEB = { id: 'web', args: ['--mcp-http'], capabilities: { mcpCapabilities: { http: true } } };
+const HARNESSES = [WEB, STUB_WITH_PROVIDER, { ...homely(), capabilities: { loadSession: true } }];
+const netOf = (pid) => fs.readlinkSync(`/proc/${pid}/ns/net`);
+const harnessOf = (id) => procs.withEnv((env) => env.ACPD_SESSION === id).filter(procs.alive)[0];
+
+// What a command of the agent prints, and how it ended: {code, text}.
+async function run(c, sessionId, command) {
+  const from = c.updates.length;
+
+  await c.prompt(sessionId, `run ${command.replaceAll(';', '\\;')}`);
+  const [, code, text] = /^run:(-?\d+):([^]*)$/.exec(c.chunks(sessionId, from).join(''));
+  return { code: Number(code), text: text.trim() };
+}
+
+const connects = (host, port) => `bash -c 'exec 3<>/dev/tcp/${host}/${port}'`;
+const ownNet = async (c, id) => (await run(c, id, 'readlink /proc/self/ns/net')).text;
+const offSession = (taker, provider, { meta, ...more } = {}) => taker.c.newSession({ meta: {
+  harness: STUB_WITH_PROVIDER.id, provider: { api: 'openai-chat', model: 'stub-small', ...provider }, ...OFF, ...meta }, ...more });
+
+// Descriptors of the daemon that are namespaces of the network.
+const held = (d) => fs.readdirSync(`/proc/${d.pid}/fd`).filter((fd) => {
+  try {
+    return fs.readlinkSync(`/proc/${d.pid}/fd/${fd}`).startsWith('net:');
+  } catch {
+    return false; // closed meanwhile
+  }
+}).length;
+
+function inNamespace(name) {
+  return procs.list().filter((p) => {
+    try {
+      return netOf(p.pid) === name;
+    } catch {
+      return false; // gone
+    }
+  });
+}
+
+const KINDS = [
+  ['a daemon that is root', () => Daemon.start({ harnesses: HARNESSES }), { leavable: true }, rootHasNamespaces],
+  ['--agent-user', () => Daemon.start({ harnesses: HARNESSES, flags: { agentUser: 'nobody' } }), { leavable: false }, rootHasNamespaces],
+  ['a daemon without privileges', () => startPlain({ harnesses: HARNESSES }), { leavable: false }, othersHaveNamespaces],
+];
+
+for (const [what, start, { leavable }, works] of KINDS) {
+  describe(what, { skip: !works && 'no namespaces, or not root' }, () => {
+    let d, taker, outside;
+
+    before(async () => {
+      d = await start();
+      taker = await connectTaker(d);
+      outside = net.createServer((s) => s.end('hello')).listen(0, '127.0.0.1');
+      await once(outside, 'listening');
+    });
+    after(async () => {
+      outside?.close();
+      await endInOrder(d, taker?.c);
+      dropPlain(d);
+    });
+
+    test('a command reaches the model, and nothing outside', async () => {
+      const { sessionId: id, _meta } = await offSession(taker);
+      const where = listenerOf(id);
+
+      assert.deepEqual(_meta.acpd.network, { mode: 'off', achieved: 'namespace', leavable });
+      assert.deepEqual(_meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: true });
+      assert.equal(await ownNet(taker.c, id), netOf(harnessOf(id).pid));
+      assert.notEqual(netOf(harnessOf(id).pid), netOf(d.pid));
+      for (const [host, port, why] of [
+        ['127.0.0.1', outside.address().port, /refused/],
+        ['127.0.0.1', d.port, /refused/],
+        ['192.0.2.1', 80, /unreachable/],
+        ['169.254.169.254', 80, /unreachable/],
+      ]) {
+        const { code, text } = await run(taker.c, id, connects(host, port));
+        assert.notEqual(code, 0, host);
+        assert.match(text, why);
+      }
+      assert.equal((await run(taker.c, id, 'getent hosts example.com')).code, 2);
+      const asked = run(taker.c, id, 'curl -sS -o /dev/null -w %{http_code} -H "Authorization: Bearer $COPILOT_PROVIDER_API_KEY" $COPILOT_PROVIDER_BASE_URL/models');
+      taker.answer((await taker.asked()).callId);
+      assert.deepEqual(await asked, { code: 0, text: '200' });
+      await assert.rejects(ModelConnection.open(where), { code: 'ECONNREFUSED' });
+      const status = (await taker.c.call('_acpd/status', { sessionId: id })).sessions[0];
+      assert.deepEqual(status.network, _meta.acpd.network);
+      await taker.c.call('session/close', { sessionId: id });
+    });
+
+    test('sessions do not reach each other', async () => {
+      const { sessionId: one } = await offSession(taker);
+      const { sessionId: two } = await offSession(taker);
+      const { url } = listenerOf(two);
+
+      assert.notEqual(await ownNet(taker.c, one), await ownNet(taker.c, two));
+      assert.match((await run(taker.c, one, connects(url.hostname, url.port))).text, /refused/);
+      assert.equal((await run(taker.c, two, connects(url.hostname, url.port))).code, 0);
+      for (const sessionId of [one, two])
+        await taker.c.call('session/close', { sessionId });
+    });
+
+    test('its tools are there: the built-in ones in the same namespace, the client\'s over the session socket', { skip: !isRoot && 'no nsenter' }, async (t) => {
+      const o = await RawOrchestrator.connect(d, { 'tools/call': (call) => call.result('{"resultType":"complete","content":[{"type":"text","text":"told"}]}') });
+      t.after(() => o.close());
+      const { sessionId: id } = await o.newSession({ meta: { ...OFF, mcp: { builtin: true } } });
+      const given = await givenServers(o.client, id);
+      const where = netOf(harnessOf(id).pid);
+      const { answer } = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } })).over();
+
+      assert.match(JSON.stringify(answer.result), new RegExp(where.slice(5, -1)));
+      for (const [name, tool, said] of [['tools', 'raw', /told/], ['acpd', 'runCommand', new RegExp(where.slice(5, -1))]]) {
+        const own = given.find((s) => s.name === name);
+        const c = startShim({ ...own, command: 'nsenter', args: [`--net=/proc/${harnessOf(id).pid}/ns/net`, own.command, ...own.args] }); // from inside
+        t.after(() => c.kill());
+        await c.initialize();
+        const { msg } = await c.request('tools/call', { name: tool, arguments: name === 'acpd' ? { command: 'readlink /proc/self/ns/net' } : {} });
+        assert.match(JSON.stringify(msg.result), said);
+      }
+      await o.client.call('session/close', { sessionId: id });
+    });
+
+    test('it is the same one as long as the session is open, and gone after', async () => {
+      await until(() => !held(d), 'what runs for closed sessions to be gone');
+      const { sessionId: id } = await taker.c.newSession({ meta: { harness: 'homely', ...OFF } });
+      const first = await ownNet(taker.c, id);
+
+      await assert.rejects(taker.c.prompt(id, 'crash exit 3'));
+      assert.equal(await ownNet(taker.c, id), first);
+      assert.equal(held(d), 1);
+      const fork = await taker.c.call('session/fork', { sessionId: id, cwd: d.workDir, mcpServers: [] }, { timeout: 30000 });
+      assert.equal(fork._meta.acpd.network.mode, 'off');
+      const forked = await ownNet(taker.c, fork.sessionId);
+      assert.ok(![first, netOf(d.pid)].includes(forked), forked);
+      for (const sessionId of [id, fork.sessionId])
+        await taker.c.call('session/close', { sessionId });
+      assert.equal(held(d), 0);
+      assert.deepEqual([first, forked].flatMap(inNamespace), []);
+      const loaded = await taker.c.load(id);
+      assert.equal(loaded._meta.acpd.network.mode, 'off');
+      assert.ok(![netOf(d.pid)].includes(await ownNet(taker.c, id)));
+      const opened = await taker.c.load(id, { meta: { network: { mode: 'open' } } });
+      assert.deepEqual(opened._meta.acpd.network, { mode: 'open', achieved: 'none' });
+      assert.equal(await ownNet(taker.c, id), netOf(d.pid));
+      assert.equal(held(d), 0);
+      await taker.c.load(id, { meta: OFF });
+      assert.notEqual(await ownNet(taker.c, id), netOf(d.pid));
+      await taker.c.call('session/close', { sessionId: id });
+    });
+
+    test('a killed daemon leaves nothing, and the next one knows', async () => {
+      const { sessionId: id } = await offSession(taker);
+      const name = await ownNet(taker.c, id);
+
+      await d.kill9();
+      await d.restart();
+      taker = await connectTaker(d);
+      await until(() => !inNamespace(name).length, 'nobody in the namespace');
+      const { _meta } = await taker.c.load(id);
+      assert.equal(_meta.acpd.network.mode, 'off');
+      assert.notEqual(await ownNet(taker.c, id), netOf(d.pid));
+      await taker.c.call('session/close', { sessionId: id });
+    });
+  });
+}
+
+describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespaces : othersHaveNamespaces) && 'no namespaces' }, () => {
+  let d, taker;
+
+  before(async () => {
+    d = await Daemon.start({ harnesses: HARNESSES });
+    taker = await connectTaker(d);
+  });
+  after(() => endInOrder(d, taker.c));
+
+  test('a descriptor for each open session more than it has otherwise', async () => {
+    const cost = async (meta) => {
+      const from = d.fdCount();
+      const ids = [];
+
+      for (let i = 0; i < 6; i++)
+        ids.push((await offSession(taker, {}, { meta })).sessionId);
+      const each = (d.fdCount() - from) / ids.length;
+      for (const sessionId of ids)
+        await taker.c.call('session/close', { sessionId });
+      assert.equal(d.fdCount(), from);
+      return each;
+    };
+    await cost({});
+
+    assert.equal(await cost({}), await cost({ network: { mode: 'open' } }) + 1);
+  });
+
+  const provider = { api: 'openai-chat', key: 'sk-12345678', baseUrl: 'http://127.0.0.1:9/v1', model: 'stub-small' };
+  const refused = [
+    ['a harness that calls its provider itself', { provider }, {}, 'PROVIDER_NEEDS_NETWORK', '_meta.acpd.provider.via'],
+    ['a server that the harness reaches over HTTP', {}, { mcpServers: [{ type: 'http', name: 'far', url: 'https://mcp.example/mcp', headers: [] }] }, 'MCP_SERVER_UNREACHABLE', 'mcpServers[0].url', { harness: WEB.id }],
+  ];
+  for (const [name, meta, more, reason, field, own = { harness: STUB_WITH_PROVIDER.id }] of refused) {
+    test(`refused: ${name}`, async () => {
+      await assert.rejects(taker.c.newSession({ meta: { ...own, ...OFF, ...meta }, ...more }), (e) => {
+        assert.deepEqual([e.data.reason, e.data.field], [reason, field], e.message);
+        return true;
+      });
+    });
+  }
+
+  test('a load cannot make it so either', async () => {
+    const { sessionId: id } = await offSession(taker);
+
+    await assert.rejects(taker.c.load(id, { meta: { provider } }), (e) => e.data.reason === 'PROVIDER_NEEDS_NETWORK');
+    assert.notEqual(await ownNet(taker.c, id), netOf(d.pid));
+    await taker.c.load(id, { meta: { provider, network: { mode: 'open' } } });
+    await assert.rejects(taker.c.load(id, { meta: OFF }), (e) => e.data.reason === 'PROVIDER_NEEDS_NETWORK');
+    await taker.c.call('session/close', { sessionId: id });
+  });
+
+  test('a project\'s server runs there; one over HTTP is not reached', async () => {
+    const cwd = path.join(d.dir, 'project');
+
+    fs.mkdirSync(cwd);
+    fs.writeFileSync(path.join(cwd, '.mcp.json'), JSON.stringify({ mcpServers: { far: { type: 'http', url: `http://127.0.0.1:${d.port}/mcp` },
+      near: { command: process.execPath, args: [path.join(import.meta.dirname, '../../../mcp/hosted-server.mjs')] } } }));
+    const { sessionId: id, _meta } = await taker.c.newSession({ cwd, meta: { ...OFF, mcp: { project: true } } });
+    const far = _meta.acpd.mcp.find((s) => s.name === 'far');
+
+    assert.equal(far.error.reason, 'MCP_SERVER_UNREACHABLE');
+    await new McpHttp(d, `/mcp/near?session=${id}`).modern('tools/list', {}).then((r) => r.over());
+    const inside = inNamespace(netOf(harnessOf(id).pid)).map((p) => procs.cmdline(p.pid));
+    assert.ok(inside.some((line) => line.includes('hosted-server.mjs')), inside.join('\n'));
+    await taker.c.call('session/close', { sessionId: id });
+  });
+});
+
+test('where no namespace can be made it is refused, not announced, and told by doctor', { skip: !spawnSync('strace', ['-V']).stdout && 'no strace' }, async (t) => {
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-forbids-'));
+  const program = path.join(dir, 'acpd');
+
+  t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+  fs.writeFileSync(program, `#!/bin/sh\nexec strace -D -f -qq -o /dev/null -e trace=unshare -e inject=unshare:error=EPERM '${ACPD}' "$@"\n`, { mode: 0o755 });
+  const d = await Daemon.startFor(t, { program, harnesses: HARNESSES });
+  const c = await d.client();
+
+  assert.equal(c.initializeResult.agentCapabilities._meta.acpd.features.network, undefined);
+  await assert.rejects(c.newSession({ meta: OFF }), (e) => {
+    assert.deepEqual([e.code, e.data.reason, e.data.field], [-32602, 'NETWORK_POLICY_UNSUPPORTED', '_meta.acpd.network']);
+    assert.match(e.message, /Operation not permitted/);
+    return true;
+  });
+  const { sessionId: id } = await c.newSession({ meta: { network: { mode: 'open' } } });
+  await assert.rejects(c.load(id, { meta: OFF }), (e) => e.data.reason === 'NETWORK_POLICY_UNSUPPORTED');
+  assert.equal(await ownNet(c, id), netOf(d.pid));
+  const { stdout } = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
+  assert.match(stdout, /network namespaces +no/);
+  await c.close();
+});
