@@ -53,6 +53,12 @@ struct harness_env {
 	char *name, *value;
 };
 
+/* The refusal of a model call after which a harness asks no more (measured: harnesses/README.md). */
+enum harness_stop {
+	HARNESS_STOP_402,
+	HARNESS_STOP_QUOTA, /* 429 insufficient_quota, x-should-retry: false */
+};
+
 /* One harness that can be chosen by id: a built-in row, changed or added to by the manifest. */
 struct harness_def {
 	char *id;
@@ -64,6 +70,7 @@ struct harness_def {
 	size_t nenv;
 	struct harness_caps caps;
 	struct harness_places places;
+	enum harness_stop stop;
 	char *auth_methods;		 /* raw JSON array for initialize; NULL: none */
 	const struct acp_quirks *quirks; /* how a stdio ACP agent differs (acp/quirks.h), or NULL */
 	bool configured;		 /* added or changed by the manifest */
@@ -76,6 +83,12 @@ enum harness_via {
 	PROVIDER_TUNNEL, /* by the client */
 	PROVIDER_DIRECT, /* by the core */
 	PROVIDER_VIA_MAX,
+};
+
+/* What calls that pass the daemon are held to. */
+struct harness_limits {
+	int64_t concurrency;	  /* calls open at a time */
+	int64_t calls_per_minute; /* 0: any number */
 };
 
 /*
@@ -91,10 +104,12 @@ struct harness_provider {
 	const char *key; /* borrowed; NULL: the harness gets none */
 	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
 	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
-	struct slice headers;	/* raw object of strings, or empty */
-	struct slice auth;	/* raw object, or empty */
-	struct slice fallbacks; /* raw array of objects, or empty: PROVIDER_DIRECT */
-	struct slice prices;	/* raw object, or empty: what its models cost (prices.h) */
+	struct slice headers;	 /* raw object of strings, or empty */
+	struct slice auth;	 /* raw object, or empty */
+	struct slice fallbacks;	 /* raw array of objects, or empty: PROVIDER_DIRECT */
+	struct slice prices;	 /* raw object, or empty: what its models cost (prices.h) */
+	struct slice limits_raw; /* raw object, or empty */
+	struct harness_limits limits;
 	int64_t idle_timeout_ms; /* silence after which a model call has failed; 0: the harness's own */
 };
 

@@ -25,8 +25,16 @@ static const struct jfield fields[] = {
 	JF_OBJ(struct harness_provider, auth, "auth", 0),
 	JF_ARR(struct harness_provider, fallbacks, "fallbacks", 0),
 	JF_OBJ(struct harness_provider, prices, "prices", 0),
+	JF_OBJ(struct harness_provider, limits_raw, "limits", 0),
 	JF_INT(struct harness_provider, idle_timeout_ms, "idleTimeoutMs", 0, PROVIDER_IDLE_MIN_MS,
 	       PROVIDER_IDLE_MAX_MS),
+	JF_END,
+};
+
+static const struct jfield limit_fields[] = {
+	JF_INT(struct harness_limits, concurrency, "concurrency", 0, 1, MODEL_CALLS_MAX),
+	JF_INT(struct harness_limits, calls_per_minute, "callsPerMinute", 0, 1,
+	       MODEL_PER_MINUTE_MAX),
 	JF_END,
 };
 
@@ -108,6 +116,8 @@ static int check_via(const struct harness_provider *p, struct err *e)
 		  "fallbacks are for calls that the daemon makes: via direct" },
 		{ p->prices.n, FIELD "prices", 1u << PROVIDER_DIRECT | 1u << PROVIDER_TUNNEL,
 		  "prices are for calls that pass the daemon: via direct or tunnel" },
+		{ p->limits_raw.n, FIELD "limits", 1u << PROVIDER_DIRECT | 1u << PROVIDER_TUNNEL,
+		  "limits are for calls that pass the daemon: via direct or tunnel" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -135,6 +145,14 @@ static int check_upstream(const struct harness_provider *p, struct err *e)
 	return r == 0 ? provider_check_fallbacks(p->fallbacks, FIELD "fallbacks", e) : r;
 }
 
+static int read_limits(struct harness_provider *p, struct err *e)
+{
+	p->limits.concurrency = MODEL_CALLS_DEFAULT;
+	return p->limits_raw.n ? jdec_strict(p->limits_raw, limit_fields, FIELD "limits.",
+					     "there is no such limit", &p->limits, e) :
+				 0;
+}
+
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e)
 {
 	int r;
@@ -148,6 +166,8 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 		r = choose_via(ret, e);
 	if (r == 0)
 		r = check_via(ret, e);
+	if (r == 0)
+		r = read_limits(ret, e);
 	if (r == 0)
 		r = check_models(ret->models, e);
 	if (r == 0)
@@ -163,7 +183,10 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 int provider_load(struct slice text, struct harness_provider *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	return jdec_object(text, fields, NULL, ret, NULL) < 0 ? -EINVAL : choose_via(ret, NULL);
+	if (jdec_object(text, fields, NULL, ret, NULL) < 0)
+		return -EINVAL;
+	read_limits(ret, NULL);
+	return choose_via(ret, NULL);
 }
 
 void harness_provider_done(struct harness_provider *p)

@@ -25,6 +25,7 @@ struct builtin {
 	struct harness_caps caps;
 	const char *quirks;
 	struct harness_places places; /* without quirks */
+	enum harness_stop stop;	      /* the same */
 };
 
 static const char *const opencode_args[] = { "acp", NULL };
@@ -51,7 +52,8 @@ static const struct builtin builtins[] = {
 	  NULL,
 	  { .skills_dir = ".agents/skills",
 	    .instructions_home = ".config/opencode/AGENTS.md",
-	    .instructions_file = "AGENTS.md" } },
+	    .instructions_file = "AGENTS.md" },
+	  HARNESS_STOP_402 },
 	{ "codex",
 	  "Codex",
 	  "codex",
@@ -68,7 +70,8 @@ static const struct builtin builtins[] = {
 	  NULL,
 	  { .skills_dir = ".agents/skills",
 	    .instructions_home = ".codex/AGENTS.md",
-	    .instructions_file = "AGENTS.md" } },
+	    .instructions_file = "AGENTS.md" },
+	  HARNESS_STOP_QUOTA },
 	{ "pi",
 	  "Pi",
 	  "pi",
@@ -86,7 +89,8 @@ static const struct builtin builtins[] = {
 	  NULL,
 	  { .skills_dir = ".agents/skills",
 	    .instructions_home = ".pi/agent/AGENTS.md",
-	    .instructions_file = "AGENTS.md" } },
+	    .instructions_file = "AGENTS.md" },
+	  HARNESS_STOP_402 },
 	{ "copilot",
 	  "GitHub Copilot CLI",
 	  "copilot",
@@ -94,7 +98,8 @@ static const struct builtin builtins[] = {
 	  &harness_acp,
 	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true },
 	  "copilot",
-	  { 0 } },
+	  { 0 },
+	  0 },
 	{ "claude",
 	  "Claude Agent",
 	  "claude-agent-acp",
@@ -110,7 +115,8 @@ static const struct builtin builtins[] = {
 	    .system_append = true,
 	    .system_override = true },
 	  "claude",
-	  { 0 } },
+	  { 0 },
+	  0 },
 	{ "gemini",
 	  "Gemini CLI",
 	  "gemini",
@@ -123,7 +129,8 @@ static const struct builtin builtins[] = {
 	    .sse = true,
 	    .restore = true },
 	  "gemini",
-	  { 0 } },
+	  { 0 },
+	  0 },
 };
 
 static bool caps_flag(struct slice object, const char *key)
@@ -191,6 +198,7 @@ const struct harness_def *harness_table_find(const struct harness_table *t, cons
 void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q)
 {
 	d->quirks = q;
+	d->stop = q ? q->stop : acp_no_quirks.stop;
 	d->places = q ? q->places : acp_no_quirks.places;
 }
 
@@ -213,7 +221,8 @@ static void add_builtins(struct harness_table *t)
 					   .ops = b->ops,
 					   .command = xstrdup(b->command),
 					   .caps = b->caps,
-					   .places = b->places };
+					   .places = b->places,
+					   .stop = b->stop };
 		if (b->quirks)
 			harness_use_quirks(d, acp_quirks_find(b->quirks));
 		d->args = xalloc((n + 1) * sizeof(*d->args));

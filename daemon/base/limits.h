@@ -139,8 +139,11 @@
 #define MODEL_HEAD_MAX (64 * KIB)       /* of a harness's request */
 #define MODEL_BODY_MAX (32 * MIB)
 #define MODEL_BODIES_MAX (256 * MIB)    /* of all requests that wait for the first byte of their answer */
-#define MODEL_CONNS_MAX 64              /* of one session's harness */
-#define MODEL_CALLS_MAX 8               /* open in one session */
+#define MODEL_CONNS_MAX 128             /* of one session's harness */
+#define MODEL_CALLS_DEFAULT 8           /* open in one session, unless its provider's limits say another number */
+#define MODEL_CALLS_MAX 64              /* the largest such number */
+#define MODEL_PER_MINUTE_MAX 1000       /* the largest limits.callsPerMinute */
+#define MODEL_REFUSALS_LOGGED 60        /* in a minute and a session; the others are only counted */
 #define MODEL_IDLE_MS 300000            /* a connection between two requests */
 #define MODEL_NAME_LEN 256              /* bytes of a model's name */
 #define PRICED_MODELS_MAX 256           /* in provider.prices */

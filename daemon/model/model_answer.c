@@ -9,35 +9,46 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+/* Of a refusal that no retry changes. */
+#define FOR_GOOD "x-should-retry: false\r\n"
+
 /* Texts are for the people who read a harness's error: no key, no amount, no other session. */
 static const struct {
 	int status;
 	const char *word, *text, *field; /* field: a line of the head */
+	unsigned retry;			 /* seconds; 0: not said */
 } refusals[MODEL_REFUSAL_MAX] = {
-	[MODEL_KEY_WRONG] = { 401, "UNAUTHORIZED", "", "" },
+	[MODEL_KEY_WRONG] = { 401, "UNAUTHORIZED", "", "", 0 },
 	[MODEL_REQUEST_INVALID] = { 400, "MODEL_REQUEST_INVALID",
-				    "this is no request of the session's model API", "" },
+				    "this is no request of the session's model API", "", 0 },
 	[MODEL_PATH_NOT_ALLOWED] = { 403, "MODEL_PATH_NOT_ALLOWED",
-				     "the session's provider takes no such call", "" },
+				     "the session's provider takes no such call", "", 0 },
 	[MODEL_UPGRADE] = { 426, "MODEL_UPGRADE", "model calls are plain HTTP/1.1 here",
-			    "upgrade: HTTP/1.1\r\n" },
-	[MODEL_HEAD_TOO_LARGE] = { 431, "MODEL_HEAD_TOO_LARGE", "the head is too large", "" },
-	[MODEL_BODY_TOO_LARGE] = { 413, "MODEL_BODY_TOO_LARGE", "the body is too large", "" },
+			    "upgrade: HTTP/1.1\r\n", 0 },
+	[MODEL_HEAD_TOO_LARGE] = { 431, "MODEL_HEAD_TOO_LARGE", "the head is too large", "", 0 },
+	[MODEL_BODY_TOO_LARGE] = { 413, "MODEL_BODY_TOO_LARGE", "the body is too large", "", 0 },
 	[MODEL_TOO_MANY_CALLS] = { 429, "MODEL_TOO_MANY_CALLS",
-				   "too many model calls of this session are open",
-				   "retry-after: 1\r\n" },
-	[MODEL_NO_MEMORY] = { 503, "MODEL_BUSY", "too many model calls wait in this sandbox",
-			      "retry-after: 1\r\n" },
+				   "too many model calls of this session are open", "", 1 },
+	[MODEL_CALLS_PER_MINUTE] = { 429, "MODEL_CALLS_PER_MINUTE",
+				     "this session makes too many model calls in a minute", "", 1 },
+	[MODEL_NOT_ALLOWED] = { 402, "MODEL_NOT_ALLOWED",
+				"the session's provider does not have this model", FOR_GOOD, 0 },
+	[MODEL_BUDGET_SPENT] = { 402, "MODEL_BUDGET_SPENT", "a budget of this session is spent",
+				 FOR_GOOD, 0 },
+	[MODEL_NO_MEMORY] = { 503, "MODEL_BUSY", "too many model calls wait in this sandbox", "",
+			      1 },
 	[MODEL_NO_TAKER] = { 503, "MODEL_NO_TAKER",
-			     "no client that makes this session's model calls is connected",
-			     "retry-after: 1\r\n" },
-	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the call to the provider failed", "" },
-	[MODEL_CALL_TIMEOUT] = { 504, "MODEL_CALL_TIMEOUT", "the provider did not answer", "" },
-	[MODEL_UNREACHABLE] = { 502, "MODEL_UNREACHABLE", "the provider could not be reached", "" },
+			     "no client that makes this session's model calls is connected", "",
+			     1 },
+	[MODEL_CALL_FAILED] = { 502, "MODEL_CALL_FAILED", "the call to the provider failed", "",
+				0 },
+	[MODEL_CALL_TIMEOUT] = { 504, "MODEL_CALL_TIMEOUT", "the provider did not answer", "", 0 },
+	[MODEL_UNREACHABLE] = { 502, "MODEL_UNREACHABLE", "the provider could not be reached", "",
+				0 },
 	[MODEL_ADDRESS_REFUSED] = { 403, "MODEL_ADDRESS_REFUSED",
-				    "the provider's address may not be called from here", "" },
+				    "the provider's address may not be called from here", "", 0 },
 	[MODEL_NO_FETCH] = { 503, "FETCH_UNAVAILABLE",
-			     "the program that makes the calls cannot be started", "" },
+			     "the program that makes the calls cannot be started", "", 0 },
 };
 
 /* --- bytes out -------------------------------------------------------------------------------------------- */
@@ -85,33 +96,67 @@ void model_answer_write(struct model_call *c, struct slice bytes)
 
 /* --- our own ---------------------------------------------------------------------------------------------- */
 
-/* In a form that the clients of all four APIs read. */
-static void put_refusal(struct buf *b, enum model_refusal why)
+const char *model_refusal_word(enum model_refusal why)
 {
+	return refusals[why].word;
+}
+
+/* What a harness really stops on differs between them (enum harness_stop). */
+static bool stops_by_quota(const struct model_call *c, enum model_refusal why)
+{
+	return refusals[why].status == 402 && c->listener->ops->terms(c->listener->ctx).quota;
+}
+
+/* In a form that the clients of all four APIs read. */
+static void put_refusal(struct buf *b, enum model_refusal why, bool quota)
+{
+	const char *type = refusals[why].status < 500 ? "invalid_request_error" : "api_error";
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "type", "error");
 	jw_obj(&w, "error");
-	jw_str(&w, "type", refusals[why].status < 500 ? "invalid_request_error" : "api_error");
-	jw_str(&w, "code", refusals[why].word);
+	jw_str(&w, "type", quota ? "insufficient_quota" : type);
+	jw_str(&w, "code", quota ? "insufficient_quota" : refusals[why].word);
 	jw_str(&w, "message", refusals[why].text);
+	jw_str(&w, "reason", quota ? refusals[why].word : NULL);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
 
-void model_answer_refuse(struct model_call *c, enum model_refusal why)
+static void count_refusal(const struct model_call *c, enum model_refusal why)
 {
+	c->listener->all->refused[why]++;
+	c->listener->ops->refused(c->listener->ctx, why);
+}
+
+static void refuse(struct model_call *c, enum model_refusal why, unsigned secs)
+{
+	bool quota = stops_by_quota(c, why);
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	c->listener->all->refused[why]++;
-	put_refusal(&b, why);
+	count_refusal(c, why);
+	put_refusal(&b, why, quota);
 	buf_printf(&c->out,
 		   "HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
-		   "connection: close\r\n%s\r\n",
-		   refusals[why].status, buf_len(&b), refusals[why].field);
+		   "connection: close\r\n%s",
+		   quota ? 429 : refusals[why].status, buf_len(&b), refusals[why].field);
+	if (secs)
+		buf_printf(&c->out, "retry-after: %u\r\n", secs);
+	model_answer_write(c, SLICE("\r\n"));
 	model_answer_write(c, buf_slice(&b));
 	model_conn_last(c);
+}
+
+void model_answer_refuse(struct model_call *c, enum model_refusal why)
+{
+	refuse(c, why, refusals[why].retry);
+}
+
+void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsigned secs)
+{
+	if (c->state == CALL_OPEN)
+		refuse(c, why, secs ? secs : refusals[why].retry);
 }
 
 /* --- the provider's ----------------------------------------------------------------------------------------- */
@@ -196,7 +241,7 @@ void model_call_refuse(struct model_call *c, enum model_refusal why)
 	}
 	c->ops = NULL;
 	if (c->state == CALL_ANSWERED) {
-		c->listener->all->refused[why]++;
+		count_refusal(c, why);
 		model_conn_last(c);
 	}
 }

@@ -157,6 +157,13 @@ static bool has_key(const struct model_call *c, const struct http_request_head *
 	return false;
 }
 
+static bool too_many(const struct model_call *c)
+{
+	const struct model_listener *g = c->listener;
+
+	return g->ncalls >= g->ops->terms(g->ctx).calls_max;
+}
+
 static bool has_body(const struct http_request_head *r)
 {
 	return r->body.chunked || r->body.length;
@@ -180,7 +187,7 @@ static enum model_refusal check_head(const struct model_call *c, const struct ht
 		return MODEL_BODY_TOO_LARGE;
 	if (slice_is(r->method, "GET") && has_body(r))
 		return MODEL_REQUEST_INVALID;
-	if (c->listener->ncalls >= MODEL_CALLS_MAX)
+	if (too_many(c))
 		return MODEL_TOO_MANY_CALLS;
 	return MODEL_REFUSAL_MAX;
 }
@@ -229,7 +236,7 @@ static void hand_over(struct model_call *c)
 		model_answer_refuse(c, MODEL_REQUEST_INVALID);
 		return;
 	}
-	if (c->listener->ncalls >= MODEL_CALLS_MAX) { /* others were quicker */
+	if (too_many(c)) { /* others were quicker */
 		model_answer_refuse(c, MODEL_TOO_MANY_CALLS);
 		return;
 	}

@@ -37,6 +37,9 @@ enum model_refusal {
 	MODEL_HEAD_TOO_LARGE,
 	MODEL_BODY_TOO_LARGE,
 	MODEL_TOO_MANY_CALLS,
+	MODEL_CALLS_PER_MINUTE,
+	MODEL_NOT_ALLOWED,
+	MODEL_BUDGET_SPENT,
 	MODEL_NO_MEMORY,
 	MODEL_NO_TAKER,
 	MODEL_CALL_FAILED,
@@ -70,9 +73,18 @@ struct model_reach {
 	uid_t uid;
 };
 
+/* What holds for the calls of a listener, asked for each of them: it may change between two. */
+struct model_terms {
+	unsigned calls_max; /* open at a time */
+	bool quota;	    /* a refusal for good is a 429 insufficient_quota, else a 402 */
+};
+
 struct model_listener_ops {
 	/* It is answered, now or later. */
 	void (*call)(void *ctx, struct model_call *c);
+	struct model_terms (*terms)(void *ctx);
+	/* For the log, at once: a request has been refused, or its answer was cut. */
+	void (*refused)(void *ctx, enum model_refusal why);
 };
 
 /* What the taker of a call hears of it. */
@@ -108,3 +120,7 @@ void model_call_data(struct model_call *c, struct slice bytes);
 /* The ends; c is gone after. Refused after its head, a call is cut: the harness sees that the answer is not whole. */
 void model_call_end(struct model_call *c);
 void model_call_refuse(struct model_call *c, enum model_refusal why);
+/* Before its head: refused, and asked to come again after so many seconds, or (0) as the refusal has it. */
+void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsigned secs);
+/* The refusal's word, as "MODEL_NOT_ALLOWED". */
+const char *model_refusal_word(enum model_refusal why);

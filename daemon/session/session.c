@@ -457,6 +457,7 @@ void session_free(struct session *s)
 	session_detach_all(s, "deleted");
 	readers_drop(s);
 	session_model_close(s);
+	session_model_done(s);
 	takers_drop(s);
 	mcp_servers_forget(s);
 	session_network_close(s);

@@ -21,6 +21,7 @@
 #include "base/slice.h"
 #include "harnesses/registry.h"
 #include "loop/loop.h"
+#include "model/model_listener.h"
 #include "proc/proc.h"
 #include "session/log/evlog.h"
 #include "session/log/event_table.h"
@@ -100,7 +101,8 @@ struct store_totals {
 	uint64_t removed_empty; /* sessions without client and history */
 	uint64_t removed_age, removed_size, removed_room, trimmed; /* retain.h */
 	struct {
-		uint64_t calls, unauthorized, refused, asked_again, dropped; /* dropped: messages */
+		uint64_t calls, asked_again, dropped; /* dropped: messages */
+		uint64_t refused[MODEL_REFUSAL_MAX];
 	} model;
 };
 void store_totals(const struct session_store *st, struct store_totals *ret);

@@ -86,6 +86,7 @@ struct acp_quirks {
 	bool edits_by_us; /* it asks for every edit; this adapter decides which one accept-edits allows */
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
+	enum harness_stop stop;
 	struct harness_places places;
 	const struct acp_env *env; /* ends with {NULL}; the order matters: later wins */
 	const struct acp_file *files;

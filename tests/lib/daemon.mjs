@@ -228,12 +228,13 @@ export class Daemon {
     return deadline(done, 10000, `${method} ${where}`);
   }
 
-  // A number of /metrics, e.g. acpd_children.
-  async metric(name) {
+  // A number of /metrics, e.g. acpd_children; of one with labels the sum of all, or of label, e.g. 'code="UNAUTHORIZED"'.
+  async metric(name, label = '.*') {
     const { body } = await this.http('/metrics', { token: this.token });
-    const [, value] = new RegExp(`^${name} (\\d+)$`, 'm').exec(body) ?? assert.fail(`no ${name} in /metrics:\n${body}`);
+    const found = [...body.matchAll(new RegExp(`^${name}(?:\\{${label}\\})? (\\d+)$`, 'gm'))];
 
-    return Number(value);
+    assert.ok(found.length > 0, `no ${name} in /metrics:\n${body}`);
+    return found.reduce((sum, [, n]) => sum + Number(n), 0);
   }
 
   // --- logs ----------------------------------------------------------------------------

@@ -91,8 +91,8 @@ export class Taker {
     this.answers.get(callId).reject(new Error(message));
   }
 
-  newSession(provider = {}, more = {}) {
-    return this.c.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, provider: { api: API, model: 'stub-small', ...provider } }, ...more });
+  newSession(provider = {}, more = {}, meta = {}) {
+    return this.c.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, provider: { api: API, ...provider }, ...meta }, ...more });
   }
 }
 
@@ -126,7 +126,7 @@ export class ModelConnection {
   }
 
   // path: below the prefix. body null: none. headers undefined are left out.
-  send(path = PATH, { method = 'POST', body = '{"model":"m-1"}', headers = {}, key = this.key, target = this.base + path } = {}) {
+  send(path = PATH, { method = 'POST', body = '{"model":"stub-small"}', headers = {}, key = this.key, target = this.base + path } = {}) {
     const all = { host: 'listener', authorization: key && `Bearer ${key}`, 'content-type': 'application/json',
       'content-length': body === null ? undefined : Buffer.byteLength(body), ...headers };
     const lines = Object.entries(all).filter(([, v]) => v !== undefined).map(([k, v]) => `${k}: ${v}\r\n`);

@@ -78,13 +78,24 @@ static void put_turns(struct buf *b, const struct store_totals *t)
 	put(b, "updates_refused_total", "Those of which nothing was left.", t->refused);
 }
 
+static void put_refusals(struct buf *b, const uint64_t refused[MODEL_REFUSAL_MAX])
+{
+	buf_puts(b, "# HELP acpd_model_refused_total Others that got no answer of a provider, or "
+		    "not a whole one.\n# TYPE acpd_model_refused_total counter\n");
+	for (int i = 0; i < MODEL_REFUSAL_MAX; i++)
+		if (i != MODEL_KEY_WRONG)
+			buf_printf(b, "acpd_model_refused_total{code=\"%s\"} %llu\n",
+				   model_refusal_word((enum model_refusal)i),
+				   (unsigned long long)refused[i]);
+}
+
 static void put_model(struct buf *b, const struct store_totals *t)
 {
 	put(b, "model_calls_total", "Model calls that went to a client.", t->model.calls);
 	put(b, "model_unauthorized_total",
-	    "Requests with a wrong key at the addresses of sessions.", t->model.unauthorized);
-	put(b, "model_refused_total",
-	    "Others that got no answer of a provider, or not a whole one.", t->model.refused);
+	    "Requests with a wrong key at the addresses of sessions.",
+	    t->model.refused[MODEL_KEY_WRONG]);
+	put_refusals(b, t->model.refused);
 	put(b, "model_asked_again_total", "Model calls asked again of another connection.",
 	    t->model.asked_again);
 	put(b, "model_messages_dropped_total",

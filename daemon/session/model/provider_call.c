@@ -4,6 +4,7 @@
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
+#include "session/model/call_limits.h"
 
 static void call_free(struct provider_call *c)
 {
@@ -45,10 +46,18 @@ static void on_call(void *ctx, struct model_call *call)
 	list_init(&c->link);
 	list_add_tail(&s->model.calls, &c->link);
 	model_call_follow(call, &call_ops, c);
-	c->carrier->ask(c);
+	if (call_limits_admit(c))
+		c->carrier->ask(c);
 }
 
-const struct model_listener_ops provider_call_listener_ops = { on_call };
+const struct model_listener_ops provider_call_listener_ops = { on_call, call_limits_terms,
+							       call_limits_refused };
+
+void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsigned secs)
+{
+	model_call_refuse_until(c->call, why, secs);
+	call_free(c);
+}
 
 /* --- from the carrier ------------------------------------------------------------------------------------------- */
 

@@ -45,6 +45,9 @@ struct provider_call {
 
 extern const struct model_listener_ops provider_call_listener_ops;
 
+/* Before it is asked. secs: as model_call_refuse_until has it. */
+void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsigned secs);
+
 /* --- what a carrier says ------------------------------------------------------------------------------------ */
 
 /* The provider is asked, for the first time or once more. */

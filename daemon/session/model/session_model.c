@@ -57,6 +57,12 @@ void session_model_close(struct session *s)
 	direct_drop_keys(s);
 }
 
+void session_model_done(struct session *s)
+{
+	call_rate_done(&s->model.rate);
+	call_rate_done(&s->model.logged);
+}
+
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret)
 {
@@ -88,9 +94,8 @@ void session_put_provider(struct jw *w, const struct session *s)
 void session_model_totals(const struct store_model *m, struct store_totals *ret)
 {
 	ret->model.calls = m->listeners.calls;
-	ret->model.unauthorized = m->listeners.refused[MODEL_KEY_WRONG];
 	for (int i = 0; i < MODEL_REFUSAL_MAX; i++)
-		ret->model.refused += i == MODEL_KEY_WRONG ? 0 : m->listeners.refused[i];
+		ret->model.refused[i] = m->listeners.refused[i];
 	ret->model.asked_again = m->asked_again;
 	ret->model.dropped = m->strays;
 }

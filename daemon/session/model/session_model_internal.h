@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "harnesses/provider.h"
 #include "model/model_listener.h"
+#include "session/model/call_rate.h"
 #include "session/model/provider_call.h"
 #include "session/model/tunnel.h"
 
@@ -25,6 +26,7 @@ struct session_model {
 	struct list takers;		 /* struct model_taker */
 	struct list calls;		 /* struct provider_call */
 	struct upstream_key keys[PROVIDER_UPSTREAMS_MAX];
+	struct call_rate rate, logged; /* calls, and refusals in the log */
 };
 
 /* In struct session_store: model. */
@@ -43,6 +45,8 @@ void session_model_close(struct session *s);
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret);
 
+/* Of a session that is freed. */
+void session_model_done(struct session *s);
 /* What is counted of all sessions. */
 void session_model_totals(const struct store_model *m, struct store_totals *ret);
 

@@ -312,6 +312,7 @@ describe('an answer', () => {
 
   test('what belongs to no call is dropped, and counted', async (t) => {
     const { g, id } = await begin(t);
+    await taker.c.call('_acpd/status', { sessionId }); // all of the test before has arrived
     const counted = await d.metric('acpd_model_messages_dropped_total');
 
     for (const callId of ['model-call:nobody', `${id}0`]) {
@@ -358,7 +359,7 @@ describe('connections', () => {
   // A session of a client of its own.
   async function session(t, meta = {}) {
     const one = await own(t);
-    const { sessionId: id } = await one.c.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, provider: { api: 'openai-chat', model: 'stub-small' }, ...meta } });
+    const { sessionId: id } = await one.c.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, provider: { api: 'openai-chat' }, ...meta } });
 
     t.after(() => taker.c.call('session/close', { sessionId: id }).catch(() => {}));
     return { one, id, where: listenerOf(id) };
@@ -484,7 +485,7 @@ describe('connections', () => {
     await two.c.load(id, { cwd: d2.workDir });
     const where = listenerOf(id);
     assert.notEqual(where.key, first.key);
-    const { id: callId, g } = await begin(t, { to: two, where });
+    const { id: callId, g } = await begin(t, { to: two, where, body: '{"model":"stub-large"}' });
     two.answer(callId);
     await until(() => g.body.whole, 'the end');
   });

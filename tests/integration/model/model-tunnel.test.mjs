@@ -24,7 +24,7 @@ before(async () => {
   await c.initialize({ acpd: { model: tunnel.capability } });
   for (const api of Object.keys(FORMATS)) {
     const harness = api === 'google' ? STUB_WITH_GOOGLE.id : STUB_WITH_PROVIDER.id;
-    const { sessionId } = await c.newSession({ meta: { harness, provider: { api, model: 'stub-small' } } });
+    const { sessionId } = await c.newSession({ meta: { harness, provider: { api } } });
 
     listeners[api] = listenerOf(sessionId);
   }

@@ -1,6 +1,7 @@
 /* The provider object of a session and the numbers of usage reports: what is taken, and what is refused by which name. */
 #include "unit.h"
 
+#include "base/limits.h"
 #include "base/os/locked_text.h"
 #include "harnesses/provider.h"
 
@@ -72,6 +73,21 @@ static void test_refused(void **state _unused_)
 		{ "{\"api\":\"google\"" DIRECT
 		  ",\"fallbacks\":[{\"baseUrl\":\"http://x\",\"model\":\"m\"}]}",
 		  "fallbacks[0].model", "PARAM_UNSUPPORTED" },
+		{ "{\"api\":\"google\",\"key\":\"k\",\"limits\":{\"concurrency\":1}}", "limits",
+		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"limits\":[]}", "limits", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"limits\":{\"concurrency\":0}}", "limits.concurrency",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"limits\":{\"concurrency\":65}}", "limits.concurrency",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"limits\":{\"callsPerMinute\":0}}", "limits.callsPerMinute",
+		  "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"limits\":{\"callsPerMinute\":1001}}",
+		  "limits.callsPerMinute", "FIELD_OUT_OF_RANGE" },
+		{ "{\"api\":\"google\",\"limits\":{\"callsPerMinute\":1.5}}",
+		  "limits.callsPerMinute", "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"limits\":{\"perMinute\":1}}", "limits.perMinute",
+		  "PARAM_UNSUPPORTED" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":[]}", "headers", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"headers\":{\"\":\"x\"}}", "headers.",
 		  "FIELD_INVALID" },
@@ -159,6 +175,24 @@ static void test_split(void **state _unused_)
 	assert_false(provider_keys_equal(&more, &keys));
 	assert_string_equal(locked_text_str(more.of[0]), "k-1");
 	provider_keys_done(&more);
+	harness_provider_done(&p);
+}
+
+static void test_limits(void **state _unused_)
+{
+	struct harness_provider p;
+
+	assert_int_equal(harness_provider_parse(SLICE("{\"api\":\"google\"}"), &p, NULL), 0);
+	assert_int_equal(p.limits.concurrency, MODEL_CALLS_DEFAULT);
+	assert_int_equal(p.limits.calls_per_minute, 0);
+	harness_provider_done(&p);
+	assert_int_equal(harness_provider_parse(SLICE("{\"api\":\"google\",\"limits\":"
+						      "{\"concurrency\":64,"
+						      "\"callsPerMinute\":1000}}"),
+						&p, NULL),
+			 0);
+	assert_int_equal(p.limits.concurrency, 64);
+	assert_int_equal(p.limits.calls_per_minute, 1000);
 	harness_provider_done(&p);
 }
 
@@ -271,13 +305,10 @@ static void test_counts(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_via),
-		cmocka_unit_test(test_split),
-		cmocka_unit_test(test_models),
-		cmocka_unit_test(test_each_model_stops),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_via),
+		cmocka_unit_test(test_split),	cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_models),	cmocka_unit_test(test_each_model_stops),
+		cmocka_unit_test(test_whole),	cmocka_unit_test(test_counts),
 	};
 
 	return RUN(tests, NULL, NULL);
