@@ -2,10 +2,12 @@
 
 #include "base/util.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #define ANSWERS_MAX 4 /* read for one question: one may be left of an earlier one */
@@ -54,6 +56,16 @@ static int read_error(const char *body, size_t n)
 	return e.error < 0 && e.error >= -4095 ? e.error : -EBADMSG;
 }
 
+/* An IPv6 socket may have a connection of IPv4: its addresses are then ::ffff:a.b.c.d. */
+static bool is_address(const struct inet_diag_msg *m, const uint32_t *have,
+		       const struct sockaddr_in *want)
+{
+	if (m->idiag_family == AF_INET)
+		return have[0] == want->sin_addr.s_addr;
+	return m->idiag_family == AF_INET6 && !have[0] && !have[1] && have[2] == htonl(0xffff) &&
+	       have[3] == want->sin_addr.s_addr;
+}
+
 /* A listening socket is found for any connection to its address, so the answer is held against the question. */
 static int read_socket(const char *body, size_t n, const struct sock_pair *pair, uid_t *ret)
 {
@@ -62,10 +74,9 @@ static int read_socket(const char *body, size_t n, const struct sock_pair *pair,
 	if (n < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, body, sizeof(m));
-	if (m.idiag_family != AF_INET || m.id.idiag_sport != pair->own.sin_port ||
-	    m.id.idiag_dport != pair->peer.sin_port ||
-	    m.id.idiag_src[0] != pair->own.sin_addr.s_addr ||
-	    m.id.idiag_dst[0] != pair->peer.sin_addr.s_addr)
+	if (m.id.idiag_sport != pair->own.sin_port || m.id.idiag_dport != pair->peer.sin_port ||
+	    !is_address(&m, m.id.idiag_src, &pair->own) ||
+	    !is_address(&m, m.id.idiag_dst, &pair->peer))
 		return -ENOENT;
 	*ret = m.idiag_uid;
 	return 0;

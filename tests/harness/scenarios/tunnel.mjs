@@ -65,6 +65,27 @@ async function keyIsNowhere(x, t) {
 	assert.ok(placesOf([Buffer.from('acpd-')], pids, dirs).length > 0, 'the search finds what is there');
 }
 
+// Nothing but the model's address is there, for the harness, its own servers (OpenCode's speaks to itself over loopback) and its commands.
+async function withoutNetwork(x, t) {
+	const acpd = { network: { mode: 'off' }, policy: { approval: 'never' } };
+
+	if (x.route === 'environment') {
+		await x.refuses({ acpd }, 'PROVIDER_NEEDS_NETWORK');
+		return;
+	}
+	const s = await x.session(t, { acpd });
+	const { sessions: [{ pid }] } = await s.request('_acpd/status', {});
+	const { port } = new URL(x.model.url);
+	assert.equal(s.opened._meta.acpd.network.mode, 'off');
+	assert.notEqual(fs.readlinkSync(`/proc/${pid}/ns/net`), fs.readlinkSync(`/proc/${x.rig.daemon.pid}/ns/net`));
+	const turn = await s.turn('TEXT:first', `RUN:bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port}' || printf '%s-way-out' no`, 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.match(turn.text, /first[^]*done/);
+	assert.ok(s.results.some((result) => JSON.stringify(result).includes('no-way-out')), JSON.stringify(s.results));
+	await s.goesOn();
+}
+
 export default [
+	['without network, text and a command', withoutNetwork],
 	['the provider\'s key is in no process and no file of the sandbox', keyIsNowhere],
 ];

@@ -113,6 +113,25 @@ static void set_family(struct answer *a)
 	a->m.idiag_family = AF_INET6;
 }
 
+static void set_mapped(struct answer *a)
+{
+	struct sock_pair p = pair();
+
+	a->m.idiag_family = AF_INET6;
+	a->m.id.idiag_src[0] = a->m.id.idiag_dst[0] = 0;
+	a->m.id.idiag_src[2] = a->m.id.idiag_dst[2] = htonl(0xffff);
+	a->m.id.idiag_src[3] = p.own.sin_addr.s_addr;
+	a->m.id.idiag_dst[3] = p.peer.sin_addr.s_addr;
+}
+
+/* Not an address of IPv4, but one that ends like it. */
+static void set_six(struct answer *a)
+{
+	set_mapped(a);
+	a->m.id.idiag_src[0] = htonl(0x20010db8);
+	a->m.id.idiag_src[2] = 0;
+}
+
 static void set_own_port(struct answer *a)
 {
 	a->m.id.idiag_sport = htons(40002);
@@ -166,7 +185,7 @@ static const struct {
 	{ set_own_port, -ENOENT },	  { set_own_address, -ENOENT },
 	{ set_listening, -ENOENT },	  { set_error, -ENOENT },
 	{ set_no_error, -EBADMSG },	  { set_strange_error, -EBADMSG },
-	{ set_short_error, -EBADMSG },
+	{ set_short_error, -EBADMSG },	  { set_six, -ENOENT },
 };
 
 static void only_the_answer_to_the_question_counts(void **state _unused_)
@@ -176,6 +195,9 @@ static void only_the_answer_to_the_question_counts(void **state _unused_)
 
 	assert_int_equal(read_answer(&a, a.h.nlmsg_len, &uid), 0);
 	assert_int_equal(uid, 1234);
+	set_mapped(&a);
+	assert_int_equal(read_answer(&a, a.h.nlmsg_len, &uid), 0);
+	a = good();
 	for (size_t n = 0; n < a.h.nlmsg_len; n++)
 		assert_int_equal(read_answer(&a, n, &uid), -EBADMSG);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -209,7 +231,23 @@ struct connection {
 	struct sock_pair pair;
 };
 
-static void connect_as(struct connection *c, uid_t uid)
+/* A socket of either family, connected to that address. */
+static int connect_by(int family, const struct sockaddr_in *to)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = to->sin_port };
+	int fd = socket(family, SOCK_STREAM, 0);
+	bool six = family == AF_INET6;
+
+	mapped.sin6_addr.s6_addr32[2] = htonl(0xffff);
+	mapped.sin6_addr.s6_addr32[3] = to->sin_addr.s_addr;
+	assert_int_equal(
+		connect(fd, six ? (const struct sockaddr *)&mapped : (const struct sockaddr *)to,
+			six ? sizeof(mapped) : sizeof(*to)),
+		0);
+	return fd;
+}
+
+static void connect_as(struct connection *c, uid_t uid, int family)
 {
 	socklen_t n = sizeof(c->pair.peer);
 
@@ -219,9 +257,8 @@ static void connect_as(struct connection *c, uid_t uid)
 	assert_int_equal(listen(c->listener, 4), 0);
 	getsockname(c->listener, (struct sockaddr *)&c->pair.peer, &n);
 	setfsuid(uid);
-	c->client = socket(AF_INET, SOCK_STREAM, 0);
+	c->client = connect_by(family, &c->pair.peer);
 	setfsuid(geteuid());
-	assert_int_equal(connect(c->client, (struct sockaddr *)&c->pair.peer, n), 0);
 	c->server = accept(c->listener, (struct sockaddr *)&c->pair.own, &n);
 	assert_true(c->server >= 0);
 }
@@ -243,7 +280,7 @@ static void the_kernel_knows_whose_it_is(void **state _unused_)
 		struct connection c;
 		struct sock_pair listening, none;
 
-		connect_as(&c, users[i]);
+		connect_as(&c, users[i], i ? AF_INET6 : AF_INET);
 		assert_int_equal(sock_owner_ask(netlink, &c.pair, &uid), 0);
 		assert_int_equal(uid, users[i]);
 		listening = (struct sock_pair){ .own = c.pair.peer };
