@@ -46,6 +46,8 @@ int session_network_open(struct session *s, struct err *e)
 {
 	struct err why;
 
+	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
+		return 0;
 	if (s->setup.network != NETWORK_OFF) {
 		session_network_close(s);
 		return 0;
@@ -67,14 +69,16 @@ struct netns *session_netns(const struct session *s)
 
 void session_put_network(struct jw *w, const struct session *s)
 {
-	bool off = s->setup.network == NETWORK_OFF;
+	bool off = s->setup.network == NETWORK_OFF, inside = s->harness.netns;
 
 	if (s->setup.network == NETWORK_UNSET)
 		return;
+	if (s->harness.state == H_NONE)
+		inside = off; /* as the next harness will be */
 	jw_obj(w, "network");
 	jw_str(w, "mode", network_modes[s->setup.network]);
-	jw_str(w, "achieved", off ? "namespace" : "none");
-	if (off) /* root enters any namespace that it likes */
+	jw_str(w, "achieved", inside ? "namespace" : "none");
+	if (inside) /* root enters any namespace that it likes */
 		jw_bool(w, "leavable", geteuid() == 0 && !s->store->user.switched);
 	jw_end_obj(w);
 }

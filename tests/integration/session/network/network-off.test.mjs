@@ -236,6 +236,25 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
     await taker.c.call('session/close', { sessionId: id });
   });
 
+  for (const [from, to] of [['off', 'open'], ['open', 'off']])
+    test(`a change from ${from} to ${to} while a turn runs waits for its end, and the answer tells what is`, async () => {
+      const { sessionId: id } = await offSession(taker, {}, { meta: { network: { mode: from } } });
+      const was = await ownNet(taker.c, id);
+      const at = taker.c.updates.length;
+      const turn = taker.c.startPrompt(id, 'echo it runs; sleep 500; run readlink /proc/self/ns/net');
+      await until(() => taker.c.chunks(id, at).length, 'the turn to run');
+      const { _meta } = await taker.c.load(id, { meta: { network: { mode: to } } });
+      const builtin = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } })).over();
+
+      assert.deepEqual(_meta.acpd.pending, ['network']);
+      assert.deepEqual([_meta.acpd.network.mode, _meta.acpd.network.achieved], [to, from === 'off' ? 'namespace' : 'none']);
+      assert.ok(JSON.stringify(builtin.answer.result).includes(was), 'with the harness');
+      await turn.answer;
+      assert.equal(taker.c.chunks(id, at).find((text) => text.startsWith('run:')).trim(), `run:0:${was}`);
+      assert.equal(await ownNet(taker.c, id) === netOf(d.pid), to === 'open');
+      await taker.c.call('session/close', { sessionId: id });
+    });
+
   test('a project\'s server runs there; one over HTTP is not reached', async () => {
     const cwd = path.join(d.dir, 'project');
 
