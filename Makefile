@@ -156,6 +156,10 @@ harness: all $(BUILD)/stub-agent
 .PHONY: harness-drift
 harness-drift: all
 	@HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/drift.mjs
+# Many streamed model calls at once, for long: SOAK_SECS=1200 SOAK_STREAMS=500 VIA=tunnel (or direct).
+.PHONY: soak
+soak: all $(BUILD)/stub-agent
+	@$(ENV) $(NODE) tests/soak/model.mjs
 check-san:
 	$(MAKE) MODE=san check
 # Units under valgrind, and the daemon itself through one file of each kind of life.
