@@ -10,6 +10,7 @@ import { archives } from './archives.mjs';
 import { grows } from './grows.mjs';
 import { harnessTurns } from './harness.mjs';
 import { relay } from './mcp.mjs';
+import { modelCalls } from './model.mjs';
 import {
   ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, disk, figures, harnessFile, memory, pipe, placements,
   printMachine, program, rounds, scratch, sleep,
@@ -18,9 +19,9 @@ import {
 const quick = process.env.BENCH_QUICK === '1';
 const N = quick
   ? { starts: 5, rounds: 1, turns: 500, updates: 100_000, conns: 50, sessions: 20, stalled: 200_000,
-    opens: 20, records: 500, harness: 2, relay: { rounds: 1, calls: 500 } }
+    opens: 20, records: 500, harness: 2, relay: { rounds: 1, calls: 500 }, model: { rounds: 1, calls: 10, pieces: 100, mib: 4 } }
   : { starts: 40, rounds: 5, turns: 3000, updates: 1_000_000, conns: 200, sessions: 100, stalled: 1_500_000,
-    opens: 100, records: 3000, harness: 15, relay: { rounds: 5, calls: 5000 } };
+    opens: 100, records: 3000, harness: 15, relay: { rounds: 5, calls: 5000 }, model: { rounds: 5, calls: 40, pieces: 250, mib: 32 } };
 const SIZE = 200;
 
 const counted = { lost: 0, doubled: 0, gaps: 0, updates: 0 };
@@ -255,7 +256,7 @@ async function floods(table) {
 }
 
 const parts = {
-  exec, idle, units, roundTrips, floods, stalled, replay, opens, records, mcp: (t) => relay(t, N.relay), harness: (t) => harnessTurns(t, N.harness),
+  exec, idle, units, roundTrips, floods, stalled, replay, opens, records, mcp: (t) => relay(t, N.relay), model: (t) => modelCalls(t, N.model), harness: (t) => harnessTurns(t, N.harness),
   archives: (t) => archives(t, quick), grows, rest,
 };
 const asked = process.argv.slice(2);

@@ -19,6 +19,7 @@
  * cores=CLIENT,AGENT,DAEMON; stall: hold=MS (stall for so long after all is written) read=1 (read it all afterwards)
  */
 #include "acp.h"
+#include "args.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -87,13 +88,6 @@ static void print_tally(const struct acp *a)
 	       a->got, a->lost, a->doubled, a->gaps);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t turn(struct acp *a, uint64_t no)
 {
 	uint64_t start;
@@ -120,7 +114,7 @@ static void work_rtt(void)
 		sum += took[i] = turn(a, (uint64_t)i + 1);
 	cpu = daemon_cpu() - cpu;
 	acp_count_end(a, (uint64_t)set.n);
-	qsort(took, (size_t)set.n, sizeof(*took), by_size);
+	sort_ns(took, (size_t)set.n);
 	printf("{\"p50_us\":%.2f,\"p99_us\":%.2f,\"mean_us\":%.2f,\"cpu_us\":%.3f",
 	       (double)took[set.n / 2] / 1e3, (double)took[set.n * 99 / 100] / 1e3,
 	       (double)sum / 1e3 / (double)set.n, (double)cpu / 1e3 / (double)set.n);
@@ -411,11 +405,7 @@ static void work_opens(void)
 
 /* --- command line ---------------------------------------------------------------------------------------- */
 
-static const struct {
-	const char *key;
-	const char **text;
-	long *number;
-} keys[] = {
+static const struct arg_key keys[] = {
 	{ "transport", &set.transport, NULL },
 	{ "path", &set.path, NULL },
 	{ "token", &set.token_file, NULL },
@@ -434,32 +424,6 @@ static const struct {
 	{ "width", NULL, &set.width },
 };
 
-static void parse_key(char *arg)
-{
-	char *eq = strchr(arg, '=');
-
-	for (size_t i = 0; eq && i < sizeof(keys) / sizeof(*keys); i++) {
-		if (strlen(keys[i].key) != (size_t)(eq - arg) ||
-		    strncmp(arg, keys[i].key, (size_t)(eq - arg)) != 0)
-			continue;
-		if (keys[i].text)
-			*keys[i].text = eq + 1;
-		else
-			*keys[i].number = strtol(eq + 1, NULL, 10);
-		return;
-	}
-	die("client: unknown %s", arg);
-}
-
-static void read_token(void)
-{
-	FILE *f = fopen(set.token_file, "re");
-
-	if (!f || fscanf(f, "%255s", set.token) != 1)
-		die("client: cannot read the token");
-	fclose(f);
-}
-
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -473,14 +437,7 @@ int main(int argc, char **argv)
 {
 	const char *work = argc > 1 ? argv[1] : "";
 
-	for (int i = 2; i < argc && !set.argv; i++) {
-		if (strcmp(argv[i], "--") == 0)
-			set.argv = argv + i + 1;
-		else
-			parse_key(argv[i]);
-	}
-	if (set.token_file)
-		read_token();
+	args_read(argc, argv, keys, sizeof(keys) / sizeof(*keys));
 	signal(SIGPIPE, SIG_IGN);
 	alarm((unsigned)set.seconds);
 	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {

@@ -12,6 +12,7 @@
  * n=CALLS width=AT_ONCE port= token=FILE cwd=DIR daemon=PID seconds=
  */
 #include "acp.h"
+#include "args.h"
 #include "probe.h"
 
 #include <inttypes.h>
@@ -200,13 +201,6 @@ static void run_calls(long n)
 		turn(on_harness);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void measure(void)
 {
 	uint64_t start, cpu;
@@ -221,7 +215,7 @@ static void measure(void)
 	run_calls(set.n);
 	cpu = (set.daemon ? cpu_ns((pid_t)set.daemon) : 0) - cpu;
 	secs = (double)(now_ns() - start) / 1e9;
-	qsort(calls.took, (size_t)set.n, sizeof(uint64_t), by_size);
+	sort_ns(calls.took, (size_t)set.n);
 	printf("{\"p50_us\":%.2f,\"p99_us\":%.2f,\"per_s\":%.1f,\"cpu_us\":%.3f}\n",
 	       (double)calls.took[set.n / 2] / 1e3, (double)calls.took[set.n * 99 / 100] / 1e3,
 	       n / secs, (double)cpu / 1e3 / n);
@@ -317,11 +311,7 @@ static void work_relayed(void)
 
 /* --- the command line ------------------------------------------------------------------------ */
 
-static const struct {
-	const char *key;
-	const char **text;
-	long *number;
-} keys[] = {
+static const struct arg_key keys[] = {
 	{ "n", NULL, &set.n },
 	{ "width", NULL, &set.width },
 	{ "port", NULL, &set.port },
@@ -331,42 +321,11 @@ static const struct {
 	{ "seconds", NULL, &set.seconds },
 };
 
-static void parse_key(char *arg)
-{
-	char *eq = strchr(arg, '=');
-
-	for (size_t i = 0; eq && i < sizeof(keys) / sizeof(*keys); i++) {
-		if (strlen(keys[i].key) != (size_t)(eq - arg) ||
-		    strncmp(arg, keys[i].key, (size_t)(eq - arg)) != 0)
-			continue;
-		if (keys[i].text)
-			*keys[i].text = eq + 1;
-		else
-			*keys[i].number = strtol(eq + 1, NULL, 10);
-		return;
-	}
-	die("mcp: unknown %s", arg);
-}
-
-static void read_token(void)
-{
-	FILE *f = set.token_file ? fopen(set.token_file, "re") : NULL;
-
-	if (!f || fscanf(f, "%255s", set.token) != 1)
-		die("mcp: cannot read the token");
-	fclose(f);
-}
-
 int main(int argc, char **argv)
 {
 	bool relayed = argc > 1 && strcmp(argv[1], "relayed") == 0;
 
-	for (int i = 2; i < argc && !set.argv; i++) {
-		if (strcmp(argv[i], "--") == 0)
-			set.argv = argv + i + 1;
-		else
-			parse_key(argv[i]);
-	}
+	args_read(argc, argv, keys, sizeof(keys) / sizeof(*keys));
 	if (!set.argv || !set.argv[0] || set.n < 1)
 		die("mcp: no server");
 	signal(SIGPIPE, SIG_IGN);
@@ -375,7 +334,6 @@ int main(int argc, char **argv)
 		work_direct();
 		return 0;
 	}
-	read_token();
 	work_relayed();
 	return 0;
 }

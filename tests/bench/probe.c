@@ -16,6 +16,18 @@ uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void sort_ns(uint64_t *list, size_t n)
+{
+	qsort(list, n, sizeof(*list), by_size);
+}
+
 static void each_thread(pid_t pid, void (*fn)(pid_t tid, void *ctx), void *ctx)
 {
 	char path[64];

@@ -2,10 +2,13 @@
 /* probe.h - what /proc says about the process under test, and on which cores it may run. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 uint64_t now_ns(void);
+/* Smallest first. */
+void sort_ns(uint64_t *list, size_t n);
 /* CPU time of all living threads, user and system, in nanoseconds. */
 uint64_t cpu_ns(pid_t pid);
 /* Bytes of a field of /proc/PID/smaps_rollup: "Rss", "Pss", "Private_Dirty". */

@@ -87,11 +87,11 @@ export async function bare({ agent = AGENT } = {}) {
   };
 }
 
-export function harnessFile() {
+export function harnessFile(more = []) {
   const file = path.join(scratch, 'harnesses.json');
   const [command, ...args] = AGENT;
 
-  fs.writeFileSync(file, JSON.stringify({ harnesses: [{ id: 'bench', command, args }] }));
+  fs.writeFileSync(file, JSON.stringify({ harnesses: [{ id: 'bench', command, args }, ...more] }));
   return file;
 }
 
@@ -110,13 +110,13 @@ function writable(dir) {
   }
 }
 
-// on: a directory below which the daemon's state is kept, for this run only
-export async function acpd({ on, ...flags } = {}) {
+// on: a directory below which the daemon's state is kept, for this run only; harness: one besides the stub of all
+export async function acpd({ on, harness, ...flags } = {}) {
   const state = on && fs.mkdtempSync(path.join(on, 'acpd-bench-'));
   if (state)
     states.add(state);
   const d = await Daemon.start({
-    flags: { harnessConfig: harnessFile(), defaultHarness: 'bench', log: 'warn', ...(state && { state }), ...flags },
+    flags: { harnessConfig: harnessFile(harness && [harness]), defaultHarness: 'bench', log: 'warn', ...(state && { state }), ...flags },
   });
   const end = async () => {
     await d.stop();

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define READ_SIZE ((size_t)1 << 18)
+#define SEND_MAX 16384
 
 void die(const char *fmt, ...)
 {
@@ -189,10 +190,10 @@ struct wire *wire_pipe(char **argv)
 static void ws_send(struct wire *w, const char *text, size_t n)
 {
 	static const unsigned char key[4] = { 0x37, 0xfa, 0x21, 0x3d };
-	unsigned char frame[8 + 4096] = { 0x81 };
+	unsigned char frame[8 + SEND_MAX] = { 0x81 };
 	size_t h = 2;
 
-	if (n > 4096)
+	if (n > SEND_MAX)
 		die("message too long");
 	frame[1] = (unsigned char)(0x80 | (n < 126 ? n : 126));
 	if (n >= 126) {
