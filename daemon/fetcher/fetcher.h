@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "fetcher/wire/fetch_frame.h" /* enum fetch_end */
 #include "loop/loop.h"
 #include "proc/proc.h"
 
@@ -60,16 +61,6 @@ struct fetch_request {
 	unsigned idle_ms;
 };
 
-enum fetch_end {
-	FETCH_COMPLETE,
-	FETCH_REFUSED,	   /* an address or a url that may not be called */
-	FETCH_UNREACHABLE, /* name, connection or TLS: nothing was answered */
-	FETCH_CUT,	   /* ended before the answer did */
-	FETCH_SILENT,	   /* idle_ms passed */
-	FETCH_GONE,	   /* the program died */
-	FETCH_UNAVAILABLE, /* it is not installed, or cannot start */
-};
-
 struct fetch_ops {
 	/* headers: raw JSON object of strings, names in lower case. */
 	void (*head)(void *ctx, int status, struct slice headers);
@@ -88,6 +79,8 @@ struct fetch *fetch_close(struct fetch *x);
 
 /* Where acpd-fetch is: ACPD_FETCH, or beside our own executable. NULL: not there. The caller frees. */
 char *fetcher_program(void);
+/* The system's file of trusted certificates; NULL: there is none. The caller frees. */
+char *fetcher_ca_file(void);
 /* Who it runs as where the daemon is root: who was asked for, else the user acpd-fetch if there is one, else nobody.
  * -EINVAL with e: that user is not there, is root, or the agent's. */
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e);

@@ -27,6 +27,19 @@ char *fetcher_program(void)
 	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
 }
 
+char *fetcher_ca_file(void)
+{
+	static const char *const usual[] = { "/etc/ssl/certs/ca-certificates.crt", /* Debian */
+					     "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+					     "/etc/ssl/ca-bundle.pem",		   /* SUSE */
+					     "/etc/ssl/cert.pem" };		   /* Alpine */
+
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (access(usual[i], R_OK) == 0)
+			return xstrdup(usual[i]);
+	return NULL;
+}
+
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)
 {
 	const char *name = asked ? asked : getpwnam(OWN_USER) ? OWN_USER : COMMON_USER;

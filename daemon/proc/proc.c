@@ -4,6 +4,7 @@
 #include "proc/lines.h"
 #include "proc/reaper.h"
 #include "proc/spawn.h"
+#include "proc/text_tail.h"
 #include "proc/table/sweep.h"
 #include "proc/table/process_tree.h"
 
@@ -39,14 +40,13 @@ struct proc {
 	pid_t pid;
 	int pidfd;
 	enum proc_state state;
-	bool reaped, swept, faulted, done, trusted;
+	bool reaped, swept, faulted, done, trusted, standing;
 	int wait_status;
 	struct rusage used; /* once reaped */
 	struct loop_io in, out, errout;
 	struct buf in_buf;
 	struct lines lines;
-	char tail[CHILD_STDERR_TAIL + 1];
-	size_t tail_len;
+	struct text_tail tail;
 	unsigned rounds;
 	struct loop_timer stop_timer, sweep_timer;
 	struct sweep sweep, turn_sweep;
@@ -123,13 +123,10 @@ static void io_close(struct proc *p, struct loop_io *io)
 static void proc_report(void *ctx)
 {
 	struct proc *p = ctx;
-	struct proc_status st = { .exited = WIFEXITED(p->wait_status), .stderr_tail = p->tail };
+	struct proc_status st = { .exited = WIFEXITED(p->wait_status),
+				  .stderr_tail = text_tail_show(&p->tail) };
 
 	st.code = st.exited ? WEXITSTATUS(p->wait_status) : WTERMSIG(p->wait_status);
-	p->tail[p->tail_len] = '\0';
-	for (char *s = p->tail; *s; s++)
-		if ((unsigned char)*s < 0x20)
-			*s = ' ';
 	p->ev->on_exit(p->ctx, &st);
 }
 
@@ -297,23 +294,6 @@ static void on_stdout(void *ctx, uint32_t events _unused_)
 	deliver_lines(p);
 }
 
-static void tail_add(struct proc *p, const char *s, size_t n)
-{
-	if (n >= CHILD_STDERR_TAIL) {
-		s += n - CHILD_STDERR_TAIL;
-		n = CHILD_STDERR_TAIL;
-		p->tail_len = 0;
-	}
-	if (p->tail_len + n > CHILD_STDERR_TAIL) {
-		size_t drop = p->tail_len + n - CHILD_STDERR_TAIL;
-
-		memmove(p->tail, p->tail + drop, p->tail_len - drop);
-		p->tail_len -= drop;
-	}
-	memcpy(p->tail + p->tail_len, s, n);
-	p->tail_len += n;
-}
-
 static void on_stderr(void *ctx, uint32_t events _unused_)
 {
 	static char chunk[CHILD_READ_BYTES];
@@ -323,7 +303,7 @@ static void on_stderr(void *ctx, uint32_t events _unused_)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		tail_add(p, chunk, (size_t)n);
+		text_tail_add(&p->tail, chunk, (size_t)n);
 		return;
 	}
 	io_close(p, &p->errout);
@@ -392,6 +372,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->ctx = ctx;
 	p->session = xstrdup(spec->session);
 	p->trusted = spec->trusted;
+	p->standing = spec->standing;
 	p->cgroup = TAKE_PTR(cgroup);
 	measure_open(&p->measure, h->cgroup.kind == CGROUP_V2 ? p->cgroup : NULL);
 	p->pid = s.pid;
@@ -404,7 +385,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	loop_io_set(h->loop, &p->out, EPOLLIN);
 	loop_io_set(h->loop, &p->errout, EPOLLIN);
 	list_add_tail(&h->procs, &p->link);
-	h->count++;
+	h->count += !p->standing;
 	return p;
 }
 
@@ -413,7 +394,7 @@ struct proc *proc_free(struct proc *p)
 	if (!p)
 		return NULL;
 	list_del(&p->link);
-	if (!--p->host->count && p->host->idle)
+	if (!p->standing && !--p->host->count && p->host->idle)
 		loop_defer(p->host->loop, &p->host->idle_task, p->host->idle, p->host->idle_ctx);
 	loop_timer_cancel(&p->stop_timer);
 	loop_timer_cancel(&p->sweep_timer);
@@ -483,6 +464,18 @@ void proc_kill(struct proc *p)
 	send_signal(p, SIGKILL);
 	/* descendants may sit in uninterruptible sleep; the sweep after the reap goes on killing */
 	cgroup_kill(p->cgroup);
+}
+
+struct proc *proc_end(struct proc *p)
+{
+	if (!p)
+		return NULL;
+	proc_kill(p);
+	while (!p->reaped && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!p->done)
+		cgroup_remove(p->cgroup);
+	return proc_free(p);
 }
 
 void proc_measure(const struct proc *p, bool peak, struct proc_usage *ret)

@@ -34,6 +34,7 @@ struct proc_spec {
 	const struct netns *netns; /* where its sockets are; NULL: ours */
 	int data;		   /* a descriptor that the child has as 3; 0: none */
 	bool trusted;		   /* a program of ours that starts nothing: no stray can be its */
+	bool standing; /* it lives as long as the daemon, which ends it by proc_end: not counted, nobody waits for it */
 };
 
 struct proc_status {
@@ -63,6 +64,8 @@ const struct cgroup_root *proc_host_cgroup(const struct proc_host *h);
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e);
 struct proc *proc_free(struct proc *p);
+/* Of a standing one, at any time: kills it, waits for that, and frees it. on_exit does not follow. */
+struct proc *proc_end(struct proc *p);
 pid_t proc_pid(const struct proc *p);
 /* Queues a line for stdin and adds the newline. -EPIPE: stdin is closed; -E2BIG: the child does not read. */
 int proc_send(struct proc *p, struct slice line);

@@ -63,7 +63,7 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 NOT_VALGRIND := test_commit_kill test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore
 # make test runs the others under valgrind, which is the same program.
-unit: $(UNIT_BINS)
+unit: $(UNIT_BINS) $(PROGRAMS)
 	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
 unit-valgrind: $(UNIT_BINS) $(CORPORA)
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))

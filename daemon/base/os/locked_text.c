@@ -1,21 +1,16 @@
 #include "base/os/locked_text.h"
 
+#include "base/os/locked.h"
 #include "base/util.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 struct locked_text {
 	unsigned owners;
-	size_t n, mapped;
+	size_t n;
+	bool locked;
 	char *bytes;
 };
-
-static char *pages(size_t n)
-{
-	/* cppcheck-suppress invalidFunctionArg; -1 is right with MAP_ANONYMOUS */
-	return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
 
 struct locked_text *locked_text_new(struct slice bytes)
 {
@@ -23,13 +18,10 @@ struct locked_text *locked_text_new(struct slice bytes)
 
 	t->owners = 1;
 	t->n = bytes.n;
-	t->mapped = bytes.n + 1;
-	t->bytes = pages(t->mapped);
-	if (t->bytes == MAP_FAILED)
-		abort();
-	mlock(t->bytes, t->mapped);
-	madvise(t->bytes, t->mapped, MADV_DONTDUMP);
-	madvise(t->bytes, t->mapped, MADV_WIPEONFORK);
+	t->bytes = locked_alloc(bytes.n + 1);
+	t->locked = t->bytes;
+	if (!t->locked)
+		t->bytes = xalloc(bytes.n + 1);
 	if (bytes.n)
 		memcpy(t->bytes, bytes.p, bytes.n);
 	return t;
@@ -46,8 +38,12 @@ struct locked_text *locked_text_unref(struct locked_text *t)
 {
 	if (!t || --t->owners)
 		return NULL;
-	explicit_bzero(t->bytes, t->mapped);
-	munmap(t->bytes, t->mapped);
+	if (t->locked) {
+		locked_free(t->bytes, t->n + 1);
+	} else {
+		explicit_bzero(t->bytes, t->n);
+		free(t->bytes);
+	}
 	free(t);
 	return NULL;
 }

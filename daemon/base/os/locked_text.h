@@ -2,8 +2,8 @@
  * locked_text.h - a secret in memory that is not swapped out, is in no core file and in no child, and is wiped when its
  * last owner lets go of it.
  *
- * Each has pages of its own. A plain user may lock only so many (RLIMIT_MEMLOCK): beyond that a text is kept without, as
- * to refuse the key would protect nobody. Not for threads.
+ * A plain user may lock only so much (RLIMIT_MEMLOCK): beyond that a text is kept without, as to refuse the key would
+ * protect nobody. Not for threads.
  */
 #pragma once
 

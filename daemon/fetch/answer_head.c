@@ -1,0 +1,126 @@
+#include "fetch/answer_head.h"
+
+#include "base/array.h"
+#include "base/http/header.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/util.h"
+#include "json/jenc.h"
+
+#include <errno.h>
+
+struct answer_field {
+	char *name;
+	struct buf value;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static struct slice trimmed(struct slice s)
+{
+	while (s.n && is_blank(s.p[0]))
+		s = (struct slice){ s.p + 1, s.n - 1 };
+	while (s.n && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+static void forget(struct answer_head *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		free(h->fields[i].name);
+		buf_done(&h->fields[i].value);
+	}
+	h->n = h->bytes = 0;
+}
+
+static char *lowered(struct slice name)
+{
+	char *s = xstrndup(name.p, name.n);
+
+	for (char *p = s; *p; p++)
+		if (*p >= 'A' && *p <= 'Z')
+			*p |= 0x20;
+	return s;
+}
+
+/* Makes what stands from there on fit for a line, and for a JSON string. */
+static void mend(struct buf *value, size_t from)
+{
+	for (size_t i = from; i < value->len; i++) {
+		unsigned char *c = (unsigned char *)value->data + i;
+		size_t n = *c >= 0x80 ? utf8_sequence(c, value->len - i) : 1;
+
+		if (*c < 0x20 || *c == 0x7f)
+			*c = ' ';
+		else if (n == 0)
+			*c = '?';
+		else
+			i += n - 1;
+	}
+}
+
+static int add_field(struct answer_head *h, struct slice name, struct slice value)
+{
+	_cleanup_(freep) char *lower = lowered(name);
+	struct answer_field *f = NULL;
+	size_t from;
+
+	h->bytes += name.n + value.n + 2;
+	for (size_t i = 0; i < h->n && !f; i++)
+		if (strcmp(h->fields[i].name, lower) == 0)
+			f = &h->fields[i];
+	if (h->bytes > FETCH_HEAD_MAX || (!f && h->n == ANSWER_NAMES_MAX))
+		return -EMSGSIZE;
+	if (f) {
+		buf_puts(&f->value, ", ");
+	} else {
+		f = GROW(h->fields, h->n);
+		f->name = TAKE_PTR(lower);
+	}
+	from = f->value.len;
+	buf_add_slice(&f->value, value);
+	mend(&f->value, from);
+	return 0;
+}
+
+int answer_head_line(struct answer_head *h, struct slice line, bool interim)
+{
+	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
+	struct slice name;
+
+	if (h->over)
+		return 0;
+	if (slice_starts(line, "HTTP/")) { /* after an answer 1xx another head begins */
+		forget(h);
+		return 0;
+	}
+	if (!trimmed(line).n) {
+		h->over = !interim;
+		return h->over;
+	}
+	name = (struct slice){ line.p, colon ? (size_t)(colon - line.p) : 0 };
+	if (!header_name_ok(name)) /* libcurl took it for harmless; it is not handed on */
+		return 0;
+	return add_field(h, name, trimmed((struct slice){ colon + 1, line.n - name.n - 1 }));
+}
+
+void answer_head_put(const struct answer_head *h, struct buf *json)
+{
+	struct jw w = JW(json);
+
+	jw_obj(&w, NULL);
+	for (size_t i = 0; i < h->n; i++)
+		jw_slice(&w, h->fields[i].name, buf_slice(&h->fields[i].value));
+	jw_end_obj(&w);
+}
+
+void answer_head_done(struct answer_head *h)
+{
+	forget(h);
+	free(h->fields);
+	*h = (struct answer_head){ .over = h->over };
+}

@@ -1,0 +1,155 @@
+#include "fetch/fetch_probe.h"
+
+#include "base/os/file.h"
+#include "base/util.h"
+#include "json/jenc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+static long try_execve(void)
+{
+	char program[] = "/bin/true";
+	char *argv[] = { program, NULL };
+
+	return execve(program, argv, NULL);
+}
+
+static long try_fork(void)
+{
+	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		syscall(SYS_exit_group, 0);
+	return pid;
+}
+
+static long try_open_write(void)
+{
+	return open("/dev/null", O_WRONLY);
+}
+
+static long try_open_create(void)
+{
+	return open("/tmp/acpd-fetch-probe", O_RDONLY | O_CREAT, 0600);
+}
+
+static long try_open_environ(void)
+{
+	return open("/proc/self/environ", O_RDONLY);
+}
+
+static long try_unlink(void)
+{
+	return unlink("/tmp/acpd-fetch-probe");
+}
+
+static long try_chmod(void)
+{
+	return chmod("/tmp", 0);
+}
+
+static long try_unix_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long try_listen(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return fd < 0 ? fd : listen(fd, 1);
+}
+
+static long try_ptrace(void)
+{
+	return ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static long try_kill(void)
+{
+	return kill(getppid(), 0);
+}
+
+static long try_dumpable(void)
+{
+	return prctl(PR_SET_DUMPABLE, 1);
+}
+
+static long try_setuid(void)
+{
+	return setuid(0);
+}
+
+static long try_core(void)
+{
+	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+	return setrlimit(RLIMIT_CORE, &r);
+}
+
+/* What it has to be able to do. */
+static long try_tcp_socket(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long try_resolver(void)
+{
+	return open("/etc/nsswitch.conf", O_RDONLY);
+}
+
+static const struct {
+	const char *name;
+	long (*attempt)(void);
+} attempts[] = {
+	{ "execve", try_execve },
+	{ "fork", try_fork },
+	{ "openWrite", try_open_write },
+	{ "openCreate", try_open_create },
+	{ "openEnviron", try_open_environ },
+	{ "unlink", try_unlink },
+	{ "chmod", try_chmod },
+	{ "unixSocket", try_unix_socket },
+	{ "listen", try_listen },
+	{ "ptrace", try_ptrace },
+	{ "kill", try_kill },
+	{ "dumpable", try_dumpable },
+	{ "setuid", try_setuid },
+	{ "core", try_core },
+	{ "tcpSocket", try_tcp_socket },
+	{ "resolver", try_resolver },
+};
+
+int fetch_probe(const struct confine_fetch *who)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	const char *bad;
+
+	confine_fetch_harden();
+	bad = confine_fetch(who);
+	if (bad) {
+		fprintf(stderr, "acpd-fetch: %s: %s\n", bad, strerror(errno));
+		return 1;
+	}
+	jw_obj(&w, NULL);
+	jw_uint(&w, "uid", getuid());
+	for (size_t i = 0; i < ARRAY_SIZE(attempts); i++)
+		jw_str(&w, attempts[i].name,
+		       attempts[i].attempt() < 0 ? strerrorname_np(errno) : "done");
+	jw_end_obj(&w);
+	buf_putc(&b, '\n');
+	_exit(file_write_all(STDOUT_FILENO, b.data, b.len) == 0 ? 0 : 1);
+}

@@ -1,0 +1,86 @@
+#include "fetch/held_keys.h"
+
+#include "base/os/locked.h"
+#include "base/util.h"
+#include "fetcher/wire/fetch_frame.h"
+
+#include <errno.h>
+
+struct held_key {
+	struct list link;
+	uint32_t number;
+	char *line;
+	size_t size;
+};
+
+void held_keys_init(struct held_keys *k)
+{
+	list_init(&k->keys);
+}
+
+static void key_free(struct held_key *k)
+{
+	list_del(&k->link);
+	locked_free(k->line, k->size);
+	free(k);
+}
+
+static char *put(char *at, struct slice s)
+{
+	return (char *)mempcpy(at, s.p, s.n);
+}
+
+int held_keys_add(struct held_keys *all, uint32_t number, struct slice payload)
+{
+	struct slice name, prefix, value;
+	struct held_key *k;
+	char *at;
+
+	if (fetch_key_parse(payload, &name, &prefix, &value) < 0)
+		return -EPROTO;
+	k = new0(struct held_key);
+	list_init(&k->link);
+	k->number = number;
+	k->size = name.n + strlen(": ") + prefix.n + value.n + 1;
+	k->line = at = locked_alloc(k->size);
+	if (!at) {
+		free(k);
+		return -ENOMEM;
+	}
+	at = put(at, name);
+	at = put(at, SLICE(": "));
+	at = put(at, prefix);
+	put(at, value);
+	held_keys_drop(all, number);
+	list_add_tail(&all->keys, &k->link);
+	return 0;
+}
+
+static struct held_key *find(const struct held_keys *all, uint32_t number)
+{
+	list_each(k, (struct list *)&all->keys, struct held_key, link)
+		if (k->number == number)
+			return k;
+	return NULL;
+}
+
+void held_keys_drop(struct held_keys *all, uint32_t number)
+{
+	struct held_key *k = find(all, number);
+
+	if (k)
+		key_free(k);
+}
+
+void held_keys_done(struct held_keys *all)
+{
+	while (!list_empty(&all->keys))
+		key_free(list_first(&all->keys, struct held_key, link));
+}
+
+const char *held_keys_line(const struct held_keys *all, uint32_t number)
+{
+	struct held_key *k = find(all, number);
+
+	return k ? k->line : NULL;
+}

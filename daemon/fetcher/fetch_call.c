@@ -1,0 +1,270 @@
+#include "fetcher/fetcher_internal.h"
+
+#include "base/http/header.h"
+#include "base/http/http_fields.h"
+#include "fetcher/wire/fetch_headers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#define TELL_BYTES (FETCH_WINDOW / 4) /* that were taken, until acpd-fetch is told */
+
+/* --- callbacks ------------------------------------------------------------------------------------------------ */
+
+static void end(struct fetch *x, enum fetch_end how, const char *why)
+{
+	if (x->ended)
+		return;
+	x->ended = true;
+	x->run = NULL;
+	loop_task_cancel(&x->task);
+	x->ops->end(x->ctx, how, why);
+}
+
+static void end_later(void *ctx)
+{
+	struct fetch *x = ctx;
+
+	end(x, x->verdict.how, x->verdict.why);
+}
+
+static void defer_end(struct fetch *x, enum fetch_end how, const char *why)
+{
+	x->run = NULL;
+	x->verdict.how = how;
+	snprintf(x->verdict.why, sizeof(x->verdict.why), "%s", why);
+	loop_defer(x->fetcher->loop, &x->task, end_later, x);
+}
+
+void fetch_end_all(struct fetch_run *run, enum fetch_end how, const char *why)
+{
+	for (size_t i = 0; i < FETCHES_MAX; i++) {
+		struct fetch *x = run->fetcher->places[i];
+
+		if (x && x->run == run)
+			defer_end(x, how, why);
+	}
+}
+
+static int on_head(struct fetch *x, struct slice payload)
+{
+	struct slice headers;
+	int status;
+
+	if (x->has_head || fetch_answer_parse(payload, &status, &headers) < 0)
+		return -EPROTO;
+	x->has_head = true;
+	x->ops->head(x->ctx, status, headers);
+	return 0;
+}
+
+static int on_data(struct fetch *x, struct slice bytes)
+{
+	if (!x->has_head || !bytes.n || x->untaken + x->owed + bytes.n > FETCH_WINDOW)
+		return -EPROTO;
+	x->untaken += bytes.n;
+	x->ops->data(x->ctx, bytes);
+	return 0;
+}
+
+static int on_end(struct fetch *x, struct slice payload)
+{
+	struct fetch_verdict v;
+
+	if (fetch_verdict_parse(payload, &v) < 0 || (v.how == FETCH_COMPLETE && !x->has_head))
+		return -EPROTO;
+	end(x, v.how, v.why);
+	return 0;
+}
+
+int fetch_take_frame(struct fetch_run *run, const struct fetch_frame *f)
+{
+	static int (*const takes[FRAME_MAX])(struct fetch * x, struct slice payload) = {
+		[FRAME_HEAD] = on_head, [FRAME_DATA] = on_data, [FRAME_END] = on_end
+	};
+	struct fetch *x = run->fetcher->places[f->number % FETCHES_MAX];
+
+	if (!takes[f->type])
+		return -EPROTO;
+	/* what was closed meanwhile may still be on its way */
+	return x && x->number == f->number && x->run == run ? takes[f->type](x, f->payload) : 0;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------- */
+
+/* Headers that frame a message or belong to one connection: libcurl's own. */
+static const char *const framing[] = { "host",	     "content-length", "transfer-encoding",
+				       "connection", "upgrade",	       "keep-alive",
+				       "te",	     "trailer",	       "expect" };
+
+static bool is_framing(const char *name)
+{
+	struct slice s = slice_of(name);
+
+	if (s.n > 6 && http_word_is((struct slice){ s.p, 6 }, "proxy-"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(framing); i++)
+		if (http_word_is(s, framing[i]))
+			return true;
+	return false;
+}
+
+static int check_headers(struct slice headers, struct err *e)
+{
+	struct fetch_headers h;
+	int r = -EINVAL;
+
+	if (headers.n > FETCH_HEAD_MAX)
+		return err_field(e, "headers", "PARAM_INVALID", "more than %lu bytes",
+				 FETCH_HEAD_MAX);
+	if (fetch_headers_begin(&h, headers))
+		while ((r = fetch_headers_next(&h)) > 0)
+			if (is_framing(h.name)) {
+				r = err_field(e, "headers", "PARAM_INVALID",
+					      "%.64s cannot be chosen", h.name);
+				fetch_headers_done(&h);
+				return r;
+			}
+	fetch_headers_done(&h);
+	return r < 0 ? err_field(e, "headers", "PARAM_INVALID", "not an object of headers") : 0;
+}
+
+static int check(const struct fetch_request *r, struct err *e)
+{
+	size_t n = strlen(r->url);
+
+	if (!header_name_ok(slice_of(r->method)) || strcmp(r->method, "CONNECT") == 0)
+		return err_field(e, "method", "PARAM_INVALID", "not a method");
+	if (n > FETCH_URL_MAX || !header_value_ok(r->url))
+		return err_field(e, "url", "PARAM_INVALID", "not a url, or longer than %d bytes",
+				 FETCH_URL_MAX);
+	if (!slice_starts(slice_of(r->url), "http://") &&
+	    !slice_starts(slice_of(r->url), "https://"))
+		return err_field(e, "url", "PARAM_INVALID", "neither http:// nor https://");
+	if (r->body.n > FETCH_BODY_MAX)
+		return err_field(e, "body", "BODY_TOO_LARGE", "more than %lu bytes",
+				 FETCH_BODY_MAX);
+	if (!r->idle_ms || r->idle_ms > FETCH_IDLE_MAX_MS)
+		return err_field(e, "idle_ms", "PARAM_INVALID", "not from 1 to %d",
+				 FETCH_IDLE_MAX_MS);
+	return check_headers(r->headers, e);
+}
+
+static int check_room(const struct fetcher *f, size_t body, struct err *e)
+{
+	if (f->nfetches == FETCHES_MAX)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_FETCHES",
+			       "%d requests to other machines are open", FETCHES_MAX);
+	if (f->body_bytes + body > FETCH_BODIES_MAX)
+		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_FETCHES",
+			       "the bodies of the open requests take %zu bytes", f->body_bytes);
+	return 0;
+}
+
+/* A descriptor with the body, which acpd-fetch maps: it is copied once, and waits for no socket. */
+static int body_file(struct slice body)
+{
+	_cleanup_(closep) int fd = memfd_create("acpd-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	for (size_t done = 0; fd >= 0 && done < body.n;) {
+		ssize_t n = write(fd, body.p + done, body.n - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (fd < 0)
+		return -errno;
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	return TAKE_FD(fd);
+}
+
+/* Numbers come in turn, so a frame for one that was closed finds nobody. */
+static void take_place(struct fetcher *f, struct fetch *x)
+{
+	do
+		f->last_number++;
+	while (f->places[f->last_number % FETCHES_MAX]);
+	x->number = f->last_number;
+	f->places[x->number % FETCHES_MAX] = x;
+	f->nfetches++;
+	f->body_bytes += x->body_n;
+}
+
+static void send_order(struct fetch *x, const struct fetch_request *r, int body)
+{
+	struct fetch_order o = { .method = (char *)r->method,
+				 .url = (char *)r->url,
+				 .headers = r->headers,
+				 .key = r->key ? r->key->number : 0,
+				 .body = (int64_t)r->body.n,
+				 .idle_ms = r->idle_ms,
+				 .named = r->named };
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (r->key)
+		fetch_key_give((struct fetch_key *)r->key, x->run);
+	fetch_order_put(&b, &o);
+	fetch_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
+}
+
+struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
+			 const struct fetch_ops *ops, void *ctx, struct err *e)
+{
+	char why[FETCH_WHY_SIZE];
+	struct fetch *x;
+	int body = -1;
+
+	if (check(r, e) < 0 || check_room(f, r->body.n, e) < 0)
+		return NULL;
+	if (r->body.n && (body = body_file(r->body)) < 0) {
+		err_set(e, body, RPC_INTERNAL_ERROR, "NO_MEMORY", "no memory for the body: %s",
+			strerror(-body));
+		return NULL;
+	}
+	x = new0(struct fetch);
+	*x = (struct fetch){ .fetcher = f, .ops = ops, .ctx = ctx, .body_n = r->body.n };
+	take_place(f, x);
+	x->run = fetch_run_get(f, why);
+	if (x->run) {
+		send_order(x, r, body);
+	} else {
+		closep(&body);
+		defer_end(x, FETCH_UNAVAILABLE, why);
+	}
+	return x;
+}
+
+void fetch_taken(struct fetch *x, size_t n)
+{
+	uint32_t tell;
+
+	n = MIN(n, x->untaken);
+	x->untaken -= n;
+	x->owed += n;
+	if (!x->run || x->owed < TELL_BYTES)
+		return;
+	tell = (uint32_t)x->owed;
+	x->owed = 0;
+	fetch_channel_send(&x->run->channel, FRAME_TAKEN, x->number,
+			   (struct slice){ (const char *)&tell, sizeof(tell) }, -1);
+}
+
+struct fetch *fetch_close(struct fetch *x)
+{
+	struct fetcher *f;
+
+	if (!x)
+		return NULL;
+	f = x->fetcher;
+	if (x->run)
+		fetch_channel_send(&x->run->channel, FRAME_CLOSE, x->number, SLICE_NONE, -1);
+	loop_task_cancel(&x->task);
+	f->places[x->number % FETCHES_MAX] = NULL;
+	f->nfetches--;
+	f->body_bytes -= x->body_n;
+	free(x);
+	return NULL;
+}

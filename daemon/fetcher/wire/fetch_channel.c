@@ -1,0 +1,289 @@
+#include "fetcher/wire/fetch_channel.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define IN_MAX (FETCH_FRAME_HEAD + FETCH_FRAME_MAX)
+#define READ_MAX (64 * KIB) /* in one turn of the loop */
+
+/* What waits for the socket. */
+struct piece {
+	struct list link;
+	int fd;
+	bool secret;
+	size_t n, done;
+	char bytes[];
+};
+
+static void piece_free(struct piece *p)
+{
+	list_del(&p->link);
+	closep(&p->fd);
+	if (p->secret)
+		explicit_bzero(p->bytes, p->n);
+	free(p);
+}
+
+/* --- out ------------------------------------------------------------------------------------------------------ */
+
+/* What the socket took, or a negative errno. */
+static ssize_t send_some(const struct fetch_channel *c, struct iovec *iov, size_t n, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { { 0 } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = n };
+	ssize_t r;
+
+	if (fd >= 0) {
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	do
+		r = sendmsg(c->io.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
+/* The other side is gone; reading will tell. */
+static void give_up(struct fetch_channel *c)
+{
+	c->broken = true;
+	while (!list_empty(&c->out))
+		piece_free(list_first(&c->out, struct piece, link));
+	c->waiting = 0;
+}
+
+static void flush(struct fetch_channel *c)
+{
+	while (!list_empty(&c->out)) {
+		struct piece *p = list_first(&c->out, struct piece, link);
+		struct iovec iov = { p->bytes + p->done, p->n - p->done };
+		ssize_t n = send_some(c, &iov, 1, p->fd);
+
+		if (n == -EAGAIN)
+			break;
+		if (n < 0) {
+			give_up(c);
+			break;
+		}
+		closep(&p->fd);
+		p->done += (size_t)n;
+		c->waiting -= (size_t)n;
+		if (p->done == p->n)
+			piece_free(p);
+	}
+	loop_io_set(c->loop, &c->io, EPOLLIN | (list_empty(&c->out) ? 0 : EPOLLOUT));
+}
+
+static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent, int fd,
+		 bool secret)
+{
+	size_t n = iov[0].iov_len + iov[1].iov_len;
+	struct piece *p = xalloc(sizeof(*p) + n);
+
+	list_init(&p->link);
+	p->fd = fd;
+	p->secret = secret;
+	p->n = n;
+	p->done = sent;
+	memcpy(p->bytes, iov[0].iov_base, iov[0].iov_len);
+	if (iov[1].iov_len)
+		memcpy(p->bytes + iov[0].iov_len, iov[1].iov_base, iov[1].iov_len);
+	list_add_tail(&c->out, &p->link);
+	c->waiting += n - sent;
+	loop_io_set(c->loop, &c->io, EPOLLIN | EPOLLOUT);
+}
+
+static void send_frame(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
+		       struct slice payload, int fd, bool secret)
+{
+	unsigned char head[FETCH_FRAME_HEAD];
+	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)payload.p, payload.n } };
+	ssize_t n = 0;
+
+	if (c->io.fd < 0 || c->broken) {
+		closep(&fd);
+		return;
+	}
+	fetch_frame_head(head, type, number, payload.n);
+	if (list_empty(&c->out))
+		n = send_some(c, iov, 2, fd);
+	if (n > 0)
+		closep(&fd);
+	if (n < 0 && n != -EAGAIN) {
+		closep(&fd);
+		give_up(c);
+	} else if (n < (ssize_t)(sizeof(head) + payload.n)) {
+		keep(c, iov, n > 0 ? (size_t)n : 0, fd, secret);
+	}
+}
+
+void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
+			struct slice payload, int fd)
+{
+	send_frame(c, type, number, payload, fd, false);
+}
+
+void fetch_channel_secret(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
+			  struct slice payload)
+{
+	send_frame(c, type, number, payload, -1, true);
+}
+
+size_t fetch_channel_waiting(const struct fetch_channel *c)
+{
+	return c->waiting;
+}
+
+/* --- in ------------------------------------------------------------------------------------------------------- */
+
+static void take_fds(struct fetch_channel *c, struct msghdr *m)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		size_t n = h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int) :
+							0;
+
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+			if (c->nfds < FETCH_CHANNEL_FDS)
+				c->fds[c->nfds++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* What came; 0: nothing now; -EPIPE: nothing will come any more; or another errno. */
+static ssize_t receive(struct fetch_channel *c)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec iov = { c->in + c->len, MIN(IN_MAX - c->len, READ_MAX) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (c->takes_fds) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	n = recvmsg(c->io.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (c->takes_fds)
+		take_fds(c, &m);
+	return n == 0 ? -EPIPE : n;
+}
+
+static void end(struct fetch_channel *c, const char *why)
+{
+	if (c->over)
+		return;
+	c->over = true;
+	fetch_channel_close(c);
+	c->ops->closed(c->ctx, why);
+}
+
+static int hand_over(struct fetch_channel *c, const struct fetch_frame *f)
+{
+	int fd = c->nfds ? c->fds[0] : -1;
+	bool had = fd >= 0;
+	int r = c->ops->frame(c->ctx, f, &fd);
+
+	if (had && fd < 0 && c->nfds)
+		memmove(c->fds, c->fds + 1, --c->nfds * sizeof(*c->fds));
+	return r;
+}
+
+/* Moves what is left to the front. A secret must not stay where it was. */
+static void compact(struct fetch_channel *c, size_t used)
+{
+	if (!used)
+		return;
+	c->len -= used;
+	memmove(c->in, c->in + used, c->len);
+	if (c->takes_fds)
+		explicit_bzero(c->in + c->len, used);
+}
+
+static void deliver(struct fetch_channel *c)
+{
+	size_t used = 0;
+	struct fetch_frame f;
+	ssize_t n;
+
+	while ((n = fetch_frame_parse((struct slice){ c->in + used, c->len - used }, &f)) > 0) {
+		int r = hand_over(c, &f);
+
+		if (c->io.fd < 0)
+			return; /* closed meanwhile */
+		used += (size_t)n;
+		if (r < 0) {
+			n = r;
+			break;
+		}
+	}
+	compact(c, used);
+	if (n < 0)
+		end(c, "what it says is against the rules of their socket");
+}
+
+static void on_socket(void *ctx, uint32_t events)
+{
+	struct fetch_channel *c = ctx;
+	ssize_t n;
+
+	if (events & EPOLLOUT)
+		flush(c);
+	if (!(events & ~(uint32_t)EPOLLOUT))
+		return;
+	n = receive(c);
+	if (n < 0) {
+		end(c, NULL);
+	} else if (n > 0) {
+		c->len += (size_t)n;
+		deliver(c);
+	}
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
+
+void fetch_channel_open(struct fetch_channel *c, struct loop *loop, int fd, bool takes_fds,
+			const struct fetch_channel_ops *ops, void *ctx)
+{
+	*c = (struct fetch_channel){ .loop = loop, .ops = ops, .ctx = ctx, .takes_fds = takes_fds };
+	c->io = (struct loop_io){ .fd = fd, .fn = on_socket, .ctx = c };
+	c->in = malloc(IN_MAX); /* its pages come as they are used */
+	if (!c->in)
+		abort();
+	list_init(&c->out);
+	loop_io_set(loop, &c->io, EPOLLIN);
+}
+
+void fetch_channel_close(struct fetch_channel *c)
+{
+	if (!c->loop || c->io.fd < 0)
+		return;
+	loop_io_set(c->loop, &c->io, 0);
+	closep(&c->io.fd);
+	give_up(c);
+	while (c->nfds)
+		close(c->fds[--c->nfds]);
+	if (c->takes_fds)
+		explicit_bzero(c->in, IN_MAX);
+	free(TAKE_PTR(c->in));
+	c->len = 0;
+}

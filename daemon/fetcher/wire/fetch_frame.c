@@ -1,0 +1,221 @@
+#include "fetcher/wire/fetch_frame.h"
+
+#include "base/http/header.h"
+#include "fetcher/wire/fetch_headers.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- frames --------------------------------------------------------------------------------------------------- */
+
+struct frame_head {
+	uint32_t payload, number, type;
+};
+
+_Static_assert(sizeof(struct frame_head) == FETCH_FRAME_HEAD, "its length is part of the wire");
+
+void fetch_frame_head(unsigned char out[FETCH_FRAME_HEAD], enum fetch_frame_type type,
+		      uint32_t number, size_t payload)
+{
+	struct frame_head h = { (uint32_t)payload, number, type };
+
+	memcpy(out, &h, sizeof(h));
+}
+
+ssize_t fetch_frame_parse(struct slice in, struct fetch_frame *ret)
+{
+	struct frame_head h;
+
+	if (in.n < sizeof(h))
+		return 0;
+	memcpy(&h, in.p, sizeof(h));
+	if (h.payload > FETCH_FRAME_MAX || h.type < FRAME_CONFIG || h.type >= FRAME_MAX)
+		return -EPROTO;
+	if (in.n - sizeof(h) < h.payload)
+		return 0;
+	*ret = (struct fetch_frame){ h.type, h.number, { in.p + sizeof(h), h.payload } };
+	return (ssize_t)(sizeof(h) + h.payload);
+}
+
+/* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
+static int parse(struct slice payload, const struct jfield *fields, void *ret)
+{
+	struct jval v;
+
+	if (jscan_value(payload, &v) != JSCAN_OK || v.type != J_OBJECT)
+		return -EPROTO;
+	return jdec_strict(payload, fields, NULL, "no such member", ret, NULL) < 0 ? -EPROTO : 0;
+}
+
+/* --- to acpd-fetch -------------------------------------------------------------------------------------------- */
+
+#define SETTING_MAX ((int64_t)(64 * KIB))
+
+static const struct jfield settings_fields[] = {
+	JF_STR(struct fetch_settings, http_proxy, "httpProxy", 0, SETTING_MAX),
+	JF_STR(struct fetch_settings, https_proxy, "httpsProxy", 0, SETTING_MAX),
+	JF_STR(struct fetch_settings, no_proxy, "noProxy", 0, SETTING_MAX),
+	JF_STR(struct fetch_settings, allow, "allow", 0, SETTING_MAX),
+	JF_END,
+};
+
+void fetch_settings_put(struct buf *b, const struct fetch_settings *s)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "httpProxy", s->http_proxy);
+	jw_str(&w, "httpsProxy", s->https_proxy);
+	jw_str(&w, "noProxy", s->no_proxy);
+	jw_str(&w, "allow", s->allow);
+	jw_end_obj(&w);
+}
+
+int fetch_settings_parse(struct slice payload, struct fetch_settings *ret)
+{
+	*ret = (struct fetch_settings){ 0 };
+	return parse(payload, settings_fields, ret);
+}
+
+void fetch_settings_done(struct fetch_settings *s)
+{
+	jdec_free(settings_fields, s);
+}
+
+#define METHOD_MAX 32
+
+static const struct jfield order_fields[] = {
+	JF_STR(struct fetch_order, method, "method", JF_REQUIRED | JF_FILLED, METHOD_MAX),
+	JF_STR(struct fetch_order, url, "url", JF_REQUIRED | JF_FILLED, FETCH_URL_MAX),
+	JF_OBJ(struct fetch_order, headers, "headers", 0),
+	JF_INT(struct fetch_order, key, "key", 0, 0, UINT32_MAX),
+	JF_INT(struct fetch_order, body, "body", 0, 0, FETCH_BODY_MAX),
+	JF_INT(struct fetch_order, idle_ms, "idleMs", JF_REQUIRED, 1, FETCH_IDLE_MAX_MS),
+	JF_BOOL(struct fetch_order, named, "named", 0),
+	JF_END,
+};
+
+void fetch_order_put(struct buf *b, const struct fetch_order *o)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "method", o->method);
+	jw_str(&w, "url", o->url);
+	jw_raw(&w, "headers", o->headers);
+	jw_int(&w, "key", o->key);
+	jw_int(&w, "body", o->body);
+	jw_int(&w, "idleMs", o->idle_ms);
+	jw_bool(&w, "named", o->named);
+	jw_end_obj(&w);
+}
+
+int fetch_order_parse(struct slice payload, struct fetch_order *ret)
+{
+	*ret = (struct fetch_order){ 0 };
+	if (parse(payload, order_fields, ret) < 0)
+		return -EPROTO;
+	if (header_name_ok(slice_of(ret->method)))
+		return 0;
+	fetch_order_done(ret);
+	return -EPROTO;
+}
+
+void fetch_order_done(struct fetch_order *o)
+{
+	jdec_free(order_fields, o);
+}
+
+/* Takes what stands before the next NUL. */
+static bool take_text(struct slice *in, struct slice *ret)
+{
+	const char *nul = in->n ? memchr(in->p, 0, in->n) : NULL;
+
+	if (!nul)
+		return false;
+	*ret = (struct slice){ in->p, (size_t)(nul - in->p) };
+	*in = (struct slice){ nul + 1, in->n - ret->n - 1 };
+	return true;
+}
+
+int fetch_key_parse(struct slice in, struct slice *name, struct slice *prefix, struct slice *value)
+{
+	if (!take_text(&in, name) || !take_text(&in, prefix) || !header_name_ok(*name))
+		return -EPROTO;
+	if (!in.n || in.n > FETCH_HEAD_MAX || memchr(in.p, 0, in.n))
+		return -EPROTO;
+	*value = in;
+	return 0;
+}
+
+int fetch_taken_parse(struct slice payload, uint32_t *ret)
+{
+	if (payload.n != sizeof(*ret))
+		return -EPROTO;
+	memcpy(ret, payload.p, sizeof(*ret));
+	return 0;
+}
+
+/* --- from acpd-fetch ------------------------------------------------------------------------------------------ */
+
+void fetch_answer_put(struct buf *b, int status, struct slice headers)
+{
+	uint16_t n = (uint16_t)status;
+
+	buf_add(b, &n, sizeof(n));
+	buf_add_slice(b, headers);
+}
+
+static bool has_upper(const char *s)
+{
+	for (; *s; s++)
+		if (*s >= 'A' && *s <= 'Z')
+			return true;
+	return false;
+}
+
+static bool headers_ok(struct slice text)
+{
+	struct fetch_headers h;
+	bool upper = false;
+	int r = 0;
+
+	if (!fetch_headers_begin(&h, text))
+		return false;
+	while (!upper && (r = fetch_headers_next(&h)) > 0)
+		upper = has_upper(h.name);
+	fetch_headers_done(&h);
+	return !upper && r == 0;
+}
+
+int fetch_answer_parse(struct slice payload, int *status, struct slice *headers)
+{
+	uint16_t n;
+
+	if (payload.n <= sizeof(n))
+		return -EPROTO;
+	memcpy(&n, payload.p, sizeof(n));
+	*status = n;
+	*headers = (struct slice){ payload.p + sizeof(n), payload.n - sizeof(n) };
+	return n >= 200 && n <= 999 && headers_ok(*headers) ? 0 : -EPROTO;
+}
+
+void fetch_verdict_put(struct buf *b, const struct fetch_verdict *v)
+{
+	buf_putc(b, (char)v->how);
+	buf_puts(b, v->why);
+}
+
+int fetch_verdict_parse(struct slice payload, struct fetch_verdict *ret)
+{
+	if (!payload.n || payload.n > sizeof(ret->why) ||
+	    (unsigned char)payload.p[0] >= FETCH_END_MAX || memchr(payload.p + 1, 0, payload.n - 1))
+		return -EPROTO;
+	ret->how = (unsigned char)payload.p[0];
+	memcpy(ret->why, payload.p + 1, payload.n - 1);
+	ret->why[payload.n - 1] = '\0';
+	err_flatten(ret->why);
+	return 0;
+}

@@ -1,0 +1,107 @@
+/*
+ * fetch_frame.h - what the daemon and acpd-fetch say to each other over their socket: frames of a type, a number and a
+ * payload. Pure; both sides use it, and each takes the other's bytes for foreign.
+ *
+ * A frame is a head of FETCH_FRAME_HEAD bytes (length of the payload, number, type; in the machine's byte order) and
+ * the payload. The number is that of a request or of a key.
+ *
+ *	to acpd-fetch		payload
+ *	CONFIG			object: proxies, --upstream-allow; the first frame, once
+ *	KEY			name NUL prefix NUL value
+ *	KEY_DROP
+ *	OPEN			struct fetch_order; with a body its descriptor comes along
+ *	TAKEN			so many bytes of the answer have been taken
+ *	CLOSE			nothing more is wanted of it
+ *
+ *	from acpd-fetch
+ *	READY			it is confined, and has taken CONFIG
+ *	HEAD			status and a raw object of strings
+ *	DATA			bytes of the answer
+ *	END			struct fetch_verdict; last of its request
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/limits.h"
+
+#include <sys/types.h>
+
+#define FETCH_FRAME_HEAD 12
+#define FETCH_FRAME_MAX (256 * KIB) /* of a payload */
+#define FETCH_WHY_SIZE 256
+
+enum fetch_frame_type {
+	FRAME_CONFIG = 1,
+	FRAME_KEY,
+	FRAME_KEY_DROP,
+	FRAME_OPEN,
+	FRAME_TAKEN,
+	FRAME_CLOSE,
+	FRAME_READY,
+	FRAME_HEAD,
+	FRAME_DATA,
+	FRAME_END,
+	FRAME_MAX,
+};
+
+struct fetch_frame {
+	enum fetch_frame_type type;
+	uint32_t number;
+	struct slice payload; /* a part of the text */
+};
+
+void fetch_frame_head(unsigned char out[FETCH_FRAME_HEAD], enum fetch_frame_type type,
+		      uint32_t number, size_t payload);
+/* Length of the frame at the front of in; 0: more has to come; -EPROTO: it is none. */
+ssize_t fetch_frame_parse(struct slice in, struct fetch_frame *ret);
+
+/* All of these are -EPROTO if the payload is none of its kind. Slices are parts of it, strings are owned. */
+
+struct fetch_settings {
+	char *http_proxy, *https_proxy, *no_proxy, *allow; /* each may be NULL */
+};
+
+void fetch_settings_put(struct buf *b, const struct fetch_settings *s);
+int fetch_settings_parse(struct slice payload, struct fetch_settings *ret);
+void fetch_settings_done(struct fetch_settings *s);
+
+struct fetch_order {
+	char *method, *url;
+	struct slice headers; /* raw object, or empty */
+	int64_t key;	      /* number of a key, or 0 */
+	int64_t body;	      /* bytes; 0: no descriptor comes along */
+	int64_t idle_ms;
+	bool named;
+};
+
+void fetch_order_put(struct buf *b, const struct fetch_order *o);
+int fetch_order_parse(struct slice payload, struct fetch_order *ret);
+void fetch_order_done(struct fetch_order *o);
+
+int fetch_key_parse(struct slice payload, struct slice *name, struct slice *prefix,
+		    struct slice *value);
+int fetch_taken_parse(struct slice payload, uint32_t *ret);
+
+void fetch_answer_put(struct buf *b, int status, struct slice headers);
+/* headers are lower-case names and strings. */
+int fetch_answer_parse(struct slice payload, int *status, struct slice *headers);
+
+enum fetch_end {
+	FETCH_COMPLETE,
+	FETCH_REFUSED,	   /* an address or a url that may not be called */
+	FETCH_UNREACHABLE, /* name, connection or TLS: nothing was answered */
+	FETCH_CUT,	   /* ended before the answer did */
+	FETCH_SILENT,	   /* idle_ms passed */
+	FETCH_GONE,	   /* acpd-fetch died */
+	FETCH_UNAVAILABLE, /* it is not installed, or cannot start */
+	FETCH_END_MAX,
+};
+
+struct fetch_verdict {
+	enum fetch_end how;
+	char why[FETCH_WHY_SIZE];
+};
+
+void fetch_verdict_put(struct buf *b, const struct fetch_verdict *v);
+int fetch_verdict_parse(struct slice payload, struct fetch_verdict *ret);
