@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A daemon of root whose harnesses run as another user (--agent-user): an ephemeral workspace, skills and instructions are that user's, in
-// a private home that was root's when they were written.
+// a private home that was root's when they were written; and so are their model calls.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -46,13 +46,14 @@ function whyNot(harness) {
 for (const harness of Object.keys(HARNESSES)) {
 	test(`${harness} as another user`, { skip: whyNot(harness), timeout: 180_000 }, async () => {
 		const { daemon } = rig;
-		const x = new Play(rig, harness);
+		const x = new Play(rig, harness, 'tunnel');
 		const s = await x.open({ acpd: { workspace: { archive: await upload(daemon, FILES), ephemeral: true, removeOnClose: true },
 			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] } });
 		const home = path.join(daemon.stateDir, 'homes', s.id);
 		const told = (text) => s.requests.at(-1).body.includes(text);
 
 		s.cwd = s.opened._meta.acpd.cwd;
+		assert.equal(s.opened._meta.acpd.provider.callerChecked, true); // its calls come from that user
 		assert.equal(path.dirname(s.cwd), daemon.wsDir);
 		assert.equal(s.opened._meta.acpd.instructions.in, 'home');
 		for (const dir of [s.cwd, path.join(s.cwd, 'bin/tool.sh'), home, path.join(home, '.agents/skills/first/scripts/run.sh')])

@@ -11,7 +11,7 @@ import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { McpHttp } from '../../../lib/mcp-http.mjs';
-import { givenServers, RawOrchestrator, startShim } from '../../../lib/mcp-orchestrators.mjs';
+import { givenServers, RawOrchestrator } from '../../../lib/mcp-orchestrators.mjs';
 import { connectTaker, listenerOf, ModelConnection, STUB_WITH_PROVIDER } from '../../../lib/model-calls.mjs';
 import { othersHaveNamespaces, rootHasNamespaces } from '../../../lib/namespaces.mjs';
 import { dropPlain, startPlain } from '../../../lib/plain.mjs';
@@ -49,6 +49,17 @@ const held = (d) => fs.readdirSync(`/proc/${d.pid}/fd`).filter((fd) => {
   }
 }).length;
 
+const CALL = { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } };
+
+// A call of a tool as the harness makes it: by the shim that it was given, from where it runs.
+function throughShim(c, id, { command, args, env }, params) {
+  const lines = [{ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'inside', version: '0' } } },
+    { method: 'notifications/initialized' }, { id: 2, method: 'tools/call', params }].map((m) => `'${JSON.stringify({ jsonrpc: '2.0', ...m })}'`);
+
+  return run(c, id, `out=$TMPDIR/said; : >$out; (printf '%s\\n' ${lines.join(' ')}; until grep -q '"id":2' $out; do sleep 0.02; done) | ` +
+    `env ${env.map(({ name, value }) => `${name}='${value}'`).join(' ')} ${command} ${args.join(' ')} >$out; cat $out`);
+}
+
 function inNamespace(name) {
   return procs.list().filter((p) => {
     try {
@@ -59,10 +70,12 @@ function inNamespace(name) {
   });
 }
 
+const PLAIN = 'a daemon without privileges';
+const noStrace = !spawnSync('strace', ['-V']).stdout && 'no strace';
 const KINDS = [
   ['a daemon that is root', () => Daemon.start({ harnesses: HARNESSES }), { leavable: true }, rootHasNamespaces],
   ['--agent-user', () => Daemon.start({ harnesses: HARNESSES, flags: { agentUser: 'nobody' } }), { leavable: false }, rootHasNamespaces],
-  ['a daemon without privileges', () => startPlain({ harnesses: HARNESSES }), { leavable: false }, othersHaveNamespaces],
+  [PLAIN, () => startPlain({ harnesses: HARNESSES }), { leavable: false }, othersHaveNamespaces],
 ];
 
 for (const [what, start, { leavable }, works] of KINDS) {
@@ -121,25 +134,34 @@ for (const [what, start, { leavable }, works] of KINDS) {
         await taker.c.call('session/close', { sessionId });
     });
 
-    test('its tools are there: the built-in ones in the same namespace, the client\'s over the session socket', { skip: !isRoot && 'no nsenter' }, async (t) => {
+    test('its tools are there: the built-in ones in the same namespace, the client\'s over the session socket', async (t) => {
       const o = await RawOrchestrator.connect(d, { 'tools/call': (call) => call.result('{"resultType":"complete","content":[{"type":"text","text":"told"}]}') });
       t.after(() => o.close());
       const { sessionId: id } = await o.newSession({ meta: { ...OFF, mcp: { builtin: true } } });
-      const given = await givenServers(o.client, id);
-      const where = netOf(harnessOf(id).pid);
-      const { answer } = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } })).over();
+      const given = Object.fromEntries((await givenServers(o.client, id)).map((server) => [server.name, server]));
+      const inode = netOf(harnessOf(id).pid).slice(5, -1);
+      const http = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', CALL)).over();
 
-      assert.match(JSON.stringify(answer.result), new RegExp(where.slice(5, -1)));
-      for (const [name, tool, said] of [['tools', 'raw', /told/], ['acpd', 'runCommand', new RegExp(where.slice(5, -1))]]) {
-        const own = given.find((s) => s.name === name);
-        const c = startShim({ ...own, command: 'nsenter', args: [`--net=/proc/${harnessOf(id).pid}/ns/net`, own.command, ...own.args] }); // from inside
-        t.after(() => c.kill());
-        await c.initialize();
-        const { msg } = await c.request('tools/call', { name: tool, arguments: name === 'acpd' ? { command: 'readlink /proc/self/ns/net' } : {} });
-        assert.match(JSON.stringify(msg.result), said);
-      }
+      assert.ok(JSON.stringify(http.answer.result).includes(inode));
+      assert.match((await throughShim(o.client, id, given.acpd, CALL)).text, new RegExp(inode));
+      assert.match((await throughShim(o.client, id, given.tools, { name: 'raw', arguments: {} })).text, /"told"/);
       await o.client.call('session/close', { sessionId: id });
     });
+
+    if (what === PLAIN)
+      test('its processes cannot trace those of another session, as those of an open one can', { skip: noStrace }, async () => {
+        const { sessionId: open } = await taker.c.newSession();
+        const { sessionId: other } = await taker.c.newSession();
+        const { sessionId: off } = await taker.c.newSession({ meta: OFF });
+        const traced = `grep -q 'TracerPid:.[1-9]' /proc/${harnessOf(other).pid}/status`;
+        const trace = (id) => run(taker.c, id, `strace -qq -o /dev/null -p ${harnessOf(other).pid} & until ${traced} || ! kill -0 $!; do sleep 0.02; done; ` +
+          `${traced} && echo traced; kill $!; wait`);
+
+        assert.match((await trace(open)).text, /traced/);
+        assert.match((await trace(off)).text, /not permitted/);
+        for (const sessionId of [open, other, off])
+          await taker.c.call('session/close', { sessionId });
+      });
 
     test('it is the same one as long as the session is open, and gone after', async () => {
       await until(() => !held(d), 'what runs for closed sessions to be gone');
@@ -244,7 +266,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
       const turn = taker.c.startPrompt(id, 'echo it runs; sleep 500; run readlink /proc/self/ns/net');
       await until(() => taker.c.chunks(id, at).length, 'the turn to run');
       const { _meta } = await taker.c.load(id, { meta: { network: { mode: to } } });
-      const builtin = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } })).over();
+      const builtin = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', CALL)).over();
 
       assert.deepEqual(_meta.acpd.pending, ['network']);
       assert.deepEqual([_meta.acpd.network.mode, _meta.acpd.network.achieved], [to, from === 'off' ? 'namespace' : 'none']);
@@ -272,7 +294,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
   });
 });
 
-test('where no namespace can be made it is refused, not announced, and told by doctor', { skip: !spawnSync('strace', ['-V']).stdout && 'no strace' }, async (t) => {
+test('where no namespace can be made it is refused, not announced, and told by doctor', { skip: noStrace }, async (t) => {
   const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-forbids-'));
   const program = path.join(dir, 'acpd');
 
