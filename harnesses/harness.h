@@ -104,6 +104,8 @@ struct harness_provider {
 	const char *key; /* borrowed; NULL: the harness gets none */
 	char *model; /* the session's model, wherever it was named; NULL: the harness's default */
 	struct slice models; /* raw array of strings: what else may be chosen; empty: model alone */
+	char *small_model;   /* for side calls, such as titles; NULL: model */
+	struct slice paths; /* raw array of strings: what else passes (model/model_api.h), or empty */
 	struct slice headers;	 /* raw object of strings, or empty */
 	struct slice auth;	 /* raw object, or empty */
 	struct slice fallbacks;	 /* raw array of objects, or empty: PROVIDER_DIRECT */
@@ -117,9 +119,18 @@ struct harness_provider {
  * harness_provider_done. */
 int harness_provider_parse(struct slice raw, struct harness_provider *ret, struct err *e);
 void harness_provider_done(struct harness_provider *p);
+/* True if a harness that was started with one of them goes on with the other: of a provider whose calls pass the daemon it
+ * knows neither key nor address nor headers. */
+bool harness_provider_alike(const struct harness_provider *a, const struct harness_provider *b);
 /* Every model that may be chosen, each once, the wanted one first; until fn returns false. */
 void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx);
+
+/* True if it may be chosen. */
+bool harness_provider_offers(const struct harness_provider *p, const char *model);
+/* The i-th variable in which that harness would find a provider's key by itself; NULL: there are no more.
+ * harnesses/key_variables.c */
+const char *harness_key_variable(const struct harness_def *def, size_t i);
 
 /* The harness's freedom to act without asking. Plan modes and the like are the harness's own (config option "mode"). */
 enum harness_approval {

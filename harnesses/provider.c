@@ -21,6 +21,8 @@ static const struct jfield fields[] = {
 	JF_STR(struct harness_provider, via_name, "via", 0, 32),
 	JF_STR(struct harness_provider, model, "model", JF_FILLED, MODEL_LEN_MAX),
 	JF_ARR(struct harness_provider, models, "models", 0),
+	JF_STR(struct harness_provider, small_model, "smallModel", JF_FILLED, MODEL_LEN_MAX),
+	JF_ARR(struct harness_provider, paths, "paths", 0),
 	JF_OBJ(struct harness_provider, headers, "headers", 0),
 	JF_OBJ(struct harness_provider, auth, "auth", 0),
 	JF_ARR(struct harness_provider, fallbacks, "fallbacks", 0),
@@ -118,6 +120,8 @@ static int check_via(const struct harness_provider *p, struct err *e)
 		  "prices are for calls that pass the daemon: via direct or tunnel" },
 		{ p->limits_raw.n, FIELD "limits", 1u << PROVIDER_DIRECT | 1u << PROVIDER_TUNNEL,
 		  "limits are for calls that pass the daemon: via direct or tunnel" },
+		{ p->paths.n, FIELD "paths", 1u << PROVIDER_DIRECT | 1u << PROVIDER_TUNNEL,
+		  "the harness makes the calls of environment itself: nobody checks their paths" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -197,6 +201,19 @@ void harness_provider_done(struct harness_provider *p)
 	memset(p, 0, sizeof(*p));
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool harness_provider_alike(const struct harness_provider *a, const struct harness_provider *b)
+{
+	return a->via != PROVIDER_ENVIRONMENT && b->via != PROVIDER_ENVIRONMENT &&
+	       same_text(a->api, b->api) && same_text(a->model, b->model) &&
+	       same_text(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
+	       a->idle_timeout_ms == b->idle_timeout_ms;
+}
+
 /* True if an earlier element of the array, or the wanted model, is the same. */
 static bool seen_before(const struct harness_provider *p, struct slice element)
 {
@@ -229,4 +246,25 @@ void harness_provider_each_model(const struct harness_provider *p,
 		if (!fn(ctx, id))
 			return;
 	}
+}
+
+struct sought {
+	const char *model;
+	bool found;
+};
+
+static bool is_sought(void *ctx, const char *model)
+{
+	struct sought *s = ctx;
+
+	s->found = strcmp(model, s->model) == 0;
+	return !s->found;
+}
+
+bool harness_provider_offers(const struct harness_provider *p, const char *model)
+{
+	struct sought s = { model, false };
+
+	harness_provider_each_model(p, is_sought, &s);
+	return s.found;
 }

@@ -278,7 +278,7 @@ static int check_caller(const struct harness_provider *p, unsigned apis, struct 
 			 "it makes model calls of that API");
 }
 
-static int check_provider(struct slice raw, unsigned apis, struct err *e)
+int provider_check(struct slice raw, unsigned apis, struct err *e)
 {
 	struct harness_provider p;
 	int r;
@@ -289,6 +289,9 @@ static int check_provider(struct slice raw, unsigned apis, struct err *e)
 	if (r < 0)
 		return r;
 	r = check_caller(&p, apis, e);
+	if (r == 0)
+		r = model_paths_check((enum model_api)model_api_find(p.api), p.paths,
+				      "_meta.acpd.provider.paths", e);
 	harness_provider_done(&p);
 	return r;
 }
@@ -396,7 +399,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_when_detached(a->when_detached, &p->when_detached, e);
 	if (r == 0)
-		r = check_provider(a->provider, p->model_apis, e);
+		r = provider_check(a->provider, p->model_apis, e);
 	if (r == 0)
 		r = check_policy(a, caps, &p->setup.approval, e);
 	if (r == 0)

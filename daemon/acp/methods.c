@@ -56,6 +56,8 @@ static const struct acp_method methods[] = {
 	  META_NONE },
 	{ "_acpd/model/credit", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_credit,
 	  META_NONE },
+	{ "_acpd/provider/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_provider_set,
+	  META_NONE },
 	{ "_acpd/usage", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_usage, META_NONE },
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize,
 	  META_NONE },

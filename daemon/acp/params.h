@@ -42,5 +42,7 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e);
 void meta_args_free(struct session_args *a);
+/* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
+int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Content blocks of a prompt against promptCapabilities. */
 int prompt_check(struct slice content, const struct harness_caps *caps, struct err *e);

@@ -71,6 +71,22 @@ int err_field(struct err *e, const char *field, const char *reason, const char *
 	return -EINVAL;
 }
 
+static void cut_out(char *text, const char *what)
+{
+	size_t n = strlen(what);
+
+	while ((text = strstr(text, what)))
+		memmove(text, text + n, strlen(text + n) + 1);
+}
+
+void err_unprefix(struct err *e, const char *prefix)
+{
+	if (!e)
+		return;
+	cut_out(e->field, prefix);
+	cut_out(e->msg, prefix);
+}
+
 void err_wrap(struct err *e, const char *fmt, ...)
 {
 	char head[ERR_MSG_SIZE], old[ERR_MSG_SIZE];

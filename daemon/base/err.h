@@ -41,5 +41,7 @@ int err_field(struct err *e, const char *field, const char *reason, const char *
 /* Makes foreign text fit for a one-line message, in place: control bytes become spaces, and an incomplete UTF-8
  * character at the end is removed. */
 void err_flatten(char *text);
+/* The field stands elsewhere: without that prefix, in the message too. */
+void err_unprefix(struct err *e, const char *prefix);
 /* Puts "context: " before the message. */
 void err_wrap(struct err *e, const char *fmt, ...) _printf_(2, 3);

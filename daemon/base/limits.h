@@ -145,6 +145,8 @@
 #define MODEL_PER_MINUTE_MAX 1000       /* the largest limits.callsPerMinute */
 #define MODEL_REFUSALS_LOGGED 60        /* in a minute and a session; the others are only counted */
 #define MODEL_IDLE_MS 300000            /* a connection between two requests */
+#define MODEL_PATHS_MAX 32              /* provider.paths: what passes besides the API's own */
+#define MODEL_PATH_LEN 256              /* bytes of one of them */
 #define MODEL_NAME_LEN 256              /* bytes of a model's name */
 #define PRICED_MODELS_MAX 256           /* in provider.prices */
 #define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */

@@ -1,8 +1,10 @@
 #include "model/model_api.h"
 
 #include "base/http/http_fields.h"
+#include "base/limits.h"
 #include "base/util.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -109,20 +111,17 @@ static bool query_ok(struct slice s)
 	return true;
 }
 
-/* True if path is row, its "*" in wild. */
-static bool row_fits(const char *row, struct slice path, struct slice *wild)
+/* True if path is row. */
+static bool row_fits(struct slice row, struct slice path)
 {
-	const char *star = strchr(row, '*');
-	size_t before = star ? (size_t)(star - row) : 0, after = star ? strlen(star + 1) : 0;
+	const char *star = memchr(row.p, '*', row.n);
+	size_t before = star ? (size_t)(star - row.p) : 0, after = star ? row.n - before - 1 : 0;
 
-	*wild = SLICE_NONE;
 	if (!star)
-		return slice_is(path, row);
-	if (path.n < before + after || memcmp(path.p, row, before) != 0 ||
-	    memcmp(path.p + path.n - after, star + 1, after) != 0)
-		return false;
-	*wild = (struct slice){ path.p + before, path.n - before - after };
-	return name_ok(*wild);
+		return slice_eq(path, row);
+	return path.n >= before + after && memcmp(path.p, row.p, before) == 0 &&
+	       memcmp(path.p + path.n - after, star + 1, after) == 0 &&
+	       name_ok((struct slice){ path.p + before, path.n - before - after });
 }
 
 static struct slice without_query(struct slice path, struct slice *query)
@@ -136,28 +135,125 @@ static struct slice without_query(struct slice path, struct slice *query)
 	return (struct slice){ path.p, (size_t)(mark - path.p) };
 }
 
-bool model_path_passes(enum model_api api, struct slice method, struct slice path)
+/* One of a session's rows, as it was checked: no character in it is escaped. False: it is none. */
+static bool split_row(struct jval v, struct slice *method, struct slice *path)
 {
-	struct slice query, wild;
+	struct slice text = { v.raw.p + 1, v.type == J_STRING ? v.raw.n - 2 : 0 };
+	const char *blank = text.n ? memchr(text.p, ' ', text.n) : NULL;
+
+	if (!blank)
+		return false;
+	*method = (struct slice){ text.p, (size_t)(blank - text.p) };
+	*path = (struct slice){ blank + 1, text.n - method->n - 1 };
+	return true;
+}
+
+static bool more_fits(struct slice more, struct slice method, struct slice path)
+{
+	struct slice own, row;
+	struct jiter it;
+	struct jval v;
+
+	if (!more.n || !jiter_init(&it, (struct jval){ J_ARRAY, more }))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (split_row(v, &own, &row) && slice_eq(own, method) && row_fits(row, path))
+			return true;
+	return false;
+}
+
+bool model_path_passes(enum model_api api, struct slice more, struct slice method,
+		       struct slice path)
+{
+	struct slice query;
 
 	path = without_query(path, &query);
 	if (!query_ok(query))
 		return false;
 	for (const struct path_row *r = apis[api].paths; r->path; r++)
-		if (slice_is(method, r->method) && row_fits(r->path, path, &wild))
+		if (slice_is(method, r->method) && row_fits(slice_of(r->path), path))
 			return true;
-	return false;
+	return more_fits(more, method, path);
 }
 
+/* "/v1beta/models/NAME:call" */
 struct slice model_of_path(enum model_api api, struct slice path)
 {
-	struct slice query, wild;
+	struct slice query, model;
+	const char *colon;
 
 	path = without_query(path, &query);
-	for (const struct path_row *r = apis[api].paths; r->path; r++)
-		if (strcmp(r->method, "POST") == 0 && row_fits(r->path, path, &wild))
-			return wild;
-	return SLICE_NONE;
+	if (!slice_skip(&path, apis[api].root) || !slice_skip(&path, "/models/"))
+		return SLICE_NONE;
+	colon = path.n ? memchr(path.p, ':', path.n) : NULL;
+	model = (struct slice){ path.p, colon ? (size_t)(colon - path.p) : 0 };
+	return name_ok(model) ? model : SLICE_NONE;
+}
+
+/* --- rows of a session ------------------------------------------------------------------------------------ */
+
+static bool segment_ok(struct slice s)
+{
+	size_t stars = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		stars += s.p[i] == '*';
+		if (!is_plain(s.p[i]) && s.p[i] != ':' && s.p[i] != '*')
+			return false;
+	}
+	/* "*" is all of it, or all before a colon */
+	if (stars && (stars > 1 || s.p[0] != '*' || (s.n > 1 && s.p[1] != ':')))
+		return false;
+	return s.n && !slice_is(s, ".") && !slice_is(s, "..");
+}
+
+/* path: without its leading slash. */
+static bool segments_ok(struct slice path)
+{
+	size_t stars = 0;
+
+	for (;;) {
+		const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
+		struct slice s = { path.p, slash ? (size_t)(slash - path.p) : path.n };
+
+		if (!segment_ok(s))
+			return false;
+		stars += s.p[0] == '*';
+		if (!slash)
+			return stars <= 1;
+		path = (struct slice){ slash + 1, path.n - s.n - 1 };
+	}
+}
+
+static bool session_row_ok(enum model_api api, struct jval v)
+{
+	struct slice method, path;
+
+	return split_row(v, &method, &path) &&
+	       (slice_is(method, "GET") || slice_is(method, "POST")) &&
+	       slice_skip(&path, apis[api].root) && slice_skip(&path, "/") && segments_ok(path);
+}
+
+int model_paths_check(enum model_api api, struct slice paths, const char *field, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char at[96];
+
+	if (!paths.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, paths });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		snprintf(at, sizeof(at), "%s[%zu]", field, i);
+		if (i >= MODEL_PATHS_MAX)
+			return err_field(e, at, "TOO_MANY", "more than %d paths", MODEL_PATHS_MAX);
+		if (v.raw.n > MODEL_PATH_LEN || !session_row_ok(api, v))
+			return err_field(e, at, "FIELD_INVALID",
+					 "a path is \"GET %s/...\" or \"POST %s/...\", plain "
+					 "segments of which one may be *",
+					 apis[api].root, apis[api].root);
+	}
+	return 0;
 }
 
 /* --- headers ---------------------------------------------------------------------------------------------- */

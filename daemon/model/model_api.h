@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/slice.h"
 #include "json/jenc.h"
 
@@ -24,8 +25,12 @@ const char *model_api_name(enum model_api api);
 /* The first segment of its paths, "/v1" or "/v1beta": what a base URL ends with. */
 const char *model_api_root(enum model_api api);
 
-/* path: origin form, from the root on, with its query. */
-bool model_path_passes(enum model_api api, struct slice method, struct slice path);
+/* Rows that a session adds to those of its API: a raw array of strings "METHOD /path", GET or POST, below the API's root; one
+ * segment, or what of it stands before a colon, may be "*". The field names what is wrong. */
+int model_paths_check(enum model_api api, struct slice paths, const char *field, struct err *e);
+/* path: origin form, from the root on, with its query. more: such rows, checked, or empty. */
+bool model_path_passes(enum model_api api, struct slice more, struct slice method,
+		       struct slice path);
 /* The model that a path names (google), else empty. */
 struct slice model_of_path(enum model_api api, struct slice path);
 

@@ -181,7 +181,7 @@ static enum model_refusal check_head(const struct model_call *c, const struct ht
 	if (http_field_find(r->fields, "upgrade", &v))
 		return MODEL_UPGRADE;
 	if (!slice_skip(path, MODEL_PREFIX) ||
-	    !model_path_passes(c->listener->api, r->method, *path))
+	    !model_path_passes(c->listener->api, slice_of(c->listener->paths), r->method, *path))
 		return MODEL_PATH_NOT_ALLOWED;
 	if (r->body.length > MODEL_BODY_MAX)
 		return MODEL_BODY_TOO_LARGE;

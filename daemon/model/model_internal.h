@@ -26,6 +26,7 @@ struct model_listener {
 	unsigned nconns, ncalls;
 	char host[MODEL_HOST_SIZE], url[MODEL_URL_SIZE], key[MODEL_KEY_SIZE];
 	struct sha256 digest; /* of the key: what requests are held against */
+	char *paths;	      /* raw array: what passes besides the API's own, or NULL */
 	struct sockaddr_in at;
 	bool inside; /* a network namespace that is the session's own */
 	bool checks_caller;

@@ -127,8 +127,15 @@ struct model_listener *model_listener_free(struct model_listener *g)
 	list_each(c, &g->conns, struct model_call, link)
 		model_conn_free(c);
 	explicit_bzero(g->key, sizeof(g->key));
+	free(g->paths);
 	free(g);
 	return NULL;
+}
+
+void model_listener_allow(struct model_listener *g, struct slice paths)
+{
+	free(g->paths);
+	g->paths = paths.n ? xstrndup(paths.p, paths.n) : NULL;
 }
 
 const char *model_listener_host(const struct model_listener *g)

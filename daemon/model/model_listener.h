@@ -99,6 +99,8 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 					  const struct model_reach *reach, enum model_api api,
 					  const struct model_listener_ops *ops, void *ctx,
 					  struct err *e);
+/* From the next request on these pass besides the API's own: as model_paths_check takes them, or empty. */
+void model_listener_allow(struct model_listener *g, struct slice paths);
 /* Cuts what is open; the takers hear of it. Takes NULL. */
 struct model_listener *model_listener_free(struct model_listener *g);
 /* Its address alone, without a port. */

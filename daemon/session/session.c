@@ -298,7 +298,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	if (alive && s->turn.current)
 		s->load.pending |= changed & (SETUP_RESTART | SETUP_MODE);
-	session_load_secrets(s);
+	session_setup_changed(s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
 	s->client = p->client;
@@ -321,7 +321,7 @@ void session_open_undone(struct session *s)
 	s->load.pending = 0;
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
-	session_load_secrets(s);
+	session_setup_changed(s);
 	paths_note_head(s);
 	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;

@@ -318,6 +318,12 @@ struct slice question_params(const struct session_question *a);
 /* result: the client's raw result, or empty for an error or no answer (counts as reject). a is gone after. */
 void session_answer(struct session *s, struct session_question *a, struct slice result);
 
+/* --- the provider --------------------------------------------------------------------------------- */
+
+/* Another provider (raw, checked) for a session whose model calls pass the daemon: from the next call on, without a word to
+ * the harness. What the harness itself was told may not change: PROVIDER_FIXED. */
+int session_set_provider(struct session *s, struct slice provider, struct err *e);
+
 /* --- settings ------------------------------------------------------------------------------------- */
 
 int session_set_mode(struct session *s, const char *mode, session_set_fn done, void *ctx,

@@ -64,8 +64,10 @@ static const struct acp_env claude_env[] = {
 	{ "anthropic", "ANTHROPIC_BASE_URL", "{root}" },
 	{ "anthropic", "ANTHROPIC_AUTH_TOKEN", "{key}" },
 	{ "anthropic", "ANTHROPIC_CUSTOM_HEADERS", "{headers}" },
-	/* side calls (titles, summaries) go to the same model: the provider may have no other */
+	/* side calls (titles, summaries) go to the same model unless another is named: the provider may have no
+	 * other */
 	{ "anthropic", "ANTHROPIC_SMALL_FAST_MODEL", "{model}" },
+	{ "anthropic", "ANTHROPIC_SMALL_FAST_MODEL", "{smallModel}" },
 	{ NULL, NULL, NULL },
 };
 

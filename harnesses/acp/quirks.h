@@ -29,8 +29,8 @@ enum acp_system_prompt {
 };
 
 /*
- * A variable of the child. {key} {baseUrl} {root} {model} {headers} {home} are replaced, a row with one that has no
- * value is left out. root: baseUrl without its version. headers: "Name: value" lines.
+ * A variable of the child. {key} {baseUrl} {root} {model} {smallModel} {headers} {home} are replaced, a row with one
+ * that has no value is left out. root: baseUrl without its version. headers: "Name: value" lines.
  */
 struct acp_env {
 	const char *api; /* only if the provider speaks it; NULL: always */

@@ -10,7 +10,7 @@
 
 /* The values that a template may name. NULL: absent. */
 struct placeholders {
-	const char *key, *base_url, *model, *home;
+	const char *key, *base_url, *model, *small_model, *home;
 	char *root, *headers;
 };
 
@@ -66,7 +66,8 @@ static const char *word(const struct placeholders *w, const char *name, size_t n
 		const char *name, *value;
 	} rows[] = {
 		{ "key", w->key },     { "baseUrl", w->base_url }, { "root", w->root },
-		{ "model", w->model }, { "headers", w->headers },  { "home", w->home },
+		{ "model", w->model }, { "headers", w->headers },  { "smallModel", w->small_model },
+		{ "home", w->home },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -179,6 +180,7 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 		.model = req->model ? req->model :
 			 p	    ? p->model :
 				      NULL,
+		.small_model = p ? p->small_model : NULL,
 		.home = req->home,
 		.root = p ? root_of(p->base_url) : NULL,
 		.headers = p ? header_lines(p->headers) : NULL,

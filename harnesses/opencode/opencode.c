@@ -168,16 +168,36 @@ static bool first_model(void *ctx, const char *model)
 	return false;
 }
 
+static void put_reference(struct jw *w, const char *key, const char *model)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), OPENCODE_PROVIDER_ID "/%s", model);
+	jw_str(w, key, text);
+}
+
+/* A model that may only be used, not chosen, has to be in the list as well. */
+static void put_models(struct jw *w, const struct harness_provider *p, const char *wanted)
+{
+	const char *side = p->small_model;
+
+	jw_obj(w, "models");
+	if (p->model || p->models.n)
+		harness_provider_each_model(p, put_model, w);
+	else
+		put_model(w, wanted);
+	if (side && !harness_provider_offers(p, side) && strcmp(side, wanted) != 0)
+		put_model(w, side);
+	jw_end_obj(w);
+}
+
 static void put_provider(struct jw *w, const struct harness_provider *p, const char *wanted,
 			 const char *npm)
 {
-	char model[300];
-
-	snprintf(model, sizeof(model), OPENCODE_PROVIDER_ID "/%s", wanted);
 	jw_raw(w, "enabled_providers", SLICE("[\"" OPENCODE_PROVIDER_ID "\"]"));
-	jw_str(w, "model", model);
-	jw_str(w, "small_model",
-	       model); /* else side calls go to a guessed model of another provider */
+	put_reference(w, "model", wanted);
+	/* else side calls go to a guessed model of another provider */
+	put_reference(w, "small_model", p->small_model ? p->small_model : wanted);
 	jw_obj(w, "provider");
 	jw_obj(w, OPENCODE_PROVIDER_ID);
 	jw_str(w, "npm", npm);
@@ -191,12 +211,7 @@ static void put_provider(struct jw *w, const struct harness_provider *p, const c
 		jw_int(w, "chunkTimeout", p->idle_timeout_ms);
 	}
 	jw_end_obj(w);
-	jw_obj(w, "models");
-	if (p->model || p->models.n)
-		harness_provider_each_model(p, put_model, w);
-	else
-		put_model(w, wanted);
-	jw_end_obj(w);
+	put_models(w, p, wanted);
 	jw_end_obj(w);
 	jw_end_obj(w);
 }

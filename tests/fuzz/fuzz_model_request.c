@@ -21,13 +21,24 @@ static void check_headers(enum model_api api, const struct http_request_head *r)
 	FUZZ_CHECK(jobj_get(buf_slice(&b), "x-api-key").type == J_NONE);
 }
 
-static void check_path(enum model_api api, const struct http_request_head *r)
+/* The body stands for the paths that a session adds. */
+static struct slice more_of(enum model_api api, struct slice body)
+{
+	struct jval v;
+
+	if (jscan_value(body, &v) != JSCAN_OK || v.type != J_ARRAY ||
+	    model_paths_check(api, v.raw, "paths", NULL) < 0)
+		return SLICE_NONE;
+	return v.raw;
+}
+
+static void check_path(enum model_api api, const struct http_request_head *r, struct slice body)
 {
 	struct slice model = model_of_path(api, r->target), t = r->target;
 	size_t n = t.n;
 
 	FUZZ_CHECK(slice_inside(model, t));
-	if (!model_path_passes(api, r->method, t))
+	if (!model_path_passes(api, more_of(api, body), r->method, t))
 		return;
 	FUZZ_CHECK(slice_starts(t, model_api_root(api)));
 	if (memchr(t.p, '?', t.n))
@@ -52,17 +63,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(exact_free) struct slice all = exact(data, size);
 	struct http_request_head r;
+	struct slice rest;
 	ssize_t n = http_request_parse(all, MODEL_HEAD_MAX, &r);
 
 	if (n <= 0)
 		return 0;
+	rest = (struct slice){ all.p + n, all.n - (size_t)n };
 	FUZZ_CHECK((size_t)n <= all.n && slice_inside(r.method, all) && r.target.n &&
 		   slice_inside(r.target, all) && slice_inside(r.fields, all));
 	FUZZ_CHECK(!(r.body.has_length && r.body.chunked));
 	for (int api = 0; api < MODEL_API_MAX; api++) {
 		check_headers((enum model_api)api, &r);
-		check_path((enum model_api)api, &r);
+		check_path((enum model_api)api, &r, rest);
 	}
-	check_body(&r, (struct slice){ all.p + n, all.n - (size_t)n });
+	check_body(&r, rest);
 	return 0;
 }

@@ -50,6 +50,11 @@ static void put_passed(struct harness_plan *plan, const char *pass_env)
 	}
 }
 
+const char *baseenv_passed(const char *pass_env, const char *name)
+{
+	return listed(pass_env, name, strlen(name)) ? getenv(name) : NULL;
+}
+
 void baseenv_put(struct harness_plan *plan, const char *pass_env)
 {
 	harness_plan_env(plan, "PATH", DEFAULT_PATH);

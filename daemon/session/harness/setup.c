@@ -121,23 +121,6 @@ static unsigned bit(bool changed, enum setup_change which)
 	return changed ? which | SETUP_CHANGED : 0;
 }
 
-/* The new text, the new keys. */
-static unsigned apply_provider(struct setup *s, struct slice given)
-{
-	_cleanup_(buf_done) struct buf text = { 0 };
-	struct provider_keys keys = { 0 };
-	bool changed;
-
-	if (!given.n)
-		return 0;
-	provider_split(given, &text, &keys);
-	changed = !provider_keys_equal(&keys, &s->keys);
-	changed |= replace(&s->provider, buf_slice(&text));
-	provider_keys_copy(&s->keys, &keys);
-	provider_keys_done(&keys);
-	return bit(changed, SETUP_PROVIDER);
-}
-
 static unsigned apply_prompt(struct setup *s, const struct setup_params *p)
 {
 	bool changed = replace_given(&s->system_prompt, slice_of(p->system_prompt));
@@ -169,6 +152,40 @@ static unsigned apply_network(struct setup *s, enum network_mode mode)
 	return bit(off != (s->network == NETWORK_OFF), SETUP_NETWORK) | (said ? SETUP_CHANGED : 0);
 }
 
+/* The new text, the new keys. True if either changed. What is before borrows from the text that was. */
+static bool replace_provider(struct setup *s, struct slice given, char **was)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct provider_keys keys = { 0 };
+	bool changed;
+
+	provider_split(given, &text, &keys);
+	changed = !provider_keys_equal(&keys, &s->keys) || !same(s->provider, buf_slice(&text));
+	provider_keys_copy(&s->keys, &keys);
+	provider_keys_done(&keys);
+	*was = s->provider;
+	s->provider = xstrndup(text.data, text.len);
+	return changed;
+}
+
+unsigned setup_change_provider(struct setup *s, struct slice provider)
+{
+	struct harness_provider before = s->gateway;
+	_cleanup_(freep) char *was = NULL;
+	bool changed, alike;
+
+	if (!provider.n)
+		return 0;
+	s->gateway = (struct harness_provider){ 0 };
+	changed = replace_provider(s, provider, &was);
+	parse_gateway(s);
+	alike = harness_provider_alike(&before, &s->gateway);
+	harness_provider_done(&before);
+	if (changed && alike)
+		return SETUP_CHANGED;
+	return bit(changed, SETUP_PROVIDER);
+}
+
 unsigned setup_apply(struct setup *s, const struct setup_params *p)
 {
 	unsigned changed = bit(replace_servers(&s->mcp_servers, p->mcp_servers), SETUP_SERVERS);
@@ -178,7 +195,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
 	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
-	changed |= apply_provider(s, p->provider);
+	changed |= setup_change_provider(s, p->provider);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
 	changed |= apply_network(s, p->network);

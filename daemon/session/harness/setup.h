@@ -76,6 +76,8 @@ enum setup_change {
 
 /* Returns enum setup_change bits. */
 unsigned setup_apply(struct setup *s, const struct setup_params *p);
+/* Another provider; empty: the same. SETUP_PROVIDER only where the harness has to be told of it, and so is started anew. */
+unsigned setup_change_provider(struct setup *s, struct slice provider);
 /* The parameters of these bits, by the names that clients know: elements of an array. */
 void setup_put_names(unsigned changes, struct jw *w);
 /* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-static bool can_fetch(void)
+int session_model_check_way(const struct harness_provider *p, const char *field, struct err *e)
 {
-	_cleanup_(freep) char *program = fetcher_program();
+	_cleanup_(freep) char *program = p->via == PROVIDER_DIRECT ? fetcher_program() : NULL;
 
-	return program;
+	if (p->via != PROVIDER_DIRECT || program)
+		return 0;
+	return err_field(e, field, "FETCH_UNAVAILABLE",
+			 "acpd-fetch is not installed: let the client make the calls (tunnel), or "
+			 "expose the key (environment)");
 }
 
 /* Inside the network namespace of the session, if it has one. */
@@ -37,18 +41,25 @@ int session_model_open(struct session *s, struct err *e)
 
 	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || s->model.listener)
 		return 0;
-	if (p->via == PROVIDER_DIRECT && !can_fetch())
-		return err_field(
-			e, "_meta.acpd.provider.via", "FETCH_UNAVAILABLE",
-			"acpd-fetch is not installed: let the client make the calls (tunnel), or "
-			"expose the key (environment)");
-	r = find_reach(s, &reach, e);
+	r = session_model_check_way(p, "_meta.acpd.provider.via", e);
+	if (r == 0)
+		r = find_reach(s, &reach, e);
 	if (r < 0)
 		return r;
 	s->model.listener = model_listener_new(&s->store->model.listeners, &reach,
 					       (enum model_api)model_api_find(p->api),
 					       &provider_call_listener_ops, s, e);
-	return s->model.listener ? 0 : -EADDRNOTAVAIL;
+	if (!s->model.listener)
+		return -EADDRNOTAVAIL;
+	model_listener_allow(s->model.listener, p->paths);
+	return 0;
+}
+
+void session_setup_changed(struct session *s)
+{
+	if (s->model.listener)
+		model_listener_allow(s->model.listener, s->setup.gateway.paths);
+	session_load_secrets(s);
 }
 
 void session_model_close(struct session *s)
@@ -80,12 +91,13 @@ const struct harness_provider *session_model_provider(const struct session *s,
 void session_put_provider(struct jw *w, const struct session *s)
 {
 	enum harness_via via = s->setup.gateway.via;
+	bool exposed = provider_key_in_env(s);
 
-	if (!s->setup.provider)
+	if (!s->setup.provider && (s->setup.needs_provider || !exposed))
 		return;
 	jw_obj(w, "provider");
 	jw_str(w, "via", harness_via_name(via));
-	jw_bool(w, "keyExposed", via == PROVIDER_ENVIRONMENT);
+	jw_bool(w, "keyExposed", via == PROVIDER_ENVIRONMENT || exposed);
 	if (s->model.listener)
 		jw_bool(w, "callerChecked", model_listener_checks_caller(s->model.listener));
 	jw_end_obj(w);

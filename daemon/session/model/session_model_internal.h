@@ -41,6 +41,10 @@ struct store_model {
 int session_model_open(struct session *s, struct err *e);
 /* It is gone, or could not be started. */
 void session_model_close(struct session *s);
+/* FETCH_UNAVAILABLE: the daemon cannot make calls in the way that the provider says. */
+int session_model_check_way(const struct harness_provider *p, const char *field, struct err *e);
+/* The session has other parameters: its next call passes as they say, and their secrets are hidden. */
+void session_setup_changed(struct session *s);
 /* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret);
@@ -49,6 +53,10 @@ const struct harness_provider *session_model_provider(const struct session *s,
 void session_model_done(struct session *s);
 /* What is counted of all sessions. */
 void session_model_totals(const struct store_model *m, struct store_totals *ret);
+
+/* provider_change.c */
+/* A key of a provider stands in the environment of the harness, whoever put it there. */
+bool provider_key_in_env(const struct session *s);
 
 /* tunnel.c */
 extern const struct call_carrier tunnel_carrier;

@@ -20,7 +20,7 @@ static struct secrets_given given_of(const struct session *s)
 		.servers = slice_of(s->setup.mcp_servers),
 		.models = s->setup.gateway.models,
 		.in_use = { s->def ? s->def->id : NULL, s->setup.model, s->setup.gateway.model,
-			    s->harness.model, s->setup.mode },
+			    s->setup.gateway.small_model, s->harness.model, s->setup.mode },
 	};
 }
 

@@ -33,6 +33,8 @@ const here = () => ({ sessionId });
 const NEW = opening('session/new');
 const LOAD = opening('session/load', here);
 const own = (method) => (params) => [method, params];
+const SET = (params) => ['_acpd/provider/set', { ...here(), ...params }];
+const TUNNELLED = { via: 'tunnel', key: undefined };
 // o stands at a place below
 const below = (send, put) => (o) => send(put(o));
 
@@ -93,6 +95,8 @@ const ROWS = {
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
     more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
+  'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
+    good: 'PROVIDER_FIXED' }],
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
   'daemon/acp/workspace.c:materialize_fields': [{ send: own('_acpd/workspace/materialize'), base: () => ({ ...here(), harnessFiles: [{ path: 'good', text: '' }] }), more: {
     instructions: furnished.instructions, harnessFiles: { bad: files } } }],
@@ -118,12 +122,15 @@ const ROWS = {
   'daemon/workspace/request.c:file_fields': [below(NEW, (o) => ({ harnessFiles: [o] })), (o) => ['_acpd/workspace/materialize', { sessionId, harnessFiles: [o] }]]
     .map((send, i) => ({ send, at: i ? 'harnessFiles[0]' : '_meta.acpd.harnessFiles[0]', base: { path: 'f', text: 'x' }, more: {
       text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] }, base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } })),
-  'harnesses/provider.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (provider) => ({ provider })), at: '_meta.acpd.provider', base: { api: 'openai-chat', key: 'k' }, more: {
+  'harnesses/provider.c:fields': [NEW, LOAD, SET].map((send) => ({ send: below(send, (provider) => ({ provider })), at: send === SET ? 'provider' : '_meta.acpd.provider',
+    base: { api: 'openai-chat', key: 'k' }, ...(send === SET && { good: 'PROVIDER_FIXED' }), more: {
     api: { empty: 'PROVIDER_API_UNSUPPORTED', word: 'PROVIDER_API_UNSUPPORTED' }, key: { empty: OK },
     via: { empty: 'PROVIDER_VIA_UNSUPPORTED', word: 'PROVIDER_VIA_UNSUPPORTED' },
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
     headers: { bad: [[{ a: 7 }, 'FIELD_INVALID', '.a'], [{ 'a b': 'x' }, 'FIELD_INVALID', '.a b'], [{ a: 'x\r\nb: c' }, 'FIELD_INVALID', '.a'], [{ a: NUL }, 'FIELD_INVALID', '.a'],
       [Object.fromEntries(many(65, (i) => [`h${i}`, 'x'])), 'TOO_MANY', '.h64']] },
+    paths: { bad: [[[], 'FIELD_INVALID', '', { via: 'environment' }], ...[7, 'GET /v1', 'GET /v1/..', 'PUT /v1/x'].map((v) => [[v], 'FIELD_INVALID', '[0]', TUNNELLED]),
+      [many(constant('MODEL_PATHS_MAX') + 1, () => 'GET /v1/x'), 'TOO_MANY', `[${constant('MODEL_PATHS_MAX')}]`, TUNNELLED]] },
     auth: { bad: [[{}, 'FIELD_INVALID']] }, fallbacks: { bad: [[[], 'FIELD_INVALID']] }, prices: { bad: [[{}, 'FIELD_INVALID']] }, limits: { bad: [[{}, 'FIELD_INVALID']] } } })),
   'harnesses/provider_upstream.c:auth_fields': [{ send: below(NEW, (auth) => ({ provider: { api: 'openai-chat', via: 'direct', key: 'k', auth } })), at: '_meta.acpd.provider.auth',
     base: {}, more: { header: { bad: [['a b', 'FIELD_INVALID']] }, prefix: { empty: OK, bad: [['a\nb', 'FIELD_INVALID']] } } }],

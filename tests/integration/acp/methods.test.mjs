@@ -44,6 +44,7 @@ const ROWS = {
   '_acpd/model/head': told({ callId: 'model-call:0', status: 200 }),
   '_acpd/model/chunk': told({ callId: 'model-call:0', seq: 0, text: 'x' }),
   '_acpd/model/credit': told({ callId: 'model-call:0', bytes: 1 }),
+  '_acpd/provider/set': driver({ provider: { api: 'openai-chat', via: 'tunnel' } }),
   '_acpd/usage': apart({}),
   '_acpd/workspace/materialize': driver({ harnessFiles: [{ path: 'planted.txt', text: 'by a stranger' }] }),
   '_acpd/workspace/diff': reads({}, 'NO_BASELINE'),

@@ -162,6 +162,22 @@ static void test_provider_apis(void **state _unused_)
 	}
 }
 
+/* A model for side calls alone is in the list, or OpenCode does not find it; once. */
+static void test_model_for_side_calls(void **state _unused_)
+{
+	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"k\",\"model\":\"m\","
+			      "\"smallModel\":\"s\"}"),
+			 0);
+	assert_text(at("model").raw, "\"acpd/m\"");
+	assert_text(at("small_model").raw, "\"acpd/s\"");
+	assert_int_equal(at("provider>acpd>models>s").type, J_OBJECT);
+	assert_int_equal(at("provider>acpd>models>m").type, J_OBJECT);
+	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"k\",\"models\":[\"m\",\"s\"],"
+			      "\"smallModel\":\"s\"}"),
+			 0);
+	assert_text(at("small_model").raw, "\"acpd/s\"");
+}
+
 static void test_silence(void **state _unused_)
 {
 	assert_int_equal(make("{\"api\":\"anthropic\",\"key\":\"k\",\"model\":\"m\","
@@ -359,6 +375,7 @@ int main(void)
 		T(test_skills_in_the_home),
 		T(test_environment_is_private_and_quiet),
 		T(test_provider_apis),
+		T(test_model_for_side_calls),
 		T(test_silence),
 		T(test_key_stays_in_its_variable),
 		T(test_headers_and_odd_names),

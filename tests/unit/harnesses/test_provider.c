@@ -196,6 +196,41 @@ static void test_limits(void **state _unused_)
 	harness_provider_done(&p);
 }
 
+/* Whether a harness that was started with "had" goes on with the other. */
+static void test_alike(void **state _unused_)
+{
+	static const char had[] = "{\"api\":\"google\",\"via\":\"tunnel\",\"model\":\"m\"}";
+	static const struct {
+		const char *raw;
+		bool alike;
+	} rows[] = {
+		{ had, true },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"headers\":{\"a\":\"b\"}}", true },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"paths\":[\"GET /v1beta/x\"]}", true },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"via\":\"direct\",\"key\":\"k\"}", true },
+		{ "{\"api\":\"anthropic\",\"model\":\"m\"}", false },
+		{ "{\"api\":\"google\",\"model\":\"n\"}", false },
+		{ "{\"api\":\"google\"}", false },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"models\":[\"n\"]}", false },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"smallModel\":\"s\"}", false },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"idleTimeoutMs\":5000}", false },
+		{ "{\"api\":\"google\",\"model\":\"m\",\"via\":\"environment\",\"key\":\"k\"}",
+		  false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct harness_provider a, b;
+
+		assert_int_equal(harness_provider_parse(slice_of(had), &a, NULL), 0);
+		assert_int_equal(harness_provider_parse(slice_of(rows[i].raw), &b, NULL), 0);
+		if (harness_provider_alike(&a, &b) != rows[i].alike ||
+		    harness_provider_alike(&b, &a) != rows[i].alike)
+			fail_row(i, rows[i].raw);
+		harness_provider_done(&a);
+		harness_provider_done(&b);
+	}
+}
+
 static bool collect(void *ctx, const char *model)
 {
 	buf_puts(ctx, model);
@@ -305,10 +340,15 @@ static void test_counts(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_via),
-		cmocka_unit_test(test_split),	cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_models),	cmocka_unit_test(test_each_model_stops),
-		cmocka_unit_test(test_whole),	cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_via),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_each_model_stops),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_counts),
 	};
 
 	return RUN(tests, NULL, NULL);

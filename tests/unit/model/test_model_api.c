@@ -45,12 +45,104 @@ static void only_calls_of_the_api_pass(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct slice path = slice_of(paths[i].path);
-		bool passes = model_path_passes(paths[i].api, slice_of(paths[i].method), path);
+		bool passes = model_path_passes(paths[i].api, SLICE_NONE, slice_of(paths[i].method),
+						path);
 
 		if (passes != paths[i].passes ||
 		    (passes && !slice_is(model_of_path(paths[i].api, path), paths[i].model)))
 			fail_row(i, paths[i].path);
 	}
+}
+
+#define MORE                                                                                       \
+	"[\"POST /v1/embeddings\", \"GET /v1/files/*\",\"POST /v1/responses/*/cancel\","           \
+	"\"POST /v1/models/*:embed\"]"
+
+static const struct {
+	const char *method, *path;
+	bool passes;
+} more_paths[] = {
+	{ "POST", "/v1/embeddings", true },
+	{ "POST", "/v1/embeddings?a=b", true },
+	{ "GET", "/v1/embeddings", false },
+	{ "POST", "/v1/embeddings/", false },
+	{ "POST", "/v1/embeddings/x", false },
+	{ "GET", "/v1/files/f-1", true },
+	{ "GET", "/v1/files/", false },
+	{ "GET", "/v1/files/..", false },
+	{ "GET", "/v1/files/a/b", false },
+	{ "GET", "/v1/files/a%2fb", false },
+	{ "POST", "/v1/responses/r_1/cancel", true },
+	{ "POST", "/v1/responses//cancel", false },
+	{ "POST", "/v1/responses/a/b/cancel", false },
+	{ "POST", "/v1/models/m:embed", true },
+	{ "POST", "/v1/models/m:other", false },
+	{ "POST", "/v1/chat/completions", true },
+};
+
+static void what_a_session_adds_passes_too(void **state _unused_)
+{
+	struct err e = { 0 };
+
+	assert_int_equal(model_paths_check(MODEL_OPENAI_CHAT, SLICE(MORE), "paths", &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(more_paths); i++)
+		if (model_path_passes(MODEL_OPENAI_CHAT, SLICE(MORE),
+				      slice_of(more_paths[i].method),
+				      slice_of(more_paths[i].path)) != more_paths[i].passes)
+			fail_row(i, more_paths[i].path);
+	assert_text(model_of_path(MODEL_OPENAI_CHAT, SLICE("/v1/models/m:embed?x=/v1/models/n:a")),
+		    "m");
+	assert_text(model_of_path(MODEL_OPENAI_CHAT, SLICE("/v1/x?x=/v1/models/n:a")), "");
+}
+
+static void rows_that_say_more_than_a_path_are_refused(void **state _unused_)
+{
+	static const char *const rows[] = {
+		"7",
+		"null",
+		"[]",
+		"\"\"",
+		"\"/v1/x\"",
+		"\"POST\"",
+		"\"POST \"",
+		"\"POST /v1\"",
+		"\"POST /v1/\"",
+		"\"POST /v1x/y\"",
+		"\"POST /v1beta/x\"",
+		"\"POST v1/x\"",
+		"\"POST  /v1/x\"",
+		"\"post /v1/x\"",
+		"\"DELETE /v1/x\"",
+		"\"POST /v1/x \"",
+		"\"POST /v1/x/\"",
+		"\"POST /v1//x\"",
+		"\"POST /v1/./x\"",
+		"\"POST /v1/../x\"",
+		"\"POST /v1/x/..\"",
+		"\"POST /v1/%2e%2e/x\"",
+		"\"POST /v1/x?y=z\"",
+		"\"POST /v1/x#y\"",
+		"\"POST /v1/x\\u002fy\"",
+		"\"POST /v1/x\\/y\"",
+		"\"POST /v1/a*\"",
+		"\"POST /v1/*a\"",
+		"\"POST /v1/**\"",
+		"\"POST /v1/*/*\"",
+		"\"POST /v1/a:*\"",
+		"\"POST /v1/\xc3\xa4\"",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char list[80];
+		struct err e = { 0 };
+
+		snprintf(list, sizeof(list), "[\"GET /v1/good\",%s]", rows[i]);
+		if (model_paths_check(MODEL_OPENAI_CHAT, slice_of(list), "paths", &e) >= 0 ||
+		    strcmp(e.field, "paths[1]") != 0 || strcmp(e.reason, "FIELD_INVALID") != 0)
+			fail_row(i, rows[i]);
+	}
+	assert_int_equal(
+		model_paths_check(MODEL_GOOGLE, SLICE("[\"POST /v1beta/*:x\"]"), "p", NULL), 0);
 }
 
 static const struct {
@@ -113,6 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_calls_of_the_api_pass),
+		cmocka_unit_test(what_a_session_adds_passes_too),
+		cmocka_unit_test(rows_that_say_more_than_a_path_are_refused),
 		cmocka_unit_test(headers_of_a_request_pass_by_name),
 		cmocka_unit_test(headers_of_an_answer_pass_by_name),
 		cmocka_unit_test(names_lead_to_their_api_and_back),
