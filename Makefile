@@ -137,6 +137,7 @@ EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard te
 INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN)), \
 	$(if $(filter release1,$(MODE)$(ONCE)),$(sort $(NOT_SAN) $(IN_BOTH)),$(EVERY)))
 REAL := $(wildcard tests/harness/*.test.mjs)
+MATRIX := codex.test.mjs opencode-scenarios.test.mjs pi.test.mjs
 
 lint:
 	sh tests/lint/run.sh
@@ -152,6 +153,10 @@ docs docs-check: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
 harness: all $(BUILD)/stub-agent
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
+# Every scenario in every way that model calls go (tests/harness/routes.mjs), with each harness.
+.PHONY: test-matrix
+test-matrix: all $(BUILD)/stub-agent
+	HARNESS=$(HARNESS) ROUTE=every $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
 # What the newest releases of the harnesses, installed into build/drift, send to a provider, beside the pinned ones.
 .PHONY: harness-drift
 harness-drift: all

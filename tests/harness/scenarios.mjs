@@ -10,6 +10,7 @@ import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, NetworkWatch, startRig } from './rig.mjs';
+import { ROUTES, routesOf } from './routes.mjs';
 import failures from './scenarios/failures.mjs';
 import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
@@ -25,25 +26,13 @@ import workspaces from './scenarios/workspaces.mjs';
 // OpenCode's attempts): it runs beside all the others. Two lists run side by side, the rows of each one after the other: rows
 // that share a session stand in one list, or far from each other.
 const LISTS = [
-	[...turns, ...settings, ...records, ...workspaces],
-	[...permissions, ...relay, ...shown, ...skills, ...failures, ...tunnel],
+	{ turns, settings, records, workspaces },
+	{ permissions, relay, shown, skills, failures, tunnel },
 ];
 
-// How the model calls are made: the rows of the first list by the harness itself, those of the second through the client. Rows that
-// begin so are run both ways. ROUTE=tunnel: all of them so.
-const ROUTES = ['environment', 'tunnel'];
-const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
-	'session/close, then session/load', 'allow once', 'reject:', 'cancel in the middle of the text', 'cancel in the middle of a command',
-	'a relayed tool is called', 'the provider fails: 500'];
-
-function routesOf(name, list) {
-	if (process.env.ROUTE)
-		return [process.env.ROUTE];
-	return CORE.some((begin) => name.startsWith(begin)) ? ROUTES : [ROUTES[list]];
-}
-
-const dealt = LISTS.map((rows, list) => rows.flatMap(([name, run, patient]) =>
-	routesOf(name, list).map((route) => ({ name: route === 'tunnel' ? `${name} (tunnel)` : name, run, patient, route }))));
+// Each row in the ways that routes.mjs deals to it.
+const dealt = LISTS.map((files) => Object.entries(files).flatMap(([file, rows]) => rows.flatMap(([name, run, patient]) =>
+	routesOf(file, name).map((route) => ({ name: route === ROUTES[0] ? name : `${name} (${route})`, run, patient, route })))));
 
 const TIMEOUT = 180_000;
 
