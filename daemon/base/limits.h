@@ -158,6 +158,7 @@
 /* Requests to other machines (acpd-fetch) */
 #define FETCHES_MAX 1024                /* open at a time */
 #define FETCH_KEYS_MAX 16384
+#define FETCH_CA_MAX (16 * MIB)         /* a file of trusted certificates */
 #define FETCH_URL_MAX 8192
 #define FETCH_HEAD_MAX (64 * KIB)       /* headers of a request, and of an answer */
 #define FETCH_BODY_MAX (32 * MIB)

@@ -1,6 +1,5 @@
 #include "cli/cli_options.h"
 
-#include "base/http/authority.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -64,6 +63,12 @@ OPT("default-harness", STR, SCOPE_SERVE, default_harness, "ID",
     "harness of clients that name none"),
 OPT("agent-user", STR, SCOPE_SERVE, agent_user, "NAME",
     "user that harnesses run as; needs root"),
+OPT("ca-file", STR, SCOPE_SERVE, ca_file, "FILE",
+    "certificates to trust in requests to other machines, PEM (default: the system's)"),
+OPT("upstream-allow", LIST, SCOPE_SERVE, upstream_allow, "LIST",
+    "HOST or HOST:PORT, comma-separated, that may be called although private or a metadata service"),
+OPT("fetch-user", STR, SCOPE_SERVE, fetch_user, "NAME",
+    "user that acpd-fetch runs as; needs root (default: acpd-fetch if there is such a user, else nobody)"),
 OPT("pass-env", LIST, SCOPE_SERVE, pass_env, "LIST",
     "further variables of ours that harnesses may see, comma-separated; NAME* for a prefix"),
 OPT("mcp-config", STR, SCOPE_SERVE, mcp_config, "FILE",
@@ -481,16 +486,4 @@ void config_usage(unsigned scope)
 			printf(" [%s]", env_name(r, name, sizeof(name)));
 		printf("\n");
 	}
-}
-
-int config_parse_listen(const char *listen, char **host, int *port, struct err *e)
-{
-	struct authority a;
-
-	if (!authority_parse(slice_of(listen), 0, &a) || a.port < 0)
-		return err_field(e, "listen", "OPTION_INVALID", "--listen: '%s' is not HOST:PORT",
-				 listen);
-	*host = xstrndup(a.host.p, a.host.n);
-	*port = a.port;
-	return 0;
 }

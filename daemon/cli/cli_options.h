@@ -32,7 +32,7 @@ struct config {
 	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
-		*archives_baked, *output, *skills, *from;
+		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, since, archive_store_max, archive_max, uid, strip;
@@ -48,5 +48,3 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 void config_done(struct config *c);
 void config_print(const struct config *c, unsigned scope);
 void config_usage(unsigned scope);
-/* "host:port" or "[v6]:port" into host (caller frees) and port. */
-int config_parse_listen(const char *listen, char **host, int *port, struct err *e);

@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 
 #define SOCKET 3
-#define CERTIFICATES_MAX (16 * MIB)
 
 static int fail(const char *what)
 {
@@ -43,7 +42,7 @@ static const char *take_certificates(const char *path)
 	_cleanup_(buf_done) struct buf pem = { 0 };
 	int fd = memfd_create("certificates", MFD_CLOEXEC);
 
-	if (file_read(path, CERTIFICATES_MAX, &pem) < 0 || fd < 0 ||
+	if (file_read(path, FETCH_CA_MAX, &pem) < 0 || fd < 0 ||
 	    file_write_all(fd, pem.data, pem.len) < 0)
 		return NULL;
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
@@ -91,6 +90,8 @@ int main(int argc, char **argv)
 {
 	struct confine_fetch who = { .become = geteuid() == 0 };
 
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return printf("acpd-fetch %s (%s)\n", ACPD_VERSION, curl_version()) < 0;
 	if (argc < 4 || argc > 5 || !number(argv[2], &who.uid) || !number(argv[3], &who.gid))
 		argc = 0;
 	if (argc && strcmp(argv[1], "probe") == 0)

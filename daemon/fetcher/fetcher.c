@@ -1,5 +1,9 @@
 #include "fetcher/fetcher_internal.h"
 
+#include "json/jenc.h"
+
+#include <pwd.h>
+
 struct fetcher *fetcher_new(const struct fetcher_config *cfg)
 {
 	struct fetcher *f = new0(struct fetcher);
@@ -29,4 +33,38 @@ struct fetcher *fetcher_free(struct fetcher *f)
 	free(f->ca_file);
 	free(f);
 	return NULL;
+}
+
+static void put_user(const struct fetcher *f, struct jw *w)
+{
+	struct passwd *pw;
+	struct err e = { 0 };
+	uid_t uid = geteuid();
+	gid_t gid;
+
+	if (uid == 0 && fetcher_user(f->user, f->agent_user, &uid, &gid, &e) < 0) {
+		jw_str(w, "missing", e.msg);
+		return;
+	}
+	pw = getpwuid(uid);
+	jw_str(w, "user", pw ? pw->pw_name : NULL);
+}
+
+static bool is_set(const char *s)
+{
+	return s && *s;
+}
+
+void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_str(w, "program", f->program);
+	if (f->program)
+		put_user(f, w);
+	else
+		jw_str(w, "missing", "acpd-fetch is not installed");
+	jw_str(w, "caFile", f->ca_file);
+	jw_bool(w, "proxy", is_set(f->settings.http_proxy) || is_set(f->settings.https_proxy));
+	jw_str(w, "allowed", f->settings.allow);
+	jw_end_obj(w);
 }

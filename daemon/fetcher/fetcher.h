@@ -24,6 +24,7 @@
 #include "loop/loop.h"
 #include "proc/proc.h"
 
+struct jw;
 struct fetcher;
 struct fetch;
 struct fetch_key;
@@ -79,6 +80,10 @@ struct fetch *fetch_close(struct fetch *x);
 
 /* Where acpd-fetch is: ACPD_FETCH, or beside our own executable. NULL: not there. The caller frees. */
 char *fetcher_program(void);
+/* A member of w: whether requests can be made, and how. {program?, missing?, user?, caFile?, proxy, allowed?} */
+void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key);
+/* -EINVAL with e: it cannot be read, or has no certificate. */
+int fetcher_ca_check(const char *path, struct err *e);
 /* The system's file of trusted certificates; NULL: there is none. The caller frees. */
 char *fetcher_ca_file(void);
 /* Who it runs as where the daemon is root: who was asked for, else the user acpd-fetch if there is one, else nobody.

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OWN_USER "acpd-fetch"
 #define COMMON_USER "nobody"
@@ -38,6 +39,21 @@ char *fetcher_ca_file(void)
 		if (access(usual[i], R_OK) == 0)
 			return xstrdup(usual[i]);
 	return NULL;
+}
+
+int fetcher_ca_check(const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf pem = { 0 };
+	static const char mark[] = "-----BEGIN CERTIFICATE-----";
+	int r = file_read(path, FETCH_CA_MAX, &pem);
+
+	if (r < 0)
+		return err_field(e, "ca-file", "OPTION_INVALID", "--ca-file: %s: %s", path,
+				 strerror(-r));
+	if (!memmem(pem.data, pem.len, mark, strlen(mark)))
+		return err_field(e, "ca-file", "OPTION_INVALID",
+				 "--ca-file: %s has no certificate in PEM form", path);
+	return 0;
 }
 
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)

@@ -24,6 +24,7 @@ struct http_context {
 	struct session_store *store;
 	struct proc_host *procs;
 	struct archive_store *archives;
+	struct fetcher *fetcher;
 	struct mcp_http *mcp;
 
 	struct hosted *hosted;

@@ -1,6 +1,7 @@
 #include "net/control.h"
 
 #include "base/log.h"
+#include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -82,6 +83,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));
 	jw_str(w, "agentUser", store_agent_user(ctx->info->store));
 	isolation_put(ctx->info->store, w, "isolation");
+	fetcher_put_status(ctx->info->fetcher, w, "direct");
 	store_put_problems(ctx->info->store, w, "problems");
 	put_harnesses(w, store_harnesses(ctx->info->store));
 	hosted_put_status(ctx->info->hosted, w, "mcp");

@@ -219,6 +219,25 @@ static void print_network(struct slice isolation)
 	       *missing ? "no: " : "yes: a session can be without network", missing);
 }
 
+static void print_direct(struct slice direct)
+{
+	_cleanup_(freep) char *missing = text_of(direct, "missing"),
+			      *user = text_of(direct, "user"), *ca = text_of(direct, "caFile"),
+			      *allowed = text_of(direct, "allowed");
+	bool proxy = jobj_get(direct, "proxy").type == J_TRUE;
+
+	if (*missing)
+		printf("%-4s %-22s not possible: %s\n", "--", "direct calls", missing);
+	else
+		printf("%-4s %-22s by acpd-fetch as %s; certificates: %s\n", *ca ? "ok" : "--",
+		       "direct calls", user, *ca ? ca : "none, so no https");
+	if (proxy)
+		printf("%-4s %-22s %s\n", "--", "proxy",
+		       "which addresses direct calls reach is its affair; private ones, written as such, are refused");
+	if (*allowed)
+		printf("%-4s %-22s %s\n", "--", "upstream-allow", allowed);
+}
+
 static int check_isolation(struct slice isolation)
 {
 	bool walled = jobj_get(isolation, "noNewPrivileges").type == J_TRUE, found = false;
@@ -285,6 +304,7 @@ static int report_checks(struct slice report)
 	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
 	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
 	bad += check_isolation(jobj_get(report, "isolation").raw);
+	print_direct(jobj_get(report, "direct").raw);
 	bad += check_state(report);
 	bad += check_harnesses(report);
 	bad += check_servers(jobj_get(report, "mcp").raw);

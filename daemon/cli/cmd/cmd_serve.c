@@ -3,10 +3,12 @@
 #include "cli/hosting.h"
 
 #include "base/clock.h"
+#include "base/http/authority.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "fetcher/fetcher.h"
+#include "fetcher/wire/upstream_allow.h"
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
@@ -244,6 +246,31 @@ static int check_dir(const char *option, const char *dir, struct err *e)
 			 strerror(errno));
 }
 
+/* "host:port" or "[v6]:port" into host (caller frees) and port. */
+static int parse_listen(const char *listen, char **host, int *port, struct err *e)
+{
+	struct authority a;
+
+	if (!authority_parse(slice_of(listen), 0, &a) || a.port < 0)
+		return err_field(e, "listen", "OPTION_INVALID", "--listen: '%s' is not HOST:PORT",
+				 listen);
+	*host = xstrndup(a.host.p, a.host.n);
+	*port = a.port;
+	return 0;
+}
+
+static int check_fetcher(const struct config *c, struct err *e)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (c->ca_file && fetcher_ca_check(c->ca_file, e) < 0)
+		return -EINVAL;
+	if (c->fetch_user && fetcher_user(c->fetch_user, c->agent_user, &uid, &gid, e) < 0)
+		return -EINVAL;
+	return upstream_allow_check(c->upstream_allow, e);
+}
+
 static int check_config(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
@@ -262,7 +289,8 @@ static int check_config(const struct config *c, struct err *e)
 				 "--state is needed: there is no home directory");
 	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
 		return -EINVAL;
-	return config_parse_listen(c->listen, &host, &port, e);
+	r = check_fetcher(c, e);
+	return r < 0 ? r : parse_listen(c->listen, &host, &port, e);
 }
 
 /* The image's own directory, unless an option names another. */
@@ -284,14 +312,26 @@ static int build_archives(struct daemon *d, struct err *e)
 	return d->archives ? 0 : -EIO;
 }
 
+/* As most programs read them: the name in lower case first. */
+static const char *proxy_variable(const char *lower, const char *upper)
+{
+	const char *value = getenv(lower);
+
+	return value && *value ? value : getenv(upper);
+}
+
 static void build_fetcher(struct daemon *d)
 {
+	const struct config *c = d->cfg;
 	struct fetcher_config fc = { .loop = d->loop,
 				     .procs = d->procs,
-				     .agent_user = d->cfg->agent_user,
-				     .http_proxy = getenv("HTTP_PROXY"),
-				     .https_proxy = getenv("HTTPS_PROXY"),
-				     .no_proxy = getenv("NO_PROXY") };
+				     .user = c->fetch_user,
+				     .agent_user = c->agent_user,
+				     .ca_file = c->ca_file,
+				     .http_proxy = proxy_variable("http_proxy", "HTTP_PROXY"),
+				     .https_proxy = proxy_variable("https_proxy", "HTTPS_PROXY"),
+				     .no_proxy = proxy_variable("no_proxy", "NO_PROXY"),
+				     .allow = c->upstream_allow };
 
 	d->fetcher = fetcher_new(&fc);
 }
@@ -374,12 +414,13 @@ static int build_net(struct daemon *d, struct err *e)
 					 .store = d->store,
 					 .procs = d->procs,
 					 .archives = d->archives,
+					 .fetcher = d->fetcher,
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);
-	if (!d->sockets || config_parse_listen(c->listen, &host, &nc.port, e) < 0)
+	if (!d->sockets || parse_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
