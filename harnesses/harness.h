@@ -292,6 +292,7 @@ struct harness_usage {
 	bool has_cost;
 	int64_t cost;						    /* in 1/COST_UNIT */
 	const char *currency;					    /* NULL: USD */
+	const char *cost_source;				    /* static; NULL: the harness */
 	const char *model, *provider, *response_id, *finish_reason; /* as used, each may be NULL */
 	const char *
 		source; /* where in the native protocol the numbers stood, e.g. "turn_end.message.usage"; static */

@@ -21,6 +21,8 @@ static const struct {
 } words[] = {
 	{ "overloaded_error", 529 },
 	{ "overloaded", 529 },
+	{ "server_overloaded", 529 },
+	{ "server_is_overloaded", 529 },
 	{ "rate_limit_error", 429 },
 	{ "rate_limit_exceeded", 429 },
 	{ "too_many_requests", 429 },

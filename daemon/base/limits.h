@@ -147,6 +147,7 @@
 #define MODEL_IDLE_MS 300000            /* a connection between two requests */
 #define MODEL_PATHS_MAX 32              /* provider.paths: what passes besides the API's own */
 #define MODEL_PATH_LEN 256              /* bytes of one of them */
+#define MODEL_SIDE_BODY_MAX (16 * KIB)  /* a request above is no side call of a harness */
 #define MODEL_NAME_LEN 256              /* bytes of a model's name */
 #define PRICED_MODELS_MAX 256           /* in provider.prices */
 #define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */

@@ -138,11 +138,17 @@ static bool has_usage(const struct call_meter *m)
 	return m->told.has & (1u << COUNT_INPUT | 1u << COUNT_OUTPUT);
 }
 
-/* These APIs have no event for it, or not always: the numbers come with the reason, or after it. */
+/* The last numbers come with the reason why the answer ends, or after it. Only of openai-responses the reason, which is a
+ * state there, is told before. */
+static bool has_last_usage(const struct call_meter *m)
+{
+	return m->api != MODEL_OPENAI_RESPONSES && m->text[TEXT_FINISH] && has_usage(m);
+}
+
+/* These APIs have no event for it, or not always. */
 static bool ends_with_usage(const struct call_meter *m)
 {
-	return (m->api == MODEL_OPENAI_CHAT || m->api == MODEL_GOOGLE) && m->text[TEXT_FINISH] &&
-	       has_usage(m);
+	return m->api != MODEL_ANTHROPIC && has_last_usage(m);
 }
 
 static void end_event(struct call_meter *m)
@@ -258,12 +264,17 @@ bool call_meter_feed(struct call_meter *m, struct slice bytes)
 	return m->fresh;
 }
 
-/* What was refused told all by its status. */
+static bool has_error(const struct call_meter *m)
+{
+	return m->text[TEXT_ERROR_CODE] || m->text[TEXT_ERROR_TYPE] || m->text[TEXT_ERROR_MESSAGE];
+}
+
+/* What was refused told all by its status; google has no other end than this one. */
 void call_meter_end(struct call_meter *m)
 {
 	if (m->form == FORM_JSON && jpush_end(&m->json))
 		end_event(m);
-	m->ended |= m->status >= 300 || (m->api == MODEL_GOOGLE && has_usage(m));
+	m->ended |= m->status >= 300 || (m->api == MODEL_GOOGLE && has_usage(m) && !has_error(m));
 }
 
 /* --- what it comes to ----------------------------------------------------------------------------------------------- */
@@ -307,13 +318,14 @@ static void normalise(const struct call_meter *m, struct harness_usage *u)
 
 static bool by_word(struct turn_error *te, const char *word)
 {
+	return word && provider_error_by_word(te, word);
+}
+
+static bool by_number(struct turn_error *te, const char *code)
+{
 	uint64_t status;
 
-	if (!word)
-		return false;
-	if (!u64_parse(slice_of(word), &status))
-		return provider_error_by_word(te, word);
-	if (status < 400 || status > 599)
+	if (!code || !u64_parse(slice_of(code), &status) || status < 400 || status > 599)
 		return false;
 	provider_error_by_status(te, (int)status);
 	return true;
@@ -334,7 +346,8 @@ static void read_error(const struct call_meter *m, struct metered *ret)
 	err_flatten(te->message);
 	said = *te;
 	known = by_word(&said, m->text[TEXT_ERROR_CODE]) ||
-		by_word(&said, m->text[TEXT_ERROR_TYPE]);
+		by_word(&said, m->text[TEXT_ERROR_TYPE]) ||
+		by_number(&said, m->text[TEXT_ERROR_CODE]);
 	if (m->status < 300) {
 		*te = said;
 		return;
@@ -360,10 +373,10 @@ void call_meter_read(const struct call_meter *m, struct metered *ret)
 	ret->service_tier = m->text[TEXT_TIER];
 	ret->request_id = m->text[TEXT_REQUEST_ID];
 	ret->complete = !m->spoilt && (m->ended || (m->form == FORM_JSON && jpush_done(&m->json)));
+	ret->settled = ret->complete || (!m->spoilt && has_last_usage(m));
 	ret->calls_tools = m->tools || (ret->usage.finish_reason &&
 					meter_type_is_tool(ret->usage.finish_reason));
-	ret->failed = m->status >= 300 || m->text[TEXT_ERROR_CODE] || m->text[TEXT_ERROR_TYPE] ||
-		      m->text[TEXT_ERROR_MESSAGE];
+	ret->failed = m->status >= 300 || has_error(m);
 	if (ret->failed)
 		read_error(m, ret);
 }

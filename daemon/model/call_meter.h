@@ -23,6 +23,7 @@ struct metered {
 	const char *service_tier, *request_id;
 	int status; /* of HTTP; 0: there was no answer */
 	bool complete;
+	bool settled;	  /* the last numbers are told, though the end may be still to come */
 	bool calls_tools; /* the model wants to go on after a tool call */
 	bool failed;	  /* by its status, or an error inside the answer: error says how */
 	struct turn_error error;

@@ -256,6 +256,28 @@ int model_paths_check(enum model_api api, struct slice paths, const char *field,
 	return 0;
 }
 
+/* How the paths of calls end that use tokens; all of them are POST. */
+static const char *const generating[MODEL_API_MAX][2] = {
+	[MODEL_OPENAI_RESPONSES] = { "/responses" },
+	[MODEL_OPENAI_CHAT] = { "/chat/completions" },
+	[MODEL_ANTHROPIC] = { "/messages" },
+	[MODEL_GOOGLE] = { ":generateContent", ":streamGenerateContent" },
+};
+
+bool model_path_generates(enum model_api api, struct slice method, struct slice path)
+{
+	struct slice query;
+
+	path = without_query(path, &query);
+	for (size_t i = 0; i < ARRAY_SIZE(generating[api]) && generating[api][i]; i++) {
+		size_t n = strlen(generating[api][i]);
+
+		if (path.n > n && memcmp(path.p + path.n - n, generating[api][i], n) == 0)
+			return slice_is(method, "POST");
+	}
+	return false;
+}
+
 /* --- headers ---------------------------------------------------------------------------------------------- */
 
 static bool name_fits(struct slice name, const char *row)

@@ -31,6 +31,8 @@ int model_paths_check(enum model_api api, struct slice paths, const char *field,
 /* path: origin form, from the root on, with its query. more: such rows, checked, or empty. */
 bool model_path_passes(enum model_api api, struct slice more, struct slice method,
 		       struct slice path);
+/* It asks a model for an answer, which uses tokens; others list models, or count. */
+bool model_path_generates(enum model_api api, struct slice method, struct slice path);
 /* The model that a path names (google), else empty. */
 struct slice model_of_path(enum model_api api, struct slice path);
 

@@ -1,7 +1,8 @@
 #include "usage/account.h"
 
 #include "base/array.h"
-
+#include "base/util.h"
+#include "json/jstr.h"
 #include "usage/budget.h"
 #include "usage/cost.h"
 
@@ -26,13 +27,37 @@ static bool has(const struct harness_usage *u, int what)
 	return u->has & (1u << what);
 }
 
-static void add(struct harness_usage *to, const struct harness_usage *u)
+void usage_add(struct harness_usage *to, const struct harness_usage *u)
 {
 	for (int i = 0; i < COUNT_MAX; i++)
 		to->count[i] += has(u, i) ? u->count[i] : 0;
 	to->has |= u->has;
 	to->has_cost |= u->has_cost;
 	to->cost = cost_sum(to->cost, u->has_cost ? u->cost : 0);
+}
+
+static void note_names(struct account *a, const struct harness_usage *u)
+{
+	if (u->model)
+		xstrset(&a->model, u->model);
+	if (u->provider)
+		xstrset(&a->provider, u->provider);
+	if (u->has_cost)
+		snprintf(a->currency, sizeof(a->currency), "%s", u->currency ? u->currency : "USD");
+}
+
+static const char *source_of_cost(const struct harness_usage *u)
+{
+	return u->cost_source ? u->cost_source : "harness";
+}
+
+static void note_cost_source(struct account *a, const struct harness_usage *u)
+{
+	const char *source = source_of_cost(u);
+
+	if (u->has_cost)
+		a->cost_source = !a->cost_source || strcmp(a->cost_source, source) == 0 ? source :
+											  "sum";
 }
 
 void account_usage(struct account *a, const struct harness_usage *u)
@@ -43,14 +68,31 @@ void account_usage(struct account *a, const struct harness_usage *u)
 		*to = (struct harness_usage){ 0 };
 	else
 		a->calls++;
-	add(to, u);
+	usage_add(to, u);
 	to->source = u->source;
-	if (u->model)
-		xstrset(&a->model, u->model);
-	if (u->provider)
-		xstrset(&a->provider, u->provider);
-	if (u->has_cost)
-		snprintf(a->currency, sizeof(a->currency), "%s", u->currency ? u->currency : "USD");
+	note_names(a, u);
+	note_cost_source(a, u);
+}
+
+static void take_off(struct harness_usage *from, const struct harness_usage *u)
+{
+	for (int i = 0; i < COUNT_MAX; i++)
+		from->count[i] -= has(u, i) ? MIN(u->count[i], from->count[i]) : 0;
+	from->cost -= u->has_cost ? MIN(u->cost, from->cost) : 0;
+}
+
+/* Totals are left out: calls that tell of one and calls that do not have no sum. */
+void account_call(struct account *a, const struct harness_usage *was,
+		  const struct harness_usage *now)
+{
+	struct harness_usage u = *now;
+
+	u.has &= ~(1u << COUNT_TOTAL);
+	take_off(&a->sum, was);
+	usage_add(&a->sum, &u);
+	a->sum.source = u.source ? u.source : a->sum.source;
+	note_names(a, &u);
+	note_cost_source(a, &u);
 }
 
 static struct tool_count *tool_find(struct account *a, const char *name)
@@ -160,7 +202,7 @@ static void put_cost(struct jw *w, int64_t cost, const char *currency, const cha
 	jw_end_obj(w);
 }
 
-static void put_tools(const struct account *a, struct jw *w)
+void account_put_tools(const struct account *a, struct jw *w)
 {
 	jw_obj(w, "toolCalls");
 	for (size_t i = 0; i < a->ntools; i++) {
@@ -176,7 +218,7 @@ static void put_tools(const struct account *a, struct jw *w)
 	jw_end_obj(w);
 }
 
-void account_put_record(const struct account *a, struct jw *w)
+void account_put_numbers(const struct account *a, struct jw *w)
 {
 	uint64_t n;
 	int64_t cost;
@@ -191,10 +233,9 @@ void account_put_record(const struct account *a, struct jw *w)
 	if (a->turn.has | a->sum.has | a->turn.has_cost | a->sum.has_cost)
 		put_sources(a, w);
 	if (account_cost(a, &cost))
-		put_cost(w, cost, a->currency, "harness");
+		put_cost(w, cost, a->currency, a->cost_source);
 	if (a->calls)
 		jw_uint(w, "modelCalls", a->calls);
-	put_tools(a, w);
 }
 
 void account_put_usage(const struct harness_usage *u, struct jw *w)
@@ -212,8 +253,18 @@ void account_put_usage(const struct harness_usage *u, struct jw *w)
 		jw_end_obj(w);
 	}
 	if (u->has_cost)
-		put_cost(w, u->cost, u->currency ? u->currency : "USD", "harness");
+		put_cost(w, u->cost, u->currency ? u->currency : "USD", source_of_cost(u));
 	jw_str(w, "source", u->source);
+}
+
+static const char *source_loaded(struct jval v)
+{
+	static const char *const known[] = { "provider", "prices", "sum" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (jstr_is(v, known[i]))
+			return known[i];
+	return "harness";
 }
 
 void account_load_call(struct slice record, struct harness_usage *ret)
@@ -221,7 +272,9 @@ void account_load_call(struct slice record, struct harness_usage *ret)
 	struct slice usage = jobj_get(record, "usage").raw;
 	struct jval amount = jobj_get(jobj_get(record, "cost").raw, "amount");
 
-	*ret = (struct harness_usage){ .source = "model_call records" };
+	*ret = (struct harness_usage){ .source = "model_call records",
+				       .cost_source = source_loaded(
+					       jobj_get(jobj_get(record, "cost").raw, "source")) };
 	for (int i = 0; usage.n && i < COUNT_MAX; i++)
 		harness_usage_set(ret, (enum harness_count)i, jobj_get(usage, names[i].record));
 	ret->has_cost = amount.type == J_NUMBER && harness_cost_parse(amount.raw, &ret->cost);

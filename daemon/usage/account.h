@@ -1,6 +1,6 @@
 /*
- * account.h - what one turn used: tokens and cost as the harness reported them, model calls, tool calls. Fed while the
- * turn runs, read when it ends.
+ * account.h - what one turn used: tokens and cost as the harness reported them or as its calls told, model calls, tool
+ * calls. Fed while the turn runs, read when it ends.
  *
  * Counts of model calls are added up; a count that the harness gave for the whole turn replaces its sum. A count that
  * nobody reported stays absent. The source names where a number came from: a word of the harness's protocol, or "sum"
@@ -21,14 +21,22 @@ struct tool_count {
 
 struct account {
 	struct harness_usage sum, turn; /* of model calls; of the turn */
-	uint64_t calls, tool_calls;	/* model calls reported; tool calls announced */
-	char *model, *provider;		/* of the last report */
+	uint64_t calls,
+		tool_calls;	/* model calls reported, or that succeeded; tool calls announced */
+	char *model, *provider; /* of the last report */
 	char currency[8];
+	const char *
+		cost_source; /* static: "harness", "provider", "prices", or "sum" of different ones */
 	struct tool_count *tools;
 	size_t ntools;
 };
 
+/* Adds what is known of u: counts and cost. */
+void usage_add(struct harness_usage *to, const struct harness_usage *u);
 void account_usage(struct account *a, const struct harness_usage *u);
+/* A model call that passes has used now, where it had used was when this was called before. a->calls is the caller's. */
+void account_call(struct account *a, const struct harness_usage *was,
+		  const struct harness_usage *now);
 /* A tool call has ended after so many milliseconds. */
 void account_tool(struct account *a, const char *name, bool ok, uint64_t ms);
 void account_done(struct account *a);
@@ -38,8 +46,10 @@ bool account_count(const struct account *a, enum harness_count what, uint64_t *r
 bool account_cost(const struct account *a, int64_t *ret);
 /* ACP's PromptResponse.usage; left out unless input and output are known. */
 void account_put_acp(const struct account *a, struct jw *w, const char *key);
-/* Members usage, sources, cost, modelCalls and toolCalls of a ledger record. */
-void account_put_record(const struct account *a, struct jw *w);
+/* Members usage, sources, cost and modelCalls of a ledger record. */
+void account_put_numbers(const struct account *a, struct jw *w);
+/* Member toolCalls of a ledger record. */
+void account_put_tools(const struct account *a, struct jw *w);
 /* Members usage, cost and source of one report. */
 void account_put_usage(const struct harness_usage *u, struct jw *w);
 /* The other way round: counts and cost of a record's members, for turns whose daemon died. */

@@ -81,6 +81,10 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 
 	if (!s->turn.current || s->turn.current->state == TURN_QUEUED)
 		return;
+	if (session_metered(s)) {
+		account_usage(&s->turn.current->reported, u);
+		return;
+	}
 	account_usage(&s->turn.current->account, u);
 	if (!u->whole_turn)
 		usage_record_call(s, u);

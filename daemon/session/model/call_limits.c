@@ -74,11 +74,21 @@ static unsigned minute_is_full(struct session *s)
 	return (unsigned)((ms + 999) / 1000);
 }
 
+/* The turn ends then. */
+static bool budget_is_spent(struct session *s, const struct model_request *r)
+{
+	return model_path_generates(r->api, r->method, r->path) && !turn_budget_calls(s);
+}
+
 bool call_limits_admit(struct provider_call *c)
 {
 	struct session *s = c->session;
 	unsigned secs;
 
+	if (budget_is_spent(s, model_call_request(c->call))) {
+		provider_call_refuse(c, MODEL_BUDGET_SPENT, 0);
+		return false;
+	}
 	if (!model_allowed(s, model_call_request(c->call))) {
 		provider_call_refuse(c, MODEL_NOT_ALLOWED, 0);
 		return false;

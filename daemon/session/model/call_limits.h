@@ -1,5 +1,5 @@
 /*
- * call_limits.h - what a model call is held to before it is asked: the models of its provider, and calls in a minute.
+ * call_limits.h - what a model call is held to before it is asked: the budgets, the models of its provider, and calls in a minute.
  *
  * How many calls are open at a time is held by the listener, which asks for the number (call_limits_terms). All of it is read
  * from the session's provider at each call, so a change holds from the next one on.

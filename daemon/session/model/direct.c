@@ -145,6 +145,7 @@ static void on_head(void *ctx, int status, struct slice headers)
 	struct direct_call *c = ctx;
 
 	if (status >= 500 && fall_back(c)) {
+		call_use_head(c->of, status, headers);
 		ask_upstream(c);
 		return;
 	}

@@ -26,6 +26,7 @@ static void on_gone(void *ctx)
 {
 	struct provider_call *c = ctx;
 
+	call_use_end(c, CALL_CANCELLED);
 	c->carrier->stop(c);
 	call_free(c);
 }
@@ -64,14 +65,17 @@ void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsig
 void provider_call_attempt(struct provider_call *c)
 {
 	c->session->store->model.asked_again += c->attempt > 0;
+	call_use_begin(c);
 	c->attempt++;
 }
 
 bool provider_call_head(struct provider_call *c, int status, struct slice headers)
 {
 	c->answered = true;
+	call_use_head(c, status, headers);
 	if (model_call_head(c->call, status, headers))
 		return true;
+	call_use_end(c, CALL_FAILED);
 	c->carrier->stop(c);
 	call_free(c);
 	return false;
@@ -79,17 +83,20 @@ bool provider_call_head(struct provider_call *c, int status, struct slice header
 
 void provider_call_data(struct provider_call *c, struct slice bytes)
 {
+	call_use_data(c, bytes);
 	model_call_data(c->call, bytes);
 }
 
 void provider_call_end(struct provider_call *c)
 {
+	call_use_end(c, CALL_ENDED);
 	model_call_end(c->call);
 	call_free(c);
 }
 
 void provider_call_fail(struct provider_call *c, enum model_refusal why)
 {
+	call_use_end(c, CALL_FAILED);
 	model_call_refuse(c->call, why);
 	call_free(c);
 }

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "model/model_listener.h"
+#include "session/model/call_use.h"
 
 #define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
 
@@ -41,6 +42,7 @@ struct provider_call {
 	uint64_t turn; /* 0: between turns */
 	unsigned attempt;
 	bool answered; /* its head has been given to the harness */
+	struct call_use use;
 };
 
 extern const struct model_listener_ops provider_call_listener_ops;

@@ -74,6 +74,11 @@ void session_model_done(struct session *s)
 	call_rate_done(&s->model.logged);
 }
 
+bool session_metered(const struct session *s)
+{
+	return s->setup.provider && s->setup.gateway.via != PROVIDER_ENVIRONMENT;
+}
+
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret)
 {

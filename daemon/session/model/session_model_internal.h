@@ -45,6 +45,8 @@ void session_model_close(struct session *s);
 int session_model_check_way(const struct harness_provider *p, const char *field, struct err *e);
 /* The session has other parameters: its next call passes as they say, and their secrets are hidden. */
 void session_setup_changed(struct session *s);
+/* Its model calls pass the daemon, which reads what they use. */
+bool session_metered(const struct session *s);
 /* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret);

@@ -230,6 +230,7 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 {
 	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
 
+	call_use_request_id(c->of, jobj_get(result, "requestId"));
 	if (error.n)
 		provider_call_fail(c->of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
 									     MODEL_CALL_FAILED);

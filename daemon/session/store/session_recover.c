@@ -65,7 +65,7 @@ static void on_native(struct journal_reading *r, const struct journal_record *re
 static void on_totals(struct journal_reading *r, const struct journal_record *rec)
 {
 	totals_load(&r->s->turn.totals, rec->value);
-	r->counted = jobj_uint(rec->value, "turn");
+	r->counted = r->s->turn.last_counted = jobj_uint(rec->value, "turn");
 }
 
 static void on_begun(struct journal_reading *r, const struct journal_record *rec)

@@ -33,6 +33,18 @@ static void load_error(struct session_turn *t, struct slice error)
 	turn_error_load(error, &t->end.error);
 }
 
+/* One that passed the daemon counts only if it succeeded; what it used counts all the same. */
+static void load_call(struct session_turn *t, struct slice line, const struct harness_usage *u)
+{
+	if (jobj_get(line, "callId").type == J_NONE) {
+		account_usage(&t->account, u);
+		return;
+	}
+	account_call(&t->account, &(struct harness_usage){ 0 }, u);
+	t->account.calls += jobj_get(line, "error").type == J_NONE &&
+			    jobj_get(line, "cancelled").type == J_NONE;
+}
+
 /* A record that ended the turn says how; those of its model calls, what it had used. */
 static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 {
@@ -48,7 +60,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	u.model = model;
 	u.provider = provider;
 	if (jstr_is(jobj_get(line, "type"), "model_call")) {
-		account_usage(&x->t->account, &u);
+		load_call(x->t, line, &u);
 		return true;
 	}
 	u.whole_turn = true;

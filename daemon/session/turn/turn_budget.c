@@ -18,13 +18,21 @@ static void turn_usage(const struct session_turn *t, struct spending *ret)
 					    [BUDGET_COST] = (uint64_t)cost } };
 }
 
-static bool find_reached(const struct session *s, const struct session_turn *t,
+/* What model calls use. */
+#define CALL_KINDS (1u << BUDGET_STEPS | 1u << BUDGET_TOKENS | 1u << BUDGET_COST)
+#define ALL_KINDS ((1u << BUDGET_MAX) - 1)
+
+/* kinds: those that are looked at. */
+static bool find_reached(const struct session *s, const struct session_turn *t, unsigned kinds,
 			 struct budget_stop *ret)
 {
-	const struct budgets *b = &s->setup.budgets;
+	struct budgets own = s->setup.budgets;
+	const struct budgets *b = &own;
 	struct spending used;
 	int kind;
 
+	own.turn.has &= kinds;
+	own.session.has &= kinds;
 	turn_usage(t, &used);
 	kind = budget_reached(&b->turn, &used);
 	if (kind >= 0) {
@@ -46,14 +54,26 @@ static bool limited(const struct session *s)
 	return s->setup.budgets.turn.has || s->setup.budgets.session.has;
 }
 
-/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn
- * that simply ends there has kept its budget. */
-void turn_budget_check(struct session *s)
+static void check(struct session *s, unsigned kinds)
 {
 	struct session_turn *t = s->turn.current;
 
-	if (limited(s) && t && t->state == TURN_RUNNING && find_reached(s, t, &t->trip))
+	if (limited(s) && t && t->state == TURN_RUNNING && find_reached(s, t, kinds, &t->trip))
 		turn_cancel_running(s);
+}
+
+/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn
+ * that simply ends there has kept its budget. Where calls pass the daemon the next thing is a call: what the harness
+ * still says of the last one is allowed. */
+void turn_budget_check(struct session *s)
+{
+	check(s, session_metered(s) ? ALL_KINDS & ~CALL_KINDS : ALL_KINDS);
+}
+
+bool turn_budget_calls(struct session *s)
+{
+	check(s, CALL_KINDS);
+	return !s->turn.current || !s->turn.current->trip.tripped;
 }
 
 static void on_time_up(void *ctx)
@@ -97,7 +117,7 @@ bool turn_budget_begin(struct session *s)
 
 	if (!limited(s))
 		return true;
-	if (find_reached(s, t, &t->trip)) {
+	if (find_reached(s, t, ALL_KINDS, &t->trip)) {
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "end_turn" });
 		return false;
 	}

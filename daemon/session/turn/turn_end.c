@@ -275,6 +275,35 @@ static void refuse_empty(const struct session_turn *t, struct harness_turn_end *
 		fail_with(end, "empty_turn", true, "the harness ended the turn without any output");
 }
 
+/* Classes that are not a harness's word for its provider. */
+static bool is_own_failure(const char *cls)
+{
+	static const char *const own[] = { "harness_exit", "harness_protocol", "harness_start",
+					   "resource", "shutdown" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (strcmp(own[i], cls) == 0)
+			return true;
+	return false;
+}
+
+/* What the last model call said is truer than what the harness makes of it; some end a turn as if nothing had been. */
+static void tell_of_call(const struct session_turn *t, struct harness_turn_end *end)
+{
+	struct turn_error e = t->call_error;
+
+	if (!t->call_failed)
+		return;
+	if (end->failed) {
+		if (is_own_failure(end->error.cls))
+			return;
+		memcpy(e.message, end->error.message, sizeof(e.message));
+	} else if (t->outputs != t->failed_outputs || strcmp(end->stop_reason, "end_turn") != 0) {
+		return;
+	}
+	*end = (struct harness_turn_end){ .failed = true, .error = e };
+}
+
 static const char *tripped_reason(const struct budget_stop *t)
 {
 	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
@@ -312,12 +341,15 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	struct harness_turn_end end = *given;
 	struct session_turn *t = s->turn.current;
 
+	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
 	if (t->trip.tripped)
 		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
 	else if (t->state == TURN_CANCELLING)
 		end = (struct harness_turn_end){ .stop_reason = "cancelled" };
-	else if (t->state == TURN_RUNNING)
+	else if (t->state == TURN_RUNNING) {
+		tell_of_call(t, &end);
 		refuse_empty(t, &end);
+	}
 	if (t->state == TURN_QUEUED)
 		s->turn.queued--;
 	loop_timer_cancel(&s->turn.cancel_timer);

@@ -50,6 +50,11 @@ struct session_turn {
 	char failed_provider[64];
 
 	struct account account;
+	struct account reported; /* the harness's own numbers, where its calls pass the daemon */
+	struct turn_error call_error; /* of its last model call, if call_failed */
+	bool call_failed, main_calls; /* main_calls: there was one that is no side call */
+	uint64_t failed_outputs;      /* outputs, when it failed */
+	uint64_t call_records;
 	struct proc_usage before, used;
 	uint64_t started_ms, ended_ms; /* unix; 0: never began */
 	uint64_t started_ticks;	       /* tree_now */
@@ -109,6 +114,7 @@ struct session_turns {
 	unsigned queued, ending;
 	uint64_t count; /* turns that have begun */
 	struct totals totals;
+	uint64_t last_counted;	       /* the last turn in them */
 	uint64_t peak_rss, peak_at_ms; /* bytes, as last measured; 0: not yet, of this process */
 	struct list keys;	       /* struct keyed_result */
 	unsigned nkeys;
@@ -160,13 +166,29 @@ void turns_end_all(struct session *s);
 bool turn_budget_begin(struct session *s);
 /* After each output: cancels the turn if a budget has been reached. */
 void turn_budget_check(struct session *s);
+/* The same for what model calls use, where they pass the daemon. False: no further call may be made. */
+bool turn_budget_calls(struct session *s);
 /* Tool calls that the budgets leave to a turn; -1: any number. */
 int64_t turn_budget_calls_left(const struct session *s);
 void turn_budget_end(struct session *s, struct session_turn *t);
 void budget_stop_put(const struct budget_stop *t, struct jw *w);
 
+/* One attempt of a model call that passed the daemon. */
+struct call_report {
+	const struct metered *use;
+	const char *model_asked, *call_id, *request_id; /* each may be NULL */
+	unsigned attempt;
+	size_t sent, received; /* bytes of bodies */
+	bool answered, auxiliary, cancelled, succeeded;
+	uint64_t ttfb_ms, duration_ms;
+};
+
 /* usage_record.c: records of the ledger */
 void usage_record_call(struct session *s, const struct harness_usage *u);
+/* t: its turn, or NULL: it counts in the session's totals alone. */
+void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r);
+/* As records name the session's provider; reported where its API says nothing. */
+const char *usage_provider_name(const struct session *s, const char *reported);
 /* A turn begins: no file may keep the numbers of an earlier one. */
 void usage_record_begin(struct session *s);
 /* <0: the record could not be written. */

@@ -24,6 +24,7 @@ void turn_free(struct session_turn *t)
 		free(w);
 	}
 	account_done(&t->account);
+	account_done(&t->reported);
 	free(t->key);
 	free(t->content);
 	free(t->meta);

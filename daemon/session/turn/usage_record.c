@@ -20,7 +20,7 @@ static const struct {
 	{ "google", "gcp.gemini" },
 };
 
-static const char *provider_name(const struct session *s, const char *reported)
+const char *usage_provider_name(const struct session *s, const char *reported)
 {
 	const char *api = s->setup.gateway.api;
 
@@ -37,13 +37,16 @@ static void put_time(struct jw *w, const char *key, uint64_t ms)
 	jw_str(w, key, clock_iso(ms, text));
 }
 
+/* t NULL: between turns. */
 static void put_who(struct jw *w, const struct session *s, const struct session_turn *t,
 		    const char *type)
 {
 	jw_str(w, "type", type);
 	jw_str(w, "sessionId", s->id);
-	jw_uint(w, "turn", t->no);
-	jw_str(w, "key", t->key);
+	if (t) {
+		jw_uint(w, "turn", t->no);
+		jw_str(w, "key", t->key);
+	}
 	jw_str(w, "harness", s->def->id);
 	jw_str(w, "harnessVersion", s->harness.version);
 }
@@ -54,7 +57,7 @@ static void put_model(struct jw *w, const struct session *s, const char *used, c
 	       used		? used :
 	       s->harness.model ? s->harness.model :
 				  s->setup.gateway.model);
-	jw_str(w, "provider", provider_name(s, provider));
+	jw_str(w, "provider", usage_provider_name(s, provider));
 }
 
 /* traceparent: 2 hex digits, dash, 32 of the trace, dash, 16 of the parent span. */
@@ -71,27 +74,108 @@ static int append(struct session *s, struct buf *b)
 	return ledger_append(s->store->ledger, buf_slice(b)) ? 0 : -EIO;
 }
 
+static void note_event(struct session *s, const struct harness_usage *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "usage");
+	account_put_usage(u, &w);
+	event_note(s, EVENT_USAGE, buf_slice(&b));
+}
+
+/* What every record of a call begins with. */
+static void put_call(struct jw *w, const struct session *s, struct session_turn *t,
+		     const struct harness_usage *u)
+{
+	put_who(w, s, t, "model_call");
+	if (t)
+		jw_uint(w, "call", ++t->call_records);
+	put_model(w, s, u->model, u->provider);
+	put_time(w, "ts", clock_real_ms());
+	jw_str(w, "responseId", u->response_id);
+	jw_str(w, "finishReason", u->finish_reason);
+	account_put_usage(u, w);
+}
+
 void usage_record_call(struct session *s, const struct harness_usage *u)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, event = { 0 };
-	struct jw w = JW(&b), ew = JW(&event);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
 	struct session_turn *t = s->turn.current;
 
-	jw_str(&ew, "kind", "usage");
-	account_put_usage(u, &ew);
-	event_note(s, EVENT_USAGE, buf_slice(&event));
+	note_event(s, u);
 	jw_obj(&w, NULL);
-	put_who(&w, s, t, "model_call");
-	jw_uint(&w, "call", t->account.calls);
-	put_model(&w, s, u->model, u->provider);
-	put_time(&w, "ts", clock_real_ms());
-	jw_str(&w, "responseId", u->response_id);
-	jw_str(&w, "finishReason", u->finish_reason);
-	account_put_usage(u, &w);
+	put_call(&w, s, t, u);
 	put_trace(&w, t);
 	jw_end_obj(&w);
 	t->unrecorded |= append(s, &b) < 0;
 }
+
+/* --- model calls that pass the daemon ------------------------------------------------------------------------- */
+
+static void put_bytes(struct jw *w, const struct call_report *r)
+{
+	jw_obj(w, "bytes");
+	jw_uint(w, "sent", r->sent);
+	jw_uint(w, "received", r->received);
+	jw_end_obj(w);
+}
+
+static void put_report(struct jw *w, const struct session *s, const struct call_report *r)
+{
+	const struct metered *m = r->use;
+
+	jw_str(w, "callId", r->call_id);
+	jw_uint(w, "attempt", r->attempt);
+	jw_str(w, "via", harness_via_name(s->setup.gateway.via));
+	jw_str(w, "modelAsked", r->model_asked);
+	jw_str(w, "serviceTier", m->service_tier);
+	jw_str(w, "requestId", r->request_id);
+	if (m->status)
+		jw_int(w, "status", m->status);
+	jw_bool(w, "complete", m->complete);
+	if (r->cancelled)
+		jw_bool(w, "cancelled", true);
+	if (m->failed)
+		turn_error_put(w, "error", &m->error);
+	if (r->auxiliary)
+		jw_bool(w, "auxiliary", true);
+	put_bytes(w, r);
+	if (r->answered)
+		jw_uint(w, "ttfbMs", r->ttfb_ms);
+	jw_uint(w, "durationMs", r->duration_ms);
+}
+
+/* No turn has it, so the session's totals take it at once. */
+static void count_between(struct session *s, const struct call_report *r)
+{
+	totals_add_call(&s->turn.totals, &r->use->usage, r->succeeded);
+	usage_record_note_totals(s, s->turn.last_counted);
+}
+
+void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	bool written;
+
+	if (t)
+		note_event(s, &r->use->usage);
+	jw_obj(&w, NULL);
+	put_call(&w, s, t, &r->use->usage);
+	put_report(&w, s, r);
+	if (t)
+		put_trace(&w, t);
+	jw_end_obj(&w);
+	written = append(s, &b) == 0;
+	if (t)
+		t->unrecorded |= !written;
+	else if (written)
+		count_between(s, r);
+}
+
+/* --- turns ------------------------------------------------------------------------------------------------------ */
 
 static void put_outcome(struct jw *w, const struct session_turn *t)
 {
@@ -127,6 +211,16 @@ static void put_process(struct jw *w, const struct session_turn *t)
 	jw_end_obj(w);
 }
 
+/* The harness's own word for what the daemon has counted itself. */
+static void put_reported(struct jw *w, const struct account *a)
+{
+	if (!a->calls && !a->turn.has && !a->turn.has_cost)
+		return;
+	jw_obj(w, "reported");
+	account_put_numbers(a, w);
+	jw_end_obj(w);
+}
+
 static void put_turn(struct jw *w, const struct session *s, const struct session_turn *t)
 {
 	jw_obj(w, NULL);
@@ -134,7 +228,9 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	put_model(w, s, t->account.model, t->account.provider);
 	put_times(w, t);
 	put_outcome(w, t);
-	account_put_record(&t->account, w);
+	account_put_numbers(&t->account, w);
+	put_reported(w, &t->reported);
+	account_put_tools(&t->account, w);
 	put_process(w, t);
 	put_trace(w, t);
 	jw_str(w, "billingRef", s->setup.billing_ref);
@@ -208,6 +304,7 @@ void usage_record_count(struct session *s, const struct session_turn *t)
 	if (t->counted)
 		return;
 	totals_add(&s->turn.totals, &t->account);
+	s->turn.last_counted = t->no;
 	usage_record_note_totals(s, t->no);
 }
 
@@ -245,6 +342,7 @@ int usage_record_turn(struct session *s, struct session_turn *t)
 		before.spent = s->turn.totals.spent;
 		s->turn.totals = before;
 	}
+	s->turn.last_counted = t->no;
 	usage_record_note_totals(s, t->no);
 	return r < 0 || t->unrecorded ? -EIO : 0;
 }

@@ -23,8 +23,8 @@ struct session_tally {
 	struct list link;
 	char *session;
 	uint64_t turns, call_turn, call, calls;
-	struct harness_usage sum;
-	bool known; /* sum and turns are */
+	struct harness_usage sum, between; /* between: of calls without a turn since then */
+	bool known;			   /* sum and turns are */
 };
 
 struct ledger_check {
@@ -166,6 +166,8 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 			   (unsigned long long)turns, (unsigned long long)t->turns);
 	/* a record that could not be written left its turn without one: then the sum is of more turns than the
 	 * records */
+	usage_add(&turn, &t->between);
+	t->between = (struct harness_usage){ 0 };
 	if (t->known && turns == t->turns + 1)
 		what = wrong_sum(&t->sum, &turn, &sum);
 	t->known = true;
@@ -174,14 +176,27 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 	return what ? bad(c, "cumulative is not the sum of the turns: %s", what) : true;
 }
 
+/* Calls that failed, or that the harness gave up, are no steps of their turn. */
+static bool succeeded(struct slice line)
+{
+	return jobj_get(line, "error").type == J_NONE && jobj_get(line, "cancelled").type == J_NONE;
+}
+
+/* A call without a turn counts in the sum of the next one. */
 static bool check_call(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
 	uint64_t turn = number(line, "turn"), call = number(line, "call");
+	struct harness_usage used;
 
+	if (!turn) {
+		account_load_call(line, &used);
+		usage_add(&t->between, &used);
+		return true;
+	}
 	if (t->call_turn != turn)
 		t->calls = t->call = 0;
 	t->call_turn = turn;
-	t->calls++;
+	t->calls += succeeded(line);
 	if (call <= t->call)
 		return bad(c, "model call %llu of turn %llu comes after call %llu",
 			   (unsigned long long)call, (unsigned long long)turn,

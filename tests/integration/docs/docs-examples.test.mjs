@@ -34,7 +34,7 @@ const ROWS = {
   'daemon/protocol/workspaces.md': [
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
-  'daemon/protocol/usage.md': [['{', 'json']],
+  'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
   'harnesses/README.md': [['"harnesses"', 'manifest']],
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do

@@ -262,6 +262,10 @@ static const struct answer answers[] = {
 	  "[" GOOGLE_ONE ",{\"error\":{\"code\":503,\"message\":\"busy\",\"status\":"
 	  "\"UNAVAILABLE\"}}]",
 	  "complete in=100 read=80 total=100 model=gem-1 id=g-1 failed:provider,503,again:busy" },
+	{ MODEL_GOOGLE, 200, "",
+	  "data: " GOOGLE_ONE LF "data: {\"error\":{\"code\":429,\"message\":\"no\",\"status\":"
+	  "\"insufficient_quota\"}}" LF,
+	  "incomplete in=100 read=80 total=100 model=gem-1 id=g-1 failed:quota,402:no" },
 	{ MODEL_GOOGLE, 403, "",
 	  "{\"error\":{\"code\":403,\"message\":\"no\",\"status\":\"PERMISSION_DENIED\"}}",
 	  "complete failed:auth,403:no" },

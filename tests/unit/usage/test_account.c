@@ -19,7 +19,8 @@ static void check_record(const struct account *a, const char *want)
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	account_put_record(a, &w);
+	account_put_numbers(a, &w);
+	account_put_tools(a, &w);
 	jw_end_obj(&w);
 	assert_buf(&b, want);
 }
