@@ -122,6 +122,9 @@ void harness_provider_done(struct harness_provider *p);
 /* True if a harness that was started with one of them goes on with the other: of a provider whose calls pass the daemon it
  * knows neither key nor address nor headers. */
 bool harness_provider_alike(const struct harness_provider *a, const struct harness_provider *b);
+/* It is for the harness to see that its provider is not silent for too long: the core does that for its own calls. p may
+ * be NULL. */
+bool harness_keeps_silence(const struct harness_provider *p);
 /* Every model that may be chosen, each once, the wanted one first; until fn returns false. */
 void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx);

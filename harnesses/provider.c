@@ -87,7 +87,7 @@ const char *harness_via_name(enum harness_via via)
 /* Without a word the key decides: who gives none makes the calls itself. */
 static int choose_via(struct harness_provider *p, struct err *e)
 {
-	p->via = p->given_key ? PROVIDER_ENVIRONMENT : PROVIDER_TUNNEL;
+	p->via = p->given_key ? PROVIDER_DIRECT : PROVIDER_TUNNEL;
 	if (!p->via_name)
 		return 0;
 	for (size_t i = 0; i < PROVIDER_VIA_MAX; i++)
@@ -212,6 +212,11 @@ bool harness_provider_alike(const struct harness_provider *a, const struct harne
 	       same_text(a->api, b->api) && same_text(a->model, b->model) &&
 	       same_text(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
 	       a->idle_timeout_ms == b->idle_timeout_ms;
+}
+
+bool harness_keeps_silence(const struct harness_provider *p)
+{
+	return p && p->idle_timeout_ms && p->via != PROVIDER_DIRECT;
 }
 
 /* True if an earlier element of the array, or the wanted model, is the same. */

@@ -433,7 +433,7 @@ int harness_acp_plan(const struct harness_def *def, const struct harness_req *re
 static int acp_plan(const struct harness_def *def, const struct harness_req *req,
 		    struct harness_plan *plan, struct err *e)
 {
-	if (req->provider && req->provider->idle_timeout_ms)
+	if (harness_keeps_silence(req->provider))
 		return err_field(e, "_meta.acpd.provider.idleTimeoutMs", "PARAM_UNSUPPORTED",
 				 "this harness cannot be told how long a provider may be silent");
 	return harness_acp_plan(def, req, plan, e);

@@ -256,7 +256,7 @@ class Through extends Driver {
     await this.request('initialize', { protocolVersion: 1, clientCapabilities: {}, clientInfo: { name: 'bench', version: '0' } });
     this.empty = procs.rss(this.daemon.pid);
     this.session = (await this.request('session/new', { cwd: this.daemon.workDir, mcpServers: [],
-      _meta: { acpd: { provider: { api, baseUrl: `${this.model.url}/v1`, key: KEY, model: MODEL } } } })).sessionId;
+      _meta: { acpd: { provider: { api, via: 'environment', baseUrl: `${this.model.url}/v1`, key: KEY, model: MODEL } } } })).sessionId;
   }
 
   send(message) {

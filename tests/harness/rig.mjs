@@ -190,7 +190,7 @@ class Rig {
 		const { baseUrl, key, ...rest } = { api, baseUrl: this.model.url + '/v1', key: KEY, model: 'scripted-1', ...changes };
 		const own = changes.baseUrl !== undefined || changes.key !== undefined;
 
-		return route === 'tunnel' && !own ? rest : { ...rest, baseUrl, key };
+		return route === 'tunnel' && !own ? rest : { via: 'environment', ...rest, baseUrl, key };
 	}
 
 	tunnel() {

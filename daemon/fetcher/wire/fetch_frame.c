@@ -51,7 +51,7 @@ static int parse(struct slice payload, const struct jfield *fields, void *ret)
 
 /* --- to acpd-fetch -------------------------------------------------------------------------------------------- */
 
-#define SETTING_MAX ((int64_t)(64 * KIB))
+#define SETTING_MAX (64 * KIB)
 
 static const struct jfield settings_fields[] = {
 	JF_STR(struct fetch_settings, http_proxy, "httpProxy", 0, SETTING_MAX),

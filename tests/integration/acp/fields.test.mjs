@@ -123,7 +123,7 @@ const ROWS = {
     .map((send, i) => ({ send, at: i ? 'harnessFiles[0]' : '_meta.acpd.harnessFiles[0]', base: { path: 'f', text: 'x' }, more: {
       text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] }, base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } })),
   'harnesses/provider.c:fields': [NEW, LOAD, SET].map((send) => ({ send: below(send, (provider) => ({ provider })), at: send === SET ? 'provider' : '_meta.acpd.provider',
-    base: { api: 'openai-chat', key: 'k' }, ...(send === SET && { good: 'PROVIDER_FIXED' }), more: {
+    base: { api: 'openai-chat', via: 'environment', key: 'k' }, ...(send === SET && { good: 'PROVIDER_FIXED' }), more: {
     api: { empty: 'PROVIDER_API_UNSUPPORTED', word: 'PROVIDER_API_UNSUPPORTED' }, key: { empty: OK },
     via: { empty: 'PROVIDER_VIA_UNSUPPORTED', word: 'PROVIDER_VIA_UNSUPPORTED' },
     models: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'], ...list(256, () => 'm', '[256]')] },
@@ -170,7 +170,8 @@ const OTHERS = {
   'of MCP': ['tools/mcp/front_legacy.c:initialize_fields'],
   'read again, after those above': ['tools/relay/relay_assemble.c:named_fields'],
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],
-  'between the daemon and its own programs': ['daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
+  'between the daemon and its own programs': ['daemon/fetcher/wire/fetch_frame.c:settings_fields', 'daemon/fetcher/wire/fetch_frame.c:order_fields',
+    'daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],

@@ -42,7 +42,7 @@ describe('what a session is told and given', () => {
     const { _meta } = await taker.newSession();
 
     assert.deepEqual(_meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: false });
-    const own = await taker.newSession({ baseUrl: 'http://127.0.0.1:9/v1', key: 'sk-mine-12345678' });
+    const own = await taker.newSession({ via: 'environment', baseUrl: 'http://127.0.0.1:9/v1', key: 'sk-mine-12345678' });
     assert.deepEqual(own._meta.acpd.provider, { via: 'environment', keyExposed: true });
   });
 

@@ -73,8 +73,8 @@ static void test_refused(void **state _unused_)
 		{ "{\"api\":\"google\"" DIRECT
 		  ",\"fallbacks\":[{\"baseUrl\":\"http://x\",\"model\":\"m\"}]}",
 		  "fallbacks[0].model", "PARAM_UNSUPPORTED" },
-		{ "{\"api\":\"google\",\"key\":\"k\",\"limits\":{\"concurrency\":1}}", "limits",
-		  "FIELD_INVALID" },
+		{ "{\"api\":\"google\",\"via\":\"environment\",\"key\":\"k\",\"limits\":{\"concurrency\":1}}",
+		  "limits", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"limits\":[]}", "limits", "FIELD_INVALID" },
 		{ "{\"api\":\"google\",\"limits\":{\"concurrency\":0}}", "limits.concurrency",
 		  "FIELD_OUT_OF_RANGE" },
@@ -116,8 +116,8 @@ static void test_via(void **state _unused_)
 		const char *raw;
 		enum harness_via via;
 	} rows[] = {
-		{ "{\"api\":\"google\",\"key\":\"k\"}", PROVIDER_ENVIRONMENT },
-		{ "{\"api\":\"google\",\"key\":\"\"}", PROVIDER_ENVIRONMENT },
+		{ "{\"api\":\"google\",\"key\":\"k\"}", PROVIDER_DIRECT },
+		{ "{\"api\":\"google\",\"key\":\"\"}", PROVIDER_DIRECT },
 		{ "{\"api\":\"google\",\"key\":\"k\",\"via\":\"environment\"}",
 		  PROVIDER_ENVIRONMENT },
 		{ "{\"api\":\"google\"}", PROVIDER_TUNNEL },

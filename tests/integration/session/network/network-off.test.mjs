@@ -234,7 +234,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
     assert.equal(await cost({}), await cost({ network: { mode: 'open' } }) + 1);
   });
 
-  const provider = { api: 'openai-chat', key: 'sk-12345678', baseUrl: 'http://127.0.0.1:9/v1', model: 'stub-small' };
+  const provider = { api: 'openai-chat', via: 'environment', key: 'sk-12345678', baseUrl: 'http://127.0.0.1:9/v1', model: 'stub-small' };
   const refused = [
     ['a harness that calls its provider itself', { provider }, {}, 'PROVIDER_NEEDS_NETWORK', '_meta.acpd.provider.via'],
     ['a server that the harness reaches over HTTP', {}, { mcpServers: [{ type: 'http', name: 'far', url: 'https://mcp.example/mcp', headers: [] }] }, 'MCP_SERVER_UNREACHABLE', 'mcpServers[0].url', { harness: WEB.id }],
