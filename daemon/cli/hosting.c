@@ -35,8 +35,8 @@ static const char *home_of(const struct passwd *pw)
 }
 
 static struct hosted *open_hosted(const struct config *c, struct loop *loop,
-				  struct proc_host *procs, char *const *env,
-				  const char *incarnation)
+				  struct proc_host *procs, struct fetcher *fetcher,
+				  char *const *env, const char *incarnation)
 {
 	const struct passwd *pw = find_user(c);
 	struct hosted_config hc = {
@@ -44,6 +44,7 @@ static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 		.env = env,
 		.home = home_of(pw),
 		.incarnation = incarnation,
+		.fetcher = fetcher,
 		.switch_user = pw && pw->pw_uid != geteuid(),
 		.uid = pw ? pw->pw_uid : geteuid(),
 		.gid = pw ? pw->pw_gid : getegid(),
@@ -111,14 +112,14 @@ static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice se
 }
 
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
-		 struct proc_host *procs, struct session_store *store, const char *incarnation,
-		 struct err *e)
+		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
+		 const char *incarnation, struct err *e)
 {
 	struct mcp_endpoint endpoint = { on_find, h };
 	char **env = build_env(c, find_user(c));
 	int r;
 
-	h->hosted = open_hosted(c, loop, procs, env, incarnation);
+	h->hosted = open_hosted(c, loop, procs, fetcher, env, incarnation);
 	r = open_relay(h, c, loop, procs, store, env, incarnation, e);
 	harness_plan_free_environ(env);
 	if (r == 0)

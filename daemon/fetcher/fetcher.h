@@ -86,6 +86,6 @@ void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key);
 int fetcher_ca_check(const char *path, struct err *e);
 /* The system's file of trusted certificates; NULL: there is none. The caller frees. */
 char *fetcher_ca_file(void);
-/* Who it runs as where the daemon is root: who was asked for, else the user acpd-fetch if there is one, else nobody.
- * -EINVAL with e: that user is not there, is root, or the agent's. */
+/* Who it runs as where the daemon is root: who was asked for, else the first of acpd-fetch, nobody and daemon that is
+ * there and not the agent's. -EINVAL with e: that user is not there, is root, or the agent's. */
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e);

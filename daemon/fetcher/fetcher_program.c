@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OWN_USER "acpd-fetch"
-#define COMMON_USER "nobody"
-
 char *fetcher_program(void)
 {
 	const char *given = getenv("ACPD_FETCH");
@@ -56,9 +53,32 @@ int fetcher_ca_check(const char *path, struct err *e)
 	return 0;
 }
 
+static bool is_user(const char *name, uid_t uid)
+{
+	struct passwd *pw = name && *name ? getpwnam(name) : NULL;
+
+	return pw && pw->pw_uid == uid;
+}
+
+/* One that is there and not the agent's; the last if none is. */
+static const char *usual_user(const char *agent_user)
+{
+	static const char *const usual[] = { "acpd-fetch", "nobody", "daemon" };
+	const char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
+		struct passwd *pw = getpwnam(usual[i]);
+
+		name = usual[i];
+		if (pw && pw->pw_uid != 0 && !is_user(agent_user, pw->pw_uid))
+			break;
+	}
+	return name;
+}
+
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)
 {
-	const char *name = asked ? asked : getpwnam(OWN_USER) ? OWN_USER : COMMON_USER;
+	const char *name = asked ? asked : usual_user(agent_user);
 	struct passwd *pw = getpwnam(name);
 
 	if (!pw)
@@ -66,8 +86,7 @@ int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *g
 				 "--fetch-user: no user named '%s'", name);
 	*uid = pw->pw_uid;
 	*gid = pw->pw_gid;
-	pw = agent_user && *agent_user ? getpwnam(agent_user) : NULL;
-	if (*uid == 0 || (pw && pw->pw_uid == *uid))
+	if (*uid == 0 || is_user(agent_user, *uid))
 		return err_field(e, "fetch-user", "OPTION_INVALID",
 				 "--fetch-user: '%s' is %s, and acpd-fetch needs another one", name,
 				 *uid == 0 ? "root" : "the agent's user");

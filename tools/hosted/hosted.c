@@ -9,6 +9,7 @@
 struct hosted {
 	struct loop *loop;
 	struct proc_host *procs;
+	struct fetcher *fetcher;
 	char *incarnation;
 	unsigned serial;
 	struct hosted_set *own;
@@ -68,6 +69,7 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 		.env = config->env,
 		.cwd = config->home,
 		.incarnation = config->incarnation,
+		.fetcher = config->fetcher,
 		.switch_user = config->switch_user,
 		.uid = config->uid,
 		.gid = config->gid,
@@ -75,6 +77,7 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 
 	h->loop = loop;
 	h->procs = procs;
+	h->fetcher = config->fetcher;
 	h->incarnation = xstrdup(config->incarnation);
 	list_init(&h->sets);
 	list_init(&h->leaving);
@@ -224,6 +227,7 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 		.env = project->env,
 		.cwd = project->cwd,
 		.incarnation = h->incarnation,
+		.fetcher = h->fetcher,
 		.session = project->session,
 		.switch_user = project->switch_user,
 		.uid = project->uid,

@@ -31,6 +31,7 @@ struct hosted_config {
 		env; /* all that they and ${} may see of the daemon's environment; "NAME=value", NULL-terminated */
 	const char *home; /* their directory if they name none; a relative one is below it */
 	const char *incarnation;
+	struct fetcher *fetcher; /* for servers at https; NULL: they are refused */
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;

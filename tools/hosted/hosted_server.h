@@ -49,7 +49,8 @@ struct hosted_server_config {
 	bool switch_user;
 	uid_t uid;
 	gid_t gid;
-	struct netns *netns; /* a program runs there; NULL: with the daemon */
+	struct netns *netns;	 /* a program runs there; NULL: with the daemon */
+	struct fetcher *fetcher; /* for https; NULL: there is none */
 };
 
 struct hosted_server *hosted_server_new(const struct hosted_server_config *config);

@@ -53,6 +53,7 @@ static int make_http(struct hosted_transport *w, const struct hosted_server_conf
 							      .url = c->entry->url,
 							      .headers = headers,
 							      .local_only = c->session != NULL,
+							      .fetcher = c->fetcher,
 							      .as = own_hand(c) },
 				 events, ctx, e);
 	harness_plan_free_environ(headers);

@@ -376,7 +376,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	if (!d->store)
 		return -EINVAL;
-	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->store, d->incarnation, e) < 0)
+	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, d->incarnation, e) <
+	    0)
 		return -EIO;
 	return watch_signals(d, e);
 }

@@ -3,10 +3,12 @@
 // configuration. With servers from npm, the fixture in C, and another acpd as a server over HTTP.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
+import net from 'node:net';
 import path from 'node:path';
+import tls from 'node:tls';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, startHosting } from '../../lib/mcp-http.mjs';
@@ -314,16 +316,37 @@ describe('deaths', () => {
   });
 });
 
+// TLS in front of a port of the loopback: {port, ca} with the file that trusts it.
+async function tlsBefore(port) {
+  const [key, ca] = ['tls.key', 'tls.pem'].map((name) => path.join(scratch, name));
+
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+    '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', ca], { stdio: 'ignore' });
+  const server = tls.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(ca) }, (near) => {
+    const far = net.connect(port, '127.0.0.1');
+
+    for (const s of [near, far])
+      s.on('error', () => { near.destroy(); far.destroy(); });
+    near.pipe(far).pipe(near);
+  });
+  await new Promise((go) => server.listen(0, '127.0.0.1', go));
+  return { server, port: server.address().port, ca };
+}
+
 describe('over HTTP', () => {
   test('another daemon as a server: headers, its death, its return', { timeout: 90000 }, async () => {
     const far = await startHosting({ fixture: { command: FIXTURE } }, { env: {} });
     const { port } = far;
     const url = `http://127.0.0.1:${port}/mcp/fixture`;
+    const secure = await tlsBefore(port);
+    const headers = { Authorization: 'Bearer ${FAR_TOKEN}' };
     const d = await startHosting({
-      far: { url, headers: { Authorization: 'Bearer ${FAR_TOKEN}' } },
+      far: { url, headers },
       locked: { type: 'http', url, headers: { Authorization: 'Bearer wrong-wrong-wrong-wrong' } },
-      tls: { url: 'https://127.0.0.1:1/mcp' },
-    }, { env: { FAR_TOKEN: far.token }, flags: { passEnv: 'FAR_TOKEN' } });
+      tls: { url: `https://localhost:${secure.port}/mcp/fixture`, headers },
+      stranger: { url: `https://127.0.0.1:${secure.port}/mcp/fixture`, headers },
+      inner: { url: `https://x.localhost:${secure.port}/mcp/fixture`, headers },
+    }, { env: { FAR_TOKEN: far.token }, flags: { passEnv: 'FAR_TOKEN', caFile: secure.ca } });
 
     try {
       const s = await ready(d, 'far');
@@ -331,7 +354,14 @@ describe('over HTTP', () => {
       assert.deepEqual([s.transport, s.revision, s.pid], ['http', MODERN, undefined]);
       assert.ok(s.toolCount > 5);
       assert.equal(textOf(await call(d, 'far', 'test_simple_text')), 'This is a simple text response for testing.');
-      assert.equal((await server(d, 'tls')).lastError.reason, 'TRANSPORT_UNSUPPORTED');
+      assert.deepEqual([(await ready(d, 'tls')).transport, (await server(d, 'tls')).toolCount], ['http', s.toolCount]);
+      assert.equal(textOf(await call(d, 'tls', 'test_simple_text')), 'This is a simple text response for testing.');
+      for (const [name, why] of [['stranger', /certificate|SSL/], ['inner', /private address/]]) {
+        const { lastError } = await when(d, name, (x) => x.lastError);
+
+        assert.equal(lastError.reason, 'UNREACHABLE');
+        assert.match(lastError.message, why);
+      }
       assert.notEqual((await server(d, 'locked')).state, 'ready');
 
       await far.kill9();
@@ -341,6 +371,7 @@ describe('over HTTP', () => {
     } finally {
       await d.stop();
       await far.stop();
+      secure.server.close();
     }
   });
 });

@@ -147,10 +147,15 @@ describe('a file that is not to be trusted with anything', () => {
 
   test('a server elsewhere in the network is not reached for it', async () => {
     const id = await open(project({ far: { url: 'http://192.0.2.1/mcp' }, tls: { url: 'https://localhost/mcp' } }));
-    const res = await new McpHttp(d, `/mcp/far?session=${id}`).modern('tools/list');
 
-    assert.ok((await res.over()).answer.error);
+    for (const name of ['far', 'tls']) {
+      const res = await new McpHttp(d, `/mcp/${name}?session=${id}`).modern('tools/list');
+
+      assert.ok((await res.over()).answer.error);
+    }
     await until(async () => (await ofSession(id)).servers.every((s) => s.state !== 'ready' && s.lastError), 'both are down, and say why');
+    // over https it is the address that counts, whoever runs there
+    assert.match((await ofSession(id)).servers.find((s) => s.name === 'tls').lastError.message, /private address/);
     await c.call('session/close', { sessionId: id });
   });
 

@@ -289,13 +289,31 @@ static void test_status(void **state _unused_)
 	assert_true(geteuid() != 0 || (status_of("Uid") != 0 && status_of("Gid") != 0));
 }
 
+/* Never root, never the agent's. */
+static void test_user(void **state _unused_)
+{
+	struct err e;
+	uid_t uid, nobody;
+	gid_t gid;
+
+	assert_int_equal(fetcher_user("nobody", NULL, &nobody, &gid, &e), 0);
+	assert_int_equal(fetcher_user(NULL, "nobody", &uid, &gid, &e), 0);
+	assert_true(uid != 0 && uid != nobody);
+	assert_int_equal(fetcher_user("nobody", "nobody", &uid, &gid, &e), -EINVAL);
+	assert_string_equal(e.field, "fetch-user");
+	assert_int_equal(fetcher_user("root", NULL, &uid, &gid, &e), -EINVAL);
+	assert_int_equal(fetcher_user("no-such-user", NULL, &uid, &gid, &e), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_keys),     TEST(test_many_keys), TEST(test_killed),
-		TEST(test_back_off), TEST(test_hostile),   TEST(test_most),
-		TEST(test_memory),   TEST(test_confined),  TEST(test_status),
+		TEST(test_keys),    TEST(test_many_keys),
+		TEST(test_killed),  TEST(test_back_off),
+		TEST(test_hostile), TEST(test_most),
+		TEST(test_memory),  TEST(test_confined),
+		TEST(test_status),  cmocka_unit_test(test_user),
 	};
 
 	return RUN(tests, far_begin, far_end);

@@ -3,6 +3,7 @@
 #include "base/http/http_body.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "tools/upstream/http/secure_exchange.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,6 +14,7 @@ enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
 
 struct http_exchange {
 	struct loop *loop;
+	struct secure_exchange *secure; /* it is all that there is */
 	const struct http_exchange_ops *ops;
 	void *ctx;
 	struct socket_user as;
@@ -54,6 +56,7 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 		return NULL;
 	x->closed = true;
 	x->state = X_OVER;
+	x->secure = secure_exchange_close(x->secure);
 	disconnect(x);
 	loop_timer_cancel(&x->timer);
 	loop_task_cancel(&x->task);
@@ -244,22 +247,25 @@ static void try_next(struct http_exchange *x)
 	loop_defer(x->loop, &x->task, no_address, x);
 }
 
-struct http_exchange *http_exchange_open(struct loop *loop, const struct socket_user *as,
-					 const struct address *addresses, size_t n,
+struct http_exchange *http_exchange_open(struct loop *loop, const struct http_route *route,
 					 struct buf *request, const struct http_exchange_ops *ops,
 					 void *ctx)
 {
 	struct http_exchange *x = new0(struct http_exchange);
 
 	x->loop = loop;
-	x->as = *as;
+	x->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = x };
+	if (route->fetcher) {
+		x->secure = secure_exchange_open(loop, route, request, ops, ctx);
+		return x;
+	}
+	x->as = *route->as;
 	x->ops = ops;
 	x->ctx = ctx;
-	x->n = MIN(n, (size_t)MCP_ADDRESSES_MAX);
-	memcpy(x->addresses, addresses, x->n * sizeof(*addresses));
+	x->n = MIN(route->n, (size_t)MCP_ADDRESSES_MAX);
+	memcpy(x->addresses, route->addresses, x->n * sizeof(*route->addresses));
 	x->out = *request;
 	*request = (struct buf){ 0 };
-	x->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = x };
 	x->error = EADDRNOTAVAIL;
 	try_next(x);
 	return x;

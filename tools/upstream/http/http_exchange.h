@@ -1,6 +1,6 @@
 /*
- * http_exchange.h - one HTTP/1.1 request and its answer on a connection of its own, on the loop. Plain TCP, no TLS,
- * no redirects.
+ * http_exchange.h - one HTTP/1.1 request and its answer on the loop: on a TCP connection of its own, or for https by
+ * acpd-fetch. No redirects.
  *
  * Callbacks come from the loop: head once, data any number of times, end once. http_exchange_close is legal at any
  * time, from inside them too; nothing is called back after it.
@@ -35,9 +35,20 @@ struct address {
 	struct sockaddr_storage at;
 };
 
-/* Tries the addresses in turn, from sockets of that user. request: head and body, owned from now on. */
-struct http_exchange *http_exchange_open(struct loop *loop, const struct socket_user *as,
-					 const struct address *addresses, size_t n,
+struct fetcher;
+
+/* How it gets there: the addresses are tried in turn, from sockets of that user; or, for https, by the fetcher. */
+struct http_route {
+	const struct socket_user *as;
+	const struct address *addresses;
+	size_t n;
+	struct fetcher *fetcher; /* NULL: the above */
+	const char *authority, *path;
+	bool named; /* as in struct fetch_request */
+};
+
+/* request: head and body, owned from now on. */
+struct http_exchange *http_exchange_open(struct loop *loop, const struct http_route *route,
 					 struct buf *request, const struct http_exchange_ops *ops,
 					 void *ctx);
 /* Always NULL. The memory is freed at the end of this turn of the loop. */

@@ -332,6 +332,20 @@ static void put_request(struct buf *b, struct http_post *p)
 	http_target_put_body(b, get ? SLICE_NONE : buf_slice(&p->message));
 }
 
+static struct http_exchange *open_exchange(struct mcp_remote *h, struct buf *request,
+					   const struct http_exchange_ops *ops, void *ctx)
+{
+	const struct http_route route = { .as = &h->as,
+					  .addresses = h->addresses,
+					  .n = h->naddresses,
+					  .fetcher = h->fetcher,
+					  .authority = h->target.authority,
+					  .path = h->target.path,
+					  .named = !h->local_only };
+
+	return http_exchange_open(h->up.loop, &route, request, ops, ctx);
+}
+
 void http_post_send(struct http_post *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -339,8 +353,7 @@ void http_post_send(struct http_post *p)
 	p->waits = false;
 	p->mode = MODE_IGNORED;
 	put_request(&b, p);
-	p->x = http_exchange_open(p->h->up.loop, &p->h->as, p->h->addresses, p->h->naddresses, &b,
-				  &http_exchange_ops, p);
+	p->x = open_exchange(p->h, &b, &http_exchange_ops, p);
 }
 
 /* --- DELETE ----------------------------------------------------------------------------------------------- */
@@ -374,5 +387,5 @@ struct http_exchange *http_post_goodbye(struct mcp_remote *h)
 	http_target_put_header(&b, "MCP-Protocol-Version", h->up.revision);
 	http_target_put_header(&b, "Mcp-Session-Id", h->session);
 	http_target_put_body(&b, SLICE_NONE);
-	return http_exchange_open(h->up.loop, &h->as, h->addresses, h->naddresses, &b, &ops, h);
+	return open_exchange(h, &b, &ops, h);
 }

@@ -46,6 +46,8 @@ struct mcp_remote {
 	struct http_target target;
 	char *name;
 	bool local_only;
+	struct fetcher *fetcher; /* NULL: it is no https server */
+	struct loop_task begin_task;
 	struct socket_user as;
 	struct address addresses[MCP_ADDRESSES_MAX];
 	size_t naddresses;

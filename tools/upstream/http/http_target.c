@@ -28,7 +28,7 @@ static int take_authority(struct http_target *t, struct slice text, struct err *
 		return bad_url(e, "it names no host, or a port that is none");
 	t->authority = xstrndup(text.p, text.n);
 	t->host = xstrndup(a.host.p, a.host.n);
-	if (asprintf(&t->port, "%d", a.port < 0 ? 80 : a.port) < 0)
+	if (asprintf(&t->port, "%d", a.port < 0 ? (t->secure ? 443 : 80) : a.port) < 0)
 		abort();
 	return 0;
 }
@@ -37,15 +37,14 @@ static int take_url(struct http_target *t, const char *url, struct err *e)
 {
 	struct slice rest = slice_of(url), authority;
 
-	if (strncasecmp(url, "https://", 8) == 0)
+	t->secure = strncasecmp(url, "https://", 8) == 0;
+	if (!t->secure && strncasecmp(url, "http://", 7) != 0)
 		return err_field(e, "url", "TRANSPORT_UNSUPPORTED",
-				 "url: https is not supported; http:// within the sandbox is");
-	if (strncasecmp(url, "http://", 7) != 0)
-		return err_field(e, "url", "TRANSPORT_UNSUPPORTED", "url: not an http:// address");
+				 "url: not an http:// or https:// address");
 	for (size_t i = 0; i < rest.n; i++)
 		if ((unsigned char)url[i] <= 0x20 || (unsigned char)url[i] >= 0x7f)
 			return bad_url(e, "a byte in it has to be written as %XX");
-	rest = (struct slice){ url + 7, rest.n - 7 };
+	rest = (struct slice){ url + 7 + t->secure, rest.n - 7 - t->secure };
 	rest.n = strcspn(rest.p, "#");
 	authority = (struct slice){ rest.p, MIN(strcspn(rest.p, "/?"), rest.n) };
 	rest = (struct slice){ rest.p + authority.n, rest.n - authority.n };

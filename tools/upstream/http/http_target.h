@@ -9,6 +9,7 @@
 struct http_target {
 	char *host, *port;
 	char *authority; /* as it stands in Host */
+	bool secure;	 /* https */
 	char *path;	 /* with the query */
 	char *headers;	 /* of the configuration, each with CRLF; a secret */
 };

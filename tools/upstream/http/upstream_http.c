@@ -43,6 +43,7 @@ static void wind_up(struct mcp_remote *h, const struct err *why)
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
 	h->resolve = resolve_cancel(h->resolve);
+	loop_task_cancel(&h->begin_task);
 	loop_timer_cancel(&h->renew_timer);
 	upstream_rpc_forget(&h->again);
 	upstream_rpc_forget(&h->listing);
@@ -308,6 +309,13 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 		free(h);
 		return NULL;
 	}
+	if (h->target.secure && !config->fetcher) {
+		http_target_done(&h->target);
+		free(h);
+		err_field(e, "url", "TRANSPORT_UNSUPPORTED", "url: https is not supported here");
+		return NULL;
+	}
+	h->fetcher = h->target.secure ? config->fetcher : NULL;
 	h->name = xstrdup(config->name);
 	h->local_only = config->local_only;
 	h->as = config->as;
@@ -334,6 +342,7 @@ struct mcp_remote *mcp_remote_free(struct mcp_remote *h)
 	if (!h)
 		return NULL;
 	h->resolve = resolve_cancel(h->resolve);
+	loop_task_cancel(&h->begin_task);
 	loop_timer_cancel(&h->renew_timer);
 	loop_timer_cancel(&h->down_timer);
 	close_posts(h);
@@ -375,6 +384,13 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 	upstream_begin(&h->up);
 }
 
+static void begin(void *ctx)
+{
+	struct mcp_remote *h = ctx;
+
+	upstream_begin(&h->up);
+}
+
 int mcp_remote_start(struct mcp_remote *h, struct err *e)
 {
 	if (h->up.state != UPSTREAM_DOWN || h->stopped)
@@ -383,7 +399,11 @@ int mcp_remote_start(struct mcp_remote *h, struct err *e)
 	h->goodbye = http_exchange_close(h->goodbye);
 	h->no_stream = false;
 	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
-	h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as, resolved, h);
+	if (h->fetcher)			/* acpd-fetch looks up the name */
+		loop_defer(h->up.loop, &h->begin_task, begin, h);
+	else
+		h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as,
+					   resolved, h);
 	return 0;
 }
 
