@@ -1,7 +1,7 @@
 #include "fetcher/fetcher_internal.h"
 
 #include "base/http/header.h"
-#include "base/os/locked.h"
+#include "base/os/locked_text.h"
 
 #include <errno.h>
 
@@ -11,11 +11,6 @@ static bool has_control(struct slice s)
 		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
 			return true;
 	return false;
-}
-
-static char *put(char *at, const char *s)
-{
-	return (char *)mempcpy(at, s, strlen(s) + 1);
 }
 
 static int check(const struct fetcher *f, const char *name, const char *prefix, struct slice value,
@@ -35,24 +30,16 @@ static int check(const struct fetcher *f, const char *name, const char *prefix, 
 }
 
 struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char *prefix,
-				struct slice value, struct err *e)
+				struct locked_text *value, struct err *e)
 {
 	struct fetch_key *k;
-	char *at;
 
-	if (check(f, name, prefix, value, e) < 0)
+	if (check(f, name, prefix, locked_text_slice(value), e) < 0)
 		return NULL;
 	k = new0(struct fetch_key);
-	k->size = strlen(name) + 1 + strlen(prefix) + 1 + value.n;
-	k->locked = locked_alloc(k->size);
-	if (!k->locked) {
-		free(k);
-		err_set(e, -ENOMEM, RPC_INTERNAL_ERROR, "NO_LOCKED_MEMORY",
-			"no memory can be locked for a key (RLIMIT_MEMLOCK)");
-		return NULL;
-	}
-	at = put(put(k->locked, name), prefix);
-	memcpy(at, value.p, value.n);
+	k->name = xstrdup(name);
+	k->prefix = xstrdup(prefix);
+	k->value = locked_text_ref(value);
 	k->fetcher = f;
 	k->number = ++f->last_key;
 	f->nkeys++;
@@ -72,16 +59,33 @@ struct fetch_key *fetch_key_free(struct fetch_key *k)
 		fetch_channel_send(&run->channel, FRAME_KEY_DROP, k->number, SLICE_NONE, -1);
 	k->fetcher->nkeys--;
 	list_del(&k->link);
-	locked_free(k->locked, k->size);
+	locked_text_unref(k->value);
+	free(k->name);
+	free(k->prefix);
 	free(k);
 	return NULL;
+}
+
+/* Its frame is put together in a buffer that does not move, and is wiped. */
+static void send_key(const struct fetch_key *k, struct fetch_channel *to)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice value = locked_text_slice(k->value);
+	size_t name = strlen(k->name) + 1, prefix = strlen(k->prefix) + 1;
+
+	if (buf_reserve(&b, name + prefix + value.n) < 0)
+		return;
+	buf_add(&b, k->name, name);
+	buf_add(&b, k->prefix, prefix);
+	buf_add_slice(&b, value);
+	fetch_channel_secret(to, FRAME_KEY, k->number, buf_slice(&b));
+	explicit_bzero(b.data, b.cap);
 }
 
 void fetch_key_give(struct fetch_key *k, struct fetch_run *run)
 {
 	if (k->given_to == run->serial)
 		return;
-	fetch_channel_secret(&run->channel, FRAME_KEY, k->number,
-			     (struct slice){ k->locked, k->size });
+	send_key(k, &run->channel);
 	k->given_to = run->serial;
 }

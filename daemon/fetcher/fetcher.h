@@ -28,6 +28,7 @@ struct jw;
 struct fetcher;
 struct fetch;
 struct fetch_key;
+struct locked_text;
 
 /* The texts are copied; all of them may be NULL. */
 struct fetcher_config {
@@ -47,10 +48,10 @@ struct fetcher *fetcher_new(const struct fetcher_config *cfg);
 /* Ends the program, and waits for it. */
 struct fetcher *fetcher_free(struct fetcher *f);
 
-/* A header with a secret, e.g. name "authorization", prefix "Bearer ". The value is copied; the caller wipes its own.
- * NULL with e: it is no header, or there is no locked memory. */
+/* A header with a secret, e.g. name "authorization", prefix "Bearer ". The key is one owner more of the value. NULL with e:
+ * it is no header. */
 struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char *prefix,
-				struct slice value, struct err *e);
+				struct locked_text *value, struct err *e);
 struct fetch_key *fetch_key_free(struct fetch_key *k);
 
 struct fetch_request {

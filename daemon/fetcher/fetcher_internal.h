@@ -44,8 +44,8 @@ struct fetch_key {
 	struct fetcher *fetcher;
 	uint32_t number;
 	uint32_t given_to; /* serial of the run that has it; 0: none */
-	char *locked;	   /* the payload of its frame */
-	size_t size;
+	char *name, *prefix;
+	struct locked_text *value;
 };
 
 struct fetch {

@@ -63,7 +63,7 @@ static bool key_ready(struct session *s, unsigned i, const struct provider_upstr
 				       u->auth_prefix ? u->auth_prefix :
 				       u->auth_header ? "" :
 							apis[api].prefix,
-				       locked_text_slice(text), e);
+				       text, e);
 	*ret = k->key;
 	return !text || k->key;
 }

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/locked_text.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -32,12 +33,23 @@ static int teardown(void **state)
 
 static struct fetch_key *key_new(const char *name, const char *prefix, const char *value)
 {
+	struct locked_text *text = locked_text_new(slice_of(value));
 	struct err e = { 0 };
-	struct fetch_key *k = fetch_key_new(far_fetcher, name, prefix, slice_of(value), &e);
+	struct fetch_key *k = fetch_key_new(far_fetcher, name, prefix, text, &e);
 
 	if (!k)
 		fail_msg("%s", e.msg);
+	locked_text_unref(text);
 	return k;
+}
+
+static void key_refused(const char *name, const char *prefix, const char *value)
+{
+	struct locked_text *text = locked_text_new(slice_of(value));
+	struct err e = { 0 };
+
+	assert_null(fetch_key_new(far_fetcher, name, prefix, text, &e));
+	locked_text_unref(text);
 }
 
 static void with_key(const char *url)
@@ -89,8 +101,6 @@ static void test_keys(void **state _unused_)
 static void test_many_keys(void **state _unused_)
 {
 	struct fetch_key *keys[500];
-	struct err e;
-
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		keys[i] = key_new("x-api-key", "", KEY);
 	key = key_new("x-api-key", "", KEY "last");
@@ -98,10 +108,10 @@ static void test_many_keys(void **state _unused_)
 	expect_key("x-api-key", KEY "last");
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		fetch_key_free(keys[i]);
-	assert_null(fetch_key_new(far_fetcher, "a b", "", SLICE("x"), &e));
-	assert_null(fetch_key_new(far_fetcher, "a", "\n", SLICE("x"), &e));
-	assert_null(fetch_key_new(far_fetcher, "a", "", SLICE("x\r\ny: z"), &e));
-	assert_null(fetch_key_new(far_fetcher, "a", "", SLICE_NONE, &e));
+	key_refused("a b", "", "x");
+	key_refused("a", "\n", "x");
+	key_refused("a", "", "x\r\ny: z");
+	key_refused("a", "", "");
 }
 
 /* Each open request ends, and the next finds a new process that has the key. */
