@@ -12,6 +12,7 @@ import { ModelTunnel } from '../../images/model-tunnel.ts';
 import { chance } from '../lib/chance.mjs';
 import { Daemon } from '../lib/daemon.mjs';
 import { mib } from '../lib/memory.mjs';
+import * as procs from '../lib/procs.mjs';
 import { listenerOf, STUB_WITH_PROVIDER } from '../lib/model-calls.mjs';
 import { connectSdk } from '../lib/sdk.mjs';
 import { until } from '../lib/wait.mjs';
@@ -45,6 +46,7 @@ function chooseKind() {
 
 const tally = Object.fromEntries(KINDS.map(({ name }) => [name, { begun: 0, ended: 0, connectionCut: 0 }]));
 const faults = [];
+const failed = { asked: 0, answered: 0 }; // requests of the tunnel's client that its own HTTP gave up, and calls that ended so: 502
 let cuts = 0; // of connections, and the time of the last
 let bytes = 0;
 let stopping = false;
@@ -65,12 +67,24 @@ async function stream(listener, keepAlive) {
     bytes += got;
     if (how === 'cut' && kind.ends !== 'cut' && cuts > cutsBefore)
       row.connectionCut++;
+    else if (how === '502' && VIA === 'tunnel')
+      failed.answered++;
     else if (how !== kind.ends || (how === 'whole' && got !== Buffer.byteLength(answerOf(body.pieces))))
       faults.push(`${kind.name}: ${how} after ${got} bytes of ${JSON.stringify(body)}`);
     if (how !== 'whole' && how !== '429')
       await sleep(50);
   }
   agent.destroy();
+}
+
+// A machine that is too busy lets a request of the client fail, e.g. by its time to connect. Then the harness must be told so.
+function watchFetch() {
+  const { fetch } = globalThis;
+
+  globalThis.fetch = (url, init) => fetch(url, init).catch((e) => {
+    failed.asked += e.name === 'AbortError' ? 0 : 1;
+    throw e;
+  });
 }
 
 // Who makes the calls of these sessions with the tunnel: a connection for model calls only, and another as soon as it is cut.
@@ -107,6 +121,7 @@ async function openSessions(daemon, provider, driver) {
 const sum = (what) => Object.values(tally).reduce((n, row) => n + row[what], 0);
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 
+watchFetch();
 const provider = await Provider.start();
 const daemon = await Daemon.start({ harnesses: [STUB_WITH_PROVIDER], flags: { harnessMax: 1000 } });
 const takers = new Takers(daemon, provider);
@@ -116,21 +131,24 @@ await driver.initialize({ acpd: { model: takers.tunnel.capability } });
 const sessionIds = await openSessions(daemon, provider, driver);
 if (VIA === 'tunnel')
   await takers.take(sessionIds);
-const descriptors = daemon.fdCount();
 const listeners = sessionIds.map((id) => listenerOf(id));
+await call(listeners[0], new http.Agent(), { act: 'refused' }); // with direct that starts the helper
+const helper = daemon.descendants().find(({ comm }) => comm === 'acpd-fetch');
+const descriptors = daemon.fdCount();
+const rss = () => daemon.rss() + (helper ? procs.rss(helper.pid) : 0);
 
-console.log(`${streams} streams of ${sessionIds.length} sessions for ${secs} s, via ${VIA}, SEED=${SEED}; ${mib(daemon.rss())} MiB before`);
+console.log(`${streams} streams of ${sessionIds.length} sessions for ${secs} s, via ${VIA}, SEED=${SEED}; ${mib(rss())} MiB before`);
 const started = Date.now();
 const running = Array.from({ length: streams }, (_, i) => stream(listeners[Math.floor(i / PER_SESSION)], i % 2 === 0));
-const samples = []; // [s, RSS]
+const samples = []; // [s, RSS], with the helper's
 const cpuBefore = daemon.cpu();
 let nextCut = CONNECTION_CUT_SECS;
 let told = 0;
 for (let at = 0; at < secs; at = (Date.now() - started) / 1000) {
   await sleep(500);
-  samples.push([at, daemon.rss()]);
+  samples.push([at, rss()]);
   if (Math.floor(at * 20 / secs) > told)
-    console.log(`${String(Math.round(at)).padStart(5)} s: ${mib(daemon.rss())} MiB, ${sum('ended')} calls, ${cuts} connections cut, ${faults.length} faults (${(++told)} of 20)`);
+    console.log(`${String(Math.round(at)).padStart(5)} s: ${mib(rss())} MiB, ${sum('ended')} calls, ${cuts} connections cut, ${faults.length} faults (${(++told)} of 20)`);
   if (VIA === 'tunnel' && at > nextCut) {
     nextCut += CONNECTION_CUT_SECS;
     await takers.cut();
@@ -147,15 +165,17 @@ const warm = part(long ? FLAT_AFTER_SECS : secs * 0.4, long ? FLAT_AFTER_SECS + 
 const last = part(secs * 0.9, secs);
 
 console.table(tally);
+console.log(`${failed.asked} requests of the client failed, ${failed.answered} calls ended so`);
 console.log(`${sum('ended')} calls, ${mib(bytes)} MiB, ${cuts} connections cut, ${(cpu * 1e3 / (bytes / 1e6)).toFixed(1)} ms of CPU each MB`);
 console.log(`RSS ${mib(warm)} MiB after the warm-up, ${mib(last)} MiB at the end, ${mib(Math.max(...samples.map(([, rss]) => rss)))} MiB at most`);
 
 assert.deepEqual(faults.slice(0, 10), [], `${faults.length} calls ended otherwise than they must`);
+assert.ok(failed.answered <= failed.asked, `${failed.answered} calls ended with 502, ${failed.asked} requests of the client failed`);
 assert.equal(sum('begun'), sum('ended'));
 assert.ok(!long || last - warm < GROWTH_MAX, `the daemon has grown by ${mib(last - warm)} MiB`);
 await until(() => provider.open === 0 && takers.tunnel.open === 0, 'no call is left');
 await until(() => daemon.fdCount() <= descriptors, `descriptors as before: ${descriptors}, are ${daemon.fdCount()}`);
-console.log(`descriptors ${descriptors} before, ${daemon.fdCount()} after; RSS ${mib(daemon.rss())} MiB`);
+console.log(`descriptors ${descriptors} before, ${daemon.fdCount()} after; RSS ${mib(rss())} MiB`);
 for (const sessionId of sessionIds)
   await driver.request('session/close', { sessionId });
 await driver.close();
