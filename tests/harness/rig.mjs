@@ -182,15 +182,15 @@ class Rig {
 		return { o, id: opened.sessionId, cwd, opened };
 	}
 
-	// The scripted model as a session's provider, in the API that the harness is tested with. route: 'environment', or 'tunnel',
-	// where the client keeps key and address; a row that names one of them wants the first.
+	// The scripted model as a session's provider, in the API that the harness is tested with. route: who makes its calls (routes.mjs).
+	// With 'tunnel' the client keeps key and address; a row that names one of them lets the harness call.
 	provider(harness, changes = {}, route = 'environment') {
 		const api = changes.api ?? HARNESSES[harness].api;
 
 		const { baseUrl, key, ...rest } = { api, baseUrl: this.model.url + '/v1', key: KEY, model: 'scripted-1', ...changes };
 		const own = changes.baseUrl !== undefined || changes.key !== undefined;
 
-		return route === 'tunnel' && !own ? rest : { via: 'environment', ...rest, baseUrl, key };
+		return route === 'tunnel' && !own ? rest : { via: route === 'tunnel' ? 'environment' : route, ...rest, baseUrl, key };
 	}
 
 	tunnel() {
