@@ -43,9 +43,14 @@ async function records(x, t) {
 	assert.equal(tools.reduce((n, tool) => n + tool.err, 0), 1, JSON.stringify(one.toolCalls));
 	assert.ok(Date.parse(one.tsEnd) >= Date.parse(one.tsStart), `${one.tsStart} ${one.tsEnd}`);
 	assert.ok(one.ttftMs >= 0);
-	const calls = (await usageRecords(s, 'model_call')).filter((record) => record.turn === number).map(totals);
+	const calls = (await usageRecords(s, 'model_call')).filter((record) => record.turn === number);
 	assert.equal(calls.length, 3);
-	[A, B, C].forEach((call, i) => assertUsage(calls[i], usageOf(call), `call ${i}`));
+	assert.equal(one.modelCalls, 3);
+	[A, B, C].forEach((call, i) => assertUsage(totals(calls[i]), usageOf(call), `call ${i}`));
+	for (const record of calls)
+		assert.equal(record.via, x.route === 'environment' ? undefined : x.route);
+	if (x.route !== 'environment') // what it says itself stands beside, and is the same here
+		assertUsage(totals({ usage: one.reported.usage }), usageOf(A, B, C), 'what the harness reported');
 }
 
 async function cacheWrites(x, t) {

@@ -12,6 +12,7 @@ import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER 
 import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
+import { records } from '../ledger.mjs';
 
 const KEY = 'sk-direct-0123456789abcdef';
 const ANSWER = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
@@ -137,12 +138,18 @@ describe('a place that is not to be had', () => {
       { baseUrl: `${good.url}/v1`, key: 'sk-third-12345678', auth: { header: 'x-third', prefix: '' }, headers: { a: 'b' } }];
     const at = good.calls.length;
 
-    assert.equal((await answered(await call(t, await session({ baseUrl: `${busy.url}/v1`, fallbacks })))).text, ANSWER);
+    const s = await session({ baseUrl: `${busy.url}/v1`, fallbacks });
+    assert.equal((await answered(await call(t, s))).text, ANSWER);
     assert.deepEqual([busy.calls.length, cut.calls.length, good.calls.length - at], [1, 1, 1]);
     assert.equal(busy.calls[0].headers.authorization, `Bearer ${KEY}`);
     assert.equal(cut.calls[0].headers.authorization, 'Bearer sk-second-12345678');
     const { headers, body } = good.calls[at];
     assert.deepEqual([headers['x-third'], headers.a, headers.authorization, body], ['sk-third-12345678', 'b', undefined, busy.calls[0].body]);
+    const attempts = records(d).filter((r) => r.sessionId === s.sessionId);
+    assert.equal(new Set(attempts.map((r) => r.callId)).size, 1);
+    assert.deepEqual(attempts.map((r) => [r.via, r.attempt, r.status, r.complete, r.error?.class, r.error?.httpStatus]), [
+      ['direct', 1, 529, false, 'provider', 529], ['direct', 2, undefined, false, 'provider', undefined],
+      ['direct', 3, undefined, false, 'provider', undefined], ['direct', 4, 200, true, undefined, undefined]]);
   });
 
   test('the last place says how it failed', async (t) => {

@@ -12,7 +12,8 @@ import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { connectTaker, listenerOf, ModelConnection, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { connectSdk } from '../../lib/sdk.mjs';
 import { until } from '../../lib/wait.mjs';
-import { records, turnsOf, verify } from '../ledger.mjs';
+import { fileOf, records, turnsOf, verify } from '../ledger.mjs';
+import { acpd } from '../run.mjs';
 
 const MODEL = 'stub-small';
 const SCRIPT = { input: 3000, cached: 1000, written: 0, output: 70, reasoning: 20 };
@@ -32,6 +33,7 @@ before(async () => {
 });
 after(async () => {
   verify(d);
+  assert.match((await acpd(['usage', 'verify', '--file', fileOf(d)])).stdout, /^ok: /);
   await c?.close();
   await model?.close();
   await endInOrder(d);
@@ -140,6 +142,15 @@ for (const api of Object.keys(FORMATS)) {
     }
   });
 }
+
+test('calls that the daemon makes itself', async () => {
+  const s = await open('anthropic', { via: 'direct', key: KEY, baseUrl: `${model.url}/v1` });
+  const answer = await turn(s, () => said(s, ['TEXT:a'], { stream: false }));
+  const [record, ...more] = callsOf(s.id);
+
+  assert.deepEqual([record.via, record.complete, record.requestId, more.length], ['direct', true, 'req_scripted', 0]);
+  assert.deepEqual([answer.usage.inputTokens, answer.usage.outputTokens], [3000, 70]);
+});
 
 describe('a turn', () => {
   test('its harness has its own numbers: they stand beside', async () => {

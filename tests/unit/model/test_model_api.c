@@ -145,6 +145,31 @@ static void rows_that_say_more_than_a_path_are_refused(void **state _unused_)
 		model_paths_check(MODEL_GOOGLE, SLICE("[\"POST /v1beta/*:x\"]"), "p", NULL), 0);
 }
 
+static void some_calls_use_tokens(void **state _unused_)
+{
+	static const struct {
+		enum model_api api;
+		const char *method, *path;
+		bool want;
+	} rows[] = {
+		{ MODEL_OPENAI_RESPONSES, "POST", "/v1/responses", true },
+		{ MODEL_OPENAI_RESPONSES, "GET", "/v1/responses", false },
+		{ MODEL_OPENAI_CHAT, "POST", "/v1/chat/completions?a=b", true },
+		{ MODEL_OPENAI_CHAT, "POST", "/v1/embeddings", false },
+		{ MODEL_OPENAI_CHAT, "GET", "/v1/models", false },
+		{ MODEL_ANTHROPIC, "POST", "/v1/messages?beta=true", true },
+		{ MODEL_ANTHROPIC, "POST", "/v1/messages/count_tokens", false },
+		{ MODEL_GOOGLE, "POST", "/v1beta/models/g:streamGenerateContent?alt=sse", true },
+		{ MODEL_GOOGLE, "POST", "/v1beta/models/g:generateContent", true },
+		{ MODEL_GOOGLE, "POST", "/v1beta/models/g:countTokens", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (model_path_generates(rows[i].api, slice_of(rows[i].method),
+					 slice_of(rows[i].path)) != rows[i].want)
+			fail_row(i, rows[i].path);
+}
+
 static const struct {
 	enum model_api api;
 	const char *lines, *want;
@@ -205,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_calls_of_the_api_pass),
+		cmocka_unit_test(some_calls_use_tokens),
 		cmocka_unit_test(what_a_session_adds_passes_too),
 		cmocka_unit_test(rows_that_say_more_than_a_path_are_refused),
 		cmocka_unit_test(headers_of_a_request_pass_by_name),
