@@ -32,6 +32,7 @@ struct harness_caps {
 	bool steer;	      /* a running turn takes more input */
 	bool system_append;   /* session/new systemPrompt, mode append */
 	bool system_override; /* the same, mode override */
+	bool responses_only;  /* of OpenAI's APIs it speaks openai-responses alone */
 	unsigned tool_text; /* bytes of a tool's text that its model is shown whole; 0: as many as tools give */
 };
 

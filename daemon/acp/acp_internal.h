@@ -50,6 +50,7 @@ struct acp_conn {
 	bool wipe;	     /* keys may stand in the message that is being read */
 	bool bodies_wait;    /* of model calls, for room in out */
 	char *auth_method;
+	struct conn_provider *provider; /* of its sessions that name none; NULL: there is none */
 	struct list out, views, calls, ports, takers;
 	size_t out_bytes;
 	unsigned ncalls;
@@ -113,6 +114,11 @@ void conn_drop_takers(struct acp_conn *c);
 /* Some of what was queued has gone out. */
 void conn_send_bodies(struct acp_conn *c);
 
+/* providers.c */
+/* Member "providers" of agentCapabilities, where the daemon can make calls. */
+void conn_put_providers(struct jw *w);
+void conn_drop_provider(struct acp_conn *c);
+
 /* view.c */
 struct view *view_find(struct acp_conn *c, const char *session_id);
 struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
@@ -148,6 +154,9 @@ int on_model_attach(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_model_head(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_model_chunk(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_model_credit(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_providers_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_providers_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_providers_disable(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_provider_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 /* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */

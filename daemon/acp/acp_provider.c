@@ -51,7 +51,7 @@ int on_provider_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	s = view_find(c, a.session_id)->w.session; /* its driver calls */
 	r = check_given(c, a.provider, e);
 	if (r == 0)
-		r = session_set_provider(s, a.provider, e);
+		r = session_set_provider(s, a.provider, false, e);
 	if (r == 0)
 		answer(c, m, s);
 	jdec_free(set_fields, &a);

@@ -385,6 +385,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));
 	list_del(&c->link);
 	c->srv->count--;
+	conn_drop_provider(c);
 	free(c->auth_method);
 	free(c);
 	return NULL;

@@ -157,6 +157,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jw_obj(&w, "agentCapabilities");
 	jw_bool(&w, "loadSession", true);
 	caps_put(&w, &c->harness->caps);
+	conn_put_providers(&w);
 	put_acpd(&w, c);
 	jw_end_obj(&w);
 	jw_raw(&w, "authMethods",

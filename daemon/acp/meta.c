@@ -417,6 +417,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.secrets = a->secrets;
 	p->setup.env_keep = a->env_keep;
 	p->setup.provider = a->provider;
+	p->setup.provider_follows = a->provider_follows;
 	p->setup.mcp = a->mcp;
 	p->setup.policy = a->policy;
 	p->setup.model = a->model;

@@ -19,6 +19,7 @@ enum method_meta {
 	META_NONE, /* nothing */
 	META_ACPD, /* its handler sees to it */
 	META_KEYS, /* the same; there may be keys, so the text of the message is wiped afterwards */
+	META_BARE, /* nothing; but there may be keys beside it */
 };
 
 struct acp_method {
@@ -57,6 +58,10 @@ static const struct acp_method methods[] = {
 	{ "_acpd/model/credit", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_credit,
 	  META_NONE },
 	{ "_acpd/provider/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_provider_set,
+	  META_BARE },
+	{ "providers/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_providers_list, META_NONE },
+	{ "providers/set", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_providers_set, META_BARE },
+	{ "providers/disable", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_providers_disable,
 	  META_NONE },
 	{ "_acpd/usage", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_usage, META_NONE },
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize,
@@ -162,8 +167,8 @@ static int check_meta(const struct acp_method *row, const struct rpc_msg *m, str
 	static const struct jfield none[] = { JF_END };
 	struct jval v = jobj_get(jobj_get(m->params, "_meta").raw, "acpd");
 
-	if (row->meta != META_NONE || row->kind != RPC_REQUEST || v.type == J_NONE ||
-	    v.type == J_NULL)
+	if (row->meta == META_ACPD || row->meta == META_KEYS || row->kind != RPC_REQUEST ||
+	    v.type == J_NONE || v.type == J_NULL)
 		return 0;
 	if (v.type != J_OBJECT)
 		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
@@ -179,7 +184,7 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	if (!row)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			       "Method not found");
-	c->wipe = row->meta == META_KEYS;
+	c->wipe = row->meta == META_KEYS || row->meta == META_BARE;
 	r = check_phase(c, row, e);
 	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",

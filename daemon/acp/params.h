@@ -21,6 +21,7 @@ struct session_args {
 	/* found by session_args_check */
 	char *system_text;
 	bool system_override;
+	bool provider_follows; /* provider is the connection's (conn_give_provider) */
 	struct budgets limits;
 	struct request request; /* of provision */
 };
@@ -44,5 +45,10 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 void meta_args_free(struct session_args *a);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);
+/* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */
+void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
+			struct session_args *a, struct buf *text);
+/* Frees a text with secrets. */
+void secret_text_done(struct buf *text);
 /* Content blocks of a prompt against promptCapabilities. */
 int prompt_check(struct slice content, const struct harness_caps *caps, struct err *e);

@@ -125,11 +125,14 @@ void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *fi
 static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
 		  const struct harness_def *def, struct err *e)
 {
+	_cleanup_(secret_text_done) struct buf provider = { 0 };
 	struct session_params p = opener_params(c);
 	struct session *s;
 	struct method_call *k;
-	int r = session_args_check(a, &def->caps, &p, e);
+	int r;
 
+	conn_give_provider(c, def, a, &provider);
+	r = session_args_check(a, &def->caps, &p, e);
 	p.harness = def;
 	p.setup.auth_method = c->auth_method;
 	if (r < 0)
@@ -241,11 +244,14 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
 		  struct err *e)
 {
+	_cleanup_(secret_text_done) struct buf provider = { 0 };
 	struct session_params p = opener_params(c);
 	struct session *s = NULL;
 	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
 
+	if (r == 0 && session_follows_provider(s))
+		conn_give_provider(c, session_harness(s), a, &provider);
 	if (r == 0)
 		r = session_args_check(a, session_caps(s), &p, e);
 	if (r < 0)

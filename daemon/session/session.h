@@ -320,9 +320,11 @@ void session_answer(struct session *s, struct session_question *a, struct slice 
 
 /* --- the provider --------------------------------------------------------------------------------- */
 
-/* Another provider (raw, checked) for a session whose model calls pass the daemon: from the next call on, without a word to
+/* Another provider (raw, checked; follows: the connection's) for a session whose model calls pass the daemon: from the next call on, without a word to
  * the harness. What the harness itself was told may not change: PROVIDER_FIXED. */
-int session_set_provider(struct session *s, struct slice provider, struct err *e);
+int session_set_provider(struct session *s, struct slice provider, bool follows, struct err *e);
+/* Its provider is that of the connection which drives it. */
+bool session_follows_provider(const struct session *s);
 
 /* --- settings ------------------------------------------------------------------------------------- */
 

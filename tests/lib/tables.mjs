@@ -8,7 +8,7 @@ import { ROOT } from './daemon.mjs';
 
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
-// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', meta: 'NONE' | 'ACPD'}] of daemon/acp/methods.c.
+// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', meta: 'NONE' | 'ACPD' | 'KEYS' | 'BARE'}] of daemon/acp/methods.c.
 export function methodTable() {
   const body = /struct acp_method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
   const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*\w+(?:,\s*META_(\w+))?\s*\}/g)];

@@ -168,22 +168,22 @@ static bool replace_provider(struct setup *s, struct slice given, char **was)
 	return changed;
 }
 
-unsigned setup_change_provider(struct setup *s, struct slice provider)
+unsigned setup_change_provider(struct setup *s, struct slice provider, bool follows)
 {
 	struct harness_provider before = s->gateway;
 	_cleanup_(freep) char *was = NULL;
-	bool changed, alike;
+	bool changed, noted, alike;
 
 	if (!provider.n)
 		return 0;
 	s->gateway = (struct harness_provider){ 0 };
 	changed = replace_provider(s, provider, &was);
+	noted = s->provider_follows != follows;
+	s->provider_follows = follows;
 	parse_gateway(s);
 	alike = harness_provider_alike(&before, &s->gateway);
 	harness_provider_done(&before);
-	if (changed && alike)
-		return SETUP_CHANGED;
-	return bit(changed, SETUP_PROVIDER);
+	return bit(changed && !alike, SETUP_PROVIDER) | (changed || noted ? SETUP_CHANGED : 0);
 }
 
 unsigned setup_apply(struct setup *s, const struct setup_params *p)
@@ -195,7 +195,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->policy, p->policy), SETUP_POLICY);
 	changed |= bit(replace(&s->additional_dirs, p->additional_dirs), SETUP_DIRS);
 	changed |= bit(session_env_apply(s, p, &noted), SETUP_ENV);
-	changed |= setup_change_provider(s, p->provider);
+	changed |= setup_change_provider(s, p->provider, p->provider_follows);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
 	changed |= apply_network(s, p->network);
@@ -210,29 +210,6 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	}
 	parse_gateway(s);
 	return changed | (noted ? SETUP_CHANGED : 0);
-}
-
-void setup_put_names(unsigned changes, struct jw *w)
-{
-	static const struct {
-		enum setup_change bit;
-		const char *name;
-	} names[] = {
-		{ SETUP_SERVERS, "mcpServers" },
-		{ SETUP_MCP, "mcp" },
-		{ SETUP_POLICY, "policy" },
-		{ SETUP_DIRS, "additionalDirectories" },
-		{ SETUP_ENV, "env" },
-		{ SETUP_PROVIDER, "provider" },
-		{ SETUP_MODEL, "model" },
-		{ SETUP_PROMPT, "systemPrompt" },
-		{ SETUP_NETWORK, "network" },
-		{ SETUP_MODE, "mode" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (changes & names[i].bit)
-			jw_str(w, NULL, names[i].name);
 }
 
 void setup_inherit(struct setup *s, const struct setup *from)
@@ -260,6 +237,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	if (!s->provider) {
 		xstrset(&s->provider, from->provider);
 		provider_keys_copy(&s->keys, &from->keys);
+		s->provider_follows = from->provider_follows;
 	}
 	if (!s->system_prompt && from->system_prompt) {
 		xstrset(&s->system_prompt, from->system_prompt);
@@ -434,6 +412,8 @@ void setup_put(const struct setup *s, struct jw *w)
 		jw_raw(w, "provider", slice_of(s->provider));
 	else
 		jw_bool(w, "provider", s->provider || s->needs_provider);
+	if (s->provider_follows)
+		jw_bool(w, "providerFollows", true);
 	jw_raw(w, "chosen", slice_of(s->chosen));
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
@@ -484,6 +464,7 @@ void setup_load(struct setup *s, struct slice record)
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
 	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
 	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
+	s->provider_follows = jobj_get(record, "providerFollows").type == J_TRUE;
 	load_raw(record, "provider", J_OBJECT, &s->provider);
 	load_raw(record, "chosen", J_OBJECT, &s->chosen);
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);

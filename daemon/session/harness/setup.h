@@ -27,6 +27,7 @@ struct setup_params {
 	struct slice secrets;	  /* the same: its values are hidden wherever text goes out */
 	struct slice env_keep;	  /* raw array of names, checked */
 	struct slice provider;	  /* raw object, checked; with its keys */
+	bool provider_follows;	  /* it is that of the connection, not the session's own */
 	struct slice mcp, policy; /* raw objects, checked */
 	const char *auth_method;
 	const char *model;
@@ -49,6 +50,7 @@ struct setup {
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */
 	bool system_override;
+	bool provider_follows; /* provider is that of the connection which drives the session */
 	enum harness_approval approval;
 	enum network_mode network;
 	struct budgets budgets;
@@ -77,7 +79,7 @@ enum setup_change {
 /* Returns enum setup_change bits. */
 unsigned setup_apply(struct setup *s, const struct setup_params *p);
 /* Another provider; empty: the same. SETUP_PROVIDER only where the harness has to be told of it, and so is started anew. */
-unsigned setup_change_provider(struct setup *s, struct slice provider);
+unsigned setup_change_provider(struct setup *s, struct slice provider, bool follows);
 /* The parameters of these bits, by the names that clients know: elements of an array. */
 void setup_put_names(unsigned changes, struct jw *w);
 /* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */

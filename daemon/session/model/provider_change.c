@@ -67,11 +67,16 @@ static int change_check(const struct session *s, struct slice provider, struct e
 	return r;
 }
 
-int session_set_provider(struct session *s, struct slice provider, struct err *e)
+bool session_follows_provider(const struct session *s)
+{
+	return s->setup.provider_follows;
+}
+
+int session_set_provider(struct session *s, struct slice provider, bool follows, struct err *e)
 {
 	int r = change_check(s, provider, e);
 
-	if (r < 0 || !setup_change_provider(&s->setup, provider))
+	if (r < 0 || !setup_change_provider(&s->setup, provider, follows))
 		return r;
 	session_setup_changed(s);
 	paths_note_head(s);

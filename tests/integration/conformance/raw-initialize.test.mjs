@@ -133,7 +133,7 @@ test('25 an unknown harness in the URL is -32602 with the known ones', async () 
 test('26 methods that are not advertised get -32601', async () => {
   const { c, sessionId } = await rig.session();
   const gated = ['session/archive', 'session/unarchive', 'session/status', 'session/set_title',
-    'providers/list', 'providers/set', 'providers/disable', 'auth/status', 'logout', 'authenticate', 'nes/start', 'nes/suggest',
+    'auth/status', 'logout', 'authenticate', 'nes/start', 'nes/suggest',
     'mcp/message', 'proxy/initialize', 'session/steering'];
 
   for (const method of gated) {

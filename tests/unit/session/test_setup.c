@@ -57,7 +57,7 @@ static void a_chosen_model_stays(void **state _unused_)
 
 	apply(&s, TUNNEL(",\"models\":[\"n\"]"));
 	setup_choose(&s, SLICE("\"model\""), SLICE("\"model\""), SLICE("\"n\""));
-	assert_int_equal(setup_change_provider(&s, slice_of(changed)), SETUP_CHANGED);
+	assert_int_equal(setup_change_provider(&s, slice_of(changed), false), SETUP_CHANGED);
 	assert_string_equal(s.gateway.model, "n");
 	setup_done(&s);
 }
