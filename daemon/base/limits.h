@@ -129,6 +129,9 @@
 #define RECOVER_PAUSE_MS 5              /* between two such times */
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
+#define ESTIMATE_BYTES_PER_TOKEN 4     /* of a model request, for what is reserved of a budget */
+#define ESTIMATE_OUTPUT 4096           /* tokens of an answer, if the request says nothing */
+#define ESTIMATE_OUTPUT_MAX 1000000000L /* that a request may make us reserve */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
 #define PROVIDER_KEY_MAX 16384          /* bytes of a provider's key */
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */

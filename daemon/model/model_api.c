@@ -3,6 +3,7 @@
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "json/jdec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +277,29 @@ bool model_path_generates(enum model_api api, struct slice method, struct slice 
 			return slice_is(method, "POST");
 	}
 	return false;
+}
+
+/* --- tokens ----------------------------------------------------------------------------------------------- */
+
+uint64_t model_output_asked(struct slice body)
+{
+	struct jslot google[] = { { .key = "maxOutputTokens" } };
+	struct jslot slots[] = {
+		{ .key = "max_output_tokens" },
+		{ .key = "max_completion_tokens" },
+		{ .key = "max_tokens" },
+		{ .key = "generationConfig", .sub = google, .nsub = ARRAY_SIZE(google) },
+	};
+	int64_t n = 0, most = 0;
+
+	if (jscan_object(body, slots, ARRAY_SIZE(slots)) != JSCAN_OK)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(slots) - 1; i++)
+		if (jdec_int(slots[i].v, &n) == 0)
+			most = MAX(most, n);
+	if (jdec_int(google[0].v, &n) == 0)
+		most = MAX(most, n);
+	return (uint64_t)most;
 }
 
 /* --- headers ---------------------------------------------------------------------------------------------- */

@@ -33,6 +33,8 @@ bool model_path_passes(enum model_api api, struct slice more, struct slice metho
 		       struct slice path);
 /* It asks a model for an answer, which uses tokens; others list models, or count. */
 bool model_path_generates(enum model_api api, struct slice method, struct slice path);
+/* How many tokens a request allows the answer; 0: it says nothing. */
+uint64_t model_output_asked(struct slice body);
 /* The model that a path names (google), else empty. */
 struct slice model_of_path(enum model_api api, struct slice path);
 

@@ -125,14 +125,68 @@ void budgets_put(const struct budgets *b, struct jw *w, const char *key)
 	jw_end_obj(w);
 }
 
-int budget_reached(const struct budget *b, const struct spending *used)
+static bool bounds(const struct budget *b, int kind)
+{
+	return b->has & (1u << kind);
+}
+
+int budget_reached(const struct budget *b, unsigned which, const struct spending *used)
 {
 	for (int i = 0; i < BUDGET_MAX; i++) {
 		/* a tool call is counted when it begins: the first one beyond the limit reaches it */
 		uint64_t limit = b->limit[i] + (i == BUDGET_TOOL_CALLS);
 
-		if ((b->has & (1u << i)) && used->used[i] >= limit)
+		if (bounds(b, i) && (which & 1u << i) && used->used[i] >= limit)
 			return i;
 	}
 	return -1;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+void spending_add(struct spending *to, const struct spending *more)
+{
+	for (int i = 0; i < BUDGET_MAX; i++)
+		to->used[i] = sum(to->used[i], more->used[i]);
+}
+
+bool budget_is_reserved(const struct budget *b, const struct spending *used,
+			const struct spending *reserved)
+{
+	for (int i = 0; i < BUDGET_MAX; i++)
+		if (bounds(b, i) && (BUDGETS_OF_CALLS & 1u << i) &&
+		    sum(used->used[i], reserved->used[i]) >= b->limit[i])
+			return true;
+	return false;
+}
+
+static uint64_t warned_at(uint64_t limit)
+{
+	return limit - limit / 5;
+}
+
+int budget_warning(const struct budget *b, const struct spending *used, uint64_t told[BUDGET_MAX])
+{
+	for (int i = 0; i < BUDGET_MAX; i++)
+		if (bounds(b, i) && told[i] != b->limit[i] &&
+		    used->used[i] >= warned_at(b->limit[i])) {
+			told[i] = b->limit[i];
+			return i;
+		}
+	return -1;
+}
+
+uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t used,
+		      const uint64_t told[BUDGET_MAX])
+{
+	uint64_t limit = b->limit[kind], next = warned_at(limit);
+
+	if (!bounds(b, (int)kind))
+		return 0;
+	if (told[kind] == limit || used >= next)
+		next = limit;
+	return used < next ? next - used : 1;
 }

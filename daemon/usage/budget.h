@@ -1,7 +1,7 @@
 /*
- * budget.h - bounds on what a turn or a session may use, and which of them is reached. usage/budget.c enforces them:
+ * budget.h - bounds on what a turn or a session may use, and which of them is reached. turn_budget.c enforces them:
  * the harness is cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
- * _meta.acpd.stopDetail {budget, scope, limit, used}.
+ * _meta.acpd.stopDetail {budget, scope, limit, used}. Pure.
  */
 #pragma once
 
@@ -26,6 +26,10 @@ struct budget {
 	uint64_t limit[BUDGET_MAX];
 };
 
+/* What model calls use. */
+#define BUDGETS_OF_CALLS (1u << BUDGET_STEPS | 1u << BUDGET_TOKENS | 1u << BUDGET_COST)
+#define BUDGETS_ALL ((1u << BUDGET_MAX) - 1)
+
 struct budgets {
 	struct budget turn, session;
 };
@@ -38,8 +42,18 @@ struct spending {
  * errors begin with prefix. Limits are positive. */
 int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e);
 void budgets_put(const struct budgets *b, struct jw *w, const char *key);
-/* The first kind whose limit is reached, or -1. */
-int budget_reached(const struct budget *b, const struct spending *used);
+/* The first of these whose limit is reached, or -1. */
+int budget_reached(const struct budget *b, unsigned which, const struct spending *used);
+/* Of what model calls use nothing is left, once those that run have used what is reserved for them. */
+bool budget_is_reserved(const struct budget *b, const struct spending *used,
+			const struct spending *reserved);
+/* A kind of which 80 % are used and that nobody has been told of, or -1. told: the limits that were; it is noted there. */
+int budget_warning(const struct budget *b, const struct spending *used, uint64_t told[BUDGET_MAX]);
+/* How much of it may be used until something is to be told or done; 0: it has no bound. */
+uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t used,
+		      const uint64_t told[BUDGET_MAX]);
+/* Stops at the largest number. */
+void spending_add(struct spending *to, const struct spending *more);
 const char *budget_name(enum budget_kind kind);
 /* A limit or an amount in the unit of the wire. */
 void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uint64_t amount);

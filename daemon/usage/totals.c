@@ -95,6 +95,7 @@ void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn)
 	jw_uint(w, "turn", turn);
 	jw_uint(w, "turns", t->turns);
 	put_numbers(w, "spent", t->spent.used, BUDGET_MAX);
+	put_numbers(w, "told", t->told, BUDGET_MAX);
 	put_numbers(w, "count", t->usage.count, COUNT_MAX);
 	jw_uint(w, "has", t->usage.has);
 	if (*t->currency) {
@@ -131,6 +132,7 @@ void totals_load(struct totals *t, struct slice record)
 	memset(t, 0, sizeof(*t));
 	t->turns = number(jobj_get(record, "turns"));
 	load_numbers(jobj_get(record, "spent"), t->spent.used, BUDGET_MAX);
+	load_numbers(jobj_get(record, "told"), t->told, BUDGET_MAX);
 	load_numbers(jobj_get(record, "count"), t->usage.count, COUNT_MAX);
 	t->usage.has = (unsigned)number(jobj_get(record, "has")) & ((1u << COUNT_MAX) - 1);
 	t->usage.cost = (int64_t)number(cost);

@@ -10,6 +10,7 @@ struct totals {
 	char currency[8];	 /* of the cost; "mixed": of several, so there is no sum */
 	const char *cost_source; /* as in struct account */
 	uint64_t turns;
+	uint64_t told[BUDGET_MAX]; /* budgets of the session that were warned of, by their limits */
 };
 
 void totals_add(struct totals *t, const struct account *a);

@@ -8,7 +8,7 @@ export const ROUTES = ['environment', 'tunnel', 'direct'];
 // By the file of the rows.
 const OF_FILE = {
 	turns: 'environment', settings: 'environment', records: 'environment', workspaces: 'environment',
-	permissions: 'tunnel', relay: 'tunnel', shown: 'tunnel', skills: 'tunnel', tunnel: 'tunnel',
+	permissions: 'tunnel', relay: 'tunnel', shown: 'tunnel', skills: 'tunnel', tunnel: 'tunnel', limits: 'tunnel',
 	failures: 'direct',
 };
 

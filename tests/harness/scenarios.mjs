@@ -12,6 +12,7 @@ import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, NetworkWatch, startRig } from './rig.mjs';
 import { ROUTES, routesOf } from './routes.mjs';
 import failures from './scenarios/failures.mjs';
+import limits from './scenarios/limits.mjs';
 import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
 import relay from './scenarios/relay.mjs';
@@ -27,7 +28,7 @@ import workspaces from './scenarios/workspaces.mjs';
 // that share a session stand in one list, or far from each other.
 const LISTS = [
 	{ turns, settings, records, workspaces },
-	{ permissions, relay, shown, skills, failures, tunnel },
+	{ permissions, relay, shown, skills, failures, tunnel, limits },
 ];
 
 // Each row in the ways that routes.mjs deals to it.

@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "harnesses/prices.h"
 #include "json/jstr.h"
 #include "session/model/call_limits.h"
+#include "usage/estimate.h"
 
 struct model_terms call_limits_terms(void *ctx)
 {
@@ -63,6 +65,88 @@ static bool model_allowed(const struct session *s, const struct model_request *r
 	       (has_model(provider, r->model) || (p->model && strcmp(p->model, r->model) == 0));
 }
 
+/* --- budgets ---------------------------------------------------------------------------------------------------- */
+
+static void add_reserved(const struct session *s, struct spending ret[SCOPE_MAX])
+{
+	uint64_t turn = session_running(s);
+
+	list_each(c, (struct list *)&s->model.calls, struct provider_call, link) {
+		spending_add(&ret[SCOPE_SESSION], &c->reserved);
+		if (c->turn == turn)
+			spending_add(&ret[SCOPE_TURN], &c->reserved);
+	}
+}
+
+/* Its cost by the provider's prices, if there are any. */
+static bool price(const struct provider_call *c, const struct call_size *size, int64_t *ret)
+{
+	struct harness_usage u = { .has = 1u << COUNT_INPUT | 1u << COUNT_OUTPUT };
+
+	estimate_tokens(size, &u.count[COUNT_INPUT], &u.count[COUNT_OUTPUT]);
+	return prices_cost(c->session->setup.gateway.prices, model_call_request(c->call)->model, &u,
+			   ret);
+}
+
+static void reserve_for(struct provider_call *c)
+{
+	const struct model_request *r = model_call_request(c->call);
+	struct call_size size = { r->body.n, model_output_asked(r->body) };
+	struct spending used;
+	int64_t cost;
+
+	turn_budget_used(c->session, &used);
+	estimate_call(&size, &used, price(c, &size, &cost) ? &cost : NULL, &c->reserved);
+}
+
+/* False: as call_limits_admit. */
+static bool budgets_admit(struct provider_call *c)
+{
+	struct spending reserved[SCOPE_MAX] = { 0 };
+	const struct model_request *r = model_call_request(c->call);
+	struct session *s = c->session;
+	struct budget_stop why;
+
+	if (!model_path_generates(r->api, r->method, r->path))
+		return true;
+	add_reserved(s, reserved);
+	switch (turn_budget_room(s, reserved, &why)) {
+	case BUDGET_ROOM:
+		break;
+	case BUDGET_RESERVED:
+		c->waits = true;
+		return false;
+	case BUDGET_SPENT:
+		provider_call_refuse(c, MODEL_BUDGET_SPENT, 0);
+		turn_budget_stop(s, &why);
+		return false;
+	}
+	if (s->setup.budgets.turn.has || s->setup.budgets.session.has)
+		reserve_for(c);
+	return true;
+}
+
+/* Those that waited are tried again, the oldest first. */
+static void on_review(void *ctx)
+{
+	struct session *s = ctx;
+
+	list_each(c, &s->model.calls, struct provider_call, link)
+		if (c->waits && call_limits_admit(c))
+			c->carrier->ask(c);
+}
+
+void call_limits_ended(struct session *s)
+{
+	if (session_is_open(s))
+		turn_budget_warn(s);
+	list_each(c, &s->model.calls, struct provider_call, link)
+		if (c->waits) {
+			loop_defer(s->store->loop, &s->model.review, on_review, s);
+			return;
+		}
+}
+
 /* --- calls in a minute -------------------------------------------------------------------------------------------- */
 
 /* Seconds until there may be another one; 0: now, and this is it. */
@@ -74,25 +158,18 @@ static unsigned minute_is_full(struct session *s)
 	return (unsigned)((ms + 999) / 1000);
 }
 
-/* The turn ends then. */
-static bool budget_is_spent(struct session *s, const struct model_request *r)
-{
-	return model_path_generates(r->api, r->method, r->path) && !turn_budget_calls(s);
-}
-
 bool call_limits_admit(struct provider_call *c)
 {
 	struct session *s = c->session;
 	unsigned secs;
 
-	if (budget_is_spent(s, model_call_request(c->call))) {
-		provider_call_refuse(c, MODEL_BUDGET_SPENT, 0);
-		return false;
-	}
+	c->waits = false;
 	if (!model_allowed(s, model_call_request(c->call))) {
 		provider_call_refuse(c, MODEL_NOT_ALLOWED, 0);
 		return false;
 	}
+	if (!budgets_admit(c))
+		return false;
 	secs = minute_is_full(s);
 	if (secs)
 		provider_call_refuse(c, MODEL_CALLS_PER_MINUTE, secs);

@@ -97,7 +97,7 @@ static void take_news(struct provider_call *c, struct session_turn *t, struct me
 static void check_budgets(struct provider_call *c, const struct metered *m)
 {
 	if (turn_of(c) && c->use.succeeded && m->calls_tools)
-		turn_budget_calls(c->session);
+		turn_budget_check_calls(c->session);
 }
 
 void call_use_head(struct provider_call *c, int status, struct slice headers)

@@ -8,9 +8,12 @@
 
 static void call_free(struct provider_call *c)
 {
+	struct session *s = c->session;
+
 	c->carrier->forget(c);
 	list_del(&c->link);
 	free(c);
+	call_limits_ended(s);
 }
 
 /* --- from the listener ------------------------------------------------------------------------------------------ */

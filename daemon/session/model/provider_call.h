@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "model/model_listener.h"
 #include "session/model/call_use.h"
+#include "usage/budget.h"
 
 #define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
 
@@ -41,7 +42,9 @@ struct provider_call {
 	char id[CALL_ID_SIZE];
 	uint64_t turn; /* 0: between turns */
 	unsigned attempt;
-	bool answered; /* its head has been given to the harness */
+	bool waits; /* it has not been asked: what it may use is reserved for others */
+	struct spending reserved; /* of budgets, until it ends */
+	bool answered;		  /* its head has been given to the harness */
 	struct call_use use;
 };
 

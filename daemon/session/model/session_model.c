@@ -65,6 +65,7 @@ void session_setup_changed(struct session *s)
 void session_model_close(struct session *s)
 {
 	s->model.listener = model_listener_free(s->model.listener);
+	loop_task_cancel(&s->model.review);
 	direct_drop_keys(s);
 }
 

@@ -26,6 +26,7 @@ struct session_model {
 	struct list takers;		 /* struct model_taker */
 	struct list calls;		 /* struct provider_call */
 	struct upstream_key keys[PROVIDER_UPSTREAMS_MAX];
+	struct loop_task review;       /* of calls that wait for what others have reserved */
 	struct call_rate rate, logged; /* calls, and refusals in the log */
 };
 
@@ -51,6 +52,8 @@ bool session_metered(const struct session *s);
 const struct harness_provider *session_model_provider(const struct session *s,
 						      struct harness_provider *ret);
 
+/* Its model calls pass the daemon, which reads what they use. */
+bool session_metered(const struct session *s);
 /* Of a session that is freed. */
 void session_model_done(struct session *s);
 /* What is counted of all sessions. */

@@ -26,9 +26,12 @@ struct prompt_waiter {
 	void *ctx;
 };
 
-/* The budget that stopped a turn. */
+enum budget_scope { SCOPE_TURN, SCOPE_SESSION, SCOPE_MAX };
+
+/* The budget that stopped a turn, or that somebody is warned of. */
 struct budget_stop {
-	bool tripped, of_session;
+	bool tripped;
+	enum budget_scope scope;
 	enum budget_kind kind;
 	uint64_t limit, used;
 };
@@ -66,6 +69,7 @@ struct session_turn {
 	bool unrecorded; /* a record of one of its model calls is missing */
 	bool counted;	 /* in the session's totals */
 	struct budget_stop trip;
+	uint64_t told[BUDGET_MAX]; /* its budgets that were warned of, by their limits */
 };
 
 /* The stored result of a turn that had a key. */
@@ -166,8 +170,20 @@ void turns_end_all(struct session *s);
 bool turn_budget_begin(struct session *s);
 /* After each output: cancels the turn if a budget has been reached. */
 void turn_budget_check(struct session *s);
-/* The same for what model calls use, where they pass the daemon. False: no further call may be made. */
-bool turn_budget_calls(struct session *s);
+/* The same for what model calls use, where they pass the daemon: the model has said that it wants to go on. */
+void turn_budget_check_calls(struct session *s);
+/* Tells of each budget of which 80 % are used, once. */
+void turn_budget_warn(struct session *s);
+/* What is left for a model call that passes the daemon. BUDGET_RESERVED: all of it, by those that run; it may be asked for
+ * again when one of them has ended. why: of BUDGET_SPENT. */
+enum budget_room { BUDGET_ROOM, BUDGET_RESERVED, BUDGET_SPENT };
+enum budget_room turn_budget_room(const struct session *s,
+				  const struct spending reserved[SCOPE_MAX],
+				  struct budget_stop *why);
+/* By the session, its running turn included. */
+void turn_budget_used(const struct session *s, struct spending *ret);
+/* The running turn ends by this budget. */
+void turn_budget_stop(struct session *s, const struct budget_stop *why);
 /* Tool calls that the budgets leave to a turn; -1: any number. */
 int64_t turn_budget_calls_left(const struct session *s);
 void turn_budget_end(struct session *s, struct session_turn *t);

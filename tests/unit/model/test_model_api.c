@@ -226,6 +226,29 @@ static void names_lead_to_their_api_and_back(void **state _unused_)
 	assert_int_equal(model_api_find("openai"), -1);
 }
 
+static void the_answer_asked_for_is_found(void **state _unused_)
+{
+	static const struct {
+		const char *body;
+		uint64_t want;
+	} rows[] = {
+		{ "", 0 },
+		{ "{}", 0 },
+		{ "{\"max_output_tokens\":5}", 5 },
+		{ "{\"max_tokens\":5,\"max_completion_tokens\":7}", 7 },
+		{ "{\"max_tokens\":-5}", 0 },
+		{ "{\"max_tokens\":\"5\"}", 0 },
+		{ "{\"max_tokens\":null}", 0 },
+		{ "{\"generationConfig\":{\"maxOutputTokens\":9}}", 9 },
+		{ "{\"generationConfig\":[9]}", 0 },
+		{ "{\"messages\":[{\"max_tokens\":5}]}", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (model_output_asked(slice_of(rows[i].body)) != rows[i].want)
+			fail_row(i, rows[i].body);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +256,7 @@ int main(void)
 		cmocka_unit_test(some_calls_use_tokens),
 		cmocka_unit_test(what_a_session_adds_passes_too),
 		cmocka_unit_test(rows_that_say_more_than_a_path_are_refused),
+		cmocka_unit_test(the_answer_asked_for_is_found),
 		cmocka_unit_test(headers_of_a_request_pass_by_name),
 		cmocka_unit_test(headers_of_an_answer_pass_by_name),
 		cmocka_unit_test(names_lead_to_their_api_and_back),

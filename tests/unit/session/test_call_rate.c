@@ -65,5 +65,5 @@ int main(void)
 		cmocka_unit_test(test_changed),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(tests, NULL, NULL);
 }

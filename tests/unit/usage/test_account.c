@@ -157,7 +157,7 @@ static void test_budget_limits(void **state _unused_)
 		struct budgets b;
 
 		assert_int_equal(budgets_parse(slice_of(rows[i].raw), "b", &b, NULL), 0);
-		if (budget_reached(&b.turn, &rows[i].used) != rows[i].want)
+		if (budget_reached(&b.turn, BUDGETS_ALL, &rows[i].used) != rows[i].want)
 			fail_row(i, rows[i].raw);
 	}
 }
