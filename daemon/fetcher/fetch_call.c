@@ -208,6 +208,7 @@ static void send_order(struct fetch *x, const struct fetch_request *r, int body)
 		fetch_key_give((struct fetch_key *)r->key, x->run);
 	fetch_order_put(&b, &o);
 	fetch_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
+	explicit_bzero(b.data, b.len);
 }
 
 struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,

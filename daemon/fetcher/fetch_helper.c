@@ -154,6 +154,7 @@ static struct fetch_run *run_start(struct fetcher *f, struct err *e)
 	fetch_channel_open(&run->channel, f->loop, TAKE_FD(ours), false, &channel_ops, run);
 	fetch_settings_put(&settings, &f->settings);
 	fetch_channel_send(&run->channel, FRAME_CONFIG, 0, buf_slice(&settings), -1);
+	explicit_bzero(settings.data, settings.len);
 	return run;
 }
 

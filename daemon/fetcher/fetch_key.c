@@ -78,7 +78,7 @@ static void send_key(const struct fetch_key *k, struct fetch_channel *to)
 	buf_add(&b, k->name, name);
 	buf_add(&b, k->prefix, prefix);
 	buf_add_slice(&b, value);
-	fetch_channel_secret(to, FRAME_KEY, k->number, buf_slice(&b));
+	fetch_channel_send(to, FRAME_KEY, k->number, buf_slice(&b), -1);
 	explicit_bzero(b.data, b.cap);
 }
 

@@ -14,7 +14,6 @@
 struct piece {
 	struct list link;
 	int fd;
-	bool secret;
 	size_t n, done;
 	char bytes[];
 };
@@ -23,8 +22,7 @@ static void piece_free(struct piece *p)
 {
 	list_del(&p->link);
 	closep(&p->fd);
-	if (p->secret)
-		explicit_bzero(p->bytes, p->n);
+	explicit_bzero(p->bytes, p->n);
 	free(p);
 }
 
@@ -85,15 +83,13 @@ static void flush(struct fetch_channel *c)
 	loop_io_set(c->loop, &c->io, EPOLLIN | (list_empty(&c->out) ? 0 : EPOLLOUT));
 }
 
-static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent, int fd,
-		 bool secret)
+static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent, int fd)
 {
 	size_t n = iov[0].iov_len + iov[1].iov_len;
 	struct piece *p = xalloc(sizeof(*p) + n);
 
 	list_init(&p->link);
 	p->fd = fd;
-	p->secret = secret;
 	p->n = n;
 	p->done = sent;
 	memcpy(p->bytes, iov[0].iov_base, iov[0].iov_len);
@@ -104,8 +100,8 @@ static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent
 	loop_io_set(c->loop, &c->io, EPOLLIN | EPOLLOUT);
 }
 
-static void send_frame(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
-		       struct slice payload, int fd, bool secret)
+void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
+			struct slice payload, int fd)
 {
 	unsigned char head[FETCH_FRAME_HEAD];
 	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)payload.p, payload.n } };
@@ -124,20 +120,8 @@ static void send_frame(struct fetch_channel *c, enum fetch_frame_type type, uint
 		closep(&fd);
 		give_up(c);
 	} else if (n < (ssize_t)(sizeof(head) + payload.n)) {
-		keep(c, iov, n > 0 ? (size_t)n : 0, fd, secret);
+		keep(c, iov, n > 0 ? (size_t)n : 0, fd);
 	}
-}
-
-void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
-			struct slice payload, int fd)
-{
-	send_frame(c, type, number, payload, fd, false);
-}
-
-void fetch_channel_secret(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
-			  struct slice payload)
-{
-	send_frame(c, type, number, payload, -1, true);
 }
 
 size_t fetch_channel_waiting(const struct fetch_channel *c)

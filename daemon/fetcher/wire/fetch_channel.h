@@ -2,8 +2,8 @@
  * fetch_channel.h - the socket between the daemon and acpd-fetch, on the loop: frames in, frames out, and descriptors
  * from the daemon. Both sides use it.
  *
- * Sending never blocks: what the socket does not take waits, and fetch_channel_waiting says how much that is. A frame
- * that was sent by fetch_channel_secret leaves nothing behind here, and neither does one of type KEY that came in.
+ * Sending never blocks: what the socket does not take waits, and fetch_channel_waiting says how much that is. What goes
+ * to acpd-fetch may hold secrets (keys, headers, the password of a proxy): neither end leaves anything of it behind.
  *
  * Embedded in its owner. closed is called once, from the loop, when the other side is gone or said what is no frame, or
  * when a call of frame returned less than 0; then nothing else is called any more.
@@ -44,7 +44,5 @@ void fetch_channel_close(struct fetch_channel *c);
 /* fd: goes along and is closed; -1: none. */
 void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
 			struct slice payload, int fd);
-void fetch_channel_secret(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
-			  struct slice payload);
 /* Bytes that the socket has not taken yet. */
 size_t fetch_channel_waiting(const struct fetch_channel *c);

