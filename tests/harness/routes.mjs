@@ -15,7 +15,7 @@ const OF_FILE = {
 // Rows that begin so are the core.
 const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
 	'session/close, then session/load', 'allow once', 'reject:', 'cancel in the middle of the text', 'cancel in the middle of a command',
-	'a relayed tool is called', 'the provider fails: 500'];
+	'a relayed tool is called', 'the provider fails: 500', 'the provider\'s key is in no'];
 
 // ROUTE=tunnel: all rows so, and no other; ROUTE=every: all rows in every way.
 export function routesOf(file, name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model calls through the client: the provider's key is with it and nowhere else.
+// Model calls that the harness does not make itself: the provider's key is where it must be and nowhere else, and no network is needed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -36,33 +36,54 @@ function* memory(pid) {
 
 const files = (dir) => fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => path.join(f.parentPath, f.name));
 
-// Where one of these forms is: in the environment, the arguments or the memory of a process, in a file below these directories.
-function placesOf(forms, pids, dirs) {
+const nameOf = (pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+
+// Where one of these forms is: in the environment or the arguments of a process, in the memory of one of `readable`, in a file below these
+// directories.
+function placesOf(forms, { pids, readable, dirs }) {
 	const inProcess = pids.flatMap((pid) => ['environ', 'cmdline'].filter((file) => holds(fs.readFileSync(`/proc/${pid}/${file}`), forms))
-		.map((file) => `${file} of ${fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`));
-	const inMemory = pids.filter((pid) => [...memory(pid)].some((bytes) => holds(bytes, forms)))
-		.map((pid) => `memory of ${fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`);
+		.map((file) => `${file} of ${nameOf(pid)}`));
+	const inMemory = readable.filter((pid) => [...memory(pid)].some((bytes) => holds(bytes, forms))).map((pid) => `memory of ${nameOf(pid)}`);
 
 	return [...inProcess, ...inMemory, ...dirs.flatMap(files).filter((file) => holds(fs.readFileSync(file), forms))];
 }
 
-// A daemon that has never been given a key. The harness's own key is the proof that it would be found.
+// All that was said: to the client, in the log, and as usage.
+async function toldBy(s, daemon) {
+	const { body } = await daemon.http('/v1/usage?since=0', { token: daemon.token });
+
+	return [JSON.stringify(s.o.messages), daemon.stderr, JSON.stringify(await s.request('_acpd/usage', {})), body].map((text) => Buffer.from(text));
+}
+
+// Who may have the key, by the way of the calls: with the tunnel nobody, also not the daemon; with direct the daemon and acpd-fetch, in
+// memory; with environment the harness, which shows that it would be found.
+const MAY_HAVE_IT = { tunnel: () => false, direct: (p, daemon) => p.pid === daemon.pid || p.comm === 'acpd-fetch', environment: () => false };
+
+// A daemon of its own: others have been given the key.
 async function keyIsNowhere(x, t) {
 	const rig = await startRig(x.model, { harness: x.harness });
 	t.after(() => rig.stop());
-	const play = new Play(rig, x.harness, 'tunnel');
+	const play = new Play(rig, x.harness, x.route);
 	const s = await play.open({ provider: { model: fresh('secretive') } });
 	t.after(() => s.o.close());
-	assert.deepEqual(s.opened._meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: false });
-	const turn = await s.turn('RUN:env', 'TEXT:done');
-	assert.equal(turn.stop, 'end_turn');
-	assert.ok(!JSON.stringify(s.o.messages).includes(KEY));
-	const pids = [rig.daemon.pid, ...rig.daemon.descendants().map((p) => p.pid)];
-	const dirs = [rig.daemon.stateDir, s.cwd];
+	const { via, keyExposed } = s.opened._meta.acpd.provider;
+	assert.deepEqual([via, keyExposed], [x.route, x.route === 'environment']);
+	assert.equal((await s.turn('RUN:env', 'TEXT:done')).stop, 'end_turn');
+	assert.equal((await s.fails('ERR:401')).class, 'auth');
+	const processes = [{ pid: rig.daemon.pid }, ...rig.daemon.descendants()];
+	const where = { pids: processes.map((p) => p.pid), dirs: [rig.daemon.stateDir, s.cwd],
+		readable: processes.filter((p) => !MAY_HAVE_IT[x.route](p, rig.daemon)).map((p) => p.pid) };
+	const found = placesOf(FORMS(KEY), where);
 
-	assert.deepEqual(placesOf(FORMS(KEY), pids, dirs), []);
-	assert.ok(!rig.daemon.stderr.includes(KEY));
-	assert.ok(placesOf([Buffer.from('acpd-')], pids, dirs).length > 0, 'the search finds what is there');
+	if (x.route === 'environment') {
+		assert.ok(found.some((place) => !place.endsWith(' acpd')), `${found}`);
+		return;
+	}
+	assert.deepEqual(found, []);
+	assert.ok(!(await toldBy(s, rig.daemon)).some((text) => holds(text, FORMS(KEY))), 'the key was told');
+	assert.ok(placesOf([Buffer.from('acpd-')], where).length > 0, 'the search finds what is there');
+	if (x.route === 'direct')
+		assert.ok(processes.some((p) => p.comm === 'acpd-fetch'), 'the helper runs');
 }
 
 // Nothing but the model's address is there, for the harness, its own servers (OpenCode's speaks to itself over loopback) and its commands.
