@@ -106,7 +106,27 @@ async function withoutNetwork(x, t) {
 	await s.goesOn();
 }
 
+// The question for the command stands between two calls of one turn.
+async function anotherProvider(x, t) {
+	const model = fresh('rotated');
+	const s = await x.session(t, { provider: { model } });
+	const provider = x.provider({ model, headers: { 'x-session': `of-${model}`, 'x-tenant': 'blue-0123456789' } });
+	const set = () => s.request('_acpd/provider/set', { provider });
+	const { pid } = x.rig.harnessOf(s.id);
+
+	if (x.route === 'environment') {
+		await assert.rejects(set(), (e) => e.data.reason === 'PROVIDER_FIXED');
+		return;
+	}
+	s.o.answer = () => set().then(() => 'allow_once');
+	const turn = await s.turn('RUN:printf rotated', 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.deepEqual(s.requests.map((r) => r.headers['x-tenant']), [undefined, 'blue-0123456789']);
+	assert.equal(x.rig.harnessOf(s.id).pid, pid);
+}
+
 export default [
+	['another provider between two calls of a turn: the harness goes on', anotherProvider],
 	['without network, text and a command', withoutNetwork],
 	['the provider\'s key is in no process and no file of the sandbox', keyIsNowhere],
 ];
