@@ -77,6 +77,30 @@ for (const id of Object.keys(AGENTS)) {
 }
 
 const shell = (id, command) => `TOOL:${AGENTS[id].shell} ${JSON.stringify({ command, description: 'a test command' })}`;
+// The budget is made so small, while a command runs, that the model call after it is refused.
+for (const id of Object.keys(AGENTS)) {
+	test(`${id}: a budget is spent in the midst of a turn: it ends by that, and the agent asks no more`, { skip: !installed.includes(id) && 'not installed' }, async (t) => {
+		const { o, cwd, id: sessionId } = await session(t, id, { policy: { approval: 'never' } }, 'tunnel');
+		const budget = (turn) => o.request('session/resume', { sessionId, cwd, mcpServers: [], _meta: { acpd: { budgets: { turn } } } });
+		const refused = () => daemon.metric('acpd_model_refused_total', 'code="MODEL_BUDGET_SPENT"');
+		const before = await refused();
+		const ended = o.prompt(sessionId, shell(id, 'touch began; until [ -e goes-on ]; do sleep 0.1; done'), 'TEXT:not reached');
+		await until(() => fs.existsSync(path.join(cwd, 'began')), 'the command runs', 60_000);
+		await budget({ steps: 1 });
+		const at = model.requests.length;
+		fs.writeFileSync(path.join(cwd, 'goes-on'), '');
+		const { stopReason, _meta } = await ended;
+		assert.deepEqual([stopReason, _meta.acpd.stopDetail.budget, _meta.acpd.stopDetail.scope, _meta.acpd.stopDetail.limit],
+			['max_turn_requests', 'steps', 'turn', 1]);
+		assert.equal(o.messages.filter((m) => m.method === '_acpd/turn_end').length, 1);
+		assert.equal(model.requests.length, at, 'the provider was asked');
+		await budget({ steps: 1000 });
+		assert.equal((await o.prompt(sessionId, 'TEXT:still here')).stopReason, 'end_turn');
+		const requests = await refused() - before;
+		assert.ok(requests >= 1 && requests <= 3, `${requests} requests were refused`);
+	});
+}
+
 const modelOf = (opened) => opened.configOptions.find((option) => option.category === 'model');
 
 for (const id of ['copilot', 'claude']) {

@@ -88,7 +88,7 @@ export const AGENTS = {
 	claude: { file: inModules('@agentclientprotocol/claude-agent-acp/dist/index.js'), args: [],
 		api: 'anthropic', shell: 'Bash', cached: 200,
 		instructions: 'CLAUDE.md', home: '.claude/CLAUDE.md', skills: '.claude/skills' },
-	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google',
+	gemini: { file: inModules('@google/gemini-cli/bundle/gemini.js'), args: ['--acp'], api: 'google', shell: 'run_shell_command',
 		instructions: 'GEMINI.md', home: '.gemini/GEMINI.md', skills: '.agents/skills' },
 };
 
