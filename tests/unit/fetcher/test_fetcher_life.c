@@ -101,6 +101,7 @@ static void test_keys(void **state _unused_)
 static void test_many_keys(void **state _unused_)
 {
 	struct fetch_key *keys[500];
+
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		keys[i] = key_new("x-api-key", "", KEY);
 	key = key_new("x-api-key", "", KEY "last");
