@@ -163,7 +163,6 @@ static void on_end(void *ctx, enum fetch_end how, const char *why)
 {
 	struct direct_call *c = ctx;
 
-	c->fetch = fetch_close(c->fetch);
 	if (how == FETCH_COMPLETE && c->of->answered) {
 		provider_call_end(c->of);
 		return;
