@@ -9,11 +9,13 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../lib/daemon.mjs';
 import { until } from './until.mjs';
 import { aboutOf, upload, uploadSkill } from './archives.mjs';
+import { DEFAULT_USAGE } from './model-script.mjs';
 import { startModelServer } from './model-server.mjs';
 import { agentEntry, AGENTS, agents } from './programs.mjs';
 import { commands, KEY, Orchestrator, sleep, textOf, toolCalls, tunnelTo } from './rig.mjs';
 
 const installed = agents();
+const NUMBERS = { input: 5000, cached: 4000, output: 31_337, reasoning: 0 };
 
 let model;
 let daemon;
@@ -45,13 +47,27 @@ async function session(t, id, acpd = {}, route = 'environment') {
 	return { o, cwd, opened, id: opened.sessionId };
 }
 
-// Skills and instructions by their archives, the project's own instructions beside them, and both changed while the session lives.
+// Of each request that went to the provider a record, with what the provider said of it: calls for titles and suggestions too.
+async function countsToTheToken(o, sessionId, at) {
+	const { usage } = await o.prompt(sessionId, `USAGE:${JSON.stringify(NUMBERS)}`, 'TEXT:counted');
+	const calls = async () => (await o.request('_acpd/usage', { sessionId })).records.filter((r) => r.type === 'model_call');
+
+	assert.ok(usage.inputTokens >= NUMBERS.input, JSON.stringify(usage));
+	await until(async () => (await calls()).length === model.requests.length - at, 'a record of each request');
+	const told = model.requests.slice(at).map((r) => r.answer.includes(NUMBERS.output) ? NUMBERS : DEFAULT_USAGE);
+	const numbers = (list) => list.map(([input, output]) => `${input} ${output}`).sort();
+	assert.deepEqual(numbers((await calls()).map((r) => [r.usage.inputTokens, r.usage.outputTokens])), numbers(told.map((u) => [u.input, u.output])));
+}
+
+// Skills and instructions by their archives, the project's own instructions beside them, and both changed while the session lives. In the
+// same session, since one costs seconds: what its calls through the tunnel used.
 for (const id of Object.keys(AGENTS)) {
-	test(`${id}: skills and instructions of archives are in the request`, { skip: !installed.includes(id) && 'not installed' }, async (t) => {
+	test(`${id}: skills and instructions of archives are in the request, and usage is counted`, { skip: !installed.includes(id) && 'not installed' }, async (t) => {
 		const { instructions: file, home, skills } = AGENTS[id];
 		const archive = await upload(daemon, { [file]: 'The project asks for brevity.\n' });
 		const { o, cwd, opened, id: sessionId } = await session(t, id, { workspace: { archive },
 			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] }, 'tunnel');
+		const at = model.requests.length;
 		let said; // to the model, in the request of the last turn; Claude asks for a title in another
 		const prompt = async (text) => {
 			await o.prompt(sessionId, text);
@@ -73,10 +89,12 @@ for (const id of Object.keys(AGENTS)) {
 		// Claude adds to the list that is in the conversation already
 		said = said.slice(Math.max(said.lastIndexOf('The following skills are available'), 0));
 		assert.deepEqual(untold(aboutOf('first')), [aboutOf('first')], 'a skill that was removed');
+		await countsToTheToken(o, sessionId, at);
 	});
 }
 
 const shell = (id, command) => `TOOL:${AGENTS[id].shell} ${JSON.stringify({ command, description: 'a test command' })}`;
+
 // The budget is made so small, while a command runs, that the model call after it is refused.
 for (const id of Object.keys(AGENTS)) {
 	test(`${id}: a budget is spent in the midst of a turn: it ends by that, and the agent asks no more`, { skip: !installed.includes(id) && 'not installed' }, async (t) => {
