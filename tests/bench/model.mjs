@@ -2,9 +2,15 @@
 // A streamed model call through the daemon, beside the same call without it (bench/model.c). What a way adds is the difference of the
 // medians of one round. A way that the daemon does not take, or has no program for, is left out, in words.
 
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import https from 'node:https';
+import path from 'node:path';
 import { AcpClient } from '../lib/acp.mjs';
 import { listenerOf, STUB_WITH_PROVIDER } from '../lib/model-calls.mjs';
-import { best, acpd, figures, freePort, program, STUB } from './rig.mjs';
+import * as procs from '../lib/procs.mjs';
+import { until } from '../lib/wait.mjs';
+import { best, acpd, figures, freePort, MIB, program, scratch, STUB } from './rig.mjs';
 
 const MS = 1000; // µs
 const BARS = { tunnel: { piece: 0.3 * MS }, direct: { piece: 0.2 * MS, first: MS } };
@@ -17,23 +23,23 @@ async function bare(params) {
   return run('bare', { harness: `127.0.0.1:${port}`, provider: port, ...params });
 }
 
-// A daemon with one session whose calls go this way.
-async function open(way) {
+// A daemon with one session whose calls go this way; url: of the provider, if that is none of ours.
+async function open(way, { url: own, limits, ...flags } = {}) {
   const provider = await freePort();
-  const target = await acpd({ harness: { id: STUB_WITH_PROVIDER.id, quirks: STUB_WITH_PROVIDER.quirks, command: STUB, args: ['--no-store'] } });
+  const target = await acpd({ ...flags, harness: { id: STUB_WITH_PROVIDER.id, quirks: STUB_WITH_PROVIDER.quirks, command: STUB, args: ['--no-store'] } });
   const c = await AcpClient.connect(target.daemon, {});
 
   try {
     await c.initialize({ caps: { _meta: { acpd: { model: { apis: ['openai-chat'] } } } } });
     const { sessionId } = await c.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, provider: { api: 'openai-chat', model: 'stub-small', via: way,
-      ...(way === 'direct' && { baseUrl: `http://127.0.0.1:${provider}/v1`, key: 'sk-bench-00000001' }) } } });
-    const { url, key } = listenerOf(sessionId);
+      ...(way === 'direct' && { limits, baseUrl: `${own ?? `http://127.0.0.1:${provider}`}/v1`, key: 'sk-bench-00000001' }) } } });
+    const { url, root, key } = listenerOf(sessionId);
     const stop = async () => {
       await c.close();
       await target.stop();
     };
 
-    return { provider, stop, target, args: { harness: url.host, key, session: sessionId, provider, daemon: target.pid, port: target.daemon.port,
+    return { stop, target, root, key, args: { harness: url.host, key, session: sessionId, provider, daemon: target.pid, port: target.daemon.port,
       token: target.daemon.tokenFile } };
   } catch (e) {
     await target.stop();
@@ -41,11 +47,16 @@ async function open(way) {
   }
 }
 
+// acpd-fetch, which starts with the first call.
+const helperOf = ({ target }) => procs.descendants(target.pid).find(({ comm }) => comm === 'acpd-fetch');
+
 async function through(way, params) {
   const t = await open(way);
 
   try {
-    return await run(way, { ...t.args, ...params });
+    if (way === 'direct')
+      await run(way, { ...t.args, calls: 1, n: 1 });
+    return await run(way, { ...t.args, ...(way === 'direct' && { fetch: helperOf(t).pid }), ...params });
   } finally {
     await t.stop();
   }
@@ -60,6 +71,54 @@ async function both(way, rounds, params) {
     ours.push(await through(way, params));
   }
   return [plain, ours];
+}
+
+// A provider behind TLS, with a certificate of its own, whose streams have no end.
+async function secureProvider() {
+  const [key, cert] = ['key', 'cert'].map((name) => path.join(scratch, `${name}.pem`));
+
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=bench',
+    '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const server = https.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) }, (req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write('data: {}\n\n');
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  return { server, cert, url: `https://127.0.0.1:${server.address().port}` };
+}
+
+// So many streams at once, up to their first piece: {stop()}.
+async function streams({ root, key }, n) {
+  const abort = new AbortController();
+  const begin = async () => {
+    const answer = await fetch(`${root}/v1/chat/completions`, { method: 'POST', signal: abort.signal, headers: { authorization: `Bearer ${key}`,
+      'content-type': 'application/json' }, body: '{"model":"stub-small","stream":true}' });
+
+    return answer.body.getReader().read();
+  };
+
+  await Promise.all(Array.from({ length: n }, begin));
+  return () => abort.abort();
+}
+
+// The helper's own memory, in pages that it has written to.
+async function helperMemory(table) {
+  const provider = await secureProvider();
+  const t = await open('direct', { url: provider.url, caFile: provider.cert, limits: { concurrency: 32 } });
+  const dirty = async () => procs.privateDirty((await until(() => helperOf(t), 'the helper')).pid);
+  const row = (what, value, bar) => table.add({ what, unit: 'mib', value, bar });
+
+  try {
+    (await streams(t, 1))();
+    row('private memory of acpd-fetch, after one call', await dirty());
+    const stop = await streams(t, 16);
+    row('private memory of acpd-fetch, 16 streams over TLS', await dirty(), 5 * MIB);
+    stop();
+  } finally {
+    await t.stop();
+    provider.server.closeAllConnections();
+    provider.server.close();
+  }
 }
 
 async function oneWay(table, way, { rounds, calls, pieces, mib }) {
@@ -88,6 +147,8 @@ export async function modelCalls(table, sizes) {
   for (const way of ['tunnel', 'direct']) {
     try {
       await oneWay(table, way, sizes);
+      if (way === 'direct')
+        await helperMemory(table);
     } catch (e) {
       console.log(`left out: model calls via ${way}: ${e.message.includes('\n') ? 'why stands above' : e.message}`);
     }
