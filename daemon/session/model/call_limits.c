@@ -52,17 +52,39 @@ static bool has_model(struct slice provider, const char *model)
 	return false;
 }
 
-/* The model of the session is one as well: a client may choose any where the provider has no list. A call without a body,
- * such as GET of the list, names none. */
+/* The model of the session is one as well: a client may choose any where the provider has no list. */
+static bool may_use(const struct session *s, const char *model)
+{
+	const char *own = s->setup.gateway.model;
+
+	return has_model(slice_of(s->setup.provider), model) || (own && strcmp(own, model) == 0);
+}
+
+/* Gateways take a list of models as well, of which the next one is asked when the first fails. */
+static bool list_allowed(const struct session *s, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type == J_NONE || list.type == J_NULL)
+		return true;
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return false;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *model = NULL;
+
+		if (jstr_decode(v, MODEL_NAME_LEN, &model) < 0 || !may_use(s, model))
+			return false;
+	}
+	return true;
+}
+
+/* A call without a body, such as GET of the list, names none. */
 static bool model_allowed(const struct session *s, const struct model_request *r)
 {
-	const struct harness_provider *p = &s->setup.gateway;
-	struct slice provider = slice_of(s->setup.provider);
-
-	if (!r->body.n || !names_models(provider))
+	if (!r->body.n || !names_models(slice_of(s->setup.provider)))
 		return true;
-	return r->model &&
-	       (has_model(provider, r->model) || (p->model && strcmp(p->model, r->model) == 0));
+	return r->model && may_use(s, r->model) && list_allowed(s, jobj_get(r->body, "models"));
 }
 
 /* --- budgets ---------------------------------------------------------------------------------------------------- */

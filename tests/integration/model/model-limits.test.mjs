@@ -97,12 +97,20 @@ describe('models', () => {
     ['a model that is no text', {}, { body: '{"model":["stub-small"]}' }, false],
     ['the list of models', {}, { path: '/v1/models', method: 'GET', body: null }, true],
     ['any, where the provider names none', { model: undefined }, { model: 'zz' }, true],
+    ['a list of models beside it, with another in it', {}, { body: '{"model":"stub-small","models":["stub-small","b"]}' }, false],
+    ['a list of models beside it that is none', {}, { body: '{"model":"stub-small","models":"b"}' }, false],
+    ['a list of models beside it', { models: ['b'] }, { body: '{"model":"stub-small","models":["stub-small","b"]}' }, true],
+    ['a model that is named twice', {}, { body: '{"model":"stub-small","model":"b"}' }, null],
     ['an escaped name', {}, { body: '{"model":"\\u0073tub-small"}' }, true],
   ];
   for (const [what, provider, options, allowed] of rows) {
     test(`${allowed ? 'passes' : 'refused'}: ${what}`, async (t) => {
       const s = await session(t, provider);
 
+      if (allowed === null) { // two readers could take it for two models
+        await refused(s, options, 400, 'MODEL_REQUEST_INVALID');
+        return;
+      }
       if (allowed) {
         await passes(s, options);
         return;
