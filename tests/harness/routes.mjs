@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way the model calls of each scenario go. make test plays every row once, by this table, and the core rows in both ways that pass
-// the daemon; make test-matrix plays all rows in all ways. Rows that share a session have one way: a session more is a harness more.
+// Which way the model calls of each scenario go. make test plays every row once, by this table, and the core rows in every way;
+// make test-matrix plays all rows in all ways. Rows that share a session have one way: a session more is a harness more.
 
 // environment: the harness itself; tunnel: the client; direct: the daemon
 export const ROUTES = ['environment', 'tunnel', 'direct'];
@@ -23,5 +23,5 @@ export function routesOf(file, name) {
 
 	if (ROUTE)
 		return ROUTE === 'every' ? ROUTES : [ROUTE];
-	return CORE.some((begin) => name.startsWith(begin)) ? ['tunnel', 'direct'] : [OF_FILE[file]];
+	return CORE.some((begin) => name.startsWith(begin)) ? ROUTES : [OF_FILE[file]];
 }
