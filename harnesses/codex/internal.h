@@ -87,6 +87,7 @@ struct harness {
 	bool was_limited; /* Codex has this setting */
 	struct settings now, wanted;
 	unsigned setting; /* changes that wait for their answer; wanted: the state after the last of them */
+	unsigned echoes; /* notices of our own changes that have yet to come: an old one is no news */
 	struct model *models;
 	size_t nmodels;
 	struct rpc_calls calls;

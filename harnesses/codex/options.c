@@ -266,6 +266,7 @@ static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 	if (!m)
 		return;
 	if (m->error.n) {
+		h->echoes -= h->echoes > 0;
 		settings_copy(&h->wanted, &h->now);
 		codex_error_text(m->error, text, sizeof(text));
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_REFUSED", "%s", text);
@@ -301,6 +302,7 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
 	h->setting++;
+	h->echoes++;
 	return 0;
 }
 
@@ -309,7 +311,7 @@ static bool differs(const char *a, const char *b)
 	return a && b ? strcmp(a, b) != 0 : a != b;
 }
 
-/* Also comes after our own change, and then has nothing new. */
+/* Also comes after our own change, and may then be behind the next one: taken for news it would undo that. */
 void codex_on_settings(struct harness *h, struct slice params)
 {
 	struct slice s = jobj_get(params, "threadSettings").raw;
@@ -317,8 +319,12 @@ void codex_on_settings(struct harness *h, struct slice params)
 	bool plan = jstr_is(jobj_get(jobj_get(s, "collaborationMode").raw, "mode"), "plan");
 	enum mode mode = plan ? MODE_PLAN : MODE_BUILD;
 
-	if (h->phase != PHASE_READY || h->setting || !model)
+	if (h->phase != PHASE_READY || !model)
 		return;
+	if (h->echoes) {
+		h->echoes--;
+		return;
+	}
 	if (!differs(model, h->now.model) && !differs(effort, h->now.effort) && mode == h->now.mode)
 		return;
 	xstrset(&h->now.model, model);

@@ -145,6 +145,7 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 
 	h->cancelled = h->interrupt_sent = false;
 	h->silent_ms = 0;
+	h->echoes = 0; /* what Codex changes by itself it changes in a turn */
 	memset(&h->end, 0, sizeof(h->end));
 	put_thread(h, &w);
 	codex_input_put(&w, "input", content);

@@ -1,4 +1,5 @@
-/* Codex's plan mode: it is asked about every patch, also when nothing else is, and refuses it without asking the client. */
+/* Codex's plan mode: it is asked about every patch, also when nothing else is, and refuses it without asking the client. And choices that
+ * follow on each other. */
 #include "unit.h"
 
 #include "fakehost.h"
@@ -130,13 +131,39 @@ static void test_always_while_limited(void **state _unused_)
 	assert_false(logged("ask "));
 }
 
+static void choose(const char *params, const char *answer)
+{
+	buf_reset(&f.log);
+	assert_int_equal(f.ops->set_config(f.h, 9, slice_of(params), NULL), 0);
+	line(answer);
+}
+
+#define SETTINGS(effort)                                                                               \
+	"{\"method\":\"thread/settings/updated\",\"params\":{\"threadId\":\"t1\",\"threadSettings\":{" \
+	"\"model\":\"n\",\"effort\":" effort ",\"collaborationMode\":{\"mode\":\"default\"}}}}"
+
+/* The notice of a choice may come when the next one is in force already. */
+static void test_late_notices(void **state _unused_)
+{
+	ready(APPROVAL_ASK);
+	choose("\"configId\":\"model\",\"value\":\"n\"", "{\"id\":5,\"result\":{}}");
+	choose("\"configId\":\"thought_level\",\"value\":\"high\"", "{\"id\":6,\"result\":{}}");
+	line(SETTINGS("null"));
+	line(SETTINGS("\"high\""));
+	assert_false(logged("config_option_update"));
+	set_mode("plan", "{\"id\":7,\"result\":{}}");
+	assert_true(logged(
+		"\"mode\":\"plan\",\"settings\":{\"model\":\"n\",\"reasoning_effort\":\"high\""));
+	line(SETTINGS("\"high\""));
+	line(SETTINGS("\"low\"")); /* its own */
+	assert_true(logged("event config_option_update "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_limited_calls),
-		T(test_always_while_limited),
-		T(test_policy),
-		T(test_patches),
+		T(test_limited_calls), T(test_always_while_limited), T(test_policy),
+		T(test_patches),       T(test_late_notices),
 	};
 
 	return RUN(tests, NULL, NULL);
