@@ -2,27 +2,13 @@
 
 #include "base/os/file.h"
 
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
 char *fetcher_program(void)
 {
-	const char *given = getenv("ACPD_FETCH");
-	char self[PATH_MAX];
-	_cleanup_(freep) char *path = NULL;
-	ssize_t n;
-
-	if (given && *given)
-		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	path = file_join(self, "acpd-fetch");
-	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
+	return file_program("ACPD_FETCH", "acpd-fetch");
 }
 
 char *fetcher_ca_file(void)

@@ -7,7 +7,6 @@
 #include "json/jstr.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 
 #define REASON_MAX 40
@@ -24,22 +23,7 @@ struct helper_job {
 
 char *helper_job_program(void)
 {
-	const char *given = getenv("ACPD_UNPACK");
-	char self[PATH_MAX];
-	_cleanup_(freep) char *path = NULL;
-	char *slash;
-	ssize_t n;
-
-	if (given && *given)
-		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	*slash = '\0';
-	path = file_join(self, "acpd-unpack");
-	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
+	return file_program("ACPD_UNPACK", "acpd-unpack");
 }
 
 /* --- what it says ------------------------------------------------------------------------------------------ */

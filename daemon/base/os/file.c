@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -149,4 +150,22 @@ void random_hex(char *out, size_t bytes)
 		out[2 * i + 1] = digits[raw[i] & 15];
 	}
 	out[2 * bytes] = '\0';
+}
+
+char *file_program(const char *variable, const char *name)
+{
+	const char *given = getenv(variable);
+	char self[PATH_MAX];
+	_cleanup_(freep) char *path = NULL;
+	ssize_t n;
+
+	if (given && *given)
+		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	path = file_join(self, name);
+	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
 }
