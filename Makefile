@@ -19,7 +19,7 @@ FLAGS_release := -O2 -g $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-ta
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
-LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8
+LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8 libseccomp
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections
@@ -31,7 +31,7 @@ HELPER_LIBS := libarchive zlib libzstd yaml-0.1 libseccomp libcrypto
 # $(call sources,FOLDER...): what is in them, at any depth.
 sources = $(sort $(shell find $(1) -name '*.c'))
 HELPER_SRC := $(call sources,daemon/unpack daemon/skill)
-HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/tree daemon/diff) \
+HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/confine daemon/tree daemon/diff) \
 	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
 HELPER_MAIN := daemon/unpack/job/unpack_main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
@@ -41,7 +41,7 @@ HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 HAVE_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo 1)
 FETCH_ALL := $(call sources,daemon/fetch)
 FETCH_SRC := $(if $(HAVE_CURL),$(FETCH_ALL))
-FETCH_SHARED := $(call sources,daemon/base daemon/fetcher/wire) daemon/loop/loop.c \
+FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/fetcher/wire) daemon/loop/loop.c \
 	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
 FETCH_MAIN := daemon/fetch/fetch_main.c
 FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)

@@ -9,6 +9,7 @@ layers='
 0  base
 1  digest
 1  loop
+1  confine
 2  json
 2  diff       digest base
 3  tree       digest base
@@ -27,8 +28,8 @@ layers='
 10 skill      json base
 11 net
 12 cli
-12 unpack     tree diff skill json digest base
-12 fetch      fetcher json loop base
+12 unpack     tree diff skill json digest confine base
+12 fetch      fetcher json loop confine base
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.
@@ -37,7 +38,7 @@ sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table
 libraries='
 libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
-seccomp\.h              ^daemon/(proc|unpack/job|fetch)/confine[^/]*\.c$
+seccomp\.h              ^daemon/(confine|unpack/job|fetch)/confine[^/]*\.c$
 curl/curl\.h            ^daemon/fetch/
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
