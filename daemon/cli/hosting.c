@@ -45,9 +45,9 @@ static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 		.home = home_of(pw),
 		.incarnation = incarnation,
 		.fetcher = fetcher,
-		.switch_user = pw && pw->pw_uid != geteuid(),
-		.uid = pw ? pw->pw_uid : geteuid(),
-		.gid = pw ? pw->pw_gid : getegid(),
+		.bounds = { .switch_user = pw && pw->pw_uid != geteuid(),
+			    .uid = pw ? pw->pw_uid : geteuid(),
+			    .gid = pw ? pw->pw_gid : getegid() },
 	};
 
 	return hosted_new(loop, procs, &hc);

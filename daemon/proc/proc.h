@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "loop/loop.h"
+#include "proc/bounds.h"
 #include "proc/cgroup.h"
-#include "proc/netns.h"
 #include "proc/table/measure.h"
 
 #include <sys/types.h>
@@ -28,12 +28,9 @@ struct proc_spec {
 	char *const *env;
 	const char *cwd;
 	const char *session; /* names the cgroup and the markers */
-	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
-	uid_t uid;
-	gid_t gid;
-	const struct netns *netns; /* where its sockets are; NULL: ours */
-	int data;		   /* a descriptor that the child has as 3; 0: none */
-	bool trusted;		   /* a program of ours that starts nothing: no stray can be its */
+	struct proc_bounds bounds;
+	int data;     /* a descriptor that the child has as 3; 0: none */
+	bool trusted; /* a program of ours that starts nothing: no stray can be its */
 	bool standing; /* it lives as long as the daemon, which ends it by proc_end: not counted, nobody waits for it */
 };
 

@@ -92,7 +92,8 @@ static void child_limits(const struct proc_spec *spec)
 
 	setrlimit(RLIMIT_CORE, &core);
 	child_files();
-	if (spec->switch_user) /* the count is per uid: with a shared uid it would count our neighbours */
+	if (spec->bounds
+		    .switch_user) /* the count is per uid: with a shared uid it would count our neighbours */
 		setrlimit(RLIMIT_NPROC, &procs);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "500", 3) < 0)
@@ -103,11 +104,12 @@ static void child_limits(const struct proc_spec *spec)
 
 static bool child_user(const struct proc_spec *spec)
 {
-	if (!spec->switch_user)
+	if (!spec->bounds.switch_user)
 		return true;
 	/* a child that runs as another user cannot become a third one: setuid programs have no effect */
-	return setgroups(0, NULL) == 0 && setresgid(spec->gid, spec->gid, spec->gid) == 0 &&
-	       setresuid(spec->uid, spec->uid, spec->uid) == 0 &&
+	return setgroups(0, NULL) == 0 &&
+	       setresgid(spec->bounds.gid, spec->bounds.gid, spec->bounds.gid) == 0 &&
+	       setresuid(spec->bounds.uid, spec->bounds.uid, spec->bounds.uid) == 0 &&
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
@@ -140,7 +142,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 	if (cgroup_fd >= 0 && write(cgroup_fd, "0", 1) < 0)
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
-	if (netns_enter(spec->netns) < 0)
+	if (netns_enter(spec->bounds.netns) < 0)
 		child_fail(status, STEP_NETWORK);
 	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);

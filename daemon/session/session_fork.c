@@ -123,17 +123,14 @@ static void copy_home(struct session *s, struct session *from)
 	char *argv[] = { cp, dash_a, reflink, end, inside, s->home, NULL }, *env[] = { NULL };
 	struct err e = { 0 };
 
-	s->harness.proc =
-		cp ? proc_spawn(s->store->procs,
-				&(struct proc_spec){ .argv = argv,
-						     .env = env,
-						     .cwd = "/",
-						     .session = s->id,
-						     .switch_user = s->store->user.switched,
-						     .uid = s->store->user.uid,
-						     .gid = s->store->user.gid },
-				&copy_events, s, &e) :
-		     NULL;
+	s->harness.proc = cp ? proc_spawn(s->store->procs,
+					  &(struct proc_spec){ .argv = argv,
+							       .env = env,
+							       .cwd = "/",
+							       .session = s->id,
+							       .bounds = store_bounds(s->store) },
+					  &copy_events, s, &e) :
+			       NULL;
 	if (s->harness.proc) {
 		session_advance(s); /* it may have been closed while it waited for this */
 		return;

@@ -70,9 +70,7 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 		.cwd = config->home,
 		.incarnation = config->incarnation,
 		.fetcher = config->fetcher,
-		.switch_user = config->switch_user,
-		.uid = config->uid,
-		.gid = config->gid,
+		.bounds = config->bounds,
 	};
 
 	h->loop = loop;
@@ -216,11 +214,7 @@ void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const cha
 struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project *project)
 {
 	_cleanup_(freep) char *path = file_join(project->cwd, ".mcp.json");
-	struct mcpfile_source source = { .path = path,
-					 .foreign = true,
-					 .switch_user = project->switch_user,
-					 .uid = project->uid,
-					 .gid = project->gid };
+	struct mcpfile_source source = { .path = path, .foreign = true, .bounds = project->bounds };
 	struct hosted_server_config servers = {
 		.loop = h->loop,
 		.procs = h->procs,
@@ -229,10 +223,7 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 		.incarnation = h->incarnation,
 		.fetcher = h->fetcher,
 		.session = project->session,
-		.switch_user = project->switch_user,
-		.uid = project->uid,
-		.gid = project->gid,
-		.netns = project->netns,
+		.bounds = project->bounds,
 	};
 	struct hosted_set *set = hosted_set_new(&servers, &source, h->serial++);
 

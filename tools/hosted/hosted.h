@@ -32,18 +32,13 @@ struct hosted_config {
 	const char *home; /* their directory if they name none; a relative one is below it */
 	const char *incarnation;
 	struct fetcher *fetcher; /* for servers at https; NULL: they are refused */
-	bool switch_user;
-	uid_t uid;
-	gid_t gid;
+	struct proc_bounds bounds;
 };
 
 struct hosted_project {
 	const char *cwd, *session;
-	char *const *env; /* of the session, likewise */
-	bool switch_user;
-	uid_t uid;
-	gid_t gid;
-	struct netns *netns; /* of the session, or NULL */
+	char *const *env;	   /* of the session, likewise */
+	struct proc_bounds bounds; /* of the session */
 };
 
 /* Reads the configuration and starts nothing. */

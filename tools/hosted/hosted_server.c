@@ -258,7 +258,7 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 	s->config.incarnation = xstrdup(config->incarnation);
 	s->config.mark = xstrdup(config->mark);
 	s->config.session = xstrdup(config->session);
-	netns_ref(s->config.netns);
+	proc_bounds_keep(&s->config.bounds);
 	s->check.loop = config->loop;
 	s->tools = -1;
 	s->since_ms = clock_real_ms();
@@ -286,7 +286,7 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 	free((void *)(uintptr_t)s->config.incarnation);
 	free((void *)(uintptr_t)s->config.mark);
 	free((void *)(uintptr_t)s->config.session);
-	netns_unref(s->config.netns);
+	proc_bounds_drop(&s->config.bounds);
 	free(s->revision);
 	free(s->title);
 	free(s->version);

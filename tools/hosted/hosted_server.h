@@ -46,10 +46,7 @@ struct hosted_server_config {
 	const char *incarnation;
 	const char *mark;    /* names its processes: one child of the daemon each */
 	const char *session; /* for the log; NULL: the daemon's own */
-	bool switch_user;
-	uid_t uid;
-	gid_t gid;
-	struct netns *netns;	 /* a program runs there; NULL: with the daemon */
+	struct proc_bounds bounds;
 	struct fetcher *fetcher; /* for https; NULL: there is none */
 };
 

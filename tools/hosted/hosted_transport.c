@@ -18,10 +18,7 @@ static int make_stdio(struct hosted_transport *w, const struct hosted_server_con
 							     .env = cmd.env,
 							     .cwd = cmd.cwd,
 							     .session = c->mark,
-							     .switch_user = c->switch_user,
-							     .uid = c->uid,
-							     .gid = c->gid,
-							     .netns = c->netns },
+							     .bounds = c->bounds },
 				 events, ctx);
 	return 0;
 }
@@ -30,7 +27,8 @@ static int make_stdio(struct hosted_transport *w, const struct hosted_server_con
  * are the daemon's. */
 static struct socket_user own_hand(const struct hosted_server_config *c)
 {
-	return (struct socket_user){ c->session && c->switch_user, c->uid, c->gid };
+	return (struct socket_user){ c->session && c->bounds.switch_user, c->bounds.uid,
+				     c->bounds.gid };
 }
 
 /* A server of a project's file may not be reached over the daemon's network: that may reach more than the writer of the
@@ -41,7 +39,7 @@ static int make_http(struct hosted_transport *w, const struct hosted_server_conf
 	const struct mcpfile_pairs *p = &c->entry->headers;
 	char **headers;
 
-	if (c->netns) /* it would be reached from where the daemon is */
+	if (c->bounds.netns) /* it would be reached from where the daemon is */
 		return err_set(e, -ENETUNREACH, RPC_INVALID_PARAMS, "MCP_SERVER_UNREACHABLE",
 			       "the session has no network");
 	headers = xalloc((p->n + 1) * sizeof(*headers));

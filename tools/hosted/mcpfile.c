@@ -246,15 +246,15 @@ static int open_as(const struct mcpfile_source *s)
 {
 	int fd;
 
-	if (s->switch_user) {
-		setfsgid(s->gid);
-		setfsuid(s->uid);
+	if (s->bounds.switch_user) {
+		setfsgid(s->bounds.gid);
+		setfsuid(s->bounds.uid);
 	}
 	fd = open(s->path,
 		  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (s->foreign ? O_NOFOLLOW : 0));
 	if (fd < 0)
 		fd = -errno;
-	if (s->switch_user) {
+	if (s->bounds.switch_user) {
 		setfsuid(geteuid());
 		setfsgid(getegid());
 	}

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "proc/bounds.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -60,10 +61,8 @@ struct mcpfile {
 
 struct mcpfile_source {
 	const char *path;
-	bool foreign;	  /* of a workspace: no symbolic link, and missing is no issue */
-	bool switch_user; /* open with the rights of: */
-	uid_t uid;
-	gid_t gid;
+	bool foreign;		   /* of a workspace: no symbolic link, and missing is no issue */
+	struct proc_bounds bounds; /* opened with the rights of its user */
 };
 
 /* env: "NAME=value" strings, NULL-terminated: what ${} may see. f is empty before; mcpfile_done frees it. */

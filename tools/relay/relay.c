@@ -55,8 +55,7 @@ static int check_reachable(const struct session_servers *v, struct err *e)
 int session_servers_listen(struct session_servers *v, struct err *e)
 {
 	_cleanup_(freep) char *name = NULL;
-	uid_t uid;
-	gid_t gid;
+	struct proc_bounds bounds = session_bounds(v->session);
 
 	if (v->session_socket)
 		return check_reachable(v, e);
@@ -64,10 +63,9 @@ int session_servers_listen(struct session_servers *v, struct err *e)
 		abort();
 	free(v->socket);
 	v->socket = file_join(v->relay->run_dir, name);
-	store_user(v->relay->store, &uid, &gid);
 	random_hex(v->key, 16);
-	v->session_socket =
-		session_socket_new(v->relay->loop, v->socket, uid, gid, v->key, &socket_ops, v, e);
+	v->session_socket = session_socket_new(v->relay->loop, v->socket, bounds.uid, bounds.gid,
+					       v->key, &socket_ops, v, e);
 	return v->session_socket ? check_reachable(v, e) : -EIO;
 }
 

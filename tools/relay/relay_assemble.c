@@ -192,9 +192,10 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	int r;
 
 	snprintf(path, sizeof(path), "%s.url", field);
-	r = session_netns(a->v->session) ? err_field(e, path, "MCP_SERVER_UNREACHABLE",
-						     "%s: the session has no network", path) :
-					   server_reach_url(s->url, path, e);
+	r = session_bounds(a->v->session).netns ?
+		    err_field(e, path, "MCP_SERVER_UNREACHABLE", "%s: the session has no network",
+			      path) :
+		    server_reach_url(s->url, path, e);
 	if (r == 0 && ruled(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
@@ -350,12 +351,11 @@ static int add_project(struct assembly *a, struct err *e _unused_)
 	struct hosted_project p = { .cwd = session_cwd(a->v->session),
 				    .session = session_id(a->v->session),
 				    .env = a->env,
-				    .netns = session_netns(a->v->session) };
+				    .bounds = session_bounds(a->v->session) };
 	const struct err *wrong;
 
 	if (!a->request.project)
 		return 0;
-	p.switch_user = store_user(a->v->relay->store, &p.uid, &p.gid);
 	a->v->project = hosted_set_load(a->v->relay->hosted, &p);
 	wrong = hosted_set_error(a->v->project);
 	if (wrong)

@@ -25,7 +25,8 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 }
 
 static struct relay_process *start_child(struct relay *r, const char *marker, char *const *env,
-					 const char *cwd, struct slice setup, struct netns *netns)
+					 const char *cwd, struct slice setup,
+					 const struct proc_bounds *bounds)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
 	struct relay_process_config c = { .name = MCP_OWN_NAME,
@@ -34,9 +35,8 @@ static struct relay_process *start_child(struct relay *r, const char *marker, ch
 					  .env = env,
 					  .cwd = cwd,
 					  .setup = setup,
-					  .netns = netns };
+					  .bounds = *bounds };
 
-	c.switch_user = store_user(r->store, &c.uid, &c.gid);
 	return relay_process_new(r->loop, r->procs, &c);
 }
 
@@ -59,17 +59,17 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 /* A process is kept as long as its setup is the same. */
 static void need_child(struct session_servers *v, struct slice setup)
 {
-	struct netns *netns = session_netns(v->session);
+	struct proc_bounds bounds = session_bounds(v->session);
 	char marker[64];
 	char **env;
 
-	if (v->builtin && relay_process_same(v->builtin, setup, netns))
+	if (v->builtin && relay_process_same(v->builtin, setup, &bounds))
 		return;
 	relay_process_free(v->builtin);
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	env = session_environ(v->session, marker);
-	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup, netns);
+	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup, &bounds);
 	harness_plan_free_environ(env);
 }
 
@@ -99,11 +99,9 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 /* Makes a directory that their user cannot make itself; without it they use the one for temporary files. */
 static void own_dir(const struct relay *r, const char *dir)
 {
-	uid_t uid;
-	gid_t gid;
+	struct proc_bounds b = store_bounds(r->store);
 
-	if (file_mkdirs(dir, 0700) == 0 && store_user(r->store, &uid, &gid) &&
-	    lchown(dir, uid, gid) < 0)
+	if (file_mkdirs(dir, 0700) == 0 && b.switch_user && lchown(dir, b.uid, b.gid) < 0)
 		log_warn("mcp", "a directory cannot be given to the agent user", "path", dir);
 }
 
@@ -111,6 +109,7 @@ struct mcp_backend *relay_builtin(struct relay *r)
 {
 	_cleanup_(buf_done) struct buf setup = { 0 };
 	_cleanup_(freep) char *state = file_join(r->state, "tools");
+	struct proc_bounds bounds = store_bounds(r->store);
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
@@ -118,7 +117,7 @@ struct mcp_backend *relay_builtin(struct relay *r)
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
 		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup),
-					 NULL);
+					 &bounds);
 	}
 	return relay_process_backend(r->builtin);
 }
@@ -191,8 +190,7 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 	environ_list = env_of(v, marker, env);
 	c.env = environ_list;
 	c.cwd = session_cwd(v->session);
-	c.netns = session_netns(v->session);
-	c.switch_user = store_user(v->relay->store, &c.uid, &c.gid);
+	c.bounds = session_bounds(v->session);
 	child = relay_process_new(v->relay->loop, v->relay->procs, &c);
 	harness_plan_free_environ(argv);
 	harness_plan_free_environ(environ_list);

@@ -16,7 +16,7 @@ struct relay_process {
 	struct loop *loop;
 	struct mcp_stdio *server;
 	char *setup;
-	const struct netns *netns; /* server has a reference */
+	struct proc_bounds bounds; /* server has the references */
 	struct loop_timer start_timer;
 	uint64_t may_start; /* clock_mono_ms */
 };
@@ -72,15 +72,12 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 				       .env = config->env,
 				       .cwd = config->cwd,
 				       .session = config->marker,
-				       .switch_user = config->switch_user,
-				       .uid = config->uid,
-				       .gid = config->gid,
-				       .netns = config->netns,
+				       .bounds = config->bounds,
 				       .data = fd > 0 ? fd : 0 };
 	struct relay_process *c = new0(struct relay_process);
 
 	c->loop = loop;
-	c->netns = config->netns;
+	c->bounds = config->bounds;
 	c->setup = xstrndup(config->setup.p, config->setup.n);
 	c->server = mcp_stdio_new(loop, procs, &sc, &events, c);
 	return c;
@@ -103,7 +100,7 @@ struct mcp_backend *relay_process_backend(struct relay_process *c)
 }
 
 bool relay_process_same(const struct relay_process *c, struct slice setup,
-			const struct netns *netns)
+			const struct proc_bounds *bounds)
 {
-	return slice_is(setup, c->setup) && c->netns == netns;
+	return slice_is(setup, c->setup) && proc_bounds_same(&c->bounds, bounds);
 }

@@ -22,10 +22,7 @@ struct relay_process_config {
 	char *const *env;
 	const char *cwd;
 	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
-	bool switch_user;
-	uid_t uid;
-	gid_t gid;
-	struct netns *netns; /* NULL: the daemon's */
+	struct proc_bounds bounds;
 };
 
 /* Copies config; starts nothing. */
@@ -34,6 +31,6 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 /* Open calls must have been cancelled; the process is stopped, and gone some time after. */
 struct relay_process *relay_process_free(struct relay_process *c);
 struct mcp_backend *relay_process_backend(struct relay_process *c);
-/* True if it was made with this setup, for this network. */
+/* True if it was made with this setup, within these bounds. */
 bool relay_process_same(const struct relay_process *c, struct slice setup,
-			const struct netns *netns);
+			const struct proc_bounds *bounds);

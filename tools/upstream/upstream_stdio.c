@@ -50,7 +50,7 @@ static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_conf
 	to->env = copy_list(from->env);
 	to->cwd = xstrdup(from->cwd);
 	to->session = xstrdup(from->session);
-	netns_ref(to->netns);
+	proc_bounds_keep(&to->bounds);
 	if (from->data)
 		to->data = fcntl(from->data, F_DUPFD_CLOEXEC, 3);
 	if (!to->start_ms)
@@ -64,7 +64,7 @@ static void config_free(struct mcp_stdio_config *c)
 	free_list(c->env);
 	free((void *)(uintptr_t)c->cwd);
 	free((void *)(uintptr_t)c->session);
-	netns_unref(c->netns);
+	proc_bounds_drop(&c->bounds);
 	if (c->data > 0)
 		close(c->data);
 }
@@ -257,10 +257,7 @@ static int spawn(struct mcp_stdio *s, struct err *e)
 					.env = c->env,
 					.cwd = c->cwd,
 					.session = c->session,
-					.switch_user = c->switch_user,
-					.uid = c->uid,
-					.gid = c->gid,
-					.netns = c->netns,
+					.bounds = c->bounds,
 					.data = c->data };
 
 	s->stopping = s->garbage_told = false;

@@ -23,10 +23,7 @@ struct mcp_stdio_config {
 	const char *cwd;
 	/* names the cgroup and the processes that the sweep kills: no other child of the daemon may have the same */
 	const char *session;
-	bool switch_user;
-	uid_t uid;
-	gid_t gid;
-	struct netns *netns; /* where its sockets are; NULL: with ours */
+	struct proc_bounds bounds;
 	int data; /* a file that the child has as 3, at its beginning at every start (a memfd); 0: none. Duplicated. */
 	unsigned start_ms; /* from the start until up; 0: MCP_START_MS */
 };

@@ -260,10 +260,7 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 							  .env = env,
 							  .cwd = s->cwd,
 							  .session = s->id,
-							  .switch_user = s->store->user.switched,
-							  .uid = s->store->user.uid,
-							  .gid = s->store->user.gid,
-							  .netns = s->harness.netns },
+							  .bounds = session_bounds(s) },
 				     &proc_events, s, e);
 	harness_plan_free_environ(env);
 	return s->harness.proc ? 0 : -EIO;

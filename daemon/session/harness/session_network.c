@@ -62,11 +62,6 @@ void session_network_close(struct session *s)
 	s->harness.netns = netns_unref(s->harness.netns);
 }
 
-struct netns *session_netns(const struct session *s)
-{
-	return s->harness.netns;
-}
-
 void session_put_network(struct jw *w, const struct session *s)
 {
 	bool off = s->setup.network == NETWORK_OFF, inside = s->harness.netns;

@@ -58,11 +58,21 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
-bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid)
+struct proc_bounds store_bounds(const struct session_store *st)
 {
-	*uid = st->user.switched ? st->user.uid : geteuid();
-	*gid = st->user.switched ? st->user.gid : getegid();
-	return st->user.switched;
+	const struct store_user *u = &st->user;
+
+	return (struct proc_bounds){ .switch_user = u->switched,
+				     .uid = u->switched ? u->uid : geteuid(),
+				     .gid = u->switched ? u->gid : getegid() };
+}
+
+struct proc_bounds session_bounds(const struct session *s)
+{
+	struct proc_bounds b = store_bounds(s->store);
+
+	b.netns = s->harness.netns;
+	return b;
 }
 
 void session_note_lifecycle(struct session *s, struct slice members)

@@ -43,15 +43,15 @@ struct slice session_policy(const struct session *s);
 struct slice session_env(const struct session *s);
 /* Its own private home. */
 const char *session_home(const struct session *s);
-/* False: what runs for it keeps the daemon's uid. */
-bool store_user(const struct session_store *st, uid_t *uid, gid_t *gid);
+/* As whom, and within what, the tools of the daemon's own /mcp run. uid and gid are true without switch_user, too. */
+struct proc_bounds store_bounds(const struct session_store *st);
 /* That user may execute the file. */
 bool store_user_may_run(const struct session_store *st, const char *path);
 /* That user may write to the socket. */
 bool store_user_may_write(const struct session_store *st, const char *path);
-/* Where a process of this session is to run; NULL: with the daemon. session_network_open makes it, if the session is to
- * have one: before anything is started for it. */
-struct netns *session_netns(const struct session *s);
+/* The same for what runs for this session. Borrowed, and true once session_network_open has been called: before
+ * anything is started for it. */
+struct proc_bounds session_bounds(const struct session *s);
 int session_network_open(struct session *s, struct err *e);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of
  * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */

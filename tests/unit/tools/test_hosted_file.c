@@ -401,7 +401,7 @@ static void test_read_as_user(void **state _unused_)
 	static const char text[] = ONE("\"command\":\"x\"");
 	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
 	struct mcpfile_source source = {
-		.foreign = true, .switch_user = true, .uid = 65534, .gid = 65534
+		.foreign = true, .bounds = { .switch_user = true, .uid = 65534, .gid = 65534 }
 	};
 
 	if (geteuid() != 0) {
@@ -415,7 +415,7 @@ static void test_read_as_user(void **state _unused_)
 	assert_string_equal(mcpfile_error(&f, NULL)->reason, "FILE_UNREADABLE");
 	assert_int_equal(access(source.path, R_OK), 0); /* and we are ourselves again */
 	mcpfile_done(&f);
-	source.switch_user = false;
+	source.bounds.switch_user = false;
 	mcpfile_read(&f, &source, allowed);
 	assert_int_equal(f.n, 1);
 }

@@ -1,0 +1,17 @@
+#include "proc/bounds.h"
+
+void proc_bounds_keep(struct proc_bounds *b)
+{
+	netns_ref(b->netns);
+}
+
+void proc_bounds_drop(struct proc_bounds *b)
+{
+	b->netns = netns_unref(b->netns);
+}
+
+bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b)
+{
+	return a->switch_user == b->switch_user && a->uid == b->uid && a->gid == b->gid &&
+	       a->netns == b->netns;
+}

@@ -1,0 +1,25 @@
+/*
+ * bounds.h - as whom a child runs, and within what: one value for all that runs for a session. All zeros: as the daemon
+ * itself, within nothing.
+ *
+ * What it points to is borrowed. Who keeps one longer than a call takes references with proc_bounds_keep and returns
+ * them with proc_bounds_drop.
+ */
+#pragma once
+
+#include "proc/netns.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct proc_bounds {
+	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
+	uid_t uid;
+	gid_t gid;
+	struct netns *netns; /* where its sockets are; NULL: ours */
+};
+
+void proc_bounds_keep(struct proc_bounds *b);
+void proc_bounds_drop(struct proc_bounds *b);
+/* A process within one may stay for the other. */
+bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b);
