@@ -38,7 +38,7 @@ sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table
 libraries='
 libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
-seccomp\.h              ^daemon/(confine|unpack/job|fetch)/confine[^/]*\.c$
+seccomp\.h              ^daemon/confine/confine[^/]*\.c$
 curl/curl\.h            ^daemon/fetch/
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
