@@ -170,6 +170,11 @@
 #define FETCH_WINDOW (256 * KIB)        /* bytes of an answer on the way at a time */
 #define FETCH_IDLE_MAX_MS 86400000
 
+/* What a session may call by itself (acpd-proxy) */
+#define EGRESS_ENTRIES_MAX 1024         /* of one network.allow */
+#define EGRESS_HOSTS_BYTES (64 * KIB)   /* of all hosts in it */
+#define EGRESS_PORTS_MAX 32             /* of one entry */
+
 /* MCP */
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */
 #define MCP_HOLD_SECS 60                /* one without a connection to go to fails after so long */

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "fetch/address_rules.h"
+#include "base/net/address_rules.h"
 #include "fetch/answer_head.h"
 #include "fetch/call_url.h"
 #include "fetch/call_headers.h"

@@ -3,7 +3,7 @@
 #include "base/digits.h"
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"
-#include "fetch/address_rules.h"
+#include "base/net/address_rules.h"
 
 #include <netinet/in.h>
 

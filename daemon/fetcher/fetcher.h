@@ -9,7 +9,7 @@
  * program gets it with the first request that needs it.
  *
  * Which addresses may be called is decided in the program, for each address that it is about to connect to
- * (fetch/address_rules.h).
+ * (base/net/address_rules.h).
  *
  * Ownership: whoever opens a fetch closes it, before the fetcher is freed, and the same holds for keys. A key may be
  * freed while a fetch with it is open. Callbacks come from the loop, never from inside a function called here: head

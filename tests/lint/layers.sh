@@ -21,6 +21,7 @@ layers='
 7  workspace
 7  model      harnesses digest json base loop
 7  fetcher    digest json base loop proc
+7  egress     digest json base loop proc
 8  session
 9  tools
 10 acp

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "fetcher/fetcher.h"
-#include "fetcher/wire/upstream_allow.h"
+#include "base/net/upstream_allow.h"
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"

@@ -1,7 +1,7 @@
 /* --upstream-allow. */
 #include "unit.h"
 
-#include "fetcher/wire/upstream_allow.h"
+#include "base/net/upstream_allow.h"
 
 static void test_check(void **state _unused_)
 {

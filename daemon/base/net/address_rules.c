@@ -1,8 +1,8 @@
-#include "fetch/address_rules.h"
+#include "base/net/address_rules.h"
 
 #include "base/http/http_fields.h"
 #include "base/util.h"
-#include "fetcher/wire/upstream_allow.h"
+#include "base/net/upstream_allow.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

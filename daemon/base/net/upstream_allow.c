@@ -1,4 +1,4 @@
-#include "fetcher/wire/upstream_allow.h"
+#include "base/net/upstream_allow.h"
 
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"

@@ -1,7 +1,7 @@
 /* Which addresses are private, and what may be called by whom. */
 #include "unit.h"
 
-#include "fetch/address_rules.h"
+#include "base/net/address_rules.h"
 
 static const struct {
 	const char *address;

@@ -1,0 +1,118 @@
+#include "egress/wire/egress_host.h"
+
+#include "base/net/address_rules.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#define NAME_MAX_BYTES 253
+#define LABEL_MAX_BYTES 63
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
+}
+
+/* As it is printed: so that two texts of one address are the same. */
+static bool take_address(struct slice text, struct egress_host *ret)
+{
+	struct sockaddr_storage a;
+	const void *bytes = &((struct sockaddr_in *)&a)->sin_addr;
+
+	if (!address_parse(text, &a))
+		return false;
+	if (a.ss_family == AF_INET6)
+		bytes = &((struct sockaddr_in6 *)&a)->sin6_addr;
+	inet_ntop(a.ss_family, bytes, ret->text, sizeof(ret->text));
+	ret->n = strlen(ret->text);
+	ret->address = true;
+	return true;
+}
+
+/* Digits, or 0x and what follows: the last label of such a "name" makes it a number for inet_aton and browsers. */
+static bool is_number(struct slice label)
+{
+	if (slice_starts(label, "0x"))
+		return true;
+	for (size_t i = 0; i < label.n; i++)
+		if (!is_digit(label.p[i]))
+			return false;
+	return true;
+}
+
+static const char *check_label(struct slice label)
+{
+	if (!label.n)
+		return "it has an empty label";
+	if (label.n > LABEL_MAX_BYTES)
+		return "it has a label of more than 63 bytes";
+	if (label.p[0] == '-' || label.p[label.n - 1] == '-')
+		return "a label begins or ends with '-'";
+	return NULL;
+}
+
+static const char *check_labels(struct slice name)
+{
+	struct slice label = { name.p, 0 };
+
+	for (size_t i = 0; i <= name.n; i++) {
+		const char *bad;
+
+		if (i < name.n && name.p[i] != '.') {
+			label.n++;
+			continue;
+		}
+		bad = check_label(label);
+		if (bad)
+			return bad;
+		if (i == name.n)
+			break;
+		label = (struct slice){ name.p + i + 1, 0 };
+	}
+	return is_number(label) ? "it is a number, but no address" : NULL;
+}
+
+static const char *take_name(struct slice text, struct egress_host *ret)
+{
+	if (text.n > NAME_MAX_BYTES)
+		return "it is longer than 253 bytes";
+	for (size_t i = 0; i < text.n; i++) {
+		char c = lower(text.p[i]);
+
+		if ((unsigned char)c >= 0x80)
+			return "it is not ASCII: write its A-labels (xn--...)";
+		if (!is_name_byte(c) && c != '.')
+			return "it has a character that no name has";
+		ret->text[i] = c;
+	}
+	ret->n = text.n;
+	ret->text[ret->n] = '\0';
+	return check_labels((struct slice){ ret->text, ret->n });
+}
+
+const char *egress_host_parse(struct slice text, struct egress_host *ret)
+{
+	*ret = (struct egress_host){ 0 };
+	if (text.n > 2 && text.p[0] == '[' && text.p[text.n - 1] == ']') {
+		text = (struct slice){ text.p + 1, text.n - 2 };
+		return memchr(text.p, ':', text.n) && take_address(text, ret) ?
+			       NULL :
+			       "no IPv6 address stands in the brackets";
+	}
+	if (take_address(text, ret))
+		return NULL;
+	if (text.n && text.p[text.n - 1] == '.')
+		text.n--;
+	return take_name(text, ret);
+}
