@@ -1,14 +1,13 @@
 /* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/cmd/cmd.h"
 #include "cli/hosting.h"
+#include "cli/serve_check.h"
 
 #include "base/clock.h"
-#include "base/http/authority.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "fetcher/fetcher.h"
-#include "base/net/upstream_allow.h"
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
@@ -208,91 +207,6 @@ static int make_workspaces(const struct config *c, struct err *e)
 	return 0;
 }
 
-static int check_token(const struct config *c, struct err *e)
-{
-	struct admission *g = admission_new(&(struct admission_config){ NULL, NULL, false });
-	int r = c->token_file ? admission_load(g, c->token_file, e) : 0;
-
-	admission_free(g);
-	if (r < 0)
-		err_wrap(e, "--token-file %s", c->token_file);
-	return r;
-}
-
-/* Tries it: permissions do not show file systems that are read-only or take no directories. */
-static bool can_make_in(const char *dir)
-{
-	_cleanup_(freep) char *probe = file_join(dir, ".acpd-XXXXXX");
-
-	return mkdtemp(probe) && rmdir(probe) == 0;
-}
-
-/* Checks that dir is there, or can be made, and can be written: by its nearest existing parent. Nothing stays. */
-static int check_dir(const char *option, const char *dir, struct err *e)
-{
-	_cleanup_(freep) char *at = xstrdup(dir);
-	struct stat st;
-	char *slash;
-
-	while (stat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at)
-		*slash = '\0';
-	if (stat(at, &st) < 0 && errno == ENOENT)
-		return 0; /* below our own directory, or the root: we may make it */
-	if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
-		errno = ENOTDIR;
-	else if (can_make_in(at))
-		return 0;
-	return err_field(e, option, "DIR_UNUSABLE", "--%s: %s: %s: %s", option, dir, at,
-			 strerror(errno));
-}
-
-/* "host:port" or "[v6]:port" into host (caller frees) and port. */
-static int parse_listen(const char *listen, char **host, int *port, struct err *e)
-{
-	struct authority a;
-
-	if (!authority_parse(slice_of(listen), 0, &a) || a.port < 0)
-		return err_field(e, "listen", "OPTION_INVALID", "--listen: '%s' is not HOST:PORT",
-				 listen);
-	*host = xstrndup(a.host.p, a.host.n);
-	*port = a.port;
-	return 0;
-}
-
-static int check_fetcher(const struct config *c, struct err *e)
-{
-	uid_t uid;
-	gid_t gid;
-
-	if (c->ca_file && fetcher_ca_check(c->ca_file, e) < 0)
-		return -EINVAL;
-	if (c->fetch_user && fetcher_user(c->fetch_user, c->agent_user, &uid, &gid, e) < 0)
-		return -EINVAL;
-	return upstream_allow_check(c->upstream_allow, e);
-}
-
-static int check_config(const struct config *c, struct err *e)
-{
-	_cleanup_(freep) char *host = NULL;
-	int port, r = check_token(c, e);
-
-	if (r < 0)
-		return r;
-	if (c->agent_user && !getpwnam(c->agent_user))
-		return err_field(e, "agent-user", "OPTION_INVALID",
-				 "--agent-user: no user named '%s'", c->agent_user);
-	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
-		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
-				 c->archives_baked, strerror(errno));
-	if (!c->state)
-		return err_field(e, "state", "OPTION_INVALID",
-				 "--state is needed: there is no home directory");
-	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
-		return -EINVAL;
-	r = check_fetcher(c, e);
-	return r < 0 ? r : parse_listen(c->listen, &host, &port, e);
-}
-
 /* The image's own directory, unless an option names another. */
 static const char *baked(const char *given, const char *usual)
 {
@@ -421,7 +335,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .incarnation = d->incarnation,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);
-	if (!d->sockets || parse_listen(c->listen, &host, &nc.port, e) < 0)
+	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
@@ -458,7 +372,7 @@ static void teardown(struct daemon *d)
 
 static int start(struct daemon *d, struct err *e)
 {
-	int r = check_config(d->cfg, e);
+	int r = serve_check(d->cfg, e);
 
 	if (r == 0)
 		r = load_harnesses(d, e);

@@ -102,8 +102,7 @@ static bool model_listed(const struct harness_provider *p, const char *model)
 	return false;
 }
 
-/* The parsed view borrows from the text, which has been checked before. */
-static void parse_gateway(struct setup *s)
+void setup_parse_gateway(struct setup *s)
 {
 	harness_provider_done(&s->gateway);
 	if (!s->provider)
@@ -180,7 +179,7 @@ unsigned setup_change_provider(struct setup *s, struct slice provider, bool foll
 	changed = replace_provider(s, provider, &was);
 	noted = s->provider_follows != follows;
 	s->provider_follows = follows;
-	parse_gateway(s);
+	setup_parse_gateway(s);
 	alike = harness_provider_alike(&before, &s->gateway);
 	harness_provider_done(&before);
 	return bit(changed && !alike, SETUP_PROVIDER) | (changed || noted ? SETUP_CHANGED : 0);
@@ -208,7 +207,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
 	}
-	parse_gateway(s);
+	setup_parse_gateway(s);
 	return changed | (noted ? SETUP_CHANGED : 0);
 }
 
@@ -247,7 +246,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		s->network = from->network;
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
-	parse_gateway(s);
+	setup_parse_gateway(s);
 	s->needs_provider = from->needs_provider && !s->provider;
 }
 
@@ -269,7 +268,7 @@ void setup_choose(struct setup *s, struct slice category, struct slice id, struc
 
 	if (slice_is(category, "\"model\"")) {
 		take_choice(&s->model, value);
-		parse_gateway(s);
+		setup_parse_gateway(s);
 		return;
 	}
 	if (slice_is(category, "\"mode\"")) {
@@ -309,7 +308,7 @@ void setup_forget_choice(struct setup *s)
 
 	xstrset(&s->model, back ? s->sure_model : NULL);
 	xstrset(&s->mode, back ? s->sure_mode : NULL);
-	parse_gateway(s);
+	setup_parse_gateway(s);
 }
 
 /* Strings that a setup owns. */
@@ -351,7 +350,7 @@ struct setup *setup_copy(const struct setup *s)
 	provider_keys_copy(&copy->keys, &s->keys);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
-	parse_gateway(copy);
+	setup_parse_gateway(copy);
 	copy->needs_provider = needs;
 	return copy;
 }
@@ -371,111 +370,4 @@ struct setup *setup_free(struct setup *copy)
 		setup_done(copy);
 	free(copy);
 	return NULL;
-}
-
-/* A provider without a secret is written down. */
-static bool keeps_provider(const struct setup *s)
-{
-	static const struct provider_keys none;
-
-	return s->provider && !s->gateway.headers.n && !s->gateway.fallbacks.n &&
-	       provider_keys_equal(&s->keys, &none);
-}
-
-static void put_network(const struct setup *s, struct jw *w)
-{
-	if (s->network == NETWORK_UNSET)
-		return;
-	jw_obj(w, "network");
-	jw_str(w, "mode", network_modes[s->network]);
-	jw_end_obj(w);
-}
-
-void setup_put(const struct setup *s, struct jw *w)
-{
-	jw_str(w, "model", s->model);
-	jw_str(w, "mode", s->mode);
-	jw_str(w, "approval", harness_approvals[s->approval]);
-	jw_str(w, "systemPrompt", s->system_prompt);
-	if (s->ephemeral)
-		jw_bool(w, "ephemeral", true);
-	if (s->remove_on_close)
-		jw_bool(w, "removeOnClose", true);
-	if (s->baseline)
-		jw_bool(w, "baseline", true);
-	if (s->system_prompt)
-		jw_bool(w, "systemOverride", s->system_override);
-	jw_str(w, "authMethod", s->auth_method);
-	jw_str(w, "billingRef", s->billing_ref);
-	jw_str(w, "configVersion", s->config_version);
-	if (keeps_provider(s))
-		jw_raw(w, "provider", slice_of(s->provider));
-	else
-		jw_bool(w, "provider", s->provider || s->needs_provider);
-	if (s->provider_follows)
-		jw_bool(w, "providerFollows", true);
-	jw_raw(w, "chosen", slice_of(s->chosen));
-	jw_raw(w, "mcp", slice_of(s->mcp));
-	jw_raw(w, "policy", slice_of(s->policy));
-	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
-	put_network(s, w);
-	session_env_put(s, w);
-	budgets_put(&s->budgets, w, "budgets");
-}
-
-static void load_str(struct slice record, const char *key, char **slot)
-{
-	free(*slot);
-	*slot = NULL;
-	jstr_decode(jobj_get(record, key), 2 * MIB, slot);
-}
-
-static void load_raw(struct slice record, const char *key, enum jtype type, char **slot)
-{
-	struct jval v = jobj_get(record, key);
-
-	free(*slot);
-	*slot = v.type == type ? xstrndup(v.raw.p, v.raw.n) : NULL;
-}
-
-/* A mode that is not known here allows nothing. */
-static enum network_mode load_network(struct slice record)
-{
-	struct jval v = jobj_get(record, "network");
-
-	if (v.type == J_NONE)
-		return NETWORK_UNSET;
-	return jstr_is(jobj_get(v.raw, "mode"), network_modes[NETWORK_OPEN]) ? NETWORK_OPEN :
-									       NETWORK_OFF;
-}
-
-void setup_load(struct setup *s, struct slice record)
-{
-	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
-
-	load_str(record, "model", &s->model);
-	load_str(record, "mode", &s->mode);
-	load_str(record, "systemPrompt", &s->system_prompt);
-	load_str(record, "authMethod", &s->auth_method);
-	load_str(record, "billingRef", &s->billing_ref);
-	load_str(record, "configVersion", &s->config_version);
-	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
-	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
-	s->baseline = jobj_get(record, "baseline").type == J_TRUE;
-	s->remove_on_close = jobj_get(record, "removeOnClose").type == J_TRUE;
-	s->needs_provider = jobj_get(record, "provider").type == J_TRUE;
-	s->provider_follows = jobj_get(record, "providerFollows").type == J_TRUE;
-	load_raw(record, "provider", J_OBJECT, &s->provider);
-	load_raw(record, "chosen", J_OBJECT, &s->chosen);
-	load_raw(record, "mcp", J_OBJECT, &s->mcp);
-	load_raw(record, "policy", J_OBJECT, &s->policy);
-	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
-	s->network = load_network(record);
-	session_env_load(s, record);
-	for (int i = 0; i < APPROVAL_MAX; i++)
-		if (jstr_is(v, harness_approvals[i]))
-			s->approval = (enum harness_approval)i;
-	if (budgets.type == J_OBJECT)
-		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
-	parse_gateway(s);
 }

@@ -97,6 +97,8 @@ void setup_forget_choice(struct setup *s);
 /* serverId (raw string) of the MCP server of type "acp" with that name; empty: there is none. */
 struct slice setup_server_id(const struct setup *s, const char *name);
 void setup_done(struct setup *s);
+/* gateway anew from provider, keys and model, which have been checked before; it borrows from them. */
+void setup_parse_gateway(struct setup *s);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);
 /* From such a record; what is malformed counts as absent. */

@@ -1,0 +1,302 @@
+/* config_load.c - options from defaults, environment and argv, and what is printed of them. */
+#include "cli/option_row.h"
+
+#include "base/os/file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+
+static void *slot(const struct config *c, const struct option_row *r)
+{
+	return (char *)c + r->offset;
+}
+
+static int bad_value(const struct option_row *r, const char *value, struct err *e)
+{
+	if (r->type == T_INT)
+		return err_field(e, r->name, "OPTION_INVALID",
+				 "--%s: '%s' is not a number from %lld to %lld%s%s", r->name, value,
+				 (long long)r->min, (long long)r->max, r->words ? " or " : "",
+				 r->words ? r->words : "");
+	if (r->type == T_KEEP)
+		return err_field(
+			e, r->name, "OPTION_INVALID",
+			"--%s: '%s' is not %s: an age like 12h or 7d, a size like 500m or 2g",
+			r->name, value, r->arg);
+	return err_field(e, r->name, "OPTION_INVALID", "--%s: '%s' is not one of: %s", r->name,
+			 value, r->type == T_BOOL ? "true false" : r->words);
+}
+
+static bool is_word(const char *words, const char *value)
+{
+	size_t n = strlen(value);
+
+	if (strchr(value, ' '))
+		return false;
+	for (const char *p = words; p; p = strchr(p, ' '), p += p != NULL)
+		if (n && strncmp(p, value, n) == 0 && (p[n] == ' ' || !p[n]))
+			return true;
+	return false;
+}
+
+static int set_value(struct config *c, const struct option_row *r, const char *value, struct err *e)
+{
+	long long n;
+	char *end;
+
+	switch (r->type) {
+	case T_WORD:
+		if (!is_word(r->words, value))
+			return bad_value(r, value, e);
+		/* fall through */
+	case T_STR:
+	case T_LIST:
+	case T_EACH:
+		xstrset(slot(c, r), value);
+		return 0;
+	case T_BOOL:
+		if (!is_word("true false 1 0", value))
+			return bad_value(r, value, e);
+		*(bool *)slot(c, r) = value[0] == 't' || value[0] == '1';
+		return 0;
+	case T_INT:
+		if (r->words && strcmp(value, r->words) == 0) {
+			*(int64_t *)slot(c, r) = -1;
+			return 0;
+		}
+		errno = 0;
+		n = strtoll(value, &end, 10);
+		if (errno || *end || !*value || n < r->min || n > r->max)
+			return bad_value(r, value, e);
+		*(int64_t *)slot(c, r) = n;
+		return 0;
+	case T_KEEP:
+		return retention_parse(value, slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
+	}
+	return -EINVAL;
+}
+
+static const char *env_name(const struct option_row *r, char *out, size_t size)
+{
+	snprintf(out, size, "ACPD_%s", r->name);
+	for (char *p = out + 5; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	return out;
+}
+
+/* An action (check, print-config, help) is not a setting, so it has no variable. Neither has the choice
+ * of records to read: ACPD_SESSION means something else. */
+static bool has_env(const struct option_row *r)
+{
+	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP)))
+		return false;
+	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
+}
+
+static void default_dir(char **field, const char *root_path, const char *xdg_env,
+			const char *home_sub)
+{
+	const char *xdg = getenv(xdg_env), *home = getenv("HOME");
+
+	if (*field)
+		return;
+	if (geteuid() == 0)
+		*field = xstrdup(root_path);
+	else if (xdg && *xdg)
+		*field = file_join(xdg, "acpd");
+	else if (home && *home && home_sub)
+		*field = file_join(home, home_sub);
+}
+
+/* Defaults that depend on our uid and environment. The run directory is /run/acpd,
+ * $XDG_RUNTIME_DIR/acpd or <state>/run. */
+static void set_computed(struct config *c)
+{
+	char cwd[PATH_MAX];
+
+	default_dir(&c->state, "/var/lib/acpd", "XDG_STATE_HOME", ".local/state/acpd");
+	default_dir(&c->run_dir, "/run/acpd", "XDG_RUNTIME_DIR", NULL);
+	if (!c->run_dir && c->state)
+		c->run_dir = file_join(c->state, "run");
+	if (!c->socket && c->run_dir)
+		c->socket = file_join(c->run_dir, "acp.sock");
+	if (!c->cwd && getcwd(cwd, sizeof(cwd)))
+		c->cwd = xstrdup(cwd);
+}
+
+static int load_defaults(struct config *c, unsigned scope, struct err *e)
+{
+	char name[64];
+	int r = 0;
+
+	for (size_t i = 0; i < option_rows_n && r == 0; i++)
+		if (option_rows[i].type == T_INT)
+			*(int64_t *)slot(c, &option_rows[i]) = option_rows[i].num;
+		else if (option_rows[i].def)
+			r = set_value(c, &option_rows[i], option_rows[i].def, e);
+	for (size_t i = 0; i < option_rows_n && r == 0; i++) {
+		const char *v = has_env(&option_rows[i]) && (option_rows[i].scope & scope) ?
+					getenv(env_name(&option_rows[i], name, sizeof(name))) :
+					NULL;
+
+		if (v && *v)
+			r = set_value(c, &option_rows[i], v, e);
+	}
+	return r;
+}
+
+/* getopt_long accepts any unambiguous prefix, but "--token SECRET" must not become --token-file. */
+static int check_names(unsigned scope, int argc, char **argv, struct err *e)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		size_t n = strcspn(argv[i], "="), k = 0;
+
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		while (k < option_rows_n &&
+		       !((option_rows[k].scope & scope) && strlen(option_rows[k].name) == n - 2 &&
+			 strncmp(option_rows[k].name, argv[i] + 2, n - 2) == 0))
+			k++;
+		if (k == option_rows_n)
+			return err_field(e, argv[i], "OPTION_UNKNOWN", "%.*s: no such option",
+					 (int)n, argv[i]);
+		if (!argv[i][n] && option_rows[k].type != T_BOOL)
+			i++; /* its value */
+	}
+	return 0;
+}
+
+/* A list option may be repeated: the values are joined. */
+static int add_value(struct config *c, const struct option_row *row, bool again, const char *value,
+		     struct err *e)
+{
+	_cleanup_(freep) char *joined = NULL;
+	char **have = slot(c, row);
+
+	if ((row->type != T_LIST && row->type != T_EACH) || !again)
+		return set_value(c, row, row->type == T_BOOL ? "true" : value, e);
+	if (asprintf(&joined, "%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value) < 0)
+		abort();
+	return set_value(c, row, joined, e);
+}
+
+static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
+{
+	struct option longs[OPTION_ROWS_MAX + 1] = { { 0 } };
+	char shorts[2 * OPTION_ROWS_MAX + 2] = ":", *s = shorts + 1;
+	size_t map[OPTION_ROWS_MAX] = { 0 }, n = 0;
+	bool seen[OPTION_ROWS_MAX] = { false };
+	int ch, r = 0, index;
+
+	for (size_t i = 0; i < option_rows_n; i++) {
+		if (!(option_rows[i].scope & scope))
+			continue;
+		longs[n] = (struct option){ option_rows[i].name,
+					    option_rows[i].type == T_BOOL ? no_argument :
+									    required_argument,
+					    NULL, 256 + (int)n };
+		map[n++] = i;
+		if (option_rows[i].letter) {
+			*s++ = option_rows[i].letter;
+			if (option_rows[i].type != T_BOOL)
+				*s++ = ':';
+		}
+	}
+	optind = 0;
+	opterr = 0;
+	while (r == 0 && (ch = getopt_long(argc, argv, shorts, longs, &index)) != -1) {
+		const struct option_row *row = ch >= 256 ? &option_rows[map[ch - 256]] : NULL;
+
+		for (size_t i = 0; !row && i < option_rows_n; i++)
+			if (option_rows[i].letter == ch && (option_rows[i].scope & scope))
+				row = &option_rows[i];
+		if (!row || ch == '?' || ch == ':')
+			return err_field(e, argv[optind - 1], "OPTION_UNKNOWN", "%s: %s",
+					 argv[optind - 1],
+					 ch == ':' ? "needs a value" : "no such option");
+		r = add_value(c, row, seen[row - option_rows], optarg, e);
+		seen[row - option_rows] = true;
+	}
+	c->args = argv + optind;
+	c->nargs = argc - optind;
+	return r;
+}
+
+static bool is_text(const struct option_row *r)
+{
+	return r->type != T_INT && r->type != T_BOOL && r->type != T_KEEP;
+}
+
+int config_load(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
+{
+	int r;
+
+	memset(c, 0, sizeof(*c));
+	r = load_defaults(c, scope, e);
+	if (r == 0)
+		r = check_names(scope, argc, argv, e);
+	if (r == 0)
+		r = parse_argv(c, scope, argc, argv, e);
+	if (r == 0)
+		set_computed(c);
+	else
+		config_done(c);
+	return r;
+}
+
+void config_done(struct config *c)
+{
+	for (size_t i = 0; i < option_rows_n; i++)
+		if (is_text(&option_rows[i])) {
+			char **s = slot(c, &option_rows[i]);
+
+			free(*s);
+			*s = NULL;
+		}
+}
+
+void config_print(const struct config *c, unsigned scope)
+{
+	char keep[RETENTION_TEXT_MAX];
+
+	for (size_t i = 0; i < option_rows_n; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		if (!(r->scope & scope) || !has_env(r))
+			continue;
+		if (r->type == T_INT)
+			printf("%s = %lld\n", r->name, (long long)*(int64_t *)slot(c, r));
+		else if (r->type == T_BOOL)
+			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
+		else if (r->type == T_KEEP)
+			printf("%s = %s\n", r->name, retention_text(slot(c, r), keep));
+		else
+			printf("%s = %s\n", r->name,
+			       *(char **)slot(c, r) ? *(char **)slot(c, r) : "");
+	}
+}
+
+void config_usage(unsigned scope)
+{
+	char left[64], name[64];
+
+	for (size_t i = 0; i < option_rows_n; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		if (!(r->scope & scope))
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", r->name, r->arg ? " " : "",
+			 r->arg ? r->arg : "");
+		printf("  %-28s %s", left, r->help);
+		if (r->type == T_INT)
+			printf(" (%lld)", (long long)r->num);
+		else if (r->def && r->type != T_BOOL)
+			printf(" (%s)", r->def);
+		if (has_env(r))
+			printf(" [%s]", env_name(r, name, sizeof(name)));
+		printf("\n");
+	}
+}
