@@ -1,4 +1,4 @@
-/* session.c - one session: what others may ask of it, how it is made, opened, closed and freed. What it does next:
+/* session.c - one session: how it is made, opened, closed and freed. What it does next:
  * session_next.c. */
 #include "session/session_internal.h"
 
@@ -20,86 +20,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-const char *session_id(const struct session *s)
-{
-	return s->id;
-}
-
-const char *session_cwd(const struct session *s)
-{
-	return s->cwd;
-}
-
-void session_put_owner(struct jw *w, const struct session *s)
-{
-	workspaces_put_owner(&s->store->workspaces, w);
-}
-
-const struct harness_def *session_harness(const struct session *s)
-{
-	return s->def;
-}
-
-const struct harness_caps *session_caps(const struct session *s)
-{
-	return &s->harness.caps;
-}
-
-struct slice session_modes(const struct session *s)
-{
-	return slice_of(s->harness.modes);
-}
-
-struct slice session_config(const struct session *s)
-{
-	return slice_of(s->harness.config);
-}
-
-struct slice session_provisioned(const struct session *s)
-{
-	return slice_of(s->workspace.provisioned);
-}
-
-struct slice session_refusal(const struct session *s)
-{
-	return slice_of(s->workspace.refusal);
-}
-
-void session_put_unmasked(struct jw *w, const struct session *s)
-{
-	secrets_put_unmasked(&s->secrets.known, w);
-}
-
-bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
-{
-	return session_env_put_missing(&s->setup, &p->setup, w);
-}
-
-bool session_restored(const struct session *s)
-{
-	return s->harness.restored;
-}
-
-uint64_t session_last_seq(const struct session *s)
-{
-	return s->log.events.last;
-}
-
-bool session_is_open(const struct session *s)
-{
-	return s && s->state == SESSION_OPEN;
-}
-
-bool session_is_driven(const struct session *s)
-{
-	return !list_empty(&s->watchers);
-}
-
-uint64_t session_running(const struct session *s)
-{
-	return s->turn.current ? s->turn.current->no : 0;
-}
-
 void session_touch(struct session *s)
 {
 	s->updated_ms = clock_real_ms();
@@ -110,6 +30,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	struct session *s = new0(struct session);
 
 	s->store = st;
+	s->user = agent_user_copy(&st->user);
 	s->id = xstrdup(id);
 	s->number = ++st->last_number;
 	s->log.events.fd = -1;
@@ -267,7 +188,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	    session_network_check(&s->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
-					   paths_check_cwd(s->store, s->cwd, e) < 0))
+					   paths_check_cwd(&s->user, s->cwd, e) < 0))
 		return -EACCES;
 	if (p->request && provision_admit(s, p->request, e) < 0)
 		return -EINVAL;
@@ -478,6 +399,7 @@ void session_free(struct session *s)
 		put_away(s, &e);
 	list_del(&s->link);
 	s->store->count--;
+	agent_user_done(&s->user);
 	free(s->id);
 	free(s->cwd);
 	free(s->title);

@@ -128,7 +128,7 @@ static void copy_home(struct session *s, struct session *from)
 							       .env = env,
 							       .cwd = "/",
 							       .session = s->id,
-							       .bounds = store_bounds(s->store) },
+							       .bounds = session_bounds(s) },
 					  &copy_events, s, &e) :
 			       NULL;
 	if (s->harness.proc) {

@@ -37,6 +37,7 @@ struct session {
 	uint64_t number;
 	char *id, *cwd, *title, *home;
 	const struct harness_def *def;
+	struct agent_user user; /* as whom everything of it runs */
 	enum session_state state;
 	uint64_t updated_ms;
 	struct list close_waiters; /* struct session_waiter */

@@ -119,7 +119,7 @@ static bool plan(struct derive *d, const char *archive, uint64_t most, struct bu
 	jw_str(&w, "digest", archive_digest_text(&d->digest, digest));
 	jw_str(&w, "output", d->made);
 	jw_uint(&w, "bytes", most);
-	workspaces_put_owner(d->ws, &w);
+	workspaces_put_owner(&d->ws->user, &w);
 	jw_end_obj(&w);
 	return true;
 }

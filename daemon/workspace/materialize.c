@@ -30,6 +30,7 @@ struct materialize_part {
 
 struct materialize {
 	struct workspaces *ws;
+	const struct agent_user *user;
 	const struct materialize_events *ev;
 	void *ctx;
 	struct materialize_part parts[PART_MAX];
@@ -60,7 +61,7 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 			       "cannot keep the workspace's record: %s", strerror(-r));
 	manifest = file_join(record, "manifest");
 	jw_obj(w, NULL);
-	workspaces_put_target(m->ws, w, p->target);
+	workspaces_put_target(m->user, w, p->target);
 	jw_str(w, "mode", merge ? "merge" : "replace");
 	jw_str(w, "manifest", manifest);
 	jw_bool(w, "confirm", true);
@@ -311,7 +312,7 @@ static void recover(struct materialize_part *p)
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
 
-	workspaces_put_recovery(p->m->ws, &job, p->target);
+	workspaces_put_recovery(p->m->ws, p->m->user, &job, p->target);
 	helper_job_free(p->helper);
 	p->committed = true; /* this is not to be aborted */
 	p->helper = helper_job_start(p->m->ws->loop, p->m->ws->procs,
@@ -350,7 +351,7 @@ static void start_part(void *ctx)
 	struct materialize *m = p->m;
 	struct err e = { 0 };
 
-	if (workspaces_begin(m->ws, p->target, &e) == 0)
+	if (workspaces_begin(m->ws, m->user, p->target, &e) == 0)
 		p->helper = helper_job_start(m->ws->loop, m->ws->procs,
 					     &(struct helper_job_spec){ "extract",
 									buf_slice(&p->job), 0 },
@@ -429,6 +430,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	struct materialize *m = new0(struct materialize);
 
 	m->ws = ws;
+	m->user = spec->user;
 	m->ev = ev;
 	m->ctx = ctx;
 	m->prefix = xstrdup(spec->prefix);

@@ -76,41 +76,43 @@ void workspaces_inherit(const struct workspaces *ws, const char *path, const cha
 			 strerror(errno));
 }
 
-void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path)
+void workspaces_put_target(const struct agent_user *user, struct jw *w, const char *path)
 {
 	jw_str(w, "target", path);
-	workspaces_put_owner(ws, w);
+	workspaces_put_owner(user, w);
 }
 
-void workspaces_put_owner(const struct workspaces *ws, struct jw *w)
+void workspaces_put_owner(const struct agent_user *user, struct jw *w)
 {
-	if (!ws->switch_user)
+	if (!user->switched)
 		return;
-	jw_uint(w, "uid", ws->uid);
-	jw_uint(w, "gid", ws->gid);
+	jw_uint(w, "uid", user->uid);
+	jw_uint(w, "gid", user->gid);
 }
 
-static void put_job(const struct workspaces *ws, struct buf *b, const char *path,
+static void put_job(const struct agent_user *user, struct buf *b, const char *path,
 		    const char *record)
 {
 	_cleanup_(freep) char *manifest = record ? file_join(record, "manifest") : NULL;
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	workspaces_put_target(ws, &w, path);
+	workspaces_put_target(user, &w, path);
 	jw_str(&w, "manifest", manifest);
 	jw_end_obj(&w);
 }
 
-void workspaces_put_recovery(const struct workspaces *ws, struct buf *b, const char *path)
+void workspaces_put_recovery(const struct workspaces *ws, const struct agent_user *user,
+			     struct buf *b, const char *path)
 {
 	_cleanup_(freep) char *record = NULL;
 
 	if (workspaces_record(ws, path, false, &record) == 0)
-		put_job(ws, b, path, record);
+		put_job(user, b, path, record);
 }
 
-int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e)
+int workspaces_begin(const struct workspaces *ws, const struct agent_user *user, const char *path,
+		     struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *pending = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -118,7 +120,7 @@ int workspaces_begin(const struct workspaces *ws, const char *path, struct err *
 
 	if (r == 0) {
 		pending = file_join(record, NOTE_PENDING);
-		put_job(ws, &b, path, record);
+		put_job(user, &b, path, record);
 		r = file_replace(pending, b.data, b.len, 0600);
 	}
 	if (r < 0)
@@ -213,22 +215,23 @@ void workspaces_note_instructions(const struct workspaces *ws, const char *path,
 /* --- ephemeral directories ------------------------------------------------------------------------------------ */
 
 /* We made it just now, with a random name. Still it is given away only if it is the one that we made. */
-static int give_away(const struct workspaces *ws, const char *path)
+static int give_away(const struct agent_user *user, const char *path)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
 
-	if (!ws->switch_user)
+	if (!user->switched)
 		return 0;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &sb) < 0)
 		return -errno;
 	if (sb.st_uid != geteuid() || sb.st_nlink != 2 || (sb.st_mode & 07777) != 0700)
 		return -EPERM;
-	return fchown(fd, ws->uid, ws->gid) < 0 ? -errno : 0;
+	return fchown(fd, user->uid, user->gid) < 0 ? -errno : 0;
 }
 
-int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e)
+int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_user *user,
+			      char **ret, struct err *e)
 {
 	_cleanup_(freep) char *path = NULL;
 	char name[2 * 16 + 1];
@@ -237,7 +240,7 @@ int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct er
 	random_hex(name, 16);
 	path = file_join(ws->root, name);
 	if (r == 0)
-		r = mkdir(path, 0700) < 0 ? -errno : give_away(ws, path);
+		r = mkdir(path, 0700) < 0 ? -errno : give_away(user, path);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "WORKSPACE_NOT_WRITABLE",
 			       "cannot make a workspace below %s: %s", ws->root, strerror(-r));
@@ -282,16 +285,16 @@ static int open_closed(const char *path)
 	return TAKE_FD(dir);
 }
 
-int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e)
+int workspaces_hand_over(const struct agent_user *user, const char *path, struct err *e)
 {
 	_cleanup_(closep) int dir = *path == '/' ? open_closed(path) : -EINVAL;
 	struct stat sb;
 	int r = dir < 0 ? dir : fstat(dir, &sb) < 0 ? -errno : 0;
 
-	if (r == 0 && ws->switch_user && sb.st_uid != ws->uid)
-		r = sb.st_uid != geteuid()	      ? -EPERM :
-		    fchown(dir, ws->uid, ws->gid) < 0 ? -errno :
-							0;
+	if (r == 0 && user->switched && sb.st_uid != user->uid)
+		r = sb.st_uid != geteuid()		  ? -EPERM :
+		    fchown(dir, user->uid, user->gid) < 0 ? -errno :
+							    0;
 	if (r < 0)
 		return err_field(e, "_meta.acpd.workspace.chown", "CHOWN_REFUSED",
 				 "cwd cannot be handed over: %s", strerror(-r));
@@ -353,12 +356,12 @@ static struct tree_chore *chore_new(struct workspaces *ws, const char *path, boo
 	return c;
 }
 
-void workspaces_remove(struct workspaces *ws, const char *path)
+void workspaces_remove(struct workspaces *ws, const struct agent_user *user, const char *path)
 {
 	struct tree_chore *c = chore_new(ws, path, true);
 	_cleanup_(freep) char *record = NULL, *note = NULL;
 
-	put_job(ws, &c->job, path, NULL);
+	put_job(user, &c->job, path, NULL);
 	/* without the note it is removed too, unless we are killed before */
 	if (workspaces_record(ws, path, true, &record) == 0) {
 		note = file_join(record, NOTE_REMOVAL);

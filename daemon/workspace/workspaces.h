@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "loop/loop.h"
+#include "proc/agent_user.h"
 #include "proc/proc.h"
 
 #include <stdbool.h>
@@ -25,12 +26,10 @@ struct workspaces {
 	struct loop *loop;
 	struct proc_host *procs;
 	struct archive_store *archives;
-	char *state_dir;   /* <state>/trees */
-	char *root;	   /* of ephemeral workspaces */
-	char *builtin_dir; /* of baked skills; NULL: none */
-	bool switch_user;  /* trees are written as this user */
-	uid_t uid;
-	gid_t gid;
+	char *state_dir;	     /* <state>/trees */
+	char *root;		     /* of ephemeral workspaces */
+	char *builtin_dir;	     /* of baked skills; NULL: none */
+	struct agent_user user;	     /* borrowed: of jobs that are on no tree */
 	struct list claims;	     /* on trees, in the order in which they were made */
 	struct derive *derive;	     /* derive.h: what is being made, or NULL */
 	struct sha256 derive_failed; /* the last it failed for: not tried again for each session */
@@ -52,15 +51,16 @@ struct claim {
 int workspaces_record(const struct workspaces *ws, const char *path, bool make, char **ret);
 /* The tree is gone for good: its records too. */
 void workspaces_forget(const struct workspaces *ws, const char *path);
-/* Makes <root>/<random> for the user that trees are written as. The caller frees. */
-int workspaces_make_ephemeral(const struct workspaces *ws, char **ret, struct err *e);
-/* Gives cwd to the user that trees are written as, and makes it if only its last component is missing. Refused unless
- * everything above it is ours and closed to others. */
-int workspaces_hand_over(const struct workspaces *ws, const char *path, struct err *e);
+/* Makes <root>/<random> for that user. The caller frees. */
+int workspaces_make_ephemeral(const struct workspaces *ws, const struct agent_user *user,
+			      char **ret, struct err *e);
+/* Gives cwd to that user, and makes it if only its last component is missing. Refused unless everything above it is
+ * ours and closed to others. */
+int workspaces_hand_over(const struct agent_user *user, const char *path, struct err *e);
 /* Members uid and gid of a job, where they are needed; the same and target. */
 struct jw;
-void workspaces_put_owner(const struct workspaces *ws, struct jw *w);
-void workspaces_put_target(const struct workspaces *ws, struct jw *w, const char *path);
+void workspaces_put_owner(const struct agent_user *user, struct jw *w);
+void workspaces_put_target(const struct agent_user *user, struct jw *w, const char *path);
 /* granted is called when all earlier claims on the tree are released. */
 void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 		      void (*granted)(void *ctx), void *ctx);
@@ -68,9 +68,11 @@ void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 void workspaces_release(struct workspaces *ws, struct claim *c);
 /* The job that brings a tree to its old or its new state, after one that was killed. */
 struct buf;
-void workspaces_put_recovery(const struct workspaces *ws, struct buf *b, const char *path);
+void workspaces_put_recovery(const struct workspaces *ws, const struct agent_user *user,
+			     struct buf *b, const char *path);
 /* Writes down that a job on path begins, with the data to recover from it; and that it has ended. */
-int workspaces_begin(const struct workspaces *ws, const char *path, struct err *e);
+int workspaces_begin(const struct workspaces *ws, const struct agent_user *user, const char *path,
+		     struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
 /* A tree was copied with all that is in it: what is ours in the one is ours in the other. */
 void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from);
@@ -79,5 +81,5 @@ bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);
 /* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
 void workspaces_recover(struct workspaces *ws);
-/* Removes a tree that is ours, as the user who owns it, in the background. */
-void workspaces_remove(struct workspaces *ws, const char *path);
+/* Removes a tree that is ours, as that user, who owns it, in the background. */
+void workspaces_remove(struct workspaces *ws, const struct agent_user *user, const char *path);

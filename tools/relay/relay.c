@@ -41,12 +41,12 @@ static const struct session_socket_ops socket_ops = { on_find };
 /* A harness that cannot start the shim, or reach the socket, would silently have no tools. */
 static int check_reachable(const struct session_servers *v, struct err *e)
 {
-	const struct session_store *st = v->relay->store;
+	const struct agent_user *user = session_user(v->session);
 
-	if (!store_user_may_run(st, v->relay->self))
+	if (!agent_user_may(user, v->relay->self, X_OK))
 		return err_set(e, -EACCES, RPC_INTERNAL_ERROR, "MCP_SHIM_NOT_EXECUTABLE",
 			       "the user that runs the harness cannot execute %s", v->relay->self);
-	if (!store_user_may_write(st, v->socket))
+	if (!agent_user_may(user, v->socket, W_OK))
 		return err_set(e, -EACCES, RPC_INTERNAL_ERROR, "MCP_SOCKET_NOT_REACHABLE",
 			       "the user that runs the harness cannot reach %s", v->socket);
 	return 0;

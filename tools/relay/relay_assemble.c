@@ -175,7 +175,7 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 	program = server_reach_command(s->command, env_value(a->env, "PATH"), path, e);
 	if (!program)
 		return -ENOENT;
-	if (!store_user_may_run(a->v->relay->store, program))
+	if (!agent_user_may(session_user(a->v->session), program, X_OK))
 		return err_field(e, path, "MCP_COMMAND_NOT_EXECUTABLE",
 				 "%s: the user that runs the harness cannot execute '%s'", path,
 				 program);

@@ -25,9 +25,9 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);
-	if (s->store->user.name) {
-		harness_plan_env(plan, "USER", s->store->user.name);
-		harness_plan_env(plan, "LOGNAME", s->store->user.name);
+	if (s->user.name) {
+		harness_plan_env(plan, "USER", s->user.name);
+		harness_plan_env(plan, "LOGNAME", s->user.name);
 	}
 }
 

@@ -74,6 +74,6 @@ void session_put_network(struct jw *w, const struct session *s)
 	jw_str(w, "mode", network_modes[s->setup.network]);
 	jw_str(w, "achieved", inside ? "namespace" : "none");
 	if (inside) /* root enters any namespace that it likes */
-		jw_bool(w, "leavable", geteuid() == 0 && !s->store->user.switched);
+		jw_bool(w, "leavable", geteuid() == 0 && !s->user.switched);
 	jw_end_obj(w);
 }

@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 
-#include <unistd.h>
-
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
 {
 	st->mcp.ops = ops;
@@ -58,18 +56,24 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
+static struct proc_bounds bounds_of(const struct agent_user *u)
+{
+	return (struct proc_bounds){ .switch_user = u->switched, .uid = u->uid, .gid = u->gid };
+}
+
 struct proc_bounds store_bounds(const struct session_store *st)
 {
-	const struct store_user *u = &st->user;
+	return bounds_of(&st->user);
+}
 
-	return (struct proc_bounds){ .switch_user = u->switched,
-				     .uid = u->switched ? u->uid : geteuid(),
-				     .gid = u->switched ? u->gid : getegid() };
+const struct agent_user *session_user(const struct session *s)
+{
+	return &s->user;
 }
 
 struct proc_bounds session_bounds(const struct session *s)
 {
-	struct proc_bounds b = store_bounds(s->store);
+	struct proc_bounds b = bounds_of(&s->user);
 
 	b.netns = s->harness.netns;
 	return b;

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+struct agent_user;
 struct netns;
 struct session;
 struct session_store;
@@ -45,11 +46,9 @@ struct slice session_env(const struct session *s);
 const char *session_home(const struct session *s);
 /* As whom, and within what, the tools of the daemon's own /mcp run. uid and gid are true without switch_user, too. */
 struct proc_bounds store_bounds(const struct session_store *st);
-/* That user may execute the file. */
-bool store_user_may_run(const struct session_store *st, const char *path);
-/* That user may write to the socket. */
-bool store_user_may_write(const struct session_store *st, const char *path);
-/* The same for what runs for this session. Borrowed, and true once session_network_open has been called: before
+/* As whom all of this session runs. */
+const struct agent_user *session_user(const struct session *s);
+/* As whom, and within what, it runs. Borrowed, and true once session_network_open has been called: before
  * anything is started for it. */
 struct proc_bounds session_bounds(const struct session *s);
 int session_network_open(struct session *s, struct err *e);

@@ -21,8 +21,8 @@ int session_model_check_way(const struct harness_provider *p, const char *field,
 static int find_reach(const struct session *s, struct model_reach *ret, struct err *e)
 {
 	*ret = (struct model_reach){ .socket = -1,
-				     .one_user = s->store->user.switched,
-				     .uid = s->store->user.uid };
+				     .one_user = s->user.switched,
+				     .uid = s->user.uid };
 	if (!s->harness.netns)
 		return 0;
 	ret->socket = netns_socket(s->harness.netns, AF_INET, SOCK_STREAM);

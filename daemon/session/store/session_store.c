@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
 static int make_dirs(struct session_store *st, struct err *e)
@@ -50,10 +51,7 @@ static int find_agent_user(struct session_store *st, const char *name, struct er
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, 0, "AGENT_USER_NEEDS_ROOT",
 			       "running children as '%s' needs root", name);
-	st->user.switched = true;
-	st->user.uid = pw->pw_uid;
-	st->user.gid = pw->pw_gid;
-	st->user.name = xstrdup(name);
+	st->user = (struct agent_user){ true, pw->pw_uid, pw->pw_gid, xstrdup(name) };
 	return 0;
 }
 
@@ -109,9 +107,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 				   .root = cfg->workspaces ? xstrdup(cfg->workspaces) :
 							     file_join(st->state_dir, "workspaces"),
 				   .builtin_dir = xstrdup(cfg->skills),
-				   .switch_user = st->user.switched,
-				   .uid = st->user.uid,
-				   .gid = st->user.gid,
+				   .user = st->user,
 				   .idle = on_background_idle,
 				   .ctx = st };
 	list_init(&ws->claims);
@@ -122,8 +118,12 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 static void remove_foreign(void *ctx, const char *path)
 {
 	struct session_store *st = ctx;
+	struct agent_user owner = agent_user_self();
+	struct stat sb;
 
-	workspaces_remove(&st->workspaces, path);
+	if (lstat(path, &sb) == 0 && sb.st_uid != owner.uid)
+		owner = (struct agent_user){ geteuid() == 0, sb.st_uid, sb.st_gid, NULL };
+	workspaces_remove(&st->workspaces, &owner, path);
 }
 
 static int open_removal(struct session_store *st, struct err *e)
@@ -150,6 +150,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 
 	st->loop = loop;
 	st->procs = procs;
+	st->user = agent_user_self();
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
 	st->state_dir = xstrdup(cfg->state);
@@ -204,7 +205,7 @@ struct session_store *store_free(struct session_store *st)
 	free(st->state_dir);
 	free(st->incarnation);
 	problems_done(&st->problems);
-	free(st->user.name);
+	agent_user_done(&st->user);
 	free(st->pass_env);
 	free(st);
 	return NULL;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "proc/agent_user.h"
 #include "session/harness/harness_internal.h"
 #include "session/mcp/session_mcp_internal.h"
 #include "session/session.h"
@@ -33,14 +34,6 @@ struct store_retention {
 	char *measured_id;
 };
 
-/* In struct session_store: user. Who children run as. */
-struct store_user {
-	bool switched; /* else they keep the daemon's uid, and the rest says nothing */
-	uid_t uid;
-	gid_t gid;
-	char *name;
-};
-
 struct session_store {
 	struct loop *loop;
 	struct proc_host *procs;
@@ -62,7 +55,7 @@ struct session_store {
 	struct fetcher *fetcher;
 	struct problems problems;
 
-	struct store_user user;
+	struct agent_user user; /* --agent-user: of what belongs to no session */
 	struct harness_pool pool;
 	struct store_mcp mcp;
 	struct store_model model;

@@ -254,9 +254,9 @@ static char *compat_path(const struct session *s)
 
 static struct usage_compat_owner compat_owner(const struct session *s)
 {
-	return (struct usage_compat_owner){ .switch_user = s->store->user.switched,
-					    .uid = s->store->user.uid,
-					    .gid = s->store->user.gid };
+	return (struct usage_compat_owner){ .switch_user = s->user.switched,
+					    .uid = s->user.uid,
+					    .gid = s->user.gid };
 }
 
 /* That file is an extra: a failure to write it is logged and ends no turn. */

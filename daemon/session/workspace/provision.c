@@ -44,11 +44,11 @@ int provision_cwd(struct session_store *st, const struct session_params *p, char
 	int r = q ? sources_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
 
 	if (r == 0 && q && q->ephemeral)
-		return workspaces_make_ephemeral(&st->workspaces, ret, e);
+		return workspaces_make_ephemeral(&st->workspaces, &st->user, ret, e);
 	if (r == 0 && q && q->chown)
-		r = workspaces_hand_over(&st->workspaces, p->cwd, e);
+		r = workspaces_hand_over(&st->user, p->cwd, e);
 	if (r == 0)
-		r = paths_check_cwd(st, p->cwd, e);
+		r = paths_check_cwd(&st->user, p->cwd, e);
 	*ret = r < 0 ? NULL : xstrdup(p->cwd);
 	return r;
 }
@@ -157,6 +157,7 @@ static int write_at_home(struct provisioning *f, const struct materialized *m, s
 			     .instructions_overwrite = true,
 			     .baseline = -1 };
 	struct materialize_spec spec = { .request = &r,
+					 .user = &s->user,
 					 .cwd = s->home,
 					 .instructions_file = s->def->places.instructions_home,
 					 .prefix = "" };
@@ -223,7 +224,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 
 	if (s->workspace.provisioning)
 		return busy(e);
-	if (request_touches_workspace(r) && paths_check_writable(s->store, s->cwd, e) < 0)
+	if (request_touches_workspace(r) && paths_check_writable(&s->user, s->cwd, e) < 0)
 		return -EACCES;
 	if (skills_dir(s, r, &skills, e) < 0)
 		return -EIO;
@@ -236,6 +237,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 	f->work = materialize_start(
 		&s->store->workspaces,
 		&(struct materialize_spec){ .request = r,
+					    .user = &s->user,
 					    .cwd = s->cwd,
 					    .skills_dir = skills,
 					    .instructions_file = s->def->places.instructions_file,
@@ -278,7 +280,7 @@ int provision_admit(const struct session *s, const struct request *r, struct err
 	if (ret == 0 && request_writes(r) && s->workspace.provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
-		ret = paths_check_writable(s->store, s->cwd, e);
+		ret = paths_check_writable(&s->user, s->cwd, e);
 	if (ret == 0)
 		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
 	return ret;
@@ -372,7 +374,7 @@ void provision_closed(struct session *s, bool remove)
 	_cleanup_(freep) char *skills = NULL;
 
 	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
-		workspaces_remove(&s->store->workspaces, s->cwd);
+		workspaces_remove(&s->store->workspaces, &s->user, s->cwd);
 	if (!remove || !s->home)
 		return;
 	workspaces_forget(&s->store->workspaces, s->home);

@@ -9,68 +9,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 
-/* With the rights of the agent's user: setfsuid drops the capabilities that would lie. */
-static void become_agent(const struct session_store *st)
-{
-	if (st->user.switched) {
-		setfsgid(st->user.gid);
-		setfsuid(st->user.uid);
-	}
-}
-
-static void become_daemon(const struct session_store *st)
-{
-	if (st->user.switched) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
-}
-
-static bool agent_may(const struct session_store *st, const char *path, int what)
-{
-	bool may;
-
-	become_agent(st);
-	may = faccessat(AT_FDCWD, path, what, AT_EACCESS) == 0;
-	become_daemon(st);
-	return may;
-}
-
-bool store_user_may_run(const struct session_store *st, const char *path)
-{
-	return agent_may(st, path, X_OK);
-}
-
-bool store_user_may_write(const struct session_store *st, const char *path)
-{
-	return agent_may(st, path, W_OK);
-}
-
-static int enter_as_agent(const struct session_store *st, const char *path, bool write)
+static int enter_as(const struct agent_user *user, const char *path, bool write)
 {
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
 	int r = 0;
 
-	become_agent(st);
+	agent_user_enter(user);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstatat(fd, ".", &sb, 0) < 0 ||
 	    (write && faccessat(fd, ".", W_OK, AT_EACCESS) < 0))
 		r = -errno;
-	become_daemon(st);
+	agent_user_leave(user);
 	return r;
 }
 
-int paths_check_cwd(const struct session_store *st, const char *cwd, struct err *e)
+int paths_check_cwd(const struct agent_user *user, const char *cwd, struct err *e)
 {
 	int r;
 
 	if (cwd[0] != '/')
 		return err_field(e, "cwd", "CWD_NOT_ABSOLUTE", "cwd must be an absolute path");
-	r = enter_as_agent(st, cwd, false);
+	r = enter_as(user, cwd, false);
 	if (r == -ENOENT)
 		return err_field(e, "cwd", "CWD_NOT_FOUND", "cwd does not exist in the sandbox");
 	if (r == -ENOTDIR)
@@ -83,9 +45,9 @@ int paths_check_cwd(const struct session_store *st, const char *cwd, struct err 
 }
 
 /* An empty directory could be replaced by one of the agent's, but nobody asked for it to be handed over. */
-int paths_check_writable(const struct session_store *st, const char *cwd, struct err *e)
+int paths_check_writable(const struct agent_user *user, const char *cwd, struct err *e)
 {
-	int r = st->user.switched ? enter_as_agent(st, cwd, true) : 0;
+	int r = user->switched ? enter_as(user, cwd, true) : 0;
 
 	if (r < 0)
 		return err_field(e, "cwd", "CWD_NOT_WRITABLE",
@@ -125,10 +87,10 @@ int paths_session_home(const struct session_store *st, const char *id, char **re
 	return 0;
 }
 
-/* Gives what is there to the agent's user, link by link, following none. */
-static int hand_over(const struct session_store *st, const char *path)
+/* Gives what is there to the session's user, link by link, following none. */
+static int hand_over(const struct session *s, const char *path)
 {
-	return st->user.switched && lchown(path, st->user.uid, st->user.gid) < 0 ? -errno : 0;
+	return s->user.switched && lchown(path, s->user.uid, s->user.gid) < 0 ? -errno : 0;
 }
 
 static int make_dirs_for(const struct session *s, const char *relative)
@@ -141,7 +103,7 @@ static int make_dirs_for(const struct session *s, const char *relative)
 		if (mkdir(path, 0700) < 0 && errno != EEXIST)
 			r = -errno;
 		else
-			r = hand_over(s->store, path);
+			r = hand_over(s, path);
 		*p = '/';
 	}
 	return r;
@@ -156,7 +118,7 @@ static int make_file(const struct session *s, const struct harness_env *f)
 		r = file_replace(path, f->value, strlen(f->value), 0600);
 	else if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
 		r = -errno;
-	return r < 0 ? r : hand_over(s->store, path);
+	return r < 0 ? r : hand_over(s, path);
 }
 
 int paths_make_dir(struct session *s, const char *relative, struct err *e)
@@ -180,21 +142,21 @@ static int fresh_tmp(const struct session *s)
 		return r;
 	if (mkdir(tmp, 0700) < 0)
 		return -errno;
-	return hand_over(s->store, tmp);
+	return hand_over(s, tmp);
 }
 
 /* Names in it are still ours to give, but what has been handed over below it can be reached. */
 void paths_let_into_home(const struct session *s)
 {
-	if (s->store->user.switched)
+	if (s->user.switched)
 		(void)chmod(s->home, 0711); /* if it fails, the next open fails and says so */
 }
 
 static int hand_over_home(const struct session *s)
 {
-	if (s->store->user.switched && chmod(s->home, 0700) < 0)
+	if (s->user.switched && chmod(s->home, 0700) < 0)
 		return -errno;
-	return hand_over(s->store, s->home);
+	return hand_over(s, s->home);
 }
 
 int paths_give_home(struct session *s, struct err *e)
@@ -207,16 +169,16 @@ int paths_give_home(struct session *s, struct err *e)
 	return 0;
 }
 
-/* As the agent's user, whose home it is by now. */
+/* As the session's user, whose home it is by now. */
 static int keep_programs(const struct session *s, const struct harness_plan *plan)
 {
 	_cleanup_(closep) int home = open(s->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = home < 0 ? -errno : 0;
 
-	become_agent(s->store);
+	agent_user_enter(&s->user);
 	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
 		r = home_program_keep(home, plan->programs[i].name, plan->programs[i].value);
-	become_daemon(s->store);
+	agent_user_leave(&s->user);
 	return r;
 }
 

@@ -12,9 +12,9 @@
 
 /* cwd must be an absolute path of a directory that the uid running the harness can enter: -EINVAL with
  * CWD_NOT_ABSOLUTE, CWD_NOT_FOUND, CWD_NOT_DIRECTORY or CWD_NOT_ACCESSIBLE. Nothing is created or handed over. */
-int paths_check_cwd(const struct session_store *st, const char *cwd, struct err *e);
-/* The agent's user may write in cwd, which has been checked: -EINVAL with CWD_NOT_WRITABLE. */
-int paths_check_writable(const struct session_store *st, const char *cwd, struct err *e);
+int paths_check_cwd(const struct agent_user *user, const char *cwd, struct err *e);
+/* That user may write in cwd, which has been checked: -EINVAL with CWD_NOT_WRITABLE. */
+int paths_check_writable(const struct agent_user *user, const char *cwd, struct err *e);
 /* Makes <state>/homes/<id>, 0700, ours until paths_fill_home. */
 int paths_session_home(const struct session_store *st, const char *id, char **ret, struct err *e);
 /* Of a session of an earlier daemon. -ENOENT: it was gone, and is empty now. */
