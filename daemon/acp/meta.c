@@ -23,6 +23,7 @@
 		JF_RAW(struct session_args, meta_prompt, "systemPrompt", 0),                       \
 		JF_OBJ(struct session_args, policy, "policy", 0),                                  \
 		JF_OBJ(struct session_args, mcp, "mcp", 0),                                        \
+		JF_RAW(struct session_args, level, "level", 0),                                    \
 		JF_OBJ(struct session_args, network, "network", 0),                                \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
@@ -296,35 +297,6 @@ int provider_check(struct slice raw, unsigned apis, struct err *e)
 	return r;
 }
 
-struct network_args {
-	char *mode;
-};
-
-static const struct jfield network_fields[] = {
-	JF_STR(struct network_args, mode, "mode", JF_REQUIRED, 32),
-	JF_END,
-};
-
-static int check_network(struct slice raw, enum network_mode *ret, struct err *e)
-{
-	struct network_args a = { 0 };
-	int r;
-
-	*ret = NETWORK_UNSET;
-	if (!raw.n)
-		return 0;
-	r = jdec_strict(raw, network_fields, "_meta.acpd.network.", "a network has no such member",
-			&a, e);
-	for (int i = NETWORK_OPEN; r == 0 && i < NETWORK_MAX; i++)
-		if (strcmp(network_modes[i], a.mode) == 0)
-			*ret = (enum network_mode)i;
-	if (r == 0 && *ret == NETWORK_UNSET)
-		r = err_field(e, "_meta.acpd.network.mode", "FIELD_INVALID",
-			      "mode must be off or open");
-	jdec_free(network_fields, &a);
-	return r;
-}
-
 /* --- the system prompt ------------------------------------------------------------------------------------- */
 
 /* ACP has an array of text blocks; they are paragraphs of one prompt. */
@@ -403,7 +375,9 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_policy(a, caps, &p->setup.approval, e);
 	if (r == 0)
-		r = check_network(a->network, &p->setup.network, e);
+		r = meta_level_check(a->level, &a->level_wish, e);
+	if (r == 0)
+		r = meta_network_check(a->network, &p->setup.network, e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
@@ -424,6 +398,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.mode = a->mode;
 	p->setup.system_prompt = a->system_text;
 	p->setup.system_override = a->system_override;
+	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
 	p->setup.budgets = a->budgets.n ? &a->limits : NULL;
 	p->setup.billing_ref = a->billing_ref;
 	p->setup.config_version = a->config_version;

@@ -15,13 +15,14 @@ struct session_args {
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network;
-	struct jval meta_prompt;
+	struct jval meta_prompt, level;
 	struct request_args provision;
 	int64_t from_seq;
 	/* found by session_args_check */
 	char *system_text;
 	bool system_override;
 	bool provider_follows; /* provider is the connection's (conn_give_provider) */
+	struct level_wish level_wish;
 	struct budgets limits;
 	struct request request; /* of provision */
 };
@@ -43,6 +44,9 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e);
 void meta_args_free(struct session_args *a);
+/* meta_bounds.c. What is absent is not named, or NETWORK_UNSET. */
+int meta_level_check(struct jval v, struct level_wish *ret, struct err *e);
+int meta_network_check(struct slice raw, enum network_mode *ret, struct err *e);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */

@@ -14,6 +14,12 @@ static bool is_daemons_own(const struct session_store *st)
 	return !pw || pw->pw_uid == geteuid();
 }
 
+/* Setuid programs give agents nothing. */
+static bool gains_nothing(const struct session_store *st)
+{
+	return store_agent_user(st) && store_level(st) != LEVEL_OPEN;
+}
+
 static void find(const struct session_store *st, struct root_access *ret)
 {
 	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
@@ -30,8 +36,9 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 
 	find(st, &found);
 	jw_obj(w, key);
+	store_put_level(st, w);
 	jw_str(w, "agentUser", store_agent_user(st));
-	jw_bool(w, "noNewPrivileges", store_agent_user(st) != NULL);
+	jw_bool(w, "noNewPrivileges", gains_nothing(st));
 	jw_bool(w, "daemonUser", is_daemons_own(st));
 	jw_bool(w, "sharedUser", true);
 	jw_bool(w, "networkNamespaces", !netns_missing());
@@ -56,7 +63,8 @@ void isolation_log(const struct session_store *st)
 	find(st, &found);
 	log_info("serve", "how agents run", "agentUser",
 		 store_agent_user(st) ? store_agent_user(st) : "none: the daemon's own user",
-		 "noNewPrivileges", store_agent_user(st) ? "true" : "false", "sharedUser", "true");
+		 "noNewPrivileges", gains_nothing(st) ? "true" : "false", "sharedUser", "true");
+	store_log_level(st);
 	if (is_daemons_own(st))
 		log_warn(
 			"serve",

@@ -13,7 +13,8 @@
 #include <sys/types.h>
 
 struct proc_bounds {
-	bool switch_user; /* to uid and gid, with no_new_privs: setuid programs give nothing any more */
+	bool switch_user; /* to uid and gid */
+	bool may_gain;	  /* setuid programs such as sudo work: no no_new_privs for who switches */
 	uid_t uid;
 	gid_t gid;
 	struct netns *netns; /* where its sockets are; NULL: ours */

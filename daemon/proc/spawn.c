@@ -106,11 +106,10 @@ static bool child_user(const struct proc_spec *spec)
 {
 	if (!spec->bounds.switch_user)
 		return true;
-	/* a child that runs as another user cannot become a third one: setuid programs have no effect */
 	return setgroups(0, NULL) == 0 &&
 	       setresgid(spec->bounds.gid, spec->bounds.gid, spec->bounds.gid) == 0 &&
 	       setresuid(spec->bounds.uid, spec->bounds.uid, spec->bounds.uid) == 0 &&
-	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+	       (spec->bounds.may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 }
 
 /* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is

@@ -144,6 +144,7 @@ struct session *session_new(struct session_store *st, const struct session_param
 	struct session *s = NULL;
 
 	if (session_env_check(&none, &p->setup, e) == 0 &&
+	    session_level_check(st, NULL, &p->setup, e) == 0 &&
 	    session_network_check(NULL, &p->setup, e) == 0)
 		s = session_prepared(st, p, e);
 
@@ -185,6 +186,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&s->setup, &p->setup, e) < 0 ||
+	    session_level_check(s->store, &s->setup, &p->setup, e) < 0 ||
 	    session_network_check(&s->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||

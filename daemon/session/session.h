@@ -27,6 +27,7 @@
 #include "session/log/event_table.h"
 #include "session/store/removal.h"
 #include "usage/ledger/ledger.h"
+#include "session/harness/session_level.h"
 #include "session/harness/setup.h"
 #include "workspace/request.h"
 #include "workspace/workspaces.h"
@@ -56,7 +57,8 @@ struct store_config {
 	struct archive_store *archives;
 	struct fetcher *fetcher; /* for calls to other machines */
 	const char *workspaces;	 /* root of ephemeral ones; NULL: <state>/workspaces */
-	const char *skills;	 /* directory of builtin ones; NULL: none */
+	struct level_policy level;
+	const char *skills; /* directory of builtin ones; NULL: none */
 };
 
 /* --- the store ------------------------------------------------------------------------------------ */
@@ -87,6 +89,9 @@ char *store_find_command(const char *command);
 /* Its command is there. */
 bool harness_installed(const struct harness_def *def);
 struct jw;
+/* Member "level" {requested, achieved, missing}: what a session would get whose client names no level. */
+void store_put_level(const struct session_store *st, struct jw *w);
+void store_log_level(const struct session_store *st);
 /* Members ready, notReady (why) and harnesses; true if a session could be opened now. */
 bool store_put_ready(const struct session_store *st, struct jw *w);
 
@@ -126,6 +131,8 @@ struct jw;
 void session_put_mcp(struct jw *w, const struct session *s);
 /* Member "provider": how the model calls of its harness are made; nothing for a session without a provider. */
 void session_put_provider(struct jw *w, const struct session *s);
+/* Member "level": how far the session is confined. */
+void session_put_level(struct jw *w, const struct session *s);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);

@@ -159,6 +159,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&from->setup, &p->setup, e) < 0 ||
+	    session_level_check(from->store, &from->setup, &p->setup, e) < 0 ||
 	    session_network_check(&from->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (!from->harness.caps.restore)

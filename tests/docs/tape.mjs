@@ -110,7 +110,7 @@ const ALWAYS = {
   durationMs: 9, ttftMs: 3, executionTime: 12,
 };
 // Long, and the same on every page.
-const SHORTENED = ['modes', 'configOptions', 'capabilities', 'features', 'limits', 'isolation', 'process'];
+const SHORTENED = ['modes', 'configOptions', 'capabilities', 'features', 'limits', 'isolation', 'level', 'process'];
 const isShort = (name, v) => isObject(v) && (name !== 'capabilities' || 'promptCapabilities' in v);
 
 export class Tape {

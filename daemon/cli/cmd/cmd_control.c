@@ -219,6 +219,23 @@ static void print_network(struct slice isolation)
 	       *missing ? "no: " : "yes: a session can be without network", missing);
 }
 
+static void print_level(struct slice isolation)
+{
+	struct jval level = jobj_get(isolation, "level"), v;
+	_cleanup_(freep) char *asked = text_of(level.raw, "requested"),
+			      *got = text_of(level.raw, "achieved");
+	struct jiter it;
+
+	printf("%-4s %-22s %s: %s\n", strcmp(asked, got) == 0 ? "ok" : "--", "level", asked, got);
+	if (!jiter_init(&it, jobj_get(level.raw, "missing")))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *what = text_of(v.raw, "what"), *why = text_of(v.raw, "why");
+
+		printf("%-4s %-22s %s: %s\n", "--", "", what, why);
+	}
+}
+
 static void print_direct(struct slice direct)
 {
 	_cleanup_(freep) char *missing = text_of(direct, "missing"),
@@ -247,6 +264,7 @@ static int check_isolation(struct slice isolation)
 
 	printf("%-4s %-22s %s\n", "--", "sessions",
 	       "share one user: each can read and stop the others' processes");
+	print_level(isolation);
 	print_network(isolation);
 	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))
 		return 0;

@@ -250,6 +250,19 @@ static void build_fetcher(struct daemon *d)
 	d->fetcher = fetcher_new(&fc);
 }
 
+/* The words have been checked. */
+static struct level_policy level_policy(const struct config *c)
+{
+	struct level_policy p = {
+		.wish = { .level = LEVEL_GUARDED, .named = c->level != NULL, .at_least = true }
+	};
+
+	if (c->level)
+		(void)level_parse(c->level, &p.wish.level);
+	(void)level_parse(c->level_min, &p.min);
+	return p;
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -266,6 +279,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .harness_max = (unsigned)c->harness_max,
 				   .harness_wait = (unsigned)c->harness_wait,
 				   .session_max = (unsigned)c->session_max,
+				   .level = level_policy(c),
 				   .keep_usage = c->keep_usage,
 				   .usage_file_max = (uint64_t)c->usage_file_max,
 				   .keep = c->keep_sessions,

@@ -151,6 +151,18 @@ static unsigned apply_network(struct setup *s, enum network_mode mode)
 	return bit(off != (s->network == NETWORK_OFF), SETUP_NETWORK) | (said ? SETUP_CHANGED : 0);
 }
 
+static unsigned apply_level(struct setup *s, const struct level_wish *w)
+{
+	struct level_wish have = s->level;
+
+	if (!w)
+		return 0;
+	s->level = *w;
+	return bit(!have.named || have.level != w->level || have.at_least != w->at_least ||
+			   have.log != w->log,
+		   SETUP_LEVEL);
+}
+
 /* The new text, the new keys. True if either changed. What is before borrows from the text that was. */
 static bool replace_provider(struct setup *s, struct slice given, char **was)
 {
@@ -198,6 +210,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
 	changed |= apply_network(s, p->network);
+	changed |= apply_level(s, p->level);
 	changed |= apply_approval(s, p->approval);
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
@@ -244,6 +257,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	}
 	if (s->network == NETWORK_UNSET)
 		s->network = from->network;
+	if (!s->level.named)
+		s->level = from->level;
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
 	setup_parse_gateway(s);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "confine/level.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "usage/budget.h"
@@ -17,6 +18,14 @@ enum network_mode {
 	NETWORK_MAX,
 };
 extern const char *const network_modes[NETWORK_MAX]; /* of NETWORK_UNSET: NULL */
+
+/* How far it is to be confined. */
+struct level_wish {
+	enum confine_level level;
+	bool named;    /* else nobody said, and the rest says nothing */
+	bool at_least; /* less is refused */
+	bool log;      /* what is refused becomes an event */
+};
 
 enum approval_choice { APPROVAL_UNCHANGED = -1 };
 
@@ -36,6 +45,7 @@ struct setup_params {
 	bool system_override;
 	int approval; /* enum harness_approval or APPROVAL_UNCHANGED */
 	enum network_mode network;
+	const struct level_wish *level;
 	const struct budgets *budgets;
 	const char *billing_ref, *config_version;
 };
@@ -53,6 +63,7 @@ struct setup {
 	bool provider_follows; /* provider is that of the connection which drives the session */
 	enum harness_approval approval;
 	enum network_mode network;
+	struct level_wish level;
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
@@ -72,8 +83,9 @@ enum setup_change {
 	SETUP_MODEL = 128,
 	SETUP_PROMPT = 256,
 	SETUP_NETWORK = 512,
-	SETUP_RESTART = 1022, /* all of them */
-	SETUP_MODE = 1024,    /* and what is set in the running one */
+	SETUP_LEVEL = 1024,
+	SETUP_RESTART = 2046, /* all of them */
+	SETUP_MODE = 2048,    /* and what is set in the running one */
 };
 
 /* Returns enum setup_change bits. */

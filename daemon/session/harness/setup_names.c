@@ -16,6 +16,7 @@ void setup_put_names(unsigned changes, struct jw *w)
 		{ SETUP_MODEL, "model" },
 		{ SETUP_PROMPT, "systemPrompt" },
 		{ SETUP_NETWORK, "network" },
+		{ SETUP_LEVEL, "level" },
 		{ SETUP_MODE, "mode" },
 	};
 

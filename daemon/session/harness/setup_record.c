@@ -24,6 +24,17 @@ static void put_network(const struct setup *s, struct jw *w)
 	jw_end_obj(w);
 }
 
+static void put_level(const struct setup *s, struct jw *w)
+{
+	if (!s->level.named)
+		return;
+	jw_obj(w, "level");
+	jw_str(w, "name", level_name(s->level.level));
+	jw_bool(w, "atLeast", s->level.at_least);
+	jw_bool(w, "log", s->level.log);
+	jw_end_obj(w);
+}
+
 void setup_put(const struct setup *s, struct jw *w)
 {
 	jw_str(w, "model", s->model);
@@ -52,6 +63,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
 	put_network(s, w);
+	put_level(s, w);
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
@@ -82,6 +94,22 @@ static enum network_mode load_network(struct slice record)
 									       NETWORK_OFF;
 }
 
+/* A level that is not known here is the highest. */
+static struct level_wish load_level(struct slice record)
+{
+	struct jval v = jobj_get(record, "level");
+	struct level_wish w = { .level = LEVEL_STRICT, .named = v.type == J_OBJECT };
+	_cleanup_(freep) char *name = NULL;
+
+	if (!w.named)
+		return (struct level_wish){ 0 };
+	if (jstr_decode(jobj_get(v.raw, "name"), 32, &name) == 0)
+		(void)level_parse(name, &w.level);
+	w.at_least = jobj_get(v.raw, "atLeast").type != J_FALSE;
+	w.log = jobj_get(v.raw, "log").type == J_TRUE;
+	return w;
+}
+
 void setup_load(struct setup *s, struct slice record)
 {
 	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
@@ -104,6 +132,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	s->network = load_network(record);
+	s->level = load_level(record);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

@@ -56,14 +56,17 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
-static struct proc_bounds bounds_of(const struct agent_user *u)
+static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level)
 {
-	return (struct proc_bounds){ .switch_user = u->switched, .uid = u->uid, .gid = u->gid };
+	return (struct proc_bounds){ .switch_user = u->switched,
+				     .uid = u->uid,
+				     .gid = u->gid,
+				     .may_gain = level == LEVEL_OPEN };
 }
 
 struct proc_bounds store_bounds(const struct session_store *st)
 {
-	return bounds_of(&st->user);
+	return bounds_of(&st->user, store_level(st));
 }
 
 const struct agent_user *session_user(const struct session *s)
@@ -73,7 +76,7 @@ const struct agent_user *session_user(const struct session *s)
 
 struct proc_bounds session_bounds(const struct session *s)
 {
-	struct proc_bounds b = bounds_of(&s->user);
+	struct proc_bounds b = bounds_of(&s->user, session_level(s));
 
 	b.netns = s->harness.netns;
 	return b;

@@ -167,6 +167,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->pool.wait = cfg->harness_wait;
 	st->pool.session_max = cfg->session_max;
 	st->retention.keep = cfg->keep;
+	st->level = cfg->level;
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);

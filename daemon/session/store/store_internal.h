@@ -56,6 +56,7 @@ struct session_store {
 	struct problems problems;
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */
+	struct level_policy level;
 	struct harness_pool pool;
 	struct store_mcp mcp;
 	struct store_model model;

@@ -63,6 +63,7 @@ const opened = {
   policy: { bad: ['no-such-word', 7, true, [], {}].map((v) => [{ approval: v }, 'FIELD_INVALID', '.approval']) },
   systemPrompt: { takes: ['string', 'object'], bad: [{}, { mode: 'replace', content: [] }, { mode: 'append', content: 'x' }, { mode: 'append', content: [7] },
     { mode: 'append', content: [{ type: 'image' }] }].map((v) => [v, 'FIELD_INVALID']) },
+  level: { takes: ['string', 'object'], word: 'FIELD_INVALID', bad: [['', 'FIELD_INVALID'], ['paranoid', 'FIELD_INVALID']] },
   budgets: { bad: budgets }, billingRef: { empty: OK }, configVersion: { empty: OK },
 };
 const furnished = { skills: { bad: skills }, instructions: { takes: ['string', 'object'] }, harnessFiles: { bad: files } };
@@ -83,7 +84,9 @@ const ROWS = {
     more: { ...opened, ...furnished, incarnation: { empty: OK } } })),
   'daemon/acp/meta.c:fork_fields': [{ send: opening('session/fork', here), at: '_meta.acpd', more: { ...opened, whenDetached: { word: 'FIELD_INVALID' } } }],
   'daemon/acp/prompt.c:acpd_fields': [{ send: prompting, at: '_meta.acpd', more: { whenBusy: { word: 'FIELD_INVALID' } } }],
-  'daemon/acp/meta.c:network_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'open' },
+  'daemon/acp/meta_bounds.c:level_fields': [NEW, LOAD].map((send) => ({ send: below(send, (level) => ({ level })), at: '_meta.acpd.level', base: { name: 'open' },
+    more: { name: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
+  'daemon/acp/meta_bounds.c:network_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'open' },
     more: { mode: { word: 'FIELD_INVALID', bad: ['allowlist', 'ask'].map((v) => [v, 'FIELD_INVALID']) } } })),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },

@@ -1,0 +1,86 @@
+/* meta_bounds.c - the members of _meta.acpd that say what a session may reach: level, network. */
+#include "acp/params.h"
+
+#include "json/jstr.h"
+
+#define LEVEL_WORD_MAX 32
+
+struct level_args {
+	char *name;
+	bool at_least, log;
+};
+
+static const struct jfield level_fields[] = {
+	JF_STR(struct level_args, name, "name", JF_REQUIRED, LEVEL_WORD_MAX),
+	JF_BOOL(struct level_args, at_least, "atLeast", 0),
+	JF_BOOL(struct level_args, log, "log", 0),
+	JF_END,
+};
+
+static int name_level(const char *name, const char *field, struct level_wish *ret, struct err *e)
+{
+	if (level_parse(name, &ret->level) < 0)
+		return err_field(e, field, "FIELD_INVALID", "a level is " LEVEL_NAMES);
+	return 0;
+}
+
+static int read_object(struct slice raw, struct level_wish *ret, struct err *e)
+{
+	struct level_args a = { .at_least = true };
+	int r = jdec_strict(raw, level_fields, "_meta.acpd.level.", "a level has no such member",
+			    &a, e);
+
+	if (r < 0)
+		return r;
+	ret->at_least = a.at_least;
+	ret->log = a.log;
+	r = name_level(a.name, "_meta.acpd.level.name", ret, e);
+	jdec_free(level_fields, &a);
+	return r;
+}
+
+/* A name, or {name, atLeast?, log?}. */
+int meta_level_check(struct jval v, struct level_wish *ret, struct err *e)
+{
+	_cleanup_(freep) char *name = NULL;
+
+	*ret = (struct level_wish){ .at_least = true };
+	if (v.type == J_NONE || v.type == J_NULL)
+		return 0;
+	ret->named = true;
+	if (v.type == J_OBJECT)
+		return read_object(v.raw, ret, e);
+	if (jstr_decode(v, LEVEL_WORD_MAX, &name) < 0)
+		return err_field(e, "_meta.acpd.level", "FIELD_INVALID",
+				 "level must be " LEVEL_NAMES ", or an object with that name");
+	return name_level(name, "_meta.acpd.level", ret, e);
+}
+
+struct network_args {
+	char *mode;
+};
+
+static const struct jfield network_fields[] = {
+	JF_STR(struct network_args, mode, "mode", JF_REQUIRED, 32),
+	JF_END,
+};
+
+int meta_network_check(struct slice raw, enum network_mode *ret, struct err *e)
+{
+	struct network_args a = { 0 };
+	int r;
+
+	*ret = NETWORK_UNSET;
+	if (!raw.n)
+		return 0;
+	r = jdec_strict(raw, network_fields, "_meta.acpd.network.", "a network has no such member",
+			&a, e);
+	for (int i = NETWORK_OPEN; r == 0 && i < NETWORK_MAX; i++)
+		if (strcmp(network_modes[i], a.mode) == 0)
+			*ret = (enum network_mode)i;
+	if (r == 0 && *ret == NETWORK_UNSET)
+		r = err_field(e, "_meta.acpd.network.mode", "FIELD_INVALID",
+			      "mode must be off or open");
+	jdec_free(network_fields, &a);
+	return r;
+}

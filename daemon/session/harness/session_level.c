@@ -1,0 +1,160 @@
+#include "session/harness/session_level.h"
+
+#include "base/log.h"
+#include "session/session_internal.h"
+
+#include <errno.h>
+
+/* --- what a level needs -------------------------------------------------------------------------------------- */
+
+/* For whom a row of the table is asked. */
+struct level_facts {
+	const struct session_store *store;
+	enum confine_level level;
+};
+
+static const char *why_no_uid(const struct level_facts *f)
+{
+	if (geteuid() != 0)
+		return "the daemon is not root: sessions run as its own user";
+	if (!f->store->user.switched)
+		return "there is no --agent-user: sessions run as root";
+	return "all sessions run as one user";
+}
+
+static const char *why_no_network_namespace(const struct level_facts *f _unused_)
+{
+	return netns_missing();
+}
+
+/* what is a word of the protocol; why says NULL if it can be had. */
+static const struct {
+	const char *what;
+	enum confine_level from;
+	const char *(*why)(const struct level_facts *f);
+} needs[] = {
+	{ "uid", LEVEL_GUARDED, why_no_uid },
+	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
+};
+
+/* Calls fn for each need of the level that is not met, and says how many there are. */
+static size_t each_missing(const struct level_facts *f, enum confine_level level,
+			   void (*fn)(void *ctx, const char *what, const char *why), void *ctx)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		const char *why = needs[i].from <= level ? needs[i].why(f) : NULL;
+
+		if (why && fn)
+			fn(ctx, needs[i].what, why);
+		n += why != NULL;
+	}
+	return n;
+}
+
+/* --- which one ------------------------------------------------------------------------------------------------ */
+
+static struct level_wish wish_of(const struct session_store *st, const struct level_wish *said)
+{
+	struct level_wish w = said && said->named ? *said : st->level.wish;
+
+	w.level = MAX(w.level, st->level.min);
+	return w;
+}
+
+enum confine_level session_level(const struct session *s)
+{
+	return wish_of(s->store, &s->setup.level).level;
+}
+
+enum confine_level store_level(const struct session_store *st)
+{
+	return wish_of(st, NULL).level;
+}
+
+/* The highest level that has to be met whole. */
+static enum confine_level required(const struct session_store *st, const struct level_wish *w)
+{
+	return w->named && w->at_least ? w->level : st->level.min;
+}
+
+static void add_reason(void *ctx, const char *what, const char *why)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%s%s: %s", buf_len(b) ? "; " : "", what, why);
+}
+
+int session_level_check(const struct session_store *st, const struct setup *have,
+			const struct setup_params *p, struct err *e)
+{
+	const struct level_wish *said = p->level ? p->level : have ? &have->level : NULL;
+	struct level_wish w = wish_of(st, said);
+	struct level_facts f = { st, w.level };
+	_cleanup_(buf_done) struct buf why = { 0 };
+	enum confine_level whole = required(st, &w);
+
+	if (p->level && p->level->level < st->level.min)
+		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
+				 "the operator allows no level below %s",
+				 level_name(st->level.min));
+	if (!each_missing(&f, whole, add_reason, &why))
+		return 0;
+	buf_putc(&why, '\0');
+	return err_field(e, "_meta.acpd.level", "CONFINEMENT_UNSUPPORTED",
+			 "%s cannot be had here: %s", level_name(whole), why.data);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+static void put_missing(void *ctx, const char *what, const char *why)
+{
+	struct jw *w = ctx;
+
+	jw_obj(w, NULL);
+	jw_str(w, "what", what);
+	jw_str(w, "why", why);
+	jw_end_obj(w);
+}
+
+static void put(struct jw *w, const struct level_facts *f, const struct level_wish *wish)
+{
+	bool whole = !each_missing(f, f->level, NULL, NULL);
+
+	jw_obj(w, "level");
+	jw_str(w, "requested", level_name(f->level));
+	jw_str(w, "achieved", whole ? level_name(f->level) : "partial");
+	jw_arr(w, "missing");
+	each_missing(f, f->level, put_missing, w);
+	jw_end_arr(w);
+	if (wish->log)
+		jw_bool(w, "log", true);
+	jw_end_obj(w);
+}
+
+void session_put_level(struct jw *w, const struct session *s)
+{
+	struct level_wish wish = wish_of(s->store, &s->setup.level);
+
+	put(w, &(struct level_facts){ s->store, wish.level }, &wish);
+}
+
+void store_put_level(const struct session_store *st, struct jw *w)
+{
+	struct level_wish wish = wish_of(st, NULL);
+
+	put(w, &(struct level_facts){ st, wish.level }, &wish);
+}
+
+void store_log_level(const struct session_store *st)
+{
+	struct level_wish wish = wish_of(st, NULL);
+	struct level_facts f = { st, wish.level };
+	_cleanup_(buf_done) struct buf missing = { 0 };
+	size_t n = each_missing(&f, f.level, add_reason, &missing);
+
+	buf_putc(&missing, '\0');
+	log_info("serve", "level of confinement", "requested", level_name(f.level), "achieved",
+		 n ? "partial" : level_name(f.level), "missing", n ? missing.data : "");
+}

@@ -1,0 +1,33 @@
+/*
+ * session_level.h - how far what runs for a session is confined: its level (confine/level.h), and what of it this
+ * machine and this daemon cannot give.
+ *
+ * A level that somebody names (_meta.acpd.level, --level, --level-min) is met whole, or the session is refused:
+ * CONFINEMENT_UNSUPPORTED. With atLeast: false, and where nobody named one, as much of it holds as can be had. Either
+ * way the answer says {requested, achieved, missing: [{what, why}]}. A client that asks for less than --level-min is
+ * refused: LEVEL_NOT_ALLOWED.
+ *
+ * What a level needs is one table. The same table answers for a session and, without one, for what a new session would
+ * get (/ready, /v1/info, doctor, the log).
+ */
+#pragma once
+
+#include "session/harness/setup.h"
+
+struct session;
+struct session_store;
+struct jw;
+
+/* What the operator says: --level, --level-min. */
+struct level_policy {
+	struct level_wish wish; /* of sessions whose client names none */
+	enum confine_level min;
+};
+
+/* The level that is tried for a session with this setup. */
+enum confine_level session_level(const struct session *s);
+/* And for what runs for no session. */
+enum confine_level store_level(const struct session_store *st);
+/* Whether a session with this setup (NULL: none yet) can be given p, before anything changes. */
+int session_level_check(const struct session_store *st, const struct setup *have,
+			const struct setup_params *p, struct err *e);

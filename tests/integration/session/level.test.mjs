@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The level of confinement: who names one gets all of it or a refusal, who names none gets what can be had; the operator's bound; what is told.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+
+const levelOf = (answer) => answer._meta.acpd.level;
+const refusedWith = (reason, ...words) => (e) => {
+  assert.equal(e.data.reason, reason);
+  assert.equal(e.data.field, '_meta.acpd.level');
+  for (const word of words)
+    assert.match(e.message, word);
+  return true;
+};
+// One daemon and a client of it, for a test.
+async function start(t, args) {
+  const d = await Daemon.start({ args, stub: { args: ['--resume'], capabilities: { loadSession: true } } });
+
+  t.after(() => endInOrder(d));
+  return { d, c: await d.client() };
+}
+
+describe('level', () => {
+  test('nobody names one: guarded, as far as can be had, and what is missing is said', async (t) => {
+    const { c, d } = await start(t);
+    const level = levelOf(await c.newSession());
+
+    assert.equal(level.requested, 'guarded');
+    assert.equal(level.achieved, 'partial'); // the tests' agents have no user of their own
+    assert.ok(level.missing.some(({ what, why }) => what === 'uid' && why.length > 10), JSON.stringify(level));
+    const ready = (await d.http('/ready', { token: d.token })).json;
+
+    assert.deepEqual(ready.isolation.level, level);
+  });
+
+  test('who names one gets all of it, or is refused with what is missing', async (t) => {
+    const { c } = await start(t);
+
+    for (const level of ['guarded', { name: 'guarded' }, { name: 'strict', atLeast: true }])
+      await assert.rejects(c.newSession({ meta: { level } }), refusedWith('CONFINEMENT_UNSUPPORTED', /uid: /));
+    assert.equal(levelOf(await c.newSession({ meta: { level: 'open' } })).achieved, 'open');
+  });
+
+  test('atLeast: false takes what there is; a session keeps it, a fork of words too; load changes it', async (t) => {
+    const { c } = await start(t);
+    const { sessionId, ...answer } = await c.newSession({ meta: { level: { name: 'strict', atLeast: false } } });
+    const load = (meta) => c.load(sessionId, { meta });
+
+    assert.equal(levelOf(answer).requested, 'strict');
+    assert.equal(levelOf(await load({})).requested, 'strict');
+    await assert.rejects(load({ level: 'guarded' }), refusedWith('CONFINEMENT_UNSUPPORTED'));
+    assert.equal(levelOf(await load({})).requested, 'strict', 'a refused load changes nothing');
+    assert.equal(levelOf(await load({ level: 'open' })).requested, 'open');
+  });
+
+  test('a session keeps its level over a restart of the daemon', async (t) => {
+    const { c, d } = await start(t);
+    const { sessionId } = await c.newSession({ meta: { level: { name: 'strict', atLeast: false } } });
+
+    await c.prompt(sessionId, 'echo kept');
+    await d.restart();
+    const again = await d.client();
+
+    assert.equal(levelOf(await again.load(sessionId)).requested, 'strict');
+  });
+
+  test('--level is as if the client had named it; --level-min refuses less', async (t) => {
+    const named = await start(t, ['--level', 'guarded']), bounded = await start(t, ['--level-min', 'guarded']);
+
+    await assert.rejects(named.c.newSession(), refusedWith('CONFINEMENT_UNSUPPORTED', /: -32602 guarded cannot/));
+    assert.equal(levelOf(await named.c.newSession({ meta: { level: 'open' } })).requested, 'open');
+    await assert.rejects(bounded.c.newSession({ meta: { level: 'open' } }), refusedWith('LEVEL_NOT_ALLOWED', /below guarded/));
+    await assert.rejects(bounded.c.newSession({ meta: { level: { name: 'strict', atLeast: false } } }), refusedWith('CONFINEMENT_UNSUPPORTED', /: -32602 guarded cannot/));
+  });
+});
