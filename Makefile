@@ -41,7 +41,7 @@ HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) 2>/dev/null) -pthread
 HAVE_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo 1)
 FETCH_ALL := $(call sources,daemon/fetch)
 FETCH_SRC := $(if $(HAVE_CURL),$(FETCH_ALL))
-FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/fetcher/wire) daemon/loop/loop.c \
+FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/fetcher/wire) daemon/loop/loop.c daemon/loop/frame_channel.c \
 	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
 FETCH_MAIN := daemon/fetch/fetch_main.c
 FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 struct fetch_server {
-	struct fetch_channel channel;
+	struct frame_channel channel;
 	struct fetch_world world;
 	struct held_keys keys;
 	bool configured;
@@ -34,22 +34,22 @@ static void drop(struct fetch_server *s, uint32_t number)
 
 /* --- frames --------------------------------------------------------------------------------------------------- */
 
-static int on_config(struct fetch_server *s, const struct fetch_frame *f, int *fd _unused_)
+static int on_config(struct fetch_server *s, const struct frame *f, int *fd _unused_)
 {
 	if (s->configured || fetch_settings_parse(f->payload, &s->world.settings) < 0)
 		return -EPROTO;
 	s->configured = true;
-	fetch_channel_send(&s->channel, FRAME_READY, 0, SLICE_NONE, -1);
+	frame_channel_send(&s->channel, FRAME_READY, 0, SLICE_NONE, -1);
 	return 0;
 }
 
-static int on_key(struct fetch_server *s, const struct fetch_frame *f, int *fd _unused_)
+static int on_key(struct fetch_server *s, const struct frame *f, int *fd _unused_)
 {
 	/* without memory for it, a request that wants it ends */
 	return held_keys_add(&s->keys, f->number, f->payload) == -EPROTO ? -EPROTO : 0;
 }
 
-static int on_key_drop(struct fetch_server *s, const struct fetch_frame *f, int *fd _unused_)
+static int on_key_drop(struct fetch_server *s, const struct frame *f, int *fd _unused_)
 {
 	held_keys_drop(&s->keys, f->number);
 	return 0;
@@ -71,7 +71,7 @@ static int open_one(struct fetch_server *s, uint32_t number, const struct fetch_
 	return 0;
 }
 
-static int on_open(struct fetch_server *s, const struct fetch_frame *f, int *fd)
+static int on_open(struct fetch_server *s, const struct frame *f, int *fd)
 {
 	struct fetch_order o;
 	int r = fetch_order_parse(f->payload, &o);
@@ -84,7 +84,7 @@ static int on_open(struct fetch_server *s, const struct fetch_frame *f, int *fd)
 }
 
 /* For a transfer that has ended meanwhile it comes too late. */
-static int on_taken(struct fetch_server *s, const struct fetch_frame *f, int *fd _unused_)
+static int on_taken(struct fetch_server *s, const struct frame *f, int *fd _unused_)
 {
 	struct fetch_transfer *t = find(s, f->number);
 	uint32_t n;
@@ -96,19 +96,18 @@ static int on_taken(struct fetch_server *s, const struct fetch_frame *f, int *fd
 	return 0;
 }
 
-static int on_close(struct fetch_server *s, const struct fetch_frame *f, int *fd _unused_)
+static int on_close(struct fetch_server *s, const struct frame *f, int *fd _unused_)
 {
 	drop(s, f->number);
 	return 0;
 }
 
-static int (*const takes[FRAME_MAX])(struct fetch_server *s, const struct fetch_frame *f,
-				     int *fd) = {
+static int (*const takes[FRAME_MAX])(struct fetch_server *s, const struct frame *f, int *fd) = {
 	[FRAME_CONFIG] = on_config, [FRAME_KEY] = on_key,     [FRAME_KEY_DROP] = on_key_drop,
 	[FRAME_OPEN] = on_open,	    [FRAME_TAKEN] = on_taken, [FRAME_CLOSE] = on_close,
 };
 
-static int on_frame(void *ctx, const struct fetch_frame *f, int *fd)
+static int on_frame(void *ctx, const struct frame *f, int *fd)
 {
 	struct fetch_server *s = ctx;
 
@@ -124,7 +123,7 @@ static void on_closed(void *ctx, const char *why _unused_)
 	loop_quit(s->world.loop);
 }
 
-static const struct fetch_channel_ops channel_ops = { on_frame, on_closed };
+static const struct frame_channel_ops channel_ops = { FRAME_MAX, on_frame, on_closed };
 
 /* --- transfers ------------------------------------------------------------------------------------------------ */
 
@@ -149,7 +148,7 @@ struct fetch_server *fetch_server_new(struct loop *loop, int fd, const char *ca_
 					 .ca_file = ca_file,
 					 .ended = on_ended,
 					 .ctx = s };
-	fetch_channel_open(&s->channel, loop, fd, true, &channel_ops, s);
+	frame_channel_open(&s->channel, loop, fd, true, &channel_ops, s);
 	return s;
 }
 
@@ -158,7 +157,7 @@ struct fetch_server *fetch_server_free(struct fetch_server *s)
 	for (size_t i = 0; i < FETCHES_MAX; i++)
 		fetch_transfer_free(s->places[i].transfer);
 	s->world.curl = curl_loop_free(s->world.curl);
-	fetch_channel_close(&s->channel);
+	frame_channel_close(&s->channel);
 	held_keys_done(&s->keys);
 	fetch_settings_done(&s->world.settings);
 	free(s);

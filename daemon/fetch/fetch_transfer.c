@@ -56,7 +56,7 @@ static void finish(struct fetch_transfer *t, enum fetch_end how, const char *why
 	snprintf(v.why, sizeof(v.why), "%s", why);
 	err_flatten(v.why);
 	fetch_verdict_put(&b, &v);
-	fetch_channel_send(t->world->channel, FRAME_END, t->number, buf_slice(&b), -1);
+	frame_channel_send(t->world->channel, FRAME_END, t->number, buf_slice(&b), -1);
 	loop_defer(t->world->loop, &t->task, report_end, t);
 }
 
@@ -150,7 +150,7 @@ static void send_head(struct fetch_transfer *t, int status)
 
 	answer_head_put(&t->head, &json);
 	fetch_answer_put(&b, status, buf_slice(&json));
-	fetch_channel_send(t->world->channel, FRAME_HEAD, t->number, buf_slice(&b), -1);
+	frame_channel_send(t->world->channel, FRAME_HEAD, t->number, buf_slice(&b), -1);
 	answer_head_done(&t->head);
 }
 
@@ -183,7 +183,7 @@ static size_t on_data(char *p, size_t size, size_t n, void *ctx)
 		return CURL_WRITEFUNC_PAUSE;
 	}
 	t->untaken += bytes;
-	fetch_channel_send(t->world->channel, FRAME_DATA, t->number, (struct slice){ p, bytes },
+	frame_channel_send(t->world->channel, FRAME_DATA, t->number, (struct slice){ p, bytes },
 			   -1);
 	return bytes;
 }

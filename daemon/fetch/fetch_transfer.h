@@ -8,7 +8,8 @@
 #pragma once
 
 #include "fetch/curl_loop.h"
-#include "fetcher/wire/fetch_channel.h"
+#include "fetcher/wire/fetch_frame.h"
+#include "loop/frame_channel.h"
 
 struct fetch_transfer;
 
@@ -16,7 +17,7 @@ struct fetch_transfer;
 struct fetch_world {
 	struct loop *loop;
 	struct curl_loop *curl;
-	struct fetch_channel *channel;
+	struct frame_channel *channel;
 	struct fetch_settings settings;
 	const char *ca_file; /* NULL: there is none, and so no https */
 	void (*ended)(void *ctx, uint32_t number);

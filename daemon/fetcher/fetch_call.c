@@ -38,10 +38,10 @@ static void defer_end(struct fetch *x, enum fetch_end how, const char *why)
 	loop_defer(x->fetcher->loop, &x->task, end_later, x);
 }
 
-void fetch_end_all(struct fetch_run *run, enum fetch_end how, const char *why)
+void fetch_end_all(struct fetcher *f, struct standing_run *run, enum fetch_end how, const char *why)
 {
 	for (size_t i = 0; i < FETCHES_MAX; i++) {
-		struct fetch *x = run->fetcher->places[i];
+		struct fetch *x = f->places[i];
 
 		if (x && x->run == run)
 			defer_end(x, how, why);
@@ -79,12 +79,12 @@ static int on_end(struct fetch *x, struct slice payload)
 	return 0;
 }
 
-int fetch_take_frame(struct fetch_run *run, const struct fetch_frame *f)
+int fetch_take_frame(void *fetcher, struct standing_run *run, const struct frame *f)
 {
 	static int (*const takes[FRAME_MAX])(struct fetch * x, struct slice payload) = {
 		[FRAME_HEAD] = on_head, [FRAME_DATA] = on_data, [FRAME_END] = on_end
 	};
-	struct fetch *x = run->fetcher->places[f->number % FETCHES_MAX];
+	struct fetch *x = ((struct fetcher *)fetcher)->places[f->number % FETCHES_MAX];
 
 	if (!takes[f->type])
 		return -EPROTO;
@@ -207,14 +207,14 @@ static void send_order(struct fetch *x, const struct fetch_request *r, int body)
 	if (r->key)
 		fetch_key_give((struct fetch_key *)r->key, x->run);
 	fetch_order_put(&b, &o);
-	fetch_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
+	frame_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
 	explicit_bzero(b.data, b.len);
 }
 
 struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
 			 const struct fetch_ops *ops, void *ctx, struct err *e)
 {
-	char why[FETCH_WHY_SIZE];
+	char why[STANDING_WHY_SIZE];
 	struct fetch *x;
 	int body = -1;
 
@@ -228,7 +228,7 @@ struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
 	x = new0(struct fetch);
 	*x = (struct fetch){ .fetcher = f, .ops = ops, .ctx = ctx, .body_n = r->body.n };
 	take_place(f, x);
-	x->run = fetch_run_get(f, why);
+	x->run = standing_get(&f->helper, why);
 	if (x->run) {
 		send_order(x, r, body);
 	} else {
@@ -249,7 +249,7 @@ void fetch_taken(struct fetch *x, size_t n)
 		return;
 	tell = (uint32_t)x->owed;
 	x->owed = 0;
-	fetch_channel_send(&x->run->channel, FRAME_TAKEN, x->number,
+	frame_channel_send(&x->run->channel, FRAME_TAKEN, x->number,
 			   (struct slice){ (const char *)&tell, sizeof(tell) }, -1);
 }
 
@@ -261,7 +261,7 @@ struct fetch *fetch_close(struct fetch *x)
 		return NULL;
 	f = x->fetcher;
 	if (x->run)
-		fetch_channel_send(&x->run->channel, FRAME_CLOSE, x->number, SLICE_NONE, -1);
+		frame_channel_send(&x->run->channel, FRAME_CLOSE, x->number, SLICE_NONE, -1);
 	loop_task_cancel(&x->task);
 	f->places[x->number % FETCHES_MAX] = NULL;
 	f->nfetches--;

@@ -50,13 +50,13 @@ struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char 
 
 struct fetch_key *fetch_key_free(struct fetch_key *k)
 {
-	struct fetch_run *run;
+	struct standing_run *run;
 
 	if (!k)
 		return NULL;
-	run = k->fetcher->run;
+	run = standing_running(&k->fetcher->helper);
 	if (run && k->given_to == run->serial)
-		fetch_channel_send(&run->channel, FRAME_KEY_DROP, k->number, SLICE_NONE, -1);
+		frame_channel_send(&run->channel, FRAME_KEY_DROP, k->number, SLICE_NONE, -1);
 	k->fetcher->nkeys--;
 	list_del(&k->link);
 	locked_text_unref(k->value);
@@ -67,7 +67,7 @@ struct fetch_key *fetch_key_free(struct fetch_key *k)
 }
 
 /* Its frame is put together in a buffer that does not move, and is wiped. */
-static void send_key(const struct fetch_key *k, struct fetch_channel *to)
+static void send_key(const struct fetch_key *k, struct frame_channel *to)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice value = locked_text_slice(k->value);
@@ -78,11 +78,11 @@ static void send_key(const struct fetch_key *k, struct fetch_channel *to)
 	buf_add(&b, k->name, name);
 	buf_add(&b, k->prefix, prefix);
 	buf_add_slice(&b, value);
-	fetch_channel_send(to, FRAME_KEY, k->number, buf_slice(&b), -1);
+	frame_channel_send(to, FRAME_KEY, k->number, buf_slice(&b), -1);
 	explicit_bzero(b.data, b.cap);
 }
 
-void fetch_key_give(struct fetch_key *k, struct fetch_run *run)
+void fetch_key_give(struct fetch_key *k, struct standing_run *run)
 {
 	if (k->given_to == run->serial)
 		return;

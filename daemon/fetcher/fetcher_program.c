@@ -1,8 +1,8 @@
 #include "fetcher/fetcher.h"
 
 #include "base/os/file.h"
+#include "proc/standing.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,42 +39,11 @@ int fetcher_ca_check(const char *path, struct err *e)
 	return 0;
 }
 
-static bool is_user(const char *name, uid_t uid)
-{
-	struct passwd *pw = name && *name ? getpwnam(name) : NULL;
-
-	return pw && pw->pw_uid == uid;
-}
-
-/* One that is there and not the agent's; the last if none is. */
-static const char *usual_user(const char *agent_user)
-{
-	static const char *const usual[] = { "acpd-fetch", "nobody", "daemon" };
-	const char *name = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
-		struct passwd *pw = getpwnam(usual[i]);
-
-		name = usual[i];
-		if (pw && pw->pw_uid != 0 && !is_user(agent_user, pw->pw_uid))
-			break;
-	}
-	return name;
-}
-
 int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)
 {
-	const char *name = asked ? asked : usual_user(agent_user);
-	struct passwd *pw = getpwnam(name);
-
-	if (!pw)
-		return err_field(e, "fetch-user", "OPTION_INVALID",
-				 "--fetch-user: no user named '%s'", name);
-	*uid = pw->pw_uid;
-	*gid = pw->pw_gid;
-	if (*uid == 0 || is_user(agent_user, *uid))
-		return err_field(e, "fetch-user", "OPTION_INVALID",
-				 "--fetch-user: '%s' is %s, and acpd-fetch needs another one", name,
-				 *uid == 0 ? "root" : "the agent's user");
-	return 0;
+	return standing_user(&(struct standing){ .name = "acpd-fetch",
+						 .option = "fetch-user",
+						 .user = (char *)asked,
+						 .agent_user = (char *)agent_user },
+			     uid, gid, e);
 }

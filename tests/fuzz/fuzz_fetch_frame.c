@@ -65,7 +65,7 @@ static void check_verdict(struct slice payload)
 		FUZZ_CHECK((unsigned char)*p >= 0x20);
 }
 
-static void check_payload(const struct fetch_frame *f)
+static void check_payload(const struct frame *f)
 {
 	_cleanup_(exact_free) struct slice payload = exact(f->payload.p, f->payload.n);
 	uint32_t n;
@@ -98,12 +98,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(exact_free) struct slice all = exact(data, size);
 	struct slice rest = all;
-	struct fetch_frame f, again;
+	struct frame f, again;
 	ssize_t n;
 
-	while ((n = fetch_frame_parse(rest, &f)) > 0) {
+	while ((n = frame_parse(rest, FRAME_MAX, &f)) > 0) {
 		FUZZ_CHECK((size_t)n <= rest.n && slice_inside(f.payload, rest));
-		FUZZ_CHECK(fetch_frame_parse((struct slice){ rest.p, (size_t)n - 1 }, &again) == 0);
+		FUZZ_CHECK(frame_parse((struct slice){ rest.p, (size_t)n - 1 }, FRAME_MAX,
+				       &again) == 0);
 		check_payload(&f);
 		rest = (struct slice){ rest.p + n, rest.n - (size_t)n };
 	}

@@ -8,37 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* --- frames --------------------------------------------------------------------------------------------------- */
-
-struct frame_head {
-	uint32_t payload, number, type;
-};
-
-_Static_assert(sizeof(struct frame_head) == FETCH_FRAME_HEAD, "its length is part of the wire");
-
-void fetch_frame_head(unsigned char out[FETCH_FRAME_HEAD], enum fetch_frame_type type,
-		      uint32_t number, size_t payload)
-{
-	struct frame_head h = { (uint32_t)payload, number, type };
-
-	memcpy(out, &h, sizeof(h));
-}
-
-ssize_t fetch_frame_parse(struct slice in, struct fetch_frame *ret)
-{
-	struct frame_head h;
-
-	if (in.n < sizeof(h))
-		return 0;
-	memcpy(&h, in.p, sizeof(h));
-	if (h.payload > FETCH_FRAME_MAX || h.type < FRAME_CONFIG || h.type >= FRAME_MAX)
-		return -EPROTO;
-	if (in.n - sizeof(h) < h.payload)
-		return 0;
-	*ret = (struct fetch_frame){ h.type, h.number, { in.p + sizeof(h), h.payload } };
-	return (ssize_t)(sizeof(h) + h.payload);
-}
-
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
 static int parse(struct slice payload, const struct jfield *fields, void *ret)
 {

@@ -1,9 +1,6 @@
 /*
- * fetch_frame.h - what the daemon and acpd-fetch say to each other over their socket: frames of a type, a number and a
- * payload. Pure; both sides use it, and each takes the other's bytes for foreign.
- *
- * A frame is a head of FETCH_FRAME_HEAD bytes (length of the payload, number, type; in the machine's byte order) and
- * the payload. The number is that of a request or of a key.
+ * fetch_frame.h - what the daemon and acpd-fetch say to each other over their socket: frames (base/frame.h) whose number
+ * is that of a request or of a key. Pure; both sides use it.
  *
  *	to acpd-fetch		payload
  *	CONFIG			object: proxies, --upstream-allow; the first frame, once
@@ -23,12 +20,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/frame.h"
 #include "base/limits.h"
 
 #include <sys/types.h>
 
-#define FETCH_FRAME_HEAD 12
-#define FETCH_FRAME_MAX (256 * KIB) /* of a payload */
 #define FETCH_WHY_SIZE 256
 
 enum fetch_frame_type {
@@ -44,17 +40,6 @@ enum fetch_frame_type {
 	FRAME_END,
 	FRAME_MAX,
 };
-
-struct fetch_frame {
-	enum fetch_frame_type type;
-	uint32_t number;
-	struct slice payload; /* a part of the text */
-};
-
-void fetch_frame_head(unsigned char out[FETCH_FRAME_HEAD], enum fetch_frame_type type,
-		      uint32_t number, size_t payload);
-/* Length of the frame at the front of in; 0: more has to come; -EPROTO: it is none. */
-ssize_t fetch_frame_parse(struct slice in, struct fetch_frame *ret);
 
 /* All of these are -EPROTO if the payload is none of its kind. Slices are parts of it, strings are owned. */
 

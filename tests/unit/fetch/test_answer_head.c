@@ -25,7 +25,7 @@ static void expect(struct answer_head *h, const char *want)
 	if (want)
 		assert_buf(&json, want);
 	fetch_answer_put(&b, 200, buf_slice(&json));
-	assert_true(buf_len(&b) <= FETCH_FRAME_MAX);
+	assert_true(buf_len(&b) <= FRAME_PAYLOAD_MAX);
 	assert_int_equal(fetch_answer_parse(buf_slice(&b), &status, &headers), 0);
 	answer_head_done(h);
 }

@@ -1,7 +1,8 @@
 /* The frames between daemon and acpd-fetch, and the channel that carries them. */
 #include "unit.h"
 
-#include "fetcher/wire/fetch_channel.h"
+#include "fetcher/wire/fetch_frame.h"
+#include "loop/frame_channel.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -85,12 +86,12 @@ static void test_bad_payloads(void **state _unused_)
 /* --- the channel ---------------------------------------------------------------------------------------------- */
 
 static struct loop *loop;
-static struct fetch_channel near, far;
+static struct frame_channel near, far;
 static unsigned frames, fds, closed;
 static size_t bytes;
 static int answer;
 
-static int on_frame(void *ctx _unused_, const struct fetch_frame *f, int *fd)
+static int on_frame(void *ctx _unused_, const struct frame *f, int *fd)
 {
 	char c = 0;
 
@@ -112,7 +113,7 @@ static void on_closed(void *ctx _unused_, const char *why _unused_)
 	closed++;
 }
 
-static const struct fetch_channel_ops ops = { on_frame, on_closed };
+static const struct frame_channel_ops ops = { FRAME_MAX, on_frame, on_closed };
 
 static int setup(void **state _unused_)
 {
@@ -124,15 +125,15 @@ static int setup(void **state _unused_)
 	answer = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
 		return -1;
-	fetch_channel_open(&near, loop, ends[0], false, &ops, NULL);
-	fetch_channel_open(&far, loop, ends[1], true, &ops, NULL);
+	frame_channel_open(&near, loop, ends[0], false, &ops, NULL);
+	frame_channel_open(&far, loop, ends[1], true, &ops, NULL);
 	return 0;
 }
 
 static int teardown(void **state _unused_)
 {
-	fetch_channel_close(&near);
-	fetch_channel_close(&far);
+	frame_channel_close(&near);
+	frame_channel_close(&far);
 	loop = loop_free(loop);
 	return 0;
 }
@@ -156,50 +157,50 @@ static int file_with(char c)
 /* More than the socket takes waits, and each descriptor comes with its frame. */
 static void test_channel(void **state _unused_)
 {
-	static char large[FETCH_FRAME_MAX];
+	static char large[FRAME_PAYLOAD_MAX];
 	size_t sent = 0;
 
 	for (uint32_t i = 0; i < 200; i++) {
 		size_t n = i % 7 == 0 ? sizeof(large) : i;
 		bool open = i % 3 == 0;
 
-		fetch_channel_send(&near, open ? FRAME_OPEN : FRAME_DATA, i,
+		frame_channel_send(&near, open ? FRAME_OPEN : FRAME_DATA, i,
 				   (struct slice){ large, n },
 				   open ? file_with((char)('a' + i % 26)) : -1);
 		sent += n;
 	}
-	assert_true(fetch_channel_waiting(&near) > 1 * MIB);
+	assert_true(frame_channel_waiting(&near) > 1 * MIB);
 	run_while_moving();
 	assert_int_equal(frames, 200);
 	assert_int_equal(fds, 67);
 	assert_int_equal(bytes, sent);
-	assert_int_equal(fetch_channel_waiting(&near), 0);
+	assert_int_equal(frame_channel_waiting(&near), 0);
 }
 
 static void test_secret_leaves_nothing(void **state _unused_)
 {
-	fetch_channel_send(&near, FRAME_KEY, 0, SLICE("a\0b\0canary-0123456789"), -1);
-	fetch_channel_send(&near, FRAME_TAKEN, 1, SLICE("abcd"), -1);
+	frame_channel_send(&near, FRAME_KEY, 0, SLICE("a\0b\0canary-0123456789"), -1);
+	frame_channel_send(&near, FRAME_TAKEN, 1, SLICE("abcd"), -1);
 	run_while_moving();
 	assert_int_equal(frames, 2);
-	assert_null(memmem(far.in, 2 * FETCH_FRAME_HEAD + 20 + 4, "canary", 6));
+	assert_null(memmem(far.in, 2 * FRAME_HEAD_SIZE + 20 + 4, "canary", 6));
 }
 
 static void test_breach(void **state _unused_)
 {
 	answer = -EPROTO;
-	fetch_channel_send(&near, FRAME_DATA, 0, SLICE("x"), -1);
+	frame_channel_send(&near, FRAME_DATA, 0, SLICE("x"), -1);
 	run_while_moving();
 	assert_true(frames == 1 && closed == 2); /* both ends see it */
-	fetch_channel_send(&near, FRAME_DATA, 1, SLICE("x"), file_with('a'));
-	fetch_channel_send(&far, FRAME_DATA, 1, SLICE("x"), -1);
+	frame_channel_send(&near, FRAME_DATA, 1, SLICE("x"), file_with('a'));
+	frame_channel_send(&far, FRAME_DATA, 1, SLICE("x"), -1);
 	run_while_moving();
 	assert_true(frames == 1 && closed == 2);
 }
 
 static void test_no_frame(void **state _unused_)
 {
-	static const char wrong[2 * FETCH_FRAME_HEAD] = { 0 };
+	static const char wrong[2 * FRAME_HEAD_SIZE] = { 0 };
 
 	assert_int_equal(write(near.io.fd, wrong, sizeof(wrong)), sizeof(wrong));
 	run_while_moving();

@@ -1,4 +1,4 @@
-#include "fetcher/wire/fetch_channel.h"
+#include "loop/frame_channel.h"
 
 #include "base/util.h"
 
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define IN_MAX (FETCH_FRAME_HEAD + FETCH_FRAME_MAX)
+#define IN_MAX (FRAME_HEAD_SIZE + FRAME_PAYLOAD_MAX)
 #define READ_MAX (64 * KIB) /* in one turn of the loop */
 
 /* What waits for the socket. */
@@ -29,7 +29,7 @@ static void piece_free(struct piece *p)
 /* --- out ------------------------------------------------------------------------------------------------------ */
 
 /* What the socket took, or a negative errno. */
-static ssize_t send_some(const struct fetch_channel *c, struct iovec *iov, size_t n, int fd)
+static ssize_t send_some(const struct frame_channel *c, struct iovec *iov, size_t n, int fd)
 {
 	union {
 		struct cmsghdr head;
@@ -53,7 +53,7 @@ static ssize_t send_some(const struct fetch_channel *c, struct iovec *iov, size_
 }
 
 /* The other side is gone; reading will tell. */
-static void give_up(struct fetch_channel *c)
+static void give_up(struct frame_channel *c)
 {
 	c->broken = true;
 	while (!list_empty(&c->out))
@@ -61,7 +61,7 @@ static void give_up(struct fetch_channel *c)
 	c->waiting = 0;
 }
 
-static void flush(struct fetch_channel *c)
+static void flush(struct frame_channel *c)
 {
 	while (!list_empty(&c->out)) {
 		struct piece *p = list_first(&c->out, struct piece, link);
@@ -83,7 +83,7 @@ static void flush(struct fetch_channel *c)
 	loop_io_set(c->loop, &c->io, EPOLLIN | (list_empty(&c->out) ? 0 : EPOLLOUT));
 }
 
-static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent, int fd)
+static void keep(struct frame_channel *c, const struct iovec iov[2], size_t sent, int fd)
 {
 	size_t n = iov[0].iov_len + iov[1].iov_len;
 	struct piece *p = xalloc(sizeof(*p) + n);
@@ -100,10 +100,10 @@ static void keep(struct fetch_channel *c, const struct iovec iov[2], size_t sent
 	loop_io_set(c->loop, &c->io, EPOLLIN | EPOLLOUT);
 }
 
-void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uint32_t number,
+void frame_channel_send(struct frame_channel *c, unsigned type, uint32_t number,
 			struct slice payload, int fd)
 {
-	unsigned char head[FETCH_FRAME_HEAD];
+	unsigned char head[FRAME_HEAD_SIZE];
 	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)payload.p, payload.n } };
 	ssize_t n = 0;
 
@@ -111,7 +111,7 @@ void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uin
 		closep(&fd);
 		return;
 	}
-	fetch_frame_head(head, type, number, payload.n);
+	frame_head_put(head, type, number, payload.n);
 	if (list_empty(&c->out))
 		n = send_some(c, iov, 2, fd);
 	if (n > 0)
@@ -124,14 +124,14 @@ void fetch_channel_send(struct fetch_channel *c, enum fetch_frame_type type, uin
 	}
 }
 
-size_t fetch_channel_waiting(const struct fetch_channel *c)
+size_t frame_channel_waiting(const struct frame_channel *c)
 {
 	return c->waiting;
 }
 
 /* --- in ------------------------------------------------------------------------------------------------------- */
 
-static void take_fds(struct fetch_channel *c, struct msghdr *m)
+static void take_fds(struct frame_channel *c, struct msghdr *m)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
 		size_t n = h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int) :
@@ -141,7 +141,7 @@ static void take_fds(struct fetch_channel *c, struct msghdr *m)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-			if (c->nfds < FETCH_CHANNEL_FDS)
+			if (c->nfds < FRAME_CHANNEL_FDS)
 				c->fds[c->nfds++] = fd;
 			else
 				close(fd);
@@ -150,7 +150,7 @@ static void take_fds(struct fetch_channel *c, struct msghdr *m)
 }
 
 /* What came; 0: nothing now; -EPIPE: nothing will come any more; or another errno. */
-static ssize_t receive(struct fetch_channel *c)
+static ssize_t receive(struct frame_channel *c)
 {
 	union {
 		struct cmsghdr head;
@@ -172,16 +172,16 @@ static ssize_t receive(struct fetch_channel *c)
 	return n == 0 ? -EPIPE : n;
 }
 
-static void end(struct fetch_channel *c, const char *why)
+static void end(struct frame_channel *c, const char *why)
 {
 	if (c->over)
 		return;
 	c->over = true;
-	fetch_channel_close(c);
+	frame_channel_close(c);
 	c->ops->closed(c->ctx, why);
 }
 
-static int hand_over(struct fetch_channel *c, const struct fetch_frame *f)
+static int hand_over(struct frame_channel *c, const struct frame *f)
 {
 	int fd = c->nfds ? c->fds[0] : -1;
 	bool had = fd >= 0;
@@ -193,7 +193,7 @@ static int hand_over(struct fetch_channel *c, const struct fetch_frame *f)
 }
 
 /* Moves what is left to the front. A secret must not stay where it was. */
-static void compact(struct fetch_channel *c, size_t used)
+static void compact(struct frame_channel *c, size_t used)
 {
 	if (!used)
 		return;
@@ -203,13 +203,14 @@ static void compact(struct fetch_channel *c, size_t used)
 		explicit_bzero(c->in + c->len, used);
 }
 
-static void deliver(struct fetch_channel *c)
+static void deliver(struct frame_channel *c)
 {
 	size_t used = 0;
-	struct fetch_frame f;
+	struct frame f;
 	ssize_t n;
 
-	while ((n = fetch_frame_parse((struct slice){ c->in + used, c->len - used }, &f)) > 0) {
+	while ((n = frame_parse((struct slice){ c->in + used, c->len - used }, c->ops->types, &f)) >
+	       0) {
 		int r = hand_over(c, &f);
 
 		if (c->io.fd < 0)
@@ -227,7 +228,7 @@ static void deliver(struct fetch_channel *c)
 
 static void on_socket(void *ctx, uint32_t events)
 {
-	struct fetch_channel *c = ctx;
+	struct frame_channel *c = ctx;
 	ssize_t n;
 
 	if (events & EPOLLOUT)
@@ -245,10 +246,10 @@ static void on_socket(void *ctx, uint32_t events)
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-void fetch_channel_open(struct fetch_channel *c, struct loop *loop, int fd, bool takes_fds,
-			const struct fetch_channel_ops *ops, void *ctx)
+void frame_channel_open(struct frame_channel *c, struct loop *loop, int fd, bool takes_fds,
+			const struct frame_channel_ops *ops, void *ctx)
 {
-	*c = (struct fetch_channel){ .loop = loop, .ops = ops, .ctx = ctx, .takes_fds = takes_fds };
+	*c = (struct frame_channel){ .loop = loop, .ops = ops, .ctx = ctx, .takes_fds = takes_fds };
 	c->io = (struct loop_io){ .fd = fd, .fn = on_socket, .ctx = c };
 	c->in = malloc(IN_MAX); /* its pages come as they are used */
 	if (!c->in)
@@ -257,7 +258,7 @@ void fetch_channel_open(struct fetch_channel *c, struct loop *loop, int fd, bool
 	loop_io_set(loop, &c->io, EPOLLIN);
 }
 
-void fetch_channel_close(struct fetch_channel *c)
+void frame_channel_close(struct frame_channel *c)
 {
 	if (!c->loop || c->io.fd < 0)
 		return;

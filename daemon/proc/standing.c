@@ -1,0 +1,218 @@
+#include "proc/standing.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#define STEADY_MS 60000 /* a run that lived so long says nothing against the next */
+#define WAIT_MS 250	/* before the second try in a row; doubles each time */
+#define WAIT_MAX_MS 30000
+#define WAITING_MAX (8 * MIB) /* that it does not read */
+
+/* --- its end -------------------------------------------------------------------------------------------------- */
+
+/* The next run has to wait, unless this one has lived for long. */
+static void note_death(struct standing_run *run)
+{
+	struct standing *s = run->of;
+	uint64_t now = clock_mono_ms();
+
+	if (now - run->started_ms >= STEADY_MS)
+		s->wait_ms = 0;
+	s->not_before_ms = now + s->wait_ms;
+	s->wait_ms = s->wait_ms ? MIN(2 * s->wait_ms, WAIT_MAX_MS) : WAIT_MS;
+}
+
+static void lose(struct standing_run *run)
+{
+	struct standing *s = run->of;
+	char why[STANDING_WHY_SIZE];
+
+	if (run->lost)
+		return;
+	run->lost = true;
+	frame_channel_close(&run->channel);
+	if (s->run == run)
+		s->run = NULL;
+	note_death(run);
+	proc_kill(run->proc);
+	/* one that never was ready has said why on its standard error */
+	if (!run->ready)
+		return;
+	snprintf(why, sizeof(why), "%s has died", s->name);
+	s->ops->ended(s->ctx, run, why);
+}
+
+static void run_free(struct standing_run *run)
+{
+	list_del(&run->link);
+	frame_channel_close(&run->channel);
+	free(run);
+}
+
+static void on_exited(void *ctx, const struct proc_status *st)
+{
+	struct standing_run *run = ctx;
+	struct standing *s = run->of;
+	const char *how = st->exited ? "exit" : "signal";
+	char code[16], why[STANDING_WHY_SIZE];
+
+	snprintf(code, sizeof(code), "%d", st->code);
+	log_warn("proc", "a program of ours has ended", "program", s->name, how, code, "text",
+		 st->stderr_tail);
+	lose(run);
+	if (!run->ready) {
+		snprintf(why, sizeof(why), "%s did not start: %s %d %.150s", s->name, how, st->code,
+			 st->stderr_tail);
+		s->ops->ended(s->ctx, run, why);
+	}
+	run->proc = proc_free(run->proc);
+	run_free(run);
+}
+
+static int on_line(void *ctx _unused_, struct slice line _unused_)
+{
+	return 0;
+}
+
+static void on_stdout_closed(void *ctx _unused_, const char *fault _unused_)
+{
+}
+
+static const struct proc_events proc_ops = { on_line, on_stdout_closed, on_exited };
+
+/* --- what it says --------------------------------------------------------------------------------------------- */
+
+int standing_take(void *ctx, const struct frame *f, int *fd _unused_)
+{
+	struct standing_run *run = ctx;
+	struct standing *s = run->of;
+
+	if (f->type != s->ops->ready)
+		return run->ready ? s->ops->frame(s->ctx, run, f) : -EPROTO;
+	if (run->ready)
+		return -EPROTO;
+	run->ready = true;
+	return 0;
+}
+
+void standing_lost(void *ctx, const char *why)
+{
+	struct standing_run *run = ctx;
+
+	if (why)
+		log_warn("proc", "a program of ours is ended", "program", run->of->name, "text",
+			 why);
+	lose(run);
+}
+
+/* --- its beginning -------------------------------------------------------------------------------------------- */
+
+static struct proc *spawn(struct standing *s, struct standing_run *run, int socket, struct err *e)
+{
+	char lang[] = "LANG=C.UTF-8", serve[] = "serve", name[32], user[16], group[16];
+	char *argv[] = { s->program, serve, user, group, s->argument, NULL },
+	     *env[] = { lang, NULL };
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (uid == 0 && standing_user(s, &uid, &gid, e) < 0)
+		return NULL;
+	snprintf(user, sizeof(user), "%u", uid);
+	snprintf(group, sizeof(group), "%u", gid);
+	snprintf(name, sizeof(name), "%s-%u", s->name, run->serial);
+	return proc_spawn(s->procs,
+			  &(struct proc_spec){ .argv = argv,
+					       .env = env,
+					       .cwd = "/",
+					       .session = name,
+					       .data = socket,
+					       .trusted = true,
+					       .standing = true },
+			  &proc_ops, run, e);
+}
+
+static struct standing_run *run_start(struct standing *s, struct err *e)
+{
+	_cleanup_(closep) int ours = -1, theirs = -1;
+	struct standing_run *run;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+		err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "no socket: %s", strerror(errno));
+		return NULL;
+	}
+	ours = ends[0];
+	theirs = ends[1];
+	run = new0(struct standing_run);
+	list_init(&run->link);
+	run->of = s;
+	run->serial = ++s->serial;
+	run->started_ms = clock_mono_ms();
+	run->proc = spawn(s, run, theirs, e);
+	if (!run->proc) {
+		free(run);
+		return NULL;
+	}
+	list_add_tail(&s->runs, &run->link);
+	frame_channel_open(&run->channel, s->loop, TAKE_FD(ours), false, &s->ops->channel, run);
+	return run;
+}
+
+struct standing_run *standing_running(const struct standing *s)
+{
+	return s->run;
+}
+
+struct standing_run *standing_get(struct standing *s, char why[STANDING_WHY_SIZE])
+{
+	uint64_t now = clock_mono_ms();
+	struct err e = { 0 };
+
+	if (s->run && frame_channel_waiting(&s->run->channel) > WAITING_MAX) {
+		snprintf(why, STANDING_WHY_SIZE, "%s does not take what it is given", s->name);
+		return NULL;
+	}
+	if (s->run)
+		return s->run;
+	if (!s->program) {
+		snprintf(why, STANDING_WHY_SIZE, "%s is not beside acpd, nor where %s says",
+			 s->name, s->variable);
+		return NULL;
+	}
+	if (now < s->not_before_ms) {
+		snprintf(why, STANDING_WHY_SIZE, "%s has died; it is not started for %llu ms",
+			 s->name, (unsigned long long)(s->not_before_ms - now));
+		return NULL;
+	}
+	s->run = run_start(s, &e);
+	if (s->run)
+		s->ops->begun(s->ctx, s->run);
+	else
+		snprintf(why, STANDING_WHY_SIZE, "%s", e.msg);
+	return s->run;
+}
+
+void standing_init(struct standing *s)
+{
+	list_init(&s->runs);
+}
+
+void standing_done(struct standing *s)
+{
+	while (!list_empty(&s->runs)) {
+		struct standing_run *run = list_first(&s->runs, struct standing_run, link);
+
+		run->proc = proc_end(run->proc);
+		run_free(run);
+	}
+	s->run = NULL;
+	free(TAKE_PTR(s->program));
+	free(TAKE_PTR(s->user));
+	free(TAKE_PTR(s->agent_user));
+	free(TAKE_PTR(s->argument));
+}
