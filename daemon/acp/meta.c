@@ -377,7 +377,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = meta_level_check(a->level, &a->level_wish, e);
 	if (r == 0)
-		r = meta_network_check(a->network, &p->setup.network, e);
+		r = meta_network_check(a->network, "_meta.acpd.network", e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
@@ -398,6 +398,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.mode = a->mode;
 	p->setup.system_prompt = a->system_text;
 	p->setup.system_override = a->system_override;
+	p->setup.network = a->network;
 	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
 	p->setup.budgets = a->budgets.n ? &a->limits : NULL;
 	p->setup.billing_ref = a->billing_ref;

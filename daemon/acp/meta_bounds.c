@@ -1,6 +1,7 @@
 /* meta_bounds.c - the members of _meta.acpd that say what a session may reach: level, network. */
 #include "acp/params.h"
 
+#include "egress/wire/egress_rules.h"
 #include "json/jstr.h"
 
 #define LEVEL_WORD_MAX 32
@@ -56,31 +57,11 @@ int meta_level_check(struct jval v, struct level_wish *ret, struct err *e)
 	return name_level(name, "_meta.acpd.level", ret, e);
 }
 
-struct network_args {
-	char *mode;
-};
-
-static const struct jfield network_fields[] = {
-	JF_STR(struct network_args, mode, "mode", JF_REQUIRED, 32),
-	JF_END,
-};
-
-int meta_network_check(struct slice raw, enum network_mode *ret, struct err *e)
+int meta_network_check(struct slice raw, const char *field, struct err *e)
 {
-	struct network_args a = { 0 };
-	int r;
+	struct egress_rules *r = NULL;
+	int ret = raw.n ? egress_rules_parse(raw, field, &r, e) : 0;
 
-	*ret = NETWORK_UNSET;
-	if (!raw.n)
-		return 0;
-	r = jdec_strict(raw, network_fields, "_meta.acpd.network.", "a network has no such member",
-			&a, e);
-	for (int i = NETWORK_OPEN; r == 0 && i < NETWORK_MAX; i++)
-		if (strcmp(network_modes[i], a.mode) == 0)
-			*ret = (enum network_mode)i;
-	if (r == 0 && *ret == NETWORK_UNSET)
-		r = err_field(e, "_meta.acpd.network.mode", "FIELD_INVALID",
-			      "mode must be off or open");
-	jdec_free(network_fields, &a);
-	return r;
+	egress_rules_free(r);
+	return ret;
 }

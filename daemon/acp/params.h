@@ -44,9 +44,9 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e);
 void meta_args_free(struct session_args *a);
-/* meta_bounds.c. What is absent is not named, or NETWORK_UNSET. */
+/* meta_bounds.c. A level that is absent is not named; empty: there is no network. field: where it stands. */
 int meta_level_check(struct jval v, struct level_wish *ret, struct err *e);
-int meta_network_check(struct slice raw, enum network_mode *ret, struct err *e);
+int meta_network_check(struct slice raw, const char *field, struct err *e);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */

@@ -33,7 +33,7 @@ struct config {
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
-		*level, *level_min;
+		*level, *level_min, *network_max;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, since, archive_store_max, archive_max, uid, strip;

@@ -11,7 +11,7 @@
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_env.h"
-#include "session/harness/session_network.h"
+#include "session/network/session_network.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -145,7 +145,7 @@ struct session *session_new(struct session_store *st, const struct session_param
 
 	if (session_env_check(&none, &p->setup, e) == 0 &&
 	    session_level_check(st, NULL, &p->setup, e) == 0 &&
-	    session_network_check(NULL, &p->setup, e) == 0)
+	    session_network_check(st, NULL, &p->setup, e) == 0)
 		s = session_prepared(st, p, e);
 
 	if (!s)
@@ -187,7 +187,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&s->setup, &p->setup, e) < 0 ||
 	    session_level_check(s->store, &s->setup, &p->setup, e) < 0 ||
-	    session_network_check(&s->setup, &p->setup, e) < 0)
+	    session_network_check(s->store, &s->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))

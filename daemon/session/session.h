@@ -58,6 +58,7 @@ struct store_config {
 	struct fetcher *fetcher; /* for calls to other machines */
 	const char *workspaces;	 /* root of ephemeral ones; NULL: <state>/workspaces */
 	struct level_policy level;
+	enum egress_mode network_max;
 	const char *skills; /* directory of builtin ones; NULL: none */
 };
 

@@ -16,6 +16,7 @@
 #include "session/log/reader.h"
 #include "session/mcp/session_mcp_internal.h"
 #include "session/model/session_model_internal.h"
+#include "session/network/session_network.h"
 #include "session/secrets/secrets_internal.h"
 #include "session/store/store_internal.h"
 #include "session/turn/turn_internal.h"
@@ -59,6 +60,7 @@ struct session {
 
 	struct session_turns turn;
 	struct session_harness harness;
+	struct session_network network;
 	struct session_workspace workspace;
 	struct session_events log;
 	struct session_secrets secrets;

@@ -263,6 +263,15 @@ static struct level_policy level_policy(const struct config *c)
 	return p;
 }
 
+static enum egress_mode network_max(const struct config *c)
+{
+	int i = EGRESS_ON;
+
+	while (i > EGRESS_OFF && strcmp(egress_modes[i], c->network_max) != 0)
+		i--;
+	return (enum egress_mode)i;
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -280,6 +289,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .harness_wait = (unsigned)c->harness_wait,
 				   .session_max = (unsigned)c->session_max,
 				   .level = level_policy(c),
+				   .network_max = network_max(c),
 				   .keep_usage = c->keep_usage,
 				   .usage_file_max = (uint64_t)c->usage_file_max,
 				   .keep = c->keep_sessions,

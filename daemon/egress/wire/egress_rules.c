@@ -257,9 +257,8 @@ static void put_entry(const struct egress_entry *x, struct jw *w)
 	jw_end_obj(w);
 }
 
-void egress_rules_put(const struct egress_rules *r, struct jw *w, const char *key)
+void egress_rules_put_members(const struct egress_rules *r, struct jw *w)
 {
-	jw_obj(w, key);
 	jw_str(w, "mode", egress_modes[r->mode]);
 	if (r->n) {
 		jw_arr(w, "allow");
@@ -269,6 +268,12 @@ void egress_rules_put(const struct egress_rules *r, struct jw *w, const char *ke
 	}
 	if (r->ask)
 		jw_bool(w, "ask", true);
+}
+
+void egress_rules_put(const struct egress_rules *r, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	egress_rules_put_members(r, w);
 	jw_end_obj(w);
 }
 

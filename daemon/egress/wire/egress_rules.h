@@ -33,6 +33,8 @@ struct egress_rules *egress_rules_copy(const struct egress_rules *r);
 struct egress_rules *egress_rules_free(struct egress_rules *r);
 /* A member of w, as egress_rules_parse takes it. */
 void egress_rules_put(const struct egress_rules *r, struct jw *w, const char *key);
+/* The same, into an object that is open. */
+void egress_rules_put_members(const struct egress_rules *r, struct jw *w);
 
 enum egress_mode egress_rules_mode(const struct egress_rules *r);
 /* A host that no entry names is to be asked for. */

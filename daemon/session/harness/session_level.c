@@ -68,6 +68,12 @@ enum confine_level session_level(const struct session *s)
 	return wish_of(s->store, &s->setup.level).level;
 }
 
+enum confine_level level_for(const struct session_store *st, const struct setup *have,
+			     const struct setup_params *p)
+{
+	return wish_of(st, p->level ? p->level : have ? &have->level : NULL).level;
+}
+
 enum confine_level store_level(const struct session_store *st)
 {
 	return wish_of(st, NULL).level;

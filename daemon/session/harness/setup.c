@@ -9,11 +9,6 @@
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */
 
-const char *const network_modes[NETWORK_MAX] = {
-	[NETWORK_OPEN] = "open",
-	[NETWORK_OFF] = "off",
-};
-
 static bool same(const char *have, struct slice want)
 {
 	bool none = !want.n || slice_is(want, "[]");
@@ -141,14 +136,27 @@ static unsigned apply_approval(struct setup *s, int approval)
 	return bit(changed, SETUP_POLICY);
 }
 
-/* What nobody has said is the same as open. */
-static unsigned apply_network(struct setup *s, enum network_mode mode)
+static bool is_walled(const struct egress_rules *r)
 {
-	bool off = s->network == NETWORK_OFF, said = mode != NETWORK_UNSET && mode != s->network;
+	return r && egress_rules_mode(r) != EGRESS_ON;
+}
 
-	if (said)
-		s->network = mode;
-	return bit(off != (s->network == NETWORK_OFF), SETUP_NETWORK) | (said ? SETUP_CHANGED : 0);
+/* The harness has to know whether it must go through a proxy, not what that lets through. */
+unsigned setup_change_network(struct setup *s, struct slice network)
+{
+	struct egress_rules *new, *had = s->network;
+	unsigned changed;
+
+	if (!network.n || egress_rules_parse(network, "network", &new, NULL) < 0)
+		return 0; /* it has been checked before */
+	if (had && egress_rules_same(had, new)) {
+		egress_rules_free(new);
+		return 0;
+	}
+	s->network = new;
+	changed = bit(is_walled(had) != is_walled(new), SETUP_NETWORK) | SETUP_CHANGED;
+	egress_rules_free(had);
+	return changed;
 }
 
 static unsigned apply_level(struct setup *s, const struct level_wish *w)
@@ -209,7 +217,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= setup_change_provider(s, p->provider, p->provider_follows);
 	changed |= bit(replace_given(&s->model, slice_of(p->model)), SETUP_MODEL);
 	changed |= apply_prompt(s, p);
-	changed |= apply_network(s, p->network);
+	changed |= setup_change_network(s, p->network);
 	changed |= apply_level(s, p->level);
 	changed |= apply_approval(s, p->approval);
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
@@ -255,8 +263,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		xstrset(&s->system_prompt, from->system_prompt);
 		s->system_override = from->system_override;
 	}
-	if (s->network == NETWORK_UNSET)
-		s->network = from->network;
+	if (!s->network && from->network)
+		s->network = egress_rules_copy(from->network);
 	if (!s->level.named)
 		s->level = from->level;
 	if (!s->budgets.turn.has && !s->budgets.session.has)
@@ -349,6 +357,7 @@ void setup_done(struct setup *s)
 {
 	harness_provider_done(&s->gateway);
 	provider_keys_done(&s->keys);
+	egress_rules_free(s->network);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		free(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
@@ -363,6 +372,7 @@ struct setup *setup_copy(const struct setup *s)
 	copy->gateway = (struct harness_provider){ 0 };
 	copy->keys = (struct provider_keys){ 0 };
 	provider_keys_copy(&copy->keys, &s->keys);
+	copy->network = s->network ? egress_rules_copy(s->network) : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		*owned_at(copy, i) = xstrdup(*owned_at(copy, i));
 	setup_parse_gateway(copy);

@@ -6,18 +6,10 @@
 #pragma once
 
 #include "confine/level.h"
+#include "egress/wire/egress_rules.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "usage/budget.h"
-
-/* Where what runs for a session finds a network. */
-enum network_mode {
-	NETWORK_UNSET, /* nobody said: as NETWORK_OPEN */
-	NETWORK_OPEN,  /* the daemon's */
-	NETWORK_OFF,   /* nowhere (session_network.h) */
-	NETWORK_MAX,
-};
-extern const char *const network_modes[NETWORK_MAX]; /* of NETWORK_UNSET: NULL */
 
 /* How far it is to be confined. */
 struct level_wish {
@@ -43,8 +35,8 @@ struct setup_params {
 	const char *mode; /* id of a mode to start in */
 	const char *system_prompt;
 	bool system_override;
-	int approval; /* enum harness_approval or APPROVAL_UNCHANGED */
-	enum network_mode network;
+	int approval;	      /* enum harness_approval or APPROVAL_UNCHANGED */
+	struct slice network; /* raw object, checked: egress_rules.h */
 	const struct level_wish *level;
 	const struct budgets *budgets;
 	const char *billing_ref, *config_version;
@@ -62,7 +54,7 @@ struct setup {
 	bool system_override;
 	bool provider_follows; /* provider is that of the connection which drives the session */
 	enum harness_approval approval;
-	enum network_mode network;
+	struct egress_rules *network; /* NULL: nobody said */
 	struct level_wish level;
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
@@ -93,6 +85,8 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p);
 /* Another provider; empty: the same. SETUP_PROVIDER only where the harness has to be told of it, and so is started anew. */
 unsigned setup_change_provider(struct setup *s, struct slice provider, bool follows);
 /* The parameters of these bits, by the names that clients know: elements of an array. */
+/* Other rules for where it may go; not SETUP_RESTART where the harness need not be told. Empty: the same. */
+unsigned setup_change_network(struct setup *s, struct slice network);
 void setup_put_names(unsigned changes, struct jw *w);
 /* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */
 struct setup *setup_copy(const struct setup *s);

@@ -15,15 +15,6 @@ static bool keeps_provider(const struct setup *s)
 	       provider_keys_equal(&s->keys, &none);
 }
 
-static void put_network(const struct setup *s, struct jw *w)
-{
-	if (s->network == NETWORK_UNSET)
-		return;
-	jw_obj(w, "network");
-	jw_str(w, "mode", network_modes[s->network]);
-	jw_end_obj(w);
-}
-
 static void put_level(const struct setup *s, struct jw *w)
 {
 	if (!s->level.named)
@@ -62,7 +53,8 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
-	put_network(s, w);
+	if (s->network)
+		egress_rules_put(s->network, w, "network");
 	put_level(s, w);
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
@@ -83,15 +75,19 @@ static void load_raw(struct slice record, const char *key, enum jtype type, char
 	*slot = v.type == type ? xstrndup(v.raw.p, v.raw.n) : NULL;
 }
 
-/* A mode that is not known here allows nothing. */
-static enum network_mode load_network(struct slice record)
+/* Rules that are not known here allow nothing. "open" is what mode "on" was called at first. */
+static struct egress_rules *load_network(struct slice record)
 {
 	struct jval v = jobj_get(record, "network");
+	struct egress_rules *r = NULL;
 
 	if (v.type == J_NONE)
-		return NETWORK_UNSET;
-	return jstr_is(jobj_get(v.raw, "mode"), network_modes[NETWORK_OPEN]) ? NETWORK_OPEN :
-									       NETWORK_OFF;
+		return NULL;
+	if (jstr_is(jobj_get(v.raw, "mode"), "open"))
+		v.raw = SLICE("{\"mode\":\"on\"}");
+	if (egress_rules_parse(v.raw, "network", &r, NULL) < 0)
+		egress_rules_parse(SLICE("{\"mode\":\"off\"}"), "network", &r, NULL);
+	return r;
 }
 
 /* A level that is not known here is the highest. */
@@ -131,6 +127,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
+	egress_rules_free(s->network);
 	s->network = load_network(record);
 	s->level = load_level(record);
 	session_env_load(s, record);

@@ -78,7 +78,7 @@ struct proc_bounds session_bounds(const struct session *s)
 {
 	struct proc_bounds b = bounds_of(&s->user, session_level(s));
 
-	b.netns = s->harness.netns;
+	b.netns = s->network.netns;
 	return b;
 }
 

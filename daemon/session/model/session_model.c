@@ -23,9 +23,9 @@ static int find_reach(const struct session *s, struct model_reach *ret, struct e
 	*ret = (struct model_reach){ .socket = -1,
 				     .one_user = s->user.switched,
 				     .uid = s->user.uid };
-	if (!s->harness.netns)
+	if (!s->network.netns)
 		return 0;
-	ret->socket = netns_socket(s->harness.netns, AF_INET, SOCK_STREAM);
+	ret->socket = netns_socket(s->network.netns, AF_INET, SOCK_STREAM);
 	return ret->socket >= 0 ?
 		       0 :
 		       err_set(e, ret->socket, RPC_INTERNAL_ERROR, "MODEL_LISTENER_FAILED",

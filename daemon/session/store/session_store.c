@@ -168,6 +168,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->pool.session_max = cfg->session_max;
 	st->retention.keep = cfg->keep;
 	st->level = cfg->level;
+	store_network_init(st, cfg->network_max);
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);
@@ -199,6 +200,7 @@ struct session_store *store_free(struct session_store *st)
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);
+	egress_rules_free(st->network);
 	free(st->workspaces.state_dir);
 	free(st->workspaces.root);
 	free(st->workspaces.builtin_dir);

@@ -57,6 +57,7 @@ struct session_store {
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */
 	struct level_policy level;
+	struct egress_rules *network; /* of sessions of which nobody has said; no other has more */
 	struct harness_pool pool;
 	struct store_mcp mcp;
 	struct store_model model;

@@ -86,8 +86,10 @@ const ROWS = {
   'daemon/acp/prompt.c:acpd_fields': [{ send: prompting, at: '_meta.acpd', more: { whenBusy: { word: 'FIELD_INVALID' } } }],
   'daemon/acp/meta_bounds.c:level_fields': [NEW, LOAD].map((send) => ({ send: below(send, (level) => ({ level })), at: '_meta.acpd.level', base: { name: 'open' },
     more: { name: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
-  'daemon/acp/meta_bounds.c:network_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'open' },
-    more: { mode: { word: 'FIELD_INVALID', bad: ['allowlist', 'ask'].map((v) => [v, 'FIELD_INVALID']) } } })),
+  'daemon/egress/wire/egress_rules.c:rules_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'on' },
+    more: { mode: { word: 'FIELD_INVALID', bad: ['open', 'ask'].map((v) => [v, 'FIELD_INVALID']) } } })),
+  'daemon/egress/wire/egress_rules.c:entry_fields': [NEW, LOAD].map((send) => ({ send: below(send, (o) => ({ network: { mode: 'allowlist', allow: [o] } })),
+    at: '_meta.acpd.network.allow[0]', base: { host: 'a.example' }, } )),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } }],

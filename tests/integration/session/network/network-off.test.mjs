@@ -182,8 +182,8 @@ for (const [what, start, { leavable }, works] of KINDS) {
       const loaded = await taker.c.load(id);
       assert.equal(loaded._meta.acpd.network.mode, 'off');
       assert.ok(![netOf(d.pid)].includes(await ownNet(taker.c, id)));
-      const opened = await taker.c.load(id, { meta: { network: { mode: 'open' } } });
-      assert.deepEqual(opened._meta.acpd.network, { mode: 'open', achieved: 'none' });
+      const opened = await taker.c.load(id, { meta: { network: { mode: 'on' } } });
+      assert.deepEqual(opened._meta.acpd.network, { mode: 'on', achieved: 'none' });
       assert.equal(await ownNet(taker.c, id), netOf(d.pid));
       assert.equal(held(d), 0);
       await taker.c.load(id, { meta: OFF });
@@ -231,7 +231,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
     };
     await cost({});
 
-    assert.equal(await cost({}), await cost({ network: { mode: 'open' } }) + 1);
+    assert.equal(await cost({}), await cost({ network: { mode: 'on' } }) + 1);
   });
 
   const provider = { api: 'openai-chat', via: 'environment', key: 'sk-12345678', baseUrl: 'http://127.0.0.1:9/v1', model: 'stub-small' };
@@ -253,12 +253,12 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
 
     await assert.rejects(taker.c.load(id, { meta: { provider } }), (e) => e.data.reason === 'PROVIDER_NEEDS_NETWORK');
     assert.notEqual(await ownNet(taker.c, id), netOf(d.pid));
-    await taker.c.load(id, { meta: { provider, network: { mode: 'open' } } });
+    await taker.c.load(id, { meta: { provider, network: { mode: 'on' } } });
     await assert.rejects(taker.c.load(id, { meta: OFF }), (e) => e.data.reason === 'PROVIDER_NEEDS_NETWORK');
     await taker.c.call('session/close', { sessionId: id });
   });
 
-  for (const [from, to] of [['off', 'open'], ['open', 'off']])
+  for (const [from, to] of [['off', 'on'], ['on', 'off']])
     test(`a change from ${from} to ${to} while a turn runs waits for its end, and the answer tells what is`, async () => {
       const { sessionId: id } = await offSession(taker, {}, { meta: { network: { mode: from } } });
       const was = await ownNet(taker.c, id);
@@ -273,7 +273,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
       assert.ok(JSON.stringify(builtin.answer.result).includes(was), 'with the harness');
       await turn.answer;
       assert.equal(taker.c.chunks(id, at).find((text) => text.startsWith('run:')).trim(), `run:0:${was}`);
-      assert.equal(await ownNet(taker.c, id) === netOf(d.pid), to === 'open');
+      assert.equal(await ownNet(taker.c, id) === netOf(d.pid), to === 'on');
       await taker.c.call('session/close', { sessionId: id });
     });
 
@@ -309,7 +309,7 @@ test('where no namespace can be made it is refused, not announced, and told by d
     assert.match(e.message, /Operation not permitted/);
     return true;
   });
-  const { sessionId: id } = await c.newSession({ meta: { network: { mode: 'open' } } });
+  const { sessionId: id } = await c.newSession({ meta: { network: { mode: 'on' } } });
   await assert.rejects(c.load(id, { meta: OFF }), (e) => e.data.reason === 'NETWORK_POLICY_UNSUPPORTED');
   assert.equal(await ownNet(c, id), netOf(d.pid));
   const { stdout } = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
