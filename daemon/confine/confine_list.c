@@ -10,19 +10,9 @@
 
 static int add_row(scmp_filter_ctx ctx, uint32_t action, const struct confine_row *row)
 {
-	int call = seccomp_syscall_resolve_name(row->call);
-	struct scmp_arg_cmp compare[CONFINE_CONDITIONS_MAX];
-	unsigned n = 0;
+	int number = confine_call_number(row->call);
 
-	if (call == __NR_SCMP_ERROR)
-		return -EINVAL;
-	for (unsigned i = 0; i < CONFINE_CONDITIONS_MAX; i++) {
-		const struct confine_condition *c = &row->when[i];
-
-		if (c->mask)
-			compare[n++] = SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value);
-	}
-	return seccomp_rule_add_array(ctx, action, call, n, compare);
+	return number == -EINVAL ? number : confine_call_rule(ctx, action, number, row->when);
 }
 
 static int add_calls(scmp_filter_ctx ctx, const char *names)

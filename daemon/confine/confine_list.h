@@ -3,10 +3,7 @@
  * wrote: we know what it calls. All else fails with EPERM, so a call that was forgotten is an error and no death.
  *
  * A program holds a struct confine_list: the names of calls that may have any arguments, in one string, and rows for
- * those that depend on their arguments. A row has up to two conditions, all of which must hold; several rows of one
- * call are alternatives. The kernel compares registers of 64 bits, but most calls read 32 of them: conditions on an
- * int compare these (CONFINE_INT), else the same number with other upper bits would be a different one. Pointers are
- * compared whole (CONFINE_WHOLE).
+ * those that depend on their arguments (confine_call.h). Several rows of one call are alternatives.
  *
  * threads adds what starting threads and abort() take, and no more: clone of threads only, tgkill to ourselves, and
  * ENOSYS for clone3, so that the C library takes clone, whose flags can be seen.
@@ -25,30 +22,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* (argument & mask) == value; a mask of 0 is no condition. */
-struct confine_condition {
-	unsigned arg;
-	uint64_t mask, value;
-};
-
-#define CONFINE_BITS(arg, mask, value)                                                             \
-	{                                                                                          \
-		arg, mask, value                                                                   \
-	}
-#define CONFINE_INT(arg, value)                                                                    \
-	{                                                                                          \
-		arg, UINT32_MAX, (uint32_t)(value)                                                 \
-	}
-#define CONFINE_WHOLE(arg, value)                                                                  \
-	{                                                                                          \
-		arg, UINT64_MAX, value                                                             \
-	}
-
-#define CONFINE_CONDITIONS_MAX 2
+#include "confine/confine_call.h"
 
 struct confine_row {
 	const char *call;

@@ -13,5 +13,5 @@ void proc_bounds_drop(struct proc_bounds *b)
 bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b)
 {
 	return a->switch_user == b->switch_user && a->may_gain == b->may_gain && a->uid == b->uid &&
-	       a->gid == b->gid && a->netns == b->netns;
+	       a->gid == b->gid && a->netns == b->netns && a->confinement == b->confinement;
 }

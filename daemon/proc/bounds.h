@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "confine/confinement.h"
 #include "proc/netns.h"
 
 #include <stdbool.h>
@@ -17,7 +18,8 @@ struct proc_bounds {
 	bool may_gain;	  /* setuid programs such as sudo work: no no_new_privs for who switches */
 	uid_t uid;
 	gid_t gid;
-	struct netns *netns; /* where its sockets are; NULL: ours */
+	struct netns *netns;		       /* where its sockets are; NULL: ours */
+	const struct confinement *confinement; /* NULL: none */
 };
 
 void proc_bounds_keep(struct proc_bounds *b);

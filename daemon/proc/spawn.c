@@ -17,7 +17,16 @@ struct report {
 	int step, err;
 };
 
-enum spawn_step { STEP_PIPES, STEP_CGROUP, STEP_NETWORK, STEP_USER, STEP_CWD, STEP_EXEC, STEP_MAX };
+enum spawn_step {
+	STEP_PIPES,
+	STEP_CGROUP,
+	STEP_NETWORK,
+	STEP_USER,
+	STEP_CWD,
+	STEP_CONFINE,
+	STEP_EXEC,
+	STEP_MAX
+};
 
 static const char *const step_text[STEP_MAX] = {
 	[STEP_PIPES] = "setting up pipes",
@@ -25,6 +34,7 @@ static const char *const step_text[STEP_MAX] = {
 	[STEP_NETWORK] = "entering the network namespace",
 	[STEP_USER] = "switching user",
 	[STEP_CWD] = "entering the working directory",
+	[STEP_CONFINE] = "confining what it may do",
 	[STEP_EXEC] = "starting the program",
 };
 
@@ -92,8 +102,8 @@ static void child_limits(const struct proc_spec *spec)
 
 	setrlimit(RLIMIT_CORE, &core);
 	child_files();
-	if (spec->bounds
-		    .switch_user) /* the count is per uid: with a shared uid it would count our neighbours */
+	/* the count is per uid: with a shared uid it would count our neighbours */
+	if (spec->bounds.switch_user)
 		setrlimit(RLIMIT_NPROC, &procs);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "500", 3) < 0)
@@ -102,14 +112,22 @@ static void child_limits(const struct proc_spec *spec)
 		close(fd);
 }
 
-static bool child_user(const struct proc_spec *spec)
+static bool child_user(const struct proc_bounds *b)
 {
-	if (!spec->bounds.switch_user)
-		return true;
-	return setgroups(0, NULL) == 0 &&
-	       setresgid(spec->bounds.gid, spec->bounds.gid, spec->bounds.gid) == 0 &&
-	       setresuid(spec->bounds.uid, spec->bounds.uid, spec->bounds.uid) == 0 &&
-	       (spec->bounds.may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	if (confinement_drop_bounding(b->confinement) < 0)
+		return false;
+	return !b->switch_user ||
+	       (setgroups(0, NULL) == 0 && setresgid(b->gid, b->gid, b->gid) == 0 &&
+		setresuid(b->uid, b->uid, b->uid) == 0 &&
+		(b->may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0));
+}
+
+static bool child_confine(const struct proc_bounds *b)
+{
+	int r = confinement_enter(b->confinement, NULL);
+
+	errno = -r;
+	return r == 0;
 }
 
 /* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is
@@ -145,7 +163,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		child_fail(status, STEP_NETWORK);
 	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);
-	if (!child_user(spec))
+	if (!child_user(&spec->bounds))
 		child_fail(status, STEP_USER);
 	/* after the uid change, which clears it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -153,6 +171,8 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		_exit(127);
 	if (chdir(spec->cwd) < 0)
 		child_fail(status, STEP_CWD);
+	if (!child_confine(&spec->bounds))
+		child_fail(status, STEP_CONFINE);
 	execve(spec->argv[0], spec->argv, spec->env);
 	child_fail(status, STEP_EXEC);
 }

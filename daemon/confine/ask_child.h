@@ -1,0 +1,11 @@
+/*
+ * ask_child.h - a question that a child of ours answers, because finding out takes something away for good, or costs
+ * memory that the daemon would keep. The child lives for a moment, and its end is waited for.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* answer runs in the child, writes to the descriptor `to` and returns 0 or -errno. Bytes that it wrote, size at most;
+ * or its -errno, or why it could not be asked. */
+int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret, size_t size);
