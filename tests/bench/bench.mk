@@ -3,7 +3,8 @@
 #	bench-peers  the daemon beside the npm package sandbox-agent, installed into build/peers
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
-BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model
+BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
+	$(BENCH_DIR)/filter
 BENCH_LIB := $(addprefix tests/bench/,acp.c args.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
@@ -20,6 +21,9 @@ $(BENCH_DIR)/bare: tests/bench/bare.c
 $(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
+$(BENCH_DIR)/filter: tests/bench/filter.c tests/bench/probe.c tests/bench/probe.h $(OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -Idaemon -o $@ $(filter %.c,$^) $(filter $(BUILD)/obj/daemon/confine/% $(BUILD)/obj/daemon/base/err.o,$^) -lseccomp
 
 .PHONY: bench bench-peers
 bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(BENCH_BINS)

@@ -184,6 +184,7 @@ export const best = (results, key, pick = Math.min) => pick(...results.map((r) =
 export const show = {
   s: (v) => `${(v / 1000).toFixed(2)} s`, // of milliseconds
   ms: (v) => `${v.toFixed(2)} ms`,
+  ns: (v) => `${v.toFixed(0)} ns`,
   us: (v) => `${v.toFixed(1)} µs`,
   us2: (v) => `${v.toFixed(2)} µs`,
   mib: (v) => `${(v / MIB).toFixed(2)} MiB`,
